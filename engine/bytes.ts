@@ -1,0 +1,126 @@
+/** Little-endian binary encoding of segments: a growing writer, and a reader that refuses to run past its end. */
+
+import { SegmentError } from './segments.js';
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+export class ByteWriter {
+  #bytes: Uint8Array;
+  #view: DataView;
+  #length = 0;
+
+  constructor(initialBytes = 1024) {
+    this.#bytes = new Uint8Array(initialBytes);
+    this.#view = new DataView(this.#bytes.buffer);
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  u8(value: number): void {
+    this.#reserve(1);
+    this.#view.setUint8(this.#length, value);
+    this.#length += 1;
+  }
+
+  u16(value: number): void {
+    this.#reserve(2);
+    this.#view.setUint16(this.#length, value, true);
+    this.#length += 2;
+  }
+
+  u32(value: number): void {
+    this.#reserve(4);
+    this.#view.setUint32(this.#length, value, true);
+    this.#length += 4;
+  }
+
+  f64(value: number): void {
+    this.#reserve(8);
+    this.#view.setFloat64(this.#length, value, true);
+    this.#length += 8;
+  }
+
+  bytes(value: Uint8Array): void {
+    this.#reserve(value.length);
+    this.#bytes.set(value, this.#length);
+    this.#length += value.length;
+  }
+
+  /** A length (u32) and the string in UTF-8. */
+  string(value: string): void {
+    const utf8 = encoder.encode(value);
+    this.u32(utf8.length);
+    this.bytes(utf8);
+  }
+
+  /** A copy of what was written. */
+  finish(): Uint8Array {
+    return this.#bytes.slice(0, this.#length);
+  }
+
+  #reserve(byteCount: number): void {
+    const needed = this.#length + byteCount;
+    if (needed <= this.#bytes.length) return;
+    const grown = new Uint8Array(Math.max(needed, 2 * this.#bytes.length));
+    grown.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = grown;
+    this.#view = new DataView(grown.buffer);
+  }
+}
+
+/** Throws a SegmentError when asked for more than there is. */
+export class ByteReader {
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  #position = 0;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  get remaining(): number {
+    return this.#bytes.length - this.#position;
+  }
+
+  u8(): number {
+    return this.#view.getUint8(this.#take(1));
+  }
+
+  u16(): number {
+    return this.#view.getUint16(this.#take(2), true);
+  }
+
+  u32(): number {
+    return this.#view.getUint32(this.#take(4), true);
+  }
+
+  f64(): number {
+    return this.#view.getFloat64(this.#take(8), true);
+  }
+
+  /** A view into the segment, not a copy. */
+  bytes(length: number): Uint8Array {
+    const start = this.#take(length);
+    return this.#bytes.subarray(start, start + length);
+  }
+
+  string(): string {
+    const utf8 = this.bytes(this.u32());
+    try {
+      return decoder.decode(utf8);
+    } catch {
+      throw new SegmentError('a string in a segment is not UTF-8');
+    }
+  }
+
+  #take(byteCount: number): number {
+    const start = this.#position;
+    if (start + byteCount > this.#bytes.length) throw new SegmentError('a segment is shorter than it says');
+    this.#position = start + byteCount;
+    return start;
+  }
+}

@@ -1,0 +1,28 @@
+/** Project tiers and how long each keeps its edge logs. Source: SPEC, `logs.all`, rule 1. */
+
+import { US_PER_DAY } from './time.js';
+
+/** The retention class of a row: projects of one class share the rings of partitions. */
+export const TIER_CLASSES = ['1d', '7d', '90d'] as const;
+export type TierClass = (typeof TIER_CLASSES)[number];
+
+export const RETENTION_US: Readonly<Record<TierClass, number>> = {
+  '1d': US_PER_DAY,
+  '7d': 7 * US_PER_DAY,
+  '90d': 90 * US_PER_DAY,
+};
+
+export const LONGEST_RETENTION_US = RETENTION_US['90d'];
+
+/** Unknown, empty and differently spelt tiers (`free`) are FREE, as the contract says. */
+export function tierClassOf(tier: string): TierClass {
+  switch (tier) {
+    case 'PRO':
+      return '7d';
+    case 'PAYG':
+    case 'ENTERPRISE':
+      return '90d';
+    default:
+      return '1d';
+  }
+}

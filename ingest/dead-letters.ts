@@ -1,0 +1,32 @@
+/** Records and array elements that can't be used: kept with their reason and origin, never dropped. */
+
+/** The reasons, which are also the values of `logring.reason` and of the metric's label. */
+export const DEAD_LETTER_REASONS = [
+  'not-json',
+  'not-an-object',
+  'missing-project',
+  'invalid-timestamp',
+  'too-old',
+  'too-far-ahead',
+  'too-large',
+  'unknown-codec',
+  'empty',
+] as const;
+export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number];
+
+export interface DeadLetter {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+  /** The place within an array value; 0 for a value that is one object. */
+  readonly index: number;
+  readonly reason: DeadLetterReason;
+  /** The element's bytes, or the whole value's where it could not be taken apart. */
+  readonly value: Uint8Array;
+}
+
+/** Where dead letters go: a Kafka topic, or a table of the store. */
+export interface DeadLetterSink {
+  /** Resolves once the letters are durable. The same letter may come again after a crash; its origin tells it. */
+  write(letters: readonly DeadLetter[]): Promise<void>;
+}

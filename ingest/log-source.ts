@@ -1,0 +1,85 @@
+/**
+ * The seam between where logs come from and what is done with them. A log source delivers the records of each
+ * partition in offset order to a sink; the sink owns the truth about how far a partition was read, and makes it
+ * durable together with what the records changed. There are two sources: Kafka and the embedded log.
+ */
+
+/** One partition of one topic. */
+export interface PartitionKey {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+export interface LogRecord {
+  /** Offsets rise within a partition but need not be dense (compaction, transactions). */
+  readonly offset: number;
+  /** The record's own timestamp, milliseconds since the epoch: the entry's, where it names none. */
+  readonly timestampMs: number;
+  /** null for a tombstone. */
+  readonly value: Uint8Array | null;
+  /** The record's `project_tier` header, if any. */
+  readonly projectTier: string | null;
+}
+
+export interface RecordBatch extends PartitionKey {
+  readonly records: readonly LogRecord[];
+}
+
+/** Which log the offsets of a partition belong to: a topic made again under its old name is another log. */
+export interface LogIdentity {
+  readonly clusterId: string;
+  readonly topicId: string;
+}
+
+/** Why a partition's offsets don't connect: an alarm, never passed over in silence. */
+export interface OffsetGap extends PartitionKey {
+  readonly reason: 'log-start-moved' | 'log-truncated' | 'topic-recreated';
+  /** The offset that the state expects next. */
+  readonly expectedOffset: number;
+  /** The offset where reading goes on. */
+  readonly resumedOffset: number;
+}
+
+/** What a log source needs from whoever applies its records. */
+export interface LogSink {
+  /** The next offset to read, or null for a partition never read: then from its beginning. */
+  nextOffset(key: PartitionKey): number | null;
+  /** The identity stored with the partition's offset, or null when it was never read. */
+  identity(key: PartitionKey): LogIdentity | null;
+  /** Binds a partition to its log, before its first record is applied and after a gap of `topic-recreated`. */
+  setIdentity(key: PartitionKey, identity: LogIdentity): void;
+  /** Notes a gap and moves the partition to `resumedOffset`, from which apply goes on. */
+  reportGap(gap: OffsetGap): void;
+  /**
+   * Applies records from the partition's next offset on and skips those before it. Resolves when the sink can take
+   * more: that is the backpressure. Rejects only for our own bugs and a failing store, which end the process.
+   * `isCurrent` is asked between slices; once it answers false the rest of the batch is left unread.
+   */
+  apply(batch: RecordBatch, isCurrent: () => boolean): Promise<void>;
+}
+
+export interface PartitionStatus extends PartitionKey {
+  /** The offset after the log's last record, or null when not known yet. */
+  readonly endOffset: number | null;
+}
+
+/** For readiness and metrics. */
+export interface LogSourceStatus {
+  /** Configured topics that don't exist yet. */
+  readonly missingTopics: readonly string[];
+  /** Partitions of the topics that this process doesn't own; then its answers lack their entries. */
+  readonly unassigned: readonly PartitionKey[];
+  readonly assigned: readonly PartitionStatus[];
+  /** One sentence for the operator when the source can't be reached or makes no progress, else null. */
+  readonly problem: string | null;
+}
+
+export interface LogSource {
+  /** Begins delivery; resolves once it is under way. A broker that is down is not an error: it is retried. */
+  start(sink: LogSink): Promise<void>;
+  status(): LogSourceStatus;
+  /** Told after each durable commit, as a mirror for lag tools; the stored offsets are the truth. */
+  committed(positions: readonly (PartitionKey & { readonly nextOffset: number })[]): Promise<void>;
+  /** Stops delivery and leaves the group; after it resolves no more records are delivered. */
+  stop(): Promise<void>;
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+// The tests run as compiled by `npm run build`: what is tested is what ships, workers and child processes included.
+export default defineConfig({
+  test: {
+    dir: 'dist/test',
+    include: ['**/*.test.js'],
+    exclude: [],
+    pool: 'forks',
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+  },
+});

@@ -8,6 +8,7 @@ export default defineConfig({
     exclude: [],
     pool: 'forks',
     testTimeout: 60_000,
-    hookTimeout: 120_000,
+    hookTimeout: 180_000,
+    reporters: ['default', ['json', { outputFile: '.cache/test-results.json' }]],
   },
 });

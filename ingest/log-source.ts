@@ -4,6 +4,8 @@
  * durable together with what the records changed. There are two sources: Kafka and the embedded log.
  */
 
+import type { LogIdentity } from '../engine/shard.js';
+
 /** One partition of one topic. */
 export interface PartitionKey {
   readonly topic: string;
@@ -26,10 +28,7 @@ export interface RecordBatch extends PartitionKey {
 }
 
 /** Which log the offsets of a partition belong to: a topic made again under its old name is another log. */
-export interface LogIdentity {
-  readonly clusterId: string;
-  readonly topicId: string;
-}
+export type { LogIdentity };
 
 /** Why a partition's offsets don't connect: an alarm, never passed over in silence. */
 export interface OffsetGap extends PartitionKey {

@@ -1,0 +1,168 @@
+/**
+ * A shard: all state that derives from one partition of one topic, the next offset to read included, so that state
+ * and offset are saved as one and each record changes the answers exactly once.
+ */
+
+import { assert } from './assert.js';
+import { ByteReader, ByteWriter } from './bytes.js';
+import type { EdgeEntry, RelayEntry } from './entry.js';
+import { RowsView } from './rows/rows-view.js';
+import { SegmentError, type SegmentReader, type SegmentWriter } from './segments.js';
+import { StatsView } from './stats/stats-view.js';
+import { UsageView } from './usage/usage-view.js';
+import type { View } from './view.js';
+
+/** The version of everything that the engine saves. A shard saved by another is refused, not guessed at. */
+export const SHARD_FORMAT = 1;
+
+/** Which log the offsets count in (see ingest's log sources). */
+export interface LogIdentity {
+  readonly clusterId: string;
+  readonly topicId: string;
+}
+
+const STATE_SEGMENT = 'shard';
+
+export class Shard<Entry> {
+  readonly #views: readonly View<Entry>[];
+  #nextOffset: number | null = null;
+  #identity: LogIdentity | null = null;
+  #received = 0;
+  #applied = 0;
+  readonly #rejectedByReason = new Map<string, number>();
+  #dirty = false;
+
+  protected constructor(views: readonly View<Entry>[]) {
+    this.#views = views;
+  }
+
+  /** The offset that comes next, or null before the first record. */
+  get nextOffset(): number | null {
+    return this.#nextOffset;
+  }
+
+  get identity(): LogIdentity | null {
+    return this.#identity;
+  }
+
+  /** Entries received, in usable records and others; always the sum of applied and rejected. */
+  get received(): number {
+    return this.#received;
+  }
+
+  get applied(): number {
+    return this.#applied;
+  }
+
+  /** Entries that became dead letters, by reason. */
+  get rejectedByReason(): ReadonlyMap<string, number> {
+    return this.#rejectedByReason;
+  }
+
+  /** Whether anything changed since the last save. */
+  get dirty(): boolean {
+    return this.#dirty;
+  }
+
+  setIdentity(identity: LogIdentity): void {
+    this.#identity = identity;
+    this.#dirty = true;
+  }
+
+  /** Goes on at another offset after a gap, which the caller has reported. */
+  moveTo(nextOffset: number): void {
+    this.#nextOffset = nextOffset;
+    this.#dirty = true;
+  }
+
+  /** Takes one record whole: its entries, the reasons of its elements that could not be used, and the offset after it. */
+  applyRecord(entries: readonly Entry[], rejectedReasons: readonly string[], nextOffset: number): void {
+    assert(this.#nextOffset === null || nextOffset > this.#nextOffset, 'a record is applied a second time');
+    const views = this.#views;
+    for (let i = 0; i < entries.length; i++) {
+      for (let v = 0; v < views.length; v++) views[v].apply(entries[i]);
+    }
+    for (const reason of rejectedReasons) {
+      this.#rejectedByReason.set(reason, (this.#rejectedByReason.get(reason) ?? 0) + 1);
+    }
+    this.#applied += entries.length;
+    this.#received += entries.length + rejectedReasons.length;
+    this.#nextOffset = nextOffset;
+    this.#dirty = true;
+  }
+
+  /** See View.expire. What it forgot leaves the store with the next save. */
+  expire(nowUs: number): void {
+    for (const view of this.#views) view.expire(nowUs);
+  }
+
+  save(writer: SegmentWriter): void {
+    const state = new ByteWriter();
+    state.u32(SHARD_FORMAT);
+    state.f64(this.#nextOffset ?? -1);
+    state.string(this.#identity?.clusterId ?? '');
+    state.string(this.#identity?.topicId ?? '');
+    state.f64(this.#applied);
+    state.u32(this.#rejectedByReason.size);
+    for (const [reason, count] of this.#rejectedByReason) {
+      state.string(reason);
+      state.f64(count);
+    }
+    writer.put(STATE_SEGMENT, state.finish());
+    for (const view of this.#views) view.save(writer);
+    this.#dirty = false;
+  }
+
+  /** Restores a saved shard into this fresh one. Without saved state it stays empty. */
+  protected load(reader: SegmentReader): void {
+    const bytes = reader.get(STATE_SEGMENT);
+    if (bytes === null) return;
+    const state = new ByteReader(bytes);
+    const format = state.u32();
+    if (format !== SHARD_FORMAT) {
+      throw new SegmentError(`the shard was saved in format ${format}; this version reads format ${SHARD_FORMAT}`);
+    }
+    const nextOffset = state.f64();
+    this.#nextOffset = nextOffset < 0 ? null : nextOffset;
+    const clusterId = state.string();
+    const topicId = state.string();
+    this.#identity = clusterId === '' && topicId === '' ? null : { clusterId, topicId };
+    this.#applied = state.f64();
+    this.#received = this.#applied;
+    for (let left = state.u32(); left > 0; left--) {
+      const reason = state.string();
+      const count = state.f64();
+      this.#rejectedByReason.set(reason, count);
+      this.#received += count;
+    }
+    for (const view of this.#views) view.load(reader);
+  }
+}
+
+/** Rows and usage of one partition of the edge request log. */
+export class EdgeShard extends Shard<EdgeEntry> {
+  readonly rows: RowsView;
+  readonly usage: UsageView;
+
+  /** Restores what the reader holds of this shard; the reader goes on serving its row blocks. */
+  constructor(reader: SegmentReader) {
+    const rows = new RowsView(reader);
+    const usage = new UsageView();
+    super([rows, usage]);
+    this.rows = rows;
+    this.usage = usage;
+    this.load(reader);
+  }
+}
+
+/** Invocation statistics of one partition of the function relay log. */
+export class RelayShard extends Shard<RelayEntry> {
+  readonly stats: StatsView;
+
+  constructor(reader: SegmentReader) {
+    const stats = new StatsView();
+    super([stats]);
+    this.stats = stats;
+    this.load(reader);
+  }
+}

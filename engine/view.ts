@@ -1,0 +1,14 @@
+/** A view: the state behind one endpoint, within one shard. A fourth endpoint is one more of these. */
+
+import type { SegmentReader, SegmentWriter } from './segments.js';
+
+export interface View<Entry> {
+  /** Takes one entry, whatever its time: entries may come in any order. */
+  apply(entry: Entry): void;
+  /** Forgets whole partitions that no query at nowUs or later can see. Nothing else ever drops an entry. */
+  expire(nowUs: number): void;
+  /** Writes what changed since the last save, and counts it as saved. A save that does not become durable ends the process. */
+  save(writer: SegmentWriter): void;
+  /** Restores what save wrote into a fresh view, which then answers and evolves as the saved one would have. */
+  load(reader: SegmentReader): void;
+}

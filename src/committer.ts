@@ -1,0 +1,82 @@
+/**
+ * Makes the shards durable, again and again: state and next offsets of all of them in one transaction. Between two
+ * commits a record lives in memory and in its log; a crash reads it from the log again.
+ */
+
+import type { PartitionKey } from '../ingest/log-source.js';
+import type { OwnedShard } from './shards.js';
+import type { CommitFigures, Store } from './store/store.js';
+
+/** Pause between commits. Longer: more to read again after a crash; shorter: more syncs, smaller segments. */
+const COMMIT_PAUSE_MS = 500;
+
+/** Commits without new records come this often: they carry away what has expired. */
+const IDLE_COMMIT_EVERY_MS = 60_000;
+
+export type Position = PartitionKey & { readonly nextOffset: number };
+
+export interface CommitterPorts {
+  readonly store: Store;
+  readonly shards: () => Iterable<OwnedShard>;
+  readonly nowMs: () => number;
+  /** Told after each commit which positions are durable now. */
+  readonly onCommitted: (positions: readonly Position[], figures: CommitFigures, durationMs: number) => void;
+  /** A commit that fails ends the process: the views count what they wrote as saved. */
+  readonly onFatal: (error: unknown) => void;
+}
+
+export class Committer {
+  readonly #ports: CommitterPorts;
+  #timer: NodeJS.Timeout | null = null;
+  #running: Promise<void> = Promise.resolve();
+  #stopped = false;
+  #lastCommitMs: number;
+
+  constructor(ports: CommitterPorts) {
+    this.#ports = ports;
+    this.#lastCommitMs = ports.nowMs();
+  }
+
+  start(): void {
+    this.#schedule();
+  }
+
+  /** Commits now, after any commit under way. Rejects when the store can't write. */
+  commit(): Promise<void> {
+    this.#running = this.#running.then(() => this.#commit());
+    return this.#running;
+  }
+
+  /** Ends the series with a last commit. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    await this.commit();
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    this.#timer = setTimeout(() => {
+      const due = this.#ports.nowMs() - this.#lastCommitMs >= IDLE_COMMIT_EVERY_MS;
+      const dirty = due || [...this.#ports.shards()].some(({ shard }) => shard.dirty);
+      const done = dirty ? this.commit() : Promise.resolve();
+      done.then(
+        () => this.#schedule(),
+        (error) => this.#ports.onFatal(error),
+      );
+    }, COMMIT_PAUSE_MS);
+  }
+
+  async #commit(): Promise<void> {
+    const startMs = this.#ports.nowMs();
+    const positions: Position[] = [];
+    const figures = await this.#ports.store.commit((writerOf) => {
+      for (const { topic, partition, shard } of this.#ports.shards()) {
+        shard.save(writerOf(`${topic}/${partition}`));
+        if (shard.nextOffset !== null) positions.push({ topic, partition, nextOffset: shard.nextOffset });
+      }
+    });
+    this.#lastCommitMs = this.#ports.nowMs();
+    this.#ports.onCommitted(positions, figures, this.#lastCommitMs - startMs);
+  }
+}

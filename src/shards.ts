@@ -1,0 +1,66 @@
+/** All shards of this process, by topic and partition: made or restored when they are first asked for. */
+
+import { EdgeShard, RelayShard } from '../engine/shard.js';
+import type { PartitionKey } from '../ingest/log-source.js';
+import type { Scope, Store } from './store/store.js';
+
+export type AnyShard = EdgeShard | RelayShard;
+
+export interface OwnedShard extends PartitionKey {
+  readonly shard: AnyShard;
+}
+
+export interface ShardTopics {
+  readonly edgeTopic: string;
+  readonly relayTopic: string;
+}
+
+export class Shards {
+  readonly #store: Store;
+  readonly #topics: ShardTopics;
+  readonly #owned = new Map<Scope, OwnedShard>();
+  /** In the order of restoring; the views of all shards of a kind, for queries. */
+  readonly edge: EdgeShard[] = [];
+  readonly relay: RelayShard[] = [];
+
+  /** Restores every shard of the two topics that the store holds. Throws a SegmentError for damaged state. */
+  constructor(store: Store, topics: ShardTopics) {
+    this.#store = store;
+    this.#topics = topics;
+    for (const scope of store.scopes()) {
+      const slash = scope.lastIndexOf('/');
+      const topic = scope.slice(0, slash);
+      if (topic === topics.edgeTopic || topic === topics.relayTopic) {
+        this.of({ topic, partition: Number(scope.slice(slash + 1)) });
+      }
+    }
+  }
+
+  all(): Iterable<OwnedShard> {
+    return this.#owned.values();
+  }
+
+  /** The shard of a partition of one of the two topics. */
+  of({ topic, partition }: PartitionKey): AnyShard {
+    const scope = `${topic}/${partition}`;
+    const owned = this.#owned.get(scope);
+    if (owned !== undefined) return owned.shard;
+    const reader = this.#store.reader(scope);
+    let shard: AnyShard;
+    if (topic === this.#topics.edgeTopic) {
+      shard = new EdgeShard(reader);
+      this.edge.push(shard);
+    } else if (topic === this.#topics.relayTopic) {
+      shard = new RelayShard(reader);
+      this.relay.push(shard);
+    } else {
+      throw new Error(`no shard is made of topic ${topic}`);
+    }
+    this.#owned.set(scope, { topic, partition, shard });
+    return shard;
+  }
+
+  expire(nowUs: number): void {
+    for (const { shard } of this.#owned.values()) shard.expire(nowUs);
+  }
+}

@@ -1,0 +1,47 @@
+/** Dead letters when there is no Kafka to hold them: a table of the store, keyed by origin, so that none stands twice. */
+
+import type { Database } from 'lmdb';
+import type { DeadLetter, DeadLetterReason, DeadLetterSink } from '../../ingest/dead-letters.js';
+import { openEnvelope, sealEnvelope } from './envelope.js';
+import type { Store } from './store.js';
+
+export class DeadLetterTable implements DeadLetterSink {
+  readonly #table: Database<Buffer, string>;
+
+  constructor(store: Store) {
+    this.#table = store.table('dead-letters');
+  }
+
+  async write(letters: readonly DeadLetter[]): Promise<void> {
+    const sealed = await Promise.all(
+      letters.map(async (letter) => {
+        const key = originKey(letter);
+        const reason = Buffer.from(letter.reason);
+        const raw = Buffer.concat([Uint8Array.of(reason.length), reason, letter.value]);
+        return { key, value: await sealEnvelope(key, raw) };
+      }),
+    );
+    await Promise.all(sealed.map(({ key, value }) => this.#table.put(key, Buffer.from(value.buffer))));
+  }
+
+  /** All letters, by topic, partition, offset and index. */
+  *letters(): Iterable<DeadLetter> {
+    for (const { key, value } of this.#table.getRange()) {
+      const raw = openEnvelope(key, value);
+      const [topic, partition, offset, index] = key.split('/');
+      const reasonEnd = 1 + raw[0];
+      yield {
+        topic,
+        partition: Number(partition),
+        offset: Number(offset),
+        index: Number(index),
+        reason: Buffer.from(raw.subarray(1, reasonEnd)).toString() as DeadLetterReason,
+        value: raw.subarray(reasonEnd),
+      };
+    }
+  }
+}
+
+function originKey({ topic, partition, offset, index }: DeadLetter): string {
+  return `${topic}/${String(partition).padStart(8, '0')}/${String(offset).padStart(16, '0')}/${String(index).padStart(8, '0')}`;
+}

@@ -1,0 +1,116 @@
+/**
+ * The storage of the embedded log: a table of the store. Records wait here from their POST until a commit has made
+ * what they changed durable; then they are truncated.
+ *
+ *   <topic>/<offset, 16 digits>   timestampMs f64 │ value
+ *   <topic>/start                 offset f64 of the first record kept, written with every truncation
+ *   <topic>/end                   offset f64 after the last record, written with every append
+ */
+
+import type { Database } from 'lmdb';
+import { assert } from '../../engine/assert.js';
+import { SegmentError } from '../../engine/segments.js';
+import type { DurableLog, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
+import { openEnvelope, rawEnvelope } from './envelope.js';
+import type { Store } from './store.js';
+
+interface Offsets {
+  start: number;
+  end: number;
+}
+
+export class LmdbLog implements DurableLog {
+  readonly #table: Database<Buffer, string>;
+  readonly #offsets = new Map<string, Offsets>();
+
+  constructor(store: Store) {
+    this.#table = store.table('log');
+  }
+
+  startOffset(topic: string): number {
+    return this.#offsetsOf(topic).start;
+  }
+
+  endOffset(topic: string): number {
+    return this.#offsetsOf(topic).end;
+  }
+
+  async append(topic: string, records: readonly StoredRecord[]): Promise<void> {
+    const offsets = this.#offsetsOf(topic);
+    const end = offsets.end + records.length;
+    const writes = records.map(({ offset, timestampMs, value }, i) => {
+      assert(offset === offsets.end + i, 'the records of an append are not dense');
+      const raw = new Uint8Array(8 + value.length);
+      new DataView(raw.buffer).setFloat64(0, timestampMs, true);
+      raw.set(value, 8);
+      return this.#put(recordKey(topic, offset), raw);
+    });
+    writes.push(this.#putOffset(endKey(topic), end));
+    await Promise.all(writes);
+    offsets.end = end;
+  }
+
+  read(topic: string, fromOffset: number, maxCount: number, maxBytes: number): StoredRecord[] {
+    const { end } = this.#offsetsOf(topic);
+    const records: StoredRecord[] = [];
+    let byteCount = 0;
+    for (let offset = fromOffset; offset < end && records.length < maxCount && byteCount < maxBytes; offset++) {
+      const key = recordKey(topic, offset);
+      const stored = this.#table.getBinary(key);
+      if (stored === undefined) throw new SegmentError(`record ${key} of the embedded log is missing`);
+      const raw = openEnvelope(key, stored);
+      const timestampMs = new DataView(raw.buffer, raw.byteOffset).getFloat64(0, true);
+      records.push({ offset, timestampMs, value: raw.subarray(8) });
+      byteCount += raw.length - 8;
+    }
+    return records;
+  }
+
+  async truncateBefore(topic: string, offset: number): Promise<void> {
+    const offsets = this.#offsetsOf(topic);
+    if (offset <= offsets.start) return;
+    assert(offset <= offsets.end, 'the embedded log is truncated beyond its end');
+    const writes = [this.#putOffset(startKey(topic), offset)];
+    for (let gone = offsets.start; gone < offset; gone++) writes.push(this.#table.remove(recordKey(topic, gone)));
+    offsets.start = offset;
+    await Promise.all(writes);
+  }
+
+  #offsetsOf(topic: string): Offsets {
+    let offsets = this.#offsets.get(topic);
+    if (offsets === undefined) {
+      offsets = { start: this.#getOffset(startKey(topic)), end: this.#getOffset(endKey(topic)) };
+      this.#offsets.set(topic, offsets);
+    }
+    return offsets;
+  }
+
+  #getOffset(key: string): number {
+    const stored = this.#table.getBinary(key);
+    if (stored === undefined) return 0;
+    const raw = openEnvelope(key, stored);
+    return new DataView(raw.buffer, raw.byteOffset).getFloat64(0, true);
+  }
+
+  #putOffset(key: string, offset: number): Promise<boolean> {
+    const raw = new Uint8Array(8);
+    new DataView(raw.buffer).setFloat64(0, offset, true);
+    return this.#put(key, raw);
+  }
+
+  #put(key: string, raw: Uint8Array): Promise<boolean> {
+    return this.#table.put(key, Buffer.from(rawEnvelope(key, raw).buffer));
+  }
+}
+
+function startKey(topic: string): string {
+  return `${topic}/start`;
+}
+
+function endKey(topic: string): string {
+  return `${topic}/end`;
+}
+
+function recordKey(topic: string, offset: number): string {
+  return `${topic}/${String(offset).padStart(16, '0')}`;
+}

@@ -19,3 +19,59 @@ export const BLOCK_TARGET_BYTES = 64 * 1024;
 
 /** How long after its hour a row partition keeps its last block in memory for rows that come late. */
 export const ROW_PARTITION_OPEN_US = US_PER_HOUR;
+
+/** Bytes a page of URLs holds. Bigger: sparse hours waste room, and a slice of a search is at least a page; smaller: more
+ * pages, and a search is a call a page. */
+export const URL_PAGE_BYTES = 256 * 1024;
+
+/** URLs that a partition recognises when they come again. A power of two. Bigger: 16 bytes more of table for each, and
+ * a longer stall when the table grows; smaller: hours with more distinct URLs hold some of them twice. */
+export const URL_INDEX_CAPACITY = 2 ** 18;
+
+/** Slots a search for a URL looks at before it takes the URL for a new one. Bigger: URLs made up to collide cost more
+ * time; smaller: ordinary collisions make URLs be held twice. */
+export const URL_PROBE_LIMIT = 64;
+
+/** Entries in a block of a usage partition's columns. Bigger: more room left over in the last one; smaller: more
+ * objects. */
+export const ENTRY_BLOCK_COUNT = 2 ** 16;
+
+/** Entries in a block of a match list; at most 256, because part of a block is counted in lanes of 8 bits. Bigger: a late
+ * entry moves more, and the two cut blocks of a count cost more; smaller: more overhead an entry. */
+export const MATCH_BLOCK_COUNT = 256;
+
+/** Expressions that stand, a shard. Bigger: each URL is compared with more literals, and idle ones hold memory;
+ * smaller: callers with more projects than this evaluate over and over. */
+export const STANDING_EXPRESSION_LIMIT = 4096;
+
+/** Memory for the matches of all standing expressions, a shard. Bigger: less is left for logs; smaller: expressions that
+ * match much push each other out. */
+export const STANDING_MATCH_BYTES = 256 * 1024 * 1024;
+
+/** How long an expression stands after it was last asked for. Longer: memory for what nobody asks; shorter than the
+ * cache's life (900 s): every recomputation would start anew. */
+export const STANDING_IDLE_US = US_PER_HOUR / 2;
+
+/** Bytes from which a chunk of usage is closed. Bigger: each save under low traffic writes more again; smaller: more
+ * segments. */
+export const USAGE_CHUNK_BYTES = 64 * 1024;
+
+/** The share of the values at or above it that one centroid of a digest may stand for. Bigger: percentiles miss the
+ * rank bound (0.5 % at the 95th, 0.2 % at the 99th); smaller: digests of more than 9 KB. */
+export const DIGEST_CENTROID_SHARE = 0.05;
+
+/** The share of all values that is added to those above a centroid, which ends the refinement towards the maximum.
+ * Bigger: the 99th percentile gets coarse; smaller: centroids are spent where no percentile is asked for. */
+export const DIGEST_TAIL_SHARE = 0.004;
+
+/** Values that a digest buffers before it sorts and merges them. Bigger: more memory a digest; smaller: more time a
+ * value, and more rounds of merging, each of which blurs a little. */
+export const DIGEST_BUFFER_LENGTH = 512;
+
+/** Bytes of bucket images that one save writes for a slot that is due to be written anew. Bigger: saves that stop the
+ * thread for longer; smaller: more segments live beside each other. */
+export const STATS_IMAGE_STEP_BYTES = 256 * 1024;
+
+/** What a segment of events counts for, at least, when they are weighed against a slot's images. Bigger: idle slots
+ * are rewritten for a few events; smaller: a start has to read many tiny segments. */
+export const STATS_SEGMENT_COST_BYTES = 1024;

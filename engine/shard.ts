@@ -120,7 +120,9 @@ export class Shard<Entry> {
     const state = new ByteReader(bytes);
     const format = state.u32();
     if (format !== SHARD_FORMAT) {
-      throw new SegmentError(`the shard was saved in format ${format}; this version reads format ${SHARD_FORMAT}`);
+      throw new SegmentError(
+        `the shard was saved in format ${format}; this version reads format ${SHARD_FORMAT}`,
+      );
     }
     const nextOffset = state.f64();
     this.#nextOffset = nextOffset < 0 ? null : nextOffset;

@@ -5,6 +5,7 @@
  */
 
 import type { LogIdentity } from '../engine/shard.js';
+import type { DeadLetterReason } from './dead-letters.js';
 
 /** One partition of one topic. */
 export interface PartitionKey {
@@ -21,10 +22,22 @@ export interface LogRecord {
   readonly value: Uint8Array | null;
   /** The record's `project_tier` header, if any. */
   readonly projectTier: string | null;
+  /**
+   * Why the source could not unpack the record, or null or absent when it could: then the record is a dead letter of
+   * this reason, whose value is what came (all of a compressed batch, at the batch's last offset).
+   */
+  readonly unreadable?: UnreadableReason | null;
 }
+
+export type UnreadableReason = Extract<DeadLetterReason, 'unknown-codec' | 'too-large'>;
 
 export interface RecordBatch extends PartitionKey {
   readonly records: readonly LogRecord[];
+  /**
+   * The partition's next offset after these records, where the log has none at the offsets before it (compaction,
+   * transaction markers); absent: the offset after the last record. `records` may be empty then.
+   */
+  readonly nextOffset?: number;
 }
 
 /** Which log the offsets of a partition belong to: a topic made again under its old name is another log. */

@@ -11,16 +11,16 @@ import type { CommitFigures, Store } from './store/store.js';
 const COMMIT_PAUSE_MS = 500;
 
 /** Commits without new records come this often: they carry away what has expired. */
-const IDLE_COMMIT_EVERY_MS = 60_000;
+const IDLE_COMMIT_EVERY_US = 60_000_000;
 
 export type Position = PartitionKey & { readonly nextOffset: number };
 
 export interface CommitterPorts {
   readonly store: Store;
   readonly shards: () => Iterable<OwnedShard>;
-  readonly nowMs: () => number;
+  readonly monotonicUs: () => number;
   /** Told after each commit which positions are durable now. */
-  readonly onCommitted: (positions: readonly Position[], figures: CommitFigures, durationMs: number) => void;
+  readonly onCommitted: (positions: readonly Position[], figures: CommitFigures, durationUs: number) => void;
   /** A commit that fails ends the process: the views count what they wrote as saved. */
   readonly onFatal: (error: unknown) => void;
 }
@@ -30,11 +30,11 @@ export class Committer {
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
-  #lastCommitMs: number;
+  #lastCommitUs: number;
 
   constructor(ports: CommitterPorts) {
     this.#ports = ports;
-    this.#lastCommitMs = ports.nowMs();
+    this.#lastCommitUs = ports.monotonicUs();
   }
 
   start(): void {
@@ -57,7 +57,7 @@ export class Committer {
   #schedule(): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
-      const due = this.#ports.nowMs() - this.#lastCommitMs >= IDLE_COMMIT_EVERY_MS;
+      const due = this.#ports.monotonicUs() - this.#lastCommitUs >= IDLE_COMMIT_EVERY_US;
       const dirty = due || [...this.#ports.shards()].some(({ shard }) => shard.dirty);
       const done = dirty ? this.commit() : Promise.resolve();
       done.then(
@@ -68,7 +68,7 @@ export class Committer {
   }
 
   async #commit(): Promise<void> {
-    const startMs = this.#ports.nowMs();
+    const startUs = this.#ports.monotonicUs();
     const positions: Position[] = [];
     const figures = await this.#ports.store.commit((writerOf) => {
       for (const { topic, partition, shard } of this.#ports.shards()) {
@@ -76,7 +76,7 @@ export class Committer {
         if (shard.nextOffset !== null) positions.push({ topic, partition, nextOffset: shard.nextOffset });
       }
     });
-    this.#lastCommitMs = this.#ports.nowMs();
-    this.#ports.onCommitted(positions, figures, this.#lastCommitMs - startMs);
+    this.#lastCommitUs = this.#ports.monotonicUs();
+    this.#ports.onCommitted(positions, figures, this.#lastCommitUs - startUs);
   }
 }

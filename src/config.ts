@@ -27,7 +27,9 @@ function integer(minimum: number, maximum: number) {
     .refine((value) => value >= minimum && value <= maximum, rule);
 }
 
-const flag = z.enum(['true', 'false', '1', '0'], 'must be true or false').transform((value) => value === 'true' || value === '1');
+const flag = z
+  .enum(['true', 'false', '1', '0'], 'must be true or false')
+  .transform((value) => value === 'true' || value === '1');
 
 function list(value: string): string[] {
   return value.split(',').map((part) => part.trim());
@@ -41,7 +43,9 @@ const apiKeys = z.string().transform((value, context): ApiKey[] =>
     if (/^[\x21-\x7e]+$/.test(key) && (projects === null || projects.every((project) => project !== ''))) {
       return [{ key, projects }];
     }
-    context.addIssue('must be a comma-separated list of key or key=projectA|projectB, keys in printable ASCII');
+    context.addIssue(
+      'must be a comma-separated list of key or key=projectA|projectB, keys in printable ASCII',
+    );
     return [];
   }),
 );
@@ -72,7 +76,9 @@ const projectTiers = z.string().transform((value, context): ReadonlyMap<string, 
 
 const origins = z.string().transform((value, context): string[] => {
   const parts = list(value);
-  if (!parts.every((origin) => origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin))) {
+  if (
+    !parts.every((origin) => origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin))
+  ) {
     context.addIssue('must be a comma-separated list of origins such as https://example.com, or *');
   }
   return parts;
@@ -122,9 +128,18 @@ const SETTINGS = {
   },
   KAFKA_SASL_USERNAME: { schema: text.optional(), help: 'SASL user' },
   KAFKA_SASL_PASSWORD: { schema: text.optional(), help: 'SASL password', secret: true },
-  EDGE_TOPIC: { schema: topic.default('cloudflare.logs.prod'), help: 'topic, or source_name, of edge request logs' },
-  RELAY_TOPIC: { schema: topic.default('deno-relay-logs'), help: 'topic, or source_name, of function relay logs' },
-  DEAD_LETTER_TOPIC: { schema: topic.default('logring.dead-letters'), help: 'topic for records that cannot be used' },
+  EDGE_TOPIC: {
+    schema: topic.default('cloudflare.logs.prod'),
+    help: 'topic, or source_name, of edge request logs',
+  },
+  RELAY_TOPIC: {
+    schema: topic.default('deno-relay-logs'),
+    help: 'topic, or source_name, of function relay logs',
+  },
+  DEAD_LETTER_TOPIC: {
+    schema: topic.default('logring.dead-letters'),
+    help: 'topic for records that cannot be used',
+  },
   CACHE_SECONDS: { schema: integer(0, 86400).default(900), help: 'how long a result is cached; 0 is live' },
   CACHE_WARM_SECONDS: {
     schema: integer(0, 86400).default(300),
@@ -184,7 +199,9 @@ export class ConfigError extends Error {
   readonly problems: readonly string[];
 
   constructor(problems: readonly string[]) {
-    super(`the configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((problem) => `  ${problem}`).join('\n')}`);
+    super(
+      `the configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
+    );
     this.problems = problems;
   }
 }
@@ -194,7 +211,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const problems: string[] = [];
   const known = new Set(NAMES.flatMap((name) => [`LOGRING_${name}`, `LOGRING_${name}_FILE`]));
   for (const name of Object.keys(environment)) {
-    if (name.startsWith('LOGRING_') && !known.has(name)) problems.push(`${name}: is not a setting (see --help)`);
+    if (name.startsWith('LOGRING_') && !known.has(name))
+      problems.push(`${name}: is not a setting (see --help)`);
   }
   const values: Record<string, unknown> = {};
   for (const name of NAMES) {
@@ -206,7 +224,9 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       continue;
     }
     const got = setting.secret || raw === undefined ? '' : `, got ${JSON.stringify(raw)}`;
-    problems.push(`LOGRING_${name}: ${[...new Set(result.error.issues.map((issue) => issue.message))].join('; ')}${got}`);
+    problems.push(
+      `LOGRING_${name}: ${[...new Set(result.error.issues.map((issue) => issue.message))].join('; ')}${got}`,
+    );
   }
   const config = values as Config;
   problems.push(...contradictions(config));
@@ -236,18 +256,41 @@ function contradictions(config: Config): string[] {
   const needs = (given: unknown, name: string, needed: unknown, rule: string) => {
     if (given !== undefined && needed === undefined) problems.push(`LOGRING_${name}: ${rule}`);
   };
-  needs(config.KAFKA_SASL_MECHANISM, 'KAFKA_SASL_USERNAME', config.KAFKA_SASL_USERNAME, 'is needed with a SASL mechanism');
-  needs(config.KAFKA_SASL_MECHANISM, 'KAFKA_SASL_PASSWORD', config.KAFKA_SASL_PASSWORD, 'is needed with a SASL mechanism');
-  needs(config.KAFKA_SASL_USERNAME, 'KAFKA_SASL_MECHANISM', config.KAFKA_SASL_MECHANISM, 'is needed with a SASL user');
+  needs(
+    config.KAFKA_SASL_MECHANISM,
+    'KAFKA_SASL_USERNAME',
+    config.KAFKA_SASL_USERNAME,
+    'is needed with a SASL mechanism',
+  );
+  needs(
+    config.KAFKA_SASL_MECHANISM,
+    'KAFKA_SASL_PASSWORD',
+    config.KAFKA_SASL_PASSWORD,
+    'is needed with a SASL mechanism',
+  );
+  needs(
+    config.KAFKA_SASL_USERNAME,
+    'KAFKA_SASL_MECHANISM',
+    config.KAFKA_SASL_MECHANISM,
+    'is needed with a SASL user',
+  );
   needs(config.KAFKA_SSL_CERT, 'KAFKA_SSL_KEY', config.KAFKA_SSL_KEY, 'is needed with a client certificate');
   needs(config.KAFKA_SSL_KEY, 'KAFKA_SSL_CERT', config.KAFKA_SSL_CERT, 'is needed with a client key');
-  const topics = [config.EDGE_TOPIC, config.RELAY_TOPIC, config.DEAD_LETTER_TOPIC].filter((name) => name !== undefined);
+  const topics = [config.EDGE_TOPIC, config.RELAY_TOPIC, config.DEAD_LETTER_TOPIC].filter(
+    (name) => name !== undefined,
+  );
   if (new Set(topics).size < topics.length) {
-    problems.push('LOGRING_EDGE_TOPIC, LOGRING_RELAY_TOPIC, LOGRING_DEAD_LETTER_TOPIC: must be three different topics');
+    problems.push(
+      'LOGRING_EDGE_TOPIC, LOGRING_RELAY_TOPIC, LOGRING_DEAD_LETTER_TOPIC: must be three different topics',
+    );
   }
-  const ids = [config.LOGS_ALL_ID, config.INVOCATION_STATS_ID, config.API_COUNTS_ID].map((id) => id?.toLowerCase());
+  const ids = [config.LOGS_ALL_ID, config.INVOCATION_STATS_ID, config.API_COUNTS_ID].map((id) =>
+    id?.toLowerCase(),
+  );
   if (new Set(ids).size < ids.length) {
-    problems.push('LOGRING_LOGS_ALL_ID, LOGRING_INVOCATION_STATS_ID, LOGRING_API_COUNTS_ID: must be three different UUIDs');
+    problems.push(
+      'LOGRING_LOGS_ALL_ID, LOGRING_INVOCATION_STATS_ID, LOGRING_API_COUNTS_ID: must be three different UUIDs',
+    );
   }
   return problems;
 }

@@ -97,7 +97,8 @@ export function decodeBlockIndex(bytes: Uint8Array): BlockIndex {
   const firstOrdinal = reader.u32();
   const rowCount = reader.u32();
   const names = Array.from({ length: reader.u32() }, () => reader.string());
-  if (reader.remaining !== 12 * rowCount) throw new SegmentError('a row index is not as long as its rows need');
+  if (reader.remaining !== 12 * rowCount)
+    throw new SegmentError('a row index is not as long as its rows need');
   const timeOffsetsUs = Uint32Array.from({ length: rowCount }, () => reader.u32());
   const idHashes = Uint32Array.from({ length: rowCount }, () => reader.u32());
   const projects = Array.from({ length: rowCount }, () => {

@@ -30,7 +30,11 @@ interface Cursor {
  * retention and that of the ring that holds it reach back to it, to the microsecond.
  * Cost: O(hours looked at × rings), then O(rows returned × cursors).
  */
-export function queryLogs(views: readonly RowsView[], parameters: LogsParameters, nowUs: number): Uint8Array[] {
+export function queryLogs(
+  views: readonly RowsView[],
+  parameters: LogsParameters,
+  nowUs: number,
+): Uint8Array[] {
   const rows: Uint8Array[] = [];
   for (const hour of hoursNewestFirst(views, parameters, nowUs)) {
     const cursors = cursorsOfHour(views, hour, parameters, nowUs);

@@ -25,7 +25,9 @@ export interface TierFigures {
 
 export class RowsView implements View<EdgeEntry> {
   readonly #reader: SegmentReader;
-  readonly #rings = new Map<TierClass, Map<number, RowPartition>>(TIER_CLASSES.map((tier) => [tier, new Map()]));
+  readonly #rings = new Map<TierClass, Map<number, RowPartition>>(
+    TIER_CLASSES.map((tier) => [tier, new Map()]),
+  );
   /** Partitions with rows since the last save. */
   readonly #touched = new Set<RowPartition>();
   /** Names of partitions that expired since the last save. */

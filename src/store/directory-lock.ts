@@ -17,7 +17,8 @@ export interface DirectoryLock {
 
 /** Throws a DirectoryInUseError when another process holds the directory. */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
-  if (process.platform === 'win32') return hold(`\\\\.\\pipe\\${join(directory, 'lock').replaceAll('\\', '/')}`, directory);
+  if (process.platform === 'win32')
+    return hold(`\\\\.\\pipe\\${join(directory, 'lock').replaceAll('\\', '/')}`, directory);
   // On Linux the path goes through the open directory, as a socket's path may have only 107 bytes.
   const descriptor = process.platform === 'linux' ? openSync(directory, 'r') : null;
   const path = descriptor === null ? join(directory, 'lock') : `/proc/self/fd/${descriptor}/lock`;

@@ -41,11 +41,13 @@ export function openEnvelope(name: string, value: Uint8Array): Uint8Array {
   const version = view.getUint8(0);
   if (version !== VERSION) throw new SegmentError(`segment ${name} has format ${version}, not ${VERSION}`);
   const payload = value.subarray(HEADER_BYTES);
-  if (view.getUint32(CHECKSUM_AT, true) !== checksum(name, value)) throw damaged('its checksum does not match');
+  if (view.getUint32(CHECKSUM_AT, true) !== checksum(name, value))
+    throw damaged('its checksum does not match');
   const rawLength = view.getUint32(2, true);
   const codec = view.getUint8(1);
   if (codec !== CODEC_RAW && codec !== CODEC_DEFLATE) throw damaged(`its codec ${codec} is unknown`);
-  const raw = codec === CODEC_RAW ? payload.slice() : inflateRawSync(payload, { maxOutputLength: rawLength + 1 });
+  const raw =
+    codec === CODEC_RAW ? payload.slice() : inflateRawSync(payload, { maxOutputLength: rawLength + 1 });
   if (raw.length !== rawLength) throw damaged('its length does not match');
   return raw;
 }

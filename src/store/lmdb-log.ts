@@ -54,7 +54,11 @@ export class LmdbLog implements DurableLog {
     const { end } = this.#offsetsOf(topic);
     const records: StoredRecord[] = [];
     let byteCount = 0;
-    for (let offset = fromOffset; offset < end && records.length < maxCount && byteCount < maxBytes; offset++) {
+    for (
+      let offset = fromOffset;
+      offset < end && records.length < maxCount && byteCount < maxBytes;
+      offset++
+    ) {
       const key = recordKey(topic, offset);
       const stored = this.#table.getBinary(key);
       if (stored === undefined) throw new SegmentError(`record ${key} of the embedded log is missing`);
@@ -71,7 +75,8 @@ export class LmdbLog implements DurableLog {
     if (offset <= offsets.start) return;
     assert(offset <= offsets.end, 'the embedded log is truncated beyond its end');
     const writes = [this.#putOffset(startKey(topic), offset)];
-    for (let gone = offsets.start; gone < offset; gone++) writes.push(this.#table.remove(recordKey(topic, gone)));
+    for (let gone = offsets.start; gone < offset; gone++)
+      writes.push(this.#table.remove(recordKey(topic, gone)));
     offsets.start = offset;
     await Promise.all(writes);
   }

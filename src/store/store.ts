@@ -93,7 +93,10 @@ export class Store {
     const scopes: Scope[] = [];
     for (;;) {
       const last = scopes.at(-1);
-      const [key] = this.#segments.getKeys({ limit: 1, ...(last === undefined ? {} : { start: after(`${last}:`) }) });
+      const [key] = this.#segments.getKeys({
+        limit: 1,
+        ...(last === undefined ? {} : { start: after(`${last}:`) }),
+      });
       if (key === undefined) return scopes;
       scopes.push(key.slice(0, key.indexOf(':')));
     }
@@ -197,5 +200,5 @@ export class Store {
 
 /** The least string greater than every string that starts with prefix. */
 function after(prefix: string): string {
-  return prefix + '\u{10ffff}';
+  return `${prefix}\u{10ffff}`;
 }

@@ -140,7 +140,10 @@ test('the embedded log keeps its offsets through appends, truncation and restart
   const log = new LmdbLog(first.store);
   const record = (offset: number) => ({ offset, timestampMs: 1000 + offset, value: bytes(`v${offset}`) });
   const show = (of: LmdbLog, from: number) =>
-    of.read('t', from, 10, 1000).map((r) => `${r.offset}@${r.timestampMs}=${text(r.value)}`).join(' ');
+    of
+      .read('t', from, 10, 1000)
+      .map((r) => `${r.offset}@${r.timestampMs}=${text(r.value)}`)
+      .join(' ');
   await log.append('t', [record(0), record(1), record(2)]);
   const appending = log.append('t', [record(3)]);
   await Promise.all([appending, log.truncateBefore('t', 2)]);
@@ -158,7 +161,14 @@ test('the embedded log keeps its offsets through appends, truncation and restart
 test('a dead letter written twice stands once', async () => {
   const { store } = await openStore();
   const table = new DeadLetterTable(store);
-  const letter = { topic: 't', partition: 0, offset: 7, index: 1, reason: 'not-json' as const, value: bytes('{') };
+  const letter = {
+    topic: 't',
+    partition: 0,
+    offset: 7,
+    index: 1,
+    reason: 'not-json' as const,
+    value: bytes('{'),
+  };
   await table.write([letter, { ...letter, index: 2, reason: 'too-old' }]);
   await table.write([letter]);
   expect([...table.letters()].map((l) => `${l.offset}/${l.index} ${l.reason} ${text(l.value)}`)).toEqual([

@@ -1,0 +1,103 @@
+/**
+ * A process that produces generated entries into Kafka: so many as fast as it goes, or at a steady rate until told to
+ * stop. Started by bench/main.ts; takes a FeedOrder, then perhaps 'stop'; answers with a FeedReport.
+ */
+
+import { Kafka, logLevel, type Producer } from 'kafkajs';
+import { monotonicUs, wallClockUs } from '../src/system-clock.js';
+import { createTraffic } from './generator/traffic.js';
+
+export interface FeedOrder {
+  readonly brokers: readonly string[];
+  readonly seed: number;
+  readonly projectCount: number;
+  /** Entries per topic, or a second per topic when `rate` is set. */
+  readonly edge: { readonly topic: string; readonly count: number };
+  readonly relay: { readonly topic: string; readonly count: number };
+  /** Spread the entries evenly over so much time before now. Without it they are of the moment. */
+  readonly spreadUs: number | null;
+  /** True: counts are a second's; go on until told to stop. */
+  readonly steady: boolean;
+}
+
+export interface FeedReport {
+  readonly edgeCount: number;
+  readonly relayCount: number;
+}
+
+const BATCH_COUNT = 500;
+const TICK_MS = 20;
+
+let stopped = false;
+
+async function feed(order: FeedOrder): Promise<FeedReport> {
+  const kafka = new Kafka({
+    brokers: [...order.brokers],
+    clientId: 'logring-bench',
+    logLevel: logLevel.NOTHING,
+  });
+  const producer = kafka.producer();
+  await producer.connect();
+  const traffic = createTraffic({ seed: order.seed, projectCount: order.projectCount });
+  const endUs = wallClockUs();
+  const timeOf = (i: number, count: number) =>
+    order.spreadUs === null ? wallClockUs() : endUs - Math.floor((order.spreadUs * (count - i)) / count);
+  const sent = { edgeCount: 0, relayCount: 0 };
+  const send = async (edgeCount: number, relayCount: number) => {
+    const edge = texts(edgeCount, (i) => traffic.edge(timeOf(sent.edgeCount + i, order.edge.count)));
+    const relay = texts(relayCount, (i) => traffic.relay(timeOf(sent.relayCount + i, order.relay.count)));
+    await sendTexts(producer, order.edge.topic, edge);
+    await sendTexts(producer, order.relay.topic, relay);
+    sent.edgeCount += edgeCount;
+    sent.relayCount += relayCount;
+  };
+  if (order.steady) await sendSteadily(order, sent, send);
+  else {
+    while (sent.edgeCount < order.edge.count || sent.relayCount < order.relay.count) {
+      await send(
+        Math.min(BATCH_COUNT, order.edge.count - sent.edgeCount),
+        Math.min(BATCH_COUNT, order.relay.count - sent.relayCount),
+      );
+    }
+  }
+  await producer.disconnect();
+  return sent;
+}
+
+async function sendSteadily(
+  order: FeedOrder,
+  sent: FeedReport,
+  send: (edgeCount: number, relayCount: number) => Promise<void>,
+): Promise<void> {
+  const startUs = monotonicUs();
+  while (!stopped) {
+    await new Promise((resolve) => setTimeout(resolve, TICK_MS));
+    const seconds = (monotonicUs() - startUs) / 1e6;
+    const edgeDue = Math.floor(order.edge.count * seconds) - sent.edgeCount;
+    const relayDue = Math.floor(order.relay.count * seconds) - sent.relayCount;
+    await send(Math.min(edgeDue, 5 * BATCH_COUNT), Math.min(relayDue, 5 * BATCH_COUNT));
+  }
+}
+
+function texts(count: number, make: (i: number) => string): string[] {
+  return Array.from({ length: count }, (_, i) => make(i));
+}
+
+async function sendTexts(producer: Producer, topic: string, values: readonly string[]): Promise<void> {
+  if (values.length > 0)
+    await producer.send({ topic, acks: 1, messages: values.map((value) => ({ value })) });
+}
+
+process.on('message', (message: FeedOrder | 'stop') => {
+  if (message === 'stop') {
+    stopped = true;
+    return;
+  }
+  feed(message).then(
+    (report) => process.send?.(report, () => process.exit(0)),
+    (error: unknown) => {
+      process.stderr.write(`feeder: ${String(error)}\n`);
+      process.exit(1);
+    },
+  );
+});

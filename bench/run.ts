@@ -1,0 +1,294 @@
+/** The steps of the bench: load, ask under load, compare with the model, kill, start again. */
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { Kafka, logLevel } from 'kafkajs';
+import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
+import { monotonicUs, wallClockUs } from '../src/system-clock.js';
+import { ask, type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
+import type { FeedOrder, FeedReport } from './feeder.js';
+import { createTraffic, type GeneratedProject } from './generator/traffic.js';
+import type { LoadOrder, LoadReport } from './load-client.js';
+import { Latencies } from './percentiles.js';
+
+export interface BenchSizes {
+  /** Entries loaded. */
+  readonly edge: number;
+  readonly relay: number;
+  /** Entries a second, half edge and half relay, that arrive while the endpoints are asked. */
+  readonly rate: number;
+  /** How long each endpoint is asked, open and closed loop each. */
+  readonly seconds: number;
+  readonly projects: number;
+  readonly seed: number;
+}
+
+export interface BenchReport {
+  readonly rows: readonly (readonly [string, string])[];
+  readonly figures: Readonly<Record<string, number>>;
+  /** Of the answers about the loaded past, the same before, while and after more arrives and after SIGKILL. */
+  readonly answersHash: string;
+}
+
+const EDGE_TOPIC = 'bench-edge';
+const RELAY_TOPIC = 'bench-relay';
+const PARTITIONS: Readonly<Record<string, number>> = { [EDGE_TOPIC]: 4, [RELAY_TOPIC]: 3 };
+const SPREAD_US = 7 * US_PER_DAY - US_PER_HOUR;
+/** Requests a second of the open loop: a busy dashboard fleet, far below what saturates a core. */
+const OPEN_LOOP_RATE = 200;
+const CLOSED_LOOP_CONNECTIONS = 8;
+const POLL_MS = 50;
+
+export async function runBench(
+  sizes: BenchSizes,
+  brokers: readonly string[],
+  directory: string,
+  storeBytes: () => number,
+): Promise<BenchReport> {
+  const rows: [string, string][] = [];
+  const figures: Record<string, number> = {};
+  const note = (name: string, value: number, unit: string) => {
+    figures[name] = value;
+    rows.push([name, `${value.toLocaleString('en', { maximumFractionDigits: 2 })} ${unit}`]);
+    process.stderr.write(`${name}: ${value.toFixed(2)} ${unit}\n`);
+  };
+  const settings = {
+    LOGRING_DATA_DIR: directory,
+    LOGRING_KAFKA_BROKERS: brokers.join(','),
+    LOGRING_EDGE_TOPIC: EDGE_TOPIC,
+    LOGRING_RELAY_TOPIC: RELAY_TOPIC,
+  };
+  await createTopics(brokers);
+  await load(sizes, brokers);
+
+  let service = await ingestOne(
+    sizes.edge,
+    EDGE_TOPIC,
+    { ...settings, LOGRING_RELAY_TOPIC: 'not-yet' },
+    note,
+  );
+  await service.kill('SIGTERM');
+  service = await ingestOne(sizes.relay, RELAY_TOPIC, settings, note);
+  const memory = await readMetrics(service);
+  note('row index in memory', memory.sum('logring_rows_held_bytes') / sizes.edge, 'bytes a row');
+  note('resident memory', memory.sum('process_resident_memory_bytes') / 2 ** 20, 'MiB');
+  note('store on disk, all', storeBytes() / (sizes.edge + sizes.relay), 'bytes an entry');
+
+  const { projects } = createTraffic({ seed: sizes.seed, projectCount: sizes.projects });
+  const watch = new PastAnswers(projects);
+  await watch.check(service.url);
+
+  const feeder = startChild('./feeder.js');
+  feeder.send(feedOrder(sizes, brokers, { steady: true }) satisfies FeedOrder);
+  const busy = projects.slice(0, 20).map(({ ref }) => ref);
+  for (const [name, paths] of Object.entries(questions(busy))) {
+    const open = await runLoad({ ...loadOrder(service, paths, sizes), rate: OPEN_LOOP_RATE });
+    const latencies = new Latencies(open.latenciesUs);
+    note(`${name} p50`, latencies.quantileMs(0.5), 'ms');
+    note(`${name} p99`, latencies.quantileMs(0.99), 'ms');
+    const closed = await runLoad({ ...loadOrder(service, paths, sizes), rate: null });
+    note(`${name} rate`, closed.latenciesUs.length / (closed.elapsedUs / 1e6), 'requests/s');
+    note(`${name} failures`, open.failures + closed.failures, '');
+    await watch.check(service.url);
+  }
+  feeder.send('stop');
+  const fed = await report<FeedReport>(feeder);
+  await untilApplied(service, RELAY_TOPIC, sizes.relay + fed.relayCount);
+  await untilApplied(service, EDGE_TOPIC, sizes.edge + fed.edgeCount);
+  await watch.check(service.url);
+
+  await service.kill('SIGKILL');
+  const restartUs = monotonicUs();
+  service = await startChildService(settings);
+  note('ready after SIGKILL', (monotonicUs() - restartUs) / 1000, 'ms');
+  await watch.check(service.url);
+  await service.kill('SIGTERM');
+  return { rows, figures, answersHash: watch.hash };
+}
+
+type Note = (name: string, value: number, unit: string) => void;
+
+async function createTopics(brokers: readonly string[]): Promise<void> {
+  const kafka = new Kafka({ brokers: [...brokers], clientId: 'logring-bench', logLevel: logLevel.NOTHING });
+  const admin = kafka.admin();
+  await admin.connect();
+  await admin.createTopics({
+    topics: Object.entries(PARTITIONS).map(([topic, numPartitions]) => ({ topic, numPartitions })),
+    waitForLeaders: true,
+  });
+  await admin.disconnect();
+}
+
+async function load(sizes: BenchSizes, brokers: readonly string[]): Promise<void> {
+  const feeder = startChild('./feeder.js');
+  feeder.send(feedOrder(sizes, brokers, { steady: false }) satisfies FeedOrder);
+  await report<FeedReport>(feeder);
+}
+
+function feedOrder(
+  sizes: BenchSizes,
+  brokers: readonly string[],
+  { steady }: { steady: boolean },
+): FeedOrder {
+  return {
+    brokers,
+    seed: sizes.seed,
+    projectCount: sizes.projects,
+    edge: { topic: EDGE_TOPIC, count: steady ? sizes.rate / 2 : sizes.edge },
+    relay: { topic: RELAY_TOPIC, count: steady ? sizes.rate / 2 : sizes.relay },
+    spreadUs: steady ? null : SPREAD_US,
+    steady,
+  };
+}
+
+/** Starts a service that reads one topic from its beginning, and notes how fast. */
+async function ingestOne(
+  count: number,
+  topic: string,
+  settings: Record<string, string>,
+  note: Note,
+): Promise<ChildService> {
+  const service = await startChildService(settings);
+  const cpuBefore = (await readMetrics(service)).sum('process_cpu_seconds_total');
+  let startUs = monotonicUs();
+  // The clock starts with the first entry: finding the group's coordinator and joining is not ingest.
+  await poll(async () => {
+    const started = (await readMetrics(service)).sum('logring_entries_applied_total', `topic="${topic}"`) > 0;
+    if (!started) startUs = monotonicUs();
+    return started;
+  });
+  await untilApplied(service, topic, count);
+  const seconds = (monotonicUs() - startUs) / 1e6;
+  const cpuSeconds = (await readMetrics(service)).sum('process_cpu_seconds_total') - cpuBefore;
+  note(`ingest of ${topic}`, count / seconds, 'entries/s');
+  note(`ingest of ${topic}, by processor time`, count / cpuSeconds, 'entries/s a core');
+  return service;
+}
+
+async function untilApplied(service: ChildService, topic: string, count: number): Promise<void> {
+  await poll(async () => {
+    const applied = (await readMetrics(service)).sum('logring_entries_applied_total', `topic="${topic}"`);
+    if (applied > count) throw new Error(`${applied} entries of ${topic} were applied, ${count} produced`);
+    return applied === count;
+  });
+}
+
+async function poll(done: () => Promise<boolean>): Promise<void> {
+  while (!(await done())) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+}
+
+/** Readings of /metrics, summed over the series of a name whose labels contain a text. */
+async function readMetrics(service: ChildService) {
+  const lines = (await (await fetch(`${service.url}/metrics`)).text()).split('\n');
+  return {
+    sum: (name: string, label = '') =>
+      lines
+        .filter(
+          (line) => line.startsWith(name) && /^[ {]/.test(line.slice(name.length)) && line.includes(label),
+        )
+        .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0),
+  };
+}
+
+function questions(projects: readonly string[]): Record<string, string[]> {
+  const path = (endpoint: string, parameters: Record<string, string>) =>
+    `/api/endpoints/query/${endpoint}?${new URLSearchParams(parameters)}`;
+  return {
+    'logs.all': projects.map((project) => path('logs.all', { project, project_tier: 'ENTERPRISE' })),
+    'functions.invocation-stats': projects.flatMap((project) =>
+      ['5min', '15min', '1hr', '1day', '7day'].map((interval) =>
+        path('functions.invocation-stats', { project, interval }),
+      ),
+    ),
+    'usage.api-counts': projects.flatMap((project) =>
+      ['hourly', 'daily', 'minutely'].map((interval) => path('usage.api-counts', { project, interval })),
+    ),
+  };
+}
+
+function loadOrder(service: ChildService, paths: readonly string[], sizes: BenchSizes): LoadOrder {
+  return {
+    url: service.url,
+    key: TEST_KEY,
+    paths,
+    seconds: sizes.seconds,
+    rate: null,
+    connections: CLOSED_LOOP_CONNECTIONS,
+  };
+}
+
+async function runLoad(order: LoadOrder): Promise<LoadReport> {
+  const client = startChild('./load-client.js');
+  client.send(order);
+  return report<LoadReport>(client);
+}
+
+function startChild(module: string): ChildProcess {
+  return fork(fileURLToPath(new URL(module, import.meta.url)));
+}
+
+function report<Report>(child: ChildProcess): Promise<Report> {
+  return new Promise((resolve, reject) => {
+    child.once('message', (message) => resolve(message as Report));
+    child.once('exit', (code) => {
+      if (code !== 0) reject(new Error(`a child process of the bench ended with ${code}`));
+    });
+  });
+}
+
+/**
+ * Answers that what arrives from now on must not change: windows of rows in the past, and the whole days of the bucketed
+ * endpoints. Each check must find what the first one found.
+ */
+class PastAnswers {
+  readonly #questions: readonly {
+    readonly path: string;
+    readonly keep: (row: Record<string, unknown>) => boolean;
+  }[];
+  #hash: string | null = null;
+
+  constructor(projects: readonly GeneratedProject[]) {
+    const todayUs = Math.floor(wallClockUs() / US_PER_DAY) * US_PER_DAY;
+    const oldestUs = todayUs - 5 * US_PER_DAY;
+    const iso = (timestampUs: number) => new Date(timestampUs / 1000).toISOString();
+    this.#questions = projects.slice(0, 30).flatMap(({ ref }) => [
+      ...[1, 2, 3].map((days) => ({
+        path: `/api/endpoints/query/logs.all?project=${ref}&project_tier=PRO&iso_timestamp_end=${iso(todayUs - days * US_PER_DAY)}`,
+        keep: () => true,
+      })),
+      {
+        path: `/api/endpoints/query/functions.invocation-stats?project=${ref}&interval=7day`,
+        keep: ({ timestamp }: Record<string, unknown>) =>
+          Number(timestamp) >= oldestUs && Number(timestamp) < todayUs - US_PER_DAY,
+      },
+      {
+        path: `/api/endpoints/query/usage.api-counts?project=${ref}&interval=daily`,
+        keep: ({ timestamp }: Record<string, unknown>) => {
+          const bucketUs = Date.parse(`${timestamp}Z`) * 1000;
+          return bucketUs >= oldestUs && bucketUs < todayUs - US_PER_DAY;
+        },
+      },
+    ]);
+  }
+
+  get hash(): string {
+    return this.#hash ?? '';
+  }
+
+  async check(url: string): Promise<void> {
+    const hash = createHash('sha256');
+    let rowCount = 0;
+    for (const { path, keep } of this.#questions) {
+      const kept = (await ask(url, path)).result.filter(keep);
+      rowCount += kept.length;
+      hash.update(JSON.stringify(kept));
+    }
+    const found = `${hash.digest('hex').slice(0, 16)} over ${rowCount} rows`;
+    if (rowCount === 0) throw new Error('the answers to compare are empty');
+    if (this.#hash !== null && found !== this.#hash) {
+      throw new Error(`answers about the past changed: ${this.#hash}, then ${found}`);
+    }
+    this.#hash = found;
+  }
+}

@@ -1,0 +1,80 @@
+/**
+ * The figures of one bucket: a row of FIGURE_COUNT numbers in an array that holds the rows of many buckets one after
+ * the other. A row, not a column each: an entry touches eight buckets that are rarely in the processor's cache, and a
+ * row is two of its lines where columns would be thirteen.
+ */
+
+export const COUNT = 0;
+export const ERROR_COUNT = 1;
+/** Five of them, 1xx to 5xx. */
+export const CLASS_COUNTS = 2;
+/** The sum of the values, scaled by SUM_SCALE, is SUM_HIGH + SUM_LOW; neither alone is exact. */
+const SUM_HIGH = 7;
+const SUM_LOW = 8;
+export const MIN = 9;
+export const MAX = 10;
+/** Entries with a numeric execution time: the number of values. */
+export const VALUE_COUNT = 11;
+/** Figures up to here are the bucket's own; what follows depends on where the slot keeps things. */
+export const SAVED_FIGURE_COUNT = 12;
+/** Where the bucket's values are: see slot.ts. */
+export const VALUES = 12;
+export const FIGURE_COUNT = 13;
+
+/** With it no sum of finite values overflows; a power of two, so that it costs no digit. */
+const SUM_SCALE = 2 ** -64;
+
+/** A status as saved and applied: its class 1 to 5 or 0 for none, plus ERROR from 400 on. */
+const ERROR = 8;
+const CLASS_MASK = 7;
+
+/** A status of 0 is no status: no class, no error. */
+export function outcomeOf(statusCode: number): number {
+  const hundred = Math.floor(statusCode / 100);
+  const statusClass = hundred >= 1 && hundred <= 5 ? hundred : 0;
+  return statusCode >= 400 ? statusClass + ERROR : statusClass;
+}
+
+export function clearFigures(figures: Float64Array, row: number): void {
+  figures.fill(0, row, row + FIGURE_COUNT);
+  figures[row + MIN] = Number.POSITIVE_INFINITY;
+  figures[row + MAX] = Number.NEGATIVE_INFINITY;
+}
+
+export function countOutcome(figures: Float64Array, row: number, outcome: number): void {
+  figures[row + COUNT] += 1;
+  if (outcome >= ERROR) figures[row + ERROR_COUNT] += 1;
+  const statusClass = outcome & CLASS_MASK;
+  if (statusClass !== 0) figures[row + CLASS_COUNTS + statusClass - 1] += 1;
+}
+
+/** Adds one value to sum, extremes and count. */
+export function countValue(figures: Float64Array, row: number, value: number): void {
+  addToSum(figures, row, value * SUM_SCALE, 0);
+  if (value < figures[row + MIN]) figures[row + MIN] = value;
+  if (value > figures[row + MAX]) figures[row + MAX] = value;
+  figures[row + VALUE_COUNT] += 1;
+}
+
+/** Adds the figures of one bucket to another's, the place of its values aside. */
+export function addFigures(into: Float64Array, intoRow: number, from: Float64Array, fromRow: number): void {
+  for (let i = COUNT; i < SUM_HIGH; i++) into[intoRow + i] += from[fromRow + i];
+  addToSum(into, intoRow, from[fromRow + SUM_HIGH], from[fromRow + SUM_LOW]);
+  into[intoRow + MIN] = Math.min(into[intoRow + MIN], from[fromRow + MIN]);
+  into[intoRow + MAX] = Math.max(into[intoRow + MAX], from[fromRow + MAX]);
+  into[intoRow + VALUE_COUNT] += from[fromRow + VALUE_COUNT];
+}
+
+/** The mean of the values, of which there must be any: their exact sum, rounded once, over their count. */
+export function meanOf(figures: Float64Array, row: number): number {
+  return (figures[row + SUM_HIGH] + figures[row + SUM_LOW]) / figures[row + VALUE_COUNT] / SUM_SCALE;
+}
+
+/** What the addition to SUM_HIGH rounds off goes to SUM_LOW (Knuth's TwoSum): 106 bits, so the order can't be seen. */
+function addToSum(figures: Float64Array, row: number, high: number, low: number): void {
+  const before = figures[row + SUM_HIGH];
+  const after = before + high;
+  const added = after - before;
+  figures[row + SUM_HIGH] = after;
+  figures[row + SUM_LOW] += before - (after - added) + (high - added) + low;
+}

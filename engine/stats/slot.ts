@@ -1,0 +1,247 @@
+/**
+ * The buckets of one time slot: one for each project and for each function of it that had an entry then. A bucket is
+ * a number; its key, figures and values lie in arrays of the slot, so that it all goes at once when the slot does.
+ *
+ *     key ──▶ bucket ──▶ figures row ──▶ up to EXACT_VALUE_LIMIT values: runs in the value arena
+ *                                    └─▶ more: a digest
+ */
+
+import { assert } from '../assert.js';
+import type { ByteReader, ByteWriter } from '../bytes.js';
+import { EXACT_VALUE_LIMIT } from '../limits.js';
+import { SegmentError } from '../segments.js';
+import { readKey, writeKey } from './bucket-key.js';
+import { DIGEST_BYTES, Digest } from './digest.js';
+import {
+  clearFigures,
+  countOutcome,
+  countValue,
+  FIGURE_COUNT,
+  SAVED_FIGURE_COUNT,
+  VALUE_COUNT,
+  VALUES,
+} from './figures.js';
+import { ValueArena } from './value-arena.js';
+
+/** Stands for the function's bucket of an entry that names no function. */
+export const NO_BUCKET = 0xffff_ffff;
+
+const INITIAL_BUCKET_COUNT = 4;
+/** Of a bucket without values, beside its key: number, figures, and the key's encoding and length. */
+const IMAGE_BYTES = 4 + 8 * SAVED_FIGURE_COUNT + 1 + 4;
+/** Of a bucket in memory, beside its figures, values and key: its places in the map and the list of keys. */
+const BUCKET_OVERHEAD_BYTES = 64;
+/** Of a slot without buckets: its objects. */
+const SLOT_OVERHEAD_BYTES = 1024;
+
+const UNNAMED = '';
+const exactValues = new Float64Array(EXACT_VALUE_LIMIT);
+
+export class Slot {
+  readonly #bucketByKey = new Map<string, number>();
+  /** By bucket. No key is empty: UNNAMED marks a bucket that loading has met but not learnt the name of. */
+  readonly #keys: string[] = [];
+  #figures = new Float64Array(INITIAL_BUCKET_COUNT * FIGURE_COUNT);
+  /** VALUES of a bucket is the head of its runs here, or, past the limit, the index of its digest. */
+  readonly #values = new ValueArena();
+  readonly #digests: Digest[] = [];
+  #keyLength = 0;
+  #exactValueCount = 0;
+  #imageByteCount = 0;
+
+  get bucketCount(): number {
+    return this.#keys.length;
+  }
+
+  get digestCount(): number {
+    return this.#digests.length;
+  }
+
+  get exactValueCount(): number {
+    return this.#exactValueCount;
+  }
+
+  /** An estimate of the memory that the slot takes. */
+  get byteCount(): number {
+    return (
+      SLOT_OVERHEAD_BYTES +
+      this.#figures.byteLength +
+      this.#values.byteCount +
+      this.#digests.length * DIGEST_BYTES +
+      this.#keys.length * BUCKET_OVERHEAD_BYTES +
+      2 * this.#keyLength
+    );
+  }
+
+  /** What writing the images of all buckets takes, at most, as long as keys are ASCII. */
+  get imageByteCount(): number {
+    return this.#imageByteCount;
+  }
+
+  /** The bucket's rows in `figures` start here. */
+  rowOf(bucket: number): number {
+    return bucket * FIGURE_COUNT;
+  }
+
+  /** Rows of figures, to be read only. Another array after the next entry. */
+  get figures(): Float64Array {
+    return this.#figures;
+  }
+
+  /** The bucket of that key, or -1. */
+  find(key: string): number {
+    return this.#bucketByKey.get(key) ?? -1;
+  }
+
+  keyOf(bucket: number): string {
+    return this.#keys[bucket];
+  }
+
+  /** The bucket of that key, which is made if there is none. */
+  bucketOf(key: string): number {
+    const known = this.#bucketByKey.get(key);
+    if (known !== undefined) return known;
+    const bucket = this.#keys.length;
+    this.reserve(bucket + 1);
+    this.name(bucket, key);
+    return bucket;
+  }
+
+  /** Makes sure of that many buckets; new ones are empty and without a name. */
+  reserve(bucketCount: number): void {
+    for (let bucket = this.#keys.length; bucket < bucketCount; bucket++) {
+      if ((bucket + 1) * FIGURE_COUNT > this.#figures.length) this.#growFigures();
+      clearFigures(this.#figures, bucket * FIGURE_COUNT);
+      this.#keys.push(UNNAMED);
+      this.#imageByteCount += IMAGE_BYTES;
+    }
+  }
+
+  /** Gives a reserved bucket its key. Naming it twice, or two buckets alike, is not state that we saved. */
+  name(bucket: number, key: string): void {
+    const known = this.#bucketByKey.get(key);
+    if (known === bucket) return;
+    if (known !== undefined || this.#keys[bucket] !== UNNAMED) {
+      throw new SegmentError('the buckets in the segments of a slot have contradictory names');
+    }
+    this.#keys[bucket] = key;
+    this.#bucketByKey.set(key, bucket);
+    this.#keyLength += key.length;
+    this.#imageByteCount += key.length;
+  }
+
+  assertNamed(): void {
+    if (this.#keys.includes(UNNAMED))
+      throw new SegmentError('a bucket in the segments of a slot has no name');
+  }
+
+  /** Counts one entry, in its project's bucket and its function's or NO_BUCKET. NaN is no value. */
+  count(projectBucket: number, functionBucket: number, outcome: number, value: number): void {
+    this.#countIn(projectBucket, outcome, value);
+    if (functionBucket !== NO_BUCKET) this.#countIn(functionBucket, outcome, value);
+  }
+
+  #countIn(bucket: number, outcome: number, value: number): void {
+    const figures = this.#figures;
+    const row = bucket * FIGURE_COUNT;
+    countOutcome(figures, row, outcome);
+    if (Number.isNaN(value)) return;
+    const valueCount = figures[row + VALUE_COUNT];
+    if (valueCount < EXACT_VALUE_LIMIT) {
+      figures[row + VALUES] = this.#values.push(figures[row + VALUES], valueCount, value);
+      this.#exactValueCount += 1;
+      this.#imageByteCount += 8;
+    } else {
+      if (valueCount === EXACT_VALUE_LIMIT) this.#turnToDigest(row);
+      this.#digests[figures[row + VALUES]].add(value);
+    }
+    countValue(figures, row, value);
+  }
+
+  /** The bucket's digest, or null while its values are exact. */
+  digestOf(bucket: number): Digest | null {
+    const row = bucket * FIGURE_COUNT;
+    if (this.#figures[row + VALUE_COUNT] <= EXACT_VALUE_LIMIT) return null;
+    return this.#digests[this.#figures[row + VALUES]];
+  }
+
+  /** Copies the values of a bucket without digest to out[at…]; returns where they end. */
+  copyValues(bucket: number, out: Float64Array, at: number): number {
+    const row = bucket * FIGURE_COUNT;
+    const valueCount = this.#figures[row + VALUE_COUNT];
+    assert(valueCount <= EXACT_VALUE_LIMIT, 'the values of a digest are not kept');
+    this.#values.copyTo(out, at, this.#figures[row + VALUES], valueCount);
+    return at + valueCount;
+  }
+
+  /** Writes all of one bucket, name and values included. */
+  writeImage(bucket: number, out: ByteWriter): void {
+    out.u32(bucket);
+    writeKey(out, this.#keys[bucket]);
+    const row = bucket * FIGURE_COUNT;
+    for (let i = 0; i < SAVED_FIGURE_COUNT; i++) out.f64(this.#figures[row + i]);
+    const digest = this.digestOf(bucket);
+    if (digest !== null) {
+      digest.write(out);
+      return;
+    }
+    const end = this.copyValues(bucket, exactValues, 0);
+    for (let i = 0; i < end; i++) out.f64(exactValues[i]);
+  }
+
+  /** Puts a written bucket in the place of what is there of it. */
+  readImage(segment: ByteReader): void {
+    const bucket = segment.u32();
+    if (bucket >= this.#keys.length) throw new SegmentError('an image in a segment is of no bucket');
+    this.name(bucket, readKey(segment));
+    const row = bucket * FIGURE_COUNT;
+    const figures = this.#figures;
+    const hadCount = figures[row + VALUE_COUNT];
+    const hadAt = figures[row + VALUES];
+    if (hadCount <= EXACT_VALUE_LIMIT) this.#releaseExact(hadAt, hadCount);
+    for (let i = 0; i < SAVED_FIGURE_COUNT; i++) figures[row + i] = segment.f64();
+    const valueCount = figures[row + VALUE_COUNT];
+    if (valueCount < hadCount)
+      throw new SegmentError('an image in a segment is older than the events before it');
+    if (valueCount > EXACT_VALUE_LIMIT) {
+      const digest = Digest.read(segment);
+      if (digest.count !== valueCount)
+        throw new SegmentError('a digest does not hold the values that it counts');
+      if (hadCount > EXACT_VALUE_LIMIT) this.#digests[hadAt] = digest;
+      else figures[row + VALUES] = this.#addDigest(digest);
+      return;
+    }
+    let head = 0;
+    for (let i = 0; i < valueCount; i++) head = this.#values.push(head, i, segment.f64());
+    figures[row + VALUES] = head;
+    this.#exactValueCount += valueCount;
+    this.#imageByteCount += 8 * valueCount;
+  }
+
+  #turnToDigest(row: number): void {
+    const head = this.#figures[row + VALUES];
+    this.#values.copyTo(exactValues, 0, head, EXACT_VALUE_LIMIT);
+    this.#releaseExact(head, EXACT_VALUE_LIMIT);
+    const digest = new Digest();
+    for (let i = 0; i < EXACT_VALUE_LIMIT; i++) digest.add(exactValues[i]);
+    this.#figures[row + VALUES] = this.#addDigest(digest);
+  }
+
+  #releaseExact(head: number, count: number): void {
+    this.#values.release(head, count);
+    this.#exactValueCount -= count;
+    this.#imageByteCount -= 8 * count;
+  }
+
+  #addDigest(digest: Digest): number {
+    this.#imageByteCount += DIGEST_BYTES;
+    return this.#digests.push(digest) - 1;
+  }
+
+  #growFigures(): void {
+    const rowCount = Math.ceil((1.5 * this.#figures.length) / FIGURE_COUNT);
+    const grown = new Float64Array(rowCount * FIGURE_COUNT);
+    grown.set(this.#figures);
+    this.#figures = grown;
+  }
+}

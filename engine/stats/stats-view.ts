@@ -1,0 +1,166 @@
+/**
+ * The state behind `functions.invocation-stats` within one shard: time slots at four levels, from seconds to days. Each
+ * entry counts in one slot of every level, by its own timestamp, whatever the time is.
+ *
+ * segments: stats/<level>/<start of the slot in seconds>/<number>
+ */
+
+import type { RelayEntry } from '../entry.js';
+import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
+import { slotIndex, US_PER_SECOND } from '../time.js';
+import type { View } from '../view.js';
+import { functionKey, projectKey } from './bucket-key.js';
+import { outcomeOf } from './figures.js';
+import { keptFromUs, LEVELS, type Level } from './series.js';
+import type { Slot } from './slot.js';
+import { StoredSlot } from './stored-slot.js';
+
+const PREFIX = 'stats/';
+const START_DIGITS = 12;
+
+/** What one level holds, for the operator. */
+export interface LevelFigures {
+  readonly level: string;
+  readonly slotCount: number;
+  readonly bucketCount: number;
+  /** Values that are kept as they are. */
+  readonly exactValueCount: number;
+  readonly digestCount: number;
+  /** An estimate of the memory it takes. */
+  readonly byteCount: number;
+}
+
+export class StatsView implements View<RelayEntry> {
+  readonly #levels = LEVELS.map((level) => new LevelSlots(level));
+
+  apply(entry: RelayEntry): void {
+    const { timestampUs, project, functionId } = entry;
+    // The same strings for all levels: their hash is computed once.
+    const ofProject = projectKey(project);
+    const ofFunction = functionId === null ? null : functionKey(project, functionId);
+    const outcome = outcomeOf(entry.statusCode);
+    // Adding 0 makes -0 a plain zero, which no order of arrival can tell from another.
+    const value = entry.executionTimeMs + 0;
+    for (let i = 0; i < this.#levels.length; i++) {
+      this.#levels[i].at(timestampUs).apply(ofProject, ofFunction, outcome, value);
+    }
+  }
+
+  expire(nowUs: number): void {
+    for (const level of this.#levels) level.expire(nowUs);
+  }
+
+  save(writer: SegmentWriter): void {
+    for (const level of this.#levels) level.save(writer);
+  }
+
+  load(reader: SegmentReader): void {
+    for (const { name, bytes } of reader.list(PREFIX)) {
+      const level = this.#levels.find(({ prefix }) => name.startsWith(prefix));
+      if (level === undefined) throw new SegmentError('a segment of the statistics is of an unknown level');
+      level.replay(name, bytes);
+    }
+    for (const level of this.#levels) level.finishReplay();
+  }
+
+  /** The slot of that index at the level of that place in LEVELS, or null. To be read only. */
+  slotAt(level: number, index: number): Slot | null {
+    return this.#levels[level].find(index);
+  }
+
+  /** One for each level. O(slots). */
+  figures(): LevelFigures[] {
+    return this.#levels.map((level) => level.figures());
+  }
+}
+
+/** The slots of one level, by index. */
+class LevelSlots {
+  readonly prefix: string;
+  readonly #level: Level;
+  readonly #slots = new Map<number, StoredSlot>();
+  /** Entries of one slot come together: the last one used. Its index is NaN, equal to none, while there is none. */
+  #lastIndex = Number.NaN;
+  #lastSlot: StoredSlot | null = null;
+  /** Expired slots whose segments the next save deletes. */
+  #expiredPrefixes: string[] = [];
+
+  constructor(level: Level) {
+    this.#level = level;
+    this.prefix = `${PREFIX}${level.name}/`;
+  }
+
+  find(index: number): Slot | null {
+    return this.#slots.get(index)?.slot ?? null;
+  }
+
+  /** The slot that holds the time, made if there is none. */
+  at(timestampUs: number): StoredSlot {
+    const index = slotIndex(timestampUs, this.#level.unitUs);
+    if (index === this.#lastIndex && this.#lastSlot !== null) return this.#lastSlot;
+    const slot = this.#slots.get(index) ?? this.#make(index);
+    this.#lastIndex = index;
+    this.#lastSlot = slot;
+    return slot;
+  }
+
+  expire(nowUs: number): void {
+    const keptFrom = slotIndex(keptFromUs(this.#level, nowUs), this.#level.unitUs);
+    for (const [index, slot] of this.#slots) {
+      if (index >= keptFrom) continue;
+      this.#slots.delete(index);
+      if (slot.stored) this.#expiredPrefixes.push(this.#prefixOf(index));
+      if (index === this.#lastIndex) this.#forgetLast();
+    }
+  }
+
+  save(writer: SegmentWriter): void {
+    // First, as a late entry may have made a slot anew.
+    for (const prefix of this.#expiredPrefixes) writer.deletePrefix(prefix);
+    this.#expiredPrefixes = [];
+    for (const slot of this.#slots.values()) if (slot.dirty) slot.save(writer);
+  }
+
+  replay(name: string, bytes: Uint8Array): void {
+    const startText = name.slice(this.prefix.length).split('/', 1)[0];
+    const index = (Number(startText) * US_PER_SECOND) / this.#level.unitUs;
+    if (!Number.isInteger(index) || !name.startsWith(this.#prefixOf(index))) {
+      throw new SegmentError('a segment of the statistics is of no slot');
+    }
+    const slot = this.#slots.get(index) ?? this.#make(index);
+    slot.replay(name, bytes);
+  }
+
+  finishReplay(): void {
+    for (const slot of this.#slots.values()) slot.finishReplay();
+  }
+
+  figures(): LevelFigures {
+    const sum = { bucketCount: 0, exactValueCount: 0, digestCount: 0, byteCount: 0 };
+    for (const { slot } of this.#slots.values()) {
+      sum.bucketCount += slot.bucketCount;
+      sum.exactValueCount += slot.exactValueCount;
+      sum.digestCount += slot.digestCount;
+      sum.byteCount += slot.byteCount;
+    }
+    return { level: this.#level.name, slotCount: this.#slots.size, ...sum };
+  }
+
+  #make(index: number): StoredSlot {
+    const slot = new StoredSlot(this.#prefixOf(index));
+    this.#slots.set(index, slot);
+    return slot;
+  }
+
+  #forgetLast(): void {
+    this.#lastIndex = Number.NaN;
+    this.#lastSlot = null;
+  }
+
+  /** A start before 1970 is written `-000000000060`. */
+  #prefixOf(index: number): string {
+    const startSeconds = (index * this.#level.unitUs) / US_PER_SECOND;
+    const digits = String(Math.abs(startSeconds)).padStart(START_DIGITS, '0');
+    return `${this.prefix}${startSeconds < 0 ? '-' : ''}${digits}/`;
+  }
+}

@@ -1,0 +1,89 @@
+/** The windows, buckets and rows of `usage.api-counts`. Source: SPEC, `usage.api-counts`, and DESIGN section 1. */
+
+import { assert } from '../assert.js';
+import { truncateUs, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../time.js';
+import { CELL_STRIDE, type MatchList } from './match-list.js';
+import type { UsagePartition } from './usage-partition.js';
+
+export const USAGE_INTERVALS = ['hourly', 'daily', 'minutely'] as const;
+export type UsageInterval = (typeof USAGE_INTERVALS)[number];
+
+/** One bucket with at least one matching entry in the window. */
+export interface ApiCountsRow {
+  readonly bucketStartUs: number;
+  readonly rest: number;
+  readonly storage: number;
+  readonly auth: number;
+  readonly realtime: number;
+}
+
+const SPANS: Readonly<Record<UsageInterval, { readonly windowUs: number; readonly bucketUs: number }>> = {
+  hourly: { windowUs: US_PER_HOUR, bucketUs: US_PER_HOUR },
+  daily: { windowUs: 7 * US_PER_DAY, bucketUs: US_PER_DAY },
+  minutely: { windowUs: 60 * US_PER_MINUTE, bucketUs: US_PER_MINUTE },
+};
+
+/** The longest window: what lies before it at any interval is never asked for again. */
+export const USAGE_RETENTION_US = SPANS.daily.windowUs;
+
+/** The counts of one window as they are added up, over partitions and over shards. */
+export class ApiCounts {
+  /** The window is [fromUs, endUs): the contract's window includes now, so it ends a microsecond behind it. */
+  readonly fromUs: number;
+  readonly endUs: number;
+  readonly #bucketUs: number;
+  readonly #firstBucketUs: number;
+  readonly #bucketCount: number;
+  readonly #cells: Float64Array;
+
+  constructor(interval: UsageInterval, nowUs: number) {
+    assert(Number.isSafeInteger(nowUs), 'now is not a whole number of microseconds');
+    const { windowUs, bucketUs } = SPANS[interval];
+    this.fromUs = nowUs - windowUs;
+    this.endUs = nowUs + 1;
+    this.#bucketUs = bucketUs;
+    this.#firstBucketUs = truncateUs(this.fromUs, bucketUs);
+    this.#bucketCount = Math.ceil((this.endUs - this.#firstBucketUs) / bucketUs);
+    this.#cells = new Float64Array(CELL_STRIDE * this.#bucketCount);
+  }
+
+  overlaps(partition: UsagePartition): boolean {
+    return partition.startUs < this.endUs && partition.endUs > this.fromUs;
+  }
+
+  /** Adds the matches of one partition. */
+  add(partition: UsagePartition, matches: MatchList): void {
+    const fromUs = Math.max(partition.startUs, this.fromUs);
+    const endUs = Math.min(partition.endUs, this.endUs);
+    if (fromUs >= endUs || matches.count === 0) return;
+    const bucketUs = this.#bucketUs;
+    let bucket = Math.floor((fromUs - this.#firstBucketUs) / bucketUs);
+    let startUs = fromUs;
+    while (startUs < endUs) {
+      const bucketEndUs = Math.min(endUs, this.#firstBucketUs + (bucket + 1) * bucketUs);
+      const base = CELL_STRIDE * bucket;
+      if (bucketEndUs - startUs === US_PER_HOUR) matches.countAll(this.#cells, base);
+      else
+        matches.countBetween(startUs - partition.startUs, bucketEndUs - partition.startUs, this.#cells, base);
+      startUs = bucketEndUs;
+      bucket += 1;
+    }
+  }
+
+  rows(): ApiCountsRow[] {
+    const rows: ApiCountsRow[] = [];
+    const cells = this.#cells;
+    for (let bucket = 0; bucket < this.#bucketCount; bucket++) {
+      const base = CELL_STRIDE * bucket;
+      if (cells[base] === 0) continue;
+      rows.push({
+        bucketStartUs: this.#firstBucketUs + bucket * this.#bucketUs,
+        rest: cells[base + 1],
+        storage: cells[base + 2],
+        auth: cells[base + 3],
+        realtime: cells[base + 4],
+      });
+    }
+    return rows;
+  }
+}

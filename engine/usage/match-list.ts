@@ -1,0 +1,243 @@
+/**
+ * The entries of one partition that match one expression, in order of time: counts the areas of any interval within
+ * the hour by two binary searches, whole blocks, and two blocks cut at the ends.
+ *
+ *   block 0              block 1                     offsets rise within a block and from block to block
+ *   [12 40 40 77 | ...]  [803 811 | ...]             a full block splits when an entry must go into its middle
+ *
+ * Adding costs O(log blocks + block), late or not, so producers with different clocks cost no more than others.
+ */
+
+import { assert } from '../assert.js';
+import { MATCH_BLOCK_COUNT } from '../limits.js';
+import { AREA_COUNT } from './areas.js';
+
+/** Cells of counts: all matching entries, then one per area in the order of AREA_PATTERNS. */
+export const CELL_STRIDE = 1 + AREA_COUNT;
+
+const SMALLEST_BLOCK_COUNT = 8;
+/** What an empty list, and a block beside its columns, take up: measured roughly, meant for the memory bound. */
+const LIST_OVERHEAD_BYTES = 300;
+const BLOCK_OVERHEAD_BYTES = 400;
+const BYTES_PER_MATCH = 5;
+
+/** What all match lists of a view hold, kept up to date by the lists themselves. */
+export class MatchMemory {
+  heldBytes = 0;
+}
+
+/** For each mask of areas a 1 in the 8-bit lane of each area in it. */
+const LANES_OF_AREAS = Int32Array.from({ length: 2 ** AREA_COUNT }, (_, areas) => {
+  let lanes = 0;
+  for (let area = 0; area < AREA_COUNT; area++) lanes |= ((areas >>> area) & 1) << (8 * area);
+  return lanes;
+});
+
+class MatchBlock {
+  offsetsUs: Uint32Array;
+  areas: Uint8Array;
+  count = 0;
+  /** Counts of the whole block, in cells. */
+  readonly cells = new Float64Array(CELL_STRIDE);
+
+  constructor(capacity: number) {
+    this.offsetsUs = new Uint32Array(capacity);
+    this.areas = new Uint8Array(capacity);
+  }
+
+  get capacity(): number {
+    return this.areas.length;
+  }
+}
+
+export class MatchList {
+  #memory: MatchMemory;
+  readonly #blocks: MatchBlock[] = [];
+  /** Counts of the whole list, in cells. */
+  readonly #cells = new Float64Array(CELL_STRIDE);
+  #heldBytes = LIST_OVERHEAD_BYTES;
+
+  constructor(memory: MatchMemory) {
+    this.#memory = memory;
+    memory.heldBytes += this.#heldBytes;
+  }
+
+  get count(): number {
+    return this.#cells[0];
+  }
+
+  insert(offsetUs: number, areas: number): void {
+    const block = this.#roomFor(offsetUs);
+    insertSorted(block.offsetsUs, block.areas, block.count, offsetUs, areas);
+    block.count += 1;
+    addAreas(areas, block.cells, 0);
+    addAreas(areas, this.#cells, 0);
+  }
+
+  /** Adds the counts of all entries to the cells at `base`. */
+  countAll(cells: Float64Array, base: number): void {
+    addCells(this.#cells, cells, base);
+  }
+
+  /** Adds the counts of the entries with fromUs <= offset < toUs to the cells at `base`; fromUs is at most toUs. */
+  countBetween(fromUs: number, toUs: number, cells: Float64Array, base: number): void {
+    const blocks = this.#blocks;
+    for (let b = this.#firstBlockReaching(fromUs); b < blocks.length; b++) {
+      const block = blocks[b];
+      const first = block.offsetsUs[0];
+      if (first >= toUs) return;
+      const last = block.offsetsUs[block.count - 1];
+      if (first >= fromUs && last < toUs) {
+        addCells(block.cells, cells, base);
+        continue;
+      }
+      const start = lowerBound(block.offsetsUs, block.count, fromUs);
+      const end = lowerBound(block.offsetsUs, block.count, toUs);
+      countSlice(block.areas, start, end, cells, base);
+    }
+  }
+
+  /** Counts its bytes no more. */
+  release(): void {
+    this.#memory.heldBytes -= this.#heldBytes;
+    this.#memory = new MatchMemory();
+  }
+
+  #roomFor(offsetUs: number): MatchBlock {
+    const blocks = this.#blocks;
+    let index = blocks.length - 1;
+    if (index < 0) return this.#newBlock(0, SMALLEST_BLOCK_COUNT);
+    const last = blocks[index];
+    const isNewest = offsetUs >= last.offsetsUs[last.count - 1];
+    if (!isNewest) index = this.#lastBlockStartingBy(offsetUs);
+    const block = blocks[index];
+    if (block.count < block.capacity) return block;
+    if (block.capacity < MATCH_BLOCK_COUNT) return this.#grown(block);
+    if (isNewest) return this.#newBlock(index + 1, MATCH_BLOCK_COUNT);
+    const upper = this.#split(index);
+    return offsetUs >= upper.offsetsUs[0] ? upper : block;
+  }
+
+  /** The first block with an entry at `fromUs` or later; the number of blocks when there is none. */
+  #firstBlockReaching(fromUs: number): number {
+    const blocks = this.#blocks;
+    let low = 0;
+    let high = blocks.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      const block = blocks[middle];
+      if (block.offsetsUs[block.count - 1] < fromUs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The last block whose first entry is at `offsetUs` or before; else block 0. */
+  #lastBlockStartingBy(offsetUs: number): number {
+    const blocks = this.#blocks;
+    let low = 0;
+    let high = blocks.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if (blocks[middle].offsetsUs[0] <= offsetUs) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  #newBlock(index: number, capacity: number): MatchBlock {
+    const block = new MatchBlock(capacity);
+    this.#blocks.splice(index, 0, block);
+    this.#hold(BLOCK_OVERHEAD_BYTES + BYTES_PER_MATCH * capacity);
+    return block;
+  }
+
+  #grown(block: MatchBlock): MatchBlock {
+    const { offsetsUs, areas, capacity } = block;
+    block.offsetsUs = new Uint32Array(2 * capacity);
+    block.offsetsUs.set(offsetsUs);
+    block.areas = new Uint8Array(2 * capacity);
+    block.areas.set(areas);
+    this.#hold(BYTES_PER_MATCH * capacity);
+    return block;
+  }
+
+  /** Moves the upper half of a full block to a new one behind it, which is returned. */
+  #split(index: number): MatchBlock {
+    const block = this.#blocks[index];
+    assert(block.count === MATCH_BLOCK_COUNT, 'only a full match block splits');
+    const half = MATCH_BLOCK_COUNT >>> 1;
+    const upper = this.#newBlock(index + 1, MATCH_BLOCK_COUNT);
+    upper.offsetsUs.set(block.offsetsUs.subarray(half));
+    upper.areas.set(block.areas.subarray(half));
+    upper.count = MATCH_BLOCK_COUNT - half;
+    countSlice(upper.areas, 0, upper.count, upper.cells, 0);
+    block.count = half;
+    for (let i = 0; i < CELL_STRIDE; i++) block.cells[i] -= upper.cells[i];
+    return upper;
+  }
+
+  #hold(byteCount: number): void {
+    this.#heldBytes += byteCount;
+    this.#memory.heldBytes += byteCount;
+  }
+}
+
+/** Inserts behind all entries of the same time; the columns have room for one more. */
+function insertSorted(
+  offsetsUs: Uint32Array,
+  areasColumn: Uint8Array,
+  count: number,
+  offsetUs: number,
+  areas: number,
+): void {
+  let at = count;
+  if (count > 0 && offsetsUs[count - 1] > offsetUs) {
+    at = lowerBound(offsetsUs, count, offsetUs + 1);
+    offsetsUs.copyWithin(at + 1, at, count);
+    areasColumn.copyWithin(at + 1, at, count);
+  }
+  offsetsUs[at] = offsetUs;
+  areasColumn[at] = areas;
+}
+
+/** The first of `count` rising values that is at least `value`, or `count`. */
+function lowerBound(values: Uint32Array, count: number, value: number): number {
+  let low = 0;
+  let high = count;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (values[middle] < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function addAreas(areas: number, cells: Float64Array, base: number): void {
+  cells[base] += 1;
+  cells[base + 1] += areas & 1;
+  cells[base + 2] += (areas >>> 1) & 1;
+  cells[base + 3] += (areas >>> 2) & 1;
+  cells[base + 4] += (areas >>> 3) & 1;
+}
+
+function addCells(from: Float64Array, cells: Float64Array, base: number): void {
+  for (let i = 0; i < CELL_STRIDE; i++) cells[base + i] += from[i];
+}
+
+/** Counts up to MATCH_BLOCK_COUNT - 1 entries, all areas in one sum: a lane of 8 bits each. */
+function countSlice(
+  areasColumn: Uint8Array,
+  start: number,
+  end: number,
+  cells: Float64Array,
+  base: number,
+): void {
+  let lanes = 0;
+  for (let i = start; i < end; i++) lanes = (lanes + LANES_OF_AREAS[areasColumn[i] & 15]) | 0;
+  cells[base] += end - start;
+  cells[base + 1] += lanes & 255;
+  cells[base + 2] += (lanes >>> 8) & 255;
+  cells[base + 3] += (lanes >>> 16) & 255;
+  cells[base + 4] += lanes >>> 24;
+}

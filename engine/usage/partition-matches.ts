@@ -1,0 +1,117 @@
+/**
+ * What is known of one expression over one partition: which URLs match, up to a code, and the matching entries, up to
+ * an ordinal. Both only ever grow, so what was evaluated once is never evaluated again.
+ *
+ *   codes    0 ........ evaluatedUrls ........ urls.count        verdicts hold one bit a code, up to evaluatedUrls
+ *   entries  0 ... foldedEntries ............. entries.count     the list holds the matches, up to foldedEntries
+ *
+ * A literal's matches become `live` once both have reached the end: then the view adds each further entry as it comes,
+ * and the verdicts are dropped.
+ */
+
+import { assert } from '../assert.js';
+import { ENTRY_BLOCK_COUNT } from '../limits.js';
+import { MatchList, MatchMemory } from './match-list.js';
+import type { UsagePartition } from './usage-partition.js';
+
+export class PartitionMatches {
+  readonly list: MatchList;
+  evaluatedUrls = 0;
+  foldedEntries = 0;
+  live = false;
+  #memory: MatchMemory;
+  #verdicts = new Uint8Array(0);
+
+  constructor(memory: MatchMemory) {
+    this.#memory = memory;
+    this.list = new MatchList(memory);
+  }
+
+  /** Notes the verdict on the next URL. */
+  addVerdict(matches: boolean): void {
+    const code = this.evaluatedUrls;
+    if (code >>> 3 >= this.#verdicts.length) this.#growVerdicts();
+    if (matches) this.#verdicts[code >>> 3] |= 1 << (code & 7);
+    this.evaluatedUrls = code + 1;
+  }
+
+  /**
+   * Adds the matching entries among the next `entryCount` ones to the list. The URLs of all of them have been
+   * evaluated: a URL's code is at most that of the entry that brought it.
+   */
+  fold(partition: UsagePartition, entryCount: number): void {
+    let left = entryCount;
+    while (left > 0) {
+      const block = partition.entries.blocks[Math.floor(this.foldedEntries / ENTRY_BLOCK_COUNT)];
+      const start = this.foldedEntries % ENTRY_BLOCK_COUNT;
+      const count = Math.min(left, block.count - start);
+      assert(count > 0, 'more entries are to be folded than there are');
+      const verdicts = this.#verdicts;
+      for (let i = start; i < start + count; i++) {
+        const code = block.urlCodes[i];
+        if (((verdicts[code >>> 3] >>> (code & 7)) & 1) !== 0)
+          this.list.insert(block.offsetsUs[i], block.areas[i]);
+      }
+      this.foldedEntries += count;
+      left -= count;
+    }
+  }
+
+  /** From now on the view adds each entry itself. */
+  goLive(): void {
+    this.live = true;
+    this.#memory.heldBytes -= this.#verdicts.length;
+    this.#verdicts = new Uint8Array(0);
+  }
+
+  /** Counts its bytes no more. A round that is still at work on it may go on. */
+  release(): void {
+    this.#memory.heldBytes -= this.#verdicts.length;
+    this.#memory = new MatchMemory();
+    this.list.release();
+  }
+
+  #growVerdicts(): void {
+    const grown = new Uint8Array(Math.max(16, 2 * this.#verdicts.length));
+    grown.set(this.#verdicts);
+    this.#memory.heldBytes += grown.length - this.#verdicts.length;
+    this.#verdicts = grown;
+  }
+}
+
+/**
+ * Evaluates a literal over the next URLs of a partition, about `byteBudget` bytes of them and at least the rest
+ * of a page, and returns how many bytes it went over. The search is the platform's own, over many URLs at once: the
+ * first hit at or behind a URL's start is a match when it ends within that URL, and else the URL has none.
+ */
+export function evaluateLiteral(
+  partition: UsagePartition,
+  matches: PartitionMatches,
+  literal: Uint8Array,
+  byteBudget: number,
+): number {
+  const pages = partition.urls.pages;
+  let searched = 0;
+  let pageIndex = partition.urls.pageIndexOf(matches.evaluatedUrls);
+  while (matches.evaluatedUrls < partition.urls.count && searched < byteBudget) {
+    const page = pages[pageIndex];
+    const first = matches.evaluatedUrls - page.firstCode;
+    const start = page.startOf(first);
+    const haystack = Buffer.from(page.bytes.buffer, page.bytes.byteOffset, page.byteCount);
+    let index = first;
+    let hit = haystack.indexOf(literal, start);
+    while (hit >= 0) {
+      while (page.ends[index] <= hit) {
+        matches.addVerdict(false);
+        index += 1;
+      }
+      matches.addVerdict(hit + literal.length <= page.ends[index]);
+      hit = haystack.indexOf(literal, page.ends[index]);
+      index += 1;
+    }
+    for (; index < page.count; index++) matches.addVerdict(false);
+    searched += page.byteCount - start;
+    pageIndex += 1;
+  }
+  return searched;
+}

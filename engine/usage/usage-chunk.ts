@@ -1,0 +1,87 @@
+/**
+ * A piece of a partition as a segment: the URLs and entries that came within a span of arrivals. The chunks of a
+ * partition, in order, are the partition.
+ *
+ *   first URL code, URL count, first entry, entry count (u32 each)
+ *   URL lengths (u32 each), URLs in UTF-8
+ *   offsets within the hour in us (u32 each), URL codes (u32 each), areas (u8 each)
+ */
+
+import { ByteReader, ByteWriter } from '../bytes.js';
+import { ENTRY_BLOCK_COUNT } from '../limits.js';
+import { SegmentError } from '../segments.js';
+import { US_PER_HOUR } from '../time.js';
+import type { UsagePartition } from './usage-partition.js';
+
+/** A position between two arrivals of a partition. */
+export interface ChunkMark {
+  readonly urlCount: number;
+  readonly entryCount: number;
+}
+
+/** What a partition took from `start` on, up to now. */
+export function encodeChunk(partition: UsagePartition, start: ChunkMark): Uint8Array {
+  const { urls, entries } = partition;
+  const writer = new ByteWriter(4096);
+  writer.u32(start.urlCount);
+  writer.u32(urls.count - start.urlCount);
+  writer.u32(start.entryCount);
+  writer.u32(entries.count - start.entryCount);
+  const firstPage = urls.pageIndexOf(start.urlCount);
+  const newPages = start.urlCount === urls.count ? [] : urls.pages.slice(firstPage);
+  for (const page of newPages) {
+    for (let i = Math.max(0, start.urlCount - page.firstCode); i < page.count; i++) {
+      writer.u32(page.ends[i] - page.startOf(i));
+    }
+  }
+  for (const page of newPages) {
+    const firstIndex = Math.max(0, start.urlCount - page.firstCode);
+    writer.bytes(page.bytes.subarray(page.startOf(firstIndex), page.byteCount));
+  }
+  const spans = entrySpans(partition, start.entryCount);
+  for (const { block, from } of spans)
+    for (let i = from; i < block.count; i++) writer.u32(block.offsetsUs[i]);
+  for (const { block, from } of spans) for (let i = from; i < block.count; i++) writer.u32(block.urlCodes[i]);
+  for (const { block, from } of spans) writer.bytes(block.areas.subarray(from, block.count));
+  return writer.finish();
+}
+
+/** Adds a chunk to the partition that the chunks before it made; returns the chunk's start. */
+export function decodeChunk(bytes: Uint8Array, partition: UsagePartition): ChunkMark {
+  const reader = new ByteReader(bytes);
+  const start = { urlCount: reader.u32(), entryCount: 0 };
+  const urlCount = reader.u32();
+  start.entryCount = reader.u32();
+  const entryCount = reader.u32();
+  if (start.urlCount !== partition.urls.count || start.entryCount !== partition.entries.count) {
+    throw new SegmentError('a usage chunk does not go on where the one before it ends');
+  }
+  const urlLengths: number[] = [];
+  for (let i = 0; i < urlCount; i++) urlLengths.push(reader.u32());
+  for (const urlLength of urlLengths) partition.urls.append(reader.bytes(urlLength), urlLength);
+  const offsets = new ByteReader(reader.bytes(4 * entryCount));
+  const urlCodes = new ByteReader(reader.bytes(4 * entryCount));
+  const areas = new ByteReader(reader.bytes(entryCount));
+  for (let i = 0; i < entryCount; i++) {
+    const offsetUs = offsets.u32();
+    const urlCode = urlCodes.u32();
+    if (offsetUs >= US_PER_HOUR || urlCode >= partition.urls.count) {
+      throw new SegmentError('a usage chunk holds an entry that no partition could hold');
+    }
+    partition.entries.append(offsetUs, urlCode, areas.u8());
+  }
+  if (reader.remaining !== 0) throw new SegmentError('a usage chunk is longer than it says');
+  return start;
+}
+
+function entrySpans(partition: UsagePartition, firstEntry: number) {
+  const spans = [];
+  const firstBlock = Math.floor(firstEntry / ENTRY_BLOCK_COUNT);
+  for (let b = firstBlock; b < partition.entries.blocks.length; b++) {
+    spans.push({
+      block: partition.entries.blocks[b],
+      from: b === firstBlock ? firstEntry % ENTRY_BLOCK_COUNT : 0,
+    });
+  }
+  return spans;
+}

@@ -1,0 +1,155 @@
+/** Decodes a record: one JSON object, or an array of them, to entries and dead letters. */
+
+import { isUtf8 } from 'node:buffer';
+import { assert } from '../../engine/assert.js';
+import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
+import type { DeadLetter, DeadLetterReason } from '../dead-letters.js';
+import { MAX_NESTING_DEPTH, MAX_RECORD_BYTES, MAX_RECORD_ELEMENTS } from '../limits.js';
+import type { LogRecord, PartitionKey } from '../log-source.js';
+import { decodeEdgeElement } from './edge-entry.js';
+import type { DecodeContext, DecodeElement, ElementSource } from './element.js';
+import { ArraySplitter, OPEN_BRACKET, skipByteOrderMark, skipWhitespace, trimEnd } from './json-scan.js';
+import { decodeRelayElement } from './relay-entry.js';
+
+const NO_BYTES = Buffer.alloc(0);
+
+/**
+ * The decoding of one record, in steps of at most one element, so that a large array need not be decoded in one turn.
+ * It changes nothing outside itself. Once finished, each element is an entry or a dead letter.
+ */
+export class RecordDecoding<Entry extends object> implements ElementSource {
+  readonly key: PartitionKey;
+  readonly record: LogRecord;
+  readonly context: DecodeContext;
+  readonly bytes: Buffer;
+  readonly isUtf8: boolean;
+  text = '';
+  readonly entries: Entry[] = [];
+  readonly letters: DeadLetter[] = [];
+  readonly #decodeElement: DecodeElement<Entry>;
+  /** null when the value is one object. */
+  #splitter: ArraySplitter | null = null;
+  #elementCount = 1;
+  #nextIndex = 0;
+  #start = 0;
+  #end = 0;
+  #isFinished = false;
+
+  constructor(
+    key: PartitionKey,
+    record: LogRecord,
+    context: DecodeContext,
+    decodeElement: DecodeElement<Entry>,
+  ) {
+    this.key = key;
+    this.record = record;
+    this.context = context;
+    this.#decodeElement = decodeElement;
+    const { value } = record;
+    this.bytes = value === null ? NO_BYTES : Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    this.isUtf8 = isUtf8(this.bytes);
+    this.#open();
+  }
+
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  /** How many elements the record turned out to have; a value that can't be taken apart counts as one. */
+  get elementCount(): number {
+    return this.#elementCount;
+  }
+
+  /** Finds or decodes the next element. Returns how many bytes it took, as a measure of the time. */
+  step(): number {
+    assert(!this.#isFinished, 'a decoded record is decoded further');
+    const splitter = this.#splitter;
+    if (splitter === null) {
+      this.#decode(this.#start, this.#end);
+      this.#isFinished = true;
+      return this.#end - this.#start;
+    }
+    if (splitter.state === 'unfinished') return this.#split(splitter);
+    const start = splitter.starts[this.#nextIndex];
+    const end = splitter.ends[this.#nextIndex];
+    this.#decode(start, end);
+    this.#isFinished = this.#nextIndex === splitter.starts.length;
+    return end - start;
+  }
+
+  #open(): void {
+    const { bytes } = this;
+    const { unreadable = null } = this.record;
+    if (unreadable !== null || bytes.length > MAX_RECORD_BYTES) {
+      this.#rejectWhole(unreadable ?? 'too-large');
+      return;
+    }
+    this.#start = skipWhitespace(bytes, skipByteOrderMark(bytes), bytes.length);
+    this.#end = trimEnd(bytes, this.#start, bytes.length);
+    if (this.#start === this.#end) this.#rejectWhole('empty');
+    else if (bytes[this.#start] === OPEN_BRACKET) {
+      this.#splitter = new ArraySplitter(bytes, this.#start, this.#end, MAX_NESTING_DEPTH);
+    }
+  }
+
+  #split(splitter: ArraySplitter): number {
+    const before = splitter.position;
+    splitter.next();
+    if (splitter.state === 'broken' || (splitter.state === 'done' && splitter.position !== this.#end)) {
+      this.#rejectWhole('not-json');
+    } else if (splitter.starts.length > MAX_RECORD_ELEMENTS) {
+      this.#rejectWhole('too-large');
+    } else if (splitter.state === 'done') {
+      this.#elementCount = splitter.starts.length;
+      this.#isFinished = splitter.starts.length === 0;
+    }
+    return splitter.position - before;
+  }
+
+  #decode(start: number, end: number): void {
+    const index = this.#nextIndex++;
+    const decoded = this.#decodeElement(this, start, end, index);
+    if (typeof decoded === 'string') this.#reject(index, decoded, this.bytes.subarray(start, end));
+    else this.entries.push(decoded);
+  }
+
+  #rejectWhole(reason: DeadLetterReason): void {
+    this.#reject(0, reason, this.bytes);
+    this.#isFinished = true;
+  }
+
+  #reject(index: number, reason: DeadLetterReason, value: Uint8Array): void {
+    const { topic, partition } = this.key;
+    this.letters.push({ topic, partition, offset: this.record.offset, index, reason, value });
+  }
+}
+
+export interface DecodedRecord<Entry extends object> {
+  /** In the order of the elements. */
+  readonly entries: readonly Entry[];
+  /** The elements that are none, each with its index; or one letter for the whole value, where it can't be taken apart. */
+  readonly letters: readonly DeadLetter[];
+}
+
+/** Decodes a record of the edge request log. Never throws, whatever the value. */
+export function decodeEdgeRecord(
+  key: PartitionKey,
+  record: LogRecord,
+  context: DecodeContext,
+): DecodedRecord<EdgeEntry> {
+  return decodeWhole(new RecordDecoding(key, record, context, decodeEdgeElement));
+}
+
+/** Decodes a record of the function relay log. Never throws, whatever the value. */
+export function decodeRelayRecord(
+  key: PartitionKey,
+  record: LogRecord,
+  context: DecodeContext,
+): DecodedRecord<RelayEntry> {
+  return decodeWhole(new RecordDecoding(key, record, context, decodeRelayElement));
+}
+
+function decodeWhole<Entry extends object>(decoding: RecordDecoding<Entry>): DecodedRecord<Entry> {
+  while (!decoding.isFinished) decoding.step();
+  return decoding;
+}

@@ -1,0 +1,38 @@
+/** The storage that the embedded log needs: durable records per topic, with dense offsets from 0. */
+
+/** One stored record. */
+export interface StoredRecord {
+  readonly offset: number;
+  /** When it arrived, milliseconds since the epoch. */
+  readonly timestampMs: number;
+  readonly value: Uint8Array;
+}
+
+/**
+ * The contract of the store's side:
+ *
+ * - One writer: the embedded log calls `append` for a topic again only after the last call of it has settled.
+ *   Appends to different topics, reads and truncation may run meanwhile.
+ * - A topic that was never appended to has both offsets 0 and no records; nothing needs to be created.
+ * - Both offsets survive restarts and truncation: an emptied topic goes on counting where it was.
+ */
+export interface DurableLog {
+  /** The offset after the last record: the one that the next append has to begin with. */
+  endOffset(topic: string): number;
+  /** The offset of the first record that is still kept; `endOffset` when there is none. */
+  startOffset(topic: string): number;
+  /**
+   * Adds records with the offsets endOffset, endOffset + 1, …, all or none. Resolves once they are on disk for good
+   * (synced): from then on `endOffset` and `read` know them, also after `kill -9`. Rejects when none was kept, with
+   * the reason (a full disk). The values are not changed by the caller until then.
+   */
+  append(topic: string, records: readonly StoredRecord[]): Promise<void>;
+  /**
+   * The records from `fromOffset` on, in order and without holes: at most `maxCount`, and no more after the one that
+   * takes the sum of the value lengths to `maxBytes`. Empty only at the end. `fromOffset` is between startOffset and
+   * endOffset. The values are the caller's to keep.
+   */
+  read(topic: string, fromOffset: number, maxCount: number, maxBytes: number): StoredRecord[];
+  /** Forgets the records before `offset`, which is at most endOffset. Need not be durable when it resolves. */
+  truncateBefore(topic: string, offset: number): Promise<void>;
+}

@@ -1,0 +1,149 @@
+/** Makes records of the entries of a POST, and says what will become of each entry. */
+
+import type { DeadLetterReason } from '../dead-letters.js';
+import type { DecodeContext, DecodeElement, ElementSource } from '../decode/element.js';
+import { OPEN_BRACE, OPEN_BRACKET } from '../decode/json-scan.js';
+import { RecordDecoding } from '../decode/record.js';
+import { GROUP_BYTES, GROUP_ELEMENTS, SLICE_BYTES, SLICE_ELEMENTS } from '../limits.js';
+import type { LogRecord, PartitionKey } from '../log-source.js';
+import type { BodyElements } from './body.js';
+
+export interface RejectedEntry {
+  /** The entry's place in the POST. */
+  readonly index: number;
+  readonly reason: DeadLetterReason;
+}
+
+const OPENING = Buffer.from('[');
+const COMMA = Buffer.from(',');
+const CLOSING = Buffer.from(']');
+
+const BYTE_ORDER_MARK_START = 0xef;
+
+/**
+ * Entries go into records in their order. Those that are JSON, rejected or not, share a record as an array, up to a
+ * limit. Anything else is a record of its own, for within an array it could spoil its neighbours; so is an entry that
+ * is an array itself, and is taken for its elements.
+ *
+ * What is said of an entry here is what the pipeline does with it later: both decode the same bytes with the same
+ * code, and measure from the record's own timestamp.
+ */
+export class PostedRecords {
+  /** The values of the records. */
+  readonly values: Buffer[] = [];
+  readonly rejected: RejectedEntry[] = [];
+  accepted = 0;
+  /** Entries that are JSON. Of lines only objects and arrays: a word or number is rather a piece of something else. */
+  jsonCount = 0;
+  readonly #elements: BodyElements;
+  readonly #source: ElementSource;
+  readonly #decodeElement: DecodeElement<object>;
+  #group: Buffer[] = [];
+  #groupElements = 0;
+  #groupBytes = 0;
+
+  /** The record stands for the whole body: its value, and the timestamp that all records get. */
+  constructor(
+    elements: BodyElements,
+    key: PartitionKey,
+    record: LogRecord & { readonly value: Uint8Array },
+    decodeElement: DecodeElement<object>,
+  ) {
+    const { value, timestampMs } = record;
+    // Tiers decide where an entry is kept, never whether it is taken.
+    const context: DecodeContext = {
+      nowUs: timestampMs * 1000,
+      tiers: { tierByProject: new Map(), defaultTier: '' },
+    };
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    this.#elements = elements;
+    this.#source = { key, record, context, bytes, isUtf8: false, text: '' };
+    this.#decodeElement = decodeElement;
+  }
+
+  /** Takes in all entries, in several turns. */
+  async fill(yieldTurn: () => Promise<void>): Promise<void> {
+    const { starts, ends } = this.#elements;
+    let sliceBytes = 0;
+    let sliceElements = 0;
+    for (let index = 0; index < starts.length; index++) {
+      sliceBytes += ends[index] - starts[index];
+      sliceElements++;
+      if (this.#isTakenAsRecord(index)) await this.#takeRecord(index, yieldTurn);
+      else this.#takeElement(index);
+      if (sliceBytes < SLICE_BYTES && sliceElements < SLICE_ELEMENTS) continue;
+      await yieldTurn();
+      sliceBytes = 0;
+      sliceElements = 0;
+    }
+    this.#closeGroup();
+  }
+
+  /** Whether a record's rules would make something else of the entry than an element's do. */
+  #isTakenAsRecord(index: number): boolean {
+    const start = this.#elements.starts[index];
+    const first = this.#source.bytes[start];
+    return start === this.#elements.ends[index] || first === OPEN_BRACKET || first === BYTE_ORDER_MARK_START;
+  }
+
+  #takeElement(index: number): void {
+    const start = this.#elements.starts[index];
+    const end = this.#elements.ends[index];
+    const decoded = this.#decodeElement(this.#source, start, end, index);
+    if (typeof decoded !== 'string') this.accepted++;
+    else this.rejected.push({ index, reason: decoded });
+    const value = this.#source.bytes.subarray(start, end);
+    if (decoded !== 'not-json') this.#countJson(value);
+    if (decoded === 'not-json' || decoded === 'too-large') this.#addRecord(value);
+    else this.#addToGroup(value);
+  }
+
+  async #takeRecord(index: number, yieldTurn: () => Promise<void>): Promise<void> {
+    const value = this.#source.bytes.subarray(this.#elements.starts[index], this.#elements.ends[index]);
+    const { key, record, context } = this.#source;
+    const decoding = new RecordDecoding(key, { ...record, value }, context, this.#decodeElement);
+    let turnBytes = 0;
+    while (!decoding.isFinished) {
+      turnBytes += decoding.step();
+      if (turnBytes < SLICE_BYTES) continue;
+      await yieldTurn();
+      turnBytes = 0;
+    }
+    this.accepted += decoding.entries.length;
+    for (const { reason } of decoding.letters) this.rejected.push({ index, reason });
+    if (decoding.letters.length < decoding.elementCount || decoding.letters.every(isJson))
+      this.#countJson(value);
+    this.#addRecord(value);
+  }
+
+  #countJson(value: Buffer): void {
+    const isContainer = value[0] === OPEN_BRACE || value[0] === OPEN_BRACKET;
+    if (this.#elements.form !== 'lines' || isContainer) this.jsonCount++;
+  }
+
+  #addRecord(value: Buffer): void {
+    this.#closeGroup();
+    this.values.push(value);
+  }
+
+  #addToGroup(value: Buffer): void {
+    if (this.#groupElements === GROUP_ELEMENTS || this.#groupBytes + value.length > GROUP_BYTES)
+      this.#closeGroup();
+    this.#group.push(this.#groupElements === 0 ? OPENING : COMMA, value);
+    this.#groupElements++;
+    this.#groupBytes += value.length;
+  }
+
+  #closeGroup(): void {
+    if (this.#groupElements === 0) return;
+    this.#group.push(CLOSING);
+    this.values.push(this.#groupElements === 1 ? this.#group[1] : Buffer.concat(this.#group));
+    this.#group = [];
+    this.#groupElements = 0;
+    this.#groupBytes = 0;
+  }
+}
+
+function isJson({ reason }: { readonly reason: DeadLetterReason }): boolean {
+  return reason !== 'not-json' && reason !== 'empty';
+}

@@ -1,0 +1,146 @@
+/** One topic of the embedded log: gathers appends into durable writes, and delivers what is durable to the sink. */
+
+import { assert } from '../../engine/assert.js';
+import { DELIVERY_BYTES, DELIVERY_RECORDS } from '../limits.js';
+import type { LogIdentity, LogRecord, LogSink, PartitionKey } from '../log-source.js';
+import type { DurableLog } from './durable-log.js';
+
+interface PendingAppend {
+  readonly timestampMs: number;
+  readonly values: readonly Uint8Array[];
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class TopicLog {
+  readonly key: PartitionKey;
+  readonly #log: DurableLog;
+  readonly #identity: LogIdentity;
+  #pending: PendingAppend[] = [];
+  #isWriting = false;
+  /** Where this run's appends begin: what was there before is not part of the backlog's bytes. */
+  readonly #firstOffset: number;
+  #undeliveredBytes = 0;
+  #isStopping = false;
+  #wake: () => void = () => {};
+
+  constructor(topic: string, log: DurableLog) {
+    this.key = { topic, partition: 0 };
+    this.#log = log;
+    this.#identity = { clusterId: 'embedded', topicId: topic };
+    this.#firstOffset = log.endOffset(topic);
+  }
+
+  get endOffset(): number {
+    return this.#log.endOffset(this.key.topic);
+  }
+
+  /** Bytes of this run's records that are durable and still to be delivered. */
+  get undeliveredBytes(): number {
+    return this.#undeliveredBytes;
+  }
+
+  /**
+   * Appends a record for each value, in order, as one; other appends come before or behind it. Resolves when they are
+   * durable; rejects with the storage's error when none was kept.
+   */
+  append(values: readonly Uint8Array[], timestampMs: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ timestampMs, values, resolve, reject });
+      if (!this.#isWriting) void this.#write();
+    });
+  }
+
+  /** Never rejects. One write at a time; what comes meanwhile goes together into the next. */
+  async #write(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#pending.length > 0) {
+      const group = this.#pending;
+      this.#pending = [];
+      try {
+        await this.#writeGroup(group);
+        for (const { resolve } of group) resolve();
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+      }
+    }
+    this.#isWriting = false;
+  }
+
+  async #writeGroup(group: readonly PendingAppend[]): Promise<void> {
+    let offset = this.endOffset;
+    let byteCount = 0;
+    const records = [];
+    for (const { timestampMs, values } of group) {
+      for (const value of values) {
+        records.push({ offset: offset++, timestampMs, value });
+        byteCount += value.length;
+      }
+    }
+    await this.#log.append(this.key.topic, records);
+    assert(this.endOffset === offset, 'an append ended where it should not');
+    this.#undeliveredBytes += byteCount;
+    this.#wake();
+  }
+
+  /** Binds the sink's partition to this log and brings its offset to where the log has records. */
+  bind(sink: LogSink): void {
+    const { key } = this;
+    const startOffset = this.#log.startOffset(key.topic);
+    const expectedOffset = sink.nextOffset(key) ?? 0;
+    const bound = sink.identity(key);
+    if (bound !== null && !isSame(bound, this.#identity)) {
+      sink.reportGap({ ...key, reason: 'topic-recreated', expectedOffset, resumedOffset: startOffset });
+    } else if (expectedOffset < startOffset) {
+      sink.reportGap({ ...key, reason: 'log-start-moved', expectedOffset, resumedOffset: startOffset });
+    } else if (expectedOffset > this.endOffset) {
+      sink.reportGap({ ...key, reason: 'log-truncated', expectedOffset, resumedOffset: this.endOffset });
+    }
+    if (bound === null || !isSame(bound, this.#identity)) sink.setIdentity(key, this.#identity);
+  }
+
+  /** Delivers from the sink's next offset on, and what is appended from then on, until it is stopped. */
+  async deliver(sink: LogSink): Promise<void> {
+    let position = sink.nextOffset(this.key) ?? this.#log.startOffset(this.key.topic);
+    for (;;) {
+      while (position < this.endOffset) position = await this.#deliverSome(sink, position);
+      if (this.#isStopping) return;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  async #deliverSome(sink: LogSink, position: number): Promise<number> {
+    const stored = this.#log.read(this.key.topic, position, DELIVERY_RECORDS, DELIVERY_BYTES);
+    assert(stored.length > 0, 'the embedded log has a hole');
+    const records: LogRecord[] = stored.map(({ offset, timestampMs, value }, i) => {
+      assert(offset === position + i, 'the embedded log has a hole');
+      return { offset, timestampMs, value, projectTier: null };
+    });
+    await sink.apply({ ...this.key, records }, isAlwaysCurrent);
+    for (const { offset, value } of stored) {
+      if (offset >= this.#firstOffset) this.#undeliveredBytes -= value.length;
+    }
+    return position + stored.length;
+  }
+
+  /** Lets `deliver` end once everything durable is delivered. No append may follow. */
+  stop(): void {
+    this.#isStopping = true;
+    this.#wake();
+  }
+
+  truncateBefore(offset: number): Promise<void> {
+    return this.#log.truncateBefore(this.key.topic, offset);
+  }
+}
+
+/** The embedded log's partitions belong to this process for good. */
+function isAlwaysCurrent(): boolean {
+  return true;
+}
+
+function isSame(a: LogIdentity, b: LogIdentity): boolean {
+  return a.clusterId === b.clusterId && a.topicId === b.topicId;
+}

@@ -1,0 +1,127 @@
+/** What the cluster says about our topics: which exist, which log each partition is, and where it starts and ends. */
+
+import type { LogIdentity, PartitionKey } from '../log-source.js';
+import type { KafkaClient } from './client.js';
+import { createCluster, type InternalCluster } from './kafkajs-internals.js';
+import {
+  METADATA_API_KEY,
+  METADATA_WITH_TOPIC_IDS,
+  METADATA_WITHOUT_TOPIC_IDS,
+  metadataRequest,
+  type TopicMetadata,
+} from './metadata-request.js';
+
+const NO_ERROR = 0;
+const UNKNOWN_TOPIC = 3;
+const LEADER_NOT_AVAILABLE = 5;
+const TOPIC_AUTHORIZATION_FAILED = 29;
+
+/** The log behind a partition at one moment. */
+export interface LogFound extends PartitionKey {
+  readonly identity: LogIdentity;
+  /** Where the log starts and ends for a reader of committed records; null while the partition has no leader. */
+  readonly bounds: { readonly startOffset: number; readonly endOffset: number } | null;
+}
+
+export interface ClusterLook {
+  readonly missingTopics: readonly string[];
+  /** By partitionId. */
+  readonly logs: ReadonlyMap<string, LogFound>;
+}
+
+/** One string for one partition: a key for maps. */
+export function partitionId(key: PartitionKey): string {
+  return `${key.topic}/${key.partition}`;
+}
+
+export class ClusterView {
+  readonly #topics: readonly string[];
+  readonly #cluster: InternalCluster;
+  readonly #client: KafkaClient;
+
+  constructor(client: KafkaClient, topics: readonly string[]) {
+    this.#client = client;
+    this.#topics = topics;
+    this.#cluster = createCluster(client.kafka, {
+      metadataMaxAge: 0,
+      allowAutoTopicCreation: false,
+      isolationLevel: 1,
+    });
+  }
+
+  /** Asks anew. Rejects when no broker answers, after the client's own retries. */
+  async look(): Promise<ClusterLook> {
+    await this.#cluster.connect();
+    const { clusterId, topics } = await this.#metadata();
+    const existing = topics.filter(exists);
+    const logs = new Map<string, LogFound>();
+    const bounds = await this.#bounds(existing);
+    for (const { topic, topicId, partitions } of existing) {
+      for (const { partition } of partitions) {
+        const id = partitionId({ topic, partition });
+        const identity = { clusterId, topicId };
+        logs.set(id, { topic, partition, identity, bounds: bounds.get(id) ?? null });
+      }
+    }
+    const found = new Set(existing.map(({ topic }) => topic));
+    return { missingTopics: this.#topics.filter((topic) => !found.has(topic)), logs };
+  }
+
+  /** Ends the connections; a look under way ends with an error. */
+  close(): void {
+    this.#client.cut();
+  }
+
+  async #metadata() {
+    const broker = await this.#cluster.brokerPool.findConnectedBroker();
+    const newest = broker.versions?.[METADATA_API_KEY]?.maxVersion ?? 0;
+    const version = newest >= METADATA_WITH_TOPIC_IDS ? METADATA_WITH_TOPIC_IDS : METADATA_WITHOUT_TOPIC_IDS;
+    return await broker.connectionPool.send(metadataRequest(this.#topics, version));
+  }
+
+  async #bounds(topics: readonly TopicMetadata[]) {
+    const wanted = topics
+      .map(({ topic, partitions }) => ({
+        topic,
+        partitions: partitions.filter(({ hasLeader }) => hasLeader),
+      }))
+      .filter(({ partitions }) => partitions.length > 0);
+    const bounds = new Map<string, { startOffset: number; endOffset: number }>();
+    if (wanted.length === 0) return bounds;
+    // Only topics that exist: one that doesn't would fail every request of this cluster from then on.
+    this.#cluster.targetTopics = new Set(wanted.map(({ topic }) => topic));
+    await this.#cluster.refreshMetadata();
+    const ask = (fromBeginning: boolean) =>
+      this.#cluster.fetchTopicsOffset(wanted.map((topic) => ({ ...topic, fromBeginning })));
+    const [starts, ends] = await Promise.all([ask(true), ask(false)]);
+    const endById = new Map(flatten(ends));
+    for (const [id, startOffset] of flatten(starts)) {
+      const endOffset = endById.get(id);
+      if (endOffset !== undefined) bounds.set(id, { startOffset, endOffset });
+    }
+    return bounds;
+  }
+}
+
+function flatten(topics: Awaited<ReturnType<InternalCluster['fetchTopicsOffset']>>): [string, number][] {
+  return topics.flatMap(({ topic, partitions }) =>
+    partitions.map(({ partition, offset }): [string, number] => [
+      partitionId({ topic, partition }),
+      Number(offset),
+    ]),
+  );
+}
+
+function exists({ topic, errorCode }: TopicMetadata): boolean {
+  switch (errorCode) {
+    case NO_ERROR:
+    case LEADER_NOT_AVAILABLE:
+      return true;
+    case UNKNOWN_TOPIC:
+      return false;
+    case TOPIC_AUTHORIZATION_FAILED:
+      throw new Error(`the brokers refuse this user the topic ${topic}`);
+    default:
+      throw new Error(`the brokers answer error ${errorCode} for the topic ${topic}`);
+  }
+}

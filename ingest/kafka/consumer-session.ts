@@ -1,0 +1,385 @@
+/**
+ * One kafkajs consumer from joining the group to leaving it: compares every partition with the sink before anything of
+ * it is read, and hands over only batches that connect.
+ */
+
+import { type Batch, type Consumer, type EachBatchPayload, PartitionAssigners } from 'kafkajs';
+import type { LogSink, PartitionKey, RecordBatch } from '../log-source.js';
+import type { ApplyLanes } from './apply-lanes.js';
+import { CLIENT_RETRY, type KafkaClient } from './client.js';
+import type { KafkaLogger } from './client-logger.js';
+import { type KafkaClock, pause, within } from './clock.js';
+import { type ClusterLook, type ClusterView, type LogFound, partitionId } from './cluster-view.js';
+import { correctFetch } from './fetch-response.js';
+import { fetchedOffset, interceptFetches } from './kafkajs-internals.js';
+import {
+  CLIENT_MAX_RETRY_MS,
+  CONCURRENT_PARTITIONS,
+  FETCH_BYTES,
+  FETCH_PARTITION_BYTES,
+  FETCH_WAIT_MS,
+  type KafkaTiming,
+  REBALANCE_TIMEOUT_MS,
+} from './limits.js';
+import { PartitionReader } from './partition-reader.js';
+import { areOtherLogs, findReadStart } from './read-start.js';
+import { toRecords } from './records.js';
+
+/** For metrics; they only rise. */
+export interface KafkaSourceCounters {
+  consumersStarted: number;
+  offsetGaps: number;
+  /** Batches left out because their partition was no longer ours or had to be checked first; they are read again. */
+  droppedBatches: number;
+  /** Fetches that the consumer made: its sign of life. */
+  fetches: number;
+}
+
+export interface SessionParts {
+  readonly client: KafkaClient;
+  readonly groupId: string;
+  readonly topics: readonly string[];
+  readonly sink: LogSink;
+  readonly view: ClusterView;
+  readonly lanes: ApplyLanes;
+  readonly clock: KafkaClock;
+  readonly logger: KafkaLogger;
+  readonly timing: KafkaTiming;
+  readonly counters: KafkaSourceCounters;
+  /** The consumer ended by itself: another must be made. */
+  onEnded(error: Error): void;
+  /** The sink failed, or we did: the process must end. */
+  onFatal(error: unknown): void;
+}
+
+/** Answers of the coordinator that mean: this member's assignment is void; kafkajs joins the group again. */
+const MEMBERSHIP_ERRORS = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']);
+
+export class ConsumerSession {
+  readonly #parts: SessionParts;
+  readonly #consumer: Consumer;
+  readonly #readers = new Map<string, PartitionReader>();
+  readonly #closing: Promise<void>;
+  #close: () => void = () => undefined;
+  #isClosed = false;
+  #running: Promise<void> = Promise.resolve();
+  #hasJoined = false;
+  #lastHeartbeatMs: number;
+
+  constructor(parts: SessionParts) {
+    this.#parts = parts;
+    this.#lastHeartbeatMs = parts.clock.nowMs();
+    this.#closing = new Promise((resolve) => {
+      this.#close = resolve;
+    });
+    interceptFetches(parts.client.kafka, (fetch, payload, apiVersion) =>
+      this.#leaveRange(correctFetch(fetch, payload, apiVersion)),
+    );
+    this.#consumer = parts.client.kafka.consumer({
+      groupId: parts.groupId,
+      partitionAssigners: [PartitionAssigners.roundRobin],
+      sessionTimeout: parts.timing.sessionTimeoutMs,
+      heartbeatInterval: parts.timing.heartbeatIntervalMs,
+      rebalanceTimeout: REBALANCE_TIMEOUT_MS,
+      metadataMaxAge: parts.timing.metadataMaxAgeMs,
+      maxBytesPerPartition: FETCH_PARTITION_BYTES,
+      maxBytes: FETCH_BYTES,
+      maxWaitTimeInMs: FETCH_WAIT_MS,
+      allowAutoTopicCreation: false,
+      // A consumer that failed is made anew by our own hand, with a client of its own.
+      retry: { ...CLIENT_RETRY, restartOnFailure: () => Promise.resolve(false) },
+    });
+  }
+
+  /** By partitionId. */
+  get readers(): ReadonlyMap<string, PartitionReader> {
+    return this.#readers;
+  }
+
+  get topics(): readonly string[] {
+    return this.#parts.topics;
+  }
+
+  get hasJoined(): boolean {
+    return this.#hasJoined;
+  }
+
+  /** Begins; what fails later is told through onEnded. */
+  open(): void {
+    const { consumer, events } = { consumer: this.#consumer, events: this.#consumer.events };
+    consumer.on(events.GROUP_JOIN, ({ payload }) => this.#join(payload.memberAssignment));
+    consumer.on(events.REBALANCING, () => this.#revokeAll());
+    consumer.on(events.CRASH, ({ payload }) => this.#end(payload.error));
+    consumer.on(events.START_BATCH_PROCESS, ({ payload }) => {
+      if (payload.batchSize === 0) this.#passFiltered(payload);
+    });
+    consumer.on(events.HEARTBEAT, () => {
+      this.#lastHeartbeatMs = this.#parts.clock.nowMs();
+    });
+    consumer.on(events.FETCH, () => {
+      this.#parts.counters.fetches++;
+    });
+    this.#parts.counters.consumersStarted++;
+    this.#running = this.#run().catch((error: unknown) => this.#end(error));
+  }
+
+  /** Leaves the group. Resolves within `limitMs`, whatever the brokers do; no batch is applied afterwards. */
+  async close(limitMs: number): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#close();
+    this.#revokeAll();
+    // Not before it runs: kafkajs forgets a consumer that is stopped while it joins, and then can't stop it any more.
+    const left = this.#running.then(() => this.#consumer.disconnect());
+    const inTime = await within(this.#parts.clock, limitMs, left).catch((error: unknown) => {
+      this.#parts.logger.warn({ error: String(error) }, 'kafka: leaving the consumer group failed');
+      return true;
+    });
+    if (!inTime) {
+      this.#parts.logger.warn(
+        { limitMs },
+        'kafka: leaving the consumer group took too long; its connections are cut',
+      );
+      left.catch(() => undefined); // said above; cutting the connections ends it with an error
+    }
+    this.#parts.client.cut();
+  }
+
+  /** Mirrors positions to the brokers; those of partitions that are not ours are left out. */
+  async commit(positions: readonly (PartitionKey & { readonly nextOffset: number })[]): Promise<void> {
+    const ours = positions.filter((position) => this.#readers.has(partitionId(position)));
+    if (ours.length === 0 || this.#isClosed) return;
+    await this.#consumer.commitOffsets(
+      ours.map(({ topic, partition, nextOffset }) => ({ topic, partition, offset: String(nextOffset) })),
+    );
+  }
+
+  /**
+   * Compares a look at the cluster with what is being read; `positions`, by partitionId, were taken before the look.
+   * Answers false when a topic was made again: then only a new consumer sees its partitions as they are.
+   */
+  observe(look: ClusterLook, positions: ReadonlyMap<string, number>): boolean {
+    const doubtful: PartitionReader[] = [];
+    for (const reader of this.#readers.values()) {
+      const found = look.logs.get(reader.id);
+      if (found === undefined) continue;
+      if (reader.identity !== null && areOtherLogs(reader.identity, found.identity)) return false;
+      const position = positions.get(reader.id);
+      if (found.bounds === null || !reader.isReading) continue;
+      const { startOffset, endOffset } = found.bounds;
+      reader.readableEndOffset = endOffset;
+      reader.endOffset = Math.max(reader.endOffset ?? 0, endOffset);
+      if (position === undefined) continue;
+      if (position > endOffset || reader.position < startOffset) doubtful.push(reader);
+      else this.#passHole(reader);
+    }
+    this.#check(doubtful);
+    return true;
+  }
+
+  async #run(): Promise<void> {
+    await this.#consumer.connect();
+    await this.#consumer.subscribe({ topics: [...this.#parts.topics], fromBeginning: true });
+    await this.#consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: CONCURRENT_PARTITIONS,
+      eachBatch: (payload) => this.#applyBatch(payload),
+    });
+  }
+
+  /** Called by kafkajs synchronously, before the first fetch under the new assignment. */
+  #join(assignment: Readonly<Record<string, readonly number[]>>): void {
+    this.#revokeAll();
+    if (this.#isClosed) return;
+    this.#lastHeartbeatMs = this.#parts.clock.nowMs();
+    for (const [topic, partitions] of Object.entries(assignment)) {
+      for (const partition of partitions) {
+        const reader = new PartitionReader({ topic, partition });
+        this.#readers.set(reader.id, reader);
+      }
+    }
+    const readers = [...this.#readers.values()];
+    this.#pause(readers);
+    this.#hasJoined = true;
+    const partitions = readers.map(({ id }) => id);
+    this.#parts.logger.info({ groupId: this.#parts.groupId, partitions }, 'kafka: joined the consumer group');
+    void this.#prepare(readers);
+  }
+
+  #revokeAll(): void {
+    for (const reader of this.#readers.values()) reader.revoke();
+    this.#readers.clear();
+  }
+
+  #end(error: unknown): void {
+    if (this.#isClosed) return;
+    this.#revokeAll();
+    this.#parts.onEnded(error instanceof Error ? error : new Error(String(error)));
+  }
+
+  #pause(readers: readonly PartitionReader[]): void {
+    this.#consumer.pause(readers.map(({ key }) => ({ topic: key.topic, partitions: [key.partition] })));
+  }
+
+  #check(readers: readonly PartitionReader[]): void {
+    const reading = readers.filter((reader) => reader.check());
+    if (reading.length === 0 || this.#isClosed) return;
+    this.#pause(reading);
+    void this.#prepare(reading);
+  }
+
+  /** Places paused partitions at the sink's offsets and lets them be read, as soon as the cluster can tell about them. */
+  async #prepare(readers: readonly PartitionReader[]): Promise<void> {
+    const { lanes, view, clock, logger } = this.#parts;
+    let waiting = readers;
+    try {
+      while (!this.#isClosed) {
+        await Promise.all(waiting.map(({ id }) => lanes.idle(id)));
+        const look = await view.look().catch((error: unknown) => {
+          logger.warn({ error: String(error) }, 'kafka: can not look at the logs of the assigned partitions');
+          return null;
+        });
+        waiting = waiting.filter(
+          (reader) => reader.isChecking && !this.#place(reader, look?.logs.get(reader.id)),
+        );
+        if (waiting.length === 0) return;
+        await pause(clock, CLIENT_MAX_RETRY_MS, this.#closing);
+      }
+    } catch (error) {
+      this.#parts.onFatal(error);
+    }
+  }
+
+  /** Answers whether the partition is read from now on. */
+  #place(reader: PartitionReader, found: LogFound | undefined): boolean {
+    if (this.#isClosed || found === undefined || found.bounds === null) return false;
+    const { sink, logger, counters } = this.#parts;
+    const nextOffset = sink.nextOffset(reader.key);
+    const start = findReadStart(sink.identity(reader.key), nextOffset, {
+      identity: found.identity,
+      ...found.bounds,
+    });
+    if (start.gap !== null && nextOffset !== null) {
+      const gap = {
+        ...reader.key,
+        reason: start.gap,
+        expectedOffset: nextOffset,
+        resumedOffset: start.offset,
+      };
+      counters.offsetGaps++;
+      logger.error(gap, `kafka: the log does not connect to what was read: ${start.gap}`);
+      sink.reportGap(gap);
+    }
+    if (start.bind) sink.setIdentity(reader.key, found.identity);
+    reader.identity = found.identity;
+    reader.endOffset = found.bounds.endOffset;
+    reader.readableEndOffset = found.bounds.endOffset;
+    reader.read(start.offset);
+    this.#consumer.seek({ ...reader.key, offset: String(start.offset) });
+    this.#consumer.resume([{ topic: reader.key.topic, partitions: [reader.key.partition] }]);
+    return true;
+  }
+
+  /** The only way that records take. Never rejects: kafkajs would retry the batch for ever. */
+  async #applyBatch({ batch, heartbeat, resolveOffset }: EachBatchPayload): Promise<void> {
+    const reader = this.#readers.get(partitionId(batch));
+    if (reader === undefined || !reader.isReading) {
+      this.#parts.counters.droppedBatches++;
+      return;
+    }
+    const highWatermark = Number(batch.highWatermark);
+    if (fetchedOffset(batch) !== reader.position || highWatermark < reader.highWatermark) {
+      // kafkajs has jumped, or the log is another one.
+      this.#parts.counters.droppedBatches++;
+      this.#check([reader]);
+      return;
+    }
+    reader.highWatermark = highWatermark;
+    reader.endOffset = highWatermark;
+    const isCurrent = reader.currentTerm();
+    try {
+      const nextOffset = Number(batch.lastOffset()) + 1;
+      await this.#applyWithHeartbeats(reader, recordBatch(batch, nextOffset), isCurrent, heartbeat);
+      if (!isCurrent()) return;
+      reader.position = nextOffset;
+      resolveOffset(batch.lastOffset());
+    } catch (error) {
+      this.#revokeAll();
+      this.#parts.onFatal(error);
+    }
+  }
+
+  async #applyWithHeartbeats(
+    reader: PartitionReader,
+    batch: RecordBatch,
+    isCurrent: () => boolean,
+    heartbeat: () => Promise<void>,
+  ): Promise<void> {
+    const { clock, lanes, sink, timing } = this.#parts;
+    let cancel = () => {};
+    const beat = () => {
+      cancel = clock.after(Math.ceil(timing.heartbeatIntervalMs / 3), () => {
+        const beaten = heartbeat().catch((error: unknown) => this.#missHeartbeat(error, isCurrent));
+        void beaten.then(() => reader.applying && beat());
+      });
+    };
+    reader.applying = true;
+    beat();
+    try {
+      await lanes.run(reader.id, async () => {
+        if (isCurrent()) await sink.apply(batch, isCurrent);
+      });
+    } finally {
+      reader.applying = false;
+      cancel();
+    }
+  }
+
+  #missHeartbeat(error: unknown, isCurrent: () => boolean): void {
+    if (!isCurrent()) return;
+    const type = error instanceof Error && 'type' in error ? String(error.type) : '';
+    const silentMs = this.#parts.clock.nowMs() - this.#lastHeartbeatMs;
+    if (MEMBERSHIP_ERRORS.has(type)) this.#revokeAll();
+    // By now the group may have given our partitions away.
+    else if (silentMs > this.#parts.timing.sessionTimeoutMs) this.#check([...this.#readers.values()]);
+  }
+
+  /** kafkajs steps over batches of nothing but transaction markers and aborted records by itself and only tells of it. */
+  #passFiltered(payload: { topic: string; partition: number; lastOffset: string }): void {
+    const reader = this.#readers.get(partitionId(payload));
+    if (reader === undefined || !reader.isReading) return;
+    const nextOffset = Number(payload.lastOffset) + 1;
+    if (nextOffset > reader.position) {
+      reader.position = nextOffset;
+      this.#passHole(reader);
+    } else {
+      this.#check([reader]);
+    }
+  }
+
+  /** The log has no such offset: a gap, most likely, which the check finds out. */
+  #leaveRange(partitions: readonly PartitionKey[]): void {
+    const readers = partitions.map((key) => this.#readers.get(partitionId(key)));
+    this.#check(readers.filter((reader) => reader !== undefined));
+  }
+
+  /** Lets the sink know that its next offset lies in a hole which the reading has passed. */
+  #passHole(reader: PartitionReader): void {
+    const { sink, lanes } = this.#parts;
+    const nextOffset = sink.nextOffset(reader.key);
+    if (reader.applying || nextOffset === null || nextOffset >= reader.position) return;
+    const batch = { ...reader.key, records: [], nextOffset: reader.position };
+    const isCurrent = reader.currentTerm();
+    lanes
+      .run(reader.id, async () => {
+        if (isCurrent()) await sink.apply(batch, isCurrent);
+      })
+      .catch((error: unknown) => this.#parts.onFatal(error));
+  }
+}
+
+function recordBatch(batch: Batch, nextOffset: number): RecordBatch {
+  const { topic, partition } = batch;
+  return { topic, partition, records: toRecords(batch.messages), nextOffset };
+}

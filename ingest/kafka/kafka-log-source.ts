@@ -1,0 +1,283 @@
+/**
+ * The log source that reads Kafka. The sink's offsets are the truth: every partition is compared with its log and
+ * sought before anything of it is read; what does not connect is reported, never jumped over. This class watches the
+ * cluster and keeps one consumer going; see consumer-session.ts for the reading itself.
+ */
+
+import { assert } from '../../engine/assert.js';
+import type { LogSink, LogSource, LogSourceStatus, PartitionKey } from '../log-source.js';
+import { ApplyLanes } from './apply-lanes.js';
+import { createClient, type KafkaConnection } from './client.js';
+import type { KafkaLogger } from './client-logger.js';
+import { type KafkaClock, pause, within } from './clock.js';
+import { type ClusterLook, ClusterView, partitionId } from './cluster-view.js';
+import { registerCodecs } from './codecs.js';
+import { ConsumerSession, type KafkaSourceCounters } from './consumer-session.js';
+import {
+  COMMIT_TIMEOUT_MS,
+  KAFKA_TIMING,
+  type KafkaTiming,
+  RESTART_FIRST_MS,
+  RESTART_MAX_MS,
+  STALL_RESTARTS,
+} from './limits.js';
+import { type ProgressSample, ProgressWatch, type Stall } from './progress-watch.js';
+
+export interface KafkaLogSourceOptions {
+  readonly connection: KafkaConnection;
+  readonly groupId: string;
+  /** Must not be empty. */
+  readonly topics: readonly string[];
+  readonly logger: KafkaLogger;
+  readonly clock: KafkaClock;
+  /** Called once, when the sink failed or no consumer makes progress: the process must end. */
+  onFatal(error: Error): void;
+  readonly timing?: KafkaTiming;
+}
+
+type Position = PartitionKey & { readonly nextOffset: number };
+
+/** The consumer as a whole, among the partitions that are watched for progress. */
+const CONSUMER = 'the consumer';
+
+export class KafkaLogSource implements LogSource {
+  readonly counters: KafkaSourceCounters = {
+    consumersStarted: 0,
+    offsetGaps: 0,
+    droppedBatches: 0,
+    fetches: 0,
+  };
+  readonly #options: KafkaLogSourceOptions;
+  readonly #timing: KafkaTiming;
+  readonly #view: ClusterView;
+  readonly #lanes = new ApplyLanes();
+  readonly #watch: ProgressWatch;
+  readonly #pendingCommits = new Map<string, Position>();
+  #sink: LogSink | null = null;
+  #session: ConsumerSession | null = null;
+  #look: ClusterLook | null = null;
+  #supervision: Promise<void> = Promise.resolve();
+  #commit: Promise<void> | null = null;
+  readonly #stopped: Promise<void>;
+  #isStopping = false;
+  #stop: () => void = () => undefined;
+  #wake: () => void = () => undefined;
+  #unreachable: string | null = null;
+  #consumerProblem: string | null = null;
+  #fatal: Error | null = null;
+  #failures = 0;
+  #openedAtMs = 0;
+  #restartAtMs = 0;
+
+  constructor(options: KafkaLogSourceOptions) {
+    assert(options.topics.length > 0, 'a Kafka source needs topics');
+    this.#options = options;
+    this.#timing = options.timing ?? KAFKA_TIMING;
+    this.#watch = new ProgressWatch(this.#timing.stallMs);
+    this.#stopped = new Promise((resolve) => {
+      this.#stop = resolve;
+    });
+    this.#view = new ClusterView(this.#createClient(), options.topics);
+  }
+
+  start(sink: LogSink): Promise<void> {
+    assert(this.#sink === null, 'a Kafka source starts once');
+    this.#sink = sink;
+    registerCodecs();
+    this.#supervision = this.#supervise().catch((error: unknown) => this.#fail(error));
+    return Promise.resolve();
+  }
+
+  status(): LogSourceStatus {
+    const readers = this.#session?.readers ?? new Map();
+    const assigned = [...readers.values()].map(({ key, endOffset }) => ({ ...key, endOffset }));
+    const unassigned = [...(this.#look?.logs.values() ?? [])]
+      .filter((log) => !readers.has(partitionId(log)))
+      .map(({ topic, partition }) => ({ topic, partition }));
+    return { missingTopics: this.#look?.missingTopics ?? [], unassigned, assigned, problem: this.#problem() };
+  }
+
+  /** Resolves once the brokers have the positions or the try has failed, which is only logged. */
+  committed(positions: readonly Position[]): Promise<void> {
+    for (const position of positions) this.#pendingCommits.set(partitionId(position), position);
+    this.#commit ??= this.#commitPending().finally(() => {
+      this.#commit = null;
+    });
+    return this.#commit;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    this.#stop();
+    this.#wake();
+    await this.#session?.close(this.#timing.stopTimeoutMs);
+    this.#view.close();
+    await this.#supervision;
+  }
+
+  #createClient() {
+    return createClient(this.#options.connection, this.#options.logger, this.#options.clock);
+  }
+
+  #problem(): string | null {
+    if (this.#fatal !== null) return this.#fatal.message;
+    if (this.#unreachable !== null) return `the Kafka brokers can not be reached: ${this.#unreachable}`;
+    return this.#consumerProblem;
+  }
+
+  /** One path to the end of the process. */
+  #fail(error: unknown): void {
+    if (this.#fatal !== null) return;
+    this.#fatal = error instanceof Error ? error : new Error(String(error));
+    this.#options.onFatal(this.#fatal);
+  }
+
+  /** Looks at the cluster again and again, until stopped. */
+  async #supervise(): Promise<void> {
+    const { clock } = this.#options;
+    while (!this.#isStopping && this.#fatal === null) {
+      const woken = new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+      await this.#superviseOnce();
+      const untilRestartMs =
+        this.#session === null ? this.#restartAtMs - clock.nowMs() : this.#timing.pollIntervalMs;
+      const restartIsNear = untilRestartMs > 0 && untilRestartMs < this.#timing.pollIntervalMs;
+      await pause(clock, restartIsNear ? untilRestartMs : this.#timing.pollIntervalMs, woken);
+    }
+  }
+
+  async #superviseOnce(): Promise<void> {
+    const positions = new Map<string, number>();
+    for (const reader of this.#session?.readers.values() ?? []) positions.set(reader.id, reader.position);
+    const look = await this.#lookAround();
+    if (look === null || this.#isStopping) return;
+    const missing = new Set(look.missingTopics);
+    const topics = this.#options.topics.filter((topic) => !missing.has(topic));
+    const session = this.#session;
+    if (session !== null) {
+      const hasSameTopics = session.topics.join('\n') === topics.join('\n');
+      if (!hasSameTopics) await this.#closeSession('kafka: the topics that exist are others now');
+      else if (!session.observe(look, positions)) await this.#closeSession('kafka: a topic was made again');
+    }
+    if (topics.length > 0) await this.#watchProgress();
+    if (this.#session !== null || topics.length === 0 || this.#isStopping || this.#fatal !== null) return;
+    if (this.#options.clock.nowMs() >= this.#restartAtMs) this.#openSession(topics);
+  }
+
+  async #lookAround(): Promise<ClusterLook | null> {
+    const { logger } = this.#options;
+    try {
+      // kafkajs sits out its pauses between retries even when its connections are cut; stopping must not.
+      const look = await Promise.race([this.#view.look(), this.#stopped]);
+      if (look === undefined) return null;
+      if (look.missingTopics.join('\n') !== (this.#look?.missingTopics ?? []).join('\n')) {
+        logger.warn(
+          { missingTopics: look.missingTopics },
+          'kafka: the topics that are waited for have changed',
+        );
+      }
+      if (this.#unreachable !== null) logger.info({}, 'kafka: the brokers can be reached again');
+      this.#look = look;
+      this.#unreachable = null;
+      return look;
+    } catch (error) {
+      if (this.#isStopping) return null;
+      const message = error instanceof Error ? error.message : String(error);
+      if (this.#unreachable === null)
+        logger.error({ error: message }, 'kafka: the brokers can not be reached');
+      this.#unreachable = message;
+      this.#watch.pause();
+      return null;
+    }
+  }
+
+  #openSession(topics: readonly string[]): void {
+    assert(this.#sink !== null, 'a Kafka source opens no consumer before its start');
+    const { groupId, logger, clock } = this.#options;
+    const session: ConsumerSession = new ConsumerSession({
+      client: this.#createClient(),
+      groupId,
+      topics,
+      sink: this.#sink,
+      view: this.#view,
+      lanes: this.#lanes,
+      clock,
+      logger,
+      timing: this.#timing,
+      counters: this.counters,
+      onEnded: (error) => this.#sessionEnded(session, error),
+      onFatal: (error) => this.#fail(error),
+    });
+    this.#session = session;
+    this.#openedAtMs = clock.nowMs();
+    session.open();
+  }
+
+  async #closeSession(why: string): Promise<void> {
+    const session = this.#session;
+    if (session === null) return;
+    this.#options.logger.warn({}, why);
+    this.#session = null;
+    await session.close(this.#timing.stopTimeoutMs);
+  }
+
+  #sessionEnded(session: ConsumerSession, error: Error): void {
+    if (this.#session !== session || this.#isStopping) return;
+    const nowMs = this.#options.clock.nowMs();
+    if (nowMs - this.#openedAtMs > this.#timing.stallMs) this.#failures = 0;
+    const delayMs = Math.min(RESTART_FIRST_MS * 2 ** this.#failures++, RESTART_MAX_MS);
+    this.#consumerProblem = `the Kafka consumer ended and is made anew: ${error.message}`;
+    this.#options.logger.error(
+      { error: error.message, delayMs },
+      'kafka: the consumer ended and is made anew',
+    );
+    this.#session = null;
+    this.#restartAtMs = nowMs + delayMs;
+    void session.close(this.#timing.stopTimeoutMs).then(() => this.#wake());
+  }
+
+  /** Also without a consumer: one that ends again and again makes no progress either. */
+  async #watchProgress(): Promise<void> {
+    const readers = [...(this.#session?.readers.values() ?? [])];
+    const applying = readers.some((reader) => reader.applying);
+    const samples: ProgressSample[] = [
+      { id: CONSUMER, position: this.counters.fetches, goal: Number.POSITIVE_INFINITY, applying },
+    ];
+    for (const reader of readers) {
+      if (!reader.isReading) continue;
+      const { id, position, readableEndOffset } = reader;
+      samples.push({ id, position, goal: readableEndOffset, applying: reader.applying });
+    }
+    const stall = this.#watch.observe(this.#options.clock.nowMs(), samples);
+    if (stall !== null) await this.#breakStall(stall);
+    else if (this.#session?.hasJoined && readers.every((reader) => reader.isReading))
+      this.#consumerProblem = null;
+  }
+
+  async #breakStall(stall: Stall): Promise<void> {
+    const where =
+      stall.id === CONSUMER ? CONSUMER : `${stall.id} at offset ${stall.position} of ${stall.goal}`;
+    this.#consumerProblem = `no progress in ${where} for ${this.#timing.stallMs} ms, try ${stall.strikes}`;
+    this.#options.logger.error({ ...stall }, `kafka: ${this.#consumerProblem}`);
+    if (stall.strikes > STALL_RESTARTS) {
+      this.#fail(new Error(`Kafka: no progress in ${where} with ${STALL_RESTARTS} consumers made anew`));
+    } else {
+      await this.#closeSession('kafka: the consumer is made anew');
+    }
+  }
+
+  async #commitPending(): Promise<void> {
+    const { clock, logger } = this.#options;
+    while (this.#pendingCommits.size > 0 && this.#session !== null && !this.#isStopping) {
+      const positions = [...this.#pendingCommits.values()];
+      this.#pendingCommits.clear();
+      try {
+        const isDone = await within(clock, COMMIT_TIMEOUT_MS, this.#session.commit(positions));
+        if (!isDone) logger.warn({}, 'kafka: mirroring the offsets takes too long');
+      } catch (error) {
+        logger.warn({ error: String(error) }, 'kafka: mirroring the offsets failed');
+      }
+    }
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * The parts of kafkajs 2.2.4 that it keeps to itself and that this source can't do without, named in one place: its
+ * connection to a cluster (for topic ids, which its own requests are too old to ask for), its fetches (see
+ * fetch-response.ts) and the offset at which a batch was asked for. An assertion fails at start if another version
+ * hides them elsewhere.
+ */
+
+import type { Batch, Kafka } from 'kafkajs';
+import { assert } from '../../engine/assert.js';
+import type { DecodedFetch } from './fetch-response.js';
+
+/** A request in kafkajs's own terms; `encode` gives what follows the request header of version 1. */
+export interface RawRequest<T> {
+  readonly request: {
+    readonly apiKey: number;
+    readonly apiVersion: number;
+    readonly apiName: string;
+    encode(): Promise<{ readonly buffer: Buffer }>;
+  };
+  readonly response: {
+    /** `payload` is what follows the correlation id. */
+    decode(payload: Buffer): Promise<T>;
+    parse(decoded: T): Promise<T>;
+  };
+}
+
+export interface InternalBroker {
+  readonly versions: Readonly<Record<number, { readonly maxVersion: number } | undefined>> | null;
+  readonly connectionPool: InternalConnectionPool;
+}
+
+export interface InternalCluster {
+  targetTopics: Set<string>;
+  readonly brokerPool: { findConnectedBroker(): Promise<InternalBroker> };
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+  refreshMetadata(): Promise<void>;
+  fetchTopicsOffset(
+    topics: readonly {
+      readonly topic: string;
+      readonly fromBeginning: boolean;
+      readonly partitions: readonly { readonly partition: number }[];
+    }[],
+  ): Promise<{ topic: string; partitions: { partition: number; offset: string }[] }[]>;
+}
+
+interface InternalConnectionPool {
+  send<T>(request: RawRequest<T>): Promise<T>;
+}
+
+interface InternalPoolBuilder {
+  build(destination?: object): Promise<InternalConnectionPool>;
+}
+
+interface ClusterOptions {
+  readonly metadataMaxAge: number;
+  readonly allowAutoTopicCreation: boolean;
+  /** 1: offsets are those that a reader of committed records can reach. */
+  readonly isolationLevel: 1;
+}
+
+type ClusterFactory = (options: ClusterOptions) => InternalCluster & {
+  readonly connectionPoolBuilder?: InternalPoolBuilder;
+};
+
+/** A connection to the cluster with the settings of the client. */
+export function createCluster(kafka: Kafka, options: ClusterOptions): InternalCluster {
+  return factories(kafka)[factoryKey(kafka)](options);
+}
+
+/**
+ * Shows every fetch response of the client's later consumers to `correct`, decoded and as it came, before kafkajs
+ * looks at it.
+ */
+export function interceptFetches(
+  kafka: Kafka,
+  correct: (decoded: DecodedFetch, payload: Buffer, apiVersion: number) => void,
+): void {
+  const key = factoryKey(kafka);
+  const create = factories(kafka)[key];
+  factories(kafka)[key] = (options) => {
+    const cluster = create(options);
+    const builder = cluster.connectionPoolBuilder;
+    assert(builder !== undefined, 'kafkajs builds its connections otherwise: another version than 2.2.4?');
+    const build = builder.build;
+    builder.build = async (destination) => {
+      const pool = await build(destination);
+      const send = pool.send.bind(pool);
+      pool.send = (request) =>
+        send(request.request.apiName === 'Fetch' ? corrected(request, correct) : request);
+      return pool;
+    };
+    return cluster;
+  };
+}
+
+function corrected<T>(
+  request: RawRequest<T>,
+  correct: (decoded: DecodedFetch, payload: Buffer, apiVersion: number) => void,
+): RawRequest<T> {
+  const { decode, parse } = request.response;
+  const decodeAndCorrect = async (payload: Buffer) => {
+    const decoded = await decode(payload);
+    correct(decoded as DecodedFetch, payload, request.request.apiVersion);
+    return decoded;
+  };
+  return { ...request, response: { decode: decodeAndCorrect, parse } };
+}
+
+function factories(kafka: Kafka): Record<symbol, ClusterFactory> {
+  return kafka as unknown as Record<symbol, ClusterFactory>;
+}
+
+function factoryKey(kafka: Kafka): symbol {
+  const key = Object.getOwnPropertySymbols(kafka).find(
+    (symbol) => symbol.description === 'private:Kafka:createCluster',
+  );
+  assert(key !== undefined, 'kafkajs hides its cluster elsewhere: another version than 2.2.4?');
+  return key;
+}
+
+/** The offset that kafkajs asked for when it got the batch: where it has jumped to, if it jumped. */
+export function fetchedOffset(batch: Batch): number {
+  const { fetchedOffset: offset } = batch as Batch & { readonly fetchedOffset?: string };
+  assert(offset !== undefined, 'kafkajs names the fetched offset otherwise: another version than 2.2.4?');
+  return Number(offset);
+}

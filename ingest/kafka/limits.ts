@@ -1,0 +1,103 @@
+/** Every cap of the Kafka source, each with its reason: what too big and too small would mean. */
+
+/** Kafka's own member time-out. Bigger: a member killed with SIGKILL holds up its successor for longer; smaller: a
+ * pause of the process or the network costs a rebalance. */
+export const SESSION_TIMEOUT_MS = 8_000;
+
+/** A third of the session time-out, so that one lost heartbeat costs nothing. */
+export const HEARTBEAT_INTERVAL_MS = 2_500;
+
+/** How long the group waits for its members to join again. Bigger: a hung member stops everybody for longer;
+ * smaller: a member in the middle of a big batch is thrown out (ours cuts its batch short and comes at once). */
+export const REBALANCE_TIMEOUT_MS = 15_000;
+
+/** How long the broker holds a fetch that finds nothing. Bigger: stopping, heartbeats and a partition just sought wait
+ * for it; smaller: idle partitions cost requests. New records are answered at once whatever it is. */
+export const FETCH_WAIT_MS = 500;
+
+/** Bytes of one partition in one fetch, as compressed by the producer. Bigger: more memory while a batch is applied;
+ * smaller: more round trips when catching up. A single batch above it still comes whole. */
+export const FETCH_PARTITION_BYTES = 1024 * 1024;
+
+/** Bytes of one fetch over all partitions of a broker: bounds what may wait for the sink. */
+export const FETCH_BYTES = 8 * 1024 * 1024;
+
+/** Partitions whose batches may wait for the sink at a time. Bigger: more of one fetch in flight; smaller: one slow
+ * partition holds up the others of its fetch. */
+export const CONCURRENT_PARTITIONS = 16;
+
+/** How old the client's view of topics and leaders may be. Bigger: partitions added to a topic are read later;
+ * smaller: more metadata requests. */
+export const METADATA_MAX_AGE_MS = 10_000;
+
+/** How long the broker may take to answer. Bigger: a silent broker is noticed later; smaller: a broker in a long pause
+ * is given up. */
+export const REQUEST_TIMEOUT_MS = 10_000;
+export const CONNECTION_TIMEOUT_MS = 3_000;
+
+/** The client's own retries of one operation before it gives up and a new consumer is made. More: a lost broker is
+ * reported later; fewer: a short outage costs a new consumer, which joins the group anew. */
+export const CLIENT_RETRIES = 6;
+export const CLIENT_FIRST_RETRY_MS = 100;
+export const CLIENT_MAX_RETRY_MS = 2_000;
+
+/** Bytes that one compressed batch may unpack to. Bigger: a malicious batch of a megabyte fills the memory; smaller:
+ * honest batches become dead letters (a broker takes 1 MiB compressed by default; logs shrink ten- to thirtyfold). */
+export const UNPACKED_BATCH_BYTES = 128 * 1024 * 1024;
+
+/** How often topics, offsets and progress are looked at. Bigger: a missing topic, a recreated one and a stall are
+ * noticed later; smaller: more requests (two small ones a broker). */
+export const POLL_INTERVAL_MS = 2_000;
+
+/** How long records may wait without progress, or the consumer give no sign of life, before it is made anew. Bigger: a
+ * stuck client is noticed later; smaller: a slow rebalance or broker start is taken for one. */
+export const STALL_MS = 30_000;
+
+/** Consumers made anew for the same stall before the process gives up. More: an unreadable partition goes unnoticed
+ * for longer; fewer: a passing fault of the broker ends the process. */
+export const STALL_RESTARTS = 4;
+
+/** The wait before a consumer that failed is made anew: doubled each time, up to the second. */
+export const RESTART_FIRST_MS = 200;
+export const RESTART_MAX_MS = 5_000;
+
+/** How long leaving the group may take. Bigger: a shutdown beside a dead broker takes longer; smaller: the group must
+ * wait for the session time-out to learn that this member is gone. */
+export const STOP_TIMEOUT_MS = 5_000;
+
+/** How long one mirror of the offsets may take before the next may start. */
+export const COMMIT_TIMEOUT_MS = 10_000;
+
+/** The same message of the client is logged once in this time. Bigger: news comes late; smaller: a dead broker fills
+ * the log. */
+export const REPEATED_MESSAGE_MS = 10_000;
+
+/** Bytes of values in one produce request of dead letters: below the broker's default limit of a batch (1 MiB) with its
+ * headers. Bigger: batches are refused and halved; smaller: more round trips. */
+export const DEAD_LETTER_REQUEST_BYTES = 768 * 1024;
+
+/** Letters of one produce request: bounds what many tiny or empty letters with their headers add up to. */
+export const DEAD_LETTER_REQUEST_COUNT = 1_000;
+
+/** Replicas of a dead-letter topic made where the brokers' default can't be met: what Kafka advises, if there are as
+ * many brokers. */
+export const DEAD_LETTER_REPLICATION = 3;
+
+/** The time settings that tests shorten; the values in use are the constants above. */
+export interface KafkaTiming {
+  readonly pollIntervalMs: number;
+  readonly stallMs: number;
+  readonly sessionTimeoutMs: number;
+  readonly heartbeatIntervalMs: number;
+  readonly metadataMaxAgeMs: number;
+  readonly stopTimeoutMs: number;
+}
+
+export const KAFKA_TIMING: KafkaTiming = {
+  pollIntervalMs: POLL_INTERVAL_MS,
+  stallMs: STALL_MS,
+  sessionTimeoutMs: SESSION_TIMEOUT_MS,
+  heartbeatIntervalMs: HEARTBEAT_INTERVAL_MS,
+  metadataMaxAgeMs: METADATA_MAX_AGE_MS,
+  stopTimeoutMs: STOP_TIMEOUT_MS,
+};

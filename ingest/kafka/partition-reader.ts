@@ -1,0 +1,67 @@
+/** What a consumer knows about one partition it was given, from the group's assignment to its loss. */
+
+import type { LogIdentity, PartitionKey } from '../log-source.js';
+import { partitionId } from './cluster-view.js';
+
+/**
+ *   checking ──► reading ──► revoked      checking: paused, until sink and log were compared and it was sought
+ *      ▲  │         │           ▲         reading: its batches are applied
+ *      └──┼─────────┘           │         revoked: no longer ours; its batches are dropped
+ *         └─────────────────────┘
+ */
+export class PartitionReader {
+  readonly key: PartitionKey;
+  readonly id: string;
+  /** The log it is bound to; null until the first check. */
+  identity: LogIdentity | null = null;
+  /** The offset from which kafkajs fetches next, as far as we let it. */
+  position = 0;
+  /** The highest end of the log that a fetch told. A log's end never moves back, unless it is another log. */
+  highWatermark = 0;
+  /** The end of the log as last heard, for the status. */
+  endOffset: number | null = null;
+  /** The end for a reader of committed records, as last asked for. */
+  readableEndOffset = 0;
+  applying = false;
+  #state: 'checking' | 'reading' | 'revoked' = 'checking';
+  #term = 0;
+
+  constructor(key: PartitionKey) {
+    this.key = key;
+    this.id = partitionId(key);
+  }
+
+  get isReading(): boolean {
+    return this.#state === 'reading';
+  }
+
+  get isChecking(): boolean {
+    return this.#state === 'checking';
+  }
+
+  /** Answers true until the partition is taken away or checked anew: for the batch that is applied now. */
+  currentTerm(): () => boolean {
+    const term = this.#term;
+    return () => this.#term === term;
+  }
+
+  /** From now on the log is read from `position`. */
+  read(position: number): void {
+    this.position = position;
+    this.highWatermark = 0;
+    this.#state = 'reading';
+  }
+
+  /** Answers whether it was reading: then the caller must have it checked. */
+  check(): boolean {
+    if (this.#state !== 'reading') return false;
+    this.#state = 'checking';
+    this.#term++;
+    return true;
+  }
+
+  revoke(): void {
+    this.#state = 'revoked';
+    this.#term++;
+  }
+}

@@ -1,0 +1,56 @@
+/** Every cap of ingest, each with its reason: what too big and too small would mean. */
+
+/** A record's value. Bigger: one record holds the process up for long; smaller: producers' large batches are lost to
+ * the dead letters. 16 MiB is well above what brokers accept unless told otherwise. */
+export const MAX_RECORD_BYTES = 16 * 1024 * 1024;
+
+/** One element of a record. Bigger: parsing one takes milliseconds in which no query is answered, and a crafted one
+ * (nested a million deep) memory by the gigabyte; smaller: real entries are refused. It is a KiB less than the
+ * largest row of `logs.all`, 1 MiB: a row is its element's own fields and at most that much around them. */
+export const MAX_ELEMENT_BYTES = 1024 * 1024 - 1024;
+
+/** Elements of one record. Bigger: a crafted array makes a dead letter of every third byte; smaller: producers'
+ * large batches of small entries are refused. */
+export const MAX_RECORD_ELEMENTS = 65_536;
+
+/** Brackets within brackets in an array value. Bigger: taking a crafted one apart needs memory by the hundred MB;
+ * smaller: no sensible log comes near. */
+export const MAX_NESTING_DEPTH = 10_000;
+
+/** How much is decoded and applied in one turn of the event loop, whichever comes first. Bigger: a query waits for
+ * longer than a millisecond; smaller: turns cost more than the work in them. */
+export const SLICE_ELEMENTS = 25;
+export const SLICE_BYTES = 64 * 1024;
+
+/** Elements that may be held decoded while dead letters are gathered for one durable write. Bigger: more memory and
+ * later visibility; smaller: a batch full of poison waits for a durable write every few records. */
+export const HELD_ELEMENTS = 1_024;
+export const HELD_BYTES = 4 * 1024 * 1024;
+
+/** Gaps that are kept for readiness and the console; all of them are counted. */
+export const KEPT_GAPS = 100;
+
+/** Entries of one POST to the embedded log. Bigger: a crafted body makes the answer longer than itself; smaller:
+ * shippers that send 64 MiB of small entries at a time are refused. */
+export const MAX_BODY_ELEMENTS = 131_072;
+
+/** Bytes of a body that are taken apart in one turn of the event loop. Bigger: a query waits for longer than half a
+ * millisecond; smaller: turns cost more than the work in them. */
+export const SPLIT_BYTES = 256 * 1024;
+
+/** How many entries of a POST, and bytes of them, make one record of the embedded log. Bigger: a record, which is
+ * applied in one turn, holds queries up; smaller: more records to store, read and count. */
+export const GROUP_ELEMENTS = 64;
+export const GROUP_BYTES = 256 * 1024;
+
+/** Bytes that the embedded log may hold or owe to the sink before it turns POSTs away. Bigger: what was posted shows
+ * later, and takes more memory; smaller: bursts are turned away that could be taken. One body always fits. */
+export const BACKLOG_BYTES = 128 * 1024 * 1024;
+
+/** After how long a POST that was turned away may try again: about what the backlog takes to shrink visibly. */
+export const BUSY_RETRY_SECONDS = 1;
+
+/** Records and bytes that the embedded log hands to the sink at a time. Bigger: more memory; smaller: a POST's worth
+ * of turns is spent on going back and forth. */
+export const DELIVERY_RECORDS = 256;
+export const DELIVERY_BYTES = 1024 * 1024;

@@ -1,0 +1,160 @@
+/**
+ * Answers `usage.api-counts`: at once when nothing is left to evaluate, else by a promise, while the serving thread goes
+ * on with other things. Asks for one expression share its evaluation: those that come while a round is under way are
+ * answered together by the next, so that each answer holds everything that was applied before its ask.
+ */
+
+import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
+import { type ApiCountsAsk, ExpressionRound, type RoundState } from '../../engine/usage/expression-round.js';
+import type { UsageView } from '../../engine/usage/usage-view.js';
+import { ExpressionError, stopped } from './expression-error.js';
+import {
+  EVALUATION_DEADLINE_MS,
+  EVALUATION_LIMIT,
+  EXPRESSION_LENGTH_LIMIT,
+  MATCH_THREAD_HEAP_MB,
+  SLICE_BYTES,
+} from './limits.js';
+import { MatchThread, type MatchThreadOptions } from './match-thread.js';
+
+export interface EvaluatorOptions extends MatchThreadOptions {
+  /** Work on the serving thread at one go, in bytes searched. */
+  readonly sliceBytes: number;
+}
+
+const DEFAULTS: EvaluatorOptions = {
+  deadlineMs: EVALUATION_DEADLINE_MS,
+  heapMb: MATCH_THREAD_HEAP_MB,
+  evaluationLimit: EVALUATION_LIMIT,
+  sliceBytes: SLICE_BYTES,
+};
+
+interface RunningRound {
+  readonly round: ExpressionRound;
+  readonly state: RoundState;
+  readonly asks: readonly WaitingAsk[];
+}
+
+interface WaitingAsk extends ApiCountsAsk {
+  readonly resolve: (rows: ApiCountsRow[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class ApiCountsEvaluator {
+  readonly #views: () => readonly UsageView[];
+  readonly #options: EvaluatorOptions;
+  readonly #thread: MatchThread;
+  /** Expressions whose round is under way, with the asks that came since it began. */
+  readonly #running = new Map<string, WaitingAsk[]>();
+  /** Evaluations that wait for a turn of the event loop: it is given to one at a time. */
+  readonly #turns: (() => void)[] = [];
+  #stopped = false;
+
+  /** `views` is asked for the usage views of all shards whenever a round begins. */
+  constructor(views: () => readonly UsageView[], options: Partial<EvaluatorOptions> = {}) {
+    this.#views = views;
+    this.#options = { ...DEFAULTS, ...options };
+    this.#thread = new MatchThread(this.#options);
+  }
+
+  /** How often the match thread was begun. */
+  get threadStartCount(): number {
+    return this.#thread.startCount;
+  }
+
+  /** Expressions whose evaluation is under way. */
+  get runningCount(): number {
+    return this.#running.size;
+  }
+
+  /**
+   * The rows for a non-empty expression, in order of time. Throws or rejects with an ExpressionError. An answer at once
+   * costs tens of microseconds when the expression is up to date, and a slice at most.
+   */
+  evaluate(ask: ApiCountsAsk & { readonly expression: string }): ApiCountsRow[] | Promise<ApiCountsRow[]> {
+    const { expression } = ask;
+    if (this.#stopped) throw stopped();
+    if (expression.length > EXPRESSION_LENGTH_LIMIT) {
+      const message = `is ${expression.length} characters long, the limit is ${EXPRESSION_LENGTH_LIMIT}`;
+      throw new ExpressionError('too-long', message);
+    }
+    const waiting = this.#running.get(expression);
+    if (waiting !== undefined) {
+      return new Promise((resolve, reject) => waiting.push({ ...ask, resolve, reject }));
+    }
+    const round = new ExpressionRound(this.#views(), expression, [ask]);
+    const state = round.advance(this.#options.sliceBytes);
+    if (state === 'ready') {
+      const rows = round.rows(ask);
+      round.close();
+      return rows;
+    }
+    this.#running.set(expression, []);
+    return new Promise((resolve, reject) => {
+      void this.#runRounds(expression, { round, state, asks: [{ ...ask, resolve, reject }] });
+    });
+  }
+
+  /** Refuses what is under way and ends the match thread. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#thread.stop();
+  }
+
+  /** Finishes a round, then one for the asks that came meanwhile, until none came. */
+  async #runRounds(expression: string, first: RunningRound): Promise<void> {
+    let running = first;
+    for (;;) {
+      const settle = await this.#finish(expression, running);
+      const asks = this.#running.get(expression) ?? [];
+      if (asks.length === 0) this.#running.delete(expression);
+      else this.#running.set(expression, []);
+      settle();
+      if (asks.length === 0) return;
+      running = { round: new ExpressionRound(this.#views(), expression, asks), state: 'unfinished', asks };
+    }
+  }
+
+  /** Takes a round to its end; what it returns answers the asks, or refuses them. */
+  async #finish(expression: string, { round, state, asks }: RunningRound): Promise<() => void> {
+    try {
+      await this.#complete(expression, round, state);
+      const answers = asks.map((ask) => round.rows(ask));
+      round.close();
+      return () => {
+        for (let i = 0; i < asks.length; i++) asks[i].resolve(answers[i]);
+      };
+    } catch (error) {
+      round.close(error instanceof ExpressionError && ['invalid', 'too-complex'].includes(error.kind));
+      return () => {
+        for (const ask of asks) ask.reject(error);
+      };
+    }
+  }
+
+  /** Goes on until the round is ready, never more than a slice in one turn of the event loop. */
+  async #complete(expression: string, round: ExpressionRound, firstState: RoundState): Promise<void> {
+    let state = firstState;
+    while (state !== 'ready') {
+      if (state === 'waiting') await this.#thread.run(expression, round);
+      await this.#turn();
+      if (this.#stopped) throw stopped();
+      state = round.advance(this.#options.sliceBytes);
+    }
+  }
+
+  #turn(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#turns.push(resolve);
+      if (this.#turns.length === 1) this.#giveTurns();
+    });
+  }
+
+  #giveTurns(): void {
+    setImmediate(() => {
+      const next = this.#turns.shift();
+      next?.();
+      if (this.#turns.length > 0) this.#giveTurns();
+    });
+  }
+}

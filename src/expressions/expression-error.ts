@@ -1,0 +1,28 @@
+/** Why an expression of a caller got no answer. */
+
+/**
+ * invalid: not an expression of RE2's dialect. too-long, too-complex, too-expensive: over a limit of limits.ts.
+ * busy: too many expressions are being evaluated. stopped: the service is shutting down.
+ */
+export type ExpressionErrorKind =
+  | 'invalid'
+  | 'too-long'
+  | 'too-complex'
+  | 'too-expensive'
+  | 'busy'
+  | 'stopped';
+
+/** The message reads on from the name of the expression: `is 2000 characters long, …`. */
+export class ExpressionError extends Error {
+  override name = 'ExpressionError';
+  readonly kind: ExpressionErrorKind;
+
+  constructor(kind: ExpressionErrorKind, message: string) {
+    super(message);
+    this.kind = kind;
+  }
+}
+
+export function stopped(): ExpressionError {
+  return new ExpressionError('stopped', 'is not evaluated any more: the service is shutting down');
+}

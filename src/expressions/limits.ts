@@ -1,0 +1,40 @@
+/** Every cap on expressions, each with its reason: what too big and too small would mean. */
+
+/** Characters of an expression. Bigger: parsing and programs cost more before anything can say no; smaller: alternations
+ * of a few dozen project references don't fit. */
+export const EXPRESSION_LENGTH_LIMIT = 1_000;
+
+/** Instructions of a compiled expression. Bigger: each character of a URL may cost that many steps; smaller: counted
+ * repetitions that people really write are refused. */
+export const PROGRAM_SIZE_LIMIT = 10_000;
+
+/** Compiled expressions that the thread keeps. Bigger: each holds up to 8 MB of automaton; smaller: expressions that
+ * take turns are compiled again and again. */
+export const COMPILED_EXPRESSION_LIMIT = 8;
+
+/** Memory of the thread, beyond which the expression at work is refused. Bigger: one caller may take that much;
+ * smaller: COMPILED_EXPRESSION_LIMIT ordinary automata don't fit. */
+export const MATCH_THREAD_HEAP_MB = 256;
+
+/** Expressions in evaluation at once. Bigger: each holds its caller's connection and its matches; smaller: a dashboard
+ * that asks for many at once is turned away. */
+export const EVALUATION_LIMIT = 256;
+
+/** Thread time an evaluation may take. Bigger: one evil expression takes half the thread for longer; smaller: an honest
+ * one over tens of millions of URLs doesn't finish. What was evaluated by then stays known. */
+export const EVALUATION_DEADLINE_MS = 30_000;
+
+/** Thread time aimed at for a batch. Bigger: other expressions wait that long for their turn; smaller: the way to the
+ * thread and back costs more than the matching. */
+export const BATCH_TARGET_MS = 10;
+
+/** Bytes of URLs in the first batch of an evaluation, before its cost is known. Bigger: an evil expression holds the
+ * thread longer at its first turn; smaller: quick ones need more turns. */
+export const FIRST_BATCH_BYTES = 16 * 1024;
+
+/** Bytes of URLs in a batch. Bigger: copying one holds up the serving thread; smaller: more turns. */
+export const LARGEST_BATCH_BYTES = 1024 * 1024;
+
+/** Work on the serving thread at one go, in bytes searched: about half a millisecond. Bigger: other requests wait longer;
+ * smaller: a large evaluation takes more turns of the event loop. */
+export const SLICE_BYTES = 512 * 1024;

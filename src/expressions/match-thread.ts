@@ -1,0 +1,239 @@
+/**
+ * Shares the match thread among evaluations: one batch at a time, the evaluation that has had the least of the thread
+ * goes next, so no expression keeps another waiting for longer than a batch. An expression that takes too long, or more
+ * memory than the thread may have, is refused and the thread begins anew; the others lose nothing.
+ */
+
+import { Worker } from 'node:worker_threads';
+import { assert } from '../../engine/assert.js';
+import type { UrlBatch } from '../../engine/usage/expression-round.js';
+import { ExpressionError, stopped } from './expression-error.js';
+import { BATCH_TARGET_MS, FIRST_BATCH_BYTES, LARGEST_BATCH_BYTES } from './limits.js';
+import type { MatchReply, MatchRequest } from './match-protocol.js';
+
+/** Batches that go through the thread for one expression. */
+export interface BatchSource {
+  /** The next batch, or null when there is none. A batch whose verdicts never came is asked for again. */
+  takeBatch(byteLimit: number): UrlBatch | null;
+  /** The verdicts on the batch taken last. */
+  supply(verdicts: Uint8Array): void;
+}
+
+export interface MatchThreadOptions {
+  /** Thread time for one evaluation. */
+  readonly deadlineMs: number;
+  readonly heapMb: number;
+  /** Evaluations at once. */
+  readonly evaluationLimit: number;
+}
+
+interface Evaluation {
+  readonly expression: string;
+  readonly source: BatchSource;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+  spentMs: number;
+  /** Its place in the order of turns: the thread time it had, counted from what the others had when it came. */
+  turnMs: number;
+  batchBytes: number;
+  crashCount: number;
+}
+
+interface InFlight {
+  readonly evaluation: Evaluation;
+  readonly byteCount: number;
+  readonly deadline: NodeJS.Timeout;
+}
+
+export class MatchThread {
+  readonly #options: MatchThreadOptions;
+  readonly #evaluations = new Set<Evaluation>();
+  #worker: Worker | null = null;
+  #ready = false;
+  #inFlight: InFlight | null = null;
+  #stopped = false;
+  /** How often the thread was begun; the first time included. */
+  startCount = 0;
+
+  constructor(options: MatchThreadOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the source has no batch left; rejects with an ExpressionError, or as the thread does when it can't start. */
+  run(expression: string, source: BatchSource): Promise<void> {
+    if (this.#stopped) return Promise.reject(stopped());
+    if (this.#evaluations.size >= this.#options.evaluationLimit) {
+      return Promise.reject(
+        new ExpressionError('busy', `waits behind ${this.#evaluations.size} others, the limit`),
+      );
+    }
+    let turnMs = Number.POSITIVE_INFINITY;
+    for (const other of this.#evaluations) turnMs = Math.min(turnMs, other.turnMs);
+    return new Promise((resolve, reject) => {
+      this.#evaluations.add({
+        expression,
+        source,
+        resolve,
+        reject,
+        spentMs: 0,
+        turnMs: Number.isFinite(turnMs) ? turnMs : 0,
+        batchBytes: FIRST_BATCH_BYTES,
+        crashCount: 0,
+      });
+      this.#sendNext();
+    });
+  }
+
+  /** Refuses what is under way and ends the thread. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    if (this.#inFlight !== null) this.#land();
+    const worker = this.#dropWorker();
+    for (const evaluation of this.#evaluations) this.#refuse(evaluation, stopped());
+    await worker?.terminate();
+  }
+
+  #sendNext(): void {
+    while (this.#inFlight === null && !this.#stopped) {
+      const evaluation = this.#nextInTurn();
+      if (evaluation === null) return;
+      const worker = this.#readyWorker();
+      if (worker === null) return;
+      const batch = evaluation.source.takeBatch(evaluation.batchBytes);
+      if (batch === null) {
+        this.#evaluations.delete(evaluation);
+        evaluation.resolve();
+        continue;
+      }
+      this.#send(worker, evaluation, batch);
+    }
+  }
+
+  /** The thread, or null while it is starting: then it calls again. */
+  #readyWorker(): Worker | null {
+    this.#worker ??= this.#startWorker();
+    return this.#ready ? this.#worker : null;
+  }
+
+  #nextInTurn(): Evaluation | null {
+    let next: Evaluation | null = null;
+    for (const evaluation of this.#evaluations) {
+      if (next === null || evaluation.turnMs < next.turnMs) next = evaluation;
+    }
+    return next;
+  }
+
+  #send(worker: Worker, evaluation: Evaluation, { bytes, ends }: UrlBatch): void {
+    const leftMs = Math.max(1, this.#options.deadlineMs - evaluation.spentMs);
+    const deadline = setTimeout(() => this.#abandon(evaluation), leftMs);
+    deadline.unref();
+    this.#inFlight = { evaluation, byteCount: bytes.length, deadline };
+    const request: MatchRequest = { expression: evaluation.expression, bytes, ends };
+    worker.postMessage(request, [bytes.buffer, ends.buffer]);
+  }
+
+  #startWorker(): Worker {
+    const worker = new Worker(new URL('./match-worker.js', import.meta.url), {
+      name: 'logring-match',
+      // Options of the process, such as a debugger's port, are not the thread's.
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: this.#options.heapMb },
+    });
+    this.startCount += 1;
+    // A worker that was dropped may still speak.
+    worker.on('message', (reply: MatchReply) => {
+      if (worker === this.#worker) this.#receive(reply);
+    });
+    worker.on('error', (error) => {
+      if (worker === this.#worker) this.#recover(error);
+    });
+    worker.on('exit', () => {
+      if (worker === this.#worker) this.#recover(new Error('the match thread ended by itself'));
+    });
+    worker.unref();
+    return worker;
+  }
+
+  #receive(reply: MatchReply): void {
+    if (reply.outcome === 'ready') {
+      this.#ready = true;
+    } else {
+      const { evaluation, byteCount } = this.#land();
+      if (reply.outcome === 'refused')
+        this.#refuse(evaluation, new ExpressionError(reply.kind, reply.message));
+      else this.#supply(evaluation, byteCount, reply.verdicts, reply.elapsedMs);
+    }
+    this.#sendNext();
+  }
+
+  #supply(evaluation: Evaluation, byteCount: number, verdicts: Uint8Array, elapsedMs: number): void {
+    evaluation.source.supply(verdicts);
+    evaluation.spentMs += elapsedMs;
+    evaluation.turnMs += elapsedMs;
+    evaluation.batchBytes = nextBatchBytes(evaluation.batchBytes, byteCount, elapsedMs);
+    if (evaluation.spentMs >= this.#options.deadlineMs) this.#refuse(evaluation, this.#tooExpensive());
+  }
+
+  /** The batch in flight has used up its evaluation's time: only ending the thread stops it. */
+  #abandon(evaluation: Evaluation): void {
+    this.#land();
+    this.#endWorker();
+    this.#refuse(evaluation, this.#tooExpensive());
+    this.#sendNext();
+  }
+
+  /** The thread died, for want of memory as a rule. Others may have filled it, so the batch is tried once more. */
+  #recover(error: Error): void {
+    const wasReady = this.#ready;
+    this.#dropWorker();
+    if (!wasReady) {
+      for (const evaluation of this.#evaluations) this.#refuse(evaluation, error);
+      return;
+    }
+    if (this.#inFlight === null) return;
+    const { evaluation } = this.#land();
+    evaluation.crashCount += 1;
+    if (evaluation.crashCount > 1) {
+      const message = `made the match thread fail: ${error.message}`;
+      this.#refuse(evaluation, new ExpressionError('too-complex', message));
+    }
+    this.#sendNext();
+  }
+
+  #land(): InFlight {
+    const inFlight = this.#inFlight;
+    assert(inFlight !== null, 'the match thread answered what nobody asked');
+    clearTimeout(inFlight.deadline);
+    this.#inFlight = null;
+    return inFlight;
+  }
+
+  #refuse(evaluation: Evaluation, error: Error): void {
+    this.#evaluations.delete(evaluation);
+    evaluation.reject(error);
+  }
+
+  #dropWorker(): Worker | null {
+    const worker = this.#worker;
+    this.#worker = null;
+    this.#ready = false;
+    return worker;
+  }
+
+  #endWorker(): void {
+    const worker = this.#dropWorker();
+    if (worker !== null) void worker.terminate();
+  }
+
+  #tooExpensive(): ExpressionError {
+    const message = `takes more than ${this.#options.deadlineMs} ms to evaluate`;
+    return new ExpressionError('too-expensive', message);
+  }
+}
+
+/** Towards BATCH_TARGET_MS, by at most a factor of four at a time; down to single URLs. */
+function nextBatchBytes(askedBytes: number, byteCount: number, elapsedMs: number): number {
+  if (byteCount === 0) return askedBytes;
+  const fitting = (byteCount * BATCH_TARGET_MS) / Math.max(elapsedMs, 0.01);
+  return Math.max(1, Math.min(Math.floor(fitting), 4 * askedBytes, LARGEST_BATCH_BYTES));
+}

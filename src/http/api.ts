@@ -1,0 +1,196 @@
+/** Routing: which part of the API a request is for, whether it may, and how it is answered. A pure function of (request, now). */
+
+import { type Grant, type KeyRing, presentedKey } from './auth.js';
+import { Compressor } from './compression.js';
+import { Cors } from './cors.js';
+import { type EndpointName, Endpoints } from './endpoints.js';
+import {
+  errorAnswer,
+  JSON_CONTENT_TYPE,
+  methodNotAllowed,
+  NO_STORE,
+  notFound,
+  quoted,
+  unauthenticated,
+} from './errors.js';
+import { hasOneBody, isBodiless } from './headers.js';
+import { IngestApi, refuseBody } from './ingest-api.js';
+import { INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
+import type { Clock, Health, IngestPort, OperatorPort, QueryPort } from './ports.js';
+import { type DecodedQuery, decodeQuery } from './query-string.js';
+import {
+  type BodyConsumer,
+  type BugReporter,
+  CLOSE_SOCKET,
+  type HttpAnswer,
+  type HttpHandler,
+  type HttpRequest,
+  type Opened,
+} from './server.js';
+
+export const QUERY_PATH_PREFIX = '/api/endpoints/query/';
+export const INGEST_PATH = '/api/logs';
+
+const QUERY_METHODS = 'GET, HEAD, OPTIONS';
+const READ_METHODS = 'GET, HEAD';
+const PLAIN_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** Something else to serve at a path of its own, by GET and HEAD: the console, the OpenAPI document. */
+export interface Page {
+  /** Whether it takes one of the keys that may query. */
+  readonly needsKey: boolean;
+  answer(request: HttpRequest, nowUs: number): HttpAnswer | Promise<HttpAnswer>;
+}
+
+export interface ApiOptions {
+  readonly keys: KeyRing;
+  readonly ingestKeys: KeyRing;
+  readonly endpointIds?: Partial<Readonly<Record<EndpointName, string>>>;
+  readonly corsOrigins: readonly string[];
+  readonly cacheSeconds: number;
+  readonly cacheWarmSeconds: number;
+  readonly queries: QueryPort;
+  /** null when the logs come from Kafka. */
+  readonly ingest: IngestPort | null;
+  readonly operator: OperatorPort;
+  readonly clock: Clock;
+  readonly bugs: BugReporter;
+  readonly pages?: ReadonlyMap<string, Page>;
+}
+
+export class Api implements HttpHandler {
+  readonly endpoints: Endpoints;
+  /** null when the logs come from Kafka. */
+  readonly ingest: IngestApi | null;
+  readonly #options: ApiOptions;
+  readonly #cors: Cors;
+  readonly #pages: ReadonlyMap<string, Page>;
+
+  constructor(options: ApiOptions) {
+    const { queries, bugs, endpointIds, cacheSeconds, cacheWarmSeconds } = options;
+    this.#options = options;
+    this.endpoints = new Endpoints({
+      queries,
+      bugs,
+      compressor: new Compressor(),
+      ids: endpointIds ?? {},
+      cacheSeconds,
+      cacheWarmSeconds,
+    });
+    this.ingest = options.ingest === null ? null : new IngestApi(options.ingest, INGEST_HELD_BYTE_LIMIT);
+    this.#cors = new Cors(options.corsOrigins);
+    this.#pages = options.pages ?? new Map();
+  }
+
+  open(request: HttpRequest): Opened {
+    const isIngestPost = request.path === INGEST_PATH && request.method === 'POST';
+    if (!(isIngestPost ? hasOneBody(request.headers) : isBodiless(request.headers))) return CLOSE_SOCKET;
+    if (request.path.length + request.rawQuery.length > TARGET_BYTE_LIMIT) {
+      const answer = errorAnswer(
+        414,
+        `the path and the query together are over ${TARGET_BYTE_LIMIT} bytes long`,
+      );
+      return isIngestPost ? refuseBody(request, answer) : answer;
+    }
+    if (isIngestPost) return this.#openIngest(request);
+    if (request.path.startsWith(QUERY_PATH_PREFIX)) return this.#answerQuery(request);
+    return this.#answerOther(request);
+  }
+
+  /** The label of a path in the metrics: one of a closed set. */
+  routeOf(path: string): string {
+    if (path.startsWith(QUERY_PATH_PREFIX)) return this.#endpointOf(path) ?? 'unknown-endpoint';
+    if (path === INGEST_PATH) return 'ingest';
+    if (path === '/livez' || path === '/readyz' || path === '/metrics') return path.slice(1);
+    return this.#pages.has(path) ? 'page' : 'unknown-path';
+  }
+
+  /** The clock is read here, once, for requests of the query API. */
+  #answerQuery(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
+    if (request.method === 'OPTIONS') return this.#cors.preflight(request, QUERY_METHODS);
+    const answer = this.#answerQueryWithKey(request);
+    return answer instanceof Promise
+      ? answer.then((value) => this.#cors.apply(request, value))
+      : this.#cors.apply(request, answer);
+  }
+
+  /** Without a valid key nothing is said about the request, not even whether the endpoint exists. */
+  #answerQueryWithKey(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
+    const query = decodeQuery(request.rawQuery);
+    const grant = grantOf(this.#options.keys, request, query);
+    if (grant === null) return unauthenticated();
+    const name = this.#endpointOf(request.path);
+    if (name === null)
+      return notFound(`no endpoint is called ${quoted(request.path.slice(QUERY_PATH_PREFIX.length))}`);
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return methodNotAllowed(request.method, QUERY_METHODS);
+    return this.endpoints.answer(name, { request, query, grant, nowUs: this.#options.clock.nowUs() });
+  }
+
+  #openIngest(request: HttpRequest): HttpAnswer | BodyConsumer {
+    const query = decodeQuery(request.rawQuery);
+    const grant = grantOf(this.#options.ingestKeys, request, query);
+    if (grant === null) return refuseBody(request, unauthenticated());
+    if (this.ingest === null) return refuseBody(request, noIngest());
+    return this.ingest.open(request, query, grant);
+  }
+
+  #answerOther(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
+    const { operator, keys, ingestKeys, clock } = this.#options;
+    const { path } = request;
+    const page = this.#pages.get(path);
+    if (page === undefined && path.startsWith('/api/')) {
+      const ring = path === INGEST_PATH ? ingestKeys : keys;
+      if (grantOf(ring, request, decodeQuery(request.rawQuery)) === null) return unauthenticated();
+      if (path !== INGEST_PATH) return notFound(`nothing is at ${quoted(path)}`);
+      return this.ingest === null ? noIngest() : methodNotAllowed(request.method, 'POST');
+    }
+    if (page === undefined && path !== '/livez' && path !== '/readyz' && path !== '/metrics') {
+      return notFound(`nothing is at ${quoted(path)}`);
+    }
+    if (page?.needsKey && grantOf(keys, request, decodeQuery(request.rawQuery)) === null)
+      return unauthenticated();
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      return methodNotAllowed(request.method, READ_METHODS);
+    if (page !== undefined) return page.answer(request, clock.nowUs());
+    if (path === '/livez') return healthAnswer(operator.livez());
+    if (path === '/readyz') return healthAnswer(operator.readyz());
+    const metrics = operator.metrics();
+    return metrics instanceof Promise ? metrics.then(metricsAnswer) : metricsAnswer(metrics);
+  }
+
+  #endpointOf(path: string): EndpointName | null {
+    const segment = path.slice(QUERY_PATH_PREFIX.length);
+    return this.endpoints.find(segment) ?? this.endpoints.find(decodePathSegment(segment));
+  }
+}
+
+function grantOf(ring: KeyRing, request: HttpRequest, query: DecodedQuery): Grant | null {
+  return ring.grantOf(presentedKey(request, query.values.get('api_key') ?? ''));
+}
+
+function noIngest(): HttpAnswer {
+  return notFound(`${INGEST_PATH} does not exist here: this service reads its logs from Kafka`);
+}
+
+function healthAnswer(health: Health): HttpAnswer {
+  return {
+    status: health.ok ? 200 : 503,
+    headers: [JSON_CONTENT_TYPE, NO_STORE],
+    body: JSON.stringify({ ok: health.ok, reasons: health.reasons }),
+    close: false,
+  };
+}
+
+function metricsAnswer(text: string): HttpAnswer {
+  return { status: 200, headers: [['Content-Type', PLAIN_TEXT], NO_STORE], body: text, close: false };
+}
+
+/** As it is where it is malformed: then it names nothing. */
+function decodePathSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}

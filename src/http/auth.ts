@@ -1,0 +1,62 @@
+/**
+ * Who may ask: API keys, held as SHA-256 digests. A key is compared with all digests in constant time, and a missing
+ * key costs the same work as a wrong one.
+ */
+
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { HttpRequest } from './server.js';
+
+export interface ApiKey {
+  /** Printable ASCII without spaces: what a header can carry. */
+  readonly key: string;
+  /** The projects that the key is limited to; null for all. */
+  readonly projects: readonly string[] | null;
+}
+
+/** What a valid key allows. */
+export interface Grant {
+  /** null for all projects. */
+  readonly projects: ReadonlySet<string> | null;
+}
+
+export class KeyRing {
+  readonly #digests: readonly Buffer[];
+  readonly #grants: readonly Grant[];
+
+  constructor(keys: readonly ApiKey[]) {
+    this.#digests = keys.map(({ key }) => digestOf(key));
+    this.#grants = keys.map(({ projects }) => ({ projects: projects === null ? null : new Set(projects) }));
+  }
+
+  /** null for a missing ('') or wrong key. Of a key that is configured twice the first counts. */
+  grantOf(key: string): Grant | null {
+    const digest = digestOf(key);
+    let found = -1;
+    for (let i = 0; i < this.#digests.length; i++) {
+      if (timingSafeEqual(digest, this.#digests[i]) && found < 0) found = i;
+    }
+    return found < 0 || key === '' ? null : this.#grants[found];
+  }
+}
+
+export function allows(grant: Grant, project: string): boolean {
+  return grant.projects === null || grant.projects.has(project);
+}
+
+const BEARER = /^bearer +/i;
+
+/**
+ * The key of a request, '' without one. The first of these that is there counts, and the others are not looked at:
+ * the header X-API-KEY, `Authorization: Bearer …`, the query parameter api_key (of several, the first).
+ */
+export function presentedKey(request: HttpRequest, apiKeyParameter: string): string {
+  const header = request.headers.get('x-api-key');
+  if (header !== '') return header;
+  const authorization = request.headers.get('authorization');
+  if (BEARER.test(authorization)) return authorization.replace(BEARER, '');
+  return apiKeyParameter;
+}
+
+function digestOf(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}

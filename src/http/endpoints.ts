@@ -1,0 +1,255 @@
+/** The three saved queries as endpoints: their names and ids, and what each answers to a decoded query string. */
+
+import { US_PER_SECOND } from '../../engine/time.js';
+import { ExpressionError } from '../expressions/expression-error.js';
+import { allows, type Grant } from './auth.js';
+import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
+import { acceptsGzip, type Compressor } from './compression.js';
+import {
+  invalidArgument,
+  JSON_CONTENT_TYPE,
+  NO_STORE,
+  permissionDenied,
+  quoted,
+  unavailable,
+} from './errors.js';
+import {
+  CACHE_BYTE_LIMIT,
+  CACHE_ENTRY_LIMIT,
+  EXPRESSION_RETRY_SECONDS,
+  GZIP_LEVEL_CACHED,
+  GZIP_LEVEL_ONCE,
+} from './limits.js';
+import { apiCountsCall, invocationStatsCall, logsCall } from './parameters.js';
+import {
+  type ApiCountsParameters,
+  type InvocationStatsParameters,
+  type QueryPort,
+  Unavailable,
+} from './ports.js';
+import type { DecodedQuery } from './query-string.js';
+import { encodeApiCounts, encodeInvocationStats, encodeLogs } from './row-encoders.js';
+import type { BugReporter, HeaderLine, HttpAnswer, HttpRequest } from './server.js';
+
+export const ENDPOINT_NAMES = ['logs.all', 'functions.invocation-stats', 'usage.api-counts'] as const;
+export type EndpointName = (typeof ENDPOINT_NAMES)[number];
+
+/** Fixed, unless configured otherwise for callers that have ids already. */
+export const ENDPOINT_IDS: Readonly<Record<EndpointName, string>> = {
+  'logs.all': '1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a01',
+  'functions.invocation-stats': '1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a02',
+  'usage.api-counts': '1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a03',
+};
+
+const VARY_BY_CODING: HeaderLine = ['Vary', 'Accept-Encoding'];
+
+export interface EndpointOptions {
+  readonly queries: QueryPort;
+  readonly compressor: Compressor;
+  readonly bugs: BugReporter;
+  /** The ids that callers use instead of ENDPOINT_IDS. */
+  readonly ids?: Partial<Readonly<Record<EndpointName, string>>>;
+  /** How long answers of the bucketed endpoints are cached; 0: not at all. */
+  readonly cacheSeconds: number;
+  /** How often cached answers are recomputed; 0: when they are asked for after cacheSeconds. */
+  readonly cacheWarmSeconds: number;
+}
+
+/** A request whose key is known and whose query string is decoded. */
+export interface EndpointCall {
+  readonly request: HttpRequest;
+  readonly query: DecodedQuery;
+  readonly grant: Grant;
+  readonly nowUs: number;
+}
+
+type Answer = HttpAnswer | Promise<HttpAnswer>;
+
+export class Endpoints {
+  readonly #queries: QueryPort;
+  readonly #compressor: Compressor;
+  readonly #cacheSeconds: number;
+  /** null: every answer is live. */
+  readonly #cache: ResultCache | null;
+  /** Names and ids in one lookup. */
+  readonly #byNameOrId = new Map<string, EndpointName>();
+
+  constructor(options: EndpointOptions) {
+    this.#queries = options.queries;
+    this.#compressor = options.compressor;
+    this.#cacheSeconds = options.cacheSeconds;
+    this.#cache =
+      options.cacheSeconds === 0
+        ? null
+        : new ResultCache({
+            cacheUs: options.cacheSeconds * US_PER_SECOND,
+            warmUs: options.cacheWarmSeconds * US_PER_SECOND,
+            entryLimit: CACHE_ENTRY_LIMIT,
+            byteLimit: CACHE_BYTE_LIMIT,
+            warmingFailed: (error) => {
+              if (refusalOf(error) === null) options.bugs.report(error, 'warming the result cache');
+            },
+          });
+    for (const name of ENDPOINT_NAMES) {
+      this.#byNameOrId.set(name, name);
+      this.#byNameOrId.set((options.ids?.[name] ?? ENDPOINT_IDS[name]).toLowerCase(), name);
+    }
+  }
+
+  /** null when the result cache is off. */
+  get cache(): ResultCache | null {
+    return this.#cache;
+  }
+
+  /** By name, or by id in either case. */
+  find(nameOrId: string): EndpointName | null {
+    const exact = this.#byNameOrId.get(nameOrId);
+    if (exact !== undefined) return exact;
+    const byId = this.#byNameOrId.get(nameOrId.toLowerCase());
+    // Names are compared as they are.
+    return byId === undefined || byId === nameOrId.toLowerCase() ? null : byId;
+  }
+
+  answer(name: EndpointName, call: EndpointCall): Answer {
+    const project = call.query.values.get('project') ?? '';
+    if (project !== '' && !allows(call.grant, project)) return forbidden(name, project);
+    switch (name) {
+      case 'logs.all':
+        return this.#logs(call);
+      case 'functions.invocation-stats':
+        return this.#invocationStats(call);
+      case 'usage.api-counts':
+        return this.#apiCounts(call);
+    }
+  }
+
+  #logs({ request, query, nowUs }: EndpointCall): Answer {
+    const parsed = logsCall.parse(query);
+    if (!parsed.ok) return invalidArgument(parsed.problems);
+    return refusable(() => {
+      const body = encodeLogs(this.#queries.logs(parsed.parameters, nowUs));
+      return this.#encoded(request, body, GZIP_LEVEL_ONCE, [NO_STORE]);
+    });
+  }
+
+  #invocationStats(call: EndpointCall): Answer {
+    const parsed = invocationStatsCall.parse(call.query);
+    if (!parsed.ok) return invalidArgument(parsed.problems);
+    const { parameters } = parsed;
+    return this.#bucketed(call, statsKey(parameters), (nowUs) =>
+      encodeInvocationStats(this.#queries.invocationStats(parameters, nowUs)),
+    );
+  }
+
+  #apiCounts(call: EndpointCall): Answer {
+    const parsed = apiCountsCall.parse(call.query);
+    if (!parsed.ok) return invalidArgument(parsed.problems);
+    const { parameters } = parsed;
+    return this.#bucketed(call, usageKey(parameters), (nowUs) => {
+      const rows = this.#queries.apiCounts(parameters, nowUs);
+      return rows instanceof Promise ? rows.then(encodeApiCounts) : encodeApiCounts(rows);
+    });
+  }
+
+  #bucketed({ request, nowUs }: EndpointCall, key: string, compute: Compute): Answer {
+    const cache = this.#cache;
+    return refusable(() => {
+      if (cache === null) {
+        return whenReady(compute(nowUs), (body) => this.#encoded(request, body, GZIP_LEVEL_ONCE, [NO_STORE]));
+      }
+      const answer = wantsFresh(request)
+        ? cache.refresh(key, nowUs, compute)
+        : cache.get(key, nowUs, compute);
+      return whenReady(answer, (cached) => this.#cached(request, cache, cached, nowUs));
+    });
+  }
+
+  #cached(request: HttpRequest, cache: ResultCache, cached: CachedAnswer, nowUs: number): Answer {
+    const ageSeconds = Math.max(0, Math.floor((nowUs - cached.computedUs) / US_PER_SECOND));
+    const headers: HeaderLine[] = [
+      ['Cache-Control', `private, max-age=${this.#cacheSeconds}`],
+      ['Age', String(ageSeconds)],
+    ];
+    if (!acceptsGzip(request.headers.get('accept-encoding'))) return plainAnswer(cached.body, headers);
+    if (cached.packed !== null) return packedAnswer(cached.packed, headers);
+    const packing = this.#compressor.tryGzip(cached.body, GZIP_LEVEL_CACHED);
+    if (packing === null) return plainAnswer(cached.body, headers);
+    return packing.then((packed) => {
+      cache.addPacked(cached, packed);
+      return packedAnswer(packed, headers);
+    });
+  }
+
+  #encoded(request: HttpRequest, body: Uint8Array, level: number, headers: readonly HeaderLine[]): Answer {
+    const packing = acceptsGzip(request.headers.get('accept-encoding'))
+      ? this.#compressor.tryGzip(body, level)
+      : null;
+    if (packing === null) return plainAnswer(body, headers);
+    return packing.then((packed) => packedAnswer(packed, headers));
+  }
+}
+
+function plainAnswer(body: Uint8Array, headers: readonly HeaderLine[]): HttpAnswer {
+  return { status: 200, headers: [JSON_CONTENT_TYPE, VARY_BY_CODING, ...headers], body, close: false };
+}
+
+function packedAnswer(packed: Uint8Array, headers: readonly HeaderLine[]): HttpAnswer {
+  return plainAnswer(packed, [['Content-Encoding', 'gzip'], ...headers]);
+}
+
+/** Distinct for distinct parameters, whatever characters they hold: only the last part is of free length. */
+function statsKey({ interval, project, functionId }: InvocationStatsParameters): string {
+  return `stats ${interval} ${project.length} ${project}${functionId ?? ''}`;
+}
+
+function usageKey({ interval, expression }: ApiCountsParameters): string {
+  return `usage ${interval} ${expression}`;
+}
+
+function wantsFresh(request: HttpRequest): boolean {
+  const cacheControl = request.headers.get('cache-control');
+  return cacheControl !== '' && /(^|,)\s*no-cache\s*(,|$)/i.test(cacheControl);
+}
+
+function forbidden(name: EndpointName, project: string): HttpAnswer {
+  const rule =
+    name === 'usage.api-counts'
+      ? 'it may give only the name of one of them, literally, never another expression'
+      : 'it may ask for those only';
+  return permissionDenied(`this key is limited to other projects than ${quoted(project)}; ${rule}`);
+}
+
+/** Runs at once what can be answered at once. */
+function whenReady<T>(value: T | Promise<T>, then: (value: T) => Answer): Answer {
+  return value instanceof Promise ? value.then(then) : then(value);
+}
+
+/** Turns what a query refuses into its answer, thrown or rejected; anything else is a bug and goes on. */
+function refusable(run: () => Answer): Answer {
+  const refused = (error: unknown): HttpAnswer => {
+    const refusal = refusalOf(error);
+    if (refusal === null) throw error;
+    return refusal;
+  };
+  try {
+    const answer = run();
+    return answer instanceof Promise ? answer.catch(refused) : answer;
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+function refusalOf(error: unknown): HttpAnswer | null {
+  if (error instanceof Unavailable) return unavailable(error.message, error.retryAfterSeconds);
+  if (!(error instanceof ExpressionError)) return null;
+  switch (error.kind) {
+    case 'invalid':
+    case 'too-long':
+    case 'too-complex':
+    case 'too-expensive':
+      return invalidArgument([{ parameter: 'project', message: error.message }]);
+    case 'busy':
+    case 'stopped':
+      return unavailable(`the expression ${error.message}`, EXPRESSION_RETRY_SECONDS);
+  }
+}

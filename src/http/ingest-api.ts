@@ -1,0 +1,233 @@
+/** `POST /api/logs?source_name=…`: takes a body whole, unpacks it, hands it to the embedded log and says what became of it. */
+
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import type { Grant } from './auth.js';
+import {
+  errorAnswer,
+  invalidArgument,
+  JSON_CONTENT_TYPE,
+  NO_STORE,
+  payloadTooLarge,
+  permissionDenied,
+  quoted,
+  unavailable,
+} from './errors.js';
+import { isChunked } from './headers.js';
+import {
+  INGEST_PACKED_BYTE_LIMIT,
+  INGEST_RETRY_SECONDS,
+  INGEST_UNPACKED_BYTE_LIMIT,
+  REFUSED_BODY_BYTE_LIMIT,
+} from './limits.js';
+import { ingestCall } from './parameters.js';
+import type { IngestOutcome, IngestPort } from './ports.js';
+import type { DecodedQuery } from './query-string.js';
+import type { BodyConsumer, HttpAnswer, HttpRequest } from './server.js';
+
+const gunzipAsync = promisify(gunzip);
+const GUNZIP_CHUNK_BYTES = 256 * 1024;
+
+const MEBIBYTE = 1024 * 1024;
+const TOO_LARGE = payloadTooLarge(
+  `the body is over ${INGEST_PACKED_BYTE_LIMIT / MEBIBYTE} MiB; send the entries in several requests`,
+);
+const UNPACKED_TOO_LARGE = payloadTooLarge(
+  `the body is over ${INGEST_UNPACKED_BYTE_LIMIT / MEBIBYTE} MiB unpacked; send the entries in several requests`,
+);
+const OUT_OF_MEMORY = unavailable('too many bodies are being taken in at once', INGEST_RETRY_SECONDS);
+
+export class IngestApi {
+  readonly #ingest: IngestPort;
+  readonly #memory: ByteBudget;
+  /** Bodies are unpacked one after the other: each may grow to 64 MiB before the budget knows its size. */
+  #unpacking: Promise<unknown> = Promise.resolve();
+
+  constructor(ingest: IngestPort, heldByteLimit: number) {
+    this.#ingest = ingest;
+    this.#memory = new ByteBudget(heldByteLimit);
+  }
+
+  /** Bytes of the bodies in progress. */
+  get heldBytes(): number {
+    return this.#memory.held;
+  }
+
+  /** The request is a POST with a valid ingest key; see refuseBody for those that aren't. */
+  open(request: HttpRequest, query: DecodedQuery, grant: Grant): HttpAnswer | BodyConsumer {
+    if (grant.projects !== null) {
+      return refuseBody(
+        request,
+        permissionDenied('this key is limited to some projects, and such keys may not post logs'),
+      );
+    }
+    const parsed = ingestCall.parse(query);
+    if (!parsed.ok) return refuseBody(request, invalidArgument(parsed.problems));
+    const coding = request.headers.get('content-encoding').toLowerCase();
+    if (coding !== '' && coding !== 'identity' && coding !== 'gzip' && coding !== 'x-gzip') {
+      return refuseBody(
+        request,
+        errorAnswer(415, `the Content-Encoding ${quoted(coding)} is not known; known: gzip, identity`),
+      );
+    }
+    if (Number(request.headers.get('content-length')) > INGEST_PACKED_BYTE_LIMIT)
+      return refuseBody(request, TOO_LARGE);
+    const { sourceName } = parsed.parameters;
+    const contentType = request.headers.get('content-type');
+    const close = isChunked(request.headers);
+    return new IngestBody(this.#memory, close, async (packed, held) => {
+      const body = coding.endsWith('gzip') ? await this.#unpack(packed, held) : packed;
+      if ('status' in body) return body;
+      return outcomeAnswer(await this.#ingest.append(sourceName, body, contentType), sourceName);
+    });
+  }
+
+  #unpack(packed: Uint8Array, held: Holding): Promise<Uint8Array | HttpAnswer> {
+    const unpacked = this.#unpacking.then(async () => {
+      const body = await unpackBounded(packed);
+      if ('status' in body) return body;
+      held.release();
+      return held.take(body.length) ? body : OUT_OF_MEMORY;
+    });
+    this.#unpacking = unpacked;
+    return unpacked;
+  }
+}
+
+/** Answers a POST whose body isn't wanted after reading past it: a sender that is cut off sees no answer. */
+export function refuseBody(request: HttpRequest, answer: HttpAnswer): HttpAnswer | BodyConsumer {
+  if (Number(request.headers.get('content-length')) > REFUSED_BODY_BYTE_LIMIT)
+    return { ...answer, close: true };
+  let byteCount = 0;
+  return {
+    push(piece) {
+      byteCount += piece.length;
+      return byteCount <= REFUSED_BODY_BYTE_LIMIT;
+    },
+    end: () => ({ ...answer, close: isChunked(request.headers) }),
+    abort() {},
+  };
+}
+
+/** Never rejects: what gunzip doesn't like is the sender's mistake. */
+async function unpackBounded(packed: Uint8Array): Promise<Uint8Array | HttpAnswer> {
+  try {
+    return await gunzipAsync(packed, {
+      maxOutputLength: INGEST_UNPACKED_BYTE_LIMIT,
+      chunkSize: GUNZIP_CHUNK_BYTES,
+    });
+  } catch (error) {
+    if (error instanceof RangeError) return UNPACKED_TOO_LARGE;
+    return errorAnswer(
+      400,
+      `the body is not gzip, as its Content-Encoding says: ${(error as Error).message}`,
+    );
+  }
+}
+
+function outcomeAnswer(outcome: IngestOutcome, sourceName: string): HttpAnswer {
+  switch (outcome.kind) {
+    case 'stored': {
+      const { accepted, rejected } = outcome;
+      const body = JSON.stringify({ message: 'Logged!', accepted, rejected });
+      return { status: 200, headers: [JSON_CONTENT_TYPE, NO_STORE], body, close: false };
+    }
+    case 'unknown-source': {
+      const message = `must be one of ${outcome.knownSources.join(', ')}, not ${quoted(sourceName)}`;
+      return invalidArgument([{ parameter: 'source_name', message }]);
+    }
+    case 'not-json':
+      return errorAnswer(400, `the body is not JSON, nothing of it was kept: ${outcome.detail}`);
+    case 'too-many-entries':
+      return payloadTooLarge(
+        `the body holds more than ${outcome.maxCount} entries; send them in several requests`,
+      );
+    case 'busy':
+      return unavailable('the log takes no more at the moment', outcome.retryAfterSeconds);
+  }
+}
+
+type StoreBody = (body: Uint8Array, held: Holding) => Promise<HttpAnswer>;
+
+/** Gathers a body within its limit and the common budget. Once refused, the rest is read and thrown away. */
+class IngestBody implements BodyConsumer {
+  readonly #held: Holding;
+  readonly #close: boolean;
+  readonly #store: StoreBody;
+  #pieces: Uint8Array[] = [];
+  #byteCount = 0;
+  #refusal: HttpAnswer | null = null;
+
+  constructor(memory: ByteBudget, close: boolean, store: StoreBody) {
+    this.#held = new Holding(memory);
+    this.#close = close;
+    this.#store = store;
+  }
+
+  push(piece: Uint8Array): boolean {
+    this.#byteCount += piece.length;
+    if (this.#refusal !== null) return this.#byteCount <= REFUSED_BODY_BYTE_LIMIT;
+    if (this.#byteCount > INGEST_PACKED_BYTE_LIMIT) this.#refuse(TOO_LARGE);
+    else if (!this.#held.take(piece.length)) this.#refuse(OUT_OF_MEMORY);
+    else this.#pieces.push(new Uint8Array(piece));
+    return true;
+  }
+
+  async end(): Promise<HttpAnswer> {
+    if (this.#refusal !== null) return { ...this.#refusal, close: this.#close };
+    const body = this.#pieces.length === 1 ? this.#pieces[0] : Buffer.concat(this.#pieces);
+    this.#pieces = [];
+    try {
+      return { ...(await this.#store(body, this.#held)), close: this.#close };
+    } finally {
+      this.#held.release();
+    }
+  }
+
+  abort(): void {
+    this.#pieces = [];
+    this.#held.release();
+  }
+
+  #refuse(answer: HttpAnswer): void {
+    this.#refusal = answer;
+    this.abort();
+  }
+}
+
+/** Bytes that may be held by all requests together. */
+class ByteBudget {
+  readonly #limit: number;
+  held = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  tryTake(byteCount: number): boolean {
+    if (this.held + byteCount > this.#limit) return false;
+    this.held += byteCount;
+    return true;
+  }
+}
+
+/** What one request holds of the budget. */
+class Holding {
+  readonly #budget: ByteBudget;
+  #byteCount = 0;
+
+  constructor(budget: ByteBudget) {
+    this.#budget = budget;
+  }
+
+  take(byteCount: number): boolean {
+    if (!this.#budget.tryTake(byteCount)) return false;
+    this.#byteCount += byteCount;
+    return true;
+  }
+
+  release(): void {
+    this.#budget.held -= this.#byteCount;
+    this.#byteCount = 0;
+  }
+}

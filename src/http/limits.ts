@@ -1,0 +1,89 @@
+/** Every cap of the HTTP layer, each with its reason: what too big and too small would mean. */
+
+/** Length of path and query together. Bigger: more memory that a caller without a key can make us hold; smaller:
+ * long regular expressions don't fit. uWebSockets.js itself drops a connection whose head comes in several TCP
+ * segments and is longer than 4 KiB. */
+export const TARGET_BYTE_LIMIT = 16 * 1024;
+
+/** Size of a whole request head with node:http. It has to be above TARGET_BYTE_LIMIT, or a long target is answered as garbage. */
+export const HEAD_BYTE_LIMIT = 24 * 1024;
+
+/** Header lines of a request: as many as uWebSockets.js reads. Bigger: has no effect there, and the two back ends
+ * differ; smaller: requests that came through several proxies are refused. */
+export const HEADER_COUNT_LIMIT = 48;
+
+/** Digits of a Content-Length. Bigger: numbers that a double doesn't hold exactly; smaller: nothing, bodies are far below. */
+export const CONTENT_LENGTH_DIGIT_LIMIT = 15;
+
+/** An ingest body as it arrives. Source: DESIGN 4. Bigger: one request holds up the log for long; smaller: existing
+ * shippers' batches don't fit. */
+export const INGEST_PACKED_BYTE_LIMIT = 16 * 1024 * 1024;
+
+/** An ingest body after gunzip. Source: DESIGN 4. A gzip bomb is stopped here. */
+export const INGEST_UNPACKED_BYTE_LIMIT = 64 * 1024 * 1024;
+
+/** What is still read, and thrown away, of a body that was refused. Bigger: a refused sender costs us bandwidth for
+ * longer; smaller: senders see a reset connection instead of the answer that says why. */
+export const REFUSED_BODY_BYTE_LIMIT = 64 * 1024 * 1024;
+
+/** What all ingest bodies in progress may hold together, packed and unpacked. Bigger: memory; smaller than one packed
+ * plus one unpacked body: a body that is allowed could never be taken. Beyond it senders get 503 and come again. */
+export const INGEST_HELD_BYTE_LIMIT = 160 * 1024 * 1024;
+
+/** Answers below this are not compressed: they fit in one or two packets, and gzip makes them hardly smaller. */
+export const GZIP_MIN_BYTES = 2048;
+
+/** Compressions at a time; while so many run, answers go out uncompressed. Bigger: they occupy the four threads that
+ * the store's writes need too; smaller: fewer callers get small answers under load. */
+export const GZIP_CONCURRENCY_LIMIT = 2;
+
+/** zlib level of an answer that is sent once: level 1 packs 236 KB of log rows in about 2 ms, level 6 in about 5. */
+export const GZIP_LEVEL_ONCE = 1;
+
+/** zlib level of an answer that is cached and sent often. */
+export const GZIP_LEVEL_CACHED = 6;
+
+/** Distinct cached answers. Bigger: warming, which recomputes each every five minutes, takes a noticeable share of
+ * the thread; smaller: dashboards of many projects evict each other. */
+export const CACHE_ENTRY_LIMIT = 20_000;
+
+/** Bytes of cached answers, compressed copies and keys together. Bigger: memory; smaller: the same as above. An answer
+ * of 301 buckets is about 50 KB. */
+export const CACHE_BYTE_LIMIT = 128 * 1024 * 1024;
+
+/** What a cache entry costs beside its bytes: two map slots, the entry, its closure. */
+export const CACHE_ENTRY_OVERHEAD_BYTES = 700;
+
+/** Answers recomputed in one go of warming. Bigger: requests wait behind it (one takes up to about 0.2 ms); smaller:
+ * ten batches a second don't get round CACHE_ENTRY_LIMIT answers in a warming period (20,000 in 300 s are 67 a second). */
+export const WARM_BATCH_SIZE = 8;
+
+/** Characters of a caller's value that an error message repeats. Bigger: answers as long as the request. */
+export const QUOTED_CHARACTER_LIMIT = 60;
+
+/** How long a browser may remember a CORS preflight. Bigger: a changed configuration takes longer to arrive;
+ * browsers cap it at two hours and less anyway. */
+export const PREFLIGHT_MAX_AGE_SECONDS = 7200;
+
+/** An idle connection is kept this long: what uWebSockets.js has built in, so both back ends do the same. */
+export const KEEP_ALIVE_MS = 10_000;
+
+/** A request head must be complete in this time: the same. */
+export const HEAD_TIMEOUT_MS = 10_000;
+
+/** A whole request, body included, must have arrived in this time (node:http). Bigger: slow senders hold memory;
+ * smaller: 16 MiB don't come through a slow line (280 KB/s at 60 s). */
+export const REQUEST_TIMEOUT_MS = 60_000;
+
+/** A connection on which nothing moves for this long is given up (node:http; uWebSockets.js has its own 10 s for a
+ * response that doesn't move). Bigger: dead peers hold answers; smaller: an ingest call that waits for the disk is cut off. */
+export const STALLED_SOCKET_MS = 60_000;
+
+/** Unasked cache entries dropped in one go. Bigger: 20,000 at once take some milliseconds; smaller: no harm. */
+export const CACHE_DROP_BATCH_SIZE = 1000;
+
+/** After how long an expression that found too many others under way may be asked again: about what one takes. */
+export const EXPRESSION_RETRY_SECONDS = 1;
+
+/** After how long a body that found too many others under way may be sent again: about what one takes. */
+export const INGEST_RETRY_SECONDS = 1;

@@ -1,0 +1,185 @@
+/** The server on node:http, for wherever uWebSockets.js has no binary. */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { HeaderList } from './headers.js';
+import {
+  HEAD_BYTE_LIMIT,
+  HEAD_TIMEOUT_MS,
+  KEEP_ALIVE_MS,
+  REQUEST_TIMEOUT_MS,
+  STALLED_SOCKET_MS,
+} from './limits.js';
+import {
+  type BodyConsumer,
+  type BugReporter,
+  CLOSE_SOCKET,
+  type HttpAnswer,
+  type HttpHandler,
+  type HttpServer,
+  isBodyConsumer,
+} from './server.js';
+
+const MALFORMED = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
+
+export class NodeServer implements HttpServer {
+  readonly name = 'node:http';
+  readonly #server: Server;
+  readonly #handler: HttpHandler;
+  readonly #bugs: BugReporter;
+  /** Answers in progress on a connection: nothing else may be written into them. */
+  readonly #openBySocket = new WeakMap<Duplex, number>();
+  #closing = false;
+
+  /** The handler must be a contained one. */
+  constructor(handler: HttpHandler, bugs: BugReporter) {
+    this.#handler = handler;
+    this.#bugs = bugs;
+    this.#server = createServer({
+      insecureHTTPParser: false,
+      // #isMalformed looks for it: node:http would refuse the request and read the next one.
+      requireHostHeader: false,
+      maxHeaderSize: HEAD_BYTE_LIMIT,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: HEAD_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      noDelay: true,
+    });
+    // No limit here: lines beyond one would be dropped in silence. HeaderList counts them.
+    this.#server.maxHeadersCount = 0;
+    this.#server.timeout = STALLED_SOCKET_MS;
+    this.#server.on('request', (request, response) => this.#open(request, response));
+    this.#server.on('clientError', (_error, socket) => this.#refuse(socket));
+  }
+
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const failed = (error: Error): void =>
+        reject(new Error(`can't listen on ${host}:${port}: ${error.message}`));
+      this.#server.once('error', failed);
+      this.#server.listen({ host, port, exclusive: true }, () => {
+        this.#server.off('error', failed);
+        this.#server.on('error', (error) => this.#bugs.report(error, 'the listening socket'));
+        const address = this.#server.address();
+        resolve(typeof address === 'object' && address !== null ? address.port : port);
+      });
+    });
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => this.#server.closeAllConnections(), graceMs);
+      this.#server.close(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+      this.#server.closeIdleConnections();
+    });
+  }
+
+  #open(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    // What the parser still has of a connection that was refused is not read.
+    if (socket.destroyed || socket.writableEnded) return;
+    try {
+      const headers = headerList(request.rawHeaders);
+      if (isMalformed(request, headers)) {
+        this.#refuse(socket);
+        return;
+      }
+      this.#countOpen(socket, +1);
+      response.once('close', () => this.#countOpen(socket, -1));
+      const target = request.url ?? '';
+      const queryAt = target.indexOf('?');
+      const opened = this.#handler.open({
+        method: request.method ?? '',
+        path: queryAt < 0 ? target : target.slice(0, queryAt),
+        rawQuery: queryAt < 0 ? '' : target.slice(queryAt + 1),
+        headers,
+      });
+      if (opened === CLOSE_SOCKET) socket.destroy();
+      else if (isBodyConsumer(opened)) this.#readBody(request, response, opened);
+      else if (opened instanceof Promise) this.#answerLater(response, opened, false);
+      else this.#answer(response, opened, false);
+    } catch (error) {
+      this.#giveUp(socket, error);
+    }
+  }
+
+  #readBody(request: IncomingMessage, response: ServerResponse, body: BodyConsumer): void {
+    let isReading = true;
+    const end = (mustClose: boolean): void => {
+      isReading = false;
+      const answer = body.end();
+      if (answer instanceof Promise) this.#answerLater(response, answer, mustClose);
+      else this.#answer(response, answer, mustClose);
+    };
+    request.on('data', (piece: Buffer) => {
+      if (isReading && !body.push(piece)) end(true);
+    });
+    request.on('end', () => {
+      if (isReading) end(false);
+    });
+    // Also after a body that breaks off or does not parse.
+    response.on('close', () => {
+      if (isReading) body.abort();
+      isReading = false;
+    });
+  }
+
+  #answerLater(response: ServerResponse, answer: Promise<HttpAnswer>, mustClose: boolean): void {
+    answer
+      .then((value) => this.#answer(response, value, mustClose))
+      .catch((error: unknown) => this.#giveUp(response.socket, error));
+  }
+
+  /** node:http keeps what the socket doesn't take yet, and drops it when the client goes away. */
+  #answer(response: ServerResponse, answer: HttpAnswer, mustClose: boolean): void {
+    if (response.destroyed) return;
+    const { body } = answer;
+    const headers = answer.headers.flat();
+    if (answer.status !== 204) {
+      headers.push(
+        'Content-Length',
+        String(typeof body === 'string' ? Buffer.byteLength(body) : body.length),
+      );
+    }
+    if (answer.close || mustClose || this.#closing) headers.push('Connection', 'close');
+    response.writeHead(answer.status, headers);
+    response.end(body);
+  }
+
+  /** What is no HTTP is answered by a bare 400, unless an answer is on its way, which that would corrupt. */
+  #refuse(socket: Duplex): void {
+    if (socket.writable && !this.#openBySocket.has(socket)) socket.end(MALFORMED, () => socket.destroy());
+    else socket.destroy();
+  }
+
+  #countOpen(socket: Socket, change: number): void {
+    const count = (this.#openBySocket.get(socket) ?? 0) + change;
+    if (count > 0) this.#openBySocket.set(socket, count);
+    else this.#openBySocket.delete(socket);
+  }
+
+  /** For our own bugs in this file: the connection is closed, since nobody knows what was sent. */
+  #giveUp(socket: Socket | null, error: unknown): void {
+    this.#bugs.report(error, 'writing an answer');
+    socket?.destroy();
+  }
+}
+
+/** What node:http's parser lets through and uWebSockets.js doesn't. */
+function isMalformed({ httpVersion, url }: IncomingMessage, headers: HeaderList): boolean {
+  if (url?.startsWith('/') !== true) return true;
+  if (httpVersion === '1.1') return !headers.has('host');
+  return httpVersion !== '1.0' || headers.has('transfer-encoding');
+}
+
+function headerList(rawHeaders: readonly string[]): HeaderList {
+  const headers = new HeaderList();
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2)
+    headers.add(rawHeaders[i].toLowerCase(), rawHeaders[i + 1]);
+  return headers;
+}

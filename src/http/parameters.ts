@@ -1,0 +1,147 @@
+/** The parameters of the three endpoints: their schemas, which the OpenAPI document is made from too, and their rules. */
+
+import { z } from 'zod';
+import { parseIsoTimestampUs } from '../../engine/iso-timestamp.js';
+import type { LogsParameters } from '../../engine/rows/query.js';
+import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
+import { USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
+import { type ParameterProblem, quoted } from './errors.js';
+import type { ApiCountsParameters, InvocationStatsParameters } from './ports.js';
+import type { DecodedQuery } from './query-string.js';
+
+export const TIER_NAMES = ['FREE', 'PRO', 'PAYG', 'ENTERPRISE'] as const;
+export const STATS_INTERVALS = ['5min', '15min', '1hr', '1day', '7day'] as const;
+
+const FALLBACK_STATS_INTERVAL = '1day';
+
+/** Zod speaks in sentences of its own; ours read on from the parameter's name. */
+const text = z.string({ error: 'is required' });
+/** What is empty counts as absent. */
+const project = text.min(1, 'is required');
+
+const isoTimestamp = z
+  .string()
+  .transform((value, context): number | null => {
+    if (value === '') return null;
+    const timestampUs = parseIsoTimestampUs(value);
+    if (timestampUs === null) {
+      context.addIssue(`must be an ISO 8601 timestamp such as 2026-11-21T07:00:00Z, not ${quoted(value)}`);
+      return z.NEVER;
+    }
+    return timestampUs;
+  })
+  .optional();
+
+export type Parsed<Parameters> =
+  | { readonly ok: true; readonly parameters: Parameters }
+  | { readonly ok: false; readonly problems: readonly ParameterProblem[] };
+
+/** The parameters of one call: how they look on the wire, and what they become inside. */
+export class CallParameters<Shape extends z.ZodRawShape, Parameters> {
+  /** Its input side describes the wire, for OpenAPI. */
+  readonly schema: z.ZodObject<Shape>;
+  readonly #names: readonly string[];
+  readonly #convert: (wire: z.output<z.ZodObject<Shape>>) => Parameters;
+
+  constructor(shape: Shape, convert: (wire: z.output<z.ZodObject<Shape>>) => Parameters) {
+    this.schema = z.object(shape);
+    this.#names = Object.keys(shape);
+    this.#convert = convert;
+  }
+
+  /** Every problem of the query string at once. Parameters that are not of this call are ignored. */
+  parse(query: DecodedQuery): Parsed<Parameters> {
+    const wire: Record<string, string> = {};
+    const problems = [...query.malformed];
+    for (const name of this.#names) {
+      const value = query.values.get(name);
+      if (value !== undefined) wire[name] = value;
+      if (query.repeated.has(name)) problems.push({ parameter: name, message: 'is given more than once' });
+    }
+    const parsed = this.schema.safeParse(wire);
+    if (parsed.success && problems.length === 0) return { ok: true, parameters: this.#convert(parsed.data) };
+    for (const issue of parsed.error?.issues ?? []) {
+      const parameter = String(issue.path[0]);
+      // A malformed value is not missing as well.
+      if (query.malformed.some((problem) => problem.parameter === parameter)) continue;
+      problems.push({ parameter, message: issue.message });
+    }
+    return { ok: false, problems };
+  }
+}
+
+export const logsCall = new CallParameters(
+  {
+    project: project.meta({ description: 'Project reference.' }),
+    project_tier: text.meta({
+      description: 'Selects the retention: 1, 7, 90 or 90 days. Any other value behaves as FREE.',
+      examples: [...TIER_NAMES],
+    }),
+    iso_timestamp_start: isoTimestamp.meta({
+      description:
+        'Only entries after this time, itself excluded. UTC where it has no offset. Empty: no bound.',
+      examples: ['2026-11-21T07:00:00Z'],
+    }),
+    iso_timestamp_end: isoTimestamp.meta({
+      description:
+        'Only entries up to this time, itself included. UTC where it has no offset. Empty: no bound.',
+      examples: ['2026-11-21T08:00:00Z'],
+    }),
+  },
+  (wire): LogsParameters => {
+    const startUs = wire.iso_timestamp_start ?? null;
+    return {
+      project: wire.project,
+      retentionUs: RETENTION_US[tierClassOf(wire.project_tier)],
+      // The wire's bounds are `> start` and `<= end`; inside both are inclusive, and times are whole microseconds.
+      startUs: startUs === null ? null : startUs + 1,
+      endUs: wire.iso_timestamp_end ?? null,
+    };
+  },
+);
+
+export const invocationStatsCall = new CallParameters(
+  {
+    project: project.meta({ description: 'Project reference.' }),
+    function_id: z.string().optional().meta({ description: 'Function identifier. Empty: all functions.' }),
+    interval: text.meta({
+      description: `How far back, and in which buckets. Any other value behaves as ${FALLBACK_STATS_INTERVAL}.`,
+      examples: [...STATS_INTERVALS],
+    }),
+  },
+  (wire): InvocationStatsParameters => ({
+    project: wire.project,
+    functionId: wire.function_id === undefined || wire.function_id === '' ? null : wire.function_id,
+    interval: STATS_INTERVALS.find((interval) => interval === wire.interval) ?? FALLBACK_STATS_INTERVAL,
+  }),
+);
+
+export const apiCountsCall = new CallParameters(
+  {
+    project: project.meta({
+      description:
+        "A regular expression in RE2's dialect, searched in the whole request URL. A project reference is one.",
+    }),
+    interval: z
+      .enum(USAGE_INTERVALS, {
+        error: ({ input }) =>
+          input === undefined
+            ? `is required: one of ${USAGE_INTERVALS.join(', ')}`
+            : `must be one of ${USAGE_INTERVALS.join(', ')}, not ${quoted(String(input))}`,
+      })
+      .meta({
+        description:
+          'The last hour by the hour, the last seven days by the day, the last 60 minutes by the minute.',
+      }),
+  },
+  (wire): ApiCountsParameters => ({ expression: wire.project, interval: wire.interval }),
+);
+
+export const ingestCall = new CallParameters(
+  {
+    source_name: project.meta({
+      description: 'The log that the entries belong to, by the name of its topic.',
+    }),
+  },
+  (wire) => ({ sourceName: wire.source_name }),
+);

@@ -1,0 +1,81 @@
+/** What the HTTP layer needs from the rest of the service: composition provides it. */
+
+import type { LogsParameters } from '../../engine/rows/query.js';
+import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
+import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
+import type { STATS_INTERVALS } from './parameters.js';
+
+export interface InvocationStatsParameters {
+  readonly project: string;
+  /** null: all functions of the project. */
+  readonly functionId: string | null;
+  readonly interval: (typeof STATS_INTERVALS)[number];
+}
+
+export interface ApiCountsParameters {
+  /** A regular expression as the caller wrote it. */
+  readonly expression: string;
+  readonly interval: UsageInterval;
+}
+
+/** Any of them may throw, or reject with, Unavailable. */
+export interface QueryPort {
+  /** Serialised rows, newest first. */
+  logs(parameters: LogsParameters, nowUs: number): Uint8Array[];
+  /** Ordered by bucketStartUs, ascending. */
+  invocationStats(parameters: InvocationStatsParameters, nowUs: number): readonly InvocationStatsRow[];
+  /** Ordered by bucketStartUs, ascending. Throws or rejects with an ExpressionError for what can't be evaluated. */
+  apiCounts(
+    parameters: ApiCountsParameters,
+    nowUs: number,
+  ): readonly ApiCountsRow[] | Promise<readonly ApiCountsRow[]>;
+}
+
+/** The service can't answer now, and the caller should come again. */
+export class Unavailable extends Error {
+  override name = 'Unavailable';
+  readonly retryAfterSeconds: number;
+
+  constructor(message: string, retryAfterSeconds: number) {
+    super(message);
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+export type IngestOutcome =
+  | {
+      /** On disk. */
+      readonly kind: 'stored';
+      readonly accepted: number;
+      /** In order of index; the port bounds their number. */
+      readonly rejected: readonly { readonly index: number; readonly reason: string }[];
+    }
+  | { readonly kind: 'unknown-source'; readonly knownSources: readonly string[] }
+  | { readonly kind: 'not-json'; readonly detail: string }
+  | { readonly kind: 'too-many-entries'; readonly maxCount: number }
+  | { readonly kind: 'busy'; readonly retryAfterSeconds: number };
+
+export interface IngestPort {
+  /** Takes over the body, unpacked. Of a body that is not stored nothing is kept. */
+  append(sourceName: string, body: Uint8Array, contentType: string): Promise<IngestOutcome>;
+}
+
+export interface Health {
+  readonly ok: boolean;
+  /** One sentence each; empty when ok. */
+  readonly reasons: readonly string[];
+}
+
+export interface OperatorPort {
+  livez(): Health;
+  readyz(): Health;
+  /** In Prometheus' text format. */
+  metrics(): string | Promise<string>;
+}
+
+export interface Clock {
+  /** Microseconds since the epoch. Read once a request. */
+  nowUs(): number;
+  /** A clock that never steps, in microseconds, for durations. */
+  monotonicUs(): number;
+}

@@ -1,0 +1,52 @@
+/** Decodes query strings in form encoding: `a=b&c=d`, `+` for a space, percent-encoded UTF-8. */
+
+import { type ParameterProblem, quoted } from './errors.js';
+
+export interface DecodedQuery {
+  /** The first value of each parameter. */
+  readonly values: ReadonlyMap<string, string>;
+  /** Parameters that came more than once. */
+  readonly repeated: ReadonlySet<string>;
+  /** Names and values that are not percent-encoded UTF-8; they are in `values` no further. */
+  readonly malformed: readonly ParameterProblem[];
+}
+
+export function decodeQuery(rawQuery: string): DecodedQuery {
+  const values = new Map<string, string>();
+  const repeated = new Set<string>();
+  const malformed: ParameterProblem[] = [];
+  for (const pair of rawQuery.split('&')) {
+    if (pair === '') continue;
+    const equalsAt = pair.indexOf('=');
+    const rawName = equalsAt < 0 ? pair : pair.slice(0, equalsAt);
+    const rawValue = equalsAt < 0 ? '' : pair.slice(equalsAt + 1);
+    const name = decodeFormText(rawName);
+    const value = decodeFormText(rawValue);
+    if (name === null || value === null) {
+      const what = name === null ? `name ${quoted(rawName)}` : `value ${quoted(rawValue)}`;
+      malformed.push({ parameter: name ?? rawName, message: `is not percent-encoded UTF-8: the ${what}` });
+    } else if (values.has(name)) {
+      repeated.add(name);
+    } else {
+      values.set(name, value);
+    }
+  }
+  return { values, repeated, malformed };
+}
+
+/** null for text outside ASCII, a `%` without two hexadecimal digits, and bytes that are not UTF-8. */
+function decodeFormText(raw: string): string | null {
+  if (!isPlainAscii(raw)) return null;
+  const spaced = raw.includes('+') ? raw.replaceAll('+', ' ') : raw;
+  if (!spaced.includes('%')) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    // decodeURIComponent has no other way to say no.
+    return null;
+  }
+}
+
+function isPlainAscii(text: string): boolean {
+  return /^[\x21-\x7e]*$/.test(text);
+}

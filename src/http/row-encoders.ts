@@ -1,0 +1,58 @@
+/** Bodies of the three endpoints, `{"result":[…rows…]}` in UTF-8: the contract's columns, in its order and no others. */
+
+import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
+import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
+
+const PREFIX = Buffer.from('{"result":[');
+const SUFFIX = Buffer.from(']}');
+const COMMA = 0x2c;
+
+/** The rows come serialised; they are only copied. */
+export function encodeLogs(rows: readonly Uint8Array[]): Uint8Array {
+  let length = PREFIX.length + SUFFIX.length + Math.max(0, rows.length - 1);
+  for (const row of rows) length += row.length;
+  const body = Buffer.allocUnsafe(length);
+  body.set(PREFIX, 0);
+  let position = PREFIX.length;
+  for (let i = 0; i < rows.length; i++) {
+    if (i > 0) {
+      body[position] = COMMA;
+      position += 1;
+    }
+    body.set(rows[i], position);
+    position += rows[i].length;
+  }
+  body.set(SUFFIX, position);
+  return body;
+}
+
+export function encodeInvocationStats(rows: readonly InvocationStatsRow[]): Uint8Array {
+  return encodeRows(
+    rows.map(
+      (row) =>
+        `{"timestamp":${row.bucketStartUs},"min_execution_time":${row.minMs},"max_execution_time":${row.maxMs},` +
+        `"avg_execution_time":${row.meanMs},"p95_execution_time":${row.p95Ms},"p99_execution_time":${row.p99Ms},` +
+        `"count":${row.count},"error_count":${row.errorCount}}`,
+    ),
+  );
+}
+
+export function encodeApiCounts(rows: readonly ApiCountsRow[]): Uint8Array {
+  return encodeRows(
+    rows.map(
+      (row) =>
+        `{"timestamp":"${utcDatetime(row.bucketStartUs)}","total_rest_requests":${row.rest},` +
+        `"total_storage_requests":${row.storage},"total_auth_requests":${row.auth},` +
+        `"total_realtime_requests":${row.realtime}}`,
+    ),
+  );
+}
+
+function encodeRows(rows: readonly string[]): Uint8Array {
+  return Buffer.from(`{"result":[${rows.join(',')}]}`);
+}
+
+/** `2026-11-21T07:00:00`: without offset and fraction; a bucket starts at a whole minute at least. */
+function utcDatetime(timestampUs: number): string {
+  return new Date(timestampUs / 1000).toISOString().slice(0, 19);
+}

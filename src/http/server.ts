@@ -1,0 +1,77 @@
+/**
+ * The seam between HTTP handlers and the two servers that can run them (uws-server.ts, node-server.ts). Handlers
+ * turn requests into answers as plain values; the servers do the sockets: keep-alive, HEAD, writing at the pace of the
+ * client, aborts. What is said here holds for both.
+ */
+
+import type { HeaderList } from './headers.js';
+
+export interface HttpRequest {
+  /** As sent: `GET`. */
+  readonly method: string;
+  /** The request target up to the first `?`, not decoded; begins with `/`. */
+  readonly path: string;
+  /** What follows the first `?`, not decoded; '' without one. */
+  readonly rawQuery: string;
+  readonly headers: HeaderList;
+}
+
+export type HeaderLine = readonly [name: string, value: string];
+
+export interface HttpAnswer {
+  readonly status: number;
+  /** Without Content-Length, Connection and Date, which the server adds. */
+  readonly headers: readonly HeaderLine[];
+  /** The server neither copies nor changes it. Sent for HEAD too as far as its length goes. '' with 204. */
+  readonly body: Uint8Array | string;
+  /** Close the connection after this answer. */
+  readonly close: boolean;
+}
+
+/** The connection is closed at once, without an answer: nothing more that comes over it can be trusted. */
+export const CLOSE_SOCKET = 'close-socket';
+export type CloseSocket = typeof CLOSE_SOCKET;
+
+/** Takes a request body piece by piece. */
+export interface BodyConsumer {
+  /** The piece is valid only during the call. False: enough, don't wait for the rest, end and close the connection. */
+  push(piece: Uint8Array): boolean;
+  /** The answer, after the last piece or after push said false. */
+  end(): HttpAnswer | Promise<HttpAnswer>;
+  /** Instead of end: the client went away. */
+  abort(): void;
+}
+
+/**
+ * What becomes of a request once its head is there. A request that carries a body gets a BodyConsumer, or an answer
+ * with `close` set: the rest of such a connection is never read as another request.
+ */
+export type Opened = HttpAnswer | Promise<HttpAnswer> | BodyConsumer | CloseSocket;
+
+export interface HttpHandler {
+  /** Must not throw, nor may what it returns: see contained-handler.ts. */
+  open(request: HttpRequest): Opened;
+}
+
+export interface HttpServer {
+  /** Which server it is, for the start-up line and the metrics. */
+  readonly name: BackEndName;
+  /** Resolves to the port, which is chosen by the system for port 0. Rejects with a sentence for the operator. */
+  listen(host: string, port: number): Promise<number>;
+  /**
+   * Accepts no more connections, lets the requests in progress finish for up to graceMs, then closes all connections.
+   * The answers meanwhile say `Connection: close`.
+   */
+  close(graceMs: number): Promise<void>;
+}
+
+export type BackEndName = 'uWebSockets.js' | 'node:http';
+
+/** For what must not happen: the service goes on, but someone should look. */
+export interface BugReporter {
+  report(error: unknown, where: string): void;
+}
+
+export function isBodyConsumer(opened: Opened): opened is BodyConsumer {
+  return typeof opened === 'object' && 'push' in opened;
+}

@@ -1,0 +1,229 @@
+/** The server on uWebSockets.js. */
+
+import { STATUS_CODES } from 'node:http';
+import { HeaderList } from './headers.js';
+import {
+  type BodyConsumer,
+  type BugReporter,
+  CLOSE_SOCKET,
+  type HttpAnswer,
+  type HttpHandler,
+  type HttpServer,
+  isBodyConsumer,
+} from './server.js';
+import type { Uws, UwsApp, UwsListenSocket, UwsRequest, UwsResponse } from './uws-binary.js';
+
+export class UwsServer implements HttpServer {
+  readonly name = 'uWebSockets.js';
+  readonly #uws: Uws;
+  readonly #app: UwsApp;
+  readonly #handler: HttpHandler;
+  readonly #bugs: BugReporter;
+  #listenSocket: UwsListenSocket | null = null;
+  #openCount = 0;
+  #closing = false;
+  #drained: (() => void) | null = null;
+
+  /** The handler must be a contained one: an exception that reaches uWebSockets.js aborts the process. */
+  constructor(uws: Uws, handler: HttpHandler, bugs: BugReporter) {
+    this.#uws = uws;
+    this.#handler = handler;
+    this.#bugs = bugs;
+    this.#app = uws.App();
+    this.#app.any('/*', (response, request) => this.#open(response, request));
+  }
+
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#app.listen(host, port, this.#uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
+        if (socket === false) {
+          reject(
+            new Error(
+              `can't listen on ${host}:${port}: the port is taken, or the address is not this machine's`,
+            ),
+          );
+          return;
+        }
+        this.#listenSocket = socket;
+        resolve(this.#uws.us_socket_local_port(socket));
+      });
+    });
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true;
+    if (this.#listenSocket !== null) {
+      this.#uws.us_listen_socket_close(this.#listenSocket);
+      this.#listenSocket = null;
+    }
+    if (this.#openCount > 0) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, graceMs);
+        this.#drained = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    this.#app.close();
+  }
+
+  /** Called by uWebSockets.js for each request; nothing may be thrown out of here, nor out of any callback below. */
+  #open(response: UwsResponse, uwsRequest: UwsRequest): void {
+    const exchange = new Exchange(response);
+    try {
+      response.onAborted(() => this.#aborted(exchange));
+      this.#openCount += 1;
+      const headers = new HeaderList();
+      uwsRequest.forEach((name, value) => {
+        headers.add(name, value);
+      });
+      const method = uwsRequest.getCaseSensitiveMethod();
+      exchange.isHead = method === 'HEAD';
+      const opened = this.#handler.open({
+        method,
+        path: uwsRequest.getUrl(),
+        rawQuery: uwsRequest.getQuery() ?? '',
+        headers,
+      });
+      if (opened === CLOSE_SOCKET) response.close();
+      else if (isBodyConsumer(opened)) this.#readBody(exchange, opened);
+      else if (opened instanceof Promise) this.#answerLater(exchange, opened);
+      else this.#answer(exchange, opened);
+    } catch (error) {
+      this.#giveUp(exchange, error);
+    }
+  }
+
+  #readBody(exchange: Exchange, body: BodyConsumer): void {
+    exchange.body = body;
+    exchange.response.onData((piece, isLast) => {
+      if (exchange.body === null) return;
+      try {
+        const enough = !body.push(new Uint8Array(piece));
+        if (!enough && !isLast) return;
+        exchange.body = null;
+        exchange.mustClose = enough;
+        const answer = body.end();
+        if (answer instanceof Promise) this.#answerLater(exchange, answer);
+        else this.#answer(exchange, answer);
+      } catch (error) {
+        this.#giveUp(exchange, error);
+      }
+    });
+  }
+
+  #answerLater(exchange: Exchange, answer: Promise<HttpAnswer>): void {
+    answer
+      .then((value) => {
+        if (!exchange.isOver) exchange.response.cork(() => this.#answer(exchange, value));
+      })
+      .catch((error: unknown) => this.#giveUp(exchange, error));
+  }
+
+  /**
+   * An answer that closes the connection must wait until uWebSockets.js is through with what it has received: inside,
+   * it would first go on to the next request there and forget to close. While the answer is missing it refuses a
+   * next request by closing, which is what is wanted.
+   */
+  #answer(exchange: Exchange, answer: HttpAnswer): void {
+    if (answer.close || exchange.mustClose) setImmediate(() => this.#writeAndClose(exchange, answer));
+    else this.#write(exchange, answer);
+  }
+
+  #writeAndClose(exchange: Exchange, answer: HttpAnswer): void {
+    if (exchange.isOver) return;
+    try {
+      exchange.response.cork(() => {
+        writeHead(exchange.response, answer);
+        // It adds `Connection: close`.
+        exchange.response.end(exchange.isHead ? '' : answer.body, true);
+        this.#finished(exchange);
+      });
+    } catch (error) {
+      this.#giveUp(exchange, error);
+    }
+  }
+
+  /** Writes the answer, at once or as far as the socket takes it and the rest when it can take more. */
+  #write(exchange: Exchange, answer: HttpAnswer): void {
+    const { response } = exchange;
+    const { body } = answer;
+    writeHead(response, answer);
+    const byteCount = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    if (this.#closing) response.writeHeader('Connection', 'close');
+    if (answer.status === 204 || exchange.isHead) {
+      // Its own way to report a length leaves the exchange open, and the connection's next request unanswered.
+      if (answer.status !== 204) response.writeHeader('Content-Length', String(byteCount));
+      response.endWithoutBody();
+      this.#finished(exchange);
+      return;
+    }
+    const [, done] = response.tryEnd(body, byteCount);
+    if (done) this.#finished(exchange);
+    else this.#continueWhenWritable(exchange, typeof body === 'string' ? Buffer.from(body) : body);
+  }
+
+  #continueWhenWritable(exchange: Exchange, body: Uint8Array): void {
+    exchange.response.onWritable((offset) => {
+      try {
+        const [ok, done] = exchange.response.tryEnd(body.subarray(offset), body.length);
+        if (done) this.#finished(exchange);
+        return ok;
+      } catch (error) {
+        this.#giveUp(exchange, error);
+        return true;
+      }
+    });
+  }
+
+  #finished(exchange: Exchange): void {
+    if (exchange.isOver) return;
+    exchange.isOver = true;
+    this.#openCount -= 1;
+    if (this.#openCount === 0 && this.#drained !== null) setImmediate(this.#drained);
+  }
+
+  #aborted(exchange: Exchange): void {
+    exchange.body?.abort();
+    exchange.body = null;
+    this.#finished(exchange);
+  }
+
+  /** For our own bugs in this file: the connection is closed, since nobody knows what was sent. */
+  #giveUp(exchange: Exchange, error: unknown): void {
+    this.#bugs.report(error, 'writing an answer');
+    if (!exchange.isOver) exchange.response.close();
+  }
+}
+
+/** One request and its answer. */
+class Exchange {
+  readonly response: UwsResponse;
+  isHead = false;
+  /** Ended or aborted: the response may not be touched any more. */
+  isOver = false;
+  mustClose = false;
+  /** Set while the body is being read. */
+  body: BodyConsumer | null = null;
+
+  constructor(response: UwsResponse) {
+    this.response = response;
+  }
+}
+
+function writeHead(response: UwsResponse, answer: HttpAnswer): void {
+  response.writeStatus(statusLine(answer.status));
+  for (const [name, value] of answer.headers) response.writeHeader(name, value);
+}
+
+const statusLines = new Map<number, string>();
+
+function statusLine(status: number): string {
+  let line = statusLines.get(status);
+  if (line === undefined) {
+    line = `${status} ${STATUS_CODES[status] ?? ''}`;
+    statusLines.set(status, line);
+  }
+  return line;
+}

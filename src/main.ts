@@ -1,0 +1,97 @@
+#!/usr/bin/env node
+/** The command line: reads the configuration, starts the service, and ends the process in one orderly way or one loud one. */
+
+import { readFileSync } from 'node:fs';
+import { pino } from 'pino';
+import { SegmentError } from '../engine/segments.js';
+import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js';
+import { startService } from './service.js';
+import { DirectoryInUseError } from './store/directory-lock.js';
+import { StoreFormatError } from './store/store.js';
+import { monotonicUs, wallClockUs } from './system-clock.js';
+
+const HELP = `Usage: logring [--help | --version | --print-config]
+
+Answers logs.all, functions.invocation-stats and usage.api-counts over HTTP, always up to date, from the logs that it
+reads from Kafka or takes by POST /api/logs. Everything is set by environment variables; any of them may be given as a
+file by NAME_FILE. In brackets: the default.
+
+${settingsHelp()}
+`;
+
+/** Exit codes: 0 asked to stop, 1 failed, 2 wrong arguments or configuration. */
+async function main(): Promise<void> {
+  const [argument, ...rest] = process.argv.slice(2);
+  if (
+    rest.length > 0 ||
+    (argument !== undefined && !['--help', '--version', '--print-config'].includes(argument))
+  ) {
+    process.stderr.write(`logring: unknown argument: ${process.argv.slice(2).join(' ')} (see --help)\n`);
+    process.exitCode = 2;
+    return;
+  }
+  if (argument === '--help') {
+    process.stdout.write(HELP);
+    return;
+  }
+  if (argument === '--version') {
+    process.stdout.write(`${packageVersion()}\n`);
+    return;
+  }
+  const config = readConfig(process.env);
+  if (argument === '--print-config') {
+    process.stdout.write(`${printConfig(config)}\n`);
+    return;
+  }
+
+  const logger = pino({ name: 'logring', level: config.LOG_LEVEL });
+  const die = (error: unknown): never => {
+    logger.fatal({ err: error }, 'logring ends: this must not happen, please report it');
+    logger.flush();
+    process.exit(1);
+  };
+  process.on('uncaughtException', die);
+  process.on('unhandledRejection', die);
+
+  const service = await startService(config, {
+    logger,
+    clock: { nowUs: wallClockUs, monotonicUs },
+    version: packageVersion(),
+    onFatal: die,
+    announceKey: (key) =>
+      process.stderr.write(`LOGRING_API_KEYS is not set. This run's key, printed once: ${key}\n`),
+  });
+  let stopping = false;
+  const stop = (signal: NodeJS.Signals) => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    logger.info({ signal }, 'stopping');
+    service.stop().then(() => {
+      logger.info('stopped: everything is committed');
+      logger.flush();
+      process.exit(0);
+    }, die);
+  };
+  process.on('SIGTERM', stop);
+  process.on('SIGINT', stop);
+}
+
+function packageVersion(): string {
+  const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+/** Errors that an operator can mend: their message is a sentence that says how. */
+const OPERATOR_ERRORS = [ConfigError, DirectoryInUseError, StoreFormatError, SegmentError];
+
+main().catch((error: unknown) => {
+  const isOperators = OPERATOR_ERRORS.some((kind) => error instanceof kind) || isSystemError(error);
+  const text = error instanceof Error ? (isOperators ? error.message : error.stack) : String(error);
+  process.stderr.write(`logring: ${text}\n`);
+  process.exit(error instanceof ConfigError ? 2 : 1);
+});
+
+/** What the system refused: a port in use, a directory without permission. */
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error;
+}

@@ -1,0 +1,43 @@
+/** What `/readyz` says: one sentence for each reason why answers may lack entries, none when they don't. */
+
+import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
+import type { Shards } from './shards.js';
+
+export interface ReadinessPorts {
+  readonly shards: Shards;
+  readonly sourceStatus: () => LogSourceStatus;
+  /** Gaps that no operator has acknowledged. */
+  readonly gaps: () => readonly OffsetGap[];
+  readonly stopping: () => boolean;
+  readonly maxLagRecords: number;
+}
+
+export function readinessReasons(ports: ReadinessPorts): string[] {
+  const reasons: string[] = [];
+  if (ports.stopping()) reasons.push('the service is stopping');
+  const status = ports.sourceStatus();
+  if (status.problem !== null) reasons.push(status.problem);
+  for (const topic of status.missingTopics)
+    reasons.push(`topic ${topic} does not exist yet; it is waited for`);
+  for (const { topic, partition } of status.unassigned) {
+    reasons.push(`partition ${topic}/${partition} is not read by this process`);
+  }
+  for (const { topic, partition, endOffset } of status.assigned) {
+    if (endOffset === null) {
+      reasons.push(`partition ${topic}/${partition}: the end of its log is not known yet`);
+      continue;
+    }
+    const lag = endOffset - (ports.shards.of({ topic, partition }).nextOffset ?? 0);
+    if (lag > ports.maxLagRecords) {
+      reasons.push(
+        `partition ${topic}/${partition} is ${lag} records behind, more than ${ports.maxLagRecords}`,
+      );
+    }
+  }
+  for (const gap of ports.gaps()) {
+    reasons.push(
+      `partition ${gap.topic}/${gap.partition} has a gap (${gap.reason}): offset ${gap.expectedOffset} was expected, reading went on at ${gap.resumedOffset}`,
+    );
+  }
+  return reasons;
+}

@@ -1,0 +1,358 @@
+/** Composition: makes the parts, connects them, starts them in order and stops them in the opposite one. */
+
+import { randomBytes } from 'node:crypto';
+import { setImmediate as yieldTurn } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { queryLogs } from '../engine/rows/query.js';
+import { queryInvocationStats } from '../engine/stats/query.js';
+import type { DeadLetterSink } from '../ingest/dead-letters.js';
+import { EmbeddedLog } from '../ingest/embedded-log/embedded-log.js';
+import type { KafkaConnection } from '../ingest/kafka/client.js';
+import type { KafkaClock } from '../ingest/kafka/clock.js';
+import { KafkaDeadLetters } from '../ingest/kafka/dead-letter-topic.js';
+import { KafkaLogSource } from '../ingest/kafka/kafka-log-source.js';
+import type { LogSource } from '../ingest/log-source.js';
+import { Pipeline } from '../ingest/pipeline.js';
+import { Committer } from './committer.js';
+import type { Config } from './config.js';
+import { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
+import { Api } from './http/api.js';
+import { KeyRing } from './http/auth.js';
+import { type ChosenServer, createHttpServer } from './http/back-ends.js';
+import type { IngestPort } from './http/ports.js';
+import { meteredHandler } from './http/request-meters.js';
+import type { BackEndName } from './http/server.js';
+import { Metrics } from './metrics.js';
+import { readinessReasons } from './readiness.js';
+import { Shards } from './shards.js';
+import { DeadLetterTable } from './store/dead-letter-table.js';
+import { LmdbLog } from './store/lmdb-log.js';
+import { Store } from './store/store.js';
+
+export interface Surroundings {
+  readonly logger: Logger;
+  readonly clock: { readonly nowUs: () => number; readonly monotonicUs: () => number };
+  readonly version: string;
+  /** Ends the process: something failed that the service can't go on with. */
+  readonly onFatal: (error: unknown) => void;
+  /** Told the key that was made because none is configured. */
+  readonly announceKey: (key: string) => void;
+}
+
+export interface Service {
+  /** Where HTTP listens, such as `http://127.0.0.1:4000`. */
+  readonly url: string;
+  readonly httpBackEnd: string;
+  /** Resolves when everything applied so far is durable. */
+  commit(): Promise<void>;
+  /** Not ready, drains, commits, leaves the group, lets go of the directory. */
+  stop(): Promise<void>;
+}
+
+/** Views forget what no query can see any more this often. */
+const EXPIRE_EVERY_MS = 1000;
+/** How often cached results that are due are looked for. */
+const WARM_EVERY_MS = 100;
+/** Requests in progress get so long to finish when the service stops. */
+const DRAIN_MS = 5000;
+
+const BACK_ENDS: Readonly<Record<string, BackEndName>> = { uws: 'uWebSockets.js', node: 'node:http' };
+
+/**
+ * Resolves once stored state is restored and HTTP listens; the log is read from then on. Rejects with a sentence for
+ * the operator when the directory, the store or the port can't be used.
+ */
+export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
+  const { logger, clock } = surroundings;
+  const startUs = clock.monotonicUs();
+  const store = await Store.open(config.DATA_DIR, (config.MEMORY_BUDGET_MB * 1024 * 1024) / 4);
+  try {
+    return await new Composition(config, surroundings, store).start(startUs);
+  } catch (error) {
+    logger.error({ err: error }, 'the service did not start');
+    await store.close();
+    throw error;
+  }
+}
+
+class Composition implements Service {
+  readonly #config: Config;
+  readonly #surroundings: Surroundings;
+  readonly #store: Store;
+  readonly #shards: Shards;
+  readonly #logs: Logs;
+  readonly #pipeline: Pipeline;
+  readonly #committer: Committer;
+  readonly #evaluator: ApiCountsEvaluator;
+  readonly #metrics: Metrics;
+  readonly #api: Api;
+  readonly #http: ChosenServer;
+  readonly #timers: NodeJS.Timeout[] = [];
+  #isStopping = false;
+  #port = 0;
+
+  constructor(config: Config, surroundings: Surroundings, store: Store) {
+    const { clock, onFatal } = surroundings;
+    this.#config = config;
+    this.#surroundings = surroundings;
+    this.#store = store;
+    this.#shards = new Shards(store, { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC });
+    this.#shards.expire(clock.nowUs());
+    this.#logs = config.KAFKA_BROKERS === undefined ? this.#embeddedLog() : this.#kafka(config.KAFKA_BROKERS);
+    this.#pipeline = new Pipeline({
+      edgeTopic: config.EDGE_TOPIC,
+      relayTopic: config.RELAY_TOPIC,
+      shardOf: (key) => this.#shards.of(key),
+      deadLetters: this.#logs.deadLetters,
+      tiers: { tierByProject: config.PROJECT_TIERS ?? new Map(), defaultTier: config.DEFAULT_TIER },
+      judgedBy: this.#logs.ingest === null ? 'clock' : 'arrival',
+      nowUs: clock.nowUs,
+      yieldTurn: () => yieldTurn(),
+      onGap: (gap) => surroundings.logger.error(gap, 'gap: the log does not go on where the state left off'),
+    });
+    this.#committer = new Committer({
+      store,
+      shards: () => this.#shards.all(),
+      monotonicUs: clock.monotonicUs,
+      onCommitted: (positions, figures, durationUs) => {
+        this.#metrics.committed(figures, durationUs);
+        this.#logs.source.committed(positions).catch(onFatal);
+      },
+      onFatal,
+    });
+    this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage));
+    this.#metrics = this.#createMetrics();
+    this.#api = this.#createApi();
+    this.#http = this.#createServer();
+  }
+
+  get url(): string {
+    const { HOST } = this.#config;
+    return `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${this.#port}`;
+  }
+
+  get httpBackEnd(): string {
+    return this.#http.server.name;
+  }
+
+  commit(): Promise<void> {
+    return this.#committer.commit();
+  }
+
+  async start(startUs: number): Promise<Service> {
+    const { logger, clock, onFatal, version } = this.#surroundings;
+    this.#port = await this.#http.server.listen(this.#config.HOST, this.#config.PORT);
+    this.#committer.start();
+    this.#every(EXPIRE_EVERY_MS, () => this.#shards.expire(clock.nowUs()));
+    this.#every(WARM_EVERY_MS, () => this.#api.endpoints.cache?.warmDue(clock.nowUs()));
+    this.#logs.source.start(this.#pipeline).catch(onFatal);
+    logger.info(
+      {
+        version,
+        url: this.url,
+        http: this.httpBackEnd,
+        httpFallback: this.#http.fallbackReason,
+        logs: this.#config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
+        dataDirectory: this.#config.DATA_DIR,
+        restoredShards: [...this.#shards.all()].length,
+        startMs: Math.round((clock.monotonicUs() - startUs) / 1000),
+      },
+      'ready',
+    );
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await this.#http.server.close(DRAIN_MS);
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#logs.source.stop();
+    await this.#committer.stop();
+    await this.#logs.close();
+    await this.#evaluator.stop();
+    await this.#store.close();
+  }
+
+  #every(periodMs: number, task: () => void): void {
+    const { onFatal } = this.#surroundings;
+    this.#timers.push(
+      setInterval(() => {
+        try {
+          task();
+        } catch (error) {
+          onFatal(error);
+        }
+      }, periodMs),
+    );
+  }
+
+  #embeddedLog(): Logs {
+    const { EDGE_TOPIC, RELAY_TOPIC } = this.#config;
+    const log = new EmbeddedLog({ topics: [EDGE_TOPIC, RELAY_TOPIC], storage: new LmdbLog(this.#store) });
+    return {
+      source: log,
+      ingest: log,
+      deadLetters: new DeadLetterTable(this.#store),
+      close: () => Promise.resolve(),
+    };
+  }
+
+  #kafka(brokers: readonly string[]): Logs {
+    const config = this.#config;
+    const { logger, clock, onFatal } = this.#surroundings;
+    const common = {
+      connection: kafkaConnection(config, brokers),
+      logger,
+      clock: kafkaClock(clock.monotonicUs),
+    };
+    const deadLetters = new KafkaDeadLetters({ ...common, topic: config.DEAD_LETTER_TOPIC });
+    const source = new KafkaLogSource({
+      ...common,
+      groupId: config.KAFKA_GROUP_ID,
+      topics: [config.EDGE_TOPIC, config.RELAY_TOPIC],
+      onFatal,
+    });
+    return { source, ingest: null, deadLetters, close: () => deadLetters.stop() };
+  }
+
+  #createMetrics(): Metrics {
+    return new Metrics({
+      version: this.#surroundings.version,
+      httpBackEnd: () => this.httpBackEnd,
+      shards: this.#shards,
+      store: this.#store,
+      sourceStatus: () => this.#logs.source.status(),
+      gapCount: () => this.#pipeline.gapCount,
+      ready: () => this.#readiness().length === 0,
+      resultCache: () => this.#api.endpoints.cache?.figures() ?? null,
+    });
+  }
+
+  #createApi(): Api {
+    const config = this.#config;
+    const { clock } = this.#surroundings;
+    const keys = config.API_KEYS ?? [this.#madeKey()];
+    return new Api({
+      keys: new KeyRing(keys),
+      ingestKeys: new KeyRing(config.INGEST_KEYS ?? keys),
+      endpointIds: {
+        'logs.all': config.LOGS_ALL_ID,
+        'functions.invocation-stats': config.INVOCATION_STATS_ID,
+        'usage.api-counts': config.API_COUNTS_ID,
+      },
+      corsOrigins: config.CORS_ORIGINS ?? [],
+      cacheSeconds: config.CACHE_SECONDS,
+      cacheWarmSeconds: config.CACHE_WARM_SECONDS,
+      queries: {
+        logs: (parameters, nowUs) =>
+          queryLogs(
+            this.#shards.edge.map(({ rows }) => rows),
+            parameters,
+            nowUs,
+          ),
+        invocationStats: (parameters, nowUs) =>
+          queryInvocationStats(
+            this.#shards.relay.map(({ stats }) => stats),
+            parameters,
+            nowUs,
+          ),
+        apiCounts: async (parameters, nowUs) => this.#evaluator.evaluate({ ...parameters, nowUs }),
+      },
+      ingest: this.#logs.ingest,
+      operator: {
+        livez: () => ({ ok: true, reasons: [] }),
+        readyz: () => {
+          const reasons = this.#readiness();
+          return { ok: reasons.length === 0, reasons };
+        },
+        metrics: () => this.#metrics.text(),
+      },
+      clock,
+      bugs: this.#bugs(),
+    });
+  }
+
+  #createServer(): ChosenServer {
+    const forced = BACK_ENDS[this.#config.HTTP_BACKEND];
+    return createHttpServer({
+      handler: this.#api,
+      bugs: this.#bugs(),
+      ...(forced === undefined ? {} : { forced }),
+      observe: (handler) =>
+        meteredHandler(
+          handler,
+          this.#metrics,
+          (path) => this.#api.routeOf(path),
+          this.#surroundings.clock.monotonicUs,
+        ),
+    });
+  }
+
+  #bugs() {
+    return {
+      report: (error: unknown, where: string) => {
+        this.#metrics.bugMet();
+        this.#surroundings.logger.error({ err: error, where }, 'a request failed for a bug of Logring');
+      },
+    };
+  }
+
+  #madeKey() {
+    const key = randomBytes(24).toString('base64url');
+    this.#surroundings.announceKey(key);
+    return { key, projects: null };
+  }
+
+  #readiness(): string[] {
+    return readinessReasons({
+      shards: this.#shards,
+      sourceStatus: () => this.#logs.source.status(),
+      gaps: () => this.#pipeline.gaps,
+      stopping: () => this.#isStopping,
+      maxLagRecords: this.#config.MAX_LAG_RECORDS,
+    });
+  }
+}
+
+/** Where logs come from, and where those go that can't be used. */
+interface Logs {
+  readonly source: LogSource;
+  /** null when logs are not taken over HTTP. */
+  readonly ingest: IngestPort | null;
+  readonly deadLetters: DeadLetterSink;
+  close(): Promise<void>;
+}
+
+function kafkaConnection(config: Config, brokers: readonly string[]): KafkaConnection {
+  const { KAFKA_SSL_CA: ca, KAFKA_SSL_CERT: cert, KAFKA_SSL_KEY: key } = config;
+  const {
+    KAFKA_SASL_MECHANISM: mechanism,
+    KAFKA_SASL_USERNAME: username,
+    KAFKA_SASL_PASSWORD: password,
+  } = config;
+  return {
+    brokers,
+    clientId: 'logring',
+    tls: config.KAFKA_SSL
+      ? {
+          ...(ca === undefined ? {} : { ca }),
+          ...(cert === undefined ? {} : { cert }),
+          ...(key === undefined ? {} : { key }),
+        }
+      : null,
+    sasl:
+      mechanism === undefined || username === undefined || password === undefined
+        ? null
+        : { mechanism, username, password },
+  };
+}
+
+function kafkaClock(monotonicUs: () => number): KafkaClock {
+  return {
+    nowMs: () => monotonicUs() / 1000,
+    after: (delayMs, task) => {
+      const timer = setTimeout(task, delayMs);
+      return () => clearTimeout(timer);
+    },
+  };
+}

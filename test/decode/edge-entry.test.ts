@@ -1,0 +1,193 @@
+/** Entries of the edge request log: every field in every form that producers send. */
+
+import { expect, test } from 'vitest';
+import { idHash } from '../../ingest/decode/entry-id.js';
+import { pathOfUrl } from '../../ingest/decode/url-path.js';
+import { EDGE_KEY, edgeEntry, edgeLetters, NOW_US, outcome, RECORD_MS, rowText } from './fixtures.js';
+
+test('a whole entry', () => {
+  const metadata =
+    '{"request":{"method":"GET","path":"/rest/v1/todos","url":"https://p.example.co/rest/v1/todos?a=1"}}';
+  const value = `{"id":"a1","timestamp":${NOW_US},"event_message":"GET | 200","project":"p","metadata":${metadata}}`;
+  const entry = edgeEntry(value);
+  expect({ ...entry, row: Buffer.from(entry.row).toString() }).toEqual({
+    timestampUs: NOW_US,
+    project: 'p',
+    tierClass: '90d',
+    idHash: idHash('a1'),
+    row: `{"id":"a1","timestamp":${NOW_US},"event_message":"GET | 200","metadata":${metadata}}`,
+    url: 'https://p.example.co/rest/v1/todos?a=1',
+    areas: 1,
+  });
+});
+
+test('nothing but a project', () => {
+  const entry = edgeEntry('{"project":"p"}');
+  const id = 'cloudflare.logs.prod/3/41/0';
+  expect({ ...entry, row: Buffer.from(entry.row).toString() }).toEqual({
+    timestampUs: RECORD_MS * 1000,
+    project: 'p',
+    tierClass: '90d',
+    idHash: idHash(id),
+    row: `{"id":"${id}","timestamp":${RECORD_MS * 1000},"event_message":null,"metadata":null}`,
+    url: null,
+    areas: 0,
+  });
+});
+
+test('id', () => {
+  const check = (json: string, expected: string) => {
+    const value = `{"id":${json},"project":"p"}`;
+    expect(rowText(value)).toContain(`{"id":${JSON.stringify(expected)},"timestamp"`);
+    expect(edgeEntry(value).idHash).toBe(idHash(expected));
+  };
+  check('"a"', 'a');
+  check('""', '');
+  check('"é\\u0041\\n\\""', 'éA\n"');
+  // A number's own text, not what a double makes of it.
+  check('7', '7');
+  check('12345678901234567890', '12345678901234567890');
+  check('1.0', '1.0');
+  check('1e400', '1e400');
+  // Anything else is as good as none.
+  check('null', 'cloudflare.logs.prod/3/41/0');
+  check('true', 'cloudflare.logs.prod/3/41/0');
+  check('{"a":1}', 'cloudflare.logs.prod/3/41/0');
+});
+
+test('a derived id names the place of the entry, so it is the same at every replay', () => {
+  const value = '[{"project":"p"},{"project":"p"}]';
+  expect(edgeLetters(value)).toEqual([]);
+  expect(rowText('{"project":"p"}', { offset: 7 })).toContain(`"${EDGE_KEY.topic}/3/7/0"`);
+});
+
+test('idHash is FNV-1a over UTF-8', () => {
+  expect(idHash('')).toBe(0x811c9dc5);
+  expect(idHash('a')).toBe(0xe40c292c);
+  expect(idHash('foobar')).toBe(0xbf9cf968);
+  // é is C3 A9: two steps of the same function.
+  const step = (hash: number, byte: number) => Math.imul(hash ^ byte, 0x01000193);
+  expect(idHash('é')).toBe(step(step(0x811c9dc5, 0xc3), 0xa9) >>> 0);
+  expect(idHash('\ud800')).toBe(idHash('\ufffd'));
+});
+
+test('event_message, else message, else null', () => {
+  const check = (members: string, expected: string) =>
+    expect(rowText(`{"project":"p"${members}}`)).toContain(`"event_message":${expected},"metadata"`);
+  check(',"event_message":"a","message":"b"', '"a"');
+  check(',"message":"b"', '"b"');
+  check(',"event_message":null,"message":"b"', '"b"');
+  check(',"event_message":5,"message":"b"', '"b"');
+  check(',"event_message":"","message":"b"', '""');
+  check(',"event_message":{}', 'null');
+  check('', 'null');
+  check(',"event_message":"<\\u0001\\ud83d\\ude00\\ud800é>"', '"<\\u0001😀\\ud800é>"');
+});
+
+test('project', () => {
+  for (const members of ['', '"project":""', '"project":null', '"project":7', '"project":["p"]']) {
+    expect(outcome(`{${members}}`), members).toBe('missing-project');
+  }
+  // The relay log's place for it is not the edge log's.
+  expect(outcome('{"metadata":{"project_ref":"p"}}')).toBe('missing-project');
+  expect(edgeEntry('{"project":"é\\ud800"}').project).toBe('é\ufffd');
+});
+
+test('tier: message, header, configured project, default; what says nothing is passed over', () => {
+  const check = (members: string, header: string | null, expected: string) =>
+    expect(edgeEntry(`{"project":"p"${members}}`, { projectTier: header }).tierClass).toBe(expected);
+  check('', null, '90d');
+  check('', 'PRO', '7d');
+  check(',"project_tier":"FREE"', 'PRO', '1d');
+  check(',"project_tier":"PAYG"', 'PRO', '90d');
+  check(',"project_tier":"free"', 'PRO', '1d');
+  check(',"project_tier":""', 'PRO', '7d');
+  check(',"project_tier":null', 'PRO', '7d');
+  check(',"project_tier":3', 'PRO', '7d');
+  check('', '', '90d');
+  expect(edgeEntry('{"project":"mapped"}').tierClass).toBe('7d');
+  expect(edgeEntry('{"project":"mapped"}', { projectTier: 'FREE' }).tierClass).toBe('1d');
+  expect(edgeEntry('{"project":"__proto__"}').tierClass).toBe('90d');
+});
+
+test('url and path, through arrays at every level', () => {
+  const check = (metadata: string, url: string | null, areas: number) => {
+    const entry = edgeEntry(`{"project":"p","metadata":${metadata}}`);
+    expect([entry.url, entry.areas], metadata).toEqual([url, areas]);
+  };
+  const request = '{"url":"https://h/auth/v1","path":"/auth/v1"}';
+  check(`{"request":${request}}`, 'https://h/auth/v1', 4);
+  check(`[{"request":${request}}]`, 'https://h/auth/v1', 4);
+  check(`[{"request":[${request}]}]`, 'https://h/auth/v1', 4);
+  check(`{"request":[${request},{"url":"https://other"}]}`, 'https://h/auth/v1', 4);
+  // The path counts, where there is one, whatever the URL says.
+  check('{"request":{"url":"https://h/rest","path":"/storage/x"}}', 'https://h/rest', 2);
+  check('{"request":{"url":"https://h/rest","path":""}}', 'https://h/rest', 0);
+  check('{"request":{"url":"https://h/rest?x=/auth"}}', 'https://h/rest?x=/auth', 1);
+  check('{"request":{"url":"https://h/rest","path":null}}', 'https://h/rest', 1);
+  check(
+    '{"request":{"url":"https://h/rest/auth/storage/realtime"}}',
+    'https://h/rest/auth/storage/realtime',
+    15,
+  );
+  check('{"request":{"path":"/rest"}}', null, 1);
+  check('{"request":{"url":7,"path":"/rest"}}', null, 1);
+  check('{"request":{"url":""}}', '', 0);
+  check('{"request":{"url":"https://h/\\ud800x"}}', 'https://h/\ufffdx', 0);
+  for (const metadata of [
+    '{}',
+    '[]',
+    '[[]]',
+    '[null]',
+    'null',
+    '"x"',
+    '7',
+    'true',
+    '{"request":null}',
+    '{"request":[]}',
+  ]) {
+    check(metadata, null, 0);
+  }
+});
+
+test('an entry with odd metadata is a row all the same, the value untouched', () => {
+  for (const metadata of ['null', '"x"', '7', '-0.0', 'true', '[]', '[ 1 , 2 ]', '{}', '{ }']) {
+    expect(rowText(`{"project":"p","metadata": ${metadata} }`)).toMatch(/,"metadata":/);
+    expect(rowText(`{"project":"p","metadata": ${metadata} }`).endsWith(`,"metadata":${metadata}}`)).toBe(
+      true,
+    );
+  }
+});
+
+test('members called __proto__ and constructor are only members', () => {
+  const metadata =
+    '{"__proto__":{"request":{"url":"https://evil/rest"}},"constructor":{"prototype":{"x":1}}}';
+  const entry = edgeEntry(`{"project":"p","__proto__":{"id":"evil","project":"q"},"metadata":${metadata}}`);
+  expect([entry.project, entry.url]).toEqual(['p', null]);
+  expect(Buffer.from(entry.row).toString()).toContain(`"metadata":${metadata}}`);
+  expect(Object.hasOwn(Object.prototype, 'x')).toBe(false);
+});
+
+test('the path of URLs of every shape', () => {
+  const check = (url: string, path: string) => expect(pathOfUrl(url), url).toBe(path);
+  check('https://h/rest/v1?x=/auth#/storage', '/rest/v1');
+  check('https://h:8443/rest', '/rest');
+  check('https://user:word@h/rest', '/rest');
+  check('HTTP+X.1-2://h/rest', '/rest');
+  check('https://[::1]:80/rest', '/rest');
+  check('https://h', '');
+  check('https://h?x=/rest', '');
+  check('https://h#/rest', '');
+  check('//h/rest', '/rest');
+  check('/rest/v1', '/rest/v1');
+  check('/go?to=https://h/auth', '/go');
+  check('/https://h/auth', '/https://h/auth');
+  check('h.example.co/rest', 'h.example.co/rest');
+  check('rest', 'rest');
+  check('?/rest', '');
+  check('', '');
+  check('://h/rest', '://h/rest');
+  check('https:/rest', 'https:/rest');
+  check('http://h\n/rest', '/rest');
+  check('https://h/%E0%A4%A/rest', '/%E0%A4%A/rest');
+});

@@ -1,0 +1,112 @@
+/** Configuration: defaults, every problem at once, secrets from files and masked, unknown names refused. */
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ConfigError, printConfig, readConfig, settingsHelp } from '../../src/config.js';
+
+function problemsOf(environment: Record<string, string>): readonly string[] {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+  return [];
+}
+
+test('an empty environment is a working configuration with the documented defaults', () => {
+  expect(readConfig({ PATH: '/bin' })).toMatchObject({
+    HOST: '127.0.0.1',
+    PORT: 4000,
+    DATA_DIR: './logring-data',
+    KAFKA_GROUP_ID: 'logring',
+    EDGE_TOPIC: 'cloudflare.logs.prod',
+    RELAY_TOPIC: 'deno-relay-logs',
+    DEAD_LETTER_TOPIC: 'logring.dead-letters',
+    CACHE_SECONDS: 900,
+    CACHE_WARM_SECONDS: 300,
+    DEFAULT_TIER: 'ENTERPRISE',
+    LOG_LEVEL: 'info',
+  });
+});
+
+test('values are read into what they mean', () => {
+  const config = readConfig({
+    LOGRING_API_KEYS: 'one,two=a|b',
+    LOGRING_KAFKA_BROKERS: 'kafka-1:9092, [::1]:9093',
+    LOGRING_PROJECT_TIERS: 'a=FREE,b=PRO',
+    LOGRING_KAFKA_SSL: 'true',
+  });
+  expect(config.API_KEYS).toEqual([
+    { key: 'one', projects: null },
+    { key: 'two', projects: ['a', 'b'] },
+  ]);
+  expect(config.KAFKA_BROKERS).toEqual(['kafka-1:9092', '[::1]:9093']);
+  expect([...(config.PROJECT_TIERS ?? [])]).toEqual([
+    ['a', 'FREE'],
+    ['b', 'PRO'],
+  ]);
+  expect(config.KAFKA_SSL).toBe(true);
+});
+
+test('all problems come at once, each with its rule and what was given, but no secret', () => {
+  expect(
+    problemsOf({
+      LOGRING_PORT: '70000',
+      LOGRING_HOSTT: 'x',
+      LOGRING_DEFAULT_TIER: 'free',
+      LOGRING_API_KEYS: 'sécret',
+      LOGRING_KAFKA_BROKERS: 'kafka',
+      LOGRING_EDGE_TOPIC: 'deno-relay-logs',
+      LOGRING_KAFKA_SASL_MECHANISM: 'plain',
+    }),
+  ).toEqual([
+    'LOGRING_HOSTT: is not a setting (see --help)',
+    'LOGRING_PORT: must be a whole number from 0 to 65535, got "70000"',
+    'LOGRING_API_KEYS: must be a comma-separated list of key or key=projectA|projectB, keys in printable ASCII',
+    'LOGRING_KAFKA_BROKERS: must be a comma-separated list of host:port, got "kafka"',
+    'LOGRING_DEFAULT_TIER: must be one of FREE, PRO, PAYG, ENTERPRISE, got "free"',
+    'LOGRING_KAFKA_SASL_USERNAME: is needed with a SASL mechanism',
+    'LOGRING_KAFKA_SASL_PASSWORD: is needed with a SASL mechanism',
+    'LOGRING_EDGE_TOPIC, LOGRING_RELAY_TOPIC, LOGRING_DEAD_LETTER_TOPIC: must be three different topics',
+  ]);
+});
+
+test('an empty key, a key limited to nothing and an empty list are refused', () => {
+  for (const keys of ['', 'a,', 'a=', 'a=b|', '=b']) {
+    expect(problemsOf({ LOGRING_API_KEYS: keys })).toHaveLength(1);
+  }
+});
+
+test('a value may come from a file, without its last line end, but not from two places', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'logring-config-'));
+  const file = join(directory, 'key');
+  writeFileSync(file, 'from-file\n');
+  expect(readConfig({ LOGRING_API_KEYS_FILE: file }).API_KEYS).toEqual([
+    { key: 'from-file', projects: null },
+  ]);
+  expect(problemsOf({ LOGRING_API_KEYS_FILE: file, LOGRING_API_KEYS: 'a' })).toEqual([
+    'LOGRING_API_KEYS: is given both as a value and as a file',
+  ]);
+  expect(problemsOf({ LOGRING_API_KEYS_FILE: join(directory, 'none') })[0]).toMatch(
+    /^LOGRING_API_KEYS_FILE: can't be read: ENOENT/,
+  );
+  rmSync(directory, { recursive: true });
+});
+
+test('the printed configuration masks secrets and is complete', () => {
+  const printed = printConfig(
+    readConfig({
+      LOGRING_API_KEYS: 'secret-1',
+      LOGRING_KAFKA_SASL_PASSWORD: 'secret-2',
+      LOGRING_KAFKA_SASL_USERNAME: 'u',
+      LOGRING_KAFKA_SASL_MECHANISM: 'plain',
+    }),
+  );
+  expect(printed).not.toMatch(/secret/);
+  expect(printed).toContain('LOGRING_API_KEYS=********');
+  expect(printed).toContain('LOGRING_PORT=4000');
+  for (const line of printed.split('\n')) expect(settingsHelp()).toContain(line.split('=')[0]);
+});

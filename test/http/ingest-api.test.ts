@@ -1,0 +1,189 @@
+/** `POST /api/logs`, without sockets: bodies within their limits, and what became of them. */
+
+import { gzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { KeyRing } from '../../src/http/auth.js';
+import { IngestApi } from '../../src/http/ingest-api.js';
+import {
+  INGEST_HELD_BYTE_LIMIT,
+  INGEST_PACKED_BYTE_LIMIT,
+  INGEST_UNPACKED_BYTE_LIMIT,
+  REFUSED_BODY_BYTE_LIMIT,
+} from '../../src/http/limits.js';
+import { decodeQuery } from '../../src/http/query-string.js';
+import { isBodyConsumer } from '../../src/http/server.js';
+import {
+  gate,
+  headerOf,
+  INGEST_KEY,
+  problemsOf,
+  requestOf,
+  SetIngest,
+  TestService,
+  textOf,
+} from './service.js';
+
+const EDGE = '/api/logs?source_name=edge';
+const MIB = 1024 * 1024;
+
+test('ingest answers 200 with how many entries were taken and, for each that was not, its place and reason', async () => {
+  const service = new TestService();
+  const answer = await service.post(EDGE, [Buffer.from('[{"a":'), Buffer.from('1},2,{"b":3},4]')]);
+  expect(textOf(answer)).toBe(
+    '200 {"message":"Logged!","accepted":2,"rejected":' +
+      '[{"index":1,"reason":"not-an-object"},{"index":3,"reason":"not-an-object"}]}',
+  );
+  expect(answer.close).toBe(false);
+  expect(Buffer.from(service.ingest.bodies[0]).toString()).toBe('[{"a":1},2,{"b":3},4]');
+});
+
+test('a body that is no JSON, an unknown or missing source: 400; too many entries: 413; a busy log: 503', async () => {
+  const service = new TestService();
+  const check = async (target: string, problems: string) =>
+    expect(problemsOf(await service.post(target, [Buffer.from('nope')]))).toBe(problems);
+  await check(EDGE, '400 INVALID_ARGUMENT the body is not JSON, nothing of it was kept: not an array');
+  await check('/api/logs?source_name=x', '400 INVALID_ARGUMENT source_name: must be one of edge, not "x"');
+  await check('/api/logs', '400 INVALID_ARGUMENT source_name: is required');
+  await check('/api/logs?source=edge&source_name=', '400 INVALID_ARGUMENT source_name: is required');
+  await check(`${EDGE}&source_name=edge`, '400 INVALID_ARGUMENT source_name: is given more than once');
+  expect(problemsOf(await service.post(EDGE, [Buffer.from(`[${'1,'.repeat(10)}1]`)]))).toBe(
+    '413 PAYLOAD_TOO_LARGE the body holds more than 10 entries; send them in several requests',
+  );
+  service.ingest.busy = true;
+  const busy = await service.post(EDGE, [Buffer.from('[]')]);
+  expect(problemsOf(busy)).toBe('503 UNAVAILABLE the log takes no more at the moment');
+  expect(headerOf(busy, 'Retry-After')).toBe('7');
+  expect(service.ingest.bodies).toEqual([]);
+});
+
+test('gzip bodies are unpacked; what is not gzip is 400, another Content-Encoding 415', async () => {
+  const service = new TestService();
+  const packed = gzipSync('[{"a":"text"}]');
+  const post = (body: Uint8Array, coding: string) =>
+    service.post(EDGE, [body], { 'Content-Encoding': coding });
+  for (const coding of ['gzip', 'GZIP', 'x-gzip']) expect((await post(packed, coding)).status).toBe(200);
+  for (const coding of ['', 'identity']) expect((await post(Buffer.from('[{}]'), coding)).status).toBe(200);
+  expect(Buffer.from(service.ingest.bodies[0]).toString()).toBe('[{"a":"text"}]');
+  expect(problemsOf(await post(Buffer.from('[{}]'), 'gzip'))).toMatch(
+    /^400 INVALID_ARGUMENT the body is not gzip/,
+  );
+  expect((await post(packed.subarray(0, 20), 'gzip')).status).toBe(400);
+  expect((await post(Buffer.alloc(0), 'gzip')).status).toBe(400);
+  expect(problemsOf(await post(packed, 'br'))).toBe(
+    '415 UNSUPPORTED_MEDIA_TYPE the Content-Encoding "br" is not known; known: gzip, identity',
+  );
+  expect(service.ingest.bodies.length).toBe(5);
+});
+
+test('over 16 MiB packed or 64 MiB unpacked: 413, and nothing of it is kept', async () => {
+  const service = new TestService();
+  const mebibytes = (count: number) => Array.from({ length: count }, () => Buffer.alloc(MIB, ' '));
+  expect(INGEST_PACKED_BYTE_LIMIT).toBe(16 * MIB);
+  expect(INGEST_UNPACKED_BYTE_LIMIT).toBe(64 * MIB);
+
+  const fits = mebibytes(16);
+  fits[0].write('[]');
+  expect((await service.post(EDGE, fits)).status).toBe(200);
+  expect((await service.post(EDGE, [...fits, Buffer.from(' ')])).status).toBe(413);
+  // Without a length the bytes are counted as they come.
+  const request = requestOf(EDGE, { 'X-API-KEY': INGEST_KEY, 'Transfer-Encoding': 'chunked' }, 'POST');
+  const body = service.api.open(request);
+  if (typeof body === 'string' || !isBodyConsumer(body)) throw new Error('a body is wanted');
+  for (const piece of [...fits, Buffer.from(' ')]) expect(body.push(piece)).toBe(true);
+  expect(await body.end()).toMatchObject({ status: 413, close: true });
+
+  const unpackedFits = gzipSync(Buffer.concat([Buffer.from('[]'), Buffer.alloc(64 * MIB - 2, ' ')]));
+  const bomb = gzipSync(Buffer.alloc(64 * MIB + 1, ' '));
+  const gzip = { 'Content-Encoding': 'gzip' };
+  expect((await service.post(EDGE, [unpackedFits], gzip)).status).toBe(200);
+  expect((await service.post(EDGE, [bomb], gzip)).status).toBe(413);
+  expect(service.ingest.bodies.length).toBe(2);
+  expect(service.api.ingest?.heldBytes).toBe(0);
+});
+
+test('a refused body is read to its end, so that the sender sees the answer, but not without end', async () => {
+  const service = new TestService();
+  const open = (headers: Record<string, string>) => service.api.open(requestOf(EDGE, headers, 'POST'));
+  const small = open({ 'X-API-KEY': 'wrong', 'Content-Length': '10' });
+  if (typeof small === 'string' || !isBodyConsumer(small)) throw new Error('a body is read');
+  expect(small.push(Buffer.alloc(10))).toBe(true);
+  expect(await small.end()).toMatchObject({ status: 401, close: false });
+
+  const declared = open({ 'X-API-KEY': 'wrong', 'Content-Length': String(REFUSED_BODY_BYTE_LIMIT + 1) });
+  expect(declared).toMatchObject({ status: 401, close: true });
+
+  for (const key of ['wrong', INGEST_KEY]) {
+    const endless = open({ 'X-API-KEY': key, 'Transfer-Encoding': 'chunked' });
+    if (typeof endless === 'string' || !isBodyConsumer(endless)) throw new Error('a body is read');
+    const piece = Buffer.alloc(MIB);
+    let pushed = 0;
+    while (endless.push(piece)) pushed += 1;
+    expect(pushed).toBe(REFUSED_BODY_BYTE_LIMIT / MIB);
+    expect(await endless.end()).toMatchObject({ status: key === 'wrong' ? 401 : 413, close: true });
+  }
+});
+
+test('all bodies in progress share one budget: beyond it 503, and what ends or goes away gives back', async () => {
+  const port = new SetIngest();
+  const api = new IngestApi(port, 1000);
+  expect(INGEST_HELD_BYTE_LIMIT).toBeGreaterThan(INGEST_PACKED_BYTE_LIMIT + INGEST_UNPACKED_BYTE_LIMIT);
+  const open = (headers: Record<string, string> = {}) => {
+    const body = api.open(requestOf(EDGE, headers, 'POST'), decodeQuery('source_name=edge'), {
+      projects: null,
+    });
+    if (!isBodyConsumer(body)) throw new Error('a body is wanted');
+    return body;
+  };
+  const text = (length: number) => Buffer.from('[]'.padEnd(length));
+  const [first, second, third] = [open(), open(), open()];
+  first.push(text(600));
+  second.push(text(300));
+  third.push(text(200));
+  expect(api.heldBytes).toBe(900);
+  const refused = await third.end();
+  expect([problemsOf(refused), headerOf(refused, 'Retry-After')]).toEqual([
+    '503 UNAVAILABLE too many bodies are being taken in at once',
+    '1',
+  ]);
+  second.abort();
+  expect(api.heldBytes).toBe(600);
+
+  // Held until it is on disk, however that ends.
+  const disk = gate();
+  port.gate = disk.promise;
+  const storing = first.end();
+  expect(api.heldBytes).toBe(600);
+  disk.open();
+  expect((await storing).status).toBe(200);
+  expect(api.heldBytes).toBe(0);
+  port.failure = new Error('disk full');
+  const failing = open();
+  failing.push(text(10));
+  await expect(failing.end()).rejects.toThrow('disk full');
+  expect(api.heldBytes).toBe(0);
+
+  // Unpacked bytes count in place of the packed ones.
+  port.failure = null;
+  const packed = open({ 'Content-Encoding': 'gzip' });
+  packed.push(gzipSync(text(900)));
+  expect((await packed.end()).status).toBe(200);
+  const large = open({ 'Content-Encoding': 'gzip' });
+  large.push(gzipSync(text(1001)));
+  expect((await large.end()).status).toBe(503);
+  expect(api.heldBytes).toBe(0);
+});
+
+test('ingest methods: POST only; with Kafka there is no ingest API, and the answer says so', async () => {
+  const service = new TestService();
+  const kafka = new TestService({ ingest: null, keys: new KeyRing([{ key: INGEST_KEY, projects: null }]) });
+  const key = { 'X-API-KEY': INGEST_KEY };
+  for (const method of ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']) {
+    const answer = await service.ask(EDGE, key, method);
+    expect([answer.status, headerOf(answer, 'Allow')]).toEqual([405, 'POST']);
+    expect((await kafka.ask(EDGE, key, method)).status).toBe(404);
+    expect((await service.ask(EDGE, { 'X-API-KEY': '' }, method)).status).toBe(401);
+  }
+  expect(problemsOf(await kafka.post(EDGE, [Buffer.from('[]')]))).toBe(
+    '404 NOT_FOUND /api/logs does not exist here: this service reads its logs from Kafka',
+  );
+});

@@ -1,0 +1,232 @@
+/** A service for the tests of the HTTP layer: ports with set answers that write down what they are asked, and an Api on them. */
+
+import type { LogsParameters } from '../../engine/rows/query.js';
+import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
+import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
+import { Api, type ApiOptions } from '../../src/http/api.js';
+import { KeyRing } from '../../src/http/auth.js';
+import { HeaderList } from '../../src/http/headers.js';
+import type {
+  ApiCountsParameters,
+  IngestOutcome,
+  IngestPort,
+  InvocationStatsParameters,
+  OperatorPort,
+  QueryPort,
+} from '../../src/http/ports.js';
+import {
+  type BugReporter,
+  type HttpAnswer,
+  type HttpRequest,
+  isBodyConsumer,
+  type Opened,
+} from '../../src/http/server.js';
+
+/** 2026-11-21T07:00:00Z */
+export const NOW_US = 1_795_244_400_000_000;
+export const KEY = 'key-for-all';
+export const LIMITED_KEY = 'key-for-two';
+export const LIMITED_PROJECTS = ['alpha', 'beta'];
+export const INGEST_KEY = 'key-for-ingest';
+
+/** Answers what was set, as of any now. */
+export class SetQueries implements QueryPort {
+  readonly asked: string[] = [];
+  logRows: Uint8Array[] = [
+    Buffer.from('{"id":"a","timestamp":2,"event_message":null,"metadata":{"x":1.50}}'),
+  ];
+  statsRows: InvocationStatsRow[] = [];
+  usageRows: ApiCountsRow[] = [];
+  /** Thrown by all three while set. */
+  failure: unknown = null;
+  /** Awaited by apiCounts. */
+  gate: Promise<void> = Promise.resolve();
+
+  logs({ project, retentionUs, startUs, endUs }: LogsParameters, nowUs: number): Uint8Array[] {
+    this.#note(`logs ${project} ${retentionUs / 86_400_000_000}d (${startUs}..${endUs})`, nowUs);
+    return this.logRows;
+  }
+
+  invocationStats(
+    { project, functionId, interval }: InvocationStatsParameters,
+    nowUs: number,
+  ): InvocationStatsRow[] {
+    this.#note(`stats ${project} ${functionId} ${interval}`, nowUs);
+    return this.statsRows;
+  }
+
+  async apiCounts({ expression, interval }: ApiCountsParameters, nowUs: number): Promise<ApiCountsRow[]> {
+    this.#note(`usage ${expression} ${interval}`, nowUs);
+    await this.gate;
+    return this.usageRows;
+  }
+
+  /** What was asked since the last call, one line each. */
+  takeAsked(): string[] {
+    return this.asked.splice(0);
+  }
+
+  #note(line: string, nowUs: number): void {
+    this.asked.push(nowUs === NOW_US ? line : `${line} at +${(nowUs - NOW_US) / 1e6}s`);
+    if (this.failure !== null) throw this.failure;
+  }
+}
+
+/** Takes JSON arrays for the source `edge`; what isn't an object is rejected. */
+export class SetIngest implements IngestPort {
+  readonly bodies: Uint8Array[] = [];
+  busy = false;
+  failure: unknown = null;
+  gate: Promise<void> = Promise.resolve();
+
+  async append(sourceName: string, body: Uint8Array, _contentType: string): Promise<IngestOutcome> {
+    await this.gate;
+    if (this.failure !== null) throw this.failure;
+    if (sourceName !== 'edge') return { kind: 'unknown-source', knownSources: ['edge'] };
+    if (this.busy) return { kind: 'busy', retryAfterSeconds: 7 };
+    const text = Buffer.from(body).toString();
+    const elements = parsedArray(text);
+    if (elements === null) return { kind: 'not-json', detail: 'not an array' };
+    if (elements.length > 10) return { kind: 'too-many-entries', maxCount: 10 };
+    this.bodies.push(body);
+    const rejected = elements.flatMap((element, index) =>
+      typeof element === 'object' ? [] : [{ index, reason: 'not-an-object' }],
+    );
+    return { kind: 'stored', accepted: elements.length - rejected.length, rejected };
+  }
+}
+
+function parsedArray(text: string): unknown[] | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Array.isArray(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+export class SetOperator implements OperatorPort {
+  ready = true;
+
+  livez() {
+    return { ok: true, reasons: [] };
+  }
+
+  readyz() {
+    return this.ready
+      ? { ok: true, reasons: [] }
+      : { ok: false, reasons: ['partition edge-0 lags by 5000 records'] };
+  }
+
+  metrics() {
+    return 'logring_up 1\n';
+  }
+}
+
+export class BugLog implements BugReporter {
+  readonly bugs: string[] = [];
+
+  report(error: unknown, where: string): void {
+    this.bugs.push(`${where}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+export class TestService {
+  readonly queries = new SetQueries();
+  readonly ingest = new SetIngest();
+  readonly operator = new SetOperator();
+  readonly bugs = new BugLog();
+  readonly api: Api;
+  nowUs = NOW_US;
+
+  constructor(options: Partial<ApiOptions> = {}) {
+    this.api = new Api({
+      keys: new KeyRing([
+        { key: KEY, projects: null },
+        { key: LIMITED_KEY, projects: LIMITED_PROJECTS },
+      ]),
+      ingestKeys: new KeyRing([
+        { key: INGEST_KEY, projects: null },
+        { key: LIMITED_KEY, projects: LIMITED_PROJECTS },
+      ]),
+      corsOrigins: [],
+      cacheSeconds: 900,
+      cacheWarmSeconds: 300,
+      queries: this.queries,
+      ingest: this.ingest,
+      operator: this.operator,
+      clock: { nowUs: () => this.nowUs, monotonicUs: () => 0 },
+      bugs: this.bugs,
+      ...options,
+    });
+  }
+
+  /** Asks without a socket; the key is added unless headers hold one. */
+  async ask(target: string, headers: Record<string, string> = {}, method = 'GET'): Promise<HttpAnswer> {
+    return answerOf(this.api.open(requestOf(target, { 'X-API-KEY': KEY, ...headers }, method)));
+  }
+
+  /** Posts a body in pieces without a socket. */
+  async post(
+    target: string,
+    pieces: Uint8Array[],
+    headers: Record<string, string> = {},
+  ): Promise<HttpAnswer> {
+    const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    const all = { 'X-API-KEY': INGEST_KEY, 'Content-Length': String(length), ...headers };
+    return answerOf(this.api.open(requestOf(target, all, 'POST')), pieces);
+  }
+}
+
+export function requestOf(target: string, headers: Record<string, string>, method: string): HttpRequest {
+  const list = new HeaderList();
+  for (const [name, value] of Object.entries(headers)) list.add(name.toLowerCase(), value);
+  const [path, ...query] = target.split('?');
+  return { method, path, rawQuery: query.join('?'), headers: list };
+}
+
+async function answerOf(opened: Opened, pieces: Uint8Array[] = []): Promise<HttpAnswer> {
+  if (typeof opened === 'string') throw new Error('the socket was closed');
+  if (!isBodyConsumer(opened)) return opened;
+  for (const piece of pieces) if (!opened.push(piece)) break;
+  return opened.end();
+}
+
+/** `200 {"result":[]}` */
+export function textOf(answer: HttpAnswer): string {
+  return `${answer.status} ${bodyOf(answer)}`;
+}
+
+export function bodyOf({ body }: HttpAnswer): string {
+  return typeof body === 'string' ? body : Buffer.from(body).toString();
+}
+
+/** `400 INVALID_ARGUMENT interval: must be …; project: is required`; without parameters the message. */
+export function problemsOf(answer: HttpAnswer): string {
+  const { error } = JSON.parse(bodyOf(answer)) as {
+    error: {
+      code: number;
+      status: string;
+      message: string;
+      errors: { parameter: string; message: string }[];
+    };
+  };
+  const problems = error.errors.map(({ parameter, message }) => `${parameter}: ${message}`).join('; ');
+  return `${error.code} ${error.status} ${problems === '' ? error.message : problems}`;
+}
+
+export function headerOf(answer: HttpAnswer, name: string): string | null {
+  const values = answer.headers
+    .filter(([key]) => key.toLowerCase() === name.toLowerCase())
+    .map(([, value]) => value);
+  return values.length === 0 ? null : values.join(', ');
+}
+
+/** A promise that the test opens when it wants to. */
+export function gate(): { promise: Promise<void>; open: () => void } {
+  let open = (): void => undefined;
+  const promise = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { promise, open };
+}

@@ -1,0 +1,61 @@
+/**
+ * Where the tests' Kafka brokers come from, in order of preference: LOGRING_TEST_BROKERS, a Docker engine that
+ * answers, Apache Kafka's own jars. Usable outside of a test runner.
+ */
+
+import { jarsUnavailable, type KafkaVersion } from './broker-jars.js';
+import { dockerAnswers, startDockerBroker } from './docker-broker.js';
+import { startJarBroker } from './jar-broker.js';
+
+export type { KafkaVersion };
+
+export interface BrokerOptions {
+  /** Ignored for brokers given in the environment. */
+  readonly version: KafkaVersion;
+  /** Broker properties beyond the defaults. */
+  readonly properties?: Readonly<Record<string, string>>;
+}
+
+export interface Broker {
+  /** `host:port`, as clients take them. */
+  readonly brokers: string[];
+  /** Whether kill, restart and signal can be had: not of brokers given in the environment. */
+  readonly canBeKilled: boolean;
+  /** Ends the broker and removes its data. */
+  stop(): Promise<void>;
+  /** SIGKILL; the data stays for restart. */
+  kill(): Promise<void>;
+  /** Starts the broker again on the same data and ports, after a controlled shutdown if it runs. */
+  restart(): Promise<void>;
+  /** Freezes and thaws the broker's process: connected, but silent. */
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void | Promise<void>;
+}
+
+const GIVEN_BROKERS = (process.env.LOGRING_TEST_BROKERS ?? '').split(',').filter((address) => address !== '');
+
+const dockerIsThere = GIVEN_BROKERS.length === 0 && (await dockerAnswers());
+
+/** Why no broker can be had here, or null. */
+export const kafkaUnavailable: string | null =
+  GIVEN_BROKERS.length > 0 || dockerIsThere ? null : await jarsUnavailable();
+
+/** Brokers given in the environment are one version, whichever it is: the tests run over them once. */
+export const KAFKA_VERSIONS: readonly KafkaVersion[] = GIVEN_BROKERS.length > 0 ? ['4.1'] : ['3.9', '4.1'];
+
+export async function startBroker(options: BrokerOptions): Promise<Broker> {
+  if (GIVEN_BROKERS.length > 0) return givenBroker();
+  if (dockerIsThere) return await startDockerBroker(options);
+  return await startJarBroker(options);
+}
+
+function givenBroker(): Broker {
+  const refuse = () => Promise.reject(new Error('brokers given in the environment are not ours to end'));
+  return {
+    brokers: GIVEN_BROKERS,
+    canBeKilled: false,
+    stop: () => Promise.resolve(),
+    kill: refuse,
+    restart: refuse,
+    signal: refuse,
+  };
+}

@@ -1,0 +1,181 @@
+/** A broker run from Apache Kafka's own jars: a Java process on ports and a directory of its own. */
+
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { Broker, BrokerOptions } from './broker.js';
+import { brokerClassPath, cacheDirectory, type KafkaVersion } from './broker-jars.js';
+import { freePort } from './free-port.js';
+import { type BrokerPorts, loggingFile, propertiesFile, serverProperties } from './server-properties.js';
+
+const run = promisify(execFile);
+
+const FORMAT_TIMEOUT_MS = 60_000;
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 20_000;
+const READY_LINE = 'Kafka Server started';
+/** A start takes 3 to 4 s on two cores; these keep it there. */
+const JAVA_OPTIONS = ['-Xms128m', '-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
+
+/**
+ * Java runs beside a reader of a pipe that only this process holds open: however this process ends, SIGKILL included,
+ * the pipe closes, Java is killed and its directory, the first argument, removed. The first line of output is Java's
+ * process id.
+ */
+const GUARDED_JAVA = `
+directory=$1
+shift
+java "$@" 3<&- </dev/null &
+pid=$!
+echo "pid $pid"
+{ cat <&3 >/dev/null; kill -9 $pid 2>/dev/null; rm -rf "$directory"; } &
+guard=$!
+wait $pid
+code=$?
+kill $guard 2>/dev/null
+exit $code
+`;
+
+/** Starts a broker and resolves once it is ready for clients. */
+export async function startJarBroker(options: BrokerOptions): Promise<Broker> {
+  const classPath = await brokerClassPath(options.version);
+  const directory = await mkdtemp(join(tmpdir(), 'logring-kafka-'));
+  const ports = { client: await freePort(), controller: await freePort() };
+  const broker = new JarBroker(options.version, classPath, directory, ports);
+  try {
+    await broker.prepare(options.properties ?? {});
+    await broker.launch();
+  } catch (error) {
+    await broker.stop();
+    throw error;
+  }
+  return broker;
+}
+
+class JarBroker implements Broker {
+  readonly brokers: string[];
+  readonly canBeKilled = true;
+  readonly #classPath: string;
+  readonly #version: KafkaVersion;
+  readonly #directory: string;
+  readonly #ports: BrokerPorts;
+  #child: ChildProcess | null = null;
+  #javaPid: number | null = null;
+
+  constructor(version: KafkaVersion, classPath: string, directory: string, ports: BrokerPorts) {
+    this.#version = version;
+    this.#classPath = classPath;
+    this.#directory = directory;
+    this.brokers = [`127.0.0.1:${ports.client}`];
+    this.#ports = ports;
+  }
+
+  async prepare(overrides: Readonly<Record<string, string>>): Promise<void> {
+    const data = join(this.#directory, 'data');
+    await cp(await formattedDirectory(this.#version, this.#classPath), data, { recursive: true });
+    const meta = join(data, 'meta.properties');
+    const clusterId = randomBytes(16).toString('base64url');
+    await writeFile(
+      meta,
+      (await readFile(meta, 'utf8')).replace(/^cluster\.id=.*$/m, `cluster.id=${clusterId}`),
+    );
+    const properties = serverProperties(this.#ports, data, '127.0.0.1', overrides);
+    await writeFile(join(this.#directory, 'server.properties'), propertiesFile(properties));
+    const logging = loggingFile(this.#version);
+    await writeFile(join(this.#directory, logging.name), logging.text);
+  }
+
+  async launch(): Promise<void> {
+    const logging = loggingFile(this.#version);
+    const java = [...JAVA_OPTIONS, `${logging.javaOption}${join(this.#directory, logging.name)}`];
+    java.push('-cp', this.#classPath, 'kafka.Kafka', join(this.#directory, 'server.properties'));
+    const child = spawn('sh', ['-c', GUARDED_JAVA, 'sh', this.#directory, ...java], {
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    let output = '';
+    await new Promise<void>((resolve, reject) => {
+      const timer = setTimeout(
+        () => reject(new Error(`the broker did not start:\n${output}`)),
+        START_TIMEOUT_MS,
+      );
+      const read = (chunk: Buffer) => {
+        output = (output + chunk.toString()).slice(-20_000);
+        const pid = /^pid (\d+)$/m.exec(output);
+        if (pid !== null) this.#javaPid = Number(pid[1]);
+        if (!output.includes(READY_LINE)) return;
+        clearTimeout(timer);
+        resolve();
+      };
+      child.stdout!.on('data', read);
+      child.stderr!.on('data', read);
+      child.once('exit', (code) => {
+        clearTimeout(timer);
+        reject(new Error(`the broker ended with ${code}:\n${output}`));
+      });
+    });
+  }
+
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
+    if (this.#javaPid !== null) process.kill(this.#javaPid, name);
+  }
+
+  async restart(): Promise<void> {
+    await this.#end('SIGTERM');
+    await this.launch();
+  }
+
+  async stop(): Promise<void> {
+    await this.#end('SIGKILL');
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    const child = this.#child;
+    if (child === null) return;
+    this.#child = null;
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    const timer = setTimeout(() => this.#signalJava('SIGKILL'), STOP_TIMEOUT_MS);
+    this.#signalJava(signal);
+    await ended;
+    clearTimeout(timer);
+    this.#javaPid = null;
+  }
+
+  #signalJava(signal: 'SIGTERM' | 'SIGKILL'): void {
+    if (this.#javaPid !== null) process.kill(this.#javaPid, signal);
+  }
+}
+
+/** A formatted, empty log directory of the version, made once: formatting costs a second start of Java. */
+async function formattedDirectory(version: KafkaVersion, classPath: string): Promise<string> {
+  const formatted = join(cacheDirectory(version), 'formatted');
+  if (existsSync(formatted)) return formatted;
+  const work = await mkdtemp(join(cacheDirectory(version), 'format-'));
+  try {
+    const data = join(work, 'data');
+    await mkdir(data);
+    const properties = serverProperties({ client: 1, controller: 2 }, data, '127.0.0.1', {});
+    await writeFile(join(work, 'server.properties'), propertiesFile(properties));
+    const clusterId = randomBytes(16).toString('base64url');
+    const args = ['-cp', classPath, 'kafka.tools.StorageTool', 'format', '-t', clusterId];
+    args.push('-c', join(work, 'server.properties'), '--ignore-formatted');
+    await run('java', args, { timeout: FORMAT_TIMEOUT_MS });
+    await rename(data, formatted).catch((error: unknown) => {
+      if (!existsSync(formatted)) throw error; // else another process was faster
+    });
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+  return formatted;
+}

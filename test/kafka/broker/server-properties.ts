@@ -1,0 +1,84 @@
+/** The settings of a one-node KRaft broker for tests, and its quiet logging. */
+
+import type { KafkaVersion } from './broker-jars.js';
+
+export interface BrokerPorts {
+  readonly client: number;
+  readonly controller: number;
+}
+
+/** `overrides` come last: a test may set any broker property. */
+export function serverProperties(
+  ports: BrokerPorts,
+  logDirectory: string,
+  bindAddress: string,
+  overrides: Readonly<Record<string, string>>,
+): Record<string, string> {
+  return {
+    'process.roles': 'broker,controller',
+    'node.id': '1',
+    'controller.quorum.voters': `1@127.0.0.1:${ports.controller}`,
+    listeners: `PLAINTEXT://${bindAddress}:${ports.client},CONTROLLER://127.0.0.1:${ports.controller}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${ports.client}`,
+    'inter.broker.listener.name': 'PLAINTEXT',
+    'controller.listener.names': 'CONTROLLER',
+    'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
+    'log.dirs': logDirectory,
+    'offsets.topic.replication.factor': '1',
+    'offsets.topic.num.partitions': '1',
+    'transaction.state.log.replication.factor': '1',
+    'transaction.state.log.min.isr': '1',
+    'transaction.state.log.num.partitions': '1',
+    'share.coordinator.state.topic.replication.factor': '1',
+    'share.coordinator.state.topic.min.isr': '1',
+    'group.initial.rebalance.delay.ms': '0',
+    // A broker killed and started again is refused until its old session ends.
+    'broker.session.timeout.ms': '2000',
+    'broker.heartbeat.interval.ms': '500',
+    'log.cleaner.dedupe.buffer.size': '2097152',
+    'log.cleaner.backoff.ms': '200',
+    'log.retention.check.interval.ms': '1000',
+    // Tests read the logs of deleted topics no more; a minute's grace would only keep files open.
+    'file.delete.delay.ms': '1000',
+    ...overrides,
+  };
+}
+
+export function propertiesFile(properties: Readonly<Record<string, string>>): string {
+  return Object.entries(properties)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join('');
+}
+
+/** Warnings and worse, and the one line that says that the broker is ready. */
+export function loggingFile(version: KafkaVersion): { name: string; text: string; javaOption: string } {
+  if (version === '3.9') {
+    return {
+      name: 'log4j.properties',
+      javaOption: '-Dlog4j.configuration=file:',
+      text: [
+        'log4j.rootLogger=ERROR, out',
+        'log4j.appender.out=org.apache.log4j.ConsoleAppender',
+        'log4j.appender.out.layout=org.apache.log4j.PatternLayout',
+        'log4j.appender.out.layout.ConversionPattern=%p %c %m%n',
+        'log4j.logger.kafka.server.KafkaRaftServer=INFO',
+        '',
+      ].join('\n'),
+    };
+  }
+  return {
+    name: 'log4j2.properties',
+    javaOption: '-Dlog4j2.configurationFile=',
+    text: [
+      'appender.out.type=Console',
+      'appender.out.name=out',
+      'appender.out.layout.type=PatternLayout',
+      'appender.out.layout.pattern=%p %c %m%n',
+      'rootLogger.level=ERROR',
+      'rootLogger.appenderRef.out.ref=out',
+      'logger.ready.name=kafka.server.KafkaRaftServer',
+      'logger.ready.level=INFO',
+      '',
+    ].join('\n'),
+  };
+}

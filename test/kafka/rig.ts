@@ -1,0 +1,157 @@
+/** What the tests of the Kafka source share: sources on a real broker, a client for set-up, waiting for conditions. */
+
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Admin, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
+import type { KafkaConnection } from '../../ingest/kafka/client.js';
+import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
+import type { KafkaClock } from '../../ingest/kafka/clock.js';
+import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
+import { KAFKA_TIMING, type KafkaTiming } from '../../ingest/kafka/limits.js';
+import { RecordingSink } from './recording-sink.js';
+
+/** Real time: the brokers and kafkajs run on it too. */
+export const CLOCK: KafkaClock = {
+  nowMs: () => performance.now(),
+  after: (delayMs, task) => {
+    const timer = setTimeout(task, delayMs);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** As in use, with looks at the cluster in quick succession. */
+export const QUICK: KafkaTiming = {
+  ...KAFKA_TIMING,
+  pollIntervalMs: 200,
+  sessionTimeoutMs: 6_000,
+  heartbeatIntervalMs: 300,
+  metadataMaxAgeMs: 500,
+};
+
+const POLL_MS = 20;
+
+/** Waits until `check` holds; fails with its last error, or with what `describe` says, after `deadlineMs`. */
+export async function eventually(
+  check: () => boolean | Promise<boolean>,
+  describe: () => unknown = () => '',
+  deadlineMs = 20_000,
+): Promise<void> {
+  const endMs = performance.now() + deadlineMs;
+  while (!(await check())) {
+    if (performance.now() > endMs)
+      throw new Error(`not within ${deadlineMs} ms: ${JSON.stringify(describe())}`);
+    await delay(POLL_MS);
+  }
+}
+
+export class LogLines implements KafkaLogger {
+  readonly lines: { level: string; fields: object; message: string }[] = [];
+
+  info(fields: object, message: string): void {
+    this.lines.push({ level: 'info', fields, message });
+  }
+
+  warn(fields: object, message: string): void {
+    this.lines.push({ level: 'warn', fields, message });
+  }
+
+  error(fields: object, message: string): void {
+    this.lines.push({ level: 'error', fields, message });
+  }
+
+  /** How many lines contain the text. */
+  count(text: string): number {
+    return this.lines.filter(({ message }) => message.includes(text)).length;
+  }
+}
+
+export function connectionTo(brokers: readonly string[]): KafkaConnection {
+  return { brokers, clientId: 'logring-test', tls: null, sasl: null };
+}
+
+/** A name that no other test uses: topics and groups outlive tests on brokers given in the environment. */
+export function uniqueName(prefix: string): string {
+  return `${prefix}-${randomUUID().slice(0, 8)}`;
+}
+
+export interface Member {
+  readonly source: KafkaLogSource;
+  readonly sink: RecordingSink;
+  readonly log: LogLines;
+  readonly fatal: Error[];
+}
+
+/** Starts sources and stops them all at the end. */
+export class Rig {
+  readonly #brokers: readonly string[];
+  readonly #members: Member[] = [];
+  readonly #client: Kafka;
+  readonly #admin: Admin;
+  readonly #producer: Producer;
+
+  constructor(brokers: readonly string[]) {
+    this.#brokers = brokers;
+    this.#client = new Kafka({
+      brokers: [...brokers],
+      clientId: 'logring-test-setup',
+      logLevel: logLevel.NOTHING,
+    });
+    this.#admin = this.#client.admin();
+    this.#producer = this.#client.producer({ createPartitioner: Partitioners.DefaultPartitioner });
+  }
+
+  get admin(): Admin {
+    return this.#admin;
+  }
+
+  async connect(): Promise<void> {
+    await this.#admin.connect();
+    await this.#producer.connect();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#members.map(({ source }) => source.stop()));
+    await this.#admin.disconnect();
+    await this.#producer.disconnect();
+  }
+
+  async createTopic(
+    topic: string,
+    numPartitions: number,
+    config: Record<string, string> = {},
+  ): Promise<void> {
+    const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
+    await this.#admin.createTopics({
+      topics: [{ topic, numPartitions, replicationFactor: 1, configEntries }],
+    });
+  }
+
+  /** One record a value; `key` decides nothing: the partition is given. */
+  async produce(topic: string, partition: number, values: readonly string[]): Promise<void> {
+    const messages = values.map((value) => ({ partition, value }));
+    await this.#producer.send({ topic, messages });
+  }
+
+  /** Starts a source; a `sink` given has a memory of its own, as after a restart. */
+  async start(
+    options: { topics: readonly string[]; groupId: string; timing?: KafkaTiming; sink?: RecordingSink },
+    brokers: readonly string[] = this.#brokers,
+  ): Promise<Member> {
+    const log = new LogLines();
+    const fatal: Error[] = [];
+    const sink = options.sink ?? new RecordingSink();
+    const source = new KafkaLogSource({
+      connection: connectionTo(brokers),
+      groupId: options.groupId,
+      topics: options.topics,
+      logger: log,
+      clock: CLOCK,
+      timing: options.timing ?? QUICK,
+      onFatal: (error) => fatal.push(error),
+    });
+    const member = { source, sink, log, fatal };
+    this.#members.push(member);
+    await source.start(sink);
+    return member;
+  }
+}

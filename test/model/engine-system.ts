@@ -1,0 +1,151 @@
+/** The engine behind the real pipeline, with segment tables in memory for a store: what histories are played to. */
+
+import { RE2JS } from 're2js';
+import { queryLogs } from '../../engine/rows/query.js';
+import { EdgeShard, RelayShard } from '../../engine/shard.js';
+import { queryInvocationStats } from '../../engine/stats/query.js';
+import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
+import { type ApiCountsRow, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
+import { ExpressionRound } from '../../engine/usage/expression-round.js';
+import type { DeadLetter } from '../../ingest/dead-letters.js';
+import type { PartitionKey } from '../../ingest/log-source.js';
+import { Pipeline } from '../../ingest/pipeline.js';
+import { SegmentTable } from '../segment-table.js';
+import type { SystemCountsRow, SystemStatsRow } from './answers.js';
+import type { History, Topic } from './history.js';
+import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
+import type { Delivery, PartitionCounts, System } from './replay.js';
+
+/** So small that most evaluations take several slices and batches. */
+const SLICE_BYTES = 200;
+const BATCH_BYTES = 300;
+
+const compiled = new Map<string, RE2JS>();
+
+export class EngineSystem implements System {
+  readonly #tables: Record<Topic, SegmentTable[]>;
+  readonly #history: History;
+  readonly letters: DeadLetter[] = [];
+  #edge: EdgeShard[] = [];
+  #relay: RelayShard[] = [];
+  #pipeline!: Pipeline;
+  /** Of the delivery under way. */
+  #nowUs = 0;
+  #onTurn: () => void = () => {};
+
+  constructor(history: History, makeTable: () => SegmentTable = () => new SegmentTable()) {
+    this.#history = history;
+    const tables = (): SegmentTable[] => Array.from({ length: history.partitionCount }, makeTable);
+    this.#tables = { edge: tables(), relay: tables() };
+    this.reload();
+  }
+
+  nextOffset(topic: Topic, partition: number): number {
+    return this.#shard({ topic, partition }).nextOffset ?? 0;
+  }
+
+  async deliver({
+    topic,
+    partition,
+    records,
+    nextOffset,
+    nowUs,
+    onTurn,
+    isCurrent,
+  }: Delivery): Promise<void> {
+    this.#nowUs = nowUs;
+    this.#onTurn = onTurn;
+    await this.#pipeline.apply({ topic, partition, records, nextOffset }, isCurrent);
+  }
+
+  expire(nowUs: number): void {
+    for (const shard of [...this.#edge, ...this.#relay]) shard.expire(nowUs);
+  }
+
+  commit(): void {
+    for (const [partition, shard] of this.#edge.entries()) shard.save(this.#tables.edge[partition]);
+    for (const [partition, shard] of this.#relay.entries()) shard.save(this.#tables.relay[partition]);
+  }
+
+  reload(): void {
+    this.#edge = this.#tables.edge.map((table) => new EdgeShard(table));
+    this.#relay = this.#tables.relay.map((table) => new RelayShard(table));
+    this.#pipeline = new Pipeline({
+      edgeTopic: 'edge' satisfies Topic,
+      relayTopic: 'relay' satisfies Topic,
+      shardOf: (key) => this.#shard(key),
+      deadLetters: {
+        write: async (letters) => {
+          this.letters.push(...letters);
+        },
+      },
+      tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' },
+      judgedBy: this.#history.judgedBy,
+      nowUs: () => this.#nowUs,
+      yieldTurn: async () => this.#onTurn(),
+      onGap: () => {
+        throw new Error('histories have no gaps to report');
+      },
+    });
+  }
+
+  logs({ project, tier, afterUs, untilUs }: LogsQuestion, nowUs: number): Uint8Array[] {
+    const views = this.#edge.map(({ rows }) => rows);
+    const startUs = afterUs === null ? null : afterUs + 1;
+    const retentionUs = RETENTION_US[tierClassOf(tier)];
+    return queryLogs(views, { project, retentionUs, startUs, endUs: untilUs }, nowUs);
+  }
+
+  stats({ project, functionId, interval }: StatsQuestion, nowUs: number): readonly SystemStatsRow[] {
+    const views = this.#relay.map(({ stats }) => stats);
+    // As HTTP does: an empty function id means all functions.
+    return queryInvocationStats(views, { project, functionId: functionId || null, interval }, nowUs);
+  }
+
+  beginCounts({ expression, interval }: CountsQuestion, nowUs: number): () => readonly SystemCountsRow[] {
+    const known = USAGE_INTERVALS.find((name) => name === interval)!;
+    const ask = { interval: known, nowUs };
+    const views = this.#edge.map(({ usage }) => usage);
+    const round = new ExpressionRound(views, expression, [ask]);
+    if (round.advance(SLICE_BYTES) === 'waiting') match(round, expression);
+    return () => {
+      for (let state = round.advance(SLICE_BYTES); state !== 'ready'; state = round.advance(SLICE_BYTES)) {
+        if (state === 'waiting') match(round, expression);
+      }
+      const rows = round.rows(ask);
+      round.close();
+      return rows.map(countsRow);
+    };
+  }
+
+  partitionCounts(topic: Topic, partition: number): PartitionCounts {
+    return this.#shard({ topic, partition });
+  }
+
+  #shard({ topic, partition }: PartitionKey): EdgeShard | RelayShard {
+    return topic === 'edge' ? this.#edge[partition] : this.#relay[partition];
+  }
+}
+
+function countsRow({ bucketStartUs, rest, storage, auth, realtime }: ApiCountsRow): SystemCountsRow {
+  return { bucketStartUs, counts: [rest, storage, auth, realtime] };
+}
+
+/** One batch, as the match thread would: in the process's own service that is a worker. */
+function match(round: ExpressionRound, expression: string): void {
+  const batch = round.takeBatch(BATCH_BYTES);
+  if (batch === null) return;
+  let pattern = compiled.get(expression);
+  if (pattern === undefined) {
+    pattern = RE2JS.compile(expression);
+    compiled.set(expression, pattern);
+  }
+  const text = Buffer.from(batch.bytes);
+  const verdicts = new Uint8Array(batch.ends.length);
+  let start = 0;
+  for (const [index, end] of batch.ends.entries()) {
+    verdicts[index] = pattern.test(text.toString('utf8', start, end)) ? 1 : 0;
+    start = end;
+  }
+  round.supply(verdicts);
+}

@@ -1,0 +1,185 @@
+/** The rows view against a naive twin: order, window edges, retention of both tiers, late rows, restarts, expiry. */
+
+import { expect, test } from 'vitest';
+import { Random } from '../../bench/generator/random.js';
+import type { EdgeEntry } from '../../engine/entry.js';
+import { BLOCK_TARGET_BYTES, LOG_ROW_LIMIT } from '../../engine/limits.js';
+import { type LogsParameters, queryLogs } from '../../engine/rows/query.js';
+import { RowsView } from '../../engine/rows/rows-view.js';
+import { SegmentError } from '../../engine/segments.js';
+import { RETENTION_US, TIER_CLASSES } from '../../engine/tier.js';
+import { US_PER_DAY, US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
+import { SegmentTable } from '../segment-table.js';
+
+const NOW_US = Date.parse('2026-11-21T07:30:00Z') * 1000;
+
+function entry(overrides: Partial<EdgeEntry> & { text?: string }): EdgeEntry {
+  const { text = 'row', ...fields } = overrides;
+  return {
+    timestampUs: NOW_US,
+    project: 'p',
+    tierClass: '90d',
+    idHash: 0,
+    row: Buffer.from(text),
+    url: null,
+    areas: 0,
+    ...fields,
+  };
+}
+
+function ask(views: RowsView[], parameters: Partial<LogsParameters> = {}, nowUs = NOW_US): string[] {
+  const whole = { project: 'p', retentionUs: RETENTION_US['90d'], startUs: null, endUs: null, ...parameters };
+  return queryLogs(views, whole, nowUs).map((row) => Buffer.from(row).toString());
+}
+
+function viewOf(...entries: EdgeEntry[]): RowsView {
+  const view = new RowsView(new SegmentTable());
+  for (const one of entries) view.apply(one);
+  return view;
+}
+
+/** The twin: every entry in an array. */
+function naiveLogs(entries: readonly EdgeEntry[], parameters: LogsParameters, nowUs: number): string[] {
+  return entries
+    .filter(
+      (one) =>
+        one.project === parameters.project &&
+        one.timestampUs >= nowUs - parameters.retentionUs &&
+        one.timestampUs >= nowUs - RETENTION_US[one.tierClass] &&
+        (parameters.startUs === null || one.timestampUs >= parameters.startUs) &&
+        (parameters.endUs === null || one.timestampUs <= parameters.endUs),
+    )
+    .sort(
+      (a, b) =>
+        b.timestampUs - a.timestampUs ||
+        a.idHash - b.idHash ||
+        Buffer.compare(Buffer.from(a.row), Buffer.from(b.row)),
+    )
+    .slice(0, LOG_ROW_LIMIT)
+    .map((one) => Buffer.from(one.row).toString());
+}
+
+test('rows come newest first; equal times by id hash, then by bytes, however they arrived', () => {
+  const entries = [
+    entry({ text: 'b', idHash: 5 }),
+    entry({ text: 'late', timestampUs: NOW_US - 1 }),
+    entry({ text: 'a', idHash: 5 }),
+    entry({ text: 'c', idHash: 4_000_000_000 }),
+    entry({ text: 'first', idHash: 1 }),
+  ];
+  const expected = ['first', 'a', 'b', 'c', 'late'];
+  expect(ask([viewOf(...entries)])).toEqual(expected);
+  expect(ask([viewOf(...entries.toReversed())])).toEqual(expected);
+  expect(ask([viewOf(...entries.slice(0, 2)), viewOf(...entries.slice(2))])).toEqual(expected);
+});
+
+test('both bounds are inclusive inside, and retention reaches exactly to now minus its length', () => {
+  const at = (offsetUs: number) => entry({ text: String(offsetUs), timestampUs: NOW_US + offsetUs });
+  const view = viewOf(...[-2, -1, 0, 1, 2].map(at));
+  expect(ask([view], { startUs: NOW_US - 1, endUs: NOW_US + 1 })).toEqual(['1', '0', '-1']);
+  expect(ask([view], { startUs: NOW_US + 1, endUs: NOW_US })).toEqual([]);
+  const old = viewOf(
+    ...[-1, 0, 1].map((us) => entry({ text: String(us), timestampUs: NOW_US - US_PER_DAY + us })),
+  );
+  expect(ask([old], { retentionUs: US_PER_DAY })).toEqual(['1', '0']);
+});
+
+test('a row of a ring that keeps a day is not shown to a caller who may look back further', () => {
+  const old = { timestampUs: NOW_US - US_PER_DAY - 1 };
+  const view = viewOf(entry({ text: 'short', tierClass: '1d', ...old }), entry({ text: 'long', ...old }));
+  expect(ask([view])).toEqual(['long']);
+});
+
+test('at most a hundred rows, the newest ones, over partitions and shards', () => {
+  const entries = Array.from({ length: 250 }, (_, i) =>
+    entry({ text: String(i), timestampUs: NOW_US - i * 60 * US_PER_SECOND }),
+  );
+  const views = [
+    viewOf(...entries.filter((_, i) => i % 3 > 0)),
+    viewOf(...entries.filter((_, i) => i % 3 === 0)),
+  ];
+  expect(ask(views)).toEqual(Array.from({ length: 100 }, (_, i) => String(i)));
+});
+
+test('a partition expires when its end is no younger than the retention', () => {
+  const hour = Math.floor(NOW_US / US_PER_HOUR) * US_PER_HOUR;
+  const view = viewOf(entry({ tierClass: '1d', timestampUs: hour }));
+  const gone = hour + US_PER_HOUR + US_PER_DAY;
+  view.expire(gone - 1);
+  expect(view.figures()[0].rowCount).toBe(1);
+  view.expire(gone);
+  expect(view.figures()[0].rowCount).toBe(0);
+});
+
+test('a missing block is an error and not an answer', () => {
+  const table = new SegmentTable();
+  const view = new RowsView(table);
+  for (let i = 0; i < 3; i++)
+    view.apply(entry({ text: 'x'.repeat(BLOCK_TARGET_BYTES), timestampUs: NOW_US + i }));
+  view.save(table);
+  const index = table.names.find((name) => name.startsWith('rows/index/') && name.endsWith('/00000001'))!;
+  const withoutIndex = table.copy();
+  withoutIndex.delete(index);
+  expect(() => new RowsView(withoutIndex).load(withoutIndex)).toThrow(SegmentError);
+  const withoutData = table.copy();
+  withoutData.delete(index.replace('index', 'data'));
+  const restored = new RowsView(withoutData);
+  restored.load(withoutData);
+  expect(() => ask([restored])).toThrow(SegmentError);
+});
+
+function randomEntry(random: Random, nowUs: number): EdgeEntry {
+  const spreadUs = random.pick([1, 10 * US_PER_SECOND, 3 * US_PER_HOUR, 8 * US_PER_DAY]);
+  const timestampUs =
+    nowUs - random.between(0, spreadUs) + random.pick([0, 0, random.between(0, US_PER_HOUR)]);
+  return entry({
+    timestampUs,
+    project: random.pick(['p', 'p', 'q', 'r']),
+    tierClass: random.pick([...TIER_CLASSES]),
+    idHash: random.between(0, 3),
+    text: `${random.between(0, 9)}`.repeat(random.pick([1, 3, 3000])),
+  });
+}
+
+test.each(Array.from({ length: 40 }, (_, seed) => seed))('view and twin agree: seed %i', (seed) => {
+  const random = new Random(seed);
+  const tables = [new SegmentTable(), new SegmentTable()];
+  let views = tables.map((table) => new RowsView(table));
+  const save = () => {
+    for (const [i, view] of views.entries()) view.save(tables[i]);
+  };
+  let entries: EdgeEntry[] = [];
+  let nowUs = NOW_US;
+  for (let step = 0; step < 400; step++) {
+    const one = randomEntry(random, nowUs);
+    views[random.between(0, 1)].apply(one);
+    entries.push(one);
+    if (random.between(0, 20) === 0) save();
+    if (random.between(0, 40) === 0) {
+      save();
+      views = tables.map((of) => {
+        const view = new RowsView(of);
+        view.load(of);
+        return view;
+      });
+    }
+    if (random.between(0, 30) === 0) {
+      nowUs += random.between(0, 12 * US_PER_HOUR);
+      for (const view of views) view.expire(nowUs);
+      entries = entries.filter(({ timestampUs, tierClass }) => {
+        const end = (Math.floor(timestampUs / US_PER_HOUR) + 1) * US_PER_HOUR;
+        return end > nowUs - RETENTION_US[tierClass];
+      });
+    }
+    if (random.between(0, 5) === 0) {
+      const bound = () => random.pick([null, random.pick(entries)?.timestampUs ?? null, nowUs]);
+      const parameters = {
+        project: random.pick(['p', 'q', 'absent']),
+        retentionUs: RETENTION_US[random.pick([...TIER_CLASSES])],
+        startUs: bound(),
+        endUs: bound(),
+      };
+      expect(ask(views, parameters, nowUs)).toEqual(naiveLogs(entries, parameters, nowUs));
+    }
+  }
+});

@@ -1,0 +1,362 @@
+/** The statistics view against its naive twin: random histories with late and future entries, saves, crashes, expiry. */
+
+import { expect, test } from 'vitest';
+import { Random } from '../../bench/generator/random.js';
+import type { RelayEntry } from '../../engine/entry.js';
+import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
+import { SegmentError } from '../../engine/segments.js';
+import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
+import { type InvocationStatsParameters, queryInvocationStats } from '../../engine/stats/query.js';
+import { StatsView } from '../../engine/stats/stats-view.js';
+import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
+import { SegmentTable } from '../segment-table.js';
+import { rankError } from './distributions.js';
+import { type NaiveBucket, NaiveStats } from './naive-stats.js';
+
+const NOW_US = Date.parse('2026-11-21T07:30:00Z') * 1000;
+const INTERVALS = ['5min', '15min', '1hr', '1day', '7day', 'whatever'];
+/** Pairs of project and function that a careless separator would mix up. */
+const PROJECTS = ['a', 'a:b', '1:a', ':a', 'ä\ud800'];
+const FUNCTIONS = ['b', ':b', '', 'a', 'f\0'];
+
+function entry(overrides: Partial<RelayEntry> = {}): RelayEntry {
+  return {
+    timestampUs: NOW_US,
+    project: 'a',
+    functionId: null,
+    statusCode: 200,
+    executionTimeMs: 1,
+    ...overrides,
+  };
+}
+
+function ask(
+  views: StatsView | readonly StatsView[],
+  parameters: Partial<InvocationStatsParameters> = {},
+  nowUs = NOW_US,
+): InvocationStatsRow[] {
+  const whole = { project: 'a', functionId: null, interval: '5min', ...parameters };
+  return queryInvocationStats(views instanceof StatsView ? [views] : views, whole, nowUs);
+}
+
+function viewOf(...entries: readonly RelayEntry[]): StatsView {
+  const view = new StatsView();
+  for (const one of entries) view.apply(one);
+  return view;
+}
+
+function restored(table: SegmentTable): StatsView {
+  const view = new StatsView();
+  view.load(table);
+  return view;
+}
+
+/** What is wrong with a row, or null. */
+function rowProblem(row: InvocationStatsRow, bucket: NaiveBucket): string | null {
+  const { startUs, entries, sortedMs } = bucket;
+  const count = sortedMs.length;
+  const mean = sortedMs.reduce((sum, value) => sum + value, 0) / count;
+  const codes = entries.map(({ statusCode }) => statusCode);
+  const expected = {
+    bucketStartUs: startUs,
+    count: entries.length,
+    errorCount: codes.filter((code) => code >= 400).length,
+    classCounts: [1, 2, 3, 4, 5].map(
+      (first) => codes.filter((code) => Math.floor(code / 100) === first).length,
+    ),
+    minMs: count === 0 ? null : sortedMs[0],
+    maxMs: count === 0 ? null : sortedMs[count - 1],
+  };
+  const { meanMs, p95Ms, p99Ms, ...rest } = row;
+  if (JSON.stringify(rest) !== JSON.stringify(expected)) {
+    return `got ${JSON.stringify(rest)}, expected ${JSON.stringify(expected)}`;
+  }
+  if (count === 0) return meanMs === null && p95Ms === null && p99Ms === null ? null : 'times out of nothing';
+  if (!(Math.abs(meanMs! - mean) <= 1e-12 * Math.abs(mean))) return `mean ${meanMs}, expected ${mean}`;
+  const isExact = count <= EXACT_VALUE_LIMIT;
+  const error95 = rankError(sortedMs, 95, p95Ms!);
+  const error99 = rankError(sortedMs, 99, p99Ms!);
+  if (error95 > (isExact ? 0 : 0.005)) return `p95 ${p95Ms} of ${count} is off by ${error95}`;
+  if (error99 > (isExact ? 0 : 0.002)) return `p99 ${p99Ms} of ${count} is off by ${error99}`;
+  return null;
+}
+
+/** Compares every answer of the views with the twin's. */
+function compareAll(views: readonly StatsView[], twin: NaiveStats, nowUs: number, label: string): void {
+  for (const interval of INTERVALS) {
+    for (const project of PROJECTS) {
+      for (const functionId of [null, ...FUNCTIONS]) {
+        const rows = queryInvocationStats(views, { project, functionId, interval }, nowUs);
+        const buckets = twin.query({ project, functionId, interval }, nowUs);
+        const where = `${label}, ${interval} of ${JSON.stringify([project, functionId])}`;
+        expect(rows.length, where).toBe(buckets.length);
+        rows.forEach((row, i) => {
+          const problem = rowProblem(row, buckets[i]);
+          if (problem !== null) expect.fail(`${where}: ${problem}`);
+        });
+      }
+    }
+  }
+}
+
+function randomEntry(random: Random, nowUs: number): RelayEntry {
+  const backUs = random.pick([
+    US_PER_SECOND,
+    US_PER_MINUTE,
+    6 * US_PER_MINUTE,
+    US_PER_HOUR,
+    US_PER_DAY,
+    9 * US_PER_DAY,
+  ]);
+  const aheadUs = random.chance(0.1) ? random.below(US_PER_HOUR) : 0;
+  // Half of them within a bucket that grows large.
+  const isBusy = random.chance(0.5);
+  return {
+    timestampUs: isBusy ? nowUs - random.below(US_PER_SECOND) : nowUs - random.below(backUs) + aheadUs,
+    project: isBusy ? PROJECTS[0] : random.pick(PROJECTS),
+    functionId: isBusy ? FUNCTIONS[0] : random.pick([null, ...FUNCTIONS]),
+    statusCode: random.pick([0, 99, 101, 200, 200, 204, 302, 399, 400, 404, 500, 599, 600]),
+    executionTimeMs: random.pick([
+      Number.NaN,
+      -0,
+      0,
+      random.below(20),
+      random.float() * 1000,
+      Math.exp(3 * random.normal()),
+    ]),
+  };
+}
+
+/**
+ * One history over two shards. `kept` never restarts; `views` are what the store gives back after stops (a save, then
+ * a start) and crashes (a start from the last save, then the entries since once more).
+ */
+function history(seed: number): void {
+  const random = new Random(seed);
+  const tables = [new SegmentTable(), new SegmentTable()];
+  const kept = [new StatsView(), new StatsView()];
+  const views = [new StatsView(), new StatsView()];
+  const twin = new NaiveStats();
+  /** By shard, what a crash would have to repeat: entries, and moments of expiry. */
+  const sinceSave: (RelayEntry | number)[][] = [[], []];
+  let nowUs = NOW_US + random.below(US_PER_DAY);
+  const save = (shard: number): void => {
+    views[shard].save(tables[shard]);
+    sinceSave[shard] = [];
+  };
+  for (let step = 0; step < 60; step++) {
+    const shard = random.below(2);
+    for (let left = random.below(80); left > 0; left--) {
+      const one = randomEntry(random, nowUs);
+      twin.apply(one);
+      kept[shard].apply(one);
+      views[shard].apply(one);
+      sinceSave[shard].push(one);
+    }
+    switch (random.below(6)) {
+      case 0:
+      case 1:
+        save(shard);
+        break;
+      case 2:
+        save(shard);
+        views[shard] = restored(tables[shard]);
+        break;
+      case 3:
+        views[shard] = restored(tables[shard]);
+        for (const one of sinceSave[shard]) {
+          if (typeof one === 'number') views[shard].expire(one);
+          else views[shard].apply(one);
+        }
+        break;
+      case 4:
+        nowUs += random.pick([-US_PER_MINUTE, US_PER_SECOND, 5 * US_PER_MINUTE, US_PER_HOUR, US_PER_DAY]);
+        break;
+      default:
+        twin.expire(nowUs);
+        for (const i of [0, 1]) {
+          kept[i].expire(nowUs);
+          views[i].expire(nowUs);
+          sinceSave[i].push(nowUs);
+        }
+    }
+    if (step % 20 === 19) compareAll(views, twin, nowUs, `seed ${seed}, step ${step}`);
+  }
+  for (const interval of INTERVALS) {
+    for (const project of PROJECTS) {
+      const parameters = { project, functionId: null, interval };
+      const rows = queryInvocationStats(views, parameters, nowUs);
+      expect(rows, `seed ${seed}: evolved otherwise`).toEqual(queryInvocationStats(kept, parameters, nowUs));
+    }
+  }
+}
+
+test('random histories answer as the naive twin does', () => {
+  for (let seed = 1; seed <= 30; seed++) history(seed);
+});
+
+test('an entry counts for its project and its function, in every interval', () => {
+  const view = viewOf(
+    entry({ functionId: 'f', statusCode: 500, executionTimeMs: 4 }),
+    entry({ functionId: 'g' }),
+    entry(),
+  );
+  for (const interval of INTERVALS) {
+    expect(ask(view, { interval }).map(({ count }) => count)).toEqual([3]);
+    expect(
+      ask(view, { interval, functionId: 'f' }).map((row) => [row.count, row.errorCount, row.p95Ms]),
+    ).toEqual([[1, 1, 4]]);
+    expect(ask(view, { interval, functionId: 'x' })).toEqual([]);
+    expect(ask(view, { interval, project: 'b' })).toEqual([]);
+  }
+});
+
+test('a bucket without numeric times has counts and no times', () => {
+  const view = viewOf(entry({ executionTimeMs: Number.NaN, statusCode: 503 }));
+  expect(ask(view)).toEqual([
+    {
+      bucketStartUs: NOW_US,
+      count: 1,
+      errorCount: 1,
+      classCounts: [0, 0, 0, 0, 1],
+      minMs: null,
+      maxMs: null,
+      meanMs: null,
+      p95Ms: null,
+      p99Ms: null,
+    },
+  ]);
+});
+
+test('percentiles are elements of the data by nearest rank, up to the limit', () => {
+  const check = (count: number, p95Ms: number, p99Ms: number): void => {
+    // 1 … count, each once, in an order that is neither.
+    const values = Array.from({ length: count }, (_, i) => 1 + ((i * 7) % count));
+    const entries = values.map((executionTimeMs) => entry({ executionTimeMs }));
+    const views = [new StatsView(), new StatsView(), new StatsView()];
+    entries.forEach((one, i) => {
+      views[i % 3].apply(one);
+    });
+    for (const shards of [[viewOf(...entries)], views]) {
+      expect(ask(shards).map((row) => [row.p95Ms, row.p99Ms])).toEqual([[p95Ms, p99Ms]]);
+    }
+  };
+  check(1, 1, 1);
+  check(2, 2, 2);
+  check(20, 19, 20);
+  check(100, 95, 99);
+  check(101, 96, 100);
+  check(200, 190, 198);
+  check(512, 487, 507);
+});
+
+test('entries at the edges of slot and series, to the microsecond', () => {
+  const firstUs = NOW_US - 5 * US_PER_MINUTE;
+  const check = (timestampUs: number, startUs: number | null): void => {
+    const rows = ask(viewOf(entry({ timestampUs })), {}, NOW_US + 1);
+    expect(rows.map((row) => row.bucketStartUs)).toEqual(startUs === null ? [] : [startUs]);
+  };
+  check(firstUs - 1, null);
+  check(firstUs, firstUs);
+  check(firstUs + US_PER_SECOND - 1, firstUs);
+  check(firstUs + US_PER_SECOND, firstUs + US_PER_SECOND);
+  // Future within the bucket of now: counted. Past it: only once now is there.
+  check(NOW_US + US_PER_SECOND - 1, NOW_US);
+  check(NOW_US + US_PER_SECOND, null);
+  const future = viewOf(entry({ timestampUs: NOW_US + US_PER_SECOND }));
+  expect(ask(future, {}, NOW_US + US_PER_SECOND).length).toBe(1);
+});
+
+test('expiry forgets what no series reaches, each level by its own window, in the store too', () => {
+  const table = new SegmentTable();
+  const view = viewOf(entry());
+  view.save(table);
+  const check = (nowUs: number, expected: string): void => {
+    view.expire(nowUs);
+    view.save(table);
+    expect(table.names.map((name) => name.split('/')[1]).join(' ')).toBe(expected);
+  };
+  check(NOW_US, 'day hour minute second');
+  check(NOW_US + 5 * US_PER_MINUTE + US_PER_SECOND - 1, 'day hour minute second');
+  check(NOW_US + 5 * US_PER_MINUTE + US_PER_SECOND, 'day hour minute');
+  check(NOW_US + US_PER_HOUR + US_PER_MINUTE - 1, 'day hour minute');
+  check(NOW_US + US_PER_HOUR + US_PER_MINUTE, 'day hour');
+  check(NOW_US + US_PER_DAY + US_PER_HOUR / 2, 'day');
+  check(NOW_US + 8 * US_PER_DAY, '');
+  expect(view.figures().map(({ slotCount }) => slotCount)).toEqual([0, 0, 0, 0]);
+});
+
+test('a slot that expired and came back starts anew', () => {
+  const table = new SegmentTable();
+  const view = viewOf(entry({ executionTimeMs: 1 }));
+  view.save(table);
+  view.expire(NOW_US + US_PER_HOUR);
+  view.apply(entry({ executionTimeMs: 2 }));
+  view.save(table);
+  for (const one of [view, restored(table)]) {
+    expect(ask(one).map((row) => [row.count, row.maxMs])).toEqual([[1, 2]]);
+    expect(ask(one, { interval: '1hr' }).map((row) => [row.count, row.minMs])).toEqual([[2, 1]]);
+  }
+});
+
+test('a save without changes writes nothing, and touches only what changed', () => {
+  const table = new SegmentTable();
+  const view = viewOf(entry(), entry({ timestampUs: NOW_US + US_PER_SECOND }));
+  view.save(table);
+  // Two seconds of one minute, hour and day.
+  expect(table.names.length).toBe(5);
+  const before = table.names;
+  view.save(table);
+  expect(table.names).toEqual(before);
+  view.apply(entry());
+  view.save(table);
+  expect(table.names.filter((name) => before.includes(name)).length).toBe(1);
+});
+
+test('times before 1970 and half surrogate pairs are saved and found again', () => {
+  const table = new SegmentTable();
+  const twins = [
+    entry({ project: '\ud800', timestampUs: -1 }),
+    entry({ project: '\udc00', timestampUs: -1 }),
+  ];
+  const view = viewOf(...twins, entry({ project: '\ufffd', timestampUs: -1 }));
+  view.save(table);
+  for (const interval of ['5min', '7day']) {
+    const rows = ask(restored(table), { project: '\udc00', interval }, -1);
+    expect(rows.map((row) => [row.bucketStartUs, row.count])).toEqual([
+      [interval === '5min' ? -US_PER_SECOND : -US_PER_DAY, 1],
+    ]);
+  }
+});
+
+test('a foreign segment among them is refused', () => {
+  const check = (name: string): void => {
+    const table = new SegmentTable();
+    viewOf(entry()).save(table);
+    const bytes = table.get(table.names[0])!;
+    table.put(name, bytes);
+    expect(() => restored(table)).toThrow(SegmentError);
+  };
+  check('stats/week/000000000000/0000000000');
+  check('stats/hour/00000000000x/0000000000');
+  check('stats/hour/000000000060/0000000000');
+  check('stats/hour/3600/0000000000');
+  check('stats/hour/000000003600/0');
+});
+
+test('the figures for the operator count what is held', () => {
+  const entries = Array.from({ length: 600 }, (_, i) =>
+    entry({ functionId: 'f', executionTimeMs: i, timestampUs: NOW_US + (i < 300 ? 0 : US_PER_SECOND) }),
+  );
+  const figures = viewOf(...entries, entry({ project: 'b' })).figures();
+  expect(figures.map(({ byteCount, ...rest }) => rest)).toEqual([
+    { level: 'second', slotCount: 2, bucketCount: 5, exactValueCount: 1201, digestCount: 0 },
+    { level: 'minute', slotCount: 1, bucketCount: 3, exactValueCount: 1, digestCount: 2 },
+    { level: 'hour', slotCount: 1, bucketCount: 3, exactValueCount: 1, digestCount: 2 },
+    { level: 'day', slotCount: 1, bucketCount: 3, exactValueCount: 1, digestCount: 2 },
+  ]);
+  for (const { byteCount } of figures) {
+    expect(byteCount).toBeGreaterThan(10_000);
+    expect(byteCount).toBeLessThan(50_000);
+  }
+});

@@ -1,0 +1,242 @@
+/** The usage view beyond what the twin reaches: large partitions, collisions, segments, bounds, damaged state. */
+
+import { expect, test } from 'vitest';
+import {
+  ENTRY_BLOCK_COUNT,
+  STANDING_IDLE_US,
+  URL_INDEX_CAPACITY,
+  URL_PAGE_BYTES,
+  USAGE_CHUNK_BYTES,
+} from '../../engine/limits.js';
+import { SegmentError } from '../../engine/segments.js';
+import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
+import { areasOfPath } from '../../engine/usage/areas.js';
+import { ExpressionRound } from '../../engine/usage/expression-round.js';
+import { isLiteral } from '../../engine/usage/standing-expressions.js';
+import { hashBytes } from '../../engine/usage/url-index.js';
+import { UsageView } from '../../engine/usage/usage-view.js';
+import { SegmentTable } from '../segment-table.js';
+import { edgeEntry, finishRound, NaiveUsage, queryNow, rowsText, seededRandom } from './naive-usage.js';
+
+const HOUR_US = 498_611 * US_PER_HOUR;
+
+test('areas are told from the path, anywhere in it', () => {
+  const check = (path: string, expected: number) => expect(areasOfPath(path), path).toBe(expected);
+  check('/rest/v1/x', 1);
+  check('/storage/v1', 2);
+  check('/auth/v1', 4);
+  check('/realtime', 8);
+  check('/x/rest/auth', 5);
+  check('/restful', 1);
+  check('rest', 0);
+  check('/REST', 0);
+});
+
+test('a literal has none of the characters that mean something', () => {
+  for (const meaning of '\\.+*?()|[]{}^$') expect(isLiteral(`ab${meaning}c`), meaning).toBe(false);
+  for (const plain of ['abc', 'https://a-b_c/d&e=f#g', 'é日', '%20', 'a,b', "a'b"])
+    expect(isLiteral(plain), plain).toBe(true);
+});
+
+test('a window includes both its ends, and not a microsecond more', () => {
+  const nowUs = HOUR_US + 30 * US_PER_MINUTE + 1;
+  const check = (interval: 'hourly' | 'daily' | 'minutely', timestampUs: number, expected: string) => {
+    const view = new UsageView();
+    view.apply(edgeEntry(timestampUs, 'x', 5));
+    const text = rowsText(queryNow([view], 'x', { interval, nowUs })).replace(
+      /\d{16}/g,
+      (startUs) => `${Number(startUs) - HOUR_US}`,
+    );
+    expect(text, `${interval} ${timestampUs - nowUs}`).toBe(expected);
+    expect(rowsText(queryNow([view], 'x', { interval, nowUs })), 'asked again').toBe(
+      rowsText(queryNow([view], '^x$', { interval, nowUs })),
+    );
+  };
+  check('hourly', nowUs, '0 1/0/1/0');
+  check('hourly', nowUs + 1, '');
+  check('hourly', nowUs - US_PER_HOUR, `${-US_PER_HOUR} 1/0/1/0`);
+  check('hourly', nowUs - US_PER_HOUR - 1, '');
+  check('minutely', nowUs - US_PER_HOUR, `${-30 * US_PER_MINUTE} 1/0/1/0`);
+  check('minutely', nowUs - US_PER_HOUR - 1, '');
+  check('minutely', nowUs - 1, `${30 * US_PER_MINUTE} 1/0/1/0`);
+  check('minutely', nowUs - 2, `${29 * US_PER_MINUTE} 1/0/1/0`);
+  check('daily', nowUs - 7 * US_PER_DAY - 1, '');
+  expect(HOUR_US % US_PER_DAY).toBe(11 * US_PER_HOUR);
+  check('daily', nowUs - 7 * US_PER_DAY, `${-7 * US_PER_DAY - 11 * US_PER_HOUR} 1/0/1/0`);
+});
+
+test('an hour larger than every block, page and table is counted right, saved and loaded', () => {
+  const view = new UsageView();
+  const twin = new NaiveUsage();
+  const random = seededRandom(7);
+  const count = URL_INDEX_CAPACITY + ENTRY_BLOCK_COUNT;
+  for (let i = 0; i < count; i++) {
+    // URLs of the beginning come again at the end, when the table was emptied; a few are longer than a page.
+    const url =
+      i % 50_000 === 11 ? `long/${'y'.repeat(URL_PAGE_BYTES)}/ref17` : `ref${i % 97}/${i % 270_000}`;
+    const entry = edgeEntry(HOUR_US + random(US_PER_HOUR), url, random(16));
+    view.apply(entry);
+    twin.apply(entry);
+  }
+  const nowUs = HOUR_US + US_PER_HOUR - 1;
+  const answers = (asked: UsageView) =>
+    ['ref17', 'ref1/', '/7777', 'f96/2\\d+3$', 'y/r'].map((expression) => {
+      return rowsText(queryNow([asked], expression, { interval: 'minutely', nowUs }));
+    });
+  const expected = ['ref17', 'ref1/', '/7777', 'f96/2\\d+3$', 'y/r'].map((expression) => {
+    return rowsText(twin.query(expression, 'minutely', nowUs));
+  });
+  expect(answers(view)).toEqual(expected);
+  expect(answers(view), 'asked again').toEqual(expected);
+  expect(view.stats()).toMatchObject({ partitions: 1, entries: count, standingExpressions: 5 });
+  const table = new SegmentTable();
+  view.save(table);
+  const loaded = new UsageView();
+  loaded.load(table);
+  expect(answers(loaded)).toEqual(expected);
+  expect(loaded.stats().urls).toBe(view.stats().urls);
+});
+
+test('URLs made up to collide are counted right', () => {
+  // FNV-1a keeps a collision under any common suffix: 2^16 tries give some, suffixes give as many as one likes.
+  const byHash = new Map<number, string>();
+  const encoder = new TextEncoder();
+  const pair: string[] = [];
+  for (let i = 0; pair.length === 0; i++) {
+    const url = `u${i}`;
+    const hash = hashBytes(encoder.encode(url), url.length);
+    const other = byHash.get(hash);
+    if (other !== undefined) pair.push(url, other);
+    byHash.set(hash, url);
+  }
+  const view = new UsageView();
+  const urls = [...pair, ...pair.map((url) => `${url}/x`)];
+  for (const url of [...urls, ...urls]) view.apply(edgeEntry(HOUR_US, url, 1));
+  expect(view.stats()).toMatchObject({ entries: 8, urls: 4 });
+  for (const url of urls) {
+    const expected = `${HOUR_US} ${2}/0/0/0`;
+    expect(rowsText(queryNow([view], `^${url}$`, { interval: 'hourly', nowUs: HOUR_US }))).toBe(expected);
+  }
+});
+
+test('a chunk is written anew until it is large, then the next begins', () => {
+  const view = new UsageView();
+  const table = new SegmentTable();
+  const saveEach = (count: number, urlLength: number) => {
+    for (let i = 0; i < count; i++) {
+      view.apply(edgeEntry(HOUR_US + i, `${i}`.padEnd(urlLength, 'x'), 0));
+      view.save(table);
+    }
+  };
+  saveEach(20, 100);
+  expect(table.names).toEqual(['usage/00498611/00000000']);
+  saveEach(1, USAGE_CHUNK_BYTES);
+  expect(table.names).toEqual(['usage/00498611/00000000']);
+  saveEach(2, 90);
+  expect(table.names).toEqual(['usage/00498611/00000000', 'usage/00498611/00000001']);
+  const before = table.copy();
+  view.save(table);
+  expect(table.names, 'nothing changed').toEqual(before.names);
+  const loaded = new UsageView();
+  loaded.load(table);
+  loaded.apply(edgeEntry(HOUR_US + 5, 'late', 0));
+  loaded.save(table);
+  expect(table.names, 'the open chunk goes on').toEqual(before.names);
+  loaded.expire(HOUR_US + US_PER_HOUR + 7 * US_PER_DAY - 1);
+  loaded.save(table);
+  expect(table.names, 'not expired').toEqual(before.names);
+  loaded.expire(HOUR_US + US_PER_HOUR + 7 * US_PER_DAY);
+  loaded.apply(edgeEntry(HOUR_US + 5, 'very late', 0));
+  loaded.save(table);
+  expect(table.names, 'expired, and begun again').toEqual(['usage/00498611/00000000']);
+  loaded.expire(HOUR_US + US_PER_HOUR + 7 * US_PER_DAY);
+  loaded.save(table);
+  expect(table.names).toEqual([]);
+});
+
+test('damaged or foreign segments are refused', () => {
+  const view = new UsageView();
+  const table = new SegmentTable();
+  view.apply(edgeEntry(HOUR_US, 'abc', 1));
+  view.save(table);
+  const name = table.names[0];
+  const bytes = table.get(name)!;
+  const check = (segments: [string, Uint8Array][]) => {
+    expect(() => new UsageView().load(new SegmentTable(segments))).toThrow(SegmentError);
+  };
+  check([[name, bytes.subarray(0, -1)]]);
+  check([[name, Uint8Array.from([...bytes, 0])]]);
+  check([[name.replace(/0$/, '1'), Uint8Array.from(bytes, (byte, i) => (i === 0 ? 1 : byte))]]);
+  check([['usage/x', bytes]]);
+  // An entry whose URL there is not: its code is the u32 before the areas.
+  check([[name, Uint8Array.from(bytes, (byte, i) => (i === bytes.length - 5 ? 9 : byte))]]);
+});
+
+test('standing expressions are bounded: the least recently asked go first, then the idle ones', () => {
+  const view = new UsageView({ expressionCount: 3, matchBytes: 2_000_000 });
+  const ask = (expression: string, nowUs: number) =>
+    queryNow([view], expression, { interval: 'hourly', nowUs });
+  for (let i = 0; i < 1000; i++) view.apply(edgeEntry(HOUR_US + i, `abc/${i}`, 1));
+  for (const expression of ['a', 'b', 'c', 'a', 'abc/.']) ask(expression, HOUR_US + 999);
+  expect(view.stats().standingExpressions).toBe(3);
+  const held = view.stats().matchBytes;
+  ask('a', HOUR_US + 1000);
+  ask('c', HOUR_US + 1000);
+  expect(view.stats().matchBytes, 'a, c and abc/. still stood').toBe(held);
+  view.expire(HOUR_US + 999 + STANDING_IDLE_US);
+  expect(view.stats().standingExpressions).toBe(2);
+  view.expire(HOUR_US + 1000 + STANDING_IDLE_US);
+  expect(view.stats()).toMatchObject({ standingExpressions: 0, matchBytes: 0 });
+});
+
+test('matches are bounded, but the latest asked is always answered', () => {
+  const view = new UsageView({ expressionCount: 100, matchBytes: 4_000 });
+  for (let i = 0; i < 5000; i++) view.apply(edgeEntry(HOUR_US + i, `abc/${i}`, 1));
+  const ask = { interval: 'hourly', nowUs: HOUR_US + 9999 } as const;
+  for (const expression of ['a', 'b', 'c', '.']) {
+    expect(rowsText(queryNow([view], expression, ask))).toBe(`${HOUR_US} 5000/0/0/0`);
+    expect(view.stats().standingExpressions).toBe(1);
+  }
+});
+
+test('what a round works on is not dropped under it', () => {
+  const view = new UsageView({ expressionCount: 1, matchBytes: 1_000 });
+  for (let i = 0; i < 1000; i++) view.apply(edgeEntry(HOUR_US + i, `abc/${i}`, 1));
+  const ask = { interval: 'hourly', nowUs: HOUR_US + 9999 } as const;
+  const literal = new ExpressionRound([view], 'abc', [ask]);
+  const other = new ExpressionRound([view], 'c/.', [ask]);
+  finishRound(literal, 'abc', 500, 500, () => view.expire(HOUR_US + 9999 + STANDING_IDLE_US));
+  queryNow([view], 'zzz', ask);
+  finishRound(other, 'c/.', 500, 500);
+  view.apply(edgeEntry(HOUR_US + 2000, 'abc/new', 1));
+  expect(rowsText(literal.rows(ask)), 'up to date').toBe(`${HOUR_US} 1001/0/0/0`);
+  expect(rowsText(other.rows(ask)), 'as it was when it began').toBe(`${HOUR_US} 1000/0/0/0`);
+  literal.close();
+  other.close();
+  expect(view.stats().standingExpressions).toBe(1);
+});
+
+test('an hour that was sealed takes late entries', () => {
+  const view = new UsageView();
+  const twin = new NaiveUsage();
+  const nowUs = HOUR_US + 3 * US_PER_HOUR;
+  const apply = (count: number) => {
+    for (let i = 0; i < count; i++) {
+      const entry = edgeEntry(HOUR_US + 17 * i, `abc/${i % 7}`, i % 16);
+      view.apply(entry);
+      twin.apply(entry);
+    }
+  };
+  apply(100);
+  const before = view.stats().heldBytes;
+  view.expire(nowUs);
+  expect(view.stats().heldBytes).toBeLessThan(before);
+  for (const count of [1, 100]) {
+    apply(count);
+    view.expire(nowUs);
+    for (const expression of ['abc', 'c/[13]']) {
+      const answer = queryNow([view], expression, { interval: 'daily', nowUs });
+      expect(rowsText(answer)).toBe(rowsText(twin.query(expression, 'daily', nowUs)));
+    }
+  }
+});

@@ -187,8 +187,14 @@ class Composition implements Service {
   }
 
   #embeddedLog(): Logs {
-    const { EDGE_TOPIC, RELAY_TOPIC } = this.#config;
-    const log = new EmbeddedLog({ topics: [EDGE_TOPIC, RELAY_TOPIC], storage: new LmdbLog(this.#store) });
+    const log = new EmbeddedLog({
+      log: new LmdbLog(this.#store),
+      edgeTopic: this.#config.EDGE_TOPIC,
+      relayTopic: this.#config.RELAY_TOPIC,
+      nowUs: this.#surroundings.clock.nowUs,
+      yieldTurn: () => yieldTurn(),
+      onFatal: this.#surroundings.onFatal,
+    });
     return {
       source: log,
       ingest: log,

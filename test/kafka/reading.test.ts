@@ -38,7 +38,7 @@ for (const version of KAFKA_VERSIONS) {
       await rig.createTopic(topic, 2);
       await rig.produce(topic, 0, numbered('v', 0, 50));
       await rig.produce(topic, 1, numbered('v', 50, 80));
-      await rig.admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '10' }] });
+      await rig.deleteBefore(topic, 0, 10);
       const { source, sink, fatal } = await rig.start({ topics: [topic], groupId: topic });
       await eventually(
         () => sink.values(topic).length === 70,
@@ -66,17 +66,15 @@ for (const version of KAFKA_VERSIONS) {
 
     test("the sink's offset counts, not the group's, and what it has lost comes again", async () => {
       const topic = uniqueName('offsets');
-      const groupId = uniqueName('group');
       await rig.createTopic(topic, 1);
       await rig.produce(topic, 0, numbered('v', 0, 40));
-      await rig.admin.setOffsets({ groupId, topic, partitions: [{ partition: 0, offset: '35' }] });
       const sink = new RecordingSink();
       sink.nextOffsets.set(`${topic}/0`, 20);
-      const first = await rig.start({ topics: [topic], groupId, sink });
+      const first = await rig.start({ topics: [topic], groupId: topic, sink });
       await eventually(() => sink.nextOffset({ topic, partition: 0 }) === 40);
       expect(sink.offsets(`${topic}/0`)).toEqual(range(20, 40));
       await first.source.committed([{ topic, partition: 0, nextOffset: 40 }]);
-      const [{ partitions }] = await rig.admin.fetchOffsets({ groupId, topics: [topic] });
+      const [{ partitions }] = await rig.admin.fetchOffsets({ groupId: topic, topics: [topic] });
       expect(partitions).toMatchObject([{ partition: 0, offset: '40' }]);
       await first.source.stop();
 
@@ -84,7 +82,7 @@ for (const version of KAFKA_VERSIONS) {
       const restored = new RecordingSink();
       restored.nextOffsets.set(`${topic}/0`, 30);
       restored.identities.set(`${topic}/0`, sink.identities.get(`${topic}/0`)!);
-      await rig.start({ topics: [topic], groupId, sink: restored });
+      await rig.start({ topics: [topic], groupId: topic, sink: restored });
       await eventually(() => restored.nextOffset({ topic, partition: 0 }) === 40);
       expect(restored.offsets(`${topic}/0`)).toEqual(range(30, 40));
       expect(restored.gaps).toEqual([]);
@@ -116,9 +114,7 @@ for (const version of KAFKA_VERSIONS) {
       const { sink } = await rig.start({ topics: [topic], groupId: topic });
       await rig.produce(topic, 0, ['one']);
       await eventually(() => sink.values(topic).length === 1);
-      await rig.admin.createPartitions({ topicPartitions: [{ topic, count: 3 }] });
-      await eventually(async () => (await rig.admin.fetchTopicOffsets(topic)).length === 3);
-      await rig.connect();
+      await rig.growTopic(topic, 3);
       await rig.produce(topic, 2, ['two']);
       await eventually(() => sink.values(topic).length === 2);
       expect(sink.offsets(`${topic}/2`)).toEqual([0]);
@@ -128,7 +124,7 @@ for (const version of KAFKA_VERSIONS) {
       const topic = uniqueName('retention');
       await rig.createTopic(topic, 1);
       await rig.produce(topic, 0, numbered('v', 0, 50));
-      await rig.admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '30' }] });
+      await rig.deleteBefore(topic, 0, 30);
       const sink = new RecordingSink();
       sink.nextOffsets.set(`${topic}/0`, 10);
       const { log } = await rig.start({ topics: [topic], groupId: topic, sink });
@@ -158,7 +154,7 @@ for (const version of KAFKA_VERSIONS) {
         const { fatal } = await rig.start({ topics: [topic], groupId: topic, sink, timing });
         await eventually(() => sink.nextOffset({ topic, partition: 0 }) === 5);
         await rig.produce(topic, 0, numbered('v', 10, 50));
-        await rig.admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: '30' }] });
+        await rig.deleteBefore(topic, 0, 30);
         release();
         await eventually(() => sink.nextOffset({ topic, partition: 0 }) === 50);
         expect(sink.gaps).toHaveLength(1);

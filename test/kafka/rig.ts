@@ -132,6 +132,23 @@ export class Rig {
     await this.#producer.send({ topic, messages });
   }
 
+  /** What retention does, at once: the log of the partition starts at `offset` from now on. */
+  async deleteBefore(topic: string, partition: number, offset: number): Promise<void> {
+    await this.#admin.fetchTopicOffsets(topic); // kafkajs looks for the leader in what it knows already
+    await this.#admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] });
+  }
+
+  /** Adds partitions; resolves once they can be written. */
+  async growTopic(topic: string, count: number): Promise<void> {
+    await this.#admin.createPartitions({ topicPartitions: [{ topic, count }] });
+    await eventually(async () => {
+      const { topics } = await this.#admin.fetchTopicMetadata({ topics: [topic] });
+      return topics[0].partitions.filter(({ leader }) => leader >= 0).length === count;
+    });
+    await this.#producer.disconnect();
+    await this.#producer.connect();
+  }
+
   /** Starts a source; a `sink` given has a memory of its own, as after a restart. */
   async start(
     options: { topics: readonly string[]; groupId: string; timing?: KafkaTiming; sink?: RecordingSink },

@@ -49,7 +49,7 @@ test('different names have different keys', () => {
 
 test('keys survive a segment, also those that are no well-formed Unicode', () => {
   fc.assert(
-    fc.property(fc.array(fc.oneof(hostileName, fc.string({ unit: 'binary' }))), (names) => {
+    fc.property(fc.array(fc.oneof(hostileName, fc.string({ unit: 'binary' })), { maxLength: 8 }), (names) => {
       const out = new ByteWriter();
       for (const name of names) writeKey(out, name);
       const segment = new ByteReader(out.finish());

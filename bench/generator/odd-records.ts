@@ -13,6 +13,8 @@ export interface OddOptions {
   readonly timeShape: TimeShape;
   /** The share of entries in unusual forms; the rest is as plain as real traffic. */
   readonly oddShare: number;
+  /** Extra bytes in each edge entry, at most: for tests of what is cut by size. Default 0. */
+  readonly fillerBytes?: number;
 }
 
 export const TIME_SHAPES = [
@@ -48,7 +50,7 @@ export class OddRecords {
     if (random.chance(0.5)) {
       members.push(`"project_tier":"${random.pick(['FREE', 'PRO', 'PAYG', 'ENTERPRISE', 'free', ''])}"`);
     }
-    const metadata = edgeMetadata(random, this.#options.projects, odd);
+    const metadata = edgeMetadata(random, this.#options, odd);
     if (metadata !== null) members.push(`"metadata":${metadata}`);
     return objectText(random, members, odd);
   }
@@ -199,7 +201,11 @@ const PATHS = [
 ];
 const MIXED_PATHS = ['/auth/rest/storage', '/x/realtime-rest', '/restaurant', '/REST/v1', '/a/b', ''];
 
-function edgeMetadata(random: Random, projects: readonly string[], odd: boolean): string | null {
+function edgeMetadata(
+  random: Random,
+  { projects, fillerBytes = 0 }: OddOptions,
+  odd: boolean,
+): string | null {
   const path = random.chance(0.8) ? random.pick(PATHS) : random.pick(MIXED_PATHS);
   const host = `https://${random.pick(projects)}.example.co`;
   const search = random.pick([
@@ -210,9 +216,10 @@ function edgeMetadata(random: Random, projects: readonly string[], odd: boolean)
     `?to=${projects[0]}/auth`,
     '?é=😀&x=[1]',
   ]);
-  const url = `${host}${path}${search}`;
+  const filler = fillerBytes === 0 ? '' : random.hex(random.below(fillerBytes));
+  const url = `${host}${path}${search}${filler.slice(0, filler.length / 4)}`;
   if (!odd) {
-    return `{"n":1.50,"request":{"method":"GET","path":"${path}","url":"${url}"},"response":{"status_code":200}}`;
+    return `{"n":1.50,"filler":"${filler}","request":{"method":"GET","path":"${path}","url":"${url}"},"response":{"status_code":200}}`;
   }
   if (random.chance(0.15))
     return random.pick([null, 'null', '[]', '"text"', '7', '[[]]', '{}', '[null]', '{"request":[]}']);

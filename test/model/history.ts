@@ -141,6 +141,8 @@ class Draw {
       functionIds: this.#climate.functionIds,
       timeShape: random.pick(TIME_SHAPES),
       oddShare: crowded ? 0.05 : random.pick([0, 0.2, 0.8]),
+      // Large entries fill blocks of rows and chunks of URLs.
+      fillerBytes: random.chance(0.1) ? 3_000 : 0,
     });
   }
 

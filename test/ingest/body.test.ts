@@ -1,0 +1,237 @@
+/** Bodies of POSTs: which entries they hold in which form, and what becomes of each. */
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { decodeEdgeElement } from '../../ingest/decode/edge-entry.js';
+import { decodeEdgeRecord } from '../../ingest/decode/record.js';
+import { splitBody } from '../../ingest/embedded-log/body.js';
+import { PostedRecords } from '../../ingest/embedded-log/posted-records.js';
+import { GROUP_BYTES, GROUP_ELEMENTS, MAX_BODY_ELEMENTS, MAX_ELEMENT_BYTES } from '../../ingest/limits.js';
+import { CONTEXT, EDGE_KEY, NOW_US } from '../decode/fixtures.js';
+
+const OK = '{"project":"p"}';
+const JSON_TYPE = 'application/json';
+const LINES_TYPE = 'application/x-ndjson; charset=utf-8';
+
+function yieldTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+/** The form of a body and its elements, such as `array: {…} | 7`. */
+async function check(body: string | Uint8Array, contentType: string, expected: string): Promise<void> {
+  const bytes = Buffer.from(body as string);
+  const elements = await splitBody(bytes, contentType, yieldTurn);
+  const found =
+    typeof elements === 'string'
+      ? elements
+      : `${elements.form}: ${elements.starts
+          .map((start, i) => bytes.toString('utf8', start, elements.ends[i]))
+          .join(' | ')}`;
+  expect(found, String(body).slice(0, 100)).toBe(expected);
+}
+
+test('one object', async () => {
+  await check(OK, JSON_TYPE, `object: ${OK}`);
+  await check(` \ufeff`, JSON_TYPE, 'lines: \ufeff');
+  await check(`\ufeff\r\n${OK}\n`, '', `object: ${OK}`);
+  await check('{\n"project":\n"p"\n}', JSON_TYPE, 'object: {\n"project":\n"p"\n}');
+  // That it is no JSON is found out later: its braces match.
+  await check('{nonsense}', JSON_TYPE, 'object: {nonsense}');
+});
+
+test('an array', async () => {
+  await check(`[${OK}, 7 ,"],["]`, JSON_TYPE, `array: ${OK} | 7 | "],["`);
+  await check('[]', JSON_TYPE, 'array: ');
+  await check(` [\n${OK}\n]\n`, 'text/plain', `array: ${OK}`);
+  await check('[1,]', JSON_TYPE, 'array: 1 | ');
+});
+
+test('a batch', async () => {
+  await check(`{"batch":[${OK},{"a":1}]}`, JSON_TYPE, `batch: ${OK} | {"a":1}`);
+  await check(`{"source":"x", "batch" : [ ${OK} ] , "n":{"batch":[1]}}`, JSON_TYPE, `batch: ${OK}`);
+  await check('{"batch":[]}', JSON_TYPE, 'batch: ');
+  await check('{"b\\u0061tch":[1]}', JSON_TYPE, 'batch: 1');
+  // What is an entry itself, what is no array, and of two the last.
+  for (const body of [
+    '{"project":"p","batch":[1]}',
+    '{"batch":[1],"metadata":{}}',
+    '{"batch":[1],"message":"m"}',
+    '{"batch":[1],"event_message":null}',
+    '{"batch":{"a":[1]}}',
+    '{"batch":7}',
+    '{"nested":{"batch":[1]}}',
+    '{"batch":[1],"batch":[]}',
+    '{"batch":[1],"batch":7}',
+    '{"batch":[1],}',
+    '{"batch":[1],"x":nonsense}',
+  ]) {
+    await check(body, JSON_TYPE, `object: ${body}`);
+  }
+  // Not one at all: the rest isn't JSON, and its brackets don't match.
+  await check('{"batch":[1]', JSON_TYPE, 'lines: {"batch":[1]');
+  await check('{"batch":[1}]', JSON_TYPE, 'object: {"batch":[1}]'.replace('object', 'lines'));
+});
+
+test('lines, by content type or because the body is no single value', async () => {
+  await check(`${OK}\n${OK}`, LINES_TYPE, `lines: ${OK} | ${OK}`);
+  await check(`${OK}\n${OK}`, JSON_TYPE, `lines: ${OK} | ${OK}`);
+  await check(`\n\n ${OK} \r\n \t\r\n${OK}\r\n`, JSON_TYPE, `lines: ${OK} | ${OK}`);
+  await check(`${OK}\n{broken\n${OK}`, JSON_TYPE, `lines: ${OK} | {broken | ${OK}`);
+  await check(`[${OK}]\n[7]`, JSON_TYPE, `lines: [${OK}] | [7]`);
+  await check(`[${OK}]`, 'APPLICATION/X-NDJSON', `lines: [${OK}]`);
+  await check('{"batch":[1]}', 'application/jsonl', 'lines: {"batch":[1]}');
+  await check('{"batch":[1]}\n{"batch":[2]}', JSON_TYPE, 'lines: {"batch":[1]} | {"batch":[2]}');
+  await check('nonsense', JSON_TYPE, 'lines: nonsense');
+});
+
+test('nothing, and too much', async () => {
+  await check('', JSON_TYPE, 'empty');
+  await check(' \n\t', LINES_TYPE, 'empty');
+  await check('\ufeff', JSON_TYPE, 'empty');
+  const numbers = (count: number, separator: string) =>
+    Array.from({ length: count }, () => '7').join(separator);
+  const over = MAX_BODY_ELEMENTS + 1;
+  await check(`[${numbers(over, ',')}]`, JSON_TYPE, 'too-many-entries');
+  await check(`{"batch":[${numbers(over, ',')}]}`, JSON_TYPE, 'too-many-entries');
+  await check(numbers(over, '\n'), LINES_TYPE, 'too-many-entries');
+  const most = await splitBody(Buffer.from(`[${numbers(MAX_BODY_ELEMENTS, ',')}]`), JSON_TYPE, yieldTurn);
+  expect(most).toMatchObject({ form: 'array', starts: { length: MAX_BODY_ELEMENTS } });
+});
+
+const ARRIVAL_MS = NOW_US / 1000;
+
+async function postedRecords(body: Uint8Array, contentType: string): Promise<PostedRecords | null> {
+  const elements = await splitBody(body, contentType, yieldTurn);
+  if (typeof elements === 'string') return null;
+  const whole = { offset: 0, timestampMs: ARRIVAL_MS, value: body, projectTier: null };
+  const records = new PostedRecords(elements, EDGE_KEY, whole, decodeEdgeElement);
+  await records.fill(yieldTurn);
+  return records;
+}
+
+/** What the pipeline makes of the records: counts of entries and of reasons. */
+function decoded(values: readonly Uint8Array[]): { accepted: number; reasons: string[] } {
+  let accepted = 0;
+  const reasons: string[] = [];
+  for (const [offset, value] of values.entries()) {
+    const record = { offset, timestampMs: ARRIVAL_MS, value, projectTier: null };
+    const { entries, letters } = decodeEdgeRecord(EDGE_KEY, record, CONTEXT);
+    accepted += entries.length;
+    reasons.push(...letters.map(({ reason }) => reason));
+  }
+  return { accepted, reasons };
+}
+
+async function posted(body: string, contentType = JSON_TYPE): Promise<PostedRecords> {
+  const records = await postedRecords(Buffer.from(body), contentType);
+  if (records === null) throw new Error('the body was not taken apart');
+  return records;
+}
+
+test('each entry gets its verdict, by its place in the POST', async () => {
+  const records = await posted(
+    `[${OK},{"project":""},{bad},${OK},7,{"project":"p","timestamp":"x"},,[${OK},8]]`,
+  );
+  expect(records.accepted).toBe(3);
+  expect(records.rejected).toEqual([
+    { index: 1, reason: 'missing-project' },
+    { index: 2, reason: 'not-json' },
+    { index: 4, reason: 'not-an-object' },
+    { index: 5, reason: 'invalid-timestamp' },
+    { index: 6, reason: 'empty' },
+    // An entry that is an array stands for its elements.
+    { index: 7, reason: 'not-an-object' },
+  ]);
+  expect(records.values.map(String)).toEqual([
+    `[${OK},{"project":""}]`,
+    '{bad}',
+    `[${OK},7,{"project":"p","timestamp":"x"}]`,
+    '',
+    `[${OK},8]`,
+  ]);
+  expect(decoded(records.values).accepted).toBe(3);
+});
+
+test('records stay short', async () => {
+  const many = await posted(`[${Array.from({ length: 2 * GROUP_ELEMENTS + 1 }, () => OK).join(',')}]`);
+  expect(many.values.map((value) => JSON.parse(`${value}`).length ?? 1)).toEqual([
+    GROUP_ELEMENTS,
+    GROUP_ELEMENTS,
+    1,
+  ]);
+  const large = JSON.stringify({ project: 'p', message: 'x'.repeat(GROUP_BYTES / 2) });
+  const few = await posted([large, large, OK].join('\n'));
+  expect(few.values.map((value) => value.length)).toEqual([large.length, large.length + OK.length + 3]);
+  const tooLarge = JSON.stringify({ project: 'p', message: 'x'.repeat(MAX_ELEMENT_BYTES) });
+  const mixed = await posted([OK, tooLarge, OK].join('\n'));
+  expect(mixed.rejected).toEqual([{ index: 1, reason: 'too-large' }]);
+  expect(mixed.values.map((value) => value.length)).toEqual([OK.length, tooLarge.length, OK.length]);
+});
+
+test('how much of a body is JSON', async () => {
+  const count = async (body: string, contentType = JSON_TYPE) => (await posted(body, contentType)).jsonCount;
+  expect(await count(OK)).toBe(1);
+  expect(await count('{"a":1}')).toBe(1);
+  expect(await count('[7,"x"]')).toBe(2);
+  expect(await count('[nonsense,{bad}]')).toBe(0);
+  expect(await count('{bad}')).toBe(0);
+  expect(await count('nonsense\n<html>')).toBe(0);
+  // A broken body, printed over lines, is not rescued by a line that happens to be JSON.
+  expect(await count('{\n"a":\n7\n,\n"b"\n')).toBe(0);
+  expect(await count(`nonsense\n${OK}`)).toBe(1);
+  expect(await count('[]\n[{}]\n[x]\n[{},x]', LINES_TYPE)).toBe(3);
+});
+
+test('the answer to a POST is what the pipeline does later, whatever was posted', async () => {
+  const piece = fc.constantFrom(
+    ...[
+      OK,
+      OK,
+      '{}',
+      '{"project":"p","timestamp":"x"}',
+      '{bad}',
+      '7',
+      '""',
+      'x',
+      '[',
+      ']',
+      ',',
+      '\n',
+      '\n',
+      ' ',
+      '"',
+    ],
+    ...[
+      '{"batch":[',
+      ']}',
+      '{',
+      '}',
+      `[${OK}]`,
+      `[${OK},{]`,
+      '\\',
+      '\ufeff',
+      `{"a":"\u00e9"}`,
+      `{"project":"p"},${OK}`,
+    ],
+  );
+  const body = fc.oneof(
+    fc.array(piece, { maxLength: 14 }).map((pieces) => Buffer.from(pieces.join(''))),
+    fc.array(piece, { maxLength: 10 }).map((pieces) => Buffer.from(pieces.join('\n'))),
+    fc.array(piece, { maxLength: 10 }).map((pieces) => Buffer.from(`[${pieces.join(',')}]`)),
+    fc.array(piece, { maxLength: 10 }).map((pieces) => Buffer.from(`{"batch":[${pieces.join(',')}]}`)),
+    fc.uint8Array({ maxLength: 40 }).map((bytes) => Buffer.from(bytes)),
+    fc
+      .tuple(fc.array(piece, { maxLength: 5 }), fc.uint8Array({ maxLength: 3 }))
+      .map(([pieces, bytes]) => Buffer.concat([Buffer.from(`${pieces.join('\n')}\n`), bytes])),
+  );
+  await fc.assert(
+    fc.asyncProperty(body, fc.constantFrom(JSON_TYPE, LINES_TYPE), async (bytes, contentType) => {
+      const records = await postedRecords(bytes, contentType);
+      if (records === null) return;
+      const later = decoded(records.values);
+      expect(later.accepted).toBe(records.accepted);
+      expect(later.reasons).toEqual(records.rejected.map(({ reason }) => reason));
+    }),
+    { seed: 5, numRuns: 3_000 },
+  );
+});

@@ -1,0 +1,307 @@
+/** The embedded log over the real store: durable before it answers, delivered once and in order, replayed after a stop. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import type { DurableLog, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
+import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
+import { BACKLOG_BYTES } from '../../ingest/limits.js';
+import type { LogRecord } from '../../ingest/log-source.js';
+import { LmdbLog } from '../../src/store/lmdb-log.js';
+import { Store } from '../../src/store/store.js';
+import { NOW_US } from '../decode/fixtures.js';
+import { RecordingSink } from '../kafka/recording-sink.js';
+
+const root = mkdtempSync(join(tmpdir(), 'logring-embedded-'));
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+const EDGE = { topic: 'edge', partition: 0 };
+const RELAY = { topic: 'relay', partition: 0 };
+const JSON_TYPE = 'application/json';
+let directoryCount = 0;
+
+interface Rig {
+  readonly store: Store;
+  readonly log: EmbeddedLog;
+  readonly sink: RecordingSink;
+  readonly errors: unknown[];
+}
+
+/** `wrap` stands between the embedded log and the store. */
+async function open(
+  directory: string,
+  sink = new RecordingSink(),
+  wrap: (log: DurableLog) => DurableLog = (log) => log,
+): Promise<Rig> {
+  const store = await Store.open(directory, 1 << 20);
+  const errors: unknown[] = [];
+  const log = new EmbeddedLog({
+    log: wrap(new LmdbLog(store)),
+    edgeTopic: EDGE.topic,
+    relayTopic: RELAY.topic,
+    nowUs: () => NOW_US,
+    yieldTurn: () => new Promise((resolve) => setImmediate(resolve)),
+    onFatal: (error) => errors.push(error),
+  });
+  return { store, log, sink, errors };
+}
+
+function newDirectory(): string {
+  return join(root, String(directoryCount++));
+}
+
+async function close({ log, store, errors }: Rig): Promise<void> {
+  await log.stop();
+  await store.close();
+  expect(errors).toEqual([]);
+}
+
+function valuesOf(sink: RecordingSink, key = EDGE): string[] {
+  return (sink.records.get(`${key.topic}/${key.partition}`) ?? []).map(({ value }) =>
+    String(Buffer.from(value!)),
+  );
+}
+
+function offsetsOf(sink: RecordingSink, key = EDGE): number[] {
+  return (sink.records.get(`${key.topic}/${key.partition}`) ?? []).map(({ offset }) => offset);
+}
+
+const post = (name: string) => Buffer.from(JSON.stringify({ id: name, project: 'p' }));
+
+test('what is posted is stored, answered and delivered', async () => {
+  const rig = await open(newDirectory());
+  await rig.log.start(rig.sink);
+  expect(rig.sink.identities.get('edge/0')).toEqual({ clusterId: 'embedded', topicId: 'edge' });
+  expect(await rig.log.append('edge', post('a'), JSON_TYPE)).toEqual({
+    kind: 'stored',
+    accepted: 1,
+    rejected: [],
+  });
+  const mixed = Buffer.from('{"project":"p"}\n{bad}\n{}');
+  expect(await rig.log.append('edge', mixed, 'application/x-ndjson')).toEqual({
+    kind: 'stored',
+    accepted: 1,
+    rejected: [
+      { index: 1, reason: 'not-json' },
+      { index: 2, reason: 'missing-project' },
+    ],
+  });
+  const relay = Buffer.from('[{"metadata":{"project_ref":"p"}},{"project":"p"}]');
+  expect(await rig.log.append('relay', relay, JSON_TYPE)).toMatchObject({
+    accepted: 1,
+    rejected: [{ index: 1 }],
+  });
+  expect(rig.log.status()).toEqual({
+    missingTopics: [],
+    unassigned: [],
+    assigned: [
+      { ...EDGE, endOffset: 4 },
+      { ...RELAY, endOffset: 1 },
+    ],
+    problem: null,
+  });
+  await close(rig);
+  // The rejected ones are delivered too: they become dead letters there.
+  expect(valuesOf(rig.sink)).toEqual([String(post('a')), '{"project":"p"}', '{bad}', '{}']);
+  expect(offsetsOf(rig.sink)).toEqual([0, 1, 2, 3]);
+  expect(rig.sink.records.get('edge/0')![0]).toMatchObject({ timestampMs: NOW_US / 1000, projectTier: null });
+  expect(valuesOf(rig.sink, RELAY)).toEqual([String(relay)]);
+});
+
+test('bodies of which nothing is kept', async () => {
+  const rig = await open(newDirectory());
+  expect(await rig.log.append('edge', post('early'), JSON_TYPE)).toMatchObject({ kind: 'busy' });
+  await rig.log.start(rig.sink);
+  const check = async (body: string, expected: object) =>
+    expect(await rig.log.append('edge', Buffer.from(body), JSON_TYPE), body).toMatchObject(expected);
+  await check('', { kind: 'not-json', detail: 'it is empty' });
+  await check('<html>', { kind: 'not-json' });
+  await check('{"project":', { kind: 'not-json' });
+  await check('7', { kind: 'not-json' });
+  await check(`[${'7,'.repeat(200_000)}7]`, { kind: 'too-many-entries' });
+  await check('[]', { kind: 'stored', accepted: 0, rejected: [] });
+  await check('{"batch":[]}', { kind: 'stored', accepted: 0, rejected: [] });
+  expect(await rig.log.append('nowhere', post('a'), JSON_TYPE)).toEqual({
+    kind: 'unknown-source',
+    knownSources: ['edge', 'relay'],
+  });
+  expect(rig.log.status().assigned[0].endOffset).toBe(0);
+  await rig.log.stop();
+  expect(await rig.log.append('edge', post('late'), JSON_TYPE)).toMatchObject({ kind: 'busy' });
+  await rig.store.close();
+});
+
+test('appends at the same time: all are kept, delivered once and in order of offset', async () => {
+  let appendCount = 0;
+  const rig = await open(newDirectory(), new RecordingSink(), (log) => ({
+    startOffset: (topic) => log.startOffset(topic),
+    endOffset: (topic) => log.endOffset(topic),
+    read: (topic, fromOffset, maxCount, maxBytes) => log.read(topic, fromOffset, maxCount, maxBytes),
+    truncateBefore: (topic, offset) => log.truncateBefore(topic, offset),
+    append: (topic, records) => {
+      appendCount++;
+      return log.append(topic, records);
+    },
+  }));
+  await rig.log.start(rig.sink);
+  const names = Array.from({ length: 300 }, (_, i) => `n${i}`);
+  await Promise.all(names.map((name) => rig.log.append('edge', post(name), JSON_TYPE)));
+  await close(rig);
+  expect(offsetsOf(rig.sink)).toEqual(names.map((_, i) => i));
+  expect(new Set(valuesOf(rig.sink))).toEqual(new Set(names.map((name) => String(post(name)))));
+  expect(rig.sink.overlaps).toBe(0);
+  // Gathered: many appends to a durable write.
+  expect(appendCount).toBeLessThan(names.length / 4);
+});
+
+test('a restart delivers what the sink has not, and nothing before what was committed', async () => {
+  const directory = newDirectory();
+  const first = await open(directory);
+  await first.log.start(first.sink);
+  for (const name of ['a', 'b', 'c', 'd']) await first.log.append('edge', post(name), JSON_TYPE);
+  await first.log.committed([
+    { ...EDGE, nextOffset: 2 },
+    { topic: 'edge', partition: 7, nextOffset: 99 },
+  ]);
+  await close(first);
+
+  const sink = new RecordingSink();
+  sink.identities.set('edge/0', { clusterId: 'embedded', topicId: 'edge' });
+  sink.nextOffsets.set('edge/0', 3);
+  const second = await open(directory, sink);
+  await second.log.start(sink);
+  await second.log.append('edge', post('e'), JSON_TYPE);
+  await second.log.committed([{ ...EDGE, nextOffset: 4 }]);
+  await close(second);
+  expect([offsetsOf(sink), sink.gaps]).toEqual([[3, 4], []]);
+
+  // All truncated: offsets go on where they were.
+  const third = await open(directory, sink);
+  await third.log.start(sink);
+  await third.log.committed([{ ...EDGE, nextOffset: 5 }]);
+  await close(third);
+  const fourth = await open(directory, sink);
+  await fourth.log.start(sink);
+  await fourth.log.append('edge', post('f'), JSON_TYPE);
+  await close(fourth);
+  expect([offsetsOf(sink), sink.gaps]).toEqual([[3, 4, 5], []]);
+});
+
+test('a partition that belonged to another log, or whose offset the log does not have, is a gap', async () => {
+  const directory = newDirectory();
+  const first = await open(directory);
+  await first.log.start(first.sink);
+  for (const name of ['a', 'b', 'c', 'd']) await first.log.append('edge', post(name), JSON_TYPE);
+  await first.log.committed([{ ...EDGE, nextOffset: 2 }]);
+  await close(first);
+
+  const check = async (
+    nextOffset: number | null,
+    clusterId: string | null,
+    reason: string,
+    offsets: number[],
+  ) => {
+    const sink = new RecordingSink();
+    if (nextOffset !== null) sink.nextOffsets.set('edge/0', nextOffset);
+    if (clusterId !== null) sink.identities.set('edge/0', { clusterId, topicId: 'edge' });
+    const rig = await open(directory, sink);
+    await rig.log.start(sink);
+    await close(rig);
+    const edgeGaps = sink.gaps.filter(({ topic }) => topic === 'edge');
+    expect([edgeGaps.map((gap) => gap.reason).join(), offsetsOf(sink)]).toEqual([reason, offsets]);
+    expect(sink.identities.get('edge/0')).toEqual({ clusterId: 'embedded', topicId: 'edge' });
+  };
+  await check(2, 'embedded', '', [2, 3]);
+  await check(4, 'embedded', '', []);
+  await check(1_000_000, 'a-kafka-cluster', 'topic-recreated', [2, 3]);
+  await check(1, 'embedded', 'log-start-moved', [2, 3]);
+  await check(null, null, 'log-start-moved', [2, 3]);
+  await check(5, 'embedded', 'log-truncated', []);
+});
+
+/** A storage that fails while told to, in the way of a full disk: nothing of the append is kept. */
+class FailingLog implements DurableLog {
+  isFull = false;
+  readonly #log: DurableLog;
+
+  constructor(log: DurableLog) {
+    this.#log = log;
+  }
+
+  startOffset(topic: string): number {
+    return this.#log.startOffset(topic);
+  }
+
+  endOffset(topic: string): number {
+    return this.#log.endOffset(topic);
+  }
+
+  read(topic: string, fromOffset: number, maxCount: number, maxBytes: number): StoredRecord[] {
+    return this.#log.read(topic, fromOffset, maxCount, maxBytes);
+  }
+
+  truncateBefore(topic: string, offset: number): Promise<void> {
+    return this.#log.truncateBefore(topic, offset);
+  }
+
+  append(topic: string, records: readonly StoredRecord[]): Promise<void> {
+    return this.isFull ? Promise.reject(new Error('no space left')) : this.#log.append(topic, records);
+  }
+}
+
+test('a full disk turns POSTs away, shows as a problem, and passes', async () => {
+  let failing: FailingLog | null = null;
+  const rig = await open(newDirectory(), new RecordingSink(), (log) => {
+    failing = new FailingLog(log);
+    return failing;
+  });
+  await rig.log.start(rig.sink);
+  expect(await rig.log.append('edge', post('a'), JSON_TYPE)).toMatchObject({ kind: 'stored' });
+  failing!.isFull = true;
+  const both = ['b', 'c'].map((name) => rig.log.append('edge', post(name), JSON_TYPE));
+  expect(await Promise.all(both)).toMatchObject([{ kind: 'busy' }, { kind: 'busy' }]);
+  expect(rig.log.status().problem).toBe("the embedded log can't be written: no space left");
+  failing!.isFull = false;
+  expect(await rig.log.append('edge', post('d'), JSON_TYPE)).toMatchObject({ kind: 'stored' });
+  expect(rig.log.status().problem).toBe(null);
+  await close(rig);
+  expect([valuesOf(rig.sink), offsetsOf(rig.sink)]).toEqual([
+    [String(post('a')), String(post('d'))],
+    [0, 1],
+  ]);
+});
+
+test('a sink that is behind turns POSTs away until it has caught up', async () => {
+  const rig = await open(newDirectory());
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  rig.sink.beforeRecord = (record: LogRecord) => (record.offset === 0 ? held : Promise.resolve());
+  await rig.log.start(rig.sink);
+  // One body may be over the cap when there is no other. Its one entry is too large, and is delivered all the same.
+  const huge = Buffer.alloc(BACKLOG_BYTES / 2, ' ');
+  huge.write('{"project":"p","message":"');
+  huge.write('"}', huge.length - 2);
+  expect(await rig.log.append('edge', huge, JSON_TYPE)).toEqual({
+    kind: 'stored',
+    accepted: 0,
+    rejected: [{ index: 0, reason: 'too-large' }],
+  });
+  expect(await rig.log.append('edge', huge, JSON_TYPE)).toMatchObject({ kind: 'stored' });
+  expect(await rig.log.append('relay', post('b'), JSON_TYPE)).toMatchObject({ kind: 'busy' });
+  letGo();
+  await close(rig);
+  expect(offsetsOf(rig.sink)).toEqual([0, 1]);
+});
+
+test('a sink that fails is told, and the log stops delivering', async () => {
+  const rig = await open(newDirectory());
+  rig.sink.beforeRecord = () => Promise.reject(new Error('a bug'));
+  await rig.log.start(rig.sink);
+  await rig.log.append('edge', post('a'), JSON_TYPE);
+  await rig.log.stop();
+  await rig.store.close();
+  expect(rig.errors).toEqual([new Error('a bug')]);
+});

@@ -17,7 +17,7 @@ import type { UsagePartition } from './usage-partition.js';
 import type { UsageView } from './usage-view.js';
 
 /** What folding one entry costs, in bytes searched: what a slice is measured in. */
-const ENTRY_COST_BYTES = 16;
+const ENTRY_COST_BYTES = 64;
 
 export interface ApiCountsAsk {
   readonly interval: UsageInterval;

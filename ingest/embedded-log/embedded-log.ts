@@ -20,6 +20,8 @@ export interface EmbeddedLogPorts {
   readonly yieldTurn: () => Promise<void>;
   /** Told when delivery failed, which ends the process. */
   readonly onFatal: (error: unknown) => void;
+  /** Bytes that may be held or owed to the sink before POSTs are turned away; BACKLOG_BYTES unless given. */
+  readonly maxBacklogBytes?: number;
 }
 
 export type AppendOutcome =
@@ -117,7 +119,8 @@ export class EmbeddedLog implements LogSource {
   #isBehind(byteCount: number): boolean {
     let backlogBytes = this.#inFlightBytes;
     for (const { undeliveredBytes } of this.#topics) backlogBytes += undeliveredBytes;
-    return backlogBytes > 0 && backlogBytes + byteCount > BACKLOG_BYTES;
+    const { maxBacklogBytes = BACKLOG_BYTES } = this.#ports;
+    return backlogBytes > 0 && backlogBytes + byteCount > maxBacklogBytes;
   }
 
   async #append(topic: TopicLog, body: Uint8Array, contentType: string): Promise<AppendOutcome> {

@@ -109,10 +109,10 @@ export class PostedRecords {
       await yieldTurn();
       turnBytes = 0;
     }
-    this.accepted += decoding.entries.length;
-    for (const { reason } of decoding.letters) this.rejected.push({ index, reason });
-    if (decoding.letters.length < decoding.elementCount || decoding.letters.every(isJson))
-      this.#countJson(value);
+    const { elementCount, entries, letters } = decoding;
+    this.accepted += entries.length;
+    for (const { reason } of letters) this.rejected.push({ index, reason });
+    if (elementCount === 0 || entries.length > 0 || letters.some(isJson)) this.#countJson(value);
     this.#addRecord(value);
   }
 

@@ -71,10 +71,16 @@ export async function feed(kafka: Kafka, options: FeedOptions): Promise<number> 
 }
 
 function recordSource({ random, projects }: FeedOptions): (topic: string) => string | null {
-  const odd = new OddRecords(random, { projects, functionIds: ['f1', 'f2'], timeShape: 'log-normal', oddShare: 0.3 });
+  const odd = new OddRecords(random, {
+    projects,
+    functionIds: ['f1', 'f2'],
+    timeShape: 'log-normal',
+    oddShare: 0.3,
+  });
   const traffic = createTraffic({ seed: random.u32(), projectCount: 20 });
   return (topic) => {
-    if (random.below(UNUSABLE_ONE_IN) === 0) return random.pick(['{"project":', '17', '{"project":""}', '[]x', null]);
+    if (random.below(UNUSABLE_ONE_IN) === 0)
+      return random.pick(['{"project":', '17', '{"project":""}', '[]x', null]);
     const nowUs = Date.now() * 1000;
     const plain = random.chance(0.7);
     const one = () =>

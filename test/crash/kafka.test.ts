@@ -20,8 +20,8 @@ import {
   DEAD_LETTER_TOPIC,
   EDGE_TOPIC,
   feed,
-  type ReadRecord,
   RELAY_TOPIC,
+  type ReadRecord,
   readTopic,
 } from './kafka-producers.js';
 
@@ -55,7 +55,9 @@ describeKafka('service and broker killed under load', () => {
 
     // Kills happen when this many records are in Kafka.
     const total = RECORDS_PER_SECOND * SECONDS;
-    const killsAt = Array.from({ length: KILL_COUNT }, () => random.between(1, total - 1)).sort((a, b) => a - b);
+    const killsAt = Array.from({ length: KILL_COUNT }, () => random.between(1, total - 1)).sort(
+      (a, b) => a - b,
+    );
     const brokerKillAt = random.between(Math.floor(total / 4), Math.floor(total / 2));
     let brokerKilled = !broker.canBeKilled;
     let crashes = Promise.resolve();
@@ -151,7 +153,9 @@ async function compareLogs(service: ChildService, model: Model, project: string)
   let untilUs = (Date.now() + 7_200_000) * 1000;
   for (;;) {
     const expected = model.logs({ project, tier: 'ENTERPRISE', afterUs: null, untilUs }, Date.now() * 1000);
-    const end = new Date(Math.floor(untilUs / 1000)).toISOString().replace('Z', `${String(untilUs % 1000).padStart(3, '0')}Z`);
+    const end = new Date(Math.floor(untilUs / 1000))
+      .toISOString()
+      .replace('Z', `${String(untilUs % 1000).padStart(3, '0')}Z`);
     const query = new URLSearchParams({ project, project_tier: 'ENTERPRISE', iso_timestamp_end: end });
     const { result } = await ask(service.url, `/api/endpoints/query/logs.all?${query}`);
     expect(result).toEqual(expected.map((row) => JSON.parse(row.toString())));
@@ -210,10 +214,15 @@ async function compareCounts(service: ChildService, model: Model, project: strin
 }
 
 /** A crash may repeat a letter, not lose one. */
-async function compareDeadLetters(letters: readonly ReadRecord[], rejected: Map<string, string>): Promise<void> {
+async function compareDeadLetters(
+  letters: readonly ReadRecord[],
+  rejected: Map<string, string>,
+): Promise<void> {
   const found = new Map<string, string>();
   for (const { headers } of letters) {
-    const origin = ['topic', 'partition', 'offset', 'index'].map((part) => headers[`logring.${part}`]).join('/');
+    const origin = ['topic', 'partition', 'offset', 'index']
+      .map((part) => headers[`logring.${part}`])
+      .join('/');
     found.set(origin, headers['logring.reason']);
   }
   const sorted = (of: Map<string, string>) => [...of].sort(([a], [b]) => (a < b ? -1 : 1));

@@ -34,11 +34,10 @@ export function findReadStart(
   nextOffset: number | null,
   found: FoundLog,
 ): ReadStart {
-  const bind = stored === null || knowsMore(found.identity, stored);
+  const isOther = stored !== null && areOtherLogs(stored, found.identity);
+  const bind = stored === null || isOther || knowsMore(found.identity, stored);
   if (nextOffset === null) return { offset: found.startOffset, gap: null, bind };
-  if (stored !== null && areOtherLogs(stored, found.identity)) {
-    return { offset: found.startOffset, gap: 'topic-recreated', bind: true };
-  }
+  if (isOther) return { offset: found.startOffset, gap: 'topic-recreated', bind };
   if (nextOffset < found.startOffset) return { offset: found.startOffset, gap: 'log-start-moved', bind };
   if (nextOffset > found.endOffset) {
     const sameForSure = stored !== null && stored.topicId !== '' && found.identity.topicId !== '';

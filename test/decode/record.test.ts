@@ -118,7 +118,10 @@ test('an array that cannot be taken apart soundly is broken as a whole', () => {
   check(`[${OK}]]`, 'not-json');
   check(`[${OK}] x`, 'not-json');
   check(`[${OK}}]`, 'not-json');
-  check(`[${OK},\\"]`, 'not-json');
+  check(`[${OK},\\"a"]`, 'not-json');
+  // As many brackets as it takes, but of the wrong kinds.
+  check(`[{"a":[1},${OK},{"b":2]}]`, 'not-json');
+  check(`[{"x":[1],],${OK},[}]`, 'not-json');
   check('[', 'not-json');
   check('["', 'not-json');
   check('["\\', 'not-json');

@@ -278,6 +278,35 @@ test('a full disk turns POSTs away, shows as a problem, and passes', async () =>
   ]);
 });
 
+const huge = Buffer.from(JSON.stringify({ project: 'p', message: 'x'.repeat(MAX_BACKLOG_BYTES) }));
+
+test('what is replayed after a restart is not part of the backlog', async () => {
+  const directory = newDirectory();
+  const first = await open(directory);
+  await first.log.start(first.sink);
+  await first.log.append('edge', huge, JSON_TYPE);
+  await close(first);
+  const second = await open(directory);
+  let letGo = () => {};
+  const held = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const replayed = new Promise<void>((resolve) => {
+    second.sink.beforeRecord = async ({ offset }) => {
+      if (offset === 0) return;
+      resolve();
+      await held;
+    };
+  });
+  await second.log.start(second.sink);
+  expect(await second.log.append('edge', huge, JSON_TYPE)).toMatchObject({ kind: 'stored' });
+  await replayed;
+  expect(await second.log.append('edge', post('a'), JSON_TYPE)).toMatchObject({ kind: 'busy' });
+  letGo();
+  await close(second);
+  expect(offsetsOf(second.sink)).toEqual([0, 1]);
+});
+
 test('a sink that is behind turns POSTs away until it has caught up', async () => {
   const rig = await open(newDirectory());
   let letGo = () => {};
@@ -287,7 +316,6 @@ test('a sink that is behind turns POSTs away until it has caught up', async () =
   rig.sink.beforeRecord = (record: LogRecord) => (record.offset === 0 ? held : Promise.resolve());
   await rig.log.start(rig.sink);
   // One body may be over the cap when there is no other. Its one entry is too large, and is delivered all the same.
-  const huge = Buffer.from(JSON.stringify({ project: 'p', message: 'x'.repeat(MAX_BACKLOG_BYTES) }));
   expect(await rig.log.append('edge', huge, JSON_TYPE)).toEqual({
     kind: 'stored',
     accepted: 0,

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { type Broker, startBroker } from './broker/broker.js';
 import { freePort } from './broker/free-port.js';
 import { describeKafka } from './broker/kafka-suite.js';
-import { eventually, Rig, uniqueName } from './rig.js';
+import { connectionTo, eventually, Rig, uniqueName } from './rig.js';
 
 /** Stopping takes up to STOP_TIMEOUT_MS, and some for what runs beside it. */
 const STOP_BOUND_MS = 8_000;
@@ -96,9 +96,10 @@ describeKafka('a broker that goes away', () => {
 
   test('a broker that is not there is waited for, and stopping has a bound', async () => {
     const topic = uniqueName('absent');
-    const { source, sink, fatal } = await rig.start({ topics: [topic], groupId: topic }, [
-      `127.0.0.1:${await freePort()}`,
-    ]);
+    const { source, sink, fatal } = await rig.start(
+      { topics: [topic], groupId: topic },
+      connectionTo([`127.0.0.1:${await freePort()}`]),
+    );
     await eventually(() => source.status().problem !== null);
     expect(source.status().problem).toMatch(/brokers can not be reached/);
     await endsWithin(STOP_BOUND_MS, source.stop());

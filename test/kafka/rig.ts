@@ -152,13 +152,13 @@ export class Rig {
   /** Starts a source; a `sink` given has a memory of its own, as after a restart. */
   async start(
     options: { topics: readonly string[]; groupId: string; timing?: KafkaTiming; sink?: RecordingSink },
-    brokers: readonly string[] = this.#brokers,
+    connection: KafkaConnection = connectionTo(this.#brokers),
   ): Promise<Member> {
     const log = new LogLines();
     const fatal: Error[] = [];
     const sink = options.sink ?? new RecordingSink();
     const source = new KafkaLogSource({
-      connection: connectionTo(brokers),
+      connection,
       groupId: options.groupId,
       topics: options.topics,
       logger: log,

@@ -4,7 +4,7 @@ import tdigest from 'tdigest';
 import { expect, test, vi } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import { ByteReader, ByteWriter } from '../../engine/bytes.js';
-import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
+import { DIGEST_BUFFER_LENGTH, EXACT_VALUE_LIMIT } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
 import { BucketMerge, type InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import { CENTROID_LIMIT, DIGEST_BYTES, Digest } from '../../engine/stats/digest.js';
@@ -145,6 +145,22 @@ test('values of the widest range stay finite and within the extremes', () => {
   }
   expect(tail.valueAt(1)).toBe(Number.MAX_VALUE);
   expect(tail.valueAt(digest.count)).toBe(-Number.MAX_VALUE);
+});
+
+test('the lowest and the highest value are never merged with others', () => {
+  const random = new Random(14);
+  for (const order of Object.keys(ORDERS)) {
+    const values = ORDERS[order](draw(random, 'lognormal', 20_000));
+    const digest = new Digest();
+    for (const value of values) digest.add(value);
+    // What is still in the buffer would answer exactly anyway.
+    while (digest.count % DIGEST_BUFFER_LENGTH !== 1) digest.add(values[0]);
+    const tail = new UpperTail();
+    digest.collect(Number.NEGATIVE_INFINITY, tail);
+    tail.sort();
+    const sorted = values.toSorted();
+    expect([tail.valueAt(1), tail.valueAt(digest.count)], order).toEqual([sorted.at(-1), sorted[0]]);
+  }
 });
 
 test('the part of a digest from its tail floor up answers as the whole does', () => {

@@ -250,6 +250,15 @@ test('percentiles are elements of the data by nearest rank, up to the limit', ()
   check(512, 487, 507);
 });
 
+test('a negative zero is a zero, so that the order of equal values can not be seen', () => {
+  const zeros = [entry({ executionTimeMs: -0 }), entry({ executionTimeMs: 0 })];
+  for (const entries of [zeros, zeros.toReversed(), [zeros[0]]]) {
+    const [row] = ask(viewOf(...entries));
+    const times = [row.minMs, row.maxMs, row.meanMs, row.p95Ms, row.p99Ms];
+    expect(times.map((time) => Object.is(time, 0))).toEqual([true, true, true, true, true]);
+  }
+});
+
 test('entries at the edges of slot and series, to the microsecond', () => {
   const firstUs = NOW_US - 5 * US_PER_MINUTE;
   const check = (timestampUs: number, startUs: number | null): void => {

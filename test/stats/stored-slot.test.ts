@@ -124,6 +124,23 @@ test('a large slot is written anew in steps; a restart amid them loses nothing',
   expect(table.byteCount).toBeLessThan(3 * undisturbed.slot.imageByteCount);
 });
 
+test('a save of more events than the slot weighs, amid a turn, loses none', () => {
+  const table = new WeighingTable();
+  const stored = new StoredSlot(PREFIX);
+  const applyNext = (eventCount: number): void => {
+    for (let i = 0; i < eventCount; i++) stored.apply(`:project-${i % 3000}`, null, 2, Number.NaN);
+    stored.save(table);
+  };
+  // A few buckets more than a step holds, saved often: the turn begins, and is not done at once.
+  while (table.largestPutBytes <= STATS_IMAGE_STEP_BYTES) applyNext(3000);
+  expect(table.deleteCount).toBe(0);
+  const slotBytes = stored.slot.imageByteCount;
+  expect(slotBytes).toBeGreaterThan(STATS_IMAGE_STEP_BYTES);
+  applyNext(slotBytes / 8);
+  expect(table.deleteCount).toBeGreaterThan(0);
+  expect(isSame(restore(table).slot, stored.slot)).toBe(true);
+});
+
 test('a small slot is one segment after every save', () => {
   const traffic = new Traffic(2, 1);
   const table = new SegmentTable();

@@ -6,14 +6,17 @@
 import { jarsUnavailable, type KafkaVersion } from './broker-jars.js';
 import { dockerAnswers, startDockerBroker } from './docker-broker.js';
 import { startJarBroker } from './jar-broker.js';
+import type { BrokerPorts } from './server-properties.js';
 
 export type { KafkaVersion };
+
+export type Properties = Readonly<Record<string, string>>;
 
 export interface BrokerOptions {
   /** Ignored for brokers given in the environment. */
   readonly version: KafkaVersion;
-  /** Broker properties beyond the defaults. */
-  readonly properties?: Readonly<Record<string, string>>;
+  /** Broker properties beyond the defaults, which may replace them. */
+  readonly properties?: Properties | ((ports: BrokerPorts) => Properties);
 }
 
 export interface Broker {

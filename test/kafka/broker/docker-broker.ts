@@ -33,7 +33,7 @@ export async function dockerAnswers(): Promise<boolean> {
 /** The same port inside and outside, so that the address that the broker advertises is right for both. */
 export async function startDockerBroker(options: BrokerOptions): Promise<Broker> {
   const ports = { client: await freePort(), controller: await freePort() };
-  const properties = serverProperties(ports, '/tmp/kafka-logs', '0.0.0.0', options.properties ?? {});
+  const properties = serverProperties(ports, '/tmp/kafka-logs', '0.0.0.0', options);
   const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(properties)) {
     environment[`KAFKA_${name.toUpperCase().replaceAll('.', '_')}`] = value;

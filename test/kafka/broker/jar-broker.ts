@@ -48,7 +48,7 @@ export async function startJarBroker(options: BrokerOptions): Promise<Broker> {
   const ports = { client: await freePort(), controller: await freePort() };
   const broker = new JarBroker(options.version, classPath, directory, ports);
   try {
-    await broker.prepare(options.properties ?? {});
+    await broker.prepare(options);
     await broker.launch();
   } catch (error) {
     await broker.stop();
@@ -75,7 +75,7 @@ class JarBroker implements Broker {
     this.#ports = ports;
   }
 
-  async prepare(overrides: Readonly<Record<string, string>>): Promise<void> {
+  async prepare(options: BrokerOptions): Promise<void> {
     const data = join(this.#directory, 'data');
     await cp(await formattedDirectory(this.#version, this.#classPath), data, { recursive: true });
     const meta = join(data, 'meta.properties');
@@ -84,7 +84,7 @@ class JarBroker implements Broker {
       meta,
       (await readFile(meta, 'utf8')).replace(/^cluster\.id=.*$/m, `cluster.id=${clusterId}`),
     );
-    const properties = serverProperties(this.#ports, data, '127.0.0.1', overrides);
+    const properties = serverProperties(this.#ports, data, '127.0.0.1', options);
     await writeFile(join(this.#directory, 'server.properties'), propertiesFile(properties));
     const logging = loggingFile(this.#version);
     await writeFile(join(this.#directory, logging.name), logging.text);
@@ -165,7 +165,7 @@ async function formattedDirectory(version: KafkaVersion, classPath: string): Pro
   try {
     const data = join(work, 'data');
     await mkdir(data);
-    const properties = serverProperties({ client: 1, controller: 2 }, data, '127.0.0.1', {});
+    const properties = serverProperties({ client: 1, controller: 2 }, data, '127.0.0.1', { version });
     await writeFile(join(work, 'server.properties'), propertiesFile(properties));
     const clusterId = randomBytes(16).toString('base64url');
     const args = ['-cp', classPath, 'kafka.tools.StorageTool', 'format', '-t', clusterId];

@@ -1,5 +1,6 @@
 /** The settings of a one-node KRaft broker for tests, and its quiet logging. */
 
+import type { BrokerOptions } from './broker.js';
 import type { KafkaVersion } from './broker-jars.js';
 
 export interface BrokerPorts {
@@ -7,12 +8,12 @@ export interface BrokerPorts {
   readonly controller: number;
 }
 
-/** `overrides` come last: a test may set any broker property. */
+/** The test's own properties come last: it may set any. */
 export function serverProperties(
   ports: BrokerPorts,
   logDirectory: string,
   bindAddress: string,
-  overrides: Readonly<Record<string, string>>,
+  options: BrokerOptions,
 ): Record<string, string> {
   return {
     'process.roles': 'broker,controller',
@@ -40,7 +41,7 @@ export function serverProperties(
     'log.retention.check.interval.ms': '1000',
     // Tests read the logs of deleted topics no more; a minute's grace would only keep files open.
     'file.delete.delay.ms': '1000',
-    ...overrides,
+    ...(typeof options.properties === 'function' ? options.properties(ports) : options.properties),
   };
 }
 

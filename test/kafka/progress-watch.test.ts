@@ -1,0 +1,46 @@
+/** What counts as a stall, and when it is forgiven. */
+
+import { expect, test } from 'vitest';
+import { ProgressWatch } from '../../ingest/kafka/progress-watch.js';
+
+/** Looks once a second with a stall limit of 3 s; a look is `position/goal`, `position/goal*` while applying, '-' for a
+ * pause. Answers the strikes of each look, '.' for none. */
+function watch(looks: string): string {
+  const progress = new ProgressWatch(3_000);
+  return looks
+    .split(' ')
+    .map((look, second) => {
+      if (look === '-') {
+        progress.pause();
+        return '.';
+      }
+      const [position, goal] = look.replace('*', '').split('/').map(Number);
+      const sample = { id: 'p', position, goal, applying: look.endsWith('*') };
+      return progress.observe(second * 1_000, [sample])?.strikes ?? '.';
+    })
+    .join(' ');
+}
+
+test('nothing to do, and progress', () => {
+  expect(watch('5/5 5/5 5/5 5/5 5/5 5/5')).toBe('. . . . . .');
+  expect(watch('1/9 2/9 3/9 4/9 5/9 6/9')).toBe('. . . . . .');
+});
+
+test('something to do and no progress', () => {
+  expect(watch('5/9 5/9 5/9 5/9 5/9')).toBe('. . . 1 .');
+  // Strikes add up while the position is not passed; each new consumer has the whole time.
+  expect(watch('5/9 5/9 5/9 5/9 5/9 5/9 5/9 5/9 5/9')).toBe('. . . 1 . . . 2 .');
+});
+
+test('a sink that takes its time is no stall', () => {
+  expect(watch('5/9* 5/9* 5/9* 5/9* 5/9* 5/9 5/9 5/9')).toBe('. . . . . . . 1');
+});
+
+test('time in which the brokers are away does not count', () => {
+  expect(watch('5/9 5/9 5/9 - 5/9 5/9 5/9 5/9')).toBe('. . . . . . . 1');
+});
+
+test('progress forgives; a new consumer that starts again before the place does not', () => {
+  expect(watch('5/9 5/9 5/9 5/9 6/9 6/9 6/9 6/9')).toBe('. . . 1 . . . 1');
+  expect(watch('5/9 5/9 5/9 5/9 4/9 5/9 5/9 5/9 5/9')).toBe('. . . 1 . . . . 2');
+});

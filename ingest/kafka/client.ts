@@ -5,6 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { type ISocketFactory, Kafka, type KafkaConfig, logLevel, type SASLOptions } from 'kafkajs';
 import { CUT_REASON, clientLogCreator, type KafkaLogger } from './client-logger.js';
 import type { KafkaClock } from './clock.js';
+import { spareTimers } from './kafkajs-internals.js';
 import {
   CLIENT_FIRST_RETRY_MS,
   CLIENT_MAX_RETRY_MS,
@@ -68,7 +69,9 @@ export function createClient(
   };
   if (connection.tls !== null) config.ssl = { ...connection.tls };
   if (connection.sasl !== null) config.sasl = connection.sasl as SASLOptions;
-  return { kafka: new Kafka(config), cut: () => sockets.cut() };
+  const kafka = new Kafka(config);
+  spareTimers(kafka);
+  return { kafka, cut: () => sockets.cut() };
 }
 
 class CuttableSockets {

@@ -11,6 +11,7 @@ import type { KafkaLogger } from './client-logger.js';
 import { type KafkaClock, pause, within } from './clock.js';
 import { type ClusterLook, type ClusterView, type LogFound, partitionId } from './cluster-view.js';
 import { correctFetch } from './fetch-response.js';
+import { beatDuring } from './heartbeats.js';
 import { fetchedOffset, interceptFetches } from './kafkajs-internals.js';
 import {
   CLIENT_MAX_RETRY_MS,
@@ -297,43 +298,31 @@ export class ConsumerSession {
     }
     reader.highWatermark = highWatermark;
     reader.endOffset = highWatermark;
+    const { clock, timing } = this.#parts;
     const isCurrent = reader.currentTerm();
     try {
       const nextOffset = Number(batch.lastOffset()) + 1;
-      await this.#applyWithHeartbeats(reader, recordBatch(batch, nextOffset), isCurrent, heartbeat);
+      const beat = () => heartbeat().catch((error: unknown) => this.#missHeartbeat(error, isCurrent));
+      reader.applying = true;
+      await beatDuring(clock, Math.ceil(timing.heartbeatIntervalMs / 3), beat, () =>
+        this.#hand(reader, recordBatch(batch, nextOffset), isCurrent),
+      );
       if (!isCurrent()) return;
       reader.position = nextOffset;
       resolveOffset(batch.lastOffset());
     } catch (error) {
       this.#revokeAll();
       this.#parts.onFatal(error);
+    } finally {
+      reader.applying = false;
     }
   }
 
-  async #applyWithHeartbeats(
-    reader: PartitionReader,
-    batch: RecordBatch,
-    isCurrent: () => boolean,
-    heartbeat: () => Promise<void>,
-  ): Promise<void> {
-    const { clock, lanes, sink, timing } = this.#parts;
-    let cancel = () => {};
-    const beat = () => {
-      cancel = clock.after(Math.ceil(timing.heartbeatIntervalMs / 3), () => {
-        const beaten = heartbeat().catch((error: unknown) => this.#missHeartbeat(error, isCurrent));
-        void beaten.then(() => reader.applying && beat());
-      });
-    };
-    reader.applying = true;
-    beat();
-    try {
-      await lanes.run(reader.id, async () => {
-        if (isCurrent()) await sink.apply(batch, isCurrent);
-      });
-    } finally {
-      reader.applying = false;
-      cancel();
-    }
+  /** Hands a batch to the sink, after all that the partition has under way. Rejects as the sink does. */
+  #hand(reader: PartitionReader, batch: RecordBatch, isCurrent: () => boolean): Promise<void> {
+    return this.#parts.lanes.run(reader.id, async () => {
+      if (isCurrent()) await this.#parts.sink.apply(batch, isCurrent);
+    });
   }
 
   #missHeartbeat(error: unknown, isCurrent: () => boolean): void {
@@ -366,16 +355,10 @@ export class ConsumerSession {
 
   /** Lets the sink know that its next offset lies in a hole which the reading has passed. */
   #passHole(reader: PartitionReader): void {
-    const { sink, lanes } = this.#parts;
-    const nextOffset = sink.nextOffset(reader.key);
+    const nextOffset = this.#parts.sink.nextOffset(reader.key);
     if (reader.applying || nextOffset === null || nextOffset >= reader.position) return;
     const batch = { ...reader.key, records: [], nextOffset: reader.position };
-    const isCurrent = reader.currentTerm();
-    lanes
-      .run(reader.id, async () => {
-        if (isCurrent()) await sink.apply(batch, isCurrent);
-      })
-      .catch((error: unknown) => this.#parts.onFatal(error));
+    this.#hand(reader, batch, reader.currentTerm()).catch((error: unknown) => this.#parts.onFatal(error));
   }
 }
 

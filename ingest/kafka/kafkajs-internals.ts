@@ -45,7 +45,13 @@ export interface InternalCluster {
 }
 
 interface InternalConnectionPool {
+  readonly pool: readonly { readonly requestQueue: InternalRequestQueue }[];
   send<T>(request: RawRequest<T>): Promise<T>;
+}
+
+interface InternalRequestQueue {
+  readonly pending: readonly unknown[];
+  scheduleCheckPendingRequests(): void;
 }
 
 interface InternalPoolBuilder {
@@ -69,6 +75,21 @@ export function createCluster(kafka: Kafka, options: ClusterOptions): InternalCl
 }
 
 /**
+ * Spares the client's later connections a timer for every response: with nothing pending kafkajs sets it to a negative
+ * time, of which Node 24 warns.
+ */
+export function spareTimers(kafka: Kafka): void {
+  onConnectionPools(kafka, (connections) => {
+    for (const { requestQueue } of connections.pool) {
+      const schedule = requestQueue.scheduleCheckPendingRequests.bind(requestQueue);
+      requestQueue.scheduleCheckPendingRequests = () => {
+        if (requestQueue.pending.length > 0) schedule();
+      };
+    }
+  });
+}
+
+/**
  * Shows every fetch response of the client's later consumers to `correct`, decoded and as it came, before kafkajs
  * looks at it.
  */
@@ -76,6 +97,15 @@ export function interceptFetches(
   kafka: Kafka,
   correct: (decoded: DecodedFetch, payload: Buffer, apiVersion: number) => void,
 ): void {
+  onConnectionPools(kafka, (connections) => {
+    const send = connections.send.bind(connections);
+    connections.send = (request) =>
+      send(request.request.apiName === 'Fetch' ? corrected(request, correct) : request);
+  });
+}
+
+/** Lets `change` at each new pool of connections to a broker, for all clusters that the client connects to from now on. */
+function onConnectionPools(kafka: Kafka, change: (connections: InternalConnectionPool) => void): void {
   const key = factoryKey(kafka);
   const create = factories(kafka)[key];
   factories(kafka)[key] = (options) => {
@@ -84,11 +114,9 @@ export function interceptFetches(
     assert(builder !== undefined, 'kafkajs builds its connections otherwise: another version than 2.2.4?');
     const build = builder.build;
     builder.build = async (destination) => {
-      const pool = await build(destination);
-      const send = pool.send.bind(pool);
-      pool.send = (request) =>
-        send(request.request.apiName === 'Fetch' ? corrected(request, correct) : request);
-      return pool;
+      const connections = await build(destination);
+      change(connections);
+      return connections;
     };
     return cluster;
   };

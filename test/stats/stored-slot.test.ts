@@ -6,7 +6,8 @@ import { ByteWriter } from '../../engine/bytes.js';
 import { STATS_IMAGE_STEP_BYTES } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
 import { DIGEST_BYTES } from '../../engine/stats/digest.js';
-import type { Slot } from '../../engine/stats/slot.js';
+import { SAVED_FIGURE_COUNT, VALUE_COUNT } from '../../engine/stats/figures.js';
+import { NO_BUCKET, type Slot } from '../../engine/stats/slot.js';
 import { StoredSlot } from '../../engine/stats/stored-slot.js';
 import { SegmentTable } from '../segment-table.js';
 
@@ -221,4 +222,27 @@ test('two buckets of one name, or a bucket without, are refused', () => {
   check([':a', ':b'], 2);
   check([':a', ':a'], 2);
   check([':a', ':b'], 3);
+});
+
+test('an image that lacks a value of the events before it is refused', () => {
+  const check = (imageValueCount: number): void => {
+    const out = new ByteWriter();
+    for (const field of [1, 1]) out.u32(field);
+    out.u8(0);
+    out.string(':a');
+    out.u32(1);
+    for (const field of [0, NO_BUCKET]) out.u32(field);
+    out.u8(2);
+    out.f64(5);
+    for (const field of [1, 0]) out.u32(field);
+    out.u8(0);
+    out.string(':a');
+    for (let i = 0; i < SAVED_FIGURE_COUNT; i++) out.f64(i === VALUE_COUNT ? imageValueCount : 1);
+    for (let i = 0; i < imageValueCount; i++) out.f64(5);
+    const table = new SegmentTable([[`${PREFIX}0000000000`, out.finish()]]);
+    if (imageValueCount > 0) expect(restore(table).slot.exactValueCount).toBe(1);
+    else expect(() => restore(table)).toThrow(SegmentError);
+  };
+  check(1);
+  check(0);
 });

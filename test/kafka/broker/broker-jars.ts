@@ -21,12 +21,12 @@ export function releaseOf(version: KafkaVersion): string {
   return RELEASES[version];
 }
 
-/** The directory that holds package.json: compiled tests lie at different depths. */
+/** Found by a file of the sources: the compiled tests lie at different depths below it. */
 export function repositoryRoot(): string {
   let directory = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(directory, 'package.json'))) {
+  while (!existsSync(join(directory, 'test', 'kafka', 'broker', 'Produce.java'))) {
     const parent = dirname(directory);
-    if (parent === directory) throw new Error(`no package.json above ${import.meta.url}`);
+    if (parent === directory) throw new Error(`no sources above ${import.meta.url}`);
     directory = parent;
   }
   return directory;

@@ -10,7 +10,7 @@ export interface SegmentWriter {
   /** Takes over `bytes`: the caller changes them no more. */
   put(name: string, bytes: Uint8Array): void;
   delete(name: string): void;
-  /** Deletes every segment whose name starts with `prefix`, except those put in this same save afterwards. */
+  /** Deletes every segment whose name starts with `prefix`. Within one save it comes before the puts of such names. */
   deletePrefix(prefix: string): void;
 }
 

@@ -1,6 +1,7 @@
 /**
  * Makes the shards durable, again and again: state and next offsets of all of them in one transaction. Between two
- * commits a record lives in memory and in its log; a crash reads it from the log again.
+ * commits a record lives in memory and in its log; a crash reads it from the log again. Before that the shards forget
+ * what no query can see any more, so that what a backfill brings for windows long past is never written.
  */
 
 import type { PartitionKey } from '../ingest/log-source.js';
@@ -18,6 +19,7 @@ export type Position = PartitionKey & { readonly nextOffset: number };
 export interface CommitterPorts {
   readonly store: Store;
   readonly shards: () => Iterable<OwnedShard>;
+  readonly nowUs: () => number;
   readonly monotonicUs: () => number;
   /** Told after each commit which positions are durable now. */
   readonly onCommitted: (positions: readonly Position[], figures: CommitFigures, durationUs: number) => void;
@@ -57,14 +59,22 @@ export class Committer {
   #schedule(): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
-      const due = this.#ports.monotonicUs() - this.#lastCommitUs >= IDLE_COMMIT_EVERY_US;
-      const dirty = due || [...this.#ports.shards()].some(({ shard }) => shard.dirty);
-      const done = dirty ? this.commit() : Promise.resolve();
-      done.then(
+      this.#round().then(
         () => this.#schedule(),
         (error) => this.#ports.onFatal(error),
       );
     }, COMMIT_PAUSE_MS);
+  }
+
+  async #round(): Promise<void> {
+    this.#expire();
+    const due = this.#ports.monotonicUs() - this.#lastCommitUs >= IDLE_COMMIT_EVERY_US;
+    if (due || [...this.#ports.shards()].some(({ shard }) => shard.dirty)) await this.commit();
+  }
+
+  #expire(): void {
+    const nowUs = this.#ports.nowUs();
+    for (const { shard } of this.#ports.shards()) shard.expire(nowUs);
   }
 
   async #commit(): Promise<void> {

@@ -49,8 +49,6 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** Views forget what no query can see any more this often. */
-const EXPIRE_EVERY_MS = 1000;
 /** How often cached results that are due are looked for. */
 const WARM_EVERY_MS = 100;
 /** Requests in progress get so long to finish when the service stops. */
@@ -113,6 +111,7 @@ class Composition implements Service {
     this.#committer = new Committer({
       store,
       shards: () => this.#shards.all(),
+      nowUs: clock.nowUs,
       monotonicUs: clock.monotonicUs,
       onCommitted: (positions, figures, durationUs) => {
         this.#metrics.committed(figures, durationUs);
@@ -143,7 +142,6 @@ class Composition implements Service {
     const { logger, clock, onFatal, version } = this.#surroundings;
     this.#port = await this.#http.server.listen(this.#config.HOST, this.#config.PORT);
     this.#committer.start();
-    this.#every(EXPIRE_EVERY_MS, () => this.#shards.expire(clock.nowUs()));
     this.#every(WARM_EVERY_MS, () => this.#api.endpoints.cache?.warmDue(clock.nowUs()));
     this.#logs.source.start(this.#pipeline).catch(onFatal);
     logger.info(

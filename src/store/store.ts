@@ -127,7 +127,6 @@ export class Store {
       delete: (name) => note(`${scope}:${name}`, null),
       deletePrefix: (prefix) => {
         for (const key of this.#keysOf(`${scope}:${prefix}`)) note(key, null);
-        for (const key of operations.keys()) if (key.startsWith(`${scope}:${prefix}`)) note(key, null);
       },
     }));
     const figures = await this.#write([...operations.values()]);

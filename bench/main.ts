@@ -9,6 +9,7 @@ import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Broker, kafkaUnavailable, startBroker } from '../test/kafka/broker/broker.js';
+import { keepToLastCore } from './cores.js';
 import { type BenchSizes, runBench } from './run.js';
 
 const LARGE: BenchSizes = {
@@ -45,6 +46,7 @@ function readSizes(): BenchSizes {
 async function main(): Promise<void> {
   if (kafkaUnavailable !== null) throw new Error(`the bench needs a Kafka broker: ${kafkaUnavailable}`);
   const sizes = readSizes();
+  const pinned = keepToLastCore(process.pid);
   const directory = mkdtempSync(join(tmpdir(), 'logring-bench-'));
   let broker: Broker | null = null;
   try {
@@ -56,7 +58,7 @@ async function main(): Promise<void> {
       memoryGb: Math.round(totalmem() / 2 ** 30),
     };
     process.stdout.write(`\n${table(report.rows)}\nanswers: ${report.answersHash}\n\n`);
-    process.stdout.write(`${JSON.stringify({ machine, node: process.version, sizes, ...report })}\n`);
+    process.stdout.write(`${JSON.stringify({ machine, pinned, node: process.version, sizes, ...report })}\n`);
   } finally {
     await broker?.stop();
     rmSync(directory, { recursive: true, force: true });

@@ -6,7 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { Kafka, logLevel } from 'kafkajs';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
-import { ask, type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
+import { ask, type ChildService, startChildService as startChildService, TEST_KEY } from '../test/child-service.js';
+import { allowAllCores } from './cores.js';
 import type { FeedOrder, FeedReport } from './feeder.js';
 import { createTraffic, type GeneratedProject } from './generator/traffic.js';
 import type { LoadOrder, LoadReport } from './load-client.js';
@@ -100,7 +101,7 @@ export async function runBench(
 
   await service.kill('SIGKILL');
   const restartUs = monotonicUs();
-  service = await startChildService(settings);
+  service = await startService(settings);
   note('ready after SIGKILL', (monotonicUs() - restartUs) / 1000, 'ms');
   await watch.check(service.url);
   await service.kill('SIGTERM');
@@ -142,6 +143,12 @@ function feedOrder(
   };
 }
 
+async function startService(settings: Record<string, string>): Promise<ChildService> {
+  const service = await startChildService(settings);
+  allowAllCores(service.processId);
+  return service;
+}
+
 /** Starts a service that reads one topic from its beginning, and notes how fast. */
 async function ingestOne(
   count: number,
@@ -149,7 +156,7 @@ async function ingestOne(
   settings: Record<string, string>,
   note: Note,
 ): Promise<ChildService> {
-  const service = await startChildService(settings);
+  const service = await startService(settings);
   const cpuBefore = (await readMetrics(service)).sum('process_cpu_seconds_total');
   let startUs = monotonicUs();
   // The clock starts with the first entry: finding the group's coordinator and joining is not ingest.

@@ -16,6 +16,7 @@ process.on('exit', () => {
 
 export interface ChildService {
   readonly url: string;
+  readonly processId: number;
   /** Resolves with the exit code, or null after a signal. */
   readonly exited: Promise<number | null>;
   /** Everything it wrote so far. */
@@ -64,6 +65,7 @@ export function startChildService(settings: Record<string, string>): Promise<Chi
       clearTimeout(deadline);
       resolve({
         url,
+        processId: child.pid!,
         exited,
         output: () => output,
         kill: (signal) => {

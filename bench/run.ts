@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Kafka, logLevel } from 'kafkajs';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
-import { ask, type ChildService, startChildService as startChildService, TEST_KEY } from '../test/child-service.js';
+import { ask, type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
 import { allowAllCores } from './cores.js';
 import type { FeedOrder, FeedReport } from './feeder.js';
 import { createTraffic, type GeneratedProject } from './generator/traffic.js';

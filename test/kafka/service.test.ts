@@ -5,9 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ask, type ChildService, startChildService } from '../child-service.js';
+import { eventually } from '../eventually.js';
 import { type Broker, startBroker } from './broker/broker.js';
 import { describeKafka } from './broker/kafka-suite.js';
-import { eventually, Rig, uniqueName } from './rig.js';
+import { Rig, uniqueName } from './rig.js';
 
 describeKafka('the service on Kafka', () => {
   let broker: Broker;

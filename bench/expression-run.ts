@@ -44,6 +44,9 @@ export function isRight({ status, found, expected }: ExpressionAnswer): boolean 
 /** What the others saw in one phase of the bench. */
 export interface OthersReport {
   readonly failures: number;
+  /** The longest that the service's thread, and that of the client that took the latencies, didn't come to a new turn. */
+  readonly serviceHeldUpMs: number;
+  readonly clientHeldUpMs: number;
   readonly byKind: Readonly<Record<string, Latencies>>;
 }
 
@@ -82,14 +85,14 @@ export async function runExpressionBench(
     }));
     const order = othersOrder(service, project, sizes);
     // The plain name is evaluated once, and what is compiled is compiled: the others are asked again and again in life.
-    await runOthers({ ...order, seconds: Math.min(1, sizes.quietSeconds) });
-    const quiet = await runOthers({ ...order, seconds: sizes.quietSeconds });
-    const inTurn = await whileOthersAsk(order, async () => {
+    await runOthers(service, { ...order, seconds: Math.min(1, sizes.quietSeconds) });
+    const quiet = await runOthers(service, { ...order, seconds: sizes.quietSeconds });
+    const inTurn = await whileOthersAsk(service, order, async () => {
       const answers: ExpressionAnswer[] = [];
       for (const ask of asks) answers.push(await askExpression(service, ask));
       return answers;
     });
-    const atOnce = await whileOthersAsk(order, () =>
+    const atOnce = await whileOthersAsk(service, order, () =>
       Promise.all(asks.map((ask) => askExpression(service, neverAsked(ask)))),
     );
     return { quiet, inTurn, atOnce };
@@ -180,27 +183,32 @@ function query(endpoint: string, parameters: Record<string, string>): string {
   return `/api/endpoints/query/${endpoint}?${new URLSearchParams(parameters)}`;
 }
 
-async function runOthers(order: LoadOrder): Promise<OthersReport> {
-  const client = startChild('./load-client.js');
-  client.send(order);
-  return othersReport(await reportOf<LoadReport>(client));
+function runOthers(service: ChildService, order: LoadOrder): Promise<OthersReport> {
+  return whileOthersAsk(service, order, () => Promise.resolve([])).then(({ others }) => others);
 }
 
+/** The others go on until all expressions are answered, or for as long as they are ordered to. */
 async function whileOthersAsk(
+  service: ChildService,
   order: LoadOrder,
   askAll: () => Promise<readonly ExpressionAnswer[]>,
 ): Promise<{ answers: readonly ExpressionAnswer[]; others: OthersReport }> {
   const client = startChild('./load-client.js');
   const reported = reportOf<LoadReport>(client);
+  await readMetrics(service); // each reading begins a new maximum
   client.send(order);
   const answers = await askAll();
-  client.send('stop');
-  return { answers, others: othersReport(await reported) };
-}
-
-function othersReport({ failures, latenciesUs }: LoadReport): OthersReport {
+  if (order.seconds === null) client.send('stop');
+  const { failures, latenciesUs, heldUpMs } = await reported;
+  const serviceHeldUpMs = (await readMetrics(service)).sum('nodejs_eventloop_lag_max_seconds') * 1000;
   const byKind = latenciesUs.map((latencies, i) => [KINDS[i], new Latencies(latencies)]);
-  return { failures, byKind: Object.fromEntries(byKind) as Record<string, Latencies> };
+  const others = {
+    failures,
+    serviceHeldUpMs,
+    clientHeldUpMs: heldUpMs,
+    byKind: Object.fromEntries(byKind) as Record<string, Latencies>,
+  };
+  return { answers, others };
 }
 
 /** Means the same, but nothing of it is known from before. */

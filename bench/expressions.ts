@@ -62,8 +62,8 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** Answers with the slowest, in milliseconds. */
-function printOthers(phase: string, { byKind }: OthersReport): number {
+/** Answers with the slowest, in milliseconds. What the client was held up is the machine's, and in its latencies. */
+function printOthers(phase: string, { byKind, serviceHeldUpMs, clientHeldUpMs }: OthersReport): number {
   const slowestMs: number[] = [];
   for (const [kind, latencies] of Object.entries(byKind)) {
     const [p50, p99, max] = [0.5, 0.99, 1].map((q) => latencies.quantileMs(q));
@@ -71,6 +71,8 @@ function printOthers(phase: string, { byKind }: OthersReport): number {
     print(`${phase.padEnd(17)}${kind.padEnd(28)}${String(latencies.count).padStart(9)}${figures}`);
     slowestMs.push(max);
   }
+  const heldUp = [serviceHeldUpMs, clientHeldUpMs].map((ms) => ms.toFixed(2));
+  print(`${phase.padEnd(17)}held up at most: the service ${heldUp[0]}, the client itself ${heldUp[1]}`);
   return Math.max(...slowestMs);
 }
 

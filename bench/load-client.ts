@@ -7,6 +7,7 @@
  */
 
 import { Agent, request } from 'node:http';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { monotonicUs } from '../src/system-clock.js';
 
 export interface LoadOrder {
@@ -28,6 +29,8 @@ export interface LoadReport {
   readonly failures: number;
   readonly bytes: number;
   readonly elapsedUs: number;
+  /** The longest that this process didn't come to a new turn: no latency is better known. */
+  readonly heldUpMs: number;
 }
 
 const SPIN_US = 1200;
@@ -48,6 +51,8 @@ class Run {
   }
 
   async run(): Promise<LoadReport> {
+    const heldUp = monitorEventLoopDelay({ resolution: 1 });
+    heldUp.enable();
     const startUs = monotonicUs();
     const seconds = this.#order.seconds ?? Number.POSITIVE_INFINITY;
     const endUs = startUs + seconds * 1e6;
@@ -58,7 +63,7 @@ class Run {
     }
     this.#agent.destroy();
     const { latenciesUs, failures, bytes } = this;
-    return { latenciesUs, failures, bytes, elapsedUs: monotonicUs() - startUs };
+    return { latenciesUs, failures, bytes, elapsedUs: monotonicUs() - startUs, heldUpMs: heldUp.max / 1e6 };
   }
 
   stop(): void {
@@ -111,6 +116,9 @@ class Run {
 }
 
 let run: Run | null = null;
+
+// Whoever started it is gone: nobody reads a report.
+process.once('disconnect', () => process.exit(1));
 
 process.on('message', (message: LoadOrder | 'stop') => {
   if (message === 'stop') {

@@ -1,6 +1,8 @@
 /** The steps of the bench: load, ask under load, compare with the model, kill, start again. */
 
 import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
@@ -12,18 +14,7 @@ import { createTraffic, type GeneratedProject } from './generator/traffic.js';
 import type { LoadOrder, LoadReport } from './load-client.js';
 import { Latencies } from './percentiles.js';
 import { readMetrics } from './service-metrics.js';
-
-export interface BenchSizes {
-  /** Entries loaded. */
-  readonly edge: number;
-  readonly relay: number;
-  /** Entries a second, half edge and half relay, that arrive while the endpoints are asked. */
-  readonly rate: number;
-  /** How long each endpoint is asked, open and closed loop each. */
-  readonly seconds: number;
-  readonly projects: number;
-  readonly seed: number;
-}
+import type { BenchSizes } from './sizes.js';
 
 export interface BenchReport {
   readonly rows: readonly (readonly [string, string])[];
@@ -41,18 +32,19 @@ const OPEN_LOOP_RATE = 200;
 const CLOSED_LOOP_CONNECTIONS = 8;
 const POLL_MS = 50;
 
+/** Tells each figure as soon as it is known. */
 export async function runBench(
   sizes: BenchSizes,
   brokers: readonly string[],
   directory: string,
-  storeBytes: () => number,
+  tell: (line: string) => void,
 ): Promise<BenchReport> {
   const rows: [string, string][] = [];
   const figures: Record<string, number> = {};
   const note = (name: string, value: number, unit: string) => {
     figures[name] = value;
     rows.push([name, `${value.toLocaleString('en', { maximumFractionDigits: 2 })} ${unit}`]);
-    process.stderr.write(`${name}: ${value.toFixed(2)} ${unit}\n`);
+    tell(`${name}: ${value.toFixed(2)} ${unit}`);
   };
   const settings = {
     LOGRING_DATA_DIR: directory,
@@ -74,7 +66,7 @@ export async function runBench(
   const memory = await readMetrics(service);
   note('row index in memory', memory.sum('logring_rows_held_bytes') / sizes.edge, 'bytes a row');
   note('resident memory', memory.sum('process_resident_memory_bytes') / 2 ** 20, 'MiB');
-  note('store on disk, all', storeBytes() / (sizes.edge + sizes.relay), 'bytes an entry');
+  note('store on disk, all', storeBytes(directory) / (sizes.edge + sizes.relay), 'bytes an entry');
 
   const { projects } = createTraffic({ seed: sizes.seed, projectCount: sizes.projects });
   const watch = new PastAnswers(projects);
@@ -106,6 +98,10 @@ export async function runBench(
   await watch.check(service.url);
   await service.kill('SIGTERM');
   return { rows, figures, answersHash: watch.hash };
+}
+
+function storeBytes(directory: string): number {
+  return statSync(join(directory, 'store.lmdb')).size;
 }
 
 type Note = (name: string, value: number, unit: string) => void;

@@ -4,23 +4,14 @@
  * runs in the test suite, so that this can't rot; `--edge N --relay N --rate N --seconds N --seed N` set the sizes.
  */
 
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Broker, kafkaUnavailable, startBroker } from '../test/kafka/broker/broker.js';
 import { keepToLastCore } from './cores.js';
-import { type BenchSizes, runBench } from './run.js';
-
-const LARGE: BenchSizes = {
-  edge: 1_000_000,
-  relay: 1_000_000,
-  rate: 5_000,
-  seconds: 15,
-  projects: 200,
-  seed: 1,
-};
-const SMALL: BenchSizes = { edge: 4_000, relay: 4_000, rate: 500, seconds: 1, projects: 20, seed: 1 };
+import { runBench } from './run.js';
+import { type BenchSizes, LARGE_SIZES, SMALL_SIZES } from './sizes.js';
 
 function readSizes(): BenchSizes {
   const option = { type: 'string' } as const;
@@ -35,7 +26,7 @@ function readSizes(): BenchSizes {
       seed: option,
     },
   });
-  const defaults = values.small ? SMALL : LARGE;
+  const defaults = values.small ? SMALL_SIZES : LARGE_SIZES;
   const sizes = Object.entries(defaults).map(([name, size]) => [
     name,
     Number(values[name as keyof BenchSizes] ?? size),
@@ -51,7 +42,9 @@ async function main(): Promise<void> {
   let broker: Broker | null = null;
   try {
     broker = await startBroker({ version: '4.1' });
-    const report = await runBench(sizes, broker.brokers, directory, storeBytes(directory));
+    const report = await runBench(sizes, broker.brokers, directory, (line) =>
+      process.stderr.write(`${line}\n`),
+    );
     const machine = {
       cpu: cpus()[0].model,
       cores: cpus().length,
@@ -63,10 +56,6 @@ async function main(): Promise<void> {
     await broker?.stop();
     rmSync(directory, { recursive: true, force: true });
   }
-}
-
-function storeBytes(directory: string): () => number {
-  return () => statSync(join(directory, 'store.lmdb')).size;
 }
 
 function table(rows: readonly (readonly [string, string])[]): string {

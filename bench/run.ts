@@ -1,29 +1,20 @@
 /** The steps of the bench: load, ask under load, compare with the model, kill, start again. */
 
-import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { fileURLToPath } from 'node:url';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
 import { ask, type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
+import { reportOf, startChild } from './child-process.js';
 import { allowAllCores } from './cores.js';
 import type { FeedOrder, FeedReport } from './feeder.js';
 import { createTraffic, type GeneratedProject } from './generator/traffic.js';
 import type { LoadOrder, LoadReport } from './load-client.js';
 import { Latencies } from './percentiles.js';
-
-export interface BenchSizes {
-  /** Entries loaded. */
-  readonly edge: number;
-  readonly relay: number;
-  /** Entries a second, half edge and half relay, that arrive while the endpoints are asked. */
-  readonly rate: number;
-  /** How long each endpoint is asked, open and closed loop each. */
-  readonly seconds: number;
-  readonly projects: number;
-  readonly seed: number;
-}
+import { readMetrics } from './service-metrics.js';
+import type { BenchSizes } from './sizes.js';
 
 export interface BenchReport {
   readonly rows: readonly (readonly [string, string])[];
@@ -41,18 +32,19 @@ const OPEN_LOOP_RATE = 200;
 const CLOSED_LOOP_CONNECTIONS = 8;
 const POLL_MS = 50;
 
+/** Tells each figure as soon as it is known. */
 export async function runBench(
   sizes: BenchSizes,
   brokers: readonly string[],
   directory: string,
-  storeBytes: () => number,
+  tell: (line: string) => void,
 ): Promise<BenchReport> {
   const rows: [string, string][] = [];
   const figures: Record<string, number> = {};
   const note = (name: string, value: number, unit: string) => {
     figures[name] = value;
     rows.push([name, `${value.toLocaleString('en', { maximumFractionDigits: 2 })} ${unit}`]);
-    process.stderr.write(`${name}: ${value.toFixed(2)} ${unit}\n`);
+    tell(`${name}: ${value.toFixed(2)} ${unit}`);
   };
   const settings = {
     LOGRING_DATA_DIR: directory,
@@ -74,7 +66,7 @@ export async function runBench(
   const memory = await readMetrics(service);
   note('row index in memory', memory.sum('logring_rows_held_bytes') / sizes.edge, 'bytes a row');
   note('resident memory', memory.sum('process_resident_memory_bytes') / 2 ** 20, 'MiB');
-  note('store on disk, all', storeBytes() / (sizes.edge + sizes.relay), 'bytes an entry');
+  note('store on disk, all', storeBytes(directory) / (sizes.edge + sizes.relay), 'bytes an entry');
 
   const { projects } = createTraffic({ seed: sizes.seed, projectCount: sizes.projects });
   const watch = new PastAnswers(projects);
@@ -85,16 +77,16 @@ export async function runBench(
   const busy = projects.slice(0, 20).map(({ ref }) => ref);
   for (const [name, paths] of Object.entries(questions(busy))) {
     const open = await runLoad({ ...loadOrder(service, paths, sizes), rate: OPEN_LOOP_RATE });
-    const latencies = new Latencies(open.latenciesUs);
+    const latencies = new Latencies(open.latenciesUs.flat());
     note(`${name} p50`, latencies.quantileMs(0.5), 'ms');
     note(`${name} p99`, latencies.quantileMs(0.99), 'ms');
     const closed = await runLoad({ ...loadOrder(service, paths, sizes), rate: null });
-    note(`${name} rate`, closed.latenciesUs.length / (closed.elapsedUs / 1e6), 'requests/s');
+    note(`${name} rate`, closed.latenciesUs.flat().length / (closed.elapsedUs / 1e6), 'requests/s');
     note(`${name} failures`, open.failures + closed.failures, '');
     await watch.check(service.url);
   }
   feeder.send('stop');
-  const fed = await report<FeedReport>(feeder);
+  const fed = await reportOf<FeedReport>(feeder);
   await untilApplied(service, RELAY_TOPIC, sizes.relay + fed.relayCount);
   await untilApplied(service, EDGE_TOPIC, sizes.edge + fed.edgeCount);
   await watch.check(service.url);
@@ -106,6 +98,10 @@ export async function runBench(
   await watch.check(service.url);
   await service.kill('SIGTERM');
   return { rows, figures, answersHash: watch.hash };
+}
+
+function storeBytes(directory: string): number {
+  return statSync(join(directory, 'store.lmdb')).size;
 }
 
 type Note = (name: string, value: number, unit: string) => void;
@@ -124,7 +120,7 @@ async function createTopics(brokers: readonly string[]): Promise<void> {
 async function load(sizes: BenchSizes, brokers: readonly string[]): Promise<void> {
   const feeder = startChild('./feeder.js');
   feeder.send(feedOrder(sizes, brokers, { steady: false }) satisfies FeedOrder);
-  await report<FeedReport>(feeder);
+  await reportOf<FeedReport>(feeder);
 }
 
 function feedOrder(
@@ -185,19 +181,6 @@ async function poll(done: () => Promise<boolean>): Promise<void> {
   while (!(await done())) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 
-/** Readings of /metrics, summed over the series of a name whose labels contain a text. */
-async function readMetrics(service: ChildService) {
-  const lines = (await (await fetch(`${service.url}/metrics`)).text()).split('\n');
-  return {
-    sum: (name: string, label = '') =>
-      lines
-        .filter(
-          (line) => line.startsWith(name) && /^[ {]/.test(line.slice(name.length)) && line.includes(label),
-        )
-        .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0),
-  };
-}
-
 function questions(projects: readonly string[]): Record<string, string[]> {
   const path = (endpoint: string, parameters: Record<string, string>) =>
     `/api/endpoints/query/${endpoint}?${new URLSearchParams(parameters)}`;
@@ -228,20 +211,7 @@ function loadOrder(service: ChildService, paths: readonly string[], sizes: Bench
 async function runLoad(order: LoadOrder): Promise<LoadReport> {
   const client = startChild('./load-client.js');
   client.send(order);
-  return report<LoadReport>(client);
-}
-
-function startChild(module: string): ChildProcess {
-  return fork(fileURLToPath(new URL(module, import.meta.url)));
-}
-
-function report<Report>(child: ChildProcess): Promise<Report> {
-  return new Promise((resolve, reject) => {
-    child.once('message', (message) => resolve(message as Report));
-    child.once('exit', (code) => {
-      if (code !== 0) reject(new Error(`a child process of the bench ended with ${code}`));
-    });
-  });
+  return reportOf<LoadReport>(client);
 }
 
 /**

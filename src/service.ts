@@ -286,7 +286,7 @@ class Composition implements Service {
             parameters,
             nowUs,
           ),
-        apiCounts: async (parameters, nowUs) => this.#evaluator.evaluate({ ...parameters, nowUs }),
+        apiCounts: (parameters, nowUs) => this.#evaluator.evaluate({ ...parameters, nowUs }),
       },
       ingest: this.#logs.ingest,
       operator: {

@@ -16,6 +16,10 @@ export const COMPILED_EXPRESSION_LIMIT = 8;
  * smaller: COMPILED_EXPRESSION_LIMIT ordinary automata don't fit. */
 export const MATCH_THREAD_HEAP_MB = 256;
 
+/** How far the thread gives way to the serving thread where they share a core, as Linux counts: 0 to 19. Bigger: expressions take for
+ * ever on a busy machine; smaller: an expression at work delays every request by turns of the scheduler. */
+export const MATCH_THREAD_NICENESS = 10;
+
 /** Expressions in evaluation at once. Bigger: each holds its caller's connection and its matches; smaller: a dashboard
  * that asks for many at once is turned away. */
 export const EVALUATION_LIMIT = 256;

@@ -1,13 +1,15 @@
 /** The evaluation of expressions over a real match thread: what is answered when, refused why, and who waits for whom. */
 
 import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { afterEach, expect, test } from 'vitest';
 import { US_PER_HOUR } from '../../engine/time.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { ApiCountsEvaluator, type EvaluatorOptions } from '../../src/expressions/api-counts-evaluator.js';
 import { ExpressionError } from '../../src/expressions/expression-error.js';
-import { EXPRESSION_LENGTH_LIMIT } from '../../src/expressions/limits.js';
+import { EXPRESSION_LENGTH_LIMIT, MATCH_THREAD_NICENESS } from '../../src/expressions/limits.js';
 import { edgeEntry, NaiveUsage, rowsText, seededRandom } from '../usage/naive-usage.js';
 
 const HOUR_US = 498_611 * US_PER_HOUR;
@@ -226,6 +228,20 @@ test('more expressions at once than the limit are turned away', async () => {
   expect(await answers[1]).toBe(`answered ${expected('ab.')}`);
   expect(rowsText(await ask('.bc'))).toBe(expected('.bc'));
 });
+
+test.runIf(process.platform === 'linux')(
+  'the match thread, and no other, gives way to the serving thread',
+  async () => {
+    const { apply, ask } = fixture();
+    apply('https://ref1.example/rest/1');
+    await ask('ref\\d');
+    // The 19th field of a thread's line; the second is its name in parentheses.
+    const niceness = (id: string) =>
+      Number(readFileSync(`/proc/self/task/${id}/stat`, 'utf8').split(') ').at(-1)!.split(' ')[16]);
+    const others = readdirSync('/proc/self/task').filter((id) => niceness(id) !== getPriority());
+    expect(others.map(niceness)).toEqual([Math.min(19, getPriority() + MATCH_THREAD_NICENESS)]);
+  },
+);
 
 test('the match thread does not keep the process alive', () => {
   const url = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);

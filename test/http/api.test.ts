@@ -252,23 +252,27 @@ test('unparsable timestamp, malformed percent-encoding, a parameter given twice:
   await check('&unknown=1&unknown=2&=&&x', 200);
 });
 
-test('a bad, over-long, too complex or too expensive regular expression: 400', async () => {
+test('a bad, over-long, too complex or too expensive regular expression: 400; too many at once, or at the end: 503', async () => {
   const service = new TestService();
-  for (const kind of ['invalid', 'too-long', 'too-complex', 'too-expensive'] as const) {
-    service.queries.failure = new ExpressionError(kind, `is ${kind}`);
-    expect(problemsOf(await service.ask(`${USAGE}?project=(&interval=daily`))).toBe(
-      `400 INVALID_ARGUMENT project: is ${kind}`,
-    );
-  }
-  for (const kind of ['busy', 'stopped'] as const) {
-    service.queries.failure = new ExpressionError(kind, 'is not evaluated');
-    const answer = await service.ask(`${USAGE}?project=(&interval=daily`);
-    expect(problemsOf(answer)).toBe('503 UNAVAILABLE the expression is not evaluated');
-    expect(headerOf(answer, 'Retry-After')).toBe('1');
+  const target = `${USAGE}?project=(&interval=daily`;
+  // Thrown at once, then rejected later.
+  for (const gate of [null, Promise.resolve()]) {
+    service.queries.gate = gate;
+    for (const kind of ['invalid', 'too-long', 'too-complex', 'too-expensive'] as const) {
+      service.queries.failure = new ExpressionError(kind, `is ${kind}`);
+      expect(problemsOf(await service.ask(target))).toBe(`400 INVALID_ARGUMENT project: is ${kind}`);
+    }
+    for (const kind of ['busy', 'stopped'] as const) {
+      service.queries.failure = new ExpressionError(kind, 'is not evaluated');
+      const answer = await service.ask(target);
+      expect(problemsOf(answer)).toBe('503 UNAVAILABLE the expression is not evaluated');
+      expect(headerOf(answer, 'Retry-After')).toBe('1');
+    }
   }
   // Errors are not cached.
   service.queries.failure = null;
-  expect((await service.ask(`${USAGE}?project=(&interval=daily`)).status).toBe(200);
+  expect((await service.ask(target)).status).toBe(200);
+  expect(service.bugs.bugs).toEqual([]);
 });
 
 test('ISO timestamps: UTC without offset, cut to microseconds; start is exclusive, end inclusive; empty is no bound', async () => {

@@ -190,7 +190,7 @@ class Composition implements Service {
       shardOf: (key) => this.#shards.of(key),
       deadLetters: new DeadLetterTable(this.#store),
       tiers: tierSettings(config),
-      judgedBy: 'clock',
+      judgedBy: 'arrival',
       onGap: (gap) => this.#noteGap(gap),
     });
     return {

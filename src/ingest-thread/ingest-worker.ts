@@ -87,7 +87,7 @@ const pipeline = new Pipeline({
   shardOf,
   deadLetters,
   tiers: { tierByProject: order.tierByProject, defaultTier: order.defaultTier },
-  judgedBy: 'arrival',
+  judgedBy: 'clock',
   nowUs: wallClockUs,
   yieldTurn: () => yieldTurn(),
   onGap: (gap) => say({ say: 'gap', gap }),

@@ -111,8 +111,14 @@ export class Rig {
   }
 
   /** One record a value; `key` decides nothing: the partition is given. */
-  async produce(topic: string, partition: number, values: readonly string[]): Promise<void> {
-    const messages = values.map((value) => ({ partition, value }));
+  async produce(
+    topic: string,
+    partition: number,
+    values: readonly string[],
+    timestampMs?: number,
+  ): Promise<void> {
+    const timestamp = timestampMs === undefined ? {} : { timestamp: String(timestampMs) };
+    const messages = values.map((value) => ({ partition, value, ...timestamp }));
     await this.#producer.send({ topic, messages });
   }
 

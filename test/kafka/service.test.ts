@@ -97,6 +97,17 @@ describeKafka('the service on Kafka', () => {
     await untilReady();
   });
 
+  test('entries are too old or too far ahead as the clock sees it, whatever their record says', async () => {
+    await start();
+    const nowMs = Date.now();
+    const at = (id: string, timestampMs: number) =>
+      JSON.stringify({ id, project: 'p', timestamp: timestampMs * 1000 });
+    const dayMs = 86_400_000;
+    await rig.produce(topic, 0, [at('now', nowMs), at('old', nowMs - 91 * dayMs)], nowMs - 50 * dayMs);
+    await rig.produce(topic, 1, [at('ahead', nowMs + dayMs), at('then', nowMs - dayMs)], nowMs + dayMs);
+    await untilRows(['now', 'then']);
+  });
+
   test('records that the log lost are a gap, shown until an operator has seen to it', async () => {
     await start();
     await rig.produce(topic, 0, [entry('a'), entry('b')]);

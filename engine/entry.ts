@@ -14,8 +14,8 @@ export interface EdgeEntry {
   readonly idHash: number;
   /** The row of `logs.all`, serialised: `{"id":…,"timestamp":…,"event_message":…,"metadata":…}`. */
   readonly row: Uint8Array;
-  /** The request URL, well-formed Unicode; null when the entry has none, and then it counts in no usage. */
-  readonly url: string | null;
+  /** The request URL in UTF-8; null when the entry has none, and then it counts in no usage. */
+  readonly url: Uint8Array | null;
   /** Which of the four API areas the request path matches, as bits (see usage/areas.ts). */
   readonly areas: number;
 }

@@ -7,7 +7,7 @@ import { decodeEdgeElement } from './decode/edge-entry.js';
 import type { DecodeElement, TierSettings } from './decode/element.js';
 import { RecordDecoding } from './decode/record.js';
 import { decodeRelayElement } from './decode/relay-entry.js';
-import { HELD_BYTES, HELD_ELEMENTS, KEPT_GAPS, SLICE_BYTES, SLICE_ELEMENTS } from './limits.js';
+import { HELD_BYTES, HELD_ELEMENTS, SLICE_BYTES, SLICE_ELEMENTS } from './limits.js';
 import type { LogIdentity, LogSink, OffsetGap, PartitionKey, RecordBatch } from './log-source.js';
 
 /** Of the kind that the partition's topic holds. */
@@ -39,7 +39,7 @@ export interface PipelinePorts {
   readonly nowUs: () => number;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
-  /** Told of each gap, to log it. */
+  /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
 }
 
@@ -55,21 +55,9 @@ const NO_REASONS: readonly string[] = [];
 export class Pipeline implements LogSink {
   readonly #ports: PipelinePorts;
   readonly #applying = new Set<string>();
-  readonly #gaps: OffsetGap[] = [];
-  #gapCount = 0;
 
   constructor(ports: PipelinePorts) {
     this.#ports = ports;
-  }
-
-  /** The latest gaps since the start, oldest first. */
-  get gaps(): readonly OffsetGap[] {
-    return this.#gaps;
-  }
-
-  /** All gaps since the start. */
-  get gapCount(): number {
-    return this.#gapCount;
   }
 
   nextOffset(key: PartitionKey): number | null {
@@ -88,9 +76,6 @@ export class Pipeline implements LogSink {
   reportGap(gap: OffsetGap): void {
     this.#assertIdle(gap);
     this.#ports.shardOf(gap).moveTo(gap.resumedOffset);
-    this.#gapCount++;
-    this.#gaps.push(gap);
-    if (this.#gaps.length > KEPT_GAPS) this.#gaps.shift();
     this.#ports.onGap(gap);
   }
 

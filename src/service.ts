@@ -5,13 +5,10 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { queryLogs } from '../engine/rows/query.js';
 import { queryInvocationStats } from '../engine/stats/query.js';
-import type { DeadLetterSink } from '../ingest/dead-letters.js';
 import { EmbeddedLog } from '../ingest/embedded-log/embedded-log.js';
+import { Gaps } from '../ingest/gaps.js';
 import type { KafkaConnection } from '../ingest/kafka/client.js';
-import type { KafkaClock } from '../ingest/kafka/clock.js';
-import { KafkaDeadLetters } from '../ingest/kafka/dead-letter-topic.js';
-import { KafkaLogSource } from '../ingest/kafka/kafka-log-source.js';
-import type { LogSource } from '../ingest/log-source.js';
+import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
 import { Pipeline } from '../ingest/pipeline.js';
 import { Committer } from './committer.js';
 import type { Config } from './config.js';
@@ -22,6 +19,8 @@ import { type ChosenServer, createHttpServer } from './http/back-ends.js';
 import type { IngestPort } from './http/ports.js';
 import { meteredHandler } from './http/request-meters.js';
 import type { BackEndName } from './http/server.js';
+import { IngestThread, NOT_YET } from './ingest-thread/ingest-thread.js';
+import type { Position } from './ingest-thread/protocol.js';
 import { Metrics } from './metrics.js';
 import { readinessReasons } from './readiness.js';
 import { Shards } from './shards.js';
@@ -79,7 +78,7 @@ class Composition implements Service {
   readonly #store: Store;
   readonly #shards: Shards;
   readonly #logs: Logs;
-  readonly #pipeline: Pipeline;
+  readonly #gaps = new Gaps();
   readonly #committer: Committer;
   readonly #evaluator: ApiCountsEvaluator;
   readonly #metrics: Metrics;
@@ -97,17 +96,6 @@ class Composition implements Service {
     this.#shards = new Shards(store, { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC });
     this.#shards.expire(clock.nowUs());
     this.#logs = config.KAFKA_BROKERS === undefined ? this.#embeddedLog() : this.#kafka(config.KAFKA_BROKERS);
-    this.#pipeline = new Pipeline({
-      edgeTopic: config.EDGE_TOPIC,
-      relayTopic: config.RELAY_TOPIC,
-      shardOf: (key) => this.#shards.of(key),
-      deadLetters: this.#logs.deadLetters,
-      tiers: { tierByProject: config.PROJECT_TIERS ?? new Map(), defaultTier: config.DEFAULT_TIER },
-      judgedBy: this.#logs.ingest === null ? 'clock' : 'arrival',
-      nowUs: clock.nowUs,
-      yieldTurn: () => yieldTurn(),
-      onGap: (gap) => surroundings.logger.error(gap, 'gap: the log does not go on where the state left off'),
-    });
     this.#committer = new Committer({
       store,
       shards: () => this.#shards.all(),
@@ -115,7 +103,7 @@ class Composition implements Service {
       monotonicUs: clock.monotonicUs,
       onCommitted: (positions, figures, durationUs) => {
         this.#metrics.committed(figures, durationUs);
-        this.#logs.source.committed(positions).catch(onFatal);
+        this.#logs.committed(positions).catch(onFatal);
       },
       onFatal,
     });
@@ -143,7 +131,7 @@ class Composition implements Service {
     this.#port = await this.#http.server.listen(this.#config.HOST, this.#config.PORT);
     this.#committer.start();
     this.#every(WARM_EVERY_MS, () => this.#api.endpoints.cache?.warmDue(clock.nowUs()));
-    this.#logs.source.start(this.#pipeline).catch(onFatal);
+    this.#logs.start().catch(onFatal);
     logger.info(
       {
         version,
@@ -164,9 +152,8 @@ class Composition implements Service {
     this.#isStopping = true;
     await this.#http.server.close(DRAIN_MS);
     for (const timer of this.#timers) clearInterval(timer);
-    await this.#logs.source.stop();
+    await this.#logs.stop();
     await this.#committer.stop();
-    await this.#logs.close();
     await this.#evaluator.stop();
     await this.#store.close();
   }
@@ -185,38 +172,77 @@ class Composition implements Service {
   }
 
   #embeddedLog(): Logs {
-    const log = new EmbeddedLog({
-      log: new LmdbLog(this.#store),
-      edgeTopic: this.#config.EDGE_TOPIC,
-      relayTopic: this.#config.RELAY_TOPIC,
-      nowUs: this.#surroundings.clock.nowUs,
+    const config = this.#config;
+    const { nowUs } = this.#surroundings.clock;
+    const common = {
+      edgeTopic: config.EDGE_TOPIC,
+      relayTopic: config.RELAY_TOPIC,
+      nowUs,
       yieldTurn: () => yieldTurn(),
+    };
+    const log = new EmbeddedLog({
+      ...common,
+      log: new LmdbLog(this.#store),
       onFatal: this.#surroundings.onFatal,
     });
-    return {
-      source: log,
-      ingest: log,
+    const pipeline = new Pipeline({
+      ...common,
+      shardOf: (key) => this.#shards.of(key),
       deadLetters: new DeadLetterTable(this.#store),
-      close: () => Promise.resolve(),
+      tiers: tierSettings(config),
+      judgedBy: 'arrival',
+      onGap: (gap) => this.#noteGap(gap),
+    });
+    return {
+      ingest: log,
+      start: () => log.start(pipeline),
+      status: () => log.status(),
+      committed: (positions) => log.committed(positions),
+      stop: () => log.stop(),
     };
   }
 
   #kafka(brokers: readonly string[]): Logs {
     const config = this.#config;
     const { logger, clock, onFatal } = this.#surroundings;
-    const common = {
-      connection: kafkaConnection(config, brokers),
-      logger,
-      clock: kafkaClock(clock.monotonicUs),
+    let thread: IngestThread | null = null;
+    const start = () => {
+      const order = {
+        connection: kafkaConnection(config, brokers),
+        groupId: config.KAFKA_GROUP_ID,
+        edgeTopic: config.EDGE_TOPIC,
+        relayTopic: config.RELAY_TOPIC,
+        deadLetterTopic: config.DEAD_LETTER_TOPIC,
+        ...tierSettings(config),
+        positions: [...this.#shards.all()].map(({ topic, partition, shard }) => ({
+          topic,
+          partition,
+          nextOffset: shard.nextOffset,
+          identity: shard.identity,
+        })),
+      };
+      thread = new IngestThread(order, {
+        shardOf: (key) => this.#shards.of(key),
+        onGap: (gap) => this.#noteGap(gap),
+        logger,
+        monotonicUs: clock.monotonicUs,
+        yieldTurn: () => yieldTurn(),
+        onFatal,
+      });
+      return Promise.resolve();
     };
-    const deadLetters = new KafkaDeadLetters({ ...common, topic: config.DEAD_LETTER_TOPIC });
-    const source = new KafkaLogSource({
-      ...common,
-      groupId: config.KAFKA_GROUP_ID,
-      topics: [config.EDGE_TOPIC, config.RELAY_TOPIC],
-      onFatal,
-    });
-    return { source, ingest: null, deadLetters, close: () => deadLetters.stop() };
+    return {
+      ingest: null,
+      start,
+      status: () => thread?.status() ?? NOT_YET,
+      committed: (positions) => Promise.resolve(thread?.committed(positions)),
+      stop: () => thread?.stop() ?? Promise.resolve(),
+    };
+  }
+
+  #noteGap(gap: OffsetGap): void {
+    this.#gaps.add(gap);
+    this.#surroundings.logger.error(gap, 'gap: the log does not go on where the state left off');
   }
 
   #createMetrics(): Metrics {
@@ -225,8 +251,8 @@ class Composition implements Service {
       httpBackEnd: () => this.httpBackEnd,
       shards: this.#shards,
       store: this.#store,
-      sourceStatus: () => this.#logs.source.status(),
-      gapCount: () => this.#pipeline.gapCount,
+      sourceStatus: () => this.#logs.status(),
+      gapCount: () => this.#gaps.count,
       ready: () => this.#readiness().length === 0,
       resultCache: () => this.#api.endpoints.cache?.figures() ?? null,
     });
@@ -310,21 +336,29 @@ class Composition implements Service {
   #readiness(): string[] {
     return readinessReasons({
       shards: this.#shards,
-      sourceStatus: () => this.#logs.source.status(),
-      gaps: () => this.#pipeline.gaps,
+      sourceStatus: () => this.#logs.status(),
+      gaps: () => this.#gaps.latest,
       stopping: () => this.#isStopping,
       maxLagRecords: this.#config.MAX_LAG_RECORDS,
     });
   }
 }
 
-/** Where logs come from, and where those go that can't be used. */
+/** Where logs come from: a log source with all that stands between it and the shards. */
 interface Logs {
-  readonly source: LogSource;
   /** null when logs are not taken over HTTP. */
   readonly ingest: IngestPort | null;
-  readonly deadLetters: DeadLetterSink;
-  close(): Promise<void>;
+  start(): Promise<void>;
+  status(): LogSourceStatus;
+  committed(positions: readonly Position[]): Promise<void>;
+  stop(): Promise<void>;
+}
+
+function tierSettings(config: Config) {
+  return {
+    tierByProject: config.PROJECT_TIERS ?? new Map<string, string>(),
+    defaultTier: config.DEFAULT_TIER,
+  };
 }
 
 function kafkaConnection(config: Config, brokers: readonly string[]): KafkaConnection {
@@ -348,15 +382,5 @@ function kafkaConnection(config: Config, brokers: readonly string[]): KafkaConne
       mechanism === undefined || username === undefined || password === undefined
         ? null
         : { mechanism, username, password },
-  };
-}
-
-function kafkaClock(monotonicUs: () => number): KafkaClock {
-  return {
-    nowMs: () => monotonicUs() / 1000,
-    after: (delayMs, task) => {
-      const timer = setTimeout(task, delayMs);
-      return () => clearTimeout(timer);
-    },
   };
 }

@@ -86,9 +86,9 @@ export class StandingExpressions {
     return matches;
   }
 
-  /** Adds an entry to the live matches of all literals that its URL, the first `urlLength` bytes, contains. */
-  note(partition: UsagePartition, offsetUs: number, areas: number, url: Uint8Array, urlLength: number): void {
-    const hitCount = this.#literals.match(url, urlLength);
+  /** Adds an entry to the live matches of all literals that its URL contains. */
+  note(partition: UsagePartition, offsetUs: number, areas: number, url: Uint8Array): void {
+    const hitCount = this.#literals.match(url, url.length);
     for (let i = 0; i < hitCount; i++) {
       const standing = this.#literals.hits[i];
       let matches = standing.matches.get(partition.hourIndex);

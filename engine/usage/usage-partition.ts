@@ -24,8 +24,8 @@ export class UsagePartition {
     return this.startUs + US_PER_HOUR;
   }
 
-  /** Takes an entry whose URL is the first `urlLength` bytes of `url`. */
-  add(offsetUs: number, areas: number, url: Uint8Array, urlLength: number): void {
+  add(offsetUs: number, areas: number, url: Uint8Array): void {
+    const urlLength = url.length;
     this.#index ??= new UrlIndex(this.urls.count);
     const hash = hashBytes(url, urlLength);
     let code = this.#index.find(hash, url, urlLength, this.urls);

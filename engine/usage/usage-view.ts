@@ -44,7 +44,6 @@ export class UsageView implements View<EdgeEntry> {
   readonly #expiredHours = new Set<number>();
   #births = 0;
   #latest: UsagePartition | null = null;
-  readonly #url = new UrlScratch();
 
   constructor(
     limits: StandingLimits = { expressionCount: STANDING_EXPRESSION_LIMIT, matchBytes: STANDING_MATCH_BYTES },
@@ -62,9 +61,8 @@ export class UsageView implements View<EdgeEntry> {
     }
     this.#unsaved.add(partition);
     const offsetUs = entry.timestampUs - partition.startUs;
-    const urlLength = this.#url.encode(entry.url);
-    partition.add(offsetUs, entry.areas, this.#url.bytes, urlLength);
-    this.standing.note(partition, offsetUs, entry.areas, this.#url.bytes, urlLength);
+    partition.add(offsetUs, entry.areas, entry.url);
+    this.standing.note(partition, offsetUs, entry.areas, entry.url);
   }
 
   expire(nowUs: number): void {
@@ -168,17 +166,4 @@ function parseChunkName(name: string): { hourIndex: number; chunkIndex: number }
   const match = /^usage\/(\d{8})\/(\d{8})$/.exec(name);
   if (match === null) throw new SegmentError('a usage segment has a foreign name');
   return { hourIndex: Number(match[1]), chunkIndex: Number(match[2]) };
-}
-
-/** A URL in UTF-8, in a buffer that is used over and over. */
-class UrlScratch {
-  bytes = new Uint8Array(4096);
-  readonly #encoder = new TextEncoder();
-
-  /** Returns the length in bytes. */
-  encode(url: string): number {
-    // A UTF-16 unit takes three bytes at most.
-    if (3 * url.length > this.bytes.length) this.bytes = new Uint8Array(6 * url.length);
-    return this.#encoder.encodeInto(url, this.bytes).written;
-  }
 }

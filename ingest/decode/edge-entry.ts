@@ -38,14 +38,14 @@ export function decodeEdgeElement(
 
   const id = entryId(source, element, start, end, index);
   const request = firstObject(firstObject(element.metadata)?.request);
-  const url = typeof request?.url === 'string' ? wellFormed(request.url) : null;
+  const url = typeof request?.url === 'string' ? request.url : null;
   return {
     timestampUs,
     project: wellFormed(project),
     tierClass: tierClass(source, element, project),
     idHash: idHash(id),
     row: encodeRow(source, element, start, end, id, timestampUs),
-    url,
+    url: url === null ? null : Buffer.from(url),
     areas: requestAreas(request, url),
   };
 }

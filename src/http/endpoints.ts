@@ -3,6 +3,7 @@
 import { US_PER_SECOND } from '../../engine/time.js';
 import { ExpressionError } from '../expressions/expression-error.js';
 import { allows, type Grant } from './auth.js';
+import { BodyPool } from './body-pool.js';
 import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
 import { acceptsGzip, type Compressor } from './compression.js';
 import {
@@ -68,6 +69,7 @@ type Answer = HttpAnswer | Promise<HttpAnswer>;
 export class Endpoints {
   readonly #queries: QueryPort;
   readonly #compressor: Compressor;
+  readonly #bodies = new BodyPool();
   readonly #cacheSeconds: number;
   /** null: every answer is live. */
   readonly #cache: ResultCache | null;
@@ -127,8 +129,16 @@ export class Endpoints {
     const parsed = logsCall.parse(query);
     if (!parsed.ok) return invalidArgument(parsed.problems);
     return refusable(() => {
-      const body = encodeLogs(this.#queries.logs(parsed.parameters, nowUs));
-      return this.#encoded(request, body, GZIP_LEVEL_ONCE, [NO_STORE]);
+      let buffer: Buffer | null = null;
+      const body = encodeLogs(this.#queries.logs(parsed.parameters, nowUs), (byteCount) => {
+        buffer = this.#bodies.take(byteCount);
+        return buffer;
+      });
+      const release = () => {
+        if (buffer !== null) this.#bodies.giveBack(buffer);
+        buffer = null;
+      };
+      return this.#encoded(request, body, GZIP_LEVEL_ONCE, [NO_STORE], release);
     });
   }
 
@@ -180,12 +190,22 @@ export class Endpoints {
     });
   }
 
-  #encoded(request: HttpRequest, body: Uint8Array, level: number, headers: readonly HeaderLine[]): Answer {
+  /** `release` is called when the body has done its service, whichever form of it is sent. */
+  #encoded(
+    request: HttpRequest,
+    body: Uint8Array,
+    level: number,
+    headers: readonly HeaderLine[],
+    release: () => void = () => undefined,
+  ): Answer {
     const packing = acceptsGzip(request.headers.get('accept-encoding'))
       ? this.#compressor.tryGzip(body, level)
       : null;
-    if (packing === null) return plainAnswer(body, headers);
-    return packing.then((packed) => packedAnswer(packed, headers));
+    if (packing === null) return { ...plainAnswer(body, headers), release };
+    return packing.then((packed) => {
+      release();
+      return packedAnswer(packed, headers);
+    });
   }
 }
 

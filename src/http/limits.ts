@@ -87,3 +87,10 @@ export const EXPRESSION_RETRY_SECONDS = 1;
 
 /** After how long a body that found too many others under way may be sent again: about what one takes. */
 export const INGEST_RETRY_SECONDS = 1;
+
+/** A pooled body: a hundred rows of `logs.all` of the usual size. Bigger: memory for little; smaller: usual answers are
+ * allocated anew. */
+export const POOLED_BODY_BYTES = 512 * 1024;
+
+/** Pooled bodies kept while nobody needs them. Bigger: memory that idles; smaller: bursts allocate. */
+export const BODY_POOL_COUNT = 16;

@@ -7,11 +7,11 @@ const PREFIX = Buffer.from('{"result":[');
 const SUFFIX = Buffer.from(']}');
 const COMMA = 0x2c;
 
-/** The rows come serialised; they are only copied. */
-export function encodeLogs(rows: readonly Uint8Array[]): Uint8Array {
+/** The rows come serialised; they are only copied. The body is the beginning of what `allocate` gives. */
+export function encodeLogs(rows: readonly Uint8Array[], allocate: (byteCount: number) => Buffer): Uint8Array {
   let length = PREFIX.length + SUFFIX.length + Math.max(0, rows.length - 1);
   for (const row of rows) length += row.length;
-  const body = Buffer.allocUnsafe(length);
+  const body = allocate(length);
   body.set(PREFIX, 0);
   let position = PREFIX.length;
   for (let i = 0; i < rows.length; i++) {
@@ -23,7 +23,7 @@ export function encodeLogs(rows: readonly Uint8Array[]): Uint8Array {
     position += rows[i].length;
   }
   body.set(SUFFIX, position);
-  return body;
+  return body.subarray(0, length);
 }
 
 export function encodeInvocationStats(rows: readonly InvocationStatsRow[]): Uint8Array {

@@ -24,6 +24,8 @@ export interface HttpAnswer {
   readonly headers: readonly HeaderLine[];
   /** The server neither copies nor changes it. Sent for HEAD too as far as its length goes. '' with 204. */
   readonly body: Uint8Array | string;
+  /** Called, at most once, when the body has been sent: then it may change. */
+  readonly release?: () => void;
   /** Close the connection after this answer. */
   readonly close: boolean;
 }

@@ -149,6 +149,7 @@ export class UwsServer implements HttpServer {
   #write(exchange: Exchange, answer: HttpAnswer): void {
     const { response } = exchange;
     const { body } = answer;
+    exchange.release = answer.release;
     writeHead(response, answer);
     const byteCount = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     if (this.#closing) response.writeHeader('Connection', 'close');
@@ -180,6 +181,7 @@ export class UwsServer implements HttpServer {
   #finished(exchange: Exchange): void {
     if (exchange.isOver) return;
     exchange.isOver = true;
+    exchange.release?.();
     this.#openCount -= 1;
     if (this.#openCount === 0 && this.#drained !== null) setImmediate(this.#drained);
   }
@@ -204,6 +206,8 @@ class Exchange {
   /** Ended or aborted: the response may not be touched any more. */
   isOver = false;
   mustClose = false;
+  /** Lets go of the body that is being sent. */
+  release: (() => void) | undefined;
   /** Set while the body is being read. */
   body: BodyConsumer | null = null;
 

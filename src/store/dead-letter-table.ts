@@ -2,26 +2,26 @@
 
 import type { Database } from 'lmdb';
 import type { DeadLetter, DeadLetterReason, DeadLetterSink } from '../../ingest/dead-letters.js';
-import { openEnvelope, sealEnvelope } from './envelope.js';
-import type { Store } from './store.js';
+import { openEnvelope } from './envelope.js';
+import { bufferOver, type Store } from './store.js';
 
 export class DeadLetterTable implements DeadLetterSink {
+  readonly #store: Store;
   readonly #table: Database<Buffer, string>;
 
   constructor(store: Store) {
+    this.#store = store;
     this.#table = store.table('dead-letters');
   }
 
   async write(letters: readonly DeadLetter[]): Promise<void> {
-    const sealed = await Promise.all(
-      letters.map(async (letter) => {
-        const key = originKey(letter);
-        const reason = Buffer.from(letter.reason);
-        const raw = Buffer.concat([Uint8Array.of(reason.length), reason, letter.value]);
-        return { key, value: await sealEnvelope(key, raw) };
-      }),
-    );
-    await Promise.all(sealed.map(({ key, value }) => this.#table.put(key, Buffer.from(value.buffer))));
+    const segments = letters.map((letter) => {
+      const reason = Buffer.from(letter.reason);
+      const bytes = Buffer.concat([Uint8Array.of(reason.length), reason, letter.value]);
+      return { name: originKey(letter), bytes };
+    });
+    const sealed = await this.#store.seal(segments);
+    await Promise.all(segments.map(({ name }, i) => this.#table.put(name, bufferOver(sealed[i]))));
   }
 
   /** All letters, by topic, partition, offset and index. */

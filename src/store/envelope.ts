@@ -4,9 +4,9 @@
  *   version u8 │ codec u8 │ rawLength u32 │ crc32 u32 over name and all but itself │ payload
  */
 
-import { promisify } from 'node:util';
-import { constants, crc32, deflateRaw, inflateRawSync } from 'node:zlib';
+import { constants, crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { SegmentError } from '../../engine/segments.js';
+import { COMPRESS_FROM_BYTES } from './limits.js';
 
 const VERSION = 1;
 const CHECKSUM_AT = 6;
@@ -14,15 +14,10 @@ const HEADER_BYTES = 10;
 const CODEC_RAW = 0;
 const CODEC_DEFLATE = 1;
 
-/** Below this a payload is stored as it is: compressing it would gain less than a page. */
-const COMPRESS_FROM_BYTES = 1024;
-
-const deflateRawAsync = promisify(deflateRaw);
-
-/** Compresses in the thread pool; resolves with the value to store. */
-export async function sealEnvelope(name: string, raw: Uint8Array): Promise<Uint8Array> {
+/** The value to store. Compresses: 6 µs a KB, and a quarter of a megabyte of native memory, so on the storage thread only. */
+export function sealEnvelope(name: string, raw: Uint8Array): Uint8Array {
   if (raw.length < COMPRESS_FROM_BYTES) return rawEnvelope(name, raw);
-  const deflated = await deflateRawAsync(raw, { level: constants.Z_BEST_SPEED, memLevel: 9 });
+  const deflated = deflateRawSync(raw, { level: constants.Z_BEST_SPEED, memLevel: 9 });
   return deflated.length < raw.length
     ? envelope(name, CODEC_DEFLATE, raw.length, deflated)
     : rawEnvelope(name, raw);

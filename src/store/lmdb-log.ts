@@ -12,7 +12,7 @@ import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { DurableLog, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
-import type { Store } from './store.js';
+import { bufferOver, type Store } from './store.js';
 
 interface Offsets {
   start: number;
@@ -104,7 +104,7 @@ export class LmdbLog implements DurableLog {
   }
 
   #put(key: string, raw: Uint8Array): Promise<boolean> {
-    return this.#table.put(key, Buffer.from(rawEnvelope(key, raw).buffer));
+    return this.#table.put(key, bufferOver(rawEnvelope(key, raw)));
   }
 }
 

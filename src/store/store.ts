@@ -10,7 +10,8 @@ import { assert } from '../../engine/assert.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engine/segments.js';
 import { BlockCache } from './block-cache.js';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
-import { openEnvelope, sealEnvelope } from './envelope.js';
+import { openEnvelope } from './envelope.js';
+import { StorageThread, type Unsealed } from './storage-thread.js';
 
 /** The version of the store's layout: its tables and their keys. */
 const STORE_FORMAT = 1;
@@ -38,6 +39,7 @@ export class Store {
   readonly #root: RootDatabase;
   readonly #segments: Database<Buffer, string>;
   readonly #cache: BlockCache;
+  readonly #thread = new StorageThread();
   /** What a commit under way has written and the table doesn't show yet. */
   readonly #pending = new Map<string, Uint8Array | null>();
   #committing = false;
@@ -65,8 +67,7 @@ export class Store {
         maxDbs: 8,
       });
       const store = new Store(lock, root, cacheBytes);
-      await store.#checkFormat(directory);
-      return store;
+      return await store.#checkedFor(directory);
     } catch (error) {
       await lock.release();
       throw error;
@@ -139,23 +140,29 @@ export class Store {
     return figures;
   }
 
+  /** The values to store for bytes of other tables, compressed off this thread. */
+  seal(segments: readonly Unsealed[]): Promise<Uint8Array[]> {
+    return this.#thread.seal(segments);
+  }
+
   /** Waits for writes under way, then lets go of the directory. */
   async close(): Promise<void> {
     await this.#root.close();
+    await this.#thread.stop();
     await this.#lock.release();
   }
 
   async #write(operations: readonly Operation[]): Promise<CommitFigures> {
-    const sealed = await Promise.all(
-      operations.map(async ({ key, bytes }) => ({ key, value: bytes && (await sealEnvelope(key, bytes)) })),
-    );
+    const puts: Unsealed[] = [];
+    for (const { key, bytes } of operations) if (bytes !== null) puts.push({ name: key, bytes });
+    const sealed = await this.#thread.seal(puts);
     let storedBytes = 0;
     // All writes of one event turn are one transaction.
-    const writes = sealed.map(({ key, value }) => {
-      if (value === null) return this.#segments.remove(key);
-      storedBytes += value.length;
-      return this.#segments.put(key, Buffer.from(value.buffer, value.byteOffset, value.length));
+    const writes = puts.map(({ name }, i) => {
+      storedBytes += sealed[i].length;
+      return this.#segments.put(name, bufferOver(sealed[i]));
     });
+    for (const { key, bytes } of operations) if (bytes === null) writes.push(this.#segments.remove(key));
     await Promise.all(writes);
     return { segmentCount: operations.length, storedBytes };
   }
@@ -185,6 +192,17 @@ export class Store {
     return [...this.#segments.getKeys({ start: prefix, end: after(prefix) })];
   }
 
+  async #checkedFor(directory: string): Promise<this> {
+    try {
+      await this.#checkFormat(directory);
+      return this;
+    } catch (error) {
+      await this.#root.close();
+      await this.#thread.stop();
+      throw error;
+    }
+  }
+
   async #checkFormat(directory: string): Promise<void> {
     const meta = this.table('meta');
     const stored = meta.get('format')?.toString();
@@ -195,6 +213,11 @@ export class Store {
       );
     }
   }
+}
+
+/** The same memory as LMDB wants it. */
+export function bufferOver(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 /** The least string greater than every string that starts with prefix. */

@@ -9,12 +9,17 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import { ask, type ChildService, startChildService, TEST_KEY } from '../child-service.js';
+import { eventually } from '../eventually.js';
 
 const KILL_COUNT = Number(process.env.LOGRING_TEST_KILLS ?? 8);
 const CLIENT_COUNT = 6;
 
 const directory = mkdtempSync(join(tmpdir(), 'logring-crash-'));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+let service: ChildService;
+afterAll(async () => {
+  await service?.kill('SIGKILL');
+  rmSync(directory, { recursive: true, force: true });
+});
 
 /** One POST: so few entries for a project of its own that `logs.all` shows them all. */
 interface Post {
@@ -68,10 +73,12 @@ test(`nothing acknowledged is lost and nothing stands twice over ${KILL_COUNT} S
   const random = new Random(seed);
   const posts: Post[] = [];
   for (let kill = 0; kill < KILL_COUNT; kill++) {
-    const service = await startChildService({ LOGRING_DATA_DIR: directory });
+    service = await startChildService({ LOGRING_DATA_DIR: directory });
     await postUntilKilled(service, posts, random, random.between(1, 400));
   }
-  const service = await startChildService({ LOGRING_DATA_DIR: directory });
+  service = await startChildService({ LOGRING_DATA_DIR: directory, LOGRING_MAX_LAG_RECORDS: '0' });
+  // What was acknowledged and not yet committed is applied again after the start.
+  await eventually(async () => (await fetch(`${service.url}/readyz`)).status === 200);
   let appliedCount = 0;
   for (const post of posts) {
     const { result } = await ask(

@@ -5,12 +5,16 @@ import { idHash } from '../../ingest/decode/entry-id.js';
 import { pathOfUrl } from '../../ingest/decode/url-path.js';
 import { EDGE_KEY, edgeEntry, edgeLetters, NOW_US, outcome, RECORD_MS, rowText } from './fixtures.js';
 
+function textOf(bytes: Uint8Array | null): string | null {
+  return bytes === null ? null : Buffer.from(bytes).toString();
+}
+
 test('a whole entry', () => {
   const metadata =
     '{"request":{"method":"GET","path":"/rest/v1/todos","url":"https://p.example.co/rest/v1/todos?a=1"}}';
   const value = `{"id":"a1","timestamp":${NOW_US},"event_message":"GET | 200","project":"p","metadata":${metadata}}`;
   const entry = edgeEntry(value);
-  expect({ ...entry, row: Buffer.from(entry.row).toString() }).toEqual({
+  expect({ ...entry, row: textOf(entry.row), url: textOf(entry.url) }).toEqual({
     timestampUs: NOW_US,
     project: 'p',
     tierClass: '90d',
@@ -24,7 +28,7 @@ test('a whole entry', () => {
 test('nothing but a project', () => {
   const entry = edgeEntry('{"project":"p"}');
   const id = 'cloudflare.logs.prod/3/41/0';
-  expect({ ...entry, row: Buffer.from(entry.row).toString() }).toEqual({
+  expect({ ...entry, row: textOf(entry.row) }).toEqual({
     timestampUs: RECORD_MS * 1000,
     project: 'p',
     tierClass: '90d',
@@ -113,7 +117,7 @@ test('tier: message, header, configured project, default; what says nothing is p
 test('url and path, through arrays at every level', () => {
   const check = (metadata: string, url: string | null, areas: number) => {
     const entry = edgeEntry(`{"project":"p","metadata":${metadata}}`);
-    expect([entry.url, entry.areas], metadata).toEqual([url, areas]);
+    expect([textOf(entry.url), entry.areas], metadata).toEqual([url, areas]);
   };
   const request = '{"url":"https://h/auth/v1","path":"/auth/v1"}';
   check(`{"request":${request}}`, 'https://h/auth/v1', 4);

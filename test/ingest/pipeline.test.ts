@@ -7,6 +7,7 @@ import { queryLogs } from '../../engine/rows/query.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
 import { LONGEST_RETENTION_US } from '../../engine/tier.js';
 import type { DeadLetter, DeadLetterSink } from '../../ingest/dead-letters.js';
+import { Gaps } from '../../ingest/gaps.js';
 import { HELD_ELEMENTS, KEPT_GAPS, SLICE_ELEMENTS } from '../../ingest/limits.js';
 import type { LogRecord, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline, type PipelinePorts } from '../../ingest/pipeline.js';
@@ -35,7 +36,7 @@ function nextTurn(): Promise<void> {
 class Rig {
   readonly shards = new Map<string, EdgeShard | RelayShard>();
   readonly letterBox = new LetterBox();
-  readonly gaps: OffsetGap[] = [];
+  readonly gaps = new Gaps();
   /** Looked at between any two slices. */
   atYield: () => void = () => {};
   yieldCount = 0;
@@ -55,7 +56,7 @@ class Rig {
         this.atYield();
         return nextTurn();
       },
-      onGap: (gap) => this.gaps.push(gap),
+      onGap: (gap) => this.gaps.add(gap),
     });
   }
 
@@ -237,12 +238,8 @@ test('identity and gaps', () => {
     resumedOffset,
   });
   for (let i = 0; i < KEPT_GAPS + 5; i++) rig.pipeline.reportGap(gap(i));
-  expect([rig.pipeline.gapCount, rig.pipeline.gaps.length, rig.gaps.length]).toEqual([
-    KEPT_GAPS + 5,
-    KEPT_GAPS,
-    KEPT_GAPS + 5,
-  ]);
-  expect(rig.pipeline.gaps.at(-1)).toEqual(gap(KEPT_GAPS + 4));
+  expect([rig.gaps.count, rig.gaps.latest.length]).toEqual([KEPT_GAPS + 5, KEPT_GAPS]);
+  expect(rig.gaps.latest.at(-1)).toEqual(gap(KEPT_GAPS + 4));
   expect(rig.pipeline.nextOffset(EDGE)).toBe(KEPT_GAPS + 4);
   rig.pipeline.reportGap({ ...gap(2), reason: 'topic-recreated' });
   expect(rig.pipeline.nextOffset(EDGE)).toBe(2);

@@ -1,11 +1,12 @@
 /** What Kafka's own producer writes is read: the four codecs, transactions that ended either way, compacted logs. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../eventually.js';
 import { type Broker, KAFKA_VERSIONS, startBroker } from './broker/broker.js';
 import { type JavaCodec, JavaProducer, javaProducerUnavailable } from './broker/java-producer.js';
 import { describeKafka } from './broker/kafka-suite.js';
 import { RecordingSink } from './recording-sink.js';
-import { eventually, Rig, uniqueName } from './rig.js';
+import { Rig, uniqueName } from './rig.js';
 
 const javaTest = test.skipIf(javaProducerUnavailable !== null);
 

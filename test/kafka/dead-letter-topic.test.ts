@@ -4,10 +4,11 @@ import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
 import { DeadLettersStoppedError, KafkaDeadLetters } from '../../ingest/kafka/dead-letter-topic.js';
+import { eventually } from '../eventually.js';
 import { type Broker, KAFKA_VERSIONS, startBroker } from './broker/broker.js';
 import { freePort } from './broker/free-port.js';
 import { describeKafka } from './broker/kafka-suite.js';
-import { CLOCK, connectionTo, eventually, LogLines, uniqueName } from './rig.js';
+import { CLOCK, connectionTo, LogLines, uniqueName } from './rig.js';
 
 interface Found {
   readonly value: Buffer | null;

@@ -2,9 +2,10 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { STALL_RESTARTS } from '../../ingest/kafka/limits.js';
+import { eventually } from '../eventually.js';
 import { type Broker, KAFKA_VERSIONS, startBroker } from './broker/broker.js';
 import { describeKafka } from './broker/kafka-suite.js';
-import { eventually, type Member, QUICK, Rig, uniqueName } from './rig.js';
+import { type Member, QUICK, Rig, uniqueName } from './rig.js';
 
 const PARTITIONS = 2;
 const RECORDS = 100;

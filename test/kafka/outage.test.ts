@@ -1,10 +1,11 @@
 /** Brokers that die, freeze and come back: nothing is lost or read twice, and stopping never waits for them. */
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { eventually } from '../eventually.js';
 import { type Broker, startBroker } from './broker/broker.js';
 import { freePort } from './broker/free-port.js';
 import { describeKafka } from './broker/kafka-suite.js';
-import { connectionTo, eventually, Rig, uniqueName } from './rig.js';
+import { connectionTo, Rig, uniqueName } from './rig.js';
 
 /** Stopping takes up to STOP_TIMEOUT_MS, and some for what runs beside it. */
 const STOP_BOUND_MS = 8_000;

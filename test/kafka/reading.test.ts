@@ -1,10 +1,11 @@
 /** The source on a real broker: where reading starts, what is waited for, which gaps are told. */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../eventually.js';
 import { type Broker, KAFKA_VERSIONS, startBroker } from './broker/broker.js';
 import { describeKafka } from './broker/kafka-suite.js';
 import { RecordingSink } from './recording-sink.js';
-import { eventually, QUICK, Rig, uniqueName } from './rig.js';
+import { QUICK, Rig, uniqueName } from './rig.js';
 
 /** Looks at the cluster once at the start: what is found later is found by reading. */
 const LOOK_ONCE = { ...QUICK, pollIntervalMs: 3_600_000 };

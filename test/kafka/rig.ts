@@ -1,13 +1,13 @@
 /** What the tests of the Kafka source share: sources on a real broker, a client for set-up, waiting for conditions. */
 
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { type Admin, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
 import type { KafkaConnection } from '../../ingest/kafka/client.js';
 import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
 import type { KafkaClock } from '../../ingest/kafka/clock.js';
 import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
 import { KAFKA_TIMING, type KafkaTiming } from '../../ingest/kafka/limits.js';
+import { eventually } from '../eventually.js';
 import { RecordingSink } from './recording-sink.js';
 
 /** Real time: the brokers and kafkajs run on it too. */
@@ -27,22 +27,6 @@ export const QUICK: KafkaTiming = {
   heartbeatIntervalMs: 300,
   metadataMaxAgeMs: 500,
 };
-
-const POLL_MS = 20;
-
-/** Waits until `check` holds; fails with its last error, or with what `describe` says, after `deadlineMs`. */
-export async function eventually(
-  check: () => boolean | Promise<boolean>,
-  describe: () => unknown = () => '',
-  deadlineMs = 20_000,
-): Promise<void> {
-  const endMs = performance.now() + deadlineMs;
-  while (!(await check())) {
-    if (performance.now() > endMs)
-      throw new Error(`not within ${deadlineMs} ms: ${JSON.stringify(describe())}`);
-    await delay(POLL_MS);
-  }
-}
 
 export class LogLines implements KafkaLogger {
   readonly lines: { level: string; fields: object; message: string }[] = [];
@@ -127,8 +111,14 @@ export class Rig {
   }
 
   /** One record a value; `key` decides nothing: the partition is given. */
-  async produce(topic: string, partition: number, values: readonly string[]): Promise<void> {
-    const messages = values.map((value) => ({ partition, value }));
+  async produce(
+    topic: string,
+    partition: number,
+    values: readonly string[],
+    timestampMs?: number,
+  ): Promise<void> {
+    const timestamp = timestampMs === undefined ? {} : { timestamp: String(timestampMs) };
+    const messages = values.map((value) => ({ partition, value, ...timestamp }));
     await this.#producer.send({ topic, messages });
   }
 

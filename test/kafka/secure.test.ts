@@ -7,12 +7,13 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { KafkaConnection } from '../../ingest/kafka/client.js';
+import { eventually } from '../eventually.js';
 import type { Broker } from './broker/broker.js';
 import { jarsUnavailable } from './broker/broker-jars.js';
 import { freePort } from './broker/free-port.js';
 import { startJarBroker } from './broker/jar-broker.js';
 import { describeKafka } from './broker/kafka-suite.js';
-import { eventually, Rig, uniqueName } from './rig.js';
+import { Rig, uniqueName } from './rig.js';
 
 const run = promisify(execFile);
 const STORE_PASSWORD = 'only-for-this-test';

@@ -3,10 +3,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { open } from 'lmdb';
 import { afterEach, expect, test } from 'vitest';
+import { Random } from '../../bench/generator/random.js';
 import type { SegmentWriter } from '../../engine/segments.js';
 import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
+import { ARENA_BYTES, COMPRESS_FROM_BYTES } from '../../src/store/limits.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';
 import { Store } from '../../src/store/store.js';
 
@@ -76,6 +79,52 @@ test('a read right after a commit sees it, even when the same turn read before i
     await put(store, 'edge/0', (writer) => writer.put(`n/${i}`, bytes(String(i))));
     expect(text(reader.get(`n/${i}`))).toBe(String(i));
   }
+});
+
+test('segments of all sizes come back whole from the storage thread, and are read meanwhile', async () => {
+  const first = await openStore();
+  const random = new Random(3);
+  const sizes = [
+    0,
+    1,
+    COMPRESS_FROM_BYTES - 1,
+    COMPRESS_FROM_BYTES,
+    ARENA_BYTES - 1,
+    ARENA_BYTES,
+    ARENA_BYTES + 1,
+  ];
+  for (let i = 0; i < 60; i++) sizes.push(random.below(ARENA_BYTES / 4));
+  const segments = sizes.map((size, i) => {
+    // Half of each is noise, so that some of it compresses.
+    const bytes = Uint8Array.from({ length: size }, (_, at) => (at % 2 === 0 ? random.below(256) : 7));
+    return { name: `n/${String(i).padStart(3, '0')}`, bytes };
+  });
+  const commit = put(first.store, 's', (writer) => {
+    for (const { name, bytes } of segments) writer.put(name, bytes);
+  });
+  const reader = first.store.reader('s');
+  let isDone = false;
+  const done = commit.then(() => {
+    isDone = true;
+  });
+  while (!isDone) {
+    for (const { name, bytes } of segments.slice(0, 8)) expect(reader.get(name)?.length).toBe(bytes.length);
+    await nextTurn();
+  }
+  await done;
+  const again = await reopen(first);
+  for (const { name, bytes } of segments) {
+    expect(Buffer.compare(again.store.reader('s').get(name)!, bytes), name).toBe(0);
+  }
+});
+
+test('a store that is closed takes no commit', async () => {
+  const { store, directory } = await openStore();
+  opened.length = 0;
+  await store.close();
+  const save = put(store, 's', (writer) => writer.put('a', new Uint8Array(COMPRESS_FROM_BYTES)));
+  await expect(save).rejects.toThrow(/storage thread is stopped/);
+  rmSync(directory, { recursive: true });
 });
 
 test('scopes and prefixes keep apart what only looks alike', async () => {

@@ -7,7 +7,8 @@ import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.
 import { type ApiCountsAsk, ExpressionRound, type UrlBatch } from '../../engine/usage/expression-round.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 
-export function edgeEntry(timestampUs: number, url: string | null, areas: number): EdgeEntry {
+export function edgeEntry(timestampUs: number, urlText: string | null, areas: number): EdgeEntry {
+  const url = urlText === null ? null : Buffer.from(urlText);
   return { timestampUs, project: 'p', tierClass: '7d', idHash: 0, row: new Uint8Array(0), url, areas };
 }
 
@@ -33,8 +34,8 @@ export class NaiveUsage {
     }[interval];
     const rows = new Map<number, ApiCountsRow>();
     for (const { timestampUs, url, areas } of this.entries) {
-      if (url === null || timestampUs < nowUs - windowUs || timestampUs > nowUs || !pattern.test(url))
-        continue;
+      if (url === null || timestampUs < nowUs - windowUs || timestampUs > nowUs) continue;
+      if (!pattern.test(Buffer.from(url).toString())) continue;
       const bucketStartUs = Math.floor(timestampUs / bucketUs) * bucketUs;
       const row = rows.get(bucketStartUs) ?? { bucketStartUs, rest: 0, storage: 0, auth: 0, realtime: 0 };
       rows.set(bucketStartUs, {

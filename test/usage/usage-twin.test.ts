@@ -54,7 +54,7 @@ function differs(seed: number): string | null {
     const query = random(3) === 0 ? `?${random(1000)}` : '';
     const url = `https://${HOSTS[random(HOSTS.length)]}.example${PATHS[random(PATHS.length)]}${query}`;
     const entry = edgeEntry(timestampUs, random(20) === 0 ? null : url, random(16));
-    log.push(`apply ${timestampUs} ${entry.url} ${entry.areas}`);
+    log.push(`apply ${timestampUs} ${entry.url === null ? null : url} ${entry.areas}`);
     views[random(2)].apply(entry);
     twin.apply(entry);
   };

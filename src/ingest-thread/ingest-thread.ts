@@ -1,0 +1,130 @@
+/**
+ * The serving thread's side of ingest from Kafka: starts the thread that consumes and decodes, applies what it sends in
+ * slices between queries, and tells it what was applied and committed.
+ */
+
+import { Worker } from 'node:worker_threads';
+import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
+import type { LogSourceStatus, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
+import type { ShardPort } from '../../ingest/pipeline.js';
+import { type RecordPack, unpackRecords } from '../../ingest/record-pack.js';
+import { APPLY_SLICE_US } from './limits.js';
+import type { FromIngest, IngestOrder, Position, ToIngest } from './protocol.js';
+
+export interface IngestThreadPorts {
+  readonly shardOf: (key: PartitionKey) => ShardPort;
+  /** Told of each gap, once the shard has moved. */
+  readonly onGap: (gap: OffsetGap) => void;
+  readonly logger: KafkaLogger;
+  readonly monotonicUs: () => number;
+  /** Resolves in a later turn of the event loop, after waiting I/O. */
+  readonly yieldTurn: () => Promise<void>;
+  readonly onFatal: (error: unknown) => void;
+}
+
+/** What is known of Kafka before the thread has said anything. */
+export const NOT_YET: LogSourceStatus = {
+  missingTopics: [],
+  unassigned: [],
+  assigned: [],
+  problem: 'Kafka has not been reached yet',
+};
+
+export class IngestThread {
+  readonly #ports: IngestThreadPorts;
+  readonly #worker: Worker;
+  readonly #stopped: Promise<void>;
+  #resolveStopped: () => void = () => undefined;
+  #status: LogSourceStatus = NOT_YET;
+  /** What the thread said and is not applied yet: one thing after the other, in the order it was said. */
+  #applying: Promise<void> = Promise.resolve();
+
+  constructor(order: IngestOrder, ports: IngestThreadPorts) {
+    this.#ports = ports;
+    this.#stopped = new Promise((resolve) => {
+      this.#resolveStopped = resolve;
+    });
+    this.#worker = new Worker(new URL('./ingest-worker.js', import.meta.url), {
+      name: 'logring-ingest',
+      // Options of the process, such as a debugger's port, are not the thread's.
+      execArgv: [],
+      workerData: order,
+    });
+    this.#worker.on('message', (message: FromIngest) => this.#take(message));
+    this.#worker.on('error', (error) => this.#end(error));
+    this.#worker.on('exit', () => this.#end(new Error('the ingest thread ended by itself')));
+  }
+
+  status(): LogSourceStatus {
+    return this.#status;
+  }
+
+  committed(positions: readonly Position[]): void {
+    this.#tell({ tell: 'committed', positions });
+  }
+
+  /** Leaves the group; when it resolves, all that was sent is applied. */
+  async stop(): Promise<void> {
+    this.#tell({ tell: 'stop' });
+    await this.#stopped;
+    await this.#applying;
+    this.#worker.removeAllListeners('exit');
+    await this.#worker.terminate();
+  }
+
+  #take(message: FromIngest): void {
+    const { logger, onFatal } = this.#ports;
+    switch (message.say) {
+      case 'records':
+        this.#then(() => this.#apply(message.packId, message.key, message.pack));
+        return;
+      case 'identity':
+        this.#then(() => this.#ports.shardOf(message.key).setIdentity(message.identity));
+        return;
+      case 'gap':
+        this.#then(() => {
+          this.#ports.shardOf(message.gap).moveTo(message.gap.resumedOffset);
+          this.#ports.onGap(message.gap);
+        });
+        return;
+      case 'status':
+        this.#status = message.status;
+        return;
+      case 'log':
+        logger[message.level](message.fields, message.message);
+        return;
+      case 'fatal':
+        onFatal(message.error);
+        return;
+      case 'stopped':
+        this.#resolveStopped();
+    }
+  }
+
+  #then(task: () => void | Promise<void>): void {
+    this.#applying = this.#applying.then(task).catch((error: unknown) => this.#ports.onFatal(error));
+  }
+
+  /** At the end of every turn each shard stands between two records, so a commit may save it then. */
+  async #apply(packId: number, key: PartitionKey, pack: RecordPack): Promise<void> {
+    const { monotonicUs, shardOf, yieldTurn } = this.#ports;
+    const shard = shardOf(key);
+    let sliceEndUs = monotonicUs() + APPLY_SLICE_US;
+    for (const { entries, rejectedReasons, nextOffset } of unpackRecords(pack)) {
+      shard.applyRecord(entries, rejectedReasons, nextOffset);
+      if (monotonicUs() < sliceEndUs) continue;
+      await yieldTurn();
+      sliceEndUs = monotonicUs() + APPLY_SLICE_US;
+    }
+    this.#tell({ tell: 'applied', packId });
+  }
+
+  #tell(message: ToIngest): void {
+    this.#worker.postMessage(message);
+  }
+
+  #end(error: Error): void {
+    this.#ports.onFatal(error);
+    this.#resolveStopped();
+  }
+}

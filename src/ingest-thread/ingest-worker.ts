@@ -1,0 +1,157 @@
+/** The ingest thread: consumes Kafka, decodes, makes dead letters durable, and hands packs to the serving thread. */
+
+import { setImmediate as yieldTurn } from 'node:timers/promises';
+import { parentPort, workerData } from 'node:worker_threads';
+import { assert } from '../../engine/assert.js';
+import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
+import type { KafkaClock } from '../../ingest/kafka/clock.js';
+import { DeadLettersStoppedError, KafkaDeadLetters } from '../../ingest/kafka/dead-letter-topic.js';
+import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
+import type { LogSink, PartitionKey } from '../../ingest/log-source.js';
+import { Pipeline } from '../../ingest/pipeline.js';
+import { monotonicUs, wallClockUs } from '../system-clock.js';
+import { STATUS_EVERY_MS } from './limits.js';
+import { PackShard } from './pack-shard.js';
+import type { FromIngest, IngestOrder, LogLevel, ToIngest } from './protocol.js';
+
+const order = workerData as IngestOrder;
+const port = parentPort!;
+
+function say(message: FromIngest): void {
+  port.postMessage(message);
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}
+
+const logger: KafkaLogger = {
+  info: (fields, message) => log('info', fields, message),
+  warn: (fields, message) => log('warn', fields, message),
+  error: (fields, message) => log('error', fields, message),
+};
+
+function log(level: LogLevel, fields: object, message: string): void {
+  say({ say: 'log', level, fields: { ...fields }, message });
+}
+
+const clock: KafkaClock = {
+  nowMs: () => monotonicUs() / 1000,
+  after: (delayMs, task) => {
+    const timer = setTimeout(task, delayMs);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Packs on their way: what to do when they are applied. */
+const inFlight = new Map<number, () => void>();
+let lastPackId = 0;
+
+const shards = new Map<string, PackShard>();
+
+function shardOf(key: PartitionKey): PackShard {
+  const name = `${key.topic}/${key.partition}`;
+  const known = shards.get(name);
+  if (known !== undefined) return known;
+  const stored = order.positions.find(
+    ({ topic, partition }) => topic === key.topic && partition === key.partition,
+  );
+  const shard = new PackShard(
+    { topic: key.topic, partition: key.partition },
+    key.topic === order.edgeTopic ? 'edge' : 'relay',
+    stored ?? { nextOffset: null, identity: null },
+    {
+      send: (of, pack) =>
+        new Promise((resolve) => {
+          const packId = ++lastPackId;
+          inFlight.set(packId, resolve);
+          port.postMessage({ say: 'records', packId, key: of, pack } satisfies FromIngest, [pack.buffer]);
+        }),
+      setIdentity: (of, identity) => say({ say: 'identity', key: of, identity }),
+    },
+  );
+  shards.set(name, shard);
+  return shard;
+}
+
+const deadLetters = new KafkaDeadLetters({
+  connection: order.connection,
+  topic: order.deadLetterTopic,
+  logger,
+  clock,
+});
+
+const pipeline = new Pipeline({
+  edgeTopic: order.edgeTopic,
+  relayTopic: order.relayTopic,
+  shardOf,
+  deadLetters,
+  tiers: { tierByProject: order.tierByProject, defaultTier: order.defaultTier },
+  judgedBy: 'clock',
+  nowUs: wallClockUs,
+  yieldTurn: () => yieldTurn(),
+  onGap: (gap) => say({ say: 'gap', gap }),
+});
+
+const sink: LogSink = {
+  nextOffset: (key) => pipeline.nextOffset(key),
+  identity: (key) => pipeline.identity(key),
+  setIdentity: (key, identity) => pipeline.setIdentity(key, identity),
+  reportGap: (gap) => pipeline.reportGap(gap),
+  apply: async (batch, isCurrent) => {
+    await pipeline.apply(batch, isCurrent);
+    await shardOf(batch).flush();
+  },
+};
+
+const source = new KafkaLogSource({
+  connection: order.connection,
+  groupId: order.groupId,
+  topics: [order.edgeTopic, order.relayTopic],
+  logger,
+  clock,
+  onFatal: (error) => {
+    if (!(error instanceof DeadLettersStoppedError)) say({ say: 'fatal', error });
+  },
+});
+
+let lastStatus = '';
+function sayStatus(): void {
+  const status = source.status();
+  const text = JSON.stringify(status);
+  if (text === lastStatus) return;
+  lastStatus = text;
+  say({ say: 'status', status });
+}
+const statusTimer = setInterval(sayStatus, STATUS_EVERY_MS);
+
+async function stop(): Promise<void> {
+  await source.stop();
+  await deadLetters.stop();
+  clearInterval(statusTimer);
+  say({ say: 'stopped' });
+}
+
+function take(message: ToIngest): void {
+  switch (message.tell) {
+    case 'applied': {
+      const resolve = inFlight.get(message.packId);
+      assert(resolve !== undefined, 'a pack was applied that nobody sent');
+      inFlight.delete(message.packId);
+      resolve();
+      return;
+    }
+    case 'committed':
+      source.committed(message.positions).catch((error: unknown) => fail(error));
+      return;
+    case 'stop':
+      stop().catch((error: unknown) => fail(error));
+  }
+}
+
+function fail(error: unknown): void {
+  say({ say: 'fatal', error: asError(error) });
+}
+
+port.on('message', take);
+source.start(sink).then(sayStatus, fail);

@@ -1,0 +1,47 @@
+/** What the ingest thread and the serving thread say to each other. Messages of one direction arrive in order. */
+
+import type { KafkaConnection } from '../../ingest/kafka/client.js';
+import type { LogIdentity, LogSourceStatus, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
+import type { RecordPack } from '../../ingest/record-pack.js';
+
+/** How far a partition was read when the thread begins; from then on only the thread moves it. */
+export interface StoredPosition extends PartitionKey {
+  readonly nextOffset: number | null;
+  readonly identity: LogIdentity | null;
+}
+
+export type Position = PartitionKey & { readonly nextOffset: number };
+
+/** All that the thread is told when it begins. */
+export interface IngestOrder {
+  readonly connection: KafkaConnection;
+  readonly groupId: string;
+  readonly edgeTopic: string;
+  readonly relayTopic: string;
+  readonly deadLetterTopic: string;
+  readonly tierByProject: ReadonlyMap<string, string>;
+  readonly defaultTier: string;
+  readonly positions: readonly StoredPosition[];
+}
+
+export type ToIngest =
+  | { readonly tell: 'committed'; readonly positions: readonly Position[] }
+  /** Everything that was said of the partition up to this pack is applied. */
+  | { readonly tell: 'applied'; readonly packId: number }
+  | { readonly tell: 'stop' };
+
+export type FromIngest =
+  | {
+      readonly say: 'records';
+      readonly packId: number;
+      readonly key: PartitionKey;
+      readonly pack: RecordPack;
+    }
+  | { readonly say: 'identity'; readonly key: PartitionKey; readonly identity: LogIdentity }
+  | { readonly say: 'gap'; readonly gap: OffsetGap }
+  | { readonly say: 'status'; readonly status: LogSourceStatus }
+  | { readonly say: 'log'; readonly level: LogLevel; readonly fields: object; readonly message: string }
+  | { readonly say: 'fatal'; readonly error: Error }
+  | { readonly say: 'stopped' };
+
+export type LogLevel = 'info' | 'warn' | 'error';

@@ -1,0 +1,19 @@
+/** Waiting for what a real broker or process does in its own time. */
+
+import { setTimeout as delay } from 'node:timers/promises';
+
+const POLL_MS = 20;
+
+/** Waits until `check` holds; fails with its last error, or with what `describe` says, after `deadlineMs`. */
+export async function eventually(
+  check: () => boolean | Promise<boolean>,
+  describe: () => unknown = () => '',
+  deadlineMs = 20_000,
+): Promise<void> {
+  const endMs = performance.now() + deadlineMs;
+  while (!(await check())) {
+    if (performance.now() > endMs)
+      throw new Error(`not within ${deadlineMs} ms: ${JSON.stringify(describe())}`);
+    await delay(POLL_MS);
+  }
+}

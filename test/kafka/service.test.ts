@@ -1,0 +1,144 @@
+/** The whole service on Kafka: it stops in order, goes on where it was, and says what is wrong with its log. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { ask, type ChildService, startChildService } from '../child-service.js';
+import { eventually } from '../eventually.js';
+import { type Broker, startBroker } from './broker/broker.js';
+import { describeKafka } from './broker/kafka-suite.js';
+import { Rig, uniqueName } from './rig.js';
+
+describeKafka('the service on Kafka', () => {
+  let broker: Broker;
+  let rig: Rig;
+  let directory: string;
+  let service: ChildService;
+  let topic: string;
+
+  beforeAll(async () => {
+    broker = await startBroker({ version: '4.1' });
+  });
+  afterAll(async () => {
+    await broker?.stop();
+  });
+
+  beforeEach(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'logring-kafka-'));
+    rig = new Rig(broker.brokers);
+    await rig.connect();
+    topic = uniqueName('edge');
+    await rig.createTopic(topic, 2);
+    await rig.createTopic(`${topic}-relay`, 1);
+  });
+  afterEach(async () => {
+    await service?.kill('SIGKILL');
+    await rig.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  async function start(): Promise<void> {
+    service = await startChildService({
+      LOGRING_DATA_DIR: directory,
+      LOGRING_KAFKA_BROKERS: broker.brokers.join(','),
+      LOGRING_KAFKA_GROUP_ID: topic,
+      LOGRING_EDGE_TOPIC: topic,
+      LOGRING_RELAY_TOPIC: `${topic}-relay`,
+      LOGRING_DEAD_LETTER_TOPIC: `${topic}-dead`,
+    });
+  }
+
+  async function readyz(): Promise<{ status: number; text: string }> {
+    const response = await fetch(`${service.url}/readyz`);
+    return { status: response.status, text: await response.text() };
+  }
+
+  async function untilReady(): Promise<void> {
+    let last = '';
+    await eventually(
+      async () => {
+        const { status, text } = await readyz();
+        last = text;
+        return status === 200;
+      },
+      () => last,
+    );
+  }
+
+  async function rowIds(): Promise<unknown[]> {
+    const { result } = await ask(
+      service.url,
+      '/api/endpoints/query/logs.all?project=p&project_tier=ENTERPRISE',
+    );
+    return result.map(({ id }) => id).sort();
+  }
+
+  const untilRows = (expected: readonly string[]) =>
+    eventually(async () => {
+      const found = await rowIds();
+      if (found.length > expected.length) throw new Error(`too many rows: ${found}`);
+      return JSON.stringify(found) === JSON.stringify(expected);
+    });
+
+  const entry = (id: string) => JSON.stringify({ id, project: 'p' });
+
+  test('SIGTERM leaves the group and loses nothing; the next start goes on', async () => {
+    await start();
+    await rig.produce(topic, 0, [entry('a'), entry('b')]);
+    await rig.produce(topic, 1, [entry('c'), 'no entry']);
+    await untilRows(['a', 'b', 'c']);
+    await untilReady();
+    expect(await service.kill('SIGTERM')).toBe(0);
+    await rig.produce(topic, 0, [entry('d')]);
+    await start();
+    expect(await rowIds()).toEqual(['a', 'b', 'c']);
+    await untilRows(['a', 'b', 'c', 'd']);
+    await untilReady();
+  });
+
+  test('entries are too old or too far ahead as the clock sees it, whatever their record says', async () => {
+    await start();
+    const nowMs = Date.now();
+    const at = (id: string, timestampMs: number) =>
+      JSON.stringify({ id, project: 'p', timestamp: timestampMs * 1000 });
+    const dayMs = 86_400_000;
+    await rig.produce(topic, 0, [at('now', nowMs), at('old', nowMs - 91 * dayMs)], nowMs - 50 * dayMs);
+    await rig.produce(topic, 1, [at('ahead', nowMs + dayMs), at('then', nowMs - dayMs)], nowMs + dayMs);
+    await untilRows(['now', 'then']);
+  });
+
+  test('records that the log lost are a gap, shown until an operator has seen to it', async () => {
+    await start();
+    await rig.produce(topic, 0, [entry('a'), entry('b')]);
+    await untilRows(['a', 'b']);
+    expect(await service.kill('SIGTERM')).toBe(0);
+    await rig.produce(topic, 0, [entry('c'), entry('d'), entry('e')]);
+    await rig.deleteBefore(topic, 0, 4);
+    await start();
+    await untilRows(['a', 'b', 'e']);
+    const { status, text } = await readyz();
+    expect([status, text]).toEqual([503, expect.stringContaining('offset 2 was expected')]);
+    expect(await (await fetch(`${service.url}/metrics`)).text()).toMatch(/^logring_offset_gaps 1$/m);
+  });
+
+  test('without a broker it serves what it has, says so, and stops in order', async (context) => {
+    if (!broker.canBeKilled) return context.skip('these brokers are not ours to kill');
+    await start();
+    await rig.produce(topic, 0, [entry('a')]);
+    await untilRows(['a']);
+    await untilReady();
+    await broker.kill();
+    try {
+      await eventually(async () => (await readyz()).status === 503);
+      expect(await rowIds()).toEqual(['a']);
+      expect(await service.kill('SIGTERM')).toBe(0);
+      await start();
+      expect(await rowIds()).toEqual(['a']);
+      expect((await readyz()).status).toBe(503);
+      expect(await service.kill('SIGTERM')).toBe(0);
+    } finally {
+      await broker.restart();
+    }
+  });
+});

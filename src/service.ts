@@ -24,6 +24,7 @@ import { meteredHandler } from './http/request-meters.js';
 import type { BackEndName } from './http/server.js';
 import { Metrics } from './metrics.js';
 import { readinessReasons } from './readiness.js';
+import { Rewriter } from './rewriter.js';
 import { Shards } from './shards.js';
 import { DeadLetterTable } from './store/dead-letter-table.js';
 import { LmdbLog } from './store/lmdb-log.js';
@@ -81,6 +82,7 @@ class Composition implements Service {
   readonly #logs: Logs;
   readonly #pipeline: Pipeline;
   readonly #committer: Committer;
+  readonly #rewriter: Rewriter;
   readonly #evaluator: ApiCountsEvaluator;
   readonly #metrics: Metrics;
   readonly #api: Api;
@@ -115,8 +117,22 @@ class Composition implements Service {
       monotonicUs: clock.monotonicUs,
       onCommitted: (positions, figures, durationUs) => {
         this.#metrics.committed(figures, durationUs);
+        this.#rewriter.committed();
         this.#logs.source.committed(positions).catch(onFatal);
       },
+      onFatal,
+    });
+    this.#rewriter = new Rewriter({
+      store,
+      shards: () => this.#shards.all(),
+      nowUs: clock.nowUs,
+      monotonicUs: clock.monotonicUs,
+      commit: () => this.#committer.commit(),
+      onFailed: (error, scope) =>
+        surroundings.logger.error(
+          { err: error, scope },
+          'rows could not be rewritten; they stay as they are',
+        ),
       onFatal,
     });
     this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage));
@@ -165,6 +181,7 @@ class Composition implements Service {
     await this.#http.server.close(DRAIN_MS);
     for (const timer of this.#timers) clearInterval(timer);
     await this.#logs.source.stop();
+    this.#rewriter.stop();
     await this.#committer.stop();
     await this.#logs.close();
     await this.#evaluator.stop();

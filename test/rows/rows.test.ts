@@ -9,8 +9,10 @@ import { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
 import { RETENTION_US, TIER_CLASSES } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
-import { SegmentTable } from '../segment-table.js';
+import { SegmentTable, TableRewrite } from '../segment-table.js';
 
+/** So small that rewrites spill, and blocks are many. */
+const REWRITE_SIZES = { chunkBytes: 20_000, blockBytes: 300 };
 const NOW_US = Date.parse('2026-11-21T07:30:00Z') * 1000;
 
 function entry(overrides: Partial<EdgeEntry> & { text?: string }): EdgeEntry {
@@ -114,17 +116,21 @@ test('a partition expires when its end is no younger than the retention', () => 
 test('a missing block is an error and not an answer', () => {
   const table = new SegmentTable();
   const view = new RowsView(table);
-  for (let i = 0; i < 3; i++)
+  for (let i = 0; i < 3; i++) {
     view.apply(entry({ text: 'x'.repeat(BLOCK_TARGET_BYTES), timestampUs: NOW_US + i }));
-  view.save(table);
+    view.save(table);
+  }
   const index = table.names.find((name) => name.startsWith('rows/index/') && name.endsWith('/00000001'))!;
   const withoutIndex = table.copy();
   withoutIndex.delete(index);
   expect(() => new RowsView(withoutIndex).load(withoutIndex)).toThrow(SegmentError);
-  const withoutData = table.copy();
-  withoutData.delete(index.replace('index', 'data'));
-  const restored = new RowsView(withoutData);
-  restored.load(withoutData);
+  const withoutFile = table.copy();
+  withoutFile.remove(table.files[0]);
+  expect(() => new RowsView(withoutFile).load(withoutFile)).toThrow(SegmentError);
+  const whole = table.copy();
+  const restored = new RowsView(whole);
+  restored.load(whole);
+  whole.remove(table.files[0]);
   expect(() => ask([restored])).toThrow(SegmentError);
 });
 
@@ -150,13 +156,23 @@ test.each(Array.from({ length: 40 }, (_, seed) => seed))('view and twin agree: s
   };
   let entries: EdgeEntry[] = [];
   let nowUs = NOW_US;
+  let rewrites: (TableRewrite | null)[] = [null, null];
   for (let step = 0; step < 400; step++) {
     const one = randomEntry(random, nowUs);
     views[random.between(0, 1)].apply(one);
     entries.push(one);
     if (random.between(0, 20) === 0) save();
+    if (random.between(0, 10) === 0) {
+      const stepCount = random.pick([1, 5, 10_000]);
+      rewrites = rewrites.map((running, i) => {
+        const rewrite = running ?? TableRewrite.begin(views[i], tables[i], nowUs, REWRITE_SIZES);
+        return rewrite?.advance(stepCount) === false ? rewrite : null;
+      });
+    }
     if (random.between(0, 40) === 0) {
       save();
+      rewrites = [null, null];
+      for (const table of tables) table.forgetAside();
       views = tables.map((of) => {
         const view = new RowsView(of);
         view.load(of);

@@ -21,9 +21,9 @@ export const BLOCK_TARGET_BYTES = 64 * 1024;
  * late rows began goes on. Longer: more rows cost memory for their index; shorter: more, smaller runs to merge. */
 export const ROW_PARTITION_OPEN_US = US_PER_HOUR;
 
-/** Bytes of rows in a block of a sorted run. Bigger: compresses a little better (16, 32, 64 KB: 356, 348, 345 bytes a
+/** Bytes of rows in a block of a sorted run. Bigger: compresses a little better (16, 24, 32 KB: 327, 323, 321 bytes a
  * generated row), but a sparse project's row costs more to read; smaller: more directory a row. */
-export const SORTED_BLOCK_BYTES = 32 * 1024;
+export const SORTED_BLOCK_BYTES = 16 * 1024;
 
 /** Bytes of rows that a rewrite sorts in memory at a time. Bigger: more memory beside the serving thread's; smaller: a
  * busy hour goes through more spill files. */

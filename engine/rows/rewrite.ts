@@ -42,7 +42,7 @@ export interface RewriteSizes {
   readonly blockBytes: number;
 }
 
-const USUAL_SIZES: RewriteSizes = { chunkBytes: REWRITE_CHUNK_BYTES, blockBytes: SORTED_BLOCK_BYTES };
+export const USUAL_SIZES: RewriteSizes = { chunkBytes: REWRITE_CHUNK_BYTES, blockBytes: SORTED_BLOCK_BYTES };
 
 /** Rows in order, one at a time. */
 interface RowSource {

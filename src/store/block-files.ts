@@ -21,14 +21,13 @@ import type { Database } from 'lmdb';
 import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { BlockCache } from './block-cache.js';
-import { openFrame } from './block-frame.js';
+import { NO_DICTIONARY, openFrame } from './block-frame.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 import { OPEN_FILE_LIMIT } from './limits.js';
 import type { StoredFile } from './storage-protocol.js';
 
 const FLAG_DICTIONARY = 1;
 const FRAME_DIGITS = 10;
-const NO_DICTIONARY = new Uint8Array(0);
 
 interface KnownFile {
   readonly path: string;
@@ -155,12 +154,12 @@ export class BlockFiles {
     if (cached !== undefined) return cached;
     if (frameIndex >= file.frameEnds.length)
       throw new SegmentError(`row file ${file.path} has no block ${frameIndex}`);
+    // The dictionary first: what is read is good until the next reading only.
+    const isPacked = file.hasDictionary && frameIndex > 0;
+    const dictionary = isPacked ? this.#frame(fileKey, file, 0) : NO_DICTIONARY;
     const start = frameIndex === 0 ? 0 : file.frameEnds[frameIndex - 1];
     const bytes = this.#read(fileKey, file, start, file.frameEnds[frameIndex] - start);
-    const isDictionary = file.hasDictionary && frameIndex === 0;
-    const block = openFrame(name, bytes, () =>
-      isDictionary ? NO_DICTIONARY : this.#frame(fileKey, file, 0),
-    );
+    const block = openFrame(name, bytes, dictionary);
     this.#cache.set(name, block);
     return block;
   }

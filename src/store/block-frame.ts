@@ -21,7 +21,7 @@ const PACKED_HEADER_BYTES = 8;
 const CODEC_RAW = 0;
 const CODEC_DEFLATE = 1;
 const CODEC_PACKED = 2;
-const NO_DICTIONARY = new Uint8Array(0);
+export const NO_DICTIONARY = new Uint8Array(0);
 
 /** For blocks that live for hours. */
 export function sealQuickly(name: string, raw: Uint8Array): Uint8Array {
@@ -54,7 +54,7 @@ export function dictionaryOf(sample: Uint8Array): Uint8Array {
 }
 
 /** The block: the caller's to keep. Throws a SegmentError that names the block and says what is wrong. */
-export function openFrame(name: string, value: Uint8Array, dictionary: () => Uint8Array): Uint8Array {
+export function openFrame(name: string, value: Uint8Array, dictionary: Uint8Array): Uint8Array {
   const damaged = (what: string) => new SegmentError(`block ${name} is damaged: ${what}`);
   if (value.length < HEADER_BYTES) throw damaged('it is shorter than its header');
   const view = new DataView(value.buffer, value.byteOffset, value.byteLength);
@@ -65,7 +65,7 @@ export function openFrame(name: string, value: Uint8Array, dictionary: () => Uin
   const rawLength = view.getUint32(2, true);
   const payload = value.subarray(HEADER_BYTES);
   const codec = view.getUint8(1);
-  if (codec === CODEC_PACKED) return openPacked(payload, rawLength, dictionary(), damaged);
+  if (codec === CODEC_PACKED) return openPacked(payload, rawLength, dictionary, damaged);
   if (codec !== CODEC_RAW && codec !== CODEC_DEFLATE) throw damaged(`its codec ${codec} is unknown`);
   const raw = codec === CODEC_RAW ? payload.slice() : inflate(payload, rawLength, NO_DICTIONARY);
   if (raw.length !== rawLength) throw damaged('its length does not match');

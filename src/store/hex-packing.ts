@@ -3,13 +3,15 @@
  * become bytes, half as long and kept apart, since deflate would spend more on them and compress the rest worse for
  * having seen them. A value that comes again (a request's id in its message, headers and URL) is only referred to.
  *
- *   text:  …"ray":"⟨1 8⟩","id":"⟨2⟩","again":"⟨3 2 0⟩"…      bytes: 8 + 16
- *   1 n    the next n bytes, as 2n digits       3 lo hi   the value that many values back, as it was
- *   2      the next 16 bytes, as a UUID         4 b       byte b itself, where it is one of these four
+ *   text:  …"ray":"⟨1 1 8⟩","id":"⟨1 2⟩","again":"⟨1 3 2 0⟩"…      bytes: 8 + 16
+ *   1 1 n   the next n bytes, as 2n digits       1 3 lo hi   the value that many values back, as it was
+ *   1 2     the next 16 bytes, as a UUID         1 4         the byte 1 itself, which JSON has no use for
  */
 
 import { SegmentError } from '../../engine/segments.js';
 
+/** One mark for all, so that what lies between two is found and copied at once. */
+const MARK = 1;
 const HEX = 1;
 const UUID = 2;
 const AGAIN = 3;
@@ -66,8 +68,8 @@ class Packer {
         i = this.#takeDigits(i);
         continue;
       }
-      if (byte <= LITERAL && byte >= HEX) text[this.#textLength++] = LITERAL;
       text[this.#textLength++] = byte;
+      if (byte === MARK) text[this.#textLength++] = LITERAL;
       i += 1;
     }
     return { text: text.subarray(0, this.#textLength), hex: this.#hex.subarray(0, this.#hexLength) };
@@ -120,6 +122,7 @@ class Packer {
     const known = this.#seen.get(key);
     const back = known === undefined ? 0 : this.#starts.length - known;
     if (known !== undefined && back <= MOST_VALUES_BACK && this.#equals(known, kind, begin, length)) {
+      this.#text[this.#textLength++] = MARK;
       this.#text[this.#textLength++] = AGAIN;
       this.#text[this.#textLength++] = back & 255;
       this.#text[this.#textLength++] = back >>> 8;
@@ -130,6 +133,7 @@ class Packer {
     this.#lengths.push(length);
     this.#kinds.push(kind);
     this.#hexLength = begin + length;
+    this.#text[this.#textLength++] = MARK;
     this.#text[this.#textLength++] = kind;
     if (kind === HEX) this.#text[this.#textLength++] = length;
   }
@@ -158,26 +162,33 @@ export function unpackHex({ text, hex }: PackedHex, rawLength: number): Uint8Arr
   const starts: number[] = [];
   const lengths: number[] = [];
   const kinds: number[] = [];
-  const textLength = text.length;
+  const marks = Buffer.from(text.buffer, text.byteOffset, text.length);
   let hexLength = 0;
   let at = 0;
-  for (let i = 0; i < textLength; i++) {
-    const byte = text[i];
-    if (byte > LITERAL || byte === 0) {
-      raw[at++] = byte;
-    } else if (byte === LITERAL) {
-      raw[at++] = text[++i];
-    } else if (byte === AGAIN) {
-      const value = starts.length - (text[i + 1] + text[i + 2] * 256);
-      i += 2;
-      if (value in starts === false) throw new SegmentError('packed text refers to a value that it lacks');
+  let from = 0;
+  for (;;) {
+    const mark = marks.indexOf(MARK, from);
+    const end = mark < 0 ? text.length : mark;
+    if (at + end - from > rawLength) break;
+    raw.set(text.subarray(from, end), at);
+    at += end - from;
+    if (mark < 0) break;
+    const kind = text[mark + 1];
+    from = mark + 2;
+    if (kind === LITERAL) {
+      raw[at++] = MARK;
+    } else if (kind === AGAIN) {
+      const value = starts.length - (text[from] + text[from + 1] * 256);
+      from += 2;
+      if (!(value >= 0 && value < starts.length))
+        throw new SegmentError('packed text refers to a value that it lacks');
       at = putValue(raw, at, kinds[value], hex, starts[value], lengths[value]);
     } else {
-      const length = byte === UUID ? UUID_BYTES : text[++i];
+      const length = kind === UUID ? UUID_BYTES : text[from++];
       starts.push(hexLength);
       lengths.push(length);
-      kinds.push(byte);
-      at = putValue(raw, at, byte, hex, hexLength, length);
+      kinds.push(kind);
+      at = putValue(raw, at, kind, hex, hexLength, length);
       hexLength += length;
     }
   }

@@ -4,7 +4,7 @@ import { closeSync, fdatasyncSync, openSync, readSync, rmSync, unlinkSync } from
 import { dirname, join } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { type FileBuilder, SegmentError } from '../../engine/segments.js';
-import { dictionaryOf, openFrame, sealPacked } from './block-frame.js';
+import { dictionaryOf, NO_DICTIONARY, openFrame, sealPacked } from './block-frame.js';
 import { makeFolders, syncFolder, writeWhole } from './file-appender.js';
 import type { StoredFile } from './storage-protocol.js';
 
@@ -56,7 +56,7 @@ export class RewriteFiles implements FileBuilder {
       isMade: true,
     };
     this.#files.set(file, made);
-    this.#addFrame(made, sealPacked(this.#nameOf(file, 0), dictionary, new Uint8Array(0)));
+    this.#addFrame(made, sealPacked(this.#nameOf(file, 0), dictionary, NO_DICTIONARY));
   }
 
   append(file: string, bytes: Uint8Array): void {
@@ -121,10 +121,9 @@ export class RewriteFiles implements FileBuilder {
     const frame = new Uint8Array(frameEnds[frameIndex] - start);
     const length = readSync(descriptor, frame, 0, frame.length, start);
     if (length < frame.length) throw new SegmentError(`row file ${open.path} is shorter than it should be`);
-    const isDictionary = open.hasDictionary && frameIndex === 0;
-    return openFrame(this.#nameOf(file, frameIndex), frame, () =>
-      isDictionary ? new Uint8Array(0) : this.#dictionaryOf(file, open),
-    );
+    const isPacked = open.hasDictionary && frameIndex > 0;
+    const dictionary = isPacked ? this.#dictionaryOf(file, open) : NO_DICTIONARY;
+    return openFrame(this.#nameOf(file, frameIndex), frame, dictionary);
   }
 
   #nameOf(file: string, frameIndex: number): string {

@@ -5,6 +5,7 @@ import { Random } from '../../bench/generator/random.js';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { BLOCK_TARGET_BYTES, LOG_ROW_LIMIT } from '../../engine/limits.js';
 import { type LogsParameters, queryLogs } from '../../engine/rows/query.js';
+import { USUAL_SIZES } from '../../engine/rows/rewrite.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
 import { RETENTION_US, TIER_CLASSES } from '../../engine/tier.js';
@@ -132,6 +133,56 @@ test('a missing block is an error and not an answer', () => {
   restored.load(whole);
   whole.remove(table.files[0]);
   expect(() => ask([restored])).toThrow(SegmentError);
+});
+
+/** Counts the blocks that are read. */
+class CountingTable extends SegmentTable {
+  blocksRead = 0;
+
+  override block(file: string, index: number): Uint8Array {
+    this.blocksRead += 1;
+    return super.block(file, index);
+  }
+}
+
+test('the newest rows anywhere in 90 days cost a handful of blocks, whoever asks and whatever the window', () => {
+  const table = new CountingTable();
+  const view = new RowsView(table);
+  const days = 60;
+  const startUs = Math.floor(NOW_US / US_PER_DAY - days) * US_PER_DAY;
+  const row = 'x'.repeat(1_000);
+  for (let hour = 0; hour < days * 24; hour++) {
+    const at = (i: number) => ({ timestampUs: startUs + hour * US_PER_HOUR + i * US_PER_SECOND, text: row });
+    for (let i = 0; i < 30; i++)
+      view.apply(entry({ project: i % 3 === 0 ? `other-${i}` : 'busy', ...at(i) }));
+    view.apply(entry({ project: 'hourly', ...at(31) }));
+    if (hour === 700) view.apply(entry({ project: 'once', ...at(32) }));
+    view.expire(startUs + (hour + 1) * US_PER_HOUR);
+    view.save(table);
+    while (
+      TableRewrite.begin(view, table, startUs + (hour + 1) * US_PER_HOUR, USUAL_SIZES)?.advance(Infinity)
+    ) {
+      view.save(table);
+    }
+  }
+  const check = (project: string, startDay: number | null, endDay: number | null, blockCount: number) => {
+    table.blocksRead = 0;
+    const dayUs = (day: number | null) => (day === null ? null : startUs + day * US_PER_DAY - 1);
+    const count = ask([view], { project, startUs: dayUs(startDay), endUs: dayUs(endDay) }).length;
+    expect(table.blocksRead, `${project} ${startDay} ${endDay}`).toBeLessThanOrEqual(blockCount);
+    return count;
+  };
+  for (const startDay of [null, 2, 29]) {
+    expect(check('busy', startDay, 31, 10)).toBe(100);
+    expect(check('hourly', startDay, 31, 15)).toBe(startDay === 29 ? 48 : 100);
+    expect(check('once', startDay, 31, 1)).toBe(1);
+    expect(check('absent', startDay, 31, 0)).toBe(0);
+  }
+  expect(check('once', 30, 58, 0)).toBe(0);
+  expect(check('once', null, 20, 0)).toBe(0);
+  expect(check('once', 29, 30, 1)).toBe(1);
+  // One run a day; the last hours and the open ones apart.
+  expect(view.figures()[2].partitionCount).toBeLessThan(days + 30);
 });
 
 function randomEntry(random: Random, nowUs: number): EdgeEntry {

@@ -4,7 +4,7 @@
  * runs in the test suite, so that this can't rot; `--edge N --relay N --rate N --seconds N --seed N` set the sizes.
  */
 
-import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -66,7 +66,10 @@ async function main(): Promise<void> {
 }
 
 function storeBytes(directory: string): () => number {
-  return () => statSync(join(directory, 'store.lmdb')).size;
+  return () =>
+    readdirSync(directory, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
 }
 
 function table(rows: readonly (readonly [string, string])[]): string {

@@ -9,12 +9,17 @@
  */
 
 import { ByteReader, ByteWriter } from '../bytes.js';
+import { BLOCK_TARGET_BYTES } from '../limits.js';
 import { SegmentError } from '../segments.js';
+
+const IDLE_BYTES = 4096;
+/** The last row of a block goes beyond its target. */
+const BUSY_BYTES = BLOCK_TARGET_BYTES + 8 * 1024;
 
 /** The rows of a block that is still being filled. */
 export class BlockBuilder {
   readonly firstOrdinal: number;
-  #bytes = new Uint8Array(4096);
+  #bytes: Uint8Array;
   #byteCount = 0;
   readonly #rowEnds: number[] = [];
   readonly #timeOffsetsUs: number[] = [];
@@ -22,8 +27,10 @@ export class BlockBuilder {
   readonly #projectIndexes: number[] = [];
   readonly #projects = new Map<string, number>();
 
-  constructor(firstOrdinal: number) {
+  /** Room is made at once for a block that will be filled soon, and little by little for one that may not. */
+  constructor(firstOrdinal: number, isBusy: boolean) {
     this.firstOrdinal = firstOrdinal;
+    this.#bytes = new Uint8Array(isBusy ? BUSY_BYTES : IDLE_BYTES);
   }
 
   get rowCount(): number {

@@ -99,7 +99,7 @@ export class FreshRun {
   append(timestampUs: number, idHash: number, project: string, row: Uint8Array): void {
     assert(!this.info.isSealed, 'a row is added to a sealed run');
     if (this.#open === null) {
-      this.#open = new BlockBuilder(this.#rowCount);
+      this.#open = new BlockBuilder(this.#rowCount, this.#rowCount > 0);
       this.#blockFirstOrdinals.push(this.#rowCount);
     }
     const open = this.#open;
@@ -165,7 +165,7 @@ export class FreshRun {
     const open = this.#reader.get(openName(this.file));
     if (open === null) return;
     const index = indexOfBlock(open);
-    this.#open = new BlockBuilder(this.#rowCount);
+    this.#open = new BlockBuilder(this.#rowCount, false);
     for (let i = 0; i < index.rowCount; i++) {
       this.#open.append(index.timeOffsetsUs[i], index.idHashes[i], index.projects[i], rowOfBlock(open, i));
     }

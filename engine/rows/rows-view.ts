@@ -19,9 +19,11 @@ import { decodeDirectory, type RunDirectory } from './directory.js';
 import { FreshRun } from './fresh-run.js';
 import { ProjectRuns, type RunOfProject } from './project-runs.js';
 import type { RewritePlan } from './rewrite.js';
-import { nextRewriting, type Rewriting, type Run } from './rewrite-policy.js';
+import { nextRewriting } from './rewrite-policy.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from './run.js';
 import { SortedRun } from './sorted-run.js';
+
+type Run = FreshRun | SortedRun;
 
 const MANIFEST = 'rows/manifest';
 
@@ -37,7 +39,7 @@ export interface TierFigures {
 /** A rewrite under way, and what will be known of its output. */
 interface RewriteUnderWay {
   readonly plan: RewritePlan;
-  readonly inputs: Rewriting['runs'];
+  readonly inputs: readonly Run[];
   readonly info: RunInfo;
 }
 
@@ -141,7 +143,7 @@ export class RowsView implements View<EdgeEntry> {
   planRewrite(nowUs: number): RewritePlan | null {
     if (this.#rewrite !== null) return null;
     const settled = [...this.#fresh].filter((run) => run.isSettled && !this.#unsaved.has(run));
-    const candidates = [...settled, ...this.#sorted].filter(
+    const candidates: Run[] = [...settled, ...this.#sorted].filter(
       (run) => !this.#stuck.has(run) && !this.#built.has(run.file),
     );
     const next = nextRewriting(candidates, nowUs);

@@ -102,6 +102,20 @@ export class ByteReader {
     return this.#view.getFloat64(this.#take(8), true);
   }
 
+  u32s(count: number): Uint32Array {
+    const start = this.#take(4 * count);
+    const values = new Uint32Array(count);
+    for (let i = 0; i < count; i++) values[i] = this.#view.getUint32(start + 4 * i, true);
+    return values;
+  }
+
+  f64s(count: number): Float64Array {
+    const start = this.#take(8 * count);
+    const values = new Float64Array(count);
+    for (let i = 0; i < count; i++) values[i] = this.#view.getFloat64(start + 8 * i, true);
+    return values;
+  }
+
   /** A view into the segment, not a copy. */
   bytes(length: number): Uint8Array {
     const start = this.#take(length);

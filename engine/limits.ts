@@ -36,6 +36,10 @@ export const REWRITE_SAMPLE_BYTES = 40 * 1024;
 /** Bytes of rows from which a sample pays. Bigger: small runs compress badly; smaller: the sample outweighs them. */
 export const REWRITE_SAMPLE_FROM_BYTES = 128 * 1024;
 
+/** Projects that each expiry, twice a second, frees of runs that are gone. Bigger: queries wait for longer than a
+ * millisecond; smaller: what is gone stays in memory for longer. */
+export const SWEEP_PROJECTS = 2_000;
+
 /** A day's run is merged with later runs of that day once they are this share of it, or so many. Bigger: queries look
  * into more runs; smaller: a trickle of late rows has the day rewritten again and again. */
 export const DAY_MERGE_SHARE = 1 / 4;

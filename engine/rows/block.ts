@@ -109,8 +109,8 @@ export function decodeBlockIndex(reader: ByteReader): BlockIndex {
   if (projectCount > rowCount || reader.remaining < 12 * rowCount)
     throw new SegmentError('a row index is not as long as its rows need');
   const names = Array.from({ length: projectCount }, () => reader.string());
-  const timeOffsetsUs = Uint32Array.from({ length: rowCount }, () => reader.u32());
-  const idHashes = Uint32Array.from({ length: rowCount }, () => reader.u32());
+  const timeOffsetsUs = reader.u32s(rowCount);
+  const idHashes = reader.u32s(rowCount);
   const projects = Array.from({ length: rowCount }, () => {
     const name = names[reader.u32()];
     if (name === undefined) throw new SegmentError('a row index names a project that it does not list');

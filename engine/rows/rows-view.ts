@@ -10,7 +10,7 @@
 
 import { assert } from '../assert.js';
 import type { EdgeEntry } from '../entry.js';
-import { ROW_PARTITION_OPEN_US } from '../limits.js';
+import { ROW_PARTITION_OPEN_US, SWEEP_PROJECTS } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_HOUR } from '../time.js';
@@ -74,7 +74,7 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   /** The sorted runs that have rows of a project, in no order. */
-  sortedRunsOf(project: string): Iterable<RunOfProject> {
+  sortedRunsOf(project: string): readonly RunOfProject[] {
     return this.#projects.of(project);
   }
 
@@ -87,6 +87,7 @@ export class RowsView implements View<EdgeEntry> {
   /** Also seals runs whose hour is over. O(runs). */
   expire(nowUs: number): void {
     this.#nowUs = nowUs;
+    this.#projects.sweep(SWEEP_PROJECTS);
     for (const run of [...this.#fresh, ...this.#sorted]) {
       this.#hideExpired(run.info, nowUs);
       if (isExpired(run.info)) this.#drop(run);

@@ -19,6 +19,7 @@ import {
 import { join } from 'node:path';
 import type { Database } from 'lmdb';
 import { assert } from '../../engine/assert.js';
+import { ByteReader } from '../../engine/bytes.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { BlockCache } from './block-cache.js';
 import { NO_DICTIONARY, openFrame } from './block-frame.js';
@@ -201,18 +202,14 @@ export class BlockFiles {
     }
     if (Number(key.slice(hash + 1)) !== file.frameEnds.length)
       throw new SegmentError(`the store lacks a part of what it knows of row file ${file.path}`);
-    const view = new DataView(record.buffer, record.byteOffset, record.byteLength);
-    const lengths = Array.from({ length: (record.length - 1) / 4 }, (_, i) =>
-      view.getUint32(1 + 4 * i, true),
-    );
-    this.#addFrames(file, lengths);
+    this.#addFrames(file, new ByteReader(record.subarray(1)).u32s((record.length - 1) >>> 2));
   }
 
-  #addFrames(file: KnownFile, lengths: readonly number[]): void {
+  #addFrames(file: KnownFile, lengths: ArrayLike<number>): void {
     let end = file.frameEnds.at(-1) ?? 0;
-    for (const length of lengths) {
-      end += length;
-      this.#byteCount += length;
+    for (let i = 0; i < lengths.length; i++) {
+      end += lengths[i];
+      this.#byteCount += lengths[i];
       file.frameEnds.push(end);
     }
   }

@@ -35,7 +35,8 @@ export interface FileBuilder extends BlockReader {
    * file lives for a moment only.
    */
   create(file: string, sample: Uint8Array | null): void;
-  append(file: string, bytes: Uint8Array): void;
+  /** The first `noiseBytes` of the block are numbers that would not compress, and would make the rest compress worse. */
+  append(file: string, bytes: Uint8Array, noiseBytes: number): void;
   /** Removes a file that it made. */
   remove(file: string): void;
 }

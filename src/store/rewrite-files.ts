@@ -57,16 +57,16 @@ export class RewriteFiles implements FileBuilder {
     };
     this.#files.set(file, made);
     if (dictionary !== null)
-      this.#addFrame(made, sealPacked(this.#nameOf(file, 0), dictionary, NO_DICTIONARY));
+      this.#addFrame(made, sealPacked(this.#nameOf(file, 0), dictionary, 0, NO_DICTIONARY));
   }
 
-  append(file: string, bytes: Uint8Array): void {
+  append(file: string, bytes: Uint8Array, noiseBytes: number): void {
     const made = this.#fileOf(file);
     const name = this.#nameOf(file, made.frameEnds.length);
     const dictionary = made.dictionary;
     this.#addFrame(
       made,
-      dictionary === null ? sealQuickly(name, bytes) : sealPacked(name, bytes, dictionary),
+      dictionary === null ? sealQuickly(name, bytes) : sealPacked(name, bytes, noiseBytes, dictionary),
     );
   }
 

@@ -21,6 +21,10 @@ export const BLOCK_TARGET_BYTES = 64 * 1024;
  * late rows began goes on. Longer: more rows cost memory for their index; shorter: more, smaller runs to merge. */
 export const ROW_PARTITION_OPEN_US = US_PER_HOUR;
 
+/** Runs that one expiry seals. Bigger: the commit after a backfill of many hours has that many files to write and sync;
+ * smaller: such runs hold their index in memory for longer. */
+export const SEALS_AT_A_TIME = 64;
+
 /** Bytes of rows in a block of a sorted run. Bigger: compresses a little better (16, 24, 32 KB: 327, 323, 321 bytes a
  * generated row), but a sparse project's row costs more to read; smaller: more directory a row. */
 export const SORTED_BLOCK_BYTES = 16 * 1024;

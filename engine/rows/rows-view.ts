@@ -10,7 +10,7 @@
 
 import { assert } from '../assert.js';
 import type { EdgeEntry } from '../entry.js';
-import { ROW_PARTITION_OPEN_US, SWEEP_PROJECTS } from '../limits.js';
+import { ROW_PARTITION_OPEN_US, SEALS_AT_A_TIME, SWEEP_PROJECTS } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_HOUR } from '../time.js';
@@ -93,14 +93,7 @@ export class RowsView implements View<EdgeEntry> {
       if (isExpired(run.info)) this.#drop(run);
     }
     if (this.#rewrite !== null) this.#hideExpired(this.#rewrite.info, nowUs);
-    for (const hours of this.#open.values()) {
-      for (const [hour, run] of hours) {
-        const endUs = run.info.startUs + US_PER_HOUR;
-        if (Math.max(this.#sealFromUs.get(run)!, endUs + ROW_PARTITION_OPEN_US) > nowUs) continue;
-        this.#seal(run);
-        hours.delete(hour);
-      }
-    }
+    this.#sealDue(nowUs);
   }
 
   save(writer: SegmentWriter): void {
@@ -241,6 +234,20 @@ export class RowsView implements View<EdgeEntry> {
     const run = new SortedRun(info, directory, this.#reader);
     this.#sorted.add(run);
     this.#projects.add(run);
+  }
+
+  #sealDue(nowUs: number): void {
+    let sealCount = 0;
+    for (const hours of this.#open.values()) {
+      for (const [hour, run] of hours) {
+        const endUs = run.info.startUs + US_PER_HOUR;
+        if (Math.max(this.#sealFromUs.get(run)!, endUs + ROW_PARTITION_OPEN_US) > nowUs) continue;
+        this.#seal(run);
+        hours.delete(hour);
+        sealCount += 1;
+        if (sealCount === SEALS_AT_A_TIME) return;
+      }
+    }
   }
 
   #seal(run: FreshRun): void {

@@ -14,8 +14,9 @@ export const MAX_FUTURE_US = US_PER_HOUR;
 export const EXACT_VALUE_LIMIT = 512;
 
 /** Bytes of rows after which a block of rows in order of arrival is closed. Bigger: each commit writes more of the open
- * block again; smaller: more blocks and worse compression. */
-export const BLOCK_TARGET_BYTES = 64 * 1024;
+ * block again, and a sparse project's row of the last hours costs more to read; smaller: more blocks and worse
+ * compression, for the hours that such blocks live. */
+export const BLOCK_TARGET_BYTES = 16 * 1024;
 
 /** How long after its hour a run of rows in order of arrival goes on for rows that come late; also how long a run that
  * late rows began goes on. Longer: more rows cost memory for their index; shorter: more, smaller runs to merge. */

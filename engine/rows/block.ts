@@ -1,5 +1,5 @@
 /**
- * A block of a fresh run: some 64 KB of consecutive rows in order of arrival.
+ * A block of a fresh run: some 16 KB of consecutive rows in order of arrival.
  *
  *   block = indexLength u32 │ index │ rowEnd u32 × rowCount │ row bytes, one after another
  *   index = rowCount u32 │ rowByteCount u32 │ projectCount u32 │ project names │

@@ -51,9 +51,11 @@ export class ByteWriter {
 
   /** A length (u32) and the string in UTF-8. */
   string(value: string): void {
-    const utf8 = encoder.encode(value);
-    this.u32(utf8.length);
-    this.bytes(utf8);
+    // A UTF-16 unit takes three bytes at most.
+    this.#reserve(4 + 3 * value.length);
+    const { written } = encoder.encodeInto(value, this.#bytes.subarray(this.#length + 4));
+    this.#view.setUint32(this.#length, written, true);
+    this.#length += 4 + written;
   }
 
   /** A copy of what was written. */

@@ -45,6 +45,8 @@ export class FreshRun {
   #full: BlockBuilder[] = [];
   /** The last block while it may still take rows. */
   #open: BlockBuilder | null = null;
+  /** The block read last: the rows of a query come from it one after another. */
+  #lastRead: { readonly blockIndex: number; readonly block: Uint8Array } | null = null;
   #openIsSaved = false;
   #openStands = false;
 
@@ -93,7 +95,10 @@ export class FreshRun {
     const rowIndex = ordinal - this.#blockFirstOrdinals[blockIndex];
     const held = this.#heldBlock(blockIndex);
     if (held !== null) return held.row(rowIndex);
-    return rowOfBlock(this.#reader.block(this.file, blockIndex), rowIndex);
+    if (this.#lastRead?.blockIndex !== blockIndex) {
+      this.#lastRead = { blockIndex, block: this.#reader.block(this.file, blockIndex) };
+    }
+    return rowOfBlock(this.#lastRead.block, rowIndex);
   }
 
   append(timestampUs: number, idHash: number, project: string, row: Uint8Array): void {

@@ -131,13 +131,17 @@ export class Store {
       },
     }));
     const figures = await this.#write([...operations.values()]);
-    // A read begun before the commit would go on seeing the table as it was.
-    this.#root.resetReadTxn();
+    this.refreshReads();
     for (const { key, bytes } of operations.values()) {
       if (this.#pending.get(key) === bytes) this.#pending.delete(key);
     }
     this.#committing = false;
     return figures;
+  }
+
+  /** To be called once a write is durable: a read begun before would go on seeing the tables as they were. */
+  refreshReads(): void {
+    this.#root.resetReadTxn();
   }
 
   /** The values to store for bytes of other tables, compressed off this thread. */

@@ -3,6 +3,7 @@
 import type { LogsParameters } from '../../engine/rows/query.js';
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
+import { type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import { Api, type ApiOptions } from '../../src/http/api.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { HeaderList } from '../../src/http/headers.js';
@@ -104,7 +105,11 @@ export class SetIngest implements IngestPort {
     const rejected = elements.flatMap((element, index) =>
       typeof element === 'object' ? [] : [{ index, reason: 'not-an-object' }],
     );
-    return { kind: 'stored', accepted: elements.length - rejected.length, rejected };
+    return { kind: 'stored', accepted: elements.length - rejected.length, rejected, importState: null };
+  }
+
+  importState(sourceName: string): ImportState | null {
+    return sourceName === 'edge' ? NOT_BEGUN : null;
   }
 }
 

@@ -3,6 +3,7 @@
  */
 
 import { createHash } from 'node:crypto';
+import { skipWhitespace } from '../../ingest/decode/json-scan.js';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import { ImportError } from './import-error.js';
 import { CHUNK_BYTES, CHUNK_LINES, LINE_BYTES } from './limits.js';
@@ -26,8 +27,6 @@ export interface CutLimits {
 
 const LIMITS: CutLimits = { chunkBytes: CHUNK_BYTES, chunkLines: CHUNK_LINES, lineBytes: LINE_BYTES };
 const LINE_FEED = 0x0a;
-/** JSON's. */
-const WHITESPACE = [0x20, 0x09, 0x0a, 0x0d];
 const NOTHING = Buffer.alloc(0);
 
 /**
@@ -54,8 +53,8 @@ export async function* fileChunks(
   }
   if (toSkipBytes > 0) {
     throw new ImportError(
-      `it has fewer bytes than of a file with the same beginning have been imported already (${standing.nextByte}): ` +
-        'nothing more is taken. Was it cut off?',
+      `it has fewer bytes than of a file with the same first line have been imported already (${standing.nextByte}): ` +
+        'nothing more is taken. Was it cut off? If it is another file, give it a name of its own with --name',
     );
   }
   yield* cutter.chunks(true);
@@ -88,9 +87,9 @@ class Cutter {
   goOnFrom(digest: string): void {
     if (this.#digest() !== digest) {
       throw new ImportError(
-        'another file with the same beginning has been imported already, and they part before where that import ' +
+        'another file with the same first line has been imported already, and they part before where that import ' +
           'stands: nothing more is taken, as what both have would count twice. If it has to be taken whole all the ' +
-          'same, put a blank line at its top',
+          'same, give it a name of its own with --name',
       );
     }
     this.#startDigest = digest;
@@ -160,8 +159,7 @@ class Cutter {
 
   #keep(part: Buffer): void {
     const kept = this.#kept ?? NOTHING;
-    let start = 0;
-    while (kept.length === 0 && start < part.length && WHITESPACE.includes(part[start])) start++;
+    const start = kept.length === 0 ? skipWhitespace(part, 0, part.length) : 0;
     const end = Math.min(part.length, start + this.#limits.lineBytes - kept.length);
     if (end > start) this.#kept = Buffer.concat([kept, part.subarray(start, end)]);
   }

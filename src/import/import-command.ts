@@ -14,16 +14,18 @@ import { PATIENCE_SECONDS } from './limits.js';
 import { grouped, Progress, rejectedCount } from './progress.js';
 import { SourceFile, STANDARD_INPUT } from './unpacked-bytes.js';
 
-const HELP = `Usage: logring import [--url URL] [--key KEY] [--topic NAME] [--patience SECONDS] [FILE…]
+const HELP = `Usage: logring import [--url URL] [--key KEY] [--topic NAME] [--name NAME] [--patience SECONDS] [FILE…]
 
 Takes past entries, one JSON object a line, plain or packed by gzip or zstd, from files or (-, or no file) standard
 input. Interrupted at any moment, it goes on where it stood when the same command is run again with the same files:
-no entry is lost or counts twice, and a file that is there already adds nothing. Don't change a file meanwhile.
+no entry is lost or counts twice, a file that is there already adds nothing, and one that has grown what is new. Files
+are told apart by their first lines.
 
   --url URL           the running service; without it the entries go into the store at LOGRING_DATA_DIR, which no
                       running service may hold
   --key KEY           a key that may post logs [the first unlimited one of LOGRING_INGEST_KEYS, else LOGRING_API_KEYS]
   --topic NAME        the log that the entries belong to [LOGRING_EDGE_TOPIC]
+  --name NAME         tells the import from others instead of its first line; with one file
   --patience SECONDS  how long a service that can't be reached is tried again [${PATIENCE_SECONDS}]
 
 Exit codes: 0 everything was read and taken; 1 it ended before its end; 2 wrong arguments or configuration;
@@ -38,6 +40,8 @@ interface ImportOrder {
   readonly url: string | null;
   readonly key: string | null;
   readonly topic: string;
+  /** null: by its first line. */
+  readonly name: string | null;
   readonly patienceMs: number;
   readonly files: readonly string[];
 }
@@ -96,11 +100,13 @@ function parseOrder(args: readonly string[], config: Config): ImportOrder {
   }
   if (positionals.filter((name) => name === STANDARD_INPUT).length > 1)
     problems.push('-: standard input can be read once');
+  if (values.name !== undefined && positionals.length > 1) problems.push('--name: goes with one file');
   if (problems.length > 0) throw new ConfigError(problems);
   return {
     url,
     key: values.key ?? null,
     topic,
+    name: values.name ?? null,
     patienceMs: Number(patience) * 1000,
     files: positionals.length === 0 ? [STANDARD_INPUT] : positionals,
   };
@@ -112,7 +118,7 @@ function parsedArgs(args: readonly string[]) {
     return parseArgs({
       args: [...args],
       allowPositionals: true,
-      options: { url: option, key: option, topic: option, patience: option },
+      options: { url: option, key: option, topic: option, name: option, patience: option },
     });
   } catch (error) {
     throw new ConfigError([`${(error as Error).message} (see logring import --help)`]);
@@ -168,7 +174,7 @@ async function importAll(order: ImportOrder, connection: Connection): Promise<nu
 
 async function importNamed(
   file: SourceFile,
-  { topic, patienceMs }: ImportOrder,
+  { topic, name, patienceMs }: ImportOrder,
   connection: Connection,
 ): Promise<FileReport> {
   const progress = new Progress(process.stderr, monotonicUs, file);
@@ -183,7 +189,7 @@ async function importNamed(
   const interrupt = () => file.interrupt();
   connection.signal.addEventListener('abort', interrupt);
   try {
-    return await importFile(file.unpacked(), client, (state) => {
+    return await importFile(file.unpacked(), name, client, (state) => {
       standing = state;
       progress.advanced(state);
     });

@@ -13,8 +13,8 @@ export const CHUNK_LINES = 65_536;
  * entries on one line has to fit too. */
 export const LINE_BYTES = 4 * 1024 * 1024;
 
-/** The beginning of the unpacked file that, with the topic, tells imports apart. Bigger: a pipe is read so far before
- * anything is sent; smaller: different files that begin alike are taken for one, and the second is refused. */
+/** Bytes of a file's first line that, with the topic, tell imports apart. Bigger: memory; smaller: files whose long first
+ * lines begin alike are taken for one, and the second is refused. */
 export const IDENTIFYING_BYTES = 1024 * 1024;
 
 /** Bytes read from the file at a time. */

@@ -62,7 +62,27 @@ test('two imports of different files at once, a file twice in one command, and a
   await expectExactly(service.url, standing);
 }, 120_000);
 
-test('another file with the same beginning is refused, and so is what was cut off', async () => {
+test('a small file that grows adds what is new, also where its last line had no end', async () => {
+  const entries = pastEntries('growing', 6, 10);
+  const bytes = linesOf(entries);
+  const file = join(root, 'growing.ndjson');
+  for (const [count, fresh] of [
+    [1, 1],
+    [3, 2],
+    [6, 3],
+  ]) {
+    const end = linesOf(entries.slice(0, count)).length;
+    writeFileSync(file, Buffer.concat([Buffer.from('\n \n'), bytes.subarray(0, end - 1)]));
+    expect(await run(['--url', service.url, file])).toMatchObject({
+      code: 0,
+      stdout: `${file}: ${count} entries stand, ${fresh} of them new\n`,
+    });
+  }
+  standing.push(...entries);
+  await expectExactly(service.url, standing);
+}, 120_000);
+
+test('another file with the same beginning is refused without a name, and so is what was cut off', async () => {
   const entries = pastEntries('alike', 1_500, 1_500);
   const file = writeFile('alike.ndjson', linesOf(entries));
   expect(await run(['--url', service.url, file])).toMatchObject({ code: 0 });
@@ -70,7 +90,7 @@ test('another file with the same beginning is refused, and so is what was cut of
   const changed = [...entries.slice(0, 1_400), ...pastEntries('changed', 500, 1_500)];
   const other = await run(['--url', service.url, writeFile('changed.ndjson', linesOf(changed))]);
   expect(other).toMatchObject({ code: 1, stdout: '' });
-  expect(other.stderr).toContain('another file with the same beginning');
+  expect(other.stderr).toContain('another file with the same first line');
   const short = await run([
     '--url',
     service.url,
@@ -78,6 +98,18 @@ test('another file with the same beginning is refused, and so is what was cut of
   ]);
   expect(short).toMatchObject({ code: 1, stdout: '' });
   expect(short.stderr).toContain('fewer bytes');
+  const named = pastEntries('named', 5, 10);
+  const lines = Buffer.from(`${linesOf(entries.slice(0, 1))}${linesOf(named)}`);
+  for (const fresh of [6, 0]) {
+    const file = writeFile('named.ndjson', lines);
+    expect(await run(['--url', service.url, '--name', 'day 2', file])).toMatchObject({
+      code: 0,
+      stdout: `${file}: 6 entries stand, ${fresh} of them new\n`,
+    });
+  }
+  // Told to, it takes what two files have in common twice.
+  standing.splice(standing.indexOf(entries[0]), 0, entries[0]);
+  standing.push(...named);
   await expectExactly(service.url, standing);
 }, 120_000);
 
@@ -146,6 +178,7 @@ test('wrong key, limited key, unknown topic, wrong arguments, service away: each
   await check(['--url', 'ftp://x', file], 2, '--url: must be such as');
   await check(['--patience', 'long', '--nonsense', file], 2, "Unknown option '--nonsense'");
   await check(['--topic', 'none', file], 2, '--topic: must be cloudflare.logs.prod or deno-relay-logs');
+  await check(['--name', 'x', file, file], 2, '--name: goes with one file');
   await check(['-', '-'], 2, 'standard input can be read once');
   const port = await freePort();
   await check(

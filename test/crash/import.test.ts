@@ -1,6 +1,6 @@
 /** SIGKILL on the importer and on the service at every moment of a chunk: each entry stands exactly once afterwards. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -92,6 +92,41 @@ test('one importer outlives a service that is killed and started again', async (
     code: 0,
     stdout: `${path}: 3,700 entries stand, 3,700 of them new\n`,
   });
+  await expectExactly(service.url, entries);
+}, 180_000);
+
+/** Resolves at the so-manieth write into the file from now on. */
+function writeTo(path: string, writesLeft: number): Promise<void> {
+  return new Promise((resolve) => {
+    let left = writesLeft;
+    const watcher = watch(path, () => {
+      left -= 1;
+      if (left > 0) return;
+      watcher.close();
+      resolve();
+    });
+  });
+}
+
+test('the service is killed between the writes of a chunk to its disk', async () => {
+  const entries = pastEntries('killed-writing', ENTRY_COUNT, MESSAGE_BYTES);
+  const path = writeFile('killed-writing.ndjson', linesOf(entries));
+  let service = await start('killed-writing');
+  const { proxy, url } = await proxyTo(service.url);
+  const child = startImport(['--url', url, path]);
+  for (const writesLeft of [1, 2, 3, 5, 8, 13]) {
+    const restarted = proxy.at('during', 0, async () => {
+      await writeTo(join(root, 'killed-writing', 'store.lmdb'), writesLeft);
+      await service.kill('SIGKILL');
+      service = await start('killed-writing');
+      proxy.target = service.url;
+    });
+    const ended = child.ended.then((result) => {
+      throw new Error(`the import ended before its kills: ${JSON.stringify(result)}`);
+    });
+    await Promise.race([restarted, ended]);
+  }
+  expect(await child.ended).toMatchObject({ code: 0 });
   await expectExactly(service.url, entries);
 }, 180_000);
 

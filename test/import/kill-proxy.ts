@@ -3,8 +3,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Of a POST: its body is halfway through; it has come and the service has not got it; it is stored and not answered. */
-export type Moment = 'amidst' | 'before' | 'after';
+/**
+ * Of a POST: its body is halfway through; it has come and the service has not got it; the service is about to get it
+ * and does so meanwhile; it is stored and not answered.
+ */
+export type Moment = 'amidst' | 'before' | 'during' | 'after';
 
 export class KillProxy {
   /** Where the service is; may change when it is started again. */
@@ -43,6 +46,7 @@ export class KillProxy {
         if (act?.moment === 'amidst') return await cut(response, act);
       }
       if (act?.moment === 'before') return await cut(response, act);
+      const acted = act?.moment === 'during' ? act.act() : null;
       const answer = await fetch(`${this.target}${request.url}`, {
         method: request.method ?? 'GET',
         headers: {
@@ -52,6 +56,7 @@ export class KillProxy {
         ...(request.method === 'POST' ? { body: Buffer.concat(pieces) } : {}),
       });
       const text = await answer.text();
+      await acted;
       if (act?.moment === 'after') return await cut(response, act);
       response.writeHead(answer.status, { 'Content-Type': 'application/json' }).end(text);
     } catch {

@@ -80,7 +80,7 @@ async function sendSteadily(
     const seconds = (monotonicUs() - startUs) / 1e6;
     const edgeDue = Math.floor(order.edge.count * seconds) - sent.edgeCount;
     const relayDue = Math.floor(order.relay.count * seconds) - sent.relayCount;
-    await send(Math.min(edgeDue, 5 * BATCH_COUNT), Math.min(relayDue, 5 * BATCH_COUNT));
+    await send(Math.min(edgeDue, BATCH_COUNT), Math.min(relayDue, BATCH_COUNT));
   }
 }
 

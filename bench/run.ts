@@ -1,7 +1,7 @@
 /** The steps of the bench: load, ask under load, compare with the model, kill, start again. */
 
 import { createHash } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
@@ -101,7 +101,9 @@ export async function runBench(
 }
 
 function storeBytes(directory: string): number {
-  return statSync(join(directory, 'store.lmdb')).size;
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
 }
 
 type Note = (name: string, value: number, unit: string) => void;

@@ -13,12 +13,33 @@ export const MAX_FUTURE_US = US_PER_HOUR;
  * and slower answers; smaller: approximate percentiles where people still count by hand. */
 export const EXACT_VALUE_LIMIT = 512;
 
-/** Bytes of rows after which a block is closed. Bigger: compresses better, but one row of a sparse project costs more
- * to read back; smaller: more blocks and worse compression. */
+/** Bytes of rows after which a block of rows in order of arrival is closed. Bigger: each commit writes more of the open
+ * block again; smaller: more blocks and worse compression. */
 export const BLOCK_TARGET_BYTES = 64 * 1024;
 
-/** How long after its hour a row partition keeps its last block in memory for rows that come late. */
+/** How long after its hour a run of rows in order of arrival goes on for rows that come late; also how long a run that
+ * late rows began goes on. Longer: more rows cost memory for their index; shorter: more, smaller runs to merge. */
 export const ROW_PARTITION_OPEN_US = US_PER_HOUR;
+
+/** Bytes of rows in a block of a sorted run. Bigger: compresses a little better (16, 24, 32 KB: 327, 323, 321 bytes a
+ * generated row), but a sparse project's row costs more to read; smaller: more directory a row. */
+export const SORTED_BLOCK_BYTES = 16 * 1024;
+
+/** Bytes of rows that a rewrite sorts in memory at a time. Bigger: more memory beside the serving thread's; smaller: a
+ * busy hour goes through more spill files. */
+export const REWRITE_CHUNK_BYTES = 64 * 1024 * 1024;
+
+/** Bytes of rows that a rewrite gives the store as a sample. More than 32 KB of what deflate sees is of no use to it;
+ * less: blocks compress worse. */
+export const REWRITE_SAMPLE_BYTES = 40 * 1024;
+
+/** Bytes of rows from which a sample pays. Bigger: small runs compress badly; smaller: the sample outweighs them. */
+export const REWRITE_SAMPLE_FROM_BYTES = 128 * 1024;
+
+/** A day's run is merged with later runs of that day once they are this share of it, or so many. Bigger: queries look
+ * into more runs; smaller: a trickle of late rows has the day rewritten again and again. */
+export const DAY_MERGE_SHARE = 1 / 4;
+export const DAY_MERGE_COUNT = 16;
 
 /** Bytes a page of URLs holds. Bigger: sparse hours waste room, and a slice of a search is at least a page; smaller: more
  * pages, and a search is a call a page. */

@@ -13,7 +13,7 @@ import { UsageView } from './usage/usage-view.js';
 import type { View } from './view.js';
 
 /** The version of everything that the engine saves. A shard saved by another is refused, not guessed at. */
-export const SHARD_FORMAT = 1;
+export const SHARD_FORMAT = 2;
 
 /** Which log the offsets count in (see ingest's log sources). */
 export interface LogIdentity {
@@ -121,7 +121,7 @@ export class Shard<Entry> {
     const format = state.u32();
     if (format !== SHARD_FORMAT) {
       throw new SegmentError(
-        `the shard was saved in format ${format}; this version reads format ${SHARD_FORMAT}`,
+        `the shard was saved in format ${format}; this version reads format ${SHARD_FORMAT}: begin with an empty data directory, and the log is read again as far as it goes back`,
       );
     }
     const nextOffset = state.f64();

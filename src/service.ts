@@ -23,6 +23,7 @@ import { IngestThread, NOT_YET } from './ingest-thread/ingest-thread.js';
 import type { Position } from './ingest-thread/protocol.js';
 import { Metrics } from './metrics.js';
 import { readinessReasons } from './readiness.js';
+import { Rewriter } from './rewriter.js';
 import { Shards } from './shards.js';
 import { DeadLetterTable } from './store/dead-letter-table.js';
 import { LmdbLog } from './store/lmdb-log.js';
@@ -80,6 +81,7 @@ class Composition implements Service {
   readonly #logs: Logs;
   readonly #gaps = new Gaps();
   readonly #committer: Committer;
+  readonly #rewriter: Rewriter;
   readonly #evaluator: ApiCountsEvaluator;
   readonly #metrics: Metrics;
   readonly #api: Api;
@@ -103,8 +105,22 @@ class Composition implements Service {
       monotonicUs: clock.monotonicUs,
       onCommitted: (positions, figures, durationUs) => {
         this.#metrics.committed(figures, durationUs);
+        this.#rewriter.committed();
         this.#logs.committed(positions).catch(onFatal);
       },
+      onFatal,
+    });
+    this.#rewriter = new Rewriter({
+      store,
+      shards: () => this.#shards.all(),
+      nowUs: clock.nowUs,
+      monotonicUs: clock.monotonicUs,
+      commit: () => this.#committer.commit(),
+      onFailed: (error, scope) =>
+        surroundings.logger.error(
+          { err: error, scope },
+          'rows could not be rewritten; they stay as they are',
+        ),
       onFatal,
     });
     this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage));
@@ -153,6 +169,7 @@ class Composition implements Service {
     await this.#http.server.close(DRAIN_MS);
     for (const timer of this.#timers) clearInterval(timer);
     await this.#logs.stop();
+    this.#rewriter.stop();
     await this.#committer.stop();
     await this.#evaluator.stop();
     await this.#store.close();

@@ -1,25 +1,54 @@
-/** Segments in a sorted table in memory: the store's side of engine/segments.ts, for tests without a disk. */
+/** Segments and files of blocks in memory: the store's side of engine/segments.ts, for tests without a disk. */
 
-import type { SegmentReader, SegmentWriter } from '../engine/segments.js';
+import type { RunDirectory } from '../engine/rows/directory.js';
+import { type RewritePlan, type RewriteSizes, rewriteRuns } from '../engine/rows/rewrite.js';
+import type { RowsView } from '../engine/rows/rows-view.js';
+import {
+  type FileBuilder,
+  SegmentError,
+  type SegmentReader,
+  type SegmentWriter,
+} from '../engine/segments.js';
 
-export class SegmentTable implements SegmentReader, SegmentWriter {
+export class SegmentTable implements SegmentReader, SegmentWriter, FileBuilder {
   readonly #segments: Map<string, Uint8Array>;
+  readonly #files: Map<string, Uint8Array[]>;
+  /** Files that were built and not adopted: a crash forgets them. */
+  readonly #aside = new Map<string, Uint8Array[]>();
 
-  constructor(segments: Iterable<readonly [string, Uint8Array]> = []) {
+  constructor(
+    segments: Iterable<readonly [string, Uint8Array]> = [],
+    files: Iterable<readonly [string, Uint8Array[]]> = [],
+  ) {
     this.#segments = new Map(segments);
+    this.#files = new Map([...files].map(([name, blocks]) => [name, [...blocks]]));
   }
 
   /** The table as it is now, unaffected by what comes: what a crash would leave. */
   copy(): SegmentTable {
-    return new SegmentTable(this.#segments);
+    return new SegmentTable(this.#segments, this.#files);
+  }
+
+  /** What a process that begins anew no longer finds. */
+  forgetAside(): void {
+    this.#aside.clear();
   }
 
   get names(): string[] {
     return [...this.#segments.keys()].sort();
   }
 
+  get files(): string[] {
+    return [...this.#files.keys()].sort();
+  }
+
+  get asideFiles(): string[] {
+    return [...this.#aside.keys()].sort();
+  }
+
   get byteCount(): number {
-    return [...this.#segments.values()].reduce((sum, bytes) => sum + bytes.length, 0);
+    const values = [...this.#segments.values(), ...[...this.#files.values()].flat()];
+    return values.reduce((sum, bytes) => sum + bytes.length, 0);
   }
 
   put(name: string, bytes: Uint8Array): void {
@@ -34,6 +63,42 @@ export class SegmentTable implements SegmentReader, SegmentWriter {
     for (const name of this.#segments.keys()) if (name.startsWith(prefix)) this.#segments.delete(name);
   }
 
+  create(file: string, _sample: Uint8Array): void {
+    if (this.#files.has(file) || this.#aside.has(file)) throw new Error(`${file} is made a second time`);
+    this.#aside.set(file, []);
+  }
+
+  append(file: string, bytes: Uint8Array): void {
+    const blocks = this.#aside.get(file) ?? this.#files.get(file);
+    if (blocks === undefined) this.#files.set(file, [bytes]);
+    else blocks.push(bytes);
+  }
+
+  adopt(file: string): void {
+    this.#files.set(file, this.#aside.get(file)!);
+    this.#aside.delete(file);
+  }
+
+  remove(file: string): void {
+    this.#files.delete(file);
+    this.#aside.delete(file);
+  }
+
+  /** For damage. */
+  replaceBlock(file: string, index: number, bytes: Uint8Array): void {
+    (this.#files.get(file) ?? this.#aside.get(file))![index] = bytes;
+  }
+
+  block(file: string, index: number): Uint8Array {
+    const block = (this.#files.get(file) ?? this.#aside.get(file))?.[index];
+    if (block === undefined) throw new SegmentError(`block ${index} of ${file} is not there`);
+    return block;
+  }
+
+  blockCount(file: string): number {
+    return (this.#files.get(file) ?? this.#aside.get(file))?.length ?? 0;
+  }
+
   get(name: string): Uint8Array | null {
     return this.#segments.get(name) ?? null;
   }
@@ -43,4 +108,47 @@ export class SegmentTable implements SegmentReader, SegmentWriter {
       if (name.startsWith(prefix)) yield { name, bytes: this.#segments.get(name)!.slice() };
     }
   }
+}
+
+/** A rewrite under way, as the storage thread would run it. */
+export class TableRewrite {
+  readonly plan: RewritePlan;
+  readonly #view: RowsView;
+  readonly #steps: Generator<void, RunDirectory | null>;
+
+  private constructor(view: RowsView, table: SegmentTable, plan: RewritePlan, sizes: RewriteSizes) {
+    this.plan = plan;
+    this.#view = view;
+    this.#steps = rewriteRuns(plan, builderFor(plan, table), sizes);
+  }
+
+  /** Begins the rewrite that is due, if one is. */
+  static begin(view: RowsView, table: SegmentTable, nowUs: number, sizes: RewriteSizes): TableRewrite | null {
+    const plan = view.planRewrite(nowUs);
+    return plan && new TableRewrite(view, table, plan, sizes);
+  }
+
+  /** Goes on; true when it is finished. */
+  advance(stepCount: number): boolean {
+    for (let i = 0; i < stepCount; i++) {
+      const step = this.#steps.next();
+      if (!step.done) continue;
+      this.#view.finishRewrite(this.plan, step.value);
+      return true;
+    }
+    return false;
+  }
+}
+
+/** Reads the inputs as they were at the beginning, as a thread does that has them open. */
+function builderFor({ inputs }: RewritePlan, table: SegmentTable): FileBuilder {
+  const whole = table.copy();
+  const isInput = (file: string): boolean => inputs.some((input) => input.file === file);
+  return {
+    create: (file, sample) => table.create(file, sample),
+    append: (file, bytes) => table.append(file, bytes),
+    remove: (file) => table.remove(file),
+    block: (file, index) => (isInput(file) ? whole : table).block(file, index),
+    blockCount: (file) => (isInput(file) ? whole : table).blockCount(file),
+  };
 }

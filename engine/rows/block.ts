@@ -1,17 +1,17 @@
 /**
- * A block: some 64 KB of consecutive rows of one partition, the unit in which rows are stored and read back.
+ * A block of a fresh run: some 64 KB of consecutive rows in order of arrival.
  *
- *   index segment: the columns that a restart needs, without the rows
- *     firstOrdinal u32 │ rowCount u32 │ projectCount u32 │ project names │
- *     timeOffsetUs u32 × rowCount │ idHash u32 × rowCount │ projectIndex u32 × rowCount
- *   data segment: the rows
- *     rowCount u32 │ rowEnd u32 × rowCount │ row bytes, one after another
+ *   block = indexLength u32 │ index │ rowEnd u32 × rowCount │ row bytes, one after another
+ *   index = rowCount u32 │ rowByteCount u32 │ projectCount u32 │ project names │
+ *           timeOffsetUs u32 × rowCount │ idHash u32 × rowCount │ projectIndex u32 × rowCount
+ *
+ * The index is what a restart needs of a block; it is saved apart as well.
  */
 
 import { ByteReader, ByteWriter } from '../bytes.js';
 import { SegmentError } from '../segments.js';
 
-/** The rows of a block that is still being filled. Once sealed and saved it is dropped and read from the store. */
+/** The rows of a block that is still being filled. */
 export class BlockBuilder {
   readonly firstOrdinal: number;
   #bytes = new Uint8Array(4096);
@@ -61,9 +61,9 @@ export class BlockBuilder {
   }
 
   encodeIndex(): Uint8Array {
-    const writer = new ByteWriter(64 + 12 * this.rowCount);
-    writer.u32(this.firstOrdinal);
+    const writer = new ByteWriter(64 + 12 * this.rowCount + 32 * this.#projects.size);
     writer.u32(this.rowCount);
+    writer.u32(this.#byteCount);
     writer.u32(this.#projects.size);
     for (const project of this.#projects.keys()) writer.string(project);
     for (const value of this.#timeOffsetsUs) writer.u32(value);
@@ -72,33 +72,36 @@ export class BlockBuilder {
     return writer.finish();
   }
 
-  encodeData(): Uint8Array {
-    const data = new Uint8Array(4 + 4 * this.rowCount + this.#byteCount);
-    const view = new DataView(data.buffer);
-    view.setUint32(0, this.rowCount, true);
-    for (let i = 0; i < this.rowCount; i++) view.setUint32(4 + 4 * i, this.#rowEnds[i], true);
-    data.set(this.#bytes.subarray(0, this.#byteCount), 4 + 4 * this.rowCount);
-    return data;
+  /** The block; `index` is what encodeIndex gives. */
+  encode(index: Uint8Array): Uint8Array {
+    const bytes = new Uint8Array(4 + index.length + 4 * this.rowCount + this.#byteCount);
+    const view = new DataView(bytes.buffer);
+    view.setUint32(0, index.length, true);
+    bytes.set(index, 4);
+    const endsAt = 4 + index.length;
+    for (let i = 0; i < this.rowCount; i++) view.setUint32(endsAt + 4 * i, this.#rowEnds[i], true);
+    bytes.set(this.#bytes.subarray(0, this.#byteCount), endsAt + 4 * this.rowCount);
+    return bytes;
   }
 }
 
 export interface BlockIndex {
-  readonly firstOrdinal: number;
   readonly rowCount: number;
+  readonly rowByteCount: number;
   readonly timeOffsetsUs: Uint32Array;
   readonly idHashes: Uint32Array;
   /** The project of each row. */
   readonly projects: readonly string[];
 }
 
-/** Throws a SegmentError for bytes that are no index segment. */
-export function decodeBlockIndex(bytes: Uint8Array): BlockIndex {
-  const reader = new ByteReader(bytes);
-  const firstOrdinal = reader.u32();
+/** The next index of a segment that holds several, one behind the other. Throws a SegmentError for what is none. */
+export function decodeBlockIndex(reader: ByteReader): BlockIndex {
   const rowCount = reader.u32();
-  const names = Array.from({ length: reader.u32() }, () => reader.string());
-  if (reader.remaining !== 12 * rowCount)
+  const rowByteCount = reader.u32();
+  const projectCount = reader.u32();
+  if (projectCount > rowCount || reader.remaining < 12 * rowCount)
     throw new SegmentError('a row index is not as long as its rows need');
+  const names = Array.from({ length: projectCount }, () => reader.string());
   const timeOffsetsUs = Uint32Array.from({ length: rowCount }, () => reader.u32());
   const idHashes = Uint32Array.from({ length: rowCount }, () => reader.u32());
   const projects = Array.from({ length: rowCount }, () => {
@@ -106,15 +109,23 @@ export function decodeBlockIndex(bytes: Uint8Array): BlockIndex {
     if (name === undefined) throw new SegmentError('a row index names a project that it does not list');
     return name;
   });
-  return { firstOrdinal, rowCount, timeOffsetsUs, idHashes, projects };
+  return { rowCount, rowByteCount, timeOffsetsUs, idHashes, projects };
 }
 
-/** The row at rowIndex of a data segment: a view, not a copy. */
-export function rowOfData(data: Uint8Array, rowIndex: number): Uint8Array {
-  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
-  const rowCount = view.getUint32(0, true);
+/** The index within a block. */
+export function indexOfBlock(block: Uint8Array): BlockIndex {
+  const reader = new ByteReader(block);
+  return decodeBlockIndex(new ByteReader(reader.bytes(reader.u32())));
+}
+
+/** The row at rowIndex of a block that indexOfBlock or a saved index has shown to have it: a view, not a copy. */
+export function rowOfBlock(block: Uint8Array, rowIndex: number): Uint8Array {
+  const view = new DataView(block.buffer, block.byteOffset, block.byteLength);
+  const indexLength = view.getUint32(0, true);
+  const rowCount = view.getUint32(4, true);
   if (rowIndex >= rowCount) throw new SegmentError('a row block holds fewer rows than its index');
-  const base = 4 + 4 * rowCount;
-  const start = rowIndex === 0 ? 0 : view.getUint32(4 * rowIndex, true);
-  return data.subarray(base + start, base + view.getUint32(4 + 4 * rowIndex, true));
+  const endsAt = 4 + indexLength;
+  const base = endsAt + 4 * rowCount;
+  const start = rowIndex === 0 ? 0 : view.getUint32(endsAt + 4 * (rowIndex - 1), true);
+  return block.subarray(base + start, base + view.getUint32(endsAt + 4 * rowIndex, true));
 }

@@ -1,10 +1,12 @@
-/** `logs.all`: the newest rows of one project, merged over the partitions of all shards, newest hour first. */
+/** `logs.all`: the newest rows of one project, merged over the runs of all shards; runs are opened when their turn comes. */
 
 import { LOG_ROW_LIMIT } from '../limits.js';
-import { RETENTION_US, TIER_CLASSES } from '../tier.js';
-import { slotIndex, US_PER_HOUR } from '../time.js';
-import { compareBytes, type RowPartition } from './partition.js';
+import { RETENTION_US } from '../tier.js';
+import { FreshCursor, type RowCursor, SortedCursor } from './cursor.js';
+import { compareRows } from './row-order.js';
 import type { RowsView } from './rows-view.js';
+import type { RunInfo } from './run.js';
+import type { SortedRun } from './sorted-run.js';
 
 export interface LogsParameters {
   readonly project: string;
@@ -15,98 +17,105 @@ export interface LogsParameters {
   readonly endUs: number | null;
 }
 
-/** A place in one project's rows of one partition, moving from newest to oldest. */
-interface Cursor {
-  readonly partition: RowPartition;
-  readonly ordinals: Uint32Array;
+/** A sorted run with rows of the project that may lie in the window. */
+interface Candidate {
+  readonly run: SortedRun;
+  readonly projectIndex: number;
   readonly lowestUs: number;
-  /** Index of the row that comes next; -1 when done. */
-  position: number;
-  timeUs: number;
+  /** No row of it that qualifies is newer. */
+  readonly newestUs: number;
 }
 
 /**
- * The newest rows, at most LOG_ROW_LIMIT, in the order of partition.ts. A row is visible as long as both the caller's
+ * The newest rows, at most LOG_ROW_LIMIT, in the order of row-order.ts. A row is visible as long as both the caller's
  * retention and that of the ring that holds it reach back to it, to the microsecond.
- * Cost: O(hours looked at × rings), then O(rows returned × cursors).
+ * Cost: O(fresh runs + the project's runs), then O(rows returned × runs with rows among them), and the blocks that hold
+ * these rows are read.
  */
 export function queryLogs(
   views: readonly RowsView[],
   parameters: LogsParameters,
   nowUs: number,
 ): Uint8Array[] {
+  const cursors: RowCursor[] = [];
+  const candidates: Candidate[] = [];
+  for (const view of views) {
+    openFreshRuns(view, parameters, nowUs, cursors);
+    collectCandidates(view, parameters, nowUs, candidates);
+  }
+  candidates.sort((a, b) => b.newestUs - a.newestUs);
   const rows: Uint8Array[] = [];
-  for (const hour of hoursNewestFirst(views, parameters, nowUs)) {
-    const cursors = cursorsOfHour(views, hour, parameters, nowUs);
-    while (rows.length < LOG_ROW_LIMIT && cursors.length > 0) {
-      let newest = 0;
-      for (let i = 1; i < cursors.length; i++) {
-        if (compareCursors(cursors[i], cursors[newest]) > 0) newest = i;
-      }
-      const cursor = cursors[newest];
-      rows.push(cursor.partition.row(cursor.ordinals[cursor.position]));
-      if (!advance(cursor)) cursors.splice(newest, 1);
+  let opened = 0;
+  while (rows.length < LOG_ROW_LIMIT) {
+    let newest = newestCursor(cursors);
+    while (
+      opened < candidates.length &&
+      (newest < 0 || candidates[opened].newestUs >= cursors[newest].timeUs)
+    ) {
+      const { run, projectIndex, lowestUs } = candidates[opened++];
+      const cursor = new SortedCursor(run, projectIndex, lowestUs, parameters.endUs);
+      if (cursor.advance()) cursors.push(cursor);
+      newest = newestCursor(cursors);
     }
-    if (rows.length === LOG_ROW_LIMIT) break;
+    if (newest < 0) break;
+    const cursor = cursors[newest];
+    rows.push(cursor.row);
+    if (!cursor.advance()) cursors.splice(newest, 1);
   }
   return rows;
 }
 
-function hoursNewestFirst(views: readonly RowsView[], parameters: LogsParameters, nowUs: number): number[] {
-  const startUs = Math.max(parameters.startUs ?? -Infinity, nowUs - parameters.retentionUs);
-  const firstHour = slotIndex(startUs, US_PER_HOUR);
-  const lastHour = parameters.endUs === null ? Infinity : slotIndex(parameters.endUs, US_PER_HOUR);
-  const hours = new Set<number>();
-  for (const view of views) {
-    for (const tierClass of TIER_CLASSES) {
-      for (const hour of view.ring(tierClass).keys()) {
-        if (hour >= firstHour && hour <= lastHour) hours.add(hour);
-      }
-    }
+function newestCursor(cursors: readonly RowCursor[]): number {
+  let newest = cursors.length - 1;
+  for (let i = newest - 1; i >= 0; i--) {
+    if (compareRows(cursors[i], cursors[newest]) > 0) newest = i;
   }
-  return [...hours].sort((a, b) => b - a);
+  return newest;
 }
 
-function cursorsOfHour(
-  views: readonly RowsView[],
-  hour: number,
-  { project, retentionUs, startUs, endUs }: LogsParameters,
+function openFreshRuns(
+  view: RowsView,
+  parameters: LogsParameters,
   nowUs: number,
-): Cursor[] {
-  const cursors: Cursor[] = [];
-  for (const view of views) {
-    for (const tierClass of TIER_CLASSES) {
-      const partition = view.ring(tierClass).get(hour);
-      const rows = partition?.rowsOf(project);
-      if (partition === undefined || rows === undefined) continue;
-      const lowestUs = Math.max(startUs ?? -Infinity, nowUs - Math.min(retentionUs, RETENTION_US[tierClass]));
-      const cursor: Cursor = {
-        partition,
-        ordinals: rows.ordinals,
-        lowestUs,
-        position: endUs === null ? rows.count : partition.upperPosition(rows, endUs),
-        timeUs: 0,
-      };
-      if (advance(cursor)) cursors.push(cursor);
-    }
+  cursors: RowCursor[],
+): void {
+  for (const run of view.freshRuns()) {
+    const lowestUs = lowestVisibleUs(run.info, parameters, nowUs);
+    if (run.info.startUs + run.info.spanUs <= lowestUs) continue;
+    if (parameters.endUs !== null && run.info.startUs > parameters.endUs) continue;
+    const rows = run.rowsOf(parameters.project);
+    if (rows === undefined) continue;
+    const cursor = new FreshCursor(run, rows, lowestUs, parameters.endUs);
+    if (cursor.advance()) cursors.push(cursor);
   }
-  return cursors;
 }
 
-/** Moves to the next older row; false when there is none within the bounds. */
-function advance(cursor: Cursor): boolean {
-  cursor.position -= 1;
-  if (cursor.position < 0) return false;
-  cursor.timeUs = cursor.partition.timeUs(cursor.ordinals[cursor.position]);
-  return cursor.timeUs >= cursor.lowestUs;
+function collectCandidates(
+  view: RowsView,
+  parameters: LogsParameters,
+  nowUs: number,
+  candidates: Candidate[],
+): void {
+  const { project, endUs } = parameters;
+  for (const { run, projectIndex } of view.sortedRunsOf(project)) {
+    const { oldestUs, newestUs } = run.directory;
+    const lowestUs = lowestVisibleUs(run.info, parameters, nowUs);
+    if (newestUs[projectIndex] < lowestUs) continue;
+    if (endUs !== null && oldestUs[projectIndex] > endUs) continue;
+    candidates.push({
+      run,
+      projectIndex,
+      lowestUs,
+      newestUs: endUs === null ? newestUs[projectIndex] : Math.min(newestUs[projectIndex], endUs),
+    });
+  }
 }
 
-/** Positive when a's row comes before b's in the answer. */
-function compareCursors(a: Cursor, b: Cursor): number {
-  if (a.timeUs !== b.timeUs) return a.timeUs - b.timeUs;
-  const aOrdinal = a.ordinals[a.position];
-  const bOrdinal = b.ordinals[b.position];
-  const hashDifference = b.partition.idHash(bOrdinal) - a.partition.idHash(aOrdinal);
-  if (hashDifference !== 0) return hashDifference;
-  return compareBytes(b.partition.row(bOrdinal), a.partition.row(aOrdinal));
+function lowestVisibleUs(
+  { tierClass, visibleFromUs }: RunInfo,
+  { retentionUs, startUs }: LogsParameters,
+  nowUs: number,
+): number {
+  const keptUs = nowUs - Math.min(retentionUs, RETENTION_US[tierClass]);
+  return Math.max(startUs ?? -Infinity, keptUs, visibleFromUs);
 }

@@ -1,114 +1,292 @@
 /**
- * The rows of `logs.all`: for each tier class a ring of hour partitions, as far back as the class is kept.
+ * The rows of `logs.all` within one shard: for each tier class runs of rows, as far back as the class is kept.
  *
- *   '1d'   [h-23] … [h-1] [h] [h+1]                      an entry goes to its project's class,
- *   '7d'   [h-167] … … … … … … [h-1] [h]                 expiry drops whole partitions at the left
- *   '90d'  [h-2159] … … … … … … … … … … [h-1] [h]
+ *   '1d'   [h] … [h] [h] [h│h]            a row goes to the open run of its class and hour,
+ *   '7d'   [d……] … [d……] [h] … [h] [h]    rewrites make sorted runs of those that are sealed (see rewrite-policy.ts),
+ *   '90d'  [d……] … … … [d……] [h] … [h]    expiry drops whole runs at the left, and hours within a day's run
+ *
+ *   rows/manifest   which runs there are; the only place that says so
  */
 
+import { assert } from '../assert.js';
 import type { EdgeEntry } from '../entry.js';
 import { ROW_PARTITION_OPEN_US } from '../limits.js';
-import type { SegmentReader, SegmentWriter } from '../segments.js';
+import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
-import { slotIndex, US_PER_HOUR } from '../time.js';
+import { slotIndex, truncateUs, US_PER_HOUR } from '../time.js';
 import type { View } from '../view.js';
-import { RowPartition } from './partition.js';
+import { decodeDirectory, type RunDirectory } from './directory.js';
+import { FreshRun } from './fresh-run.js';
+import { ProjectRuns, type RunOfProject } from './project-runs.js';
+import type { RewritePlan } from './rewrite.js';
+import { nextRewriting, type Rewriting, type Run } from './rewrite-policy.js';
+import { decodeManifest, encodeManifest, type RunInfo, runFile } from './run.js';
+import { SortedRun } from './sorted-run.js';
+
+const MANIFEST = 'rows/manifest';
 
 export interface TierFigures {
   readonly tierClass: TierClass;
   readonly partitionCount: number;
   readonly rowCount: number;
   readonly heldBytes: number;
-  /** Start of the oldest partition, µs since the epoch; null without rows. */
+  /** Start of the oldest run, µs since the epoch; null without rows. */
   readonly oldestUs: number | null;
+}
+
+/** A rewrite under way, and what will be known of its output. */
+interface RewriteUnderWay {
+  readonly plan: RewritePlan;
+  readonly inputs: Rewriting['runs'];
+  readonly info: RunInfo;
 }
 
 export class RowsView implements View<EdgeEntry> {
   readonly #reader: SegmentReader;
-  readonly #rings = new Map<TierClass, Map<number, RowPartition>>(
-    TIER_CLASSES.map((tier) => [tier, new Map()]),
-  );
-  /** Partitions with rows since the last save. */
-  readonly #touched = new Set<RowPartition>();
-  /** Names of partitions that expired since the last save. */
-  readonly #expired = new Set<string>();
+  readonly #fresh = new Set<FreshRun>();
+  readonly #sorted = new Set<SortedRun>();
+  readonly #projects = new ProjectRuns();
+  /** The fresh runs that take rows, by class and hour. */
+  readonly #open = new Map<TierClass, Map<number, FreshRun>>(TIER_CLASSES.map((tier) => [tier, new Map()]));
+  /** When, at the earliest, an open run may be sealed, µs. */
+  readonly #sealFromUs = new Map<FreshRun, number>();
+  #nextId = 0;
+  /** Of the last expiry; where the clock stood when a run was begun. */
+  #nowUs = -Infinity;
+  /** Runs with something to save, files to adopt, and runs and files to remove, since the last save. */
+  readonly #unsaved = new Set<FreshRun>();
+  readonly #built = new Set<string>();
+  readonly #gone = new Set<Run | string>();
+  #manifestIsDirty = false;
+  #rewrite: RewriteUnderWay | null = null;
+  /** Runs that could not be rewritten. */
+  readonly #stuck = new Set<Run>();
 
   /** The reader serves the blocks that were saved, for as long as the view lives. */
   constructor(reader: SegmentReader) {
     this.#reader = reader;
   }
 
-  /** The partitions of a class by hour since the epoch. */
-  ring(tierClass: TierClass): ReadonlyMap<number, RowPartition> {
-    return this.#rings.get(tierClass)!;
+  freshRuns(): Iterable<FreshRun> {
+    return this.#fresh;
+  }
+
+  /** The sorted runs that have rows of a project, in no order. */
+  sortedRunsOf(project: string): Iterable<RunOfProject> {
+    return this.#projects.of(project);
   }
 
   apply(entry: EdgeEntry): void {
-    const partition = this.#partition(entry.tierClass, slotIndex(entry.timestampUs, US_PER_HOUR));
-    partition.append(entry.timestampUs, entry.idHash, entry.project, entry.row);
-    this.#touched.add(partition);
+    const run = this.#openRun(entry.tierClass, slotIndex(entry.timestampUs, US_PER_HOUR));
+    run.append(entry.timestampUs, entry.idHash, entry.project, entry.row);
+    this.#unsaved.add(run);
   }
 
+  /** Also seals runs whose hour is over. O(runs). */
   expire(nowUs: number): void {
-    for (const tierClass of TIER_CLASSES) {
-      const ring = this.#rings.get(tierClass)!;
-      const oldestUs = nowUs - RETENTION_US[tierClass];
-      for (const [hour, partition] of ring) {
-        const endUs = partition.startUs + US_PER_HOUR;
-        if (endUs + ROW_PARTITION_OPEN_US <= nowUs) partition.closeBlock();
-        if (endUs > oldestUs) continue;
-        ring.delete(hour);
-        this.#touched.delete(partition);
-        this.#expired.add(partitionName(tierClass, hour));
+    this.#nowUs = nowUs;
+    for (const run of [...this.#fresh, ...this.#sorted]) {
+      this.#hideExpired(run.info, nowUs);
+      if (isExpired(run.info)) this.#drop(run);
+    }
+    if (this.#rewrite !== null) this.#hideExpired(this.#rewrite.info, nowUs);
+    for (const hours of this.#open.values()) {
+      for (const [hour, run] of hours) {
+        const endUs = run.info.startUs + US_PER_HOUR;
+        if (Math.max(this.#sealFromUs.get(run)!, endUs + ROW_PARTITION_OPEN_US) > nowUs) continue;
+        this.#seal(run);
+        hours.delete(hour);
       }
     }
   }
 
   save(writer: SegmentWriter): void {
-    for (const name of this.#expired) {
-      writer.deletePrefix(`rows/index/${name}/`);
-      writer.deletePrefix(`rows/data/${name}/`);
+    for (const gone of this.#gone) {
+      if (gone instanceof FreshRun) gone.remove(writer);
+      else writer.remove(typeof gone === 'string' ? gone : gone.file);
     }
-    this.#expired.clear();
-    for (const partition of this.#touched) partition.save(writer);
-    this.#touched.clear();
+    this.#gone.clear();
+    for (const run of this.#unsaved) run.save(writer);
+    this.#unsaved.clear();
+    for (const file of this.#built) writer.adopt(file);
+    this.#built.clear();
+    if (this.#manifestIsDirty) {
+      const runs = [...this.#fresh, ...this.#sorted].map(({ info }) => info);
+      writer.put(MANIFEST, encodeManifest(this.#nextId, runs));
+    }
+    this.#manifestIsDirty = false;
   }
 
   load(reader: SegmentReader): void {
-    for (const { name, bytes } of reader.list('rows/index/')) {
-      const [tierClass, hour] = name.slice('rows/index/'.length).split('/');
-      this.#partition(tierClass as TierClass, Number(hour)).loadBlock(bytes);
+    const manifest = reader.get(MANIFEST);
+    if (manifest === null) return;
+    const { nextId, runs } = decodeManifest(manifest);
+    this.#nextId = nextId;
+    for (const info of runs) {
+      if (info.kind === 'sorted') {
+        this.#addSorted(info, storedDirectory(reader, runFile(info)));
+        continue;
+      }
+      const run = new FreshRun(info, this.#reader);
+      run.load();
+      this.#fresh.add(run);
+      if (!info.isSealed) this.#addOpen(run);
     }
   }
 
-  /** What each ring holds, for the operator. O(partitions and their projects). */
+  /**
+   * The next rewrite, or null when none is due or one is under way. To be asked when the last save is durable: the
+   * plan reads files only. It is under way until one of the three below.
+   */
+  planRewrite(nowUs: number): RewritePlan | null {
+    if (this.#rewrite !== null) return null;
+    const settled = [...this.#fresh].filter((run) => run.isSettled && !this.#unsaved.has(run));
+    const candidates = [...settled, ...this.#sorted].filter(
+      (run) => !this.#stuck.has(run) && !this.#built.has(run.file),
+    );
+    const next = nextRewriting(candidates, nowUs);
+    if (next === null) return null;
+    const { tierClass } = next.runs[0].info;
+    const info: RunInfo = {
+      id: this.#nextId++,
+      kind: 'sorted',
+      tierClass,
+      startUs: next.startUs,
+      spanUs: next.spanUs,
+      visibleFromUs: -Infinity,
+      isSealed: true,
+    };
+    const plan: RewritePlan = {
+      output: runFile(info),
+      inputs: next.runs.map(({ file, info: { kind, startUs, visibleFromUs } }) => {
+        return { file, kind, startUs, visibleFromUs };
+      }),
+      rowByteCount: next.runs.reduce((sum, { rowByteCount }) => sum + rowByteCount, 0),
+    };
+    this.#rewrite = { plan, inputs: next.runs, info };
+    return plan;
+  }
+
+  /** Puts the output, null when there is none, in the place of its inputs: in answers at once, in the store with the next save. */
+  finishRewrite(plan: RewritePlan, directory: RunDirectory | null): void {
+    const { inputs, info } = this.#endRewrite(plan);
+    for (const run of inputs) this.#drop(run);
+    this.#manifestIsDirty = true;
+    if (directory === null) return;
+    if (isExpired(info)) this.#gone.add(plan.output);
+    else {
+      this.#addSorted(info, directory);
+      this.#built.add(plan.output);
+    }
+  }
+
+  /** Leaves the inputs as they are, never to be rewritten by this process. */
+  failRewrite(plan: RewritePlan): void {
+    for (const run of this.#endRewrite(plan).inputs) this.#stuck.add(run);
+  }
+
+  /** Leaves the inputs as they are; the rewrite may be planned again. */
+  dropRewrite(plan: RewritePlan): void {
+    this.#endRewrite(plan);
+  }
+
+  /** What each ring holds, for the operator. O(runs and their projects). */
   figures(): TierFigures[] {
     return TIER_CLASSES.map((tierClass) => {
-      const partitions = [...this.#rings.get(tierClass)!.values()];
+      const runs = [...this.#fresh, ...this.#sorted].filter(({ info }) => info.tierClass === tierClass);
       return {
         tierClass,
-        partitionCount: partitions.length,
-        rowCount: partitions.reduce((sum, partition) => sum + partition.rowCount, 0),
-        heldBytes: partitions.reduce((sum, partition) => sum + partition.heldBytes, 0),
-        oldestUs: partitions.reduce<number | null>(
-          (oldest, { startUs }) => (oldest === null || startUs < oldest ? startUs : oldest),
+        partitionCount: runs.length,
+        rowCount: runs.reduce((sum, run) => sum + run.rowCount, 0),
+        heldBytes: runs.reduce((sum, run) => sum + run.heldBytes, 0),
+        oldestUs: runs.reduce<number | null>(
+          (oldest, { info }) => (oldest === null || info.startUs < oldest ? info.startUs : oldest),
           null,
         ),
       };
     });
   }
 
-  #partition(tierClass: TierClass, hour: number): RowPartition {
-    const ring = this.#rings.get(tierClass)!;
-    let partition = ring.get(hour);
-    if (partition === undefined) {
-      partition = new RowPartition(hour * US_PER_HOUR, partitionName(tierClass, hour), this.#reader);
-      ring.set(hour, partition);
+  #openRun(tierClass: TierClass, hour: number): FreshRun {
+    const known = this.#open.get(tierClass)!.get(hour);
+    if (known !== undefined) return known;
+    const run = new FreshRun(
+      {
+        id: this.#nextId++,
+        kind: 'fresh',
+        tierClass,
+        startUs: hour * US_PER_HOUR,
+        spanUs: US_PER_HOUR,
+        visibleFromUs: -Infinity,
+        isSealed: false,
+      },
+      this.#reader,
+    );
+    this.#fresh.add(run);
+    this.#addOpen(run);
+    this.#manifestIsDirty = true;
+    return run;
+  }
+
+  #addOpen(run: FreshRun): void {
+    const { tierClass, startUs } = run.info;
+    this.#open.get(tierClass)!.set(slotIndex(startUs, US_PER_HOUR), run);
+    this.#sealFromUs.set(run, this.#nowUs + ROW_PARTITION_OPEN_US);
+  }
+
+  #addSorted(info: RunInfo, directory: RunDirectory): void {
+    const run = new SortedRun(info, directory, this.#reader);
+    this.#sorted.add(run);
+    this.#projects.add(run);
+  }
+
+  #seal(run: FreshRun): void {
+    run.seal();
+    this.#sealFromUs.delete(run);
+    this.#unsaved.add(run);
+    this.#manifestIsDirty = true;
+  }
+
+  /** Expiry goes by whole hours, so that it takes the same rows whether their hour is a run of its own or not. */
+  #hideExpired(info: RunInfo, nowUs: number): void {
+    const visibleFromUs = truncateUs(nowUs - RETENTION_US[info.tierClass], US_PER_HOUR);
+    if (visibleFromUs <= Math.max(info.startUs, info.visibleFromUs)) return;
+    info.visibleFromUs = visibleFromUs;
+    this.#manifestIsDirty = true;
+  }
+
+  #drop(run: Run): void {
+    const isKnown = run instanceof FreshRun ? this.#fresh.delete(run) : this.#sorted.delete(run);
+    if (!isKnown) return;
+    if (run instanceof SortedRun) this.#projects.delete(run);
+    else {
+      const { tierClass, startUs } = run.info;
+      const hours = this.#open.get(tierClass)!;
+      const hour = slotIndex(startUs, US_PER_HOUR);
+      if (hours.get(hour) === run) hours.delete(hour);
+      this.#sealFromUs.delete(run);
+      this.#unsaved.delete(run);
     }
-    return partition;
+    this.#stuck.delete(run);
+    this.#built.delete(run.file);
+    this.#gone.add(run);
+    this.#manifestIsDirty = true;
+  }
+
+  #endRewrite(plan: RewritePlan): RewriteUnderWay {
+    const rewrite = this.#rewrite;
+    assert(rewrite !== null && rewrite.plan === plan, 'a rewrite ends that is not under way');
+    this.#rewrite = null;
+    return rewrite;
   }
 }
 
-function partitionName(tierClass: TierClass, hour: number): string {
-  return `${tierClass}/${String(hour).padStart(10, '0')}`;
+function isExpired({ startUs, spanUs, visibleFromUs }: RunInfo): boolean {
+  return startUs + spanUs <= visibleFromUs;
+}
+
+function storedDirectory(reader: SegmentReader, file: string): RunDirectory {
+  const blockCount = reader.blockCount(file);
+  if (blockCount === 0) throw new SegmentError('a row file that the manifest names is not in the store');
+  return decodeDirectory(reader.block(file, blockCount - 1));
 }

@@ -7,3 +7,15 @@ export const COMPRESS_FROM_BYTES = 1024;
 /** Bytes of segments that go to the storage thread at a time; two such arenas take turns. Bigger: filling one holds up
  * queries for longer than a fraction of a millisecond; smaller: a commit of many segments takes more turns. */
 export const ARENA_BYTES = 1024 * 1024;
+
+/** How hard blocks are compressed that live for months. Higher: 9 saves 2 % more for a quarter more time; lower: 4 takes
+ * 80 % of the time for 6 % more bytes. */
+export const SORTED_DEFLATE_LEVEL = 6;
+
+/** How long the storage thread goes on with a rewrite before it looks for a commit, ms. Longer: commits wait; shorter:
+ * looking costs more than the work. */
+export const REWRITE_SLICE_MS = 4;
+
+/** Row files that are held open for reading. Bigger: file descriptors, of which a process often has 1024; smaller: queries
+ * open files again and again. */
+export const OPEN_FILE_LIMIT = 256;

@@ -1,16 +1,60 @@
 /** What the serving thread asks the storage thread, and what it is answered: one answer a question, by its id. */
 
-export interface SealRequest {
-  readonly id: number;
-  readonly names: readonly string[];
-  /** The segments' bytes, one behind the other; the asking side leaves them alone until the answer is there. */
-  readonly arena: SharedArrayBuffer;
-  readonly ends: readonly number[];
+import type { RewritePlan } from '../../engine/rows/rewrite.js';
+
+export interface WriteItem {
+  /** Of the segment, or of the block within its file: part of its checksum. */
+  readonly name: string;
+  /** Where its bytes end in the arena. */
+  readonly end: number;
+  /** The file that the block is added to; null for a segment, whose value comes back. */
+  readonly path: string | null;
 }
 
-export interface SealReply {
-  readonly id: number;
-  /** The values to store, one behind the other. */
-  readonly sealed: ArrayBuffer;
-  readonly ends: readonly number[];
+/** A file that a rewrite reads. */
+export interface StoredFile {
+  readonly file: string;
+  /** Where each frame ends. */
+  readonly frameEnds: Float64Array;
+  /** Whether the first frame is the dictionary. */
+  readonly hasDictionary: boolean;
 }
+
+export type StorageQuestion =
+  | {
+      readonly do: 'write';
+      /** The bytes of the items, one behind the other; the asking side leaves them alone until the answer is there. */
+      readonly arena: SharedArrayBuffer;
+      readonly items: readonly WriteItem[];
+    }
+  /** Makes what was written to files durable. */
+  | { readonly do: 'sync' }
+  | { readonly do: 'remove'; readonly paths: readonly string[] }
+  | {
+      readonly do: 'rewrite';
+      readonly plan: RewritePlan;
+      /** Begins the names of blocks: scope and colon. */
+      readonly namePrefix: string;
+      /** The folder of the scope's files. */
+      readonly folder: string;
+      readonly inputs: readonly StoredFile[];
+    };
+
+export interface Written {
+  /** The values of the segments, one behind the other. */
+  readonly sealed: ArrayBuffer;
+  /** Of each item: the length of its value, or of its frame in the file. */
+  readonly lengths: readonly number[];
+}
+
+export interface Rewritten {
+  /** Where each frame of the output ends; the first is the dictionary, the last the directory. None: there is no output. */
+  readonly frameEnds: Float64Array;
+  readonly directory: Uint8Array | null;
+}
+
+export type StorageAnswer = { readonly id: number } & (
+  | { readonly done: Written | Rewritten | null }
+  /** `isDamage` tells stored bytes that don't decode from everything else. */
+  | { readonly failed: string; readonly isDamage: boolean }
+);

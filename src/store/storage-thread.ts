@@ -1,24 +1,33 @@
 /**
- * The serving thread's side of the storage thread. What is to be sealed is copied into one of two shared arenas, which
- * are used again and again, and comes back as one buffer for all: allocating native memory, above all zlib's, is what
- * holds up the serving thread, so it happens over there.
+ * The serving thread's side of the storage thread. What is to be written is copied into one of two shared arenas, which
+ * are used again and again; the segments' values come back as one buffer for all: allocating native memory, above all
+ * zlib's, is what holds up the serving thread, so it happens over there.
  *
- *   segments ──copy──▶ arena A ──▶ thread ──▶ sealed values of A, one buffer
- *            ──copy──▶ arena B ──▶    "   ──▶ sealed values of B
+ *   items ──copy──▶ arena A ──▶ thread ──▶ values of A's segments, one buffer; A's blocks are in their files
+ *         ──copy──▶ arena B ──▶    "   ──▶ the same of B
  */
 
 import { Worker } from 'node:worker_threads';
+import { SegmentError } from '../../engine/segments.js';
 import { rawEnvelope } from './envelope.js';
 import { ARENA_BYTES, COMPRESS_FROM_BYTES } from './limits.js';
-import type { SealReply, SealRequest } from './storage-protocol.js';
+import type { Rewritten, StorageAnswer, StorageQuestion, WriteItem, Written } from './storage-protocol.js';
 
-export interface Unsealed {
+export interface Unwritten {
   readonly name: string;
   readonly bytes: Uint8Array;
+  /** The file that a block is added to; null for a segment. */
+  readonly path: string | null;
+}
+
+/** Of a segment the value to store; of a block how long its frame is. */
+export interface WriteResult {
+  readonly value: Uint8Array | null;
+  readonly length: number;
 }
 
 interface Waiting {
-  readonly resolve: (reply: SealReply) => void;
+  readonly resolve: (done: Written | Rewritten | null) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -29,6 +38,7 @@ export class StorageThread {
   #nextId = 0;
   /** Why the thread is no more. */
   #failure: Error | null = null;
+  /** Writes come one after another, as they share the arenas. */
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor() {
@@ -37,7 +47,7 @@ export class StorageThread {
       name: 'logring-storage',
       execArgv: [],
     });
-    this.#worker.on('message', (reply: SealReply) => this.#receive(reply));
+    this.#worker.on('message', (answer: StorageAnswer) => this.#receive(answer));
     this.#worker.on('error', (error) => this.#fail(error));
     this.#worker.on('exit', (code) =>
       this.#fail(new Error(`the storage thread ended by itself (code ${code})`)),
@@ -46,91 +56,116 @@ export class StorageThread {
   }
 
   /**
-   * The values to store, in the order given. The bytes stay the caller's, to be read meanwhile but not changed. Rejects
-   * when the thread has died; it is not started again, as what a commit wrote counts as saved.
+   * Seals segments and adds blocks to their files, in the order given. The bytes stay the caller's, to be read meanwhile
+   * but not changed. Rejects when a file can't be written or the thread has died; it is not started again, as what a
+   * commit wrote counts as saved.
    */
-  seal(segments: readonly Unsealed[]): Promise<Uint8Array[]> {
-    const sealed = this.#turn.then(() => this.#seal(segments));
+  write(items: readonly Unwritten[]): Promise<WriteResult[]> {
+    const written = this.#turn.then(() => this.#write(items));
     // A turn that fails is its caller's concern; the next one fails by itself.
-    this.#turn = sealed.then(
+    this.#turn = written.then(
       () => undefined,
       () => undefined,
     );
-    return sealed;
+    return written;
   }
 
-  /** Waits for what is under way, then ends the thread. */
+  /** Makes durable what was written to files. */
+  async sync(): Promise<void> {
+    await this.#ask({ do: 'sync' });
+  }
+
+  /** Removes files; those that are missing are no error. */
+  async remove(paths: readonly string[]): Promise<void> {
+    await this.#ask({ do: 'remove', paths });
+  }
+
+  /** Rejects with a SegmentError when an input is damaged; then nothing is left of the output. */
+  async rewrite(question: Omit<StorageQuestion & { readonly do: 'rewrite' }, 'do'>): Promise<Rewritten> {
+    return (await this.#ask({ do: 'rewrite', ...question })) as Rewritten;
+  }
+
+  /** Waits for writes under way, then ends the thread; a rewrite is broken off. */
   async stop(): Promise<void> {
     await this.#turn;
-    this.#failure ??= new Error('the storage thread is stopped');
+    this.#fail(new Error('the storage thread is stopped'));
     await this.#worker.terminate();
   }
 
-  async #seal(segments: readonly Unsealed[]): Promise<Uint8Array[]> {
-    const sealed: Uint8Array[] = new Array(segments.length);
-    const large: number[] = [];
-    for (const [i, { name, bytes }] of segments.entries()) {
-      if (bytes.length < COMPRESS_FROM_BYTES) sealed[i] = rawEnvelope(name, bytes);
-      else large.push(i);
+  async #write(items: readonly Unwritten[]): Promise<WriteResult[]> {
+    const results: WriteResult[] = new Array(items.length);
+    const sent: number[] = [];
+    for (const [i, { name, bytes, path }] of items.entries()) {
+      if (path !== null || bytes.length >= COMPRESS_FROM_BYTES) sent.push(i);
+      else {
+        const value = rawEnvelope(name, bytes);
+        results[i] = { value, length: value.length };
+      }
     }
     let next = 0;
     const takeBatch = (): number[] => {
       const first = next;
       let byteCount = 0;
-      while (next < large.length) {
-        byteCount += segments[large[next]].bytes.length;
+      while (next < sent.length) {
+        byteCount += items[sent[next]].bytes.length;
         if (byteCount > ARENA_BYTES && next > first) break;
         next += 1;
       }
-      return large.slice(first, next);
+      return sent.slice(first, next);
     };
-    const fillAndSeal = async (arena: SharedArrayBuffer): Promise<void> => {
+    // Batches are sent in order, and the thread takes them in order, so the blocks of a file stay in order.
+    const fillAndSend = async (arena: SharedArrayBuffer): Promise<void> => {
       for (let batch = takeBatch(); batch.length > 0; batch = takeBatch()) {
-        const values = await this.#sealBatch(
+        const written = await this.#writeBatch(
           arena,
-          batch.map((i) => segments[i]),
+          batch.map((i) => items[i]),
         );
-        for (const [k, i] of batch.entries()) sealed[i] = values[k];
+        for (const [k, i] of batch.entries()) results[i] = written[k];
       }
     };
-    await Promise.all(this.#arenas.map(fillAndSeal));
-    return sealed;
+    await Promise.all(this.#arenas.map(fillAndSend));
+    return results;
   }
 
-  async #sealBatch(arena: SharedArrayBuffer, batch: readonly Unsealed[]): Promise<Uint8Array[]> {
-    const ends: number[] = [];
+  async #writeBatch(arena: SharedArrayBuffer, batch: readonly Unwritten[]): Promise<WriteResult[]> {
     let byteCount = 0;
-    for (const { bytes } of batch) {
+    const items = batch.map(({ name, bytes, path }): WriteItem => {
       byteCount += bytes.length;
-      ends.push(byteCount);
-    }
-    // A segment larger than an arena comes alone, and gets its own.
+      return { name, path, end: byteCount };
+    });
+    // What is larger than an arena comes alone, and gets its own.
     const target = byteCount <= arena.byteLength ? arena : new SharedArrayBuffer(byteCount);
     const room = new Uint8Array(target);
-    for (const [i, { bytes }] of batch.entries()) room.set(bytes, ends[i] - bytes.length);
-    const reply = await this.#ask({ names: batch.map(({ name }) => name), arena: target, ends });
-    return reply.ends.map((end, i) => {
-      const start = i === 0 ? 0 : reply.ends[i - 1];
-      return new Uint8Array(reply.sealed, start, end - start);
+    for (const [i, { bytes }] of batch.entries()) room.set(bytes, items[i].end - bytes.length);
+    const { sealed, lengths } = (await this.#ask({ do: 'write', arena: target, items })) as Written;
+    let start = 0;
+    return batch.map(({ path }, i) => {
+      const length = lengths[i];
+      if (path !== null) return { value: null, length };
+      start += length;
+      return { value: new Uint8Array(sealed, start - length, length), length };
     });
   }
 
-  #ask(question: Omit<SealRequest, 'id'>): Promise<SealReply> {
+  #ask(question: StorageQuestion): Promise<Written | Rewritten | null> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     const id = this.#nextId++;
     // The process stays for an answer it waits for.
     if (this.#waiting.size === 0) this.#worker.ref();
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ ...question, id } satisfies SealRequest);
+      this.#worker.postMessage({ ...question, id });
     });
   }
 
-  #receive(reply: SealReply): void {
-    const waiting = this.#waiting.get(reply.id)!;
-    this.#waiting.delete(reply.id);
+  #receive(answer: StorageAnswer): void {
+    const waiting = this.#waiting.get(answer.id);
+    // It was broken off.
+    if (waiting === undefined) return;
+    this.#waiting.delete(answer.id);
     if (this.#waiting.size === 0) this.#worker.unref();
-    waiting.resolve(reply);
+    if ('done' in answer) waiting.resolve(answer.done);
+    else waiting.reject(answer.isDamage ? new SegmentError(answer.failed) : new Error(answer.failed));
   }
 
   #fail(error: Error): void {

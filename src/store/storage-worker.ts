@@ -1,26 +1,106 @@
-/** The storage thread: compresses and checksums what a commit writes, so that the serving thread needn't. */
+/**
+ * The storage thread: compresses, checksums and writes what commits bring, and rewrites rows in between, so that the
+ * serving thread needn't. A commit waits for a rewrite no longer than a slice of it.
+ */
 
+import { rmSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
+import { encodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
+import { rewriteRuns } from '../../engine/rows/rewrite.js';
+import { SegmentError } from '../../engine/segments.js';
+import { monotonicUs } from '../system-clock.js';
+import { sealQuickly } from './block-frame.js';
 import { sealEnvelope } from './envelope.js';
-import type { SealReply, SealRequest } from './storage-protocol.js';
+import { FileAppender } from './file-appender.js';
+import { REWRITE_SLICE_MS } from './limits.js';
+import { RewriteFiles } from './rewrite-files.js';
+import type { Rewritten, StorageAnswer, StorageQuestion, Written } from './storage-protocol.js';
 
-parentPort!.on('message', (request: SealRequest) => {
-  const reply = seal(request);
-  parentPort!.postMessage(reply, [reply.sealed]);
+const appender = new FileAppender();
+
+parentPort!.on('message', ({ id, ...question }: StorageQuestion & { readonly id: number }) => {
+  try {
+    switch (question.do) {
+      case 'write': {
+        const written = write(question);
+        return answer({ id, done: written }, [written.sealed]);
+      }
+      case 'sync':
+        appender.sync();
+        return answer({ id, done: null });
+      case 'remove':
+        for (const path of question.paths) rmSync(path, { force: true });
+        return answer({ id, done: null });
+      case 'rewrite':
+        return beginRewrite(id, question);
+    }
+  } catch (error) {
+    answer({ id, ...failure(error) });
+  }
 });
 
-function seal({ id, names, arena, ends }: SealRequest): SealReply {
-  const values = names.map((name, i) => {
-    const start = i === 0 ? 0 : ends[i - 1];
-    return sealEnvelope(name, new Uint8Array(arena, start, ends[i] - start));
-  });
-  const sealedEnds: number[] = [];
+function answer(message: StorageAnswer, transferred: ArrayBuffer[] = []): void {
+  parentPort!.postMessage(message, transferred);
+}
+
+function failure(error: unknown) {
+  const failed = error instanceof Error ? error.message : String(error);
+  return { failed, isDamage: error instanceof SegmentError };
+}
+
+function write({ arena, items }: StorageQuestion & { readonly do: 'write' }): Written {
+  const values: Uint8Array[] = [];
+  const lengths: number[] = [];
   let byteCount = 0;
-  for (const { length } of values) {
-    byteCount += length;
-    sealedEnds.push(byteCount);
+  let start = 0;
+  for (const { name, end, path } of items) {
+    const raw = new Uint8Array(arena, start, end - start);
+    start = end;
+    const value = path === null ? sealEnvelope(name, raw) : sealQuickly(name, raw);
+    lengths.push(value.length);
+    if (path !== null) appender.append(path, value);
+    else {
+      values.push(value);
+      byteCount += value.length;
+    }
   }
   const sealed = new Uint8Array(byteCount);
-  for (const [i, value] of values.entries()) sealed.set(value, i === 0 ? 0 : sealedEnds[i - 1]);
-  return { id, sealed: sealed.buffer, ends: sealedEnds };
+  let at = 0;
+  for (const value of values) {
+    sealed.set(value, at);
+    at += value.length;
+  }
+  return { sealed: sealed.buffer, lengths };
+}
+
+function beginRewrite(id: number, question: StorageQuestion & { readonly do: 'rewrite' }): void {
+  const { plan, namePrefix, folder, inputs } = question;
+  const files = new RewriteFiles(namePrefix, folder, inputs);
+  const steps = rewriteRuns(plan, files);
+  const slice = (): void => {
+    try {
+      const directory = advance(steps);
+      if (directory === undefined) {
+        setImmediate(slice);
+        return;
+      }
+      const frameEnds = files.finish(plan.output);
+      const done: Rewritten = { frameEnds, directory: directory && encodeDirectory(directory) };
+      answer({ id, done });
+    } catch (error) {
+      files.abandon();
+      answer({ id, ...failure(error) });
+    }
+  };
+  slice();
+}
+
+/** Goes on for a slice; undefined when there is more to do. */
+function advance(steps: Generator<void, RunDirectory | null>): RunDirectory | null | undefined {
+  const endUs = monotonicUs() + REWRITE_SLICE_MS * 1000;
+  do {
+    const step = steps.next();
+    if (step.done) return step.value;
+  } while (monotonicUs() < endUs);
+  return undefined;
 }

@@ -1,20 +1,25 @@
 /**
- * The store: LMDB in the data directory. Segments of all shards, the embedded log and the dead-letter table are tables
- * of one environment; a commit is one transaction, durable (synced) when its promise resolves.
+ * The store: LMDB in the data directory, and files of row blocks beside it. Segments of all shards, what is known of the
+ * files, the embedded log and the dead-letter table are tables of one environment. A commit syncs the files it adds to,
+ * then is one transaction, then removes files; it is durable (synced) when its promise resolves.
  */
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { assert } from '../../engine/assert.js';
+import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
+import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engine/segments.js';
 import { BlockCache } from './block-cache.js';
+import { BlockFiles, frameName } from './block-files.js';
+import { CommitBatch } from './commit-batch.js';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
 import { openEnvelope } from './envelope.js';
-import { StorageThread, type Unsealed } from './storage-thread.js';
+import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
 
 /** The version of the store's layout: its tables and their keys. */
-const STORE_FORMAT = 1;
+const STORE_FORMAT = 2;
 
 export class StoreFormatError extends Error {
   override name = 'StoreFormatError';
@@ -22,12 +27,6 @@ export class StoreFormatError extends Error {
 
 /** Shards share one table; the shard's scope is the first part of a key. */
 export type Scope = string;
-
-interface Operation {
-  readonly key: string;
-  /** null deletes. */
-  readonly bytes: Uint8Array | null;
-}
 
 export interface CommitFigures {
   readonly segmentCount: number;
@@ -38,37 +37,46 @@ export class Store {
   readonly #lock: DirectoryLock;
   readonly #root: RootDatabase;
   readonly #segments: Database<Buffer, string>;
+  readonly #fileRecords: Database<Buffer, string>;
   readonly #cache: BlockCache;
-  readonly #thread = new StorageThread();
-  /** What a commit under way has written and the table doesn't show yet. */
-  readonly #pending = new Map<string, Uint8Array | null>();
-  #committing = false;
+  readonly #files: BlockFiles;
+  readonly #thread: StorageThread;
+  /** What a commit under way has written and the tables and files don't show yet. */
+  #batch: CommitBatch | null = null;
+  /** The removal of files that the last commit let go of. */
+  #removal: Promise<void> = Promise.resolve();
 
-  private constructor(lock: DirectoryLock, root: RootDatabase, cacheBytes: number) {
+  private constructor(directory: string, lock: DirectoryLock, root: RootDatabase, cacheBytes: number) {
     this.#lock = lock;
     this.#root = root;
     this.#segments = this.table('segments');
+    this.#fileRecords = this.table('files');
     this.#cache = new BlockCache(cacheBytes);
+    this.#files = new BlockFiles(directory, this.#fileRecords, this.#cache);
+    this.#thread = new StorageThread();
   }
 
   /**
-   * Opens the store of a directory, making both where they are missing. Throws a DirectoryInUseError or a
-   * StoreFormatError, or the system's error for a directory that can't be used.
+   * Opens the store of a directory, making both where they are missing. Throws a DirectoryInUseError, a
+   * StoreFormatError, a SegmentError for files that lack what should be in them, or the system's error for a directory
+   * that can't be used.
    */
   static async open(directory: string, cacheBytes: number): Promise<Store> {
     mkdirSync(directory, { recursive: true });
     const lock = await lockDirectory(directory);
+    let root: RootDatabase | null = null;
     try {
       // Without overlappingSync a write's promise resolves when it is on the disk, not when it is visible.
-      const root = open({
+      root = open({
         path: join(directory, 'store.lmdb'),
         encoding: 'binary',
         overlappingSync: false,
         maxDbs: 8,
       });
-      const store = new Store(lock, root, cacheBytes);
-      return await store.#checkedFor(directory);
+      await checkFormat(root, directory);
+      return new Store(directory, lock, root, cacheBytes);
     } catch (error) {
+      await root?.close();
       await lock.release();
       throw error;
     }
@@ -83,10 +91,10 @@ export class Store {
     return this.#cache;
   }
 
-  /** Bytes of the store's pages in use. */
+  /** Bytes of LMDB's pages in use and of the row files. */
   usedBytes(): number {
     const stats = this.#root.getStats() as { lastPageNumber?: number; pageSize?: number };
-    return (stats.lastPageNumber ?? 0) * (stats.pageSize ?? 0);
+    return (stats.lastPageNumber ?? 0) * (stats.pageSize ?? 0) + this.#files.byteCount;
   }
 
   /** The scopes that have segments, such as `cloudflare.logs.prod/0`. */
@@ -107,6 +115,8 @@ export class Store {
     return {
       get: (name) => this.#get(`${scope}:${name}`),
       list: (prefix) => this.#list(scope, prefix),
+      block: (file, index) => this.#block(`${scope}:${file}`, index),
+      blockCount: (file) => this.#files.blockCount(`${scope}:${file}`),
     };
   }
 
@@ -115,27 +125,17 @@ export class Store {
    * time. Rejects when the store can't write; the caller must then end the process, as its state counts as saved.
    */
   async commit(save: (writerOf: (scope: Scope) => SegmentWriter) => void): Promise<CommitFigures> {
-    assert(!this.#committing, 'two commits at a time');
-    this.#committing = true;
-    const operations = new Map<string, Operation>();
-    const note = (key: string, bytes: Uint8Array | null) => {
-      operations.set(key, { key, bytes });
-      this.#pending.set(key, bytes);
-      this.#cache.delete(key);
-    };
-    save((scope) => ({
-      put: (name, bytes) => note(`${scope}:${name}`, bytes),
-      delete: (name) => note(`${scope}:${name}`, null),
-      deletePrefix: (prefix) => {
-        for (const key of this.#keysOf(`${scope}:${prefix}`)) note(key, null);
-      },
-    }));
-    const figures = await this.#write([...operations.values()]);
+    assert(this.#batch === null, 'two commits at a time');
+    const batch = new CommitBatch({
+      keysOf: (prefix) => this.#keysOf(prefix),
+      blockCount: (fileKey) => this.#files.blockCount(fileKey),
+    });
+    this.#batch = batch;
+    save((scope) => batch.writer(scope));
+    for (const key of batch.segments.keys()) this.#cache.delete(key);
+    const figures = await this.#write(batch);
     this.refreshReads();
-    for (const { key, bytes } of operations.values()) {
-      if (this.#pending.get(key) === bytes) this.#pending.delete(key);
-    }
-    this.#committing = false;
+    this.#batch = null;
     return figures;
   }
 
@@ -144,35 +144,98 @@ export class Store {
     this.#root.resetReadTxn();
   }
 
-  /** The values to store for bytes of other tables, compressed off this thread. */
-  seal(segments: readonly Unsealed[]): Promise<Uint8Array[]> {
-    return this.#thread.seal(segments);
+  /**
+   * Runs a rewrite of a scope's files on the storage thread; what it reads must be durable. The output can be read once
+   * it resolves, and counts once a commit adopts it. Rejects with a SegmentError when an input is damaged.
+   */
+  async rewrite(scope: Scope, plan: RewritePlan): Promise<RunDirectory | null> {
+    const { directory, frameEnds } = await this.#thread.rewrite({
+      plan,
+      namePrefix: `${scope}:`,
+      folder: this.#files.folderOf(scope),
+      inputs: plan.inputs.map(({ file }) => this.#files.stored(scope, file)),
+    });
+    if (directory === null) return null;
+    this.#files.built(`${scope}:${plan.output}`, frameEnds);
+    return decodeDirectory(directory);
   }
 
-  /** Waits for writes under way, then lets go of the directory. */
+  /** The values to store for bytes of other tables, compressed off this thread. */
+  async seal(
+    segments: readonly { readonly name: string; readonly bytes: Uint8Array }[],
+  ): Promise<Uint8Array[]> {
+    const written = await this.#thread.write(segments.map((segment) => ({ ...segment, path: null })));
+    return written.map(({ value }) => value!);
+  }
+
+  /** Waits for writes under way, then lets go of the directory. A rewrite under way is broken off: its promise rejects. */
   async close(): Promise<void> {
     await this.#root.close();
+    await this.#removal;
     await this.#thread.stop();
+    this.#files.close();
     await this.#lock.release();
   }
 
-  async #write(operations: readonly Operation[]): Promise<CommitFigures> {
-    const puts: Unsealed[] = [];
-    for (const { key, bytes } of operations) if (bytes !== null) puts.push({ name: key, bytes });
-    const sealed = await this.#thread.seal(puts);
-    let storedBytes = 0;
+  async #write(batch: CommitBatch): Promise<CommitFigures> {
+    const items: Unwritten[] = [];
+    for (const [key, bytes] of batch.segments)
+      if (bytes !== null) items.push({ name: key, bytes, path: null });
+    for (const [fileKey, blocks] of batch.appended) {
+      const path = this.#files.pathOf(fileKey);
+      const first = batch.firstAppended(fileKey);
+      for (const [i, bytes] of blocks.entries())
+        items.push({ name: frameName(fileKey, first + i), bytes, path });
+    }
+    const written = await this.#thread.write(items);
+    if (batch.appended.size > 0) await this.#thread.sync();
+    await this.#removal;
+    const paths = await this.#transact(batch, items, written);
+    if (paths.length > 0) this.#removal = this.#thread.remove(paths);
+    // It is waited for by the next commit or the end, which then report it.
+    this.#removal.catch(() => undefined);
+    return {
+      segmentCount: batch.segments.size,
+      storedBytes: written.reduce((sum, { length }) => sum + length, 0),
+    };
+  }
+
+  /** Writes the tables in one transaction; returns the files that are to be removed after it. */
+  async #transact(
+    batch: CommitBatch,
+    items: readonly Unwritten[],
+    written: readonly WriteResult[],
+  ): Promise<string[]> {
     // All writes of one event turn are one transaction.
-    const writes = puts.map(({ name }, i) => {
-      storedBytes += sealed[i].length;
-      return this.#segments.put(name, bufferOver(sealed[i]));
+    const writes: Promise<boolean>[] = [];
+    for (const [i, { name }] of items.entries()) {
+      const { value } = written[i];
+      if (value !== null) writes.push(this.#segments.put(name, bufferOver(value)));
+    }
+    for (const [key, bytes] of batch.segments) if (bytes === null) writes.push(this.#segments.remove(key));
+    const records = batch.adopted.map((fileKey) => this.#files.adopted(fileKey));
+    let at = items.length - [...batch.appended.values()].reduce((sum, blocks) => sum + blocks.length, 0);
+    const added = [...batch.appended].map(([fileKey, { length }]) => {
+      at += length;
+      return { fileKey, lengths: written.slice(at - length, at).map((result) => result.length) };
     });
-    for (const { key, bytes } of operations) if (bytes === null) writes.push(this.#segments.remove(key));
+    // Until the transaction is done, what is added is read from the batch.
+    for (const { fileKey, lengths } of added) records.push(this.#files.added(fileKey, lengths));
+    for (const { key, value } of records) writes.push(this.#fileRecords.put(key, bufferOver(value)));
+    for (const fileKey of batch.removed) {
+      for (const key of this.#files.recordKeys(fileKey)) writes.push(this.#fileRecords.remove(key));
+    }
     await Promise.all(writes);
-    return { segmentCount: operations.length, storedBytes };
+    const paths: string[] = [];
+    for (const fileKey of batch.removed) {
+      const path = this.#files.forget(fileKey);
+      if (path !== null) paths.push(path);
+    }
+    return paths;
   }
 
   #get(key: string): Uint8Array | null {
-    const pending = this.#pending.get(key);
+    const pending = this.#batch?.segment(key);
     if (pending !== undefined) return pending;
     const cached = this.#cache.get(key);
     if (cached !== undefined) return cached;
@@ -183,8 +246,12 @@ export class Store {
     return bytes;
   }
 
+  #block(fileKey: string, index: number): Uint8Array {
+    return this.#batch?.block(fileKey, index) ?? this.#files.block(fileKey, index);
+  }
+
   *#list(scope: Scope, prefix: string): Iterable<{ name: string; bytes: Uint8Array }> {
-    assert(this.#pending.size === 0, 'segments are listed during a commit');
+    assert(this.#batch === null, 'segments are listed during a commit');
     for (const key of this.#keysOf(`${scope}:${prefix}`)) {
       const value = this.#segments.getBinary(key);
       if (value === undefined) throw new SegmentError(`segment ${key} went while it was listed`);
@@ -195,27 +262,16 @@ export class Store {
   #keysOf(prefix: string): string[] {
     return [...this.#segments.getKeys({ start: prefix, end: after(prefix) })];
   }
+}
 
-  async #checkedFor(directory: string): Promise<this> {
-    try {
-      await this.#checkFormat(directory);
-      return this;
-    } catch (error) {
-      await this.#root.close();
-      await this.#thread.stop();
-      throw error;
-    }
-  }
-
-  async #checkFormat(directory: string): Promise<void> {
-    const meta = this.table('meta');
-    const stored = meta.get('format')?.toString();
-    if (stored === undefined) await meta.put('format', Buffer.from(String(STORE_FORMAT)));
-    else if (stored !== String(STORE_FORMAT)) {
-      throw new StoreFormatError(
-        `the store in ${directory} has format ${stored}; this version of Logring reads and writes format ${STORE_FORMAT}`,
-      );
-    }
+async function checkFormat(root: RootDatabase, directory: string): Promise<void> {
+  const meta = root.openDB<Buffer, string>({ name: 'meta', encoding: 'binary' });
+  const stored = meta.get('format')?.toString();
+  if (stored === undefined) await meta.put('format', Buffer.from(String(STORE_FORMAT)));
+  else if (stored !== String(STORE_FORMAT)) {
+    throw new StoreFormatError(
+      `the store in ${directory} has format ${stored}; this version of Logring reads and writes format ${STORE_FORMAT}: run the version that wrote it, or begin with an empty LOGRING_DATA_DIR; the log is then read again as far as it goes back`,
+    );
   }
 }
 

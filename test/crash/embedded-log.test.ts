@@ -1,9 +1,10 @@
 /**
  * SIGKILL on the service while clients post to the embedded log: every POST that was acknowledged is there afterwards,
- * none twice, and one that was not acknowledged is there whole or not at all.
+ * none twice, and one that was not acknowledged is there whole or not at all. Most entries are days old, so that after
+ * each start their hours are sealed and rewritten while the next kill comes.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -13,6 +14,8 @@ import { eventually } from '../eventually.js';
 
 const KILL_COUNT = Number(process.env.LOGRING_TEST_KILLS ?? 8);
 const CLIENT_COUNT = 6;
+/** Within the seven days that usage counts. */
+const OLDEST_MS = 6 * 24 * 3_600_000;
 
 const directory = mkdtempSync(join(tmpdir(), 'logring-crash-'));
 let service: ChildService;
@@ -54,9 +57,10 @@ async function postUntilKilled(service: ChildService, posts: Post[], random: Ran
       const project = `p${posts.length}`;
       const ids = Array.from({ length: random.between(1, 60) }, (_, i) => `${project}-${i}`);
       const post: Post = { project, ids, acknowledged: false };
+      const ageMs = random.chance(0.3) ? 0 : random.below(OLDEST_MS);
       posts.push(post);
       try {
-        await send(service.url, post, Date.now() * 1000);
+        await send(service.url, post, (Date.now() - ageMs) * 1000);
       } catch {
         // The service is gone; whether this POST counted is what the test finds out.
         return;
@@ -97,4 +101,8 @@ test(`nothing acknowledged is lost and nothing stands twice over ${KILL_COUNT} S
   expect(counted).toBe(appliedCount);
   expect(posts.filter(({ acknowledged }) => acknowledged).length).toBeGreaterThan(KILL_COUNT);
   expect(await service.kill('SIGTERM')).toBe(0);
+  const files = readdirSync(join(directory, 'files'), { recursive: true, encoding: 'utf8' });
+  // What was old when the service was last started is in runs of a day by now.
+  expect(files.filter((name) => /\/d\d+-\d+$/.test(name)).length).toBeGreaterThan(0);
+  expect(files.filter((name) => name.includes('spill'))).toEqual([]);
 }, 180_000);

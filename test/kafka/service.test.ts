@@ -104,7 +104,7 @@ describeKafka('the service on Kafka', () => {
       JSON.stringify({ id, project: 'p', timestamp: timestampMs * 1000 });
     const dayMs = 86_400_000;
     await rig.produce(topic, 0, [at('now', nowMs), at('old', nowMs - 91 * dayMs)], nowMs - 50 * dayMs);
-    await rig.produce(topic, 1, [at('ahead', nowMs + dayMs), at('then', nowMs - dayMs)], nowMs + dayMs);
+    await rig.produce(topic, 1, [at('ahead', nowMs + dayMs), at('then', nowMs - dayMs)], nowMs - dayMs);
     await untilRows(['now', 'then']);
   });
 

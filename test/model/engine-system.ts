@@ -2,6 +2,7 @@
 
 import { RE2JS } from 're2js';
 import { queryLogs } from '../../engine/rows/query.js';
+import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
 import { queryInvocationStats } from '../../engine/stats/query.js';
 import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
@@ -10,7 +11,7 @@ import { ExpressionRound } from '../../engine/usage/expression-round.js';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
-import { SegmentTable } from '../segment-table.js';
+import { SegmentTable, TableRewrite } from '../segment-table.js';
 import type { SystemCountsRow, SystemStatsRow } from './answers.js';
 import type { History, Topic } from './history.js';
 import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
@@ -19,6 +20,9 @@ import type { Delivery, PartitionCounts, System } from './replay.js';
 /** So small that most evaluations take several slices and batches. */
 const SLICE_BYTES = 200;
 const BATCH_BYTES = 300;
+
+/** So small that rewrites spill what they sort, and make several blocks of a project's rows. */
+const REWRITE_SIZES = { chunkBytes: 5_000, blockBytes: 1_000 };
 
 const compiled = new Map<string, RE2JS>();
 
@@ -29,6 +33,8 @@ export class EngineSystem implements System {
   #edge: EdgeShard[] = [];
   #relay: RelayShard[] = [];
   #pipeline!: Pipeline;
+  /** One for each edge shard. */
+  #rewrites: (TableRewrite | null)[] = [];
   /** Of the delivery under way. */
   #nowUs = 0;
   #onTurn: () => void = () => {};
@@ -67,7 +73,22 @@ export class EngineSystem implements System {
     for (const [partition, shard] of this.#relay.entries()) shard.save(this.#tables.relay[partition]);
   }
 
+  rewrite(stepCount: number, nowUs: number): void {
+    for (const [partition, { rows }] of this.#edge.entries()) {
+      const table = this.#tables.edge[partition];
+      const rewrite = this.#rewrites[partition] ?? TableRewrite.begin(rows, table, nowUs, REWRITE_SIZES);
+      const isFinished = rewrite?.advance(stepCount) ?? true;
+      if (rewrite !== null && isFinished) this.rewritten(rewrite.plan, table);
+      this.#rewrites[partition] = isFinished ? null : rewrite;
+    }
+  }
+
+  /** For bugs to be planted in. */
+  protected rewritten(_plan: RewritePlan, _table: SegmentTable): void {}
+
   reload(): void {
+    this.#rewrites = this.#tables.edge.map(() => null);
+    for (const table of this.#tables.edge) table.forgetAside();
     this.#edge = this.#tables.edge.map((table) => new EdgeShard(table));
     this.#relay = this.#tables.relay.map((table) => new RelayShard(table));
     this.#pipeline = new Pipeline({

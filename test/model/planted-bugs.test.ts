@@ -1,6 +1,7 @@
 /** That the histories can fail: bugs planted around the engine, at least one for each view, must each be found. */
 
 import { expect, test } from 'vitest';
+import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { SegmentTable } from '../segment-table.js';
 import type { SystemStatsRow } from './answers.js';
 import { type MakeSystem, seedReport } from './campaign.js';
@@ -104,6 +105,22 @@ class DoubleDelivery extends EngineSystem {
   }
 }
 isFound('records that are applied a second time', (history) => new DoubleDelivery(history));
+
+class EarlyUnlink extends EngineSystem {
+  protected override rewritten(plan: RewritePlan, table: SegmentTable): void {
+    for (const { file } of plan.inputs) table.remove(file);
+  }
+}
+isFound('a rewrite that removes its inputs before a commit', (history) => new EarlyUnlink(history));
+
+/** A table on which a rewrite loses what a crash would find torn: the last block before the directory. */
+class ShortRewrite extends EngineSystem {
+  protected override rewritten(plan: RewritePlan, table: SegmentTable): void {
+    const blockCount = table.blockCount(plan.output);
+    if (blockCount > 2) table.replaceBlock(plan.output, blockCount - 2, table.block(plan.output, 0));
+  }
+}
+isFound('a rewrite with a block twice and another not at all', (history) => new ShortRewrite(history));
 
 /** A table that keeps the segments whose names start with a prefix one save behind. */
 class ForgetfulTable extends SegmentTable {

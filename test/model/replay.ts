@@ -41,6 +41,8 @@ export interface System {
   deliver(delivery: Delivery): Promise<void>;
   expire(nowUs: number): void;
   commit(): void;
+  /** Goes on with the rewrites of stored rows by so many steps, or begins them. */
+  rewrite(stepCount: number, nowUs: number): void;
   /** Goes on from the last commit, as a new process would. */
   reload(): void;
   logs(question: LogsQuestion, nowUs: number): Uint8Array[];
@@ -121,6 +123,9 @@ class Player {
       }
       case 'commit':
         this.#commit();
+        return null;
+      case 'rewrite':
+        this.#system.rewrite(step.stepCount, this.nowUs);
         return null;
       case 'restart':
         this.#commit();

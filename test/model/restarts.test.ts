@@ -33,7 +33,13 @@ function steady(step: Step): readonly Step[] {
 }
 
 function undisturbed(step: Step): readonly Step[] {
-  if (step.do === 'commit' || step.do === 'restart' || step.do === 'crash' || step.do === 'redeliver')
+  if (
+    step.do === 'commit' ||
+    step.do === 'restart' ||
+    step.do === 'crash' ||
+    step.do === 'rewrite' ||
+    step.do === 'redeliver'
+  )
     return [];
   if (step.do !== 'deliver') return [step];
   const { commitAtTurn, ...delivery } = step;

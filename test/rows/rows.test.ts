@@ -5,12 +5,15 @@ import { Random } from '../../bench/generator/random.js';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { BLOCK_TARGET_BYTES, LOG_ROW_LIMIT } from '../../engine/limits.js';
 import { type LogsParameters, queryLogs } from '../../engine/rows/query.js';
+import { USUAL_SIZES } from '../../engine/rows/rewrite.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
 import { RETENTION_US, TIER_CLASSES } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
-import { SegmentTable } from '../segment-table.js';
+import { SegmentTable, TableRewrite } from '../segment-table.js';
 
+/** So small that rewrites spill, and blocks are many. */
+const REWRITE_SIZES = { chunkBytes: 20_000, blockBytes: 300 };
 const NOW_US = Date.parse('2026-11-21T07:30:00Z') * 1000;
 
 function entry(overrides: Partial<EdgeEntry> & { text?: string }): EdgeEntry {
@@ -114,18 +117,72 @@ test('a partition expires when its end is no younger than the retention', () => 
 test('a missing block is an error and not an answer', () => {
   const table = new SegmentTable();
   const view = new RowsView(table);
-  for (let i = 0; i < 3; i++)
+  for (let i = 0; i < 3; i++) {
     view.apply(entry({ text: 'x'.repeat(BLOCK_TARGET_BYTES), timestampUs: NOW_US + i }));
-  view.save(table);
+    view.save(table);
+  }
   const index = table.names.find((name) => name.startsWith('rows/index/') && name.endsWith('/00000001'))!;
   const withoutIndex = table.copy();
   withoutIndex.delete(index);
   expect(() => new RowsView(withoutIndex).load(withoutIndex)).toThrow(SegmentError);
-  const withoutData = table.copy();
-  withoutData.delete(index.replace('index', 'data'));
-  const restored = new RowsView(withoutData);
-  restored.load(withoutData);
+  const withoutFile = table.copy();
+  withoutFile.remove(table.files[0]);
+  expect(() => new RowsView(withoutFile).load(withoutFile)).toThrow(SegmentError);
+  const whole = table.copy();
+  const restored = new RowsView(whole);
+  restored.load(whole);
+  whole.remove(table.files[0]);
   expect(() => ask([restored])).toThrow(SegmentError);
+});
+
+/** Counts the blocks that are read. */
+class CountingTable extends SegmentTable {
+  blocksRead = 0;
+
+  override block(file: string, index: number): Uint8Array {
+    this.blocksRead += 1;
+    return super.block(file, index);
+  }
+}
+
+test('the newest rows anywhere in 90 days cost a handful of blocks, whoever asks and whatever the window', () => {
+  const table = new CountingTable();
+  const view = new RowsView(table);
+  const days = 60;
+  const startUs = Math.floor(NOW_US / US_PER_DAY - days) * US_PER_DAY;
+  const row = 'x'.repeat(1_000);
+  for (let hour = 0; hour < days * 24; hour++) {
+    const at = (i: number) => ({ timestampUs: startUs + hour * US_PER_HOUR + i * US_PER_SECOND, text: row });
+    for (let i = 0; i < 30; i++)
+      view.apply(entry({ project: i % 3 === 0 ? `other-${i}` : 'busy', ...at(i) }));
+    view.apply(entry({ project: 'hourly', ...at(31) }));
+    if (hour === 700) view.apply(entry({ project: 'once', ...at(32) }));
+    view.expire(startUs + (hour + 1) * US_PER_HOUR);
+    view.save(table);
+    while (
+      TableRewrite.begin(view, table, startUs + (hour + 1) * US_PER_HOUR, USUAL_SIZES)?.advance(Infinity)
+    ) {
+      view.save(table);
+    }
+  }
+  const check = (project: string, startDay: number | null, endDay: number | null, blockCount: number) => {
+    table.blocksRead = 0;
+    const dayUs = (day: number | null) => (day === null ? null : startUs + day * US_PER_DAY - 1);
+    const count = ask([view], { project, startUs: dayUs(startDay), endUs: dayUs(endDay) }).length;
+    expect(table.blocksRead, `${project} ${startDay} ${endDay}`).toBeLessThanOrEqual(blockCount);
+    return count;
+  };
+  for (const startDay of [null, 2, 29]) {
+    expect(check('busy', startDay, 31, 10)).toBe(100);
+    expect(check('hourly', startDay, 31, 15)).toBe(startDay === 29 ? 48 : 100);
+    expect(check('once', startDay, 31, 1)).toBe(1);
+    expect(check('absent', startDay, 31, 0)).toBe(0);
+  }
+  expect(check('once', 30, 58, 0)).toBe(0);
+  expect(check('once', null, 20, 0)).toBe(0);
+  expect(check('once', 29, 30, 1)).toBe(1);
+  // One run a day; the last hours and the open ones apart.
+  expect(view.figures()[2].partitionCount).toBeLessThan(days + 30);
 });
 
 function randomEntry(random: Random, nowUs: number): EdgeEntry {
@@ -150,13 +207,23 @@ test.each(Array.from({ length: 40 }, (_, seed) => seed))('view and twin agree: s
   };
   let entries: EdgeEntry[] = [];
   let nowUs = NOW_US;
+  let rewrites: (TableRewrite | null)[] = [null, null];
   for (let step = 0; step < 400; step++) {
     const one = randomEntry(random, nowUs);
     views[random.between(0, 1)].apply(one);
     entries.push(one);
     if (random.between(0, 20) === 0) save();
+    if (random.between(0, 10) === 0) {
+      const stepCount = random.pick([1, 5, 10_000]);
+      rewrites = rewrites.map((running, i) => {
+        const rewrite = running ?? TableRewrite.begin(views[i], tables[i], nowUs, REWRITE_SIZES);
+        return rewrite?.advance(stepCount) === false ? rewrite : null;
+      });
+    }
     if (random.between(0, 40) === 0) {
       save();
+      rewrites = [null, null];
+      for (const table of tables) table.forgetAside();
       views = tables.map((of) => {
         const view = new RowsView(of);
         view.load(of);

@@ -1,0 +1,81 @@
+/** A place in one project's rows of one run, moving from newest to oldest. */
+
+import { blockOfRow } from './directory.js';
+import type { FreshRun, ProjectRows } from './fresh-run.js';
+import type { Row } from './row-order.js';
+import { rowOfSortedBlock, type SortedBlock } from './sorted-block.js';
+import type { SortedRun } from './sorted-run.js';
+
+/** Stands at a row once advance has returned true. */
+export interface RowCursor extends Row {
+  /** Moves to the next older row; false when there is none that is not before the lowest time. */
+  advance(): boolean;
+}
+
+export class FreshCursor implements RowCursor {
+  readonly #run: FreshRun;
+  readonly #ordinals: Uint32Array;
+  readonly #lowestUs: number;
+  #position: number;
+  timeUs = 0;
+
+  constructor(run: FreshRun, rows: ProjectRows, lowestUs: number, endUs: number | null) {
+    this.#run = run;
+    this.#ordinals = rows.ordinals;
+    this.#lowestUs = lowestUs;
+    this.#position = endUs === null ? rows.count : run.upperPosition(rows, endUs);
+  }
+
+  get idHash(): number {
+    return this.#run.idHash(this.#ordinals[this.#position]);
+  }
+
+  get row(): Uint8Array {
+    return this.#run.row(this.#ordinals[this.#position]);
+  }
+
+  advance(): boolean {
+    this.#position -= 1;
+    if (this.#position < 0) return false;
+    this.timeUs = this.#run.timeUs(this.#ordinals[this.#position]);
+    return this.timeUs >= this.#lowestUs;
+  }
+}
+
+export class SortedCursor implements RowCursor {
+  readonly #run: SortedRun;
+  readonly #firstRow: number;
+  readonly #lowestUs: number;
+  #row: number;
+  #block: SortedBlock | null = null;
+  #blockFirstRow = 0;
+  timeUs = 0;
+
+  constructor(run: SortedRun, projectIndex: number, lowestUs: number, endUs: number | null) {
+    this.#run = run;
+    this.#firstRow = run.directory.projectFirstRows[projectIndex];
+    this.#lowestUs = lowestUs;
+    this.#row = run.upperRow(projectIndex, endUs ?? Infinity);
+  }
+
+  get idHash(): number {
+    return this.#block!.idHashes[this.#row - this.#blockFirstRow];
+  }
+
+  get row(): Uint8Array {
+    return rowOfSortedBlock(this.#block!, this.#row - this.#blockFirstRow);
+  }
+
+  advance(): boolean {
+    this.#row -= 1;
+    if (this.#row < this.#firstRow) return false;
+    if (this.#block === null || this.#row < this.#blockFirstRow) {
+      const { directory } = this.#run;
+      const blockIndex = blockOfRow(directory, this.#row);
+      this.#block = this.#run.block(blockIndex);
+      this.#blockFirstRow = directory.blockFirstRows[blockIndex];
+    }
+    this.timeUs = this.#block.timesUs[this.#row - this.#blockFirstRow];
+    return this.timeUs >= this.#lowestUs;
+  }
+}

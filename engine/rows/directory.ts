@@ -1,0 +1,90 @@
+/**
+ * The directory of a sorted run: which rows are whose, and where they stand; nothing per row. It is the last block of
+ * the run's file.
+ *
+ *   row         0    1    2    3    4    5    6    7    8     counted through the file
+ *   blocks     [0 ──────────][3 ─────────][6 ───────────]     first row and its time, 12 bytes a block
+ *   projects    a ─────  b ────────────────────────  c        first row, row count, oldest and newest time
+ *
+ *   rowCount u32 │ rowByteCount f64 │ blockCount u32 │ projectCount u32 │ firstRow u32 × blocks │ firstTimeUs f64 × blocks
+ *   │ per project: name, firstRow u32, rowCount u32, oldestUs f64, newestUs f64
+ */
+
+import { ByteReader, ByteWriter } from '../bytes.js';
+import { SegmentError } from '../segments.js';
+
+export interface RunDirectory {
+  readonly rowCount: number;
+  readonly rowByteCount: number;
+  /** Ascending; block i holds rows [blockFirstRows[i], blockFirstRows[i + 1]). */
+  readonly blockFirstRows: Uint32Array;
+  readonly blockFirstTimesUs: Float64Array;
+  /** Ascending as strings; parallel to the columns below. */
+  readonly projects: string[];
+  readonly projectFirstRows: Uint32Array;
+  readonly projectRowCounts: Uint32Array;
+  readonly oldestUs: Float64Array;
+  readonly newestUs: Float64Array;
+}
+
+export function encodeDirectory(directory: RunDirectory): Uint8Array {
+  const { projects, blockFirstRows, blockFirstTimesUs } = directory;
+  const writer = new ByteWriter(32 + 12 * blockFirstRows.length + 64 * projects.length);
+  writer.u32(directory.rowCount);
+  writer.f64(directory.rowByteCount);
+  writer.u32(blockFirstRows.length);
+  writer.u32(projects.length);
+  for (const row of blockFirstRows) writer.u32(row);
+  for (const timeUs of blockFirstTimesUs) writer.f64(timeUs);
+  for (let i = 0; i < projects.length; i++) {
+    writer.string(projects[i]);
+    writer.u32(directory.projectFirstRows[i]);
+    writer.u32(directory.projectRowCounts[i]);
+    writer.f64(directory.oldestUs[i]);
+    writer.f64(directory.newestUs[i]);
+  }
+  return writer.finish();
+}
+
+/** Throws a SegmentError for bytes that are no directory. */
+export function decodeDirectory(bytes: Uint8Array): RunDirectory {
+  const reader = new ByteReader(bytes);
+  const rowCount = reader.u32();
+  const rowByteCount = reader.f64();
+  const blockCount = reader.u32();
+  const projectCount = reader.u32();
+  if (reader.remaining < 12 * blockCount + 28 * projectCount)
+    throw new SegmentError('a directory of rows is shorter than it says');
+  const directory: RunDirectory = {
+    rowCount,
+    rowByteCount,
+    blockFirstRows: Uint32Array.from({ length: blockCount }, () => reader.u32()),
+    blockFirstTimesUs: Float64Array.from({ length: blockCount }, () => reader.f64()),
+    projects: new Array(projectCount),
+    projectFirstRows: new Uint32Array(projectCount),
+    projectRowCounts: new Uint32Array(projectCount),
+    oldestUs: new Float64Array(projectCount),
+    newestUs: new Float64Array(projectCount),
+  };
+  for (let i = 0; i < projectCount; i++) {
+    directory.projects[i] = reader.string();
+    directory.projectFirstRows[i] = reader.u32();
+    directory.projectRowCounts[i] = reader.u32();
+    directory.oldestUs[i] = reader.f64();
+    directory.newestUs[i] = reader.f64();
+  }
+  if (reader.remaining > 0) throw new SegmentError('a directory of rows is longer than it says');
+  return directory;
+}
+
+/** The block that holds a row. O(log blocks). */
+export function blockOfRow({ blockFirstRows }: RunDirectory, row: number): number {
+  let low = 0;
+  let high = blockFirstRows.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >>> 1;
+    if (blockFirstRows[middle] <= row) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}

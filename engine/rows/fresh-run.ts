@@ -1,0 +1,280 @@
+/**
+ * One hour's rows of one tier class in order of arrival, and for every project the order in which `logs.all` returns
+ * them (see row-order.ts).
+ *
+ *   ordinal          0     1     2     3     4   …        arrival; 8 bytes a row in two columns
+ *   timeOffsetsUs   10    20    15    30    20
+ *   idHashes        h0    h1    h2    h3    h4
+ *   blocks          [0 ───────────][3 ────────]…          ordinal → block, by the block's first ordinal
+ *   projects  a →   0  2  1                               4 bytes a row: ordinals, ascending by (time, …)
+ *             b →   4  3
+ *
+ * Full blocks are in the run's file; the block being filled is a segment that each save writes anew. A row that comes
+ * late is inserted at its place: the bytes moved are four a row behind it, and rows come nearly in order.
+ *
+ *   rows/index/<run>/<block>   indexes of the blocks from that one on, as many as a save appended
+ *   rows/open/<run>            the block being filled
+ */
+
+import { assert } from '../assert.js';
+import { ByteReader, ByteWriter } from '../bytes.js';
+import { BLOCK_TARGET_BYTES } from '../limits.js';
+import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
+import { BlockBuilder, type BlockIndex, decodeBlockIndex, indexOfBlock, rowOfBlock } from './block.js';
+import { compareBytes } from './row-order.js';
+import { type RunInfo, runFile } from './run.js';
+
+/** The ordinals of one project's rows, ascending in the order of the file comment. */
+export interface ProjectRows {
+  ordinals: Uint32Array;
+  count: number;
+}
+
+export class FreshRun {
+  readonly info: RunInfo;
+  readonly file: string;
+  readonly #reader: SegmentReader;
+  #timeOffsetsUs = new Uint32Array(16);
+  #idHashes = new Uint32Array(16);
+  #rowCount = 0;
+  #rowByteCount = 0;
+  readonly #projects = new Map<string, ProjectRows>();
+  /** The first ordinal of each block, ascending. */
+  readonly #blockFirstOrdinals: number[] = [];
+  /** Full blocks that the file does not have yet. */
+  #full: BlockBuilder[] = [];
+  /** The last block while it may still take rows. */
+  #open: BlockBuilder | null = null;
+  #openIsSaved = false;
+  #openStands = false;
+
+  constructor(info: RunInfo, reader: SegmentReader) {
+    this.info = info;
+    this.file = runFile(info);
+    this.#reader = reader;
+  }
+
+  get rowCount(): number {
+    return this.#rowCount;
+  }
+
+  get rowByteCount(): number {
+    return this.#rowByteCount;
+  }
+
+  /** Bytes of the columns, the per-project orders and the rows not yet handed to the store. */
+  get heldBytes(): number {
+    let bytes = this.#timeOffsetsUs.byteLength + this.#idHashes.byteLength + (this.#open?.byteCount ?? 0);
+    for (const rows of this.#projects.values()) bytes += rows.ordinals.byteLength;
+    for (const block of this.#full) bytes += block.byteCount;
+    return bytes;
+  }
+
+  /** Whether all rows are in the file, as far as the last save was durable, and no more will come. */
+  get isSettled(): boolean {
+    return this.info.isSealed && this.#open === null && this.#full.length === 0;
+  }
+
+  rowsOf(project: string): ProjectRows | undefined {
+    return this.#projects.get(project);
+  }
+
+  timeUs(ordinal: number): number {
+    return this.info.startUs + this.#timeOffsetsUs[ordinal];
+  }
+
+  idHash(ordinal: number): number {
+    return this.#idHashes[ordinal];
+  }
+
+  /** The serialised row; reads the store when the block is no longer held. */
+  row(ordinal: number): Uint8Array {
+    const blockIndex = this.#blockOf(ordinal);
+    const rowIndex = ordinal - this.#blockFirstOrdinals[blockIndex];
+    const held = this.#heldBlock(blockIndex);
+    if (held !== null) return held.row(rowIndex);
+    return rowOfBlock(this.#reader.block(this.file, blockIndex), rowIndex);
+  }
+
+  append(timestampUs: number, idHash: number, project: string, row: Uint8Array): void {
+    assert(!this.info.isSealed, 'a row is added to a sealed run');
+    if (this.#open === null) {
+      this.#open = new BlockBuilder(this.#rowCount);
+      this.#blockFirstOrdinals.push(this.#rowCount);
+    }
+    const open = this.#open;
+    open.append(timestampUs - this.info.startUs, idHash, project, row);
+    this.#openIsSaved = false;
+    this.#rowByteCount += row.length;
+    this.#place(timestampUs - this.info.startUs, idHash, project);
+    if (open.byteCount >= BLOCK_TARGET_BYTES) this.#closeBlock();
+  }
+
+  /**
+   * The position behind the last of the project's rows that is not later than timeUs: rows [0, position) qualify.
+   * O(log rows).
+   */
+  upperPosition(rows: ProjectRows, timeUs: number): number {
+    const offsetUs = timeUs - this.info.startUs;
+    let low = 0;
+    let high = rows.count;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#timeOffsetsUs[rows.ordinals[middle]] <= offsetUs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Takes no more rows; the next save moves the last ones to the file. */
+  seal(): void {
+    this.info.isSealed = true;
+    if (this.#open !== null) this.#closeBlock();
+  }
+
+  save(writer: SegmentWriter): void {
+    if (this.#full.length > 0) this.#saveFull(writer);
+    if (this.#open === null) {
+      if (this.#openStands) writer.delete(openName(this.file));
+      this.#openStands = false;
+    } else if (!this.#openIsSaved) {
+      writer.put(openName(this.file), this.#open.encode(this.#open.encodeIndex()));
+      this.#openStands = true;
+      this.#openIsSaved = true;
+    }
+  }
+
+  /** Removes everything that saves wrote. */
+  remove(writer: SegmentWriter): void {
+    writer.deletePrefix(`rows/index/${this.file}/`);
+    writer.delete(openName(this.file));
+    writer.remove(this.file);
+  }
+
+  /** Restores what save wrote into a fresh run. */
+  load(): void {
+    let blockIndex = 0;
+    for (const { name, bytes } of this.#reader.list(`rows/index/${this.file}/`)) {
+      if (name !== indexName(this.file, blockIndex))
+        throw new SegmentError('an index of row blocks is missing');
+      const reader = new ByteReader(bytes);
+      for (; reader.remaining > 0; blockIndex++) this.#loadIndex(decodeBlockIndex(reader));
+    }
+    if (this.#reader.blockCount(this.file) !== blockIndex)
+      throw new SegmentError('a row file and its index have different numbers of blocks');
+    const open = this.#reader.get(openName(this.file));
+    if (open === null) return;
+    const index = indexOfBlock(open);
+    this.#open = new BlockBuilder(this.#rowCount);
+    for (let i = 0; i < index.rowCount; i++) {
+      this.#open.append(index.timeOffsetsUs[i], index.idHashes[i], index.projects[i], rowOfBlock(open, i));
+    }
+    this.#openStands = true;
+    this.#openIsSaved = true;
+    this.#loadIndex(index);
+  }
+
+  #loadIndex(index: BlockIndex): void {
+    this.#blockFirstOrdinals.push(this.#rowCount);
+    this.#rowByteCount += index.rowByteCount;
+    for (let i = 0; i < index.rowCount; i++) {
+      this.#place(index.timeOffsetsUs[i], index.idHashes[i], index.projects[i]);
+    }
+  }
+
+  #closeBlock(): void {
+    this.#full.push(this.#open!);
+    this.#open = null;
+  }
+
+  #saveFull(writer: SegmentWriter): void {
+    const indexes = new ByteWriter();
+    const firstBlock = this.#blockFirstOrdinals.length - this.#full.length - (this.#open === null ? 0 : 1);
+    for (const block of this.#full) {
+      const index = block.encodeIndex();
+      indexes.bytes(index);
+      writer.append(this.file, block.encode(index));
+    }
+    writer.put(indexName(this.file, firstBlock), indexes.finish());
+    this.#full = [];
+  }
+
+  /** Adds the columns of the next ordinal and puts it at its place among its project's rows. */
+  #place(timeOffsetUs: number, idHash: number, project: string): void {
+    const ordinal = this.#rowCount;
+    if (ordinal === this.#timeOffsetsUs.length) {
+      this.#timeOffsetsUs = grown(this.#timeOffsetsUs);
+      this.#idHashes = grown(this.#idHashes);
+    }
+    this.#timeOffsetsUs[ordinal] = timeOffsetUs;
+    this.#idHashes[ordinal] = idHash;
+    this.#rowCount = ordinal + 1;
+    let rows = this.#projects.get(project);
+    if (rows === undefined) {
+      rows = { ordinals: new Uint32Array(2), count: 0 };
+      this.#projects.set(project, rows);
+    }
+    if (rows.count === rows.ordinals.length) rows.ordinals = grown(rows.ordinals);
+    const count = rows.count;
+    let position = count;
+    if (count > 0 && this.#compare(rows.ordinals[count - 1], ordinal) > 0) {
+      position = this.#insertPosition(rows, ordinal);
+      rows.ordinals.copyWithin(position + 1, position, count);
+    }
+    rows.ordinals[position] = ordinal;
+    rows.count = count + 1;
+  }
+
+  #insertPosition(rows: ProjectRows, ordinal: number): number {
+    let low = 0;
+    let high = rows.count - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#compare(rows.ordinals[middle], ordinal) > 0) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
+  /** As compareRows, but looks at the rows themselves only for ties. */
+  #compare(a: number, b: number): number {
+    const timeDifference = this.#timeOffsetsUs[a] - this.#timeOffsetsUs[b];
+    if (timeDifference !== 0) return timeDifference;
+    const hashDifference = this.#idHashes[b] - this.#idHashes[a];
+    if (hashDifference !== 0) return hashDifference;
+    return compareBytes(this.row(b), this.row(a));
+  }
+
+  #heldBlock(blockIndex: number): BlockBuilder | null {
+    const blockCount = this.#blockFirstOrdinals.length;
+    if (this.#open !== null && blockIndex === blockCount - 1) return this.#open;
+    const firstFull = blockCount - this.#full.length - (this.#open === null ? 0 : 1);
+    return blockIndex >= firstFull ? this.#full[blockIndex - firstFull] : null;
+  }
+
+  #blockOf(ordinal: number): number {
+    const firsts = this.#blockFirstOrdinals;
+    let low = 0;
+    let high = firsts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if (firsts[middle] <= ordinal) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}
+
+function openName(file: string): string {
+  return `rows/open/${file}`;
+}
+
+function indexName(file: string, blockIndex: number): string {
+  return `rows/index/${file}/${String(blockIndex).padStart(8, '0')}`;
+}
+
+function grown(column: Uint32Array): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(Math.ceil(1.5 * column.length) + 2);
+  larger.set(column);
+  return larger;
+}

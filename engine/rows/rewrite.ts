@@ -1,0 +1,249 @@
+/**
+ * A rewrite: several runs become one sorted run. Pure: blocks in, blocks out, the same for the same input; it runs
+ * wherever its plan, plain data, is sent, and gives way after every block so that other work can go on beside it.
+ *
+ *   fresh runs ──▶ chunks of some 64 MB, each sorted ──▶ spill files, when it takes more than one ─╮
+ *   sorted runs ────────────────────────────────────────────────────────────────────────────────────┴▶ merge ──▶ output
+ */
+
+import {
+  REWRITE_CHUNK_BYTES,
+  REWRITE_SAMPLE_BYTES,
+  REWRITE_SAMPLE_FROM_BYTES,
+  SORTED_BLOCK_BYTES,
+} from '../limits.js';
+import type { BlockReader, FileBuilder } from '../segments.js';
+import { indexOfBlock, rowOfBlock } from './block.js';
+import { decodeDirectory, type RunDirectory } from './directory.js';
+import { compareRows } from './row-order.js';
+import type { RunKind } from './run.js';
+import { type ProjectRow, RunWriter } from './run-writer.js';
+import { decodeSortedBlock, rowOfSortedBlock, type SortedBlock } from './sorted-block.js';
+
+export interface RewriteInput {
+  readonly file: string;
+  readonly kind: RunKind;
+  readonly startUs: number;
+  /** Rows before it are left behind. */
+  readonly visibleFromUs: number;
+}
+
+export interface RewritePlan {
+  readonly inputs: readonly RewriteInput[];
+  readonly output: string;
+  /** Of the rows of all inputs. */
+  readonly rowByteCount: number;
+}
+
+export interface RewriteSizes {
+  /** Bytes of rows that are sorted at a time. */
+  readonly chunkBytes: number;
+  /** Bytes of rows in a block of the output. */
+  readonly blockBytes: number;
+}
+
+export const USUAL_SIZES: RewriteSizes = { chunkBytes: REWRITE_CHUNK_BYTES, blockBytes: SORTED_BLOCK_BYTES };
+
+/** Rows in order, one at a time. */
+interface RowSource {
+  readonly current: ProjectRow;
+  /** Moves on; false at the end. */
+  next(): boolean;
+}
+
+/** Resolves, once it has run through, to the directory of the output; without rows there is no output. */
+export function* rewriteRuns(
+  plan: RewritePlan,
+  files: FileBuilder,
+  sizes: RewriteSizes = USUAL_SIZES,
+): Generator<void, RunDirectory | null> {
+  const spills: string[] = [];
+  const sources: RowSource[] = [];
+  for (const input of plan.inputs) {
+    if (input.kind === 'sorted') {
+      const directory = decodeDirectory(files.block(input.file, files.blockCount(input.file) - 1));
+      sources.push(new SortedSource(files, input.file, directory, input.visibleFromUs));
+    }
+  }
+  yield* sortFresh(plan, files, sizes, sources, spills);
+  const live = sources.filter((source) => source.next());
+  let directory: RunDirectory | null = null;
+  if (live.length > 0) {
+    files.create(plan.output, yield* sampleOf(plan, files));
+    const writer = new RunWriter(files, plan.output, sizes.blockBytes);
+    yield* merge(live, writer);
+    directory = writer.finish(true);
+  }
+  for (const spill of spills) files.remove(spill);
+  return directory;
+}
+
+/** Adds a source for each chunk of the fresh inputs' rows; all but the last chunk are spilled. */
+function* sortFresh(
+  plan: RewritePlan,
+  files: FileBuilder,
+  sizes: RewriteSizes,
+  sources: RowSource[],
+  spills: string[],
+): Generator<void, void> {
+  let chunk: ProjectRow[] = [];
+  let byteCount = 0;
+  for (const input of plan.inputs) {
+    if (input.kind !== 'fresh') continue;
+    const blockCount = files.blockCount(input.file);
+    for (let i = 0; i < blockCount; i++) {
+      byteCount += takeRows(files.block(input.file, i), input, chunk);
+      yield;
+      if (byteCount < sizes.chunkBytes) continue;
+      const spill = `${plan.output}-spill-${spills.length}`;
+      spills.push(spill);
+      sources.push(yield* spillChunk(chunk, files, spill, sizes.blockBytes));
+      chunk = [];
+      byteCount = 0;
+    }
+  }
+  sources.push(new ChunkSource(chunk.sort(compareProjectRows)));
+}
+
+/** Adds the visible rows of a fresh run's block; returns their bytes. */
+function takeRows(block: Uint8Array, { startUs, visibleFromUs }: RewriteInput, chunk: ProjectRow[]): number {
+  const index = indexOfBlock(block);
+  let byteCount = 0;
+  for (let i = 0; i < index.rowCount; i++) {
+    const timeUs = startUs + index.timeOffsetsUs[i];
+    if (timeUs < visibleFromUs) continue;
+    const row = rowOfBlock(block, i);
+    chunk.push({ project: index.projects[i], timeUs, idHash: index.idHashes[i], row });
+    byteCount += row.length;
+  }
+  return byteCount;
+}
+
+function* spillChunk(
+  chunk: ProjectRow[],
+  files: FileBuilder,
+  spill: string,
+  blockBytes: number,
+): Generator<void, RowSource> {
+  files.create(spill, new Uint8Array(0));
+  const writer = new RunWriter(files, spill, blockBytes);
+  for (const row of chunk.sort(compareProjectRows)) if (writer.append(row)) yield;
+  return new SortedSource(files, spill, writer.finish(false), -Infinity);
+}
+
+/** Rows from all over the inputs, evenly spread. */
+function* sampleOf({ inputs, rowByteCount }: RewritePlan, files: FileBuilder): Generator<void, Uint8Array> {
+  if (rowByteCount < REWRITE_SAMPLE_FROM_BYTES) return new Uint8Array(0);
+  // The last block of a sorted run is its directory.
+  const blockCounts = inputs.map(({ file, kind }) => files.blockCount(file) - (kind === 'sorted' ? 1 : 0));
+  const blockCount = blockCounts.reduce((sum, count) => sum + count, 0);
+  const sample = new Uint8Array(REWRITE_SAMPLE_BYTES);
+  let length = 0;
+  // As many blocks as their rows, some 2 KB each, may fill the sample; a few more where rows are smaller.
+  const step = Math.max(1, Math.floor(blockCount / 32));
+  for (let at = 0; at < blockCount; at += step) {
+    const row = sampleRow(inputs, blockCounts, at, files);
+    if (length + row.length > sample.length) break;
+    sample.set(row, length);
+    length += row.length;
+    yield;
+  }
+  return sample.subarray(0, length);
+}
+
+/** The middle row of the block that comes at that place among all. */
+function sampleRow(
+  inputs: readonly RewriteInput[],
+  blockCounts: readonly number[],
+  at: number,
+  files: BlockReader,
+): Uint8Array {
+  let input = 0;
+  let blockIndex = at;
+  for (; blockIndex >= blockCounts[input]; input++) blockIndex -= blockCounts[input];
+  const { file, kind } = inputs[input];
+  const block = files.block(file, blockIndex);
+  if (kind === 'fresh') return rowOfBlock(block, indexOfBlock(block).rowCount >>> 1);
+  const sorted = decodeSortedBlock(block);
+  return rowOfSortedBlock(sorted, sorted.rowCount >>> 1);
+}
+
+/** Few sources as a rule, a day's hours, so the least is looked for one by one. */
+function* merge(sources: RowSource[], writer: RunWriter): Generator<void, void> {
+  while (sources.length > 0) {
+    let least = 0;
+    for (let i = 1; i < sources.length; i++) {
+      if (compareProjectRows(sources[i].current, sources[least].current) < 0) least = i;
+    }
+    if (writer.append(sources[least].current)) yield;
+    if (!sources[least].next()) sources.splice(least, 1);
+  }
+}
+
+function compareProjectRows(a: ProjectRow, b: ProjectRow): number {
+  if (a.project !== b.project) return a.project < b.project ? -1 : 1;
+  return compareRows(a, b);
+}
+
+class ChunkSource implements RowSource {
+  readonly #rows: readonly ProjectRow[];
+  #at = -1;
+
+  constructor(rows: readonly ProjectRow[]) {
+    this.#rows = rows;
+  }
+
+  get current(): ProjectRow {
+    return this.#rows[this.#at];
+  }
+
+  next(): boolean {
+    this.#at += 1;
+    return this.#at < this.#rows.length;
+  }
+}
+
+class SortedSource implements RowSource {
+  readonly #files: BlockReader;
+  readonly #file: string;
+  readonly #directory: RunDirectory;
+  readonly #visibleFromUs: number;
+  #row = -1;
+  #projectIndex = 0;
+  #blockIndex = -1;
+  #blockFirstRow = 0;
+  #block: SortedBlock | null = null;
+  current!: ProjectRow;
+
+  constructor(files: BlockReader, file: string, directory: RunDirectory, visibleFromUs: number) {
+    this.#files = files;
+    this.#file = file;
+    this.#directory = directory;
+    this.#visibleFromUs = visibleFromUs;
+  }
+
+  next(): boolean {
+    const { rowCount, projects, projectFirstRows, projectRowCounts } = this.#directory;
+    for (this.#row += 1; this.#row < rowCount; this.#row++) {
+      const p = this.#projectIndex;
+      if (this.#row === projectFirstRows[p] + projectRowCounts[p]) this.#projectIndex += 1;
+      const block = this.#blockOfRow();
+      const at = this.#row - this.#blockFirstRow;
+      const timeUs = block.timesUs[at];
+      if (timeUs < this.#visibleFromUs) continue;
+      const row = rowOfSortedBlock(block, at);
+      this.current = { project: projects[this.#projectIndex], timeUs, idHash: block.idHashes[at], row };
+      return true;
+    }
+    return false;
+  }
+
+  #blockOfRow(): SortedBlock {
+    if (this.#block === null || this.#row === this.#blockFirstRow + this.#block.rowCount) {
+      this.#blockIndex += 1;
+      this.#block = decodeSortedBlock(this.#files.block(this.#file, this.#blockIndex));
+      this.#blockFirstRow = this.#row;
+    }
+    return this.#block;
+  }
+}

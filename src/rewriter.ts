@@ -1,0 +1,76 @@
+/**
+ * Has stored rows rewritten, one rewrite at a time, on the storage thread: asks the edge shards after each commit what is
+ * due, and commits what comes of it. Which rewrites and how is the engine's matter.
+ */
+
+import type { RowsView } from '../engine/rows/rows-view.js';
+import { SegmentError } from '../engine/segments.js';
+import { EdgeShard } from '../engine/shard.js';
+import type { OwnedShard } from './shards.js';
+import type { Scope, Store } from './store/store.js';
+
+/** Pause after a rewrite that failed for want of room or the like. Longer: the index of rows stays in memory for
+ * longer; shorter: a full disk is filled and emptied all the time. */
+const RETRY_PAUSE_US = 60_000_000;
+
+export interface RewriterPorts {
+  readonly store: Store;
+  readonly shards: () => Iterable<OwnedShard>;
+  readonly nowUs: () => number;
+  readonly monotonicUs: () => number;
+  /** Commits what a rewrite has changed. */
+  readonly commit: () => Promise<void>;
+  /** A rewrite failed; what it was to rewrite stays as it was. */
+  readonly onFailed: (error: unknown, scope: Scope) => void;
+  readonly onFatal: (error: unknown) => void;
+}
+
+export class Rewriter {
+  readonly #ports: RewriterPorts;
+  #isRunning = false;
+  #stopped = false;
+  #notBeforeUs = -Infinity;
+
+  constructor(ports: RewriterPorts) {
+    this.#ports = ports;
+  }
+
+  /** To be called when a commit is durable and no further one has begun. */
+  committed(): void {
+    if (this.#isRunning || this.#stopped || this.#ports.monotonicUs() < this.#notBeforeUs) return;
+    for (const { topic, partition, shard } of this.#ports.shards()) {
+      if (!(shard instanceof EdgeShard)) continue;
+      this.#begin(`${topic}/${partition}`, shard.rows);
+      if (this.#isRunning) return;
+    }
+  }
+
+  /** From now on nothing is begun, and the store may break off what is under way. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #begin(scope: Scope, rows: RowsView): void {
+    const plan = rows.planRewrite(this.#ports.nowUs());
+    if (plan === null) return;
+    this.#isRunning = true;
+    this.#ports.store.rewrite(scope, plan).then(
+      (directory) => {
+        this.#isRunning = false;
+        rows.finishRewrite(plan, directory);
+        if (!this.#stopped) this.#ports.commit().catch(this.#ports.onFatal);
+      },
+      (error) => {
+        this.#isRunning = false;
+        if (this.#stopped) return;
+        // Damage stays; anything else may pass.
+        if (error instanceof SegmentError) rows.failRewrite(plan);
+        else {
+          rows.dropRewrite(plan);
+          this.#notBeforeUs = this.#ports.monotonicUs() + RETRY_PAUSE_US;
+        }
+        this.#ports.onFailed(error, scope);
+      },
+    );
+  }
+}

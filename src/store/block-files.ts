@@ -1,0 +1,264 @@
+/**
+ * The files of blocks, as the serving thread knows them: where each block stands, and how far a file counts. The storage
+ * thread writes them; a transaction makes what it wrote count; what no transaction knows is removed at start.
+ *
+ *   files/<topic>+<partition>/<file>         frame │ frame │ frame ┊ torn or unknown: cut off at start
+ *   table `files`, <scope>:<file>#<frame>    what one commit added: flags u8 │ frame length u32 × frames, from that one on
+ */
+
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import type { Database } from 'lmdb';
+import { assert } from '../../engine/assert.js';
+import { SegmentError } from '../../engine/segments.js';
+import type { BlockCache } from './block-cache.js';
+import { NO_DICTIONARY, openFrame } from './block-frame.js';
+import { openEnvelope, rawEnvelope } from './envelope.js';
+import { OPEN_FILE_LIMIT } from './limits.js';
+import type { StoredFile } from './storage-protocol.js';
+
+const FLAG_DICTIONARY = 1;
+const FRAME_DIGITS = 10;
+
+interface KnownFile {
+  readonly path: string;
+  frameEnds: number[];
+  readonly hasDictionary: boolean;
+}
+
+/** A record of the table. */
+export interface FileRecord {
+  readonly key: string;
+  readonly value: Uint8Array;
+}
+
+export class BlockFiles {
+  readonly #root: string;
+  readonly #table: Database<Buffer, string>;
+  readonly #cache: BlockCache;
+  readonly #files = new Map<string, KnownFile>();
+  /** In order of last use. */
+  readonly #descriptors = new Map<string, number>();
+  #frameBuffer = new Uint8Array(64 * 1024);
+  #byteCount = 0;
+
+  /**
+   * Restores what the table knows, cuts off what files hold beyond that and removes files that it doesn't know. Throws a
+   * SegmentError when a file is missing or too short.
+   */
+  constructor(directory: string, table: Database<Buffer, string>, cache: BlockCache) {
+    this.#root = join(directory, 'files');
+    this.#table = table;
+    this.#cache = cache;
+    for (const { key, value } of table.getRange()) this.#restore(key, openEnvelope(key, value));
+    for (const { path, frameEnds } of this.#files.values()) cutBack(path, frameEnds.at(-1)!);
+    this.#removeUnknown();
+  }
+
+  /** Bytes of all files. */
+  get byteCount(): number {
+    return this.#byteCount;
+  }
+
+  /** The folder of a scope's files. */
+  folderOf(scope: string): string {
+    // No topic's name has a plus in it.
+    return join(this.#root, scope.replaceAll('/', '+'));
+  }
+
+  pathOf(fileKey: string): string {
+    const colon = fileKey.lastIndexOf(':');
+    return join(this.folderOf(fileKey.slice(0, colon)), fileKey.slice(colon + 1));
+  }
+
+  blockCount(fileKey: string): number {
+    const file = this.#files.get(fileKey);
+    return file === undefined ? 0 : file.frameEnds.length - (file.hasDictionary ? 1 : 0);
+  }
+
+  /** Throws a SegmentError when the block is not there or damaged. */
+  block(fileKey: string, index: number): Uint8Array {
+    const file = this.#files.get(fileKey);
+    if (file === undefined) throw new SegmentError(`row file ${fileKey} is not in the store`);
+    return this.#frame(fileKey, file, index + (file.hasDictionary ? 1 : 0));
+  }
+
+  /** Takes up frames that commits have written, and returns the record that makes them count. */
+  added(fileKey: string, frameLengths: readonly number[]): FileRecord {
+    let file = this.#files.get(fileKey);
+    if (file === undefined) {
+      file = { path: this.pathOf(fileKey), frameEnds: [], hasDictionary: false };
+      this.#files.set(fileKey, file);
+    }
+    const firstFrame = file.frameEnds.length;
+    this.#addFrames(file, frameLengths);
+    return fileRecord(fileKey, firstFrame, false, frameLengths);
+  }
+
+  /** Takes up a file that a rewrite has built; it counts once it is adopted. */
+  built(fileKey: string, frameEnds: Float64Array): void {
+    const file = { path: this.pathOf(fileKey), frameEnds: [...frameEnds], hasDictionary: true };
+    this.#files.set(fileKey, file);
+    this.#byteCount += file.frameEnds.at(-1)!;
+  }
+
+  /** The record that makes a built file count. */
+  adopted(fileKey: string): FileRecord {
+    const file = this.#files.get(fileKey);
+    assert(file !== undefined, 'a file is adopted that was not built');
+    const lengths = file.frameEnds.map((end, i) => end - (i === 0 ? 0 : file.frameEnds[i - 1]));
+    return fileRecord(fileKey, 0, true, lengths);
+  }
+
+  /** The keys of the records that make a file count. */
+  recordKeys(fileKey: string): string[] {
+    return [...this.#table.getKeys({ start: `${fileKey}#`, end: `${fileKey}#:` })];
+  }
+
+  /** Forgets a file; null when there was none, else where it stands, to be removed. */
+  forget(fileKey: string): string | null {
+    const file = this.#files.get(fileKey);
+    if (file === undefined) return null;
+    this.#files.delete(fileKey);
+    this.#byteCount -= file.frameEnds.at(-1) ?? 0;
+    const descriptor = this.#descriptors.get(fileKey);
+    if (descriptor !== undefined) closeSync(descriptor);
+    this.#descriptors.delete(fileKey);
+    return file.path;
+  }
+
+  /** What a rewrite needs to read a file. */
+  stored(scope: string, file: string): StoredFile {
+    const known = this.#files.get(`${scope}:${file}`);
+    assert(known !== undefined, 'a rewrite names a file that is not in the store');
+    return { file, frameEnds: Float64Array.from(known.frameEnds), hasDictionary: known.hasDictionary };
+  }
+
+  close(): void {
+    for (const descriptor of this.#descriptors.values()) closeSync(descriptor);
+    this.#descriptors.clear();
+  }
+
+  #frame(fileKey: string, file: KnownFile, frameIndex: number): Uint8Array {
+    const name = frameName(fileKey, frameIndex);
+    const cached = this.#cache.get(name);
+    if (cached !== undefined) return cached;
+    if (frameIndex >= file.frameEnds.length)
+      throw new SegmentError(`row file ${file.path} has no block ${frameIndex}`);
+    // The dictionary first: what is read is good until the next reading only.
+    const isPacked = file.hasDictionary && frameIndex > 0;
+    const dictionary = isPacked ? this.#frame(fileKey, file, 0) : NO_DICTIONARY;
+    const start = frameIndex === 0 ? 0 : file.frameEnds[frameIndex - 1];
+    const bytes = this.#read(fileKey, file, start, file.frameEnds[frameIndex] - start);
+    const block = openFrame(name, bytes, dictionary);
+    this.#cache.set(name, block);
+    return block;
+  }
+
+  /** Valid until the next call. */
+  #read(fileKey: string, file: KnownFile, start: number, length: number): Uint8Array {
+    if (length > this.#frameBuffer.length) this.#frameBuffer = new Uint8Array(2 * length);
+    const read = readSync(this.#descriptorOf(fileKey, file), this.#frameBuffer, 0, length, start);
+    if (read < length) throw new SegmentError(`row file ${file.path} is shorter than the store says`);
+    return this.#frameBuffer.subarray(0, length);
+  }
+
+  #descriptorOf(fileKey: string, file: KnownFile): number {
+    const known = this.#descriptors.get(fileKey);
+    if (known !== undefined) {
+      this.#descriptors.delete(fileKey);
+      this.#descriptors.set(fileKey, known);
+      return known;
+    }
+    for (const [oldest, descriptor] of this.#descriptors) {
+      if (this.#descriptors.size < OPEN_FILE_LIMIT) break;
+      closeSync(descriptor);
+      this.#descriptors.delete(oldest);
+    }
+    const descriptor = openSync(file.path, 'r');
+    this.#descriptors.set(fileKey, descriptor);
+    return descriptor;
+  }
+
+  /** Records come in order of file and frame. */
+  #restore(key: string, record: Uint8Array): void {
+    const hash = key.lastIndexOf('#');
+    const fileKey = key.slice(0, hash);
+    let file = this.#files.get(fileKey);
+    if (file === undefined) {
+      const hasDictionary = (record[0] & FLAG_DICTIONARY) !== 0;
+      file = { path: this.pathOf(fileKey), frameEnds: [], hasDictionary };
+      this.#files.set(fileKey, file);
+    }
+    if (Number(key.slice(hash + 1)) !== file.frameEnds.length)
+      throw new SegmentError(`the store lacks a part of what it knows of row file ${file.path}`);
+    const view = new DataView(record.buffer, record.byteOffset, record.byteLength);
+    const lengths = Array.from({ length: (record.length - 1) / 4 }, (_, i) =>
+      view.getUint32(1 + 4 * i, true),
+    );
+    this.#addFrames(file, lengths);
+  }
+
+  #addFrames(file: KnownFile, lengths: readonly number[]): void {
+    let end = file.frameEnds.at(-1) ?? 0;
+    for (const length of lengths) {
+      end += length;
+      this.#byteCount += length;
+      file.frameEnds.push(end);
+    }
+  }
+
+  #removeUnknown(): void {
+    if (!existsSync(this.#root)) return;
+    const known = new Set([...this.#files.values()].map(({ path }) => path));
+    for (const entry of readdirSync(this.#root, { recursive: true, withFileTypes: true })) {
+      if (entry.isDirectory()) continue;
+      const path = join(entry.parentPath, entry.name);
+      if (!known.has(path)) unlinkSync(path);
+    }
+  }
+}
+
+/** What the checksum of a frame covers beside its bytes; also its name in the cache. */
+export function frameName(fileKey: string, frameIndex: number): string {
+  return `${fileKey}#${frameIndex}`;
+}
+
+function fileRecord(
+  fileKey: string,
+  firstFrame: number,
+  hasDictionary: boolean,
+  frameLengths: readonly number[],
+): FileRecord {
+  const key = `${fileKey}#${String(firstFrame).padStart(FRAME_DIGITS, '0')}`;
+  const raw = new Uint8Array(1 + 4 * frameLengths.length);
+  raw[0] = hasDictionary ? FLAG_DICTIONARY : 0;
+  const view = new DataView(raw.buffer);
+  for (const [i, length] of frameLengths.entries()) view.setUint32(1 + 4 * i, length, true);
+  return { key, value: rawEnvelope(key, raw) };
+}
+
+/** Cuts off what a crash left behind the frames that count. */
+function cutBack(path: string, validBytes: number): void {
+  const byteCount = statSync(path, { throwIfNoEntry: false })?.size;
+  if (byteCount === undefined) {
+    throw new SegmentError(
+      `row file ${path} is missing: bring it back, or begin with an empty data directory; the log is then read again as far as it goes back`,
+    );
+  }
+  if (byteCount < validBytes) {
+    throw new SegmentError(
+      `row file ${path} has ${byteCount} of ${validBytes} bytes, it was cut short: bring it back whole, or begin with an empty data directory; the log is then read again as far as it goes back`,
+    );
+  }
+  if (byteCount > validBytes) truncateSync(path, validBytes);
+}

@@ -1,0 +1,62 @@
+/** What one commit writes, gathered from the saves of all shards; it can be read from here until the commit is durable. */
+
+import type { SegmentWriter } from '../../engine/segments.js';
+
+/** What the batch needs to know of what is stored already. */
+export interface StoredState {
+  keysOf(prefix: string): Iterable<string>;
+  blockCount(fileKey: string): number;
+}
+
+export class CommitBatch {
+  readonly #stored: StoredState;
+  /** Segments by key; null deletes. */
+  readonly segments = new Map<string, Uint8Array | null>();
+  /** Blocks to be added, by the key of their file. */
+  readonly appended = new Map<string, Uint8Array[]>();
+  readonly #firstAppended = new Map<string, number>();
+  readonly adopted: string[] = [];
+  readonly removed: string[] = [];
+
+  constructor(stored: StoredState) {
+    this.#stored = stored;
+  }
+
+  writer(scope: string): SegmentWriter {
+    const keyOf = (name: string): string => `${scope}:${name}`;
+    return {
+      put: (name, bytes) => void this.segments.set(keyOf(name), bytes),
+      delete: (name) => void this.segments.set(keyOf(name), null),
+      deletePrefix: (prefix) => {
+        for (const key of this.#stored.keysOf(keyOf(prefix))) this.segments.set(key, null);
+      },
+      append: (file, bytes) => this.#append(keyOf(file), bytes),
+      adopt: (file) => void this.adopted.push(keyOf(file)),
+      remove: (file) => void this.removed.push(keyOf(file)),
+    };
+  }
+
+  /** The bytes of a segment, null when the batch deletes it, undefined when it is no concern of the batch. */
+  segment(key: string): Uint8Array | null | undefined {
+    return this.segments.get(key);
+  }
+
+  /** A block that is being added. */
+  block(fileKey: string, index: number): Uint8Array | undefined {
+    const first = this.#firstAppended.get(fileKey);
+    return first === undefined ? undefined : this.appended.get(fileKey)![index - first];
+  }
+
+  firstAppended(fileKey: string): number {
+    return this.#firstAppended.get(fileKey)!;
+  }
+
+  #append(fileKey: string, bytes: Uint8Array): void {
+    const blocks = this.appended.get(fileKey);
+    if (blocks !== undefined) blocks.push(bytes);
+    else {
+      this.appended.set(fileKey, [bytes]);
+      this.#firstAppended.set(fileKey, this.#stored.blockCount(fileKey));
+    }
+  }
+}

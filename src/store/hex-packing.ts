@@ -1,0 +1,217 @@
+/**
+ * Takes what looks random out of log text before it is compressed: runs of lower-case hexadecimal digits and UUIDs
+ * become bytes, half as long and kept apart, since deflate would spend more on them and compress the rest worse for
+ * having seen them. A value that comes again (a request's id in its message, headers and URL) is only referred to.
+ *
+ *   text:  …"ray":"⟨1 1 8⟩","id":"⟨1 2⟩","again":"⟨1 3 2 0⟩"…      bytes: 8 + 16
+ *   1 1 n   the next n bytes, as 2n digits       1 3 lo hi   the value that many values back, as it was
+ *   1 2     the next 16 bytes, as a UUID         1 4         the byte 1 itself, which JSON has no use for
+ */
+
+import { SegmentError } from '../../engine/segments.js';
+
+/** One mark for all, so that what lies between two is found and copied at once. */
+const MARK = 1;
+const HEX = 1;
+const UUID = 2;
+const AGAIN = 3;
+const LITERAL = 4;
+
+/** Shorter runs cost as much taken out as left in. */
+const LEAST_DIGITS = 16;
+const MOST_DIGITS = 2 * 255;
+const UUID_LENGTH = 36;
+const UUID_BYTES = 16;
+const MOST_VALUES_BACK = 65_535;
+const DASH = 45;
+
+/** The digit's value, or 16 for what is no digit. */
+const DIGIT_VALUES = new Uint8Array(256).fill(16);
+for (let i = 0; i < 16; i++) DIGIT_VALUES['0123456789abcdef'.charCodeAt(i)] = i;
+const DIGITS = Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0));
+
+export interface PackedHex {
+  readonly text: Uint8Array;
+  readonly hex: Uint8Array;
+}
+
+export function packHex(raw: Uint8Array): PackedHex {
+  return new Packer(raw).pack();
+}
+
+class Packer {
+  readonly #raw: Uint8Array;
+  readonly #text: Uint8Array;
+  readonly #hex: Uint8Array;
+  #textLength = 0;
+  #hexLength = 0;
+  /** Of each value: where it begins in the hex bytes, its length, whether it is a UUID. */
+  readonly #starts: number[] = [];
+  readonly #lengths: number[] = [];
+  readonly #kinds: number[] = [];
+  /** The last value that begins with these six bytes. */
+  readonly #seen = new Map<number, number>();
+
+  constructor(raw: Uint8Array) {
+    this.#raw = raw;
+    this.#text = new Uint8Array(2 * raw.length);
+    this.#hex = new Uint8Array(raw.length >>> 1);
+  }
+
+  pack(): PackedHex {
+    const raw = this.#raw;
+    const text = this.#text;
+    let i = 0;
+    while (i < raw.length) {
+      const byte = raw[i];
+      if (DIGIT_VALUES[byte] < 16) {
+        i = this.#takeDigits(i);
+        continue;
+      }
+      text[this.#textLength++] = byte;
+      if (byte === MARK) text[this.#textLength++] = LITERAL;
+      i += 1;
+    }
+    return { text: text.subarray(0, this.#textLength), hex: this.#hex.subarray(0, this.#hexLength) };
+  }
+
+  /** From the first digit of a run; returns where to go on. */
+  #takeDigits(start: number): number {
+    const raw = this.#raw;
+    let end = start;
+    let hasLetter = false;
+    while (end < raw.length && DIGIT_VALUES[raw[end]] < 16) {
+      if (raw[end] > 57) hasLetter = true;
+      end += 1;
+    }
+    // Digits alone are mostly numbers, which compress better as text.
+    if (end - start >= LEAST_DIGITS && hasLetter) {
+      const digitCount = Math.min(end - start, MOST_DIGITS) & ~1;
+      this.#takeValue(HEX, start, digitCount);
+      if (digitCount < end - start && end - start - digitCount < LEAST_DIGITS) {
+        this.#copy(start + digitCount, end);
+        return end;
+      }
+      return start + digitCount;
+    }
+    if (end - start === 8 && isUuid(raw, start)) {
+      this.#takeValue(UUID, start, UUID_LENGTH);
+      return start + UUID_LENGTH;
+    }
+    this.#copy(start, end);
+    return end;
+  }
+
+  #copy(start: number, end: number): void {
+    for (let i = start; i < end; i++) this.#text[this.#textLength++] = this.#raw[i];
+  }
+
+  #takeValue(kind: number, start: number, characterCount: number): void {
+    const raw = this.#raw;
+    const hex = this.#hex;
+    const begin = this.#hexLength;
+    let length = 0;
+    for (let i = start; i < start + characterCount; i += 2) {
+      if (raw[i] === DASH) i += 1;
+      hex[begin + length++] = DIGIT_VALUES[raw[i]] * 16 + DIGIT_VALUES[raw[i + 1]];
+    }
+    const key =
+      ((hex[begin] * 256 + hex[begin + 1]) * 256 + hex[begin + 2]) * 16_777_216 +
+      (hex[begin + 3] * 256 + hex[begin + 4]) * 256 +
+      hex[begin + 5];
+    const known = this.#seen.get(key);
+    const back = known === undefined ? 0 : this.#starts.length - known;
+    if (known !== undefined && back <= MOST_VALUES_BACK && this.#equals(known, kind, begin, length)) {
+      this.#text[this.#textLength++] = MARK;
+      this.#text[this.#textLength++] = AGAIN;
+      this.#text[this.#textLength++] = back & 255;
+      this.#text[this.#textLength++] = back >>> 8;
+      return;
+    }
+    this.#seen.set(key, this.#starts.length);
+    this.#starts.push(begin);
+    this.#lengths.push(length);
+    this.#kinds.push(kind);
+    this.#hexLength = begin + length;
+    this.#text[this.#textLength++] = MARK;
+    this.#text[this.#textLength++] = kind;
+    if (kind === HEX) this.#text[this.#textLength++] = length;
+  }
+
+  #equals(value: number, kind: number, begin: number, length: number): boolean {
+    if (this.#kinds[value] !== kind || this.#lengths[value] !== length) return false;
+    const start = this.#starts[value];
+    for (let i = 0; i < length; i++) if (this.#hex[start + i] !== this.#hex[begin + i]) return false;
+    return true;
+  }
+}
+
+/** Eight digits stand at start already. */
+function isUuid(raw: Uint8Array, start: number): boolean {
+  if (start + UUID_LENGTH > raw.length) return false;
+  for (let i = 8; i < UUID_LENGTH; i++) {
+    const isDash = i === 8 || i === 13 || i === 18 || i === 23;
+    if (isDash ? raw[start + i] !== DASH : DIGIT_VALUES[raw[start + i]] === 16) return false;
+  }
+  return true;
+}
+
+/** Throws a SegmentError for what packHex did not make of rawLength bytes. */
+export function unpackHex({ text, hex }: PackedHex, rawLength: number): Uint8Array {
+  const raw = new Uint8Array(rawLength);
+  const starts: number[] = [];
+  const lengths: number[] = [];
+  const kinds: number[] = [];
+  const marks = Buffer.from(text.buffer, text.byteOffset, text.length);
+  let hexLength = 0;
+  let at = 0;
+  let from = 0;
+  for (;;) {
+    const mark = marks.indexOf(MARK, from);
+    const end = mark < 0 ? text.length : mark;
+    if (at + end - from > rawLength) break;
+    raw.set(text.subarray(from, end), at);
+    at += end - from;
+    if (mark < 0) break;
+    const kind = text[mark + 1];
+    from = mark + 2;
+    if (kind === LITERAL) {
+      raw[at++] = MARK;
+    } else if (kind === AGAIN) {
+      const value = starts.length - (text[from] + text[from + 1] * 256);
+      from += 2;
+      if (!(value >= 0 && value < starts.length))
+        throw new SegmentError('packed text refers to a value that it lacks');
+      at = putValue(raw, at, kinds[value], hex, starts[value], lengths[value]);
+    } else {
+      const length = kind === UUID ? UUID_BYTES : text[from++];
+      starts.push(hexLength);
+      lengths.push(length);
+      kinds.push(kind);
+      at = putValue(raw, at, kind, hex, hexLength, length);
+      hexLength += length;
+    }
+  }
+  if (at !== rawLength || hexLength !== hex.length)
+    throw new SegmentError('packed text has not the length that it should');
+  return raw;
+}
+
+/** Writes beyond the end of raw are lost, and noticed by the length. */
+function putValue(
+  raw: Uint8Array,
+  at: number,
+  kind: number,
+  hex: Uint8Array,
+  start: number,
+  length: number,
+): number {
+  let out = at;
+  for (let i = 0; i < length; i++) {
+    if (kind === UUID && (i === 4 || i === 6 || i === 8 || i === 10)) raw[out++] = DASH;
+    const byte = hex[start + i];
+    raw[out++] = DIGITS[byte >>> 4];
+    raw[out++] = DIGITS[byte & 15];
+  }
+  return out;
+}

@@ -1,0 +1,138 @@
+/** The files of one rewrite, on the storage thread: reads its inputs, which stay open to the end, and writes what it makes. */
+
+import { closeSync, fdatasyncSync, openSync, readSync, rmSync, unlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { assert } from '../../engine/assert.js';
+import { type FileBuilder, SegmentError } from '../../engine/segments.js';
+import { dictionaryOf, NO_DICTIONARY, openFrame, sealPacked } from './block-frame.js';
+import { makeFolders, syncFolder, writeWhole } from './file-appender.js';
+import type { StoredFile } from './storage-protocol.js';
+
+interface OpenFile {
+  readonly path: string;
+  readonly descriptor: number;
+  readonly frameEnds: number[];
+  readonly hasDictionary: boolean;
+  dictionary: Uint8Array | null;
+  readonly isMade: boolean;
+}
+
+export class RewriteFiles implements FileBuilder {
+  readonly #namePrefix: string;
+  readonly #folder: string;
+  readonly #files = new Map<string, OpenFile>();
+
+  constructor(namePrefix: string, folder: string, inputs: readonly StoredFile[]) {
+    this.#namePrefix = namePrefix;
+    this.#folder = folder;
+    try {
+      for (const { file, frameEnds, hasDictionary } of inputs) {
+        const path = join(folder, file);
+        this.#files.set(file, {
+          path,
+          descriptor: openSync(path, 'r'),
+          frameEnds: [...frameEnds],
+          hasDictionary,
+          dictionary: null,
+          isMade: false,
+        });
+      }
+    } catch (error) {
+      this.abandon();
+      throw error;
+    }
+  }
+
+  create(file: string, sample: Uint8Array): void {
+    const path = join(this.#folder, file);
+    makeFolders(dirname(path));
+    const dictionary = dictionaryOf(sample);
+    const made: OpenFile = {
+      path,
+      descriptor: openSync(path, 'wx+'),
+      frameEnds: [],
+      hasDictionary: true,
+      dictionary,
+      isMade: true,
+    };
+    this.#files.set(file, made);
+    this.#addFrame(made, sealPacked(this.#nameOf(file, 0), dictionary, NO_DICTIONARY));
+  }
+
+  append(file: string, bytes: Uint8Array): void {
+    const made = this.#fileOf(file);
+    const name = this.#nameOf(file, made.frameEnds.length);
+    this.#addFrame(made, sealPacked(name, bytes, this.#dictionaryOf(file, made)));
+  }
+
+  block(file: string, index: number): Uint8Array {
+    const open = this.#fileOf(file);
+    return this.#readFrame(file, open, index + (open.hasDictionary ? 1 : 0));
+  }
+
+  blockCount(file: string): number {
+    const { frameEnds, hasDictionary } = this.#fileOf(file);
+    return frameEnds.length - (hasDictionary ? 1 : 0);
+  }
+
+  remove(file: string): void {
+    const { path, descriptor } = this.#fileOf(file);
+    closeSync(descriptor);
+    unlinkSync(path);
+    this.#files.delete(file);
+  }
+
+  /** Makes the output durable, if there is one, and lets go of all files. Returns where its frames end. */
+  finish(output: string): Float64Array {
+    const made = this.#files.get(output);
+    if (made !== undefined) {
+      fdatasyncSync(made.descriptor);
+      for (const folder of makeFolders(dirname(made.path))) syncFolder(folder);
+    }
+    for (const { descriptor } of this.#files.values()) closeSync(descriptor);
+    this.#files.clear();
+    return Float64Array.from(made?.frameEnds ?? []);
+  }
+
+  /** Removes what it made, and lets go of all files. */
+  abandon(): void {
+    for (const { path, descriptor, isMade } of this.#files.values()) {
+      closeSync(descriptor);
+      if (isMade) rmSync(path, { force: true });
+    }
+    this.#files.clear();
+  }
+
+  #addFrame(made: OpenFile, frame: Uint8Array): void {
+    writeWhole(made.descriptor, frame);
+    made.frameEnds.push((made.frameEnds.at(-1) ?? 0) + frame.length);
+  }
+
+  #dictionaryOf(file: string, open: OpenFile): Uint8Array {
+    open.dictionary ??= this.#readFrame(file, open, 0);
+    return open.dictionary;
+  }
+
+  #readFrame(file: string, open: OpenFile, frameIndex: number): Uint8Array {
+    const { frameEnds, descriptor } = open;
+    if (frameIndex >= frameEnds.length)
+      throw new SegmentError(`row file ${file} has fewer blocks than it should`);
+    const start = frameIndex === 0 ? 0 : frameEnds[frameIndex - 1];
+    const frame = new Uint8Array(frameEnds[frameIndex] - start);
+    const length = readSync(descriptor, frame, 0, frame.length, start);
+    if (length < frame.length) throw new SegmentError(`row file ${open.path} is shorter than it should be`);
+    const isPacked = open.hasDictionary && frameIndex > 0;
+    const dictionary = isPacked ? this.#dictionaryOf(file, open) : NO_DICTIONARY;
+    return openFrame(this.#nameOf(file, frameIndex), frame, dictionary);
+  }
+
+  #nameOf(file: string, frameIndex: number): string {
+    return `${this.#namePrefix}${file}#${frameIndex}`;
+  }
+
+  #fileOf(file: string): OpenFile {
+    const open = this.#files.get(file);
+    assert(open !== undefined, 'a rewrite names a file that it does not have');
+    return open;
+  }
+}

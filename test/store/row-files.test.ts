@@ -1,0 +1,296 @@
+/** Row files on a real disk: written before they count, cut back, removed, rewritten; damage of every kind is refused. */
+
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { Random } from '../../bench/generator/random.js';
+import type { EdgeEntry } from '../../engine/entry.js';
+import { queryLogs } from '../../engine/rows/query.js';
+import { RowsView } from '../../engine/rows/rows-view.js';
+import { SegmentError } from '../../engine/segments.js';
+import { LONGEST_RETENTION_US } from '../../engine/tier.js';
+import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
+import { Store } from '../../src/store/store.js';
+
+const SCOPE = 'edge/0';
+/** 2026-11-20T00:00:00Z. */
+const DAY_US = Date.parse('2026-11-20T00:00:00Z') * 1000;
+const PROJECTS = ['busy', 'quiet', 'sparse'];
+
+const directories: string[] = [];
+const stores: Store[] = [];
+
+function newDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'logring-row-files-'));
+  directories.push(directory);
+  return directory;
+}
+
+async function openStore(directory: string, cacheBytes = 0): Promise<Store> {
+  const store = await Store.open(directory, cacheBytes);
+  stores.push(store);
+  return store;
+}
+
+async function closeStores(): Promise<void> {
+  for (const store of stores.splice(0)) await store.close();
+}
+
+afterEach(async () => {
+  await closeStores();
+  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
+});
+
+function rowFiles(directory: string): string[] {
+  return readdirSync(join(directory, 'files'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1))
+    .sort();
+}
+
+function block(seed: number, length = 5_000): Uint8Array {
+  const random = new Random(seed);
+  return Uint8Array.from({ length }, (_, i) => (i % 3 === 0 ? random.below(256) : 65));
+}
+
+test('blocks are read while they are written, after it, and after a restart', async () => {
+  const directory = newDirectory();
+  const store = await openStore(directory, 1 << 20);
+  const reader = store.reader(SCOPE);
+  for (let commit = 0; commit < 5; commit++) {
+    const writing = store.commit((writerOf) => {
+      for (let i = 0; i < 3; i++) writerOf(SCOPE).append('90d/a', block(3 * commit + i));
+      writerOf('edge/1').append('90d/a', block(100 + commit, 2_000_000));
+    });
+    expect(Buffer.compare(reader.block('90d/a', 3 * commit + 2), block(3 * commit + 2))).toBe(0);
+    await writing;
+    expect(reader.blockCount('90d/a')).toBe(3 * commit + 3);
+  }
+  await closeStores();
+  const again = await openStore(directory);
+  for (let i = 0; i < 15; i++) {
+    expect(Buffer.compare(again.reader(SCOPE).block('90d/a', i), block(i))).toBe(0);
+  }
+  expect(Buffer.compare(again.reader('edge/1').block('90d/a', 4), block(104, 2_000_000))).toBe(0);
+  expect(() => again.reader(SCOPE).block('90d/a', 15)).toThrow(SegmentError);
+  expect(() => again.reader(SCOPE).block('90d/b', 0)).toThrow(SegmentError);
+});
+
+test('what no transaction knows is cut off and removed at start', async () => {
+  const directory = newDirectory();
+  const store = await openStore(directory);
+  await store.commit((writerOf) => writerOf(SCOPE).append('90d/a', block(1)));
+  await closeStores();
+  const [path] = rowFiles(directory);
+  const validBytes = statSync(join(directory, path)).size;
+  appendFileSync(join(directory, path), block(2));
+  mkdirSync(join(directory, 'files/edge+9/1d'), { recursive: true });
+  writeFileSync(join(directory, 'files/edge+9/1d/h1-spill-0'), 'left behind');
+  const again = await openStore(directory);
+  expect(rowFiles(directory)).toEqual([path]);
+  expect(statSync(join(directory, path)).size).toBe(validBytes);
+  await again.commit((writerOf) => writerOf(SCOPE).append('90d/a', block(3)));
+  expect(Buffer.compare(again.reader(SCOPE).block('90d/a', 1), block(3))).toBe(0);
+});
+
+test('a file that is missing or cut short is refused at start, with what to do', async () => {
+  const directory = newDirectory();
+  const store = await openStore(directory);
+  await store.commit((writerOf) => writerOf(SCOPE).append('90d/a', block(1)));
+  await closeStores();
+  const path = join(directory, rowFiles(directory)[0]);
+  truncateSync(path, statSync(path).size - 1);
+  await expect(Store.open(directory, 0)).rejects.toThrow(/90d\/a has \d+ of \d+ bytes.*bring it back whole/);
+  unlinkSync(path);
+  await expect(Store.open(directory, 0)).rejects.toThrow(/90d\/a is missing: bring it back/);
+});
+
+test('a removed file is unlinked, and its name is free again after a restart', async () => {
+  const directory = newDirectory();
+  const store = await openStore(directory);
+  await store.commit((writerOf) => writerOf(SCOPE).append('90d/a', block(1)));
+  await store.commit((writerOf) => {
+    writerOf(SCOPE).remove('90d/a');
+    writerOf(SCOPE).remove('90d/never-there');
+  });
+  expect(store.reader(SCOPE).blockCount('90d/a')).toBe(0);
+  await closeStores();
+  expect(rowFiles(directory)).toEqual([]);
+  const again = await openStore(directory);
+  expect(again.reader(SCOPE).blockCount('90d/a')).toBe(0);
+});
+
+/** Rows of two days: a busy project, a quiet one, and one with a row an hour. */
+function entries(seed: number): EdgeEntry[] {
+  const random = new Random(seed);
+  const list: EdgeEntry[] = [];
+  for (let minute = 0; minute < 48 * 60; minute += 2) {
+    const project = minute % 60 === 0 ? 'sparse' : random.chance(0.9) ? 'busy' : 'quiet';
+    const text = `{"id":"${random.uuid()}","metadata":{"ray":"${random.hex(16)}","filler":"${'x'.repeat(200)}"}}`;
+    list.push({
+      timestampUs: DAY_US + minute * US_PER_MINUTE,
+      project,
+      tierClass: '90d',
+      idHash: random.u32(),
+      row: Buffer.from(text),
+      url: null,
+      areas: 0,
+    });
+  }
+  return list;
+}
+
+interface Rig {
+  readonly store: Store;
+  readonly view: RowsView;
+}
+
+async function load(directory: string, cacheBytes = 0): Promise<Rig> {
+  const store = await openStore(directory, cacheBytes);
+  const view = new RowsView(store.reader(SCOPE));
+  view.load(store.reader(SCOPE));
+  return { store, view };
+}
+
+function save({ store, view }: Rig) {
+  return store.commit((writerOf) => view.save(writerOf(SCOPE)));
+}
+
+/** Two days of rows, sealed and saved. */
+async function filled(directory: string): Promise<Rig> {
+  const rig = await load(directory);
+  for (const entry of entries(1)) rig.view.apply(entry);
+  await save(rig);
+  rig.view.expire(DAY_US + 3 * US_PER_DAY);
+  await save(rig);
+  return rig;
+}
+
+async function rewriteAll({ store, view }: Rig): Promise<void> {
+  const nowUs = DAY_US + 3 * US_PER_DAY;
+  for (let plan = view.planRewrite(nowUs); plan !== null; plan = view.planRewrite(nowUs)) {
+    view.finishRewrite(plan, await store.rewrite(SCOPE, plan));
+    await save({ store, view });
+  }
+}
+
+function answers(view: RowsView): string {
+  const windows = [
+    { startUs: null, endUs: null },
+    { startUs: null, endUs: DAY_US + 30 * US_PER_HOUR },
+    { startUs: DAY_US + US_PER_HOUR, endUs: DAY_US + 5 * US_PER_HOUR },
+  ];
+  return PROJECTS.flatMap((project) =>
+    windows.map((window) => {
+      const parameters = { project, retentionUs: LONGEST_RETENTION_US, ...window };
+      return queryLogs([view], parameters, DAY_US + 3 * US_PER_DAY)
+        .map((row) => Buffer.from(row).toString())
+        .join('\n');
+    }),
+  ).join('\n\n');
+}
+
+test('a rewrite changes no answer: at once, after its commit and after a restart; its inputs are unlinked', async () => {
+  const directory = newDirectory();
+  const rig = await filled(directory);
+  const before = answers(rig.view);
+  expect(before.split('\n').length).toBeGreaterThan(500);
+  expect(rowFiles(directory)).toHaveLength(48);
+  const nowUs = DAY_US + 3 * US_PER_DAY;
+  const plan = rig.view.planRewrite(nowUs)!;
+  const directoryOfRows = await rig.store.rewrite(SCOPE, plan);
+  expect(answers(rig.view)).toBe(before);
+  rig.view.finishRewrite(plan, directoryOfRows);
+  expect(answers(rig.view)).toBe(before);
+  await save(rig);
+  expect(answers(rig.view)).toBe(before);
+  await rewriteAll(rig);
+  expect(answers(rig.view)).toBe(before);
+  await closeStores();
+  expect(rowFiles(directory).map((path) => path.replace(/.*\/(.).*/, '$1'))).toEqual(['d', 'd']);
+  expect(answers((await load(directory)).view)).toBe(before);
+});
+
+test('a rewrite that was not committed leaves nothing: neither a file nor a change', async () => {
+  const directory = newDirectory();
+  const rig = await filled(directory);
+  const before = answers(rig.view);
+  const files = rowFiles(directory);
+  const plan = rig.view.planRewrite(DAY_US + 3 * US_PER_DAY)!;
+  rig.view.finishRewrite(plan, await rig.store.rewrite(SCOPE, plan));
+  expect(rowFiles(directory)).toHaveLength(files.length + 1);
+  await closeStores();
+  const again = await load(directory);
+  expect(rowFiles(directory)).toEqual(files);
+  expect(answers(again.view)).toBe(before);
+  // Broken off in the middle.
+  const broken = again.store.rewrite(SCOPE, again.view.planRewrite(DAY_US + 3 * US_PER_DAY)!);
+  const refused = expect(broken).rejects.toThrow(/is stopped/);
+  await closeStores();
+  await refused;
+  expect(answers((await load(directory)).view)).toBe(before);
+  expect(rowFiles(directory)).toEqual(files);
+});
+
+test('a rewrite of a damaged file is refused and leaves its inputs and nothing else', async () => {
+  const directory = newDirectory();
+  const rig = await filled(directory);
+  const files = rowFiles(directory);
+  const path = join(directory, files[3]);
+  const bytes = readFileSync(path);
+  bytes[bytes.length >>> 1] ^= 4;
+  writeFileSync(path, bytes);
+  const plan = rig.view.planRewrite(DAY_US + 3 * US_PER_DAY)!;
+  await expect(rig.store.rewrite(SCOPE, plan)).rejects.toThrow(SegmentError);
+  rig.view.failRewrite(plan);
+  expect(rowFiles(directory)).toEqual(files);
+  // The other day is no worse for it.
+  await rewriteAll(rig);
+  await closeStores();
+  expect(rowFiles(directory)).toHaveLength(25);
+});
+
+test('a flipped byte anywhere in a sorted or a fresh file is refused, never answered from', async () => {
+  const directory = newDirectory();
+  const rig = await filled(directory);
+  const plan = rig.view.planRewrite(DAY_US + 3 * US_PER_DAY)!;
+  rig.view.finishRewrite(plan, await rig.store.rewrite(SCOPE, plan));
+  await save(rig);
+  const before = answers(rig.view);
+  await closeStores();
+  const files = rowFiles(directory);
+  const paths = [files.find((path) => path.includes('/d'))!, files.find((path) => path.includes('/h'))!];
+  const random = new Random(5);
+  for (const path of paths.map((name) => join(directory, name))) {
+    const good = readFileSync(path);
+    let refusedCount = 0;
+    for (let i = 0; i < 60; i++) {
+      const bad = Buffer.from(good);
+      bad[random.below(bad.length)] ^= 1 << random.below(8);
+      writeFileSync(path, bad);
+      try {
+        const { view } = await load(directory);
+        expect(answers(view)).toBe(before);
+      } catch (error) {
+        expect(error).toBeInstanceOf(SegmentError);
+        refusedCount += 1;
+      }
+      await closeStores();
+    }
+    expect(refusedCount, path).toBeGreaterThan(20);
+    writeFileSync(path, good);
+  }
+  expect(answers((await load(directory)).view)).toBe(before);
+}, 120_000);

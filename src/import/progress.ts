@@ -1,5 +1,6 @@
 /** Shows how far an import is: a bar that redraws itself on a terminal, else a line now and then. */
 
+import { basename } from 'node:path';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import { BAR_MS, LINE_MS } from './limits.js';
 
@@ -17,7 +18,9 @@ export interface ReadPosition {
   readonly readBytes: number;
 }
 
-const BAR_CELLS = 24;
+/** The bar takes what the text leaves of a line, up to so many cells, and isn't there where that is fewer. */
+const MAX_BAR_CELLS = 20;
+const MIN_BAR_CELLS = 5;
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 const BACK_AND_CLEAR = '\r\u001b[2K';
 const DEFAULT_COLUMNS = 80;
@@ -74,12 +77,18 @@ export class Progress {
       this.#output.write(`${line}\n`);
       return;
     }
-    this.#output.write(`${BACK_AND_CLEAR}${line.slice(0, (this.#output.columns ?? DEFAULT_COLUMNS) - 1)}`);
+    this.#output.write(`${BACK_AND_CLEAR}${line.slice(0, this.#columns - 1)}`);
     this.#isBarShown = true;
   }
 
+  /** 0 columns is what some terminals say that don't know. */
+  get #columns(): number {
+    return this.#output.columns || DEFAULT_COLUMNS;
+  }
+
   #line(): string {
-    const { label, packedBytes, readBytes } = this.#source;
+    const { packedBytes, readBytes } = this.#source;
+    const label = basename(this.#source.label);
     const count = this.#state === null ? 0 : countOf(this.#state);
     const rejected = this.#state === null ? 0 : rejectedCount(this.#state);
     const seconds = (this.#shownUs - this.#startUs) / 1e6;
@@ -87,10 +96,17 @@ export class Progress {
     const counts = `${grouped(count - rejected)} entries  ${grouped(rate)}/s  ${grouped(rejected)} rejected`;
     if (packedBytes === null) return `${label}  ${byteText(readBytes)}  ${counts}`;
     const share = packedBytes === 0 ? 1 : Math.min(1, readBytes / packedBytes);
-    const filled = Math.floor(share * BAR_CELLS);
-    const bar = this.#output.isTTY ? `[${'#'.repeat(filled)}${'.'.repeat(BAR_CELLS - filled)}] ` : '';
-    return `${label}  ${bar}${Math.floor(100 * share)}% of ${byteText(packedBytes)}  ${counts}`;
+    const text = `${Math.floor(100 * share)}% of ${byteText(packedBytes)}  ${counts}`;
+    if (!this.#output.isTTY) return `${label}  ${text}`;
+    return `${label}  ${barOf(share, this.#columns - label.length - text.length - 6)}${text}`;
   }
+}
+
+function barOf(share: number, room: number): string {
+  const cells = Math.min(MAX_BAR_CELLS, room);
+  if (cells < MIN_BAR_CELLS) return '';
+  const filled = Math.floor(share * cells);
+  return `[${'#'.repeat(filled)}${'.'.repeat(cells - filled)}] `;
 }
 
 export function rejectedCount({ rejectedByReason }: ImportState): number {

@@ -5,12 +5,15 @@ import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { SegmentError } from '../engine/segments.js';
 import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js';
+import { runImport } from './import/import-command.js';
+import { ImportError } from './import/import-error.js';
 import { startService } from './service.js';
 import { DirectoryInUseError } from './store/directory-lock.js';
 import { StoreFormatError } from './store/store.js';
 import { monotonicUs, wallClockUs } from './system-clock.js';
 
 const HELP = `Usage: logring [--help | --version | --print-config]
+       logring import [FILE…]    takes in past entries; see logring import --help
 
 Answers logs.all, functions.invocation-stats and usage.api-counts over HTTP, always up to date, from the logs that it
 reads from Kafka or takes by POST /api/logs. Everything is set by environment variables; any of them may be given as a
@@ -22,6 +25,10 @@ ${settingsHelp()}
 /** Exit codes: 0 asked to stop, 1 failed, 2 wrong arguments or configuration. */
 async function main(): Promise<void> {
   const [argument, ...rest] = process.argv.slice(2);
+  if (argument === 'import') {
+    process.exitCode = await runImport(rest, process.env, packageVersion());
+    return;
+  }
   if (
     rest.length > 0 ||
     (argument !== undefined && !['--help', '--version', '--print-config'].includes(argument))
@@ -82,7 +89,7 @@ function packageVersion(): string {
 }
 
 /** Errors that an operator can mend: their message is a sentence that says how. */
-const OPERATOR_ERRORS = [ConfigError, DirectoryInUseError, StoreFormatError, SegmentError];
+const OPERATOR_ERRORS = [ConfigError, ImportError, DirectoryInUseError, StoreFormatError, SegmentError];
 
 main().catch((error: unknown) => {
   const isOperators = OPERATOR_ERRORS.some((kind) => error instanceof kind) || isSystemError(error);

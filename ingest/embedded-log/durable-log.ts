@@ -1,5 +1,7 @@
 /** The storage that the embedded log needs: durable records per topic, with dense offsets from 0. */
 
+import type { ImportState } from './import-state.js';
+
 /** One stored record. */
 export interface StoredRecord {
   readonly offset: number;
@@ -24,9 +26,16 @@ export interface DurableLog {
   /**
    * Adds records with the offsets endOffset, endOffset + 1, …, all or none. Resolves once they are on disk for good
    * (synced): from then on `endOffset` and `read` know them, also after `kill -9`. Rejects when none was kept, with
-   * the reason (a full disk). The values are not changed by the caller until then.
+   * the reason (a full disk). The values are not changed by the caller until then. With the records, as one, goes how
+   * far the topic's imports have come with them, by import id.
    */
-  append(topic: string, records: readonly StoredRecord[]): Promise<void>;
+  append(
+    topic: string,
+    records: readonly StoredRecord[],
+    imports?: ReadonlyMap<string, ImportState>,
+  ): Promise<void>;
+  /** How far an import of the topic has come, durably; NOT_BEGUN for an id that is not known. */
+  importState(topic: string, importId: string): ImportState;
   /**
    * The records from `fromOffset` on, in order and without holes: at most `maxCount`, and no more after the one that
    * takes the sum of the value lengths to `maxBytes`. Empty only at the end. `fromOffset` is between startOffset and

@@ -1,14 +1,15 @@
 /** The log source without Kafka: entries that were posted, kept in a durable local log until the state has them. */
 
-import { AssertionError } from '../../engine/assert.js';
+import { AssertionError, assert } from '../../engine/assert.js';
 import { decodeEdgeElement } from '../decode/edge-entry.js';
 import { decodeRelayElement } from '../decode/relay-entry.js';
 import { BACKLOG_BYTES, BUSY_RETRY_SECONDS, MAX_BODY_ELEMENTS } from '../limits.js';
 import type { LogSink, LogSource, LogSourceStatus, PartitionKey } from '../log-source.js';
-import { splitBody } from './body.js';
+import { type BodyElements, splitBody } from './body.js';
 import type { DurableLog } from './durable-log.js';
+import type { ImportChunk, ImportState } from './import-state.js';
 import { PostedRecords, type RejectedEntry } from './posted-records.js';
-import { TopicLog } from './topic-log.js';
+import { type ImportProgress, TopicLog } from './topic-log.js';
 
 export interface EmbeddedLogPorts {
   readonly log: DurableLog;
@@ -31,15 +32,23 @@ export type AppendOutcome =
       readonly accepted: number;
       /** In order of index. */
       readonly rejected: readonly RejectedEntry[];
+      /** How far the import has come whose chunk it is; null for any other body. */
+      readonly importState: ImportState | null;
     }
+  /** A chunk of an import that is on disk already. */
+  | { readonly kind: 'already-there'; readonly importState: ImportState }
   /** Of a body with one of these outcomes nothing is kept. */
   | { readonly kind: 'unknown-source'; readonly knownSources: readonly string[] }
   | { readonly kind: 'not-json'; readonly detail: string }
   | { readonly kind: 'too-many-entries'; readonly maxCount: number }
+  /** A chunk of an import that doesn't continue what stands of it. */
+  | { readonly kind: 'out-of-place'; readonly importState: ImportState }
   | { readonly kind: 'busy'; readonly retryAfterSeconds: number };
 
 const BUSY: AppendOutcome = { kind: 'busy', retryAfterSeconds: BUSY_RETRY_SECONDS };
 const EMPTY: AppendOutcome = { kind: 'not-json', detail: 'it is empty' };
+const NO_ELEMENTS: BodyElements = { form: 'lines', starts: [], ends: [] };
+const LINES_TYPE = 'application/x-ndjson';
 const NOT_JSON: AppendOutcome = {
   kind: 'not-json',
   detail: 'it is neither a JSON object, nor an array of objects, nor one object a line',
@@ -71,16 +80,25 @@ export class EmbeddedLog implements LogSource {
 
   /**
    * Takes the entries of a body: durable when it resolves, and visible in answers soon after. The body must not
-   * change until then. Rejects only for our own bugs.
+   * change until then. Rejects only for our own bugs. The body of a chunk of an import is taken as lines, whatever its
+   * content type.
    */
-  async append(sourceName: string, body: Uint8Array, contentType: string): Promise<AppendOutcome> {
+  async append(
+    sourceName: string,
+    body: Uint8Array,
+    contentType: string,
+    chunk: ImportChunk | null = null,
+  ): Promise<AppendOutcome> {
     const topic = this.#topics.find(({ key }) => key.topic === sourceName);
     if (topic === undefined) {
       return { kind: 'unknown-source', knownSources: this.#topics.map(({ key }) => key.topic) };
     }
     if (!this.#isOpen || this.#isBehind(body.length)) return BUSY;
     this.#inFlightBytes += body.length;
-    const outcome = this.#append(topic, body, contentType);
+    const outcome =
+      chunk === null
+        ? this.#append(topic, body, contentType, null)
+        : this.#append(topic, body, LINES_TYPE, chunk);
     this.#inFlight.add(outcome);
     try {
       return await outcome;
@@ -88,6 +106,11 @@ export class EmbeddedLog implements LogSource {
       this.#inFlight.delete(outcome);
       this.#inFlightBytes -= body.length;
     }
+  }
+
+  /** How far an import has come; null for a source that can't be posted to. */
+  importState(sourceName: string, importId: string): ImportState | null {
+    return this.#topics.find(({ key }) => key.topic === sourceName)?.importState(importId) ?? null;
   }
 
   status(): LogSourceStatus {
@@ -123,31 +146,57 @@ export class EmbeddedLog implements LogSource {
     return backlogBytes > 0 && backlogBytes + byteCount > maxBacklogBytes;
   }
 
-  async #append(topic: TopicLog, body: Uint8Array, contentType: string): Promise<AppendOutcome> {
+  async #append(
+    topic: TopicLog,
+    body: Uint8Array,
+    contentType: string,
+    chunk: ImportChunk | null,
+  ): Promise<AppendOutcome> {
     const { edgeTopic, nowUs, yieldTurn } = this.#ports;
     const timestampMs = Math.floor(nowUs() / 1000);
-    const elements = await splitBody(body, contentType, yieldTurn);
-    if (elements === 'empty') return EMPTY;
-    if (elements === 'too-many-entries') return { kind: 'too-many-entries', maxCount: MAX_BODY_ELEMENTS };
+    const split = await splitBody(body, contentType, yieldTurn);
+    if (split === 'empty' && chunk === null) return EMPTY;
+    if (split === 'too-many-entries') return { kind: 'too-many-entries', maxCount: MAX_BODY_ELEMENTS };
+    const elements = split === 'empty' ? NO_ELEMENTS : split;
     const decodeElement = topic.key.topic === edgeTopic ? decodeEdgeElement : decodeRelayElement;
     const wholeBody = { offset: 0, timestampMs, value: body, projectTier: null };
     const records = new PostedRecords(elements, topic.key, wholeBody, decodeElement);
     await records.fill(yieldTurn);
-    if (elements.starts.length > 0 && records.jsonCount === 0) return NOT_JSON;
-    const isStored = records.values.length === 0 || (await this.#store(topic, records.values, timestampMs));
-    return isStored ? { kind: 'stored', accepted: records.accepted, rejected: records.rejected } : BUSY;
+    // Amidst an import each bad line counts on its own; at its beginning it is rather the wrong file.
+    const mustHaveJson = chunk === null || chunk.startByte === 0;
+    if (mustHaveJson && elements.starts.length > 0 && records.jsonCount === 0) return NOT_JSON;
+    if (chunk !== null) return await this.#storeChunk(topic, records, timestampMs, chunk);
+    const { values, accepted, rejected } = records;
+    const isStored =
+      values.length === 0 || (await this.#store(() => topic.append(values, timestampMs))) !== 'busy';
+    return isStored ? { kind: 'stored', accepted, rejected, importState: null } : BUSY;
   }
 
-  /** False when the storage can't take it: a full disk is for the operator to mend, and the sender tries again. */
-  async #store(topic: TopicLog, values: readonly Uint8Array[], timestampMs: number): Promise<boolean> {
+  async #storeChunk(
+    topic: TopicLog,
+    { values, accepted, rejected }: PostedRecords,
+    timestampMs: number,
+    chunk: ImportChunk,
+  ): Promise<AppendOutcome> {
+    const part = { chunk, accepted, rejectedReasons: rejected.map(({ reason }) => reason) };
+    const progress = await this.#store(() => topic.append(values, timestampMs, part));
+    if (progress === 'busy') return BUSY;
+    assert(progress !== null, 'a chunk was appended as if it were none');
+    const { place, state: importState } = progress;
+    if (place === 'next') return { kind: 'stored', accepted, rejected, importState };
+    return { kind: place === 'there' ? 'already-there' : 'out-of-place', importState };
+  }
+
+  /** 'busy' when the storage can't take it: a full disk is for the operator to mend, and the sender tries again. */
+  async #store(append: () => Promise<ImportProgress | null>): Promise<ImportProgress | null | 'busy'> {
     try {
-      await topic.append(values, timestampMs);
+      const progress = await append();
       this.#problem = null;
-      return true;
+      return progress;
     } catch (error) {
       if (error instanceof AssertionError) throw error;
       this.#problem = `the embedded log can't be written: ${error instanceof Error ? error.message : String(error)}`;
-      return false;
+      return 'busy';
     }
   }
 }

@@ -4,11 +4,26 @@ import { assert } from '../../engine/assert.js';
 import { DELIVERY_BYTES, DELIVERY_RECORDS } from '../limits.js';
 import type { LogIdentity, LogRecord, LogSink, PartitionKey } from '../log-source.js';
 import type { DurableLog } from './durable-log.js';
+import { advanced, type ChunkPlace, type ImportChunk, type ImportState, placeOf } from './import-state.js';
+
+/** The chunk that an append is, and what becomes of its entries. */
+export interface ImportedPart {
+  readonly chunk: ImportChunk;
+  readonly accepted: number;
+  readonly rejectedReasons: readonly string[];
+}
+
+/** What an append of a chunk came to, and how far the import has come since. */
+export interface ImportProgress {
+  readonly place: ChunkPlace;
+  readonly state: ImportState;
+}
 
 interface PendingAppend {
   readonly timestampMs: number;
   readonly values: readonly Uint8Array[];
-  readonly resolve: () => void;
+  readonly part: ImportedPart | null;
+  readonly resolve: (progress: ImportProgress | null) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -42,11 +57,16 @@ export class TopicLog {
 
   /**
    * Appends a record for each value, in order, as one; other appends come before or behind it. Resolves when they are
-   * durable; rejects with the storage's error when none was kept.
+   * durable; rejects with the storage's error when none was kept. A chunk of an import is appended only where it is
+   * next: that is decided here, behind all appends before it, for its sender may have been another process.
    */
-  append(values: readonly Uint8Array[], timestampMs: number): Promise<void> {
+  append(
+    values: readonly Uint8Array[],
+    timestampMs: number,
+    part: ImportedPart | null = null,
+  ): Promise<ImportProgress | null> {
     return new Promise((resolve, reject) => {
-      this.#pending.push({ timestampMs, values, resolve, reject });
+      this.#pending.push({ timestampMs, values, part, resolve, reject });
       if (!this.#isWriting) void this.#write();
     });
   }
@@ -58,8 +78,10 @@ export class TopicLog {
       const group = this.#pending;
       this.#pending = [];
       try {
-        await this.#writeGroup(group);
-        for (const { resolve } of group) resolve();
+        const progress = await this.#writeGroup(group);
+        group.forEach(({ resolve }, i) => {
+          resolve(progress[i]);
+        });
       } catch (error) {
         for (const { reject } of group) reject(error);
       }
@@ -67,20 +89,42 @@ export class TopicLog {
     this.#isWriting = false;
   }
 
-  async #writeGroup(group: readonly PendingAppend[]): Promise<void> {
+  async #writeGroup(group: readonly PendingAppend[]): Promise<(ImportProgress | null)[]> {
     let offset = this.endOffset;
     let byteCount = 0;
     const records = [];
-    for (const { timestampMs, values } of group) {
+    const imports = new Map<string, ImportState>();
+    const progress: (ImportProgress | null)[] = [];
+    for (const { timestampMs, values, part } of group) {
+      const placed = part === null ? null : this.#place(part, imports);
+      progress.push(placed);
+      if (placed !== null && placed.place !== 'next') continue;
       for (const value of values) {
         records.push({ offset: offset++, timestampMs, value });
         byteCount += value.length;
       }
     }
-    await this.#log.append(this.key.topic, records);
+    if (records.length === 0 && imports.size === 0) return progress;
+    await this.#log.append(this.key.topic, records, imports);
     assert(this.endOffset === offset, 'an append ended where it should not');
     this.#undeliveredBytes += byteCount;
     this.#wake();
+    return progress;
+  }
+
+  /** `imports` has the states that the write under way will leave, and takes up this one's. */
+  #place(part: ImportedPart, imports: Map<string, ImportState>): ImportProgress {
+    const { importId } = part.chunk;
+    const state = imports.get(importId) ?? this.importState(importId);
+    const place = placeOf(part.chunk, state);
+    if (place !== 'next') return { place, state };
+    const next = advanced(state, part.chunk, part.accepted, part.rejectedReasons);
+    imports.set(importId, next);
+    return { place, state: next };
+  }
+
+  importState(importId: string): ImportState {
+    return this.#log.importState(this.key.topic, importId);
   }
 
   /** Binds the sink's partition to this log and brings its offset to where the log has records. */

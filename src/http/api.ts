@@ -143,7 +143,7 @@ export class Api implements HttpHandler {
       const ring = path === INGEST_PATH ? ingestKeys : keys;
       if (grantOf(ring, request, decodeQuery(request.rawQuery)) === null) return unauthenticated();
       if (path !== INGEST_PATH) return notFound(`nothing is at ${quoted(path)}`);
-      return this.ingest === null ? noIngest() : methodNotAllowed(request.method, 'POST');
+      return this.ingest === null ? noIngest() : this.ingest.answer(request);
     }
     if (page === undefined && path !== '/livez' && path !== '/readyz' && path !== '/metrics') {
       return notFound(`nothing is at ${quoted(path)}`);

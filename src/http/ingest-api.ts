@@ -1,13 +1,20 @@
-/** `POST /api/logs?source_name=…`: takes a body whole, unpacks it, hands it to the embedded log and says what became of it. */
+/**
+ * `POST /api/logs?source_name=…`: takes a body whole, unpacks it, hands it to the embedded log and says what became of
+ * it. With `import_id` the body is a chunk of a file of past entries that counts exactly once (see `logring import`),
+ * and a GET says how far that import has come.
+ */
 
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
+import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import type { Grant } from './auth.js';
 import {
   errorAnswer,
   invalidArgument,
   JSON_CONTENT_TYPE,
+  methodNotAllowed,
   NO_STORE,
+  notFound,
   payloadTooLarge,
   permissionDenied,
   quoted,
@@ -20,13 +27,16 @@ import {
   INGEST_UNPACKED_BYTE_LIMIT,
   REFUSED_BODY_BYTE_LIMIT,
 } from './limits.js';
-import { ingestCall } from './parameters.js';
+import { importChunkCall, importStateCall, ingestCall } from './parameters.js';
 import type { IngestOutcome, IngestPort } from './ports.js';
-import type { DecodedQuery } from './query-string.js';
+import { type DecodedQuery, decodeQuery } from './query-string.js';
 import type { BodyConsumer, HttpAnswer, HttpRequest } from './server.js';
 
 const gunzipAsync = promisify(gunzip);
 const GUNZIP_CHUNK_BYTES = 256 * 1024;
+
+/** The parameter that makes a body a chunk of an import. */
+const IMPORT_ID = 'import_id';
 
 const MEBIBYTE = 1024 * 1024;
 const TOO_LARGE = payloadTooLarge(
@@ -61,7 +71,8 @@ export class IngestApi {
         permissionDenied('this key is limited to some projects, and such keys may not post logs'),
       );
     }
-    const parsed = ingestCall.parse(query);
+    const isChunk = query.values.has(IMPORT_ID);
+    const parsed = isChunk ? importChunkCall.parse(query) : ingestCall.parse(query);
     if (!parsed.ok) return refuseBody(request, invalidArgument(parsed.problems));
     const coding = request.headers.get('content-encoding').toLowerCase();
     if (coding !== '' && coding !== 'identity' && coding !== 'gzip' && coding !== 'x-gzip') {
@@ -72,14 +83,28 @@ export class IngestApi {
     }
     if (Number(request.headers.get('content-length')) > INGEST_PACKED_BYTE_LIMIT)
       return refuseBody(request, TOO_LARGE);
-    const { sourceName } = parsed.parameters;
+    const { sourceName, chunk } = { chunk: null, ...parsed.parameters };
     const contentType = request.headers.get('content-type');
     const close = isChunked(request.headers);
     return new IngestBody(this.#memory, close, async (packed, held) => {
       const body = coding.endsWith('gzip') ? await this.#unpack(packed, held) : packed;
       if ('status' in body) return body;
-      return outcomeAnswer(await this.#ingest.append(sourceName, body, contentType), sourceName);
+      return outcomeAnswer(await this.#ingest.append(sourceName, body, contentType, chunk), sourceName);
     });
+  }
+
+  /** What is no POST, with a valid ingest key: how far an import has come. */
+  answer(request: HttpRequest): HttpAnswer {
+    const query = decodeQuery(request.rawQuery);
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (!isRead || !query.values.has(IMPORT_ID)) return methodNotAllowed(request.method, 'POST');
+    const parsed = importStateCall.parse(query);
+    if (!parsed.ok) return invalidArgument(parsed.problems);
+    const { sourceName, importId } = parsed.parameters;
+    const state = this.#ingest.importState(sourceName, importId);
+    return state === null
+      ? notFound(`no log is called ${quoted(sourceName)}`)
+      : jsonAnswer({ import: importMember(state) });
   }
 
   #unpack(packed: Uint8Array, held: Holding): Promise<Uint8Array | HttpAnswer> {
@@ -128,10 +153,22 @@ async function unpackBounded(packed: Uint8Array): Promise<Uint8Array | HttpAnswe
 function outcomeAnswer(outcome: IngestOutcome, sourceName: string): HttpAnswer {
   switch (outcome.kind) {
     case 'stored': {
-      const { accepted, rejected } = outcome;
-      const body = JSON.stringify({ message: 'Logged!', accepted, rejected });
-      return { status: 200, headers: [JSON_CONTENT_TYPE, NO_STORE], body, close: false };
+      const { accepted, rejected, importState } = outcome;
+      const answer = { message: 'Logged!', accepted, rejected };
+      return jsonAnswer(importState === null ? answer : { ...answer, import: importMember(importState) });
     }
+    case 'already-there':
+      return jsonAnswer({
+        message: 'Already there',
+        accepted: 0,
+        rejected: [],
+        import: importMember(outcome.importState),
+      });
+    case 'out-of-place':
+      return errorAnswer(
+        409,
+        `the chunk does not continue the import: ${outcome.importState.nextByte} bytes of its file stand, and the chunk does not begin there, or not after the same bytes`,
+      );
     case 'unknown-source': {
       const message = `must be one of ${outcome.knownSources.join(', ')}, not ${quoted(sourceName)}`;
       return invalidArgument([{ parameter: 'source_name', message }]);
@@ -145,6 +182,15 @@ function outcomeAnswer(outcome: IngestOutcome, sourceName: string): HttpAnswer {
     case 'busy':
       return unavailable('the log takes no more at the moment', outcome.retryAfterSeconds);
   }
+}
+
+function jsonAnswer(body: object): HttpAnswer {
+  return { status: 200, headers: [JSON_CONTENT_TYPE, NO_STORE], body: JSON.stringify(body), close: false };
+}
+
+/** How far an import has come, as the wire has it. */
+function importMember({ nextByte, digest, accepted, rejectedByReason }: ImportState) {
+  return { next: nextByte, digest, accepted, rejected: rejectedByReason };
 }
 
 type StoreBody = (body: Uint8Array, held: Holding) => Promise<HttpAnswer>;

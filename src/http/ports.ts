@@ -3,6 +3,7 @@
 import type { LogsParameters } from '../../engine/rows/query.js';
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
+import type { ImportChunk, ImportState } from '../../ingest/embedded-log/import-state.js';
 import type { STATS_INTERVALS } from './parameters.js';
 
 export interface InvocationStatsParameters {
@@ -49,7 +50,10 @@ export type IngestOutcome =
       readonly accepted: number;
       /** In order of index; the port bounds their number. */
       readonly rejected: readonly { readonly index: number; readonly reason: string }[];
+      /** null for what is no chunk of an import. */
+      readonly importState: ImportState | null;
     }
+  | { readonly kind: 'already-there' | 'out-of-place'; readonly importState: ImportState }
   | { readonly kind: 'unknown-source'; readonly knownSources: readonly string[] }
   | { readonly kind: 'not-json'; readonly detail: string }
   | { readonly kind: 'too-many-entries'; readonly maxCount: number }
@@ -57,7 +61,14 @@ export type IngestOutcome =
 
 export interface IngestPort {
   /** Takes over the body, unpacked. Of a body that is not stored nothing is kept. */
-  append(sourceName: string, body: Uint8Array, contentType: string): Promise<IngestOutcome>;
+  append(
+    sourceName: string,
+    body: Uint8Array,
+    contentType: string,
+    chunk: ImportChunk | null,
+  ): Promise<IngestOutcome>;
+  /** null for a source that is not known. */
+  importState(sourceName: string, importId: string): ImportState | null;
 }
 
 export interface Health {

@@ -5,12 +5,14 @@
  *   <topic>/<offset, 16 digits>   timestampMs f64 │ value
  *   <topic>/start                 offset f64 of the first record kept, written with every truncation
  *   <topic>/end                   offset f64 after the last record, written with every append
+ *   <topic>/import/<import id>    how far an import has come, JSON, written with the append of each of its chunks
  */
 
 import type { Database } from 'lmdb';
 import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { DurableLog, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
+import { type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 import { bufferOver, type Store } from './store.js';
 
@@ -19,11 +21,15 @@ interface Offsets {
   end: number;
 }
 
+const NO_IMPORTS: ReadonlyMap<string, ImportState> = new Map();
+
 export class LmdbLog implements DurableLog {
+  readonly #store: Store;
   readonly #table: Database<Buffer, string>;
   readonly #offsets = new Map<string, Offsets>();
 
   constructor(store: Store) {
+    this.#store = store;
     this.#table = store.table('log');
   }
 
@@ -35,7 +41,11 @@ export class LmdbLog implements DurableLog {
     return this.#offsetsOf(topic).end;
   }
 
-  async append(topic: string, records: readonly StoredRecord[]): Promise<void> {
+  async append(
+    topic: string,
+    records: readonly StoredRecord[],
+    imports: ReadonlyMap<string, ImportState> = NO_IMPORTS,
+  ): Promise<void> {
     const offsets = this.#offsetsOf(topic);
     const end = offsets.end + records.length;
     const writes = records.map(({ offset, timestampMs, value }, i) => {
@@ -46,8 +56,18 @@ export class LmdbLog implements DurableLog {
       return this.#put(recordKey(topic, offset), raw);
     });
     writes.push(this.#putOffset(endKey(topic), end));
+    for (const [importId, state] of imports)
+      writes.push(this.#put(importKey(topic, importId), Buffer.from(JSON.stringify(state))));
     await Promise.all(writes);
     offsets.end = end;
+    if (imports.size > 0) this.#store.refreshReads();
+  }
+
+  importState(topic: string, importId: string): ImportState {
+    const key = importKey(topic, importId);
+    const stored = this.#table.getBinary(key);
+    if (stored === undefined) return NOT_BEGUN;
+    return JSON.parse(bufferOver(openEnvelope(key, stored)).toString()) as ImportState;
   }
 
   read(topic: string, fromOffset: number, maxCount: number, maxBytes: number): StoredRecord[] {
@@ -114,6 +134,10 @@ function startKey(topic: string): string {
 
 function endKey(topic: string): string {
   return `${topic}/end`;
+}
+
+function importKey(topic: string, importId: string): string {
+  return `${topic}/import/${importId}`;
 }
 
 function recordKey(topic: string, offset: number): string {

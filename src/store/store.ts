@@ -134,10 +134,14 @@ export class Store {
     save((scope) => batch.writer(scope));
     for (const key of batch.segments.keys()) this.#cache.delete(key);
     const figures = await this.#write(batch);
-    // A read begun before the commit would go on seeing the table as it was.
-    this.#root.resetReadTxn();
+    this.refreshReads();
     this.#batch = null;
     return figures;
+  }
+
+  /** To be called once a write is durable: a read begun before would go on seeing the tables as they were. */
+  refreshReads(): void {
+    this.#root.resetReadTxn();
   }
 
   /**

@@ -187,3 +187,41 @@ test('ingest methods: POST only; with Kafka there is no ingest API, and the answ
     '404 NOT_FOUND /api/logs does not exist here: this service reads its logs from Kafka',
   );
 });
+
+test('a chunk of an import needs its whole place; a GET says how far an import has come', async () => {
+  const service = new TestService();
+  const digest = 'a'.repeat(64);
+  const check = async (parameters: string, problems: string) =>
+    expect(problemsOf(await service.post(`${EDGE}&import_id=${parameters}`, [Buffer.from('[]')]))).toBe(
+      problems,
+    );
+  await check(
+    'no/id&import_start=-1&import_bytes=0',
+    '400 INVALID_ARGUMENT import_id: must be 1 to 64 of a-z A-Z 0-9 _ -; import_start: must be a whole number of bytes; ' +
+      'import_bytes: must be at least 1; import_end_digest: is required',
+  );
+  await check(
+    `f&import_start=1&import_bytes=2&import_end_digest=${digest}&import_start_digest=b`,
+    '400 INVALID_ARGUMENT import_start_digest: must be a SHA-256 in hexadecimal',
+  );
+  expect(service.ingest.bodies).toEqual([]);
+  const place = `&import_id=f&import_start=7&import_bytes=2&import_start_digest=${digest}&import_end_digest=${digest}`;
+  expect(textOf(await service.post(`${EDGE}${place}`, [Buffer.from('[]')]))).toContain(
+    '200 {"message":"Logged!"',
+  );
+  expect(service.ingest.chunks).toEqual([
+    { importId: 'f', startByte: 7, endByte: 9, startDigest: digest, endDigest: digest },
+  ]);
+
+  const get = (target: string) => service.ask(target, { 'X-API-KEY': INGEST_KEY });
+  expect(textOf(await get(`${EDGE}&import_id=f`))).toBe(
+    '200 {"import":{"next":0,"digest":"","accepted":0,"rejected":{}}}',
+  );
+  expect(problemsOf(await get('/api/logs?source_name=x&import_id=f'))).toBe(
+    '404 NOT_FOUND no log is called "x"',
+  );
+  expect(problemsOf(await get('/api/logs?import_id='))).toContain(
+    '400 INVALID_ARGUMENT source_name: is required',
+  );
+  expect(problemsOf(await get(EDGE))).toContain('405 METHOD_NOT_ALLOWED');
+});

@@ -3,6 +3,7 @@
 import type { LogsParameters } from '../../engine/rows/query.js';
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
+import { type ImportChunk, type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import { Api, type ApiOptions } from '../../src/http/api.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { HeaderList } from '../../src/http/headers.js';
@@ -87,11 +88,17 @@ export class SetQueries implements QueryPort {
 /** Takes JSON arrays for the source `edge`; what isn't an object is rejected. */
 export class SetIngest implements IngestPort {
   readonly bodies: Uint8Array[] = [];
+  readonly chunks: ImportChunk[] = [];
   busy = false;
   failure: unknown = null;
   gate: Promise<void> = Promise.resolve();
 
-  async append(sourceName: string, body: Uint8Array, _contentType: string): Promise<IngestOutcome> {
+  async append(
+    sourceName: string,
+    body: Uint8Array,
+    _contentType: string,
+    chunk: ImportChunk | null,
+  ): Promise<IngestOutcome> {
     await this.gate;
     if (this.failure !== null) throw this.failure;
     if (sourceName !== 'edge') return { kind: 'unknown-source', knownSources: ['edge'] };
@@ -101,10 +108,15 @@ export class SetIngest implements IngestPort {
     if (elements === null) return { kind: 'not-json', detail: 'not an array' };
     if (elements.length > 10) return { kind: 'too-many-entries', maxCount: 10 };
     this.bodies.push(body);
+    if (chunk !== null) this.chunks.push(chunk);
     const rejected = elements.flatMap((element, index) =>
       typeof element === 'object' ? [] : [{ index, reason: 'not-an-object' }],
     );
-    return { kind: 'stored', accepted: elements.length - rejected.length, rejected };
+    return { kind: 'stored', accepted: elements.length - rejected.length, rejected, importState: null };
+  }
+
+  importState(sourceName: string): ImportState | null {
+    return sourceName === 'edge' ? NOT_BEGUN : null;
   }
 }
 

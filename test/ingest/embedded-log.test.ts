@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { DurableLog, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
+import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import { MAX_ELEMENT_BYTES } from '../../ingest/limits.js';
 import type { LogRecord } from '../../ingest/log-source.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';
@@ -83,6 +84,7 @@ test('what is posted is stored, answered and delivered', async () => {
     kind: 'stored',
     accepted: 1,
     rejected: [],
+    importState: null,
   });
   const mixed = Buffer.from('{"project":"p"}\n{bad}\n{}');
   expect(await rig.log.append('edge', mixed, 'application/x-ndjson')).toEqual({
@@ -92,6 +94,7 @@ test('what is posted is stored, answered and delivered', async () => {
       { index: 1, reason: 'not-json' },
       { index: 2, reason: 'missing-project' },
     ],
+    importState: null,
   });
   const relay = Buffer.from('[{"metadata":{"project_ref":"p"}},{"project":"p"}]');
   expect(await rig.log.append('relay', relay, JSON_TYPE)).toMatchObject({
@@ -126,8 +129,8 @@ test('bodies of which nothing is kept', async () => {
   await check('{"project":', { kind: 'not-json' });
   await check('7', { kind: 'not-json' });
   await check(`[${'7,'.repeat(200_000)}7]`, { kind: 'too-many-entries' });
-  await check('[]', { kind: 'stored', accepted: 0, rejected: [] });
-  await check('{"batch":[]}', { kind: 'stored', accepted: 0, rejected: [] });
+  await check('[]', { kind: 'stored', accepted: 0, rejected: [], importState: null });
+  await check('{"batch":[]}', { kind: 'stored', accepted: 0, rejected: [], importState: null });
   expect(await rig.log.append('nowhere', post('a'), JSON_TYPE)).toEqual({
     kind: 'unknown-source',
     knownSources: ['edge', 'relay'],
@@ -145,10 +148,11 @@ test('appends at the same time: all are kept, delivered once and in order of off
     endOffset: (topic) => log.endOffset(topic),
     read: (topic, fromOffset, maxCount, maxBytes) => log.read(topic, fromOffset, maxCount, maxBytes),
     truncateBefore: (topic, offset) => log.truncateBefore(topic, offset),
-    append: (topic, records) => {
+    append: (topic, records, imports) => {
       appendCount++;
-      return log.append(topic, records);
+      return log.append(topic, records, imports);
     },
+    importState: (topic, importId) => log.importState(topic, importId),
   }));
   await rig.log.start(rig.sink);
   const names = Array.from({ length: 300 }, (_, i) => `n${i}`);
@@ -251,8 +255,18 @@ class FailingLog implements DurableLog {
     return this.#log.truncateBefore(topic, offset);
   }
 
-  append(topic: string, records: readonly StoredRecord[]): Promise<void> {
-    return this.isFull ? Promise.reject(new Error('no space left')) : this.#log.append(topic, records);
+  append(
+    topic: string,
+    records: readonly StoredRecord[],
+    imports?: ReadonlyMap<string, ImportState>,
+  ): Promise<void> {
+    return this.isFull
+      ? Promise.reject(new Error('no space left'))
+      : this.#log.append(topic, records, imports);
+  }
+
+  importState(topic: string, importId: string): ImportState {
+    return this.#log.importState(topic, importId);
   }
 }
 
@@ -320,6 +334,7 @@ test('a sink that is behind turns POSTs away until it has caught up', async () =
     kind: 'stored',
     accepted: 0,
     rejected: [{ index: 0, reason: 'too-large' }],
+    importState: null,
   });
   expect(await rig.log.append('edge', post('a'), JSON_TYPE)).toMatchObject({ kind: 'busy' });
   expect(await rig.log.append('relay', post('b'), JSON_TYPE)).toMatchObject({ kind: 'busy' });

@@ -2,7 +2,7 @@
  * The row store by itself: 90 days of generated rows through engine and store, without a log source, then bytes on disk,
  * memory, load time and latencies of `logs.all`. Prints a table, and a hash of the answers.
  *
- *   node dist/bench/rows.js --rows 1000000 [--days 90] [--projects 1000] [--queries 2000] [--seed 1]
+ *   node dist/bench/rows.js --rows 1000000 [--days 90] [--projects 1000] [--queries 2000] [--seconds 10] [--seed 1]
  *   node dist/bench/rows.js --small     seconds; runs in the test suite
  *
  * "Cold" is without the block cache, the files being read from the system's; where the process may (root on Linux), that
@@ -13,6 +13,8 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -43,6 +45,7 @@ const { values } = parseArgs({
     days: option,
     projects: option,
     queries: option,
+    seconds: option,
     seed: option,
   },
 });
@@ -52,6 +55,8 @@ const SIZES = {
   days: Number(values.days ?? (small ? 4 : 90)),
   projects: Number(values.projects ?? (small ? 50 : 1_000)),
   queries: Number(values.queries ?? (small ? 60 : 2_000)),
+  /** How long it is asked while rows arrive. */
+  seconds: Number(values.seconds ?? (small ? 1 : 10)),
   seed: Number(values.seed ?? 1),
 };
 
@@ -148,6 +153,55 @@ function measure(
   });
 }
 
+const LIVE_ROWS_PER_SECOND = 5_000;
+const LIVE_QUERIES_PER_SECOND = 200;
+const LIVE_TURN_MS = 5;
+const LIVE_COMMIT_EVERY_MS = 500;
+
+/** Asks, with a block cache that begins empty, while rows arrive and are committed; how long the longest turn of the event loop took. */
+async function measureLive(
+  { store, view }: Opened,
+  traffic: Traffic,
+  kinds: readonly Line[],
+): Promise<Line[]> {
+  const random = new Random(SIZES.seed);
+  const pool = Array.from({ length: 5_000 }, (_, i) => decode(traffic, NOW_US + i));
+  const latenciesUs: number[] = [];
+  const delays = monitorEventLoopDelay({ resolution: 1 });
+  const startUs = monotonicUs();
+  let rowCount = 0;
+  let commitCount = 0;
+  let committing: Promise<unknown> = Promise.resolve();
+  delays.enable();
+  for (let elapsedMs = 0; elapsedMs < SIZES.seconds * 1000; elapsedMs = (monotonicUs() - startUs) / 1000) {
+    for (; rowCount < (elapsedMs * LIVE_ROWS_PER_SECOND) / 1000; rowCount++) {
+      const entry = pool[rowCount % pool.length];
+      view.apply({ ...entry, timestampUs: NOW_US + rowCount * 200 });
+    }
+    while (latenciesUs.length < (elapsedMs * LIVE_QUERIES_PER_SECOND) / 1000) {
+      const [, project] = random.pick(kinds);
+      const parameters = { project, retentionUs: LONGEST_RETENTION_US, ...drawWindow(random) };
+      const askedUs = monotonicUs();
+      queryLogs([view], parameters, NOW_US);
+      latenciesUs.push(monotonicUs() - askedUs);
+    }
+    if (elapsedMs >= (commitCount + 1) * LIVE_COMMIT_EVERY_MS) {
+      commitCount += 1;
+      committing = committing.then(() => store.commit((writerOf) => view.save(writerOf(SCOPE))));
+    }
+    await pause(LIVE_TURN_MS);
+  }
+  delays.disable();
+  await committing;
+  const latencies = new Latencies(latenciesUs);
+  const [p50, p99, most] = [0.5, 0.99, 1].map((q) => latencies.quantileMs(q).toFixed(2));
+  const [delay99, delayMost] = [delays.percentile(99), delays.max].map((ns) => (ns / 1e6).toFixed(1));
+  return [
+    ['while 5,000 rows/s arrive', `p50 ${p50} ms, p99 ${p99} ms, max ${most} ms; all kinds`],
+    ['turns of the event loop meanwhile', `p99 ${delay99} ms, max ${delayMost} ms; ${commitCount} commits`],
+  ];
+}
+
 /** Whether the system let itself be told to forget what it has read. */
 function emptySystemCache(): boolean {
   try {
@@ -226,6 +280,10 @@ async function main(): Promise<void> {
     hashes.push(warmHash.digest('hex'));
     await warm.store.close();
     if (hashes[0] !== hashes[1]) throw new Error('the same questions were answered differently');
+
+    const live = await openRows(directory, WARM_CACHE_BYTES);
+    lines.push(...(await measureLive(live, traffic, kinds)));
+    await live.store.close();
 
     const width = Math.max(...lines.map(([name]) => name.length));
     process.stdout.write(`${lines.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n')}\n`);

@@ -51,9 +51,11 @@ export class ByteWriter {
 
   /** A length (u32) and the string in UTF-8. */
   string(value: string): void {
-    const utf8 = encoder.encode(value);
-    this.u32(utf8.length);
-    this.bytes(utf8);
+    // A UTF-16 unit takes three bytes at most.
+    this.#reserve(4 + 3 * value.length);
+    const { written } = encoder.encodeInto(value, this.#bytes.subarray(this.#length + 4));
+    this.#view.setUint32(this.#length, written, true);
+    this.#length += 4 + written;
   }
 
   /** A copy of what was written. */
@@ -100,6 +102,20 @@ export class ByteReader {
 
   f64(): number {
     return this.#view.getFloat64(this.#take(8), true);
+  }
+
+  u32s(count: number): Uint32Array {
+    const start = this.#take(4 * count);
+    const values = new Uint32Array(count);
+    for (let i = 0; i < count; i++) values[i] = this.#view.getUint32(start + 4 * i, true);
+    return values;
+  }
+
+  f64s(count: number): Float64Array {
+    const start = this.#take(8 * count);
+    const values = new Float64Array(count);
+    for (let i = 0; i < count; i++) values[i] = this.#view.getFloat64(start + 8 * i, true);
+    return values;
   }
 
   /** A view into the segment, not a copy. */

@@ -14,12 +14,17 @@ export const MAX_FUTURE_US = US_PER_HOUR;
 export const EXACT_VALUE_LIMIT = 512;
 
 /** Bytes of rows after which a block of rows in order of arrival is closed. Bigger: each commit writes more of the open
- * block again; smaller: more blocks and worse compression. */
-export const BLOCK_TARGET_BYTES = 64 * 1024;
+ * block again, and a sparse project's row of the last hours costs more to read; smaller: more blocks and worse
+ * compression, for the hours that such blocks live. */
+export const BLOCK_TARGET_BYTES = 16 * 1024;
 
 /** How long after its hour a run of rows in order of arrival goes on for rows that come late; also how long a run that
  * late rows began goes on. Longer: more rows cost memory for their index; shorter: more, smaller runs to merge. */
 export const ROW_PARTITION_OPEN_US = US_PER_HOUR;
+
+/** Runs that one expiry seals. Bigger: the commit after a backfill of many hours has that many files to write and sync;
+ * smaller: such runs hold their index in memory for longer. */
+export const SEALS_AT_A_TIME = 64;
 
 /** Bytes of rows in a block of a sorted run. Bigger: compresses a little better (16, 24, 32 KB: 327, 323, 321 bytes a
  * generated row), but a sparse project's row costs more to read; smaller: more directory a row. */
@@ -35,6 +40,10 @@ export const REWRITE_SAMPLE_BYTES = 40 * 1024;
 
 /** Bytes of rows from which a sample pays. Bigger: small runs compress badly; smaller: the sample outweighs them. */
 export const REWRITE_SAMPLE_FROM_BYTES = 128 * 1024;
+
+/** Projects that each expiry, twice a second, frees of runs that are gone. Bigger: queries wait for longer than a
+ * millisecond; smaller: what is gone stays in memory for longer. */
+export const SWEEP_PROJECTS = 2_000;
 
 /** A day's run is merged with later runs of that day once they are this share of it, or so many. Bigger: queries look
  * into more runs; smaller: a trickle of late rows has the day rewritten again and again. */

@@ -3,6 +3,8 @@
  * due, and commits what comes of it. Which rewrites and how is the engine's matter.
  */
 
+import type { RunDirectory } from '../engine/rows/directory.js';
+import type { RewritePlan } from '../engine/rows/rewrite.js';
 import type { RowsView } from '../engine/rows/rows-view.js';
 import { SegmentError } from '../engine/segments.js';
 import { EdgeShard } from '../engine/shard.js';
@@ -35,6 +37,10 @@ export class Rewriter {
     this.#ports = ports;
   }
 
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
   /** To be called when a commit is durable and no further one has begun. */
   committed(): void {
     if (this.#isRunning || this.#stopped || this.#ports.monotonicUs() < this.#notBeforeUs) return;
@@ -54,23 +60,31 @@ export class Rewriter {
     const plan = rows.planRewrite(this.#ports.nowUs());
     if (plan === null) return;
     this.#isRunning = true;
-    this.#ports.store.rewrite(scope, plan).then(
-      (directory) => {
-        this.#isRunning = false;
-        rows.finishRewrite(plan, directory);
-        if (!this.#stopped) this.#ports.commit().catch(this.#ports.onFatal);
-      },
-      (error) => {
-        this.#isRunning = false;
-        if (this.#stopped) return;
-        // Damage stays; anything else may pass.
-        if (error instanceof SegmentError) rows.failRewrite(plan);
-        else {
-          rows.dropRewrite(plan);
-          this.#notBeforeUs = this.#ports.monotonicUs() + RETRY_PAUSE_US;
-        }
-        this.#ports.onFailed(error, scope);
-      },
-    );
+    this.#ports.store
+      .rewrite(scope, plan)
+      .then(
+        (directory) => this.#finish(rows, plan, directory),
+        (error) => this.#fail(scope, rows, plan, error),
+      )
+      .catch(this.#ports.onFatal);
+  }
+
+  async #finish(rows: RowsView, plan: RewritePlan, directory: RunDirectory | null): Promise<void> {
+    this.#isRunning = false;
+    if (this.#stopped) return;
+    rows.finishRewrite(plan, directory);
+    await this.#ports.commit();
+  }
+
+  #fail(scope: Scope, rows: RowsView, plan: RewritePlan, error: unknown): void {
+    this.#isRunning = false;
+    if (this.#stopped) return;
+    // Damage stays; anything else may pass.
+    if (error instanceof SegmentError) rows.failRewrite(plan);
+    else {
+      rows.dropRewrite(plan);
+      this.#notBeforeUs = this.#ports.monotonicUs() + RETRY_PAUSE_US;
+    }
+    this.#ports.onFailed(error, scope);
   }
 }

@@ -63,7 +63,7 @@ export class SegmentTable implements SegmentReader, SegmentWriter, FileBuilder {
     for (const name of this.#segments.keys()) if (name.startsWith(prefix)) this.#segments.delete(name);
   }
 
-  create(file: string, _sample: Uint8Array): void {
+  create(file: string, _sample: Uint8Array | null): void {
     if (this.#files.has(file) || this.#aside.has(file)) throw new Error(`${file} is made a second time`);
     this.#aside.set(file, []);
   }

@@ -1,5 +1,5 @@
 /**
- * A block of a fresh run: some 64 KB of consecutive rows in order of arrival.
+ * A block of a fresh run: some 16 KB of consecutive rows in order of arrival.
  *
  *   block = indexLength u32 │ index │ rowEnd u32 × rowCount │ row bytes, one after another
  *   index = rowCount u32 │ rowByteCount u32 │ projectCount u32 │ project names │
@@ -9,12 +9,17 @@
  */
 
 import { ByteReader, ByteWriter } from '../bytes.js';
+import { BLOCK_TARGET_BYTES } from '../limits.js';
 import { SegmentError } from '../segments.js';
+
+const IDLE_BYTES = 4096;
+/** The last row of a block goes beyond its target. */
+const BUSY_BYTES = BLOCK_TARGET_BYTES + 8 * 1024;
 
 /** The rows of a block that is still being filled. */
 export class BlockBuilder {
   readonly firstOrdinal: number;
-  #bytes = new Uint8Array(4096);
+  #bytes: Uint8Array;
   #byteCount = 0;
   readonly #rowEnds: number[] = [];
   readonly #timeOffsetsUs: number[] = [];
@@ -22,8 +27,10 @@ export class BlockBuilder {
   readonly #projectIndexes: number[] = [];
   readonly #projects = new Map<string, number>();
 
-  constructor(firstOrdinal: number) {
+  /** Room is made at once for a block that will be filled soon, and little by little for one that may not. */
+  constructor(firstOrdinal: number, isBusy: boolean) {
     this.firstOrdinal = firstOrdinal;
+    this.#bytes = new Uint8Array(isBusy ? BUSY_BYTES : IDLE_BYTES);
   }
 
   get rowCount(): number {
@@ -102,8 +109,8 @@ export function decodeBlockIndex(reader: ByteReader): BlockIndex {
   if (projectCount > rowCount || reader.remaining < 12 * rowCount)
     throw new SegmentError('a row index is not as long as its rows need');
   const names = Array.from({ length: projectCount }, () => reader.string());
-  const timeOffsetsUs = Uint32Array.from({ length: rowCount }, () => reader.u32());
-  const idHashes = Uint32Array.from({ length: rowCount }, () => reader.u32());
+  const timeOffsetsUs = reader.u32s(rowCount);
+  const idHashes = reader.u32s(rowCount);
   const projects = Array.from({ length: rowCount }, () => {
     const name = names[reader.u32()];
     if (name === undefined) throw new SegmentError('a row index names a project that it does not list');

@@ -58,8 +58,8 @@ export function decodeDirectory(bytes: Uint8Array): RunDirectory {
   const directory: RunDirectory = {
     rowCount,
     rowByteCount,
-    blockFirstRows: Uint32Array.from({ length: blockCount }, () => reader.u32()),
-    blockFirstTimesUs: Float64Array.from({ length: blockCount }, () => reader.f64()),
+    blockFirstRows: reader.u32s(blockCount),
+    blockFirstTimesUs: reader.f64s(blockCount),
     projects: new Array(projectCount),
     projectFirstRows: new Uint32Array(projectCount),
     projectRowCounts: new Uint32Array(projectCount),

@@ -45,6 +45,8 @@ export class FreshRun {
   #full: BlockBuilder[] = [];
   /** The last block while it may still take rows. */
   #open: BlockBuilder | null = null;
+  /** The block read last: the rows of a query come from it one after another. */
+  #lastRead: { readonly blockIndex: number; readonly block: Uint8Array } | null = null;
   #openIsSaved = false;
   #openStands = false;
 
@@ -93,13 +95,16 @@ export class FreshRun {
     const rowIndex = ordinal - this.#blockFirstOrdinals[blockIndex];
     const held = this.#heldBlock(blockIndex);
     if (held !== null) return held.row(rowIndex);
-    return rowOfBlock(this.#reader.block(this.file, blockIndex), rowIndex);
+    if (this.#lastRead?.blockIndex !== blockIndex) {
+      this.#lastRead = { blockIndex, block: this.#reader.block(this.file, blockIndex) };
+    }
+    return rowOfBlock(this.#lastRead.block, rowIndex);
   }
 
   append(timestampUs: number, idHash: number, project: string, row: Uint8Array): void {
     assert(!this.info.isSealed, 'a row is added to a sealed run');
     if (this.#open === null) {
-      this.#open = new BlockBuilder(this.#rowCount);
+      this.#open = new BlockBuilder(this.#rowCount, this.#rowCount > 0);
       this.#blockFirstOrdinals.push(this.#rowCount);
     }
     const open = this.#open;
@@ -165,7 +170,7 @@ export class FreshRun {
     const open = this.#reader.get(openName(this.file));
     if (open === null) return;
     const index = indexOfBlock(open);
-    this.#open = new BlockBuilder(this.#rowCount);
+    this.#open = new BlockBuilder(this.#rowCount, false);
     for (let i = 0; i < index.rowCount; i++) {
       this.#open.append(index.timeOffsetsUs[i], index.idHashes[i], index.projects[i], rowOfBlock(open, i));
     }

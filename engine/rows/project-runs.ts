@@ -1,4 +1,7 @@
-/** Which sorted runs have rows of a project, so that those without are never looked at. */
+/**
+ * Which sorted runs have rows of a project, so that those without are never looked at. Runs that go are passed over at
+ * once and taken out little by little: a rewrite replaces up to a day's runs, each with many thousand projects.
+ */
 
 import type { SortedRun } from './sorted-run.js';
 
@@ -17,11 +20,25 @@ interface Entry {
 
 export class ProjectRuns {
   readonly #entries = new Map<string, Entry>();
+  /** Runs that are gone and may still be in entries: since the pass under way began, and before. */
+  #gone = new Set<SortedRun>();
+  #sweptOut = new Set<SortedRun>();
+  /** The pass under way over all entries. */
+  #pass: Iterator<Entry> | null = null;
 
-  *of(project: string): Iterable<RunOfProject> {
+  get projectCount(): number {
+    return this.#entries.size;
+  }
+
+  of(project: string): RunOfProject[] {
     const entry = this.#entries.get(project);
-    if (entry === undefined) return;
-    for (let i = 0; i < entry.runs.length; i++) yield { run: entry.runs[i], projectIndex: entry.indexes[i] };
+    const found: RunOfProject[] = [];
+    if (entry === undefined) return found;
+    for (let i = 0; i < entry.runs.length; i++) {
+      const run = entry.runs[i];
+      if (!this.#isGone(run)) found.push({ run, projectIndex: entry.indexes[i] });
+    }
+    return found;
   }
 
   /** From then on the run's names are those of the map, so that a name is held once. O(projects of the run). */
@@ -39,14 +56,43 @@ export class ProjectRuns {
     }
   }
 
-  /** A project whose last run goes is forgotten. O(projects of the run and their runs). */
   delete(run: SortedRun): void {
-    for (const project of run.directory.projects) {
-      const { runs, indexes } = this.#entries.get(project)!;
-      const at = runs.indexOf(run);
-      runs.splice(at, 1);
-      indexes.splice(at, 1);
-      if (runs.length === 0) this.#entries.delete(project);
+    this.#gone.add(run);
+  }
+
+  /** Goes on taking out what is gone, by so many projects. A project whose last run is gone is forgotten. */
+  sweep(projectCount: number): void {
+    if (this.#pass === null) {
+      if (this.#gone.size === 0) return;
+      this.#sweptOut = this.#gone;
+      this.#gone = new Set();
+      this.#pass = this.#entries.values();
     }
+    for (let i = 0; i < projectCount; i++) {
+      const next = this.#pass.next();
+      if (next.done) {
+        this.#pass = null;
+        this.#sweptOut = new Set();
+        return;
+      }
+      this.#takeOut(next.value);
+    }
+  }
+
+  #takeOut({ project, runs, indexes }: Entry): void {
+    let kept = 0;
+    for (let i = 0; i < runs.length; i++) {
+      if (this.#isGone(runs[i])) continue;
+      runs[kept] = runs[i];
+      indexes[kept] = indexes[i];
+      kept += 1;
+    }
+    runs.length = kept;
+    indexes.length = kept;
+    if (kept === 0) this.#entries.delete(project);
+  }
+
+  #isGone(run: SortedRun): boolean {
+    return this.#gone.has(run) || this.#sweptOut.has(run);
   }
 }

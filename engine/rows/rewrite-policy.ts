@@ -8,21 +8,26 @@
 
 import { DAY_MERGE_COUNT, DAY_MERGE_SHARE, ROW_PARTITION_OPEN_US } from '../limits.js';
 import { truncateUs, US_PER_DAY } from '../time.js';
-import type { FreshRun } from './fresh-run.js';
 import type { RunInfo } from './run.js';
-import type { SortedRun } from './sorted-run.js';
 
-export type Run = FreshRun | SortedRun;
+/** What the policy looks at in a run. */
+export interface Rewritable {
+  readonly info: RunInfo;
+  readonly rowByteCount: number;
+}
 
 /** Runs to be made one, and what the one covers. */
-export interface Rewriting {
+export interface Rewriting<Run extends Rewritable> {
   readonly runs: readonly Run[];
   readonly startUs: number;
   readonly spanUs: number;
 }
 
 /** The rewrite that is due, the oldest first, or null; `runs` are those whose rows are all in their files. O(runs). */
-export function nextRewriting(runs: Iterable<Run>, nowUs: number): Rewriting | null {
+export function nextRewriting<Run extends Rewritable>(
+  runs: Iterable<Run>,
+  nowUs: number,
+): Rewriting<Run> | null {
   const days = new Map<string, Run[]>();
   for (const run of runs) {
     const key = `${run.info.tierClass}/${truncateUs(run.info.startUs, US_PER_DAY)}`;
@@ -30,7 +35,7 @@ export function nextRewriting(runs: Iterable<Run>, nowUs: number): Rewriting | n
     if (sameDay === undefined) days.set(key, [run]);
     else sameDay.push(run);
   }
-  let next: Rewriting | null = null;
+  let next: Rewriting<Run> | null = null;
   for (const sameDay of days.values()) {
     const due = dueOfDay(sameDay, nowUs);
     if (due !== null && (next === null || due.startUs < next.startUs)) next = due;
@@ -38,7 +43,7 @@ export function nextRewriting(runs: Iterable<Run>, nowUs: number): Rewriting | n
   return next;
 }
 
-function dueOfDay(sameDay: readonly Run[], nowUs: number): Rewriting | null {
+function dueOfDay<Run extends Rewritable>(sameDay: readonly Run[], nowUs: number): Rewriting<Run> | null {
   const { tierClass, startUs } = sameDay[0].info;
   const dayUs = truncateUs(startUs, US_PER_DAY);
   const isOver = dayUs + US_PER_DAY + ROW_PARTITION_OPEN_US <= nowUs;
@@ -59,7 +64,7 @@ function dueOfDay(sameDay: readonly Run[], nowUs: number): Rewriting | null {
   return { runs: inputs, startUs: hour.startUs, spanUs: hour.spanUs };
 }
 
-function dayIsDue(sameDay: readonly Run[]): boolean {
+function dayIsDue(sameDay: readonly Rewritable[]): boolean {
   const days = sameDay.filter(({ info }) => info.spanUs === US_PER_DAY);
   const parts = sameDay.filter(({ info }) => info.spanUs !== US_PER_DAY);
   if (parts.length === 0) return false;
@@ -69,6 +74,6 @@ function dayIsDue(sameDay: readonly Run[]): boolean {
   return parts.length > 1 || parts[0].info.kind === 'fresh';
 }
 
-function byteCountOf(runs: readonly Run[]): number {
+function byteCountOf(runs: readonly Rewritable[]): number {
   return runs.reduce((sum, { rowByteCount }) => sum + rowByteCount, 0);
 }

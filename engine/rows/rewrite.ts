@@ -125,7 +125,7 @@ function* spillChunk(
   spill: string,
   blockBytes: number,
 ): Generator<void, RowSource> {
-  files.create(spill, new Uint8Array(0));
+  files.create(spill, null);
   const writer = new RunWriter(files, spill, blockBytes);
   for (const row of chunk.sort(compareProjectRows)) if (writer.append(row)) yield;
   return new SortedSource(files, spill, writer.finish(false), -Infinity);

@@ -10,7 +10,7 @@
 
 import { assert } from '../assert.js';
 import type { EdgeEntry } from '../entry.js';
-import { ROW_PARTITION_OPEN_US } from '../limits.js';
+import { ROW_PARTITION_OPEN_US, SEALS_AT_A_TIME, SWEEP_PROJECTS } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_HOUR } from '../time.js';
@@ -19,9 +19,11 @@ import { decodeDirectory, type RunDirectory } from './directory.js';
 import { FreshRun } from './fresh-run.js';
 import { ProjectRuns, type RunOfProject } from './project-runs.js';
 import type { RewritePlan } from './rewrite.js';
-import { nextRewriting, type Rewriting, type Run } from './rewrite-policy.js';
+import { nextRewriting } from './rewrite-policy.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from './run.js';
 import { SortedRun } from './sorted-run.js';
+
+type Run = FreshRun | SortedRun;
 
 const MANIFEST = 'rows/manifest';
 
@@ -37,7 +39,7 @@ export interface TierFigures {
 /** A rewrite under way, and what will be known of its output. */
 interface RewriteUnderWay {
   readonly plan: RewritePlan;
-  readonly inputs: Rewriting['runs'];
+  readonly inputs: readonly Run[];
   readonly info: RunInfo;
 }
 
@@ -72,7 +74,7 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   /** The sorted runs that have rows of a project, in no order. */
-  sortedRunsOf(project: string): Iterable<RunOfProject> {
+  sortedRunsOf(project: string): readonly RunOfProject[] {
     return this.#projects.of(project);
   }
 
@@ -85,19 +87,13 @@ export class RowsView implements View<EdgeEntry> {
   /** Also seals runs whose hour is over. O(runs). */
   expire(nowUs: number): void {
     this.#nowUs = nowUs;
+    this.#projects.sweep(SWEEP_PROJECTS);
     for (const run of [...this.#fresh, ...this.#sorted]) {
       this.#hideExpired(run.info, nowUs);
       if (isExpired(run.info)) this.#drop(run);
     }
     if (this.#rewrite !== null) this.#hideExpired(this.#rewrite.info, nowUs);
-    for (const hours of this.#open.values()) {
-      for (const [hour, run] of hours) {
-        const endUs = run.info.startUs + US_PER_HOUR;
-        if (Math.max(this.#sealFromUs.get(run)!, endUs + ROW_PARTITION_OPEN_US) > nowUs) continue;
-        this.#seal(run);
-        hours.delete(hour);
-      }
-    }
+    this.#sealDue(nowUs);
   }
 
   save(writer: SegmentWriter): void {
@@ -141,7 +137,7 @@ export class RowsView implements View<EdgeEntry> {
   planRewrite(nowUs: number): RewritePlan | null {
     if (this.#rewrite !== null) return null;
     const settled = [...this.#fresh].filter((run) => run.isSettled && !this.#unsaved.has(run));
-    const candidates = [...settled, ...this.#sorted].filter(
+    const candidates: Run[] = [...settled, ...this.#sorted].filter(
       (run) => !this.#stuck.has(run) && !this.#built.has(run.file),
     );
     const next = nextRewriting(candidates, nowUs);
@@ -238,6 +234,20 @@ export class RowsView implements View<EdgeEntry> {
     const run = new SortedRun(info, directory, this.#reader);
     this.#sorted.add(run);
     this.#projects.add(run);
+  }
+
+  #sealDue(nowUs: number): void {
+    let sealCount = 0;
+    for (const hours of this.#open.values()) {
+      for (const [hour, run] of hours) {
+        const endUs = run.info.startUs + US_PER_HOUR;
+        if (Math.max(this.#sealFromUs.get(run)!, endUs + ROW_PARTITION_OPEN_US) > nowUs) continue;
+        this.#seal(run);
+        hours.delete(hour);
+        sealCount += 1;
+        if (sealCount === SEALS_AT_A_TIME) return;
+      }
+    }
   }
 
   #seal(run: FreshRun): void {

@@ -77,12 +77,13 @@ export class RunWriter {
       oldestUs: Float64Array.from(this.#oldestUs),
       newestUs: Float64Array.from(this.#newestUs),
     };
-    if (withDirectory) this.#files.append(this.#file, encodeDirectory(directory));
+    if (withDirectory) this.#files.append(this.#file, encodeDirectory(directory), 0);
     return directory;
   }
 
   #writeBlock(): void {
-    this.#files.append(this.#file, encodeSortedBlock(this.#rows, this.#byteCount));
+    const block = encodeSortedBlock(this.#rows, this.#byteCount);
+    this.#files.append(this.#file, block, block.length - this.#byteCount);
     this.#rows = [];
     this.#byteCount = 0;
   }

@@ -19,11 +19,12 @@ import {
 import { join } from 'node:path';
 import type { Database } from 'lmdb';
 import { assert } from '../../engine/assert.js';
+import { ByteReader } from '../../engine/bytes.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { BlockCache } from './block-cache.js';
 import { NO_DICTIONARY, openFrame } from './block-frame.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
-import { OPEN_FILE_LIMIT } from './limits.js';
+import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES } from './limits.js';
 import type { StoredFile } from './storage-protocol.js';
 
 const FLAG_DICTIONARY = 1;
@@ -48,7 +49,11 @@ export class BlockFiles {
   readonly #files = new Map<string, KnownFile>();
   /** In order of last use. */
   readonly #descriptors = new Map<string, number>();
-  #frameBuffer = new Uint8Array(64 * 1024);
+  /** What was read last. */
+  #window = { fileKey: '', start: 0, end: 0 };
+  #windowBytes = new Uint8Array(READ_WINDOW_BYTES);
+  /** The dictionary used last, whatever becomes of it in the cache. */
+  #dictionary: { readonly fileKey: string; readonly bytes: Uint8Array } | null = null;
   #byteCount = 0;
 
   /**
@@ -133,6 +138,8 @@ export class BlockFiles {
     const descriptor = this.#descriptors.get(fileKey);
     if (descriptor !== undefined) closeSync(descriptor);
     this.#descriptors.delete(fileKey);
+    this.#window.fileKey = '';
+    this.#dictionary = null;
     return file.path;
   }
 
@@ -154,22 +161,32 @@ export class BlockFiles {
     if (cached !== undefined) return cached;
     if (frameIndex >= file.frameEnds.length)
       throw new SegmentError(`row file ${file.path} has no block ${frameIndex}`);
+    const isDictionary = file.hasDictionary && frameIndex === 0;
+    if (isDictionary && this.#dictionary?.fileKey === fileKey) return this.#dictionary.bytes;
     // The dictionary first: what is read is good until the next reading only.
-    const isPacked = file.hasDictionary && frameIndex > 0;
-    const dictionary = isPacked ? this.#frame(fileKey, file, 0) : NO_DICTIONARY;
+    const dictionary = file.hasDictionary && !isDictionary ? this.#frame(fileKey, file, 0) : NO_DICTIONARY;
     const start = frameIndex === 0 ? 0 : file.frameEnds[frameIndex - 1];
-    const bytes = this.#read(fileKey, file, start, file.frameEnds[frameIndex] - start);
+    const bytes = this.#read(fileKey, file, start, file.frameEnds[frameIndex]);
     const block = openFrame(name, bytes, dictionary);
     this.#cache.set(name, block);
+    if (isDictionary) this.#dictionary = { fileKey, bytes: block };
     return block;
   }
 
-  /** Valid until the next call. */
-  #read(fileKey: string, file: KnownFile, start: number, length: number): Uint8Array {
-    if (length > this.#frameBuffer.length) this.#frameBuffer = new Uint8Array(2 * length);
-    const read = readSync(this.#descriptorOf(fileKey, file), this.#frameBuffer, 0, length, start);
+  /** Bytes [start, end) of a file; valid until the next call. Frames that count never change, so a window stays right. */
+  #read(fileKey: string, file: KnownFile, start: number, end: number): Uint8Array {
+    const held = this.#window;
+    if (held.fileKey === fileKey && held.start <= start && end <= held.end) {
+      return this.#windowBytes.subarray(start - held.start, end - held.start);
+    }
+    const windowStart = Math.max(0, Math.min(start, end - READ_WINDOW_BYTES));
+    const length = end - windowStart;
+    if (length > this.#windowBytes.length) this.#windowBytes = new Uint8Array(2 * length);
+    this.#window = { fileKey: '', start: 0, end: 0 };
+    const read = readSync(this.#descriptorOf(fileKey, file), this.#windowBytes, 0, length, windowStart);
     if (read < length) throw new SegmentError(`row file ${file.path} is shorter than the store says`);
-    return this.#frameBuffer.subarray(0, length);
+    this.#window = { fileKey, start: windowStart, end };
+    return this.#windowBytes.subarray(start - windowStart, length);
   }
 
   #descriptorOf(fileKey: string, file: KnownFile): number {
@@ -201,18 +218,14 @@ export class BlockFiles {
     }
     if (Number(key.slice(hash + 1)) !== file.frameEnds.length)
       throw new SegmentError(`the store lacks a part of what it knows of row file ${file.path}`);
-    const view = new DataView(record.buffer, record.byteOffset, record.byteLength);
-    const lengths = Array.from({ length: (record.length - 1) / 4 }, (_, i) =>
-      view.getUint32(1 + 4 * i, true),
-    );
-    this.#addFrames(file, lengths);
+    this.#addFrames(file, new ByteReader(record.subarray(1)).u32s((record.length - 1) >>> 2));
   }
 
-  #addFrames(file: KnownFile, lengths: readonly number[]): void {
+  #addFrames(file: KnownFile, lengths: ArrayLike<number>): void {
     let end = file.frameEnds.at(-1) ?? 0;
-    for (const length of lengths) {
-      end += length;
-      this.#byteCount += length;
+    for (let i = 0; i < lengths.length; i++) {
+      end += lengths[i];
+      this.#byteCount += lengths[i];
       file.frameEnds.push(end);
     }
   }

@@ -6,7 +6,8 @@
  *
  *   raw      the block
  *   deflate  the block, deflated
- *   packed   textLength u32 │ hexLength u32 │ hex │ text, deflated with the file's dictionary (see hex-packing.ts)
+ *   packed   noiseLength u32 │ textLength u32 │ hexLength u32 │ noise │ hex │ text, deflated with the file's dictionary: the
+ *            block's first bytes as they are, the others packed (see hex-packing.ts)
  */
 
 import { constants, crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -17,7 +18,7 @@ import { SORTED_DEFLATE_LEVEL } from './limits.js';
 const VERSION = 1;
 const CHECKSUM_AT = 6;
 const HEADER_BYTES = 10;
-const PACKED_HEADER_BYTES = 8;
+const PACKED_HEADER_BYTES = 12;
 const CODEC_RAW = 0;
 const CODEC_DEFLATE = 1;
 const CODEC_PACKED = 2;
@@ -31,17 +32,25 @@ export function sealQuickly(name: string, raw: Uint8Array): Uint8Array {
     : frame(name, CODEC_RAW, raw.length, raw);
 }
 
-/** For blocks that live for months. The dictionary, which may be empty, must be there to open it. */
-export function sealPacked(name: string, raw: Uint8Array, dictionary: Uint8Array): Uint8Array {
-  const { text, hex } = packHex(raw);
+/** For blocks that live for months. The first noiseBytes are left as they are. The dictionary, which may be empty, must be there to open it. */
+export function sealPacked(
+  name: string,
+  raw: Uint8Array,
+  noiseBytes: number,
+  dictionary: Uint8Array,
+): Uint8Array {
+  const { text, hex } = packHex(raw.subarray(noiseBytes));
   const options = { level: SORTED_DEFLATE_LEVEL, memLevel: 9 };
   const deflated = deflateRawSync(text, dictionary.length > 0 ? { ...options, dictionary } : options);
-  const payload = new Uint8Array(PACKED_HEADER_BYTES + hex.length + deflated.length);
+  const payload = new Uint8Array(PACKED_HEADER_BYTES + noiseBytes + hex.length + deflated.length);
   const view = new DataView(payload.buffer);
-  view.setUint32(0, text.length, true);
-  view.setUint32(4, hex.length, true);
-  payload.set(hex, PACKED_HEADER_BYTES);
-  payload.set(deflated, PACKED_HEADER_BYTES + hex.length);
+  view.setUint32(0, noiseBytes, true);
+  view.setUint32(4, text.length, true);
+  view.setUint32(8, hex.length, true);
+  const hexAt = PACKED_HEADER_BYTES + noiseBytes;
+  payload.set(raw.subarray(0, noiseBytes), PACKED_HEADER_BYTES);
+  payload.set(hex, hexAt);
+  payload.set(deflated, hexAt + hex.length);
   return payload.length < raw.length
     ? frame(name, CODEC_PACKED, raw.length, payload)
     : frame(name, CODEC_RAW, raw.length, raw);
@@ -79,12 +88,14 @@ function openPacked(
   damaged: (what: string) => SegmentError,
 ): Uint8Array {
   const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
-  const textLength = view.getUint32(0, true);
-  const hexLength = view.getUint32(4, true);
-  const hex = payload.subarray(PACKED_HEADER_BYTES, PACKED_HEADER_BYTES + hexLength);
-  const text = inflate(payload.subarray(PACKED_HEADER_BYTES + hexLength), textLength, dictionary);
+  const hexAt = PACKED_HEADER_BYTES + view.getUint32(0, true);
+  const textLength = view.getUint32(4, true);
+  const textAt = hexAt + view.getUint32(8, true);
+  const noise = payload.subarray(PACKED_HEADER_BYTES, hexAt);
+  const hex = payload.subarray(hexAt, textAt);
+  const text = inflate(payload.subarray(textAt), textLength, dictionary);
   if (text.length !== textLength) throw damaged('its text is not as long as it says');
-  return unpackHex({ text, hex }, rawLength);
+  return unpackHex({ text, hex }, rawLength, noise);
 }
 
 function inflate(payload: Uint8Array, rawLength: number, dictionary: Uint8Array): Uint8Array {

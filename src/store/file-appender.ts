@@ -2,6 +2,7 @@
 
 import { closeSync, existsSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { APPEND_FILE_LIMIT } from './limits.js';
 
 export class FileAppender {
   /** Files written since the last sync. */
@@ -15,16 +16,21 @@ export class FileAppender {
 
   /** What was appended before is on the disk when it returns, the files' names included. */
   sync(): void {
+    this.#syncFiles();
+    for (const folder of this.#folders) syncFolder(folder);
+    this.#folders.clear();
+  }
+
+  #syncFiles(): void {
     for (const descriptor of this.#open.values()) {
       fdatasyncSync(descriptor);
       closeSync(descriptor);
     }
     this.#open.clear();
-    for (const folder of this.#folders) syncFolder(folder);
-    this.#folders.clear();
   }
 
   #openFile(path: string): number {
+    if (this.#open.size >= APPEND_FILE_LIMIT) this.#syncFiles();
     if (!existsSync(path)) for (const folder of makeFolders(dirname(path))) this.#folders.add(folder);
     const descriptor = openSync(path, 'a');
     this.#open.set(path, descriptor);

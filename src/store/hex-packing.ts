@@ -156,15 +156,17 @@ function isUuid(raw: Uint8Array, start: number): boolean {
   return true;
 }
 
-/** Throws a SegmentError for what packHex did not make of rawLength bytes. */
-export function unpackHex({ text, hex }: PackedHex, rawLength: number): Uint8Array {
+/** `first`, then what was packed, rawLength bytes in all. Throws a SegmentError for what packHex did not make of the rest. */
+export function unpackHex({ text, hex }: PackedHex, rawLength: number, first: Uint8Array): Uint8Array {
+  if (first.length > rawLength) throw new SegmentError('packed text is longer than it should be');
   const raw = new Uint8Array(rawLength);
+  raw.set(first);
   const starts: number[] = [];
   const lengths: number[] = [];
   const kinds: number[] = [];
   const marks = Buffer.from(text.buffer, text.byteOffset, text.length);
   let hexLength = 0;
-  let at = 0;
+  let at = first.length;
   let from = 0;
   for (;;) {
     const mark = marks.indexOf(MARK, from);

@@ -16,6 +16,15 @@ export const SORTED_DEFLATE_LEVEL = 6;
  * looking costs more than the work. */
 export const REWRITE_SLICE_MS = 4;
 
+/** Bytes that are read at a time, up to the end of the block that is asked for: what comes before it is asked for next.
+ * Bigger: a query for few rows reads more than it needs; smaller: a hundred rows take more reads, each of which a cold
+ * disk lets wait. A hundred rows have about 34 KB. */
+export const READ_WINDOW_BYTES = 48 * 1024;
+
+/** Row files that a commit has open at a time; more are synced and closed on the way. Bigger: a backfill of many hours
+ * runs out of file descriptors; smaller: files are opened again within a commit. */
+export const APPEND_FILE_LIMIT = 64;
+
 /** Row files that are held open for reading. Bigger: file descriptors, of which a process often has 1024; smaller: queries
  * open files again and again. */
 export const OPEN_FILE_LIMIT = 256;

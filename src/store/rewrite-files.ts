@@ -4,7 +4,7 @@ import { closeSync, fdatasyncSync, openSync, readSync, rmSync, unlinkSync } from
 import { dirname, join } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { type FileBuilder, SegmentError } from '../../engine/segments.js';
-import { dictionaryOf, NO_DICTIONARY, openFrame, sealPacked } from './block-frame.js';
+import { dictionaryOf, NO_DICTIONARY, openFrame, sealPacked, sealQuickly } from './block-frame.js';
 import { makeFolders, syncFolder, writeWhole } from './file-appender.js';
 import type { StoredFile } from './storage-protocol.js';
 
@@ -43,26 +43,31 @@ export class RewriteFiles implements FileBuilder {
     }
   }
 
-  create(file: string, sample: Uint8Array): void {
+  create(file: string, sample: Uint8Array | null): void {
     const path = join(this.#folder, file);
     makeFolders(dirname(path));
-    const dictionary = dictionaryOf(sample);
+    const dictionary = sample && dictionaryOf(sample);
     const made: OpenFile = {
       path,
       descriptor: openSync(path, 'wx+'),
       frameEnds: [],
-      hasDictionary: true,
+      hasDictionary: dictionary !== null,
       dictionary,
       isMade: true,
     };
     this.#files.set(file, made);
-    this.#addFrame(made, sealPacked(this.#nameOf(file, 0), dictionary, NO_DICTIONARY));
+    if (dictionary !== null)
+      this.#addFrame(made, sealPacked(this.#nameOf(file, 0), dictionary, 0, NO_DICTIONARY));
   }
 
-  append(file: string, bytes: Uint8Array): void {
+  append(file: string, bytes: Uint8Array, noiseBytes: number): void {
     const made = this.#fileOf(file);
     const name = this.#nameOf(file, made.frameEnds.length);
-    this.#addFrame(made, sealPacked(name, bytes, this.#dictionaryOf(file, made)));
+    const dictionary = made.dictionary;
+    this.#addFrame(
+      made,
+      dictionary === null ? sealQuickly(name, bytes) : sealPacked(name, bytes, noiseBytes, dictionary),
+    );
   }
 
   block(file: string, index: number): Uint8Array {

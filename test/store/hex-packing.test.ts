@@ -9,7 +9,7 @@ import { packHex, unpackHex } from '../../src/store/hex-packing.js';
 function packed(input: string): string {
   const raw = Buffer.from(input, 'latin1');
   const { text, hex } = packHex(raw);
-  expect(Buffer.from(unpackHex({ text, hex }, raw.length)).toString('latin1')).toBe(input);
+  expect(Buffer.from(unpackHex({ text, hex }, raw.length, NOTHING)).toString('latin1')).toBe(input);
   let shown = '';
   for (let i = 0; i < text.length; i++) {
     if (text[i] !== 1) shown += String.fromCharCode(text[i]);
@@ -22,6 +22,7 @@ function packed(input: string): string {
   return `${shown} + ${hex.length}`;
 }
 
+const NOTHING = new Uint8Array(0);
 const RAY = '6fef2dc349f9e6d8';
 const ID = '28c9ff1f-88ab-4b93-959b-f6e3fce150af';
 
@@ -74,7 +75,10 @@ test.each(Array.from({ length: 20 }, (_, seed) => seed))('what is packed is unpa
   const random = new Random(seed);
   for (let i = 0; i < 200; i++) {
     const raw = randomBytes(random);
-    expect(Buffer.compare(unpackHex(packHex(raw), raw.length), raw), `seed ${seed}, input ${i}`).toBe(0);
+    expect(
+      Buffer.compare(unpackHex(packHex(raw), raw.length, NOTHING), raw),
+      `seed ${seed}, input ${i}`,
+    ).toBe(0);
   }
 });
 
@@ -88,7 +92,7 @@ test('text that was changed is refused, or has the length it should: no other en
     const changed = text.slice(0, random.chance(0.3) ? random.below(text.length) : text.length);
     if (changed.length > 0) changed[random.below(changed.length)] = random.below(6);
     try {
-      expect(unpackHex({ text: changed, hex }, raw.length)).toHaveLength(raw.length);
+      expect(unpackHex({ text: changed, hex }, raw.length, NOTHING)).toHaveLength(raw.length);
     } catch (error) {
       expect(error).toBeInstanceOf(SegmentError);
       refusedCount += 1;

@@ -22,6 +22,7 @@ import { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
 import { LONGEST_RETENTION_US } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
+import { APPEND_FILE_LIMIT } from '../../src/store/limits.js';
 import { Store } from '../../src/store/store.js';
 
 const SCOPE = 'edge/0';
@@ -86,6 +87,22 @@ test('blocks are read while they are written, after it, and after a restart', as
   expect(Buffer.compare(again.reader('edge/1').block('90d/a', 4), block(104, 2_000_000))).toBe(0);
   expect(() => again.reader(SCOPE).block('90d/a', 15)).toThrow(SegmentError);
   expect(() => again.reader(SCOPE).block('90d/b', 0)).toThrow(SegmentError);
+});
+
+test('a commit may add to more files than are held open', async () => {
+  const directory = newDirectory();
+  const store = await openStore(directory);
+  const fileCount = 3 * APPEND_FILE_LIMIT;
+  await store.commit((writerOf) => {
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < fileCount; i++) writerOf(SCOPE).append(`90d/${i}`, block(2 * i + round, 50));
+    }
+  });
+  await closeStores();
+  const reader = (await openStore(directory)).reader(SCOPE);
+  for (let i = 0; i < 2 * fileCount; i++) {
+    expect(Buffer.compare(reader.block(`90d/${i >>> 1}`, i % 2), block(i, 50))).toBe(0);
+  }
 });
 
 test('what no transaction knows is cut off and removed at start', async () => {

@@ -1,0 +1,71 @@
+/** Which runs have rows of a project, against a naive twin: runs come and go, and sweeping changes no answer. */
+
+import { expect, test } from 'vitest';
+import { Random } from '../../bench/generator/random.js';
+import type { RunDirectory } from '../../engine/rows/directory.js';
+import { ProjectRuns } from '../../engine/rows/project-runs.js';
+import type { RunInfo } from '../../engine/rows/run.js';
+import { SortedRun } from '../../engine/rows/sorted-run.js';
+import { SegmentTable } from '../segment-table.js';
+
+const PROJECTS = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
+
+function run(id: number, projects: string[]): SortedRun {
+  const info: RunInfo = {
+    id,
+    kind: 'sorted',
+    tierClass: '90d',
+    startUs: 0,
+    spanUs: 3_600_000_000,
+    visibleFromUs: -Infinity,
+    isSealed: true,
+  };
+  const column = new Float64Array(projects.length);
+  const directory: RunDirectory = {
+    rowCount: projects.length,
+    rowByteCount: 0,
+    blockFirstRows: new Uint32Array(0),
+    blockFirstTimesUs: new Float64Array(0),
+    projects,
+    projectFirstRows: Uint32Array.from(column),
+    projectRowCounts: Uint32Array.from(column),
+    oldestUs: column,
+    newestUs: column,
+  };
+  return new SortedRun(info, directory, new SegmentTable());
+}
+
+test.each(Array.from({ length: 10 }, (_, seed) => seed))('runs and twin agree: seed %i', (seed) => {
+  const random = new Random(seed);
+  const projectRuns = new ProjectRuns();
+  let twin: SortedRun[] = [];
+  for (let step = 0; step < 500; step++) {
+    const action = random.below(4);
+    if (action === 0) {
+      const added = run(
+        step,
+        PROJECTS.filter(() => random.chance(0.4)),
+      );
+      projectRuns.add(added);
+      twin.push(added);
+    } else if (action === 1 && twin.length > 0) {
+      const gone = random.pick(twin);
+      projectRuns.delete(gone);
+      twin = twin.filter((one) => one !== gone);
+    } else if (action === 2) {
+      projectRuns.sweep(random.between(1, 4));
+    }
+    for (const project of PROJECTS) {
+      const found = projectRuns.of(project).map((of) => `${of.run.info.id}/${of.projectIndex}`);
+      const expected = twin.flatMap(({ info, directory }) => {
+        const index = directory.projects.indexOf(project);
+        return index < 0 ? [] : [`${info.id}/${index}`];
+      });
+      expect(found.sort()).toEqual(expected.sort());
+    }
+  }
+  for (const gone of twin) projectRuns.delete(gone);
+  // The pass under way, and one over everything.
+  for (let pass = 0; pass < 2; pass++) projectRuns.sweep(PROJECTS.length + 1);
+  expect(projectRuns.projectCount).toBe(0);
+});

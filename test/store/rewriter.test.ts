@@ -1,0 +1,100 @@
+/** The rewriter over a real store: it goes on by itself until nothing is due, and survives what it can't rewrite. */
+
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import type { EdgeEntry } from '../../engine/entry.js';
+import { SegmentError } from '../../engine/segments.js';
+import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
+import { Rewriter } from '../../src/rewriter.js';
+import { Shards } from '../../src/shards.js';
+import { Store } from '../../src/store/store.js';
+
+const EDGE = { topic: 'edge', partition: 0 };
+const NOW_US = Date.parse('2026-11-21T07:30:00Z') * 1000;
+const DAY_COUNT = 3;
+
+let directory = '';
+let store: Store | null = null;
+
+afterEach(async () => {
+  await store?.close();
+  store = null;
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function entry(timestampUs: number): EdgeEntry {
+  const row = Buffer.from(`{"timestamp":${timestampUs}}`);
+  return { timestampUs, project: 'p', tierClass: '90d', idHash: 0, row, url: null, areas: 0 };
+}
+
+function rowFiles(): string[] {
+  return readdirSync(join(directory, 'files', 'edge+0', '90d')).sort();
+}
+
+/** A store with six hours of rows in each of three days, and the rewriter at work on it until nothing is due. */
+async function rewriteAll(damage: () => void): Promise<unknown[]> {
+  directory = mkdtempSync(join(tmpdir(), 'logring-rewriter-'));
+  const opened = await Store.open(directory, 1 << 20);
+  store = opened;
+  const shards = new Shards(opened, { edgeTopic: 'edge', relayTopic: 'relay' });
+  const shard = shards.of(EDGE);
+  const commit = () => opened.commit((writerOf) => shard.save(writerOf('edge/0')));
+  const hours = Array.from({ length: DAY_COUNT * 6 }, (_, i) => Math.floor(i / 6) * 24 + (i % 6));
+  const firstUs = Math.floor(NOW_US / US_PER_DAY - 9) * US_PER_DAY;
+  for (const [i, hour] of hours.entries()) {
+    shard.applyRecord([entry(firstUs + hour * US_PER_HOUR) as never], [], i + 1);
+  }
+  shard.expire(NOW_US);
+  await commit();
+  shard.expire(NOW_US + US_PER_DAY);
+  await commit();
+  damage();
+  const failures: unknown[] = [];
+  await new Promise<void>((resolve, reject) => {
+    const rewriter: Rewriter = new Rewriter({
+      store: opened,
+      shards: () => shards.all(),
+      nowUs: () => NOW_US + US_PER_DAY,
+      monotonicUs: () => 0,
+      commit: async () => {
+        await commit();
+        goOn();
+      },
+      onFailed: (error) => {
+        failures.push(error);
+        goOn();
+      },
+      onFatal: reject,
+    });
+    const goOn = (): void => {
+      rewriter.committed();
+      if (!rewriter.isRunning) resolve();
+    };
+    goOn();
+  });
+  await commit();
+  return failures;
+}
+
+test('it rewrites until every day is one run', async () => {
+  expect(await rewriteAll(() => undefined)).toEqual([]);
+  await store!.close();
+  store = null;
+  expect(rowFiles().map((name) => name[0])).toEqual(['d', 'd', 'd']);
+});
+
+test('a damaged file stays as it is, is reported once, and holds up nothing else', async () => {
+  const failures = await rewriteAll(() => {
+    const path = join(directory, 'files', 'edge+0', '90d', rowFiles()[8]);
+    const bytes = readFileSync(path);
+    bytes[bytes.length - 1] ^= 1;
+    writeFileSync(path, bytes);
+  });
+  expect(failures).toHaveLength(1);
+  expect(failures[0]).toBeInstanceOf(SegmentError);
+  await store!.close();
+  store = null;
+  expect(rowFiles().map((name) => name[0])).toEqual(['d', 'd', 'h', 'h', 'h', 'h', 'h', 'h']);
+});

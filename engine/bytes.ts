@@ -3,7 +3,8 @@
 import { SegmentError } from './segments.js';
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder('utf-8', { fatal: true });
+/** A byte order mark at the beginning is a part of the name. */
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export class ByteWriter {
   #bytes: Uint8Array;

@@ -1,9 +1,9 @@
 /**
  * Decoded records as columns in one buffer, which a thread can hand to another without copying.
  *
- *   f64   nextOffset × records │ timestampUs × entries │ (relay) executionTimeMs × entries
+ *   f64   nextOffset × records │ timestampUs × entries │ (relay) executionTimeMs, statusCode × entries
  *   u32   entryEnd × records │ columns of the kind × entries
- *           edge: idHash, project, rowEnd, urlEnd │ relay: project, functionId, statusCode
+ *           edge: idHash, project, rowEnd, urlEnd │ relay: project, functionId
  *   u8    (edge) tierClass × entries │ areas × entries │ row bytes │ URL bytes
  *
  * Projects and functions are places in a list of names; what an entry lacks is NONE.
@@ -102,7 +102,7 @@ export function* unpackRecords(
   const { nextOffsets, entryEnds } = recordColumns(
     buffer,
     recordCount,
-    entryCount * (kind === 'edge' ? 1 : 2),
+    entryCount * (kind === 'edge' ? 1 : 3),
   );
   const entryAt = kind === 'edge' ? edgeReader(pack) : relayReader(pack);
   let at = 0;
@@ -189,17 +189,17 @@ function edgeColumnsOf(buffer: ArrayBuffer, recordCount: number, entryCount: num
 }
 
 function relayColumns(recordCount: number, entryCount: number) {
-  return relayColumnsOf(new ArrayBuffer(12 * recordCount + 28 * entryCount), recordCount, entryCount);
+  return relayColumnsOf(new ArrayBuffer(12 * recordCount + 32 * entryCount), recordCount, entryCount);
 }
 
 function relayColumnsOf(buffer: ArrayBuffer, recordCount: number, entryCount: number) {
-  const words = 12 * recordCount + 16 * entryCount;
+  const words = 12 * recordCount + 24 * entryCount;
   return {
-    ...recordColumns(buffer, recordCount, 2 * entryCount),
+    ...recordColumns(buffer, recordCount, 3 * entryCount),
     executionTimesMs: new Float64Array(buffer, 8 * (recordCount + entryCount), entryCount),
     projects: new Uint32Array(buffer, words, entryCount),
     functionIds: new Uint32Array(buffer, words + 4 * entryCount, entryCount),
-    statusCodes: new Uint32Array(buffer, words + 8 * entryCount, entryCount),
+    statusCodes: new Float64Array(buffer, 8 * (recordCount + 2 * entryCount), entryCount),
   };
 }
 

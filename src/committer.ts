@@ -11,6 +11,13 @@ import type { CommitFigures, Store } from './store/store.js';
 /** Pause between commits. Longer: more to read again after a crash; shorter: more syncs, smaller segments. */
 const COMMIT_PAUSE_MS = 500;
 
+/** A wall clock that is ahead of the monotonic one by more than this has been set, rightly or not. */
+const CLOCK_STEP_US = 60_000_000;
+
+/** So long a clock that was set ahead has to stand before anything is forgotten by it. Longer: what is due stays for
+ * longer; shorter: a clock that is wrong for a while drops rows that nothing brings back. */
+const CLOCK_TRUST_US = 600_000_000;
+
 /** Commits without new records come this often: they carry away what has expired. */
 const IDLE_COMMIT_EVERY_US = 60_000_000;
 
@@ -33,10 +40,15 @@ export class Committer {
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
   #lastCommitUs: number;
+  /** The wall clock less the monotonic one, when the wall clock was last trusted, and when that was. */
+  #clockOffsetUs: number;
+  #trustedUs: number;
 
   constructor(ports: CommitterPorts) {
     this.#ports = ports;
     this.#lastCommitUs = ports.monotonicUs();
+    this.#trustedUs = this.#lastCommitUs;
+    this.#clockOffsetUs = ports.nowUs() - this.#lastCommitUs;
   }
 
   start(): void {
@@ -74,6 +86,11 @@ export class Committer {
 
   #expire(): void {
     const nowUs = this.#ports.nowUs();
+    const monotonicUs = this.#ports.monotonicUs();
+    const isAhead = nowUs - monotonicUs > this.#clockOffsetUs + CLOCK_STEP_US;
+    if (isAhead && monotonicUs - this.#trustedUs < CLOCK_TRUST_US) return;
+    this.#clockOffsetUs = nowUs - monotonicUs;
+    this.#trustedUs = monotonicUs;
     for (const { shard } of this.#ports.shards()) shard.expire(nowUs);
   }
 

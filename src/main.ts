@@ -54,7 +54,13 @@ async function main(): Promise<void> {
 
   const logger = pino({ name: 'logring', level: config.LOG_LEVEL });
   const die = (error: unknown): never => {
-    logger.fatal({ err: error }, 'logring ends: this must not happen, please report it');
+    const isDiskFull = error instanceof Error && /ENOSPC|No space left/i.test(error.message);
+    logger.fatal(
+      { err: error },
+      isDiskFull
+        ? `logring ends: the disk of ${config.DATA_DIR} is full; what was committed stands, make room and start again`
+        : 'logring ends: this must not happen, please report it',
+    );
     logger.flush();
     process.exit(1);
   };

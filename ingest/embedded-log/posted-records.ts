@@ -4,7 +4,7 @@ import type { DeadLetterReason } from '../dead-letters.js';
 import type { DecodeContext, DecodeElement, ElementSource } from '../decode/element.js';
 import { OPEN_BRACE, OPEN_BRACKET } from '../decode/json-scan.js';
 import { RecordDecoding } from '../decode/record.js';
-import { GROUP_BYTES, GROUP_ELEMENTS, SLICE_BYTES, SLICE_ELEMENTS } from '../limits.js';
+import { GROUP_BYTES, GROUP_ELEMENTS, MAX_NESTING_DEPTH, SLICE_BYTES, SLICE_ELEMENTS } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
 import type { BodyElements } from './body.js';
 
@@ -94,7 +94,8 @@ export class PostedRecords {
     else this.rejected.push({ index, reason: decoded });
     const value = this.#source.bytes.subarray(start, end);
     if (decoded !== 'not-json') this.#countJson(value);
-    if (decoded === 'not-json' || decoded === 'too-large') this.#addRecord(value);
+    // An element that could nest deeper than an array's may would take its neighbours with it.
+    if (decoded === 'not-json' || decoded === 'too-large' || mayNestTooDeep(value)) this.#addRecord(value);
     else this.#addToGroup(value);
   }
 
@@ -142,6 +143,14 @@ export class PostedRecords {
     this.#groupElements = 0;
     this.#groupBytes = 0;
   }
+}
+
+/** Whether it has more opening brackets than an array's element may have within each other. */
+function mayNestTooDeep(value: Buffer): boolean {
+  if (value.length < 2 * MAX_NESTING_DEPTH) return false;
+  let openCount = 0;
+  for (const byte of value) if (byte === OPEN_BRACKET || byte === OPEN_BRACE) openCount++;
+  return openCount > MAX_NESTING_DEPTH;
 }
 
 function isJson({ reason }: { readonly reason: DeadLetterReason }): boolean {

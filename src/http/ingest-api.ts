@@ -1,7 +1,11 @@
 /**
  * `POST /api/logs?source_name=…`: takes a body whole, unpacks it, hands it to the embedded log and says what became of
- * it. With `import_id` the body is a chunk of a file of past entries that counts exactly once (see `logring import`),
- * and a GET says how far that import has come.
+ * it.
+ *
+ * With `import_id` (and the place: `import_start`, `import_bytes`, `import_start_digest`, `import_end_digest`) the body
+ * is a chunk of a file of past entries, one a line, that counts exactly once. The answer's member `import` says how far
+ * the import has come: 200 if the chunk was taken, 200 with `accepted` 0 if it was there already, 409 if it does not
+ * continue what stands. `GET /api/logs?source_name=…&import_id=…` says the same without a chunk. See `logring import`.
  */
 
 import { promisify } from 'node:util';

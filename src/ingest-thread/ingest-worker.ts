@@ -10,7 +10,7 @@ import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
 import type { LogSink, PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { monotonicUs, wallClockUs } from '../system-clock.js';
-import { STATUS_EVERY_MS } from './limits.js';
+import { IN_FLIGHT_BYTES, STATUS_EVERY_MS } from './limits.js';
 import { PackShard } from './pack-shard.js';
 import type { FromIngest, IngestOrder, LogLevel, ToIngest } from './protocol.js';
 
@@ -46,6 +46,16 @@ const clock: KafkaClock = {
 /** Packs on their way: what to do when they are applied. */
 const inFlight = new Map<number, () => void>();
 let lastPackId = 0;
+let inFlightBytes = 0;
+/** Resolves with the next acknowledgement. */
+let nextApplied: Promise<void>;
+let noteApplied: () => void;
+function awaitNext(): void {
+  nextApplied = new Promise((resolve) => {
+    noteApplied = resolve;
+  });
+}
+awaitNext();
 
 const shards = new Map<string, PackShard>();
 
@@ -64,7 +74,12 @@ function shardOf(key: PartitionKey): PackShard {
       send: (of, pack) =>
         new Promise((resolve) => {
           const packId = ++lastPackId;
-          inFlight.set(packId, resolve);
+          const { byteLength } = pack.buffer;
+          inFlightBytes += byteLength;
+          inFlight.set(packId, () => {
+            inFlightBytes -= byteLength;
+            resolve();
+          });
           port.postMessage({ say: 'records', packId, key: of, pack } satisfies FromIngest, [pack.buffer]);
         }),
       setIdentity: (of, identity) => say({ say: 'identity', key: of, identity }),
@@ -89,7 +104,11 @@ const pipeline = new Pipeline({
   tiers: { tierByProject: order.tierByProject, defaultTier: order.defaultTier },
   judgedBy: 'clock',
   nowUs: wallClockUs,
-  yieldTurn: () => yieldTurn(),
+  yieldTurn: async () => {
+    await yieldTurn();
+    // What was sent and is not applied yet takes memory on both sides.
+    while (inFlightBytes > IN_FLIGHT_BYTES) await nextApplied;
+  },
   onGap: (gap) => say({ say: 'gap', gap }),
 });
 
@@ -118,10 +137,11 @@ const source = new KafkaLogSource({
 let lastStatus = '';
 function sayStatus(): void {
   const status = source.status();
-  const text = JSON.stringify(status);
+  const problem = status.problem ?? deadLetters.problem;
+  const text = JSON.stringify({ ...status, problem });
   if (text === lastStatus) return;
   lastStatus = text;
-  say({ say: 'status', status });
+  say({ say: 'status', status: { ...status, problem } });
 }
 const statusTimer = setInterval(sayStatus, STATUS_EVERY_MS);
 
@@ -139,6 +159,8 @@ function take(message: ToIngest): void {
       assert(resolve !== undefined, 'a pack was applied that nobody sent');
       inFlight.delete(message.packId);
       resolve();
+      noteApplied();
+      awaitNext();
       return;
     }
     case 'committed':

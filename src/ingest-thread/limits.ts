@@ -11,3 +11,11 @@ export const STATUS_EVERY_MS = 200;
 /** How long the serving thread applies entries in one turn of its event loop. Bigger: a query waits for longer; smaller:
  * turns cost more than the work in them. */
 export const APPLY_SLICE_US = 300;
+
+/** Bytes of rows after which a pack is sent. Bigger: a batch of large entries takes that memory twice; smaller: more
+ * messages. */
+export const PACK_BYTES = 1024 * 1024;
+
+/** Bytes of packs that may be on their way. Bigger: more memory when the serving thread is slow; smaller: the ingest
+ * thread waits for it more often. */
+export const IN_FLIGHT_BYTES = 16 * 1024 * 1024;

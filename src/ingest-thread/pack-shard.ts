@@ -7,7 +7,7 @@ import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import type { LogIdentity, PartitionKey } from '../../ingest/log-source.js';
 import type { ShardPort } from '../../ingest/pipeline.js';
 import { type AppliedRecord, packEdge, packRelay, type RecordPack } from '../../ingest/record-pack.js';
-import { PACK_ELEMENTS } from './limits.js';
+import { PACK_BYTES, PACK_ELEMENTS } from './limits.js';
 
 type Entry = EdgeEntry | RelayEntry;
 
@@ -25,6 +25,7 @@ export class PackShard implements ShardPort {
   readonly #ports: PackPorts;
   #records: AppliedRecord<Entry>[] = [];
   #elementCount = 0;
+  #byteCount = 0;
   #lastSent: Promise<void> = Promise.resolve();
 
   constructor(
@@ -53,7 +54,8 @@ export class PackShard implements ShardPort {
     this.#records.push({ entries, rejectedReasons, nextOffset });
     this.#elementCount += entries.length;
     this.nextOffset = nextOffset;
-    if (this.#elementCount >= PACK_ELEMENTS) this.#send();
+    for (const entry of entries) if ('row' in entry) this.#byteCount += entry.row.length;
+    if (this.#elementCount >= PACK_ELEMENTS || this.#byteCount >= PACK_BYTES) this.#send();
   }
 
   /** Sends what is left; resolves when everything is applied. */
@@ -66,6 +68,7 @@ export class PackShard implements ShardPort {
     const records = this.#records;
     this.#records = [];
     this.#elementCount = 0;
+    this.#byteCount = 0;
     const pack =
       this.#kind === 'edge'
         ? packEdge(records as AppliedRecord<EdgeEntry>[])

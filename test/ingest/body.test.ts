@@ -6,7 +6,13 @@ import { decodeEdgeElement } from '../../ingest/decode/edge-entry.js';
 import { decodeEdgeRecord } from '../../ingest/decode/record.js';
 import { splitBody } from '../../ingest/embedded-log/body.js';
 import { PostedRecords } from '../../ingest/embedded-log/posted-records.js';
-import { GROUP_BYTES, GROUP_ELEMENTS, MAX_BODY_ELEMENTS, MAX_ELEMENT_BYTES } from '../../ingest/limits.js';
+import {
+  GROUP_BYTES,
+  GROUP_ELEMENTS,
+  MAX_BODY_ELEMENTS,
+  MAX_ELEMENT_BYTES,
+  MAX_NESTING_DEPTH,
+} from '../../ingest/limits.js';
 import { CONTEXT, EDGE_KEY, NOW_US } from '../decode/fixtures.js';
 
 const OK = '{"project":"p"}';
@@ -234,4 +240,20 @@ test('the answer to a POST is what the pipeline does later, whatever was posted'
     }),
     { seed: 5, numRuns: 3_000 },
   );
+});
+
+test('a line that nests deeper than an array may is a record of its own, and costs its neighbours nothing', async () => {
+  const nested = `${'['.repeat(MAX_NESTING_DEPTH + 1)}${']'.repeat(MAX_NESTING_DEPTH + 1)}`;
+  const deep = `{"project":"p","metadata":{"x":${nested}}}`;
+  const lines = ['{"project":"p","id":"a"}', deep, '{"project":"p","id":"b"}'];
+  const records = await posted(lines.join('\n'), 'application/x-ndjson');
+  expect([records.accepted, records.rejected]).toEqual([3, []]);
+  const decoded = records.values.map((value, offset) =>
+    decodeEdgeRecord(EDGE_KEY, { offset, timestampMs: NOW_US / 1000, value, projectTier: null }, CONTEXT),
+  );
+  expect(decoded.map(({ entries, letters }) => [entries.length, letters.length])).toEqual([
+    [1, 0],
+    [1, 0],
+    [1, 0],
+  ]);
 });

@@ -114,6 +114,31 @@ test('a partition expires when its end is no younger than the retention', () => 
   expect(view.figures()[0].rowCount).toBe(0);
 });
 
+test('a project whose name begins with a byte order mark stays another one through restarts and rewrites', () => {
+  const table = new SegmentTable();
+  let view = new RowsView(table);
+  view.apply(entry({ project: '\ufeffshop', text: 'theirs' }));
+  view.apply(entry({ project: 'shop', text: 'ours' }));
+  const check = () => {
+    expect(ask([view], { project: 'shop' })).toEqual(['ours']);
+    expect(ask([view], { project: '\ufeffshop' })).toEqual(['theirs']);
+  };
+  view.save(table);
+  view = new RowsView(table);
+  view.load(table);
+  check();
+  const laterUs = NOW_US + 3 * US_PER_HOUR;
+  view.expire(laterUs);
+  view.save(table);
+  const rewrite = TableRewrite.begin(view, table, laterUs, USUAL_SIZES);
+  expect(rewrite?.advance(Infinity)).toBe(true);
+  view.save(table);
+  check();
+  view = new RowsView(table);
+  view.load(table);
+  check();
+});
+
 test('a missing block is an error and not an answer', () => {
   const table = new SegmentTable();
   const view = new RowsView(table);

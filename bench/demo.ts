@@ -36,6 +36,8 @@ async function leave(exitCode: number): Promise<void> {
 }
 
 function fail(error: unknown): void {
+  // A request that is cut off by leaving is no failure.
+  if (leaving) return;
   process.stderr.write(`demo: ${error instanceof Error ? error.stack : String(error)}\n`);
   void leave(1);
 }
@@ -71,9 +73,7 @@ function feedLive(url: string, traffic: Traffic, edgeTopic: string, relayTopic: 
     );
     post(url, edgeTopic, times.map(traffic.edge))
       .then(() => post(url, relayTopic, times.map(traffic.relay)))
-      .catch((error: unknown) => {
-        if (!leaving) fail(error);
-      });
+      .catch(fail);
   }, 1000);
 }
 
@@ -119,6 +119,6 @@ async function main(): Promise<void> {
   );
 }
 
-process.on('SIGINT', () => void leave(0));
-process.on('SIGTERM', () => void leave(0));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void leave(0));
+process.stdout.on('error', () => void leave(0));
 main().catch(fail);

@@ -276,6 +276,16 @@ function contradictions(config: Config): string[] {
   );
   needs(config.KAFKA_SSL_CERT, 'KAFKA_SSL_KEY', config.KAFKA_SSL_KEY, 'is needed with a client certificate');
   needs(config.KAFKA_SSL_KEY, 'KAFKA_SSL_CERT', config.KAFKA_SSL_CERT, 'is needed with a client key');
+  if (!config.KAFKA_SSL) {
+    for (const name of ['KAFKA_SSL_CA', 'KAFKA_SSL_CERT', 'KAFKA_SSL_KEY'] as const) {
+      if (config[name] !== undefined)
+        problems.push(`LOGRING_${name}: is of no use without LOGRING_KAFKA_SSL=true`);
+    }
+  }
+  for (const name of ['KAFKA_SSL_CA', 'KAFKA_SSL_CERT', 'KAFKA_SSL_KEY'] as const) {
+    if (config[name]?.includes('-----BEGIN') === false)
+      problems.push(`LOGRING_${name}: must be PEM; for a path use LOGRING_${name}_FILE`);
+  }
   const topics = [config.EDGE_TOPIC, config.RELAY_TOPIC, config.DEAD_LETTER_TOPIC].filter(
     (name) => name !== undefined,
   );

@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { SegmentError } from '../engine/segments.js';
 import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js';
+import { ListenError } from './http/server.js';
 import { runImport } from './import/import-command.js';
 import { ImportError } from './import/import-error.js';
 import { startService } from './service.js';
@@ -89,7 +90,14 @@ function packageVersion(): string {
 }
 
 /** Errors that an operator can mend: their message is a sentence that says how. */
-const OPERATOR_ERRORS = [ConfigError, ImportError, DirectoryInUseError, StoreFormatError, SegmentError];
+const OPERATOR_ERRORS = [
+  ConfigError,
+  ImportError,
+  DirectoryInUseError,
+  ListenError,
+  StoreFormatError,
+  SegmentError,
+];
 
 main().catch((error: unknown) => {
   const isOperators = OPERATOR_ERRORS.some((kind) => error instanceof kind) || isSystemError(error);

@@ -61,13 +61,12 @@ const BACK_ENDS: Readonly<Record<string, BackEndName>> = { uws: 'uWebSockets.js'
  * the operator when the directory, the store or the port can't be used.
  */
 export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
-  const { logger, clock } = surroundings;
+  const { clock } = surroundings;
   const startUs = clock.monotonicUs();
   const store = await Store.open(config.DATA_DIR, (config.MEMORY_BUDGET_MB * 1024 * 1024) / 4);
   try {
     return await new Composition(config, surroundings, store).start(startUs);
   } catch (error) {
-    logger.error({ err: error }, 'the service did not start');
     await store.close();
     throw error;
   }

@@ -122,7 +122,7 @@ export class KafkaLogSource implements LogSource {
   #problem(): string | null {
     if (this.#fatal !== null) return this.#fatal.message;
     if (this.#unreachable !== null) return `the Kafka brokers can not be reached: ${this.#unreachable}`;
-    return this.#consumerProblem;
+    return this.#look === null ? 'the Kafka brokers have not been reached yet' : this.#consumerProblem;
   }
 
   /** One path to the end of the process. */

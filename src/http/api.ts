@@ -84,7 +84,8 @@ export class Api implements HttpHandler {
 
   open(request: HttpRequest): Opened {
     const isIngestPost = request.path === INGEST_PATH && request.method === 'POST';
-    if (!(isIngestPost ? hasOneBody(request.headers) : isBodiless(request.headers))) return CLOSE_SOCKET;
+    if (!isIngestPost && !isBodiless(request.headers)) return this.#openUnexpectedBody(request);
+    if (isIngestPost && !hasOneBody(request.headers)) return CLOSE_SOCKET;
     if (request.path.length + request.rawQuery.length > TARGET_BYTE_LIMIT) {
       const answer = errorAnswer(
         414,
@@ -95,6 +96,15 @@ export class Api implements HttpHandler {
     if (isIngestPost) return this.#openIngest(request);
     if (request.path.startsWith(QUERY_PATH_PREFIX)) return this.#answerQuery(request);
     return this.#answerOther(request);
+  }
+
+  /** A shipper with a wrong path must learn it; below the query API a body is always taken for smuggling. */
+  #openUnexpectedBody(request: HttpRequest): Opened {
+    const isShippers = request.method === 'POST' || request.method === 'PUT';
+    if (!isShippers || request.path.startsWith(QUERY_PATH_PREFIX) || !hasOneBody(request.headers))
+      return CLOSE_SOCKET;
+    const answer = this.#answerOther(request);
+    return answer instanceof Promise ? CLOSE_SOCKET : refuseBody(request, answer);
   }
 
   /** The label of a path in the metrics: one of a closed set. */

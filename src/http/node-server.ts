@@ -19,6 +19,7 @@ import {
   type HttpHandler,
   type HttpServer,
   isBodyConsumer,
+  ListenError,
 } from './server.js';
 
 const MALFORMED = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
@@ -56,7 +57,9 @@ export class NodeServer implements HttpServer {
   listen(host: string, port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       const failed = (error: Error): void =>
-        reject(new Error(`can't listen on ${host}:${port}: ${error.message}`));
+        reject(
+          new ListenError(`can't listen on ${host}:${port} (LOGRING_HOST, LOGRING_PORT): ${error.message}`),
+        );
       this.#server.once('error', failed);
       this.#server.listen({ host, port, exclusive: true }, () => {
         this.#server.off('error', failed);

@@ -55,10 +55,15 @@ export interface HttpHandler {
   open(request: HttpRequest): Opened;
 }
 
+/** The address can't be listened on: a sentence for the operator. */
+export class ListenError extends Error {
+  override name = 'ListenError';
+}
+
 export interface HttpServer {
   /** Which server it is, for the start-up line and the metrics. */
   readonly name: BackEndName;
-  /** Resolves to the port, which is chosen by the system for port 0. Rejects with a sentence for the operator. */
+  /** Resolves to the port, which is chosen by the system for port 0. Rejects with a ListenError. */
   listen(host: string, port: number): Promise<number>;
   /**
    * Accepts no more connections, lets the requests in progress finish for up to graceMs, then closes all connections.

@@ -10,6 +10,7 @@ import {
   type HttpHandler,
   type HttpServer,
   isBodyConsumer,
+  ListenError,
 } from './server.js';
 import type { Uws, UwsApp, UwsListenSocket, UwsRequest, UwsResponse } from './uws-binary.js';
 
@@ -38,8 +39,8 @@ export class UwsServer implements HttpServer {
       this.#app.listen(host, port, this.#uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
         if (socket === false) {
           reject(
-            new Error(
-              `can't listen on ${host}:${port}: the port is taken, or the address is not this machine's`,
+            new ListenError(
+              `can't listen on ${host}:${port} (LOGRING_HOST, LOGRING_PORT): the port is taken, or the address is not this machine's`,
             ),
           );
           return;

@@ -88,14 +88,22 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     ])('%s', (_name, headers) => checkRefused(get(headers, CHUNKS)));
 
     test('a Content-Length of 0 is no body', () => checkAnswered(get('Content-Length: 0\r\n'), '200'));
-    test('the same rules hold for every other path and method', async () => {
-      for (const line of [
-        'GET /metrics',
-        'GET /nope',
-        `DELETE ${QUERY}`,
-        'GET /api/logs?source_name=edge',
-        'PUT /api/logs',
+    test('but one well-framed body to a wrong path or method is answered, and not read as a request', async () => {
+      for (const [line, status] of [
+        ['POST /logs', 404],
+        ['POST /api/log', 404],
+        ['POST /api/logs/', 404],
+        ['PUT /api/logs', 401],
+        ['POST /readyz', 405],
       ]) {
+        const body = 'GET /livez HTTP/1.1\r\nHost: h\r\n\r\n';
+        const head = `${line} HTTP/1.1\r\n${HOST}X-API-KEY: ${KEY}\r\n`;
+        await checkAnswered(`${head}Content-Length: ${body.length}\r\n\r\n${body}`, String(status));
+      }
+    });
+
+    test('the same rules hold for every other path and method', async () => {
+      for (const line of ['GET /metrics', 'GET /nope', `DELETE ${QUERY}`, 'GET /api/logs?source_name=edge']) {
         await checkRefused(`${line} HTTP/1.1\r\n${HOST}X-API-KEY: ${KEY}\r\nContent-Length: 5\r\n\r\nhello`);
       }
     });

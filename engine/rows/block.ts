@@ -16,6 +16,10 @@ const IDLE_BYTES = 4096;
 /** The last row of a block goes beyond its target. */
 const BUSY_BYTES = BLOCK_TARGET_BYTES + 8 * 1024;
 
+/** Buffers of blocks that were saved, to be filled again: new ones by the hundred a second bring on collections. */
+const spareBuffers: Uint8Array[] = [];
+const SPARE_COUNT = 64;
+
 /** The rows of a block that is still being filled. */
 export class BlockBuilder {
   readonly firstOrdinal: number;
@@ -30,7 +34,14 @@ export class BlockBuilder {
   /** Room is made at once for a block that will be filled soon, and little by little for one that may not. */
   constructor(firstOrdinal: number, isBusy: boolean) {
     this.firstOrdinal = firstOrdinal;
-    this.#bytes = new Uint8Array(isBusy ? BUSY_BYTES : IDLE_BYTES);
+    this.#bytes = isBusy ? (spareBuffers.pop() ?? new Uint8Array(BUSY_BYTES)) : new Uint8Array(IDLE_BYTES);
+  }
+
+  /** Gives the buffer away: neither the block nor a view of its rows may be looked at from now on. */
+  release(): void {
+    if (this.#bytes.length === BUSY_BYTES && spareBuffers.length < SPARE_COUNT)
+      spareBuffers.push(this.#bytes);
+    this.#bytes = new Uint8Array(0);
   }
 
   get rowCount(): number {
@@ -61,7 +72,7 @@ export class BlockBuilder {
     this.#projectIndexes.push(projectIndex);
   }
 
-  /** A view that stays right: rows are only ever appended, and a grown buffer leaves the old one as it was. */
+  /** A view that stays right until the block is released. */
   row(rowIndex: number): Uint8Array {
     const start = rowIndex === 0 ? 0 : this.#rowEnds[rowIndex - 1];
     return this.#bytes.subarray(start, this.#rowEnds[rowIndex]);

@@ -199,6 +199,7 @@ export class FreshRun {
       const index = block.encodeIndex();
       indexes.bytes(index);
       writer.append(this.file, block.encode(index));
+      block.release();
     }
     writer.put(indexName(this.file, firstBlock), indexes.finish());
     this.#full = [];

@@ -116,7 +116,10 @@ export class IngestThread {
       await yieldTurn();
       sliceEndUs = monotonicUs() + APPLY_SLICE_US;
     }
-    this.#tell({ tell: 'applied', packId });
+    // Sent back, the buffer is freed there: here it would bring on a collection of all garbage.
+    this.#worker.postMessage({ tell: 'applied', packId, buffer: pack.buffer } satisfies ToIngest, [
+      pack.buffer,
+    ]);
   }
 
   #tell(message: ToIngest): void {

@@ -26,8 +26,8 @@ export interface IngestOrder {
 
 export type ToIngest =
   | { readonly tell: 'committed'; readonly positions: readonly Position[] }
-  /** Everything that was said of the partition up to this pack is applied. */
-  | { readonly tell: 'applied'; readonly packId: number }
+  /** Everything that was said of the partition up to this pack is applied; its buffer goes back to where it was made. */
+  | { readonly tell: 'applied'; readonly packId: number; readonly buffer: ArrayBuffer }
   | { readonly tell: 'stop' };
 
 export type FromIngest =

@@ -1,32 +1,24 @@
 /** Composition: makes the parts, connects them, starts them in order and stops them in the opposite one. */
 
 import { randomBytes } from 'node:crypto';
-import { setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { queryLogs } from '../engine/rows/query.js';
 import { queryInvocationStats } from '../engine/stats/query.js';
-import { EmbeddedLog } from '../ingest/embedded-log/embedded-log.js';
 import { Gaps } from '../ingest/gaps.js';
-import type { KafkaConnection } from '../ingest/kafka/client.js';
-import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
-import { Pipeline } from '../ingest/pipeline.js';
+import type { OffsetGap } from '../ingest/log-source.js';
 import { Committer } from './committer.js';
 import type { Config } from './config.js';
 import { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import { Api } from './http/api.js';
 import { KeyRing } from './http/auth.js';
 import { type ChosenServer, createHttpServer } from './http/back-ends.js';
-import type { IngestPort } from './http/ports.js';
 import { meteredHandler } from './http/request-meters.js';
 import type { BackEndName } from './http/server.js';
-import { IngestThread, NOT_YET } from './ingest-thread/ingest-thread.js';
-import type { Position } from './ingest-thread/protocol.js';
+import { createLogs, type Logs } from './logs.js';
 import { Metrics } from './metrics.js';
 import { readinessReasons } from './readiness.js';
 import { Rewriter } from './rewriter.js';
 import { Shards } from './shards.js';
-import { DeadLetterTable } from './store/dead-letter-table.js';
-import { LmdbLog } from './store/lmdb-log.js';
 import { Store } from './store/store.js';
 
 export interface Surroundings {
@@ -96,7 +88,13 @@ class Composition implements Service {
     this.#store = store;
     this.#shards = new Shards(store, { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC });
     this.#shards.expire(clock.nowUs());
-    this.#logs = config.KAFKA_BROKERS === undefined ? this.#embeddedLog() : this.#kafka(config.KAFKA_BROKERS);
+    this.#logs = createLogs({
+      config,
+      surroundings,
+      store,
+      shards: this.#shards,
+      onGap: (gap) => this.#noteGap(gap),
+    });
     this.#committer = new Committer({
       store,
       shards: () => this.#shards.all(),
@@ -185,75 +183,6 @@ class Composition implements Service {
         }
       }, periodMs),
     );
-  }
-
-  #embeddedLog(): Logs {
-    const config = this.#config;
-    const { nowUs } = this.#surroundings.clock;
-    const common = {
-      edgeTopic: config.EDGE_TOPIC,
-      relayTopic: config.RELAY_TOPIC,
-      nowUs,
-      yieldTurn: () => yieldTurn(),
-    };
-    const log = new EmbeddedLog({
-      ...common,
-      log: new LmdbLog(this.#store),
-      onFatal: this.#surroundings.onFatal,
-    });
-    const pipeline = new Pipeline({
-      ...common,
-      shardOf: (key) => this.#shards.of(key),
-      deadLetters: new DeadLetterTable(this.#store),
-      tiers: tierSettings(config),
-      judgedBy: 'arrival',
-      onGap: (gap) => this.#noteGap(gap),
-    });
-    return {
-      ingest: log,
-      start: () => log.start(pipeline),
-      status: () => log.status(),
-      committed: (positions) => log.committed(positions),
-      stop: () => log.stop(),
-    };
-  }
-
-  #kafka(brokers: readonly string[]): Logs {
-    const config = this.#config;
-    const { logger, clock, onFatal } = this.#surroundings;
-    let thread: IngestThread | null = null;
-    const start = () => {
-      const order = {
-        connection: kafkaConnection(config, brokers),
-        groupId: config.KAFKA_GROUP_ID,
-        edgeTopic: config.EDGE_TOPIC,
-        relayTopic: config.RELAY_TOPIC,
-        deadLetterTopic: config.DEAD_LETTER_TOPIC,
-        ...tierSettings(config),
-        positions: [...this.#shards.all()].map(({ topic, partition, shard }) => ({
-          topic,
-          partition,
-          nextOffset: shard.nextOffset,
-          identity: shard.identity,
-        })),
-      };
-      thread = new IngestThread(order, {
-        shardOf: (key) => this.#shards.of(key),
-        onGap: (gap) => this.#noteGap(gap),
-        logger,
-        monotonicUs: clock.monotonicUs,
-        yieldTurn: () => yieldTurn(),
-        onFatal,
-      });
-      return Promise.resolve();
-    };
-    return {
-      ingest: null,
-      start,
-      status: () => thread?.status() ?? NOT_YET,
-      committed: (positions) => Promise.resolve(thread?.committed(positions)),
-      stop: () => thread?.stop() ?? Promise.resolve(),
-    };
   }
 
   #noteGap(gap: OffsetGap): void {
@@ -358,45 +287,4 @@ class Composition implements Service {
       maxLagRecords: this.#config.MAX_LAG_RECORDS,
     });
   }
-}
-
-/** Where logs come from: a log source with all that stands between it and the shards. */
-interface Logs {
-  /** null when logs are not taken over HTTP. */
-  readonly ingest: IngestPort | null;
-  start(): Promise<void>;
-  status(): LogSourceStatus;
-  committed(positions: readonly Position[]): Promise<void>;
-  stop(): Promise<void>;
-}
-
-function tierSettings(config: Config) {
-  return {
-    tierByProject: config.PROJECT_TIERS ?? new Map<string, string>(),
-    defaultTier: config.DEFAULT_TIER,
-  };
-}
-
-function kafkaConnection(config: Config, brokers: readonly string[]): KafkaConnection {
-  const { KAFKA_SSL_CA: ca, KAFKA_SSL_CERT: cert, KAFKA_SSL_KEY: key } = config;
-  const {
-    KAFKA_SASL_MECHANISM: mechanism,
-    KAFKA_SASL_USERNAME: username,
-    KAFKA_SASL_PASSWORD: password,
-  } = config;
-  return {
-    brokers,
-    clientId: 'logring',
-    tls: config.KAFKA_SSL
-      ? {
-          ...(ca === undefined ? {} : { ca }),
-          ...(cert === undefined ? {} : { cert }),
-          ...(key === undefined ? {} : { key }),
-        }
-      : null,
-    sasl:
-      mechanism === undefined || username === undefined || password === undefined
-        ? null
-        : { mechanism, username, password },
-  };
 }

@@ -54,7 +54,9 @@ export class PackShard implements ShardPort {
     this.#records.push({ entries, rejectedReasons, nextOffset });
     this.#elementCount += entries.length;
     this.nextOffset = nextOffset;
-    for (const entry of entries) if ('row' in entry) this.#byteCount += entry.row.length;
+    if (this.#kind === 'edge') {
+      for (const { row } of entries as readonly EdgeEntry[]) this.#byteCount += row.length;
+    }
     if (this.#elementCount >= PACK_ELEMENTS || this.#byteCount >= PACK_BYTES) this.#send();
   }
 

@@ -1,8 +1,5 @@
 /**
- * How a block stands in a file, so that a torn, flipped or misplaced one is refused and never answered from. The name
- * says which block of which file it is; it is part of the checksum.
- *
- *   version u8 │ codec u8 │ rawLength u32 │ crc32 u32 over name and all but itself │ payload
+ * How a block stands in a file. The name, which the checksum covers, says which block of which file it is.
  *
  *   raw      the block
  *   deflate  the block, deflated
@@ -10,27 +7,22 @@
  *            block's first bytes as they are, the others packed (see hex-packing.ts)
  */
 
-import { constants, crc32, deflateRawSync, inflateRawSync } from 'node:zlib';
-import { SegmentError } from '../../engine/segments.js';
+import { deflateRawSync } from 'node:zlib';
+import {
+  type CheckedValue,
+  CODEC_PACKED,
+  CODEC_RAW,
+  checkedValue,
+  checkValue,
+  damaged,
+  inflate,
+  NO_DICTIONARY,
+  rawBytes,
+} from './checked-value.js';
 import { packHex, unpackHex } from './hex-packing.js';
 import { SORTED_DEFLATE_LEVEL } from './limits.js';
 
-const VERSION = 1;
-const CHECKSUM_AT = 6;
-const HEADER_BYTES = 10;
 const PACKED_HEADER_BYTES = 12;
-const CODEC_RAW = 0;
-const CODEC_DEFLATE = 1;
-const CODEC_PACKED = 2;
-export const NO_DICTIONARY = new Uint8Array(0);
-
-/** For blocks that live for hours. */
-export function sealQuickly(name: string, raw: Uint8Array): Uint8Array {
-  const deflated = deflateRawSync(raw, { level: constants.Z_BEST_SPEED, memLevel: 9 });
-  return deflated.length < raw.length
-    ? frame(name, CODEC_DEFLATE, raw.length, deflated)
-    : frame(name, CODEC_RAW, raw.length, raw);
-}
 
 /** For blocks that live for months. The first noiseBytes are left as they are. The dictionary, which may be empty, must be there to open it. */
 export function sealPacked(
@@ -52,8 +44,8 @@ export function sealPacked(
   payload.set(hex, hexAt);
   payload.set(deflated, hexAt + hex.length);
   return payload.length < raw.length
-    ? frame(name, CODEC_PACKED, raw.length, payload)
-    : frame(name, CODEC_RAW, raw.length, raw);
+    ? checkedValue(name, CODEC_PACKED, raw.length, payload)
+    : checkedValue(name, CODEC_RAW, raw.length, raw);
 }
 
 /** What deflate is to know beforehand, made of bytes that resemble the blocks to come. */
@@ -64,29 +56,13 @@ export function dictionaryOf(sample: Uint8Array): Uint8Array {
 
 /** The block: the caller's to keep. Throws a SegmentError that names the block and says what is wrong. */
 export function openFrame(name: string, value: Uint8Array, dictionary: Uint8Array): Uint8Array {
-  const damaged = (what: string) => new SegmentError(`block ${name} is damaged: ${what}`);
-  if (value.length < HEADER_BYTES) throw damaged('it is shorter than its header');
-  const view = new DataView(value.buffer, value.byteOffset, value.byteLength);
-  const version = view.getUint8(0);
-  if (version !== VERSION) throw new SegmentError(`block ${name} has format ${version}, not ${VERSION}`);
-  if (view.getUint32(CHECKSUM_AT, true) !== checksum(name, value))
-    throw damaged('its checksum does not match');
-  const rawLength = view.getUint32(2, true);
-  const payload = value.subarray(HEADER_BYTES);
-  const codec = view.getUint8(1);
-  if (codec === CODEC_PACKED) return openPacked(payload, rawLength, dictionary, damaged);
-  if (codec !== CODEC_RAW && codec !== CODEC_DEFLATE) throw damaged(`its codec ${codec} is unknown`);
-  const raw = codec === CODEC_RAW ? payload.slice() : inflate(payload, rawLength, NO_DICTIONARY);
-  if (raw.length !== rawLength) throw damaged('its length does not match');
-  return raw;
+  const checked = checkValue('block', name, value);
+  return checked.codec === CODEC_PACKED
+    ? openPacked(name, checked, dictionary)
+    : rawBytes('block', name, checked);
 }
 
-function openPacked(
-  payload: Uint8Array,
-  rawLength: number,
-  dictionary: Uint8Array,
-  damaged: (what: string) => SegmentError,
-): Uint8Array {
+function openPacked(name: string, { payload, rawLength }: CheckedValue, dictionary: Uint8Array): Uint8Array {
   const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
   const hexAt = PACKED_HEADER_BYTES + view.getUint32(0, true);
   const textLength = view.getUint32(4, true);
@@ -94,27 +70,6 @@ function openPacked(
   const noise = payload.subarray(PACKED_HEADER_BYTES, hexAt);
   const hex = payload.subarray(hexAt, textAt);
   const text = inflate(payload.subarray(textAt), textLength, dictionary);
-  if (text.length !== textLength) throw damaged('its text is not as long as it says');
+  if (text.length !== textLength) throw damaged('block', name, 'its text is not as long as it says');
   return unpackHex({ text, hex }, rawLength, noise);
-}
-
-function inflate(payload: Uint8Array, rawLength: number, dictionary: Uint8Array): Uint8Array {
-  // A chunk a little larger than what comes out spares zlib a second one.
-  const options = { maxOutputLength: rawLength + 1, chunkSize: Math.max(64, rawLength + 1) };
-  return inflateRawSync(payload, dictionary.length > 0 ? { ...options, dictionary } : options);
-}
-
-function frame(name: string, codec: number, rawLength: number, payload: Uint8Array): Uint8Array {
-  const value = new Uint8Array(HEADER_BYTES + payload.length);
-  const view = new DataView(value.buffer);
-  view.setUint8(0, VERSION);
-  view.setUint8(1, codec);
-  view.setUint32(2, rawLength, true);
-  value.set(payload, HEADER_BYTES);
-  view.setUint32(CHECKSUM_AT, checksum(name, value), true);
-  return value;
-}
-
-function checksum(name: string, value: Uint8Array): number {
-  return crc32(value.subarray(HEADER_BYTES), crc32(value.subarray(0, CHECKSUM_AT), crc32(name)));
 }

@@ -4,7 +4,8 @@ import { closeSync, fdatasyncSync, openSync, readSync, rmSync, unlinkSync } from
 import { dirname, join } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { type FileBuilder, SegmentError } from '../../engine/segments.js';
-import { dictionaryOf, NO_DICTIONARY, openFrame, sealPacked, sealQuickly } from './block-frame.js';
+import { dictionaryOf, openFrame, sealPacked } from './block-frame.js';
+import { deflatedValue, NO_DICTIONARY } from './checked-value.js';
 import { makeFolders, syncFolder, writeWhole } from './file-appender.js';
 import type { StoredFile } from './storage-protocol.js';
 
@@ -66,7 +67,7 @@ export class RewriteFiles implements FileBuilder {
     const dictionary = made.dictionary;
     this.#addFrame(
       made,
-      dictionary === null ? sealQuickly(name, bytes) : sealPacked(name, bytes, noiseBytes, dictionary),
+      dictionary === null ? deflatedValue(name, bytes) : sealPacked(name, bytes, noiseBytes, dictionary),
     );
   }
 

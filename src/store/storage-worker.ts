@@ -9,7 +9,7 @@ import { encodeDirectory, type RunDirectory } from '../../engine/rows/directory.
 import { rewriteRuns } from '../../engine/rows/rewrite.js';
 import { SegmentError } from '../../engine/segments.js';
 import { monotonicUs } from '../system-clock.js';
-import { sealQuickly } from './block-frame.js';
+import { deflatedValue } from './checked-value.js';
 import { sealEnvelope } from './envelope.js';
 import { FileAppender } from './file-appender.js';
 import { REWRITE_SLICE_MS } from './limits.js';
@@ -56,7 +56,7 @@ function write({ arena, items }: StorageQuestion & { readonly do: 'write' }): Wr
   for (const { name, end, path } of items) {
     const raw = new Uint8Array(arena, start, end - start);
     start = end;
-    const value = path === null ? sealEnvelope(name, raw) : sealQuickly(name, raw);
+    const value = path === null ? sealEnvelope(name, raw) : deflatedValue(name, raw);
     lengths.push(value.length);
     if (path !== null) appender.append(path, value);
     else {

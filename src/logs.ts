@@ -1,0 +1,139 @@
+/** Where the logs of this process come from: the embedded log or Kafka, with all that stands between it and the shards. */
+
+import { setImmediate as yieldTurn } from 'node:timers/promises';
+import { EmbeddedLog } from '../ingest/embedded-log/embedded-log.js';
+import type { KafkaConnection } from '../ingest/kafka/client.js';
+import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
+import { Pipeline } from '../ingest/pipeline.js';
+import type { Config } from './config.js';
+import type { IngestPort } from './http/ports.js';
+import { IngestThread, NOT_YET } from './ingest-thread/ingest-thread.js';
+import type { Position } from './ingest-thread/protocol.js';
+import type { Surroundings } from './service.js';
+import type { Shards } from './shards.js';
+import { DeadLetterTable } from './store/dead-letter-table.js';
+import { LmdbLog } from './store/lmdb-log.js';
+import type { Store } from './store/store.js';
+
+export interface LogsPorts {
+  readonly config: Config;
+  readonly surroundings: Surroundings;
+  readonly store: Store;
+  readonly shards: Shards;
+  /** Told of each gap, once the shard has moved. */
+  readonly onGap: (gap: OffsetGap) => void;
+}
+
+export interface Logs {
+  /** null when logs are not taken over HTTP. */
+  readonly ingest: IngestPort | null;
+  start(): Promise<void>;
+  status(): LogSourceStatus;
+  committed(positions: readonly Position[]): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function createLogs(ports: LogsPorts): Logs {
+  const brokers = ports.config.KAFKA_BROKERS;
+  return brokers === undefined ? embeddedLogs(ports) : kafkaLogs(ports, brokers);
+}
+
+/** Posted logs: decoded on the serving thread, judged by when they arrived. */
+function embeddedLogs({ config, surroundings, store, shards, onGap }: LogsPorts): Logs {
+  const { nowUs } = surroundings.clock;
+  const common = {
+    edgeTopic: config.EDGE_TOPIC,
+    relayTopic: config.RELAY_TOPIC,
+    nowUs,
+    yieldTurn: () => yieldTurn(),
+  };
+  const log = new EmbeddedLog({
+    ...common,
+    log: new LmdbLog(store),
+    onFatal: surroundings.onFatal,
+  });
+  const pipeline = new Pipeline({
+    ...common,
+    shardOf: (key) => shards.of(key),
+    deadLetters: new DeadLetterTable(store),
+    tiers: tierSettings(config),
+    judgedBy: 'arrival',
+    onGap,
+  });
+  return {
+    ingest: log,
+    start: () => log.start(pipeline),
+    status: () => log.status(),
+    committed: (positions) => log.committed(positions),
+    stop: () => log.stop(),
+  };
+}
+
+/** Kafka's logs: consumed and decoded on the ingest thread, which begins with what the shards have. */
+function kafkaLogs({ config, surroundings, shards, onGap }: LogsPorts, brokers: readonly string[]): Logs {
+  const { logger, clock, onFatal } = surroundings;
+  let thread: IngestThread | null = null;
+  const start = () => {
+    const order = {
+      connection: kafkaConnection(config, brokers),
+      groupId: config.KAFKA_GROUP_ID,
+      edgeTopic: config.EDGE_TOPIC,
+      relayTopic: config.RELAY_TOPIC,
+      deadLetterTopic: config.DEAD_LETTER_TOPIC,
+      ...tierSettings(config),
+      positions: [...shards.all()].map(({ topic, partition, shard }) => ({
+        topic,
+        partition,
+        nextOffset: shard.nextOffset,
+        identity: shard.identity,
+      })),
+    };
+    thread = new IngestThread(order, {
+      shardOf: (key) => shards.of(key),
+      onGap,
+      logger,
+      monotonicUs: clock.monotonicUs,
+      yieldTurn: () => yieldTurn(),
+      onFatal,
+    });
+    return Promise.resolve();
+  };
+  return {
+    ingest: null,
+    start,
+    status: () => thread?.status() ?? NOT_YET,
+    committed: (positions) => Promise.resolve(thread?.committed(positions)),
+    stop: () => thread?.stop() ?? Promise.resolve(),
+  };
+}
+
+function tierSettings(config: Config) {
+  return {
+    tierByProject: config.PROJECT_TIERS ?? new Map<string, string>(),
+    defaultTier: config.DEFAULT_TIER,
+  };
+}
+
+function kafkaConnection(config: Config, brokers: readonly string[]): KafkaConnection {
+  const { KAFKA_SSL_CA: ca, KAFKA_SSL_CERT: cert, KAFKA_SSL_KEY: key } = config;
+  const {
+    KAFKA_SASL_MECHANISM: mechanism,
+    KAFKA_SASL_USERNAME: username,
+    KAFKA_SASL_PASSWORD: password,
+  } = config;
+  return {
+    brokers,
+    clientId: 'logring',
+    tls: config.KAFKA_SSL
+      ? {
+          ...(ca === undefined ? {} : { ca }),
+          ...(cert === undefined ? {} : { cert }),
+          ...(key === undefined ? {} : { key }),
+        }
+      : null,
+    sasl:
+      mechanism === undefined || username === undefined || password === undefined
+        ? null
+        : { mechanism, username, password },
+  };
+}

@@ -21,7 +21,11 @@ export class DeadLetterTable implements DeadLetterSink {
       return { name: originKey(letter), bytes };
     });
     const sealed = await this.#store.seal(segments);
-    await Promise.all(segments.map(({ name }, i) => this.#table.put(name, bufferOver(sealed[i]))));
+    await this.#store.room.retried(() =>
+      this.#store.transaction(() => {
+        for (const [i, { name }] of segments.entries()) this.#table.put(name, bufferOver(sealed[i]));
+      }),
+    );
   }
 
   /** All letters, by topic, partition, offset and index. */

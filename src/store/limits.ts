@@ -28,3 +28,14 @@ export const APPEND_FILE_LIMIT = 64;
 /** Row files that are held open for reading. Bigger: file descriptors, of which a process often has 1024; smaller: queries
  * open files again and again. */
 export const OPEN_FILE_LIMIT = 256;
+
+/** Free bytes from which a disk that was full is written to again. Bigger: a small disk is never used up; smaller: writes
+ * fail again at once. */
+export const DISK_ROOM_BYTES = 4 * 1024 * 1024;
+
+/** How often a full disk is looked at, ms. Longer: ingest stays paused for longer than it must; shorter: no harm. */
+export const DISK_LOOK_MS = 250;
+
+/** Looks after which a write is tried although no room was seen. More: a quota that was raised is noticed later; fewer:
+ * tries in vain, of which LMDB writes a line each to the standard error. */
+export const DISK_TRY_ANYWAY_LOOKS = 40;

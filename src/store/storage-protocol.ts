@@ -20,6 +20,12 @@ export interface StoredFile {
   readonly hasDictionary: boolean;
 }
 
+/** How far a file counts. */
+export interface FileEnd {
+  readonly path: string;
+  readonly byteCount: number;
+}
+
 export type StorageQuestion =
   | {
       readonly do: 'write';
@@ -29,6 +35,8 @@ export type StorageQuestion =
     }
   /** Makes what was written to files durable. */
   | { readonly do: 'sync' }
+  /** Takes back what was written to files since they ended there. */
+  | { readonly do: 'cut-back'; readonly ends: readonly FileEnd[] }
   | { readonly do: 'remove'; readonly paths: readonly string[] }
   | {
       readonly do: 'rewrite';

@@ -28,6 +28,9 @@ parentPort!.on('message', ({ id, ...question }: StorageQuestion & { readonly id:
       case 'sync':
         appender.sync();
         return answer({ id, done: null });
+      case 'cut-back':
+        appender.cutBack(question.ends);
+        return answer({ id, done: null });
       case 'remove':
         for (const path of question.paths) rmSync(path, { force: true });
         return answer({ id, done: null });

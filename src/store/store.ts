@@ -6,6 +6,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { assert } from '../../engine/assert.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
@@ -15,6 +16,7 @@ import { BlockCache } from './block-cache.js';
 import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
+import { DiskRoom, type DiskRoomPorts } from './disk-room.js';
 import { openEnvelope } from './envelope.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
 
@@ -33,7 +35,12 @@ export interface CommitFigures {
   readonly storedBytes: number;
 }
 
+/** Nobody feeds the store, so nobody has to pause. */
+const UNTOLD: DiskRoomPorts = { onFull: () => undefined, onRoom: () => undefined };
+
 export class Store {
+  /** What writes wait for when the disk is full. */
+  readonly room: DiskRoom;
   readonly #lock: DirectoryLock;
   readonly #root: RootDatabase;
   readonly #segments: Database<Buffer, string>;
@@ -46,7 +53,14 @@ export class Store {
   /** The removal of files that the last commit let go of. */
   #removal: Promise<void> = Promise.resolve();
 
-  private constructor(directory: string, lock: DirectoryLock, root: RootDatabase, cacheBytes: number) {
+  private constructor(
+    directory: string,
+    lock: DirectoryLock,
+    root: RootDatabase,
+    cacheBytes: number,
+    disk: DiskRoomPorts,
+  ) {
+    this.room = new DiskRoom(directory, disk);
     this.#lock = lock;
     this.#root = root;
     this.#segments = this.table('segments');
@@ -61,20 +75,22 @@ export class Store {
    * StoreFormatError, a SegmentError for files that lack what should be in them, or the system's error for a directory
    * that can't be used.
    */
-  static async open(directory: string, cacheBytes: number): Promise<Store> {
+  static async open(directory: string, cacheBytes: number, disk = UNTOLD): Promise<Store> {
     mkdirSync(directory, { recursive: true });
     const lock = await lockDirectory(directory);
     let root: RootDatabase | null = null;
     try {
-      // Without overlappingSync a write's promise resolves when it is on the disk, not when it is visible.
+      // Without overlappingSync a write's promise resolves when it is on the disk, not when it is visible. Writes are
+      // batched by `transaction` alone: lmdb's own batches reject a promise that nobody has when the disk is full.
       root = open({
         path: join(directory, 'store.lmdb'),
         encoding: 'binary',
         overlappingSync: false,
+        eventTurnBatching: false,
         maxDbs: 8,
       });
       await checkFormat(root, directory);
-      return new Store(directory, lock, root, cacheBytes);
+      return new Store(directory, lock, root, cacheBytes, disk);
     } catch (error) {
       await root?.close();
       await lock.release();
@@ -85,6 +101,18 @@ export class Store {
   /** A table of the same environment, for what isn't a shard's segments. Values are bytes. */
   table(name: string): Database<Buffer, string> {
     return this.#root.openDB<Buffer, string>({ name, encoding: 'binary' });
+  }
+
+  /**
+   * Makes the puts and removes of `write`, in any tables, durable as one. Rejects with what the system said; then none
+   * is kept, and the same may be tried again.
+   */
+  async transaction(write: () => void): Promise<void> {
+    try {
+      await this.#root.batch(write);
+    } catch (error) {
+      throw await writeFailure(error);
+    }
   }
 
   get cache(): BlockCache {
@@ -122,7 +150,8 @@ export class Store {
 
   /**
    * Makes everything that `save` writes durable, all or nothing. What it writes can be read at once. One commit at a
-   * time. Rejects when the store can't write; the caller must then end the process, as its state counts as saved.
+   * time. A full disk is waited out: what was saved stays here until it is written. Rejects when the store can't write
+   * for another reason, or waiting is over; the caller must then end the process, as its state counts as saved.
    */
   async commit(save: (writerOf: (scope: Scope) => SegmentWriter) => void): Promise<CommitFigures> {
     assert(this.#batch === null, 'two commits at a time');
@@ -187,8 +216,15 @@ export class Store {
       for (const [i, bytes] of blocks.entries())
         items.push({ name: frameName(fileKey, first + i), bytes, path });
     }
-    const written = await this.#thread.write(items);
-    if (batch.appended.size > 0) await this.#thread.sync();
+    const written = await this.room.retried(
+      async () => {
+        const results = await this.#thread.write(items);
+        if (batch.appended.size > 0) await this.#thread.sync();
+        return results;
+      },
+      // What a failed try has added would stand before what the next one adds.
+      () => this.#thread.cutBack([...batch.appended.keys()].map((fileKey) => this.#files.end(fileKey))),
+    );
     await this.#removal;
     const paths = await this.#transact(batch, items, written);
     if (paths.length > 0) this.#removal = this.#thread.remove(paths);
@@ -206,26 +242,29 @@ export class Store {
     items: readonly Unwritten[],
     written: readonly WriteResult[],
   ): Promise<string[]> {
-    // All writes of one event turn are one transaction.
-    const writes: Promise<boolean>[] = [];
-    for (const [i, { name }] of items.entries()) {
-      const { value } = written[i];
-      if (value !== null) writes.push(this.#segments.put(name, bufferOver(value)));
-    }
-    for (const [key, bytes] of batch.segments) if (bytes === null) writes.push(this.#segments.remove(key));
-    const records = batch.adopted.map((fileKey) => this.#files.adopted(fileKey));
     let at = items.length - [...batch.appended.values()].reduce((sum, blocks) => sum + blocks.length, 0);
     const added = [...batch.appended].map(([fileKey, { length }]) => {
       at += length;
       return { fileKey, lengths: written.slice(at - length, at).map((result) => result.length) };
     });
-    // Until the transaction is done, what is added is read from the batch.
-    for (const { fileKey, lengths } of added) records.push(this.#files.added(fileKey, lengths));
-    for (const { key, value } of records) writes.push(this.#fileRecords.put(key, bufferOver(value)));
-    for (const fileKey of batch.removed) {
-      for (const key of this.#files.recordKeys(fileKey)) writes.push(this.#fileRecords.remove(key));
-    }
-    await Promise.all(writes);
+    const records = [
+      ...batch.adopted.map((fileKey) => this.#files.adoptionRecord(fileKey)),
+      ...added.map(({ fileKey, lengths }) => this.#files.additionRecord(fileKey, lengths)),
+    ];
+    const goneRecords = batch.removed.flatMap((fileKey) => this.#files.recordKeys(fileKey));
+    await this.room.retried(() =>
+      this.transaction(() => {
+        for (const [i, { name }] of items.entries()) {
+          const { value } = written[i];
+          if (value !== null) this.#segments.put(name, bufferOver(value));
+        }
+        for (const [key, bytes] of batch.segments) if (bytes === null) this.#segments.remove(key);
+        for (const { key, value } of records) this.#fileRecords.put(key, bufferOver(value));
+        for (const key of goneRecords) this.#fileRecords.remove(key);
+      }),
+    );
+    // Until now what is added was read from the batch.
+    for (const { fileKey, lengths } of added) this.#files.take(fileKey, lengths);
     // The newest rows are asked for most, and are unpacked already.
     for (const [fileKey, blocks] of batch.appended) {
       const first = batch.firstAppended(fileKey);
@@ -278,6 +317,17 @@ async function checkFormat(root: RootDatabase, directory: string): Promise<void>
       `the store in ${directory} has format ${stored}; this version of Logring reads and writes format ${STORE_FORMAT}: run the version that wrote it, or begin with an empty LOGRING_DATA_DIR; the log is then read again as far as it goes back`,
     );
   }
+}
+
+/** lmdb tells in a promise of its own, rejected at the end of this turn, why a commit failed. */
+async function writeFailure(error: unknown): Promise<unknown> {
+  if (!(error instanceof Error) || !('commitError' in error)) return error;
+  const cause = await Promise.race([
+    (error.commitError as Promise<never>).catch((reason: unknown) => reason),
+    nextTurn(error),
+  ]);
+  const said = cause instanceof Error ? cause.message : String(cause);
+  return new Error(`the store can't be written: ${said}`, { cause });
 }
 
 /** The same memory as LMDB wants it. */

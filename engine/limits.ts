@@ -26,6 +26,10 @@ export const ROW_PARTITION_OPEN_US = US_PER_HOUR;
  * smaller: such runs hold their index in memory for longer. */
 export const SEALS_AT_A_TIME = 64;
 
+/** Memory of a run of rows from which it is sealed early when memory is short. Bigger: less can be freed; smaller: the
+ * day is made of many small runs, which are merged again and again. */
+export const SPILLED_RUN_BYTES = 64 * 1024;
+
 /** Bytes of rows in a block of a sorted run. Bigger: compresses a little better (16, 24, 32 KB: 327, 323, 321 bytes a
  * generated row), but a sparse project's row costs more to read; smaller: more directory a row. */
 export const SORTED_BLOCK_BYTES = 16 * 1024;

@@ -3,6 +3,7 @@
  * due, and commits what comes of it. Which rewrites and how is the engine's matter.
  */
 
+import { REWRITE_CHUNK_BYTES } from '../engine/limits.js';
 import type { RunDirectory } from '../engine/rows/directory.js';
 import type { RewritePlan } from '../engine/rows/rewrite.js';
 import type { RowsView } from '../engine/rows/rows-view.js';
@@ -30,6 +31,7 @@ export interface RewriterPorts {
 export class Rewriter {
   readonly #ports: RewriterPorts;
   #isRunning = false;
+  #heldBytes = 0;
   #stopped = false;
   #notBeforeUs = -Infinity;
 
@@ -39,6 +41,11 @@ export class Rewriter {
 
   get isRunning(): boolean {
     return this.#isRunning;
+  }
+
+  /** What the rewrite under way may hold on the storage thread. */
+  get heldBytes(): number {
+    return this.#isRunning ? this.#heldBytes : 0;
   }
 
   /** To be called when a commit is durable and no further one has begun. */
@@ -60,6 +67,7 @@ export class Rewriter {
     const plan = rows.planRewrite(this.#ports.nowUs());
     if (plan === null) return;
     this.#isRunning = true;
+    this.#heldBytes = Math.min(plan.rowByteCount, REWRITE_CHUNK_BYTES);
     this.#ports.store
       .rewrite(scope, plan)
       .then(

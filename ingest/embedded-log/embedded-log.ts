@@ -113,6 +113,11 @@ export class EmbeddedLog implements LogSource {
     return this.#topics.find(({ key }) => key.topic === sourceName)?.importState(importId) ?? null;
   }
 
+  /** Bytes of the bodies that are being taken in. */
+  get heldBytes(): number {
+    return this.#inFlightBytes;
+  }
+
   status(): LogSourceStatus {
     return {
       missingTopics: [],

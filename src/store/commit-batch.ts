@@ -15,6 +15,8 @@ export class CommitBatch {
   /** Blocks to be added, by the key of their file. */
   readonly appended = new Map<string, Uint8Array[]>();
   readonly #firstAppended = new Map<string, number>();
+  /** Of segments and blocks. */
+  byteCount = 0;
   readonly adopted: string[] = [];
   readonly removed: string[] = [];
 
@@ -25,7 +27,10 @@ export class CommitBatch {
   writer(scope: string): SegmentWriter {
     const keyOf = (name: string): string => `${scope}:${name}`;
     return {
-      put: (name, bytes) => void this.segments.set(keyOf(name), bytes),
+      put: (name, bytes) => {
+        this.byteCount += bytes.length;
+        this.segments.set(keyOf(name), bytes);
+      },
       delete: (name) => void this.segments.set(keyOf(name), null),
       deletePrefix: (prefix) => {
         for (const key of this.#stored.keysOf(keyOf(prefix))) this.segments.set(key, null);
@@ -52,6 +57,7 @@ export class CommitBatch {
   }
 
   #append(fileKey: string, bytes: Uint8Array): void {
+    this.byteCount += bytes.length;
     const blocks = this.appended.get(fileKey);
     if (blocks !== undefined) blocks.push(bytes);
     else {

@@ -39,3 +39,11 @@ export const DISK_LOOK_MS = 250;
 /** Looks after which a write is tried although no room was seen. More: a quota that was raised is noticed later; fewer:
  * tries in vain, of which LMDB writes a line each to the standard error. */
 export const DISK_TRY_ANYWAY_LOOKS = 40;
+
+/** Zeros that are added to LMDB's file at a time when a transaction needs room. Bigger: a small disk is full earlier;
+ * smaller: more writes. */
+export const RESERVE_PIECE_BYTES = 256 * 1024;
+
+/** Room that a transaction has beside what its values need. Bigger: the file is that much larger than what is in it;
+ * smaller: LMDB's pages above leaves and its list of free ones may not fit on a full disk. */
+export const RESERVE_SLACK_BYTES = 1024 * 1024;

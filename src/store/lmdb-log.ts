@@ -15,11 +15,11 @@ import { type DurableLog, LogFullError, type StoredRecord } from '../../ingest/e
 import { type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import { DiskFullError } from './disk-room.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
-import { bufferOver, type Store } from './store.js';
+import type { Store } from './store.js';
 
 interface Put {
   readonly key: string;
-  readonly value: Buffer;
+  readonly value: Uint8Array;
 }
 
 interface Offsets {
@@ -65,9 +65,11 @@ export class LmdbLog implements DurableLog {
     for (const [importId, state] of imports)
       writes.push(sealed(importKey(topic, importId), Buffer.from(JSON.stringify(state))));
     const { room } = this.#store;
-    await room.tried(() => this.#write(writes)).catch((error: unknown) => {
-      throw error instanceof DiskFullError ? new LogFullError(error.message) : error;
-    });
+    await room
+      .tried(() => this.#write(writes))
+      .catch((error: unknown) => {
+        throw error instanceof DiskFullError ? new LogFullError(error.message) : error;
+      });
     offsets.end = end;
     if (imports.size > 0) this.#store.refreshReads();
   }
@@ -76,7 +78,7 @@ export class LmdbLog implements DurableLog {
     const key = importKey(topic, importId);
     const stored = this.#table.getBinary(key);
     if (stored === undefined) return NOT_BEGUN;
-    return JSON.parse(bufferOver(openEnvelope(key, stored)).toString()) as ImportState;
+    return JSON.parse(new TextDecoder().decode(openEnvelope(key, stored))) as ImportState;
   }
 
   read(topic: string, fromOffset: number, maxCount: number, maxBytes: number): StoredRecord[] {
@@ -111,10 +113,7 @@ export class LmdbLog implements DurableLog {
   }
 
   #write(puts: readonly Put[], removedKeys: readonly string[] = []): Promise<void> {
-    return this.#store.transaction(() => {
-      for (const { key, value } of puts) this.#table.put(key, value);
-      for (const key of removedKeys) this.#table.remove(key);
-    });
+    return this.#store.transaction([{ table: this.#table, puts, removedKeys }]);
   }
 
   #offsetsOf(topic: string): Offsets {
@@ -135,7 +134,7 @@ export class LmdbLog implements DurableLog {
 }
 
 function sealed(key: string, raw: Uint8Array): Put {
-  return { key, value: bufferOver(rawEnvelope(key, raw)) };
+  return { key, value: rawEnvelope(key, raw) };
 }
 
 function sealedOffset(key: string, offset: number): Put {

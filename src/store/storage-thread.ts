@@ -11,7 +11,14 @@ import { Worker } from 'node:worker_threads';
 import { SegmentError } from '../../engine/segments.js';
 import { rawEnvelope } from './envelope.js';
 import { ARENA_BYTES, COMPRESS_FROM_BYTES } from './limits.js';
-import type { FileEnd, Rewritten, StorageAnswer, StorageQuestion, WriteItem, Written } from './storage-protocol.js';
+import type {
+  FileEnd,
+  Rewritten,
+  StorageAnswer,
+  StorageQuestion,
+  WriteItem,
+  Written,
+} from './storage-protocol.js';
 
 export interface Unwritten {
   readonly name: string;

@@ -5,9 +5,6 @@
  */
 
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Database, open, type RootDatabase } from 'lmdb';
 import { assert } from '../../engine/assert.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
@@ -18,14 +15,8 @@ import { CommitBatch } from './commit-batch.js';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
 import { DiskRoom, type DiskRoomPorts } from './disk-room.js';
 import { openEnvelope } from './envelope.js';
+import { Environment, type Table, type TableWrites } from './environment.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
-
-/** The version of the store's layout: its tables and their keys. */
-const STORE_FORMAT = 2;
-
-export class StoreFormatError extends Error {
-  override name = 'StoreFormatError';
-}
 
 /** Shards share one table; the shard's scope is the first part of a key. */
 export type Scope = string;
@@ -42,9 +33,9 @@ export class Store {
   /** What writes wait for when the disk is full. */
   readonly room: DiskRoom;
   readonly #lock: DirectoryLock;
-  readonly #root: RootDatabase;
-  readonly #segments: Database<Buffer, string>;
-  readonly #fileRecords: Database<Buffer, string>;
+  readonly #environment: Environment;
+  readonly #segments: Table;
+  readonly #fileRecords: Table;
   readonly #cache: BlockCache;
   readonly #files: BlockFiles;
   readonly #thread: StorageThread;
@@ -56,13 +47,13 @@ export class Store {
   private constructor(
     directory: string,
     lock: DirectoryLock,
-    root: RootDatabase,
+    environment: Environment,
     cacheBytes: number,
     disk: DiskRoomPorts,
   ) {
     this.room = new DiskRoom(directory, disk);
     this.#lock = lock;
-    this.#root = root;
+    this.#environment = environment;
     this.#segments = this.table('segments');
     this.#fileRecords = this.table('files');
     this.#cache = new BlockCache(cacheBytes);
@@ -78,51 +69,39 @@ export class Store {
   static async open(directory: string, cacheBytes: number, disk = UNTOLD): Promise<Store> {
     mkdirSync(directory, { recursive: true });
     const lock = await lockDirectory(directory);
-    let root: RootDatabase | null = null;
+    let environment: Environment | null = null;
     try {
-      // Without overlappingSync a write's promise resolves when it is on the disk, not when it is visible. Writes are
-      // batched by `transaction` alone: lmdb's own batches reject a promise that nobody has when the disk is full.
-      root = open({
-        path: join(directory, 'store.lmdb'),
-        encoding: 'binary',
-        overlappingSync: false,
-        eventTurnBatching: false,
-        maxDbs: 8,
-      });
-      await checkFormat(root, directory);
-      return new Store(directory, lock, root, cacheBytes, disk);
+      environment = await Environment.open(directory);
+      return new Store(directory, lock, environment, cacheBytes, disk);
     } catch (error) {
-      await root?.close();
+      await environment?.close();
       await lock.release();
       throw error;
     }
   }
 
   /** A table of the same environment, for what isn't a shard's segments. Values are bytes. */
-  table(name: string): Database<Buffer, string> {
-    return this.#root.openDB<Buffer, string>({ name, encoding: 'binary' });
+  table(name: string): Table {
+    return this.#environment.table(name);
   }
 
-  /**
-   * Makes the puts and removes of `write`, in any tables, durable as one. Rejects with what the system said; then none
-   * is kept, and the same may be tried again.
-   */
-  async transaction(write: () => void): Promise<void> {
-    try {
-      await this.#root.batch(write);
-    } catch (error) {
-      throw await writeFailure(error);
-    }
+  /** Writes to such tables: see Environment.write. */
+  transaction(writes: readonly TableWrites[]): Promise<void> {
+    return this.#environment.write(writes);
   }
 
   get cache(): BlockCache {
     return this.#cache;
   }
 
+  /** Bytes of what the commit under way writes. */
+  get commitBytes(): number {
+    return this.#batch?.byteCount ?? 0;
+  }
+
   /** Bytes of LMDB's pages in use and of the row files. */
   usedBytes(): number {
-    const stats = this.#root.getStats() as { lastPageNumber?: number; pageSize?: number };
-    return (stats.lastPageNumber ?? 0) * (stats.pageSize ?? 0) + this.#files.byteCount;
+    return this.#environment.usedBytes + this.#files.byteCount;
   }
 
   /** The scopes that have segments, such as `cloudflare.logs.prod/0`. */
@@ -170,7 +149,7 @@ export class Store {
 
   /** To be called once a write is durable: a read begun before would go on seeing the tables as they were. */
   refreshReads(): void {
-    this.#root.resetReadTxn();
+    this.#environment.refreshReads();
   }
 
   /**
@@ -199,7 +178,7 @@ export class Store {
 
   /** Waits for writes under way, then lets go of the directory. A rewrite under way is broken off: its promise rejects. */
   async close(): Promise<void> {
-    await this.#root.close();
+    await this.#environment.close();
     await this.#removal;
     await this.#thread.stop();
     this.#files.close();
@@ -251,18 +230,20 @@ export class Store {
       ...batch.adopted.map((fileKey) => this.#files.adoptionRecord(fileKey)),
       ...added.map(({ fileKey, lengths }) => this.#files.additionRecord(fileKey, lengths)),
     ];
-    const goneRecords = batch.removed.flatMap((fileKey) => this.#files.recordKeys(fileKey));
-    await this.room.retried(() =>
-      this.transaction(() => {
-        for (const [i, { name }] of items.entries()) {
-          const { value } = written[i];
-          if (value !== null) this.#segments.put(name, bufferOver(value));
-        }
-        for (const [key, bytes] of batch.segments) if (bytes === null) this.#segments.remove(key);
-        for (const { key, value } of records) this.#fileRecords.put(key, bufferOver(value));
-        for (const key of goneRecords) this.#fileRecords.remove(key);
+    const segments: TableWrites = {
+      table: this.#segments,
+      puts: items.flatMap(({ name: key }, i) => {
+        const { value } = written[i];
+        return value === null ? [] : [{ key, value }];
       }),
-    );
+      removedKeys: [...batch.segments].flatMap(([key, bytes]) => (bytes === null ? [key] : [])),
+    };
+    const fileRecords: TableWrites = {
+      table: this.#fileRecords,
+      puts: records,
+      removedKeys: batch.removed.flatMap((fileKey) => this.#files.recordKeys(fileKey)),
+    };
+    await this.room.retried(() => this.#environment.write([segments, fileRecords]));
     // Until now what is added was read from the batch.
     for (const { fileKey, lengths } of added) this.#files.take(fileKey, lengths);
     // The newest rows are asked for most, and are unpacked already.
@@ -306,33 +287,6 @@ export class Store {
   #keysOf(prefix: string): string[] {
     return [...this.#segments.getKeys({ start: prefix, end: after(prefix) })];
   }
-}
-
-async function checkFormat(root: RootDatabase, directory: string): Promise<void> {
-  const meta = root.openDB<Buffer, string>({ name: 'meta', encoding: 'binary' });
-  const stored = meta.get('format')?.toString();
-  if (stored === undefined) await meta.put('format', Buffer.from(String(STORE_FORMAT)));
-  else if (stored !== String(STORE_FORMAT)) {
-    throw new StoreFormatError(
-      `the store in ${directory} has format ${stored}; this version of Logring reads and writes format ${STORE_FORMAT}: run the version that wrote it, or begin with an empty LOGRING_DATA_DIR; the log is then read again as far as it goes back`,
-    );
-  }
-}
-
-/** lmdb tells in a promise of its own, rejected at the end of this turn, why a commit failed. */
-async function writeFailure(error: unknown): Promise<unknown> {
-  if (!(error instanceof Error) || !('commitError' in error)) return error;
-  const cause = await Promise.race([
-    (error.commitError as Promise<never>).catch((reason: unknown) => reason),
-    nextTurn(error),
-  ]);
-  const said = cause instanceof Error ? cause.message : String(cause);
-  return new Error(`the store can't be written: ${said}`, { cause });
-}
-
-/** The same memory as LMDB wants it. */
-export function bufferOver(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 /** The least string greater than every string that starts with prefix. */

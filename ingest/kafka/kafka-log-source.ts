@@ -114,7 +114,7 @@ export class KafkaLogSource implements LogSource {
 
   /** Bytes of batches that are unpacked and not all applied. */
   get unpackedBytes(): number {
-    return 0;
+    return this.#session?.unpackedBytes ?? 0;
   }
 
   async stop(): Promise<void> {

@@ -14,13 +14,19 @@ class Rig {
   readonly budget = new MemoryBudget({
     budgetBytes: 100 * MIB,
     gate: this.gate,
-    cache: { heldBytes: 3, limit: (bytes) => void (this.cacheLimitMb = bytes / MIB) },
+    cache: { heldBytes: 3, limit: (bytes) => this.#limitCache(bytes) },
     parts: [
       { name: 'rows', heldBytes: () => (this.heldMb * MIB) / 4 },
       { name: 'usage', heldBytes: () => (3 * this.heldMb * MIB) / 4 },
     ],
-    spill: () => void (this.spillCount += 1),
+    spill: () => {
+      this.spillCount += 1;
+    },
   });
+
+  #limitCache(bytes: number): void {
+    this.cacheLimitMb = bytes / MIB;
+  }
 
   /** What a look at so many MiB comes to, such as `cache 25, spilled 0, open`. */
   look(heldMb: number): string {
@@ -58,7 +64,10 @@ test('the gate opens when no cause is left, lets all go on who wait, and is held
   gate.close('memory', 'too much');
   gate.close('disk', 'full');
   let wentOn = 0;
-  const waiting = [gate.whenOpen(), gate.whenOpen()].map((opened) => opened.then(() => void (wentOn += 1)));
+  const waiting = [gate.whenOpen(), gate.whenOpen()].map(async (opened) => {
+    await opened;
+    wentOn += 1;
+  });
   gate.open('memory');
   await Promise.resolve();
   expect([gate.isOpen, wentOn, gate.reasons]).toEqual([false, 0, ['full']]);

@@ -106,12 +106,12 @@ export class RowsView implements View<EdgeEntry> {
 
   /**
    * Seals large runs of hours that are over, the largest first, without waiting for late rows: sealed runs are rewritten,
-   * and a rewritten one has no index a row. Rows that come late after all begin another run.
+   * and a rewritten one has no index a row. Rows that come late after all begin another run. Runs of fewer bytes stay.
    */
-  spill(): boolean {
+  spill(runBytes = SPILLED_RUN_BYTES): boolean {
     const isOver = ({ info }: FreshRun) => info.startUs + US_PER_HOUR <= this.#nowUs;
     const large = [...this.#sealFromUs.keys()]
-      .filter((run) => isOver(run) && run.heldBytes >= SPILLED_RUN_BYTES)
+      .filter((run) => isOver(run) && run.heldBytes >= runBytes)
       .sort((a, b) => b.heldBytes - a.heldBytes);
     for (const run of large.slice(0, SEALS_AT_A_TIME)) {
       this.#open.get(run.info.tierClass)!.delete(slotIndex(run.info.startUs, US_PER_HOUR));

@@ -1,11 +1,12 @@
 /** The steps of the memory bench: post distinct URLs of many projects for a while, and write down what the service holds. */
 
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { US_PER_HOUR } from '../engine/time.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
-import { startChildService, TEST_KEY } from '../test/child-service.js';
+import { type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
 import { Random } from './generator/random.js';
-import { readMetrics, type ServiceMetrics } from './service-metrics.js';
+import { readMetrics } from './service-metrics.js';
 
 export interface MemorySizes {
   readonly budgetMb: number;
@@ -28,6 +29,8 @@ export interface MemorySizes {
 export interface MemorySample {
   readonly second: number;
   readonly residentMb: number;
+  /** Of that, what is no file: pages of the store that LMDB has mapped go when memory is wanted. null: not known here. */
+  readonly anonymousMb: number | null;
   readonly heapMb: number;
   readonly externalMb: number;
   /** Of the parts that count against the budget. */
@@ -73,7 +76,7 @@ export async function runMemoryBench(
     while (!isOver) {
       await pause(sizes.sampleSeconds * 1000, poster.signal);
       const second = (monotonicUs() - startUs) / 1e6;
-      const sample = sampleOf(await readMetrics(service), second, poster.acceptedEntries);
+      const sample = await sampleOf(service, second, poster.acceptedEntries);
       samples.push(sample);
       tell(sample);
     }
@@ -109,24 +112,32 @@ export async function measureIdleProjects(projects: number, directory: string): 
     await untilApplied(service, poster.acceptedEntries);
     // Two commits and a look at the memory later.
     await pause(2000);
-    return sampleOf(await readMetrics(service), 0, poster.acceptedEntries);
+    return await sampleOf(service, 0, poster.acceptedEntries);
   } finally {
     await service.kill('SIGKILL');
   }
 }
 
-function sampleOf(metrics: ServiceMetrics, second: number, sentEntries: number): MemorySample {
+async function sampleOf(service: ChildService, second: number, sentEntries: number): Promise<MemorySample> {
+  const metrics = await readMetrics(service);
   const mb = (name: string, label?: string) => metrics.sum(name, label) / MEBIBYTE;
   const parts = metrics.labels('logring_memory_bytes', 'part');
   return {
     second,
     residentMb: mb('process_resident_memory_bytes'),
+    anonymousMb: anonymousMbOf(service.processId),
     heapMb: mb('nodejs_heap_size_used_bytes'),
     externalMb: mb('nodejs_external_memory_bytes'),
     partsMb: Object.fromEntries(parts.map((part) => [part, mb('logring_memory_bytes', `part="${part}"`)])),
     sentEntries,
     isPaused: metrics.sum('logring_ingest_paused') > 0,
   };
+}
+
+function anonymousMbOf(processId: number): number | null {
+  if (process.platform !== 'linux') return null;
+  const found = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'));
+  return found === null ? null : Number(found[1]) / 1024;
 }
 
 /** The log has everything that was accepted; the state has what was applied, all of it where ingest isn't paused. */

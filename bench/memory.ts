@@ -69,7 +69,7 @@ async function main(): Promise<number> {
   }
 }
 
-const HEAD = '       s   entries  resident    heap  external  parts, MiB';
+const HEAD = '       s   entries  resident  no file     heap  external  parts, MiB';
 
 function lineOf({
   second,
@@ -83,7 +83,9 @@ function lineOf({
   const parts = Object.entries(partsMb)
     .filter(([, mb]) => mb >= 1)
     .map(([part, mb]) => `${part} ${mb.toFixed(0)}`);
-  const columns = [residentMb, heapMb, externalMb].map((mb) => mb.toFixed(0).padStart(8)).join('  ');
+  const columns = [residentMb, anonymousMb, heapMb, externalMb]
+    .map((mb) => (mb?.toFixed(0) ?? '').padStart(8))
+    .join(' ');
   return `${second.toFixed(0).padStart(8)}${String(sentEntries).padStart(10)}${columns}  ${parts.join(', ')}${isPaused ? '  PAUSED' : ''}`;
 }
 

@@ -1,8 +1,9 @@
-/** What holds memory because of what comes in, part by part: for the budget and the metrics. */
+/** What holds memory because of what comes in, part by part, and the budget over it. */
 
 import type { Api } from './http/api.js';
+import type { IngestGate } from './ingest-gate.js';
 import type { Logs } from './logs.js';
-import type { MemoryPart } from './memory-budget.js';
+import { MemoryBudget, type MemoryPart } from './memory-budget.js';
 import type { Rewriter } from './rewriter.js';
 import type { Shards } from './shards.js';
 import { ARENA_BYTES } from './store/limits.js';
@@ -16,7 +17,20 @@ export interface PartsPorts {
   readonly api: () => Api;
 }
 
-export function memoryParts({ shards, store, logs, rewriter, api }: PartsPorts): MemoryPart[] {
+export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports: PartsPorts): MemoryBudget {
+  const { shards, store } = ports;
+  return new MemoryBudget({
+    budgetBytes,
+    gate,
+    cache: store.cache,
+    parts: memoryParts(ports),
+    spill: () => {
+      for (const { shard } of shards.all()) shard.spill();
+    },
+  });
+}
+
+function memoryParts({ shards, store, logs, rewriter, api }: PartsPorts): MemoryPart[] {
   const part = (name: string, heldBytes: () => number): MemoryPart => ({ name, heldBytes });
   const sum = (views: readonly { readonly heldBytes: number }[]) =>
     views.reduce((bytes, view) => bytes + view.heldBytes, 0);

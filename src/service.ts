@@ -14,8 +14,8 @@ import type { BackEndName } from './http/server.js';
 import { IngestGate } from './ingest-gate.js';
 import { CACHE_SHARE, MEMORY_LOOK_MS } from './limits.js';
 import { createLogs, type Logs } from './logs.js';
-import { budgetBytesOf, MemoryBudget } from './memory-budget.js';
-import { memoryParts } from './memory-parts.js';
+import { budgetBytesOf, type MemoryBudget } from './memory-budget.js';
+import { createMemoryBudget } from './memory-parts.js';
 import { Metrics } from './metrics.js';
 import { readinessReasons } from './readiness.js';
 import { Rewriter } from './rewriter.js';
@@ -140,7 +140,13 @@ class Composition implements Service {
         ),
       onFatal,
     });
-    this.#memory = this.#createMemory();
+    this.#memory = createMemoryBudget(budgetBytesOf(config), gate, {
+      shards: this.#shards,
+      store,
+      logs: () => this.#logs,
+      rewriter: () => this.#rewriter,
+      api: () => this.#api,
+    });
     this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage));
     this.#metrics = this.#createMetrics();
     this.#api = this.#createApi();
@@ -227,24 +233,6 @@ class Composition implements Service {
     await this.#committer.commit();
     this.#surroundings.logger.info({ acknowledged }, 'gaps: acknowledged by an operator');
     return acknowledged;
-  }
-
-  #createMemory(): MemoryBudget {
-    return new MemoryBudget({
-      budgetBytes: budgetBytesOf(this.#config),
-      gate: this.#gate,
-      cache: this.#store.cache,
-      parts: memoryParts({
-        shards: this.#shards,
-        store: this.#store,
-        logs: () => this.#logs,
-        rewriter: () => this.#rewriter,
-        api: () => this.#api,
-      }),
-      spill: () => {
-        for (const { shard } of this.#shards.all()) shard.spill();
-      },
-    });
   }
 
   #createMetrics(): Metrics {

@@ -71,15 +71,8 @@ async function main(): Promise<number> {
 
 const HEAD = '       s   entries  resident  no file     heap  external  parts, MiB';
 
-function lineOf({
-  second,
-  sentEntries,
-  residentMb,
-  heapMb,
-  externalMb,
-  partsMb,
-  isPaused,
-}: MemorySample): string {
+function lineOf(sample: MemorySample): string {
+  const { second, sentEntries, residentMb, anonymousMb, heapMb, externalMb, partsMb, isPaused } = sample;
   const parts = Object.entries(partsMb)
     .filter(([, mb]) => mb >= 1)
     .map(([part, mb]) => `${part} ${mb.toFixed(0)}`);

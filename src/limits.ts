@@ -11,6 +11,10 @@ export const SPILL_SHARE = 0.75;
 export const PAUSE_SHARE = 0.95;
 export const RESUME_SHARE = 0.9;
 
+/** The share of the memory budget that a rewrite may sort in memory at a time; the thread that does it takes about twice
+ * that. Bigger: it counts while little else can be freed; smaller: busy hours go through more spill files. */
+export const REWRITE_SHARE = 1 / 16;
+
 /** How often the memory is looked at, ms. Longer: more comes in meanwhile (a core takes in some 10 MB in it); shorter:
  * counting costs noticeably. */
 export const MEMORY_LOOK_MS = 100;

@@ -8,14 +8,20 @@
  *   │ cache: 1/4 at most ─────────────────── shrinks ── to ────── nothing ──▶│
  */
 
+import { REWRITE_CHUNK_BYTES } from '../engine/limits.js';
 import type { Config } from './config.js';
 import type { IngestGate } from './ingest-gate.js';
-import { CACHE_SHARE, PAUSE_SHARE, RESUME_SHARE, SPILL_SHARE } from './limits.js';
+import { CACHE_SHARE, PAUSE_SHARE, RESUME_SHARE, REWRITE_SHARE, SPILL_SHARE } from './limits.js';
 
 const MEBIBYTE = 1024 * 1024;
 
 export function budgetBytesOf({ MEMORY_BUDGET_MB }: Pick<Config, 'MEMORY_BUDGET_MB'>): number {
   return MEMORY_BUDGET_MB * MEBIBYTE;
+}
+
+/** What a rewrite may sort in memory at a time. */
+export function rewriteBytesOf(config: Pick<Config, 'MEMORY_BUDGET_MB'>): number {
+  return Math.min(REWRITE_CHUNK_BYTES, REWRITE_SHARE * budgetBytesOf(config));
 }
 
 export interface MemoryPart {

@@ -3,7 +3,6 @@
  * due, and commits what comes of it. Which rewrites and how is the engine's matter.
  */
 
-import { REWRITE_CHUNK_BYTES } from '../engine/limits.js';
 import type { RunDirectory } from '../engine/rows/directory.js';
 import type { RewritePlan } from '../engine/rows/rewrite.js';
 import type { RowsView } from '../engine/rows/rows-view.js';
@@ -18,6 +17,8 @@ const RETRY_PAUSE_US = 60_000_000;
 
 export interface RewriterPorts {
   readonly store: Store;
+  /** What a rewrite may sort in memory at a time. */
+  readonly chunkBytes: number;
   readonly shards: () => Iterable<OwnedShard>;
   readonly nowUs: () => number;
   readonly monotonicUs: () => number;
@@ -67,9 +68,9 @@ export class Rewriter {
     const plan = rows.planRewrite(this.#ports.nowUs());
     if (plan === null) return;
     this.#isRunning = true;
-    this.#heldBytes = Math.min(plan.rowByteCount, REWRITE_CHUNK_BYTES);
+    this.#heldBytes = Math.min(plan.rowByteCount, this.#ports.chunkBytes);
     this.#ports.store
-      .rewrite(scope, plan)
+      .rewrite(scope, plan, this.#ports.chunkBytes)
       .then(
         (directory) => this.#finish(rows, plan, directory),
         (error) => this.#fail(scope, rows, plan, error),

@@ -14,7 +14,7 @@ import type { BackEndName } from './http/server.js';
 import { IngestGate } from './ingest-gate.js';
 import { CACHE_SHARE, MEMORY_LOOK_MS } from './limits.js';
 import { createLogs, type Logs } from './logs.js';
-import { budgetBytesOf, type MemoryBudget } from './memory-budget.js';
+import { budgetBytesOf, type MemoryBudget, rewriteBytesOf } from './memory-budget.js';
 import { createMemoryBudget } from './memory-parts.js';
 import { Metrics } from './metrics.js';
 import { readinessReasons } from './readiness.js';
@@ -129,6 +129,7 @@ class Composition implements Service {
     });
     this.#rewriter = new Rewriter({
       store,
+      chunkBytes: rewriteBytesOf(config),
       shards: () => this.#shards.all(),
       nowUs: clock.nowUs,
       monotonicUs: clock.monotonicUs,

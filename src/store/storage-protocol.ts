@@ -41,6 +41,8 @@ export type StorageQuestion =
   | {
       readonly do: 'rewrite';
       readonly plan: RewritePlan;
+      /** See RewriteSizes. */
+      readonly chunkBytes: number;
       /** Begins the names of blocks: scope and colon. */
       readonly namePrefix: string;
       /** The folder of the scope's files. */

@@ -6,7 +6,7 @@
 import { rmSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import { encodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
-import { rewriteRuns } from '../../engine/rows/rewrite.js';
+import { rewriteRuns, USUAL_SIZES } from '../../engine/rows/rewrite.js';
 import { SegmentError } from '../../engine/segments.js';
 import { monotonicUs } from '../system-clock.js';
 import { deflatedValue } from './checked-value.js';
@@ -77,9 +77,9 @@ function write({ arena, items }: StorageQuestion & { readonly do: 'write' }): Wr
 }
 
 function beginRewrite(id: number, question: StorageQuestion & { readonly do: 'rewrite' }): void {
-  const { plan, namePrefix, folder, inputs } = question;
+  const { plan, chunkBytes, namePrefix, folder, inputs } = question;
   const files = new RewriteFiles(namePrefix, folder, inputs);
-  const steps = rewriteRuns(plan, files);
+  const steps = rewriteRuns(plan, files, { ...USUAL_SIZES, chunkBytes });
   const slice = (): void => {
     try {
       const directory = advance(steps);

@@ -6,6 +6,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { assert } from '../../engine/assert.js';
+import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engine/segments.js';
@@ -156,9 +157,14 @@ export class Store {
    * Runs a rewrite of a scope's files on the storage thread; what it reads must be durable. The output can be read once
    * it resolves, and counts once a commit adopts it. Rejects with a SegmentError when an input is damaged.
    */
-  async rewrite(scope: Scope, plan: RewritePlan): Promise<RunDirectory | null> {
+  async rewrite(
+    scope: Scope,
+    plan: RewritePlan,
+    chunkBytes = REWRITE_CHUNK_BYTES,
+  ): Promise<RunDirectory | null> {
     const { directory, frameEnds } = await this.#thread.rewrite({
       plan,
+      chunkBytes,
       namePrefix: `${scope}:`,
       folder: this.#files.folderOf(scope),
       inputs: plan.inputs.map(({ file }) => this.#files.stored(scope, file)),

@@ -91,6 +91,8 @@ class Composition implements Service {
   readonly #api: Api;
   readonly #http: ChosenServer;
   readonly #timers: NodeJS.Timeout[] = [];
+  /** The log has heard of all commits, and has forgotten what it need not keep. */
+  #told: Promise<unknown> = Promise.resolve();
   #isStopping = false;
   #port = 0;
 
@@ -123,7 +125,8 @@ class Composition implements Service {
       onCommitted: (positions, figures, durationUs) => {
         this.#metrics.committed(figures, durationUs);
         this.#rewriter.committed();
-        this.#logs.committed(positions).catch(onFatal);
+        const told = this.#logs.committed(positions).catch(onFatal);
+        this.#told = Promise.all([this.#told, told]);
       },
       onFatal,
     });
@@ -200,6 +203,7 @@ class Composition implements Service {
     await this.#logs.stop();
     this.#rewriter.stop();
     const [commit] = await Promise.allSettled([this.#committer.stop()]);
+    await this.#told;
     await this.#evaluator.stop();
     await this.#store.close();
     if (commit.status === 'rejected') throw commit.reason;

@@ -13,6 +13,7 @@ import { type FileHandle, open as openFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Database, open, type RootDatabase } from 'lmdb';
+import { assert } from '../../engine/assert.js';
 import { DISK_ROOM_BYTES, RESERVE_PIECE_BYTES, RESERVE_SLACK_BYTES } from './limits.js';
 
 const FILE = 'store.lmdb';
@@ -116,9 +117,10 @@ export class Environment {
     });
   }
 
-  /** Waits for writes under way. */
+  /** Waits for writes under way; none may follow. */
   async close(): Promise<void> {
     await this.#running;
+    assert(this.#running === null, 'the store is written while it is closed');
     await this.#root.close();
     await this.#file.close();
   }

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { queryLogs } from '../engine/rows/query.js';
-import { queryInvocationStats } from '../engine/stats/query.js';
+import { InvocationStats } from '../engine/stats/query.js';
 import { Gaps } from '../ingest/gaps.js';
 import type { OffsetGap } from '../ingest/log-source.js';
 import { Committer } from './committer.js';
@@ -13,6 +13,7 @@ import { Api } from './http/api.js';
 import { KeyRing } from './http/auth.js';
 import { type ChosenServer, createHttpServer } from './http/back-ends.js';
 import { meteredHandler } from './http/request-meters.js';
+import { encodeInvocationStatsRow } from './http/row-encoders.js';
 import type { BackEndName } from './http/server.js';
 import { createLogs, type Logs } from './logs.js';
 import { Metrics } from './metrics.js';
@@ -74,6 +75,7 @@ class Composition implements Service {
   readonly #committer: Committer;
   readonly #rewriter: Rewriter;
   readonly #evaluator: ApiCountsEvaluator;
+  readonly #invocationStats = new InvocationStats(encodeInvocationStatsRow);
   readonly #metrics: Metrics;
   readonly #api: Api;
   readonly #http: ChosenServer;
@@ -226,7 +228,7 @@ class Composition implements Service {
             nowUs,
           ),
         invocationStats: (parameters, nowUs) =>
-          queryInvocationStats(
+          this.#invocationStats.query(
             this.#shards.relay.map(({ stats }) => stats),
             parameters,
             nowUs,

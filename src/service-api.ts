@@ -2,13 +2,14 @@
 
 import { randomBytes } from 'node:crypto';
 import { queryLogs } from '../engine/rows/query.js';
-import { queryInvocationStats } from '../engine/stats/query.js';
+import { InvocationStats } from '../engine/stats/query.js';
 import type { Config } from './config.js';
 import type { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import { Api } from './http/api.js';
 import { KeyRing } from './http/auth.js';
 import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, INGEST_HELD_BYTE_MINIMUM } from './http/limits.js';
 import type { GapsPort, IngestPort } from './http/ports.js';
+import { encodeInvocationStatsRow } from './http/row-encoders.js';
 import type { BugReporter } from './http/server.js';
 import { budgetBytesOf } from './memory-budget.js';
 import type { Surroundings } from './service.js';
@@ -31,6 +32,7 @@ export interface ApiParts {
 export function createApi({ config, surroundings, shards, evaluator, ...parts }: ApiParts): Api {
   const keys = config.API_KEYS ?? [madeKey(surroundings)];
   const budgetBytes = budgetBytesOf(config);
+  const stats = new InvocationStats(encodeInvocationStatsRow);
   return new Api({
     keys: new KeyRing(keys),
     ingestKeys: new KeyRing(config.INGEST_KEYS ?? keys),
@@ -50,8 +52,8 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
           nowUs,
         ),
       invocationStats: (parameters, nowUs) =>
-        queryInvocationStats(
-          shards.relay.map(({ stats }) => stats),
+        stats.query(
+          shards.relay.map((shard) => shard.stats),
           parameters,
           nowUs,
         ),

@@ -23,7 +23,7 @@ import {
   Unavailable,
 } from './ports.js';
 import type { DecodedQuery } from './query-string.js';
-import { encodeApiCounts, encodeInvocationStats, encodeLogs } from './row-encoders.js';
+import { encodeApiCounts, encodeLogs, encodeRows } from './row-encoders.js';
 import type { BugReporter, HeaderLine, HttpAnswer, HttpRequest } from './server.js';
 
 export const ENDPOINT_NAMES = ['logs.all', 'functions.invocation-stats', 'usage.api-counts'] as const;
@@ -143,7 +143,7 @@ export class Endpoints {
     if (!parsed.ok) return invalidArgument(parsed.problems);
     const { parameters } = parsed;
     return this.#bucketed(call, statsKey(parameters), (nowUs) =>
-      encodeInvocationStats(this.#queries.invocationStats(parameters, nowUs)),
+      encodeRows(this.#queries.invocationStats(parameters, nowUs)),
     );
   }
 

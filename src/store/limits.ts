@@ -47,3 +47,7 @@ export const RESERVE_PIECE_BYTES = 256 * 1024;
 /** Room that a transaction has beside what its values need. Bigger: the file is that much larger than what is in it;
  * smaller: LMDB's pages above leaves and its list of free ones may not fit on a full disk. */
 export const RESERVE_SLACK_BYTES = 1024 * 1024;
+
+/** How far the storage thread gives way to the serving thread where they share a core, 0 to 19. Bigger: commits take
+ * longer on a busy machine; smaller: a rewrite delays requests by turns of the scheduler. */
+export const STORAGE_THREAD_NICENESS = 5;

@@ -145,6 +145,7 @@ export class Store {
     const figures = await this.#write(batch);
     this.refreshReads();
     this.#batch = null;
+    for (const stored of batch.onStored) stored();
     return figures;
   }
 
@@ -252,11 +253,6 @@ export class Store {
     await this.room.retried(() => this.#environment.write([segments, fileRecords]));
     // Until now what is added was read from the batch.
     for (const { fileKey, lengths } of added) this.#files.take(fileKey, lengths);
-    // The newest rows are asked for most, and are unpacked already.
-    for (const [fileKey, blocks] of batch.appended) {
-      const first = batch.firstAppended(fileKey);
-      for (const [i, bytes] of blocks.entries()) this.#cache.set(frameName(fileKey, first + i), bytes);
-    }
     const paths: string[] = [];
     for (const fileKey of batch.removed) {
       const path = this.#files.forget(fileKey);

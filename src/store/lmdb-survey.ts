@@ -1,0 +1,292 @@
+/**
+ * Walks LMDB's data file page by page: every page must be used by exactly one tree or be free, every tree must be as
+ * deep and have as many pages and entries as it says, and every key must be in order and between its branch's keys. So
+ * a flipped or missing byte outside of values is found; values carry checksums of their own.
+ */
+
+import { compareBytes } from '../../engine/rows/row-order.js';
+import {
+  damaged,
+  type LeafNode,
+  META_COUNT,
+  type Meta,
+  PageError,
+  PageFile,
+  type Tree,
+  treeOf,
+  viewOf,
+} from './lmdb-pages.js';
+
+/** Keys of a table, from `low` up to but without `high`, that can't be read; null is unbounded. */
+export interface LostKeys {
+  readonly table: string;
+  readonly low: string | null;
+  readonly high: string | null;
+}
+
+export interface Survey {
+  /** What is wrong, one phrase each; empty when LMDB can be opened safely and has every key. */
+  readonly problems: readonly string[];
+  /** Keys that may have stood on pages that are damaged. */
+  readonly lost: readonly LostKeys[];
+  /** Whether what could be read is the state before the last transaction: the last one is lost. */
+  readonly isOutdated: boolean;
+  readonly tables: readonly string[];
+}
+
+export type TakeEntry = (table: string, key: string, value: Uint8Array) => void;
+
+/** Tells each entry that can be read, table by table in order of key, and what can't be read. Throws the system's error when the file can't be opened. */
+export function surveyLmdb(path: string, take: TakeEntry): Survey {
+  const file = new PageFile(path);
+  try {
+    return new Walk(file, take).run();
+  } finally {
+    file.close();
+  }
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+interface Counts {
+  branches: number;
+  leaves: number;
+  overflows: number;
+  entries: number;
+}
+
+/** What is done with the entries of a tree. */
+interface Visit {
+  readonly label: string;
+  readonly compare: (a: Uint8Array, b: Uint8Array) => number;
+  readonly entry: (node: LeafNode, value: Uint8Array, page: number) => void;
+  readonly lose: (low: Uint8Array | null, high: Uint8Array | null) => void;
+  readonly counts: Counts;
+  lastKey: Uint8Array | null;
+}
+
+class Walk {
+  readonly #file: PageFile;
+  readonly #take: TakeEntry;
+  readonly #problems: string[] = [];
+  readonly #lost: LostKeys[] = [];
+  readonly #tables: string[] = [];
+  /** Of each page: 0 unknown, 1 in use, 2 free. */
+  #uses = new Uint8Array(0);
+  #transaction = 0;
+
+  constructor(file: PageFile, take: TakeEntry) {
+    this.#file = file;
+    this.#take = take;
+  }
+
+  run(): Survey {
+    const { meta, isOutdated } = this.#pickMeta(this.#file.metas());
+    if (meta !== null) this.#walkAll(meta);
+    return { problems: this.#problems, lost: this.#lost, isOutdated, tables: this.#tables };
+  }
+
+  /**
+   * Transaction n writes meta page n % 2, and the root of its tree of names; so a wrong transaction number shows in one of
+   * the two.
+   */
+  #pickMeta(metas: readonly (Meta | null)[]): { meta: Meta | null; isOutdated: boolean } {
+    const sound = metas.map((meta, index) => {
+      if (meta === null) this.#problems.push(`page ${index}: it is no meta page of this format`);
+      else if (this.#isOwn(meta, index)) return meta;
+      else this.#problems.push(`page ${index}: it is not of the transaction that it says`);
+      return null;
+    });
+    const [first, second] = sound;
+    if (first === null || second === null) return { meta: first ?? second, isOutdated: true };
+    if (first.transaction !== 0 && Math.abs(first.transaction - second.transaction) !== 1)
+      this.#problems.push('pages 0 and 1: their transactions do not follow each other');
+    return { meta: first.transaction > second.transaction ? first : second, isOutdated: false };
+  }
+
+  #isOwn({ transaction, main, lastPage }: Meta, index: number): boolean {
+    if (transaction === 0) return main.root === null;
+    if (transaction % META_COUNT !== index || main.root === null || main.root > lastPage) return false;
+    return this.#file.transactionOf(main.root) === transaction;
+  }
+
+  #walkAll(meta: Meta): void {
+    this.#transaction = meta.transaction;
+    if (!(meta.lastPage < 2 ** 40) || (meta.lastPage + 1) > 2 ** 31) {
+      this.#problems.push('the last page has an impossible number');
+      return;
+    }
+    this.#uses = new Uint8Array(meta.lastPage + 1);
+    this.#uses.fill(1, 0, META_COUNT);
+    this.#walkTree(meta.free, {
+      label: 'the tree of free pages',
+      compare: compareIntegers,
+      entry: (_, value, page) => this.#noteFree(value, page),
+      lose: () => {},
+      counts: noCounts(),
+      lastKey: null,
+    });
+    const trees: { name: string; tree: Tree }[] = [];
+    this.#walkTree(meta.main, {
+      label: 'the tree of tables',
+      compare: compareBytes,
+      entry: ({ key, isTree }, value, page) => {
+        if (!isTree) throw damaged(page, 'a table is not described as one');
+        // LMDB's binding ends names with a zero.
+        trees.push({ name: decoder.decode(key).replace(/\0$/, ''), tree: treeOf(page, value) });
+      },
+      lose: () => this.#lost.push({ table: '*', low: null, high: null }),
+      counts: noCounts(),
+      lastKey: null,
+    });
+    for (const { name, tree } of trees) this.#walkTable(name, tree);
+    const unknown = this.#uses.indexOf(0);
+    if (unknown >= 0) this.#problems.push(`page ${unknown}: nothing uses it, and it is not free`);
+  }
+
+  #walkTable(name: string, tree: Tree): void {
+    this.#tables.push(name);
+    this.#walkTree(tree, {
+      label: `table ${name}`,
+      compare: compareBytes,
+      entry: ({ key, isTree }, value, page) => {
+        if (isTree) throw damaged(page, 'a value is described as a table');
+        this.#take(name, decoder.decode(key), value);
+      },
+      lose: (low, high) =>
+        this.#lost.push({ table: name, low: low && decoder.decode(low), high: high && decoder.decode(high) }),
+      counts: noCounts(),
+      lastKey: null,
+    });
+  }
+
+  #walkTree(tree: Tree, visit: Visit): void {
+    const problemCount = this.#problems.length;
+    if (tree.root !== null) this.#walkPage(tree.root, tree.depth, null, null, visit);
+    const { branches, leaves, overflows, entries } = visit.counts;
+    const isAsSaid =
+      branches === tree.branchPageCount &&
+      leaves === tree.leafPageCount &&
+      overflows === tree.overflowPageCount &&
+      entries === tree.entryCount;
+    if (isAsSaid || this.#problems.length > problemCount) return;
+    this.#problems.push(`${visit.label}: it has other numbers of pages or entries than it says`);
+    visit.lose(null, null);
+  }
+
+  /** The keys of a page, and of all below it, lie between low and high. */
+  #walkPage(
+    page: number,
+    depth: number,
+    low: Uint8Array | null,
+    high: Uint8Array | null,
+    visit: Visit,
+  ): void {
+    try {
+      if (depth < 1) throw damaged(page, 'it is deeper in its tree than it should be');
+      if (depth === 1) this.#walkLeaf(page, low, high, visit);
+      else this.#walkBranch(page, depth, low, high, visit);
+    } catch (error) {
+      if (!(error instanceof PageError) && !(error instanceof TypeError)) throw error;
+      const what = error instanceof PageError ? error.message : `page ${page}: a key is no text`;
+      this.#problems.push(`${visit.label}, ${what}`);
+      visit.lose(low, high);
+    }
+  }
+
+  #walkBranch(
+    page: number,
+    depth: number,
+    low: Uint8Array | null,
+    high: Uint8Array | null,
+    visit: Visit,
+  ): void {
+    this.#assertUnused(page, 1);
+    const nodes = this.#file.branch(page, this.#transaction);
+    if (nodes.length < 2) throw damaged(page, 'it has fewer than two branches');
+    // The first key of a branch page is never looked at.
+    for (let i = 1; i < nodes.length; i++) {
+      const before = i === 1 ? low : nodes[i - 1].key;
+      const isInOrder = before === null || visit.compare(before, nodes[i].key) < 0;
+      if (!isInOrder || (high !== null && visit.compare(nodes[i].key, high) >= 0))
+        throw damaged(page, 'its keys are out of order');
+    }
+    this.#use(page, 1, 1);
+    visit.counts.branches += 1;
+    for (const [i, { child }] of nodes.entries()) {
+      const from = i === 0 ? low : nodes[i].key;
+      this.#walkPage(child, depth - 1, from, i + 1 < nodes.length ? nodes[i + 1].key : high, visit);
+    }
+  }
+
+  #walkLeaf(page: number, low: Uint8Array | null, high: Uint8Array | null, visit: Visit): void {
+    this.#assertUnused(page, 1);
+    const nodes = this.#file.leaf(page, this.#transaction);
+    for (const [i, { key }] of nodes.entries()) {
+      const before = i === 0 ? low : nodes[i - 1].key;
+      const order = before === null ? 1 : visit.compare(key, before);
+      if (order < 0 || (order === 0 && i > 0) || (high !== null && visit.compare(key, high) >= 0))
+        throw damaged(page, 'its keys are out of order');
+    }
+    this.#use(page, 1, 1);
+    visit.counts.leaves += 1;
+    for (const [i, node] of nodes.entries()) {
+      try {
+        visit.entry(node, node.value ?? this.#overflowOf(node, visit), page);
+        visit.counts.entries += 1;
+      } catch (error) {
+        if (!(error instanceof PageError)) throw error;
+        this.#problems.push(`${visit.label}, ${error.message}`);
+        visit.lose(node.key, nodes[i + 1]?.key ?? high);
+      }
+    }
+  }
+
+  #overflowOf({ overflow }: LeafNode, visit: Visit): Uint8Array {
+    const { firstPage, pageCount } = overflow;
+    this.#assertUnused(firstPage, pageCount);
+    const value = this.#file.overflow(overflow, this.#transaction);
+    this.#use(firstPage, pageCount, 1);
+    visit.counts.overflows += pageCount;
+    return value;
+  }
+
+  /** count i64 │ then each a page, or minus a number of pages and the first of them; 0 is nothing. */
+  #noteFree(value: Uint8Array, page: number): void {
+    const view = viewOf(value);
+    const count = value.length < 8 ? 0 : Number(view.getBigInt64(0, true));
+    if (value.length < 8 || count < 0 || 8 * (count + 1) > value.length)
+      throw damaged(page, 'a list of free pages is shorter than it says');
+    for (let i = 1; i <= count; i++) {
+      const entry = Number(view.getBigInt64(8 * i, true));
+      if (entry === 0) continue;
+      if (entry < 0) i += 1;
+      if (i > count) throw damaged(page, 'a list of free pages ends amidst an entry');
+      const first = entry < 0 ? Number(view.getBigInt64(8 * i, true)) : entry;
+      const pageCount = entry < 0 ? -entry : 1;
+      this.#assertUnused(first, pageCount);
+      this.#use(first, pageCount, 2);
+    }
+  }
+
+  #assertUnused(page: number, pageCount: number): void {
+    if (!(page >= META_COUNT && page + pageCount <= this.#uses.length))
+      throw damaged(page, 'there is no such page');
+    for (let i = page; i < page + pageCount; i++) {
+      if (this.#uses[i] !== 0) throw damaged(i, this.#uses[i] === 1 ? 'it is used twice' : 'it is used and free');
+    }
+  }
+
+  #use(page: number, pageCount: number, use: number): void {
+    this.#uses.fill(use, page, page + pageCount);
+  }
+}
+
+function noCounts(): Counts {
+  return { branches: 0, leaves: 0, overflows: 0, entries: 0 };
+}
+
+function compareIntegers(a: Uint8Array, b: Uint8Array): number {
+  if (a.length !== 8 || b.length !== 8) return Number.NaN;
+  return Number(viewOf(a).getBigUint64(0, true) - viewOf(b).getBigUint64(0, true));
+}

@@ -10,7 +10,8 @@ import { runImport } from './import/import-command.js';
 import { ImportError } from './import/import-error.js';
 import { startService } from './service.js';
 import { DirectoryInUseError } from './store/directory-lock.js';
-import { StoreFormatError } from './store/store.js';
+import { StoreFormatError } from './store/store-format.js';
+import { StoreChangedError } from './store/store-watch.js';
 import { monotonicUs, wallClockUs } from './system-clock.js';
 
 const HELP = `Usage: logring [--help | --version | --print-config]
@@ -54,13 +55,7 @@ async function main(): Promise<void> {
 
   const logger = pino({ name: 'logring', level: config.LOG_LEVEL });
   const die = (error: unknown): never => {
-    const isDiskFull = error instanceof Error && /ENOSPC|No space left/i.test(error.message);
-    logger.fatal(
-      { err: error },
-      isDiskFull
-        ? `logring ends: the disk of ${config.DATA_DIR} is full; what was committed stands, make room and start again`
-        : 'logring ends: this must not happen, please report it',
-    );
+    logger.fatal({ err: error }, `logring ends: ${endText(error, config.DATA_DIR)}`);
     logger.flush();
     process.exit(1);
   };
@@ -95,12 +90,23 @@ function packageVersion(): string {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
+function endText(error: unknown, directory: string): string {
+  const message = error instanceof Error ? error.message : String(error);
+  if (/ENOSPC|No space left/i.test(message))
+    return `the disk of ${directory} is full; what was committed stands, make room and start again`;
+  if (/EROFS|Read-only file system|EACCES|EPERM|Permission denied/i.test(message))
+    return `${directory} can't be written to any more; what was committed stands, make it writable and start again`;
+  if (error instanceof StoreChangedError || error instanceof SegmentError) return message;
+  return 'this must not happen, please report it';
+}
+
 /** Errors that an operator can mend: their message is a sentence that says how. */
 const OPERATOR_ERRORS = [
   ConfigError,
   ImportError,
   DirectoryInUseError,
   ListenError,
+  StoreChangedError,
   StoreFormatError,
   SegmentError,
 ];

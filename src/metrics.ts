@@ -24,6 +24,8 @@ export interface MetricsPorts {
   readonly sourceStatus: () => LogSourceStatus;
   readonly gapCount: () => number;
   readonly ready: () => boolean;
+  /** Of repairs, as far as answers may still lack it. */
+  readonly droppedCount: () => number;
   /** null when the result cache is off. */
   readonly resultCache: () => CacheFigures | null;
 }
@@ -157,9 +159,17 @@ export class Metrics implements RequestMeter {
     );
   }
 
-  #readMemoryAndDisk({ store, resultCache }: MetricsPorts): void {
+  #readMemoryAndDisk({ store, droppedCount, resultCache }: MetricsPorts): void {
     const one = (name: string, help: string, value: () => number) =>
       this.#read(name, help, [], (add) => add({}, value()));
+    one(
+      'logring_damaged_row_files',
+      'Row files known to be damaged; answers that need them are refused',
+      () => store.damage.fileCount,
+    );
+    one('logring_dropped_parts', 'Parts that repairs have dropped and answers may still lack', () =>
+      droppedCount(),
+    );
     one('logring_store_used_bytes', 'Bytes in use on disk', () => store.usedBytes());
     one('logring_block_cache_bytes', 'Row blocks held unpacked', () => store.cache.heldBytes);
     one('logring_block_cache_hits_total', 'Row blocks that were held', () => store.cache.hits);

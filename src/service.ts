@@ -12,6 +12,7 @@ import { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import { Api } from './http/api.js';
 import { KeyRing } from './http/auth.js';
 import { type ChosenServer, createHttpServer } from './http/back-ends.js';
+import type { AnswerWindow, DroppedSpan } from './http/ports.js';
 import { meteredHandler } from './http/request-meters.js';
 import type { BackEndName } from './http/server.js';
 import { createLogs, type Logs } from './logs.js';
@@ -19,6 +20,7 @@ import { Metrics } from './metrics.js';
 import { readinessReasons } from './readiness.js';
 import { Rewriter } from './rewriter.js';
 import { Shards } from './shards.js';
+import { type DroppedPart, isStillMissed, overlappingParts } from './store/dropped-table.js';
 import { Store } from './store/store.js';
 
 export interface Surroundings {
@@ -71,6 +73,8 @@ class Composition implements Service {
   readonly #shards: Shards;
   readonly #logs: Logs;
   readonly #gaps = new Gaps();
+  /** What repairs have dropped. */
+  readonly #dropped: readonly DroppedPart[];
   readonly #committer: Committer;
   readonly #rewriter: Rewriter;
   readonly #evaluator: ApiCountsEvaluator;
@@ -86,6 +90,10 @@ class Composition implements Service {
     this.#config = config;
     this.#surroundings = surroundings;
     this.#store = store;
+    this.#dropped = store.dropped();
+    store.damage.tell((problem) =>
+      surroundings.logger.error({ problem }, 'stored rows are damaged; answers that need them are refused'),
+    );
     this.#shards = new Shards(store, { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC });
     this.#shards.expire(clock.nowUs());
     this.#logs = createLogs({
@@ -199,6 +207,7 @@ class Composition implements Service {
       sourceStatus: () => this.#logs.status(),
       gapCount: () => this.#gaps.count,
       ready: () => this.#readiness().length === 0,
+      droppedCount: () => this.#stillMissed().length,
       resultCache: () => this.#api.endpoints.cache?.figures() ?? null,
     });
   }
@@ -238,13 +247,27 @@ class Composition implements Service {
         livez: () => ({ ok: true, reasons: [] }),
         readyz: () => {
           const reasons = this.#readiness();
-          return { ok: reasons.length === 0, reasons };
+          const notes = this.#stillMissed().map(({ what }) => `dropped by a repair: ${what}`);
+          return { ok: reasons.length === 0, reasons, ...(notes.length === 0 ? {} : { notes }) };
         },
         metrics: () => this.#metrics.text(),
       },
       clock,
       bugs: this.#bugs(),
+      ...(this.#dropped.length === 0 ? {} : { dropped: (window) => this.#droppedWithin(window) }),
     });
+  }
+
+  #stillMissed(): readonly DroppedPart[] {
+    const nowUs = this.#surroundings.clock.nowUs();
+    return this.#dropped.filter((part) => isStillMissed(part, nowUs));
+  }
+
+  #droppedWithin(window: AnswerWindow): DroppedSpan[] {
+    return overlappingParts(this.#dropped, window).map(({ startUs, endUs }) => ({
+      startUs: startUs ?? -Infinity,
+      endUs,
+    }));
   }
 
   #createServer(): ChosenServer {
@@ -285,6 +308,8 @@ class Composition implements Service {
       gaps: () => this.#gaps.latest,
       stopping: () => this.#isStopping,
       maxLagRecords: this.#config.MAX_LAG_RECORDS,
+      rowDamage: () => this.#store.damage.problems(),
+      dataDirectory: this.#config.DATA_DIR,
     });
   }
 }

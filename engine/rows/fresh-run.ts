@@ -149,13 +149,6 @@ export class FreshRun {
     }
   }
 
-  /** Removes everything that saves wrote. */
-  remove(writer: SegmentWriter): void {
-    writer.deletePrefix(`rows/index/${this.file}/`);
-    writer.delete(openName(this.file));
-    writer.remove(this.file);
-  }
-
   /** Restores what save wrote into a fresh run. */
   load(): void {
     let blockIndex = 0;
@@ -271,7 +264,15 @@ export class FreshRun {
   }
 }
 
-function openName(file: string): string {
+/** Removes everything that saves of a run wrote. */
+export function removeFreshRun(writer: SegmentWriter, file: string): void {
+  writer.deletePrefix(`rows/index/${file}/`);
+  writer.delete(openName(file));
+  writer.remove(file);
+}
+
+/** The segment of the block that is being filled. */
+export function openName(file: string): string {
   return `rows/open/${file}`;
 }
 

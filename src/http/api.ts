@@ -16,7 +16,7 @@ import {
 import { hasOneBody, isBodiless } from './headers.js';
 import { IngestApi, refuseBody } from './ingest-api.js';
 import { INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
-import type { Clock, Health, IngestPort, OperatorPort, QueryPort } from './ports.js';
+import type { Clock, DroppedPort, Health, IngestPort, OperatorPort, QueryPort } from './ports.js';
 import { type DecodedQuery, decodeQuery } from './query-string.js';
 import {
   type BodyConsumer,
@@ -55,6 +55,8 @@ export interface ApiOptions {
   readonly operator: OperatorPort;
   readonly clock: Clock;
   readonly bugs: BugReporter;
+  /** Absent: nothing was ever dropped. */
+  readonly dropped?: DroppedPort;
   readonly pages?: ReadonlyMap<string, Page>;
 }
 
@@ -67,11 +69,12 @@ export class Api implements HttpHandler {
   readonly #pages: ReadonlyMap<string, Page>;
 
   constructor(options: ApiOptions) {
-    const { queries, bugs, endpointIds, cacheSeconds, cacheWarmSeconds } = options;
+    const { queries, bugs, dropped, endpointIds, cacheSeconds, cacheWarmSeconds } = options;
     this.#options = options;
     this.endpoints = new Endpoints({
       queries,
       bugs,
+      ...(dropped === undefined ? {} : { dropped }),
       compressor: new Compressor(),
       ids: endpointIds ?? {},
       cacheSeconds,
@@ -187,7 +190,7 @@ function healthAnswer(health: Health): HttpAnswer {
   return {
     status: health.ok ? 200 : 503,
     headers: [JSON_CONTENT_TYPE, NO_STORE],
-    body: JSON.stringify({ ok: health.ok, reasons: health.reasons }),
+    body: JSON.stringify({ ok: health.ok, reasons: health.reasons, notes: health.notes }),
     close: false,
   };
 }

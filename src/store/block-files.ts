@@ -26,7 +26,12 @@ import { openFrame } from './block-frame.js';
 import { NO_DICTIONARY } from './checked-value.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES } from './limits.js';
+import { RowDamage } from './row-damage.js';
 import type { StoredFile } from './storage-protocol.js';
+import { StoreChangedError } from './store-watch.js';
+
+/** Of the system's errors those that are of one file, for as long as nobody mends it. */
+const UNREADABLE = ['EACCES', 'EIO', 'EISDIR', 'ELOOP', 'ENOTDIR', 'ENXIO', 'EPERM'];
 
 const FLAG_DICTIONARY = 1;
 const FRAME_DIGITS = 10;
@@ -44,6 +49,8 @@ export interface FileRecord {
 }
 
 export class BlockFiles {
+  /** What is known of damage so far; readings add to it. */
+  readonly damage = new RowDamage();
   readonly #root: string;
   readonly #table: Database<Buffer, string>;
   readonly #cache: BlockCache;
@@ -58,15 +65,18 @@ export class BlockFiles {
   #byteCount = 0;
 
   /**
-   * Restores what the table knows, cuts off what files hold beyond that and removes files that it doesn't know. Throws a
-   * SegmentError when a file is missing or too short.
+   * Restores what the table knows, cuts off what files hold beyond that and removes files that it doesn't know. A file
+   * that is missing or too short is noted as damage.
    */
   constructor(directory: string, table: Database<Buffer, string>, cache: BlockCache) {
     this.#root = join(directory, 'files');
     this.#table = table;
     this.#cache = cache;
     for (const { key, value } of table.getRange()) this.#restore(key, openEnvelope(key, value));
-    for (const { path, frameEnds } of this.#files.values()) cutBack(path, frameEnds.at(-1)!);
+    for (const [fileKey, { path, frameEnds }] of this.#files) {
+      const problem = cutBack(path, frameEnds.at(-1)!);
+      if (problem !== null) this.damage.note([fileKey], problem);
+    }
     this.#removeUnknown();
   }
 
@@ -95,7 +105,26 @@ export class BlockFiles {
   block(fileKey: string, index: number): Uint8Array {
     const file = this.#files.get(fileKey);
     if (file === undefined) throw new SegmentError(`row file ${fileKey} is not in the store`);
-    return this.#frame(fileKey, file, index + (file.hasDictionary ? 1 : 0));
+    try {
+      return this.#frame(fileKey, file, index + (file.hasDictionary ? 1 : 0));
+    } catch (error) {
+      const damage = readError(file.path, error);
+      this.damage.note([fileKey], damage.message);
+      throw damage;
+    }
+  }
+
+  /** Throws when a file that is to be added to does not end where it should: somebody else has changed it. */
+  assertWhole(fileKeys: Iterable<string>): void {
+    for (const fileKey of fileKeys) {
+      const end = this.#files.get(fileKey)?.frameEnds.at(-1) ?? 0;
+      const byteCount = statSync(this.pathOf(fileKey), { throwIfNoEntry: false })?.size ?? 0;
+      if (byteCount !== end) {
+        throw new StoreChangedError(
+          `row file ${this.pathOf(fileKey)} has ${byteCount} bytes and should have ${end}: something other than Logring has changed the data directory; what was committed before stands, \`logring check\` says what is damaged`,
+        );
+      }
+    }
   }
 
   /** Takes up frames that commits have written, and returns the record that makes them count. */
@@ -135,6 +164,7 @@ export class BlockFiles {
     const file = this.#files.get(fileKey);
     if (file === undefined) return null;
     this.#files.delete(fileKey);
+    this.damage.forget(fileKey);
     this.#byteCount -= file.frameEnds.at(-1) ?? 0;
     const descriptor = this.#descriptors.get(fileKey);
     if (descriptor !== undefined) closeSync(descriptor);
@@ -261,18 +291,22 @@ function fileRecord(
   return { key, value: rawEnvelope(key, raw) };
 }
 
-/** Cuts off what a crash left behind the frames that count. */
-function cutBack(path: string, validBytes: number): void {
-  const byteCount = statSync(path, { throwIfNoEntry: false })?.size;
-  if (byteCount === undefined) {
-    throw new SegmentError(
-      `row file ${path} is missing: bring it back, or begin with an empty data directory; the log is then read again as far as it goes back`,
-    );
-  }
-  if (byteCount < validBytes) {
-    throw new SegmentError(
-      `row file ${path} has ${byteCount} of ${validBytes} bytes, it was cut short: bring it back whole, or begin with an empty data directory; the log is then read again as far as it goes back`,
-    );
-  }
-  if (byteCount > validBytes) truncateSync(path, validBytes);
+/** Cuts off what a crash left behind the frames that count; returns what is wrong with the file, null when nothing is. */
+function cutBack(path: string, validBytes: number): string | null {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return `row file ${path} is missing`;
+  if (!stats.isFile()) return `row file ${path} is no file`;
+  if (stats.size < validBytes)
+    return `row file ${path} was cut short: it has ${stats.size} of ${validBytes} bytes`;
+  if (stats.size > validBytes) truncateSync(path, validBytes);
+  return null;
+}
+
+/** What the system says of a file that it can't open or read is damage like any other; the rest is none. */
+function readError(path: string, error: unknown): SegmentError {
+  if (error instanceof SegmentError) return error;
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  if (code === 'ENOENT') return new SegmentError(`row file ${path} is missing`);
+  if (UNREADABLE.includes(code)) return new SegmentError(`row file ${path} can't be read: ${code}`);
+  throw error;
 }

@@ -223,7 +223,8 @@ export function damaged(page: number, what: string): PageError {
 }
 
 function treeAt(view: DataView, at: number): Tree {
-  const hasRoot = view.getUint32(at + 40, true) !== 0xffffffff || view.getUint32(at + 44, true) !== 0xffffffff;
+  const hasRoot =
+    view.getUint32(at + 40, true) !== 0xffffffff || view.getUint32(at + 44, true) !== 0xffffffff;
   return {
     depth: view.getUint16(at + 6, true),
     branchPageCount: u64(view, at + 8),

@@ -112,7 +112,7 @@ class Walk {
 
   #walkAll(meta: Meta): void {
     this.#transaction = meta.transaction;
-    if (!(meta.lastPage < 2 ** 40) || (meta.lastPage + 1) > 2 ** 31) {
+    if (!(meta.lastPage < 2 ** 40) || meta.lastPage + 1 > 2 ** 31) {
       this.#problems.push('the last page has an impossible number');
       return;
     }
@@ -273,7 +273,8 @@ class Walk {
     if (!(page >= META_COUNT && page + pageCount <= this.#uses.length))
       throw damaged(page, 'there is no such page');
     for (let i = page; i < page + pageCount; i++) {
-      if (this.#uses[i] !== 0) throw damaged(i, this.#uses[i] === 1 ? 'it is used twice' : 'it is used and free');
+      if (this.#uses[i] !== 0)
+        throw damaged(i, this.#uses[i] === 1 ? 'it is used twice' : 'it is used and free');
     }
   }
 

@@ -15,15 +15,13 @@ import { BlockCache } from './block-cache.js';
 import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
+import { DROPPED_TABLE, type DroppedPart, decodeDropped } from './dropped-table.js';
 import { openEnvelope } from './envelope.js';
+import type { RowDamage } from './row-damage.js';
+import { examineTables, FORMAT_KEY, markStore, TABLE_FILE } from './sound-table.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
-
-/** The version of the store's layout: its tables and their keys. */
-const STORE_FORMAT = 2;
-
-export class StoreFormatError extends Error {
-  override name = 'StoreFormatError';
-}
+import { STORE_FORMAT } from './store-format.js';
+import { StoreWatch } from './store-watch.js';
 
 /** Shards share one table; the shard's scope is the first part of a key. */
 export type Scope = string;
@@ -41,6 +39,7 @@ export class Store {
   readonly #cache: BlockCache;
   readonly #files: BlockFiles;
   readonly #thread: StorageThread;
+  readonly #watch: StoreWatch;
   /** What a commit under way has written and the tables and files don't show yet. */
   #batch: CommitBatch | null = null;
   /** The removal of files that the last commit let go of. */
@@ -54,26 +53,34 @@ export class Store {
     this.#cache = new BlockCache(cacheBytes);
     this.#files = new BlockFiles(directory, this.#fileRecords, this.#cache);
     this.#thread = new StorageThread();
+    this.#watch = new StoreWatch(join(directory, TABLE_FILE));
+  }
+
+  /** What of the row files is known to be damaged. */
+  get damage(): RowDamage {
+    return this.#files.damage;
   }
 
   /**
    * Opens the store of a directory, making both where they are missing. Throws a DirectoryInUseError, a
-   * StoreFormatError, a SegmentError for files that lack what should be in them, or the system's error for a directory
-   * that can't be used.
+   * StoreFormatError, a SegmentError for tables that are not whole, or the system's error for a directory that can't be
+   * used. Row files that are not whole are noted as damage; what needs them is refused when it is asked for.
    */
   static async open(directory: string, cacheBytes: number): Promise<Store> {
     mkdirSync(directory, { recursive: true });
     const lock = await lockDirectory(directory);
     let root: RootDatabase | null = null;
     try {
+      examineTables(directory);
       // Without overlappingSync a write's promise resolves when it is on the disk, not when it is visible.
       root = open({
-        path: join(directory, 'store.lmdb'),
+        path: join(directory, TABLE_FILE),
         encoding: 'binary',
         overlappingSync: false,
         maxDbs: 8,
       });
-      await checkFormat(root, directory);
+      await writeFormat(root);
+      markStore(directory);
       return new Store(directory, lock, root, cacheBytes);
     } catch (error) {
       await root?.close();
@@ -95,6 +102,11 @@ export class Store {
   usedBytes(): number {
     const stats = this.#root.getStats() as { lastPageNumber?: number; pageSize?: number };
     return (stats.lastPageNumber ?? 0) * (stats.pageSize ?? 0) + this.#files.byteCount;
+  }
+
+  /** What repairs have dropped, in order of repair. */
+  dropped(): DroppedPart[] {
+    return [...this.table(DROPPED_TABLE).getRange()].map(({ key, value }) => decodeDropped(key, value));
   }
 
   /** The scopes that have segments, such as `cloudflare.logs.prod/0`. */
@@ -122,7 +134,8 @@ export class Store {
 
   /**
    * Makes everything that `save` writes durable, all or nothing. What it writes can be read at once. One commit at a
-   * time. Rejects when the store can't write; the caller must then end the process, as its state counts as saved.
+   * time. Rejects when the store can't write, or its files were changed by others; the caller must then end the
+   * process, as its state counts as saved.
    */
   async commit(save: (writerOf: (scope: Scope) => SegmentWriter) => void): Promise<CommitFigures> {
     assert(this.#batch === null, 'two commits at a time');
@@ -149,12 +162,18 @@ export class Store {
    * it resolves, and counts once a commit adopts it. Rejects with a SegmentError when an input is damaged.
    */
   async rewrite(scope: Scope, plan: RewritePlan): Promise<RunDirectory | null> {
-    const { directory, frameEnds } = await this.#thread.rewrite({
-      plan,
-      namePrefix: `${scope}:`,
-      folder: this.#files.folderOf(scope),
-      inputs: plan.inputs.map(({ file }) => this.#files.stored(scope, file)),
-    });
+    const { directory, frameEnds } = await this.#thread
+      .rewrite({
+        plan,
+        namePrefix: `${scope}:`,
+        folder: this.#files.folderOf(scope),
+        inputs: plan.inputs.map(({ file }) => this.#files.stored(scope, file)),
+      })
+      .catch((error: unknown) => {
+        const files = plan.inputs.map(({ file }) => `${scope}:${file}`);
+        if (error instanceof SegmentError) this.damage.note(files, error.message);
+        throw error;
+      });
     if (directory === null) return null;
     this.#files.built(`${scope}:${plan.output}`, frameEnds);
     return decodeDirectory(directory);
@@ -178,6 +197,8 @@ export class Store {
   }
 
   async #write(batch: CommitBatch): Promise<CommitFigures> {
+    this.#watch.assertSame();
+    this.#files.assertWhole(batch.appended.keys());
     const items: Unwritten[] = [];
     for (const [key, bytes] of batch.segments)
       if (bytes !== null) items.push({ name: key, bytes, path: null });
@@ -269,15 +290,10 @@ export class Store {
   }
 }
 
-async function checkFormat(root: RootDatabase, directory: string): Promise<void> {
+/** Of a new store; of any other it has been examined. */
+async function writeFormat(root: RootDatabase): Promise<void> {
   const meta = root.openDB<Buffer, string>({ name: 'meta', encoding: 'binary' });
-  const stored = meta.get('format')?.toString();
-  if (stored === undefined) await meta.put('format', Buffer.from(String(STORE_FORMAT)));
-  else if (stored !== String(STORE_FORMAT)) {
-    throw new StoreFormatError(
-      `the store in ${directory} has format ${stored}; this version of Logring reads and writes format ${STORE_FORMAT}: run the version that wrote it, or begin with an empty LOGRING_DATA_DIR; the log is then read again as far as it goes back`,
-    );
-  }
+  if (meta.get(FORMAT_KEY) === undefined) await meta.put(FORMAT_KEY, Buffer.from(String(STORE_FORMAT)));
 }
 
 /** The same memory as LMDB wants it. */

@@ -6,8 +6,8 @@
 import { createTraffic, type Traffic } from '../../bench/generator/traffic.js';
 import { EdgeShard } from '../../engine/shard.js';
 import { US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
-import { NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import type { StoredRecord } from '../../ingest/embedded-log/durable-log.js';
+import { NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { Shards } from '../../src/shards.js';
 import { DeadLetterTable } from '../../src/store/dead-letter-table.js';

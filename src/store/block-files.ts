@@ -87,8 +87,7 @@ export class BlockFiles {
 
   /** The folder of a scope's files. */
   folderOf(scope: string): string {
-    // No topic's name has a plus in it.
-    return join(this.#root, scope.replaceAll('/', '+'));
+    return scopeFolder(this.#root, scope);
   }
 
   pathOf(fileKey: string): string {
@@ -239,17 +238,15 @@ export class BlockFiles {
 
   /** Records come in order of file and frame. */
   #restore(key: string, record: Uint8Array): void {
-    const hash = key.lastIndexOf('#');
-    const fileKey = key.slice(0, hash);
+    const { fileKey, firstFrame, hasDictionary, lengths } = decodeFileRecord(key, record);
     let file = this.#files.get(fileKey);
     if (file === undefined) {
-      const hasDictionary = (record[0] & FLAG_DICTIONARY) !== 0;
       file = { path: this.pathOf(fileKey), frameEnds: [], hasDictionary };
       this.#files.set(fileKey, file);
     }
-    if (Number(key.slice(hash + 1)) !== file.frameEnds.length)
+    if (firstFrame !== file.frameEnds.length)
       throw new SegmentError(`the store lacks a part of what it knows of row file ${file.path}`);
-    this.#addFrames(file, new ByteReader(record.subarray(1)).u32s((record.length - 1) >>> 2));
+    this.#addFrames(file, lengths);
   }
 
   #addFrames(file: KnownFile, lengths: ArrayLike<number>): void {
@@ -272,12 +269,29 @@ export class BlockFiles {
   }
 }
 
+/** The folder of a scope's files below that of all. */
+export function scopeFolder(root: string, scope: string): string {
+  // No topic's name has a plus in it.
+  return join(root, scope.replaceAll('/', '+'));
+}
+
 /** What the checksum of a frame covers beside its bytes; also its name in the cache. */
 export function frameName(fileKey: string, frameIndex: number): string {
   return `${fileKey}#${frameIndex}`;
 }
 
-function fileRecord(
+/** What a record of the table says. */
+export function decodeFileRecord(key: string, record: Uint8Array) {
+  const hash = key.lastIndexOf('#');
+  return {
+    fileKey: key.slice(0, hash),
+    firstFrame: Number(key.slice(hash + 1)),
+    hasDictionary: (record[0] & FLAG_DICTIONARY) !== 0,
+    lengths: new ByteReader(record.subarray(1)).u32s((record.length - 1) >>> 2),
+  };
+}
+
+export function fileRecord(
   fileKey: string,
   firstFrame: number,
   hasDictionary: boolean,

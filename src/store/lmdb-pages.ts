@@ -32,6 +32,8 @@ const VALUE_IS_TREE = 0x02;
 /** Keys of the tree of free pages are integers; nothing else is set by the ways in which Logring opens LMDB. */
 const INTEGER_KEYS = 0x08;
 
+const PAGE_SIZES = [4096, 8192, 16384, 32768];
+
 /** A page is not what it should be; the message begins with which one. */
 export class PageError extends Error {
   override name = 'PageError';
@@ -48,6 +50,8 @@ export interface Tree {
 }
 
 export interface Meta {
+  /** Whether what never changes is as it should be. */
+  readonly isOfFormat: boolean;
   readonly transaction: number;
   readonly lastPage: number;
   readonly free: Tree;
@@ -84,14 +88,19 @@ export class PageFile {
     closeSync(this.#descriptor);
   }
 
-  /** Both meta pages; null for one that is no meta page. To be called first: it learns how large pages are. */
+  get pageCount(): number {
+    return Math.ceil(this.byteCount / this.#pageBytes);
+  }
+
+  /** Both meta pages; null for one that the file is too short for. To be called first: it learns how large pages are. */
   metas(): (Meta | null)[] {
     const first = this.#metaAt(0, 0);
-    // Where the first is damaged, the second is looked for where machines have it.
-    this.#pageBytes = first?.pageBytes ?? 4096;
+    // Where the first is damaged, the second is looked for where most machines have it.
+    this.#pageBytes = first !== null && PAGE_SIZES.includes(first.pageBytes) ? first.pageBytes : PAGE_SIZES[0];
     const second = this.#metaAt(1, this.#pageBytes);
-    if (second !== null && second.pageBytes !== this.#pageBytes) return [first, null];
-    return [first, second];
+    return [first, second].map(
+      (meta) => meta && { ...meta, isOfFormat: meta.isOfFormat && meta.pageBytes === this.#pageBytes },
+    );
   }
 
   /** The transaction that wrote a page; NaN where there is no such page. */
@@ -189,17 +198,16 @@ export class PageFile {
     if (readSync(this.#descriptor, bytes, 0, META_END, position) < META_END) return null;
     const view = viewOf(bytes);
     const pageBytes = view.getUint32(48, true);
-    const isMeta =
+    const isOfFormat =
       u64(view, 0) === index &&
       view.getUint16(18, true) === META &&
       view.getUint32(24, true) === MAGIC &&
       view.getUint32(28, true) === DATA_VERSION &&
       u64(view, 32) === 0 &&
       (view.getUint16(52, true) & INTEGER_KEYS) !== 0 &&
-      view.getUint16(100, true) === 0 &&
-      [4096, 8192, 16384, 32768].includes(pageBytes);
-    if (!isMeta) return null;
+      view.getUint16(100, true) === 0;
     return {
+      isOfFormat,
       pageBytes,
       free: treeAt(view, 48),
       main: treeAt(view, 96),

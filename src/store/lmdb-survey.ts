@@ -29,7 +29,7 @@ export interface Survey {
   readonly problems: readonly string[];
   /** Keys that may have stood on pages that are damaged. */
   readonly lost: readonly LostKeys[];
-  /** Whether what could be read is the state before the last transaction: the last one is lost. */
+  /** Whether what could be read may be the state before the last transaction. */
   readonly isOutdated: boolean;
   readonly tables: readonly string[];
 }
@@ -65,6 +65,10 @@ interface Visit {
   lastKey: Uint8Array | null;
 }
 
+/** The last pages of a file need not be there while they are free: so many for each that is, and so many more. */
+const PAGES_BEYOND_END = 16;
+const MORE_PAGES_BEYOND_END = 65_536;
+
 class Walk {
   readonly #file: PageFile;
   readonly #take: TakeEntry;
@@ -91,15 +95,15 @@ class Walk {
    * the two.
    */
   #pickMeta(metas: readonly (Meta | null)[]): { meta: Meta | null; isOutdated: boolean } {
-    const sound = metas.map((meta, index) => {
-      if (meta === null) this.#problems.push(`page ${index}: it is no meta page of this format`);
-      else if (this.#isOwn(meta, index)) return meta;
-      else this.#problems.push(`page ${index}: it is not of the transaction that it says`);
-      return null;
-    });
-    const [first, second] = sound;
-    if (first === null || second === null) return { meta: first ?? second, isOutdated: true };
-    if (first.transaction !== 0 && Math.abs(first.transaction - second.transaction) !== 1)
+    for (const [index, meta] of metas.entries()) {
+      if (meta?.isOfFormat !== true) this.#problems.push(`page ${index}: it is no meta page of this format`);
+      else if (!this.#isOwn(meta, index))
+        this.#problems.push(`page ${index}: it is not of the transaction that it says`);
+    }
+    const own = metas.filter((meta, index): meta is Meta => meta !== null && this.#isOwn(meta, index));
+    const [first, second] = own;
+    if (own.length < META_COUNT) return { meta: first ?? null, isOutdated: true };
+    if (Math.abs(first.transaction - second.transaction) > 1)
       this.#problems.push('pages 0 and 1: their transactions do not follow each other');
     return { meta: first.transaction > second.transaction ? first : second, isOutdated: false };
   }
@@ -112,8 +116,9 @@ class Walk {
 
   #walkAll(meta: Meta): void {
     this.#transaction = meta.transaction;
-    if (!(meta.lastPage < 2 ** 40) || meta.lastPage + 1 > 2 ** 31) {
-      this.#problems.push('the last page has an impossible number');
+    if (!(meta.lastPage < this.#file.pageCount * PAGES_BEYOND_END + MORE_PAGES_BEYOND_END)) {
+      this.#problems.push('the number of the last page is impossible');
+      this.#lost.push({ table: '*', low: null, high: null });
       return;
     }
     this.#uses = new Uint8Array(meta.lastPage + 1);

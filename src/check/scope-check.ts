@@ -1,0 +1,233 @@
+/** Everything of one scope, a partition of a topic: its state, its rows, its usage, its statistics. */
+
+import { type RunInfo, decodeManifest, parseRunFile, runFile } from '../../engine/rows/run.js';
+import { SegmentError, type SegmentReader } from '../../engine/segments.js';
+import { EdgeShard } from '../../engine/shard.js';
+import { LEVELS } from '../../engine/stats/series.js';
+import { StatsView } from '../../engine/stats/stats-view.js';
+import { US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
+import { UsageView } from '../../engine/usage/usage-view.js';
+import { intervalText } from '../http/incomplete.js';
+import type { DroppedPart } from '../store/dropped-table.js';
+import { type Finding, type Fix, note } from './findings.js';
+import type { RecordedFiles } from './row-files.js';
+import { checkRun } from './run-check.js';
+import { ScopeSegments, SEGMENTS } from './scope-segments.js';
+import type { StoredTables } from './stored-tables.js';
+
+export type ViewName = DroppedPart['view'];
+export const VIEWS: readonly ViewName[] = ['rows', 'usage', 'stats'];
+
+const STATE = 'shard';
+const MANIFEST = 'rows/manifest';
+
+export interface CheckedStore {
+  readonly directory: string;
+  readonly tables: StoredTables;
+  readonly files: RecordedFiles;
+  readonly nowUs: number;
+}
+
+export function checkScope(store: CheckedStore, scope: string): Finding[] {
+  const segments = new ScopeSegments(scope, store.tables);
+  const stateProblem = loadProblem(() => new EdgeShard(segments.reader((name) => name === STATE)));
+  if (!segments.has(STATE) || stateProblem !== null)
+    return [scopeIsGone(store, segments, stateProblem ?? 'its state is lost')];
+  return [
+    ...checkRows(store, segments),
+    ...checkGroups(segments, 'usage/', hourOf, (reader) => new UsageView().load(reader)),
+    ...checkGroups(segments, 'stats/', slotOf, (reader) => new StatsView().load(reader)),
+    ...checkForeign(segments),
+    ...lostViews(store, segments),
+  ];
+}
+
+function scopeIsGone({ files, nowUs }: CheckedStore, segments: ScopeSegments, problem: string): Finding {
+  const { scope } = segments;
+  const names = [...segments.names(), ...segments.damagedNames];
+  const views = VIEWS.filter((view) => names.some((name) => name.startsWith(`${view}/`)));
+  return {
+    what: `partition ${scope}: ${problem}, and without the next offset nothing can be added to the rest`,
+    remedy: 'is dropped whole; Kafka is read again as far as it goes back, the embedded log has nothing more of it',
+    fixes: [
+      { do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) },
+      { do: 'delete', table: 'files', keys: recordKeys(segments.tables, (key) => key.startsWith(`${scope}:`)) },
+    ],
+    dropped: (views.length > 0 ? views : VIEWS).map((view) => allOf(view, nowUs, `partition ${scope}`)),
+  };
+}
+
+function checkRows(store: CheckedStore, segments: ScopeSegments): Finding[] {
+  const { scope } = segments;
+  const manifest = segments.get(MANIFEST);
+  const hasRows =
+    [...segments.names()].some((name) => name.startsWith('rows/')) ||
+    segments.damagedNames.includes(MANIFEST) ||
+    fileKeysOf(store, scope).length > 0;
+  if (!hasRows) return [];
+  const findings: Finding[] = [];
+  let runs: RunInfo[] = [];
+  const problem = loadProblem(() => {
+    if (manifest === null) throw new SegmentError('the list of its row files is lost');
+    runs = decodeManifest(manifest).runs;
+  });
+  if (problem !== null) {
+    runs = runsByName(store, segments);
+    findings.push({
+      what: `rows of ${scope}: ${problem}`,
+      remedy: 'is made anew from the row files; nothing is lost',
+      fixes: [{ do: 'set-runs', scope, runs }],
+      dropped: [],
+    });
+  }
+  for (const info of runs) findings.push(...checkRun({ ...store, segments }, info));
+  return [...findings, ...checkUnlisted(store, segments, runs)];
+}
+
+/** The runs as their files and open blocks are named; runs that take rows are those with an open block. */
+function runsByName(store: CheckedStore, segments: ScopeSegments): RunInfo[] {
+  const runs = new Map<string, RunInfo>();
+  for (const fileKey of fileKeysOf(store, segments.scope)) {
+    const kind = store.files.get(fileKey)?.hasDictionary ? 'sorted' : 'fresh';
+    const info = parseRunFile(fileKey.slice(segments.scope.length + 1), kind, true);
+    if (info !== null) runs.set(runFile(info), info);
+  }
+  for (const name of segments.names()) {
+    if (!name.startsWith('rows/open/')) continue;
+    const info = parseRunFile(name.slice('rows/open/'.length), 'fresh', false);
+    if (info !== null) runs.set(runFile(info), info);
+  }
+  return [...runs.values()];
+}
+
+/** Rows that no run has: nothing answers from them. */
+function checkUnlisted(store: CheckedStore, segments: ScopeSegments, runs: readonly RunInfo[]): Finding[] {
+  const files = new Set(runs.map(runFile));
+  const names = [...segments.names(), ...segments.damagedNames].filter((name) => {
+    const part = /^rows\/(?:open\/(.+)|index\/(.+)\/[0-9]+)$/.exec(name);
+    return part !== null && !files.has(part[1] ?? part[2]);
+  });
+  const fileKeys = fileKeysOf(store, segments.scope).filter(
+    (fileKey) => !files.has(fileKey.slice(segments.scope.length + 1)),
+  );
+  if (names.length + fileKeys.length === 0) return [];
+  const keys = recordKeys(segments.tables, (key) => fileKeys.some((fileKey) => key.startsWith(`${fileKey}#`)));
+  return [
+    {
+      what: `rows of ${segments.scope}: ${[...names, ...fileKeys].join(', ')} belongs to no run`,
+      remedy: 'is dropped; no answer had anything of it',
+      fixes: [
+        { do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) },
+        { do: 'delete', table: 'files', keys },
+      ],
+      dropped: [],
+    },
+  ];
+}
+
+interface Group {
+  /** Begins the names of its segments. */
+  readonly prefix: string;
+  readonly dropped: DroppedPart;
+}
+
+/** Segments that build on each other: usage of an hour, statistics of a slot. */
+function checkGroups(
+  segments: ScopeSegments,
+  viewPrefix: string,
+  groupOf: (name: string, scope: string) => Group | null,
+  load: (reader: SegmentReader) => void,
+): Finding[] {
+  const groups = new Map<string, Group>();
+  for (const name of [...segments.names(), ...segments.damagedNames]) {
+    const group = name.startsWith(viewPrefix) ? groupOf(name, segments.scope) : null;
+    if (group !== null) groups.set(group.prefix, group);
+  }
+  const findings: Finding[] = [];
+  for (const { prefix, dropped } of groups.values()) {
+    const isOfGroup = (name: string): boolean => name.startsWith(prefix);
+    const damaged = segments.damagedNames.filter(isOfGroup);
+    const problem =
+      damaged.length > 0 ? `${damaged.join(', ')} is damaged` : loadProblem(() => load(segments.reader(isOfGroup)));
+    if (problem === null) continue;
+    const keys = [...segments.names(), ...segments.damagedNames].filter(isOfGroup).map((name) => segments.keyOf(name));
+    findings.push({
+      what: `${dropped.what}: ${problem}`,
+      remedy: 'is dropped',
+      fixes: [{ do: 'delete', table: SEGMENTS, keys }],
+      dropped: [dropped],
+    });
+  }
+  return findings;
+}
+
+function hourOf(name: string, scope: string): Group | null {
+  const match = /^(usage\/([0-9]{8})\/)[0-9]{8}$/.exec(name);
+  if (match === null) return null;
+  const startUs = Number(match[2]) * US_PER_HOUR;
+  const endUs = startUs + US_PER_HOUR;
+  const what = `usage of ${scope}, ${intervalText({ startUs, endUs })}`;
+  return { prefix: match[1], dropped: { view: 'usage', level: null, startUs, endUs, what } };
+}
+
+function slotOf(name: string, scope: string): Group | null {
+  const match = /^(stats\/([a-z]+)\/(-?[0-9]{12})\/)[0-9]{10}$/.exec(name);
+  const level = LEVELS.find((known) => known.name === match?.[2]);
+  if (match === null || level === undefined) return null;
+  const startUs = Number(match[3]) * US_PER_SECOND;
+  const endUs = startUs + level.unitUs;
+  const what = `statistics of ${scope} by ${level.name}, ${intervalText({ startUs, endUs })}`;
+  return { prefix: match[1], dropped: { view: 'stats', level: level.name, startUs, endUs, what } };
+}
+
+function checkForeign(segments: ScopeSegments): Finding[] {
+  const isKnown = (name: string): boolean =>
+    name === STATE ||
+    name === MANIFEST ||
+    /^rows\/(open\/.+|index\/.+\/[0-9]+)$/.test(name) ||
+    hourOf(name, '') !== null ||
+    slotOf(name, '') !== null;
+  const names = [...segments.names(), ...segments.damagedNames].filter((name) => !isKnown(name));
+  return names.map((name) => ({
+    what: `segment ${segments.keyOf(name)} is of nothing that this version knows`,
+    remedy: 'is dropped',
+    fixes: [{ do: 'delete', table: SEGMENTS, keys: [segments.keyOf(name)] } satisfies Fix],
+    dropped: [],
+  }));
+}
+
+/** Nobody knows what stood on pages that can't be read: all of a view's answers may lack something. */
+function lostViews({ nowUs }: CheckedStore, segments: ScopeSegments): Finding[] {
+  const lost: ViewName[] = [];
+  if (segments.mayHaveLost('usage/')) lost.push('usage');
+  if (segments.mayHaveLost('stats/')) lost.push('stats');
+  return lost.map((view) => ({
+    ...note(`${view} of ${segments.scope}: some of it may have stood on pages that can't be read`),
+    remedy: 'is kept as far as it can be read',
+    dropped: [allOf(view, nowUs, `${view} of ${segments.scope}, as far as it stood on damaged pages`)],
+  }));
+}
+
+export function allOf(view: ViewName, nowUs: number, what: string): DroppedPart {
+  // Entries may be an hour ahead.
+  return { view, level: null, startUs: null, endUs: nowUs + US_PER_HOUR, what };
+}
+
+function fileKeysOf({ files }: CheckedStore, scope: string): string[] {
+  return [...files.keys()].filter((fileKey) => fileKey.startsWith(`${scope}:`));
+}
+
+function recordKeys(tables: StoredTables, isGone: (key: string) => boolean): string[] {
+  return [...tables.table('files').keys()].filter(isGone);
+}
+
+/** Why it does not load, or null. */
+function loadProblem(load: () => unknown): string | null {
+  try {
+    load();
+    return null;
+  } catch (error) {
+    if (error instanceof SegmentError) return error.message;
+    throw error;
+  }
+}

@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { SegmentError } from '../engine/segments.js';
+import { runCheck } from './check/check-command.js';
 import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js';
 import { ListenError } from './http/server.js';
 import { runImport } from './import/import-command.js';
@@ -16,6 +17,7 @@ import { monotonicUs, wallClockUs } from './system-clock.js';
 
 const HELP = `Usage: logring [--help | --version | --print-config]
        logring import [FILE…]    takes in past entries; see logring import --help
+       logring check [DIR]       verifies a store, and repairs it; see logring check --help
 
 Answers logs.all, functions.invocation-stats and usage.api-counts over HTTP, always up to date, from the logs that it
 reads from Kafka or takes by POST /api/logs. Everything is set by environment variables; any of them may be given as a
@@ -29,6 +31,10 @@ async function main(): Promise<void> {
   const [argument, ...rest] = process.argv.slice(2);
   if (argument === 'import') {
     process.exitCode = await runImport(rest, process.env, packageVersion());
+    return;
+  }
+  if (argument === 'check') {
+    process.exitCode = await runCheck(rest, process.env);
     return;
   }
   if (

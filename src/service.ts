@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { queryLogs } from '../engine/rows/query.js';
+import { SegmentError } from '../engine/segments.js';
 import { queryInvocationStats } from '../engine/stats/query.js';
 import { Gaps } from '../ingest/gaps.js';
 import type { OffsetGap } from '../ingest/log-source.js';
@@ -62,8 +63,14 @@ export async function startService(config: Config, surroundings: Surroundings): 
     return await new Composition(config, surroundings, store).start(startUs);
   } catch (error) {
     await store.close();
-    throw error;
+    throw error instanceof SegmentError ? withRemedy(error, config.DATA_DIR) : error;
   }
+}
+
+function withRemedy({ message }: SegmentError, directory: string): SegmentError {
+  return new SegmentError(
+    `the store in ${directory} is damaged: ${message}. \`logring check ${directory}\` says what is wrong, \`logring check --repair ${directory}\` drops what is damaged and keeps everything else`,
+  );
 }
 
 class Composition implements Service {

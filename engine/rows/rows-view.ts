@@ -144,6 +144,9 @@ export class RowsView implements View<EdgeEntry> {
     }
     const run = new FreshRun(info, this.#reader);
     run.load();
+    // What is added must go to the end of what the file should have.
+    const blockCount = reader.blockCount(run.file);
+    if (!info.isSealed && blockCount > 0) reader.block(run.file, blockCount - 1);
     this.#fresh.add(run);
     if (!info.isSealed) this.#addOpen(run);
   }

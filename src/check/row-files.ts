@@ -27,7 +27,11 @@ export function recordedFiles(records: StoredTable): RecordedFiles {
   return new Map(
     [...files].map(([fileKey, known]) => [
       fileKey,
-      known && { file: known.file, frameEnds: Float64Array.from(known.ends), hasDictionary: known.hasDictionary },
+      known && {
+        file: known.file,
+        frameEnds: Float64Array.from(known.ends),
+        hasDictionary: known.hasDictionary,
+      },
     ]),
   );
 }
@@ -60,7 +64,9 @@ export class RowFileBlocks {
     } catch (error) {
       if (error instanceof SegmentError) return error;
       if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-      return new SegmentError(`block ${index} of row file ${this.#file} can't be read: ${(error as Error).message}`);
+      return new SegmentError(
+        `block ${index} of row file ${this.#file} can't be read: ${(error as Error).message}`,
+      );
     }
   }
 

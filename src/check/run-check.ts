@@ -7,9 +7,9 @@ import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { type RunInfo, runFile } from '../../engine/rows/run.js';
 import { decodeSortedBlock, type SortedBlock } from '../../engine/rows/sorted-block.js';
 import { SegmentError } from '../../engine/segments.js';
+import { intervalText } from '../http/incomplete.js';
 import type { DroppedPart } from '../store/dropped-table.js';
 import { sealEnvelope } from '../store/envelope.js';
-import { intervalText } from '../http/incomplete.js';
 import type { Finding, Fix } from './findings.js';
 import { type RecordedFiles, RowFileBlocks } from './row-files.js';
 import { type ScopeSegments, SEGMENTS } from './scope-segments.js';
@@ -36,7 +36,10 @@ export function checkRun(place: RunPlace, info: RunInfo): Finding[] {
     return [...findings, runIsGone(place, info, error.message)];
   }
   try {
-    return [...findings, ...(info.kind === 'sorted' ? checkSorted(place, info, file) : checkFresh(place, info, file))];
+    return [
+      ...findings,
+      ...(info.kind === 'sorted' ? checkSorted(place, info, file) : checkFresh(place, info, file)),
+    ];
   } finally {
     file.close();
   }
@@ -67,12 +70,20 @@ function indexBytesOf(block: Uint8Array): Uint8Array {
 function checkIndexes({ segments }: RunPlace, info: RunInfo, indexes: readonly Uint8Array[]): Finding[] {
   const prefix = indexPrefix(runFile(info));
   const names = [...segments.names()].filter((name) => name.startsWith(prefix));
-  const damagedKeys = segments.damagedNames.filter((name) => name.startsWith(prefix)).map((name) => segments.keyOf(name));
+  const damagedKeys = segments.damagedNames
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => segments.keyOf(name));
   const stored = Buffer.concat(names.map((name) => segments.get(name)!));
   const expected = Buffer.concat(indexes);
-  if (damagedKeys.length === 0 && stored.equals(expected) && isEachWhole(names.map((name) => segments.get(name)!)))
+  if (
+    damagedKeys.length === 0 &&
+    stored.equals(expected) &&
+    isEachWhole(names.map((name) => segments.get(name)!))
+  )
     return [];
-  const fixes: Fix[] = [{ do: 'delete', table: SEGMENTS, keys: [...names.map((name) => segments.keyOf(name)), ...damagedKeys] }];
+  const fixes: Fix[] = [
+    { do: 'delete', table: SEGMENTS, keys: [...names.map((name) => segments.keyOf(name)), ...damagedKeys] },
+  ];
   if (expected.length > 0) {
     const key = segments.keyOf(`${prefix}${'0'.repeat(8)}`);
     fixes.push({ do: 'put', table: SEGMENTS, key, value: sealEnvelope(key, expected) });
@@ -124,7 +135,8 @@ function checkSorted(place: RunPlace, info: RunInfo, file: RowFileBlocks): Findi
   const damaged = new Map<number, string>();
   for (let i = 0; i < file.count - 1; i++) {
     const block = file.block(i);
-    const problem = block instanceof SegmentError ? block : whole(() => agreeing(directory, i, decodeSortedBlock(block)));
+    const problem =
+      block instanceof SegmentError ? block : whole(() => agreeing(directory, i, decodeSortedBlock(block)));
     if (problem instanceof SegmentError) damaged.set(i, problem.message);
   }
   if (directory.blockFirstRows.length !== file.count - 1)
@@ -145,12 +157,17 @@ function agreeing(directory: RunDirectory, index: number, block: SortedBlock): S
 }
 
 /** Within a project times don't fall, and none is outside of what the directory says. */
-function projectsAgree(directory: RunDirectory, firstRow: number, { timesUs, rowCount }: SortedBlock): boolean {
+function projectsAgree(
+  directory: RunDirectory,
+  firstRow: number,
+  { timesUs, rowCount }: SortedBlock,
+): boolean {
   const { projectFirstRows, projectRowCounts, oldestUs, newestUs } = directory;
   let p = projectFirstRows.findLastIndex((row) => row <= firstRow);
   for (let i = 0; i < rowCount; i++) {
     while (p >= 0 && firstRow + i >= projectFirstRows[p] + projectRowCounts[p]) p += 1;
-    if (p < 0 || p >= projectFirstRows.length || timesUs[i] < oldestUs[p] || timesUs[i] > newestUs[p]) return false;
+    if (p < 0 || p >= projectFirstRows.length || timesUs[i] < oldestUs[p] || timesUs[i] > newestUs[p])
+      return false;
     if (i > 0 && firstRow + i > projectFirstRows[p] && timesUs[i] < timesUs[i - 1]) return false;
   }
   return true;

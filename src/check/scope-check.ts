@@ -1,6 +1,6 @@
 /** Everything of one scope, a partition of a topic: its state, its rows, its usage, its statistics. */
 
-import { type RunInfo, decodeManifest, parseRunFile, runFile } from '../../engine/rows/run.js';
+import { decodeManifest, parseRunFile, type RunInfo, runFile } from '../../engine/rows/run.js';
 import { SegmentError, type SegmentReader } from '../../engine/segments.js';
 import { EdgeShard } from '../../engine/shard.js';
 import { LEVELS } from '../../engine/stats/series.js';
@@ -48,10 +48,15 @@ function scopeIsGone({ files, nowUs }: CheckedStore, segments: ScopeSegments, pr
   const views = VIEWS.filter((view) => names.some((name) => name.startsWith(`${view}/`)));
   return {
     what: `partition ${scope}: ${problem}, and without the next offset nothing can be added to the rest`,
-    remedy: 'is dropped whole; Kafka is read again as far as it goes back, the embedded log has nothing more of it',
+    remedy:
+      'is dropped whole; Kafka is read again as far as it goes back, the embedded log has nothing more of it',
     fixes: [
       { do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) },
-      { do: 'delete', table: 'files', keys: recordKeys(segments.tables, (key) => key.startsWith(`${scope}:`)) },
+      {
+        do: 'delete',
+        table: 'files',
+        keys: recordKeys(segments.tables, (key) => key.startsWith(`${scope}:`)),
+      },
     ],
     dropped: (views.length > 0 ? views : VIEWS).map((view) => allOf(view, nowUs, `partition ${scope}`)),
   };
@@ -111,7 +116,9 @@ function checkUnlisted(store: CheckedStore, segments: ScopeSegments, runs: reado
     (fileKey) => !files.has(fileKey.slice(segments.scope.length + 1)),
   );
   if (names.length + fileKeys.length === 0) return [];
-  const keys = recordKeys(segments.tables, (key) => fileKeys.some((fileKey) => key.startsWith(`${fileKey}#`)));
+  const keys = recordKeys(segments.tables, (key) =>
+    fileKeys.some((fileKey) => key.startsWith(`${fileKey}#`)),
+  );
   return [
     {
       what: `rows of ${segments.scope}: ${[...names, ...fileKeys].join(', ')} belongs to no run`,
@@ -148,9 +155,13 @@ function checkGroups(
     const isOfGroup = (name: string): boolean => name.startsWith(prefix);
     const damaged = segments.damagedNames.filter(isOfGroup);
     const problem =
-      damaged.length > 0 ? `${damaged.join(', ')} is damaged` : loadProblem(() => load(segments.reader(isOfGroup)));
+      damaged.length > 0
+        ? `${damaged.join(', ')} is damaged`
+        : loadProblem(() => load(segments.reader(isOfGroup)));
     if (problem === null) continue;
-    const keys = [...segments.names(), ...segments.damagedNames].filter(isOfGroup).map((name) => segments.keyOf(name));
+    const keys = [...segments.names(), ...segments.damagedNames]
+      .filter(isOfGroup)
+      .map((name) => segments.keyOf(name));
     findings.push({
       what: `${dropped.what}: ${problem}`,
       remedy: 'is dropped',

@@ -1,7 +1,7 @@
 /** Everything that the tables of a store hold, read without LMDB, and what of it can't be read. */
 
 import { join } from 'node:path';
-import { surveyLmdb, type Survey } from '../store/lmdb-survey.js';
+import { type Survey, surveyLmdb } from '../store/lmdb-survey.js';
 import { FORMAT_KEY, TABLE_FILE, TABLES, valueProblem } from '../store/sound-table.js';
 import { STORE_FORMAT, storeFormatError } from '../store/store-format.js';
 
@@ -22,7 +22,11 @@ export class StoredTables {
   readonly isEmpty: boolean;
   readonly #tables: ReadonlyMap<string, StoredTable>;
 
-  private constructor(survey: Survey, tables: ReadonlyMap<string, StoredTable>, damaged: readonly DamagedValue[]) {
+  private constructor(
+    survey: Survey,
+    tables: ReadonlyMap<string, StoredTable>,
+    damaged: readonly DamagedValue[],
+  ) {
     this.survey = survey;
     this.#tables = tables;
     this.damagedValues = damaged;
@@ -70,7 +74,8 @@ export class StoredTables {
 }
 
 function entryProblem(table: string, key: string, value: Uint8Array, path: string): string | null {
-  if (!TABLES.includes(table)) return `${JSON.stringify(key)} is in an unknown table ${JSON.stringify(table)}`;
+  if (!TABLES.includes(table))
+    return `${JSON.stringify(key)} is in an unknown table ${JSON.stringify(table)}`;
   if (table !== 'meta') return valueProblem(key, value);
   const format = Buffer.from(value).toString();
   if (key === FORMAT_KEY && format === String(STORE_FORMAT)) return null;

@@ -96,7 +96,8 @@ export class PageFile {
   metas(): (Meta | null)[] {
     const first = this.#metaAt(0, 0);
     // Where the first is damaged, the second is looked for where most machines have it.
-    this.#pageBytes = first !== null && PAGE_SIZES.includes(first.pageBytes) ? first.pageBytes : PAGE_SIZES[0];
+    this.#pageBytes =
+      first !== null && PAGE_SIZES.includes(first.pageBytes) ? first.pageBytes : PAGE_SIZES[0];
     const second = this.#metaAt(1, this.#pageBytes);
     return [first, second].map(
       (meta) => meta && { ...meta, isOfFormat: meta.isOfFormat && meta.pageBytes === this.#pageBytes },

@@ -42,7 +42,7 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
   ];
 }
 
-function scopeIsGone({ files, nowUs }: CheckedStore, segments: ScopeSegments, problem: string): Finding {
+function scopeIsGone({ nowUs }: CheckedStore, segments: ScopeSegments, problem: string): Finding {
   const { scope } = segments;
   const names = [...segments.names(), ...segments.damagedNames];
   const views = VIEWS.filter((view) => names.some((name) => name.startsWith(`${view}/`)));

@@ -95,11 +95,10 @@ function scopeOf(key: string | null): string | null {
 function checkOthers({ tables }: CheckedStore): Finding[] {
   return tables.damagedValues
     .filter(({ table }) => table !== SEGMENTS && table !== 'log')
-    .map(({ table, key, problem }): Finding => {
+    .map(({ table, problem }): Finding => {
       // The run whose file it is of is a finding of its own.
       const remedy = table === 'files' ? 'is dropped with its run' : 'is dropped';
-      const fixes = [{ do: 'delete', table, keys: [key] } as const];
-      return { what: `table ${table}: ${problem}`, remedy, fixes, dropped: [] };
+      return { what: `table ${table}: ${problem}`, remedy, fixes: [{ do: 'rewrite-tables' }], dropped: [] };
     });
 }
 

@@ -30,6 +30,11 @@ export interface SmallStoreSize {
 /** Hours before NOW_US with traffic: two of a day that is over, and the last four. */
 const BUSY_HOURS = [34, 33, 3, 2, 1, 0];
 const TIERS = ['FREE', 'ENTERPRISE', 'PRO'];
+/** A row that fills a block, so that runs have several, and that takes next to nothing on disk. */
+const FAT_EVERY = 6;
+const FAT_MESSAGE = 'x'.repeat(17_000);
+const TRAFFIC = { seed: 7, projectCount: 3, maxFunctionCount: 2, tierOf: (index: number) => TIERS[index] };
+export const PROJECTS = createTraffic(TRAFFIC).projects.map(({ ref }) => ref);
 const NEVER_TURNS = () => Promise.resolve();
 
 export async function writeSmallStore(directory: string, size: SmallStoreSize): Promise<void> {
@@ -37,12 +42,7 @@ export async function writeSmallStore(directory: string, size: SmallStoreSize): 
   const shards = new Shards(store, { edgeTopic: EDGE_TOPIC, relayTopic: RELAY_TOPIC });
   const log = new LmdbLog(store);
   const pipeline = smallPipeline(store, shards);
-  const traffic = createTraffic({
-    seed: 7,
-    projectCount: 3,
-    maxFunctionCount: 2,
-    tierOf: (index) => TIERS[index],
-  });
+  const traffic = createTraffic(TRAFFIC);
   for (const hoursAgo of BUSY_HOURS) {
     const startUs = NOW_US - hoursAgo * US_PER_HOUR;
     for (const topic of [EDGE_TOPIC, RELAY_TOPIC]) {
@@ -111,7 +111,7 @@ function hourOf(
   const values = Array.from({ length: entriesAnHour }, (_, i) => {
     const timestampUs = startUs - 20 * US_PER_MINUTE + i * stepUs;
     const whole = topic === EDGE_TOPIC ? traffic.edge(timestampUs) : traffic.relay(timestampUs);
-    return isWhole ? whole : leastOf(whole);
+    return isWhole ? whole : leastOf(whole, i % FAT_EVERY === FAT_EVERY - 1 ? FAT_MESSAGE : null);
   });
   values.push('{"timestamp":"when"}');
   return values.map((text, i) => record(firstOffset + i, startUs, text));
@@ -122,13 +122,13 @@ function record(offset: number, timestampUs: number, text: string): StoredRecord
 }
 
 /** What the answers need of an entry. */
-function leastOf(text: string): string {
+function leastOf(text: string, message: string | null): string {
   const { id, timestamp, project, project_tier, metadata } = JSON.parse(text);
   const { request, response, project_ref, function_id, execution_time_ms } = metadata;
   return JSON.stringify({
     id,
     timestamp,
-    event_message: id.slice(0, 8),
+    event_message: message ?? id.slice(0, 8),
     project,
     project_tier,
     metadata: {
@@ -146,7 +146,7 @@ async function appendUnread(log: LmdbLog, topic: string, traffic: Traffic): Prom
   const records = [1, 2].map((i) => {
     const timestampUs = NOW_US - i * US_PER_SECOND;
     const text = topic === EDGE_TOPIC ? traffic.edge(timestampUs) : traffic.relay(timestampUs);
-    return record(log.endOffset(topic) + i - 1, timestampUs, leastOf(text));
+    return record(log.endOffset(topic) + i - 1, timestampUs, leastOf(text, null));
   });
   const imported = { ...NOT_BEGUN, accepted: 1, nextByte: 77 };
   await log.append(topic, records, new Map([['first-line', imported]]));

@@ -3,7 +3,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { queryLogs } from '../engine/rows/query.js';
-import { SegmentError } from '../engine/segments.js';
 import { queryInvocationStats } from '../engine/stats/query.js';
 import { Gaps } from '../ingest/gaps.js';
 import type { OffsetGap } from '../ingest/log-source.js';
@@ -22,6 +21,7 @@ import { readinessReasons } from './readiness.js';
 import { Rewriter } from './rewriter.js';
 import { Shards } from './shards.js';
 import { type DroppedPart, isStillMissed, overlappingParts } from './store/dropped-table.js';
+import { withRemedy } from './store/sound-table.js';
 import { Store } from './store/store.js';
 
 export interface Surroundings {
@@ -63,14 +63,8 @@ export async function startService(config: Config, surroundings: Surroundings): 
     return await new Composition(config, surroundings, store).start(startUs);
   } catch (error) {
     await store.close();
-    throw error instanceof SegmentError ? withRemedy(error, config.DATA_DIR) : error;
+    throw withRemedy(error, config.DATA_DIR);
   }
-}
-
-function withRemedy({ message }: SegmentError, directory: string): SegmentError {
-  return new SegmentError(
-    `the store in ${directory} is damaged: ${message}. \`logring check ${directory}\` says what is wrong, \`logring check --repair ${directory}\` drops what is damaged and keeps everything else`,
-  );
 }
 
 class Composition implements Service {

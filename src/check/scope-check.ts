@@ -78,11 +78,14 @@ function checkRows(store: CheckedStore, segments: ScopeSegments): Finding[] {
   });
   if (problem !== null) {
     runs = runsByName(store, segments);
+    // A run whose only block was open has no file to be known by.
+    const mayLackRuns = segments.mayHaveLost('rows/open/');
+    const what = `rows of ${scope} that had just arrived`;
     findings.push({
       what: `rows of ${scope}: ${problem}`,
-      remedy: 'is made anew from the row files; nothing is lost',
+      remedy: `is made anew from the row files${mayLackRuns ? '' : '; nothing is lost'}`,
       fixes: [{ do: 'set-runs', scope, runs }],
-      dropped: [],
+      dropped: mayLackRuns ? [allOf('rows', store.nowUs, what)] : [],
     });
   }
   for (const info of runs) findings.push(...checkRun({ ...store, segments }, info));

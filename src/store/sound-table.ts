@@ -80,7 +80,7 @@ export function examineTables(directory: string): void {
     rmSync(path, { force: true });
   } else {
     const problems = tableProblems(path);
-    if (problems.length > 0) throw damagedTables(directory, problems);
+    if (problems.length > 0) throw damagedTables(problems);
   }
   rmSync(join(directory, TABLE_LOCK_FILE), { force: true });
 }
@@ -98,16 +98,26 @@ export function markStore(directory: string): void {
   }
 }
 
-export function lostTables(path: string, how: 'missing' | 'empty'): SegmentError {
-  return new SegmentError(
+/** Without the tables there is nothing to repair. */
+export class LostTablesError extends SegmentError {}
+
+export function lostTables(path: string, how: 'missing' | 'empty'): LostTablesError {
+  return new LostTablesError(
     `${path} is ${how}, and without it nothing in the directory can be read: bring it back from a copy of the whole directory, or begin with an empty LOGRING_DATA_DIR; the log is then read again as far as it goes back`,
   );
 }
 
-function damagedTables(directory: string, problems: readonly string[]): SegmentError {
+function damagedTables(problems: readonly string[]): SegmentError {
   const more = problems.length > 1 ? `, and ${problems.length - 1} more` : '';
+  return new SegmentError(`the tables are damaged: ${problems[0]}${more}`);
+}
+
+/** The same error, and for damage what an operator can do about it. */
+export function withRemedy(error: unknown, directory: string): Error {
+  if (!(error instanceof SegmentError)) return error instanceof Error ? error : new Error(String(error));
+  if (error instanceof LostTablesError) return error;
   return new SegmentError(
-    `the store in ${directory} is damaged: ${problems[0]}${more}. Nothing was changed. \`logring check ${directory}\` says what is wrong, \`logring check --repair ${directory}\` drops what is damaged and keeps everything else`,
+    `the store in ${directory} can't be used: ${error.message}. Nothing was changed. \`logring check ${directory}\` says what is wrong, \`logring check --repair ${directory}\` drops what is damaged and keeps everything else`,
   );
 }
 

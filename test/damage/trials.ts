@@ -1,6 +1,7 @@
 /** One damage at a time to a store: bytes flipped, files cut short or missing. What came of each is told; the store is as before again. */
 
 import {
+  appendFileSync,
   closeSync,
   mkdirSync,
   openSync,
@@ -14,10 +15,13 @@ import {
 import { dirname, join } from 'node:path';
 import { open } from 'lmdb';
 import { SegmentError } from '../../engine/segments.js';
+import { repairStore } from '../../src/check/repair.js';
+import { checkStore } from '../../src/check/store-check.js';
 import { surveyLmdb } from '../../src/store/lmdb-survey.js';
-import { tableProblems } from '../../src/store/sound-table.js';
+import { tableProblems, withRemedy } from '../../src/store/sound-table.js';
 import { StoreFormatError } from '../../src/store/store-format.js';
 import { type Answers, askStore, wrongAnswer } from './answers.js';
+import { NOW_US } from './small-store.js';
 
 export type Damage =
   /** The byte is XORed with the mask. */
@@ -80,8 +84,10 @@ export class Pristine {
 
   undo(damage: Damage): void {
     const bytes = this.files.get(damage.file)!;
-    if (damage.kind === 'flip') writeByte(join(this.directory, damage.file), damage.at, bytes[damage.at]);
-    else writeFileSync(join(this.directory, damage.file), bytes);
+    const path = join(this.directory, damage.file);
+    if (damage.kind === 'flip') writeByte(path, damage.at, bytes[damage.at]);
+    else if (damage.kind === 'cut') appendFileSync(path, bytes.subarray(damage.length));
+    else writeFileSync(path, bytes);
   }
 
   /**
@@ -98,6 +104,30 @@ export class Pristine {
     const outcome = await this.#serviceOutcome();
     this.restore();
     return outcome;
+  }
+
+  /**
+   * What comes of a damage and of its repair: after it the store must be whole, and every answer right or said to be
+   * incomplete. `refused`: there is nothing to repair, with a sentence that says so.
+   */
+  async repairedOutcome(damage: Damage): Promise<Outcome> {
+    this.inflict(damage);
+    try {
+      const { store, findings } = checkStore(this.directory, NOW_US);
+      const isDamaged = findings.some(({ remedy }) => remedy !== null);
+      if (isDamaged) await repairStore(store, findings);
+      const left = checkStore(this.directory, NOW_US).findings.filter(({ remedy }) => remedy !== null);
+      if (left.length > 0) return { failure: `after the repair: ${left.map(({ what }) => what).join('; ')}` };
+      const opened = await askStore(this.directory);
+      const wrong = wrongAnswer(opened, this.right);
+      if (wrong !== null) return { failure: wrong };
+      if (opened.damagedFileCount > 0) return { failure: 'there is damage after the repair' };
+      return isDamaged ? 'shown' : 'right';
+    } catch (error) {
+      return isRefusal(error) ? 'refused' : { failure: stackOf(error) };
+    } finally {
+      this.restore();
+    }
   }
 
   #tableOutcome(): Outcome {
@@ -127,12 +157,15 @@ export class Pristine {
       if (wrong !== null) return { failure: wrong };
       return opened.damagedFileCount > 0 ? 'shown' : 'right';
     } catch (error) {
-      const isRefusal = error instanceof SegmentError || error instanceof StoreFormatError;
-      return isRefusal && (SAYS_WHAT_TO_DO.test(error.message) || error instanceof SegmentError)
-        ? 'refused'
-        : { failure: stackOf(error) };
+      return isRefusal(error) ? 'refused' : { failure: stackOf(error) };
     }
   }
+}
+
+/** An error whose message says what an operator can do. */
+function isRefusal(error: unknown): boolean {
+  const isOperators = error instanceof SegmentError || error instanceof StoreFormatError;
+  return isOperators && SAYS_WHAT_TO_DO.test(withRemedy(error, 'DIR').message);
 }
 
 function tableText(path: string): string {

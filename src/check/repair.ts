@@ -68,7 +68,7 @@ class Repair {
         this.#runs.set(fix.scope, { nextId: idAfter(fix.runs), list: [...fix.runs] });
         return;
       case 'drop-run':
-        this.#dropRun(fix.scope, fix.info, true);
+        this.#dropRun(fix.scope, fix.info);
         return;
       case 'salvage-run':
         this.#salvageRun(fix.scope, fix.info, fix.damagedBlocks);
@@ -102,16 +102,15 @@ class Repair {
     return runs;
   }
 
-  /** With its open block, or without what is in the file only. */
-  #dropRun(scope: string, info: RunInfo, isWhole: boolean): void {
+  /** What is in its file goes; a block that is still being filled stays, and the run with it. */
+  #dropRun(scope: string, info: RunInfo): void {
     const { tables } = this.#store;
     const file = runFile(info);
     const runs = this.#runsOf(scope);
     const open = `${scope}:${openName(file)}`;
     deleteKeys(tables.table(SEGMENTS), `${scope}:${indexPrefix(file)}`);
     deleteKeys(tables.table('files'), `${scope}:${file}#`);
-    if (!isWhole && tables.table(SEGMENTS).has(open)) return;
-    tables.table(SEGMENTS).delete(open);
+    if (tables.table(SEGMENTS).has(open)) return;
     runs.list.splice(
       runs.list.findIndex((run) => runFile(run) === file),
       1,
@@ -132,7 +131,7 @@ class Repair {
       damagedBlocks,
       runFile(made),
     );
-    this.#dropRun(scope, info, false);
+    this.#dropRun(scope, info);
     if (frameEnds.length === 0) return;
     const lengths = Array.from(frameEnds, (end, i) => end - (i === 0 ? 0 : frameEnds[i - 1]));
     const { key, value } = fileRecord(`${scope}:${runFile(made)}`, 0, true, lengths);

@@ -24,10 +24,12 @@ export interface RunPlace {
 export function checkRun(place: RunPlace, info: RunInfo): Finding[] {
   const fileKey = place.segments.keyOf(runFile(info));
   const stored = place.files.get(fileKey);
-  if (stored === null || (stored === undefined && info.kind === 'sorted'))
-    return [runIsGone(place, info, `what the store knew of its row file is lost`)];
   const findings = info.kind === 'fresh' ? checkOpenBlock(place, info) : [];
-  if (stored === undefined) return [...findings, ...checkIndexes(place, info, [])];
+  // A fresh run may have no file yet, and then it has no index.
+  const shouldHaveFile = info.kind === 'sorted' || hasIndex(place, info);
+  if (stored === null || (stored === undefined && shouldHaveFile))
+    return [...findings, runIsGone(place, info, 'what the store knew of its row file is lost')];
+  if (stored === undefined) return findings;
   let file: RowFileBlocks;
   try {
     file = new RowFileBlocks(place.directory, place.segments.scope, stored);
@@ -56,6 +58,11 @@ function checkFresh(place: RunPlace, info: RunInfo, file: RowFileBlocks): Findin
   }
   if (damaged.size > 0) return [someBlocks(place, info, file.count, damaged)];
   return checkIndexes(place, info, indexes);
+}
+
+function hasIndex({ segments }: RunPlace, info: RunInfo): boolean {
+  const prefix = indexPrefix(runFile(info));
+  return [...segments.names(), ...segments.damagedNames].some((name) => name.startsWith(prefix));
 }
 
 /** The index of a block whose rows are all there. */

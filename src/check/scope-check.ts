@@ -2,17 +2,19 @@
 
 import { decodeManifest, parseRunFile, type RunInfo, runFile } from '../../engine/rows/run.js';
 import { SegmentError, type SegmentReader } from '../../engine/segments.js';
-import { EdgeShard } from '../../engine/shard.js';
+import { EdgeShard, encodeShardState } from '../../engine/shard.js';
 import { LEVELS } from '../../engine/stats/series.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
 import { US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { intervalText } from '../http/incomplete.js';
 import type { DroppedPart } from '../store/dropped-table.js';
-import { type Finding, type Fix, note } from './findings.js';
+import { sealEnvelope } from '../store/envelope.js';
+import type { Finding, Fix } from './findings.js';
+import { topicLog, withoutRecords } from './log-records.js';
 import type { RecordedFiles } from './row-files.js';
 import { checkRun } from './run-check.js';
-import { ScopeSegments, SEGMENTS } from './scope-segments.js';
+import { type LostSpan, ScopeSegments, SEGMENTS } from './scope-segments.js';
 import type { StoredTables } from './stored-tables.js';
 
 export type ViewName = DroppedPart['view'];
@@ -31,15 +33,43 @@ export interface CheckedStore {
 export function checkScope(store: CheckedStore, scope: string): Finding[] {
   const segments = new ScopeSegments(scope, store.tables);
   const stateProblem = loadProblem(() => new EdgeShard(segments.reader((name) => name === STATE)));
-  if (!segments.has(STATE) || stateProblem !== null)
+  const hasState = segments.has(STATE) && stateProblem === null;
+  const newState = hasState ? null : stateFromLog(store, segments);
+  if (!hasState && newState === null)
     return [scopeIsGone(store, segments, stateProblem ?? 'its state is lost')];
   return [
+    ...(newState === null ? [] : [newState]),
     ...checkRows(store, segments),
     ...checkGroups(segments, 'usage/', hourOf, (reader) => new UsageView().load(reader)),
     ...checkGroups(segments, 'stats/', slotOf, (reader) => new StatsView().load(reader)),
     ...checkForeign(segments),
     ...lostViews(store, segments),
   ];
+}
+
+/**
+ * Of a partition of the embedded log the next offset is known to within the records that the log still has: it is set
+ * behind them, and they go, since nobody knows which of them the answers have.
+ */
+function stateFromLog({ tables, nowUs }: CheckedStore, { scope, keyOf }: ScopeSegments): Finding | null {
+  const topic = scope.slice(0, scope.lastIndexOf('/'));
+  const log = topicLog(tables, topic);
+  if (log === null || !scope.endsWith('/0')) return null;
+  const { start, end } = log;
+  const key = keyOf(STATE);
+  const what = `${end - start} records of the embedded log of ${topic} that it may or may not have`;
+  return {
+    what: `partition ${scope}: its state is lost, how far it has read the embedded log among it`,
+    remedy:
+      end > start
+        ? `goes on at offset ${end}; ${what} are dropped`
+        : `goes on at offset ${end}; nothing is lost`,
+    fixes: [
+      { do: 'put', table: SEGMENTS, key, value: sealEnvelope(key, encodeShardState(end)) },
+      ...withoutRecords(topic, log),
+    ],
+    dropped: end > start ? VIEWS.map((view) => allOf(view, nowUs, what)) : [],
+  };
 }
 
 function scopeIsGone({ nowUs }: CheckedStore, segments: ScopeSegments, problem: string): Finding {
@@ -141,11 +171,13 @@ interface Group {
   readonly dropped: DroppedPart;
 }
 
+type GroupOf = (name: string, scope: string) => Group | null;
+
 /** Segments that build on each other: usage of an hour, statistics of a slot. */
 function checkGroups(
   segments: ScopeSegments,
   viewPrefix: string,
-  groupOf: (name: string, scope: string) => Group | null,
+  groupOf: GroupOf,
   load: (reader: SegmentReader) => void,
 ): Finding[] {
   const groups = new Map<string, Group>();
@@ -210,16 +242,33 @@ function checkForeign(segments: ScopeSegments): Finding[] {
   }));
 }
 
-/** Nobody knows what stood on pages that can't be read: all of a view's answers may lack something. */
+/** What may have stood where a key or a page can't be read: nobody knows, so answers about it may lack something. */
 function lostViews({ nowUs }: CheckedStore, segments: ScopeSegments): Finding[] {
-  const lost: ViewName[] = [];
-  if (segments.mayHaveLost('usage/')) lost.push('usage');
-  if (segments.mayHaveLost('stats/')) lost.push('stats');
-  return lost.map((view) => ({
-    ...note(`${view} of ${segments.scope}: some of it may have stood on pages that can't be read`),
-    remedy: 'is kept as far as it can be read',
-    dropped: [allOf(view, nowUs, `${view} of ${segments.scope}, as far as it stood on damaged pages`)],
-  }));
+  return segments
+    .lostSpans('usage/')
+    .map((span) => lostView('usage', hourOf, span, segments.scope, nowUs))
+    .concat(
+      segments.lostSpans('stats/').map((span) => lostView('stats', slotOf, span, segments.scope, nowUs)),
+    );
+}
+
+function lostView(
+  view: ViewName,
+  groupOf: GroupOf,
+  { low, high }: LostSpan,
+  scope: string,
+  nowUs: number,
+): Finding {
+  const first = low === null ? null : groupOf(low, scope);
+  const last = high === null ? null : groupOf(high, scope);
+  const isWithin = first !== null && last !== null && first.dropped.level === last.dropped.level;
+  const what = `${view} of ${scope} that may have stood ${low ?? 'at the beginning'} to ${high ?? 'the end'}`;
+  return {
+    what: `${what}: it can't be read`,
+    remedy: 'is dropped',
+    fixes: [],
+    dropped: [isWithin ? { ...first.dropped, endUs: last.dropped.endUs, what } : allOf(view, nowUs, what)],
+  };
 }
 
 export function allOf(view: ViewName, nowUs: number, what: string): DroppedPart {

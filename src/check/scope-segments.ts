@@ -39,9 +39,7 @@ export class ScopeSegments {
     return value === undefined ? null : openEnvelope(`${this.scope}:${name}`, value);
   }
 
-  keyOf(name: string): string {
-    return `${this.scope}:${name}`;
-  }
+  readonly keyOf = (name: string): string => `${this.scope}:${name}`;
 
   /** Only segments that `isShown` are there, and no blocks. */
   reader(isShown: (name: string) => boolean): SegmentReader {
@@ -57,8 +55,24 @@ export class ScopeSegments {
     };
   }
 
-  /** Whether segments with such names may have been lost with a damaged page. */
+  /** Whether segments with such names may have been lost. */
   mayHaveLost(prefix: string): boolean {
-    return this.tables.mayHaveLostKeys(SEGMENTS, this.keyOf(prefix), this.keyOf(`${prefix}\u{10ffff}`));
+    return this.lostSpans(prefix).length > 0;
   }
+
+  /** Where segments with such names may have been lost. */
+  lostSpans(prefix: string): LostSpan[] {
+    const start = this.keyOf(prefix);
+    const cut = this.scope.length + 1;
+    const within = (key: string | null): string | null => (key?.startsWith(start) ? key.slice(cut) : null);
+    return this.tables
+      .lostKeys(SEGMENTS, start, `${start}\u{10ffff}`)
+      .map(({ low, high }) => ({ low: within(low), high: within(high) }));
+  }
+}
+
+/** Names between which something is lost; null where the names around are others. */
+export interface LostSpan {
+  readonly low: string | null;
+  readonly high: string | null;
 }

@@ -1,7 +1,7 @@
 /** Everything that the tables of a store hold, read without LMDB, and what of it can't be read. */
 
 import { join } from 'node:path';
-import { type Survey, surveyLmdb } from '../store/lmdb-survey.js';
+import { type LostKeys, type Survey, surveyLmdb } from '../store/lmdb-survey.js';
 import { FORMAT_KEY, TABLE_FILE, TABLES, valueProblem } from '../store/sound-table.js';
 import { STORE_FORMAT, storeFormatError } from '../store/store-format.js';
 
@@ -42,6 +42,7 @@ export class StoredTables {
       const problem = entryProblem(table, key, value, path);
       if (problem === null) tables.get(table)!.set(key, value);
       else damaged.push({ table, key, problem });
+      return problem === null;
     });
     return new StoredTables(survey, tables, damaged);
   }
@@ -54,17 +55,14 @@ export class StoredTables {
     return this.#tables;
   }
 
-  /** Whether a key may have been lost with a damaged page, or its value is damaged. */
+  /** Whether a key may have been lost, its value or itself. */
   mayHaveLost(table: string, key: string): boolean {
-    return (
-      this.damagedValues.some((value) => value.table === table && value.key === key) ||
-      this.mayHaveLostKeys(table, key, `${key}\0`)
-    );
+    return this.lostKeys(table, key, `${key}\0`).length > 0;
   }
 
-  /** Whether keys of [low, high) may have been lost with a damaged page. */
-  mayHaveLostKeys(table: string, low: string, high: string): boolean {
-    return this.survey.lost.some(
+  /** What is lost that may lie in [low, high). */
+  lostKeys(table: string, low: string, high: string): LostKeys[] {
+    return this.survey.lost.filter(
       (lost) =>
         (lost.table === table || lost.table === '*') &&
         (lost.low === null || lost.low < high) &&

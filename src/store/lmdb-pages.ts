@@ -128,27 +128,27 @@ export class PageFile {
 
   leaf(page: number, maxTransaction: number): LeafNode[] {
     const { bytes, view, offsets } = this.#nodes(page, LEAF, maxTransaction);
-    const lengths: number[] = [];
-    const nodes = offsets.map((at): LeafNode => {
-      const byteCount = view.getUint16(at, true) + view.getUint16(at + 2, true) * 2 ** 16;
-      const flags = view.getUint16(at + 4, true);
-      const keyEnd = at + NODE_BYTES + view.getUint16(at + 6, true);
-      if (flags > VALUE_IS_TREE) throw damaged(page, 'a node has unknown flags');
-      const isOutside = flags === VALUE_ON_OVERFLOW;
-      const end = keyEnd + (isOutside ? OVERFLOW_REFERENCE_BYTES : byteCount);
-      if (end > bytes.length) throw damaged(page, 'a node goes beyond its end');
-      lengths.push(end - at);
-      return {
-        key: bytes.subarray(at + NODE_BYTES, keyEnd),
-        value: isOutside ? null : bytes.subarray(keyEnd, end),
-        isTree: flags === VALUE_IS_TREE,
-        overflow: isOutside
-          ? { firstPage: u64(view, keyEnd), pageCount: u64(view, keyEnd + 16), byteCount }
-          : NO_OVERFLOW,
-      };
-    });
+    const nodes = offsets.map((at) => leafNode(page, bytes, view, at));
+    const lengths = nodes.map(
+      ({ key, value }) => NODE_BYTES + key.length + (value?.length ?? OVERFLOW_REFERENCE_BYTES),
+    );
     assertTiled(page, offsets, lengths, view.getUint16(22, true) + HEADER_BYTES, bytes.length);
     return nodes;
+  }
+
+  /** What can be told apart in a damaged leaf, in its order; null for a node that can't. None when its bounds are damaged. */
+  remainsOfLeaf(page: number): (LeafNode | null)[] {
+    const bytes = this.#read(page, this.#pageBytes);
+    const view = viewOf(bytes);
+    const start = HEADER_BYTES + boundsOf(page, view, bytes.length).upper;
+    return offsetsOf(view).map((at) => {
+      try {
+        return at < start ? null : leafNode(page, bytes, view, at);
+      } catch (error) {
+        if (!(error instanceof PageError)) throw error;
+        return null;
+      }
+    });
   }
 
   /** A value that stands on pages of its own. */
@@ -168,19 +168,11 @@ export class PageFile {
     const bytes = this.#read(page, this.#pageBytes);
     const view = viewOf(bytes);
     assertHeader(page, view, kind, maxTransaction);
-    const lower = view.getUint16(20, true);
-    const upper = view.getUint16(22, true);
-    if (lower > upper || lower % 2 !== 0 || HEADER_BYTES + upper > bytes.length)
-      throw damaged(page, 'its bounds are impossible');
-    const offsets = Array.from(
-      { length: lower / 2 },
-      (_, i) => HEADER_BYTES + view.getUint16(HEADER_BYTES + 2 * i, true),
-    );
+    const { upper } = boundsOf(page, view, bytes.length);
+    const offsets = offsetsOf(view);
     for (const at of offsets) {
-      if (at < HEADER_BYTES + upper || at + NODE_BYTES > bytes.length)
+      if (at < HEADER_BYTES + upper || keyEndOf(view, at) > bytes.length)
         throw damaged(page, 'a node is outside of its bounds');
-      if (at + NODE_BYTES + view.getUint16(at + 6, true) > bytes.length)
-        throw damaged(page, 'a key goes beyond its end');
     }
     return { bytes, view, offsets };
   }
@@ -216,6 +208,44 @@ export class PageFile {
       transaction: u64(view, 152),
     };
   }
+}
+
+function boundsOf(page: number, view: DataView, pageBytes: number): { lower: number; upper: number } {
+  const lower = view.getUint16(20, true);
+  const upper = view.getUint16(22, true);
+  if (lower > upper || lower % 2 !== 0 || HEADER_BYTES + upper > pageBytes)
+    throw damaged(page, 'its bounds are impossible');
+  return { lower, upper };
+}
+
+/** Where the nodes of a page with possible bounds begin. */
+function offsetsOf(view: DataView): number[] {
+  const count = view.getUint16(20, true) / 2;
+  return Array.from({ length: count }, (_, i) => HEADER_BYTES + view.getUint16(HEADER_BYTES + 2 * i, true));
+}
+
+/** Infinity where there is no room for a node. */
+function keyEndOf(view: DataView, at: number): number {
+  return at + NODE_BYTES > view.byteLength ? Infinity : at + NODE_BYTES + view.getUint16(at + 6, true);
+}
+
+function leafNode(page: number, bytes: Uint8Array, view: DataView, at: number): LeafNode {
+  const keyEnd = keyEndOf(view, at);
+  if (keyEnd > bytes.length) throw damaged(page, 'a key goes beyond its end');
+  const byteCount = view.getUint16(at, true) + view.getUint16(at + 2, true) * 2 ** 16;
+  const flags = view.getUint16(at + 4, true);
+  if (flags > VALUE_IS_TREE) throw damaged(page, 'a node has unknown flags');
+  const isOutside = flags === VALUE_ON_OVERFLOW;
+  const end = keyEnd + (isOutside ? OVERFLOW_REFERENCE_BYTES : byteCount);
+  if (end > bytes.length) throw damaged(page, 'a node goes beyond its end');
+  return {
+    key: bytes.subarray(at + NODE_BYTES, keyEnd),
+    value: isOutside ? null : bytes.subarray(keyEnd, end),
+    isTree: flags === VALUE_IS_TREE,
+    overflow: isOutside
+      ? { firstPage: u64(view, keyEnd), pageCount: u64(view, keyEnd + 16), byteCount }
+      : NO_OVERFLOW,
+  };
 }
 
 /** The tree that a value of the tree of names describes. */

@@ -34,7 +34,8 @@ export interface Survey {
   readonly tables: readonly string[];
 }
 
-export type TakeEntry = (table: string, key: string, value: Uint8Array) => void;
+/** Takes an entry; false when its value is not what was stored under its key. */
+export type TakeEntry = (table: string, key: string, value: Uint8Array) => boolean;
 
 /** Tells each entry that can be read, table by table in order of key, and what can't be read. Throws the system's error when the file can't be opened. */
 export function surveyLmdb(path: string, take: TakeEntry): Survey {
@@ -53,16 +54,20 @@ interface Counts {
   leaves: number;
   overflows: number;
   entries: number;
+  /** Entries that can't be read, of which it is known between which keys they stood. */
+  lostEntries: number;
 }
 
 /** What is done with the entries of a tree. */
 interface Visit {
   readonly label: string;
   readonly compare: (a: Uint8Array, b: Uint8Array) => number;
-  readonly entry: (node: LeafNode, value: Uint8Array, page: number) => void;
+  /** False when the value is not what was stored. */
+  readonly entry: (node: LeafNode, value: Uint8Array, page: number) => boolean;
   readonly lose: (low: Uint8Array | null, high: Uint8Array | null) => void;
   readonly counts: Counts;
-  lastKey: Uint8Array | null;
+  /** Bounds of the keys of pages that are damaged. */
+  readonly damagedLeaves: (readonly [Uint8Array | null, Uint8Array | null])[];
 }
 
 /** The last pages of a file need not be there while they are free: so many for each that is, and so many more. */
@@ -129,7 +134,7 @@ class Walk {
       entry: (_, value, page) => this.#noteFree(value, page),
       lose: () => {},
       counts: noCounts(),
-      lastKey: null,
+      damagedLeaves: [],
     });
     const trees: { name: string; tree: Tree }[] = [];
     this.#walkTree(meta.main, {
@@ -139,10 +144,11 @@ class Walk {
         if (!isTree) throw damaged(page, 'a table is not described as one');
         // LMDB's binding ends names with a zero.
         trees.push({ name: decoder.decode(key).replace(/\0$/, ''), tree: treeOf(page, value) });
+        return true;
       },
       lose: () => this.#lost.push({ table: '*', low: null, high: null }),
       counts: noCounts(),
-      lastKey: null,
+      damagedLeaves: [],
     });
     for (const { name, tree } of trees) this.#walkTable(name, tree);
     const unknown = this.#uses.indexOf(0);
@@ -156,27 +162,30 @@ class Walk {
       compare: compareBytes,
       entry: ({ key, isTree }, value, page) => {
         if (isTree) throw damaged(page, 'a value is described as a table');
-        this.#take(name, decoder.decode(key), value);
+        return this.#take(name, decoder.decode(key), value);
       },
-      lose: (low, high) =>
-        this.#lost.push({ table: name, low: low && decoder.decode(low), high: high && decoder.decode(high) }),
+      lose: (low, high) => this.#lost.push({ table: name, low: textOf(low), high: textOf(high) }),
       counts: noCounts(),
-      lastKey: null,
+      damagedLeaves: [],
     });
   }
 
   #walkTree(tree: Tree, visit: Visit): void {
     const problemCount = this.#problems.length;
     if (tree.root !== null) this.#walkPage(tree.root, tree.depth, null, null, visit);
-    const { branches, leaves, overflows, entries } = visit.counts;
+    const { branches, leaves, overflows, entries, lostEntries } = visit.counts;
+    const areCounted = entries + lostEntries === tree.entryCount;
     const isAsSaid =
+      areCounted &&
       branches === tree.branchPageCount &&
       leaves === tree.leafPageCount &&
-      overflows === tree.overflowPageCount &&
-      entries === tree.entryCount;
-    if (isAsSaid || this.#problems.length > problemCount) return;
-    this.#problems.push(`${visit.label}: it has other numbers of pages or entries than it says`);
-    visit.lose(null, null);
+      overflows === tree.overflowPageCount;
+    if (this.#problems.length > problemCount) {
+      if (!areCounted) for (const [low, high] of visit.damagedLeaves) visit.lose(low, high);
+    } else if (!isAsSaid) {
+      this.#problems.push(`${visit.label}: it has other numbers of pages or entries than it says`);
+      visit.lose(null, null);
+    }
   }
 
   /** The keys of a page, and of all below it, lie between low and high. */
@@ -192,9 +201,8 @@ class Walk {
       if (depth === 1) this.#walkLeaf(page, low, high, visit);
       else this.#walkBranch(page, depth, low, high, visit);
     } catch (error) {
-      if (!(error instanceof PageError) && !(error instanceof TypeError)) throw error;
-      const what = error instanceof PageError ? error.message : `page ${page}: a key is no text`;
-      this.#problems.push(`${visit.label}, ${what}`);
+      if (!(error instanceof PageError)) throw error;
+      this.#problems.push(`${visit.label}, ${error.message}`);
       visit.lose(low, high);
     }
   }
@@ -226,24 +234,58 @@ class Walk {
 
   #walkLeaf(page: number, low: Uint8Array | null, high: Uint8Array | null, visit: Visit): void {
     this.#assertUnused(page, 1);
-    const nodes = this.#file.leaf(page, this.#transaction);
-    for (const [i, { key }] of nodes.entries()) {
-      const before = i === 0 ? low : nodes[i - 1].key;
-      const order = before === null ? 1 : visit.compare(key, before);
-      if (order < 0 || (order === 0 && i > 0) || (high !== null && visit.compare(key, high) >= 0))
-        throw damaged(page, 'its keys are out of order');
+    try {
+      const nodes = this.#file.leaf(page, this.#transaction);
+      assertOrder(page, nodes, low, high, visit);
+      this.#use(page, 1, 1);
+      visit.counts.leaves += 1;
+      this.#takeNodes(nodes, page, low, high, visit);
+    } catch (error) {
+      if (!(error instanceof PageError)) throw error;
+      this.#problems.push(`${visit.label}, ${error.message}`);
+      this.#takeRemains(page, low, high, visit);
     }
-    this.#use(page, 1, 1);
-    visit.counts.leaves += 1;
-    for (const [i, node] of nodes.entries()) {
-      try {
-        visit.entry(node, node.value ?? this.#overflowOf(node, visit), page);
-        visit.counts.entries += 1;
-      } catch (error) {
-        if (!(error instanceof PageError)) throw error;
-        this.#problems.push(`${visit.label}, ${error.message}`);
-        visit.lose(node.key, nodes[i + 1]?.key ?? high);
+  }
+
+  /** Of a damaged leaf whatever is what was stored; tells between which keys the rest stood. */
+  #takeRemains(page: number, low: Uint8Array | null, high: Uint8Array | null, visit: Visit): void {
+    visit.damagedLeaves.push([low, high]);
+    try {
+      this.#takeNodes(this.#file.remainsOfLeaf(page), page, low, high, visit);
+      this.#use(page, 1, 1);
+    } catch (error) {
+      if (!(error instanceof PageError)) throw error;
+    }
+  }
+
+  #takeNodes(
+    nodes: readonly (LeafNode | null)[],
+    page: number,
+    low: Uint8Array | null,
+    high: Uint8Array | null,
+    visit: Visit,
+  ): void {
+    const areSound = nodes.map((node) => node !== null && this.#takeNode(node, page, visit));
+    let before = low;
+    for (const [i, isSound] of areSound.entries()) {
+      if (isSound) before = nodes[i]!.key;
+      else {
+        visit.counts.lostEntries += 1;
+        const next = areSound.indexOf(true, i);
+        visit.lose(before, next < 0 ? high : nodes[next]!.key);
       }
+    }
+    visit.counts.entries += areSound.filter((isSound) => isSound).length;
+  }
+
+  #takeNode(node: LeafNode, page: number, visit: Visit): boolean {
+    try {
+      return visit.entry(node, node.value ?? this.#overflowOf(node, visit), page);
+    } catch (error) {
+      if (!(error instanceof PageError) && !(error instanceof TypeError)) throw error;
+      const what = error instanceof PageError ? error.message : `page ${page}: a key is no text`;
+      this.#problems.push(`${visit.label}, ${what}`);
+      return false;
     }
   }
 
@@ -257,7 +299,7 @@ class Walk {
   }
 
   /** count i64 │ then each a page, or minus a number of pages and the first of them; 0 is nothing. */
-  #noteFree(value: Uint8Array, page: number): void {
+  #noteFree(value: Uint8Array, page: number): boolean {
     const view = viewOf(value);
     const count = value.length < 8 ? 0 : Number(view.getBigInt64(0, true));
     if (value.length < 8 || count < 0 || 8 * (count + 1) > value.length)
@@ -272,6 +314,7 @@ class Walk {
       this.#assertUnused(first, pageCount);
       this.#use(first, pageCount, 2);
     }
+    return true;
   }
 
   #assertUnused(page: number, pageCount: number): void {
@@ -288,8 +331,33 @@ class Walk {
   }
 }
 
+/** A bound that is no text bounds nothing. */
+function textOf(key: Uint8Array | null): string | null {
+  try {
+    return key && decoder.decode(key);
+  } catch {
+    return null;
+  }
+}
+
 function noCounts(): Counts {
-  return { branches: 0, leaves: 0, overflows: 0, entries: 0 };
+  return { branches: 0, leaves: 0, overflows: 0, entries: 0, lostEntries: 0 };
+}
+
+function assertOrder(
+  page: number,
+  nodes: readonly LeafNode[],
+  low: Uint8Array | null,
+  high: Uint8Array | null,
+  { compare }: Visit,
+): void {
+  for (const [i, { key }] of nodes.entries()) {
+    const before = i === 0 ? low : nodes[i - 1].key;
+    const order = before === null ? 1 : compare(key, before);
+    const isInOrder = i === 0 ? order >= 0 : order > 0;
+    if (!isInOrder || (high !== null && compare(key, high) >= 0))
+      throw damaged(page, 'its keys are out of order');
+  }
 }
 
 function compareIntegers(a: Uint8Array, b: Uint8Array): number {

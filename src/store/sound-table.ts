@@ -38,11 +38,13 @@ export function tableProblems(path: string): string[] {
   let entryCount = 0;
   const survey = surveyLmdb(path, (table, key, value) => {
     entryCount += 1;
-    if (table !== 'meta') {
-      const problem = valueProblem(key, value);
-      if (problem !== null) problems.push(problem);
-    } else if (key === FORMAT_KEY) format = Buffer.from(value).toString();
-    else problems.push(`table meta has an unknown key ${JSON.stringify(key)}`);
+    if (table === 'meta' && key === FORMAT_KEY) {
+      format = Buffer.from(value).toString();
+      return true;
+    }
+    const problem = valueProblem(key, value);
+    if (problem !== null) problems.push(`table ${table}, ${problem}`);
+    return problem === null;
   });
   if (format !== null && isFormat(format) && format !== String(STORE_FORMAT))
     throw storeFormatError(path, format);
@@ -80,7 +82,7 @@ export function examineTables(directory: string): void {
     rmSync(path, { force: true });
   } else {
     const problems = tableProblems(path);
-    if (problems.length > 0) throw damagedTables(problems);
+    if (problems.length > 0) throw withRemedy(damagedTables(problems), directory);
   }
   rmSync(join(directory, TABLE_LOCK_FILE), { force: true });
 }
@@ -98,11 +100,12 @@ export function markStore(directory: string): void {
   }
 }
 
-/** Without the tables there is nothing to repair. */
-export class LostTablesError extends SegmentError {}
+/** Damage that keeps a store from being opened: the message says what an operator can do. */
+export class UnusableStoreError extends SegmentError {}
 
-export function lostTables(path: string, how: 'missing' | 'empty'): LostTablesError {
-  return new LostTablesError(
+/** Without the tables there is nothing to repair. */
+export function lostTables(path: string, how: 'missing' | 'empty'): UnusableStoreError {
+  return new UnusableStoreError(
     `${path} is ${how}, and without it nothing in the directory can be read: bring it back from a copy of the whole directory, or begin with an empty LOGRING_DATA_DIR; the log is then read again as far as it goes back`,
   );
 }
@@ -115,8 +118,8 @@ function damagedTables(problems: readonly string[]): SegmentError {
 /** The same error, and for damage what an operator can do about it. */
 export function withRemedy(error: unknown, directory: string): Error {
   if (!(error instanceof SegmentError)) return error instanceof Error ? error : new Error(String(error));
-  if (error instanceof LostTablesError) return error;
-  return new SegmentError(
+  if (error instanceof UnusableStoreError) return error;
+  return new UnusableStoreError(
     `the store in ${directory} can't be used: ${error.message}. Nothing was changed. \`logring check ${directory}\` says what is wrong, \`logring check --repair ${directory}\` drops what is damaged and keeps everything else`,
   );
 }

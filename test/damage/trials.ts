@@ -172,6 +172,7 @@ function tableText(path: string): string {
   let text = '';
   surveyLmdb(path, (table, key, value) => {
     text += entryText(table, key, value);
+    return true;
   });
   return text;
 }

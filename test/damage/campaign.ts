@@ -11,10 +11,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { writeSmallStore } from './small-store.js';
+import { SMALL, writeSmallStore } from './small-store.js';
 import { type Damage, type Outcome, Pristine } from './trials.js';
 
-const SIZE = { entriesAnHour: 12, isWhole: false };
 /** Of the tables' trials so many are done with the whole service. */
 const THOROUGH_EVERY = 499;
 
@@ -108,7 +107,7 @@ async function main(): Promise<void> {
   const tally = new Tally();
   const startMs = performance.now();
   try {
-    await writeSmallStore(join(root, '0'), SIZE);
+    await writeSmallStore(join(root, '0'), SMALL);
     for (let i = 1; i < childCount; i++) cpSync(join(root, '0'), join(root, String(i)), { recursive: true });
     const orders = Array.from({ length: childCount }, (_, offset) => ({
       directory: join(root, String(offset)),

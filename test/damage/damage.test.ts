@@ -6,18 +6,17 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import { everyDamage } from './campaign.js';
-import { writeSmallStore } from './small-store.js';
+import { SMALL, writeSmallStore } from './small-store.js';
 import { type Damage, type Outcome, Pristine } from './trials.js';
 
 const SEED = 20_261_120;
-const SIZE = { entriesAnHour: 12, isWhole: false };
 
 let directory = '';
 let pristine: Pristine;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'logring-damage-'));
-  await writeSmallStore(directory, SIZE);
+  await writeSmallStore(directory, SMALL);
   pristine = await Pristine.of(directory);
 });
 

@@ -11,7 +11,7 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { MARKER_FILE, TABLE_LOCK_FILE } from '../../src/store/sound-table.js';
 import { STORE_FORMAT } from '../../src/store/store-format.js';
 import { askStore } from './answers.js';
-import { writeSmallStore } from './small-store.js';
+import { LARGER, writeSmallStore } from './small-store.js';
 
 export interface GoldenStore {
   /** Base64 by path. */
@@ -20,8 +20,6 @@ export interface GoldenStore {
   readonly answers: Readonly<Record<string, string | null>>;
 }
 
-/** Entries of full size, enough of them for runs that have a dictionary. */
-const SIZE = { entriesAnHour: 150, isWhole: true };
 /** The first stores had none. */
 const LEFT_OUT = [MARKER_FILE, TABLE_LOCK_FILE];
 
@@ -43,7 +41,7 @@ export function unpackGolden({ files }: GoldenStore, directory: string): void {
 async function writeGolden(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'logring-golden-'));
   try {
-    await writeSmallStore(directory, SIZE);
+    await writeSmallStore(directory, LARGER);
     const files: Record<string, string> = {};
     for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile() || LEFT_OUT.includes(entry.name)) continue;

@@ -22,7 +22,11 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 test('a store of format 2, as the first version wrote it, is whole and gives the answers that it gave', async () => {
   const golden = readGolden(2);
   unpackGolden(golden, directory);
-  const { findings } = checkStore(directory, NOW_US);
+  const { findings, store } = checkStore(directory, NOW_US);
+  const dictionaryBytes = [...store.files.values()].map((file) =>
+    file?.hasDictionary ? file.frameEnds[0] : 0,
+  );
+  expect(Math.max(...dictionaryBytes)).toBeGreaterThan(100);
   expect(findings.filter(({ remedy }) => remedy !== null)).toEqual([]);
   const { answers, damagedFileCount } = await askStore(directory);
   expect(damagedFileCount).toBe(0);

@@ -20,18 +20,19 @@ export const RELAY_TOPIC = 'relay';
 export const NOW_US = Date.parse('2026-11-20T10:30:00Z') * 1000;
 export const CACHE_BYTES = 1 << 20;
 
-/** How much traffic: rows of the smaller one fill no block, those of the larger get a dictionary. */
 export interface SmallStoreSize {
   readonly entriesAnHour: number;
-  /** Whole entries as the generator makes them, of 2 KB, or such as have the least. */
-  readonly isWhole: boolean;
+  /** Each so manieth row fills a block, so that runs have several, and takes next to nothing on disk. */
+  readonly fatEvery: number;
 }
+
+export const SMALL: SmallStoreSize = { entriesAnHour: 12, fatEvery: 6 };
+/** Has runs with a dictionary. */
+export const LARGER: SmallStoreSize = { entriesAnHour: 20, fatEvery: 1 };
 
 /** Hours before NOW_US with traffic: two of a day that is over, and the last four. */
 const BUSY_HOURS = [34, 33, 3, 2, 1, 0];
 const TIERS = ['FREE', 'ENTERPRISE', 'PRO'];
-/** A row that fills a block, so that runs have several, and that takes next to nothing on disk. */
-const FAT_EVERY = 6;
 const FAT_MESSAGE = 'x'.repeat(17_000);
 const TRAFFIC = { seed: 7, projectCount: 3, maxFunctionCount: 2, tierOf: (index: number) => TIERS[index] };
 export const PROJECTS = createTraffic(TRAFFIC).projects.map(({ ref }) => ref);
@@ -104,14 +105,14 @@ function hourOf(
   topic: string,
   traffic: Traffic,
   startUs: number,
-  { entriesAnHour, isWhole }: SmallStoreSize,
+  { entriesAnHour, fatEvery }: SmallStoreSize,
   firstOffset: number,
 ): StoredRecord[] {
   const stepUs = Math.floor((20 * US_PER_MINUTE) / entriesAnHour);
   const values = Array.from({ length: entriesAnHour }, (_, i) => {
     const timestampUs = startUs - 20 * US_PER_MINUTE + i * stepUs;
     const whole = topic === EDGE_TOPIC ? traffic.edge(timestampUs) : traffic.relay(timestampUs);
-    return isWhole ? whole : leastOf(whole, i % FAT_EVERY === FAT_EVERY - 1 ? FAT_MESSAGE : null);
+    return leastOf(whole, i % fatEvery === fatEvery - 1 ? FAT_MESSAGE : null);
   });
   values.push('{"timestamp":"when"}');
   return values.map((text, i) => record(firstOffset + i, startUs, text));

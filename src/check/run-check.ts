@@ -125,10 +125,11 @@ function checkOpenBlock({ segments }: RunPlace, info: RunInfo): Finding[] {
   if (bytes === null && !segments.damagedNames.includes(name)) {
     if (!isUnsealed || !segments.tables.mayHaveLost(SEGMENTS, key)) return [];
   } else if (bytes !== null && !(whole(() => indexBytesOf(bytes)) instanceof SegmentError)) return [];
+  const isThere = bytes !== null || segments.damagedNames.includes(name);
   return [
     {
-      what: `${runText(segments.scope, info)}: its last rows, up to 16 KB of them, are damaged`,
-      remedy: 'are dropped',
+      what: `${runText(segments.scope, info)}: its last rows, up to 16 KB of them, ${isThere ? 'are damaged' : 'may be lost'}`,
+      remedy: isThere ? 'are dropped' : 'are missed, if there were any',
       fixes: [{ do: 'delete', table: SEGMENTS, keys: [key] }],
       dropped: [droppedRows(segments.scope, info)],
     },

@@ -244,12 +244,19 @@ function checkForeign(segments: ScopeSegments): Finding[] {
 
 /** What may have stood where a key or a page can't be read: nobody knows, so answers about it may lack something. */
 function lostViews({ nowUs }: CheckedStore, segments: ScopeSegments): Finding[] {
-  return segments
-    .lostSpans('usage/')
-    .map((span) => lostView('usage', hourOf, span, segments.scope, nowUs))
-    .concat(
-      segments.lostSpans('stats/').map((span) => lostView('stats', slotOf, span, segments.scope, nowUs)),
-    );
+  const names = [...segments.names()];
+  const hasStats = names.some((name) => name.startsWith('stats/'));
+  const hasRows = names.some((name) => name.startsWith('rows/') || name.startsWith('usage/'));
+  // A partition has either; the same finding is told once.
+  const findings = [
+    ...(hasStats ? [] : lostViewsOf('usage', hourOf, segments, nowUs)),
+    ...(hasRows ? [] : lostViewsOf('stats', slotOf, segments, nowUs)),
+  ];
+  return [...new Map(findings.map((finding) => [finding.what, finding])).values()];
+}
+
+function lostViewsOf(view: ViewName, groupOf: GroupOf, segments: ScopeSegments, nowUs: number): Finding[] {
+  return segments.lostSpans(`${view}/`).map((span) => lostView(view, groupOf, span, segments.scope, nowUs));
 }
 
 function lostView(
@@ -262,9 +269,10 @@ function lostView(
   const first = low === null ? null : groupOf(low, scope);
   const last = high === null ? null : groupOf(high, scope);
   const isWithin = first !== null && last !== null && first.dropped.level === last.dropped.level;
-  const what = `${view} of ${scope} that may have stood ${low ?? 'at the beginning'} to ${high ?? 'the end'}`;
+  const name = view === 'stats' ? 'statistics' : view;
+  const what = `${name} of ${scope}, from ${low ?? 'the beginning'} to ${high ?? 'the end'}`;
   return {
-    what: `${what}: it can't be read`,
+    what: `${what}: some of it may be lost`,
     remedy: 'is dropped',
     fixes: [],
     dropped: [isWithin ? { ...first.dropped, endUs: last.dropped.endUs, what } : allOf(view, nowUs, what)],

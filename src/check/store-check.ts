@@ -6,6 +6,7 @@ import { scopeFolder } from '../store/block-files.js';
 import { lostTables, MARKER_FILE, ROW_FILES_FOLDER, TABLE_FILE } from '../store/sound-table.js';
 import { type Finding, note } from './findings.js';
 import { checkLog } from './log-check.js';
+import { topicsOf } from './log-records.js';
 import { recordedFiles } from './row-files.js';
 import { allOf, type CheckedStore, checkScope, VIEWS } from './scope-check.js';
 import { SEGMENTS } from './scope-segments.js';
@@ -48,7 +49,12 @@ function scopesOf(tables: StoredTables): string[] {
     ...tables.table('files').keys(),
     ...tables.damagedValues.filter(({ table }) => table === SEGMENTS).map(({ key }) => key),
   ];
-  return [...new Set(keys.filter((key) => key.includes(':')).map((key) => key.slice(0, key.indexOf(':'))))];
+  const scopes = keys.filter((key) => key.includes(':')).map((key) => key.slice(0, key.indexOf(':')));
+  // A partition of the embedded log of which nothing else is left.
+  const ofLog = topicsOf(tables)
+    .map((topic) => `${topic}/0`)
+    .filter((scope) => tables.mayHaveLost(SEGMENTS, `${scope}:shard`));
+  return [...new Set([...scopes, ...ofLog])];
 }
 
 function checkTables({ directory, tables, nowUs }: CheckedStore): Finding[] {
@@ -56,7 +62,7 @@ function checkTables({ directory, tables, nowUs }: CheckedStore): Finding[] {
   const findings = problems.map(
     (problem): Finding => ({
       what: `${TABLE_FILE}: ${problem}`,
-      remedy: 'goes: the tables are written anew with everything that can be read of them',
+      remedy: 'the tables are written anew with everything that can be read of them',
       fixes: [{ do: 'rewrite-tables' }],
       dropped: [],
     }),

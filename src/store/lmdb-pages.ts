@@ -113,17 +113,20 @@ export class PageFile {
 
   branch(page: number, maxTransaction: number): BranchNode[] {
     const { bytes, view, offsets } = this.#nodes(page, BRANCH, maxTransaction);
-    const nodes = offsets.map((at) => {
-      const keyLength = view.getUint16(at + 6, true);
-      const child =
-        view.getUint16(at, true) +
-        view.getUint16(at + 2, true) * 2 ** 16 +
-        view.getUint16(at + 4, true) * 2 ** 32;
-      return { key: bytes.subarray(at + NODE_BYTES, at + NODE_BYTES + keyLength), child };
-    });
+    const nodes = offsets.map((at) => branchNode(bytes, view, at));
     const lengths = nodes.map(({ key }) => NODE_BYTES + key.length);
     assertTiled(page, offsets, lengths, view.getUint16(22, true) + HEADER_BYTES, bytes.length);
     return nodes;
+  }
+
+  /** The pages that a damaged branch names, as far as that can be told. */
+  remainsOfBranch(page: number): number[] {
+    const bytes = this.#read(page, this.#pageBytes);
+    const view = viewOf(bytes);
+    const start = HEADER_BYTES + boundsOf(page, view, bytes.length).upper;
+    return offsetsOf(view)
+      .filter((at) => at >= start && keyEndOf(view, at) < Infinity)
+      .map((at) => branchNode(bytes, view, at).child);
   }
 
   leaf(page: number, maxTransaction: number): LeafNode[] {
@@ -227,6 +230,14 @@ function offsetsOf(view: DataView): number[] {
 /** Infinity where there is no room for a node. */
 function keyEndOf(view: DataView, at: number): number {
   return at + NODE_BYTES > view.byteLength ? Infinity : at + NODE_BYTES + view.getUint16(at + 6, true);
+}
+
+function branchNode(bytes: Uint8Array, view: DataView, at: number): BranchNode {
+  const child =
+    view.getUint16(at, true) +
+    view.getUint16(at + 2, true) * 2 ** 16 +
+    view.getUint16(at + 4, true) * 2 ** 32;
+  return { key: bytes.subarray(at + NODE_BYTES, keyEndOf(view, at)), child };
 }
 
 function leafNode(page: number, bytes: Uint8Array, view: DataView, at: number): LeafNode {

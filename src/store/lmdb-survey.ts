@@ -5,7 +5,9 @@
  */
 
 import { compareBytes } from '../../engine/rows/row-order.js';
+import { PageUses } from './lmdb-page-uses.js';
 import {
+  type BranchNode,
   damaged,
   type LeafNode,
   META_COUNT,
@@ -67,7 +69,7 @@ interface Visit {
   readonly lose: (low: Uint8Array | null, high: Uint8Array | null) => void;
   readonly counts: Counts;
   /** Bounds of the keys of pages that are damaged. */
-  readonly damagedLeaves: (readonly [Uint8Array | null, Uint8Array | null])[];
+  readonly damagedPages: (readonly [Uint8Array | null, Uint8Array | null])[];
 }
 
 /** The last pages of a file need not be there while they are free: so many for each that is, and so many more. */
@@ -80,8 +82,7 @@ class Walk {
   readonly #problems: string[] = [];
   readonly #lost: LostKeys[] = [];
   readonly #tables: string[] = [];
-  /** Of each page: 0 unknown, 1 in use, 2 free. */
-  #uses = new Uint8Array(0);
+  #uses = new PageUses(0);
   #transaction = 0;
 
   constructor(file: PageFile, take: TakeEntry) {
@@ -126,15 +127,14 @@ class Walk {
       this.#lost.push({ table: '*', low: null, high: null });
       return;
     }
-    this.#uses = new Uint8Array(meta.lastPage + 1);
-    this.#uses.fill(1, 0, META_COUNT);
+    this.#uses = new PageUses(meta.lastPage + 1);
     this.#walkTree(meta.free, {
       label: 'the tree of free pages',
       compare: compareIntegers,
-      entry: (_, value, page) => this.#noteFree(value, page),
+      entry: (_, value, page) => this.#uses.addFree(value, page),
       lose: () => {},
       counts: noCounts(),
-      damagedLeaves: [],
+      damagedPages: [],
     });
     const trees: { name: string; tree: Tree }[] = [];
     this.#walkTree(meta.main, {
@@ -148,10 +148,10 @@ class Walk {
       },
       lose: () => this.#lost.push({ table: '*', low: null, high: null }),
       counts: noCounts(),
-      damagedLeaves: [],
+      damagedPages: [],
     });
     for (const { name, tree } of trees) this.#walkTable(name, tree);
-    const unknown = this.#uses.indexOf(0);
+    const unknown = this.#uses.firstUnknown();
     if (unknown >= 0) this.#problems.push(`page ${unknown}: nothing uses it, and it is not free`);
   }
 
@@ -166,7 +166,7 @@ class Walk {
       },
       lose: (low, high) => this.#lost.push({ table: name, low: textOf(low), high: textOf(high) }),
       counts: noCounts(),
-      damagedLeaves: [],
+      damagedPages: [],
     });
   }
 
@@ -181,7 +181,7 @@ class Walk {
       leaves === tree.leafPageCount &&
       overflows === tree.overflowPageCount;
     if (this.#problems.length > problemCount) {
-      if (!areCounted) for (const [low, high] of visit.damagedLeaves) visit.lose(low, high);
+      if (!areCounted) for (const [low, high] of visit.damagedPages) visit.lose(low, high);
     } else if (!isAsSaid) {
       this.#problems.push(`${visit.label}: it has other numbers of pages or entries than it says`);
       visit.lose(null, null);
@@ -214,30 +214,47 @@ class Walk {
     high: Uint8Array | null,
     visit: Visit,
   ): void {
-    this.#assertUnused(page, 1);
-    const nodes = this.#file.branch(page, this.#transaction);
-    if (nodes.length < 2) throw damaged(page, 'it has fewer than two branches');
-    // The first key of a branch page is never looked at.
-    for (let i = 1; i < nodes.length; i++) {
-      const before = i === 1 ? low : nodes[i - 1].key;
-      const isInOrder = before === null || visit.compare(before, nodes[i].key) < 0;
-      if (!isInOrder || (high !== null && visit.compare(nodes[i].key, high) >= 0))
-        throw damaged(page, 'its keys are out of order');
+    this.#uses.assertUnused(page, 1);
+    try {
+      const nodes = this.#file.branch(page, this.#transaction);
+      assertBranchOrder(page, nodes, low, high, visit);
+      this.#uses.use(page, 1);
+      visit.counts.branches += 1;
+      for (const [i, { child }] of nodes.entries()) {
+        const from = i === 0 ? low : nodes[i].key;
+        this.#walkPage(child, depth - 1, from, nodes[i + 1]?.key ?? high, visit);
+      }
+    } catch (error) {
+      if (!(error instanceof PageError)) throw error;
+      this.#problems.push(`${visit.label}, ${error.message}`);
+      this.#walkRemains(page, depth, low, high, visit);
     }
-    this.#use(page, 1, 1);
-    visit.counts.branches += 1;
-    for (const [i, { child }] of nodes.entries()) {
-      const from = i === 0 ? low : nodes[i].key;
-      this.#walkPage(child, depth - 1, from, i + 1 < nodes.length ? nodes[i + 1].key : high, visit);
+  }
+
+  /** Of a damaged branch whatever pages are of its tree beyond doubt. */
+  #walkRemains(
+    page: number,
+    depth: number,
+    low: Uint8Array | null,
+    high: Uint8Array | null,
+    visit: Visit,
+  ): void {
+    visit.damagedPages.push([low, high]);
+    try {
+      const children = this.#file.remainsOfBranch(page);
+      this.#uses.use(page, 1);
+      for (const child of children) this.#walkPage(child, depth - 1, low, high, visit);
+    } catch (error) {
+      if (!(error instanceof PageError)) throw error;
     }
   }
 
   #walkLeaf(page: number, low: Uint8Array | null, high: Uint8Array | null, visit: Visit): void {
-    this.#assertUnused(page, 1);
+    this.#uses.assertUnused(page, 1);
     try {
       const nodes = this.#file.leaf(page, this.#transaction);
       assertOrder(page, nodes, low, high, visit);
-      this.#use(page, 1, 1);
+      this.#uses.use(page, 1);
       visit.counts.leaves += 1;
       this.#takeNodes(nodes, page, low, high, visit);
     } catch (error) {
@@ -249,10 +266,10 @@ class Walk {
 
   /** Of a damaged leaf whatever is what was stored; tells between which keys the rest stood. */
   #takeRemains(page: number, low: Uint8Array | null, high: Uint8Array | null, visit: Visit): void {
-    visit.damagedLeaves.push([low, high]);
+    visit.damagedPages.push([low, high]);
     try {
       this.#takeNodes(this.#file.remainsOfLeaf(page), page, low, high, visit);
-      this.#use(page, 1, 1);
+      this.#uses.use(page, 1);
     } catch (error) {
       if (!(error instanceof PageError)) throw error;
     }
@@ -291,43 +308,11 @@ class Walk {
 
   #overflowOf({ overflow }: LeafNode, visit: Visit): Uint8Array {
     const { firstPage, pageCount } = overflow;
-    this.#assertUnused(firstPage, pageCount);
+    this.#uses.assertUnused(firstPage, pageCount);
     const value = this.#file.overflow(overflow, this.#transaction);
-    this.#use(firstPage, pageCount, 1);
+    this.#uses.use(firstPage, pageCount);
     visit.counts.overflows += pageCount;
     return value;
-  }
-
-  /** count i64 │ then each a page, or minus a number of pages and the first of them; 0 is nothing. */
-  #noteFree(value: Uint8Array, page: number): boolean {
-    const view = viewOf(value);
-    const count = value.length < 8 ? 0 : Number(view.getBigInt64(0, true));
-    if (value.length < 8 || count < 0 || 8 * (count + 1) > value.length)
-      throw damaged(page, 'a list of free pages is shorter than it says');
-    for (let i = 1; i <= count; i++) {
-      const entry = Number(view.getBigInt64(8 * i, true));
-      if (entry === 0) continue;
-      if (entry < 0) i += 1;
-      if (i > count) throw damaged(page, 'a list of free pages ends amidst an entry');
-      const first = entry < 0 ? Number(view.getBigInt64(8 * i, true)) : entry;
-      const pageCount = entry < 0 ? -entry : 1;
-      this.#assertUnused(first, pageCount);
-      this.#use(first, pageCount, 2);
-    }
-    return true;
-  }
-
-  #assertUnused(page: number, pageCount: number): void {
-    if (!(page >= META_COUNT && page + pageCount <= this.#uses.length))
-      throw damaged(page, 'there is no such page');
-    for (let i = page; i < page + pageCount; i++) {
-      if (this.#uses[i] !== 0)
-        throw damaged(i, this.#uses[i] === 1 ? 'it is used twice' : 'it is used and free');
-    }
-  }
-
-  #use(page: number, pageCount: number, use: number): void {
-    this.#uses.fill(use, page, page + pageCount);
   }
 }
 
@@ -342,6 +327,23 @@ function textOf(key: Uint8Array | null): string | null {
 
 function noCounts(): Counts {
   return { branches: 0, leaves: 0, overflows: 0, entries: 0, lostEntries: 0 };
+}
+
+/** The first key of a branch is never looked at. */
+function assertBranchOrder(
+  page: number,
+  nodes: readonly BranchNode[],
+  low: Uint8Array | null,
+  high: Uint8Array | null,
+  { compare }: Visit,
+): void {
+  if (nodes.length < 2) throw damaged(page, 'it has fewer than two branches');
+  for (let i = 1; i < nodes.length; i++) {
+    const before = i === 1 ? low : nodes[i - 1].key;
+    const isInOrder = before === null || compare(before, nodes[i].key) < 0;
+    if (!isInOrder || (high !== null && compare(nodes[i].key, high) >= 0))
+      throw damaged(page, 'its keys are out of order');
+  }
 }
 
 function assertOrder(

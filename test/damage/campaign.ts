@@ -2,7 +2,7 @@
  * Every byte-flip and every truncation of a small store, one at a time: `npm run damage`. Children do the trials, so that
  * one which crashes the process is counted and gone past.
  *
- *   node dist/test/damage/campaign.js [--mask 0xff] [--every 1] [--children 2] [--file store.lmdb]
+ *   node dist/test/damage/campaign.js [--mask 0xff] [--every 3 --part 0] [--children 2] [--file store.lmdb]
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
@@ -100,7 +100,9 @@ async function runShard(order: Order, tally: Tally): Promise<void> {
 
 async function main(): Promise<void> {
   const text = { type: 'string' } as const;
-  const { values } = parseArgs({ options: { mask: text, every: text, children: text, file: text } });
+  const { values } = parseArgs({
+    options: { mask: text, every: text, part: text, children: text, file: text },
+  });
   const childCount = Number(values.children ?? 2);
   const every = Number(values.every ?? 1) * childCount;
   const root = mkdtempSync(join(tmpdir(), 'logring-damage-'));
@@ -113,7 +115,7 @@ async function main(): Promise<void> {
       directory: join(root, String(offset)),
       mask: Number(values.mask ?? 0xff),
       every,
-      offset,
+      offset: Number(values.part ?? 0) * childCount + offset,
       file: values.file ?? null,
       from: 0,
     }));

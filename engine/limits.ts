@@ -9,6 +9,10 @@ export const LOG_ROW_LIMIT = 100;
  * long; smaller: producers with a slightly fast clock lose entries to the dead letters. */
 export const MAX_FUTURE_US = US_PER_HOUR;
 
+/** Names that are shared. Bigger: names that come no more are held for long; smaller: with more names than this, each
+ * hour holds its own copies. */
+export const KNOWN_NAME_COUNT = 2 ** 16;
+
 /** Values a bucket keeps exactly before it turns to a digest. Bigger: more memory (8 bytes a value and level)
  * and slower answers; smaller: approximate percentiles where people still count by hand. */
 export const EXACT_VALUE_LIMIT = 512;
@@ -17,6 +21,10 @@ export const EXACT_VALUE_LIMIT = 512;
  * block again, and a sparse project's row of the last hours costs more to read; smaller: more blocks and worse
  * compression, for the hours that such blocks live. */
 export const BLOCK_TARGET_BYTES = 16 * 1024;
+
+/** Buffers of stored blocks that are kept to be filled again, 26 KB each. Bigger: memory for bursts that are over; smaller:
+ * what a commit of 20,000 entries a second holds is allocated anew each time. */
+export const SPARE_BLOCK_COUNT = 1024;
 
 /** How long after its hour a run of rows in order of arrival goes on for rows that come late; also how long a run that
  * late rows began goes on. Longer: more rows cost memory for their index; shorter: more, smaller runs to merge. */
@@ -98,9 +106,21 @@ export const DIGEST_TAIL_SHARE = 0.004;
  * value, and more rounds of merging, each of which blurs a little. */
 export const DIGEST_BUFFER_LENGTH = 512;
 
+/** Buckets of answers that are remembered, of all series together. Bigger: some 300 bytes of memory each; smaller: fleets of
+ * dashboards with more series than this have all of their buckets computed anew. The finest series has 301 buckets. */
+export const STATS_MEMO_BUCKETS = 2 ** 18;
+
 /** Bytes of bucket images that one save writes for a slot that is due to be written anew. Bigger: saves that stop the
  * thread for longer; smaller: more segments live beside each other. */
 export const STATS_IMAGE_STEP_BYTES = 256 * 1024;
+
+/** Writers of events that are kept for the next save. Bigger: memory for what a backfill once needed; smaller: they are
+ * allocated anew for every slot and save. */
+export const SPARE_EVENT_WRITERS = 64;
+
+/** Bytes up to which an expired slot's arrays serve the level's next slot. Bigger: an hour's or a day's peak is held for
+ * ever; smaller: each second allocates its slot anew. */
+export const SPARE_SLOT_BYTES = 1024 * 1024;
 
 /** What a segment of events counts for, at least, when they are weighed against a slot's images. Bigger: idle slots
  * are rewritten for a few events; smaller: a start has to read many tiny segments. */

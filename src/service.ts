@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { queryLogs } from '../engine/rows/query.js';
-import { queryInvocationStats } from '../engine/stats/query.js';
+import { InvocationStats } from '../engine/stats/query.js';
 import { Gaps } from '../ingest/gaps.js';
 import type { OffsetGap } from '../ingest/log-source.js';
 import { Committer } from './committer.js';
@@ -14,6 +14,7 @@ import { KeyRing } from './http/auth.js';
 import { type ChosenServer, createHttpServer } from './http/back-ends.js';
 import type { AnswerWindow, DroppedSpan } from './http/ports.js';
 import { meteredHandler } from './http/request-meters.js';
+import { encodeInvocationStatsRow } from './http/row-encoders.js';
 import type { BackEndName } from './http/server.js';
 import { createLogs, type Logs } from './logs.js';
 import { Metrics } from './metrics.js';
@@ -79,6 +80,7 @@ class Composition implements Service {
   readonly #committer: Committer;
   readonly #rewriter: Rewriter;
   readonly #evaluator: ApiCountsEvaluator;
+  readonly #invocationStats = new InvocationStats(encodeInvocationStatsRow);
   readonly #metrics: Metrics;
   readonly #api: Api;
   readonly #http: ChosenServer;
@@ -236,7 +238,7 @@ class Composition implements Service {
             nowUs,
           ),
         invocationStats: (parameters, nowUs) =>
-          queryInvocationStats(
+          this.#invocationStats.query(
             this.#shards.relay.map(({ stats }) => stats),
             parameters,
             nowUs,

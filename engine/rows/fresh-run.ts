@@ -19,10 +19,13 @@
 import { assert } from '../assert.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
 import { BLOCK_TARGET_BYTES } from '../limits.js';
+import { sharedName } from '../names.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { BlockBuilder, type BlockIndex, decodeBlockIndex, indexOfBlock, rowOfBlock } from './block.js';
 import { compareBytes } from './row-order.js';
 import { type RunInfo, runFile } from './run.js';
+
+const indexesWriter = new ByteWriter();
 
 /** The ordinals of one project's rows, ascending in the order of the file comment. */
 export interface ProjectRows {
@@ -143,7 +146,8 @@ export class FreshRun {
       if (this.#openStands) writer.delete(openName(this.file));
       this.#openStands = false;
     } else if (!this.#openIsSaved) {
-      writer.put(openName(this.file), this.#open.encode(this.#open.encodeIndex()));
+      // A copy: the block goes on.
+      writer.put(openName(this.file), this.#open.encode(this.#open.encodeIndex()).slice());
       this.#openStands = true;
       this.#openIsSaved = true;
     }
@@ -186,13 +190,17 @@ export class FreshRun {
   }
 
   #saveFull(writer: SegmentWriter): void {
-    const indexes = new ByteWriter();
+    const indexes = indexesWriter;
+    indexes.clear();
     const firstBlock = this.#blockFirstOrdinals.length - this.#full.length - (this.#open === null ? 0 : 1);
     for (const block of this.#full) {
       const index = block.encodeIndex();
       indexes.bytes(index);
-      writer.append(this.file, block.encode(index));
-      block.release();
+      const encoded = block.encode(index);
+      writer.append(this.file, encoded, () => {
+        if (this.#lastRead?.block === encoded) this.#lastRead = null;
+        block.release();
+      });
     }
     writer.put(indexName(this.file, firstBlock), indexes.finish());
     this.#full = [];
@@ -211,7 +219,7 @@ export class FreshRun {
     let rows = this.#projects.get(project);
     if (rows === undefined) {
       rows = { ordinals: new Uint32Array(2), count: 0 };
-      this.#projects.set(project, rows);
+      this.#projects.set(sharedName(project), rows);
     }
     if (rows.count === rows.ordinals.length) rows.ordinals = grown(rows.ordinals);
     const count = rows.count;

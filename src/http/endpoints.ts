@@ -34,7 +34,7 @@ import {
   Unavailable,
 } from './ports.js';
 import type { DecodedQuery } from './query-string.js';
-import { encodeApiCounts, encodeInvocationStats, encodeLogs } from './row-encoders.js';
+import { encodeApiCounts, encodeLogs, encodeRows } from './row-encoders.js';
 import type { BugReporter, HeaderLine, HttpAnswer, HttpRequest } from './server.js';
 
 export const ENDPOINT_NAMES = ['logs.all', 'functions.invocation-stats', 'usage.api-counts'] as const;
@@ -163,7 +163,7 @@ export class Endpoints {
     const incomplete: Incomplete = (nowUs) =>
       incompleteLines('functions.invocation-stats', this.#dropped, statsWindow(parameters.interval, nowUs));
     return this.#bucketed(call, statsKey(parameters), incomplete, (nowUs) =>
-      encodeInvocationStats(this.#queries.invocationStats(parameters, nowUs)),
+      encodeRows(this.#queries.invocationStats(parameters, nowUs)),
     );
   }
 

@@ -1,7 +1,6 @@
 /** What the HTTP layer needs from the rest of the service: composition provides it. */
 
 import type { LogsParameters } from '../../engine/rows/query.js';
-import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
 import type { ImportChunk, ImportState } from '../../ingest/embedded-log/import-state.js';
 import type { STATS_INTERVALS } from './parameters.js';
@@ -23,8 +22,8 @@ export interface ApiCountsParameters {
 export interface QueryPort {
   /** Serialised rows, newest first. */
   logs(parameters: LogsParameters, nowUs: number): Uint8Array[];
-  /** Ordered by bucketStartUs, ascending. */
-  invocationStats(parameters: InvocationStatsParameters, nowUs: number): readonly InvocationStatsRow[];
+  /** Serialised rows, oldest bucket first. */
+  invocationStats(parameters: InvocationStatsParameters, nowUs: number): readonly string[];
   /** Ordered by bucketStartUs, ascending. Throws or rejects with an ExpressionError for what can't be evaluated. */
   apiCounts(
     parameters: ApiCountsParameters,

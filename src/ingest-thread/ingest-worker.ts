@@ -10,9 +10,12 @@ import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
 import type { LogSink, PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { monotonicUs, wallClockUs } from '../system-clock.js';
-import { IN_FLIGHT_BYTES, STATUS_EVERY_MS } from './limits.js';
+import { giveWayToServing } from '../thread-priority.js';
+import { IN_FLIGHT_BYTES, INGEST_THREAD_NICENESS, STATUS_EVERY_MS } from './limits.js';
 import { PackShard } from './pack-shard.js';
 import type { FromIngest, IngestOrder, LogLevel, ToIngest } from './protocol.js';
+
+giveWayToServing(INGEST_THREAD_NICENESS);
 
 const order = workerData as IngestOrder;
 const port = parentPort!;

@@ -14,6 +14,8 @@ export class CommitBatch {
   readonly segments = new Map<string, Uint8Array | null>();
   /** Blocks to be added, by the key of their file. */
   readonly appended = new Map<string, Uint8Array[]>();
+  /** To be called once the blocks can be read from their files. */
+  readonly onStored: (() => void)[] = [];
   readonly #firstAppended = new Map<string, number>();
   readonly adopted: string[] = [];
   readonly removed: string[] = [];
@@ -30,7 +32,10 @@ export class CommitBatch {
       deletePrefix: (prefix) => {
         for (const key of this.#stored.keysOf(keyOf(prefix))) this.segments.set(key, null);
       },
-      append: (file, bytes) => this.#append(keyOf(file), bytes),
+      append: (file, bytes, onStored) => {
+        this.#append(keyOf(file), bytes);
+        if (onStored !== undefined) this.onStored.push(onStored);
+      },
       adopt: (file) => void this.adopted.push(keyOf(file)),
       remove: (file) => void this.removed.push(keyOf(file)),
     };

@@ -28,3 +28,7 @@ export const APPEND_FILE_LIMIT = 64;
 /** Row files that are held open for reading. Bigger: file descriptors, of which a process often has 1024; smaller: queries
  * open files again and again. */
 export const OPEN_FILE_LIMIT = 256;
+
+/** How far the storage thread gives way to the serving thread where they share a core, 0 to 19. Bigger: commits take
+ * longer on a busy machine; smaller: a rewrite delays requests by turns of the scheduler. */
+export const STORAGE_THREAD_NICENESS = 5;

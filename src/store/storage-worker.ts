@@ -9,12 +9,15 @@ import { encodeDirectory, type RunDirectory } from '../../engine/rows/directory.
 import { rewriteRuns } from '../../engine/rows/rewrite.js';
 import { SegmentError } from '../../engine/segments.js';
 import { monotonicUs } from '../system-clock.js';
+import { giveWayToServing } from '../thread-priority.js';
 import { deflatedValue } from './checked-value.js';
 import { sealEnvelope } from './envelope.js';
 import { FileAppender } from './file-appender.js';
-import { REWRITE_SLICE_MS } from './limits.js';
+import { REWRITE_SLICE_MS, STORAGE_THREAD_NICENESS } from './limits.js';
 import { RewriteFiles } from './rewrite-files.js';
 import type { Rewritten, StorageAnswer, StorageQuestion, Written } from './storage-protocol.js';
+
+giveWayToServing(STORAGE_THREAD_NICENESS);
 
 const appender = new FileAppender();
 

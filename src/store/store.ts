@@ -149,6 +149,7 @@ export class Store {
     const figures = await this.#write(batch);
     this.refreshReads();
     this.#batch = null;
+    for (const stored of batch.onStored) stored();
     return figures;
   }
 
@@ -247,11 +248,6 @@ export class Store {
       for (const key of this.#files.recordKeys(fileKey)) writes.push(this.#fileRecords.remove(key));
     }
     await Promise.all(writes);
-    // The newest rows are asked for most, and are unpacked already.
-    for (const [fileKey, blocks] of batch.appended) {
-      const first = batch.firstAppended(fileKey);
-      for (const [i, bytes] of blocks.entries()) this.#cache.set(frameName(fileKey, first + i), bytes);
-    }
     const paths: string[] = [];
     for (const fileKey of batch.removed) {
       const path = this.#files.forget(fileKey);

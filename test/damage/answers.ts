@@ -1,14 +1,20 @@
-/** The answers of a small store: each what was answered, or that it was refused for damage; and what each was made of. */
+/** The answers of a small store as HTTP gives them: each what was answered, or that it was refused for damage; and what each was made of. */
 
 import { queryLogs } from '../../engine/rows/query.js';
 import { SegmentError } from '../../engine/segments.js';
-import { queryInvocationStats } from '../../engine/stats/query.js';
+import { InvocationStats } from '../../engine/stats/query.js';
 import { RETENTION_US } from '../../engine/tier.js';
 import { US_PER_HOUR } from '../../engine/time.js';
 import { USAGE_INTERVALS, type UsageInterval } from '../../engine/usage/api-counts.js';
 import { ExpressionRound } from '../../engine/usage/expression-round.js';
 import { logsWindow, statsWindow, usageWindow } from '../../src/http/incomplete.js';
 import type { AnswerWindow } from '../../src/http/ports.js';
+import {
+  encodeApiCounts,
+  encodeInvocationStatsRow,
+  encodeLogs,
+  encodeRows,
+} from '../../src/http/row-encoders.js';
 import { Shards } from '../../src/shards.js';
 import { type DroppedPart, overlappingParts } from '../../src/store/dropped-table.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';
@@ -82,7 +88,7 @@ function* logs(shards: Shards): Iterable<[string, Answer]> {
       let rows: readonly Uint8Array[] = [];
       const text = answered(() => {
         rows = queryLogs(views, parameters, NOW_US);
-        return rows.map((row) => Buffer.from(row).toString());
+        return encodeLogs(rows, (byteCount) => Buffer.alloc(byteCount));
       });
       yield [
         `logs ${project} ${fromHours}..${toHours}`,
@@ -94,10 +100,11 @@ function* logs(shards: Shards): Iterable<[string, Answer]> {
 
 function* stats(shards: Shards): Iterable<[string, Answer]> {
   const views = shards.relay.map((shard) => shard.stats);
+  const invocationStats = new InvocationStats(encodeInvocationStatsRow);
   for (const project of PROJECTS) {
     for (const interval of STATS_INTERVALS) {
       const text = answered(() =>
-        queryInvocationStats(views, { project, functionId: null, interval }, NOW_US),
+        encodeRows(invocationStats.query(views, { project, functionId: null, interval }, NOW_US)),
       );
       yield [`stats ${project} ${interval}`, { text, window: statsWindow(interval, NOW_US) }];
     }
@@ -111,19 +118,19 @@ function* usage(shards: Shards): Iterable<[string, Answer]> {
   }
 }
 
-function counts(shards: Shards, interval: UsageInterval): unknown {
+function counts(shards: Shards, interval: UsageInterval): Uint8Array {
   const ask = { interval, nowUs: NOW_US };
   const views = shards.edge.map((shard) => shard.usage);
   const round = new ExpressionRound(views, 'https', [ask]);
   while (round.advance(SLICE_BYTES) !== 'ready') match(round, 'https');
   const rows = round.rows(ask);
   round.close();
-  return rows;
+  return encodeApiCounts(rows);
 }
 
-function answered(ask: () => unknown): string | null {
+function answered(ask: () => Uint8Array): string | null {
   try {
-    return JSON.stringify(ask());
+    return Buffer.from(ask()).toString();
   } catch (error) {
     if (error instanceof SegmentError) return null;
     throw error;

@@ -15,6 +15,7 @@ import type {
   OperatorPort,
   QueryPort,
 } from '../../src/http/ports.js';
+import { encodeInvocationStatsRow } from '../../src/http/row-encoders.js';
 import {
   type BugReporter,
   type HttpAnswer,
@@ -48,12 +49,9 @@ export class SetQueries implements QueryPort {
     return this.logRows;
   }
 
-  invocationStats(
-    { project, functionId, interval }: InvocationStatsParameters,
-    nowUs: number,
-  ): InvocationStatsRow[] {
+  invocationStats({ project, functionId, interval }: InvocationStatsParameters, nowUs: number): string[] {
     this.#note(`stats ${project} ${functionId} ${interval}`, nowUs);
-    return this.statsRows;
+    return this.statsRows.map(encodeInvocationStatsRow);
   }
 
   apiCounts(

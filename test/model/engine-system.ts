@@ -4,7 +4,7 @@ import { RE2JS } from 're2js';
 import { queryLogs } from '../../engine/rows/query.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
-import { queryInvocationStats } from '../../engine/stats/query.js';
+import { InvocationStats } from '../../engine/stats/query.js';
 import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
 import { type ApiCountsRow, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { ExpressionRound } from '../../engine/usage/expression-round.js';
@@ -29,6 +29,8 @@ const compiled = new Map<string, RE2JS>();
 export class EngineSystem implements System {
   readonly #tables: Record<Topic, SegmentTable[]>;
   readonly #history: History;
+  /** One over all restarts, so that nothing it remembers may outlive what it was made from. */
+  readonly #invocationStats = new InvocationStats((row) => row);
   readonly letters: DeadLetter[] = [];
   #edge: EdgeShard[] = [];
   #relay: RelayShard[] = [];
@@ -120,7 +122,7 @@ export class EngineSystem implements System {
   stats({ project, functionId, interval }: StatsQuestion, nowUs: number): readonly SystemStatsRow[] {
     const views = this.#relay.map(({ stats }) => stats);
     // As HTTP does: an empty function id means all functions.
-    return queryInvocationStats(views, { project, functionId: functionId || null, interval }, nowUs);
+    return this.#invocationStats.query(views, { project, functionId: functionId || null, interval }, nowUs);
   }
 
   beginCounts({ expression, interval }: CountsQuestion, nowUs: number): () => readonly SystemCountsRow[] {

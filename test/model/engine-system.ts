@@ -155,7 +155,7 @@ function countsRow({ bucketStartUs, rest, storage, auth, realtime }: ApiCountsRo
 }
 
 /** One batch, as the match thread would: in the process's own service that is a worker. */
-function match(round: ExpressionRound, expression: string): void {
+export function match(round: ExpressionRound, expression: string): void {
   const batch = round.takeBatch(BATCH_BYTES);
   if (batch === null) return;
   let pattern = compiled.get(expression);

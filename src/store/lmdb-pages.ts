@@ -29,8 +29,8 @@ const OVERFLOW = 0x04;
 const META = 0x08;
 const VALUE_ON_OVERFLOW = 0x01;
 const VALUE_IS_TREE = 0x02;
-/** Keys of the tree of free pages are integers; nothing else is set by the ways in which Logring opens LMDB. */
-const INTEGER_KEYS = 0x08;
+/** How Logring opens LMDB: one file without a folder of its own; keys of the tree of free pages are integers. */
+const META_FLAGS = 0x4008;
 
 const PAGE_SIZES = [4096, 8192, 16384, 32768];
 
@@ -200,7 +200,7 @@ export class PageFile {
       view.getUint32(24, true) === MAGIC &&
       view.getUint32(28, true) === DATA_VERSION &&
       u64(view, 32) === 0 &&
-      (view.getUint16(52, true) & INTEGER_KEYS) !== 0 &&
+      view.getUint16(52, true) === META_FLAGS &&
       view.getUint16(100, true) === 0;
     return {
       isOfFormat,

@@ -27,6 +27,9 @@ export function* everyDamage(files: ReadonlyMap<string, Buffer>, mask: number): 
 }
 
 interface Order {
+  /** The store as it should be. */
+  readonly source: string;
+  /** Where it is copied to and damaged. */
   readonly directory: string;
   readonly mask: number;
   readonly every: number;
@@ -44,6 +47,9 @@ interface Report {
 }
 
 async function runChild(order: Order): Promise<void> {
+  // One that crashed has left its damage behind.
+  rmSync(order.directory, { recursive: true, force: true });
+  cpSync(order.source, order.directory, { recursive: true });
   const pristine = await Pristine.of(order.directory);
   let index = -1;
   for (const damage of everyDamage(pristine.files, order.mask)) {
@@ -109,9 +115,9 @@ async function main(): Promise<void> {
   const tally = new Tally();
   const startMs = performance.now();
   try {
-    await writeSmallStore(join(root, '0'), SMALL);
-    for (let i = 1; i < childCount; i++) cpSync(join(root, '0'), join(root, String(i)), { recursive: true });
+    await writeSmallStore(join(root, 'source'), SMALL);
     const orders = Array.from({ length: childCount }, (_, offset) => ({
+      source: join(root, 'source'),
       directory: join(root, String(offset)),
       mask: Number(values.mask ?? 0xff),
       every,

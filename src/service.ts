@@ -20,6 +20,7 @@ import { readinessReasons } from './readiness.js';
 import { Rewriter } from './rewriter.js';
 import { Shards } from './shards.js';
 import { Store } from './store/store.js';
+import { type StoreParts, SYSTEM_PARTS } from './store/store-parts.js';
 
 export interface Surroundings {
   readonly logger: Logger;
@@ -52,10 +53,15 @@ const BACK_ENDS: Readonly<Record<string, BackEndName>> = { uws: 'uWebSockets.js'
  * Resolves once stored state is restored and HTTP listens; the log is read from then on. Rejects with a sentence for
  * the operator when the directory, the store or the port can't be used.
  */
-export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
+export async function startService(
+  config: Config,
+  surroundings: Surroundings,
+  storeParts: StoreParts = SYSTEM_PARTS,
+): Promise<Service> {
   const { clock } = surroundings;
   const startUs = clock.monotonicUs();
-  const store = await Store.open(config.DATA_DIR, (config.MEMORY_BUDGET_MB * 1024 * 1024) / 4);
+  const cacheBytes = (config.MEMORY_BUDGET_MB * 1024 * 1024) / 4;
+  const store = await Store.open(config.DATA_DIR, cacheBytes, storeParts);
   try {
     return await new Composition(config, surroundings, store).start(startUs);
   } catch (error) {

@@ -6,27 +6,18 @@
  *   table `files`, <scope>:<file>#<frame>    what one commit added: flags u8 │ frame length u32 × frames, from that one on
  */
 
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  readSync,
-  statSync,
-  truncateSync,
-  unlinkSync,
-} from 'node:fs';
 import { join } from 'node:path';
-import type { Database } from 'lmdb';
 import { assert } from '../../engine/assert.js';
 import { ByteReader } from '../../engine/bytes.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { BlockCache } from './block-cache.js';
 import { openFrame } from './block-frame.js';
 import { NO_DICTIONARY } from './checked-value.js';
+import type { Disk } from './disk.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES } from './limits.js';
 import type { StoredFile } from './storage-protocol.js';
+import type { Table } from './tables.js';
 
 const FLAG_DICTIONARY = 1;
 const FRAME_DIGITS = 10;
@@ -44,8 +35,9 @@ export interface FileRecord {
 }
 
 export class BlockFiles {
+  readonly #disk: Disk;
   readonly #root: string;
-  readonly #table: Database<Buffer, string>;
+  readonly #table: Table;
   readonly #cache: BlockCache;
   readonly #files = new Map<string, KnownFile>();
   /** In order of last use. */
@@ -61,12 +53,13 @@ export class BlockFiles {
    * Restores what the table knows, cuts off what files hold beyond that and removes files that it doesn't know. Throws a
    * SegmentError when a file is missing or too short.
    */
-  constructor(directory: string, table: Database<Buffer, string>, cache: BlockCache) {
+  constructor(disk: Disk, directory: string, table: Table, cache: BlockCache) {
+    this.#disk = disk;
     this.#root = join(directory, 'files');
     this.#table = table;
     this.#cache = cache;
     for (const { key, value } of table.getRange()) this.#restore(key, openEnvelope(key, value));
-    for (const { path, frameEnds } of this.#files.values()) cutBack(path, frameEnds.at(-1)!);
+    for (const { path, frameEnds } of this.#files.values()) cutBack(disk, path, frameEnds.at(-1)!);
     this.#removeUnknown();
   }
 
@@ -137,7 +130,7 @@ export class BlockFiles {
     this.#files.delete(fileKey);
     this.#byteCount -= file.frameEnds.at(-1) ?? 0;
     const descriptor = this.#descriptors.get(fileKey);
-    if (descriptor !== undefined) closeSync(descriptor);
+    if (descriptor !== undefined) this.#disk.close(descriptor);
     this.#descriptors.delete(fileKey);
     this.#window.fileKey = '';
     this.#dictionary = null;
@@ -152,7 +145,7 @@ export class BlockFiles {
   }
 
   close(): void {
-    for (const descriptor of this.#descriptors.values()) closeSync(descriptor);
+    for (const descriptor of this.#descriptors.values()) this.#disk.close(descriptor);
     this.#descriptors.clear();
   }
 
@@ -184,7 +177,7 @@ export class BlockFiles {
     const length = end - windowStart;
     if (length > this.#windowBytes.length) this.#windowBytes = new Uint8Array(2 * length);
     this.#window = { fileKey: '', start: 0, end: 0 };
-    const read = readSync(this.#descriptorOf(fileKey, file), this.#windowBytes, 0, length, windowStart);
+    const read = this.#disk.read(this.#descriptorOf(fileKey, file), this.#windowBytes, length, windowStart);
     if (read < length) throw new SegmentError(`row file ${file.path} is shorter than the store says`);
     this.#window = { fileKey, start: windowStart, end };
     return this.#windowBytes.subarray(start - windowStart, length);
@@ -199,10 +192,10 @@ export class BlockFiles {
     }
     for (const [oldest, descriptor] of this.#descriptors) {
       if (this.#descriptors.size < OPEN_FILE_LIMIT) break;
-      closeSync(descriptor);
+      this.#disk.close(descriptor);
       this.#descriptors.delete(oldest);
     }
-    const descriptor = openSync(file.path, 'r');
+    const descriptor = this.#disk.open(file.path, 'r');
     this.#descriptors.set(fileKey, descriptor);
     return descriptor;
   }
@@ -232,13 +225,8 @@ export class BlockFiles {
   }
 
   #removeUnknown(): void {
-    if (!existsSync(this.#root)) return;
     const known = new Set([...this.#files.values()].map(({ path }) => path));
-    for (const entry of readdirSync(this.#root, { recursive: true, withFileTypes: true })) {
-      if (entry.isDirectory()) continue;
-      const path = join(entry.parentPath, entry.name);
-      if (!known.has(path)) unlinkSync(path);
-    }
+    for (const path of this.#disk.files(this.#root)) if (!known.has(path)) this.#disk.remove(path);
   }
 }
 
@@ -262,9 +250,9 @@ function fileRecord(
 }
 
 /** Cuts off what a crash left behind the frames that count. */
-function cutBack(path: string, validBytes: number): void {
-  const byteCount = statSync(path, { throwIfNoEntry: false })?.size;
-  if (byteCount === undefined) {
+function cutBack(disk: Disk, path: string, validBytes: number): void {
+  const byteCount = disk.byteCount(path);
+  if (byteCount === null) {
     throw new SegmentError(
       `row file ${path} is missing: bring it back, or begin with an empty data directory; the log is then read again as far as it goes back`,
     );
@@ -274,5 +262,5 @@ function cutBack(path: string, validBytes: number): void {
       `row file ${path} has ${byteCount} of ${validBytes} bytes, it was cut short: bring it back whole, or begin with an empty data directory; the log is then read again as far as it goes back`,
     );
   }
-  if (byteCount > validBytes) truncateSync(path, validBytes);
+  if (byteCount > validBytes) disk.truncate(path, validBytes);
 }

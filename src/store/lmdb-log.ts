@@ -8,13 +8,13 @@
  *   <topic>/import/<import id>    how far an import has come, JSON, written with the append of each of its chunks
  */
 
-import type { Database } from 'lmdb';
 import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { DurableLog, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 import { bufferOver, type Store } from './store.js';
+import type { Table } from './tables.js';
 
 interface Offsets {
   start: number;
@@ -25,7 +25,7 @@ const NO_IMPORTS: ReadonlyMap<string, ImportState> = new Map();
 
 export class LmdbLog implements DurableLog {
   readonly #store: Store;
-  readonly #table: Database<Buffer, string>;
+  readonly #table: Table;
   readonly #offsets = new Map<string, Offsets>();
 
   constructor(store: Store) {
@@ -117,13 +117,13 @@ export class LmdbLog implements DurableLog {
     return new DataView(raw.buffer, raw.byteOffset).getFloat64(0, true);
   }
 
-  #putOffset(key: string, offset: number): Promise<boolean> {
+  #putOffset(key: string, offset: number): Promise<unknown> {
     const raw = new Uint8Array(8);
     new DataView(raw.buffer).setFloat64(0, offset, true);
     return this.#put(key, raw);
   }
 
-  #put(key: string, raw: Uint8Array): Promise<boolean> {
+  #put(key: string, raw: Uint8Array): Promise<unknown> {
     return this.#table.put(key, bufferOver(rawEnvelope(key, raw)));
   }
 }

@@ -7,10 +7,10 @@
  *         ──copy──▶ arena B ──▶    "   ──▶ the same of B
  */
 
-import { Worker } from 'node:worker_threads';
 import { SegmentError } from '../../engine/segments.js';
 import { rawEnvelope } from './envelope.js';
 import { ARENA_BYTES, COMPRESS_FROM_BYTES } from './limits.js';
+import type { StartStorage, StorageLink } from './storage-link.js';
 import type { Rewritten, StorageAnswer, StorageQuestion, WriteItem, Written } from './storage-protocol.js';
 
 export interface Unwritten {
@@ -32,7 +32,7 @@ interface Waiting {
 }
 
 export class StorageThread {
-  readonly #worker: Worker;
+  readonly #link: StorageLink;
   readonly #arenas = [new SharedArrayBuffer(ARENA_BYTES), new SharedArrayBuffer(ARENA_BYTES)];
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 0;
@@ -41,18 +41,11 @@ export class StorageThread {
   /** Writes come one after another, as they share the arenas. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor() {
-    // Options of the process, such as a debugger's port, are not the thread's.
-    this.#worker = new Worker(new URL('./storage-worker.js', import.meta.url), {
-      name: 'logring-storage',
-      execArgv: [],
+  constructor(start: StartStorage) {
+    this.#link = start({
+      answered: (answer) => this.#receive(answer),
+      failed: (error) => this.#fail(error),
     });
-    this.#worker.on('message', (answer: StorageAnswer) => this.#receive(answer));
-    this.#worker.on('error', (error) => this.#fail(error));
-    this.#worker.on('exit', (code) =>
-      this.#fail(new Error(`the storage thread ended by itself (code ${code})`)),
-    );
-    this.#worker.unref();
   }
 
   /**
@@ -89,7 +82,7 @@ export class StorageThread {
   async stop(): Promise<void> {
     await this.#turn;
     this.#fail(new Error('the storage thread is stopped'));
-    await this.#worker.terminate();
+    await this.#link.stop();
   }
 
   async #write(items: readonly Unwritten[]): Promise<WriteResult[]> {
@@ -151,10 +144,10 @@ export class StorageThread {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     const id = this.#nextId++;
     // The process stays for an answer it waits for.
-    if (this.#waiting.size === 0) this.#worker.ref();
+    if (this.#waiting.size === 0) this.#link.ref();
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ ...question, id });
+      this.#link.post({ ...question, id });
     });
   }
 
@@ -163,7 +156,7 @@ export class StorageThread {
     // It was broken off.
     if (waiting === undefined) return;
     this.#waiting.delete(answer.id);
-    if (this.#waiting.size === 0) this.#worker.unref();
+    if (this.#waiting.size === 0) this.#link.unref();
     if ('done' in answer) waiting.resolve(answer.done);
     else waiting.reject(answer.isDamage ? new SegmentError(answer.failed) : new Error(answer.failed));
   }

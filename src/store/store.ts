@@ -4,9 +4,6 @@
  * then is one transaction, then removes files; it is durable (synced) when its promise resolves.
  */
 
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { type Database, open, type RootDatabase } from 'lmdb';
 import { assert } from '../../engine/assert.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
@@ -14,9 +11,11 @@ import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engi
 import { BlockCache } from './block-cache.js';
 import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
-import { type DirectoryLock, lockDirectory } from './directory-lock.js';
+import type { DirectoryLock } from './directory-lock.js';
 import { openEnvelope } from './envelope.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
+import { type StoreParts, SYSTEM_PARTS } from './store-parts.js';
+import type { Table, Tables } from './tables.js';
 
 /** The version of the store's layout: its tables and their keys. */
 const STORE_FORMAT = 2;
@@ -35,9 +34,9 @@ export interface CommitFigures {
 
 export class Store {
   readonly #lock: DirectoryLock;
-  readonly #root: RootDatabase;
-  readonly #segments: Database<Buffer, string>;
-  readonly #fileRecords: Database<Buffer, string>;
+  readonly #tables: Tables;
+  readonly #segments: Table;
+  readonly #fileRecords: Table;
   readonly #cache: BlockCache;
   readonly #files: BlockFiles;
   readonly #thread: StorageThread;
@@ -46,14 +45,20 @@ export class Store {
   /** The removal of files that the last commit let go of. */
   #removal: Promise<void> = Promise.resolve();
 
-  private constructor(directory: string, lock: DirectoryLock, root: RootDatabase, cacheBytes: number) {
+  private constructor(
+    directory: string,
+    parts: StoreParts,
+    lock: DirectoryLock,
+    tables: Tables,
+    cacheBytes: number,
+  ) {
     this.#lock = lock;
-    this.#root = root;
+    this.#tables = tables;
     this.#segments = this.table('segments');
     this.#fileRecords = this.table('files');
     this.#cache = new BlockCache(cacheBytes);
-    this.#files = new BlockFiles(directory, this.#fileRecords, this.#cache);
-    this.#thread = new StorageThread();
+    this.#files = new BlockFiles(parts.disk, directory, this.#fileRecords, this.#cache);
+    this.#thread = new StorageThread(parts.startStorage);
   }
 
   /**
@@ -61,30 +66,24 @@ export class Store {
    * StoreFormatError, a SegmentError for files that lack what should be in them, or the system's error for a directory
    * that can't be used.
    */
-  static async open(directory: string, cacheBytes: number): Promise<Store> {
-    mkdirSync(directory, { recursive: true });
-    const lock = await lockDirectory(directory);
-    let root: RootDatabase | null = null;
+  static async open(directory: string, cacheBytes: number, parts: StoreParts = SYSTEM_PARTS): Promise<Store> {
+    parts.disk.makeFolder(directory);
+    const lock = await parts.lock(directory);
+    let tables: Tables | null = null;
     try {
-      // Without overlappingSync a write's promise resolves when it is on the disk, not when it is visible.
-      root = open({
-        path: join(directory, 'store.lmdb'),
-        encoding: 'binary',
-        overlappingSync: false,
-        maxDbs: 8,
-      });
-      await checkFormat(root, directory);
-      return new Store(directory, lock, root, cacheBytes);
+      tables = parts.openTables(directory);
+      await checkFormat(tables, directory);
+      return new Store(directory, parts, lock, tables, cacheBytes);
     } catch (error) {
-      await root?.close();
+      await tables?.close();
       await lock.release();
       throw error;
     }
   }
 
   /** A table of the same environment, for what isn't a shard's segments. Values are bytes. */
-  table(name: string): Database<Buffer, string> {
-    return this.#root.openDB<Buffer, string>({ name, encoding: 'binary' });
+  table(name: string): Table {
+    return this.#tables.table(name);
   }
 
   get cache(): BlockCache {
@@ -93,8 +92,7 @@ export class Store {
 
   /** Bytes of LMDB's pages in use and of the row files. */
   usedBytes(): number {
-    const stats = this.#root.getStats() as { lastPageNumber?: number; pageSize?: number };
-    return (stats.lastPageNumber ?? 0) * (stats.pageSize ?? 0) + this.#files.byteCount;
+    return this.#tables.usedBytes() + this.#files.byteCount;
   }
 
   /** The scopes that have segments, such as `cloudflare.logs.prod/0`. */
@@ -141,7 +139,7 @@ export class Store {
 
   /** To be called once a write is durable: a read begun before would go on seeing the tables as they were. */
   refreshReads(): void {
-    this.#root.resetReadTxn();
+    this.#tables.refreshReads();
   }
 
   /**
@@ -170,7 +168,7 @@ export class Store {
 
   /** Waits for writes under way, then lets go of the directory. A rewrite under way is broken off: its promise rejects. */
   async close(): Promise<void> {
-    await this.#root.close();
+    await this.#tables.close();
     await this.#removal;
     await this.#thread.stop();
     this.#files.close();
@@ -207,7 +205,7 @@ export class Store {
     written: readonly WriteResult[],
   ): Promise<string[]> {
     // All writes of one event turn are one transaction.
-    const writes: Promise<boolean>[] = [];
+    const writes: Promise<unknown>[] = [];
     for (const [i, { name }] of items.entries()) {
       const { value } = written[i];
       if (value !== null) writes.push(this.#segments.put(name, bufferOver(value)));
@@ -269,9 +267,9 @@ export class Store {
   }
 }
 
-async function checkFormat(root: RootDatabase, directory: string): Promise<void> {
-  const meta = root.openDB<Buffer, string>({ name: 'meta', encoding: 'binary' });
-  const stored = meta.get('format')?.toString();
+async function checkFormat(tables: Tables, directory: string): Promise<void> {
+  const meta = tables.table('meta');
+  const stored = meta.getBinary('format')?.toString();
   if (stored === undefined) await meta.put('format', Buffer.from(String(STORE_FORMAT)));
   else if (stored !== String(STORE_FORMAT)) {
     throw new StoreFormatError(

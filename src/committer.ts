@@ -24,7 +24,7 @@ const IDLE_COMMIT_EVERY_US = 60_000_000;
 export type Position = PartitionKey & { readonly nextOffset: number };
 
 export interface CommitterPorts {
-  readonly store: Store;
+  readonly store: Pick<Store, 'commit'>;
   readonly shards: () => Iterable<OwnedShard>;
   readonly nowUs: () => number;
   readonly monotonicUs: () => number;
@@ -71,14 +71,15 @@ export class Committer {
   #schedule(): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
-      this.#round().then(
+      this.round().then(
         () => this.#schedule(),
         (error) => this.#ports.onFatal(error),
       );
     }, COMMIT_PAUSE_MS);
   }
 
-  async #round(): Promise<void> {
+  /** What `start` has done again and again: forgets what is due, and commits if there is anything to. */
+  async round(): Promise<void> {
     this.#expire();
     const due = this.#ports.monotonicUs() - this.#lastCommitUs >= IDLE_COMMIT_EVERY_US;
     if (due || [...this.#ports.shards()].some(({ shard }) => shard.dirty)) await this.commit();

@@ -60,7 +60,7 @@ export class BlockFiles {
     this.#cache = cache;
     for (const { key, value } of table.getRange()) this.#restore(key, openEnvelope(key, value));
     for (const { path, frameEnds } of this.#files.values()) cutBack(disk, path, frameEnds.at(-1)!);
-    this.#removeUnknown();
+    this.#tidy();
   }
 
   /** Bytes of all files. */
@@ -224,9 +224,12 @@ export class BlockFiles {
     }
   }
 
-  #removeUnknown(): void {
+  #tidy(): void {
     const known = new Set([...this.#files.values()].map(({ path }) => path));
-    for (const path of this.#disk.files(this.#root)) if (!known.has(path)) this.#disk.remove(path);
+    const { files, folders } = this.#disk.list(this.#root);
+    for (const path of files) if (!known.has(path)) this.#disk.remove(path);
+    // A process that was killed may have made folders that nobody has synced, and that no one makes again.
+    for (const folder of folders) this.#disk.syncFolder(folder);
   }
 }
 

@@ -15,6 +15,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 
+export interface FolderList {
+  readonly files: readonly string[];
+  readonly folders: readonly string[];
+}
+
 /** Every call throws the system's error when the disk refuses. */
 export interface Disk {
   /** `r` reads a file that exists, `a` adds to one or makes it, `wx+` makes a file that must not exist, and reads it too. */
@@ -35,8 +40,8 @@ export interface Disk {
   truncate(path: string, byteCount: number): void;
   /** A file that is missing is no error. */
   remove(path: string): void;
-  /** The paths of all files in a folder and below it; none when it is missing. */
-  files(folder: string): string[];
+  /** The paths of all files in a folder and below it, and of the folders, itself included; none when it is missing. */
+  list(folder: string): FolderList;
 }
 
 export const SYSTEM_DISK: Disk = {
@@ -50,7 +55,7 @@ export const SYSTEM_DISK: Disk = {
   byteCount: (path) => statSync(path, { throwIfNoEntry: false })?.size ?? null,
   truncate: (path, byteCount) => truncateSync(path, byteCount),
   remove: (path) => rmSync(path, { force: true }),
-  files: filesBelow,
+  list: listFolder,
 };
 
 function syncFolder(folder: string): void {
@@ -64,9 +69,11 @@ function syncFolder(folder: string): void {
   }
 }
 
-function filesBelow(folder: string): string[] {
-  if (statSync(folder, { throwIfNoEntry: false }) === undefined) return [];
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => !entry.isDirectory())
-    .map((entry) => join(entry.parentPath, entry.name));
+function listFolder(folder: string): FolderList {
+  if (statSync(folder, { throwIfNoEntry: false }) === undefined) return { files: [], folders: [] };
+  const files: string[] = [];
+  const folders = [folder];
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
+    (entry.isDirectory() ? folders : files).push(join(entry.parentPath, entry.name));
+  return { files, folders };
 }

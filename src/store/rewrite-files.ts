@@ -85,9 +85,10 @@ export class RewriteFiles implements FileBuilder {
 
   remove(file: string): void {
     const { path, descriptor } = this.#fileOf(file);
+    // First of all: should its removal fail, it is not to be closed again.
+    this.#files.delete(file);
     this.#disk.close(descriptor);
     this.#disk.remove(path);
-    this.#files.delete(file);
   }
 
   /** Makes the output durable, if there is one, and lets go of all files. Returns where its frames end. */

@@ -13,6 +13,7 @@ import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
 import type { DirectoryLock } from './directory-lock.js';
 import { openEnvelope } from './envelope.js';
+import { makeFolders } from './file-appender.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
 import { type StoreParts, SYSTEM_PARTS } from './store-parts.js';
 import type { Table, Tables } from './tables.js';
@@ -67,12 +68,14 @@ export class Store {
    * that can't be used.
    */
   static async open(directory: string, cacheBytes: number, parts: StoreParts = SYSTEM_PARTS): Promise<Store> {
-    parts.disk.makeFolder(directory);
+    const changedFolders = makeFolders(parts.disk, directory);
     const lock = await parts.lock(directory);
     let tables: Tables | null = null;
     try {
       tables = parts.openTables(directory);
       await checkFormat(tables, directory);
+      // LMDB syncs its file, but not the file's name.
+      for (const folder of changedFolders) parts.disk.syncFolder(folder);
       return new Store(directory, parts, lock, tables, cacheBytes);
     } catch (error) {
       await tables?.close();

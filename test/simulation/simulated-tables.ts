@@ -1,0 +1,130 @@
+/**
+ * LMDB's guarantees in memory: what is written in one turn of the event loop is one transaction, done whole or not at
+ * all, durable when its promises resolve, not seen before. LMDB itself is native code and is not simulated.
+ */
+
+import type { Random } from '../../bench/generator/random.js';
+import type { Table, Tables } from '../../src/store/tables.js';
+import { type Faults, LifeEnded } from './faults.js';
+import type { Schedule } from './schedule.js';
+
+interface Write {
+  readonly table: string;
+  readonly key: string;
+  /** null removes. */
+  readonly value: Buffer | null;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What is on the disk. */
+export class SimulatedTables {
+  readonly #tables = new Map<string, Map<string, Buffer>>();
+
+  of(name: string): Map<string, Buffer> {
+    let table = this.#tables.get(name);
+    if (table === undefined) {
+      table = new Map();
+      this.#tables.set(name, table);
+    }
+    return table;
+  }
+}
+
+export interface TablesPorts {
+  readonly stored: SimulatedTables;
+  readonly faults: Faults;
+  readonly schedule: Schedule;
+  readonly random: () => Random;
+  /** Told the keys of a transaction that is done, before anybody else can know. */
+  readonly onDone: (keys: readonly string[]) => void;
+}
+
+/** The tables as one life sees them. */
+export class TablesOfLife implements Tables {
+  readonly #ports: TablesPorts;
+  #transactions: Write[][] = [];
+  #openSinceTurn = -1;
+  readonly #idle: (() => void)[] = [];
+
+  constructor(ports: TablesPorts) {
+    this.#ports = ports;
+  }
+
+  table(name: string): Table {
+    const stored = this.#ports.stored.of(name);
+    return {
+      getBinary: (key) => stored.get(key),
+      getKeys: ({ start, end, limit } = {}) => {
+        const keys = [...stored.keys()]
+          .filter((key) => (start === undefined || key >= start) && (end === undefined || key < end))
+          .sort();
+        return limit === undefined ? keys : keys.slice(0, limit);
+      },
+      getRange: () => [...stored.keys()].sort().map((key) => ({ key, value: stored.get(key)! })),
+      put: (key, value) => this.#write(name, key, Buffer.from(value)),
+      remove: (key) => this.#write(name, key, null),
+    };
+  }
+
+  refreshReads(): void {}
+
+  usedBytes(): number {
+    return 0;
+  }
+
+  async close(): Promise<void> {
+    if (this.#transactions.length === 0 || this.#ports.faults.ended !== null) return;
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** To which transaction a write belongs: a bug may be planted here. */
+  protected belongsToAnother(_table: string, _key: string): boolean {
+    return false;
+  }
+
+  #write(table: string, key: string, value: Buffer | null): Promise<void> {
+    const { schedule } = this.#ports;
+    return new Promise((resolve, reject) => {
+      const write: Write = { table, key, value, resolve, reject };
+      if (this.belongsToAnother(table, key)) this.#begin([write], true);
+      else if (this.#openSinceTurn === schedule.turn) this.#transactions.at(-1)!.push(write);
+      else this.#begin([write], false);
+    });
+  }
+
+  #begin(writes: Write[], isFirst: boolean): void {
+    const { schedule } = this.#ports;
+    if (isFirst) this.#transactions.unshift(writes);
+    else {
+      this.#transactions.push(writes);
+      this.#openSinceTurn = schedule.turn;
+    }
+    schedule.push('tables', () => this.#transact());
+  }
+
+  #transact(): void {
+    const { stored, faults, schedule, onDone } = this.#ports;
+    const writes = this.#transactions.shift()!;
+    this.#openSinceTurn = -1;
+    let failure: unknown = null;
+    try {
+      faults.run('commit', (part) => {
+        if (part < 0.5) return;
+        for (const { table, key, value } of writes) {
+          if (value === null) stored.of(table).delete(key);
+          else stored.of(table).set(key, value);
+        }
+        onDone(writes.map(({ key }) => key));
+      });
+    } catch (error) {
+      if (error instanceof LifeEnded) return;
+      failure = error;
+    }
+    // The serving thread hears of it later.
+    schedule.push('main', () => {
+      for (const { resolve, reject } of writes) failure === null ? resolve() : reject(failure);
+      if (this.#transactions.length === 0) for (const resolve of this.#idle.splice(0)) resolve();
+    });
+  }
+}

@@ -9,7 +9,7 @@
 
 import { SegmentError } from '../../engine/segments.js';
 import { rawEnvelope } from './envelope.js';
-import { ARENA_BYTES, COMPRESS_FROM_BYTES } from './limits.js';
+import { COMPRESS_FROM_BYTES } from './limits.js';
 import type { StartStorage, StorageLink } from './storage-link.js';
 import type { Rewritten, StorageAnswer, StorageQuestion, WriteItem, Written } from './storage-protocol.js';
 
@@ -33,7 +33,7 @@ interface Waiting {
 
 export class StorageThread {
   readonly #link: StorageLink;
-  readonly #arenas = [new SharedArrayBuffer(ARENA_BYTES), new SharedArrayBuffer(ARENA_BYTES)];
+  readonly #arenas: readonly SharedArrayBuffer[];
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 0;
   /** Why the thread is no more. */
@@ -41,7 +41,8 @@ export class StorageThread {
   /** Writes come one after another, as they share the arenas. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(start: StartStorage) {
+  constructor(start: StartStorage, arenaBytes: number) {
+    this.#arenas = [new SharedArrayBuffer(arenaBytes), new SharedArrayBuffer(arenaBytes)];
     this.#link = start({
       answered: (answer) => this.#receive(answer),
       failed: (error) => this.#fail(error),
@@ -101,7 +102,7 @@ export class StorageThread {
       let byteCount = 0;
       while (next < sent.length) {
         byteCount += items[sent[next]].bytes.length;
-        if (byteCount > ARENA_BYTES && next > first) break;
+        if (byteCount > this.#arenas[0].byteLength && next > first) break;
         next += 1;
       }
       return sent.slice(first, next);

@@ -2,6 +2,7 @@
 
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
 import { type Disk, SYSTEM_DISK } from './disk.js';
+import { ARENA_BYTES } from './limits.js';
 import { type StartStorage, startStorageWorker } from './storage-link.js';
 import { openLmdb, type Tables } from './tables.js';
 
@@ -11,6 +12,8 @@ export interface StoreParts {
   readonly lock: (directory: string) => Promise<DirectoryLock>;
   readonly openTables: (directory: string) => Tables;
   readonly startStorage: StartStorage;
+  /** See ARENA_BYTES. */
+  readonly arenaBytes: number;
 }
 
 export const SYSTEM_PARTS: StoreParts = {
@@ -18,4 +21,5 @@ export const SYSTEM_PARTS: StoreParts = {
   lock: lockDirectory,
   openTables: openLmdb,
   startStorage: (listener) => startStorageWorker(listener),
+  arenaBytes: ARENA_BYTES,
 };

@@ -59,7 +59,7 @@ export class Store {
     this.#fileRecords = this.table('files');
     this.#cache = new BlockCache(cacheBytes);
     this.#files = new BlockFiles(parts.disk, directory, this.#fileRecords, this.#cache);
-    this.#thread = new StorageThread(parts.startStorage);
+    this.#thread = new StorageThread(parts.startStorage, parts.arenaBytes);
   }
 
   /**

@@ -34,7 +34,10 @@ export async function simulationReport(
 ): Promise<string | null> {
   const history = drawShortHistory(seed);
   const { problem, figures } = await outcomeOf(history, assembly);
-  for (const [name, count] of Object.entries(figures)) totals[name] = (totals[name] ?? 0) + count;
+  const { crashedAt, ...counts } = figures;
+  for (const [name, count] of Object.entries(counts)) totals[name] = (totals[name] ?? 0) + count;
+  for (const [operation, count] of Object.entries(crashedAt))
+    totals[`at ${operation}`] = (totals[`at ${operation}`] ?? 0) + count;
   if (problem === null) return null;
   const fails = async (steps: ShortHistory['steps']): Promise<boolean> =>
     (await outcomeOf({ ...history, steps }, assembly)).problem !== null;

@@ -38,7 +38,7 @@ export class Faults {
   ended: CrashKind | null = null;
   /** Errors that this life has met. */
   errorCount = 0;
-  /** Operations by their kind, for figures. */
+  /** Armed crashes by their operation, for figures. */
   readonly crashedAt: Partial<Record<Operation, number>> = {};
 
   /** The life ends in the n-th operation from now, having done a part of it; with 0 at once. */

@@ -5,7 +5,7 @@ import { countsText, rowsProblem, statsProblem } from '../model/answers.js';
 import { answerLogs, answerStats, beginCounts } from '../model/engine-answers.js';
 import type { Question } from '../model/history.js';
 import { ModelReader } from '../model/model-reader.js';
-import { ArmedError, type CrashKind, Faults, LifeEnded } from './faults.js';
+import { ArmedError, type CrashKind, Faults, LifeEnded, type Operation } from './faults.js';
 import { LogDelivery } from './log-delivery.js';
 import { rowFilesProblem } from './row-file-check.js';
 import type { Action, ShortHistory, Step } from './short-history.js';
@@ -15,6 +15,8 @@ import { SimulatedTables } from './simulated-tables.js';
 
 /** What happened in a history, to see that histories reach what they are for. */
 export interface Figures {
+  /** Where armed crashes came. */
+  readonly crashedAt: Readonly<Partial<Record<Operation, number>>>;
   lives: number;
   killed: number;
   powerCuts: number;
@@ -34,15 +36,7 @@ const CLOCK_TRUST_US = 600_000_000;
 class Problem extends Error {}
 
 export class Player {
-  readonly figures: Figures = {
-    lives: 0,
-    killed: 0,
-    powerCuts: 0,
-    errors: 0,
-    rewrites: 0,
-    commits: 0,
-    filesSeen: 0,
-  };
+  readonly figures: Figures;
   readonly #history: ShortHistory;
   readonly #assembly: Assembly;
   readonly #reader: ModelReader;
@@ -69,6 +63,16 @@ export class Player {
       disk: new SimulatedDisk([DATA_FOLDER]),
       tables: new SimulatedTables(),
       faults: new Faults(),
+    };
+    this.figures = {
+      crashedAt: this.#world.faults.crashedAt,
+      lives: 0,
+      killed: 0,
+      powerCuts: 0,
+      errors: 0,
+      rewrites: 0,
+      commits: 0,
+      filesSeen: 0,
     };
   }
 

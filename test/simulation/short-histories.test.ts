@@ -8,6 +8,7 @@
 
 import { expect, test } from 'vitest';
 import { simulationReport } from './campaign.js';
+import { OPERATIONS } from './faults.js';
 import { SOUND } from './simulated-service.js';
 
 const HISTORY_COUNT = 5_000;
@@ -40,6 +41,8 @@ if (chosenSeed !== undefined) {
     expect(totals.powerCuts).toBeGreaterThan(HISTORY_COUNT / 2);
     expect(totals.errors).toBeGreaterThan(HISTORY_COUNT / 10);
     expect(totals.rewrites).toBeGreaterThan(HISTORY_COUNT);
+    for (const operation of OPERATIONS)
+      expect(totals[`at ${operation}`], operation).toBeGreaterThan(HISTORY_COUNT / 500);
     expect(totals.filesSeen).toBeGreaterThan(HISTORY_COUNT);
   });
 }

@@ -27,6 +27,8 @@ export const TOPICS = { edgeTopic: 'edge', relayTopic: 'relay' };
 const REWRITE_SIZES = { chunkBytes: 5_000, blockBytes: 1_000 };
 /** Half of the blocks are read from the disk again. */
 const CACHE_BYTES = 20_000;
+/** So small that a commit takes several. */
+const ARENA_BYTES = 3_000;
 /** More than a slice of a rewrite takes: every step of one is a slice. */
 const STORAGE_TICK_US = 1_000_000;
 
@@ -110,6 +112,7 @@ export class Life {
           },
         }),
       startStorage: this.#startStorage(disk('storage')),
+      arenaBytes: ARENA_BYTES,
     });
     const store = await this.finish(opening);
     if (store === null) return;

@@ -44,6 +44,8 @@ export interface TablesPorts {
 export class TablesOfLife implements Tables {
   readonly #ports: TablesPorts;
   #transactions: Write[][] = [];
+  /** The transaction that takes what is written in this turn. */
+  #open: Write[] | null = null;
   #openSinceTurn = -1;
   readonly #idle: (() => void)[] = [];
 
@@ -78,35 +80,35 @@ export class TablesOfLife implements Tables {
     await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
-  /** To which transaction a write belongs: a bug may be planted here. */
-  protected belongsToAnother(_table: string, _key: string): boolean {
-    return false;
+  /** A bug may be planted here: a write that gets a transaction of its own, before the others of its turn or after. */
+  protected apart(_table: string, _key: string): 'before' | 'after' | null {
+    return null;
   }
 
   #write(table: string, key: string, value: Buffer | null): Promise<void> {
     const { schedule } = this.#ports;
     return new Promise((resolve, reject) => {
       const write: Write = { table, key, value, resolve, reject };
-      if (this.belongsToAnother(table, key)) this.#begin([write], true);
-      else if (this.#openSinceTurn === schedule.turn) this.#transactions.at(-1)!.push(write);
-      else this.#begin([write], false);
+      const apart = this.apart(table, key);
+      if (apart !== null) this.#begin([write], apart === 'before' ? 0 : this.#transactions.length);
+      else if (this.#openSinceTurn === schedule.turn && this.#open !== null) this.#open.push(write);
+      else {
+        this.#open = [write];
+        this.#openSinceTurn = schedule.turn;
+        this.#begin(this.#open, this.#transactions.length);
+      }
     });
   }
 
-  #begin(writes: Write[], isFirst: boolean): void {
-    const { schedule } = this.#ports;
-    if (isFirst) this.#transactions.unshift(writes);
-    else {
-      this.#transactions.push(writes);
-      this.#openSinceTurn = schedule.turn;
-    }
-    schedule.push('tables', () => this.#transact());
+  #begin(writes: Write[], at: number): void {
+    this.#transactions.splice(at, 0, writes);
+    this.#ports.schedule.push('tables', () => this.#transact());
   }
 
   #transact(): void {
     const { stored, faults, schedule, onDone } = this.#ports;
     const writes = this.#transactions.shift()!;
-    this.#openSinceTurn = -1;
+    if (writes === this.#open) this.#open = null;
     let failure: unknown = null;
     try {
       faults.run('commit', (part) => {

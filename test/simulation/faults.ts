@@ -18,6 +18,13 @@ export type DiskError = 'EIO' | 'ENOSPC';
 /** How a life ends: the kernel keeps what a killed process wrote; a power cut loses what is not synced. */
 export type CrashKind = 'process' | 'power';
 
+/** The life ends in the so-manieth operation from now, done in part (0 … 1); with 0 at once. */
+export interface Crash {
+  readonly kind: CrashKind;
+  readonly atOperation: number;
+  readonly part: number;
+}
+
 /** Thrown by the operation amid which the life ends, and by all that its code tries afterwards. */
 export class LifeEnded extends Error {
   override name = 'LifeEnded';
@@ -32,7 +39,8 @@ export class ArmedError extends Error {
 type Effect<Result> = (part: number) => Result;
 
 export class Faults {
-  #crash: { kind: CrashKind; operationsLeft: number; part: number } | null = null;
+  /** The first comes next; those after it count from there. */
+  #crashes: Crash[] = [];
   #errors: { operation: Operation; error: DiskError; part: number }[] = [];
   /** How the life has ended; null while it goes on. */
   ended: CrashKind | null = null;
@@ -41,10 +49,10 @@ export class Faults {
   /** Armed crashes by their operation, for figures. */
   readonly crashedAt: Partial<Record<Operation, number>> = {};
 
-  /** The life ends in the n-th operation from now, having done a part of it; with 0 at once. */
-  armCrash(kind: CrashKind, atOperation: number, part: number): void {
-    if (atOperation === 0) this.ended = kind;
-    else this.#crash = { kind, operationsLeft: atOperation, part };
+  /** In the place of crashes that have not come. */
+  armCrashes(crashes: readonly Crash[]): void {
+    this.#crashes = [...crashes];
+    if (crashes[0].atOperation === 0) this.ended = this.#crashes.shift()!.kind;
   }
 
   armError(operation: Operation, error: DiskError, part: number): void {
@@ -52,7 +60,7 @@ export class Faults {
   }
 
   disarm(): void {
-    this.#crash = null;
+    this.#crashes = [];
     this.#errors = [];
   }
 
@@ -64,11 +72,10 @@ export class Faults {
 
   run<Result>(operation: Operation, effect: Effect<Result>): Result {
     if (this.ended !== null) throw new LifeEnded(operation);
-    const crash = this.#crash;
-    if (crash !== null) {
-      crash.operationsLeft -= 1;
-      if (crash.operationsLeft === 0) {
-        this.#crash = null;
+    const crash = this.#crashes.shift();
+    if (crash !== undefined) {
+      if (crash.atOperation > 1) this.#crashes.unshift({ ...crash, atOperation: crash.atOperation - 1 });
+      else {
         effect(crash.part);
         this.ended = crash.kind;
         this.crashedAt[operation] = (this.crashedAt[operation] ?? 0) + 1;

@@ -140,7 +140,7 @@ export class Player {
       case 'restart':
         return this.#restart();
       case 'crash':
-        return faults.armCrash(action.kind, action.atOperation, action.part);
+        return faults.armCrashes(action.crashes);
       case 'fail':
         return faults.armError(action.operation, action.error, action.part);
     }

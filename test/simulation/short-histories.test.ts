@@ -41,8 +41,7 @@ if (chosenSeed !== undefined) {
     expect(totals.powerCuts).toBeGreaterThan(HISTORY_COUNT / 2);
     expect(totals.errors).toBeGreaterThan(HISTORY_COUNT / 10);
     expect(totals.rewrites).toBeGreaterThan(HISTORY_COUNT);
-    for (const operation of OPERATIONS)
-      expect(totals[`at ${operation}`], operation).toBeGreaterThan(HISTORY_COUNT / 500);
+    for (const operation of OPERATIONS) expect(totals[`at ${operation}`], operation).toBeGreaterThan(0);
     expect(totals.filesSeen).toBeGreaterThan(HISTORY_COUNT);
   });
 }

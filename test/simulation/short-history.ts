@@ -3,7 +3,7 @@
 import { OddRecords, TIME_SHAPES, unusableText } from '../../bench/generator/odd-records.js';
 import { Random } from '../../bench/generator/random.js';
 import type { PlannedRecord, Question, Topic } from '../model/history.js';
-import type { CrashKind, DiskError, Operation } from './faults.js';
+import type { Crash, DiskError, Operation } from './faults.js';
 
 export type Action =
   /** New records come at the end of a partition's log; they are delivered while other things happen. */
@@ -27,13 +27,8 @@ export type Action =
   | ({ readonly do: 'ask' } & Question)
   /** An orderly stop and start. */
   | { readonly do: 'restart' }
-  /** The process or the power goes in the so-manieth operation on disk or tables from now, done in part; 0 is now. */
-  | {
-      readonly do: 'crash';
-      readonly kind: CrashKind;
-      readonly atOperation: number;
-      readonly part: number;
-    }
+  /** The process or the power goes, and perhaps again while the service recovers. */
+  | { readonly do: 'crash'; readonly crashes: readonly Crash[] }
   /** The next operation of a kind fails. */
   | { readonly do: 'fail'; readonly operation: Operation; readonly error: DiskError; readonly part: number };
 
@@ -99,6 +94,8 @@ class Draw {
   readonly #crashShare: number;
   readonly #errorShare: number;
   readonly #usualTier: string | null;
+  /** Large entries of one hour, that come while little time passes: commits add blocks to files that others began. */
+  readonly #isGrowing: boolean;
   #nowUs: number;
 
   constructor(random: Random, startUs: number, partitionCount: number, projects: readonly string[]) {
@@ -106,19 +103,23 @@ class Draw {
     this.#partitionCount = partitionCount;
     this.#projects = projects;
     this.#nowUs = startUs;
-    this.#relayShare = random.pick([0.1, 0.2, 0.7]);
+    this.#isGrowing = random.chance(0.1);
+    this.#relayShare = this.#isGrowing ? 0.05 : random.pick([0.1, 0.2, 0.7]);
     this.#unusableShare = random.pick([0, 0.05]);
     this.#crashShare = random.pick([0.05, 0.15, 0.3]);
     this.#errorShare = random.pick([0, 0, 0.1]);
     this.#usualTier = random.pick([null, null, 'FREE', 'PRO']);
     const dayUs = startUs - random.pick([0, 2, 2, 5]) * DAY;
-    this.#busyUs = Array.from({ length: random.between(1, 4) }, () => dayUs - random.below(6) * HOUR);
+    this.#busyUs = Array.from(
+      { length: this.#isGrowing ? 1 : random.between(1, 4) },
+      () => dayUs - random.below(6) * HOUR,
+    );
     this.#records = new OddRecords(random, {
       projects,
       functionIds: FUNCTION_IDS,
       timeShape: random.pick(TIME_SHAPES),
       oddShare: random.pick([0, 0.2]),
-      fillerBytes: random.pick([0, 0, 3_000]),
+      fillerBytes: this.#isGrowing ? 12_000 : random.pick([0, 0, 0, 3_000]),
     });
   }
 
@@ -143,8 +144,12 @@ class Draw {
 
   #crash(): Action {
     const random = this.#random;
-    const atOperation = random.chance(0.2) ? 0 : random.between(1, random.pick([5, 20, 60]));
-    return { do: 'crash', kind: random.pick(['process', 'power']), atOperation, part: random.float() };
+    const crash = (atOperation: number): Crash => {
+      return { kind: random.pick(['process', 'power']), atOperation, part: random.float() };
+    };
+    const crashes = [crash(random.chance(0.2) ? 0 : random.between(1, random.pick([3, 6, 20, 60])))];
+    while (random.chance(0.4)) crashes.push(crash(random.between(1, 8)));
+    return { do: 'crash', crashes };
   }
 
   #place(): { topic: Topic; partition: number } {
@@ -155,7 +160,7 @@ class Draw {
   #delivery(): Action {
     const random = this.#random;
     const place = this.#place();
-    const count = random.pick([1, 3, 8]);
+    const count = this.#isGrowing ? random.between(4, 8) : random.pick([1, 3, 8]);
     const records = Array.from({ length: count }, () => this.#record(place.topic));
     return { do: 'deliver', ...place, records };
   }
@@ -177,14 +182,15 @@ class Draw {
 
   #timeUs(): number {
     const random = this.#random;
-    if (random.chance(0.7)) return random.pick(this.#busyUs) + random.below(HOUR);
+    if (random.chance(this.#isGrowing ? 0.95 : 0.7)) return random.pick(this.#busyUs) + random.below(HOUR);
     if (random.chance(0.1)) return this.#nowUs + random.below(HOUR);
     return this.#nowUs - random.below(random.pick([SECOND, MINUTE, HOUR, DAY, 8 * DAY]));
   }
 
   #pass(): Action {
     const random = this.#random;
-    const byUs = random.below(random.pick([SECOND, MINUTE, 2 * HOUR, 3 * HOUR, 3 * HOUR, 2 * DAY]));
+    const most = random.pick([SECOND, MINUTE, 2 * HOUR, 3 * HOUR, 3 * HOUR, 2 * DAY]);
+    const byUs = random.below(this.#isGrowing && random.chance(0.7) ? SECOND : most);
     this.#nowUs += byUs;
     return { do: 'pass', byUs };
   }

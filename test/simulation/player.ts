@@ -9,7 +9,7 @@ import { ArmedError, type CrashKind, Faults, LifeEnded, type Operation } from '.
 import { LogDelivery } from './log-delivery.js';
 import { rowFilesProblem } from './row-file-check.js';
 import type { Action, ShortHistory, Step } from './short-history.js';
-import { SimulatedDisk } from './simulated-disk.js';
+import { DiskOfLife, SimulatedDisk } from './simulated-disk.js';
 import { type Assembly, DATA_FOLDER, Life, type World } from './simulated-service.js';
 import { SimulatedTables } from './simulated-tables.js';
 
@@ -241,7 +241,8 @@ export class Player {
 
   #checkFiles(): void {
     this.figures.filesSeen += this.#world.disk.files().size;
-    const problem = rowFilesProblem(this.#world, this.#life.parts.store);
+    const { disk, faults } = this.#world;
+    const problem = rowFilesProblem(DATA_FOLDER, new DiskOfLife(disk, faults), this.#life.parts.store);
     if (problem !== null) throw new Problem(problem);
   }
 

@@ -1,14 +1,14 @@
 /** That the disk holds the row files that the store knows, whole, and no other; and the store none that no shard names. */
 
 import { decodeManifest, runFile } from '../../engine/rows/run.js';
+import type { Disk } from '../../src/store/disk.js';
 import { openEnvelope } from '../../src/store/envelope.js';
 import type { Store } from '../../src/store/store.js';
-import { DATA_FOLDER, type World } from './simulated-service.js';
 
 /** null when all is well. To be asked when no commit, rewrite or removal is under way. */
-export function rowFilesProblem({ disk, tables }: World, store: Store): string | null {
+export function rowFilesProblem(directory: string, disk: Disk, store: Store): string | null {
   const known = new Map<string, number>();
-  for (const [key, value] of tables.of('files')) {
+  for (const { key, value } of store.table('files').getRange()) {
     const fileKey = key.slice(0, key.lastIndexOf('#'));
     known.set(fileKey, (known.get(fileKey) ?? 0) + framesLength(openEnvelope(key, value)));
   }
@@ -20,8 +20,8 @@ export function rowFilesProblem({ disk, tables }: World, store: Store): string |
   }
   const forgotten = [...known.keys()].filter((fileKey) => !named.has(fileKey));
   if (forgotten.length > 0) return `the store keeps files that no shard names: ${forgotten.join(', ')}`;
-  const expected = [...known].map(([fileKey, byteCount]) => `${pathOf(fileKey)} ${byteCount}`);
-  const found = [...disk.files()].map(([path, byteCount]) => `${path} ${byteCount}`);
+  const expected = [...known].map(([fileKey, byteCount]) => `${pathOf(directory, fileKey)} ${byteCount}`);
+  const found = disk.list(`${directory}/files`).files.map((path) => `${path} ${disk.byteCount(path)}`);
   const text = (lines: string[]): string => lines.sort().join('\n  ');
   if (text(expected) === text(found)) return null;
   return `the disk holds\n  ${text(found)}\nexpected\n  ${text(expected)}`;
@@ -34,8 +34,8 @@ function framesLength(record: Uint8Array): number {
   return sum;
 }
 
-function pathOf(fileKey: string): string {
+function pathOf(directory: string, fileKey: string): string {
   const colon = fileKey.lastIndexOf(':');
   const scope = fileKey.slice(0, colon).replaceAll('/', '+');
-  return `${DATA_FOLDER}/files/${scope}/${fileKey.slice(colon + 1)}`;
+  return `${directory}/files/${scope}/${fileKey.slice(colon + 1)}`;
 }

@@ -51,7 +51,7 @@ async function survives(service: ChildService, task: () => Promise<void>): Promi
     return !isGone;
   } catch (error) {
     // A request that fails for the kill does so before the end of the process is known.
-    if (!(error instanceof TypeError)) throw error;
+    if (!(error instanceof TypeError) || !['fetch failed', 'terminated'].includes(error.message)) throw error;
     await service.exited;
     return false;
   }

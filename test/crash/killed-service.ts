@@ -1,7 +1,7 @@
 /**
  * The service as main.ts starts it, but on a disk and tables that kill the process at a named point:
  *
- *   node killed-service.js 'after commit 3'
+ *   node killed-service.js 'after commit 3'      dies after its third commit; with 'never 1' it is the service as it ships
  */
 
 import { pino } from 'pino';

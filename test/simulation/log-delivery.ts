@@ -1,7 +1,9 @@
 /** The log source of a simulated life: delivers each partition's log in order, a batch at a time, from where its shard is. */
 
 import type { Pipeline } from '../../ingest/pipeline.js';
+import type { PlannedRecord } from '../model/history.js';
 import type { ModelPartition, ModelReader } from '../model/model-reader.js';
+import type { Delivery } from './delivery.js';
 import type { Life } from './simulated-service.js';
 
 /** So few that a long log takes several batches. */
@@ -13,7 +15,7 @@ interface UnderWay {
   readonly nowUs: number;
 }
 
-export class LogDelivery {
+export class LogDelivery implements Delivery {
   readonly #reader: ModelReader;
   readonly #life: Life;
   readonly #nowUs: () => number;
@@ -23,6 +25,11 @@ export class LogDelivery {
     this.#reader = reader;
     this.#life = life;
     this.#nowUs = nowUs;
+  }
+
+  deliver(partition: ModelPartition, records: readonly PlannedRecord[]): void {
+    this.#reader.append(partition, records);
+    this.#deliver(partition, 0);
   }
 
   /** Begins to deliver what no shard has yet, wherever nothing is under way. */

@@ -1,17 +1,18 @@
 /** Plays a short history to the service in simulated lives and to the model side by side, and compares every answer. */
 
 import { Random } from '../../bench/generator/random.js';
-import { countsText, rowsProblem, statsProblem } from '../model/answers.js';
-import { answerLogs, answerStats, beginCounts } from '../model/engine-answers.js';
 import type { Question } from '../model/history.js';
 import { ModelReader } from '../model/model-reader.js';
+import { answerProblem, countersProblem, lettersProblem } from './answer-checks.js';
+import type { Delivery } from './delivery.js';
 import { ArmedError, type CrashKind, Faults, LifeEnded, type Operation } from './faults.js';
 import { LogDelivery } from './log-delivery.js';
+import { PostDelivery, Posts, readLogTable } from './post-delivery.js';
 import { rowFilesProblem } from './row-file-check.js';
 import type { Action, ShortHistory, Step } from './short-history.js';
 import { DiskOfLife, SimulatedDisk } from './simulated-disk.js';
 import { type Assembly, DATA_FOLDER, Life, type World } from './simulated-service.js';
-import { SimulatedTables } from './simulated-tables.js';
+import { SimulatedTables, type WrittenKey } from './simulated-tables.js';
 
 /** What happened in a history, to see that histories reach what they are for. */
 export interface Figures {
@@ -46,7 +47,8 @@ export class Player {
   #monotonicUs = 0;
   #trusted = { offsetUs: 0, atUs: 0 };
   #life!: Life;
-  #delivery!: LogDelivery;
+  #delivery!: Delivery;
+  readonly #posts = new Posts();
   /** Back to what the last save wrote, and to what a crash leaves. */
   #goBackToSaved: () => void;
   #goBack: () => void;
@@ -98,7 +100,9 @@ export class Player {
       if (nextOffset !== endOffset)
         throw new Problem(`${topic}/${partition} was read up to ${nextOffset} of ${endOffset}`);
     }
-    this.#checkLetters();
+    const isExact = this.#history.judgedBy === 'arrival';
+    this.#expect(lettersProblem(this.#reader, this.#life.parts.deadLetters, isExact));
+    this.#expect(this.#posts.problem(this.#reader));
   }
 
   /** Does something in the present life; should that end by it, the next one begins. */
@@ -116,8 +120,7 @@ export class Player {
     const { faults } = this.#world;
     switch (action.do) {
       case 'deliver':
-        this.#reader.append(this.#reader.of(action.topic, action.partition), action.records);
-        return this.#delivery.deliverAll();
+        return this.#delivery.deliver(this.#reader.of(action.topic, action.partition), action.records);
       case 'redeliver':
         return this.#delivery.redeliver(this.#reader.of(action.topic, action.partition), action.back);
       case 'pass':
@@ -178,6 +181,14 @@ export class Player {
     this.#world.faults.ended = 'process';
   }
 
+  #noteDurable(writes: readonly WrittenKey[]): void {
+    for (const { table, key } of writes)
+      if (table === 'log') readLogTable(this.#world.tables, key, this.#reader);
+    if (!writes.some(({ key }) => key.endsWith(':shard'))) return;
+    this.figures.commits += 1;
+    this.#goBack = this.#goBackToSaved;
+  }
+
   async #beginLife(): Promise<void> {
     const { faults, disk } = this.#world;
     const { figures } = this;
@@ -194,21 +205,23 @@ export class Player {
           nowUs: () => this.#nowUs,
           monotonicUs: () => this.#monotonicUs,
           judgedBy: this.#history.judgedBy,
+          source: this.#history.source,
           onSaved: () => {
             this.#delivery.readAlong();
             this.#goBackToSaved = this.#reader.remember();
           },
-          onDurable: () => {
-            figures.commits += 1;
-            this.#goBack = this.#goBackToSaved;
-          },
+          onDone: (writes) => this.#noteDurable(writes),
         },
         this.#assembly,
       );
       await this.#life.begin();
     } while (this.#life.isOver);
     this.#expireModel();
-    this.#delivery = new LogDelivery(this.#reader, this.#life, () => this.#nowUs);
+    const { embeddedLog } = this.#life.parts;
+    this.#delivery =
+      embeddedLog === null
+        ? new LogDelivery(this.#reader, this.#life, () => this.#nowUs)
+        : new PostDelivery(this.#reader, this.#life, embeddedLog, this.#posts);
     try {
       this.#checkOffsets();
       this.#checkFiles();
@@ -242,23 +255,13 @@ export class Player {
   #checkFiles(): void {
     this.figures.filesSeen += this.#world.disk.files().size;
     const { disk, faults } = this.#world;
-    const problem = rowFilesProblem(DATA_FOLDER, new DiskOfLife(disk, faults), this.#life.parts.store);
-    if (problem !== null) throw new Problem(problem);
+    this.#expect(rowFilesProblem(DATA_FOLDER, new DiskOfLife(disk, faults), this.#life.parts.store));
   }
 
   /** The questions that show everything that there is. */
   #checkAll(): void {
     this.#delivery.readAlong();
-    for (const { topic, partition, applied, rejected } of this.#reader.partitions) {
-      const shard = this.#life.parts.shards.of({ topic, partition });
-      const rejectedCount = [...rejected.values()].reduce((sum, count) => sum + count, 0);
-      if (shard.applied !== applied || shard.received !== applied + rejectedCount) {
-        const says = `received ${shard.received}, applied ${shard.applied}`;
-        throw new Problem(
-          `${topic}/${partition} says ${says}; expected ${applied + rejectedCount}, ${applied}`,
-        );
-      }
-    }
+    this.#expect(countersProblem(this.#reader, this.#life.parts.shards));
     for (const project of this.#history.projects) {
       this.#ask({ ask: 'logs', project, tier: 'ENTERPRISE', afterUs: null, untilUs: null });
       this.#ask({ ask: 'stats', project, functionId: null, interval: '7day' });
@@ -268,8 +271,12 @@ export class Player {
   }
 
   #ask(question: Question): void {
-    const problem = this.#retried(() => this.#answerProblem(question));
-    if (problem !== null) throw new Problem(`${JSON.stringify(question)}: ${problem}`);
+    const { shards } = this.#life.parts;
+    this.#expect(this.#retried(() => answerProblem(question, this.#reader.model, shards, this.#nowUs)));
+  }
+
+  #expect(problem: string | null): void {
+    if (problem !== null) throw new Problem(problem);
   }
 
   /** A request that fails for the disk is answered so, and asked again. */
@@ -280,36 +287,5 @@ export class Player {
       if (!(error instanceof ArmedError)) throw error;
       return this.#retried(ask);
     }
-  }
-
-  #answerProblem(question: Question): string | null {
-    const { edge, relay } = this.#life.parts.shards;
-    const { model } = this.#reader;
-    const nowUs = this.#nowUs;
-    switch (question.ask) {
-      case 'logs':
-        return rowsProblem(model.logs(question, nowUs), answerLogs(edge, question, nowUs));
-      case 'stats':
-        return statsProblem(model.invocationStats(question, nowUs), answerStats(relay, question, nowUs));
-      case 'counts': {
-        const rows = beginCounts(edge, question, nowUs)();
-        const answer = countsText(rows.map(({ bucketStartUs: startUs, counts }) => ({ startUs, counts })));
-        const expected = countsText(model.apiCounts(question, nowUs));
-        return answer === expected ? null : `is answered\n  ${answer}\nexpected\n  ${expected}`;
-      }
-    }
-  }
-
-  /** Judged by the clock, a record may have become a dead letter before a crash and be taken, or judged otherwise, after. */
-  #checkLetters(): void {
-    const isExact = this.#history.judgedBy === 'arrival';
-    const written = new Set<string>();
-    for (const { topic, partition, offset, index, reason } of this.#life.parts.deadLetters.letters())
-      written.add(`${topic}/${partition}/${offset}/${index}${isExact ? ` ${reason}` : ''}`);
-    const expected = [...this.#reader.letters].map((letter) => (isExact ? letter : letter.split(' ')[0]));
-    const missing = expected.filter((letter) => !written.has(letter));
-    if (missing.length > 0) throw new Problem(`there is no dead letter ${missing.join(', ')}`);
-    if (isExact && written.size > new Set(expected).size)
-      throw new Problem(`there are ${written.size} dead letters, expected ${expected.length}`);
   }
 }

@@ -37,6 +37,8 @@ export type Step = Action & { readonly turns: number; readonly seed: number };
 
 export interface ShortHistory {
   readonly startUs: number;
+  /** Records come from a log elsewhere, or as POSTs, one record each, to the embedded log. */
+  readonly source: 'kafka' | 'embedded';
   readonly judgedBy: 'clock' | 'arrival';
   readonly partitionCount: number;
   readonly projects: readonly string[];
@@ -70,7 +72,8 @@ const FAILING: readonly Operation[] = [
 export function drawShortHistory(seed: number): ShortHistory {
   const random = new Random(seed);
   const startUs = EPOCH_US + random.below(DAY);
-  const partitionCount = random.pick([1, 1, 2]);
+  const source = random.pick(['kafka', 'embedded'] as const);
+  const partitionCount = source === 'embedded' ? 1 : random.pick([1, 1, 2]);
   const projects = PROJECTS.slice(0, random.between(1, PROJECTS.length));
   const draw = new Draw(random, startUs, partitionCount, projects);
   const stepCount = random.between(10, 40);
@@ -79,7 +82,9 @@ export function drawShortHistory(seed: number): ShortHistory {
     const turns = random.chance(0.3) ? 0 : random.pick([1, 3, 10, 30, 100]);
     return { ...action, turns, seed: random.u32() };
   });
-  return { startUs, judgedBy: random.pick(['clock', 'arrival']), partitionCount, projects, steps };
+  return source === 'embedded'
+    ? { startUs, source, judgedBy: 'arrival', partitionCount, projects, steps }
+    : { startUs, source, judgedBy: random.pick(['clock', 'arrival']), partitionCount, projects, steps };
 }
 
 class Draw {

@@ -5,12 +5,14 @@
 
 import type { Random } from '../../bench/generator/random.js';
 import { SegmentError } from '../../engine/segments.js';
+import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { Committer, type CommitterPorts } from '../../src/committer.js';
 import { Rewriter, type RewriterPorts } from '../../src/rewriter.js';
 import { Shards } from '../../src/shards.js';
 import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
 import type { Disk } from '../../src/store/disk.js';
+import { LmdbLog } from '../../src/store/lmdb-log.js';
 import type { StartStorage, StorageLink } from '../../src/store/storage-link.js';
 import type { StorageQuestion } from '../../src/store/storage-protocol.js';
 import { StorageWork } from '../../src/store/storage-work.js';
@@ -46,9 +48,10 @@ export interface LifePorts {
   readonly nowUs: () => number;
   readonly monotonicUs: () => number;
   readonly judgedBy: 'clock' | 'arrival';
+  readonly source: 'kafka' | 'embedded';
   /** The state of the shards is being saved; from the next transaction that has it on, it is what a crash leaves. */
   readonly onSaved: () => void;
-  readonly onDurable: () => void;
+  readonly onDone: TablesPorts['onDone'];
 }
 
 /** Parts in whose place those with a planted bug can be put. */
@@ -107,9 +110,7 @@ export class Life {
           faults,
           schedule: this.schedule,
           random,
-          onDone: (keys) => {
-            if (keys.some((key) => key.endsWith(':shard'))) this.#ports.onDurable();
-          },
+          onDone: this.#ports.onDone,
         }),
       startStorage: this.#startStorage(disk('storage')),
       arenaBytes: ARENA_BYTES,
@@ -165,11 +166,15 @@ export class Life {
         }),
     };
     const clock = { nowUs, monotonicUs };
+    const yieldTurn = (): Promise<void> => new Promise((resolve) => this.schedule.push('ingest', resolve));
     const committer = new Committer({
       ...clock,
       store: committerStore,
       shards: () => shards.all(),
-      onCommitted: () => rewriter.committed(),
+      onCommitted: (positions) => {
+        rewriter.committed();
+        embeddedLog?.committed(positions).catch(onFatal);
+      },
       onFatal,
     });
     const rewriter: Rewriter = new Rewriter({
@@ -194,10 +199,15 @@ export class Life {
       tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' },
       judgedBy,
       nowUs,
-      yieldTurn: () => new Promise((resolve) => this.schedule.push('ingest', resolve)),
+      yieldTurn,
       onGap: () => onFatal(new Error('histories have no gaps to report')),
     });
-    return { store, shards, committer, rewriter, pipeline, deadLetters };
+    const embeddedLog: EmbeddedLog | null =
+      this.#ports.source === 'kafka'
+        ? null
+        : new EmbeddedLog({ ...TOPICS, log: new LmdbLog(store), nowUs, yieldTurn, onFatal });
+    embeddedLog?.start(pipeline).catch(onFatal);
+    return { store, shards, committer, rewriter, pipeline, deadLetters, embeddedLog };
   }
 
   #startStorage(disk: Disk): StartStorage {
@@ -250,4 +260,6 @@ export interface Parts {
   readonly rewriter: Rewriter;
   readonly pipeline: Pipeline;
   readonly deadLetters: DeadLetterTable;
+  /** null with Kafka. */
+  readonly embeddedLog: EmbeddedLog | null;
 }

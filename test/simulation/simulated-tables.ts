@@ -8,9 +8,12 @@ import type { Table, Tables } from '../../src/store/tables.js';
 import { type Faults, LifeEnded } from './faults.js';
 import type { Schedule } from './schedule.js';
 
-interface Write {
+export interface WrittenKey {
   readonly table: string;
   readonly key: string;
+}
+
+interface Write extends WrittenKey {
   /** null removes. */
   readonly value: Buffer | null;
   readonly resolve: () => void;
@@ -36,8 +39,8 @@ export interface TablesPorts {
   readonly faults: Faults;
   readonly schedule: Schedule;
   readonly random: () => Random;
-  /** Told the keys of a transaction that is done, before anybody else can know. */
-  readonly onDone: (keys: readonly string[]) => void;
+  /** Told what a transaction has written, once it is done, before anybody else can know. */
+  readonly onDone: (writes: readonly WrittenKey[]) => void;
 }
 
 /** The tables as one life sees them. */
@@ -117,7 +120,7 @@ export class TablesOfLife implements Tables {
           if (value === null) stored.of(table).delete(key);
           else stored.of(table).set(key, value);
         }
-        onDone(writes.map(({ key }) => key));
+        onDone(writes);
       });
     } catch (error) {
       if (error instanceof LifeEnded) return;

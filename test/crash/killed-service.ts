@@ -4,6 +4,7 @@
  *   node killed-service.js 'after commit 3'      dies after its third commit; with 'never 1' it is the service as it ships
  */
 
+import { setEnvironmentData } from 'node:worker_threads';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.js';
 import { startService } from '../../src/service.js';
@@ -15,7 +16,7 @@ import { Killer, killingDisk, killingStorage, killingTables } from './fail-point
 const order = process.argv[2];
 const killer = new Killer(order);
 const worker = new URL('./killed-storage-worker.js', import.meta.url);
-worker.searchParams.set('order', order);
+setEnvironmentData('order', order);
 
 const config = readConfig(process.env);
 const logger = pino({ name: 'logring', level: config.LOG_LEVEL });

@@ -29,7 +29,8 @@ export class Posts {
     const stored = new Map<string, number>();
     for (const { log } of partitions) {
       for (const { value } of log) {
-        const text = Buffer.from(value!).toString();
+        if (value === null) continue;
+        const text = Buffer.from(value).toString();
         stored.set(text, (stored.get(text) ?? 0) + 1);
       }
     }
@@ -62,6 +63,7 @@ export class PostDelivery implements Delivery {
   readonly #life: Life;
   readonly #log: EmbeddedLog;
   readonly #posts: Posts;
+  #isStarted = false;
 
   constructor(reader: ModelReader, life: Life, log: EmbeddedLog, posts: Posts) {
     this.#reader = reader;
@@ -84,8 +86,12 @@ export class PostDelivery implements Delivery {
     }
   }
 
-  /** The embedded log goes on by itself. */
-  deliverAll(): void {}
+  /** From its start on the embedded log goes on by itself. */
+  deliverAll(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    this.#log.start(this.#life.parts.pipeline).catch((error) => this.#life.end(error));
+  }
 
   /** Its partitions are never taken away. */
   async redeliver(): Promise<void> {}

@@ -206,7 +206,6 @@ export class Life {
       this.#ports.source === 'kafka'
         ? null
         : new EmbeddedLog({ ...TOPICS, log: new LmdbLog(store), nowUs, yieldTurn, onFatal });
-    embeddedLog?.start(pipeline).catch(onFatal);
     return { store, shards, committer, rewriter, pipeline, deadLetters, embeddedLog };
   }
 

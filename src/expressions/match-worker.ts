@@ -1,15 +1,12 @@
 /** The match thread: compiles expressions of RE2's dialect and searches batches of URLs for them. */
 
 import { isAscii } from 'node:buffer';
-import { getPriority, setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { RE2JS, RE2JSException } from 're2js';
 import { monotonicUs } from '../system-clock.js';
+import { giveWayToServing } from '../thread-priority.js';
 import { COMPILED_EXPRESSION_LIMIT, MATCH_THREAD_NICENESS, PROGRAM_SIZE_LIMIT } from './limits.js';
 import type { MatchReply, MatchRequest } from './match-protocol.js';
-
-/** Of Linux' scheduler. */
-const LEAST_PRIORITY = 19;
 
 /** In order of use, the latest at the end. */
 const compiled = new Map<string, RE2JS>();
@@ -19,9 +16,7 @@ parentPort!.on('message', (request: MatchRequest) => {
   parentPort!.postMessage(reply, reply.outcome === 'matched' ? [reply.verdicts.buffer] : []);
 });
 
-// Linux takes this for the calling thread alone; elsewhere it would be the whole process.
-if (process.platform === 'linux')
-  setPriority(Math.min(LEAST_PRIORITY, getPriority() + MATCH_THREAD_NICENESS));
+giveWayToServing(MATCH_THREAD_NICENESS);
 parentPort!.postMessage({ outcome: 'ready' } satisfies MatchReply);
 
 function answer({ expression, bytes, ends }: MatchRequest): MatchReply {

@@ -9,6 +9,7 @@ import {
   readdirSync,
   readSync,
   rmSync,
+  statfsSync,
   statSync,
   truncateSync,
   writeSync,
@@ -40,6 +41,8 @@ export interface Disk {
   truncate(path: string, byteCount: number): void;
   /** A file that is missing is no error. */
   remove(path: string): void;
+  /** Of the file system that a folder is in: what this process may still write there. */
+  freeBytes(folder: string): number;
   /** The paths of all files in a folder and below it, and of the folders, itself included; none when it is missing. */
   list(folder: string): FolderList;
 }
@@ -55,6 +58,7 @@ export const SYSTEM_DISK: Disk = {
   byteCount: (path) => statSync(path, { throwIfNoEntry: false })?.size ?? null,
   truncate: (path, byteCount) => truncateSync(path, byteCount),
   remove: (path) => rmSync(path, { force: true }),
+  freeBytes,
   list: listFolder,
 };
 
@@ -67,6 +71,11 @@ function syncFolder(folder: string): void {
   } finally {
     closeSync(descriptor);
   }
+}
+
+function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
 }
 
 function listFolder(folder: string): FolderList {

@@ -3,6 +3,7 @@
 import { dirname } from 'node:path';
 import type { Disk } from './disk.js';
 import { APPEND_FILE_LIMIT } from './limits.js';
+import type { FileEnd } from './storage-protocol.js';
 
 export class FileAppender {
   readonly #disk: Disk;
@@ -26,12 +27,20 @@ export class FileAppender {
     this.#folders.clear();
   }
 
+  /** After a write that failed: what was appended since is gone. Their folders are synced with the next sync. */
+  cutBack(ends: readonly FileEnd[]): void {
+    for (const descriptor of this.#open.values()) this.#disk.close(descriptor);
+    this.#open.clear();
+    for (const { path, byteCount } of ends)
+      if (this.#disk.byteCount(path) !== null) this.#disk.truncate(path, byteCount);
+  }
+
   #syncFiles(): void {
-    for (const descriptor of this.#open.values()) {
+    for (const [path, descriptor] of this.#open) {
       this.#disk.sync(descriptor);
       this.#disk.close(descriptor);
+      this.#open.delete(path);
     }
-    this.#open.clear();
   }
 
   #openFile(path: string): number {

@@ -4,8 +4,9 @@
  */
 
 import { parentPort } from 'node:worker_threads';
+import { SORTED_BLOCK_BYTES } from '../../engine/limits.js';
 import { encodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
-import { type RewriteSizes, rewriteRuns, USUAL_SIZES } from '../../engine/rows/rewrite.js';
+import { rewriteRuns } from '../../engine/rows/rewrite.js';
 import { SegmentError } from '../../engine/segments.js';
 import { monotonicUs } from '../system-clock.js';
 import { deflatedValue } from './checked-value.js';
@@ -22,8 +23,8 @@ export interface StoragePorts {
   /** Runs a task once waiting questions have been taken. */
   readonly later: (task: () => void) => void;
   readonly monotonicUs: () => number;
-  /** Of rewrites. */
-  readonly sizes: RewriteSizes;
+  /** See RewriteSizes. */
+  readonly blockBytes: number;
 }
 
 /** Does the work in a worker thread, for the thread that started it. */
@@ -34,7 +35,7 @@ export function serveStorage(disk: Disk): void {
     answer: (message, transferred) => port.postMessage(message, transferred),
     later: setImmediate,
     monotonicUs,
-    sizes: USUAL_SIZES,
+    blockBytes: SORTED_BLOCK_BYTES,
   });
   port.on('message', (question: StorageQuestion & { readonly id: number }) => work.take(question));
 }
@@ -59,6 +60,10 @@ export class StorageWork {
         }
         case 'sync':
           this.#appender.sync();
+          this.#answer({ id, done: null });
+          break;
+        case 'cut-back':
+          this.#appender.cutBack(question.ends);
           this.#answer({ id, done: null });
           break;
         case 'remove':
@@ -104,10 +109,10 @@ export class StorageWork {
   }
 
   #beginRewrite(id: number, question: StorageQuestion & { readonly do: 'rewrite' }): void {
-    const { plan, namePrefix, folder, inputs } = question;
-    const { disk, later, sizes } = this.#ports;
+    const { plan, chunkBytes, namePrefix, folder, inputs } = question;
+    const { disk, later, blockBytes } = this.#ports;
     const files = new RewriteFiles(disk, namePrefix, folder, inputs);
-    const steps = rewriteRuns(plan, files, sizes);
+    const steps = rewriteRuns(plan, files, { chunkBytes, blockBytes });
     const slice = (): void => {
       try {
         const directory = this.#advance(steps);

@@ -5,6 +5,7 @@
  */
 
 import { assert } from '../../engine/assert.js';
+import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engine/segments.js';
@@ -12,18 +13,12 @@ import { BlockCache } from './block-cache.js';
 import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
 import type { DirectoryLock } from './directory-lock.js';
+import { DiskRoom, type DiskRoomPorts, UNTOLD } from './disk-room.js';
 import { openEnvelope } from './envelope.js';
 import { makeFolders } from './file-appender.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
 import { type StoreParts, SYSTEM_PARTS } from './store-parts.js';
-import type { Table, Tables } from './tables.js';
-
-/** The version of the store's layout: its tables and their keys. */
-const STORE_FORMAT = 2;
-
-export class StoreFormatError extends Error {
-  override name = 'StoreFormatError';
-}
+import type { Table, Tables, TableWrites } from './tables.js';
 
 /** Shards share one table; the shard's scope is the first part of a key. */
 export type Scope = string;
@@ -34,6 +29,8 @@ export interface CommitFigures {
 }
 
 export class Store {
+  /** What writes wait for when the disk is full. */
+  readonly room: DiskRoom;
   readonly #lock: DirectoryLock;
   readonly #tables: Tables;
   readonly #segments: Table;
@@ -49,10 +46,10 @@ export class Store {
   private constructor(
     directory: string,
     parts: StoreParts,
-    lock: DirectoryLock,
-    tables: Tables,
+    { lock, tables, room }: { lock: DirectoryLock; tables: Tables; room: DiskRoomPorts },
     cacheBytes: number,
   ) {
+    this.room = new DiskRoom(directory, parts, room);
     this.#lock = lock;
     this.#tables = tables;
     this.#segments = this.table('segments');
@@ -63,20 +60,23 @@ export class Store {
   }
 
   /**
-   * Opens the store of a directory, making both where they are missing. Throws a DirectoryInUseError, a
-   * StoreFormatError, a SegmentError for files that lack what should be in them, or the system's error for a directory
-   * that can't be used.
+   * Opens the store of a directory, making both where they are missing. Throws a DirectoryInUseError, a StoreFormatError,
+   * a SegmentError for files that lack what should be in them, or the system's error.
    */
-  static async open(directory: string, cacheBytes: number, parts: StoreParts = SYSTEM_PARTS): Promise<Store> {
+  static async open(
+    directory: string,
+    cacheBytes: number,
+    room = UNTOLD,
+    parts: StoreParts = SYSTEM_PARTS,
+  ): Promise<Store> {
     const changedFolders = makeFolders(parts.disk, directory);
     const lock = await parts.lock(directory);
     let tables: Tables | null = null;
     try {
-      tables = parts.openTables(directory);
-      await checkFormat(tables, directory);
+      tables = await parts.openTables(directory);
       // LMDB syncs its file, but not the file's name.
       for (const folder of changedFolders) parts.disk.syncFolder(folder);
-      return new Store(directory, parts, lock, tables, cacheBytes);
+      return new Store(directory, parts, { lock, tables, room }, cacheBytes);
     } catch (error) {
       await tables?.close();
       await lock.release();
@@ -89,13 +89,23 @@ export class Store {
     return this.#tables.table(name);
   }
 
+  /** Writes to such tables: see Tables.write. */
+  transaction(writes: readonly TableWrites[]): Promise<void> {
+    return this.#tables.write(writes);
+  }
+
   get cache(): BlockCache {
     return this.#cache;
   }
 
+  /** Bytes of what the commit under way writes. */
+  get commitBytes(): number {
+    return this.#batch?.byteCount ?? 0;
+  }
+
   /** Bytes of LMDB's pages in use and of the row files. */
   usedBytes(): number {
-    return this.#tables.usedBytes() + this.#files.byteCount;
+    return this.#tables.usedBytes + this.#files.byteCount;
   }
 
   /** The scopes that have segments, such as `cloudflare.logs.prod/0`. */
@@ -123,7 +133,8 @@ export class Store {
 
   /**
    * Makes everything that `save` writes durable, all or nothing. What it writes can be read at once. One commit at a
-   * time. Rejects when the store can't write; the caller must then end the process, as its state counts as saved.
+   * time. A full disk is waited out: what was saved stays here until it is written. Rejects when the store can't write
+   * for another reason, or waiting is over; the caller must then end the process, as its state counts as saved.
    */
   async commit(save: (writerOf: (scope: Scope) => SegmentWriter) => void): Promise<CommitFigures> {
     assert(this.#batch === null, 'two commits at a time');
@@ -137,6 +148,7 @@ export class Store {
     const figures = await this.#write(batch);
     this.refreshReads();
     this.#batch = null;
+    for (const stored of batch.onStored) stored();
     return figures;
   }
 
@@ -149,9 +161,14 @@ export class Store {
    * Runs a rewrite of a scope's files on the storage thread; what it reads must be durable. The output can be read once
    * it resolves, and counts once a commit adopts it. Rejects with a SegmentError when an input is damaged.
    */
-  async rewrite(scope: Scope, plan: RewritePlan): Promise<RunDirectory | null> {
+  async rewrite(
+    scope: Scope,
+    plan: RewritePlan,
+    chunkBytes = REWRITE_CHUNK_BYTES,
+  ): Promise<RunDirectory | null> {
     const { directory, frameEnds } = await this.#thread.rewrite({
       plan,
+      chunkBytes,
       namePrefix: `${scope}:`,
       folder: this.#files.folderOf(scope),
       inputs: plan.inputs.map(({ file }) => this.#files.stored(scope, file)),
@@ -188,8 +205,15 @@ export class Store {
       for (const [i, bytes] of blocks.entries())
         items.push({ name: frameName(fileKey, first + i), bytes, path });
     }
-    const written = await this.#thread.write(items);
-    if (batch.appended.size > 0) await this.#thread.sync();
+    const written = await this.room.retried(
+      async () => {
+        const results = await this.#thread.write(items);
+        if (batch.appended.size > 0) await this.#thread.sync();
+        return results;
+      },
+      // What a failed try has added would stand before what the next one adds.
+      () => this.#thread.cutBack([...batch.appended.keys()].map((fileKey) => this.#files.end(fileKey))),
+    );
     await this.#removal;
     const paths = await this.#transact(batch, items, written);
     if (paths.length > 0) this.#removal = this.#thread.remove(paths);
@@ -207,31 +231,31 @@ export class Store {
     items: readonly Unwritten[],
     written: readonly WriteResult[],
   ): Promise<string[]> {
-    // All writes of one event turn are one transaction.
-    const writes: Promise<unknown>[] = [];
-    for (const [i, { name }] of items.entries()) {
-      const { value } = written[i];
-      if (value !== null) writes.push(this.#segments.put(name, bufferOver(value)));
-    }
-    for (const [key, bytes] of batch.segments) if (bytes === null) writes.push(this.#segments.remove(key));
-    const records = batch.adopted.map((fileKey) => this.#files.adopted(fileKey));
     let at = items.length - [...batch.appended.values()].reduce((sum, blocks) => sum + blocks.length, 0);
     const added = [...batch.appended].map(([fileKey, { length }]) => {
       at += length;
       return { fileKey, lengths: written.slice(at - length, at).map((result) => result.length) };
     });
-    // Until the transaction is done, what is added is read from the batch.
-    for (const { fileKey, lengths } of added) records.push(this.#files.added(fileKey, lengths));
-    for (const { key, value } of records) writes.push(this.#fileRecords.put(key, bufferOver(value)));
-    for (const fileKey of batch.removed) {
-      for (const key of this.#files.recordKeys(fileKey)) writes.push(this.#fileRecords.remove(key));
-    }
-    await Promise.all(writes);
-    // The newest rows are asked for most, and are unpacked already.
-    for (const [fileKey, blocks] of batch.appended) {
-      const first = batch.firstAppended(fileKey);
-      for (const [i, bytes] of blocks.entries()) this.#cache.set(frameName(fileKey, first + i), bytes);
-    }
+    const records = [
+      ...batch.adopted.map((fileKey) => this.#files.adoptionRecord(fileKey)),
+      ...added.map(({ fileKey, lengths }) => this.#files.additionRecord(fileKey, lengths)),
+    ];
+    const segments: TableWrites = {
+      table: this.#segments,
+      puts: items.flatMap(({ name: key }, i) => {
+        const { value } = written[i];
+        return value === null ? [] : [{ key, value }];
+      }),
+      removedKeys: [...batch.segments].flatMap(([key, bytes]) => (bytes === null ? [key] : [])),
+    };
+    const fileRecords: TableWrites = {
+      table: this.#fileRecords,
+      puts: records,
+      removedKeys: batch.removed.flatMap((fileKey) => this.#files.recordKeys(fileKey)),
+    };
+    await this.room.retried(() => this.#tables.write([segments, fileRecords]));
+    // Until now what is added was read from the batch.
+    for (const { fileKey, lengths } of added) this.#files.take(fileKey, lengths);
     const paths: string[] = [];
     for (const fileKey of batch.removed) {
       const path = this.#files.forget(fileKey);
@@ -268,22 +292,6 @@ export class Store {
   #keysOf(prefix: string): string[] {
     return [...this.#segments.getKeys({ start: prefix, end: after(prefix) })];
   }
-}
-
-async function checkFormat(tables: Tables, directory: string): Promise<void> {
-  const meta = tables.table('meta');
-  const stored = meta.getBinary('format')?.toString();
-  if (stored === undefined) await meta.put('format', Buffer.from(String(STORE_FORMAT)));
-  else if (stored !== String(STORE_FORMAT)) {
-    throw new StoreFormatError(
-      `the store in ${directory} has format ${stored}; this version of Logring reads and writes format ${STORE_FORMAT}: run the version that wrote it, or begin with an empty LOGRING_DATA_DIR; the log is then read again as far as it goes back`,
-    );
-  }
-}
-
-/** The same memory as LMDB wants it. */
-export function bufferOver(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 /** The least string greater than every string that starts with prefix. */

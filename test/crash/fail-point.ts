@@ -2,7 +2,7 @@
 
 import type { Disk } from '../../src/store/disk.js';
 import type { StartStorage } from '../../src/store/storage-link.js';
-import type { Table, Tables } from '../../src/store/tables.js';
+import type { Tables } from '../../src/store/tables.js';
 
 export const FAIL_POINTS = [
   'before write',
@@ -123,35 +123,21 @@ export function killingStorage(start: StartStorage, killer: Killer): StartStorag
   };
 }
 
+/** A transaction is a commit when it has segments, else it adds to the embedded log or the dead letters. */
 export function killingTables(tables: Tables, killer: Killer): Tables {
-  let isOpen = false;
-  const written = (name: string, write: () => Promise<unknown>): Promise<unknown> => {
-    const transaction = name === 'log' || name === 'dead-letters' ? 'log-append' : 'commit';
-    const isFirst = !isOpen;
-    if (isFirst) {
-      killer.pass(`before ${transaction}`);
-      isOpen = true;
-      // What is written in one turn is one transaction.
-      setImmediate(() => {
-        isOpen = false;
-      });
-    }
-    const done = write();
-    return isFirst ? done.then(() => killer.pass(`after ${transaction}`)) : done;
-  };
+  const segments = tables.table('segments');
   return {
-    table: (name): Table => {
-      const table = tables.table(name);
-      return {
-        getBinary: (key) => table.getBinary(key),
-        getKeys: (range) => table.getKeys(range),
-        getRange: () => table.getRange(),
-        put: (key, value) => written(name, () => table.put(key, value)),
-        remove: (key) => written(name, () => table.remove(key)),
-      };
+    table: (name) => (name === 'segments' ? segments : tables.table(name)),
+    get usedBytes() {
+      return tables.usedBytes;
     },
     refreshReads: () => tables.refreshReads(),
-    usedBytes: () => tables.usedBytes(),
+    write: async (writes) => {
+      const name = writes.some(({ table }) => table === segments) ? 'commit' : 'log-append';
+      killer.pass(`before ${name}`);
+      await tables.write(writes);
+      killer.pass(`after ${name}`);
+    },
     close: () => tables.close(),
   };
 }

@@ -40,7 +40,7 @@ const service = await startService(
   {
     ...SYSTEM_PARTS,
     disk: killingDisk(SYSTEM_PARTS.disk, killer),
-    openTables: (directory) => killingTables(SYSTEM_PARTS.openTables(directory), killer),
+    openTables: async (directory) => killingTables(await SYSTEM_PARTS.openTables(directory), killer),
     startStorage: killingStorage((listener) => startStorageWorker(listener, worker), killer),
   },
 );

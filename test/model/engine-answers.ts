@@ -3,7 +3,7 @@
 import { RE2JS } from 're2js';
 import { queryLogs } from '../../engine/rows/query.js';
 import type { EdgeShard, RelayShard } from '../../engine/shard.js';
-import { queryInvocationStats } from '../../engine/stats/query.js';
+import type { InvocationStats } from '../../engine/stats/query.js';
 import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
 import { type ApiCountsRow, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { ExpressionRound } from '../../engine/usage/expression-round.js';
@@ -13,6 +13,8 @@ import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
 /** So small that most evaluations take several slices and batches. */
 const SLICE_BYTES = 200;
 const BATCH_BYTES = 300;
+
+export type StatsMemo = InvocationStats<SystemStatsRow>;
 
 const compiled = new Map<string, RE2JS>();
 
@@ -27,14 +29,16 @@ export function answerLogs(
   return queryLogs(views, { project, retentionUs, startUs, endUs: untilUs }, nowUs);
 }
 
+/** `stats` outlives restarts, so that nothing it remembers may outlive what it was made from. */
 export function answerStats(
+  stats: StatsMemo,
   shards: readonly RelayShard[],
   { project, functionId, interval }: StatsQuestion,
   nowUs: number,
 ): readonly SystemStatsRow[] {
   const views = shards.map(({ stats }) => stats);
   // As HTTP does: an empty function id means all functions.
-  return queryInvocationStats(views, { project, functionId: functionId || null, interval }, nowUs);
+  return stats.query(views, { project, functionId: functionId || null, interval }, nowUs);
 }
 
 /** Begins to count, and returns what finishes it. */

@@ -2,6 +2,7 @@
 
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
+import { InvocationStats } from '../../engine/stats/query.js';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
@@ -18,6 +19,7 @@ const REWRITE_SIZES = { chunkBytes: 5_000, blockBytes: 1_000 };
 export class EngineSystem implements System {
   readonly #tables: Record<Topic, SegmentTable[]>;
   readonly #history: History;
+  readonly #invocationStats = new InvocationStats<SystemStatsRow>((row) => row);
   readonly letters: DeadLetter[] = [];
   #edge: EdgeShard[] = [];
   #relay: RelayShard[] = [];
@@ -104,7 +106,7 @@ export class EngineSystem implements System {
   }
 
   stats(question: StatsQuestion, nowUs: number): readonly SystemStatsRow[] {
-    return answerStats(this.#relay, question, nowUs);
+    return answerStats(this.#invocationStats, this.#relay, question, nowUs);
   }
 
   beginCounts(question: CountsQuestion, nowUs: number): () => readonly SystemCountsRow[] {

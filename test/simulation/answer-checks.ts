@@ -3,22 +3,24 @@
 import type { Shards } from '../../src/shards.js';
 import type { DeadLetterTable } from '../../src/store/dead-letter-table.js';
 import { countsText, rowsProblem, statsProblem } from '../model/answers.js';
-import { answerLogs, answerStats, beginCounts } from '../model/engine-answers.js';
+import { answerLogs, answerStats, beginCounts, type StatsMemo } from '../model/engine-answers.js';
 import type { Question } from '../model/history.js';
 import type { Model } from '../model/model.js';
 import type { ModelReader } from '../model/model-reader.js';
 
 export function answerProblem(
+  stats: StatsMemo,
   question: Question,
   model: Model,
   { edge, relay }: Shards,
   nowUs: number,
 ): string | null {
-  const problem = differenceOf(question, model, edge, relay, nowUs);
+  const problem = differenceOf(stats, question, model, edge, relay, nowUs);
   return problem && `${JSON.stringify(question)}: ${problem}`;
 }
 
 function differenceOf(
+  stats: StatsMemo,
   question: Question,
   model: Model,
   edge: Shards['edge'],
@@ -29,7 +31,7 @@ function differenceOf(
     case 'logs':
       return rowsProblem(model.logs(question, nowUs), answerLogs(edge, question, nowUs));
     case 'stats':
-      return statsProblem(model.invocationStats(question, nowUs), answerStats(relay, question, nowUs));
+      return statsProblem(model.invocationStats(question, nowUs), answerStats(stats, relay, question, nowUs));
     case 'counts': {
       const rows = beginCounts(edge, question, nowUs)();
       const answer = countsText(rows.map(({ bucketStartUs: startUs, counts }) => ({ startUs, counts })));

@@ -3,9 +3,10 @@
 import { expect, test } from 'vitest';
 import type { Disk } from '../../src/store/disk.js';
 import type { StorageLink } from '../../src/store/storage-link.js';
+import type { TableWrites } from '../../src/store/tables.js';
 import { simulationReport } from './campaign.js';
 import { type Assembly, DATA_FOLDER, SOUND } from './simulated-service.js';
-import { TablesOfLife } from './simulated-tables.js';
+import { TablesOfLife, type TablesPorts } from './simulated-tables.js';
 
 const MOST_SEEDS = 1_000;
 const TEST_TIMEOUT_MS = 120_000;
@@ -37,6 +38,7 @@ function changed(disk: Disk, change: Partial<Disk>): Disk {
     byteCount: (path) => disk.byteCount(path),
     truncate: (path, byteCount) => disk.truncate(path, byteCount),
     remove: (path) => disk.remove(path),
+    freeBytes: (folder) => disk.freeBytes(folder),
     list: (folder) => disk.list(folder),
   };
   return { ...bound, ...change };
@@ -60,8 +62,8 @@ isFound('a commit before its sync', {
 
 isFound('a rewrite that unlinks its inputs before its output is committed', {
   rewriterStore: (store, disk) => ({
-    rewrite: async (scope, plan) => {
-      const directory = await store.rewrite(scope, plan);
+    rewrite: async (scope, plan, chunkBytes) => {
+      const directory = await store.rewrite(scope, plan, chunkBytes);
       for (const { file } of plan.inputs)
         disk.remove(`${DATA_FOLDER}/files/${scope.replaceAll('/', '+')}/${file}`);
       return directory;
@@ -69,23 +71,37 @@ isFound('a rewrite that unlinks its inputs before its output is committed', {
   }),
 });
 
-for (const place of ['before', 'after'] as const) {
+/** Tables that write some keys in a transaction of their own, before the others or after. */
+class TornTables extends TablesOfLife {
+  readonly #isApart: (table: string, key: string) => boolean;
+  readonly #isFirst: boolean;
+
+  constructor(ports: TablesPorts, isApart: (table: string, key: string) => boolean, isFirst: boolean) {
+    super(ports);
+    this.#isApart = isApart;
+    this.#isFirst = isFirst;
+  }
+
+  protected override transactionsOf(writes: readonly TableWrites[]): readonly (readonly TableWrites[])[] {
+    const part = (apart: boolean): TableWrites[] =>
+      writes.map(({ table, puts, removedKeys }) => {
+        const isIn = (key: string): boolean => this.#isApart(this.nameOf(table), key) === apart;
+        return { table, puts: puts.filter(({ key }) => isIn(key)), removedKeys: removedKeys.filter(isIn) };
+      });
+    return [part(this.#isFirst), part(!this.#isFirst)];
+  }
+}
+
+for (const [place, isFirst] of [
+  ['before', true],
+  ['after', false],
+] as const) {
   isFound(`an offset that is stored in another transaction, ${place} the rest`, {
-    tables: (ports) =>
-      new (class extends TablesOfLife {
-        protected override apart(_table: string, key: string): 'before' | 'after' | null {
-          return key.endsWith(':shard') ? place : null;
-        }
-      })(ports),
+    tables: (ports) => new TornTables(ports, (_table, key) => key.endsWith(':shard'), isFirst),
   });
 
   isFound(`what is known of files that is stored in another transaction, ${place} the rest`, {
-    tables: (ports) =>
-      new (class extends TablesOfLife {
-        protected override apart(table: string): 'before' | 'after' | null {
-          return table === 'files' ? place : null;
-        }
-      })(ports),
+    tables: (ports) => new TornTables(ports, (table) => table === 'files', isFirst),
   });
 }
 

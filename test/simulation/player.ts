@@ -1,6 +1,8 @@
 /** Plays a short history to the service in simulated lives and to the model side by side, and compares every answer. */
 
 import { Random } from '../../bench/generator/random.js';
+import { InvocationStats } from '../../engine/stats/query.js';
+import type { StatsMemo } from '../model/engine-answers.js';
 import type { Question } from '../model/history.js';
 import { ModelReader } from '../model/model-reader.js';
 import { answerProblem, countersProblem, lettersProblem } from './answer-checks.js';
@@ -49,6 +51,7 @@ export class Player {
   #life!: Life;
   #delivery!: Delivery;
   readonly #posts = new Posts();
+  readonly #stats: StatsMemo = new InvocationStats((row) => row);
   /** Back to what the last save wrote, and to what a crash leaves. */
   #goBackToSaved: () => void;
   #goBack: () => void;
@@ -173,6 +176,7 @@ export class Player {
 
   async #restart(): Promise<void> {
     const { rewriter, committer, store } = this.#life.parts;
+    store.room.stopWaiting();
     await this.#delivery.stop();
     if (this.#life.isOver) return;
     rewriter.stop();
@@ -272,7 +276,9 @@ export class Player {
 
   #ask(question: Question): void {
     const { shards } = this.#life.parts;
-    this.#expect(this.#retried(() => answerProblem(question, this.#reader.model, shards, this.#nowUs)));
+    this.#expect(
+      this.#retried(() => answerProblem(this.#stats, question, this.#reader.model, shards, this.#nowUs)),
+    );
   }
 
   #expect(problem: string | null): void {

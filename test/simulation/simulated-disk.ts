@@ -198,6 +198,11 @@ export class DiskOfLife implements Disk {
     });
   }
 
+  /** A full disk is an error that is armed, and passes. */
+  freeBytes(): number {
+    return 2 ** 40;
+  }
+
   list(folder: string): FolderList {
     const below = (paths: Iterable<string>): string[] =>
       [...paths].filter((path) => `${path}/`.startsWith(`${folder}/`));

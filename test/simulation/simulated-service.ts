@@ -6,12 +6,14 @@
 import type { Random } from '../../bench/generator/random.js';
 import { SegmentError } from '../../engine/segments.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
+import { Gaps } from '../../ingest/gaps.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { Committer, type CommitterPorts } from '../../src/committer.js';
 import { Rewriter, type RewriterPorts } from '../../src/rewriter.js';
 import { Shards } from '../../src/shards.js';
 import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
 import type { Disk } from '../../src/store/disk.js';
+import { UNTOLD } from '../../src/store/disk-room.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';
 import type { StartStorage, StorageLink } from '../../src/store/storage-link.js';
 import type { StorageQuestion } from '../../src/store/storage-protocol.js';
@@ -26,7 +28,8 @@ export const DATA_FOLDER = '/data';
 export const TOPICS = { edgeTopic: 'edge', relayTopic: 'relay' };
 
 /** So small that rewrites spill what they sort, and make several blocks of a project's rows. */
-const REWRITE_SIZES = { chunkBytes: 5_000, blockBytes: 1_000 };
+const REWRITE_CHUNK_BYTES = 5_000;
+const REWRITE_BLOCK_BYTES = 1_000;
 /** Half of the blocks are read from the disk again. */
 const CACHE_BYTES = 20_000;
 /** So small that a commit takes several. */
@@ -97,19 +100,19 @@ export class Life {
 
   /** Opens the store and restores the shards; ends without parts when the life is over before. */
   async begin(): Promise<void> {
-    const { world, nowUs, random } = this.#ports;
+    const { world, nowUs } = this.#ports;
     const { faults } = world;
     const disk = (thread: 'serving' | 'storage'): Disk =>
       this.#assembly.disk(new DiskOfLife(world.disk, faults), thread);
-    const opening = Store.open(DATA_FOLDER, CACHE_BYTES, {
+    const opening = Store.open(DATA_FOLDER, CACHE_BYTES, UNTOLD, {
       disk: disk('serving'),
       lock: async () => ({ release: async () => {} }),
-      openTables: () =>
+      pause: () => new Promise((resolve) => this.schedule.push('timer', resolve)),
+      openTables: async () =>
         this.#assembly.tables({
           stored: world.tables,
           faults,
           schedule: this.schedule,
-          random,
           onDone: this.#ports.onDone,
         }),
       startStorage: this.#startStorage(disk('storage')),
@@ -166,10 +169,12 @@ export class Life {
         }),
     };
     const clock = { nowUs, monotonicUs };
+    const gaps = new Gaps();
     const yieldTurn = (): Promise<void> => new Promise((resolve) => this.schedule.push('ingest', resolve));
     const committer = new Committer({
       ...clock,
       store: committerStore,
+      saveBeside: (key, writer) => gaps.save(key, writer),
       shards: () => shards.all(),
       onCommitted: (positions) => {
         rewriter.committed();
@@ -180,6 +185,7 @@ export class Life {
     const rewriter: Rewriter = new Rewriter({
       ...clock,
       store: this.#assembly.rewriterStore(store, disk),
+      chunkBytes: REWRITE_CHUNK_BYTES,
       shards: () => shards.all(),
       commit: () => {
         this.rewriteCount += 1;
@@ -229,7 +235,7 @@ export class Life {
           monotonicUs += STORAGE_TICK_US;
           return monotonicUs;
         },
-        sizes: REWRITE_SIZES,
+        blockBytes: REWRITE_BLOCK_BYTES,
       });
       const link: StorageLink = {
         post: (question) => {

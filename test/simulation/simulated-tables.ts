@@ -1,30 +1,17 @@
 /**
- * LMDB's guarantees in memory: what is written in one turn of the event loop is one transaction, done whole or not at
- * all, durable when its promises resolve, not seen before. LMDB itself is native code and is not simulated.
+ * The guarantees of the store's tables in memory: a transaction is done whole or not at all, durable when its promise
+ * resolves, not seen before. LMDB itself is native code and is not simulated.
  */
 
-import type { Random } from '../../bench/generator/random.js';
-import type { Table, Tables } from '../../src/store/tables.js';
+import type { Table, Tables, TableWrites } from '../../src/store/tables.js';
 import { type Faults, LifeEnded } from './faults.js';
 import type { Schedule } from './schedule.js';
 
-export interface WrittenKey {
-  readonly table: string;
-  readonly key: string;
-}
-
-interface Write extends WrittenKey {
-  /** null removes. */
-  readonly value: Buffer | null;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
 /** What is on the disk. */
 export class SimulatedTables {
-  readonly #tables = new Map<string, Map<string, Buffer>>();
+  readonly #tables = new Map<string, Map<string, Uint8Array>>();
 
-  of(name: string): Map<string, Buffer> {
+  of(name: string): Map<string, Uint8Array> {
     let table = this.#tables.get(name);
     if (table === undefined) {
       table = new Map();
@@ -34,22 +21,33 @@ export class SimulatedTables {
   }
 }
 
+export interface WrittenKey {
+  readonly table: string;
+  readonly key: string;
+}
+
 export interface TablesPorts {
   readonly stored: SimulatedTables;
   readonly faults: Faults;
   readonly schedule: Schedule;
-  readonly random: () => Random;
   /** Told what a transaction has written, once it is done, before anybody else can know. */
-  readonly onDone: (writes: readonly WrittenKey[]) => void;
+  readonly onDone: (keys: readonly WrittenKey[]) => void;
+}
+
+interface Transaction {
+  readonly writes: readonly TableWrites[];
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /** The tables as one life sees them. */
 export class TablesOfLife implements Tables {
+  readonly usedBytes = 0;
   readonly #ports: TablesPorts;
-  #transactions: Write[][] = [];
-  /** The transaction that takes what is written in this turn. */
-  #open: Write[] | null = null;
-  #openSinceTurn = -1;
+  readonly #names = new Map<Table, string>();
+  readonly #waiting: Transaction[] = [];
+  /** Transactions of which the serving thread has not heard yet. */
+  #untoldCount = 0;
   readonly #idle: (() => void)[] = [];
 
   constructor(ports: TablesPorts) {
@@ -58,7 +56,7 @@ export class TablesOfLife implements Tables {
 
   table(name: string): Table {
     const stored = this.#ports.stored.of(name);
-    return {
+    const table: Table = {
       getBinary: (key) => stored.get(key),
       getKeys: ({ start, end, limit } = {}) => {
         const keys = [...stored.keys()]
@@ -67,60 +65,50 @@ export class TablesOfLife implements Tables {
         return limit === undefined ? keys : keys.slice(0, limit);
       },
       getRange: () => [...stored.keys()].sort().map((key) => ({ key, value: stored.get(key)! })),
-      put: (key, value) => this.#write(name, key, Buffer.from(value)),
-      remove: (key) => this.#write(name, key, null),
     };
+    this.#names.set(table, name);
+    return table;
   }
 
   refreshReads(): void {}
 
-  usedBytes(): number {
-    return 0;
+  async write(writes: readonly TableWrites[]): Promise<void> {
+    await Promise.all(this.transactionsOf(writes).map((part) => this.#begin(part)));
   }
 
   async close(): Promise<void> {
-    if (this.#transactions.length === 0 || this.#ports.faults.ended !== null) return;
+    if (this.#untoldCount === 0 || this.#ports.faults.ended !== null) return;
     await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
-  /** A bug may be planted here: a write that gets a transaction of its own, before the others of its turn or after. */
-  protected apart(_table: string, _key: string): 'before' | 'after' | null {
-    return null;
+  /** All as one; a bug may be planted here. */
+  protected transactionsOf(writes: readonly TableWrites[]): readonly (readonly TableWrites[])[] {
+    return [writes];
   }
 
-  #write(table: string, key: string, value: Buffer | null): Promise<void> {
-    const { schedule } = this.#ports;
+  protected nameOf(table: Table): string {
+    return this.#names.get(table)!;
+  }
+
+  #begin(writes: readonly TableWrites[]): Promise<void> {
     return new Promise((resolve, reject) => {
-      const write: Write = { table, key, value, resolve, reject };
-      const apart = this.apart(table, key);
-      if (apart !== null) this.#begin([write], apart === 'before' ? 0 : this.#transactions.length);
-      else if (this.#openSinceTurn === schedule.turn && this.#open !== null) this.#open.push(write);
-      else {
-        this.#open = [write];
-        this.#openSinceTurn = schedule.turn;
-        this.#begin(this.#open, this.#transactions.length);
-      }
+      // The bytes may be used for something else once the writer is told.
+      const copies = writes.map(({ table, puts, removedKeys }) => {
+        return { table, removedKeys, puts: puts.map(({ key, value }) => ({ key, value: value.slice() })) };
+      });
+      this.#waiting.push({ writes: copies, resolve, reject });
+      this.#untoldCount += 1;
+      this.#ports.schedule.push('tables', () => this.#transact());
     });
   }
 
-  #begin(writes: Write[], at: number): void {
-    this.#transactions.splice(at, 0, writes);
-    this.#ports.schedule.push('tables', () => this.#transact());
-  }
-
   #transact(): void {
-    const { stored, faults, schedule, onDone } = this.#ports;
-    const writes = this.#transactions.shift()!;
-    if (writes === this.#open) this.#open = null;
+    const { faults, schedule } = this.#ports;
+    const { writes, resolve, reject } = this.#waiting.shift()!;
     let failure: unknown = null;
     try {
       faults.run('commit', (part) => {
-        if (part < 0.5) return;
-        for (const { table, key, value } of writes) {
-          if (value === null) stored.of(table).delete(key);
-          else stored.of(table).set(key, value);
-        }
-        onDone(writes);
+        if (part > 0.5) this.#apply(writes);
       });
     } catch (error) {
       if (error instanceof LifeEnded) return;
@@ -128,8 +116,27 @@ export class TablesOfLife implements Tables {
     }
     // The serving thread hears of it later.
     schedule.push('main', () => {
-      for (const { resolve, reject } of writes) failure === null ? resolve() : reject(failure);
-      if (this.#transactions.length === 0) for (const resolve of this.#idle.splice(0)) resolve();
+      if (failure === null) resolve();
+      else reject(failure);
+      this.#untoldCount -= 1;
+      if (this.#untoldCount === 0) for (const idle of this.#idle.splice(0)) idle();
     });
+  }
+
+  #apply(writes: readonly TableWrites[]): void {
+    const written: WrittenKey[] = [];
+    for (const { table, puts, removedKeys } of writes) {
+      const name = this.nameOf(table);
+      const stored = this.#ports.stored.of(name);
+      for (const { key, value } of puts) {
+        stored.set(key, value);
+        written.push({ table: name, key });
+      }
+      for (const key of removedKeys) {
+        stored.delete(key);
+        written.push({ table: name, key });
+      }
+    }
+    this.#ports.onDone(written);
   }
 }

@@ -34,13 +34,21 @@ export const ROW_PARTITION_OPEN_US = US_PER_HOUR;
  * smaller: such runs hold their index in memory for longer. */
 export const SEALS_AT_A_TIME = 64;
 
+/** Memory of a run of rows from which it is sealed early when memory is short. Bigger: less can be freed; smaller: the
+ * day is made of many small runs, which are merged again and again. */
+export const SPILLED_RUN_BYTES = 64 * 1024;
+
 /** Bytes of rows in a block of a sorted run. Bigger: compresses a little better (16, 24, 32 KB: 327, 323, 321 bytes a
  * generated row), but a sparse project's row costs more to read; smaller: more directory a row. */
 export const SORTED_BLOCK_BYTES = 16 * 1024;
 
-/** Bytes of rows that a rewrite sorts in memory at a time. Bigger: more memory beside the serving thread's; smaller: a
- * busy hour goes through more spill files. */
+/** Bytes of rows that a rewrite sorts in memory at a time, at most. Bigger: more memory beside the serving thread's;
+ * smaller: a busy hour goes through more spill files. */
 export const REWRITE_CHUNK_BYTES = 64 * 1024 * 1024;
+
+/** What a row takes while it is sorted, beside its bytes: an object, a view, its numbers. Smaller than it is: chunks of
+ * small rows take several times what they may. */
+export const REWRITE_ROW_BYTES = 256;
 
 /** Bytes of rows that a rewrite gives the store as a sample. More than 32 KB of what deflate sees is of no use to it;
  * less: blocks compress worse. */

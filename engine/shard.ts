@@ -118,6 +118,11 @@ export class Shard<Entry> {
     for (const view of this.#views) view.expire(nowUs);
   }
 
+  /** See View.spill. */
+  spill(): void {
+    for (const view of this.#views) if (view.spill?.()) this.#dirty = true;
+  }
+
   save(writer: SegmentWriter): void {
     writer.put(
       STATE_SEGMENT,

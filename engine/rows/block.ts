@@ -55,6 +55,11 @@ export class BlockBuilder {
     return this.#byteCount;
   }
 
+  /** Bytes of the buffer and of the four columns. */
+  get heldBytes(): number {
+    return this.#bytes.length + 4 * 8 * this.#rowEnds.length;
+  }
+
   append(timeOffsetUs: number, idHash: number, project: string, row: Uint8Array): void {
     const end = this.#byteCount + row.length;
     if (HEAD_BYTES + end > this.#bytes.length) {

@@ -33,6 +33,9 @@ export interface ProjectRows {
   count: number;
 }
 
+/** Of a project in a run, beside its ordinals: its place in the map, and the objects that hold the ordinals. */
+const PROJECT_OVERHEAD_BYTES = 224;
+
 export class FreshRun {
   readonly info: RunInfo;
   readonly file: string;
@@ -42,10 +45,12 @@ export class FreshRun {
   #rowCount = 0;
   #rowByteCount = 0;
   readonly #projects = new Map<string, ProjectRows>();
+  #projectBytes = 0;
   /** The first ordinal of each block, ascending. */
   readonly #blockFirstOrdinals: number[] = [];
   /** Full blocks that the file does not have yet. */
   #full: BlockBuilder[] = [];
+  #fullBytes = 0;
   /** The last block while it may still take rows. */
   #open: BlockBuilder | null = null;
   /** The block read last: the rows of a query come from it one after another. */
@@ -69,10 +74,9 @@ export class FreshRun {
 
   /** Bytes of the columns, the per-project orders and the rows not yet handed to the store. */
   get heldBytes(): number {
-    let bytes = this.#timeOffsetsUs.byteLength + this.#idHashes.byteLength + (this.#open?.byteCount ?? 0);
-    for (const rows of this.#projects.values()) bytes += rows.ordinals.byteLength;
-    for (const block of this.#full) bytes += block.byteCount;
-    return bytes;
+    const columnBytes = this.#timeOffsetsUs.byteLength + this.#idHashes.byteLength;
+    const openBytes = this.#open?.heldBytes ?? 0;
+    return columnBytes + this.#projectBytes + openBytes + this.#fullBytes;
   }
 
   /** Whether all rows are in the file, as far as the last save was durable, and no more will come. */
@@ -186,6 +190,7 @@ export class FreshRun {
 
   #closeBlock(): void {
     this.#full.push(this.#open!);
+    this.#fullBytes += this.#open!.heldBytes;
     this.#open = null;
   }
 
@@ -204,6 +209,7 @@ export class FreshRun {
     }
     writer.put(indexName(this.file, firstBlock), indexes.finish());
     this.#full = [];
+    this.#fullBytes = 0;
   }
 
   /** Adds the columns of the next ordinal and puts it at its place among its project's rows. */
@@ -220,8 +226,13 @@ export class FreshRun {
     if (rows === undefined) {
       rows = { ordinals: new Uint32Array(2), count: 0 };
       this.#projects.set(sharedName(project), rows);
+      this.#projectBytes += PROJECT_OVERHEAD_BYTES + rows.ordinals.byteLength;
     }
-    if (rows.count === rows.ordinals.length) rows.ordinals = grown(rows.ordinals);
+    if (rows.count === rows.ordinals.length) {
+      this.#projectBytes -= rows.ordinals.byteLength;
+      rows.ordinals = grown(rows.ordinals);
+      this.#projectBytes += rows.ordinals.byteLength;
+    }
     const count = rows.count;
     let position = count;
     if (count > 0 && this.#compare(rows.ordinals[count - 1], ordinal) > 0) {

@@ -34,6 +34,11 @@ export interface LevelFigures {
 export class StatsView implements View<RelayEntry> {
   readonly #levels = LEVELS.map((level) => new LevelSlots(level));
 
+  /** O(slots). */
+  get heldBytes(): number {
+    return this.#levels.reduce((sum, level) => sum + level.heldBytes, 0);
+  }
+
   apply(entry: RelayEntry): void {
     const { timestampUs, project, functionId } = entry;
     // The same strings for all levels: their hash is computed once.
@@ -91,6 +96,12 @@ class LevelSlots {
   constructor(level: Level) {
     this.#level = level;
     this.prefix = `${PREFIX}${level.name}/`;
+  }
+
+  get heldBytes(): number {
+    let bytes = 0;
+    for (const slot of this.#slots.values()) bytes += slot.heldBytes;
+    return bytes;
   }
 
   find(index: number): Slot | null {

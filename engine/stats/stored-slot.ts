@@ -62,6 +62,11 @@ export class StoredSlot {
     return this.#events !== null;
   }
 
+  /** An estimate of the memory that the slot and its unsaved events take. */
+  get heldBytes(): number {
+    return this.slot.byteCount + (this.#events?.length ?? 0);
+  }
+
   /** functionKey is null for an entry that names no function. */
   apply(projectKey: string, functionKey: string | null, outcome: number, value: number): void {
     const slot = this.slot;

@@ -108,6 +108,11 @@ export class UsageView implements View<EdgeEntry> {
     });
   }
 
+  get heldBytes(): number {
+    const { heldBytes, matchBytes } = this.stats();
+    return heldBytes + matchBytes;
+  }
+
   /** For the operator; costs O(partitions + their blocks). */
   stats(): UsageStats {
     let entries = 0;

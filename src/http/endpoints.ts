@@ -18,13 +18,7 @@ import {
   unavailable,
 } from './errors.js';
 import { incompleteLines, logsWindow, statsWindow, usageWindow } from './incomplete.js';
-import {
-  CACHE_BYTE_LIMIT,
-  CACHE_ENTRY_LIMIT,
-  EXPRESSION_RETRY_SECONDS,
-  GZIP_LEVEL_CACHED,
-  GZIP_LEVEL_ONCE,
-} from './limits.js';
+import { CACHE_ENTRY_LIMIT, EXPRESSION_RETRY_SECONDS, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE } from './limits.js';
 import { apiCountsCall, invocationStatsCall, logsCall } from './parameters.js';
 import {
   type ApiCountsParameters,
@@ -62,6 +56,8 @@ export interface EndpointOptions {
   readonly cacheSeconds: number;
   /** How often cached answers are recomputed; 0: when they are asked for after cacheSeconds. */
   readonly cacheWarmSeconds: number;
+  /** Bytes that cached answers may take. */
+  readonly cacheBytes: number;
 }
 
 /** A request whose key is known and whose query string is decoded. */
@@ -99,7 +95,7 @@ export class Endpoints {
             cacheUs: options.cacheSeconds * US_PER_SECOND,
             warmUs: options.cacheWarmSeconds * US_PER_SECOND,
             entryLimit: CACHE_ENTRY_LIMIT,
-            byteLimit: CACHE_BYTE_LIMIT,
+            byteLimit: options.cacheBytes,
             warmingFailed: (error) => {
               if (refusalOf(error) === null) options.bugs.report(error, 'warming the result cache');
             },

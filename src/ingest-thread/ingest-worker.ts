@@ -141,10 +141,11 @@ let lastStatus = '';
 function sayStatus(): void {
   const status = source.status();
   const problem = status.problem ?? deadLetters.problem;
-  const text = JSON.stringify({ ...status, problem });
+  const { unpackedBytes } = source;
+  const text = JSON.stringify({ ...status, problem, unpackedBytes });
   if (text === lastStatus) return;
   lastStatus = text;
-  say({ say: 'status', status: { ...status, problem } });
+  say({ say: 'status', status: { ...status, problem }, unpackedBytes });
 }
 const statusTimer = setInterval(sayStatus, STATUS_EVERY_MS);
 
@@ -168,6 +169,9 @@ function take(message: ToIngest): void {
     }
     case 'committed':
       source.committed(message.positions).catch((error: unknown) => fail(error));
+      return;
+    case 'hold':
+      source.hold(message.isHeld);
       return;
     case 'stop':
       stop().catch((error: unknown) => fail(error));

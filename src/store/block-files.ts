@@ -27,7 +27,7 @@ import { NO_DICTIONARY } from './checked-value.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES } from './limits.js';
 import { RowDamage } from './row-damage.js';
-import type { StoredFile } from './storage-protocol.js';
+import type { FileEnd, StoredFile } from './storage-protocol.js';
 import { StoreChangedError } from './store-watch.js';
 
 /** Of the system's errors those that are of one file, for as long as nobody mends it. */
@@ -126,16 +126,25 @@ export class BlockFiles {
     }
   }
 
-  /** Takes up frames that commits have written, and returns the record that makes them count. */
-  added(fileKey: string, frameLengths: readonly number[]): FileRecord {
+  /** The record that makes frames count which a commit has written at the end of a file, or of a new one. */
+  additionRecord(fileKey: string, frameLengths: readonly number[]): FileRecord {
+    const firstFrame = this.#files.get(fileKey)?.frameEnds.length ?? 0;
+    return fileRecord(fileKey, firstFrame, false, frameLengths);
+  }
+
+  /** Takes up frames whose record is durable. */
+  take(fileKey: string, frameLengths: readonly number[]): void {
     let file = this.#files.get(fileKey);
     if (file === undefined) {
       file = { path: this.pathOf(fileKey), frameEnds: [], hasDictionary: false };
       this.#files.set(fileKey, file);
     }
-    const firstFrame = file.frameEnds.length;
     this.#addFrames(file, frameLengths);
-    return fileRecord(fileKey, firstFrame, false, frameLengths);
+  }
+
+  /** Where a file stands and how far it counts. */
+  end(fileKey: string): FileEnd {
+    return { path: this.pathOf(fileKey), byteCount: this.#files.get(fileKey)?.frameEnds.at(-1) ?? 0 };
   }
 
   /** Takes up a file that a rewrite has built; it counts once it is adopted. */
@@ -146,7 +155,7 @@ export class BlockFiles {
   }
 
   /** The record that makes a built file count. */
-  adopted(fileKey: string): FileRecord {
+  adoptionRecord(fileKey: string): FileRecord {
     const file = this.#files.get(fileKey);
     assert(file !== undefined, 'a file is adopted that was not built');
     const lengths = file.frameEnds.map((end, i) => end - (i === 0 ? 0 : file.frameEnds[i - 1]));

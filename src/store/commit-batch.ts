@@ -17,6 +17,8 @@ export class CommitBatch {
   /** To be called once the blocks can be read from their files. */
   readonly onStored: (() => void)[] = [];
   readonly #firstAppended = new Map<string, number>();
+  /** Of segments and blocks. */
+  byteCount = 0;
   readonly adopted: string[] = [];
   readonly removed: string[] = [];
 
@@ -27,7 +29,10 @@ export class CommitBatch {
   writer(scope: string): SegmentWriter {
     const keyOf = (name: string): string => `${scope}:${name}`;
     return {
-      put: (name, bytes) => void this.segments.set(keyOf(name), bytes),
+      put: (name, bytes) => {
+        this.byteCount += bytes.length;
+        this.segments.set(keyOf(name), bytes);
+      },
       delete: (name) => void this.segments.set(keyOf(name), null),
       deletePrefix: (prefix) => {
         for (const key of this.#stored.keysOf(keyOf(prefix))) this.segments.set(key, null);
@@ -57,6 +62,7 @@ export class CommitBatch {
   }
 
   #append(fileKey: string, bytes: Uint8Array): void {
+    this.byteCount += bytes.length;
     const blocks = this.appended.get(fileKey);
     if (blocks !== undefined) blocks.push(bytes);
     else {

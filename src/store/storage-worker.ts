@@ -6,7 +6,7 @@
 import { rmSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import { encodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
-import { rewriteRuns } from '../../engine/rows/rewrite.js';
+import { rewriteRuns, USUAL_SIZES } from '../../engine/rows/rewrite.js';
 import { SegmentError } from '../../engine/segments.js';
 import { monotonicUs } from '../system-clock.js';
 import { giveWayToServing } from '../thread-priority.js';
@@ -30,6 +30,9 @@ parentPort!.on('message', ({ id, ...question }: StorageQuestion & { readonly id:
       }
       case 'sync':
         appender.sync();
+        return answer({ id, done: null });
+      case 'cut-back':
+        appender.cutBack(question.ends);
         return answer({ id, done: null });
       case 'remove':
         for (const path of question.paths) rmSync(path, { force: true });
@@ -77,9 +80,9 @@ function write({ arena, items }: StorageQuestion & { readonly do: 'write' }): Wr
 }
 
 function beginRewrite(id: number, question: StorageQuestion & { readonly do: 'rewrite' }): void {
-  const { plan, namePrefix, folder, inputs } = question;
+  const { plan, chunkBytes, namePrefix, folder, inputs } = question;
   const files = new RewriteFiles(namePrefix, folder, inputs);
-  const steps = rewriteRuns(plan, files);
+  const steps = rewriteRuns(plan, files, { ...USUAL_SIZES, chunkBytes });
   const slice = (): void => {
     try {
       const directory = advance(steps);

@@ -10,7 +10,7 @@ import { ListenError } from './http/server.js';
 import { runImport } from './import/import-command.js';
 import { ImportError } from './import/import-error.js';
 import { startService } from './service.js';
-import { DirectoryInUseError } from './store/directory-lock.js';
+import { DirectoryInUseError, UnwritableDirectoryError } from './store/directory-lock.js';
 import { StoreFormatError } from './store/store-format.js';
 import { StoreChangedError } from './store/store-watch.js';
 import { monotonicUs, wallClockUs } from './system-clock.js';
@@ -111,6 +111,7 @@ const OPERATOR_ERRORS = [
   ConfigError,
   ImportError,
   DirectoryInUseError,
+  UnwritableDirectoryError,
   ListenError,
   StoreChangedError,
   StoreFormatError,

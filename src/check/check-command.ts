@@ -4,7 +4,12 @@ import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { SegmentError } from '../../engine/segments.js';
 import { ConfigError, readConfig } from '../config.js';
-import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../store/directory-lock.js';
+import {
+  DirectoryInUseError,
+  type DirectoryLock,
+  lockDirectory,
+  UnwritableDirectoryError,
+} from '../store/directory-lock.js';
 import { StoreFormatError } from '../store/store-format.js';
 import { wallClockUs } from '../system-clock.js';
 import type { Finding } from './findings.js';
@@ -45,6 +50,7 @@ export async function runCheck(
   } catch (error) {
     const isOperators =
       error instanceof DirectoryInUseError ||
+      error instanceof UnwritableDirectoryError ||
       error instanceof StoreFormatError ||
       error instanceof SegmentError;
     if (!isOperators) throw error;
@@ -77,8 +83,7 @@ async function lockFor(directory: string, isRepair: boolean): Promise<DirectoryL
   try {
     return await lockDirectory(directory);
   } catch (error) {
-    const isReadOnly = ['EROFS', 'EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
-    if (!isReadOnly || isRepair) throw error;
+    if (!(error instanceof UnwritableDirectoryError) || isRepair) throw error;
     return null;
   }
 }

@@ -22,6 +22,8 @@ export const VIEWS: readonly ViewName[] = ['rows', 'usage', 'stats'];
 
 const STATE = 'shard';
 const MANIFEST = 'rows/manifest';
+/** Alarms about the log, which no answer depends on (see ingest/gaps.ts). */
+const GAPS = 'gaps';
 
 export interface CheckedStore {
   readonly directory: string;
@@ -42,6 +44,7 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
     ...checkRows(store, segments),
     ...checkGroups(segments, 'usage/', hourOf, (reader) => new UsageView().load(reader)),
     ...checkGroups(segments, 'stats/', slotOf, (reader) => new StatsView().load(reader)),
+    ...checkGaps(segments),
     ...checkForeign(segments),
     ...lostViews(store, segments),
   ];
@@ -226,10 +229,23 @@ function slotOf(name: string, scope: string): Group | null {
   return { prefix: match[1], dropped: { view: 'stats', level: level.name, startUs, endUs, what } };
 }
 
+function checkGaps(segments: ScopeSegments): Finding[] {
+  if (!segments.damagedNames.includes(GAPS)) return [];
+  return [
+    {
+      what: `partition ${segments.scope}: its list of gaps is damaged`,
+      remedy: 'is dropped; no answer depends on it',
+      fixes: [],
+      dropped: [],
+    },
+  ];
+}
+
 function checkForeign(segments: ScopeSegments): Finding[] {
   const isKnown = (name: string): boolean =>
     name === STATE ||
     name === MANIFEST ||
+    name === GAPS ||
     /^rows\/(open\/.+|index\/.+\/[0-9]+)$/.test(name) ||
     hourOf(name, '') !== null ||
     slotOf(name, '') !== null;

@@ -11,12 +11,31 @@ export class DirectoryInUseError extends Error {
   override name = 'DirectoryInUseError';
 }
 
+/** The system does not let the directory be written to. */
+export class UnwritableDirectoryError extends Error {
+  override name = 'UnwritableDirectoryError';
+}
+
+const UNWRITABLE = ['EACCES', 'EPERM', 'EROFS'];
+
 export interface DirectoryLock {
   release(): Promise<void>;
 }
 
-/** Throws a DirectoryInUseError when another process holds the directory. */
+/** Throws a DirectoryInUseError when another process holds the directory, an UnwritableDirectoryError for one that is read-only. */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
+  try {
+    return await lock(directory);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? '';
+    if (!UNWRITABLE.includes(code)) throw error;
+    throw new UnwritableDirectoryError(
+      `the data directory ${directory} can't be written to (${code}): let this user write to it, or set LOGRING_DATA_DIR to another directory`,
+    );
+  }
+}
+
+async function lock(directory: string): Promise<DirectoryLock> {
   if (process.platform === 'win32')
     return hold(`\\\\.\\pipe\\${join(directory, 'lock').replaceAll('\\', '/')}`, directory);
   // On Linux the path goes through the open directory, as a socket's path may have only 107 bytes.
@@ -25,10 +44,10 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   try {
     if (await isHeld(path)) throw inUse(directory);
     rmSync(join(directory, 'lock'), { force: true });
-    const lock = await hold(path, directory);
+    const held = await hold(path, directory);
     return {
       release: async () => {
-        await lock.release();
+        await held.release();
         if (descriptor !== null) closeSync(descriptor);
       },
     };

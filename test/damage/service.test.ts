@@ -1,7 +1,7 @@
 /** Damage as callers and operators meet it: the service over a damaged store, `logring check`, and the service after the repair. */
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -133,6 +133,31 @@ test('a damaged table: the start is refused and says what to do; the repair says
   expect(repaired.status, repaired.said).toBe(0);
   await start();
   expect(await (await ask('/readyz')).json()).toMatchObject({ ok: true, reasons: [] });
+});
+
+/** Root may write anywhere, so another user looks. */
+const OTHER_USER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+
+test('a directory that is read-only: the start says so, and it can be checked but not repaired', async () => {
+  directory = mkdtempSync(join(tmpdir(), 'logring-read-only-'));
+  await writeSmallStore(directory, LARGER);
+  rmSync(join(directory, 'lock'), { force: true });
+  chmodSync(directory, 0o555);
+  const run = (...args: string[]) => {
+    const env = { PATH: process.env.PATH, LOGRING_DATA_DIR: directory, LOGRING_PORT: '0' };
+    const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
+      encoding: 'utf8',
+      env,
+      cwd: tmpdir(),
+      ...OTHER_USER,
+    });
+    return { status, said: stdout + stderr };
+  };
+  const unwritable = expect.stringMatching(/can't be written to \(EACCES\): let this user write to it/);
+  expect(run()).toMatchObject({ status: 1, said: unwritable });
+  expect(run('check')).toMatchObject({ status: 0, said: expect.stringMatching(/is whole/) });
+  expect(run('check', '--repair')).toMatchObject({ status: 3, said: unwritable });
+  chmodSync(directory, 0o755);
 });
 
 test('what can not be checked: no store, a store in use, wrong arguments', async () => {

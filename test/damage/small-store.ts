@@ -8,6 +8,7 @@ import { EdgeShard } from '../../engine/shard.js';
 import { US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
 import type { StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
+import { Gaps } from '../../ingest/gaps.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { Shards } from '../../src/shards.js';
 import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
@@ -55,6 +56,7 @@ export async function writeSmallStore(directory: string, size: SmallStoreSize): 
     await settle(store, shards, startUs + US_PER_MINUTE);
     await forget(log, shards);
   }
+  await saveGap(store);
   for (const topic of [EDGE_TOPIC, RELAY_TOPIC]) await appendUnread(log, topic, traffic);
   await store.close();
 }
@@ -140,6 +142,14 @@ function leastOf(text: string, message: string | null): string {
       response: { status_code: response.status_code },
     },
   });
+}
+
+/** An alarm that nobody has acknowledged. */
+async function saveGap(store: Store): Promise<void> {
+  const key = { topic: EDGE_TOPIC, partition: 0 };
+  const gaps = new Gaps();
+  gaps.add({ ...key, reason: 'log-truncated', expectedOffset: 2, resumedOffset: 1 });
+  await store.commit((writerOf) => gaps.save(key, writerOf(`${EDGE_TOPIC}/0`)));
 }
 
 /** Durable in the log when the process was killed, and not applied; the first of them is a part of an import. */

@@ -320,6 +320,7 @@ function readError(path: string, error: unknown): SegmentError {
   if (error instanceof SegmentError) return error;
   const code = (error as NodeJS.ErrnoException).code ?? '';
   if (code === 'ENOENT') return new SegmentError(`row file ${path} is missing`);
-  if (UNREADABLE.includes(code)) return new SegmentError(`row file ${path} can't be read: ${code}`);
+  if (UNREADABLE.includes(code))
+    return new SegmentError(`row file ${path} can't be read: ${code}`, { cause: error });
   throw error;
 }

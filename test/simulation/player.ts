@@ -1,6 +1,7 @@
 /** Plays a short history to the service in simulated lives and to the model side by side, and compares every answer. */
 
 import { Random } from '../../bench/generator/random.js';
+import { SegmentError } from '../../engine/segments.js';
 import { InvocationStats } from '../../engine/stats/query.js';
 import type { StatsMemo } from '../model/engine-answers.js';
 import type { Question } from '../model/history.js';
@@ -290,7 +291,8 @@ export class Player {
     try {
       return ask();
     } catch (error) {
-      if (!(error instanceof ArmedError)) throw error;
+      const cause = error instanceof SegmentError ? error.cause : error;
+      if (!(cause instanceof ArmedError)) throw error;
       return this.#retried(ask);
     }
   }

@@ -13,7 +13,7 @@ import { UsageView } from './usage/usage-view.js';
 import type { View } from './view.js';
 
 /** The version of everything that the engine saves. A shard saved by another is refused, not guessed at. */
-export const SHARD_FORMAT = 2;
+export const SHARD_FORMAT = 3;
 
 /** Which log the offsets count in (see ingest's log sources). */
 export interface LogIdentity {

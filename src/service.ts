@@ -116,11 +116,13 @@ class Composition implements Service {
       onFailed: (error, scope) =>
         surroundings.logger.error(
           { err: error, scope },
-          'rows could not be rewritten; they stay as they are',
+          'rows or usage could not be rewritten; they stay as they are',
         ),
       onFatal,
     });
-    this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage));
+    this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage), {
+      locate: (view, file) => store.located(this.#shards.scopeOfUsage(view), file),
+    });
     this.#metrics = this.#createMetrics();
     this.#api = this.#createApi();
     this.#http = this.#createServer();

@@ -110,9 +110,9 @@ export class BlockFiles {
     return fileRecord(fileKey, firstFrame, false, frameLengths);
   }
 
-  /** Takes up a file that a rewrite has built; it counts once it is adopted. */
-  built(fileKey: string, frameEnds: Float64Array): void {
-    const file = { path: this.pathOf(fileKey), frameEnds: [...frameEnds], hasDictionary: true };
+  /** Takes up a file that was built aside; it counts once it is adopted. */
+  built(fileKey: string, frameEnds: Float64Array, hasDictionary: boolean): void {
+    const file = { path: this.pathOf(fileKey), frameEnds: [...frameEnds], hasDictionary };
     this.#files.set(fileKey, file);
     this.#byteCount += file.frameEnds.at(-1)!;
   }
@@ -122,7 +122,7 @@ export class BlockFiles {
     const file = this.#files.get(fileKey);
     assert(file !== undefined, 'a file is adopted that was not built');
     const lengths = file.frameEnds.map((end, i) => end - (i === 0 ? 0 : file.frameEnds[i - 1]));
-    return fileRecord(fileKey, 0, true, lengths);
+    return fileRecord(fileKey, 0, file.hasDictionary, lengths);
   }
 
   /** The keys of the records that make a file count. */
@@ -144,10 +144,10 @@ export class BlockFiles {
     return file.path;
   }
 
-  /** What a rewrite needs to read a file. */
+  /** What another thread needs to read a file. */
   stored(scope: string, file: string): StoredFile {
     const known = this.#files.get(`${scope}:${file}`);
-    assert(known !== undefined, 'a rewrite names a file that is not in the store');
+    assert(known !== undefined, 'a file is to be read that is not in the store');
     return { file, frameEnds: Float64Array.from(known.frameEnds), hasDictionary: known.hasDictionary };
   }
 

@@ -28,3 +28,7 @@ export const APPEND_FILE_LIMIT = 64;
 /** Row files that are held open for reading. Bigger: file descriptors, of which a process often has 1024; smaller: queries
  * open files again and again. */
 export const OPEN_FILE_LIMIT = 256;
+
+/** Bytes that a thread reads of a file at a time whose blocks it goes through. Bigger: more than it gets to in its turn;
+ * smaller: more reads. */
+export const STRETCH_BYTES = 256 * 1024;

@@ -1,4 +1,4 @@
-/** The files of one rewrite, on the storage thread: reads its inputs, which stay open to the end, and writes what it makes. */
+/** The files of one rewrite or seal, on the storage thread: reads its inputs, which stay open to the end, and writes what it makes. */
 
 import { closeSync, fdatasyncSync, openSync, readSync, rmSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -6,6 +6,7 @@ import { assert } from '../../engine/assert.js';
 import { type FileBuilder, SegmentError } from '../../engine/segments.js';
 import { dictionaryOf, openFrame, sealPacked } from './block-frame.js';
 import { deflatedValue, NO_DICTIONARY } from './checked-value.js';
+import { rawEnvelope } from './envelope.js';
 import { makeFolders, syncFolder, writeWhole } from './file-appender.js';
 import type { StoredFile } from './storage-protocol.js';
 
@@ -65,10 +66,9 @@ export class RewriteFiles implements FileBuilder {
     const made = this.#fileOf(file);
     const name = this.#nameOf(file, made.frameEnds.length);
     const dictionary = made.dictionary;
-    this.#addFrame(
-      made,
-      dictionary === null ? deflatedValue(name, bytes) : sealPacked(name, bytes, noiseBytes, dictionary),
-    );
+    if (dictionary !== null) this.#addFrame(made, sealPacked(name, bytes, noiseBytes, dictionary));
+    else if (noiseBytes === bytes.length) this.#addFrame(made, rawEnvelope(name, bytes));
+    else this.#addFrame(made, deflatedValue(name, bytes));
   }
 
   block(file: string, index: number): Uint8Array {

@@ -11,11 +11,14 @@ import { assert } from '../../engine/assert.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engine/segments.js';
+import type { SealPlan } from '../../engine/usage/seal.js';
+import { type PartSummary, partFile } from '../../engine/usage/sealed-part.js';
 import { BlockCache } from './block-cache.js';
 import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
 import { openEnvelope } from './envelope.js';
+import type { LocatedFile } from './stored-blocks.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
 
 /** The version of the store's layout: its tables and their keys. */
@@ -156,8 +159,24 @@ export class Store {
       inputs: plan.inputs.map(({ file }) => this.#files.stored(scope, file)),
     });
     if (directory === null) return null;
-    this.#files.built(`${scope}:${plan.output}`, frameEnds);
+    this.#files.built(`${scope}:${plan.output}`, frameEnds, true);
     return decodeDirectory(directory);
+  }
+
+  /** Builds the file of a part of usage on the storage thread. It can be read once it resolves, and counts once a commit adopts it. */
+  async sealPart(scope: Scope, plan: SealPlan): Promise<PartSummary> {
+    const { frameEnds, summary } = await this.#thread.seal({
+      plan,
+      namePrefix: `${scope}:`,
+      folder: this.#files.folderOf(scope),
+    });
+    this.#files.built(`${scope}:${partFile(plan.name)}`, frameEnds, false);
+    return summary;
+  }
+
+  /** What another thread needs to read a file, which stays as it is until a commit removes it (see StoredBlocks). */
+  located(scope: Scope, file: string): LocatedFile {
+    return { namePrefix: `${scope}:`, folder: this.#files.folderOf(scope), ...this.#files.stored(scope, file) };
   }
 
   /** The values to store for bytes of other tables, compressed off this thread. */

@@ -1,0 +1,26 @@
+/**
+ * What the scan of sealed parts needs of an expression: an automaton over the bytes of ASCII URLs. States are
+ * multiples of 256, so that a step is one look-up: `table[state + byte]`.
+ */
+
+/** In the table: not known yet, ask step(). Always so for bytes from 0x80 on. */
+export const UNKNOWN = 0;
+/** The expression is found, whatever follows. */
+export const FOUND = -1;
+/** The automaton goes no further here, ask test(). */
+export const LOST = -2;
+
+export interface UrlAutomaton {
+  /** Above 0, as all states are. */
+  readonly start: number;
+  /** Holds states, FOUND and UNKNOWN. */
+  readonly table: Int32Array;
+  /** The state after an ASCII byte, or FOUND, which the table holds from then on; or LOST. */
+  step(state: number, byte: number): number;
+  /** FOUND when a URL that ends in the state matches, LOST when that can't be said here, else the state. */
+  atEnd(state: number): number;
+  /** Whether the first `length` bytes, any URL, match. */
+  test(url: Uint8Array, length: number): boolean;
+  /** Work of step(), atEnd() and test() so far, in what a look-up costs. */
+  readonly work: number;
+}

@@ -1,0 +1,123 @@
+/**
+ * An expression as the scan of sealed parts runs it: re2js's own automaton, whose states it works out as they are met, with its
+ * transitions copied to a flat table. What is searched and what is found is re2js's, so it finds what `test` finds; but
+ * a step is one look-up in a table of bytes. It holds for ASCII; other URLs are given to `test`.
+ *
+ *   table[256 · i + byte]    256 · the number of the next state, FOUND or UNKNOWN; states count from 1
+ */
+
+import { RE2JS } from 're2js';
+import { needOfLiteral, type PageNeed } from '../../engine/usage/gram-filter.js';
+import { FOUND, LOST, type UrlAutomaton } from '../../engine/usage/url-automaton.js';
+import { AUTOMATON_INSTRUCTION_LIMIT, AUTOMATON_STATE_LIMIT } from './limits.js';
+
+type Dfa = RE2JS['re2Input']['dfa'];
+
+/** A state of re2js's: a set of instructions to go on from. */
+interface DfaState {
+  readonly isMatch: boolean;
+  readonly nfaStates: readonly number[];
+}
+
+/** re2js's prefilter: what a text must contain. */
+interface Prefilter {
+  readonly type: number;
+  readonly str: string;
+  readonly subs: readonly Prefilter[];
+}
+
+const UNANCHORED = 0;
+const END_OF_TEXT = -1;
+/** re2js's flag for the beginning of the text: all that it asks of where a search begins. */
+const AT_BEGINNING = { context: () => 4 };
+/** re2js's kinds of prefilters. */
+const PREFILTER = { exact: 1, and: 2, or: 3 };
+
+/** What a step costs in look-ups that works out a state, and what it costs for each of the state's instructions. */
+const STEP_WORK = 500;
+const STEP_WORK_PER_INSTRUCTION = 10;
+/** The same of a search by re2js, a byte. */
+const TEST_WORK_PER_BYTE = 100;
+const encoder = new TextEncoder();
+
+export class ExpressionAutomaton implements UrlAutomaton {
+  readonly start: number;
+  /** What a page must hold, or null when that says nothing. */
+  readonly need: PageNeed | null;
+  /** Memory that is never touched is never taken. */
+  readonly table = new Int32Array(256 * (AUTOMATON_STATE_LIMIT + 1));
+  work = 0;
+  readonly #pattern: RE2JS;
+  readonly #dfa: Dfa;
+  /** State 256 · i at i − 1. */
+  readonly #states: DfaState[] = [];
+  readonly #numbers = new Map<DfaState, number>();
+  /** What atEnd() gives, as far as it is known, in the same order. */
+  readonly #ends: number[] = [];
+  #instructionCount = 0;
+
+  constructor(pattern: RE2JS) {
+    this.#pattern = pattern;
+    const { dfa, prefilter } = pattern.re2Input;
+    this.#dfa = dfa;
+    this.need = prefilter === null ? null : needOf(prefilter as Prefilter);
+    const start = dfa.failed ? null : (dfa.start(AT_BEGINNING, 0) as DfaState | null);
+    // Without a state it is lost from the beginning.
+    this.start = start === null ? 256 : this.#numberOf(start);
+  }
+
+  step(state: number, byte: number): number {
+    const from = this.#states[state / 256 - 1];
+    if (from === undefined || this.#isFull()) return LOST;
+    const next = this.#dfa.step(from, this.#dfa.runeClass(byte), byte, UNANCHORED) as DfaState | null;
+    this.work += STEP_WORK + STEP_WORK_PER_INSTRUCTION * from.nfaStates.length;
+    // re2js begins anew when its memory is used up; here that is the end.
+    if (next === null) return LOST;
+    const number = next.isMatch ? FOUND : this.#numberOf(next);
+    this.table[state + byte] = number;
+    return number;
+  }
+
+  atEnd(state: number): number {
+    const index = state / 256 - 1;
+    const known = this.#ends[index];
+    if (known !== undefined) return known;
+    const from = this.#states[index];
+    if (from === undefined) return LOST;
+    const next = this.#dfa.step(from, this.#dfa.numClasses, END_OF_TEXT, UNANCHORED) as DfaState | null;
+    this.work += STEP_WORK + STEP_WORK_PER_INSTRUCTION * from.nfaStates.length;
+    if (next === null) return LOST;
+    this.#ends[index] = next.isMatch ? FOUND : state;
+    return this.#ends[index];
+  }
+
+  test(url: Uint8Array, length: number): boolean {
+    this.work += TEST_WORK_PER_BYTE * length;
+    return this.#pattern.test(Buffer.from(url.buffer, url.byteOffset, length).toString());
+  }
+
+  #isFull(): boolean {
+    return (
+      this.#states.length >= AUTOMATON_STATE_LIMIT || this.#instructionCount >= AUTOMATON_INSTRUCTION_LIMIT
+    );
+  }
+
+  #numberOf(state: DfaState): number {
+    const known = this.#numbers.get(state);
+    if (known !== undefined) return known;
+    this.#states.push(state);
+    const number = 256 * this.#states.length;
+    this.#numbers.set(state, number);
+    this.#instructionCount += state.nfaStates.length;
+    return number;
+  }
+}
+
+/** Null when it is of a kind that is not known here: then no page is ruled out. */
+function needOf({ type, str, subs }: Prefilter): PageNeed | null {
+  if (type === PREFILTER.exact) return needOfLiteral(encoder.encode(str));
+  const needs = subs.map(needOf);
+  if (type === PREFILTER.and) return { all: needs.filter((need) => need !== null) };
+  if (type !== PREFILTER.or || needs.includes(null)) return null;
+  return { any: needs as PageNeed[] };
+}

@@ -90,10 +90,6 @@ export const PAGE_ENTRY_LIMIT = 4096;
 /** Bytes of URLs that a sort compares before it lets other work go on. Bigger: commits wait; smaller: more turns. */
 export const URL_SORT_STEP = 100_000;
 
-/** Look-ups of a scan between two looks at the clock: some tens of microseconds. Bigger: other expressions wait for longer;
- * smaller: looking costs more than the work. */
-export const SCAN_CHECK_WORK = 20_000;
-
 /** Entries in a block of a usage part's columns. Bigger: more room left over in the last one; smaller: more
  * objects. */
 export const ENTRY_BLOCK_COUNT = 2 ** 16;

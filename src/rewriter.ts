@@ -113,8 +113,7 @@ export class Rewriter {
   }
 
   #failed(scope: Scope, error: unknown): void {
-    if (!(error instanceof SegmentError))
-      this.#notBeforeUs = this.#ports.monotonicUs() + RETRY_PAUSE_US;
+    if (!(error instanceof SegmentError)) this.#notBeforeUs = this.#ports.monotonicUs() + RETRY_PAUSE_US;
     this.#ports.onFailed(error, scope);
   }
 }

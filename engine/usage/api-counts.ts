@@ -77,8 +77,7 @@ export class ApiCounts {
       const bucketEndUs = Math.min(endUs, this.#firstBucketUs + (bucket + 1) * bucketUs);
       const base = CELL_STRIDE * bucket;
       if (bucketEndUs - startUs === US_PER_HOUR) matches.countAll(this.#cells, base);
-      else
-        matches.countBetween(startUs - part.startUs, bucketEndUs - part.startUs, this.#cells, base);
+      else matches.countBetween(startUs - part.startUs, bucketEndUs - part.startUs, this.#cells, base);
       startUs = bucketEndUs;
       bucket += 1;
     }

@@ -249,12 +249,7 @@ export class ExpressionRound {
 }
 
 /** Folds entries up to ordinal `entryCount` as far as the budget goes, at least one; returns what that cost. */
-function foldSome(
-  part: FreshPart,
-  matches: FreshMatches,
-  entryCount: number,
-  budgetBytes: number,
-): number {
+function foldSome(part: FreshPart, matches: FreshMatches, entryCount: number, budgetBytes: number): number {
   const affordable = Math.max(1, Math.floor(budgetBytes / ENTRY_COST_BYTES));
   const count = Math.min(entryCount - matches.foldedEntries, affordable);
   matches.fold(part, count);

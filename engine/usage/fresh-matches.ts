@@ -11,8 +11,8 @@
 
 import { assert } from '../assert.js';
 import { ENTRY_BLOCK_COUNT } from '../limits.js';
-import { MatchList, MatchMemory } from './match-list.js';
 import type { FreshPart } from './fresh-part.js';
+import { MatchList, MatchMemory } from './match-list.js';
 
 export class FreshMatches {
   readonly list: MatchList;

@@ -13,14 +13,20 @@ const LEAST_PAIRS = 2;
 const MOST_PAIRS = LEAST_PAIRS + 0x3f;
 
 /** The byte of each of the sixteen digits. */
-export const DIGIT_BYTES = Uint8Array.from('0123456789abcdef', (digit) => digit.charCodeAt(0));
+export const DIGIT_BYTES = new TextEncoder().encode('0123456789abcdef');
 
 /** The value of a digit's byte; 255 for every other byte. */
 const DIGIT_VALUES = new Uint8Array(256).fill(255);
 for (const [value, byte] of DIGIT_BYTES.entries()) DIGIT_VALUES[byte] = value;
 
 /** Packs bytes [start, end) to `target` from `at` on, which has room for twice as many; returns where it ended. */
-export function packText(bytes: Uint8Array, start: number, end: number, target: Uint8Array, at: number): number {
+export function packText(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  target: Uint8Array,
+  at: number,
+): number {
   let to = at;
   for (let i = start; i < end; ) {
     const pairs = pairsAt(bytes, i, end);

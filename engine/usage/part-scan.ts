@@ -4,11 +4,10 @@
  */
 
 import type { BlockReader } from '../segments.js';
-import { SCAN_CHECK_WORK } from '../limits.js';
 import { mayHold, type PageNeed } from './gram-filter.js';
 import { PageScan } from './page-scan.js';
-import { filterStart } from './sealed-part.js';
 import { openPage } from './sealed-page.js';
+import { filterStart } from './sealed-part.js';
 import { type MatchColumns, sortMatches } from './sorted-matches.js';
 import type { UrlAutomaton } from './url-automaton.js';
 
@@ -32,13 +31,20 @@ export interface PartScanRequest {
   readonly matches: MatchColumns;
 }
 
-/** Scans at least one URL, and goes on until `isTimeUp`, which is asked now and then. */
+/** Tells when to stop. */
+export interface ScanClock {
+  /** Look-ups between two looks at it. */
+  readonly checkWork: number;
+  isTimeUp(): boolean;
+}
+
+/** Scans at least one URL, and goes on until the time is up or the part is at its end. */
 export function scanPart(
   request: PartScanRequest,
   blocks: BlockReader,
   automaton: UrlAutomaton,
   need: PageNeed | null,
-  isTimeUp: () => boolean,
+  clock: ScanClock,
 ): ScanResult {
   const { file, from, matches } = request;
   const pageCount = blocks.blockCount(file) - 1;
@@ -56,9 +62,9 @@ export function scanPart(
     while (!scan.isAtEnd && next === null) {
       if (scan.next()) scan.entries(take);
       const work = workOfPages + scan.work + automaton.work - workBefore;
-      if (work - checkedWork < SCAN_CHECK_WORK) continue;
+      if (work - checkedWork < clock.checkWork) continue;
       checkedWork = work;
-      if (isTimeUp()) next = positionAfter(scan, pageIndex);
+      if (clock.isTimeUp()) next = positionAfter(scan, pageIndex);
     }
     workOfPages += scan.work;
   }

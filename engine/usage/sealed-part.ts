@@ -8,7 +8,7 @@
 
 import { ByteReader, ByteWriter } from '../bytes.js';
 import { PAGE_FILTER_BYTES } from '../limits.js';
-import { type SegmentReader, SegmentError } from '../segments.js';
+import { SegmentError, type SegmentReader } from '../segments.js';
 import { US_PER_HOUR } from '../time.js';
 
 /** Which part of which hour. */

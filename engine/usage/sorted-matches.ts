@@ -83,7 +83,8 @@ export class SortedMatches {
     for (let i = 0; i < CELL_STRIDE; i++) cells[base + i] += sign * sums[block * CELL_STRIDE + i];
     for (let i = block << BLOCK_BITS; i < end; i++) {
       cells[base] += sign;
-      for (let area = 0; area < AREA_COUNT; area++) cells[base + 1 + area] += sign * ((areas[i] >>> area) & 1);
+      for (let area = 0; area < AREA_COUNT; area++)
+        cells[base + 1 + area] += sign * ((areas[i] >>> area) & 1);
     }
   }
 }

@@ -157,6 +157,9 @@ export class StandingExpressions {
 }
 
 /** A literal takes note of all entries of parts younger than itself. */
-function isKnownToHaveNone({ literal, birth }: StandingExpression, part: { readonly birth: number }): boolean {
+function isKnownToHaveNone(
+  { literal, birth }: StandingExpression,
+  part: { readonly birth: number },
+): boolean {
   return literal !== null && part.birth > birth;
 }

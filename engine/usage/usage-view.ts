@@ -141,8 +141,11 @@ export class UsageView implements View<EdgeEntry> {
   /** The file is there: from now on it is read instead of the memory, and counts with the next save. */
   finishSeal({ name }: SealPlan, summary: PartSummary): void {
     const fresh = this.#endSealing();
-    // It expired meanwhile.
-    if (!this.#frozen.delete(fresh)) return this.#stored.unwanted(partFile(name));
+    if (!this.#frozen.delete(fresh)) {
+      // It expired meanwhile.
+      this.#stored.unwanted(partFile(name));
+      return;
+    }
     const part = new SealedPart(name, fresh.birth, summary);
     this.#parts.set(part.birth, part);
     this.#stored.sealed(fresh, part);

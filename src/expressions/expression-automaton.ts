@@ -6,7 +6,7 @@
  *   table[256 · i + byte]    256 · the number of the next state, FOUND or UNKNOWN; states count from 1
  */
 
-import { RE2JS } from 're2js';
+import type { RE2JS } from 're2js';
 import { needOfLiteral, type PageNeed } from '../../engine/usage/gram-filter.js';
 import { FOUND, LOST, type UrlAutomaton } from '../../engine/usage/url-automaton.js';
 import { AUTOMATON_INSTRUCTION_LIMIT, AUTOMATON_STATE_LIMIT } from './limits.js';

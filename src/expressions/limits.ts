@@ -39,6 +39,10 @@ export const EVALUATION_DEADLINE_MS = 30_000;
  * thread and back costs more than the matching. */
 export const BATCH_TARGET_MS = 10;
 
+/** Look-ups of a scan between two looks at the clock: some tens of microseconds. Bigger: other expressions wait for longer;
+ * smaller: looking costs more than the work. */
+export const SCAN_CHECK_WORK = 20_000;
+
 /** Bytes of URLs in the first batch of an evaluation, before its cost is known. Bigger: an evil expression holds the
  * thread longer at its first turn; smaller: quick ones need more turns. */
 export const FIRST_BATCH_BYTES = 16 * 1024;

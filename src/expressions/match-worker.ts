@@ -14,6 +14,7 @@ import {
   COMPILED_EXPRESSION_LIMIT,
   MATCH_THREAD_NICENESS,
   PROGRAM_SIZE_LIMIT,
+  SCAN_CHECK_WORK,
 } from './limits.js';
 import type { MatchReply, MatchRequest } from './match-protocol.js';
 
@@ -100,18 +101,14 @@ function compile(expression: string): Compiled {
 }
 
 /** The file is opened anew for each piece: that takes microseconds, a piece milliseconds. */
-function scan(
-  known: Compiled,
-  request: PartScanRequest,
-  located: LocatedFile,
-  startUs: number,
-): ScanResult {
+function scan(known: Compiled, request: PartScanRequest, located: LocatedFile, startUs: number): ScanResult {
   known.automaton ??= new ExpressionAutomaton(known.pattern);
   const { automaton } = known;
   const blocks = new StoredBlocks(located);
   try {
     const endUs = startUs + BATCH_TARGET_MS * 1000;
-    return scanPart(request, blocks, automaton, automaton.need, () => monotonicUs() >= endUs);
+    const clock = { checkWork: SCAN_CHECK_WORK, isTimeUp: () => monotonicUs() >= endUs };
+    return scanPart(request, blocks, automaton, automaton.need, clock);
   } finally {
     blocks.close();
   }

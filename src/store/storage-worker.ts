@@ -85,7 +85,10 @@ function beginRewrite(id: number, question: StorageQuestion & { readonly do: 're
   });
 }
 
-function beginSeal(id: number, { plan, namePrefix, folder }: StorageQuestion & { readonly do: 'seal' }): void {
+function beginSeal(
+  id: number,
+  { plan, namePrefix, folder }: StorageQuestion & { readonly do: 'seal' },
+): void {
   const files = new RewriteFiles(namePrefix, folder, []);
   build(id, files, sealPart(plan, files), (summary): Sealed => {
     return { frameEnds: files.finish(partFile(plan.name)), summary };

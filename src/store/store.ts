@@ -18,8 +18,8 @@ import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
 import { openEnvelope } from './envelope.js';
-import type { LocatedFile } from './stored-blocks.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
+import type { LocatedFile } from './stored-blocks.js';
 
 /** The version of the store's layout: its tables and their keys. */
 const STORE_FORMAT = 2;
@@ -176,7 +176,11 @@ export class Store {
 
   /** What another thread needs to read a file, which stays as it is until a commit removes it (see StoredBlocks). */
   located(scope: Scope, file: string): LocatedFile {
-    return { namePrefix: `${scope}:`, folder: this.#files.folderOf(scope), ...this.#files.stored(scope, file) };
+    return {
+      namePrefix: `${scope}:`,
+      folder: this.#files.folderOf(scope),
+      ...this.#files.stored(scope, file),
+    };
   }
 
   /** The values to store for bytes of other tables, compressed off this thread. */

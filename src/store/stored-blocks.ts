@@ -55,8 +55,7 @@ export class StoredBlocks implements BlockReader {
       const length = Math.max(end - start, Math.min(STRETCH_BYTES, fileBytes - start));
       const bytes = held.bytes.length >= length ? held.bytes : new Uint8Array(length);
       const read = readSync(this.#descriptor, bytes, 0, length, start);
-      if (read < length)
-        throw new SegmentError(`file ${this.#located.file} is shorter than the store says`);
+      if (read < length) throw new SegmentError(`file ${this.#located.file} is shorter than the store says`);
       this.#stretch = { bytes, start, end: start + length };
     }
     const { bytes, start: from } = this.#stretch;

@@ -8,15 +8,17 @@
  */
 
 import { DIGIT_BYTES, ESCAPE, HEX_RUN, pairsOfRun } from './hex-runs.js';
-import { PageCursor, PageUnpacker, type SealedPage } from './sealed-page.js';
+import { HEAD_BYTES, LARGE, PageUnpacker, type SealedPage } from './sealed-page.js';
+import type { MatchCollector } from './sorted-matches.js';
 import { FOUND, LOST, UNKNOWN, type UrlAutomaton } from './url-automaton.js';
 
 const NOWHERE = Number.POSITIVE_INFINITY;
+/** What a URL costs beside its text, in look-ups. */
+const URL_WORK = 16;
 
 export class PageScan {
   readonly #automaton: UrlAutomaton;
   readonly #page: SealedPage;
-  readonly #cursor: PageCursor;
   /** What is asked for whole; only odd URLs are. */
   #unpacker: PageUnpacker | null = null;
   #states = new Int32Array(1024);
@@ -24,6 +26,11 @@ export class PageScan {
   #reached = 0;
   /** After how many of its bytes the expression was found. */
   #foundAt = NOWHERE;
+  /** The URL that comes next, and where its text, entries and large numbers begin. */
+  nextIndex = 0;
+  #textAt = 0;
+  #entryAt = 0;
+  #largeAt = 0;
   /** What the URLs so far cost, in look-ups, without what the automaton counts itself. */
   work = 0;
 
@@ -31,54 +38,57 @@ export class PageScan {
   constructor(automaton: UrlAutomaton, page: SealedPage, firstIndex: number) {
     this.#automaton = automaton;
     this.#page = page;
-    this.#cursor = new PageCursor(page);
     this.#states[0] = automaton.start;
-    while (this.#cursor.index < firstIndex - 1) this.#cursor.next();
+    for (; this.nextIndex < firstIndex; this.nextIndex++) {
+      const head = HEAD_BYTES * this.nextIndex;
+      this.#number(head);
+      this.#textAt += this.#number(head + 1);
+      this.#entryAt += this.#number(head + 2);
+    }
   }
 
   get isAtEnd(): boolean {
-    return this.#cursor.index === this.#page.urlCount - 1;
+    return this.nextIndex === this.#page.urlCount;
   }
 
-  /** The URL that comes next. */
-  get nextIndex(): number {
-    return this.#cursor.index + 1;
-  }
-
-  /** Goes to the next URL, which there is, and tells whether it matches. */
-  next(): boolean {
-    const cursor = this.#cursor;
-    cursor.next();
-    this.work += 8;
-    const { shared } = cursor;
-    if (this.#foundAt <= shared) return true;
-    this.#foundAt = NOWHERE;
-    const state = shared <= this.#reached ? this.#runText() : this.#runWhole();
-    if (state === FOUND) return true;
-    const atEnd = state === LOST ? LOST : this.#automaton.atEnd(state);
-    if (atEnd !== LOST) return atEnd === FOUND;
-    const { url, length } = this.#whole();
-    return this.#automaton.test(url, length);
-  }
-
-  /** Calls `take` for each entry of the current URL. */
-  entries(take: (offsetUs: number, areas: number) => void): void {
-    const { offsetsUs, areas } = this.#page;
-    const { entryStart, entryEnd } = this.#cursor;
-    for (let i = entryStart; i < entryEnd; i++) take(offsetsUs.getUint32(4 * i, true), areas[i]);
+  /** Collects the entries of the URLs that match, until it has done `workLimit` or the page is at its end; at least one URL. */
+  run(collector: MatchCollector, workLimit: number): void {
+    const { heads, urlCount } = this.#page;
+    const automaton = this.#automaton;
+    const { ends } = automaton;
+    const endWork = this.work + automaton.work + workLimit;
+    do {
+      const head = HEAD_BYTES * this.nextIndex;
+      const shared = heads[head] < LARGE ? heads[head] : this.#number(head);
+      const textLength = heads[head + 1] < LARGE ? heads[head + 1] : this.#number(head + 1);
+      const entryCount = heads[head + 2] < LARGE ? heads[head + 2] : this.#number(head + 2);
+      const textEnd = this.#textAt + textLength;
+      const entryEnd = this.#entryAt + entryCount;
+      let state = FOUND;
+      if (this.#foundAt > shared) {
+        this.#foundAt = NOWHERE;
+        state = shared <= this.#reached ? this.#runText(shared, this.#textAt, textEnd) : this.#runWhole();
+        if (state > UNKNOWN) state = ends[state >>> 8] || automaton.atEnd(state);
+        if (state === LOST) state = this.#test();
+        this.work += textLength;
+      }
+      if (state === FOUND) collector.collect(this.#page, this.#entryAt, entryEnd);
+      this.work += URL_WORK;
+      this.#textAt = textEnd;
+      this.#entryAt = entryEnd;
+      this.nextIndex += 1;
+    } while (this.nextIndex < urlCount && this.work + automaton.work < endWork);
   }
 
   /** From where the URL differs from the one before it. Returns its last state, FOUND or LOST. */
-  #runText(): number {
-    const { shared, textEnd } = this.#cursor;
+  #runText(shared: number, textStart: number, textEnd: number): number {
     const keptLength = this.#keptLength();
     const { table } = this.#automaton;
     const { text } = this.#page;
     const states = this.#states;
     let state = states[shared];
     let position = shared;
-    let at = this.#cursor.textStart;
-    this.work += textEnd - at;
+    let at = textStart;
     while (at < textEnd) {
       const byte = text[at++];
       let next = table[state + byte];
@@ -104,7 +114,7 @@ export class PageScan {
     return state;
   }
 
-  /** Over the digits in bytes [start, end) of the text. */
+  /** Over the digits in bytes [start, end) of the text: in pairs, but where states are kept. */
   #runDigits(
     firstState: number,
     firstPosition: number,
@@ -112,38 +122,45 @@ export class PageScan {
     end: number,
     keptLength: number,
   ): number {
-    const { table } = this.#automaton;
+    const { digits } = this.#automaton;
     const { text } = this.#page;
-    const states = this.#states;
-    const digitCount = 2 * (end - start);
     let state = firstState;
-    for (let i = 0; i < digitCount; i++) {
-      const pair = text[start + (i >>> 1)];
-      const byte = DIGIT_BYTES[(i & 1) === 0 ? pair >>> 4 : pair & 15];
-      let next = table[state + byte];
+    let at = start;
+    for (let position = firstPosition; position < keptLength && at < end; position += 2, at++) {
+      state = this.#step(state, DIGIT_BYTES[text[at] >>> 4], position, keptLength);
+      if (state > UNKNOWN) state = this.#step(state, DIGIT_BYTES[text[at] & 15], position + 1, keptLength);
+      if (state < UNKNOWN) return state;
+    }
+    for (; at < end; at++) {
+      let next = digits[state + text[at]];
       if (next <= UNKNOWN) {
-        if (next === UNKNOWN) next = this.#automaton.step(state, byte);
-        if (next < UNKNOWN) return this.#stop(next, firstPosition + i, keptLength);
+        if (next === UNKNOWN) next = this.#automaton.stepDigits(state, text[at]);
+        // No URL shares as much, so where exactly it stopped is not asked for.
+        if (next < UNKNOWN) return this.#stop(next, firstPosition + 2 * (at - start), keptLength);
       }
       state = next;
-      if (firstPosition + i < keptLength) states[firstPosition + i + 1] = state;
     }
     return state;
+  }
+
+  /** One byte on, of which the state is kept if it is shared. */
+  #step(state: number, byte: number, position: number, keptLength: number): number {
+    let next = this.#automaton.table[state + byte];
+    if (next === UNKNOWN) next = this.#automaton.step(state, byte);
+    if (next < UNKNOWN) return this.#stop(next, position, keptLength);
+    if (position < keptLength) this.#states[position + 1] = next;
+    return next;
   }
 
   /** From where the states are known up to, short of what the URL shares: the URL itself is needed. */
   #runWhole(): number {
     const keptLength = this.#keptLength();
-    const { table } = this.#automaton;
     const { url, length } = this.#whole();
     let state = this.#states[this.#reached];
     for (let position = this.#reached; position < length; position++) {
-      const byte = url[position];
-      let next = table[state + byte];
-      if (next === UNKNOWN) next = byte >= HEX_RUN ? LOST : this.#automaton.step(state, byte);
-      if (next < UNKNOWN) return this.#stop(next, position, keptLength);
-      state = next;
-      if (position < keptLength) this.#states[position + 1] = state;
+      if (url[position] >= HEX_RUN) return this.#stop(LOST, position, keptLength);
+      state = this.#step(state, url[position], position, keptLength);
+      if (state < UNKNOWN) return state;
     }
     this.#reached = Math.min(length, keptLength);
     return state;
@@ -158,7 +175,10 @@ export class PageScan {
 
   /** How many bytes of the URL the next one shares; there is room for the states after each. */
   #keptLength(): number {
-    const keptLength = this.#cursor.nextShared();
+    const { heads, large } = this.#page;
+    const head = HEAD_BYTES * (this.nextIndex + 1);
+    if (head === heads.length) return 0;
+    const keptLength = heads[head] < LARGE ? heads[head] : large.getUint32(this.#largeAt, true);
     if (keptLength >= this.#states.length) {
       const grown = new Int32Array(2 * keptLength);
       grown.set(this.#states);
@@ -169,8 +189,23 @@ export class PageScan {
 
   #whole(): PageUnpacker {
     this.#unpacker ??= new PageUnpacker(this.#page);
-    this.#unpacker.unpack(this.#cursor.index);
+    this.#unpacker.unpack(this.nextIndex);
     this.work += this.#unpacker.length;
     return this.#unpacker;
+  }
+
+  /** FOUND or not, for a URL that the automaton is lost in. */
+  #test(): number {
+    const { url, length } = this.#whole();
+    return this.#automaton.test(url, length) ? FOUND : UNKNOWN;
+  }
+
+  /** The number that a byte of the heads stands for. Large ones are taken in order. */
+  #number(head: number): number {
+    const { heads, large } = this.#page;
+    if (heads[head] < LARGE) return heads[head];
+    const value = large.getUint32(this.#largeAt, true);
+    this.#largeAt += 4;
+    return value;
   }
 }

@@ -8,7 +8,7 @@ import { mayHold, type PageNeed } from './gram-filter.js';
 import { PageScan } from './page-scan.js';
 import { openPage } from './sealed-page.js';
 import { filterStart } from './sealed-part.js';
-import { type MatchColumns, sortMatches } from './sorted-matches.js';
+import { MatchCollector, type MatchColumns } from './sorted-matches.js';
 import type { UrlAutomaton } from './url-automaton.js';
 
 /** A URL of a part. */
@@ -49,64 +49,21 @@ export function scanPart(
   const { file, from, matches } = request;
   const pageCount = blocks.blockCount(file) - 1;
   const filters = need === null ? null : blocks.block(file, pageCount);
-  const found = new FoundEntries(matches);
-  const take = (offsetUs: number, areas: number): void => found.add(offsetUs, areas);
+  const collector = new MatchCollector(matches);
   let next: ScanPosition | null = null;
-  const workBefore = automaton.work;
-  let workOfPages = 0;
-  let checkedWork = 0;
   for (let pageIndex = from.pageIndex; pageIndex < pageCount && next === null; pageIndex++) {
     if (need !== null && !mayHold(filters!, filterStart(pageIndex), need)) continue;
     const page = openPage(blocks.block(file, pageIndex));
     const scan = new PageScan(automaton, page, pageIndex === from.pageIndex ? from.urlIndex : 0);
     while (!scan.isAtEnd && next === null) {
-      if (scan.next()) scan.entries(take);
-      const work = workOfPages + scan.work + automaton.work - workBefore;
-      if (work - checkedWork < clock.checkWork) continue;
-      checkedWork = work;
+      scan.run(collector, clock.checkWork);
       if (clock.isTimeUp()) next = positionAfter(scan, pageIndex);
     }
-    workOfPages += scan.work;
   }
-  return { next, matches: found.sorted() };
+  return { next, matches: collector.sorted() };
 }
 
 function positionAfter(scan: PageScan, pageIndex: number): ScanPosition {
   if (!scan.isAtEnd) return { pageIndex, urlIndex: scan.nextIndex };
   return { pageIndex: pageIndex + 1, urlIndex: 0 };
-}
-
-class FoundEntries {
-  #offsetsUs: Uint32Array;
-  #areas: Uint8Array;
-  #count: number;
-
-  constructor({ offsetsUs, areas }: MatchColumns) {
-    this.#count = areas.length;
-    const capacity = Math.max(256, 2 * this.#count);
-    this.#offsetsUs = new Uint32Array(capacity);
-    this.#offsetsUs.set(offsetsUs);
-    this.#areas = new Uint8Array(capacity);
-    this.#areas.set(areas);
-  }
-
-  add(offsetUs: number, areas: number): void {
-    if (this.#count === this.#areas.length) this.#grow();
-    this.#offsetsUs[this.#count] = offsetUs;
-    this.#areas[this.#count] = areas;
-    this.#count += 1;
-  }
-
-  sorted(): MatchColumns {
-    return sortMatches(this.#offsetsUs, this.#areas, this.#count);
-  }
-
-  #grow(): void {
-    const offsetsUs = new Uint32Array(2 * this.#count);
-    offsetsUs.set(this.#offsetsUs);
-    this.#offsetsUs = offsetsUs;
-    const areas = new Uint8Array(2 * this.#count);
-    areas.set(this.#areas);
-    this.#areas = areas;
-  }
 }

@@ -1,8 +1,9 @@
 /**
  * A page of a sealed part: URLs in order of their bytes, each as what differs from the one before it, and their entries.
  *
- *   urlCount │ entryCount │ headBytes │ textBytes    u32 each
- *   heads    per URL: bytes shared with the URL before it, bytes of its text, entries (varints)
+ *   urlCount │ entryCount │ largeCount │ textBytes    u32 each
+ *   heads    per URL, u8 each: bytes shared with the URL before it, bytes of its text, entries; 255: the next of the large
+ *   large    what is 255 or more, u32 each
  *   text     per URL: the rest of it, packed (see hex-runs.ts)
  *   offsets within the hour in us, u32 each; areas, u8 each: of the first URL's entries, then of the second's …
  *
@@ -15,13 +16,16 @@ import { addGrams } from './gram-filter.js';
 import { packText, unpackText } from './hex-runs.js';
 
 const HEADER_BYTES = 16;
-/** Three varints of 32 bits. */
-const LARGEST_HEAD_BYTES = 15;
+export const HEAD_BYTES = 3;
+/** Says that a number stands among the large ones. */
+export const LARGE = 255;
 
 export interface SealedPage {
   readonly urlCount: number;
   readonly entryCount: number;
   readonly heads: Uint8Array;
+  /** Unaligned u32s. */
+  readonly large: DataView;
   readonly text: Uint8Array;
   /** Unaligned u32s. */
   readonly offsetsUs: DataView;
@@ -32,8 +36,9 @@ export interface SealedPage {
 export function openPage(bytes: Uint8Array): SealedPage {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.length < HEADER_BYTES) throw new SegmentError('a page of URLs is shorter than its header');
-  const [urlCount, entryCount, headBytes, textBytes] = [0, 4, 8, 12].map((at) => view.getUint32(at, true));
-  const textAt = HEADER_BYTES + headBytes;
+  const [urlCount, entryCount, largeCount, textBytes] = [0, 4, 8, 12].map((at) => view.getUint32(at, true));
+  const largeAt = HEADER_BYTES + HEAD_BYTES * urlCount;
+  const textAt = largeAt + 4 * largeCount;
   const offsetsAt = textAt + textBytes;
   const areasAt = offsetsAt + 4 * entryCount;
   if (areasAt + entryCount !== bytes.length)
@@ -41,58 +46,12 @@ export function openPage(bytes: Uint8Array): SealedPage {
   return {
     urlCount,
     entryCount,
-    heads: bytes.subarray(HEADER_BYTES, textAt),
+    heads: bytes.subarray(HEADER_BYTES, largeAt),
+    large: new DataView(bytes.buffer, bytes.byteOffset + largeAt, 4 * largeCount),
     text: bytes.subarray(textAt, offsetsAt),
     offsetsUs: new DataView(bytes.buffer, bytes.byteOffset + offsetsAt, 4 * entryCount),
     areas: bytes.subarray(areasAt),
   };
-}
-
-/** Goes through the URLs of a page. */
-export class PageCursor {
-  /** Of the current URL, after the first next(). */
-  index = -1;
-  shared = 0;
-  textStart = 0;
-  textEnd = 0;
-  entryStart = 0;
-  entryEnd = 0;
-  readonly #heads: Uint8Array;
-  #headAt = 0;
-
-  constructor({ heads }: SealedPage) {
-    this.#heads = heads;
-  }
-
-  /** To the next URL, which there is. */
-  next(): void {
-    this.index += 1;
-    this.shared = this.#varint();
-    this.textStart = this.textEnd;
-    this.textEnd += this.#varint();
-    this.entryStart = this.entryEnd;
-    this.entryEnd += this.#varint();
-  }
-
-  /** What the next URL shares with the current one; 0 behind the last. */
-  nextShared(): number {
-    if (this.#headAt >= this.#heads.length) return 0;
-    const at = this.#headAt;
-    const shared = this.#varint();
-    this.#headAt = at;
-    return shared;
-  }
-
-  #varint(): number {
-    let byte = this.#heads[this.#headAt++];
-    if (byte < 0x80) return byte;
-    let value = byte & 0x7f;
-    for (let shift = 7; byte >= 0x80; shift += 7) {
-      byte = this.#heads[this.#headAt++];
-      value |= (byte & 0x7f) << shift;
-    }
-    return value >>> 0;
-  }
 }
 
 /** Gives URLs of a page whole. They are asked for in order; what lies between costs as much as what is asked for. */
@@ -100,60 +59,71 @@ export class PageUnpacker {
   /** The URL asked for last; valid until the next is. */
   url = new Uint8Array(1024);
   length = 0;
-  readonly #text: Uint8Array;
-  readonly #cursor: PageCursor;
+  readonly #page: SealedPage;
+  /** The index of the URL, and where the text and large numbers of the next one begin. */
+  #index = -1;
+  #textAt = 0;
+  #largeAt = 0;
 
   constructor(page: SealedPage) {
-    this.#text = page.text;
-    this.#cursor = new PageCursor(page);
+    this.#page = page;
   }
 
   unpack(index: number): void {
-    const cursor = this.#cursor;
-    while (cursor.index < index) {
-      cursor.next();
+    while (this.#index < index) {
+      this.#index += 1;
+      const head = HEAD_BYTES * this.#index;
+      const shared = this.#number(head);
+      const textEnd = this.#textAt + this.#number(head + 1);
+      this.#number(head + 2);
       // A byte of text unpacks to two at most.
-      const needed = cursor.shared + 2 * (cursor.textEnd - cursor.textStart);
+      const needed = shared + 2 * (textEnd - this.#textAt);
       if (needed > this.url.length) this.url = resized(this.url, 2 * needed);
-      this.length = unpackText(this.#text, cursor.textStart, cursor.textEnd, this.url, cursor.shared);
+      this.length = unpackText(this.#page.text, this.#textAt, textEnd, this.url, shared);
+      this.#textAt = textEnd;
     }
+  }
+
+  #number(head: number): number {
+    const { heads, large } = this.#page;
+    if (heads[head] < LARGE) return heads[head];
+    const value = large.getUint32(this.#largeAt, true);
+    this.#largeAt += 4;
+    return value;
   }
 }
 
 /** Fills pages. */
 export class PageWriter {
   readonly filter = new Uint8Array(PAGE_FILTER_BYTES);
-  #heads = new Uint8Array(4096);
-  #headBytes = 0;
+  readonly #heads: number[] = [];
+  readonly #large: number[] = [];
   #text = new Uint8Array(4096);
   #textBytes = 0;
-  #urlCount = 0;
   readonly #offsetsUs: number[] = [];
   readonly #areas: number[] = [];
 
   get urlCount(): number {
-    return this.#urlCount;
+    return this.#heads.length / HEAD_BYTES;
   }
 
   /** About what finish() gives. */
   get byteCount(): number {
-    return this.#headBytes + this.#textBytes + 5 * this.#areas.length;
+    return this.#heads.length + 4 * this.#large.length + this.#textBytes + 5 * this.#areas.length;
   }
 
   /** The URL that comes after `previous`, and how many of its entries follow. */
   addUrl(url: Uint8Array, previous: Uint8Array, entryCount: number): void {
-    const shared = this.#urlCount === 0 ? 0 : sharedLength(previous, url);
+    const shared = this.urlCount === 0 ? 0 : sharedLength(previous, url);
     addGrams(this.filter, url, shared);
     const needed = this.#textBytes + 2 * (url.length - shared);
     if (needed > this.#text.length) this.#text = resized(this.#text, 2 * needed);
     const end = packText(url, shared, url.length, this.#text, this.#textBytes);
-    if (this.#headBytes + LARGEST_HEAD_BYTES > this.#heads.length)
-      this.#heads = resized(this.#heads, 2 * this.#heads.length);
-    this.#varint(shared);
-    this.#varint(end - this.#textBytes);
-    this.#varint(entryCount);
+    for (const value of [shared, end - this.#textBytes, entryCount]) {
+      this.#heads.push(Math.min(value, LARGE));
+      if (value >= LARGE) this.#large.push(value);
+    }
     this.#textBytes = end;
-    this.#urlCount += 1;
   }
 
   addEntry(offsetUs: number, areas: number): void {
@@ -164,32 +134,23 @@ export class PageWriter {
   /** The page; the writer begins another, its filter included. */
   finish(): { readonly page: Uint8Array; readonly filter: Uint8Array } {
     const entryCount = this.#areas.length;
-    const offsetsAt = HEADER_BYTES + this.#headBytes + this.#textBytes;
+    const largeAt = HEADER_BYTES + this.#heads.length;
+    const textAt = largeAt + 4 * this.#large.length;
+    const offsetsAt = textAt + this.#textBytes;
     const page = new Uint8Array(offsetsAt + 5 * entryCount);
     const view = new DataView(page.buffer);
-    const sizes = [this.#urlCount, entryCount, this.#headBytes, this.#textBytes];
+    const sizes = [this.urlCount, entryCount, this.#large.length, this.#textBytes];
     for (const [i, value] of sizes.entries()) view.setUint32(4 * i, value, true);
-    page.set(this.#heads.subarray(0, this.#headBytes), HEADER_BYTES);
-    page.set(this.#text.subarray(0, this.#textBytes), HEADER_BYTES + this.#headBytes);
+    page.set(this.#heads, HEADER_BYTES);
+    for (const [i, value] of this.#large.entries()) view.setUint32(largeAt + 4 * i, value, true);
+    page.set(this.#text.subarray(0, this.#textBytes), textAt);
     for (let i = 0; i < entryCount; i++) view.setUint32(offsetsAt + 4 * i, this.#offsetsUs[i], true);
     page.set(this.#areas, offsetsAt + 4 * entryCount);
     const filter = this.filter.slice();
     this.filter.fill(0);
-    this.#headBytes = 0;
+    for (const column of [this.#heads, this.#large, this.#offsetsUs, this.#areas]) column.length = 0;
     this.#textBytes = 0;
-    this.#urlCount = 0;
-    this.#offsetsUs.length = 0;
-    this.#areas.length = 0;
     return { page, filter };
-  }
-
-  #varint(value: number): void {
-    let left = value;
-    while (left >= 0x80) {
-      this.#heads[this.#headBytes++] = (left & 0x7f) | 0x80;
-      left >>>= 7;
-    }
-    this.#heads[this.#headBytes++] = left;
   }
 }
 

@@ -35,6 +35,51 @@ export function sortMatches(offsetsUs: Uint32Array, areas: Uint8Array, count: nu
   return { ...from, sums: blockSums(from.areas) };
 }
 
+interface PageEntries {
+  /** Unaligned u32s. */
+  readonly offsetsUs: DataView;
+  readonly areas: Uint8Array;
+}
+
+/** Takes matches in any order, beside those that are known already. */
+export class MatchCollector {
+  #offsetsUs: Uint32Array;
+  #areas: Uint8Array;
+  #count: number;
+
+  constructor({ offsetsUs, areas }: MatchColumns) {
+    this.#count = areas.length;
+    const capacity = Math.max(256, 2 * this.#count);
+    this.#offsetsUs = new Uint32Array(capacity);
+    this.#offsetsUs.set(offsetsUs);
+    this.#areas = new Uint8Array(capacity);
+    this.#areas.set(areas);
+  }
+
+  /** Takes entries [start, end) of a page. */
+  collect(page: PageEntries, start: number, end: number): void {
+    while (this.#count + end - start > this.#areas.length) this.#grow();
+    for (let i = start; i < end; i++) {
+      this.#offsetsUs[this.#count] = page.offsetsUs.getUint32(4 * i, true);
+      this.#areas[this.#count] = page.areas[i];
+      this.#count += 1;
+    }
+  }
+
+  sorted(): MatchColumns {
+    return sortMatches(this.#offsetsUs, this.#areas, this.#count);
+  }
+
+  #grow(): void {
+    const offsetsUs = new Uint32Array(2 * this.#areas.length);
+    offsetsUs.set(this.#offsetsUs);
+    this.#offsetsUs = offsetsUs;
+    const areas = new Uint8Array(2 * this.#areas.length);
+    areas.set(this.#areas);
+    this.#areas = areas;
+  }
+}
+
 export class SortedMatches {
   readonly columns: MatchColumns;
   readonly count: number;

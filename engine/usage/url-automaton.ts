@@ -15,8 +15,14 @@ export interface UrlAutomaton {
   readonly start: number;
   /** Holds states, FOUND and UNKNOWN. */
   readonly table: Int32Array;
+  /** The same for two digits 0-9a-f at once: `digits[state + value of both]`. */
+  readonly digits: Int32Array;
   /** The state after an ASCII byte, or FOUND, which the table holds from then on; or LOST. */
   step(state: number, byte: number): number;
+  /** The same for two digits at once. */
+  stepDigits(state: number, pair: number): number;
+  /** By state / 256: what atEnd() gave, or UNKNOWN. */
+  readonly ends: Int32Array;
   /** FOUND when a URL that ends in the state matches, LOST when that can't be said here, else the state. */
   atEnd(state: number): number;
   /** Whether the first `length` bytes, any URL, match. */

@@ -8,7 +8,8 @@
 
 import type { RE2JS } from 're2js';
 import { needOfLiteral, type PageNeed } from '../../engine/usage/gram-filter.js';
-import { FOUND, LOST, type UrlAutomaton } from '../../engine/usage/url-automaton.js';
+import { DIGIT_BYTES } from '../../engine/usage/hex-runs.js';
+import { FOUND, LOST, UNKNOWN, type UrlAutomaton } from '../../engine/usage/url-automaton.js';
 import { AUTOMATON_INSTRUCTION_LIMIT, AUTOMATON_STATE_LIMIT } from './limits.js';
 
 type Dfa = RE2JS['re2Input']['dfa'];
@@ -46,14 +47,14 @@ export class ExpressionAutomaton implements UrlAutomaton {
   readonly need: PageNeed | null;
   /** Memory that is never touched is never taken. */
   readonly table = new Int32Array(256 * (AUTOMATON_STATE_LIMIT + 1));
+  readonly digits = new Int32Array(256 * (AUTOMATON_STATE_LIMIT + 1));
+  readonly ends = new Int32Array(AUTOMATON_STATE_LIMIT + 1);
   work = 0;
   readonly #pattern: RE2JS;
   readonly #dfa: Dfa;
   /** State 256 · i at i − 1. */
   readonly #states: DfaState[] = [];
   readonly #numbers = new Map<DfaState, number>();
-  /** What atEnd() gives, as far as it is known, in the same order. */
-  readonly #ends: number[] = [];
   #instructionCount = 0;
 
   constructor(pattern: RE2JS) {
@@ -78,17 +79,27 @@ export class ExpressionAutomaton implements UrlAutomaton {
     return number;
   }
 
+  stepDigits(state: number, pair: number): number {
+    let next = state;
+    for (const digit of [pair >>> 4, pair & 15]) {
+      const byte = DIGIT_BYTES[digit];
+      const known = this.table[next + byte];
+      next = known === UNKNOWN ? this.step(next, byte) : known;
+      if (next === LOST) return LOST;
+      if (next === FOUND) break;
+    }
+    this.digits[state + pair] = next;
+    return next;
+  }
+
   atEnd(state: number): number {
-    const index = state / 256 - 1;
-    const known = this.#ends[index];
-    if (known !== undefined) return known;
-    const from = this.#states[index];
+    const from = this.#states[state / 256 - 1];
     if (from === undefined) return LOST;
     const next = this.#dfa.step(from, this.#dfa.numClasses, END_OF_TEXT, UNANCHORED) as DfaState | null;
     this.work += STEP_WORK + STEP_WORK_PER_INSTRUCTION * from.nfaStates.length;
     if (next === null) return LOST;
-    this.#ends[index] = next.isMatch ? FOUND : state;
-    return this.#ends[index];
+    this.ends[state / 256] = next.isMatch ? FOUND : state;
+    return this.ends[state / 256];
   }
 
   test(url: Uint8Array, length: number): boolean {

@@ -45,20 +45,25 @@ export class ExpressionAutomaton implements UrlAutomaton {
   readonly start: number;
   /** What a page must hold, or null when that says nothing. */
   readonly need: PageNeed | null;
-  /** Memory that is never touched is never taken. */
-  readonly table = new Int32Array(256 * (AUTOMATON_STATE_LIMIT + 1));
-  readonly digits = new Int32Array(256 * (AUTOMATON_STATE_LIMIT + 1));
-  readonly ends = new Int32Array(AUTOMATON_STATE_LIMIT + 1);
+  /** Memory of these that is never touched is never taken. */
+  readonly table: Int32Array;
+  readonly digits: Int32Array;
+  readonly ends: Int32Array;
   work = 0;
   readonly #pattern: RE2JS;
   readonly #dfa: Dfa;
+  readonly #stateLimit: number;
   /** State 256 · i at i − 1. */
   readonly #states: DfaState[] = [];
   readonly #numbers = new Map<DfaState, number>();
   #instructionCount = 0;
 
-  constructor(pattern: RE2JS) {
+  constructor(pattern: RE2JS, stateLimit = AUTOMATON_STATE_LIMIT) {
     this.#pattern = pattern;
+    this.#stateLimit = stateLimit;
+    this.table = new Int32Array(256 * (stateLimit + 1));
+    this.digits = new Int32Array(256 * (stateLimit + 1));
+    this.ends = new Int32Array(stateLimit + 1);
     const { dfa, prefilter } = pattern.re2Input;
     this.#dfa = dfa;
     this.need = prefilter === null ? null : needOf(prefilter as Prefilter);
@@ -108,9 +113,7 @@ export class ExpressionAutomaton implements UrlAutomaton {
   }
 
   #isFull(): boolean {
-    return (
-      this.#states.length >= AUTOMATON_STATE_LIMIT || this.#instructionCount >= AUTOMATON_INSTRUCTION_LIMIT
-    );
+    return this.#states.length >= this.#stateLimit || this.#instructionCount >= AUTOMATON_INSTRUCTION_LIMIT;
   }
 
   #numberOf(state: DfaState): number {

@@ -83,6 +83,13 @@ export const SEALED_PAGE_BYTES = 24 * 1024;
 /** Bytes of a page's filter, a power of two. Bigger: more to read before the first page; smaller: rules out less. */
 export const PAGE_FILTER_BYTES = 2 * 1024;
 
+/** Bytes of a phrase that a part's URLs hold as one. Bigger: unpacking needs more room; smaller: long query strings that all have
+ * are no phrases. At most 255. */
+export const PHRASE_LENGTH_LIMIT = 64;
+
+/** URLs that a part's phrases are counted in. Bigger: sealing takes longer; smaller: phrases are missed. */
+export const PHRASE_SAMPLE_COUNT = 4096;
+
 /** Entries of one URL that stand together on a page. Bigger: pages become larger than they should; smaller: busy URLs
  * come more often. */
 export const PAGE_ENTRY_LIMIT = 4096;

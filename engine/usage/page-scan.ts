@@ -7,7 +7,8 @@
  *   this URL     ╰─── shared ───╯ rest: looked up, from states[shared] on
  */
 
-import { DIGIT_BYTES, ESCAPE, HEX_RUN, pairsOfRun } from './hex-runs.js';
+import { DIGIT_BYTES, DIGIT_RUN, ESCAPE, PHRASE, pairsOfRun } from './page-text.js';
+import { type PhraseSteps, stepIndex } from './phrase-steps.js';
 import { HEAD_BYTES, LARGE, PageUnpacker, type SealedPage } from './sealed-page.js';
 import type { MatchCollector } from './sorted-matches.js';
 import { FOUND, LOST, UNKNOWN, type UrlAutomaton } from './url-automaton.js';
@@ -19,6 +20,7 @@ const URL_WORK = 16;
 export class PageScan {
   readonly #automaton: UrlAutomaton;
   readonly #page: SealedPage;
+  readonly #phraseSteps: PhraseSteps;
   /** What is asked for whole; only odd URLs are. */
   #unpacker: PageUnpacker | null = null;
   #states = new Int32Array(1024);
@@ -35,8 +37,9 @@ export class PageScan {
   work = 0;
 
   /** Begins with the URL at `firstIndex`. */
-  constructor(automaton: UrlAutomaton, page: SealedPage, firstIndex: number) {
+  constructor(automaton: UrlAutomaton, page: SealedPage, phraseSteps: PhraseSteps, firstIndex: number) {
     this.#automaton = automaton;
+    this.#phraseSteps = phraseSteps;
     this.#page = page;
     this.#states[0] = automaton.start;
     for (; this.nextIndex < firstIndex; this.nextIndex++) {
@@ -95,7 +98,13 @@ export class PageScan {
       if (next <= UNKNOWN) {
         // The table knows nothing of bytes from 0x80 on.
         if (byte === ESCAPE) return this.#stop(LOST, position, keptLength);
-        if (byte >= HEX_RUN) {
+        if (byte >= PHRASE) {
+          state = this.#runPhrase(state, position, byte, keptLength);
+          if (state < UNKNOWN) return state;
+          position += this.#phraseSteps.phrases[byte - PHRASE].length;
+          continue;
+        }
+        if (byte >= DIGIT_RUN) {
           const end = at + pairsOfRun(byte);
           state = this.#runDigits(state, position, at, end, keptLength);
           if (state < UNKNOWN) return state;
@@ -131,6 +140,7 @@ export class PageScan {
       if (state > UNKNOWN) state = this.#step(state, DIGIT_BYTES[text[at] & 15], position + 1, keptLength);
       if (state < UNKNOWN) return state;
     }
+    if (this.#automaton.digitsStay(state)) return state;
     for (; at < end; at++) {
       let next = digits[state + text[at]];
       if (next <= UNKNOWN) {
@@ -139,6 +149,24 @@ export class PageScan {
         if (next < UNKNOWN) return this.#stop(next, firstPosition + 2 * (at - start), keptLength);
       }
       state = next;
+    }
+    return state;
+  }
+
+  /** Over a phrase at once, but where states are kept. */
+  #runPhrase(firstState: number, firstPosition: number, code: number, keptLength: number): number {
+    const steps = this.#phraseSteps;
+    if (firstPosition >= keptLength) {
+      const next = steps.table[stepIndex(firstState, code)] || steps.step(firstState, code);
+      // As above.
+      return next < UNKNOWN ? this.#stop(next, firstPosition, keptLength) : next;
+    }
+    let state = firstState;
+    let position = firstPosition;
+    for (const byte of steps.phrases[code - PHRASE]) {
+      state = this.#step(state, byte, position, keptLength);
+      if (state < UNKNOWN) return state;
+      position += 1;
     }
     return state;
   }
@@ -158,7 +186,7 @@ export class PageScan {
     const { url, length } = this.#whole();
     let state = this.#states[this.#reached];
     for (let position = this.#reached; position < length; position++) {
-      if (url[position] >= HEX_RUN) return this.#stop(LOST, position, keptLength);
+      if (url[position] >= 0x80) return this.#stop(LOST, position, keptLength);
       state = this.#step(state, url[position], position, keptLength);
       if (state < UNKNOWN) return state;
     }
@@ -188,7 +216,7 @@ export class PageScan {
   }
 
   #whole(): PageUnpacker {
-    this.#unpacker ??= new PageUnpacker(this.#page);
+    this.#unpacker ??= new PageUnpacker(this.#page, this.#phraseSteps.phrases);
     this.#unpacker.unpack(this.nextIndex);
     this.work += this.#unpacker.length;
     return this.#unpacker;

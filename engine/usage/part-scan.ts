@@ -6,8 +6,10 @@
 import type { BlockReader } from '../segments.js';
 import { mayHold, type PageNeed } from './gram-filter.js';
 import { PageScan } from './page-scan.js';
+import { decodePhrases } from './page-text.js';
+import { PhraseSteps } from './phrase-steps.js';
 import { openPage } from './sealed-page.js';
-import { filterStart } from './sealed-part.js';
+import { BLOCKS_BESIDE_PAGES, filterStart } from './sealed-part.js';
 import { MatchCollector, type MatchColumns } from './sorted-matches.js';
 import type { UrlAutomaton } from './url-automaton.js';
 
@@ -47,14 +49,17 @@ export function scanPart(
   clock: ScanClock,
 ): ScanResult {
   const { file, from, matches } = request;
-  const pageCount = blocks.blockCount(file) - 1;
+  const pageCount = blocks.blockCount(file) - BLOCKS_BESIDE_PAGES;
   const filters = need === null ? null : blocks.block(file, pageCount);
+  let phraseSteps: PhraseSteps | null = null;
   const collector = new MatchCollector(matches);
   let next: ScanPosition | null = null;
   for (let pageIndex = from.pageIndex; pageIndex < pageCount && next === null; pageIndex++) {
     if (need !== null && !mayHold(filters!, filterStart(pageIndex), need)) continue;
+    phraseSteps ??= new PhraseSteps(automaton, decodePhrases(blocks.block(file, pageCount + 1)));
     const page = openPage(blocks.block(file, pageIndex));
-    const scan = new PageScan(automaton, page, pageIndex === from.pageIndex ? from.urlIndex : 0);
+    const firstIndex = pageIndex === from.pageIndex ? from.urlIndex : 0;
+    const scan = new PageScan(automaton, page, phraseSteps, firstIndex);
     while (!scan.isAtEnd && next === null) {
       scan.run(collector, clock.checkWork);
       if (clock.isTimeUp()) next = positionAfter(scan, pageIndex);

@@ -3,10 +3,11 @@
  * wherever its plan is sent, whose columns are shared with the part rather than copied, and gives way now and then.
  */
 
-import { PAGE_ENTRY_LIMIT, PAGE_FILTER_BYTES, SEALED_PAGE_BYTES } from '../limits.js';
+import { PAGE_ENTRY_LIMIT, PAGE_FILTER_BYTES, PHRASE_SAMPLE_COUNT, SEALED_PAGE_BYTES } from '../limits.js';
 import type { FileBuilder } from '../segments.js';
 import type { EntryBlock } from './entry-columns.js';
-import { PageWriter } from './sealed-page.js';
+import { encodePhrases, PhraseCounts } from './page-text.js';
+import { PageWriter, sharedLength } from './sealed-page.js';
 import { filterStart, type PartName, type PartSummary, partFile } from './sealed-part.js';
 import { type FlatUrls, sortUrls } from './url-order.js';
 import type { UrlPage } from './url-pages.js';
@@ -38,7 +39,8 @@ export function* sealPart(plan: SealPlan, files: FileBuilder): Generator<void, P
   yield;
   const order = yield* sortUrls(urls);
   files.create(file, null);
-  const writer = new PageWriter();
+  const phrases = phrasesOf(urls, order);
+  const writer = new PageWriter(phrases);
   const filters: Uint8Array[] = [];
   const flush = (): void => {
     const { page, filter } = writer.finish();
@@ -60,6 +62,8 @@ export function* sealPart(plan: SealPlan, files: FileBuilder): Generator<void, P
   }
   if (writer.urlCount > 0) flush();
   files.append(file, joined(filters), PAGE_FILTER_BYTES * filters.length);
+  const encoded = encodePhrases(phrases);
+  files.append(file, encoded, encoded.length);
   return { pageCount: filters.length, urlCount: plan.urlCount, entryCount: plan.entryCount };
 }
 
@@ -74,6 +78,22 @@ function flatUrls({ pages, urlCount }: SealPlan): FlatUrls {
     at += page.byteCount;
   }
   return { count: urlCount, bytes, starts };
+}
+
+/** Of what URLs don't share with the one before them. */
+function phrasesOf({ count, bytes, starts }: FlatUrls, order: Uint32Array): Uint8Array[] {
+  const counts = new PhraseCounts();
+  const stride = Math.max(1, Math.floor(count / PHRASE_SAMPLE_COUNT));
+  for (let i = stride; i < count; i += stride) {
+    const code = order[i];
+    const before = order[i - 1];
+    const shared = sharedLength(
+      bytes.subarray(starts[before], starts[before + 1]),
+      bytes.subarray(starts[code], starts[code + 1]),
+    );
+    counts.add(bytes, starts[code] + shared, starts[code + 1]);
+  }
+  return counts.phrases();
 }
 
 function entriesByUrl({ blocks, urlCount, entryCount }: SealPlan): EntriesByUrl {

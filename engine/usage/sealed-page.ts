@@ -4,7 +4,7 @@
  *   urlCount │ entryCount │ largeCount │ textBytes    u32 each
  *   heads    per URL, u8 each: bytes shared with the URL before it, bytes of its text, entries; 255: the next of the large
  *   large    what is 255 or more, u32 each
- *   text     per URL: the rest of it, packed (see hex-runs.ts)
+ *   text     per URL: the rest of it, packed (see page-text.ts)
  *   offsets within the hour in us, u32 each; areas, u8 each: of the first URL's entries, then of the second's …
  *
  * The first URL of a page shares nothing. A URL with very many entries comes several times.
@@ -13,7 +13,7 @@
 import { PAGE_FILTER_BYTES } from '../limits.js';
 import { SegmentError } from '../segments.js';
 import { addGrams } from './gram-filter.js';
-import { packText, unpackText } from './hex-runs.js';
+import { TextPacker, unpackedLimit, unpackText } from './page-text.js';
 
 const HEADER_BYTES = 16;
 export const HEAD_BYTES = 3;
@@ -60,13 +60,15 @@ export class PageUnpacker {
   url = new Uint8Array(1024);
   length = 0;
   readonly #page: SealedPage;
+  readonly #phrases: readonly Uint8Array[];
   /** The index of the URL, and where the text and large numbers of the next one begin. */
   #index = -1;
   #textAt = 0;
   #largeAt = 0;
 
-  constructor(page: SealedPage) {
+  constructor(page: SealedPage, phrases: readonly Uint8Array[]) {
     this.#page = page;
+    this.#phrases = phrases;
   }
 
   unpack(index: number): void {
@@ -76,10 +78,10 @@ export class PageUnpacker {
       const shared = this.#number(head);
       const textEnd = this.#textAt + this.#number(head + 1);
       this.#number(head + 2);
-      // A byte of text unpacks to two at most.
-      const needed = shared + 2 * (textEnd - this.#textAt);
+      const needed = shared + unpackedLimit(textEnd - this.#textAt);
       if (needed > this.url.length) this.url = resized(this.url, 2 * needed);
-      this.length = unpackText(this.#page.text, this.#textAt, textEnd, this.url, shared);
+      const { text } = this.#page;
+      this.length = unpackText(text, this.#textAt, textEnd, this.#phrases, this.url, shared);
       this.#textAt = textEnd;
     }
   }
@@ -96,12 +98,17 @@ export class PageUnpacker {
 /** Fills pages. */
 export class PageWriter {
   readonly filter = new Uint8Array(PAGE_FILTER_BYTES);
+  readonly #packer: TextPacker;
   readonly #heads: number[] = [];
   readonly #large: number[] = [];
   #text = new Uint8Array(4096);
   #textBytes = 0;
   readonly #offsetsUs: number[] = [];
   readonly #areas: number[] = [];
+
+  constructor(phrases: readonly Uint8Array[]) {
+    this.#packer = new TextPacker(phrases);
+  }
 
   get urlCount(): number {
     return this.#heads.length / HEAD_BYTES;
@@ -118,7 +125,7 @@ export class PageWriter {
     addGrams(this.filter, url, shared);
     const needed = this.#textBytes + 2 * (url.length - shared);
     if (needed > this.#text.length) this.#text = resized(this.#text, 2 * needed);
-    const end = packText(url, shared, url.length, this.#text, this.#textBytes);
+    const end = this.#packer.pack(url, shared, url.length, this.#text, this.#textBytes);
     for (const value of [shared, end - this.#textBytes, entryCount]) {
       this.#heads.push(Math.min(value, LARGE));
       if (value >= LARGE) this.#large.push(value);
@@ -154,7 +161,8 @@ export class PageWriter {
   }
 }
 
-function sharedLength(a: Uint8Array, b: Uint8Array): number {
+/** How many bytes two URLs begin with alike. */
+export function sharedLength(a: Uint8Array, b: Uint8Array): number {
   const most = Math.min(a.length, b.length);
   let length = 0;
   while (length < most && a[length] === b[length]) length += 1;

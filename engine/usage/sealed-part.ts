@@ -2,7 +2,7 @@
  * A part that takes no more entries: its URLs in order, with their entries, in a file of pages that is read only when an
  * expression is asked for the first time. In memory it is a few numbers.
  *
- *   file        page │ page │ … │ filters: one after another, a page each
+ *   file        page │ page │ … │ filters: one after another, a page each │ phrases: length u8 and bytes of each
  *   segment     pageCount │ urlCount │ entryCount (u32 each)
  */
 
@@ -10,6 +10,9 @@ import { ByteReader, ByteWriter } from '../bytes.js';
 import { PAGE_FILTER_BYTES } from '../limits.js';
 import { SegmentError, type SegmentReader } from '../segments.js';
 import { US_PER_HOUR } from '../time.js';
+
+/** The filters and the phrases. */
+export const BLOCKS_BESIDE_PAGES = 2;
 
 /** Which part of which hour. */
 export interface PartName {
@@ -78,7 +81,7 @@ export function loadSummary(bytes: Uint8Array, name: PartName, reader: SegmentRe
   const source = new ByteReader(bytes);
   const summary = { pageCount: source.u32(), urlCount: source.u32(), entryCount: source.u32() };
   if (source.remaining !== 0) throw new SegmentError('the summary of a part is longer than it should be');
-  if (reader.blockCount(partFile(name)) !== summary.pageCount + 1)
+  if (reader.blockCount(partFile(name)) !== summary.pageCount + BLOCKS_BESIDE_PAGES)
     throw new SegmentError(`file ${partFile(name)} has other pages than the store says`);
   return summary;
 }

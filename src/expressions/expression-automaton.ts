@@ -8,7 +8,7 @@
 
 import type { RE2JS } from 're2js';
 import { needOfLiteral, type PageNeed } from '../../engine/usage/gram-filter.js';
-import { DIGIT_BYTES } from '../../engine/usage/hex-runs.js';
+import { DIGIT_BYTES } from '../../engine/usage/page-text.js';
 import { FOUND, LOST, UNKNOWN, type UrlAutomaton } from '../../engine/usage/url-automaton.js';
 import { AUTOMATON_INSTRUCTION_LIMIT, AUTOMATON_STATE_LIMIT } from './limits.js';
 
@@ -39,6 +39,9 @@ const STEP_WORK = 500;
 const STEP_WORK_PER_INSTRUCTION = 10;
 /** The same of a search by re2js, a byte. */
 const TEST_WORK_PER_BYTE = 100;
+const STAYS = 1;
+const MOVES = 2;
+
 const encoder = new TextEncoder();
 
 export class ExpressionAutomaton implements UrlAutomaton {
@@ -49,6 +52,8 @@ export class ExpressionAutomaton implements UrlAutomaton {
   readonly table: Int32Array;
   readonly digits: Int32Array;
   readonly ends: Int32Array;
+  /** By state / 256: STAYS, MOVES or 0, not known yet. */
+  readonly #digitsStay: Uint8Array;
   work = 0;
   readonly #pattern: RE2JS;
   readonly #dfa: Dfa;
@@ -64,6 +69,7 @@ export class ExpressionAutomaton implements UrlAutomaton {
     this.table = new Int32Array(256 * (stateLimit + 1));
     this.digits = new Int32Array(256 * (stateLimit + 1));
     this.ends = new Int32Array(stateLimit + 1);
+    this.#digitsStay = new Uint8Array(stateLimit + 1);
     const { dfa, prefilter } = pattern.re2Input;
     this.#dfa = dfa;
     this.need = prefilter === null ? null : needOf(prefilter as Prefilter);
@@ -95,6 +101,14 @@ export class ExpressionAutomaton implements UrlAutomaton {
     }
     this.digits[state + pair] = next;
     return next;
+  }
+
+  digitsStay(state: number): boolean {
+    const known = this.#digitsStay[state / 256];
+    if (known !== 0) return known === STAYS;
+    const stays = DIGIT_BYTES.every((byte) => (this.table[state + byte] || this.step(state, byte)) === state);
+    this.#digitsStay[state / 256] = stays ? STAYS : MOVES;
+    return stays;
   }
 
   atEnd(state: number): number {

@@ -66,6 +66,8 @@ export interface UrlReport {
   readonly answers: readonly UrlAnswer[];
   /** First answers for names of quiet projects, one after another. */
   readonly names: { readonly wrong: number; readonly firstMs: Latencies };
+  /** Before and while expressions are asked. */
+  readonly quiet: OthersReport;
   readonly others: OthersReport;
   readonly residentBytes: { readonly atStart: number; readonly atEnd: number };
 }
@@ -81,6 +83,7 @@ const SCOPE = `${EDGE_TOPIC}/0`;
 /** Its bit: see areas.ts. Only requests to it are compared, which an answer counts in a column. */
 const REST_AREA = 1;
 const COMMIT_EVERY = 20_000;
+const QUIET_SECONDS = 3;
 const ORDINARY_ENTRIES = 2_000;
 
 export async function runUrlBench(sizes: UrlSizes, directory: string): Promise<UrlReport> {
@@ -107,13 +110,19 @@ export async function runUrlBench(sizes: UrlSizes, directory: string): Promise<U
     const resident = async () => (await readMetrics(service)).sum('process_resident_memory_bytes');
     const atStart = await resident();
     const order = othersOrder(service, project, sizes);
+    // The first requests are slower than all that come after.
+    await whileOthersAsk(service, { ...order, seconds: 1 }, () => Promise.resolve([]));
+    const quiet = await whileOthersAsk(service, { ...order, seconds: QUIET_SECONDS }, () =>
+      Promise.resolve([]),
+    );
     const { answers, others } = await whileOthersAsk(service, order, async () => {
       const asked: UrlAnswer[] = [];
       for (const counted of expressions) asked.push(await askCounted(service, counted, sizes.repeats));
       return asked;
     });
     const names = await askNames(service, nameCounts);
-    return { fill, startMs, answers, names, others, residentBytes: { atStart, atEnd: await resident() } };
+    const residentBytes = { atStart, atEnd: await resident() };
+    return { fill, startMs, answers, names, quiet: quiet.others, others, residentBytes };
   } finally {
     await service.kill('SIGTERM');
   }

@@ -161,13 +161,10 @@ export class PageScan {
       // As above.
       return next < UNKNOWN ? this.#stop(next, firstPosition, keptLength) : next;
     }
+    const phrase = steps.phrases[code - PHRASE];
     let state = firstState;
-    let position = firstPosition;
-    for (const byte of steps.phrases[code - PHRASE]) {
-      state = this.#step(state, byte, position, keptLength);
-      if (state < UNKNOWN) return state;
-      position += 1;
-    }
+    for (let i = 0; i < phrase.length && state > UNKNOWN; i++)
+      state = this.#step(state, phrase[i], firstPosition + i, keptLength);
     return state;
   }
 

@@ -23,12 +23,10 @@ export class PhraseSteps {
   /** The state after the phrase of `code`, or FOUND or LOST where it comes to that. */
   step(state: number, code: number): number {
     const automaton = this.#automaton;
+    const phrase = this.phrases[code - PHRASE];
     let next = state;
-    for (const byte of this.phrases[code - PHRASE]) {
-      const known = automaton.table[next + byte];
-      next = known === UNKNOWN ? automaton.step(next, byte) : known;
-      if (next < UNKNOWN) break;
-    }
+    for (let i = 0; i < phrase.length && next > UNKNOWN; i++)
+      next = automaton.table[next + phrase[i]] || automaton.step(next, phrase[i]);
     this.table[stepIndex(state, code)] = next;
     return next;
   }

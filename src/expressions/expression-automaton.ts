@@ -9,7 +9,7 @@
 import type { RE2JS } from 're2js';
 import { needOfLiteral, type PageNeed } from '../../engine/usage/gram-filter.js';
 import { DIGIT_BYTES } from '../../engine/usage/page-text.js';
-import { FOUND, LOST, UNKNOWN, type UrlAutomaton } from '../../engine/usage/url-automaton.js';
+import { FOUND, LOST, type UrlAutomaton } from '../../engine/usage/url-automaton.js';
 import { AUTOMATON_INSTRUCTION_LIMIT, AUTOMATON_STATE_LIMIT } from './limits.js';
 
 type Dfa = RE2JS['re2Input']['dfa'];
@@ -94,8 +94,7 @@ export class ExpressionAutomaton implements UrlAutomaton {
     let next = state;
     for (const digit of [pair >>> 4, pair & 15]) {
       const byte = DIGIT_BYTES[digit];
-      const known = this.table[next + byte];
-      next = known === UNKNOWN ? this.step(next, byte) : known;
+      next = this.table[next + byte] || this.step(next, byte);
       if (next === LOST) return LOST;
       if (next === FOUND) break;
     }

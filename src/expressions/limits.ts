@@ -35,7 +35,11 @@ export const EVALUATION_LIMIT = 256;
  * one over tens of millions of URLs doesn't finish. What was evaluated by then stays known. */
 export const EVALUATION_DEADLINE_MS = 30_000;
 
-/** Thread time aimed at for a batch, and that a piece of a sealed part takes. Bigger: other expressions wait that long for their turn; smaller: the way to the
+/** Thread time that a piece of a sealed part takes when no other expression waits. Bigger: one that comes meanwhile waits for
+ * that long; smaller: the thread idles more often, while it waits for its next piece. */
+export const LONE_SCAN_MS = 25;
+
+/** Thread time aimed at for a batch, and that a piece of a sealed part takes when others wait. Bigger: other expressions wait that long for their turn; smaller: the way to the
  * thread and back costs more than the matching. */
 export const BATCH_TARGET_MS = 10;
 

@@ -15,12 +15,13 @@ export type MatchRequest =
       readonly bytes: Uint8Array<ArrayBuffer>;
       readonly ends: Uint32Array<ArrayBuffer>;
     }
-  /** To be scanned for BATCH_TARGET_MS. */
   | {
       readonly kind: 'part';
       readonly expression: string;
       readonly scan: PartScanRequest;
       readonly located: LocatedFile;
+      /** How long it may take. */
+      readonly targetMs: number;
     };
 
 export type MatchReply =

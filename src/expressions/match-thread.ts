@@ -13,7 +13,7 @@ import type { UrlBatch } from '../../engine/usage/url-batch.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import type { LocatedFile } from '../store/stored-blocks.js';
 import { ExpressionError, stopped } from './expression-error.js';
-import { BATCH_TARGET_MS, FIRST_BATCH_BYTES, LARGEST_BATCH_BYTES } from './limits.js';
+import { BATCH_TARGET_MS, FIRST_BATCH_BYTES, LARGEST_BATCH_BYTES, LONE_SCAN_MS } from './limits.js';
 import type { MatchReply, MatchRequest } from './match-protocol.js';
 
 /** Batches that go through the thread for one expression. */
@@ -145,7 +145,8 @@ export class MatchThread {
     const { kind, view, file, from, matches } = batch;
     this.#inFlight = { evaluation, byteCount: 0, deadline };
     const located = this.#options.locate(view, file);
-    const request: MatchRequest = { kind, expression, scan: { file, from, matches }, located };
+    const targetMs = this.#evaluations.size > 1 ? BATCH_TARGET_MS : LONE_SCAN_MS;
+    const request: MatchRequest = { kind, expression, scan: { file, from, matches }, located, targetMs };
     worker.postMessage(request);
   }
 

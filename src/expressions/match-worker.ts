@@ -5,12 +5,11 @@ import { getPriority, setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { RE2JS, RE2JSException } from 're2js';
 import { SegmentError } from '../../engine/segments.js';
-import { type PartScanRequest, type ScanResult, scanPart } from '../../engine/usage/part-scan.js';
-import { type LocatedFile, StoredBlocks } from '../store/stored-blocks.js';
+import { type ScanResult, scanPart } from '../../engine/usage/part-scan.js';
+import { StoredBlocks } from '../store/stored-blocks.js';
 import { monotonicUs } from '../system-clock.js';
 import { ExpressionAutomaton } from './expression-automaton.js';
 import {
-  BATCH_TARGET_MS,
   COMPILED_EXPRESSION_LIMIT,
   MATCH_THREAD_NICENESS,
   PROGRAM_SIZE_LIMIT,
@@ -54,7 +53,7 @@ function answer(request: MatchRequest): MatchReply {
     const result =
       request.kind === 'urls'
         ? matchBatch(known.pattern, request.bytes, request.ends)
-        : scan(known, request.scan, request.located, startUs);
+        : scan(known, request, startUs + request.targetMs * 1000);
     return { outcome: 'matched', result, elapsedMs: (monotonicUs() - startUs) / 1000 };
   } catch (error) {
     if (error instanceof RE2JSException) {
@@ -101,14 +100,13 @@ function compile(expression: string): Compiled {
 }
 
 /** The file is opened anew for each piece: that takes microseconds, a piece milliseconds. */
-function scan(known: Compiled, request: PartScanRequest, located: LocatedFile, startUs: number): ScanResult {
+function scan(known: Compiled, request: MatchRequest & { readonly kind: 'part' }, endUs: number): ScanResult {
   known.automaton ??= new ExpressionAutomaton(known.pattern);
   const { automaton } = known;
-  const blocks = new StoredBlocks(located);
+  const blocks = new StoredBlocks(request.located);
   try {
-    const endUs = startUs + BATCH_TARGET_MS * 1000;
     const clock = { checkWork: SCAN_CHECK_WORK, isTimeUp: () => monotonicUs() >= endUs };
-    return scanPart(request, blocks, automaton, automaton.need, clock);
+    return scanPart(request.scan, blocks, automaton, automaton.need, clock);
   } finally {
     blocks.close();
   }

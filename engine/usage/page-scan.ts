@@ -7,7 +7,18 @@
  *   this URL     ╰─── shared ───╯ rest: looked up, from states[shared] on
  */
 
-import { DIGIT_BYTES, DIGIT_RUN, ESCAPE, PHRASE, pairsOfRun } from './page-text.js';
+import {
+  DASH,
+  DIGIT_BYTES,
+  DIGIT_RUN,
+  ESCAPE,
+  PHRASE,
+  pairsOfRun,
+  UUID_TAIL,
+  UUID_TAIL_BYTES,
+  UUID_TAIL_GROUPS,
+  UUID_TAIL_LENGTH,
+} from './page-text.js';
 import { type PhraseSteps, stepIndex } from './phrase-steps.js';
 import { HEAD_BYTES, LARGE, PageUnpacker, type SealedPage } from './sealed-page.js';
 import type { MatchCollector } from './sorted-matches.js';
@@ -98,6 +109,13 @@ export class PageScan {
       if (next <= UNKNOWN) {
         // The table knows nothing of bytes from 0x80 on.
         if (byte === ESCAPE) return this.#stop(LOST, position, keptLength);
+        if (byte === UUID_TAIL) {
+          state = this.#runUuidTail(state, position, at, keptLength);
+          if (state < UNKNOWN) return state;
+          position += UUID_TAIL_LENGTH;
+          at += UUID_TAIL_BYTES;
+          continue;
+        }
         if (byte >= PHRASE) {
           state = this.#runPhrase(state, position, byte, keptLength);
           if (state < UNKNOWN) return state;
@@ -149,6 +167,23 @@ export class PageScan {
         if (next < UNKNOWN) return this.#stop(next, firstPosition + 2 * (at - start), keptLength);
       }
       state = next;
+    }
+    return state;
+  }
+
+  /** Over dashes and digits, whose bytes begin at `start`. */
+  #runUuidTail(firstState: number, firstPosition: number, start: number, keptLength: number): number {
+    const isKept = firstPosition < keptLength;
+    if (!isKept && this.#automaton.uuidStays(firstState)) return firstState;
+    let state = firstState;
+    let position = firstPosition;
+    let at = start;
+    for (const byteCount of UUID_TAIL_GROUPS) {
+      state = this.#step(state, DASH, position, keptLength);
+      if (state > UNKNOWN) state = this.#runDigits(state, position + 1, at, at + byteCount, keptLength);
+      if (state < UNKNOWN) return state;
+      position += 1 + 2 * byteCount;
+      at += byteCount;
     }
     return state;
   }

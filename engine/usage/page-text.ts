@@ -4,7 +4,8 @@
  *
  *   byte below 0x80    itself
  *   0x80 .. 0xbf       4, 6 .. 130 digits 0-9a-f follow, two a byte
- *   0xc0 .. 0xfe       a phrase of the part
+ *   0xc0 .. 0xfd       a phrase of the part
+ *   0xfe               what of a UUID comes behind its first eight digits: 12 bytes of digits follow, no dashes
  *   0xff               the next byte is itself: of text beyond ASCII
  */
 
@@ -14,7 +15,14 @@ import { SegmentError } from '../segments.js';
 export const DIGIT_RUN = 0x80;
 export const PHRASE = 0xc0;
 export const ESCAPE = 0xff;
-export const PHRASE_LIMIT = ESCAPE - PHRASE;
+export const UUID_TAIL = 0xfe;
+export const PHRASE_LIMIT = UUID_TAIL - PHRASE;
+/** Of -xxxx-xxxx-xxxx-xxxxxxxxxxxx, and packed. */
+export const UUID_TAIL_LENGTH = 28;
+export const UUID_TAIL_BYTES = 12;
+/** Bytes of digits of each of its groups. */
+export const UUID_TAIL_GROUPS = [2, 2, 2, 6] as const;
+export const DASH = 0x2d;
 const LEAST_PAIRS = 2;
 const MOST_PAIRS = LEAST_PAIRS + PHRASE - DIGIT_RUN - 1;
 const LEAST_PHRASE_LENGTH = 3;
@@ -40,7 +48,7 @@ export class PhraseCounts {
       const run = nextRun(bytes, i, end);
       const piece = asciiOf(bytes, i, run);
       if (piece !== null) this.#counts.set(piece, (this.#counts.get(piece) ?? 0) + 1);
-      i = run + 2 * pairsAt(bytes, run, end);
+      i = run + packableLength(bytes, run, end);
     }
   }
 
@@ -81,12 +89,12 @@ export class TextPacker {
     for (let i = start; i < end; ) {
       const run = nextRun(bytes, i, end);
       to = this.#packPiece(bytes, i, run, target, to);
-      const pairs = pairsAt(bytes, run, end);
-      i = run + 2 * pairs;
-      if (pairs === 0) continue;
-      target[to++] = DIGIT_RUN + pairs - LEAST_PAIRS;
-      for (let digit = run; digit < i; digit += 2) {
-        target[to++] = (DIGIT_VALUES[bytes[digit]] << 4) | DIGIT_VALUES[bytes[digit + 1]];
+      if (run === end) break;
+      i = run + packableLength(bytes, run, end);
+      target[to++] = bytes[run] === DASH ? UUID_TAIL : DIGIT_RUN + (i - run) / 2 - LEAST_PAIRS;
+      for (let at = run; at < i; at += 2) {
+        if (bytes[at] === DASH) at += 1;
+        target[to++] = (DIGIT_VALUES[bytes[at]] << 4) | DIGIT_VALUES[bytes[at + 1]];
       }
     }
     return to;
@@ -132,36 +140,67 @@ export function unpackText(
     const first = packed[i++];
     if (first < DIGIT_RUN) target[to++] = first;
     else if (first === ESCAPE) target[to++] = packed[i++];
-    else if (first >= PHRASE) {
+    else if (first === UUID_TAIL) {
+      for (const byteCount of UUID_TAIL_GROUPS) {
+        target[to++] = DASH;
+        to = unpackDigits(packed, i, byteCount, target, to);
+        i += byteCount;
+      }
+    } else if (first >= PHRASE) {
       const phrase = phrases[first - PHRASE];
       target.set(phrase, to);
       to += phrase.length;
     } else {
-      for (let left = pairsOfRun(first); left > 0; left--, i++) {
-        target[to++] = DIGIT_BYTES[packed[i] >>> 4];
-        target[to++] = DIGIT_BYTES[packed[i] & 15];
-      }
+      to = unpackDigits(packed, i, pairsOfRun(first), target, to);
+      i += pairsOfRun(first);
     }
   }
   return to;
 }
 
-/** Where the next run of digits begins that is worth packing; `end` when there is none. */
+function unpackDigits(
+  packed: Uint8Array,
+  start: number,
+  byteCount: number,
+  target: Uint8Array,
+  at: number,
+): number {
+  let to = at;
+  for (let i = start; i < start + byteCount; i++) {
+    target[to++] = DIGIT_BYTES[packed[i] >>> 4];
+    target[to++] = DIGIT_BYTES[packed[i] & 15];
+  }
+  return to;
+}
+
+/** Where the next run of digits or tail of a UUID begins that is worth packing; `end` when there is none. */
 function nextRun(bytes: Uint8Array, start: number, end: number): number {
   let digitCount = 0;
   for (let i = start; i < end; i++) {
     digitCount = IS_DIGIT[bytes[i]] === 1 ? digitCount + 1 : 0;
-    if (digitCount === 2 * LEAST_PAIRS) return i + 1 - digitCount;
+    if (digitCount < 2 * LEAST_PAIRS) continue;
+    const run = i + 1 - digitCount;
+    return run > start && isUuidTail(bytes, run - 1, end) ? run - 1 : run;
   }
   return end;
 }
 
-/** Of a run. */
-function pairsAt(bytes: Uint8Array, run: number, end: number): number {
+/** How much of the text from `run` on, where nextRun() found something, is packed at once: an even number of digits, or a tail. */
+function packableLength(bytes: Uint8Array, run: number, end: number): number {
+  if (run < end && bytes[run] === DASH) return UUID_TAIL_LENGTH;
   const last = Math.min(end, run + 2 * MOST_PAIRS);
   let i = run;
   while (i < last && IS_DIGIT[bytes[i]] === 1) i += 1;
-  return (i - run) >>> 1;
+  return (i - run) & ~1;
+}
+
+function isUuidTail(bytes: Uint8Array, start: number, end: number): boolean {
+  if (start + UUID_TAIL_LENGTH > end) return false;
+  for (let i = 0; i < UUID_TAIL_LENGTH; i++) {
+    const isDash = i % 5 === 0 && i <= 15;
+    if (isDash ? bytes[start + i] !== DASH : IS_DIGIT[bytes[start + i]] === 0) return false;
+  }
+  return true;
 }
 
 /** The text when it may be a phrase: of ASCII, neither too short nor too long. */

@@ -46,8 +46,11 @@ export class MatchCollector {
   #offsetsUs: Uint32Array;
   #areas: Uint8Array;
   #count: number;
+  readonly #known: MatchColumns;
 
-  constructor({ offsetsUs, areas }: MatchColumns) {
+  constructor(known: MatchColumns) {
+    const { offsetsUs, areas } = known;
+    this.#known = known;
     this.#count = areas.length;
     const capacity = Math.max(256, 2 * this.#count);
     this.#offsetsUs = new Uint32Array(capacity);
@@ -66,7 +69,9 @@ export class MatchCollector {
     }
   }
 
+  /** Those that are known already are in order. */
   sorted(): MatchColumns {
+    if (this.#count === this.#known.areas.length) return this.#known;
     return sortMatches(this.#offsetsUs, this.#areas, this.#count);
   }
 

@@ -23,6 +23,8 @@ export interface UrlAutomaton {
   stepDigits(state: number, pair: number): number;
   /** Whether no digit 0-9a-f leads out of the state. */
   digitsStay(state: number): boolean;
+  /** Whether no such digit leads out of the state, and no dash. */
+  uuidStays(state: number): boolean;
   /** By state / 256: what atEnd() gave, or UNKNOWN. */
   readonly ends: Int32Array;
   /** FOUND when a URL that ends in the state matches, LOST when that can't be said here, else the state. */

@@ -8,7 +8,7 @@
 
 import type { RE2JS } from 're2js';
 import { needOfLiteral, type PageNeed } from '../../engine/usage/gram-filter.js';
-import { DIGIT_BYTES } from '../../engine/usage/page-text.js';
+import { DASH, DIGIT_BYTES } from '../../engine/usage/page-text.js';
 import { FOUND, LOST, type UrlAutomaton } from '../../engine/usage/url-automaton.js';
 import { AUTOMATON_INSTRUCTION_LIMIT, AUTOMATON_STATE_LIMIT } from './limits.js';
 
@@ -39,8 +39,9 @@ const STEP_WORK = 500;
 const STEP_WORK_PER_INSTRUCTION = 10;
 /** The same of a search by re2js, a byte. */
 const TEST_WORK_PER_BYTE = 100;
-const STAYS = 1;
-const MOVES = 2;
+const STAYS_KNOWN = 1;
+const DIGITS_STAY = 2;
+const UUID_STAYS = 4;
 
 const encoder = new TextEncoder();
 
@@ -52,8 +53,8 @@ export class ExpressionAutomaton implements UrlAutomaton {
   readonly table: Int32Array;
   readonly digits: Int32Array;
   readonly ends: Int32Array;
-  /** By state / 256: STAYS, MOVES or 0, not known yet. */
-  readonly #digitsStay: Uint8Array;
+  /** By state / 256: bits below, or 0, not known yet. */
+  readonly #stays: Uint8Array;
   work = 0;
   readonly #pattern: RE2JS;
   readonly #dfa: Dfa;
@@ -69,7 +70,7 @@ export class ExpressionAutomaton implements UrlAutomaton {
     this.table = new Int32Array(256 * (stateLimit + 1));
     this.digits = new Int32Array(256 * (stateLimit + 1));
     this.ends = new Int32Array(stateLimit + 1);
-    this.#digitsStay = new Uint8Array(stateLimit + 1);
+    this.#stays = new Uint8Array(stateLimit + 1);
     const { dfa, prefilter } = pattern.re2Input;
     this.#dfa = dfa;
     this.need = prefilter === null ? null : needOf(prefilter as Prefilter);
@@ -103,10 +104,18 @@ export class ExpressionAutomaton implements UrlAutomaton {
   }
 
   digitsStay(state: number): boolean {
-    const known = this.#digitsStay[state / 256];
-    if (known !== 0) return known === STAYS;
-    const stays = DIGIT_BYTES.every((byte) => (this.table[state + byte] || this.step(state, byte)) === state);
-    this.#digitsStay[state / 256] = stays ? STAYS : MOVES;
+    return ((this.#stays[state / 256] || this.#whatStays(state)) & DIGITS_STAY) !== 0;
+  }
+
+  uuidStays(state: number): boolean {
+    return ((this.#stays[state / 256] || this.#whatStays(state)) & UUID_STAYS) !== 0;
+  }
+
+  #whatStays(state: number): number {
+    const staysAt = (byte: number) => (this.table[state + byte] || this.step(state, byte)) === state;
+    let stays = STAYS_KNOWN;
+    if (DIGIT_BYTES.every(staysAt)) stays |= staysAt(DASH) ? DIGITS_STAY | UUID_STAYS : DIGITS_STAY;
+    this.#stays[state / 256] = stays;
     return stays;
   }
 

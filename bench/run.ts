@@ -31,6 +31,8 @@ const SPREAD_US = 7 * US_PER_DAY - US_PER_HOUR;
 const OPEN_LOOP_RATE = 200;
 const CLOSED_LOOP_CONNECTIONS = 8;
 const POLL_MS = 50;
+/** About what a bucketed endpoint answers. */
+const BARE_BODY_BYTES = 8_000;
 
 /** Tells each figure as soon as it is known. */
 export async function runBench(
@@ -76,15 +78,10 @@ export async function runBench(
   feeder.send(feedOrder(sizes, brokers, { steady: true }) satisfies FeedOrder);
   const busy = projects.slice(0, 20).map(({ ref }) => ref);
   for (const [name, paths] of Object.entries(questions(busy))) {
-    const open = await runLoad({ ...loadOrder(service, paths, sizes), rate: OPEN_LOOP_RATE });
-    const latencies = new Latencies(open.latenciesUs.flat());
-    note(`${name} p50`, latencies.quantileMs(0.5), 'ms');
-    note(`${name} p99`, latencies.quantileMs(0.99), 'ms');
-    const closed = await runLoad({ ...loadOrder(service, paths, sizes), rate: null });
-    note(`${name} rate`, closed.latenciesUs.flat().length / (closed.elapsedUs / 1e6), 'requests/s');
-    note(`${name} failures`, open.failures + closed.failures, '');
+    await noteLatency(name, loadOrder(service.url, paths, sizes), note);
     await watch.check(service.url);
   }
+  await noteBareServer(sizes, note);
   feeder.send('stop');
   const fed = await reportOf<FeedReport>(feeder);
   await untilApplied(service, RELAY_TOPIC, sizes.relay + fed.relayCount);
@@ -199,9 +196,30 @@ function questions(projects: readonly string[]): Record<string, string[]> {
   };
 }
 
-function loadOrder(service: ChildService, paths: readonly string[], sizes: BenchSizes): LoadOrder {
+/** Asks in an open loop, then in a closed one. */
+async function noteLatency(name: string, order: LoadOrder, note: Note): Promise<void> {
+  const open = await runLoad({ ...order, rate: OPEN_LOOP_RATE });
+  const latencies = new Latencies(open.latenciesUs.flat());
+  note(`${name} p50`, latencies.quantileMs(0.5), 'ms');
+  note(`${name} p99`, latencies.quantileMs(0.99), 'ms');
+  const closed = await runLoad({ ...order, rate: null });
+  note(`${name} rate`, closed.latenciesUs.flat().length / (closed.elapsedUs / 1e6), 'requests/s');
+  note(`${name} failures`, open.failures + closed.failures, '');
+}
+
+/** The limit of this machine at this moment: the same clients ask a server that does nothing, beside the busy service. */
+async function noteBareServer(sizes: BenchSizes, note: Note): Promise<void> {
+  const server = startChild('./bare-server.js');
+  allowAllCores(server.pid!);
+  server.send(BARE_BODY_BYTES);
+  const port = await reportOf<number>(server);
+  await noteLatency('bare server', loadOrder(`http://127.0.0.1:${port}`, ['/'], sizes), note);
+  server.disconnect();
+}
+
+function loadOrder(url: string, paths: readonly string[], sizes: BenchSizes): LoadOrder {
   return {
-    url: service.url,
+    url,
     key: TEST_KEY,
     paths,
     seconds: sizes.seconds,

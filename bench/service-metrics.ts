@@ -3,11 +3,18 @@
 export interface ServiceMetrics {
   /** Summed over the series of a name whose labels contain a text. */
   sum(name: string, label?: string): number;
+  /** The values of a label of a metric. */
+  labels(name: string, label: string): readonly string[];
 }
 
 export async function readMetrics({ url }: { readonly url: string }): Promise<ServiceMetrics> {
   const lines = (await (await fetch(`${url}/metrics`)).text()).split('\n');
   return {
+    labels: (name, label) =>
+      lines.flatMap((line) => {
+        const value = new RegExp(`^${name}\\{(?:.*,)?${label}="([^"]*)"`).exec(line);
+        return value === null ? [] : [value[1]];
+      }),
     sum: (name, label = '') =>
       lines
         .filter(

@@ -184,7 +184,7 @@ async function fillStore(
     shard.usage.apply(edgeEntry(timestampUs, url, areas));
     if ((i + 1) % COMMIT_EVERY !== 0) continue;
     shard.expire(timestampUs);
-    heldBytes = Math.max(heldBytes, shard.usage.heldBytes);
+    heldBytes = Math.max(heldBytes, shard.usage.freshBytes);
     await commit();
     await sealDue(store, shard, commit);
   }

@@ -6,6 +6,9 @@ const encoder = new TextEncoder();
 /** A byte order mark at the beginning is a part of the name. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/** What a writer that is used again and again keeps between uses. */
+const KEPT_BYTES = 1024 * 1024;
+
 export class ByteWriter {
   #bytes: Uint8Array;
   #view: DataView;
@@ -57,6 +60,19 @@ export class ByteWriter {
     const { written } = encoder.encodeInto(value, this.#bytes.subarray(this.#length + 4));
     this.#view.setUint32(this.#length, written, true);
     this.#length += 4 + written;
+  }
+
+  /** Begins anew in the same memory, unless it has grown beyond what is worth keeping. */
+  clear(): void {
+    this.#length = 0;
+    if (this.#bytes.length <= KEPT_BYTES) return;
+    this.#bytes = new Uint8Array(KEPT_BYTES);
+    this.#view = new DataView(this.#bytes.buffer);
+  }
+
+  /** A view of what was written, good until something is written or cleared. */
+  written(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
   }
 
   /** A copy of what was written. */

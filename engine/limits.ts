@@ -9,6 +9,10 @@ export const LOG_ROW_LIMIT = 100;
  * long; smaller: producers with a slightly fast clock lose entries to the dead letters. */
 export const MAX_FUTURE_US = US_PER_HOUR;
 
+/** Names that are shared. Bigger: names that come no more are held for long; smaller: with more names than this, each
+ * hour holds its own copies. */
+export const KNOWN_NAME_COUNT = 2 ** 16;
+
 /** Values a bucket keeps exactly before it turns to a digest. Bigger: more memory (8 bytes a value and level)
  * and slower answers; smaller: approximate percentiles where people still count by hand. */
 export const EXACT_VALUE_LIMIT = 512;
@@ -18,6 +22,10 @@ export const EXACT_VALUE_LIMIT = 512;
  * compression, for the hours that such blocks live. */
 export const BLOCK_TARGET_BYTES = 16 * 1024;
 
+/** Buffers of stored blocks that are kept to be filled again, 26 KB each. Bigger: memory for bursts that are over; smaller:
+ * what a commit of 20,000 entries a second holds is allocated anew each time. */
+export const SPARE_BLOCK_COUNT = 1024;
+
 /** How long after its hour a run of rows in order of arrival goes on for rows that come late; also how long a run that
  * late rows began goes on. Longer: more rows cost memory for their index; shorter: more, smaller runs to merge. */
 export const ROW_PARTITION_OPEN_US = US_PER_HOUR;
@@ -26,13 +34,21 @@ export const ROW_PARTITION_OPEN_US = US_PER_HOUR;
  * smaller: such runs hold their index in memory for longer. */
 export const SEALS_AT_A_TIME = 64;
 
+/** Memory of a run of rows from which it is sealed early when memory is short. Bigger: less can be freed; smaller: the
+ * day is made of many small runs, which are merged again and again. */
+export const SPILLED_RUN_BYTES = 64 * 1024;
+
 /** Bytes of rows in a block of a sorted run. Bigger: compresses a little better (16, 24, 32 KB: 327, 323, 321 bytes a
  * generated row), but a sparse project's row costs more to read; smaller: more directory a row. */
 export const SORTED_BLOCK_BYTES = 16 * 1024;
 
-/** Bytes of rows that a rewrite sorts in memory at a time. Bigger: more memory beside the serving thread's; smaller: a
- * busy hour goes through more spill files. */
+/** Bytes of rows that a rewrite sorts in memory at a time, at most. Bigger: more memory beside the serving thread's;
+ * smaller: a busy hour goes through more spill files. */
 export const REWRITE_CHUNK_BYTES = 64 * 1024 * 1024;
+
+/** What a row takes while it is sorted, beside its bytes: an object, a view, its numbers. Smaller than it is: chunks of
+ * small rows take several times what they may. */
+export const REWRITE_ROW_BYTES = 256;
 
 /** Bytes of rows that a rewrite gives the store as a sample. More than 32 KB of what deflate sees is of no use to it;
  * less: blocks compress worse. */
@@ -133,9 +149,21 @@ export const DIGEST_TAIL_SHARE = 0.004;
  * value, and more rounds of merging, each of which blurs a little. */
 export const DIGEST_BUFFER_LENGTH = 512;
 
+/** Buckets of answers that are remembered, of all series together. Bigger: some 300 bytes of memory each; smaller: fleets of
+ * dashboards with more series than this have all of their buckets computed anew. The finest series has 301 buckets. */
+export const STATS_MEMO_BUCKETS = 2 ** 18;
+
 /** Bytes of bucket images that one save writes for a slot that is due to be written anew. Bigger: saves that stop the
  * thread for longer; smaller: more segments live beside each other. */
 export const STATS_IMAGE_STEP_BYTES = 256 * 1024;
+
+/** Writers of events that are kept for the next save. Bigger: memory for what a backfill once needed; smaller: they are
+ * allocated anew for every slot and save. */
+export const SPARE_EVENT_WRITERS = 64;
+
+/** Bytes up to which an expired slot's arrays serve the level's next slot. Bigger: an hour's or a day's peak is held for
+ * ever; smaller: each second allocates its slot anew. */
+export const SPARE_SLOT_BYTES = 1024 * 1024;
 
 /** What a segment of events counts for, at least, when they are weighed against a slot's images. Bigger: idle slots
  * are rewritten for a few events; smaller: a start has to read many tiny segments. */

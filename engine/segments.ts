@@ -13,8 +13,11 @@ export interface SegmentWriter {
   delete(name: string): void;
   /** Deletes every segment whose name starts with `prefix`. Within one save it comes before the puts of such names. */
   deletePrefix(prefix: string): void;
-  /** Adds a block at the end of a file; the first one makes the file. Takes over `bytes`. */
-  append(file: string, bytes: Uint8Array): void;
+  /**
+   * Adds a block at the end of a file; the first one makes the file. Borrows `bytes` until it calls `onStored`: from then
+   * on the block is read from the file.
+   */
+  append(file: string, bytes: Uint8Array, onStored?: () => void): void;
   /** Makes a file that was built aside (see FileBuilder) one of the shard's; else a restart forgets it. */
   adopt(file: string): void;
   /** Removes a file, adopted or not, with all its blocks; one that doesn't exist is no error. */

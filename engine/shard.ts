@@ -96,6 +96,11 @@ export class Shard<Entry> {
     for (const view of this.#views) view.expire(nowUs);
   }
 
+  /** See View.spill. */
+  spill(): void {
+    for (const view of this.#views) if (view.spill?.()) this.#dirty = true;
+  }
+
   save(writer: SegmentWriter): void {
     const state = new ByteWriter();
     state.u32(SHARD_FORMAT);

@@ -3,6 +3,8 @@
 import type { SegmentReader, SegmentWriter } from './segments.js';
 
 export interface View<Entry> {
+  /** Bytes of memory that its state takes, nearly; cheap enough to be asked ten times a second. */
+  readonly heldBytes: number;
   /** Takes one entry, whatever its time: entries may come in any order. */
   apply(entry: Entry): void;
   /** Forgets whole partitions that no query at nowUs or later can see. Nothing else ever drops an entry. */
@@ -11,4 +13,9 @@ export interface View<Entry> {
   save(writer: SegmentWriter): void;
   /** Restores what save wrote into a fresh view, which then answers and evolves as the saved one would have. */
   load(reader: SegmentReader): void;
+  /**
+   * Memory is short: makes ready to leave it, with the next saves, what the store can hold as well. Answers whether a
+   * save is due for that.
+   */
+  spill?(): boolean;
 }

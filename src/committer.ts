@@ -4,6 +4,7 @@
  * what no query can see any more, so that what a backfill brings for windows long past is never written.
  */
 
+import type { SegmentWriter } from '../engine/segments.js';
 import type { PartitionKey } from '../ingest/log-source.js';
 import type { OwnedShard } from './shards.js';
 import type { CommitFigures, Store } from './store/store.js';
@@ -25,6 +26,8 @@ export type Position = PartitionKey & { readonly nextOffset: number };
 
 export interface CommitterPorts {
   readonly store: Store;
+  /** Writes more into the commit that a partition's shard is in. */
+  readonly saveBeside: (key: PartitionKey, writer: SegmentWriter) => void;
   readonly shards: () => Iterable<OwnedShard>;
   readonly nowUs: () => number;
   readonly monotonicUs: () => number;
@@ -55,13 +58,13 @@ export class Committer {
     this.#schedule();
   }
 
-  /** Commits now, after any commit under way. Rejects when the store can't write. */
+  /** Commits now, after any commit under way. Rejects when the store can't write; a full disk is waited out. */
   commit(): Promise<void> {
     this.#running = this.#running.then(() => this.#commit());
     return this.#running;
   }
 
-  /** Ends the series with a last commit. */
+  /** Ends the series with a last commit. Rejects as `commit`; with a DiskFullError when nothing waits for room any more. */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -73,7 +76,10 @@ export class Committer {
     this.#timer = setTimeout(() => {
       this.#round().then(
         () => this.#schedule(),
-        (error) => this.#ports.onFatal(error),
+        (error) => {
+          // Whoever stops it is told by `stop`.
+          if (!this.#stopped) this.#ports.onFatal(error);
+        },
       );
     }, COMMIT_PAUSE_MS);
   }
@@ -95,11 +101,14 @@ export class Committer {
   }
 
   async #commit(): Promise<void> {
+    const { saveBeside } = this.#ports;
     const startUs = this.#ports.monotonicUs();
     const positions: Position[] = [];
     const figures = await this.#ports.store.commit((writerOf) => {
       for (const { topic, partition, shard } of this.#ports.shards()) {
-        shard.save(writerOf(`${topic}/${partition}`));
+        const writer = writerOf(`${topic}/${partition}`);
+        shard.save(writer);
+        saveBeside({ topic, partition }, writer);
         if (shard.nextOffset !== null) positions.push({ topic, partition, nextOffset: shard.nextOffset });
       }
     });

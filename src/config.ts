@@ -155,7 +155,7 @@ const SETTINGS = {
   },
   MEMORY_BUDGET_MB: {
     schema: integer(64, 1_048_576).default(quarterOfMemoryMb),
-    help: 'memory that ingest may hold; a quarter of it caches row blocks',
+    help: 'memory that ingest may hold before it pauses; a quarter of it at most caches row blocks',
     shownDefault: "a quarter of the machine's",
   },
   MAX_LAG_RECORDS: {

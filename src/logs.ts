@@ -7,8 +7,10 @@ import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
 import { Pipeline } from '../ingest/pipeline.js';
 import type { Config } from './config.js';
 import type { IngestPort } from './http/ports.js';
+import type { IngestGate } from './ingest-gate.js';
 import { IngestThread, NOT_YET } from './ingest-thread/ingest-thread.js';
 import type { Position } from './ingest-thread/protocol.js';
+import { PAUSED_RETRY_SECONDS } from './limits.js';
 import type { Surroundings } from './service.js';
 import type { Shards } from './shards.js';
 import { DeadLetterTable } from './store/dead-letter-table.js';
@@ -22,6 +24,8 @@ export interface LogsPorts {
   readonly shards: Shards;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
+  /** What comes in waits while it is closed. */
+  readonly gate: IngestGate;
 }
 
 export interface Logs {
@@ -29,6 +33,10 @@ export interface Logs {
   readonly ingest: IngestPort | null;
   start(): Promise<void>;
   status(): LogSourceStatus;
+  /** Bytes of what is on its way to the shards. */
+  heldBytes(): number;
+  /** The gate was closed, or opened: where nothing moves, that is no stall. */
+  hold(isHeld: boolean): void;
   committed(positions: readonly Position[]): Promise<void>;
   stop(): Promise<void>;
 }
@@ -39,7 +47,7 @@ export function createLogs(ports: LogsPorts): Logs {
 }
 
 /** Posted logs: decoded on the serving thread, judged by when they arrived. */
-function embeddedLogs({ config, surroundings, store, shards, onGap }: LogsPorts): Logs {
+function embeddedLogs({ config, surroundings, store, shards, onGap, gate }: LogsPorts): Logs {
   const { nowUs } = surroundings.clock;
   const common = {
     edgeTopic: config.EDGE_TOPIC,
@@ -59,18 +67,31 @@ function embeddedLogs({ config, surroundings, store, shards, onGap }: LogsPorts)
     tiers: tierSettings(config),
     judgedBy: 'arrival',
     onGap,
+    yieldTurn: async () => {
+      await yieldTurn();
+      await gate.whenOpen();
+    },
   });
   return {
-    ingest: log,
+    ingest: {
+      append: (...call) => log.append(...call),
+      importState: (...call) => log.importState(...call),
+      refusal: () =>
+        gate.isOpen ? null : { reason: gate.reasons.join('; '), retryAfterSeconds: PAUSED_RETRY_SECONDS },
+    },
     start: () => log.start(pipeline),
     status: () => log.status(),
+    heldBytes: () => log.heldBytes,
+    // What waits here is on disk, and nobody takes it for a stall.
+    hold: () => undefined,
     committed: (positions) => log.committed(positions),
     stop: () => log.stop(),
   };
 }
 
 /** Kafka's logs: consumed and decoded on the ingest thread, which begins with what the shards have. */
-function kafkaLogs({ config, surroundings, shards, onGap }: LogsPorts, brokers: readonly string[]): Logs {
+function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
+  const { config, surroundings, shards, onGap, gate } = ports;
   const { logger, clock, onFatal } = surroundings;
   let thread: IngestThread | null = null;
   const start = () => {
@@ -94,14 +115,18 @@ function kafkaLogs({ config, surroundings, shards, onGap }: LogsPorts, brokers: 
       logger,
       monotonicUs: clock.monotonicUs,
       yieldTurn: () => yieldTurn(),
+      mayApply: () => gate.whenOpen(),
       onFatal,
     });
+    if (!gate.isOpen) thread.hold(true);
     return Promise.resolve();
   };
   return {
     ingest: null,
     start,
     status: () => thread?.status() ?? NOT_YET,
+    heldBytes: () => thread?.heldBytes ?? 0,
+    hold: (isHeld) => thread?.hold(isHeld),
     committed: (positions) => Promise.resolve(thread?.committed(positions)),
     stop: () => thread?.stop() ?? Promise.resolve(),
   };

@@ -10,7 +10,7 @@ import { runImport } from './import/import-command.js';
 import { ImportError } from './import/import-error.js';
 import { startService } from './service.js';
 import { DirectoryInUseError } from './store/directory-lock.js';
-import { StoreFormatError } from './store/store.js';
+import { StoreFormatError } from './store/environment.js';
 import { monotonicUs, wallClockUs } from './system-clock.js';
 
 const HELP = `Usage: logring [--help | --version | --print-config]

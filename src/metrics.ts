@@ -6,9 +6,12 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { TIER_CLASSES } from '../engine/tier.js';
 import { US_PER_SECOND } from '../engine/time.js';
+import type { Gaps } from '../ingest/gaps.js';
 import type { LogSourceStatus } from '../ingest/log-source.js';
 import type { CacheFigures } from './http/cache.js';
 import type { RequestMeter } from './http/request-meters.js';
+import { type IngestGate, PAUSE_CAUSES } from './ingest-gate.js';
+import type { MemoryBudget } from './memory-budget.js';
 import type { OwnedShard, Shards } from './shards.js';
 import type { CommitFigures, Store } from './store/store.js';
 
@@ -22,7 +25,11 @@ export interface MetricsPorts {
   readonly shards: Shards;
   readonly store: Store;
   readonly sourceStatus: () => LogSourceStatus;
-  readonly gapCount: () => number;
+  readonly gaps: Gaps;
+  readonly gate: IngestGate;
+  readonly memory: () => MemoryBudget;
+  readonly memoryBudgetBytes: number;
+  readonly refusedPostCount: () => number;
   readonly ready: () => boolean;
   /** null when the result cache is off. */
   readonly resultCache: () => CacheFigures | null;
@@ -129,8 +136,23 @@ export class Metrics implements RequestMeter {
         add({ topic, partition }, Math.max(0, endOffset - nextOffset));
       }
     });
-    this.#read('logring_offset_gaps', 'Gaps between stored offset and log since the start', [], (add) =>
-      add({}, ports.gapCount()),
+    this.#read(
+      'logring_offset_gaps',
+      'Gaps between stored offset and log that nobody has acknowledged',
+      [],
+      (add) => add({}, ports.gaps.openCount),
+    );
+    this.#read('logring_offset_gaps_total', 'Gaps met since the start', [], (add) =>
+      add({}, ports.gaps.metCount),
+    );
+    this.#read('logring_ingest_paused', '1 while ingest is paused for the cause', ['cause'], (add) => {
+      for (const cause of PAUSE_CAUSES) add({ cause }, ports.gate.isClosedFor(cause) ? 1 : 0);
+    });
+    this.#read('logring_ingest_pauses_total', 'Pauses of ingest since the start', ['cause'], (add) => {
+      for (const cause of PAUSE_CAUSES) add({ cause }, ports.gate.pauseCount(cause));
+    });
+    this.#read('logring_ingest_refused_total', 'POSTs turned away while ingest was paused', [], (add) =>
+      add({}, ports.refusedPostCount()),
     );
   }
 
@@ -157,11 +179,14 @@ export class Metrics implements RequestMeter {
     );
   }
 
-  #readMemoryAndDisk({ store, resultCache }: MetricsPorts): void {
+  #readMemoryAndDisk({ store, resultCache, memory, memoryBudgetBytes }: MetricsPorts): void {
+    this.#read('logring_memory_bytes', 'Memory that counts against the budget, by part', ['part'], (add) => {
+      for (const { part, bytes } of memory().readings()) add({ part }, bytes);
+    });
     const one = (name: string, help: string, value: () => number) =>
       this.#read(name, help, [], (add) => add({}, value()));
+    one('logring_memory_budget_bytes', 'What LOGRING_MEMORY_BUDGET_MB allows', () => memoryBudgetBytes);
     one('logring_store_used_bytes', 'Bytes in use on disk', () => store.usedBytes());
-    one('logring_block_cache_bytes', 'Row blocks held unpacked', () => store.cache.heldBytes);
     one('logring_block_cache_hits_total', 'Row blocks that were held', () => store.cache.hits);
     one('logring_block_cache_misses_total', 'Row blocks that were read from disk', () => store.cache.misses);
     const cached = (

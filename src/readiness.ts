@@ -1,6 +1,7 @@
 /** What `/readyz` says: one sentence for each reason why answers may lack entries, none when they don't. */
 
 import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
+import { ACKNOWLEDGE_PATH } from './http/gaps-api.js';
 import type { Shards } from './shards.js';
 
 export interface ReadinessPorts {
@@ -8,6 +9,8 @@ export interface ReadinessPorts {
   readonly sourceStatus: () => LogSourceStatus;
   /** Gaps that no operator has acknowledged. */
   readonly gaps: () => readonly OffsetGap[];
+  /** Why nothing is taken in at the moment, one sentence each. */
+  readonly pauses: () => readonly string[];
   readonly stopping: () => boolean;
   readonly maxLagRecords: number;
 }
@@ -15,6 +18,7 @@ export interface ReadinessPorts {
 export function readinessReasons(ports: ReadinessPorts): string[] {
   const reasons: string[] = [];
   if (ports.stopping()) reasons.push('the service is stopping');
+  reasons.push(...ports.pauses());
   const status = ports.sourceStatus();
   if (status.problem !== null) reasons.push(status.problem);
   for (const topic of status.missingTopics)
@@ -36,7 +40,7 @@ export function readinessReasons(ports: ReadinessPorts): string[] {
   }
   for (const gap of ports.gaps()) {
     reasons.push(
-      `partition ${gap.topic}/${gap.partition} has a gap (${gap.reason}): offset ${gap.expectedOffset} was expected, reading went on at ${gap.resumedOffset}`,
+      `partition ${gap.topic}/${gap.partition} has a gap (${gap.reason}): offset ${gap.expectedOffset} was expected, reading went on at ${gap.resumedOffset}; POST ${ACKNOWLEDGE_PATH} clears it`,
     );
   }
   return reasons;

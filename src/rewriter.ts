@@ -18,6 +18,8 @@ const RETRY_PAUSE_US = 60_000_000;
 
 export interface RewriterPorts {
   readonly store: Store;
+  /** What a rewrite may sort in memory at a time. */
+  readonly chunkBytes: number;
   readonly shards: () => Iterable<OwnedShard>;
   readonly nowUs: () => number;
   readonly monotonicUs: () => number;
@@ -31,6 +33,7 @@ export interface RewriterPorts {
 export class Rewriter {
   readonly #ports: RewriterPorts;
   #isRunning = false;
+  #heldBytes = 0;
   #stopped = false;
   #notBeforeUs = -Infinity;
 
@@ -40,6 +43,11 @@ export class Rewriter {
 
   get isRunning(): boolean {
     return this.#isRunning;
+  }
+
+  /** What the rewrite or seal under way may hold on the storage thread. */
+  get heldBytes(): number {
+    return this.#isRunning ? this.#heldBytes : 0;
   }
 
   /** To be called when a commit is durable and no further one has begun. */
@@ -64,8 +72,9 @@ export class Rewriter {
     const plan = rows.planRewrite(this.#ports.nowUs());
     if (plan === null) return;
     this.#isRunning = true;
+    this.#heldBytes = Math.min(plan.rowByteCount, this.#ports.chunkBytes);
     this.#ports.store
-      .rewrite(scope, plan)
+      .rewrite(scope, plan, this.#ports.chunkBytes)
       .then(
         (directory) => this.#finish(rows, plan, directory),
         (error) => this.#fail(scope, rows, plan, error),
@@ -77,6 +86,7 @@ export class Rewriter {
     const plan = usage.planSeal();
     if (plan === null) return;
     this.#isRunning = true;
+    this.#heldBytes = plan.contentBytes;
     this.#ports.store
       .sealPart(scope, plan)
       .then(

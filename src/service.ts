@@ -1,24 +1,27 @@
 /** Composition: makes the parts, connects them, starts them in order and stops them in the opposite one. */
 
-import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
-import { queryLogs } from '../engine/rows/query.js';
-import { queryInvocationStats } from '../engine/stats/query.js';
 import { Gaps } from '../ingest/gaps.js';
 import type { OffsetGap } from '../ingest/log-source.js';
 import { Committer } from './committer.js';
 import type { Config } from './config.js';
+import { diskAlarm } from './disk-alarm.js';
 import { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
-import { Api } from './http/api.js';
-import { KeyRing } from './http/auth.js';
+import type { Api } from './http/api.js';
 import { type ChosenServer, createHttpServer } from './http/back-ends.js';
 import { meteredHandler } from './http/request-meters.js';
 import type { BackEndName } from './http/server.js';
+import { IngestGate } from './ingest-gate.js';
+import { CACHE_SHARE, MEMORY_LOOK_MS } from './limits.js';
 import { createLogs, type Logs } from './logs.js';
+import { budgetBytesOf, type MemoryBudget, rewriteBytesOf } from './memory-budget.js';
+import { createMemoryBudget } from './memory-parts.js';
 import { Metrics } from './metrics.js';
 import { readinessReasons } from './readiness.js';
 import { Rewriter } from './rewriter.js';
+import { createApi } from './service-api.js';
 import { Shards } from './shards.js';
+import { DiskFullError } from './store/disk-room.js';
 import { Store } from './store/store.js';
 
 export interface Surroundings {
@@ -37,7 +40,10 @@ export interface Service {
   readonly httpBackEnd: string;
   /** Resolves when everything applied so far is durable. */
   commit(): Promise<void>;
-  /** Not ready, drains, commits, leaves the group, lets go of the directory. */
+  /**
+   * Not ready, drains, commits, leaves the group, lets go of the directory. Rejects with a DiskFullError when there was
+   * no room for the last commit: then what was committed stands, and the log has the rest.
+   */
   stop(): Promise<void>;
 }
 
@@ -55,9 +61,14 @@ const BACK_ENDS: Readonly<Record<string, BackEndName>> = { uws: 'uWebSockets.js'
 export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
   const { clock } = surroundings;
   const startUs = clock.monotonicUs();
-  const store = await Store.open(config.DATA_DIR, (config.MEMORY_BUDGET_MB * 1024 * 1024) / 4);
+  const gate = new IngestGate();
+  const store = await Store.open(
+    config.DATA_DIR,
+    CACHE_SHARE * budgetBytesOf(config),
+    diskAlarm(gate, surroundings.logger, config.DATA_DIR),
+  );
   try {
-    return await new Composition(config, surroundings, store).start(startUs);
+    return await new Composition(config, surroundings, store, gate).start(startUs);
   } catch (error) {
     await store.close();
     throw error;
@@ -70,6 +81,8 @@ class Composition implements Service {
   readonly #store: Store;
   readonly #shards: Shards;
   readonly #logs: Logs;
+  readonly #gate: IngestGate;
+  readonly #memory: MemoryBudget;
   readonly #gaps = new Gaps();
   readonly #committer: Committer;
   readonly #rewriter: Rewriter;
@@ -78,37 +91,48 @@ class Composition implements Service {
   readonly #api: Api;
   readonly #http: ChosenServer;
   readonly #timers: NodeJS.Timeout[] = [];
+  /** The log has heard of all commits, and has forgotten what it need not keep. */
+  #told: Promise<unknown> = Promise.resolve();
   #isStopping = false;
   #port = 0;
 
-  constructor(config: Config, surroundings: Surroundings, store: Store) {
-    const { clock, onFatal } = surroundings;
+  constructor(config: Config, surroundings: Surroundings, store: Store, gate: IngestGate) {
+    const { clock } = surroundings;
+    const onFatal = (error: unknown) => this.#fail(error);
     this.#config = config;
     this.#surroundings = surroundings;
     this.#store = store;
+    this.#gate = gate;
     this.#shards = new Shards(store, { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC });
     this.#shards.expire(clock.nowUs());
+    for (const { topic, partition } of this.#shards.all())
+      this.#gaps.load({ topic, partition }, store.reader(`${topic}/${partition}`));
     this.#logs = createLogs({
       config,
       surroundings,
       store,
       shards: this.#shards,
       onGap: (gap) => this.#noteGap(gap),
+      gate,
     });
+    gate.onChange = (isOpen) => this.#logs.hold(!isOpen);
     this.#committer = new Committer({
       store,
+      saveBeside: (key, writer) => this.#gaps.save(key, writer),
       shards: () => this.#shards.all(),
       nowUs: clock.nowUs,
       monotonicUs: clock.monotonicUs,
       onCommitted: (positions, figures, durationUs) => {
         this.#metrics.committed(figures, durationUs);
         this.#rewriter.committed();
-        this.#logs.committed(positions).catch(onFatal);
+        const told = this.#logs.committed(positions).catch(onFatal);
+        this.#told = Promise.all([this.#told, told]);
       },
       onFatal,
     });
     this.#rewriter = new Rewriter({
       store,
+      chunkBytes: rewriteBytesOf(config),
       shards: () => this.#shards.all(),
       nowUs: clock.nowUs,
       monotonicUs: clock.monotonicUs,
@@ -119,6 +143,13 @@ class Composition implements Service {
           'rows or usage could not be rewritten; they stay as they are',
         ),
       onFatal,
+    });
+    this.#memory = createMemoryBudget(budgetBytesOf(config), gate, {
+      shards: this.#shards,
+      store,
+      logs: () => this.#logs,
+      rewriter: () => this.#rewriter,
+      api: () => this.#api,
     });
     this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage), {
       locate: (view, file) => store.located(this.#shards.scopeOfUsage(view), file),
@@ -145,6 +176,7 @@ class Composition implements Service {
     const { logger, clock, onFatal, version } = this.#surroundings;
     this.#port = await this.#http.server.listen(this.#config.HOST, this.#config.PORT);
     this.#committer.start();
+    this.#every(MEMORY_LOOK_MS, () => this.#memory.look());
     this.#every(WARM_EVERY_MS, () => this.#api.endpoints.cache?.warmDue(clock.nowUs()));
     this.#logs.start().catch(onFatal);
     logger.info(
@@ -165,13 +197,18 @@ class Composition implements Service {
 
   async stop(): Promise<void> {
     this.#isStopping = true;
+    // From here on what finds the disk full is given up, and nothing waits at the gate.
+    this.#store.room.stopWaiting();
+    this.#gate.holdOpen();
     await this.#http.server.close(DRAIN_MS);
     for (const timer of this.#timers) clearInterval(timer);
     await this.#logs.stop();
     this.#rewriter.stop();
-    await this.#committer.stop();
+    const [commit] = await Promise.allSettled([this.#committer.stop()]);
+    await this.#told;
     await this.#evaluator.stop();
     await this.#store.close();
+    if (commit.status === 'rejected') throw commit.reason;
   }
 
   #every(periodMs: number, task: () => void): void {
@@ -187,9 +224,22 @@ class Composition implements Service {
     );
   }
 
+  /** A full disk while the service stops is what `stop` rejects with. */
+  #fail(error: unknown): void {
+    if (!this.#isStopping || !(error instanceof DiskFullError)) this.#surroundings.onFatal(error);
+  }
+
   #noteGap(gap: OffsetGap): void {
     this.#gaps.add(gap);
     this.#surroundings.logger.error(gap, 'gap: the log does not go on where the state left off');
+  }
+
+  async #acknowledgeGaps(): Promise<readonly OffsetGap[]> {
+    const acknowledged = this.#gaps.open;
+    this.#gaps.acknowledge();
+    await this.#committer.commit();
+    this.#surroundings.logger.info({ acknowledged }, 'gaps: acknowledged by an operator');
+    return acknowledged;
   }
 
   #createMetrics(): Metrics {
@@ -199,52 +249,26 @@ class Composition implements Service {
       shards: this.#shards,
       store: this.#store,
       sourceStatus: () => this.#logs.status(),
-      gapCount: () => this.#gaps.count,
+      gaps: this.#gaps,
+      gate: this.#gate,
+      memory: () => this.#memory,
+      memoryBudgetBytes: budgetBytesOf(this.#config),
+      refusedPostCount: () => this.#api.ingest?.refusedCount ?? 0,
       ready: () => this.#readiness().length === 0,
       resultCache: () => this.#api.endpoints.cache?.figures() ?? null,
     });
   }
 
   #createApi(): Api {
-    const config = this.#config;
-    const { clock } = this.#surroundings;
-    const keys = config.API_KEYS ?? [this.#madeKey()];
-    return new Api({
-      keys: new KeyRing(keys),
-      ingestKeys: new KeyRing(config.INGEST_KEYS ?? keys),
-      endpointIds: {
-        'logs.all': config.LOGS_ALL_ID,
-        'functions.invocation-stats': config.INVOCATION_STATS_ID,
-        'usage.api-counts': config.API_COUNTS_ID,
-      },
-      corsOrigins: config.CORS_ORIGINS ?? [],
-      cacheSeconds: config.CACHE_SECONDS,
-      cacheWarmSeconds: config.CACHE_WARM_SECONDS,
-      queries: {
-        logs: (parameters, nowUs) =>
-          queryLogs(
-            this.#shards.edge.map(({ rows }) => rows),
-            parameters,
-            nowUs,
-          ),
-        invocationStats: (parameters, nowUs) =>
-          queryInvocationStats(
-            this.#shards.relay.map(({ stats }) => stats),
-            parameters,
-            nowUs,
-          ),
-        apiCounts: (parameters, nowUs) => this.#evaluator.evaluate({ ...parameters, nowUs }),
-      },
+    return createApi({
+      config: this.#config,
+      surroundings: this.#surroundings,
+      shards: this.#shards,
       ingest: this.#logs.ingest,
-      operator: {
-        livez: () => ({ ok: true, reasons: [] }),
-        readyz: () => {
-          const reasons = this.#readiness();
-          return { ok: reasons.length === 0, reasons };
-        },
-        metrics: () => this.#metrics.text(),
-      },
-      clock,
+      evaluator: this.#evaluator,
+      gaps: { open: () => this.#gaps.open, acknowledge: () => this.#acknowledgeGaps() },
+      readiness: () => this.#readiness(),
+      metrics: () => this.#metrics.text(),
       bugs: this.#bugs(),
     });
   }
@@ -274,17 +298,12 @@ class Composition implements Service {
     };
   }
 
-  #madeKey() {
-    const key = randomBytes(24).toString('base64url');
-    this.#surroundings.announceKey(key);
-    return { key, projects: null };
-  }
-
   #readiness(): string[] {
     return readinessReasons({
       shards: this.#shards,
       sourceStatus: () => this.#logs.status(),
-      gaps: () => this.#gaps.latest,
+      gaps: () => this.#gaps.open,
+      pauses: () => this.#gate.reasons,
       stopping: () => this.#isStopping,
       maxLagRecords: this.#config.MAX_LAG_RECORDS,
     });

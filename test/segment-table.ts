@@ -68,10 +68,12 @@ export class SegmentTable implements SegmentReader, SegmentWriter, FileBuilder {
     this.#aside.set(file, []);
   }
 
-  append(file: string, bytes: Uint8Array): void {
+  /** Keeps a copy, and says at once that it is stored; a file that is built is told of numbers instead. */
+  append(file: string, bytes: Uint8Array, onStored?: unknown): void {
     const blocks = this.#aside.get(file) ?? this.#files.get(file);
-    if (blocks === undefined) this.#files.set(file, [bytes]);
-    else blocks.push(bytes);
+    if (blocks === undefined) this.#files.set(file, [bytes.slice()]);
+    else blocks.push(bytes.slice());
+    if (typeof onStored === 'function') onStored();
   }
 
   adopt(file: string): void {

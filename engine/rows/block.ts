@@ -9,21 +9,24 @@
  */
 
 import { ByteReader, ByteWriter } from '../bytes.js';
-import { BLOCK_TARGET_BYTES } from '../limits.js';
+import { BLOCK_TARGET_BYTES, SPARE_BLOCK_COUNT } from '../limits.js';
 import { SegmentError } from '../segments.js';
 
-const IDLE_BYTES = 4096;
+/** Room before the rows for what a block begins with, so that an ordinary block is encoded where it lies. */
+const HEAD_BYTES = 2048;
+const IDLE_BYTES = HEAD_BYTES + 4096;
 /** The last row of a block goes beyond its target. */
-const BUSY_BYTES = BLOCK_TARGET_BYTES + 8 * 1024;
+const BUSY_BYTES = HEAD_BYTES + BLOCK_TARGET_BYTES + 8 * 1024;
 
-/** Buffers of blocks that were saved, to be filled again: new ones by the hundred a second bring on collections. */
+/** Buffers of blocks that were stored, to be filled again: new ones by the hundred a second bring on collections. */
 const spareBuffers: Uint8Array[] = [];
-const SPARE_COUNT = 64;
+const indexWriter = new ByteWriter();
 
 /** The rows of a block that is still being filled. */
 export class BlockBuilder {
   readonly firstOrdinal: number;
   #bytes: Uint8Array;
+  /** Of its rows, which begin behind HEAD_BYTES. */
   #byteCount = 0;
   readonly #rowEnds: number[] = [];
   readonly #timeOffsetsUs: number[] = [];
@@ -39,7 +42,7 @@ export class BlockBuilder {
 
   /** Gives the buffer away: neither the block nor a view of its rows may be looked at from now on. */
   release(): void {
-    if (this.#bytes.length === BUSY_BYTES && spareBuffers.length < SPARE_COUNT)
+    if (this.#bytes.length === BUSY_BYTES && spareBuffers.length < SPARE_BLOCK_COUNT)
       spareBuffers.push(this.#bytes);
     this.#bytes = new Uint8Array(0);
   }
@@ -52,14 +55,19 @@ export class BlockBuilder {
     return this.#byteCount;
   }
 
+  /** Bytes of the buffer and of the four columns. */
+  get heldBytes(): number {
+    return this.#bytes.length + 4 * 8 * this.#rowEnds.length;
+  }
+
   append(timeOffsetUs: number, idHash: number, project: string, row: Uint8Array): void {
     const end = this.#byteCount + row.length;
-    if (end > this.#bytes.length) {
-      const grown = new Uint8Array(Math.max(end, 2 * this.#bytes.length));
-      grown.set(this.#bytes.subarray(0, this.#byteCount));
+    if (HEAD_BYTES + end > this.#bytes.length) {
+      const grown = new Uint8Array(Math.max(HEAD_BYTES + end, 2 * this.#bytes.length));
+      grown.set(this.#bytes.subarray(0, HEAD_BYTES + this.#byteCount));
       this.#bytes = grown;
     }
-    this.#bytes.set(row, this.#byteCount);
+    this.#bytes.set(row, HEAD_BYTES + this.#byteCount);
     this.#byteCount = end;
     let projectIndex = this.#projects.get(project);
     if (projectIndex === undefined) {
@@ -75,11 +83,13 @@ export class BlockBuilder {
   /** A view that stays right until the block is released. */
   row(rowIndex: number): Uint8Array {
     const start = rowIndex === 0 ? 0 : this.#rowEnds[rowIndex - 1];
-    return this.#bytes.subarray(start, this.#rowEnds[rowIndex]);
+    return this.#bytes.subarray(HEAD_BYTES + start, HEAD_BYTES + this.#rowEnds[rowIndex]);
   }
 
+  /** Good until the next call of any block's. */
   encodeIndex(): Uint8Array {
-    const writer = new ByteWriter(64 + 12 * this.rowCount + 32 * this.#projects.size);
+    const writer = indexWriter;
+    writer.clear();
     writer.u32(this.rowCount);
     writer.u32(this.#byteCount);
     writer.u32(this.#projects.size);
@@ -87,19 +97,26 @@ export class BlockBuilder {
     for (const value of this.#timeOffsetsUs) writer.u32(value);
     for (const value of this.#idHashes) writer.u32(value);
     for (const value of this.#projectIndexes) writer.u32(value);
-    return writer.finish();
+    return writer.written();
   }
 
-  /** The block; `index` is what encodeIndex gives. */
+  /** The block; `index` is what encodeIndex gives. Good until the next call, or until the block is released. */
   encode(index: Uint8Array): Uint8Array {
-    const bytes = new Uint8Array(4 + index.length + 4 * this.rowCount + this.#byteCount);
+    const headLength = 4 + index.length + 4 * this.rowCount;
+    let rowsAt = HEAD_BYTES;
+    let bytes = this.#bytes;
+    if (headLength > HEAD_BYTES) {
+      bytes = new Uint8Array(headLength + this.#byteCount);
+      bytes.set(this.#bytes.subarray(HEAD_BYTES, HEAD_BYTES + this.#byteCount), headLength);
+      rowsAt = headLength;
+    }
+    const start = rowsAt - headLength;
     const view = new DataView(bytes.buffer);
-    view.setUint32(0, index.length, true);
-    bytes.set(index, 4);
-    const endsAt = 4 + index.length;
+    view.setUint32(start, index.length, true);
+    bytes.set(index, start + 4);
+    const endsAt = start + 4 + index.length;
     for (let i = 0; i < this.rowCount; i++) view.setUint32(endsAt + 4 * i, this.#rowEnds[i], true);
-    bytes.set(this.#bytes.subarray(0, this.#byteCount), endsAt + 4 * this.rowCount);
-    return bytes;
+    return bytes.subarray(start, rowsAt + this.#byteCount);
   }
 }
 

@@ -19,16 +19,22 @@
 import { assert } from '../assert.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
 import { BLOCK_TARGET_BYTES } from '../limits.js';
+import { sharedName } from '../names.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { BlockBuilder, type BlockIndex, decodeBlockIndex, indexOfBlock, rowOfBlock } from './block.js';
 import { compareBytes } from './row-order.js';
 import { type RunInfo, runFile } from './run.js';
+
+const indexesWriter = new ByteWriter();
 
 /** The ordinals of one project's rows, ascending in the order of the file comment. */
 export interface ProjectRows {
   ordinals: Uint32Array;
   count: number;
 }
+
+/** Of a project in a run, beside its ordinals: its place in the map, and the objects that hold the ordinals. */
+const PROJECT_OVERHEAD_BYTES = 224;
 
 export class FreshRun {
   readonly info: RunInfo;
@@ -39,10 +45,12 @@ export class FreshRun {
   #rowCount = 0;
   #rowByteCount = 0;
   readonly #projects = new Map<string, ProjectRows>();
+  #projectBytes = 0;
   /** The first ordinal of each block, ascending. */
   readonly #blockFirstOrdinals: number[] = [];
   /** Full blocks that the file does not have yet. */
   #full: BlockBuilder[] = [];
+  #fullBytes = 0;
   /** The last block while it may still take rows. */
   #open: BlockBuilder | null = null;
   /** The block read last: the rows of a query come from it one after another. */
@@ -66,10 +74,9 @@ export class FreshRun {
 
   /** Bytes of the columns, the per-project orders and the rows not yet handed to the store. */
   get heldBytes(): number {
-    let bytes = this.#timeOffsetsUs.byteLength + this.#idHashes.byteLength + (this.#open?.byteCount ?? 0);
-    for (const rows of this.#projects.values()) bytes += rows.ordinals.byteLength;
-    for (const block of this.#full) bytes += block.byteCount;
-    return bytes;
+    const columnBytes = this.#timeOffsetsUs.byteLength + this.#idHashes.byteLength;
+    const openBytes = this.#open?.heldBytes ?? 0;
+    return columnBytes + this.#projectBytes + openBytes + this.#fullBytes;
   }
 
   /** Whether all rows are in the file, as far as the last save was durable, and no more will come. */
@@ -143,7 +150,8 @@ export class FreshRun {
       if (this.#openStands) writer.delete(openName(this.file));
       this.#openStands = false;
     } else if (!this.#openIsSaved) {
-      writer.put(openName(this.file), this.#open.encode(this.#open.encodeIndex()));
+      // A copy: the block goes on.
+      writer.put(openName(this.file), this.#open.encode(this.#open.encodeIndex()).slice());
       this.#openStands = true;
       this.#openIsSaved = true;
     }
@@ -189,20 +197,26 @@ export class FreshRun {
 
   #closeBlock(): void {
     this.#full.push(this.#open!);
+    this.#fullBytes += this.#open!.heldBytes;
     this.#open = null;
   }
 
   #saveFull(writer: SegmentWriter): void {
-    const indexes = new ByteWriter();
+    const indexes = indexesWriter;
+    indexes.clear();
     const firstBlock = this.#blockFirstOrdinals.length - this.#full.length - (this.#open === null ? 0 : 1);
     for (const block of this.#full) {
       const index = block.encodeIndex();
       indexes.bytes(index);
-      writer.append(this.file, block.encode(index));
-      block.release();
+      const encoded = block.encode(index);
+      writer.append(this.file, encoded, () => {
+        if (this.#lastRead?.block === encoded) this.#lastRead = null;
+        block.release();
+      });
     }
     writer.put(indexName(this.file, firstBlock), indexes.finish());
     this.#full = [];
+    this.#fullBytes = 0;
   }
 
   /** Adds the columns of the next ordinal and puts it at its place among its project's rows. */
@@ -218,9 +232,14 @@ export class FreshRun {
     let rows = this.#projects.get(project);
     if (rows === undefined) {
       rows = { ordinals: new Uint32Array(2), count: 0 };
-      this.#projects.set(project, rows);
+      this.#projects.set(sharedName(project), rows);
+      this.#projectBytes += PROJECT_OVERHEAD_BYTES + rows.ordinals.byteLength;
     }
-    if (rows.count === rows.ordinals.length) rows.ordinals = grown(rows.ordinals);
+    if (rows.count === rows.ordinals.length) {
+      this.#projectBytes -= rows.ordinals.byteLength;
+      rows.ordinals = grown(rows.ordinals);
+      this.#projectBytes += rows.ordinals.byteLength;
+    }
     const count = rows.count;
     let position = count;
     if (count > 0 && this.#compare(rows.ordinals[count - 1], ordinal) > 0) {

@@ -2,12 +2,13 @@
  * A rewrite: several runs become one sorted run. Pure: blocks in, blocks out, the same for the same input; it runs
  * wherever its plan, plain data, is sent, and gives way after every block so that other work can go on beside it.
  *
- *   fresh runs ──▶ chunks of some 64 MB, each sorted ──▶ spill files, when it takes more than one ─╮
+ *   fresh runs ──▶ chunks of 64 MB at most, each sorted ──▶ spill files, when it takes more than one ─╮
  *   sorted runs ────────────────────────────────────────────────────────────────────────────────────┴▶ merge ──▶ output
  */
 
 import {
   REWRITE_CHUNK_BYTES,
+  REWRITE_ROW_BYTES,
   REWRITE_SAMPLE_BYTES,
   REWRITE_SAMPLE_FROM_BYTES,
   SORTED_BLOCK_BYTES,
@@ -36,7 +37,7 @@ export interface RewritePlan {
 }
 
 export interface RewriteSizes {
-  /** Bytes of rows that are sorted at a time. */
+  /** Bytes of rows, and of the objects that stand for them, that are sorted at a time. */
   readonly chunkBytes: number;
   /** Bytes of rows in a block of the output. */
   readonly blockBytes: number;
@@ -105,7 +106,7 @@ function* sortFresh(
   sources.push(new ChunkSource(chunk.sort(compareProjectRows)));
 }
 
-/** Adds the visible rows of a fresh run's block; returns their bytes. */
+/** Adds the visible rows of a fresh run's block; returns what they take. */
 function takeRows(block: Uint8Array, { startUs, visibleFromUs }: RewriteInput, chunk: ProjectRow[]): number {
   const index = indexOfBlock(block);
   let byteCount = 0;
@@ -114,7 +115,7 @@ function takeRows(block: Uint8Array, { startUs, visibleFromUs }: RewriteInput, c
     if (timeUs < visibleFromUs) continue;
     const row = rowOfBlock(block, i);
     chunk.push({ project: index.projects[i], timeUs, idHash: index.idHashes[i], row });
-    byteCount += row.length;
+    byteCount += row.length + REWRITE_ROW_BYTES;
   }
   return byteCount;
 }

@@ -10,7 +10,7 @@
 
 import { assert } from '../assert.js';
 import type { EdgeEntry } from '../entry.js';
-import { ROW_PARTITION_OPEN_US, SEALS_AT_A_TIME, SWEEP_PROJECTS } from '../limits.js';
+import { ROW_PARTITION_OPEN_US, SEALS_AT_A_TIME, SPILLED_RUN_BYTES, SWEEP_PROJECTS } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_HOUR } from '../time.js';
@@ -69,6 +69,14 @@ export class RowsView implements View<EdgeEntry> {
     this.#reader = reader;
   }
 
+  /** O(runs). */
+  get heldBytes(): number {
+    let bytes = 0;
+    for (const run of this.#fresh) bytes += run.heldBytes;
+    for (const run of this.#sorted) bytes += run.heldBytes;
+    return bytes;
+  }
+
   freshRuns(): Iterable<FreshRun> {
     return this.#fresh;
   }
@@ -94,6 +102,22 @@ export class RowsView implements View<EdgeEntry> {
     }
     if (this.#rewrite !== null) this.#hideExpired(this.#rewrite.info, nowUs);
     this.#sealDue(nowUs);
+  }
+
+  /**
+   * Seals large runs of hours that are over, the largest first, without waiting for late rows: sealed runs are rewritten,
+   * and a rewritten one has no index a row. Rows that come late after all begin another run. Runs of fewer bytes stay.
+   */
+  spill(runBytes = SPILLED_RUN_BYTES): boolean {
+    const isOver = ({ info }: FreshRun) => info.startUs + US_PER_HOUR <= this.#nowUs;
+    const large = [...this.#sealFromUs.keys()]
+      .filter((run) => isOver(run) && run.heldBytes >= runBytes)
+      .sort((a, b) => b.heldBytes - a.heldBytes);
+    for (const run of large.slice(0, SEALS_AT_A_TIME)) {
+      this.#open.get(run.info.tierClass)!.delete(slotIndex(run.info.startUs, US_PER_HOUR));
+      this.#seal(run);
+    }
+    return large.length > 0;
   }
 
   save(writer: SegmentWriter): void {

@@ -46,6 +46,10 @@ export class BucketMerge {
   readonly #largest = new LargestValues();
   readonly #tail = new UpperTail();
 
+  constructor() {
+    this.clear();
+  }
+
   get isEmpty(): boolean {
     return this.#slots.length === 0;
   }

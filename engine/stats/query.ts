@@ -1,8 +1,14 @@
-/** The query of `functions.invocation-stats` over all shards. */
+/**
+ * The query of `functions.invocation-stats` over all shards. What was asked for before is remembered bucket by bucket: of
+ * a series, only the newest buckets and those that an entry came late to are computed anew.
+ */
 
+import { STATS_MEMO_BUCKETS } from '../limits.js';
 import { functionKey, projectKey } from './bucket-key.js';
 import { BucketMerge, type InvocationStatsRow } from './bucket-merge.js';
 import { LEVELS, seriesOf } from './series.js';
+import { SeriesMemo } from './series-memo.js';
+import type { Slot } from './slot.js';
 import type { StatsView } from './stats-view.js';
 
 export interface InvocationStatsParameters {
@@ -13,28 +19,85 @@ export interface InvocationStatsParameters {
   readonly interval: string;
 }
 
-/** Queries don't overlap, so one serves them all. */
-const merge = new BucketMerge();
+/** Made once for the views of all shards; `Row` is what `encode` makes of a bucket, once for each state of it. */
+export class InvocationStats<Row> {
+  readonly #encode: (row: InvocationStatsRow) => Row;
+  readonly #merge = new BucketMerge();
+  /** By key, least recently asked first; one map for each level. */
+  readonly #memos = LEVELS.map(() => new Map<string, SeriesMemo<Row>>());
+  readonly #bucketLimit: number;
+  #bucketCount = 0;
 
-/** The non-empty buckets of the interval's series, in rising order. O(buckets · views), and of their values. */
-export function queryInvocationStats(
-  views: readonly StatsView[],
-  { project, functionId, interval }: InvocationStatsParameters,
-  nowUs: number,
-): InvocationStatsRow[] {
-  const { level, firstSlot, lastSlot } = seriesOf(interval, nowUs);
-  const key = functionId === null ? projectKey(project) : functionKey(project, functionId);
-  const rows: InvocationStatsRow[] = [];
-  for (let index = firstSlot; index <= lastSlot; index++) {
-    merge.clear();
-    for (let v = 0; v < views.length; v++) {
-      const slot = views[v].slotAt(level, index);
-      if (slot === null) continue;
+  constructor(encode: (row: InvocationStatsRow) => Row, bucketLimit = STATS_MEMO_BUCKETS) {
+    this.#encode = encode;
+    this.#bucketLimit = bucketLimit;
+  }
+
+  /**
+   * The non-empty buckets of the interval's series, in rising order. O(buckets · views), and of the values of those that
+   * changed since they were asked for last.
+   */
+  query(
+    views: readonly StatsView[],
+    { project, functionId, interval }: InvocationStatsParameters,
+    nowUs: number,
+  ): Row[] {
+    const { level, firstSlot, lastSlot } = seriesOf(interval, nowUs);
+    const key = functionId === null ? projectKey(project) : functionKey(project, functionId);
+    const memo = this.#memoOf(level, key);
+    const slots: Slot[] = [];
+    const rows: Row[] = [];
+    for (let index = firstSlot; index <= lastSlot; index++) {
+      slots.length = 0;
+      let newestChange = 0;
+      for (let v = 0; v < views.length; v++) {
+        const slot = views[v].slotAt(level, index);
+        if (slot === null) continue;
+        slots.push(slot);
+        if (slot.newestChange > newestChange) newestChange = slot.newestChange;
+      }
+      if (slots.length === 0) continue;
+      if (!memo.knows(index, newestChange, slots.length)) {
+        memo.keep(index, newestChange, slots.length, this.#bucket(slots, key, index * LEVELS[level].unitUs));
+      }
+      const row = memo.rowOf(index);
+      if (row !== null) rows.push(row);
+    }
+    return rows;
+  }
+
+  #bucket(slots: readonly Slot[], key: string, bucketStartUs: number): Row | null {
+    const merge = this.#merge;
+    for (const slot of slots) {
       const bucket = slot.find(key);
       if (bucket >= 0) merge.add(slot, bucket);
     }
-    if (!merge.isEmpty) rows.push(merge.row(index * LEVELS[level].unitUs));
+    const row = merge.isEmpty ? null : this.#encode(merge.row(bucketStartUs));
+    merge.clear();
+    return row;
   }
-  merge.clear();
-  return rows;
+
+  #memoOf(level: number, key: string): SeriesMemo<Row> {
+    const memos = this.#memos[level];
+    let memo = memos.get(key);
+    if (memo === undefined) {
+      memo = new SeriesMemo(LEVELS[level]);
+      this.#bucketCount += memo.bucketCount;
+    } else memos.delete(key);
+    memos.set(key, memo);
+    while (this.#bucketCount > this.#bucketLimit && this.#forgetOldest(memo));
+    return memo;
+  }
+
+  /** Of the longest list, the series that nobody asked for longest; false when only `kept` is left. */
+  #forgetOldest(kept: SeriesMemo<Row>): boolean {
+    const [memos] = [...this.#memos].sort((a, b) => b.size - a.size);
+    for (const [key, memo] of memos) {
+      if (memo === kept) return false;
+      memos.delete(key);
+      this.#bucketCount -= memo.bucketCount;
+      return true;
+    }
+    return false;
+  }
 }

@@ -9,6 +9,7 @@
 import { assert } from '../assert.js';
 import type { ByteReader, ByteWriter } from '../bytes.js';
 import { EXACT_VALUE_LIMIT } from '../limits.js';
+import { sharedName } from '../names.js';
 import { SegmentError } from '../segments.js';
 import { readKey, writeKey } from './bucket-key.js';
 import { DIGEST_BYTES, Digest } from './digest.js';
@@ -35,6 +36,8 @@ const BUCKET_OVERHEAD_BYTES = 64;
 const SLOT_OVERHEAD_BYTES = 1024;
 
 const UNNAMED = '';
+/** Changes to all slots of this process, numbered: no two states of slots have the same newest change. */
+let changeCount = 0;
 const exactValues = new Float64Array(EXACT_VALUE_LIMIT);
 
 export class Slot {
@@ -48,6 +51,24 @@ export class Slot {
   #keyLength = 0;
   #exactValueCount = 0;
   #imageByteCount = 0;
+  #newestChange = 0;
+
+  /** Tells this state of the slot from all others of any slot. */
+  get newestChange(): number {
+    return this.#newestChange;
+  }
+
+  /** Begins anew as another slot, in the same memory. */
+  clear(): void {
+    this.#bucketByKey.clear();
+    this.#keys.length = 0;
+    this.#values.clear();
+    this.#digests.length = 0;
+    this.#keyLength = 0;
+    this.#exactValueCount = 0;
+    this.#imageByteCount = 0;
+    this.#newestChange = ++changeCount;
+  }
 
   get bucketCount(): number {
     return this.#keys.length;
@@ -124,8 +145,9 @@ export class Slot {
     if (known !== undefined || this.#keys[bucket] !== UNNAMED) {
       throw new SegmentError('the buckets in the segments of a slot have contradictory names');
     }
-    this.#keys[bucket] = key;
-    this.#bucketByKey.set(key, bucket);
+    const name = sharedName(key);
+    this.#keys[bucket] = name;
+    this.#bucketByKey.set(name, bucket);
     this.#keyLength += key.length;
     this.#imageByteCount += key.length;
   }
@@ -137,6 +159,7 @@ export class Slot {
 
   /** Counts one entry, in its project's bucket and its function's or NO_BUCKET. NaN is no value. */
   count(projectBucket: number, functionBucket: number, outcome: number, value: number): void {
+    this.#newestChange = ++changeCount;
     this.#countIn(projectBucket, outcome, value);
     if (functionBucket !== NO_BUCKET) this.#countIn(functionBucket, outcome, value);
   }
@@ -193,6 +216,7 @@ export class Slot {
   readImage(segment: ByteReader): void {
     const bucket = segment.u32();
     if (bucket >= this.#keys.length) throw new SegmentError('an image in a segment is of no bucket');
+    this.#newestChange = ++changeCount;
     this.name(bucket, readKey(segment));
     const row = bucket * FIGURE_COUNT;
     const figures = this.#figures;

@@ -6,6 +6,7 @@
  */
 
 import type { RelayEntry } from '../entry.js';
+import { SPARE_SLOT_BYTES } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { slotIndex, US_PER_SECOND } from '../time.js';
 import type { View } from '../view.js';
@@ -32,6 +33,11 @@ export interface LevelFigures {
 
 export class StatsView implements View<RelayEntry> {
   readonly #levels = LEVELS.map((level) => new LevelSlots(level));
+
+  /** O(slots). */
+  get heldBytes(): number {
+    return this.#levels.reduce((sum, level) => sum + level.heldBytes, 0);
+  }
 
   apply(entry: RelayEntry): void {
     const { timestampUs, project, functionId } = entry;
@@ -84,10 +90,18 @@ class LevelSlots {
   #lastSlot: StoredSlot | null = null;
   /** Expired slots whose segments the next save deletes. */
   #expiredPrefixes: string[] = [];
+  /** An expired slot, whose memory serves the next one. */
+  #spare: Slot | null = null;
 
   constructor(level: Level) {
     this.#level = level;
     this.prefix = `${PREFIX}${level.name}/`;
+  }
+
+  get heldBytes(): number {
+    let bytes = 0;
+    for (const slot of this.#slots.values()) bytes += slot.heldBytes;
+    return bytes;
   }
 
   find(index: number): Slot | null {
@@ -110,6 +124,7 @@ class LevelSlots {
       if (index >= keptFrom) continue;
       this.#slots.delete(index);
       if (slot.stored) this.#expiredPrefixes.push(this.#prefixOf(index));
+      this.#keepSpare(slot.slot);
       if (index === this.#lastIndex) this.#forgetLast();
     }
   }
@@ -147,9 +162,16 @@ class LevelSlots {
   }
 
   #make(index: number): StoredSlot {
-    const slot = new StoredSlot(this.#prefixOf(index));
+    const slot = new StoredSlot(this.#prefixOf(index), this.#spare ?? undefined);
+    this.#spare = null;
     this.#slots.set(index, slot);
     return slot;
+  }
+
+  #keepSpare(slot: Slot): void {
+    if (this.#spare !== null || slot.byteCount > SPARE_SLOT_BYTES) return;
+    slot.clear();
+    this.#spare = slot;
   }
 
   #forgetLast(): void {

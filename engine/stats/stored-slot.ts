@@ -13,7 +13,7 @@
  */
 
 import { ByteReader, ByteWriter } from '../bytes.js';
-import { STATS_IMAGE_STEP_BYTES, STATS_SEGMENT_COST_BYTES } from '../limits.js';
+import { SPARE_EVENT_WRITERS, STATS_IMAGE_STEP_BYTES, STATS_SEGMENT_COST_BYTES } from '../limits.js';
 import { SegmentError, type SegmentWriter } from '../segments.js';
 import { readKey, writeKey } from './bucket-key.js';
 import { NO_BUCKET, Slot } from './slot.js';
@@ -23,8 +23,13 @@ const SEQUENCE_DIGITS = 10;
 /** No turn of images is under way. */
 const IDLE = -1;
 
+const segmentWriter = new ByteWriter();
+const imagesWriter = new ByteWriter();
+/** Writers of events that were saved, as each save leaves as many as the next one needs. */
+const spareEvents: ByteWriter[] = [];
+
 export class StoredSlot {
-  readonly slot = new Slot();
+  readonly slot: Slot;
   readonly #prefix: string;
   /** Events since the last save; null when there are none, so that an idle slot holds no memory for them. */
   #events: ByteWriter | null = null;
@@ -42,8 +47,9 @@ export class StoredSlot {
   #turnSequence = 0;
 
   /** The names of the slot's segments are the prefix and a number; nothing else has that prefix. */
-  constructor(prefix: string) {
+  constructor(prefix: string, slot = new Slot()) {
     this.#prefix = prefix;
+    this.slot = slot;
   }
 
   /** Whether there are segments of it. */
@@ -56,12 +62,17 @@ export class StoredSlot {
     return this.#events !== null;
   }
 
+  /** An estimate of the memory that the slot and its unsaved events take. */
+  get heldBytes(): number {
+    return this.slot.byteCount + (this.#events?.length ?? 0);
+  }
+
   /** functionKey is null for an entry that names no function. */
   apply(projectKey: string, functionKey: string | null, outcome: number, value: number): void {
     const slot = this.slot;
     const projectBucket = slot.bucketOf(projectKey);
     const functionBucket = functionKey === null ? NO_BUCKET : slot.bucketOf(functionKey);
-    this.#events ??= new ByteWriter(8 * EVENT_BYTES);
+    this.#events ??= spareEvents.pop() ?? new ByteWriter(8 * EVENT_BYTES);
     writeEvent(this.#events, projectBucket, functionBucket, outcome, value);
     slot.count(projectBucket, functionBucket, outcome, value);
   }
@@ -74,7 +85,8 @@ export class StoredSlot {
       this.#beginTurn();
     const stepBytes = Math.max(STATS_IMAGE_STEP_BYTES, costBytes);
     const isWhole = this.#imageCursor === 0 && slot.imageByteCount <= stepBytes;
-    const out = new ByteWriter(this.#events.length + STATS_SEGMENT_COST_BYTES);
+    const out = segmentWriter;
+    out.clear();
     out.u32(slot.bucketCount);
     if (isWhole) {
       // Images of all buckets stand for the events and the names too.
@@ -88,6 +100,10 @@ export class StoredSlot {
     writer.put(this.#nameOf(this.#nextSequence), out.finish());
     this.#nextSequence += 1;
     this.#savedBucketCount = slot.bucketCount;
+    if (spareEvents.length < SPARE_EVENT_WRITERS) {
+      this.#events.clear();
+      spareEvents.push(this.#events);
+    }
     this.#events = null;
     if (this.#imageCursor >= this.#turnBucketCount) this.#endTurn(writer);
   }
@@ -132,7 +148,7 @@ export class StoredSlot {
       writeKey(out, slot.keyOf(bucket));
     }
     out.u32(events.length / EVENT_BYTES);
-    out.bytes(events.finish());
+    out.bytes(events.written());
   }
 
   #beginTurn(): void {
@@ -148,14 +164,15 @@ export class StoredSlot {
       out.u32(0);
       return;
     }
-    const images = new ByteWriter(STATS_SEGMENT_COST_BYTES);
+    const images = imagesWriter;
+    images.clear();
     const firstBucket = this.#imageCursor;
     while (this.#imageCursor < this.#turnBucketCount && images.length < stepBytes) {
       this.slot.writeImage(this.#imageCursor, images);
       this.#imageCursor += 1;
     }
     out.u32(this.#imageCursor - firstBucket);
-    out.bytes(images.finish());
+    out.bytes(images.written());
   }
 
   #endTurn(writer: SegmentWriter): void {

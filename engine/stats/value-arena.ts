@@ -18,6 +18,12 @@ export class ValueArena {
   /** By run: the first of the released runs of that length, each of which leads to the next. */
   #released: Int32Array | null = null;
 
+  /** Forgets all values, and keeps the room. */
+  clear(): void {
+    this.#usedCellCount = 0;
+    this.#released = null;
+  }
+
   get byteCount(): number {
     return this.#cells.byteLength;
   }

@@ -59,6 +59,7 @@ export class FreshPart {
       }),
       urlCount: this.urls.count,
       entryCount: this.entries.count,
+      contentBytes: this.contentBytes,
     };
   }
 

@@ -21,6 +21,8 @@ export interface SealPlan {
   readonly blocks: readonly Plain<EntryBlock, 'offsetsUs' | 'urlCodes' | 'areas' | 'count'>[];
   readonly urlCount: number;
   readonly entryCount: number;
+  /** Of URLs and entries: about what sealing takes beside them. */
+  readonly contentBytes: number;
 }
 
 /** What each entry is, by code: those of code c are at [starts[c], starts[c + 1]). */

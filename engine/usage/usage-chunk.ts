@@ -19,10 +19,12 @@ export interface ChunkMark {
   readonly entryCount: number;
 }
 
+const writer = new ByteWriter();
+
 /** What a part took from `start` on, up to now. */
 export function encodeChunk(part: FreshPart, start: ChunkMark): Uint8Array {
   const { urls, entries } = part;
-  const writer = new ByteWriter(4096);
+  writer.clear();
   writer.u32(start.urlCount);
   writer.u32(urls.count - start.urlCount);
   writer.u32(start.entryCount);

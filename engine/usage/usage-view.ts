@@ -109,15 +109,21 @@ export class UsageView implements View<EdgeEntry> {
     this.standing.expire(nowUs);
   }
 
-  /** Memory of entries and URLs; O(parts + their blocks). */
+  /** O(parts + their blocks). */
   get heldBytes(): number {
+    return this.freshBytes + this.standing.memory.heldBytes;
+  }
+
+  /** Memory of entries and URLs; O(parts + their blocks). */
+  get freshBytes(): number {
     let heldBytes = 0;
     for (const part of this.#parts.values()) if (part.kind === 'fresh') heldBytes += part.heldBytes;
     return heldBytes;
   }
 
-  /** Has the largest part sealed next, whatever its hour. False when none that isn't frozen is worth a file. */
+  /** Has the largest part sealed next, whatever its hour, unless others wait for it or none is worth a file. */
   spill(): boolean {
+    if (this.#frozen.size > 0) return true;
     let largest: FreshPart | null = null;
     for (const part of this.#open.values()) {
       if (largest === null || part.contentBytes > largest.contentBytes) largest = part;
@@ -130,7 +136,7 @@ export class UsageView implements View<EdgeEntry> {
   /** What is to be sealed next, if anything. One of the three methods below ends it, before another is asked for. */
   planSeal(): SealPlan | null {
     assert(this.#sealing === null, 'a part is sealed while another is');
-    if (this.#frozen.size === 0 && this.heldBytes > this.#limits.freshBytes) this.spill();
+    if (this.#frozen.size === 0 && this.freshBytes > this.#limits.freshBytes) this.spill();
     for (const part of this.#frozen) {
       this.#sealing = part;
       return part.sealPlan();
@@ -201,7 +207,7 @@ export class UsageView implements View<EdgeEntry> {
       sealedParts,
       entries,
       urls,
-      heldBytes: this.heldBytes,
+      heldBytes: this.freshBytes,
       standingExpressions: this.standing.count,
       matchBytes: this.standing.memory.heldBytes,
     };

@@ -2,6 +2,11 @@
 
 import type { ImportState } from './import-state.js';
 
+/** There is no room for an append; whoever provides the log tells the operator. */
+export class LogFullError extends Error {
+  override name = 'LogFullError';
+}
+
 /** One stored record. */
 export interface StoredRecord {
   readonly offset: number;
@@ -26,7 +31,7 @@ export interface DurableLog {
   /**
    * Adds records with the offsets endOffset, endOffset + 1, …, all or none. Resolves once they are on disk for good
    * (synced): from then on `endOffset` and `read` know them, also after `kill -9`. Rejects when none was kept, with
-   * the reason (a full disk). The values are not changed by the caller until then. With the records, as one, goes how
+   * the reason; with a LogFullError for want of room. The values are not changed by the caller until then. With the records, as one, goes how
    * far the topic's imports have come with them, by import id.
    */
   append(

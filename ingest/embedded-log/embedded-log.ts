@@ -6,7 +6,7 @@ import { decodeRelayElement } from '../decode/relay-entry.js';
 import { BACKLOG_BYTES, BUSY_RETRY_SECONDS, MAX_BODY_ELEMENTS } from '../limits.js';
 import type { LogSink, LogSource, LogSourceStatus, PartitionKey } from '../log-source.js';
 import { type BodyElements, splitBody } from './body.js';
-import type { DurableLog } from './durable-log.js';
+import { type DurableLog, LogFullError } from './durable-log.js';
 import type { ImportChunk, ImportState } from './import-state.js';
 import { PostedRecords, type RejectedEntry } from './posted-records.js';
 import { type ImportProgress, TopicLog } from './topic-log.js';
@@ -113,6 +113,11 @@ export class EmbeddedLog implements LogSource {
     return this.#topics.find(({ key }) => key.topic === sourceName)?.importState(importId) ?? null;
   }
 
+  /** Bytes of the bodies that are being taken in. */
+  get heldBytes(): number {
+    return this.#inFlightBytes;
+  }
+
   status(): LogSourceStatus {
     return {
       missingTopics: [],
@@ -187,7 +192,7 @@ export class EmbeddedLog implements LogSource {
     return { kind: place === 'there' ? 'already-there' : 'out-of-place', importState };
   }
 
-  /** 'busy' when the storage can't take it: a full disk is for the operator to mend, and the sender tries again. */
+  /** 'busy' when the storage can't take it: that is for the operator to mend, and the sender tries again. */
   async #store(append: () => Promise<ImportProgress | null>): Promise<ImportProgress | null | 'busy'> {
     try {
       const progress = await append();
@@ -195,6 +200,7 @@ export class EmbeddedLog implements LogSource {
       return progress;
     } catch (error) {
       if (error instanceof AssertionError) throw error;
+      if (error instanceof LogFullError) return 'busy';
       this.#problem = `the embedded log can't be written: ${error instanceof Error ? error.message : String(error)}`;
       return 'busy';
     }

@@ -31,17 +31,37 @@ export function registerCodecs(limitBytes = UNPACKED_BATCH_BYTES): void {
   for (let codec = 1; codec <= LAST_CODEC; codec++) {
     const own = {
       compress: codec === GZIP ? compressGzip : refuseToCompress,
-      decompress: (packed: Uint8Array) => unpackOrMark(packed, UNPACK_BY_CODEC[codec], limitBytes),
+      decompress: async (packed: Uint8Array) =>
+        takePrepared(packed) ?? (await unpackOrMark(packed, codec, limitBytes)),
     };
     codecs[codec] = () => own;
   }
 }
 
-async function unpackOrMark(
+/** Unpacked ahead of kafkajs: by the memory that the packed bytes lie in, and where they begin. */
+const prepared = new WeakMap<ArrayBufferLike, Map<number, Buffer>>();
+
+/** From now on kafkajs is given `unpacked` when it has `packed` unpacked; once. */
+export function prepareUnpacked(packed: Uint8Array, unpacked: Buffer): void {
+  const inMemory = prepared.get(packed.buffer);
+  if (inMemory === undefined) prepared.set(packed.buffer, new Map([[packed.byteOffset, unpacked]]));
+  else inMemory.set(packed.byteOffset, unpacked);
+}
+
+function takePrepared(packed: Uint8Array): Buffer | null {
+  const inMemory = prepared.get(packed.buffer);
+  const unpacked = inMemory?.get(packed.byteOffset);
+  inMemory?.delete(packed.byteOffset);
+  return unpacked ?? null;
+}
+
+/** The records of a batch, or a record that says why there are none: see unreadable-batch.ts. */
+export async function unpackOrMark(
   packed: Uint8Array,
-  unpack: Unpack | undefined,
-  limitBytes: number,
+  codec: number,
+  limitBytes = UNPACKED_BATCH_BYTES,
 ): Promise<Buffer> {
+  const unpack = UNPACK_BY_CODEC[codec];
   if (unpack === undefined) return unreadableRecords(packed, 'unknown-codec');
   try {
     const bytes = await unpack(packed, limitBytes);

@@ -12,7 +12,7 @@ import { type KafkaClock, pause, within } from './clock.js';
 import { type ClusterLook, type ClusterView, type LogFound, partitionId } from './cluster-view.js';
 import { correctFetch } from './fetch-response.js';
 import { beatDuring } from './heartbeats.js';
-import { fetchedOffset, interceptFetches } from './kafkajs-internals.js';
+import { type FetchHooks, fetchedOffset, interceptFetches } from './kafkajs-internals.js';
 import {
   CLIENT_MAX_RETRY_MS,
   CONCURRENT_PARTITIONS,
@@ -25,6 +25,7 @@ import {
 import { PartitionReader } from './partition-reader.js';
 import { areOtherLogs, findReadStart } from './read-start.js';
 import { toRecords } from './records.js';
+import { FetchUnpacker, UnpackBudget } from './unpack-budget.js';
 
 /** For metrics; they only rise. */
 export interface KafkaSourceCounters {
@@ -62,6 +63,7 @@ export class ConsumerSession {
   readonly #readers = new Map<string, PartitionReader>();
   readonly #closing: Promise<void>;
   #close: () => void = () => undefined;
+  readonly #unpackBudget: UnpackBudget;
   #isClosed = false;
   #running: Promise<void> = Promise.resolve();
   #hasJoined = false;
@@ -73,9 +75,8 @@ export class ConsumerSession {
     this.#closing = new Promise((resolve) => {
       this.#close = resolve;
     });
-    interceptFetches(parts.client.kafka, (fetch, payload, apiVersion) =>
-      this.#leaveRange(correctFetch(fetch, payload, apiVersion)),
-    );
+    this.#unpackBudget = new UnpackBudget(parts.clock, this.#closing);
+    interceptFetches(parts.client.kafka, () => this.#fetchHooks());
     this.#consumer = parts.client.kafka.consumer({
       groupId: parts.groupId,
       partitionAssigners: [PartitionAssigners.roundRobin],
@@ -90,6 +91,11 @@ export class ConsumerSession {
       // A consumer that failed is made anew by our own hand, with a client of its own.
       retry: { ...CLIENT_RETRY, restartOnFailure: () => Promise.resolve(false) },
     });
+  }
+
+  /** Bytes that are unpacked and not all applied. */
+  get unpackedBytes(): number {
+    return this.#unpackBudget.heldBytes;
   }
 
   /** By partitionId. */
@@ -176,6 +182,15 @@ export class ConsumerSession {
     }
     this.#check(doubtful);
     return true;
+  }
+
+  #fetchHooks(): FetchHooks {
+    const unpacker = new FetchUnpacker(this.#unpackBudget);
+    return {
+      asked: () => unpacker.release(),
+      came: (payload, apiVersion) => unpacker.unpack(payload, apiVersion),
+      decoded: (fetch, payload, apiVersion) => this.#leaveRange(correctFetch(fetch, payload, apiVersion)),
+    };
   }
 
   async #run(): Promise<void> {

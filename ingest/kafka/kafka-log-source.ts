@@ -60,6 +60,7 @@ export class KafkaLogSource implements LogSource {
   #commit: Promise<void> | null = null;
   readonly #stopped: Promise<void>;
   #isStopping = false;
+  #isHeld = false;
   #stop: () => void = () => undefined;
   #wake: () => void = () => undefined;
   #unreachable: string | null = null;
@@ -104,6 +105,16 @@ export class KafkaLogSource implements LogSource {
       this.#commit = null;
     });
     return this.#commit;
+  }
+
+  /** Whether the sink keeps batches waiting for long: records that wait meanwhile are no stall. */
+  hold(isHeld: boolean): void {
+    this.#isHeld = isHeld;
+  }
+
+  /** Bytes of batches that are unpacked and not all applied. */
+  get unpackedBytes(): number {
+    return this.#session?.unpackedBytes ?? 0;
   }
 
   async stop(): Promise<void> {
@@ -239,6 +250,10 @@ export class KafkaLogSource implements LogSource {
 
   /** Also without a consumer: one that ends again and again makes no progress either. */
   async #watchProgress(): Promise<void> {
+    if (this.#isHeld) {
+      this.#watch.pause();
+      return;
+    }
     const readers = [...(this.#session?.readers.values() ?? [])];
     const applying = readers.some((reader) => reader.applying);
     const samples: ProgressSample[] = [

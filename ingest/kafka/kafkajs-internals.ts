@@ -89,18 +89,26 @@ export function spareTimers(kafka: Kafka): void {
   });
 }
 
-/**
- * Shows every fetch response of the client's later consumers to `correct`, decoded and as it came, before kafkajs
- * looks at it.
- */
-export function interceptFetches(
-  kafka: Kafka,
-  correct: (decoded: DecodedFetch, payload: Buffer, apiVersion: number) => void,
-): void {
+/** What is done around the fetches from one broker, of which kafkajs makes one at a time. */
+export interface FetchHooks {
+  /** Before a fetch is asked for. */
+  asked(): void;
+  /** With a response as it came, before kafkajs decodes it; it may be changed. */
+  came(payload: Buffer, apiVersion: number): Promise<void>;
+  /** With the decoded response, before kafkajs looks at it; it may be changed. */
+  decoded(fetch: DecodedFetch, payload: Buffer, apiVersion: number): void;
+}
+
+/** Puts hooks around all fetches of the client's later consumers: `hooksFor` is asked once for each broker. */
+export function interceptFetches(kafka: Kafka, hooksFor: () => FetchHooks): void {
   onConnectionPools(kafka, (connections) => {
     const send = connections.send.bind(connections);
-    connections.send = (request) =>
-      send(request.request.apiName === 'Fetch' ? corrected(request, correct) : request);
+    const hooks = hooksFor();
+    connections.send = (request) => {
+      if (request.request.apiName !== 'Fetch') return send(request);
+      hooks.asked();
+      return send(hooked(request, hooks));
+    };
   });
 }
 
@@ -122,17 +130,16 @@ function onConnectionPools(kafka: Kafka, change: (connections: InternalConnectio
   };
 }
 
-function corrected<T>(
-  request: RawRequest<T>,
-  correct: (decoded: DecodedFetch, payload: Buffer, apiVersion: number) => void,
-): RawRequest<T> {
+function hooked<T>(request: RawRequest<T>, hooks: FetchHooks): RawRequest<T> {
   const { decode, parse } = request.response;
-  const decodeAndCorrect = async (payload: Buffer) => {
+  const { apiVersion } = request.request;
+  const decodeWithHooks = async (payload: Buffer) => {
+    await hooks.came(payload, apiVersion);
     const decoded = await decode(payload);
-    correct(decoded as DecodedFetch, payload, request.request.apiVersion);
+    hooks.decoded(decoded as DecodedFetch, payload, apiVersion);
     return decoded;
   };
-  return { ...request, response: { decode: decodeAndCorrect, parse } };
+  return { ...request, response: { decode: decodeWithHooks, parse } };
 }
 
 function factories(kafka: Kafka): Record<symbol, ClusterFactory> {

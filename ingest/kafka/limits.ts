@@ -45,6 +45,21 @@ export const CLIENT_MAX_RETRY_MS = 2_000;
  * honest batches become dead letters (a broker takes 1 MiB compressed by default; logs shrink ten- to thirtyfold). */
 export const UNPACKED_BATCH_BYTES = 128 * 1024 * 1024;
 
+/** Bytes that may be unpacked and not applied, of all fetches together, before no further batch is unpacked. Bigger: a
+ * fetch of highly compressed batches takes that memory, and a batch more; smaller: catching up takes more fetches. */
+export const UNPACKED_BYTES = 64 * 1024 * 1024;
+
+/** What a record costs as an object, beside its bytes. Smaller than it is: batches of tiny records fill the memory. */
+export const RECORD_COST_BYTES = 512;
+
+/** Records of one batch. More: kafkajs hands them over as arguments of one call, of which a thread's stack takes some
+ * 120,000; fewer: honest batches become dead letters (a megabyte of compressed logs has some ten thousand). */
+export const BATCH_RECORDS = 100_000;
+
+/** How long a fetch waits for what others have unpacked to be applied. Longer: what a lost broker sent holds up the
+ * others; shorter: each fetch unpacks a batch above the bound. */
+export const UNPACKED_WAIT_MS = 10_000;
+
 /** How often topics, offsets and progress are looked at. Bigger: a missing topic, a recreated one and a stall are
  * noticed later; smaller: more requests (two small ones a broker). */
 export const POLL_INTERVAL_MS = 2_000;

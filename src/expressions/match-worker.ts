@@ -1,13 +1,13 @@
 /** The match thread: compiles expressions of RE2's dialect, and searches batches of URLs and sealed parts for them. */
 
 import { isAscii } from 'node:buffer';
-import { getPriority, setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 import { RE2JS, RE2JSException } from 're2js';
 import { SegmentError } from '../../engine/segments.js';
 import { type ScanResult, scanPart } from '../../engine/usage/part-scan.js';
 import { StoredBlocks } from '../store/stored-blocks.js';
 import { monotonicUs } from '../system-clock.js';
+import { giveWayToServing } from '../thread-priority.js';
 import { ExpressionAutomaton } from './expression-automaton.js';
 import {
   COMPILED_EXPRESSION_LIMIT,
@@ -16,9 +16,6 @@ import {
   SCAN_CHECK_WORK,
 } from './limits.js';
 import type { MatchReply, MatchRequest } from './match-protocol.js';
-
-/** Of Linux' scheduler. */
-const LEAST_PRIORITY = 19;
 
 interface Compiled {
   readonly pattern: RE2JS;
@@ -34,9 +31,7 @@ parentPort!.on('message', (request: MatchRequest) => {
   parentPort!.postMessage(reply, reply.outcome === 'matched' ? buffersOf(reply.result) : []);
 });
 
-// Linux takes this for the calling thread alone; elsewhere it would be the whole process.
-if (process.platform === 'linux')
-  setPriority(Math.min(LEAST_PRIORITY, getPriority() + MATCH_THREAD_NICENESS));
+giveWayToServing(MATCH_THREAD_NICENESS);
 parentPort!.postMessage({ outcome: 'ready' } satisfies MatchReply);
 
 function answer(request: MatchRequest): MatchReply {

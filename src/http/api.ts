@@ -13,10 +13,11 @@ import {
   quoted,
   unauthenticated,
 } from './errors.js';
+import { ACKNOWLEDGE_PATH, answerGaps, GAPS_PATH } from './gaps-api.js';
 import { hasOneBody, isBodiless } from './headers.js';
 import { IngestApi, refuseBody } from './ingest-api.js';
-import { INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
-import type { Clock, Health, IngestPort, OperatorPort, QueryPort } from './ports.js';
+import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
+import type { Clock, GapsPort, Health, IngestPort, OperatorPort, QueryPort } from './ports.js';
 import { type DecodedQuery, decodeQuery } from './query-string.js';
 import {
   type BodyConsumer,
@@ -52,6 +53,11 @@ export interface ApiOptions {
   readonly queries: QueryPort;
   /** null when the logs come from Kafka. */
   readonly ingest: IngestPort | null;
+  /** Bytes that the bodies of requests in progress may hold. */
+  readonly ingestHeldBytes?: number;
+  /** Bytes of cached results. */
+  readonly resultCacheBytes?: number;
+  readonly gaps: GapsPort;
   readonly operator: OperatorPort;
   readonly clock: Clock;
   readonly bugs: BugReporter;
@@ -76,8 +82,12 @@ export class Api implements HttpHandler {
       ids: endpointIds ?? {},
       cacheSeconds,
       cacheWarmSeconds,
+      cacheBytes: options.resultCacheBytes ?? CACHE_BYTE_LIMIT,
     });
-    this.ingest = options.ingest === null ? null : new IngestApi(options.ingest, INGEST_HELD_BYTE_LIMIT);
+    this.ingest =
+      options.ingest === null
+        ? null
+        : new IngestApi(options.ingest, options.ingestHeldBytes ?? INGEST_HELD_BYTE_LIMIT);
     this.#cors = new Cors(options.corsOrigins);
     this.#pages = options.pages ?? new Map();
   }
@@ -103,14 +113,21 @@ export class Api implements HttpHandler {
     const isShippers = request.method === 'POST' || request.method === 'PUT';
     if (!isShippers || request.path.startsWith(QUERY_PATH_PREFIX) || !hasOneBody(request.headers))
       return CLOSE_SOCKET;
-    const answer = this.#answerOther(request);
+    const answer = isOfGaps(request.path) ? this.#refuseGapsBody(request) : this.#answerOther(request);
     return answer instanceof Promise ? CLOSE_SOCKET : refuseBody(request, answer);
+  }
+
+  /** Nothing is acknowledged on the way to refusing a body. */
+  #refuseGapsBody(request: HttpRequest): HttpAnswer {
+    const grant = grantOf(this.#options.ingestKeys, request, decodeQuery(request.rawQuery));
+    return grant === null ? unauthenticated() : errorAnswer(400, `${quoted(request.path)} takes no body`);
   }
 
   /** The label of a path in the metrics: one of a closed set. */
   routeOf(path: string): string {
     if (path.startsWith(QUERY_PATH_PREFIX)) return this.#endpointOf(path) ?? 'unknown-endpoint';
     if (path === INGEST_PATH) return 'ingest';
+    if (isOfGaps(path)) return 'gaps';
     if (path === '/livez' || path === '/readyz' || path === '/metrics') return path.slice(1);
     return this.#pages.has(path) ? 'page' : 'unknown-path';
   }
@@ -150,8 +167,10 @@ export class Api implements HttpHandler {
     const { path } = request;
     const page = this.#pages.get(path);
     if (page === undefined && path.startsWith('/api/')) {
-      const ring = path === INGEST_PATH ? ingestKeys : keys;
-      if (grantOf(ring, request, decodeQuery(request.rawQuery)) === null) return unauthenticated();
+      const ring = path === INGEST_PATH || isOfGaps(path) ? ingestKeys : keys;
+      const grant = grantOf(ring, request, decodeQuery(request.rawQuery));
+      if (grant === null) return unauthenticated();
+      if (isOfGaps(path)) return answerGaps(this.#options.gaps, request, grant);
       if (path !== INGEST_PATH) return notFound(`nothing is at ${quoted(path)}`);
       return this.ingest === null ? noIngest() : this.ingest.answer(request);
     }
@@ -173,6 +192,10 @@ export class Api implements HttpHandler {
     const segment = path.slice(QUERY_PATH_PREFIX.length);
     return this.endpoints.find(segment) ?? this.endpoints.find(decodePathSegment(segment));
   }
+}
+
+function isOfGaps(path: string): boolean {
+  return path === GAPS_PATH || path === ACKNOWLEDGE_PATH;
 }
 
 function grantOf(ring: KeyRing, request: HttpRequest, query: DecodedQuery): Grant | null {

@@ -14,13 +14,7 @@ import {
   quoted,
   unavailable,
 } from './errors.js';
-import {
-  CACHE_BYTE_LIMIT,
-  CACHE_ENTRY_LIMIT,
-  EXPRESSION_RETRY_SECONDS,
-  GZIP_LEVEL_CACHED,
-  GZIP_LEVEL_ONCE,
-} from './limits.js';
+import { CACHE_ENTRY_LIMIT, EXPRESSION_RETRY_SECONDS, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE } from './limits.js';
 import { apiCountsCall, invocationStatsCall, logsCall } from './parameters.js';
 import {
   type ApiCountsParameters,
@@ -29,7 +23,7 @@ import {
   Unavailable,
 } from './ports.js';
 import type { DecodedQuery } from './query-string.js';
-import { encodeApiCounts, encodeInvocationStats, encodeLogs } from './row-encoders.js';
+import { encodeApiCounts, encodeLogs, encodeRows } from './row-encoders.js';
 import type { BugReporter, HeaderLine, HttpAnswer, HttpRequest } from './server.js';
 
 export const ENDPOINT_NAMES = ['logs.all', 'functions.invocation-stats', 'usage.api-counts'] as const;
@@ -54,6 +48,8 @@ export interface EndpointOptions {
   readonly cacheSeconds: number;
   /** How often cached answers are recomputed; 0: when they are asked for after cacheSeconds. */
   readonly cacheWarmSeconds: number;
+  /** Bytes that cached answers may take. */
+  readonly cacheBytes: number;
 }
 
 /** A request whose key is known and whose query string is decoded. */
@@ -87,7 +83,7 @@ export class Endpoints {
             cacheUs: options.cacheSeconds * US_PER_SECOND,
             warmUs: options.cacheWarmSeconds * US_PER_SECOND,
             entryLimit: CACHE_ENTRY_LIMIT,
-            byteLimit: CACHE_BYTE_LIMIT,
+            byteLimit: options.cacheBytes,
             warmingFailed: (error) => {
               if (refusalOf(error) === null) options.bugs.report(error, 'warming the result cache');
             },
@@ -147,7 +143,7 @@ export class Endpoints {
     if (!parsed.ok) return invalidArgument(parsed.problems);
     const { parameters } = parsed;
     return this.#bucketed(call, statsKey(parameters), (nowUs) =>
-      encodeInvocationStats(this.#queries.invocationStats(parameters, nowUs)),
+      encodeRows(this.#queries.invocationStats(parameters, nowUs)),
     );
   }
 

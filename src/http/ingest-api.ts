@@ -54,6 +54,7 @@ const OUT_OF_MEMORY = unavailable('too many bodies are being taken in at once', 
 export class IngestApi {
   readonly #ingest: IngestPort;
   readonly #memory: ByteBudget;
+  #refusedCount = 0;
   /** Bodies are unpacked one after the other: each may grow to 64 MiB before the budget knows its size. */
   #unpacking: Promise<unknown> = Promise.resolve();
 
@@ -67,6 +68,11 @@ export class IngestApi {
     return this.#memory.held;
   }
 
+  /** POSTs that were turned away because ingest was paused. */
+  get refusedCount(): number {
+    return this.#refusedCount;
+  }
+
   /** The request is a POST with a valid ingest key; see refuseBody for those that aren't. */
   open(request: HttpRequest, query: DecodedQuery, grant: Grant): HttpAnswer | BodyConsumer {
     if (grant.projects !== null) {
@@ -74,6 +80,11 @@ export class IngestApi {
         request,
         permissionDenied('this key is limited to some projects, and such keys may not post logs'),
       );
+    }
+    const refusal = this.#ingest.refusal();
+    if (refusal !== null) {
+      this.#refusedCount += 1;
+      return refuseBody(request, unavailable(refusal.reason, refusal.retryAfterSeconds));
     }
     const isChunk = query.values.has(IMPORT_ID);
     const parsed = isChunk ? importChunkCall.parse(query) : ingestCall.parse(query);

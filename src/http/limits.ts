@@ -30,6 +30,9 @@ export const REFUSED_BODY_BYTE_LIMIT = 64 * 1024 * 1024;
  * plus one unpacked body: a body that is allowed could never be taken. Beyond it senders get 503 and come again. */
 export const INGEST_HELD_BYTE_LIMIT = 160 * 1024 * 1024;
 
+/** The least of it, however small the memory budget: one packed and one unpacked body. */
+export const INGEST_HELD_BYTE_MINIMUM = INGEST_PACKED_BYTE_LIMIT + INGEST_UNPACKED_BYTE_LIMIT;
+
 /** Answers below this are not compressed: they fit in one or two packets, and gzip makes them hardly smaller. */
 export const GZIP_MIN_BYTES = 2048;
 

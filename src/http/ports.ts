@@ -1,9 +1,9 @@
 /** What the HTTP layer needs from the rest of the service: composition provides it. */
 
 import type { LogsParameters } from '../../engine/rows/query.js';
-import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
 import type { ImportChunk, ImportState } from '../../ingest/embedded-log/import-state.js';
+import type { OffsetGap } from '../../ingest/log-source.js';
 import type { STATS_INTERVALS } from './parameters.js';
 
 export interface InvocationStatsParameters {
@@ -23,8 +23,8 @@ export interface ApiCountsParameters {
 export interface QueryPort {
   /** Serialised rows, newest first. */
   logs(parameters: LogsParameters, nowUs: number): Uint8Array[];
-  /** Ordered by bucketStartUs, ascending. */
-  invocationStats(parameters: InvocationStatsParameters, nowUs: number): readonly InvocationStatsRow[];
+  /** Serialised rows, oldest bucket first. */
+  invocationStats(parameters: InvocationStatsParameters, nowUs: number): readonly string[];
   /** Ordered by bucketStartUs, ascending. Throws or rejects with an ExpressionError for what can't be evaluated. */
   apiCounts(
     parameters: ApiCountsParameters,
@@ -60,6 +60,8 @@ export type IngestOutcome =
   | { readonly kind: 'busy'; readonly retryAfterSeconds: number };
 
 export interface IngestPort {
+  /** Why nothing is taken at the moment, or null: bodies are then not even read. */
+  refusal(): { readonly reason: string; readonly retryAfterSeconds: number } | null;
   /** Takes over the body, unpacked. Of a body that is not stored nothing is kept. */
   append(
     sourceName: string,
@@ -69,6 +71,13 @@ export interface IngestPort {
   ): Promise<IngestOutcome>;
   /** null for a source that is not known. */
   importState(sourceName: string, importId: string): ImportState | null;
+}
+
+export interface GapsPort {
+  /** The gaps that nobody has acknowledged, of each partition the latest. */
+  open(): readonly OffsetGap[];
+  /** Acknowledges all that are open; resolves with them once that is durable. */
+  acknowledge(): Promise<readonly OffsetGap[]>;
 }
 
 export interface Health {

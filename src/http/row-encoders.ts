@@ -26,14 +26,11 @@ export function encodeLogs(rows: readonly Uint8Array[], allocate: (byteCount: nu
   return body.subarray(0, length);
 }
 
-export function encodeInvocationStats(rows: readonly InvocationStatsRow[]): Uint8Array {
-  return encodeRows(
-    rows.map(
-      (row) =>
-        `{"timestamp":${row.bucketStartUs},"min_execution_time":${row.minMs},"max_execution_time":${row.maxMs},` +
-        `"avg_execution_time":${row.meanMs},"p95_execution_time":${row.p95Ms},"p99_execution_time":${row.p99Ms},` +
-        `"count":${row.count},"error_count":${row.errorCount}}`,
-    ),
+export function encodeInvocationStatsRow(row: InvocationStatsRow): string {
+  return (
+    `{"timestamp":${row.bucketStartUs},"min_execution_time":${row.minMs},"max_execution_time":${row.maxMs},` +
+    `"avg_execution_time":${row.meanMs},"p95_execution_time":${row.p95Ms},"p99_execution_time":${row.p99Ms},` +
+    `"count":${row.count},"error_count":${row.errorCount}}`
   );
 }
 
@@ -48,7 +45,8 @@ export function encodeApiCounts(rows: readonly ApiCountsRow[]): Uint8Array {
   );
 }
 
-function encodeRows(rows: readonly string[]): Uint8Array {
+/** Rows that are encoded already. */
+export function encodeRows(rows: readonly string[]): Uint8Array {
   return Buffer.from(`{"result":[${rows.join(',')}]}`);
 }
 

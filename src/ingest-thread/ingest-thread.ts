@@ -19,6 +19,8 @@ export interface IngestThreadPorts {
   readonly monotonicUs: () => number;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
+  /** Resolves when packs may be applied; until then the thread, which waits for that, reads no further. */
+  readonly mayApply: () => Promise<void>;
   readonly onFatal: (error: unknown) => void;
 }
 
@@ -36,6 +38,9 @@ export class IngestThread {
   readonly #stopped: Promise<void>;
   #resolveStopped: () => void = () => undefined;
   #status: LogSourceStatus = NOT_YET;
+  /** Bytes of packs that came and are not applied, and of what the thread holds before it is packed. */
+  #packBytes = 0;
+  #unpackedBytes = 0;
   /** What the thread said and is not applied yet: one thing after the other, in the order it was said. */
   #applying: Promise<void> = Promise.resolve();
 
@@ -59,6 +64,15 @@ export class IngestThread {
     return this.#status;
   }
 
+  get heldBytes(): number {
+    return this.#packBytes + this.#unpackedBytes;
+  }
+
+  /** Whether packs are kept waiting for long: the source then takes it for no stall. */
+  hold(isHeld: boolean): void {
+    this.#tell({ tell: 'hold', isHeld });
+  }
+
   committed(positions: readonly Position[]): void {
     this.#tell({ tell: 'committed', positions });
   }
@@ -76,6 +90,7 @@ export class IngestThread {
     const { logger, onFatal } = this.#ports;
     switch (message.say) {
       case 'records':
+        this.#packBytes += message.pack.buffer.byteLength;
         this.#then(() => this.#apply(message.packId, message.key, message.pack));
         return;
       case 'identity':
@@ -89,6 +104,7 @@ export class IngestThread {
         return;
       case 'status':
         this.#status = message.status;
+        this.#unpackedBytes = message.unpackedBytes;
         return;
       case 'log':
         logger[message.level](message.fields, message.message);
@@ -107,7 +123,8 @@ export class IngestThread {
 
   /** At the end of every turn each shard stands between two records, so a commit may save it then. */
   async #apply(packId: number, key: PartitionKey, pack: RecordPack): Promise<void> {
-    const { monotonicUs, shardOf, yieldTurn } = this.#ports;
+    const { monotonicUs, shardOf, yieldTurn, mayApply } = this.#ports;
+    await mayApply();
     const shard = shardOf(key);
     let sliceEndUs = monotonicUs() + APPLY_SLICE_US;
     for (const { entries, rejectedReasons, nextOffset } of unpackRecords(pack)) {
@@ -116,6 +133,7 @@ export class IngestThread {
       await yieldTurn();
       sliceEndUs = monotonicUs() + APPLY_SLICE_US;
     }
+    this.#packBytes -= pack.buffer.byteLength;
     // Sent back, the buffer is freed there: here it would bring on a collection of all garbage.
     this.#worker.postMessage({ tell: 'applied', packId, buffer: pack.buffer } satisfies ToIngest, [
       pack.buffer,

@@ -10,9 +10,12 @@ import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
 import type { LogSink, PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { monotonicUs, wallClockUs } from '../system-clock.js';
-import { IN_FLIGHT_BYTES, STATUS_EVERY_MS } from './limits.js';
+import { giveWayToServing } from '../thread-priority.js';
+import { IN_FLIGHT_BYTES, INGEST_THREAD_NICENESS, STATUS_EVERY_MS } from './limits.js';
 import { PackShard } from './pack-shard.js';
 import type { FromIngest, IngestOrder, LogLevel, ToIngest } from './protocol.js';
+
+giveWayToServing(INGEST_THREAD_NICENESS);
 
 const order = workerData as IngestOrder;
 const port = parentPort!;
@@ -138,10 +141,11 @@ let lastStatus = '';
 function sayStatus(): void {
   const status = source.status();
   const problem = status.problem ?? deadLetters.problem;
-  const text = JSON.stringify({ ...status, problem });
+  const { unpackedBytes } = source;
+  const text = JSON.stringify({ ...status, problem, unpackedBytes });
   if (text === lastStatus) return;
   lastStatus = text;
-  say({ say: 'status', status: { ...status, problem } });
+  say({ say: 'status', status: { ...status, problem }, unpackedBytes });
 }
 const statusTimer = setInterval(sayStatus, STATUS_EVERY_MS);
 
@@ -165,6 +169,9 @@ function take(message: ToIngest): void {
     }
     case 'committed':
       source.committed(message.positions).catch((error: unknown) => fail(error));
+      return;
+    case 'hold':
+      source.hold(message.isHeld);
       return;
     case 'stop':
       stop().catch((error: unknown) => fail(error));

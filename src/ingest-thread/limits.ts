@@ -19,3 +19,7 @@ export const PACK_BYTES = 1024 * 1024;
 /** Bytes of packs that may be on their way. Bigger: more memory when the serving thread is slow; smaller: the ingest
  * thread waits for it more often. */
 export const IN_FLIGHT_BYTES = 16 * 1024 * 1024;
+
+/** How far the ingest thread gives way to the serving thread where they share a core, 0 to 19. Bigger: entries show later
+ * while queries keep a core busy; smaller: its work delays requests by turns of the scheduler. */
+export const INGEST_THREAD_NICENESS = 5;

@@ -28,6 +28,8 @@ export type ToIngest =
   | { readonly tell: 'committed'; readonly positions: readonly Position[] }
   /** Everything that was said of the partition up to this pack is applied; its buffer goes back to where it was made. */
   | { readonly tell: 'applied'; readonly packId: number; readonly buffer: ArrayBuffer }
+  /** Packs wait to be applied for long, or no more: no stall of the source. */
+  | { readonly tell: 'hold'; readonly isHeld: boolean }
   | { readonly tell: 'stop' };
 
 export type FromIngest =
@@ -39,7 +41,12 @@ export type FromIngest =
     }
   | { readonly say: 'identity'; readonly key: PartitionKey; readonly identity: LogIdentity }
   | { readonly say: 'gap'; readonly gap: OffsetGap }
-  | { readonly say: 'status'; readonly status: LogSourceStatus }
+  | {
+      readonly say: 'status';
+      readonly status: LogSourceStatus;
+      /** Of batches that are unpacked and not all applied. */
+      readonly unpackedBytes: number;
+    }
   | { readonly say: 'log'; readonly level: LogLevel; readonly fields: object; readonly message: string }
   | { readonly say: 'fatal'; readonly error: Error }
   | { readonly say: 'stopped' };

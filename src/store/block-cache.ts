@@ -1,7 +1,7 @@
 /** The segments read last, unpacked, up to a number of bytes; least recently read go first. */
 
 export class BlockCache {
-  readonly #capacityBytes: number;
+  #capacityBytes: number;
   /** In order of last use: a Map keeps the order of insertion. */
   readonly #segments = new Map<string, Uint8Array>();
   #heldBytes = 0;
@@ -36,15 +36,17 @@ export class BlockCache {
     return bytes;
   }
 
+  /** Changes how much it may hold. */
+  limit(capacityBytes: number): void {
+    this.#capacityBytes = capacityBytes;
+    this.#evict();
+  }
+
   set(name: string, bytes: Uint8Array): void {
     this.delete(name);
     this.#segments.set(name, bytes);
     this.#heldBytes += bytes.length;
-    for (const [oldest, { length }] of this.#segments) {
-      if (this.#heldBytes <= this.#capacityBytes) break;
-      this.#segments.delete(oldest);
-      this.#heldBytes -= length;
-    }
+    this.#evict();
   }
 
   delete(name: string): void {
@@ -52,5 +54,13 @@ export class BlockCache {
     if (bytes === undefined) return;
     this.#segments.delete(name);
     this.#heldBytes -= bytes.length;
+  }
+
+  #evict(): void {
+    for (const [oldest, { length }] of this.#segments) {
+      if (this.#heldBytes <= this.#capacityBytes) break;
+      this.#segments.delete(oldest);
+      this.#heldBytes -= length;
+    }
   }
 }

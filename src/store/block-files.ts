@@ -26,7 +26,7 @@ import { openFrame } from './block-frame.js';
 import { NO_DICTIONARY } from './checked-value.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES } from './limits.js';
-import type { StoredFile } from './storage-protocol.js';
+import type { FileEnd, StoredFile } from './storage-protocol.js';
 
 const FLAG_DICTIONARY = 1;
 const FRAME_DIGITS = 10;
@@ -98,16 +98,25 @@ export class BlockFiles {
     return this.#frame(fileKey, file, index + (file.hasDictionary ? 1 : 0));
   }
 
-  /** Takes up frames that commits have written, and returns the record that makes them count. */
-  added(fileKey: string, frameLengths: readonly number[]): FileRecord {
+  /** The record that makes frames count which a commit has written at the end of a file, or of a new one. */
+  additionRecord(fileKey: string, frameLengths: readonly number[]): FileRecord {
+    const firstFrame = this.#files.get(fileKey)?.frameEnds.length ?? 0;
+    return fileRecord(fileKey, firstFrame, false, frameLengths);
+  }
+
+  /** Takes up frames whose record is durable. */
+  take(fileKey: string, frameLengths: readonly number[]): void {
     let file = this.#files.get(fileKey);
     if (file === undefined) {
       file = { path: this.pathOf(fileKey), frameEnds: [], hasDictionary: false };
       this.#files.set(fileKey, file);
     }
-    const firstFrame = file.frameEnds.length;
     this.#addFrames(file, frameLengths);
-    return fileRecord(fileKey, firstFrame, false, frameLengths);
+  }
+
+  /** Where a file stands and how far it counts. */
+  end(fileKey: string): FileEnd {
+    return { path: this.pathOf(fileKey), byteCount: this.#files.get(fileKey)?.frameEnds.at(-1) ?? 0 };
   }
 
   /** Takes up a file that was built aside; it counts once it is adopted. */
@@ -118,7 +127,7 @@ export class BlockFiles {
   }
 
   /** The record that makes a built file count. */
-  adopted(fileKey: string): FileRecord {
+  adoptionRecord(fileKey: string): FileRecord {
     const file = this.#files.get(fileKey);
     assert(file !== undefined, 'a file is adopted that was not built');
     const lengths = file.frameEnds.map((end, i) => end - (i === 0 ? 0 : file.frameEnds[i - 1]));

@@ -14,7 +14,11 @@ export class CommitBatch {
   readonly segments = new Map<string, Uint8Array | null>();
   /** Blocks to be added, by the key of their file. */
   readonly appended = new Map<string, Uint8Array[]>();
+  /** To be called once the blocks can be read from their files. */
+  readonly onStored: (() => void)[] = [];
   readonly #firstAppended = new Map<string, number>();
+  /** Of segments and blocks. */
+  byteCount = 0;
   readonly adopted: string[] = [];
   readonly removed: string[] = [];
 
@@ -25,12 +29,18 @@ export class CommitBatch {
   writer(scope: string): SegmentWriter {
     const keyOf = (name: string): string => `${scope}:${name}`;
     return {
-      put: (name, bytes) => void this.segments.set(keyOf(name), bytes),
+      put: (name, bytes) => {
+        this.byteCount += bytes.length;
+        this.segments.set(keyOf(name), bytes);
+      },
       delete: (name) => void this.segments.set(keyOf(name), null),
       deletePrefix: (prefix) => {
         for (const key of this.#stored.keysOf(keyOf(prefix))) this.segments.set(key, null);
       },
-      append: (file, bytes) => this.#append(keyOf(file), bytes),
+      append: (file, bytes, onStored) => {
+        this.#append(keyOf(file), bytes);
+        if (onStored !== undefined) this.onStored.push(onStored);
+      },
       adopt: (file) => void this.adopted.push(keyOf(file)),
       remove: (file) => void this.removed.push(keyOf(file)),
     };
@@ -52,6 +62,7 @@ export class CommitBatch {
   }
 
   #append(fileKey: string, bytes: Uint8Array): void {
+    this.byteCount += bytes.length;
     const blocks = this.appended.get(fileKey);
     if (blocks !== undefined) blocks.push(bytes);
     else {

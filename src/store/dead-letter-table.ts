@@ -3,7 +3,7 @@
 import type { Database } from 'lmdb';
 import type { DeadLetter, DeadLetterReason, DeadLetterSink } from '../../ingest/dead-letters.js';
 import { openEnvelope } from './envelope.js';
-import { bufferOver, type Store } from './store.js';
+import type { Store } from './store.js';
 
 export class DeadLetterTable implements DeadLetterSink {
   readonly #store: Store;
@@ -21,7 +21,10 @@ export class DeadLetterTable implements DeadLetterSink {
       return { name: originKey(letter), bytes };
     });
     const sealed = await this.#store.seal(segments);
-    await Promise.all(segments.map(({ name }, i) => this.#table.put(name, bufferOver(sealed[i]))));
+    const puts = segments.map(({ name: key }, i) => ({ key, value: sealed[i] }));
+    await this.#store.room.retried(() =>
+      this.#store.transaction([{ table: this.#table, puts, removedKeys: [] }]),
+    );
   }
 
   /** All letters, by topic, partition, offset and index. */

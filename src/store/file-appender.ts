@@ -1,8 +1,18 @@
 /** The storage thread's hand on files that commits append to: writes, and makes what it wrote durable when told to. */
 
-import { closeSync, existsSync, fdatasyncSync, fsyncSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fdatasyncSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { APPEND_FILE_LIMIT } from './limits.js';
+import type { FileEnd } from './storage-protocol.js';
 
 export class FileAppender {
   /** Files written since the last sync. */
@@ -21,12 +31,19 @@ export class FileAppender {
     this.#folders.clear();
   }
 
+  /** After a write that failed: what was appended since is gone. Their folders are synced with the next sync. */
+  cutBack(ends: readonly FileEnd[]): void {
+    for (const descriptor of this.#open.values()) closeSync(descriptor);
+    this.#open.clear();
+    for (const { path, byteCount } of ends) if (existsSync(path)) truncateSync(path, byteCount);
+  }
+
   #syncFiles(): void {
-    for (const descriptor of this.#open.values()) {
+    for (const [path, descriptor] of this.#open) {
       fdatasyncSync(descriptor);
       closeSync(descriptor);
+      this.#open.delete(path);
     }
-    this.#open.clear();
   }
 
   #openFile(path: string): number {

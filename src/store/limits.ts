@@ -32,3 +32,26 @@ export const OPEN_FILE_LIMIT = 256;
 /** Bytes that a thread reads of a file at a time whose blocks it goes through. Bigger: more than it gets to in its turn;
  * smaller: more reads. */
 export const STRETCH_BYTES = 256 * 1024;
+
+/** Free bytes from which a disk that was full is written to again. Bigger: a small disk is never used up; smaller: writes
+ * fail again at once. */
+export const DISK_ROOM_BYTES = 4 * 1024 * 1024;
+
+/** How often a full disk is looked at, ms. Longer: ingest stays paused for longer than it must; shorter: no harm. */
+export const DISK_LOOK_MS = 250;
+
+/** Looks after which a write is tried although no room was seen. More: a quota that was raised is noticed later; fewer:
+ * tries in vain, of which LMDB writes a line each to the standard error. */
+export const DISK_TRY_ANYWAY_LOOKS = 40;
+
+/** Zeros that are added to LMDB's file at a time when a transaction needs room. Bigger: a small disk is full earlier;
+ * smaller: more writes. */
+export const RESERVE_PIECE_BYTES = 256 * 1024;
+
+/** Room that a transaction has beside what its values need. Bigger: the file is that much larger than what is in it;
+ * smaller: LMDB's pages above leaves and its list of free ones may not fit on a full disk. */
+export const RESERVE_SLACK_BYTES = 1024 * 1024;
+
+/** How far the storage thread gives way to the serving thread where they share a core, 0 to 19. Bigger: commits take
+ * longer on a busy machine; smaller: a rewrite delays requests by turns of the scheduler. */
+export const STORAGE_THREAD_NICENESS = 5;

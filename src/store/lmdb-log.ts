@@ -11,10 +11,16 @@
 import type { Database } from 'lmdb';
 import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
-import type { DurableLog, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
+import { type DurableLog, LogFullError, type StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
+import { DiskFullError } from './disk-room.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
-import { bufferOver, type Store } from './store.js';
+import type { Store } from './store.js';
+
+interface Put {
+  readonly key: string;
+  readonly value: Uint8Array;
+}
 
 interface Offsets {
   start: number;
@@ -53,12 +59,17 @@ export class LmdbLog implements DurableLog {
       const raw = new Uint8Array(8 + value.length);
       new DataView(raw.buffer).setFloat64(0, timestampMs, true);
       raw.set(value, 8);
-      return this.#put(recordKey(topic, offset), raw);
+      return sealed(recordKey(topic, offset), raw);
     });
-    writes.push(this.#putOffset(endKey(topic), end));
+    writes.push(sealedOffset(endKey(topic), end));
     for (const [importId, state] of imports)
-      writes.push(this.#put(importKey(topic, importId), Buffer.from(JSON.stringify(state))));
-    await Promise.all(writes);
+      writes.push(sealed(importKey(topic, importId), Buffer.from(JSON.stringify(state))));
+    const { room } = this.#store;
+    await room
+      .tried(() => this.#write(writes))
+      .catch((error: unknown) => {
+        throw error instanceof DiskFullError ? new LogFullError(error.message) : error;
+      });
     offsets.end = end;
     if (imports.size > 0) this.#store.refreshReads();
   }
@@ -67,7 +78,7 @@ export class LmdbLog implements DurableLog {
     const key = importKey(topic, importId);
     const stored = this.#table.getBinary(key);
     if (stored === undefined) return NOT_BEGUN;
-    return JSON.parse(bufferOver(openEnvelope(key, stored)).toString()) as ImportState;
+    return JSON.parse(new TextDecoder().decode(openEnvelope(key, stored))) as ImportState;
   }
 
   read(topic: string, fromOffset: number, maxCount: number, maxBytes: number): StoredRecord[] {
@@ -94,11 +105,15 @@ export class LmdbLog implements DurableLog {
     const offsets = this.#offsetsOf(topic);
     if (offset <= offsets.start) return;
     assert(offset <= offsets.end, 'the embedded log is truncated beyond its end');
-    const writes = [this.#putOffset(startKey(topic), offset)];
-    for (let gone = offsets.start; gone < offset; gone++)
-      writes.push(this.#table.remove(recordKey(topic, gone)));
+    const { start } = offsets;
     offsets.start = offset;
-    await Promise.all(writes);
+    const moved = [sealedOffset(startKey(topic), offset)];
+    const gone = Array.from({ length: offset - start }, (_, i) => recordKey(topic, start + i));
+    await this.#store.room.retried(() => this.#write(moved, gone));
+  }
+
+  #write(puts: readonly Put[], removedKeys: readonly string[] = []): Promise<void> {
+    return this.#store.transaction([{ table: this.#table, puts, removedKeys }]);
   }
 
   #offsetsOf(topic: string): Offsets {
@@ -116,16 +131,16 @@ export class LmdbLog implements DurableLog {
     const raw = openEnvelope(key, stored);
     return new DataView(raw.buffer, raw.byteOffset).getFloat64(0, true);
   }
+}
 
-  #putOffset(key: string, offset: number): Promise<boolean> {
-    const raw = new Uint8Array(8);
-    new DataView(raw.buffer).setFloat64(0, offset, true);
-    return this.#put(key, raw);
-  }
+function sealed(key: string, raw: Uint8Array): Put {
+  return { key, value: rawEnvelope(key, raw) };
+}
 
-  #put(key: string, raw: Uint8Array): Promise<boolean> {
-    return this.#table.put(key, bufferOver(rawEnvelope(key, raw)));
-  }
+function sealedOffset(key: string, offset: number): Put {
+  const raw = new Uint8Array(8);
+  new DataView(raw.buffer).setFloat64(0, offset, true);
+  return sealed(key, raw);
 }
 
 function startKey(topic: string): string {

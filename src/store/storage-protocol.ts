@@ -22,6 +22,12 @@ export interface StoredFile {
   readonly hasDictionary: boolean;
 }
 
+/** How far a file counts. */
+export interface FileEnd {
+  readonly path: string;
+  readonly byteCount: number;
+}
+
 export type StorageQuestion =
   | {
       readonly do: 'write';
@@ -31,10 +37,14 @@ export type StorageQuestion =
     }
   /** Makes what was written to files durable. */
   | { readonly do: 'sync' }
+  /** Takes back what was written to files since they ended there. */
+  | { readonly do: 'cut-back'; readonly ends: readonly FileEnd[] }
   | { readonly do: 'remove'; readonly paths: readonly string[] }
   | {
       readonly do: 'rewrite';
       readonly plan: RewritePlan;
+      /** See RewriteSizes. */
+      readonly chunkBytes: number;
       /** Begins the names of blocks: scope and colon. */
       readonly namePrefix: string;
       /** The folder of the scope's files. */

@@ -13,6 +13,7 @@ import { rawEnvelope } from './envelope.js';
 import { ARENA_BYTES, COMPRESS_FROM_BYTES } from './limits.js';
 import type {
   Done,
+  FileEnd,
   Rewritten,
   Sealed,
   StorageAnswer,
@@ -65,8 +66,8 @@ export class StorageThread {
 
   /**
    * Seals segments and adds blocks to their files, in the order given. The bytes stay the caller's, to be read meanwhile
-   * but not changed. Rejects when a file can't be written or the thread has died; it is not started again, as what a
-   * commit wrote counts as saved.
+   * but not changed. Rejects when a file can't be written, and nothing more is added to any by then, or when the thread
+   * has died; it is not started again, as what a commit wrote counts as saved.
    */
   write(items: readonly Unwritten[]): Promise<WriteResult[]> {
     const written = this.#turn.then(() => this.#write(items));
@@ -81,6 +82,11 @@ export class StorageThread {
   /** Makes durable what was written to files. */
   async sync(): Promise<void> {
     await this.#ask({ do: 'sync' });
+  }
+
+  /** Takes back what was added to files behind these ends, after a write that failed. */
+  async cutBack(ends: readonly FileEnd[]): Promise<void> {
+    await this.#ask({ do: 'cut-back', ends });
   }
 
   /** Removes files; those that are missing are no error. */
@@ -116,7 +122,9 @@ export class StorageThread {
       }
     }
     let next = 0;
+    let hasFailed = false;
     const takeBatch = (): number[] => {
+      if (hasFailed) return [];
       const first = next;
       let byteCount = 0;
       while (next < sent.length) {
@@ -132,11 +140,15 @@ export class StorageThread {
         const written = await this.#writeBatch(
           arena,
           batch.map((i) => items[i]),
-        );
+        ).catch((error: unknown) => {
+          hasFailed = true;
+          throw error;
+        });
         for (const [k, i] of batch.entries()) results[i] = written[k];
       }
     };
-    await Promise.all(this.#arenas.map(fillAndSend));
+    for (const lane of await Promise.allSettled(this.#arenas.map(fillAndSend)))
+      if (lane.status === 'rejected') throw lane.reason;
     return results;
   }
 

@@ -6,17 +6,20 @@
 import { rmSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
 import { encodeDirectory } from '../../engine/rows/directory.js';
-import { rewriteRuns } from '../../engine/rows/rewrite.js';
+import { rewriteRuns, USUAL_SIZES } from '../../engine/rows/rewrite.js';
 import { SegmentError } from '../../engine/segments.js';
 import { sealPart } from '../../engine/usage/seal.js';
 import { partFile } from '../../engine/usage/sealed-part.js';
 import { monotonicUs } from '../system-clock.js';
+import { giveWayToServing } from '../thread-priority.js';
 import { deflatedValue } from './checked-value.js';
 import { sealEnvelope } from './envelope.js';
 import { FileAppender } from './file-appender.js';
-import { REWRITE_SLICE_MS } from './limits.js';
+import { REWRITE_SLICE_MS, STORAGE_THREAD_NICENESS } from './limits.js';
 import { RewriteFiles } from './rewrite-files.js';
 import type { Done, Rewritten, Sealed, StorageAnswer, StorageQuestion, Written } from './storage-protocol.js';
+
+giveWayToServing(STORAGE_THREAD_NICENESS);
 
 const appender = new FileAppender();
 
@@ -29,6 +32,9 @@ parentPort!.on('message', ({ id, ...question }: StorageQuestion & { readonly id:
       }
       case 'sync':
         appender.sync();
+        return answer({ id, done: null });
+      case 'cut-back':
+        appender.cutBack(question.ends);
         return answer({ id, done: null });
       case 'remove':
         for (const path of question.paths) rmSync(path, { force: true });
@@ -78,9 +84,9 @@ function write({ arena, items }: StorageQuestion & { readonly do: 'write' }): Wr
 }
 
 function beginRewrite(id: number, question: StorageQuestion & { readonly do: 'rewrite' }): void {
-  const { plan, namePrefix, folder, inputs } = question;
+  const { plan, chunkBytes, namePrefix, folder, inputs } = question;
   const files = new RewriteFiles(namePrefix, folder, inputs);
-  build(id, files, rewriteRuns(plan, files), (directory): Rewritten => {
+  build(id, files, rewriteRuns(plan, files, { ...USUAL_SIZES, chunkBytes }), (directory): Rewritten => {
     return { frameEnds: files.finish(plan.output), directory: directory && encodeDirectory(directory) };
   });
 }

@@ -5,9 +5,8 @@
  */
 
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { type Database, open, type RootDatabase } from 'lmdb';
 import { assert } from '../../engine/assert.js';
+import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engine/segments.js';
@@ -17,16 +16,11 @@ import { BlockCache } from './block-cache.js';
 import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
+import { DiskRoom, type DiskRoomPorts } from './disk-room.js';
 import { openEnvelope } from './envelope.js';
+import { Environment, type Table, type TableWrites } from './environment.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
 import type { LocatedFile } from './stored-blocks.js';
-
-/** The version of the store's layout: its tables and their keys. */
-const STORE_FORMAT = 2;
-
-export class StoreFormatError extends Error {
-  override name = 'StoreFormatError';
-}
 
 /** Shards share one table; the shard's scope is the first part of a key. */
 export type Scope = string;
@@ -36,11 +30,16 @@ export interface CommitFigures {
   readonly storedBytes: number;
 }
 
+/** Nobody feeds the store, so nobody has to pause. */
+const UNTOLD: DiskRoomPorts = { onFull: () => undefined, onRoom: () => undefined };
+
 export class Store {
+  /** What writes wait for when the disk is full. */
+  readonly room: DiskRoom;
   readonly #lock: DirectoryLock;
-  readonly #root: RootDatabase;
-  readonly #segments: Database<Buffer, string>;
-  readonly #fileRecords: Database<Buffer, string>;
+  readonly #environment: Environment;
+  readonly #segments: Table;
+  readonly #fileRecords: Table;
   readonly #cache: BlockCache;
   readonly #files: BlockFiles;
   readonly #thread: StorageThread;
@@ -49,9 +48,16 @@ export class Store {
   /** The removal of files that the last commit let go of. */
   #removal: Promise<void> = Promise.resolve();
 
-  private constructor(directory: string, lock: DirectoryLock, root: RootDatabase, cacheBytes: number) {
+  private constructor(
+    directory: string,
+    lock: DirectoryLock,
+    environment: Environment,
+    cacheBytes: number,
+    disk: DiskRoomPorts,
+  ) {
+    this.room = new DiskRoom(directory, disk);
     this.#lock = lock;
-    this.#root = root;
+    this.#environment = environment;
     this.#segments = this.table('segments');
     this.#fileRecords = this.table('files');
     this.#cache = new BlockCache(cacheBytes);
@@ -64,40 +70,42 @@ export class Store {
    * StoreFormatError, a SegmentError for files that lack what should be in them, or the system's error for a directory
    * that can't be used.
    */
-  static async open(directory: string, cacheBytes: number): Promise<Store> {
+  static async open(directory: string, cacheBytes: number, disk = UNTOLD): Promise<Store> {
     mkdirSync(directory, { recursive: true });
     const lock = await lockDirectory(directory);
-    let root: RootDatabase | null = null;
+    let environment: Environment | null = null;
     try {
-      // Without overlappingSync a write's promise resolves when it is on the disk, not when it is visible.
-      root = open({
-        path: join(directory, 'store.lmdb'),
-        encoding: 'binary',
-        overlappingSync: false,
-        maxDbs: 8,
-      });
-      await checkFormat(root, directory);
-      return new Store(directory, lock, root, cacheBytes);
+      environment = await Environment.open(directory);
+      return new Store(directory, lock, environment, cacheBytes, disk);
     } catch (error) {
-      await root?.close();
+      await environment?.close();
       await lock.release();
       throw error;
     }
   }
 
   /** A table of the same environment, for what isn't a shard's segments. Values are bytes. */
-  table(name: string): Database<Buffer, string> {
-    return this.#root.openDB<Buffer, string>({ name, encoding: 'binary' });
+  table(name: string): Table {
+    return this.#environment.table(name);
+  }
+
+  /** Writes to such tables: see Environment.write. */
+  transaction(writes: readonly TableWrites[]): Promise<void> {
+    return this.#environment.write(writes);
   }
 
   get cache(): BlockCache {
     return this.#cache;
   }
 
+  /** Bytes of what the commit under way writes. */
+  get commitBytes(): number {
+    return this.#batch?.byteCount ?? 0;
+  }
+
   /** Bytes of LMDB's pages in use and of the row files. */
   usedBytes(): number {
-    const stats = this.#root.getStats() as { lastPageNumber?: number; pageSize?: number };
-    return (stats.lastPageNumber ?? 0) * (stats.pageSize ?? 0) + this.#files.byteCount;
+    return this.#environment.usedBytes + this.#files.byteCount;
   }
 
   /** The scopes that have segments, such as `cloudflare.logs.prod/0`. */
@@ -125,7 +133,8 @@ export class Store {
 
   /**
    * Makes everything that `save` writes durable, all or nothing. What it writes can be read at once. One commit at a
-   * time. Rejects when the store can't write; the caller must then end the process, as its state counts as saved.
+   * time. A full disk is waited out: what was saved stays here until it is written. Rejects when the store can't write
+   * for another reason, or waiting is over; the caller must then end the process, as its state counts as saved.
    */
   async commit(save: (writerOf: (scope: Scope) => SegmentWriter) => void): Promise<CommitFigures> {
     assert(this.#batch === null, 'two commits at a time');
@@ -139,21 +148,27 @@ export class Store {
     const figures = await this.#write(batch);
     this.refreshReads();
     this.#batch = null;
+    for (const stored of batch.onStored) stored();
     return figures;
   }
 
   /** To be called once a write is durable: a read begun before would go on seeing the tables as they were. */
   refreshReads(): void {
-    this.#root.resetReadTxn();
+    this.#environment.refreshReads();
   }
 
   /**
    * Runs a rewrite of a scope's files on the storage thread; what it reads must be durable. The output can be read once
    * it resolves, and counts once a commit adopts it. Rejects with a SegmentError when an input is damaged.
    */
-  async rewrite(scope: Scope, plan: RewritePlan): Promise<RunDirectory | null> {
+  async rewrite(
+    scope: Scope,
+    plan: RewritePlan,
+    chunkBytes = REWRITE_CHUNK_BYTES,
+  ): Promise<RunDirectory | null> {
     const { directory, frameEnds } = await this.#thread.rewrite({
       plan,
+      chunkBytes,
       namePrefix: `${scope}:`,
       folder: this.#files.folderOf(scope),
       inputs: plan.inputs.map(({ file }) => this.#files.stored(scope, file)),
@@ -193,7 +208,7 @@ export class Store {
 
   /** Waits for writes under way, then lets go of the directory. A rewrite under way is broken off: its promise rejects. */
   async close(): Promise<void> {
-    await this.#root.close();
+    await this.#environment.close();
     await this.#removal;
     await this.#thread.stop();
     this.#files.close();
@@ -210,8 +225,15 @@ export class Store {
       for (const [i, bytes] of blocks.entries())
         items.push({ name: frameName(fileKey, first + i), bytes, path });
     }
-    const written = await this.#thread.write(items);
-    if (batch.appended.size > 0) await this.#thread.sync();
+    const written = await this.room.retried(
+      async () => {
+        const results = await this.#thread.write(items);
+        if (batch.appended.size > 0) await this.#thread.sync();
+        return results;
+      },
+      // What a failed try has added would stand before what the next one adds.
+      () => this.#thread.cutBack([...batch.appended.keys()].map((fileKey) => this.#files.end(fileKey))),
+    );
     await this.#removal;
     const paths = await this.#transact(batch, items, written);
     if (paths.length > 0) this.#removal = this.#thread.remove(paths);
@@ -229,31 +251,31 @@ export class Store {
     items: readonly Unwritten[],
     written: readonly WriteResult[],
   ): Promise<string[]> {
-    // All writes of one event turn are one transaction.
-    const writes: Promise<boolean>[] = [];
-    for (const [i, { name }] of items.entries()) {
-      const { value } = written[i];
-      if (value !== null) writes.push(this.#segments.put(name, bufferOver(value)));
-    }
-    for (const [key, bytes] of batch.segments) if (bytes === null) writes.push(this.#segments.remove(key));
-    const records = batch.adopted.map((fileKey) => this.#files.adopted(fileKey));
     let at = items.length - [...batch.appended.values()].reduce((sum, blocks) => sum + blocks.length, 0);
     const added = [...batch.appended].map(([fileKey, { length }]) => {
       at += length;
       return { fileKey, lengths: written.slice(at - length, at).map((result) => result.length) };
     });
-    // Until the transaction is done, what is added is read from the batch.
-    for (const { fileKey, lengths } of added) records.push(this.#files.added(fileKey, lengths));
-    for (const { key, value } of records) writes.push(this.#fileRecords.put(key, bufferOver(value)));
-    for (const fileKey of batch.removed) {
-      for (const key of this.#files.recordKeys(fileKey)) writes.push(this.#fileRecords.remove(key));
-    }
-    await Promise.all(writes);
-    // The newest rows are asked for most, and are unpacked already.
-    for (const [fileKey, blocks] of batch.appended) {
-      const first = batch.firstAppended(fileKey);
-      for (const [i, bytes] of blocks.entries()) this.#cache.set(frameName(fileKey, first + i), bytes);
-    }
+    const records = [
+      ...batch.adopted.map((fileKey) => this.#files.adoptionRecord(fileKey)),
+      ...added.map(({ fileKey, lengths }) => this.#files.additionRecord(fileKey, lengths)),
+    ];
+    const segments: TableWrites = {
+      table: this.#segments,
+      puts: items.flatMap(({ name: key }, i) => {
+        const { value } = written[i];
+        return value === null ? [] : [{ key, value }];
+      }),
+      removedKeys: [...batch.segments].flatMap(([key, bytes]) => (bytes === null ? [key] : [])),
+    };
+    const fileRecords: TableWrites = {
+      table: this.#fileRecords,
+      puts: records,
+      removedKeys: batch.removed.flatMap((fileKey) => this.#files.recordKeys(fileKey)),
+    };
+    await this.room.retried(() => this.#environment.write([segments, fileRecords]));
+    // Until now what is added was read from the batch.
+    for (const { fileKey, lengths } of added) this.#files.take(fileKey, lengths);
     const paths: string[] = [];
     for (const fileKey of batch.removed) {
       const path = this.#files.forget(fileKey);
@@ -290,22 +312,6 @@ export class Store {
   #keysOf(prefix: string): string[] {
     return [...this.#segments.getKeys({ start: prefix, end: after(prefix) })];
   }
-}
-
-async function checkFormat(root: RootDatabase, directory: string): Promise<void> {
-  const meta = root.openDB<Buffer, string>({ name: 'meta', encoding: 'binary' });
-  const stored = meta.get('format')?.toString();
-  if (stored === undefined) await meta.put('format', Buffer.from(String(STORE_FORMAT)));
-  else if (stored !== String(STORE_FORMAT)) {
-    throw new StoreFormatError(
-      `the store in ${directory} has format ${stored}; this version of Logring reads and writes format ${STORE_FORMAT}: run the version that wrote it, or begin with an empty LOGRING_DATA_DIR; the log is then read again as far as it goes back`,
-    );
-  }
-}
-
-/** The same memory as LMDB wants it. */
-export function bufferOver(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 /** The least string greater than every string that starts with prefix. */

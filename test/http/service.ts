@@ -4,6 +4,7 @@ import type { LogsParameters } from '../../engine/rows/query.js';
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { type ImportChunk, type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
+import type { OffsetGap } from '../../ingest/log-source.js';
 import { Api, type ApiOptions } from '../../src/http/api.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { HeaderList } from '../../src/http/headers.js';
@@ -15,6 +16,7 @@ import type {
   OperatorPort,
   QueryPort,
 } from '../../src/http/ports.js';
+import { encodeInvocationStatsRow } from '../../src/http/row-encoders.js';
 import {
   type BugReporter,
   type HttpAnswer,
@@ -48,12 +50,9 @@ export class SetQueries implements QueryPort {
     return this.logRows;
   }
 
-  invocationStats(
-    { project, functionId, interval }: InvocationStatsParameters,
-    nowUs: number,
-  ): InvocationStatsRow[] {
+  invocationStats({ project, functionId, interval }: InvocationStatsParameters, nowUs: number): string[] {
     this.#note(`stats ${project} ${functionId} ${interval}`, nowUs);
-    return this.statsRows;
+    return this.statsRows.map(encodeInvocationStatsRow);
   }
 
   apiCounts(
@@ -92,6 +91,12 @@ export class SetIngest implements IngestPort {
   busy = false;
   failure: unknown = null;
   gate: Promise<void> = Promise.resolve();
+
+  refused: { readonly reason: string; readonly retryAfterSeconds: number } | null = null;
+
+  refusal() {
+    return this.refused;
+  }
 
   async append(
     sourceName: string,
@@ -158,6 +163,7 @@ export class BugLog implements BugReporter {
 export class TestService {
   readonly queries = new SetQueries();
   readonly ingest = new SetIngest();
+  readonly gaps: OffsetGap[] = [];
   readonly operator = new SetOperator();
   readonly bugs = new BugLog();
   readonly api: Api;
@@ -178,6 +184,10 @@ export class TestService {
       cacheWarmSeconds: 300,
       queries: this.queries,
       ingest: this.ingest,
+      gaps: {
+        open: () => this.gaps,
+        acknowledge: async () => this.gaps.splice(0),
+      },
       operator: this.operator,
       clock: { nowUs: () => this.nowUs, monotonicUs: () => 0 },
       bugs: this.bugs,

@@ -238,8 +238,8 @@ test('identity and gaps', () => {
     resumedOffset,
   });
   for (let i = 0; i < KEPT_GAPS + 5; i++) rig.pipeline.reportGap(gap(i));
-  expect([rig.gaps.count, rig.gaps.latest.length]).toEqual([KEPT_GAPS + 5, KEPT_GAPS]);
-  expect(rig.gaps.latest.at(-1)).toEqual(gap(KEPT_GAPS + 4));
+  expect([rig.gaps.openCount, rig.gaps.open.length]).toEqual([KEPT_GAPS + 5, KEPT_GAPS]);
+  expect(rig.gaps.open.at(-1)).toEqual(gap(KEPT_GAPS + 4));
   expect(rig.pipeline.nextOffset(EDGE)).toBe(KEPT_GAPS + 4);
   rig.pipeline.reportGap({ ...gap(2), reason: 'topic-recreated' });
   expect(rig.pipeline.nextOffset(EDGE)).toBe(2);

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { ask, type ChildService, startChildService } from '../child-service.js';
+import { ask, type ChildService, startChildService, TEST_KEY } from '../child-service.js';
 import { eventually } from '../eventually.js';
 import { type Broker, startBroker } from './broker/broker.js';
 import { describeKafka } from './broker/kafka-suite.js';
@@ -108,7 +108,7 @@ describeKafka('the service on Kafka', () => {
     await untilRows(['now', 'then']);
   });
 
-  test('records that the log lost are a gap, shown until an operator has seen to it', async () => {
+  test('records that the log lost are a gap, shown over restarts until an operator acknowledges it', async () => {
     await start();
     await rig.produce(topic, 0, [entry('a'), entry('b')]);
     await untilRows(['a', 'b']);
@@ -120,6 +120,24 @@ describeKafka('the service on Kafka', () => {
     const { status, text } = await readyz();
     expect([status, text]).toEqual([503, expect.stringContaining('offset 2 was expected')]);
     expect(await (await fetch(`${service.url}/metrics`)).text()).toMatch(/^logring_offset_gaps 1$/m);
+    expect(service.output().match(/gap: the log does not go on/g)?.length).toBe(1);
+
+    // Neither a stop nor a kill makes anybody forget it.
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      await service.kill(signal);
+      await start();
+      expect((await readyz()).text).toContain('offset 2 was expected');
+    }
+    const headers = { 'X-API-KEY': TEST_KEY };
+    const acknowledged = await fetch(`${service.url}/api/gaps/acknowledge`, { method: 'POST', headers });
+    const gap = { topic, partition: 0, reason: 'log-start-moved', expectedOffset: 2, resumedOffset: 4 };
+    expect(await acknowledged.json()).toEqual({ acknowledged: [gap] });
+    await untilReady();
+    await service.kill('SIGKILL');
+    await start();
+    await untilReady();
+    expect(await (await fetch(`${service.url}/api/gaps`, { headers })).json()).toEqual({ gaps: [] });
+    await untilRows(['a', 'b', 'e']);
   });
 
   test('without a broker it serves what it has, says so, and stops in order', async (context) => {

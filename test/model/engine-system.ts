@@ -3,7 +3,7 @@
 import { queryLogs } from '../../engine/rows/query.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
-import { queryInvocationStats } from '../../engine/stats/query.js';
+import { InvocationStats } from '../../engine/stats/query.js';
 import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
 import { type ApiCountsRow, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { ExpressionRound } from '../../engine/usage/expression-round.js';
@@ -31,6 +31,8 @@ const USAGE_LIMITS = { freshBytes: 1_500, partBytes: 1_000, sealFromBytes: 1, sp
 export class EngineSystem implements System {
   readonly #tables: Record<Topic, SegmentTable[]>;
   readonly #history: History;
+  /** One over all restarts, so that nothing it remembers may outlive what it was made from. */
+  readonly #invocationStats = new InvocationStats((row) => row);
   readonly letters: DeadLetter[] = [];
   #edge: EdgeShard[] = [];
   #relay: RelayShard[] = [];
@@ -126,7 +128,7 @@ export class EngineSystem implements System {
   stats({ project, functionId, interval }: StatsQuestion, nowUs: number): readonly SystemStatsRow[] {
     const views = this.#relay.map(({ stats }) => stats);
     // As HTTP does: an empty function id means all functions.
-    return queryInvocationStats(views, { project, functionId: functionId || null, interval }, nowUs);
+    return this.#invocationStats.query(views, { project, functionId: functionId || null, interval }, nowUs);
   }
 
   beginCounts({ expression, interval }: CountsQuestion, nowUs: number): () => readonly SystemCountsRow[] {

@@ -139,6 +139,27 @@ test('a project whose name begins with a byte order mark stays another one throu
   check();
 });
 
+test('when memory is short, hours that are over leave it early; rows that come late are still taken', () => {
+  const table = new SegmentTable();
+  const view = new RowsView(table);
+  const lastHourUs = NOW_US - US_PER_HOUR;
+  for (let i = 0; i < 1_000; i++) {
+    view.apply(entry({ project: `p${i}`, timestampUs: lastHourUs, text: 'old' }));
+    view.apply(entry({ project: `p${i}`, timestampUs: NOW_US, text: 'new' }));
+  }
+  view.expire(NOW_US);
+  view.save(table);
+  expect(TableRewrite.begin(view, table, NOW_US, USUAL_SIZES)).toBeNull();
+  const heldBytes = view.heldBytes;
+  expect([view.spill(), view.spill()]).toEqual([true, false]);
+  view.save(table);
+  expect(TableRewrite.begin(view, table, NOW_US, USUAL_SIZES)?.advance(Infinity)).toBe(true);
+  view.save(table);
+  expect(view.heldBytes).toBeLessThan(0.7 * heldBytes);
+  view.apply(entry({ project: 'p7', timestampUs: lastHourUs, text: 'late', idHash: 1 }));
+  expect(ask([view], { project: 'p7' })).toEqual(['new', 'old', 'late']);
+});
+
 test('a missing block is an error and not an answer', () => {
   const table = new SegmentTable();
   const view = new RowsView(table);
@@ -238,6 +259,7 @@ test.each(Array.from({ length: 40 }, (_, seed) => seed))('view and twin agree: s
     views[random.between(0, 1)].apply(one);
     entries.push(one);
     if (random.between(0, 20) === 0) save();
+    if (random.between(0, 30) === 0) for (const view of views) view.spill(1);
     if (random.between(0, 10) === 0) {
       const stepCount = random.pick([1, 5, 10_000]);
       rewrites = rewrites.map((running, i) => {

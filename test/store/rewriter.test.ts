@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { EdgeEntry } from '../../engine/entry.js';
+import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
 import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
 import { Rewriter } from '../../src/rewriter.js';
@@ -55,6 +56,7 @@ async function rewriteAll(damage: () => void): Promise<unknown[]> {
   await new Promise<void>((resolve, reject) => {
     const rewriter: Rewriter = new Rewriter({
       store: opened,
+      chunkBytes: REWRITE_CHUNK_BYTES,
       shards: () => shards.all(),
       nowUs: () => NOW_US + US_PER_DAY,
       monotonicUs: () => 0,

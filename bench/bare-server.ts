@@ -1,0 +1,34 @@
+/**
+ * A server that does nothing but send the same bytes to whoever asks: what sockets, clients and the machine's scheduler
+ * take by themselves, measured like everything else. Started by a bench as a child process; takes the length of the body,
+ * answers with its port, by messages.
+ */
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { loadUws } from '../src/http/uws-binary.js';
+
+const HOST = '127.0.0.1';
+
+function listen(body: string, listening: (port: number) => void): void {
+  const uws = loadUws();
+  if (typeof uws === 'string') {
+    const server = createServer((_, response) => void response.end(body));
+    server.listen(0, HOST, () => listening((server.address() as AddressInfo).port));
+    return;
+  }
+  uws
+    .App()
+    .any('/*', (response) => void response.end(body, false))
+    .listen(HOST, 0, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
+      if (socket === false) throw new Error('the bare server can not listen');
+      listening(uws.us_socket_local_port(socket));
+    });
+}
+
+// Whoever started it is gone.
+process.once('disconnect', () => process.exit(0));
+
+process.once('message', (bodyLength: number) => {
+  listen('x'.repeat(bodyLength), (port) => process.send?.(port));
+});

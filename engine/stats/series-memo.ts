@@ -1,0 +1,51 @@
+/**
+ * The rows of one key's series at one level, as they were last computed, in a ring that holds the longest series of the
+ * level. A row is right as long as the bucket's slots are the same ones, and unchanged.
+ */
+
+import type { Level } from './series.js';
+
+export class SeriesMemo<Row> {
+  readonly bucketCount: number;
+  readonly #indexes: Float64Array;
+  /** Of the slots that a row was made from: the number of the newest change to any, and how many they were. */
+  readonly #newestChanges: Float64Array;
+  readonly #slotCounts: Uint32Array;
+  readonly #rows: (Row | null)[];
+
+  constructor({ windowUs, unitUs }: Level) {
+    this.bucketCount = windowUs / unitUs + 1;
+    this.#indexes = new Float64Array(this.bucketCount).fill(Number.NaN);
+    this.#newestChanges = new Float64Array(this.bucketCount);
+    this.#slotCounts = new Uint32Array(this.bucketCount);
+    this.#rows = new Array<Row | null>(this.bucketCount).fill(null);
+  }
+
+  knows(index: number, newestChange: number, slotCount: number): boolean {
+    const place = this.#placeOf(index);
+    return (
+      this.#indexes[place] === index &&
+      this.#newestChanges[place] === newestChange &&
+      this.#slotCounts[place] === slotCount
+    );
+  }
+
+  /** Of an index that it knows; null where the key has no entries. */
+  rowOf(index: number): Row | null {
+    return this.#rows[this.#placeOf(index)];
+  }
+
+  keep(index: number, newestChange: number, slotCount: number, row: Row | null): void {
+    const place = this.#placeOf(index);
+    this.#indexes[place] = index;
+    this.#newestChanges[place] = newestChange;
+    this.#slotCounts[place] = slotCount;
+    this.#rows[place] = row;
+  }
+
+  /** Slots before 1970 have negative indexes. */
+  #placeOf(index: number): number {
+    const rest = index % this.bucketCount;
+    return rest < 0 ? rest + this.bucketCount : rest;
+  }
+}

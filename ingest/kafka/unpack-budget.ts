@@ -1,0 +1,123 @@
+/**
+ * Bounds what is unpacked and not applied yet, over all fetches of a consumer. kafkajs would unpack a whole response at
+ * once, and eight megabytes of it may unpack to a thousandfold. So the batches of a response are unpacked here, one after
+ * another, until the budget is used; the rest of it is cut off, and kafkajs asks for it again.
+ *
+ *   response   p0: [batch][batch][batch]   p1: [batch][batch]
+ *   unpacked        1      2      cut off       cut off          p1 has its turn the next time
+ */
+
+import type { KafkaClock } from './clock.js';
+import { pause } from './clock.js';
+import { prepareUnpacked, unpackOrMark } from './codecs.js';
+import { type BatchView, type RecordSet, recordSets, wholeBatches } from './fetch-layout.js';
+import { BATCH_RECORDS, RECORD_COST_BYTES, UNPACKED_BYTES, UNPACKED_WAIT_MS } from './limits.js';
+import { unreadableRecords } from './unreadable-batch.js';
+
+export class UnpackBudget {
+  readonly #limitBytes: number;
+  readonly #clock: KafkaClock;
+  readonly #closing: Promise<void>;
+  #heldBytes = 0;
+  #released: Promise<void> = Promise.resolve();
+  #noteReleased: () => void = () => undefined;
+
+  /** Nobody waits any more once `closing` has resolved. */
+  constructor(clock: KafkaClock, closing: Promise<void>, limitBytes = UNPACKED_BYTES) {
+    this.#clock = clock;
+    this.#closing = closing;
+    this.#limitBytes = limitBytes;
+    this.#awaitRelease();
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  get hasRoom(): boolean {
+    return this.#heldBytes < this.#limitBytes;
+  }
+
+  hold(byteCount: number): void {
+    this.#heldBytes += byteCount;
+  }
+
+  release(byteCount: number): void {
+    this.#heldBytes -= byteCount;
+    this.#noteReleased();
+    this.#awaitRelease();
+  }
+
+  /** Resolves when there is room, or after a while: what a broker that is gone had sent is never released. */
+  async room(): Promise<void> {
+    if (this.hasRoom) return;
+    let isOver = false;
+    const over = Promise.race([this.#closing, pause(this.#clock, UNPACKED_WAIT_MS, this.#closing)]);
+    void over.then(() => {
+      isOver = true;
+    });
+    while (!this.hasRoom && !isOver) await Promise.race([this.#released, over]);
+  }
+
+  #awaitRelease(): void {
+    this.#released = new Promise((resolve) => {
+      this.#noteReleased = resolve;
+    });
+  }
+}
+
+/** The fetches of one broker, of which one is under way at a time. */
+export class FetchUnpacker {
+  readonly #budget: UnpackBudget;
+  #heldBytes = 0;
+  #fetchCount = 0;
+  /** The last fetch that had something unpacked of a partition. */
+  readonly #lastServed = new Map<string, number>();
+
+  constructor(budget: UnpackBudget) {
+    this.#budget = budget;
+  }
+
+  /** The next fetch is asked for: what the last one brought is applied by now, or will never be. */
+  release(): void {
+    const heldBytes = this.#heldBytes;
+    this.#heldBytes = 0;
+    this.#budget.release(heldBytes);
+  }
+
+  /** Unpacks what the budget allows, at least one batch, and cuts off the rest in `payload`. */
+  async unpack(payload: Buffer, apiVersion: number): Promise<void> {
+    await this.#budget.room();
+    this.#fetchCount += 1;
+    // Whoever had nothing for longest comes first.
+    const lastServed = ({ id }: RecordSet) => this.#lastServed.get(id) ?? 0;
+    const inTurn = recordSets(payload, apiVersion).sort((a, b) => lastServed(a) - lastServed(b));
+    for (const set of inTurn) {
+      for (const batch of wholeBatches(payload, set)) {
+        if (this.#heldBytes > 0 && !this.#budget.hasRoom) {
+          batch.cutOff();
+          break;
+        }
+        this.#lastServed.set(set.id, this.#fetchCount);
+        const costBytes = await unpackBatch(batch);
+        this.#heldBytes += costBytes;
+        this.#budget.hold(costBytes);
+      }
+    }
+  }
+}
+
+/** Has the batch's records ready for kafkajs; answers what they cost in memory. */
+async function unpackBatch(batch: BatchView): Promise<number> {
+  const { codec, records, recordCount } = batch;
+  if (recordCount > BATCH_RECORDS) {
+    batch.makeOne();
+    prepareUnpacked(records, unreadableRecords(records, 'too-large'));
+    return batch.byteCount;
+  }
+  const recordsBytes = RECORD_COST_BYTES * recordCount;
+  if (codec === 0 || recordCount <= 0) return batch.byteCount + recordsBytes;
+  const unpacked = await unpackOrMark(records, codec);
+  prepareUnpacked(records, unpacked);
+  return batch.byteCount + unpacked.length + recordsBytes;
+}

@@ -1,0 +1,24 @@
+/** Every cap of the process as a whole, each with its reason: what too big and too small would mean. */
+
+/** The share of the memory budget that caches row blocks, at most. Bigger: less for what must be held; smaller: more
+ * blocks are read from disk. */
+export const CACHE_SHARE = 1 / 4;
+
+/** The shares of the memory budget, without the cache, at which what can be spilled is, ingest pauses, and it goes on.
+ * Pausing later: what comes in between two looks goes over the budget; earlier: less of it is used. Going on later: longer
+ * pauses; earlier: it pauses again at once. */
+export const SPILL_SHARE = 0.75;
+export const PAUSE_SHARE = 0.95;
+export const RESUME_SHARE = 0.9;
+
+/** The share of the memory budget that a rewrite may sort in memory at a time; the thread that does it takes about twice
+ * that. Bigger: it counts while little else can be freed; smaller: busy hours go through more spill files. */
+export const REWRITE_SHARE = 1 / 16;
+
+/** How often the memory is looked at, ms. Longer: more comes in meanwhile (a core takes in some 10 MB in it); shorter:
+ * counting costs noticeably. */
+export const MEMORY_LOOK_MS = 100;
+
+/** After how long a POST that was turned away because ingest is paused may try again. Longer: senders wait for longer
+ * than the pause; shorter: they come in vain. */
+export const PAUSED_RETRY_SECONDS = 2;

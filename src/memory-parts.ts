@@ -1,0 +1,47 @@
+/** What holds memory because of what comes in, part by part, and the budget over it. */
+
+import type { Api } from './http/api.js';
+import type { IngestGate } from './ingest-gate.js';
+import type { Logs } from './logs.js';
+import { MemoryBudget, type MemoryPart } from './memory-budget.js';
+import type { Rewriter } from './rewriter.js';
+import type { Shards } from './shards.js';
+import { ARENA_BYTES } from './store/limits.js';
+import type { Store } from './store/store.js';
+
+export interface PartsPorts {
+  readonly shards: Shards;
+  readonly store: Store;
+  readonly logs: () => Logs;
+  readonly rewriter: () => Rewriter;
+  readonly api: () => Api;
+}
+
+export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports: PartsPorts): MemoryBudget {
+  const { shards, store } = ports;
+  return new MemoryBudget({
+    budgetBytes,
+    gate,
+    cache: store.cache,
+    parts: memoryParts(ports),
+    spill: () => {
+      for (const { shard } of shards.all()) shard.spill();
+    },
+  });
+}
+
+function memoryParts({ shards, store, logs, rewriter, api }: PartsPorts): MemoryPart[] {
+  const part = (name: string, heldBytes: () => number): MemoryPart => ({ name, heldBytes });
+  const sum = (views: readonly { readonly heldBytes: number }[]) =>
+    views.reduce((bytes, view) => bytes + view.heldBytes, 0);
+  return [
+    part('rows', () => sum(shards.edge.map(({ rows }) => rows))),
+    part('usage', () => sum(shards.edge.map(({ usage }) => usage))),
+    part('statistics', () => sum(shards.relay.map(({ stats }) => stats))),
+    part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
+    part('rewrite', () => rewriter().heldBytes),
+    part('result-cache', () => api().endpoints.cache?.figures().bytes ?? 0),
+    part('request-bodies', () => api().ingest?.heldBytes ?? 0),
+    part('log', () => logs().heldBytes()),
+  ];
+}

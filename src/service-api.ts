@@ -1,0 +1,83 @@
+/** The API over the parts of this process: its keys, its queries, and what the configuration and the memory budget allow. */
+
+import { randomBytes } from 'node:crypto';
+import { queryLogs } from '../engine/rows/query.js';
+import { InvocationStats } from '../engine/stats/query.js';
+import type { Config } from './config.js';
+import type { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
+import { Api } from './http/api.js';
+import { KeyRing } from './http/auth.js';
+import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, INGEST_HELD_BYTE_MINIMUM } from './http/limits.js';
+import type { GapsPort, IngestPort } from './http/ports.js';
+import { encodeInvocationStatsRow } from './http/row-encoders.js';
+import type { BugReporter } from './http/server.js';
+import { budgetBytesOf } from './memory-budget.js';
+import type { Surroundings } from './service.js';
+import type { Shards } from './shards.js';
+
+export interface ApiParts {
+  readonly config: Config;
+  readonly surroundings: Surroundings;
+  readonly shards: Shards;
+  /** null when the logs come from Kafka. */
+  readonly ingest: IngestPort | null;
+  readonly evaluator: ApiCountsEvaluator;
+  readonly gaps: GapsPort;
+  /** Why the service is not ready; none when it is. */
+  readonly readiness: () => readonly string[];
+  readonly metrics: () => Promise<string>;
+  readonly bugs: BugReporter;
+}
+
+export function createApi({ config, surroundings, shards, evaluator, ...parts }: ApiParts): Api {
+  const keys = config.API_KEYS ?? [madeKey(surroundings)];
+  const budgetBytes = budgetBytesOf(config);
+  const stats = new InvocationStats(encodeInvocationStatsRow);
+  return new Api({
+    keys: new KeyRing(keys),
+    ingestKeys: new KeyRing(config.INGEST_KEYS ?? keys),
+    endpointIds: {
+      'logs.all': config.LOGS_ALL_ID,
+      'functions.invocation-stats': config.INVOCATION_STATS_ID,
+      'usage.api-counts': config.API_COUNTS_ID,
+    },
+    corsOrigins: config.CORS_ORIGINS ?? [],
+    cacheSeconds: config.CACHE_SECONDS,
+    cacheWarmSeconds: config.CACHE_WARM_SECONDS,
+    queries: {
+      logs: (parameters, nowUs) =>
+        queryLogs(
+          shards.edge.map(({ rows }) => rows),
+          parameters,
+          nowUs,
+        ),
+      invocationStats: (parameters, nowUs) =>
+        stats.query(
+          shards.relay.map((shard) => shard.stats),
+          parameters,
+          nowUs,
+        ),
+      apiCounts: (parameters, nowUs) => evaluator.evaluate({ ...parameters, nowUs }),
+    },
+    ingest: parts.ingest,
+    ingestHeldBytes: Math.max(INGEST_HELD_BYTE_MINIMUM, Math.min(INGEST_HELD_BYTE_LIMIT, budgetBytes / 4)),
+    resultCacheBytes: Math.min(CACHE_BYTE_LIMIT, budgetBytes / 8),
+    gaps: parts.gaps,
+    operator: {
+      livez: () => ({ ok: true, reasons: [] }),
+      readyz: () => {
+        const reasons = parts.readiness();
+        return { ok: reasons.length === 0, reasons };
+      },
+      metrics: parts.metrics,
+    },
+    clock: surroundings.clock,
+    bugs: parts.bugs,
+  });
+}
+
+function madeKey(surroundings: Surroundings) {
+  const key = randomBytes(24).toString('base64url');
+  surroundings.announceKey(key);
+  return { key, projects: null };
+}

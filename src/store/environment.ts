@@ -1,0 +1,209 @@
+/**
+ * The LMDB environment of a store: opened, checked for its format, written by one transaction at a time.
+ *
+ * Room for a transaction is made before it: zeros are added behind the pages that LMDB uses, so that a full disk shows in
+ * our write and not in LMDB's, which at that spoils the heap (lmdb 3.5.6 formats its message into too few bytes).
+ *
+ *   store.lmdb   │ pages in use ………………… │ zeros: room for a transaction │
+ *                                        ╰ lastPageNumber
+ */
+
+import { existsSync, statfsSync } from 'node:fs';
+import { type FileHandle, open as openFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Database, open, type RootDatabase } from 'lmdb';
+import { assert } from '../../engine/assert.js';
+import { DISK_ROOM_BYTES, RESERVE_PIECE_BYTES, RESERVE_SLACK_BYTES } from './limits.js';
+
+const FILE = 'store.lmdb';
+
+/** The version of the store's layout: its tables and their keys. */
+const STORE_FORMAT = 2;
+
+export class StoreFormatError extends Error {
+  override name = 'StoreFormatError';
+}
+
+export type Table = Database<Buffer, string>;
+
+/** What a transaction does to a table. */
+export interface TableWrites {
+  readonly table: Table;
+  readonly puts: readonly { readonly key: string; readonly value: Uint8Array }[];
+  readonly removedKeys: readonly string[];
+}
+
+interface EnvironmentStats {
+  readonly lastPageNumber: number;
+  readonly pageSize: number;
+}
+
+interface Waiting {
+  readonly writes: readonly TableWrites[];
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Environment {
+  readonly #root: RootDatabase;
+  readonly #file: FileHandle;
+  readonly #pageBytes: number;
+  readonly #zeros = new Uint8Array(RESERVE_PIECE_BYTES);
+  #fileBytes: number;
+  #waiting: Waiting[] = [];
+  #running: Promise<void> | null = null;
+
+  private constructor(root: RootDatabase, file: FileHandle, fileBytes: number) {
+    this.#root = root;
+    this.#file = file;
+    this.#fileBytes = fileBytes;
+    this.#pageBytes = (root.getStats() as EnvironmentStats).pageSize;
+  }
+
+  /**
+   * Throws the system's error for a directory that can't be used, and a StoreFormatError for a store of another version;
+   * a new one is given ours.
+   */
+  static async open(directory: string): Promise<Environment> {
+    const path = join(directory, FILE);
+    const { bavail, bsize } = statfsSync(directory);
+    if (!existsSync(path) && bavail * bsize < DISK_ROOM_BYTES)
+      throw new Error(`ENOSPC: ${directory} has no room for a new store`);
+    // Without overlappingSync a write's promise resolves when it is on the disk, not when it is visible. Batches are made
+    // here alone: when a write fails, lmdb's own batches reject a promise that nobody has.
+    const root = open({
+      path,
+      encoding: 'binary',
+      overlappingSync: false,
+      eventTurnBatching: false,
+      maxDbs: 8,
+    });
+    let file: FileHandle | null = null;
+    try {
+      file = await openFile(path, 'r+');
+      const environment = new Environment(root, file, (await file.stat()).size);
+      await environment.#checkFormat(directory);
+      return environment;
+    } catch (error) {
+      await file?.close();
+      await root.close();
+      throw error;
+    }
+  }
+
+  table(name: string): Table {
+    return this.#root.openDB<Buffer, string>({ name, encoding: 'binary' });
+  }
+
+  /** Of the pages in use. */
+  get usedBytes(): number {
+    return ((this.#root.getStats() as EnvironmentStats).lastPageNumber + 1) * this.#pageBytes;
+  }
+
+  /** To be called once a write is durable: a read begun before would go on seeing the tables as they were. */
+  refreshReads(): void {
+    this.#root.resetReadTxn();
+  }
+
+  /**
+   * Makes the writes durable as one; what is asked for while a transaction runs goes together into the next. Rejects
+   * with what the system said; then none is kept, and the same may be tried again.
+   */
+  write(writes: readonly TableWrites[]): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ writes, resolve, reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Waits for writes under way; none may follow. */
+  async close(): Promise<void> {
+    await this.#running;
+    assert(this.#running === null, 'the store is written while it is closed');
+    await this.#root.close();
+    await this.#file.close();
+  }
+
+  /** Never rejects. */
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const group = this.#waiting;
+      this.#waiting = [];
+      try {
+        await this.#writeNow(group.flatMap(({ writes }) => writes));
+        for (const { resolve } of group) resolve();
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+      }
+    }
+    this.#running = null;
+  }
+
+  async #writeNow(writes: readonly TableWrites[]): Promise<void> {
+    await this.#reserve(neededBytes(writes, this.#pageBytes));
+    try {
+      await this.#root.batch(() => {
+        for (const { table, puts, removedKeys } of writes) {
+          for (const { key, value } of puts) table.put(key, bufferOver(value));
+          for (const key of removedKeys) table.remove(key);
+        }
+      });
+    } catch (error) {
+      throw await writeFailure(error);
+    }
+  }
+
+  /** Makes sure of so many bytes behind the pages in use. No transaction may be under way. */
+  async #reserve(byteCount: number): Promise<void> {
+    const end = this.usedBytes + byteCount;
+    // LMDB may have grown the file itself.
+    if (end > this.#fileBytes) this.#fileBytes = (await this.#file.stat()).size;
+    while (this.#fileBytes < end) {
+      const { bytesWritten } = await this.#file.write(this.#zeros, 0, RESERVE_PIECE_BYTES, this.#fileBytes);
+      this.#fileBytes += bytesWritten;
+    }
+  }
+
+  async #checkFormat(directory: string): Promise<void> {
+    const meta = this.table('meta');
+    const stored = meta.get('format')?.toString();
+    if (stored === undefined) {
+      const puts = [{ key: 'format', value: Buffer.from(String(STORE_FORMAT)) }];
+      await this.write([{ table: meta, puts, removedKeys: [] }]);
+    } else if (stored !== String(STORE_FORMAT)) {
+      throw new StoreFormatError(
+        `the store in ${directory} has format ${stored}; this version of Logring reads and writes format ${STORE_FORMAT}: run the version that wrote it, or begin with an empty LOGRING_DATA_DIR; the log is then read again as far as it goes back`,
+      );
+    }
+  }
+}
+
+/**
+ * At most so many bytes of pages are new: a put touches a leaf, may split it, and may bring pages of its own; a remove
+ * touches a leaf. The slack is for the pages above leaves and for the list of free ones.
+ */
+function neededBytes(writes: readonly TableWrites[], pageBytes: number): number {
+  let pageCount = 0;
+  for (const { puts, removedKeys } of writes) {
+    for (const { value } of puts) pageCount += 2 + Math.ceil((value.length + 32) / pageBytes);
+    pageCount += removedKeys.length;
+  }
+  return Math.ceil(1.1 * pageCount) * pageBytes + RESERVE_SLACK_BYTES;
+}
+
+/** lmdb tells in a promise of its own, rejected at the end of this turn, why a commit failed. */
+async function writeFailure(error: unknown): Promise<unknown> {
+  if (!(error instanceof Error) || !('commitError' in error)) return error;
+  const cause = await Promise.race([
+    (error.commitError as Promise<never>).catch((reason: unknown) => reason),
+    nextTurn(error),
+  ]);
+  const said = cause instanceof Error ? cause.message : String(cause);
+  return new Error(`the store can't be written: ${said}`, { cause });
+}
+
+/** The same memory as LMDB wants it. */
+function bufferOver(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}

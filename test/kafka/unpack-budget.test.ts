@@ -1,0 +1,171 @@
+/**
+ * Fetches of highly compressed batches, through kafkajs's own decoder: they are unpacked a few at a time, every record comes
+ * once and in order, and no partition waits for ever.
+ */
+
+import { createRequire } from 'node:module';
+import { gzipSync } from 'node:zlib';
+import type { KafkaMessage } from 'kafkajs';
+import { beforeAll, expect, test } from 'vitest';
+import { registerCodecs } from '../../ingest/kafka/codecs.js';
+import { correctFetch, type DecodedFetch } from '../../ingest/kafka/fetch-response.js';
+import { BATCH_RECORDS, RECORD_COST_BYTES } from '../../ingest/kafka/limits.js';
+import { toRecords } from '../../ingest/kafka/records.js';
+import { FetchUnpacker, UnpackBudget } from '../../ingest/kafka/unpack-budget.js';
+import { CLOCK } from './rig.js';
+
+const require = createRequire(import.meta.url);
+const VERSION = 11;
+const { decode } = require(`kafkajs/src/protocol/requests/fetch/v${VERSION}/response`) as {
+  decode: (payload: Buffer) => Promise<DecodedFetch>;
+};
+const NEVER = new Promise<void>(() => undefined);
+
+beforeAll(() => registerCodecs());
+
+interface TestBatch {
+  readonly endOffset: number;
+  readonly bytes: Buffer;
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  let rest = 2 * value;
+  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest & 127) | 128);
+  bytes.push(rest);
+  return Buffer.from(bytes);
+}
+
+function record(offsetDelta: number, value: Buffer): Buffer {
+  const body = Buffer.concat([
+    Buffer.from([0, 0]),
+    varint(offsetDelta),
+    Buffer.from([1]),
+    varint(value.length),
+    value,
+    Buffer.from([0]),
+  ]);
+  return Buffer.concat([varint(body.length), body]);
+}
+
+/** `count` records of `valueBytes` each. */
+function batch(baseOffset: number, count: number, valueBytes: number, isPacked: boolean): TestBatch {
+  const value = Buffer.alloc(valueBytes, 120);
+  const raw = Buffer.concat(Array.from({ length: count }, (_, i) => record(i, value)));
+  const records = isPacked ? gzipSync(raw) : raw;
+  const header = Buffer.alloc(61);
+  header.writeBigInt64BE(BigInt(baseOffset), 0);
+  header.writeInt32BE(49 + records.length, 8);
+  header[16] = 2;
+  header.writeInt16BE(isPacked ? 1 : 0, 21);
+  header.writeInt32BE(count - 1, 23);
+  header.writeBigInt64BE(1_700_000_000_000n, 27);
+  header.writeInt32BE(count, 57);
+  return { endOffset: baseOffset + count, bytes: Buffer.concat([header, records]) };
+}
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+}
+
+/** A response of version 11 for partitions 0, 1, … of topic `t`. */
+function response(partitions: readonly Buffer[]): Buffer {
+  const parts = partitions.map((records, i) =>
+    Buffer.concat([
+      int32(i),
+      Buffer.alloc(2 + 8 + 8 + 8),
+      int32(0),
+      int32(-1),
+      int32(records.length),
+      records,
+    ]),
+  );
+  const topic = Buffer.concat([Buffer.from([0, 1]), Buffer.from('t'), int32(parts.length), ...parts]);
+  return Buffer.concat([Buffer.alloc(10), int32(1), topic]);
+}
+
+/** A broker's partitions, read to their end as kafkajs would: from the offset after what the last fetch brought. */
+async function readAll(logs: readonly (readonly TestBatch[])[], limitBytes: number) {
+  const budget = new UnpackBudget(CLOCK, NEVER, limitBytes);
+  const unpacker = new FetchUnpacker(budget);
+  const positions = logs.map(() => 0);
+  const offsets: number[][] = logs.map(() => []);
+  const heldBytes: number[] = [];
+  const firstFetches: number[] = logs.map(() => 0);
+  for (let fetch = 1; positions.some((position, p) => position < logs[p].at(-1)!.endOffset); fetch++) {
+    unpacker.release();
+    expect(budget.heldBytes).toBe(0);
+    const payload = response(
+      logs.map((log, p) =>
+        Buffer.concat(log.filter(({ endOffset }) => endOffset > positions[p]).map(({ bytes }) => bytes)),
+      ),
+    );
+    await unpacker.unpack(payload, VERSION);
+    heldBytes.push(budget.heldBytes);
+    const decoded = await decode(payload);
+    correctFetch(decoded, payload, VERSION);
+    for (const { partition, messages } of decoded.responses[0].partitions) {
+      if (messages.length === 0) continue;
+      firstFetches[partition] ||= fetch;
+      const records = toRecords(messages as unknown as KafkaMessage[]);
+      offsets[partition].push(...records.map(({ offset }) => offset));
+      positions[partition] = Number(messages.at(-1)!.offset) + 1;
+    }
+  }
+  return { offsets, heldBytes, firstFetches };
+}
+
+test('what does not fit is left for the next fetch: all comes once, in order, and each partition has its turn', async () => {
+  const log = Array.from({ length: 6 }, (_, i) => batch(10 * i, 10, 100_000, i % 3 !== 2));
+  const batchBytes = 1_001_000;
+  const { offsets, heldBytes, firstFetches } = await readAll([log, log, log], 3_000_000);
+  for (const read of offsets) expect(read).toEqual(Array.from({ length: 60 }, (_, i) => i));
+  expect(Math.max(...heldBytes)).toBeLessThan(3_000_000 + 1.1 * batchBytes);
+  expect(firstFetches).toEqual([1, 2, 3]);
+});
+
+test('a batch above the limit comes alone', async () => {
+  const log = [batch(0, 2, 100_000, true), batch(2, 2, 100_000, true)];
+  const { offsets, heldBytes } = await readAll([log], 1000);
+  expect(offsets).toEqual([[0, 1, 2, 3]]);
+  expect(heldBytes.length).toBe(2);
+});
+
+test('tiny records count for the objects that they become', async () => {
+  const log = Array.from({ length: 4 }, (_, i) => batch(1000 * i, 1000, 1, false));
+  const { offsets, heldBytes } = await readAll([log], 2 * 1000 * RECORD_COST_BYTES);
+  expect(offsets[0].length).toBe(4000);
+  expect(heldBytes.length).toBe(2);
+});
+
+for (const isPacked of [true, false]) {
+  test(`a batch of too many records, ${isPacked ? 'packed' : 'plain'}, is one dead letter`, async () => {
+    const log = [batch(0, BATCH_RECORDS + 1, 1, isPacked), batch(BATCH_RECORDS + 1, 2, 1, isPacked)];
+    const payload = response([Buffer.concat(log.map(({ bytes }) => bytes))]);
+    await new FetchUnpacker(new UnpackBudget(CLOCK, NEVER)).unpack(payload, VERSION);
+    const [{ messages }] = (await decode(payload)).responses[0].partitions;
+    const records = toRecords(messages as unknown as KafkaMessage[]);
+    expect(records.map(({ offset, unreadable }) => [offset, unreadable])).toEqual([
+      [BATCH_RECORDS, 'too-large'],
+      [BATCH_RECORDS + 1, null],
+      [BATCH_RECORDS + 2, null],
+    ]);
+  });
+}
+
+test('a fetch waits while others hold what may be unpacked', async () => {
+  const budget = new UnpackBudget(CLOCK, NEVER, 1_000_000);
+  const [one, other] = [new FetchUnpacker(budget), new FetchUnpacker(budget)];
+  await one.unpack(response([batch(0, 2, 600_000, true).bytes]), VERSION);
+  let isDone = false;
+  const waiting = other.unpack(response([batch(0, 2, 600_000, true).bytes]), VERSION).then(() => {
+    isDone = true;
+  });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([isDone, budget.hasRoom]).toEqual([false, false]);
+  one.release();
+  await waiting;
+  expect(isDone).toBe(true);
+});

@@ -1,0 +1,84 @@
+/** The memory budget: the cache gives way, then what can be spilled, and last ingest pauses; it goes on with hysteresis. */
+
+import { expect, test } from 'vitest';
+import { IngestGate } from '../src/ingest-gate.js';
+import { MemoryBudget } from '../src/memory-budget.js';
+
+const MIB = 2 ** 20;
+
+class Rig {
+  readonly gate = new IngestGate();
+  heldMb = 0;
+  cacheLimitMb = 0;
+  spillCount = 0;
+  readonly budget = new MemoryBudget({
+    budgetBytes: 100 * MIB,
+    gate: this.gate,
+    cache: { heldBytes: 3, limit: (bytes) => this.#limitCache(bytes) },
+    parts: [
+      { name: 'rows', heldBytes: () => (this.heldMb * MIB) / 4 },
+      { name: 'usage', heldBytes: () => (3 * this.heldMb * MIB) / 4 },
+    ],
+    spill: () => {
+      this.spillCount += 1;
+    },
+  });
+
+  #limitCache(bytes: number): void {
+    this.cacheLimitMb = bytes / MIB;
+  }
+
+  /** What a look at so many MiB comes to, such as `cache 25, spilled 0, open`. */
+  look(heldMb: number): string {
+    this.heldMb = heldMb;
+    this.budget.look();
+    return `cache ${this.cacheLimitMb}, spilled ${this.spillCount}, ${this.gate.isOpen ? 'open' : 'closed'}`;
+  }
+}
+
+test('cache, spilling, pausing, and going on, in this order', () => {
+  const rig = new Rig();
+  expect(rig.look(0)).toBe('cache 25, spilled 0, open');
+  expect(rig.look(74)).toBe('cache 25, spilled 0, open');
+  expect(rig.look(76)).toBe('cache 24, spilled 1, open');
+  expect(rig.look(94)).toBe('cache 6, spilled 2, open');
+  expect(rig.look(96)).toBe('cache 4, spilled 3, closed');
+  expect(rig.gate.reasons).toEqual([expect.stringContaining('96 MiB are held')]);
+  // Not at once: it would pause again with the next entries.
+  expect(rig.look(92)).toBe('cache 8, spilled 4, closed');
+  expect(rig.look(120)).toBe('cache 0, spilled 5, closed');
+  expect(rig.look(88)).toBe('cache 12, spilled 6, open');
+  expect(rig.gate.pauseCount('memory')).toBe(1);
+  expect(rig.budget.readings()).toEqual([
+    { part: 'rows', bytes: 22 * MIB },
+    { part: 'usage', bytes: 66 * MIB },
+    { part: 'block-cache', bytes: 3 },
+  ]);
+});
+
+test('the gate opens when no cause is left, lets all go on who wait, and is held open for a stop', async () => {
+  const gate = new IngestGate();
+  const changes: boolean[] = [];
+  gate.onChange = (isOpen) => void changes.push(isOpen);
+  await gate.whenOpen();
+  gate.close('memory', 'too much');
+  gate.close('disk', 'full');
+  let wentOn = 0;
+  const waiting = [gate.whenOpen(), gate.whenOpen()].map(async (opened) => {
+    await opened;
+    wentOn += 1;
+  });
+  gate.open('memory');
+  await Promise.resolve();
+  expect([gate.isOpen, wentOn, gate.reasons]).toEqual([false, 0, ['full']]);
+  gate.open('disk');
+  await Promise.all(waiting);
+  gate.close('disk', 'full again');
+  const stopping = gate.whenOpen();
+  gate.holdOpen();
+  await stopping;
+  gate.close('memory', 'too much');
+  await gate.whenOpen();
+  expect([changes, gate.isOpen, wentOn]).toEqual([[false, true, false, true], true, 2]);
+  expect([gate.pauseCount('disk'), gate.pauseCount('memory')]).toEqual([2, 2]);
+});

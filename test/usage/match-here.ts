@@ -23,6 +23,9 @@ interface Compiled {
   readonly automaton: ExpressionAutomaton;
 }
 
+/** So few that some expressions need more. */
+const STATE_LIMIT = 24;
+
 const compiled = new Map<string, Compiled>();
 
 /** Works on one batch of about so many bytes, if there is one. A scan stops as soon as it may. */
@@ -44,7 +47,7 @@ function compile(expression: string): Compiled {
   let known = compiled.get(expression);
   if (known === undefined) {
     const pattern = RE2JS.compile(expression);
-    known = { pattern, automaton: new ExpressionAutomaton(pattern) };
+    known = { pattern, automaton: new ExpressionAutomaton(pattern, STATE_LIMIT) };
     compiled.set(expression, known);
   }
   return known;

@@ -110,14 +110,14 @@ function sealed(random: Random, urls: readonly string[]) {
 }
 
 test('a scan finds what re2js finds, wherever it is cut and however few states it may have', () => {
-  for (let seed = 1; seed <= 6; seed++) {
+  for (let seed = 1; seed <= 5; seed++) {
     const random = seededRandom(seed);
     const urls = Array.from({ length: 20 + random(700) }, () => drawUrl(random));
     const { table, urlOf, file } = sealed(random, urls);
     for (const expression of EXPRESSIONS) {
       const pattern = RE2JS.compile(expression);
       const expected = [...urlOf].filter(([, url]) => pattern.test(url)).map(([offsetUs]) => offsetUs);
-      for (const stateLimit of [1, 3, 2_000]) {
+      for (const stateLimit of [1, 3, 300]) {
         const automaton = new ExpressionAutomaton(RE2JS.compile(expression), stateLimit);
         const checkWork = [1, 300, 1e9][random(3)];
         let matches: MatchColumns = NO_MATCHES;

@@ -9,11 +9,13 @@ import type { EdgeEntry, RelayEntry } from './entry.js';
 import { RowsView } from './rows/rows-view.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from './segments.js';
 import { StatsView } from './stats/stats-view.js';
-import { UsageView } from './usage/usage-view.js';
+import { type UsageLimits, UsageView } from './usage/usage-view.js';
 import type { View } from './view.js';
 
-/** The version of everything that the engine saves. A shard saved by another is refused, not guessed at. */
-export const SHARD_FORMAT = 2;
+/** The version of everything that the engine saves. A shard saved by another is refused, not guessed at, but for those below. */
+export const SHARD_FORMAT = 3;
+/** Of format 2 the usage alone is named otherwise, which its view still reads. */
+const OLDEST_SHARD_FORMAT = 2;
 
 /** Which log the offsets count in (see ingest's log sources). */
 export interface LogIdentity {
@@ -138,7 +140,7 @@ export class Shard<Entry> {
     if (bytes === null) return;
     const state = new ByteReader(bytes);
     const format = state.u32();
-    if (format !== SHARD_FORMAT) {
+    if (format < OLDEST_SHARD_FORMAT || format > SHARD_FORMAT) {
       throw new SegmentError(
         `the shard was saved in format ${format}; this version reads format ${SHARD_FORMAT}: begin with an empty data directory, and the log is read again as far as it goes back`,
       );
@@ -166,9 +168,9 @@ export class EdgeShard extends Shard<EdgeEntry> {
   readonly usage: UsageView;
 
   /** Restores what the reader holds of this shard; the reader goes on serving its row blocks. */
-  constructor(reader: SegmentReader) {
+  constructor(reader: SegmentReader, usageLimits: Partial<UsageLimits> = {}) {
     const rows = new RowsView(reader);
-    const usage = new UsageView();
+    const usage = new UsageView(usageLimits);
     super([rows, usage]);
     this.rows = rows;
     this.usage = usage;

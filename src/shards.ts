@@ -1,6 +1,7 @@
 /** All shards of this process, by topic and partition: made or restored when they are first asked for. */
 
 import { EdgeShard, RelayShard } from '../engine/shard.js';
+import type { UsageView } from '../engine/usage/usage-view.js';
 import type { PartitionKey } from '../ingest/log-source.js';
 import type { Scope, Store } from './store/store.js';
 
@@ -58,6 +59,13 @@ export class Shards {
     }
     this.#owned.set(scope, { topic, partition, shard });
     return shard;
+  }
+
+  /** The scope of the edge shard that a view belongs to. */
+  scopeOfUsage(view: UsageView): Scope {
+    for (const [scope, { shard }] of this.#owned)
+      if (shard instanceof EdgeShard && shard.usage === view) return scope;
+    throw new Error('a usage view belongs to no shard');
   }
 
   expire(nowUs: number): void {

@@ -1,13 +1,15 @@
 /**
- * The storage thread: compresses, checksums and writes what commits bring, and rewrites rows in between, so that the
+ * The storage thread: compresses, checksums and writes what commits bring, and rewrites rows and seals usage in between, so that the
  * serving thread needn't. A commit waits for a rewrite no longer than a slice of it.
  */
 
 import { rmSync } from 'node:fs';
 import { parentPort } from 'node:worker_threads';
-import { encodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
+import { encodeDirectory } from '../../engine/rows/directory.js';
 import { rewriteRuns, USUAL_SIZES } from '../../engine/rows/rewrite.js';
 import { SegmentError } from '../../engine/segments.js';
+import { sealPart } from '../../engine/usage/seal.js';
+import { partFile } from '../../engine/usage/sealed-part.js';
 import { monotonicUs } from '../system-clock.js';
 import { giveWayToServing } from '../thread-priority.js';
 import { deflatedValue } from './checked-value.js';
@@ -15,7 +17,7 @@ import { sealEnvelope } from './envelope.js';
 import { FileAppender } from './file-appender.js';
 import { REWRITE_SLICE_MS, STORAGE_THREAD_NICENESS } from './limits.js';
 import { RewriteFiles } from './rewrite-files.js';
-import type { Rewritten, StorageAnswer, StorageQuestion, Written } from './storage-protocol.js';
+import type { Done, Rewritten, Sealed, StorageAnswer, StorageQuestion, Written } from './storage-protocol.js';
 
 giveWayToServing(STORAGE_THREAD_NICENESS);
 
@@ -39,6 +41,8 @@ parentPort!.on('message', ({ id, ...question }: StorageQuestion & { readonly id:
         return answer({ id, done: null });
       case 'rewrite':
         return beginRewrite(id, question);
+      case 'seal':
+        return beginSeal(id, question);
     }
   } catch (error) {
     answer({ id, ...failure(error) });
@@ -82,17 +86,33 @@ function write({ arena, items }: StorageQuestion & { readonly do: 'write' }): Wr
 function beginRewrite(id: number, question: StorageQuestion & { readonly do: 'rewrite' }): void {
   const { plan, chunkBytes, namePrefix, folder, inputs } = question;
   const files = new RewriteFiles(namePrefix, folder, inputs);
-  const steps = rewriteRuns(plan, files, { ...USUAL_SIZES, chunkBytes });
+  build(id, files, rewriteRuns(plan, files, { ...USUAL_SIZES, chunkBytes }), (directory): Rewritten => {
+    return { frameEnds: files.finish(plan.output), directory: directory && encodeDirectory(directory) };
+  });
+}
+
+function beginSeal(
+  id: number,
+  { plan, namePrefix, folder }: StorageQuestion & { readonly do: 'seal' },
+): void {
+  const files = new RewriteFiles(namePrefix, folder, []);
+  build(id, files, sealPart(plan, files), (summary): Sealed => {
+    return { frameEnds: files.finish(partFile(plan.name)), summary };
+  });
+}
+
+/** Takes the steps in slices, and answers what `finish` makes of their result. */
+function build<T>(
+  id: number,
+  files: RewriteFiles,
+  steps: Generator<void, T>,
+  finish: (result: T) => Done,
+): void {
   const slice = (): void => {
     try {
-      const directory = advance(steps);
-      if (directory === undefined) {
-        setImmediate(slice);
-        return;
-      }
-      const frameEnds = files.finish(plan.output);
-      const done: Rewritten = { frameEnds, directory: directory && encodeDirectory(directory) };
-      answer({ id, done });
+      const step = advance(steps);
+      if (step.done === true) answer({ id, done: finish(step.value) });
+      else setImmediate(slice);
     } catch (error) {
       files.abandon();
       answer({ id, ...failure(error) });
@@ -101,12 +121,11 @@ function beginRewrite(id: number, question: StorageQuestion & { readonly do: 're
   slice();
 }
 
-/** Goes on for a slice; undefined when there is more to do. */
-function advance(steps: Generator<void, RunDirectory | null>): RunDirectory | null | undefined {
+/** Goes on for a slice, or to the end. */
+function advance<T>(steps: Generator<void, T>): IteratorResult<void, T> {
   const endUs = monotonicUs() + REWRITE_SLICE_MS * 1000;
-  do {
+  for (;;) {
     const step = steps.next();
-    if (step.done) return step.value;
-  } while (monotonicUs() < endUs);
-  return undefined;
+    if (step.done === true || monotonicUs() >= endUs) return step;
+  }
 }

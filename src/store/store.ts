@@ -11,6 +11,8 @@ import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engine/segments.js';
+import type { SealPlan } from '../../engine/usage/seal.js';
+import { type PartSummary, partFile } from '../../engine/usage/sealed-part.js';
 import { BlockCache } from './block-cache.js';
 import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
@@ -23,6 +25,7 @@ import type { RowDamage } from './row-damage.js';
 import { examineTables, markStore, TABLE_FILE } from './sound-table.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
 import { StoreWatch } from './store-watch.js';
+import type { LocatedFile } from './stored-blocks.js';
 
 /** Shards share one table; the shard's scope is the first part of a key. */
 export type Scope = string;
@@ -69,7 +72,7 @@ export class Store {
     this.#watch = new StoreWatch(join(directory, TABLE_FILE));
   }
 
-  /** What of the row files is known to be damaged. */
+  /** What of the files is known to be damaged. */
   get damage(): RowDamage {
     return this.#files.damage;
   }
@@ -114,7 +117,7 @@ export class Store {
     return this.#batch?.byteCount ?? 0;
   }
 
-  /** Bytes of LMDB's pages in use and of the row files. */
+  /** Bytes of LMDB's pages in use and of the files. */
   usedBytes(): number {
     return this.#environment.usedBytes + this.#files.byteCount;
   }
@@ -197,8 +200,28 @@ export class Store {
         throw error;
       });
     if (directory === null) return null;
-    this.#files.built(`${scope}:${plan.output}`, frameEnds);
+    this.#files.built(`${scope}:${plan.output}`, frameEnds, true);
     return decodeDirectory(directory);
+  }
+
+  /** Builds the file of a part of usage on the storage thread. It can be read once it resolves, and counts once a commit adopts it. */
+  async sealPart(scope: Scope, plan: SealPlan): Promise<PartSummary> {
+    const { frameEnds, summary } = await this.#thread.seal({
+      plan,
+      namePrefix: `${scope}:`,
+      folder: this.#files.folderOf(scope),
+    });
+    this.#files.built(`${scope}:${partFile(plan.name)}`, frameEnds, false);
+    return summary;
+  }
+
+  /** What another thread needs to read a file, which stays as it is until a commit removes it (see StoredBlocks). */
+  located(scope: Scope, file: string): LocatedFile {
+    return {
+      namePrefix: `${scope}:`,
+      folder: this.#files.folderOf(scope),
+      ...this.#files.stored(scope, file),
+    };
   }
 
   /** The values to store for bytes of other tables, compressed off this thread. */

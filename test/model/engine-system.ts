@@ -1,6 +1,5 @@
 /** The engine behind the real pipeline, with segment tables in memory for a store: what histories are played to. */
 
-import { RE2JS } from 're2js';
 import { queryLogs } from '../../engine/rows/query.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
@@ -8,10 +7,12 @@ import { InvocationStats } from '../../engine/stats/query.js';
 import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
 import { type ApiCountsRow, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { ExpressionRound } from '../../engine/usage/expression-round.js';
+import type { UsageView } from '../../engine/usage/usage-view.js';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { SegmentTable, TableRewrite } from '../segment-table.js';
+import { matchHere, TableSeal } from '../usage/match-here.js';
 import type { SystemCountsRow, SystemStatsRow } from './answers.js';
 import type { History, Topic } from './history.js';
 import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
@@ -24,7 +25,8 @@ const BATCH_BYTES = 300;
 /** So small that rewrites spill what they sort, and make several blocks of a project's rows. */
 const REWRITE_SIZES = { chunkBytes: 5_000, blockBytes: 1_000 };
 
-const compiled = new Map<string, RE2JS>();
+/** So small that hours come in several parts, and most are sealed. */
+const USAGE_LIMITS = { freshBytes: 1_500, partBytes: 1_000, sealFromBytes: 1, spillFromBytes: 1 };
 
 export class EngineSystem implements System {
   readonly #tables: Record<Topic, SegmentTable[]>;
@@ -37,6 +39,7 @@ export class EngineSystem implements System {
   #pipeline!: Pipeline;
   /** One for each edge shard. */
   #rewrites: (TableRewrite | null)[] = [];
+  #seals: (TableSeal | null)[] = [];
   /** Of the delivery under way. */
   #nowUs = 0;
   #onTurn: () => void = () => {};
@@ -76,8 +79,10 @@ export class EngineSystem implements System {
   }
 
   rewrite(stepCount: number, nowUs: number): void {
-    for (const [partition, { rows }] of this.#edge.entries()) {
+    for (const [partition, { rows, usage }] of this.#edge.entries()) {
       const table = this.#tables.edge[partition];
+      const seal = this.#seals[partition] ?? TableSeal.begin(usage, table);
+      this.#seals[partition] = (seal?.advance(stepCount) ?? true) ? null : seal;
       const rewrite = this.#rewrites[partition] ?? TableRewrite.begin(rows, table, nowUs, REWRITE_SIZES);
       const isFinished = rewrite?.advance(stepCount) ?? true;
       if (rewrite !== null && isFinished) this.rewritten(rewrite.plan, table);
@@ -90,8 +95,9 @@ export class EngineSystem implements System {
 
   reload(): void {
     this.#rewrites = this.#tables.edge.map(() => null);
+    this.#seals = this.#tables.edge.map(() => null);
     for (const table of this.#tables.edge) table.forgetAside();
-    this.#edge = this.#tables.edge.map((table) => new EdgeShard(table));
+    this.#edge = this.#tables.edge.map((table) => new EdgeShard(table, USAGE_LIMITS));
     this.#relay = this.#tables.relay.map((table) => new RelayShard(table));
     this.#pipeline = new Pipeline({
       edgeTopic: 'edge' satisfies Topic,
@@ -130,10 +136,11 @@ export class EngineSystem implements System {
     const ask = { interval: known, nowUs };
     const views = this.#edge.map(({ usage }) => usage);
     const round = new ExpressionRound(views, expression, [ask]);
-    if (round.advance(SLICE_BYTES) === 'waiting') match(round, expression);
+    const blocksOf = (view: UsageView) => this.#tables.edge[views.indexOf(view)];
+    if (round.advance(SLICE_BYTES) === 'waiting') matchHere(round, expression, BATCH_BYTES, blocksOf);
     return () => {
       for (let state = round.advance(SLICE_BYTES); state !== 'ready'; state = round.advance(SLICE_BYTES)) {
-        if (state === 'waiting') match(round, expression);
+        if (state === 'waiting') matchHere(round, expression, BATCH_BYTES, blocksOf);
       }
       const rows = round.rows(ask);
       round.close();
@@ -152,23 +159,4 @@ export class EngineSystem implements System {
 
 function countsRow({ bucketStartUs, rest, storage, auth, realtime }: ApiCountsRow): SystemCountsRow {
   return { bucketStartUs, counts: [rest, storage, auth, realtime] };
-}
-
-/** One batch, as the match thread would: in the process's own service that is a worker. */
-export function match(round: ExpressionRound, expression: string): void {
-  const batch = round.takeBatch(BATCH_BYTES);
-  if (batch === null) return;
-  let pattern = compiled.get(expression);
-  if (pattern === undefined) {
-    pattern = RE2JS.compile(expression);
-    compiled.set(expression, pattern);
-  }
-  const text = Buffer.from(batch.bytes);
-  const verdicts = new Uint8Array(batch.ends.length);
-  let start = 0;
-  for (const [index, end] of batch.ends.entries()) {
-    verdicts[index] = pattern.test(text.toString('utf8', start, end)) ? 1 : 0;
-    start = end;
-  }
-  round.supply(verdicts);
 }

@@ -1,7 +1,7 @@
 /** All shards of this process, by topic and partition: made or restored when they are first asked for. */
 
 import { EdgeShard, RelayShard } from '../engine/shard.js';
-import type { UsageView } from '../engine/usage/usage-view.js';
+import type { UsageLimits, UsageView } from '../engine/usage/usage-view.js';
 import type { PartitionKey } from '../ingest/log-source.js';
 import type { Scope, Store } from './store/store.js';
 
@@ -14,6 +14,7 @@ export interface OwnedShard extends PartitionKey {
 export interface ShardTopics {
   readonly edgeTopic: string;
   readonly relayTopic: string;
+  readonly usageLimits?: Partial<UsageLimits>;
 }
 
 export class Shards {
@@ -49,7 +50,7 @@ export class Shards {
     const reader = this.#store.reader(scope);
     let shard: AnyShard;
     if (topic === this.#topics.edgeTopic) {
-      shard = new EdgeShard(reader);
+      shard = new EdgeShard(reader, this.#topics.usageLimits);
       this.edge.push(shard);
     } else if (topic === this.#topics.relayTopic) {
       shard = new RelayShard(reader);

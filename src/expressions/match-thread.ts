@@ -184,7 +184,10 @@ export class MatchThread {
       if (reply.outcome === 'refused')
         this.#refuse(evaluation, new ExpressionError(reply.kind, reply.message));
       else if (reply.outcome === 'failed')
-        this.#refuse(evaluation, reply.isDamage ? this.#damage(batch, reply.message) : new Error(reply.message));
+        this.#refuse(
+          evaluation,
+          reply.isDamage ? this.#damage(batch, reply.message) : new Error(reply.message),
+        );
       else this.#supply(evaluation, byteCount, reply.result, reply.elapsedMs);
     }
     this.#sendNext();

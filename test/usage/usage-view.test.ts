@@ -16,6 +16,7 @@ import { isLiteral } from '../../engine/usage/standing-expressions.js';
 import { hashBytes } from '../../engine/usage/url-index.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { SegmentTable } from '../segment-table.js';
+import { TableSeal } from './match-here.js';
 import { edgeEntry, finishRound, NaiveUsage, queryNow, rowsText, seededRandom } from './naive-usage.js';
 
 const HOUR_US = 498_611 * US_PER_HOUR;
@@ -197,6 +198,24 @@ test('matches are bounded, but the latest asked is always answered', () => {
     expect(rowsText(queryNow([view], expression, ask))).toBe(`${HOUR_US} 5000/0/0/0`);
     expect(view.stats().standingExpressions).toBe(1);
   }
+});
+
+test('for want of memory the largest part is sealed, and what waits for it comes first', () => {
+  const view = new UsageView({ spillFromBytes: 1_000 });
+  const table = new SegmentTable();
+  for (let i = 0; i < 100; i++) view.apply(edgeEntry(HOUR_US + i, `abc/${i}`, 1));
+  for (let i = 0; i < 500; i++) view.apply(edgeEntry(HOUR_US + US_PER_HOUR + i, `abc/${i}`, 1));
+  view.apply(edgeEntry(HOUR_US + 2 * US_PER_HOUR, 'abc/x', 1));
+  const before = view.heldBytes;
+  const seal = () => TableSeal.begin(view, table)?.advance(1e6) ?? false;
+  expect(seal(), 'nothing is due').toBe(false);
+  expect([view.spill(), view.spill()]).toEqual([true, true]);
+  expect([seal(), seal()], 'one, not two').toEqual([true, false]);
+  expect(view.stats()).toMatchObject({ parts: 3, sealedParts: 1, entries: 601, urls: 601 });
+  expect(view.heldBytes).toBeLessThan(before / 2);
+  expect([view.spill(), seal(), view.spill()], 'the last is not worth a file').toEqual([true, true, false]);
+  view.save(table);
+  expect(table.files).toHaveLength(2);
 });
 
 test('what a round works on is not dropped under it', () => {

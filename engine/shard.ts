@@ -13,7 +13,7 @@ import { type UsageLimits, UsageView } from './usage/usage-view.js';
 import type { View } from './view.js';
 
 /** The version of everything that the engine saves. A shard saved by another is refused, not guessed at. */
-export const SHARD_FORMAT = 3;
+export const SHARD_FORMAT = 2;
 
 /** Which log the offsets count in (see ingest's log sources). */
 export interface LogIdentity {
@@ -22,6 +22,28 @@ export interface LogIdentity {
 }
 
 const STATE_SEGMENT = 'shard';
+const NO_REASONS: ReadonlyMap<string, number> = new Map();
+
+/** What the shard itself saves; a repair makes it anew with nothing but an offset. */
+export function encodeShardState(
+  nextOffset: number | null,
+  identity: LogIdentity | null = null,
+  applied = 0,
+  rejectedByReason = NO_REASONS,
+): Uint8Array {
+  const state = new ByteWriter();
+  state.u32(SHARD_FORMAT);
+  state.f64(nextOffset ?? -1);
+  state.string(identity?.clusterId ?? '');
+  state.string(identity?.topicId ?? '');
+  state.f64(applied);
+  state.u32(rejectedByReason.size);
+  for (const [reason, count] of rejectedByReason) {
+    state.string(reason);
+    state.f64(count);
+  }
+  return state.finish();
+}
 
 export class Shard<Entry> {
   readonly #views: readonly View<Entry>[];
@@ -102,18 +124,10 @@ export class Shard<Entry> {
   }
 
   save(writer: SegmentWriter): void {
-    const state = new ByteWriter();
-    state.u32(SHARD_FORMAT);
-    state.f64(this.#nextOffset ?? -1);
-    state.string(this.#identity?.clusterId ?? '');
-    state.string(this.#identity?.topicId ?? '');
-    state.f64(this.#applied);
-    state.u32(this.#rejectedByReason.size);
-    for (const [reason, count] of this.#rejectedByReason) {
-      state.string(reason);
-      state.f64(count);
-    }
-    writer.put(STATE_SEGMENT, state.finish());
+    writer.put(
+      STATE_SEGMENT,
+      encodeShardState(this.#nextOffset, this.#identity, this.#applied, this.#rejectedByReason),
+    );
     for (const view of this.#views) view.save(writer);
     this.#dirty = false;
   }

@@ -4,17 +4,20 @@
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { SegmentError } from '../engine/segments.js';
+import { runCheck } from './check/check-command.js';
 import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js';
 import { ListenError } from './http/server.js';
 import { runImport } from './import/import-command.js';
 import { ImportError } from './import/import-error.js';
 import { startService } from './service.js';
 import { DirectoryInUseError } from './store/directory-lock.js';
-import { StoreFormatError } from './store/environment.js';
+import { StoreFormatError } from './store/store-format.js';
+import { StoreChangedError } from './store/store-watch.js';
 import { monotonicUs, wallClockUs } from './system-clock.js';
 
 const HELP = `Usage: logring [--help | --version | --print-config]
        logring import [FILE…]    takes in past entries; see logring import --help
+       logring check [DIR]       verifies a store, and repairs it; see logring check --help
 
 Answers logs.all, functions.invocation-stats and usage.api-counts over HTTP, always up to date, from the logs that it
 reads from Kafka or takes by POST /api/logs. Everything is set by environment variables; any of them may be given as a
@@ -28,6 +31,10 @@ async function main(): Promise<void> {
   const [argument, ...rest] = process.argv.slice(2);
   if (argument === 'import') {
     process.exitCode = await runImport(rest, process.env, packageVersion());
+    return;
+  }
+  if (argument === 'check') {
+    process.exitCode = await runCheck(rest, process.env);
     return;
   }
   if (
@@ -54,13 +61,7 @@ async function main(): Promise<void> {
 
   const logger = pino({ name: 'logring', level: config.LOG_LEVEL });
   const die = (error: unknown): never => {
-    const isDiskFull = error instanceof Error && /ENOSPC|No space left/i.test(error.message);
-    logger.fatal(
-      { err: error },
-      isDiskFull
-        ? `logring ends: the disk of ${config.DATA_DIR} is full; what was committed stands, make room and start again`
-        : 'logring ends: this must not happen, please report it',
-    );
+    logger.fatal({ err: error }, `logring ends: ${endText(error, config.DATA_DIR)}`);
     logger.flush();
     process.exit(1);
   };
@@ -95,12 +96,23 @@ function packageVersion(): string {
   return (JSON.parse(manifest) as { version: string }).version;
 }
 
+function endText(error: unknown, directory: string): string {
+  const message = error instanceof Error ? error.message : String(error);
+  if (/ENOSPC|No space left/i.test(message))
+    return `the disk of ${directory} is full; what was committed stands, make room and start again`;
+  if (/EROFS|Read-only file system|EACCES|EPERM|Permission denied/i.test(message))
+    return `${directory} can't be written to any more; what was committed stands, make it writable and start again`;
+  if (error instanceof StoreChangedError || error instanceof SegmentError) return message;
+  return 'this must not happen, please report it';
+}
+
 /** Errors that an operator can mend: their message is a sentence that says how. */
 const OPERATOR_ERRORS = [
   ConfigError,
   ImportError,
   DirectoryInUseError,
   ListenError,
+  StoreChangedError,
   StoreFormatError,
   SegmentError,
 ];

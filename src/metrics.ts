@@ -31,6 +31,8 @@ export interface MetricsPorts {
   readonly memoryBudgetBytes: number;
   readonly refusedPostCount: () => number;
   readonly ready: () => boolean;
+  /** Of repairs, as far as answers may still lack it. */
+  readonly droppedCount: () => number;
   /** null when the result cache is off. */
   readonly resultCache: () => CacheFigures | null;
 }
@@ -179,13 +181,21 @@ export class Metrics implements RequestMeter {
     );
   }
 
-  #readMemoryAndDisk({ store, resultCache, memory, memoryBudgetBytes }: MetricsPorts): void {
+  #readMemoryAndDisk({ store, droppedCount, resultCache, memory, memoryBudgetBytes }: MetricsPorts): void {
     this.#read('logring_memory_bytes', 'Memory that counts against the budget, by part', ['part'], (add) => {
       for (const { part, bytes } of memory().readings()) add({ part }, bytes);
     });
     const one = (name: string, help: string, value: () => number) =>
       this.#read(name, help, [], (add) => add({}, value()));
     one('logring_memory_budget_bytes', 'What LOGRING_MEMORY_BUDGET_MB allows', () => memoryBudgetBytes);
+    one(
+      'logring_damaged_row_files',
+      'Row files known to be damaged; answers that need them are refused',
+      () => store.damage.fileCount,
+    );
+    one('logring_dropped_parts', 'Parts that repairs have dropped and answers may still lack', () =>
+      droppedCount(),
+    );
     one('logring_store_used_bytes', 'Bytes in use on disk', () => store.usedBytes());
     one('logring_block_cache_hits_total', 'Row blocks that were held', () => store.cache.hits);
     one('logring_block_cache_misses_total', 'Row blocks that were read from disk', () => store.cache.misses);

@@ -13,7 +13,13 @@ export interface ReadinessPorts {
   readonly pauses: () => readonly string[];
   readonly stopping: () => boolean;
   readonly maxLagRecords: number;
+  /** What is wrong with row files, one sentence each. */
+  readonly rowDamage: () => readonly string[];
+  readonly dataDirectory: string;
 }
+
+/** Reasons that name what is damaged; the rest is a number. */
+const DAMAGE_REASONS = 5;
 
 export function readinessReasons(ports: ReadinessPorts): string[] {
   const reasons: string[] = [];
@@ -41,6 +47,21 @@ export function readinessReasons(ports: ReadinessPorts): string[] {
   for (const gap of ports.gaps()) {
     reasons.push(
       `partition ${gap.topic}/${gap.partition} has a gap (${gap.reason}): offset ${gap.expectedOffset} was expected, reading went on at ${gap.resumedOffset}; POST ${ACKNOWLEDGE_PATH} clears it`,
+    );
+  }
+  return [...reasons, ...damageReasons(ports)];
+}
+
+function damageReasons({ rowDamage, dataDirectory }: ReadinessPorts): string[] {
+  const problems = rowDamage();
+  const reasons = problems
+    .slice(0, DAMAGE_REASONS)
+    .map((problem) => `${problem}; answers that need it are refused`);
+  if (problems.length > reasons.length)
+    reasons.push(`${problems.length - reasons.length} more row files are damaged`);
+  if (reasons.length > 0) {
+    reasons.push(
+      `damaged rows stay so until they expire or, with the service stopped, \`logring check --repair ${dataDirectory}\` drops them; \`logring check ${dataDirectory}\` only looks`,
     );
   }
   return reasons;

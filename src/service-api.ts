@@ -8,7 +8,7 @@ import type { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import { Api } from './http/api.js';
 import { KeyRing } from './http/auth.js';
 import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, INGEST_HELD_BYTE_MINIMUM } from './http/limits.js';
-import type { GapsPort, IngestPort } from './http/ports.js';
+import type { DroppedPort, GapsPort, IngestPort } from './http/ports.js';
 import { encodeInvocationStatsRow } from './http/row-encoders.js';
 import type { BugReporter } from './http/server.js';
 import { budgetBytesOf } from './memory-budget.js';
@@ -25,7 +25,11 @@ export interface ApiParts {
   readonly gaps: GapsPort;
   /** Why the service is not ready; none when it is. */
   readonly readiness: () => readonly string[];
+  /** What an operator should know though it is no reason not to be ready. */
+  readonly notes: () => readonly string[];
   readonly metrics: () => Promise<string>;
+  /** null when no repair has dropped anything that an answer may lack. */
+  readonly dropped: DroppedPort | null;
   readonly bugs: BugReporter;
 }
 
@@ -67,12 +71,14 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
       livez: () => ({ ok: true, reasons: [] }),
       readyz: () => {
         const reasons = parts.readiness();
-        return { ok: reasons.length === 0, reasons };
+        const notes = parts.notes();
+        return { ok: reasons.length === 0, reasons, ...(notes.length === 0 ? {} : { notes }) };
       },
       metrics: parts.metrics,
     },
     clock: surroundings.clock,
     bugs: parts.bugs,
+    ...(parts.dropped === null ? {} : { dropped: parts.dropped }),
   });
 }
 

@@ -9,6 +9,7 @@ import { diskAlarm } from './disk-alarm.js';
 import { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import type { Api } from './http/api.js';
 import { type ChosenServer, createHttpServer } from './http/back-ends.js';
+import type { AnswerWindow, DroppedSpan } from './http/ports.js';
 import { meteredHandler } from './http/request-meters.js';
 import type { BackEndName } from './http/server.js';
 import { IngestGate } from './ingest-gate.js';
@@ -22,6 +23,8 @@ import { Rewriter } from './rewriter.js';
 import { createApi } from './service-api.js';
 import { Shards } from './shards.js';
 import { DiskFullError } from './store/disk-room.js';
+import { type DroppedPart, isStillMissed, overlappingParts } from './store/dropped-table.js';
+import { withRemedy } from './store/sound-table.js';
 import { Store } from './store/store.js';
 
 export interface Surroundings {
@@ -71,7 +74,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
     return await new Composition(config, surroundings, store, gate).start(startUs);
   } catch (error) {
     await store.close();
-    throw error;
+    throw withRemedy(error, config.DATA_DIR);
   }
 }
 
@@ -84,6 +87,8 @@ class Composition implements Service {
   readonly #gate: IngestGate;
   readonly #memory: MemoryBudget;
   readonly #gaps = new Gaps();
+  /** What repairs have dropped. */
+  readonly #dropped: readonly DroppedPart[];
   readonly #committer: Committer;
   readonly #rewriter: Rewriter;
   readonly #evaluator: ApiCountsEvaluator;
@@ -103,6 +108,10 @@ class Composition implements Service {
     this.#surroundings = surroundings;
     this.#store = store;
     this.#gate = gate;
+    this.#dropped = store.dropped();
+    store.damage.tell((problem) =>
+      surroundings.logger.error({ problem }, 'stored rows are damaged; answers that need them are refused'),
+    );
     this.#shards = new Shards(store, { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC });
     this.#shards.expire(clock.nowUs());
     for (const { topic, partition } of this.#shards.all())
@@ -152,7 +161,10 @@ class Composition implements Service {
       api: () => this.#api,
     });
     this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage), {
-      locate: (view, file) => store.located(this.#shards.scopeOfUsage(view), file),
+      files: {
+        locate: (view, file) => store.located(this.#shards.scopeOfUsage(view), file),
+        damaged: (view, file, problem) => store.noteDamage(this.#shards.scopeOfUsage(view), file, problem),
+      },
     });
     this.#metrics = this.#createMetrics();
     this.#api = this.#createApi();
@@ -255,6 +267,7 @@ class Composition implements Service {
       memoryBudgetBytes: budgetBytesOf(this.#config),
       refusedPostCount: () => this.#api.ingest?.refusedCount ?? 0,
       ready: () => this.#readiness().length === 0,
+      droppedCount: () => this.#stillMissed().length,
       resultCache: () => this.#api.endpoints.cache?.figures() ?? null,
     });
   }
@@ -268,9 +281,23 @@ class Composition implements Service {
       evaluator: this.#evaluator,
       gaps: { open: () => this.#gaps.open, acknowledge: () => this.#acknowledgeGaps() },
       readiness: () => this.#readiness(),
+      notes: () => this.#stillMissed().map(({ what }) => `dropped by a repair: ${what}`),
       metrics: () => this.#metrics.text(),
       bugs: this.#bugs(),
+      dropped: this.#dropped.length === 0 ? null : (window) => this.#droppedWithin(window),
     });
+  }
+
+  #stillMissed(): readonly DroppedPart[] {
+    const nowUs = this.#surroundings.clock.nowUs();
+    return this.#dropped.filter((part) => isStillMissed(part, nowUs));
+  }
+
+  #droppedWithin(window: AnswerWindow): DroppedSpan[] {
+    return overlappingParts(this.#dropped, window).map(({ startUs, endUs }) => ({
+      startUs: startUs ?? -Infinity,
+      endUs,
+    }));
   }
 
   #createServer(): ChosenServer {
@@ -306,6 +333,8 @@ class Composition implements Service {
       pauses: () => this.#gate.reasons,
       stopping: () => this.#isStopping,
       maxLagRecords: this.#config.MAX_LAG_RECORDS,
+      rowDamage: () => this.#store.damage.problems(),
+      dataDirectory: this.#config.DATA_DIR,
     });
   }
 }

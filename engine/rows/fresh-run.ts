@@ -157,17 +157,10 @@ export class FreshRun {
     }
   }
 
-  /** Removes everything that saves wrote. */
-  remove(writer: SegmentWriter): void {
-    writer.deletePrefix(`rows/index/${this.file}/`);
-    writer.delete(openName(this.file));
-    writer.remove(this.file);
-  }
-
   /** Restores what save wrote into a fresh run. */
   load(): void {
     let blockIndex = 0;
-    for (const { name, bytes } of this.#reader.list(`rows/index/${this.file}/`)) {
+    for (const { name, bytes } of this.#reader.list(indexPrefix(this.file))) {
       if (name !== indexName(this.file, blockIndex))
         throw new SegmentError('an index of row blocks is missing');
       const reader = new ByteReader(bytes);
@@ -290,12 +283,25 @@ export class FreshRun {
   }
 }
 
-function openName(file: string): string {
+/** Removes everything that saves of a run wrote. */
+export function removeFreshRun(writer: SegmentWriter, file: string): void {
+  writer.deletePrefix(indexPrefix(file));
+  writer.delete(openName(file));
+  writer.remove(file);
+}
+
+/** The segment of the block that is being filled. */
+export function openName(file: string): string {
   return `rows/open/${file}`;
 }
 
+/** Begins the segments of the indexes of a run's blocks. */
+export function indexPrefix(file: string): string {
+  return `rows/index/${file}/`;
+}
+
 function indexName(file: string, blockIndex: number): string {
-  return `rows/index/${file}/${String(blockIndex).padStart(8, '0')}`;
+  return `${indexPrefix(file)}${String(blockIndex).padStart(8, '0')}`;
 }
 
 function grown(column: Uint32Array): Uint32Array<ArrayBuffer> {

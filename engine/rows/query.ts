@@ -6,7 +6,6 @@ import { FreshCursor, type RowCursor, SortedCursor } from './cursor.js';
 import { compareRows } from './row-order.js';
 import type { RowsView } from './rows-view.js';
 import type { RunInfo } from './run.js';
-import type { SortedRun } from './sorted-run.js';
 
 export interface LogsParameters {
   readonly project: string;
@@ -17,18 +16,18 @@ export interface LogsParameters {
   readonly endUs: number | null;
 }
 
-/** A sorted run with rows of the project that may lie in the window. */
+/** A run with rows of the project that may lie in the window. */
 interface Candidate {
-  readonly run: SortedRun;
-  readonly projectIndex: number;
-  readonly lowestUs: number;
   /** No row of it that qualifies is newer. */
   readonly newestUs: number;
+  /** Throws a SegmentError for a run that can't be read. */
+  open(): RowCursor;
 }
 
 /**
  * The newest rows, at most LOG_ROW_LIMIT, in the order of row-order.ts. A row is visible as long as both the caller's
  * retention and that of the ring that holds it reach back to it, to the microsecond.
+ * Throws a SegmentError when a row that may belong to the answer can't be read.
  * Cost: O(fresh runs + the project's runs), then O(rows returned × runs with rows among them), and the blocks that hold
  * these rows are read.
  */
@@ -52,8 +51,7 @@ export function queryLogs(
       opened < candidates.length &&
       (newest < 0 || candidates[opened].newestUs >= cursors[newest].timeUs)
     ) {
-      const { run, projectIndex, lowestUs } = candidates[opened++];
-      const cursor = new SortedCursor(run, projectIndex, lowestUs, parameters.endUs);
+      const cursor = candidates[opened++].open();
       if (cursor.advance()) cursors.push(cursor);
       newest = newestCursor(cursors);
     }
@@ -103,10 +101,19 @@ function collectCandidates(
     if (newestUs[projectIndex] < lowestUs) continue;
     if (endUs !== null && oldestUs[projectIndex] > endUs) continue;
     candidates.push({
-      run,
-      projectIndex,
-      lowestUs,
       newestUs: endUs === null ? newestUs[projectIndex] : Math.min(newestUs[projectIndex], endUs),
+      open: () => new SortedCursor(run, projectIndex, lowestUs, endUs),
+    });
+  }
+  for (const run of view.unreadableRuns()) {
+    const { startUs, spanUs } = run.info;
+    const lastUs = Math.min(startUs + spanUs - 1, endUs ?? Infinity);
+    if (lastUs < lowestVisibleUs(run.info, parameters, nowUs) || lastUs < startUs) continue;
+    candidates.push({
+      newestUs: lastUs,
+      open: () => {
+        throw run.refusal();
+      },
     });
   }
 }

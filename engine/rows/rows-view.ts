@@ -16,14 +16,15 @@ import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_HOUR } from '../time.js';
 import type { View } from '../view.js';
 import { decodeDirectory, type RunDirectory } from './directory.js';
-import { FreshRun } from './fresh-run.js';
+import { FreshRun, removeFreshRun } from './fresh-run.js';
 import { ProjectRuns, type RunOfProject } from './project-runs.js';
 import type { RewritePlan } from './rewrite.js';
 import { nextRewriting } from './rewrite-policy.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from './run.js';
 import { SortedRun } from './sorted-run.js';
+import { UnreadableRun } from './unreadable-run.js';
 
-type Run = FreshRun | SortedRun;
+type Run = FreshRun | SortedRun | UnreadableRun;
 
 const MANIFEST = 'rows/manifest';
 
@@ -47,6 +48,7 @@ export class RowsView implements View<EdgeEntry> {
   readonly #reader: SegmentReader;
   readonly #fresh = new Set<FreshRun>();
   readonly #sorted = new Set<SortedRun>();
+  readonly #unreadable = new Set<UnreadableRun>();
   readonly #projects = new ProjectRuns();
   /** The fresh runs that take rows, by class and hour. */
   readonly #open = new Map<TierClass, Map<number, FreshRun>>(TIER_CLASSES.map((tier) => [tier, new Map()]));
@@ -81,6 +83,11 @@ export class RowsView implements View<EdgeEntry> {
     return this.#fresh;
   }
 
+  /** Runs that may have rows of any project. */
+  unreadableRuns(): Iterable<UnreadableRun> {
+    return this.#unreadable;
+  }
+
   /** The sorted runs that have rows of a project, in no order. */
   sortedRunsOf(project: string): readonly RunOfProject[] {
     return this.#projects.of(project);
@@ -96,7 +103,7 @@ export class RowsView implements View<EdgeEntry> {
   expire(nowUs: number): void {
     this.#nowUs = nowUs;
     this.#projects.sweep(SWEEP_PROJECTS);
-    for (const run of [...this.#fresh, ...this.#sorted]) {
+    for (const run of this.#runs()) {
       this.#hideExpired(run.info, nowUs);
       if (isExpired(run.info)) this.#drop(run);
     }
@@ -122,8 +129,9 @@ export class RowsView implements View<EdgeEntry> {
 
   save(writer: SegmentWriter): void {
     for (const gone of this.#gone) {
-      if (gone instanceof FreshRun) gone.remove(writer);
-      else writer.remove(typeof gone === 'string' ? gone : gone.file);
+      const file = typeof gone === 'string' ? gone : gone.file;
+      if (typeof gone === 'string' || gone.info.kind === 'sorted') writer.remove(file);
+      else removeFreshRun(writer, file);
     }
     this.#gone.clear();
     for (const run of this.#unsaved) run.save(writer);
@@ -131,7 +139,7 @@ export class RowsView implements View<EdgeEntry> {
     for (const file of this.#built) writer.adopt(file);
     this.#built.clear();
     if (this.#manifestIsDirty) {
-      const runs = [...this.#fresh, ...this.#sorted].map(({ info }) => info);
+      const runs = this.#runs().map(({ info }) => info);
       writer.put(MANIFEST, encodeManifest(this.#nextId, runs));
     }
     this.#manifestIsDirty = false;
@@ -143,15 +151,28 @@ export class RowsView implements View<EdgeEntry> {
     const { nextId, runs } = decodeManifest(manifest);
     this.#nextId = nextId;
     for (const info of runs) {
-      if (info.kind === 'sorted') {
-        this.#addSorted(info, storedDirectory(reader, runFile(info)));
-        continue;
+      try {
+        this.#loadRun(info, reader);
+      } catch (error) {
+        // A run that rows are still added to has to be whole.
+        if (!(error instanceof SegmentError) || !info.isSealed) throw error;
+        this.#unreadable.add(new UnreadableRun(info, error.message));
       }
-      const run = new FreshRun(info, this.#reader);
-      run.load();
-      this.#fresh.add(run);
-      if (!info.isSealed) this.#addOpen(run);
     }
+  }
+
+  #loadRun(info: RunInfo, reader: SegmentReader): void {
+    if (info.kind === 'sorted') {
+      this.#addSorted(info, storedDirectory(reader, runFile(info)));
+      return;
+    }
+    const run = new FreshRun(info, this.#reader);
+    run.load();
+    // What is added must go to the end of what the file should have.
+    const blockCount = reader.blockCount(run.file);
+    if (!info.isSealed && blockCount > 0) reader.block(run.file, blockCount - 1);
+    this.#fresh.add(run);
+    if (!info.isSealed) this.#addOpen(run);
   }
 
   /**
@@ -213,7 +234,7 @@ export class RowsView implements View<EdgeEntry> {
   /** What each ring holds, for the operator. O(runs and their projects). */
   figures(): TierFigures[] {
     return TIER_CLASSES.map((tierClass) => {
-      const runs = [...this.#fresh, ...this.#sorted].filter(({ info }) => info.tierClass === tierClass);
+      const runs = this.#runs().filter(({ info }) => info.tierClass === tierClass);
       return {
         tierClass,
         partitionCount: runs.length,
@@ -225,6 +246,10 @@ export class RowsView implements View<EdgeEntry> {
         ),
       };
     });
+  }
+
+  #runs(): Run[] {
+    return [...this.#fresh, ...this.#sorted, ...this.#unreadable];
   }
 
   #openRun(tierClass: TierClass, hour: number): FreshRun {
@@ -290,10 +315,10 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   #drop(run: Run): void {
-    const isKnown = run instanceof FreshRun ? this.#fresh.delete(run) : this.#sorted.delete(run);
-    if (!isKnown) return;
+    const sets: readonly Set<Run>[] = [this.#fresh, this.#sorted, this.#unreadable];
+    if (!sets.some((runs) => runs.delete(run))) return;
     if (run instanceof SortedRun) this.#projects.delete(run);
-    else {
+    else if (run instanceof FreshRun) {
       const { tierClass, startUs } = run.info;
       const hours = this.#open.get(tierClass)!;
       const hour = slotIndex(startUs, US_PER_HOUR);

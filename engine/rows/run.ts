@@ -6,7 +6,7 @@
 import { ByteReader, ByteWriter } from '../bytes.js';
 import { SegmentError } from '../segments.js';
 import { TIER_CLASSES, type TierClass } from '../tier.js';
-import { US_PER_HOUR } from '../time.js';
+import { US_PER_DAY, US_PER_HOUR } from '../time.js';
 
 export type RunKind = 'fresh' | 'sorted';
 
@@ -29,6 +29,24 @@ export function runFile({ id, tierClass, startUs, spanUs }: RunInfo): string {
   const span = spanUs === US_PER_HOUR ? 'h' : 'd';
   const hour = String(startUs / US_PER_HOUR).padStart(10, '0');
   return `${tierClass}/${span}${hour}-${String(id).padStart(8, '0')}`;
+}
+
+const RUN_FILE = /^([0-9]+d)\/([hd])([0-9]{10})-([0-9]{8,16})$/;
+
+/** What the name of a run's file says of it; null for a name of no run. */
+export function parseRunFile(file: string, kind: RunKind, isSealed: boolean): RunInfo | null {
+  const match = RUN_FILE.exec(file);
+  const tierClass = TIER_CLASSES.find((known) => known === match?.[1]);
+  if (match === null || tierClass === undefined) return null;
+  return {
+    id: Number(match[4]),
+    kind,
+    tierClass,
+    startUs: Number(match[3]) * US_PER_HOUR,
+    spanUs: match[2] === 'h' ? US_PER_HOUR : US_PER_DAY,
+    visibleFromUs: -Infinity,
+    isSealed,
+  };
 }
 
 const BYTES_A_RUN = 64;

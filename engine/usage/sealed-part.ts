@@ -59,9 +59,18 @@ export function partFile({ hourIndex, partIndex }: PartName): string {
   return `usage-${padded(hourIndex)}-${padded(partIndex)}`;
 }
 
+/** Tells the files of parts from those of rows. */
+export function isPartFile(file: string): boolean {
+  return /^usage-[0-9]{8,}-[0-9]{8,}$/.test(file);
+}
+
 /** What the names of a part's segments begin with. */
 export function partPrefix({ hourIndex, partIndex }: PartName): string {
-  return `usage/${padded(hourIndex)}/${padded(partIndex)}/`;
+  return `${hourPrefix(hourIndex)}${padded(partIndex)}/`;
+}
+
+export function hourPrefix(hourIndex: number): string {
+  return `usage/${padded(hourIndex)}/`;
 }
 
 export function padded(index: number): string {

@@ -3,12 +3,21 @@
  *
  *   usage/<hour>/<part>/<chunk>    see usage-chunk.ts; the last one is written anew until it is large enough
  *   usage/<hour>/<part>/sealed     see sealed-part.ts
+ *   usage/<hour>/<chunk>           as the first version wrote it: one part an hour; the first save writes it anew
  */
 
 import { USAGE_CHUNK_BYTES } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { FreshPart } from './fresh-part.js';
-import { encodeSummary, loadSummary, type PartName, padded, partPrefix, SealedPart } from './sealed-part.js';
+import {
+  encodeSummary,
+  hourPrefix,
+  loadSummary,
+  type PartName,
+  padded,
+  partPrefix,
+  SealedPart,
+} from './sealed-part.js';
 import { type ChunkMark, decodeChunk, encodeChunk } from './usage-chunk.js';
 
 const PREFIX = 'usage/';
@@ -29,6 +38,8 @@ export class StoredParts {
   /** Whose segments are to be deleted. */
   readonly #expired = new Set<PartName>();
   readonly #unwantedFiles = new Set<string>();
+  /** Hours that stand as the first version wrote them. */
+  readonly #oldHours = new Set<number>();
   /** Expired, but its file is still being read. */
   readonly #lingering = new Set<SealedPart>();
 
@@ -65,6 +76,8 @@ export class StoredParts {
       this.#expired.add(part.name);
       this.#unwantedFiles.add(part.file);
     }
+    for (const hourIndex of this.#oldHours) writer.deletePrefix(hourPrefix(hourIndex));
+    this.#oldHours.clear();
     for (const name of this.#expired) writer.deletePrefix(partPrefix(name));
     this.#expired.clear();
     for (const file of this.#unwantedFiles) writer.remove(file);
@@ -88,7 +101,7 @@ export class StoredParts {
   load(reader: SegmentReader, newBirth: () => number): (FreshPart | SealedPart)[] {
     const parts: (FreshPart | SealedPart)[] = [];
     for (const segment of reader.list(PREFIX)) {
-      const { name, chunkIndex } = parseSegmentName(segment.name);
+      const { name, chunkIndex, isOld } = parseSegmentName(segment.name);
       if (chunkIndex === null) {
         parts.push(new SealedPart(name, newBirth(), loadSummary(segment.bytes, name, reader)));
         continue;
@@ -99,6 +112,11 @@ export class StoredParts {
         parts.push(part);
       }
       const chunkStart = decodeChunk(segment.bytes, part);
+      if (isOld) {
+        this.#oldHours.add(name.hourIndex);
+        this.#changed.add(part);
+        continue;
+      }
       this.#saved.set(part, nextChunk({ chunkIndex, chunkStart }, segment.bytes.length, part));
     }
     return parts;
@@ -115,9 +133,11 @@ function isSame(a: PartName, b: PartName): boolean {
   return a.hourIndex === b.hourIndex && a.partIndex === b.partIndex;
 }
 
-function parseSegmentName(text: string): { name: PartName; chunkIndex: number | null } {
-  const match = /^usage\/(\d{8})\/(\d{8})\/(?:(\d{8})|sealed)$/.exec(text);
-  if (match === null) throw new SegmentError('a usage segment has a foreign name');
-  const name = { hourIndex: Number(match[1]), partIndex: Number(match[2]) };
-  return { name, chunkIndex: match[3] === undefined ? null : Number(match[3]) };
+function parseSegmentName(text: string): { name: PartName; chunkIndex: number | null; isOld: boolean } {
+  const match = /^usage\/(\d{8})\/(?:(\d{8})\/)?(?:(\d{8})|sealed)$/.exec(text);
+  if (match === null || (match[2] === undefined && match[3] === undefined))
+    throw new SegmentError('a usage segment has a foreign name');
+  const name = { hourIndex: Number(match[1]), partIndex: Number(match[2] ?? 0) };
+  const chunkIndex = match[3] === undefined ? null : Number(match[3]);
+  return { name, chunkIndex, isOld: match[2] === undefined };
 }

@@ -30,8 +30,14 @@ export interface MatchThreadOptions {
   readonly heapMb: number;
   /** Evaluations at once. */
   readonly evaluationLimit: number;
-  /** Where the file of a view's sealed part is. */
-  readonly locate: (view: UsageView, file: string) => LocatedFile;
+  readonly files: PartFiles;
+}
+
+/** The files of sealed parts. */
+export interface PartFiles {
+  locate(view: UsageView, file: string): LocatedFile;
+  /** Told what is wrong with a file. */
+  damaged(view: UsageView, file: string, problem: string): void;
 }
 
 interface Evaluation {
@@ -48,6 +54,7 @@ interface Evaluation {
 
 interface InFlight {
   readonly evaluation: Evaluation;
+  readonly batch: UrlBatch | PartBatch;
   readonly byteCount: number;
   readonly deadline: NodeJS.Timeout;
 }
@@ -134,17 +141,18 @@ export class MatchThread {
     const leftMs = Math.max(1, this.#options.deadlineMs - evaluation.spentMs);
     const deadline = setTimeout(() => this.#abandon(evaluation), leftMs);
     deadline.unref();
+    // How much a batch of URLs was is asked for when its memory is gone.
+    const byteCount = batch.kind === 'urls' ? batch.bytes.length : 0;
+    this.#inFlight = { evaluation, batch, byteCount, deadline };
     const { expression } = evaluation;
     if (batch.kind === 'urls') {
       const { kind, bytes, ends } = batch;
-      this.#inFlight = { evaluation, byteCount: bytes.length, deadline };
       const request: MatchRequest = { kind, expression, bytes, ends };
       worker.postMessage(request, [bytes.buffer, ends.buffer]);
       return;
     }
     const { kind, view, file, from, matches } = batch;
-    this.#inFlight = { evaluation, byteCount: 0, deadline };
-    const located = this.#options.locate(view, file);
+    const located = this.#options.files.locate(view, file);
     const targetMs = this.#evaluations.size > 1 ? BATCH_TARGET_MS : LONE_SCAN_MS;
     const request: MatchRequest = { kind, expression, scan: { file, from, matches }, located, targetMs };
     worker.postMessage(request);
@@ -176,14 +184,22 @@ export class MatchThread {
     if (reply.outcome === 'ready') {
       this.#ready = true;
     } else {
-      const { evaluation, byteCount } = this.#land();
+      const { evaluation, batch, byteCount } = this.#land();
       if (reply.outcome === 'refused')
         this.#refuse(evaluation, new ExpressionError(reply.kind, reply.message));
-      else if (reply.outcome === 'failed')
-        this.#refuse(evaluation, reply.isDamage ? new SegmentError(reply.message) : new Error(reply.message));
+      else if (reply.outcome === 'failed') this.#failed(evaluation, batch, reply);
       else this.#supply(evaluation, byteCount, reply.result, reply.elapsedMs);
     }
     this.#sendNext();
+  }
+
+  #failed(
+    evaluation: Evaluation,
+    batch: UrlBatch | PartBatch,
+    { message, isDamage }: MatchReply & { readonly outcome: 'failed' },
+  ): void {
+    if (isDamage && batch.kind === 'part') this.#options.files.damaged(batch.view, batch.file, message);
+    this.#refuse(evaluation, isDamage ? new SegmentError(message) : new Error(message));
   }
 
   #supply(

@@ -17,7 +17,7 @@ import { ACKNOWLEDGE_PATH, answerGaps, GAPS_PATH } from './gaps-api.js';
 import { hasOneBody, isBodiless } from './headers.js';
 import { IngestApi, refuseBody } from './ingest-api.js';
 import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
-import type { Clock, GapsPort, Health, IngestPort, OperatorPort, QueryPort } from './ports.js';
+import type { Clock, DroppedPort, GapsPort, Health, IngestPort, OperatorPort, QueryPort } from './ports.js';
 import { type DecodedQuery, decodeQuery } from './query-string.js';
 import {
   type BodyConsumer,
@@ -61,6 +61,8 @@ export interface ApiOptions {
   readonly operator: OperatorPort;
   readonly clock: Clock;
   readonly bugs: BugReporter;
+  /** Absent: nothing was ever dropped. */
+  readonly dropped?: DroppedPort;
   readonly pages?: ReadonlyMap<string, Page>;
 }
 
@@ -73,11 +75,12 @@ export class Api implements HttpHandler {
   readonly #pages: ReadonlyMap<string, Page>;
 
   constructor(options: ApiOptions) {
-    const { queries, bugs, endpointIds, cacheSeconds, cacheWarmSeconds } = options;
+    const { queries, bugs, dropped, endpointIds, cacheSeconds, cacheWarmSeconds } = options;
     this.#options = options;
     this.endpoints = new Endpoints({
       queries,
       bugs,
+      ...(dropped === undefined ? {} : { dropped }),
       compressor: new Compressor(),
       ids: endpointIds ?? {},
       cacheSeconds,
@@ -210,7 +213,7 @@ function healthAnswer(health: Health): HttpAnswer {
   return {
     status: health.ok ? 200 : 503,
     headers: [JSON_CONTENT_TYPE, NO_STORE],
-    body: JSON.stringify({ ok: health.ok, reasons: health.reasons }),
+    body: JSON.stringify({ ok: health.ok, reasons: health.reasons, notes: health.notes }),
     close: false,
   };
 }

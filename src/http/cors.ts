@@ -1,5 +1,6 @@
 /** CORS for the query API: browsers of configured origins may ask; by default none. Keys are headers, never cookies. */
 
+import { INCOMPLETE_HEADER } from './incomplete.js';
 import { PREFLIGHT_MAX_AGE_SECONDS } from './limits.js';
 import type { HeaderLine, HttpAnswer, HttpRequest } from './server.js';
 
@@ -36,7 +37,7 @@ export class Cors {
     if (this.#isAllowed(origin)) {
       headers.push(
         ['Access-Control-Allow-Origin', origin],
-        ['Access-Control-Expose-Headers', 'Age, Retry-After'],
+        ['Access-Control-Expose-Headers', `Age, Retry-After, ${INCOMPLETE_HEADER}`],
       );
     }
     return headers;

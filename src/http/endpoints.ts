@@ -1,5 +1,7 @@
 /** The three saved queries as endpoints: their names and ids, and what each answers to a decoded query string. */
 
+import type { LogsParameters } from '../../engine/rows/query.js';
+import { SegmentError } from '../../engine/segments.js';
 import { US_PER_SECOND } from '../../engine/time.js';
 import { ExpressionError } from '../expressions/expression-error.js';
 import { allows, type Grant } from './auth.js';
@@ -7,6 +9,7 @@ import { BodyPool } from './body-pool.js';
 import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
 import { acceptsGzip, type Compressor } from './compression.js';
 import {
+  dataLoss,
   invalidArgument,
   JSON_CONTENT_TYPE,
   NO_STORE,
@@ -14,10 +17,12 @@ import {
   quoted,
   unavailable,
 } from './errors.js';
+import { incompleteLines, logsWindow, statsWindow, usageWindow } from './incomplete.js';
 import { CACHE_ENTRY_LIMIT, EXPRESSION_RETRY_SECONDS, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE } from './limits.js';
 import { apiCountsCall, invocationStatsCall, logsCall } from './parameters.js';
 import {
   type ApiCountsParameters,
+  type DroppedPort,
   type InvocationStatsParameters,
   type QueryPort,
   Unavailable,
@@ -36,12 +41,15 @@ export const ENDPOINT_IDS: Readonly<Record<EndpointName, string>> = {
   'usage.api-counts': '1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a03',
 };
 
+const NOTHING_DROPPED: DroppedPort = () => [];
 const VARY_BY_CODING: HeaderLine = ['Vary', 'Accept-Encoding'];
 
 export interface EndpointOptions {
   readonly queries: QueryPort;
   readonly compressor: Compressor;
   readonly bugs: BugReporter;
+  /** Absent: nothing was ever dropped. */
+  readonly dropped?: DroppedPort;
   /** The ids that callers use instead of ENDPOINT_IDS. */
   readonly ids?: Partial<Readonly<Record<EndpointName, string>>>;
   /** How long answers of the bucketed endpoints are cached; 0: not at all. */
@@ -61,11 +69,14 @@ export interface EndpointCall {
 }
 
 type Answer = HttpAnswer | Promise<HttpAnswer>;
+/** The header lines of an answer as of nowUs that lacks something. */
+type Incomplete = (nowUs: number) => HeaderLine[];
 
 export class Endpoints {
   readonly #queries: QueryPort;
   readonly #compressor: Compressor;
   readonly #bodies = new BodyPool();
+  readonly #dropped: DroppedPort;
   readonly #cacheSeconds: number;
   /** null: every answer is live. */
   readonly #cache: ResultCache | null;
@@ -75,6 +86,7 @@ export class Endpoints {
   constructor(options: EndpointOptions) {
     this.#queries = options.queries;
     this.#compressor = options.compressor;
+    this.#dropped = options.dropped ?? NOTHING_DROPPED;
     this.#cacheSeconds = options.cacheSeconds;
     this.#cache =
       options.cacheSeconds === 0
@@ -126,7 +138,9 @@ export class Endpoints {
     if (!parsed.ok) return invalidArgument(parsed.problems);
     return refusable(() => {
       let buffer: Buffer | null = null;
-      const body = encodeLogs(this.#queries.logs(parsed.parameters, nowUs), (byteCount) => {
+      const rows = this.#queries.logs(parsed.parameters, nowUs);
+      const headers = [NO_STORE, ...this.#logsIncomplete(parsed.parameters, rows, nowUs)];
+      const body = encodeLogs(rows, (byteCount) => {
         buffer = this.#bodies.take(byteCount);
         return buffer;
       });
@@ -134,7 +148,7 @@ export class Endpoints {
         if (buffer !== null) this.#bodies.giveBack(buffer);
         buffer = null;
       };
-      return this.#encoded(request, body, GZIP_LEVEL_ONCE, [NO_STORE], release);
+      return this.#encoded(request, body, GZIP_LEVEL_ONCE, headers, release);
     });
   }
 
@@ -142,7 +156,9 @@ export class Endpoints {
     const parsed = invocationStatsCall.parse(call.query);
     if (!parsed.ok) return invalidArgument(parsed.problems);
     const { parameters } = parsed;
-    return this.#bucketed(call, statsKey(parameters), (nowUs) =>
+    const incomplete: Incomplete = (nowUs) =>
+      incompleteLines('functions.invocation-stats', this.#dropped, statsWindow(parameters.interval, nowUs));
+    return this.#bucketed(call, statsKey(parameters), incomplete, (nowUs) =>
       encodeRows(this.#queries.invocationStats(parameters, nowUs)),
     );
   }
@@ -151,30 +167,48 @@ export class Endpoints {
     const parsed = apiCountsCall.parse(call.query);
     if (!parsed.ok) return invalidArgument(parsed.problems);
     const { parameters } = parsed;
-    return this.#bucketed(call, usageKey(parameters), (nowUs) => {
+    const incomplete: Incomplete = (nowUs) =>
+      incompleteLines('usage.api-counts', this.#dropped, usageWindow(parameters.interval, nowUs));
+    return this.#bucketed(call, usageKey(parameters), incomplete, (nowUs) => {
       const rows = this.#queries.apiCounts(parameters, nowUs);
       return rows instanceof Promise ? rows.then(encodeApiCounts) : encodeApiCounts(rows);
     });
   }
 
-  #bucketed({ request, nowUs }: EndpointCall, key: string, compute: Compute): Answer {
+  #logsIncomplete(parameters: LogsParameters, rows: readonly Uint8Array[], nowUs: number): HeaderLine[] {
+    if (this.#dropped === NOTHING_DROPPED) return [];
+    return incompleteLines('logs.all', this.#dropped, logsWindow(parameters, rows, nowUs));
+  }
+
+  #bucketed({ request, nowUs }: EndpointCall, key: string, incomplete: Incomplete, compute: Compute): Answer {
     const cache = this.#cache;
     return refusable(() => {
       if (cache === null) {
-        return whenReady(compute(nowUs), (body) => this.#encoded(request, body, GZIP_LEVEL_ONCE, [NO_STORE]));
+        return whenReady(compute(nowUs), (body) =>
+          this.#encoded(request, body, GZIP_LEVEL_ONCE, [NO_STORE, ...incomplete(nowUs)]),
+        );
       }
       const answer = wantsFresh(request)
         ? cache.refresh(key, nowUs, compute)
         : cache.get(key, nowUs, compute);
-      return whenReady(answer, (cached) => this.#cached(request, cache, cached, nowUs));
+      return whenReady(answer, (cached) =>
+        this.#cached(request, cache, cached, nowUs, incomplete(cached.computedUs)),
+      );
     });
   }
 
-  #cached(request: HttpRequest, cache: ResultCache, cached: CachedAnswer, nowUs: number): Answer {
+  #cached(
+    request: HttpRequest,
+    cache: ResultCache,
+    cached: CachedAnswer,
+    nowUs: number,
+    incomplete: readonly HeaderLine[],
+  ): Answer {
     const ageSeconds = Math.max(0, Math.floor((nowUs - cached.computedUs) / US_PER_SECOND));
     const headers: HeaderLine[] = [
       ['Cache-Control', `private, max-age=${this.#cacheSeconds}`],
       ['Age', String(ageSeconds)],
+      ...incomplete,
     ];
     if (!acceptsGzip(request.headers.get('accept-encoding'))) return plainAnswer(cached.body, headers);
     if (cached.packed !== null) return packedAnswer(cached.packed, headers);
@@ -257,6 +291,7 @@ function refusable(run: () => Answer): Answer {
 
 function refusalOf(error: unknown): HttpAnswer | null {
   if (error instanceof Unavailable) return unavailable(error.message, error.retryAfterSeconds);
+  if (error instanceof SegmentError) return dataLoss();
   if (!(error instanceof ExpressionError)) return null;
   switch (error.kind) {
     case 'invalid':

@@ -35,11 +35,12 @@ export function errorAnswer(
   message: string,
   problems: readonly ParameterProblem[] = [],
   moreHeaders: readonly HeaderLine[] = [],
+  status: string = CATALOGUE[code],
 ): HttpAnswer {
   return {
     status: code,
     headers: [JSON_CONTENT_TYPE, NO_STORE, ...moreHeaders],
-    body: JSON.stringify({ error: { code, status: CATALOGUE[code], message, errors: problems } }),
+    body: JSON.stringify({ error: { code, status, message, errors: problems } }),
     close: false,
   };
 }
@@ -85,6 +86,13 @@ export function unavailable(message: string, retryAfterSeconds: number): HttpAns
 /** Says nothing about the bug: the log does. */
 export function internalError(): HttpAnswer {
   return errorAnswer(500, 'an error inside the service; it has been logged');
+}
+
+/** What the answer needs is damaged in the store: what is left of it would be a wrong answer. */
+export function dataLoss(): HttpAnswer {
+  const message =
+    'stored rows that this answer needs are damaged; /readyz says which, and what the operator can do';
+  return errorAnswer(500, message, [], [], 'DATA_LOSS');
 }
 
 /** A caller's value for an error message, cut to a bearable length. */

@@ -97,3 +97,7 @@ export const POOLED_BODY_BYTES = 512 * 1024;
 
 /** Pooled bodies kept while nobody needs them. Bigger: memory that idles; smaller: bursts allocate. */
 export const BODY_POOL_COUNT = 16;
+
+/** Spans that the header of an incomplete answer names. More: a damaged disk makes headers that clients refuse; fewer:
+ * the operator's tools have to be asked sooner. */
+export const INCOMPLETE_SPAN_LIMIT = 8;

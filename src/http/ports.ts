@@ -19,7 +19,7 @@ export interface ApiCountsParameters {
   readonly interval: UsageInterval;
 }
 
-/** Any of them may throw, or reject with, Unavailable. */
+/** Any of them may throw, or reject with, Unavailable, or a SegmentError for what is damaged in the store. */
 export interface QueryPort {
   /** Serialised rows, newest first. */
   logs(parameters: LogsParameters, nowUs: number): Uint8Array[];
@@ -80,10 +80,31 @@ export interface GapsPort {
   acknowledge(): Promise<readonly OffsetGap[]>;
 }
 
+/** What an answer was made of. */
+export interface AnswerWindow {
+  readonly view: 'rows' | 'usage' | 'stats';
+  /** Of statistics: the length of their slots. */
+  readonly level: string | null;
+  /** Both inclusive. */
+  readonly startUs: number;
+  readonly endUs: number;
+}
+
+/** Half-open. A start of -Infinity: as far as anything goes back. */
+export interface DroppedSpan {
+  readonly startUs: number;
+  readonly endUs: number;
+}
+
+/** The spans within a window of which a repair has dropped entries: answers are given from what is left, and say so. */
+export type DroppedPort = (window: AnswerWindow) => readonly DroppedSpan[];
+
 export interface Health {
   readonly ok: boolean;
   /** One sentence each; empty when ok. */
   readonly reasons: readonly string[];
+  /** What an operator should know although all is well. */
+  readonly notes?: readonly string[];
 }
 
 export interface OperatorPort {

@@ -26,7 +26,12 @@ import { openFrame } from './block-frame.js';
 import { NO_DICTIONARY } from './checked-value.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES } from './limits.js';
+import { RowDamage } from './row-damage.js';
 import type { FileEnd, StoredFile } from './storage-protocol.js';
+import { StoreChangedError } from './store-watch.js';
+
+/** Of the system's errors those that are of one file, for as long as nobody mends it. */
+const UNREADABLE = ['EACCES', 'EIO', 'EISDIR', 'ELOOP', 'ENOTDIR', 'ENXIO', 'EPERM'];
 
 const FLAG_DICTIONARY = 1;
 const FRAME_DIGITS = 10;
@@ -44,6 +49,8 @@ export interface FileRecord {
 }
 
 export class BlockFiles {
+  /** What is known of damage so far; readings add to it. */
+  readonly damage = new RowDamage();
   readonly #root: string;
   readonly #table: Database<Buffer, string>;
   readonly #cache: BlockCache;
@@ -58,15 +65,18 @@ export class BlockFiles {
   #byteCount = 0;
 
   /**
-   * Restores what the table knows, cuts off what files hold beyond that and removes files that it doesn't know. Throws a
-   * SegmentError when a file is missing or too short.
+   * Restores what the table knows, cuts off what files hold beyond that and removes files that it doesn't know. A file
+   * that is missing or too short is noted as damage.
    */
   constructor(directory: string, table: Database<Buffer, string>, cache: BlockCache) {
     this.#root = join(directory, 'files');
     this.#table = table;
     this.#cache = cache;
     for (const { key, value } of table.getRange()) this.#restore(key, openEnvelope(key, value));
-    for (const { path, frameEnds } of this.#files.values()) cutBack(path, frameEnds.at(-1)!);
+    for (const [fileKey, { path, frameEnds }] of this.#files) {
+      const problem = cutBack(path, frameEnds.at(-1)!);
+      if (problem !== null) this.damage.note([fileKey], problem);
+    }
     this.#removeUnknown();
   }
 
@@ -77,8 +87,7 @@ export class BlockFiles {
 
   /** The folder of a scope's files. */
   folderOf(scope: string): string {
-    // No topic's name has a plus in it.
-    return join(this.#root, scope.replaceAll('/', '+'));
+    return scopeFolder(this.#root, scope);
   }
 
   pathOf(fileKey: string): string {
@@ -95,7 +104,26 @@ export class BlockFiles {
   block(fileKey: string, index: number): Uint8Array {
     const file = this.#files.get(fileKey);
     if (file === undefined) throw new SegmentError(`row file ${fileKey} is not in the store`);
-    return this.#frame(fileKey, file, index + (file.hasDictionary ? 1 : 0));
+    try {
+      return this.#frame(fileKey, file, index + (file.hasDictionary ? 1 : 0));
+    } catch (error) {
+      const damage = readError(file.path, error);
+      this.damage.note([fileKey], damage.message);
+      throw damage;
+    }
+  }
+
+  /** Throws when a file that is to be added to does not end where it should: somebody else has changed it. */
+  assertWhole(fileKeys: Iterable<string>): void {
+    for (const fileKey of fileKeys) {
+      const end = this.#files.get(fileKey)?.frameEnds.at(-1) ?? 0;
+      const byteCount = statSync(this.pathOf(fileKey), { throwIfNoEntry: false })?.size ?? 0;
+      if (byteCount !== end) {
+        throw new StoreChangedError(
+          `row file ${this.pathOf(fileKey)} has ${byteCount} bytes and should have ${end}: something other than Logring has changed the data directory; what was committed before stands, \`logring check\` says what is damaged`,
+        );
+      }
+    }
   }
 
   /** The record that makes frames count which a commit has written at the end of a file, or of a new one. */
@@ -144,6 +172,7 @@ export class BlockFiles {
     const file = this.#files.get(fileKey);
     if (file === undefined) return null;
     this.#files.delete(fileKey);
+    this.damage.forget(fileKey);
     this.#byteCount -= file.frameEnds.at(-1) ?? 0;
     const descriptor = this.#descriptors.get(fileKey);
     if (descriptor !== undefined) closeSync(descriptor);
@@ -218,17 +247,15 @@ export class BlockFiles {
 
   /** Records come in order of file and frame. */
   #restore(key: string, record: Uint8Array): void {
-    const hash = key.lastIndexOf('#');
-    const fileKey = key.slice(0, hash);
+    const { fileKey, firstFrame, hasDictionary, lengths } = decodeFileRecord(key, record);
     let file = this.#files.get(fileKey);
     if (file === undefined) {
-      const hasDictionary = (record[0] & FLAG_DICTIONARY) !== 0;
       file = { path: this.pathOf(fileKey), frameEnds: [], hasDictionary };
       this.#files.set(fileKey, file);
     }
-    if (Number(key.slice(hash + 1)) !== file.frameEnds.length)
+    if (firstFrame !== file.frameEnds.length)
       throw new SegmentError(`the store lacks a part of what it knows of row file ${file.path}`);
-    this.#addFrames(file, new ByteReader(record.subarray(1)).u32s((record.length - 1) >>> 2));
+    this.#addFrames(file, lengths);
   }
 
   #addFrames(file: KnownFile, lengths: ArrayLike<number>): void {
@@ -251,12 +278,29 @@ export class BlockFiles {
   }
 }
 
+/** The folder of a scope's files below that of all. */
+export function scopeFolder(root: string, scope: string): string {
+  // No topic's name has a plus in it.
+  return join(root, scope.replaceAll('/', '+'));
+}
+
 /** What the checksum of a frame covers beside its bytes; also its name in the cache. */
 export function frameName(fileKey: string, frameIndex: number): string {
   return `${fileKey}#${frameIndex}`;
 }
 
-function fileRecord(
+/** What a record of the table says. */
+export function decodeFileRecord(key: string, record: Uint8Array) {
+  const hash = key.lastIndexOf('#');
+  return {
+    fileKey: key.slice(0, hash),
+    firstFrame: Number(key.slice(hash + 1)),
+    hasDictionary: (record[0] & FLAG_DICTIONARY) !== 0,
+    lengths: new ByteReader(record.subarray(1)).u32s((record.length - 1) >>> 2),
+  };
+}
+
+export function fileRecord(
   fileKey: string,
   firstFrame: number,
   hasDictionary: boolean,
@@ -270,18 +314,22 @@ function fileRecord(
   return { key, value: rawEnvelope(key, raw) };
 }
 
-/** Cuts off what a crash left behind the frames that count. */
-function cutBack(path: string, validBytes: number): void {
-  const byteCount = statSync(path, { throwIfNoEntry: false })?.size;
-  if (byteCount === undefined) {
-    throw new SegmentError(
-      `row file ${path} is missing: bring it back, or begin with an empty data directory; the log is then read again as far as it goes back`,
-    );
-  }
-  if (byteCount < validBytes) {
-    throw new SegmentError(
-      `row file ${path} has ${byteCount} of ${validBytes} bytes, it was cut short: bring it back whole, or begin with an empty data directory; the log is then read again as far as it goes back`,
-    );
-  }
-  if (byteCount > validBytes) truncateSync(path, validBytes);
+/** Cuts off what a crash left behind the frames that count; returns what is wrong with the file, null when nothing is. */
+function cutBack(path: string, validBytes: number): string | null {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return `row file ${path} is missing`;
+  if (!stats.isFile()) return `row file ${path} is no file`;
+  if (stats.size < validBytes)
+    return `row file ${path} was cut short: it has ${stats.size} of ${validBytes} bytes`;
+  if (stats.size > validBytes) truncateSync(path, validBytes);
+  return null;
+}
+
+/** What the system says of a file that it can't open or read is damage like any other; the rest is none. */
+export function readError(path: string, error: unknown): SegmentError {
+  if (error instanceof SegmentError) return error;
+  const code = (error as NodeJS.ErrnoException).code ?? '';
+  if (code === 'ENOENT') return new SegmentError(`row file ${path} is missing`);
+  if (UNREADABLE.includes(code)) return new SegmentError(`row file ${path} can't be read: ${code}`);
+  throw error;
 }

@@ -1,5 +1,5 @@
 /**
- * The LMDB environment of a store: opened, checked for its format, written by one transaction at a time.
+ * The LMDB environment of a store: opened, written by one transaction at a time.
  *
  * Room for a transaction is made before it: zeros are added behind the pages that LMDB uses, so that a full disk shows in
  * our write and not in LMDB's, which at that spoils the heap (lmdb 3.5.6 formats its message into too few bytes).
@@ -15,15 +15,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { assert } from '../../engine/assert.js';
 import { DISK_ROOM_BYTES, RESERVE_PIECE_BYTES, RESERVE_SLACK_BYTES } from './limits.js';
-
-const FILE = 'store.lmdb';
-
-/** The version of the store's layout: its tables and their keys. */
-const STORE_FORMAT = 2;
-
-export class StoreFormatError extends Error {
-  override name = 'StoreFormatError';
-}
+import { FORMAT_KEY, TABLE_FILE } from './sound-table.js';
+import { STORE_FORMAT } from './store-format.js';
 
 export type Table = Database<Buffer, string>;
 
@@ -62,11 +55,10 @@ export class Environment {
   }
 
   /**
-   * Throws the system's error for a directory that can't be used, and a StoreFormatError for a store of another version;
-   * a new one is given ours.
+   * Of tables that were examined, or of none. Throws the system's error for a directory that can't be used.
    */
   static async open(directory: string): Promise<Environment> {
-    const path = join(directory, FILE);
+    const path = join(directory, TABLE_FILE);
     const { bavail, bsize } = statfsSync(directory);
     if (!existsSync(path) && bavail * bsize < DISK_ROOM_BYTES)
       throw new Error(`ENOSPC: ${directory} has no room for a new store`);
@@ -83,7 +75,7 @@ export class Environment {
     try {
       file = await openFile(path, 'r+');
       const environment = new Environment(root, file, (await file.stat()).size);
-      await environment.#checkFormat(directory);
+      await environment.#writeFormat();
       return environment;
     } catch (error) {
       await file?.close();
@@ -165,17 +157,12 @@ export class Environment {
     }
   }
 
-  async #checkFormat(directory: string): Promise<void> {
+  /** Of a new store; of any other it has been examined. */
+  async #writeFormat(): Promise<void> {
     const meta = this.table('meta');
-    const stored = meta.get('format')?.toString();
-    if (stored === undefined) {
-      const puts = [{ key: 'format', value: Buffer.from(String(STORE_FORMAT)) }];
-      await this.write([{ table: meta, puts, removedKeys: [] }]);
-    } else if (stored !== String(STORE_FORMAT)) {
-      throw new StoreFormatError(
-        `the store in ${directory} has format ${stored}; this version of Logring reads and writes format ${STORE_FORMAT}: run the version that wrote it, or begin with an empty LOGRING_DATA_DIR; the log is then read again as far as it goes back`,
-      );
-    }
+    if (meta.get(FORMAT_KEY) !== undefined) return;
+    const puts = [{ key: FORMAT_KEY, value: Buffer.from(String(STORE_FORMAT)) }];
+    await this.write([{ table: meta, puts, removedKeys: [] }]);
   }
 }
 

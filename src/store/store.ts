@@ -5,6 +5,7 @@
  */
 
 import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
@@ -17,9 +18,13 @@ import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
 import { DiskRoom, type DiskRoomPorts } from './disk-room.js';
+import { DROPPED_TABLE, type DroppedPart, decodeDropped } from './dropped-table.js';
 import { openEnvelope } from './envelope.js';
 import { Environment, type Table, type TableWrites } from './environment.js';
+import type { RowDamage } from './row-damage.js';
+import { examineTables, markStore, TABLE_FILE } from './sound-table.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
+import { StoreWatch } from './store-watch.js';
 import type { LocatedFile } from './stored-blocks.js';
 
 /** Shards share one table; the shard's scope is the first part of a key. */
@@ -43,6 +48,7 @@ export class Store {
   readonly #cache: BlockCache;
   readonly #files: BlockFiles;
   readonly #thread: StorageThread;
+  readonly #watch: StoreWatch;
   /** What a commit under way has written and the tables and files don't show yet. */
   #batch: CommitBatch | null = null;
   /** The removal of files that the last commit let go of. */
@@ -63,19 +69,27 @@ export class Store {
     this.#cache = new BlockCache(cacheBytes);
     this.#files = new BlockFiles(directory, this.#fileRecords, this.#cache);
     this.#thread = new StorageThread();
+    this.#watch = new StoreWatch(join(directory, TABLE_FILE));
+  }
+
+  /** What of the row files is known to be damaged. */
+  get damage(): RowDamage {
+    return this.#files.damage;
   }
 
   /**
    * Opens the store of a directory, making both where they are missing. Throws a DirectoryInUseError, a
-   * StoreFormatError, a SegmentError for files that lack what should be in them, or the system's error for a directory
-   * that can't be used.
+   * StoreFormatError, a SegmentError for tables that are not whole, or the system's error for a directory that can't be
+   * used. Row files that are not whole are noted as damage; what needs them is refused when it is asked for.
    */
   static async open(directory: string, cacheBytes: number, disk = UNTOLD): Promise<Store> {
     mkdirSync(directory, { recursive: true });
     const lock = await lockDirectory(directory);
     let environment: Environment | null = null;
     try {
+      examineTables(directory);
       environment = await Environment.open(directory);
+      markStore(directory);
       return new Store(directory, lock, environment, cacheBytes, disk);
     } catch (error) {
       await environment?.close();
@@ -108,6 +122,11 @@ export class Store {
     return this.#environment.usedBytes + this.#files.byteCount;
   }
 
+  /** What repairs have dropped, in order of repair. */
+  dropped(): DroppedPart[] {
+    return [...this.table(DROPPED_TABLE).getRange()].map(({ key, value }) => decodeDropped(key, value));
+  }
+
   /** The scopes that have segments, such as `cloudflare.logs.prod/0`. */
   scopes(): Scope[] {
     const scopes: Scope[] = [];
@@ -134,7 +153,8 @@ export class Store {
   /**
    * Makes everything that `save` writes durable, all or nothing. What it writes can be read at once. One commit at a
    * time. A full disk is waited out: what was saved stays here until it is written. Rejects when the store can't write
-   * for another reason, or waiting is over; the caller must then end the process, as its state counts as saved.
+   * for another reason, its files were changed by others, or waiting is over; the caller must then end the process, as
+   * its state counts as saved.
    */
   async commit(save: (writerOf: (scope: Scope) => SegmentWriter) => void): Promise<CommitFigures> {
     assert(this.#batch === null, 'two commits at a time');
@@ -166,13 +186,19 @@ export class Store {
     plan: RewritePlan,
     chunkBytes = REWRITE_CHUNK_BYTES,
   ): Promise<RunDirectory | null> {
-    const { directory, frameEnds } = await this.#thread.rewrite({
-      plan,
-      chunkBytes,
-      namePrefix: `${scope}:`,
-      folder: this.#files.folderOf(scope),
-      inputs: plan.inputs.map(({ file }) => this.#files.stored(scope, file)),
-    });
+    const { directory, frameEnds } = await this.#thread
+      .rewrite({
+        plan,
+        chunkBytes,
+        namePrefix: `${scope}:`,
+        folder: this.#files.folderOf(scope),
+        inputs: plan.inputs.map(({ file }) => this.#files.stored(scope, file)),
+      })
+      .catch((error: unknown) => {
+        const files = plan.inputs.map(({ file }) => `${scope}:${file}`);
+        if (error instanceof SegmentError) this.damage.note(files, error.message);
+        throw error;
+      });
     if (directory === null) return null;
     this.#files.built(`${scope}:${plan.output}`, frameEnds, true);
     return decodeDirectory(directory);
@@ -187,6 +213,11 @@ export class Store {
     });
     this.#files.built(`${scope}:${partFile(plan.name)}`, frameEnds, false);
     return summary;
+  }
+
+  /** A thread that reads a located file by itself has found it damaged. */
+  noteDamage(scope: Scope, file: string, problem: string): void {
+    this.damage.note([`${scope}:${file}`], problem);
   }
 
   /** What another thread needs to read a file, which stays as it is until a commit removes it (see StoredBlocks). */
@@ -216,6 +247,8 @@ export class Store {
   }
 
   async #write(batch: CommitBatch): Promise<CommitFigures> {
+    this.#watch.assertSame();
+    this.#files.assertWhole(batch.appended.keys());
     const items: Unwritten[] = [];
     for (const [key, bytes] of batch.segments)
       if (bytes !== null) items.push({ name: key, bytes, path: null });

@@ -7,6 +7,7 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { type BlockReader, SegmentError } from '../../engine/segments.js';
+import { readError } from './block-files.js';
 import { openFrame } from './block-frame.js';
 import { NO_DICTIONARY } from './checked-value.js';
 import { STRETCH_BYTES } from './limits.js';
@@ -21,15 +22,17 @@ export interface LocatedFile extends StoredFile {
 
 export class StoredBlocks implements BlockReader {
   readonly #located: LocatedFile;
+  readonly #path: string;
   readonly #descriptor: number;
   /** What was read last: bytes [start, end) of the file. */
   #stretch = { bytes: new Uint8Array(0), start: 0, end: 0 };
 
-  /** Opens the file; close() must follow. */
+  /** Opens the file; close() must follow. Throws a SegmentError, as reading does, when it is missing or can't be read. */
   constructor(located: LocatedFile) {
     assert(!located.hasDictionary, 'a file with a dictionary is read elsewhere');
     this.#located = located;
-    this.#descriptor = openSync(join(located.folder, located.file), 'r');
+    this.#path = join(located.folder, located.file);
+    this.#descriptor = this.#readable(() => openSync(this.#path, 'r'));
   }
 
   block(_file: string, index: number): Uint8Array {
@@ -54,11 +57,19 @@ export class StoredBlocks implements BlockReader {
       const fileBytes = this.#located.frameEnds.at(-1)!;
       const length = Math.max(end - start, Math.min(STRETCH_BYTES, fileBytes - start));
       const bytes = held.bytes.length >= length ? held.bytes : new Uint8Array(length);
-      const read = readSync(this.#descriptor, bytes, 0, length, start);
+      const read = this.#readable(() => readSync(this.#descriptor, bytes, 0, length, start));
       if (read < length) throw new SegmentError(`file ${this.#located.file} is shorter than the store says`);
       this.#stretch = { bytes, start, end: start + length };
     }
     const { bytes, start: from } = this.#stretch;
     return bytes.subarray(start - from, end - from);
+  }
+
+  #readable<T>(read: () => T): T {
+    try {
+      return read();
+    } catch (error) {
+      throw readError(this.#path, error);
+    }
   }
 }

@@ -28,11 +28,15 @@ async function openUsage(directory: string) {
   const store = await Store.open(directory, 1 << 20);
   cleanups.push(() => store.close());
   const shard = new EdgeShard(store.reader(SCOPE), LIMITS);
-  const locate = (_view: unknown, file: string) => store.located(SCOPE, file);
-  const evaluator = new ApiCountsEvaluator(() => [shard.usage], { locate });
+  const files = {
+    locate: (_view: unknown, file: string) => store.located(SCOPE, file),
+    damaged: (_view: unknown, file: string, problem: string) => store.noteDamage(SCOPE, file, problem),
+  };
+  const evaluator = new ApiCountsEvaluator(() => [shard.usage], { files });
   cleanups.push(() => evaluator.stop());
   const commit = () => store.commit((writerOf) => shard.save(writerOf(SCOPE)));
   return {
+    store,
     usage: shard.usage,
     evaluator,
     commit,
@@ -122,6 +126,18 @@ test('a file that expires is read to the end by the round that began before, the
   expect(usageFiles(directory)).toEqual([]);
 });
 
+test('a missing file is damage like any other', async () => {
+  const directory = newDirectory();
+  const opened = await openUsage(directory);
+  applyTo(opened, new NaiveUsage(), 100);
+  opened.usage.spill();
+  await opened.commit();
+  await opened.sealAll();
+  for (const path of usageFiles(directory)) rmSync(path);
+  await expect(opened.ask('ref.')).rejects.toThrow(/missing/);
+  expect(opened.store.damage.fileCount).toBe(1);
+});
+
 test('a damaged page is refused, not answered from, and other expressions go on', async () => {
   const directory = newDirectory();
   const opened = await openUsage(directory);
@@ -136,6 +152,9 @@ test('a damaged page is refused, not answered from, and other expressions go on'
   }
   await expect(opened.ask('ref.')).rejects.toThrow(SegmentError);
   await expect(opened.ask('ref.')).rejects.toThrow(/damaged/);
+  expect(opened.store.damage.problems()).toEqual([
+    expect.stringMatching(/^block edge\/0:usage-.*is damaged/),
+  ]);
   // A name that no page holds is ruled out by the filters, which are whole.
   expect(await opened.ask('nowhere-at-all')).toEqual([]);
 });

@@ -122,16 +122,28 @@ test('what no transaction knows is cut off and removed at start', async () => {
   expect(Buffer.compare(again.reader(SCOPE).block('90d/a', 1), block(3))).toBe(0);
 });
 
-test('a file that is missing or cut short is refused at start, with what to do', async () => {
+test('a file that is missing or cut short is shown as damaged; what is left of it is read', async () => {
   const directory = newDirectory();
   const store = await openStore(directory);
   await store.commit((writerOf) => writerOf(SCOPE).append('90d/a', block(1)));
+  await store.commit((writerOf) => writerOf(SCOPE).append('90d/a', block(2)));
   await closeStores();
   const path = join(directory, rowFiles(directory)[0]);
   truncateSync(path, statSync(path).size - 1);
-  await expect(Store.open(directory, 0)).rejects.toThrow(/90d\/a has \d+ of \d+ bytes.*bring it back whole/);
+  const short = await openStore(directory);
+  expect(short.damage.problems().join()).toMatch(/90d\/a was cut short: it has \d+ of \d+ bytes/);
+  expect(Buffer.compare(short.reader(SCOPE).block('90d/a', 0), block(1))).toBe(0);
+  expect(() => short.reader(SCOPE).block('90d/a', 1)).toThrow(SegmentError);
+  await expect(short.commit((writerOf) => writerOf(SCOPE).append('90d/a', block(3)))).rejects.toThrow(
+    /has \d+ bytes and should have \d+: something other than Logring/,
+  );
+  await closeStores();
   unlinkSync(path);
-  await expect(Store.open(directory, 0)).rejects.toThrow(/90d\/a is missing: bring it back/);
+  const missing = await openStore(directory);
+  expect(missing.damage.problems().join()).toMatch(/90d\/a is missing/);
+  expect(() => missing.reader(SCOPE).block('90d/a', 0)).toThrow(/is missing/);
+  await missing.commit((writerOf) => writerOf(SCOPE).remove('90d/a'));
+  expect(missing.damage.fileCount).toBe(0);
 });
 
 test('a removed file is unlinked, and its name is free again after a restart', async () => {

@@ -1,6 +1,6 @@
 /** The store: commits, read-back, damage, format, one process a directory, the embedded log's storage. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -152,25 +152,47 @@ test('deletePrefix deletes what stood, not what the same save puts after it', as
   expect(dump(store, 's')).toBe('a/2=newer');
 });
 
-test('a flipped byte anywhere in a stored segment is refused with its name', async () => {
+test('a flipped byte anywhere in a stored segment: the store is refused, with its name and what to do', async () => {
   const { store, directory } = await openStore();
   await put(store, 's', (writer) => writer.put('a', bytes('something worth keeping')));
   await store.close();
   opened.length = 0;
   const raw = open({ path: join(directory, 'store.lmdb'), encoding: 'binary', maxDbs: 8 });
   const table = raw.openDB<Buffer, string>({ name: 'segments', encoding: 'binary' });
-  const good = table.get('s:a')!;
+  const good = Buffer.from(table.get('s:a')!);
   for (let i = 0; i < good.length; i++) {
     const flipped = Buffer.from(good);
     flipped[i] ^= 0x10;
-    await table.put(`s:${i}`, flipped);
     await table.put('s:a', flipped);
+    await expect(Store.open(directory, CACHE_BYTES)).rejects.toThrow(/segment s:a.*logring check/);
   }
   await raw.close();
-  const again = await openStore(directory);
-  const reader = again.store.reader('s');
-  expect(() => reader.get('a')).toThrow(/segment s:a/);
-  for (let i = 0; i < good.length; i++) expect(() => reader.get(String(i))).toThrow(/segment s:/);
+  rmSync(directory, { recursive: true });
+});
+
+test('a directory that is deleted or replaced under the store takes no more commits', async () => {
+  const { store, directory } = await openStore();
+  await put(store, 's', (writer) => writer.put('a', bytes('before')));
+  renameSync(join(directory, 'store.lmdb'), join(directory, 'elsewhere'));
+  const save = () => put(store, 's', (writer) => writer.put('a', bytes('after')));
+  await expect(save()).rejects.toThrow(/store.lmdb is gone: the data directory was removed or replaced/);
+  opened.length = 0;
+  await store.close();
+  rmSync(directory, { recursive: true });
+});
+
+test('a store whose tables are gone is not taken for a new one', async () => {
+  const { store, directory } = await openStore();
+  await put(store, 's', (writer) => writer.put('a', bytes('kept')));
+  await store.close();
+  opened.length = 0;
+  truncateSync(join(directory, 'store.lmdb'), 0);
+  await expect(Store.open(directory, CACHE_BYTES)).rejects.toThrow(
+    /store.lmdb is empty.*bring it back.*LOGRING_DATA_DIR/,
+  );
+  rmSync(join(directory, 'store.lmdb'));
+  await expect(Store.open(directory, CACHE_BYTES)).rejects.toThrow(/store.lmdb is missing/);
+  rmSync(directory, { recursive: true });
 });
 
 test('a second process on the directory is refused, and a store of another format too', async () => {

@@ -1,0 +1,129 @@
+/** `logring check`: its arguments, what it says, and its exit code. */
+
+import { existsSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { SegmentError } from '../../engine/segments.js';
+import { ConfigError, readConfig } from '../config.js';
+import { DirectoryInUseError, type DirectoryLock, lockDirectory } from '../store/directory-lock.js';
+import { StoreFormatError } from '../store/store-format.js';
+import { wallClockUs } from '../system-clock.js';
+import type { Finding } from './findings.js';
+import { BEFORE_REPAIR_FILE, repairStore } from './repair.js';
+import { type CheckedResult, checkStore } from './store-check.js';
+
+export const CHECK_HELP = `Usage: logring check [--repair] [DIR]
+
+Verifies the store in DIR [LOGRING_DATA_DIR], which no running service may hold: every page, value and row of it, and
+whether they agree. It says what is damaged and what a repair would do about it, and changes nothing.
+
+  --repair   drops what is damaged, only that, and says what. Answers that lack something of it carry the header
+             Logring-Incomplete until it would have expired. The tables as they were stay beside the new ones as
+             ${BEFORE_REPAIR_FILE}, to be deleted when they are not needed any more. Make a copy of DIR first.
+
+Exit codes: 0 the store is whole, or is so after the repair; 1 it is damaged; 2 wrong arguments or configuration;
+3 it could not be checked: another process holds it, there is none, or another version wrote it.
+`;
+
+const DAMAGED_EXIT_CODE = 1;
+const UNCHECKED_EXIT_CODE = 3;
+
+/** The exit code. */
+export async function runCheck(
+  args: readonly string[],
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<number> {
+  if (args.includes('--help')) {
+    process.stdout.write(CHECK_HELP);
+    return 0;
+  }
+  const { directory, isRepair } = parseOrder(args, environment);
+  if (!existsSync(directory)) return unchecked(`there is no directory ${directory}`);
+  let lock: DirectoryLock | null = null;
+  try {
+    lock = await lockFor(directory, isRepair);
+    return await checkAndRepair(directory, isRepair);
+  } catch (error) {
+    const isOperators =
+      error instanceof DirectoryInUseError ||
+      error instanceof StoreFormatError ||
+      error instanceof SegmentError;
+    if (!isOperators) throw error;
+    return unchecked(error.message);
+  } finally {
+    await lock?.release();
+  }
+}
+
+function parseOrder(args: readonly string[], environment: Readonly<Record<string, string | undefined>>) {
+  try {
+    const { values, positionals } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: { repair: { type: 'boolean' } },
+    });
+    if (positionals.length > 1) throw new Error('one directory at a time');
+    return {
+      directory: positionals[0] ?? readConfig(environment).DATA_DIR,
+      isRepair: values.repair === true,
+    };
+  } catch (error) {
+    if (error instanceof ConfigError) throw error;
+    throw new ConfigError([`${(error as Error).message} (see logring check --help)`]);
+  }
+}
+
+/** A directory that can't be written to is looked at without a lock: nobody else writes to it either. */
+async function lockFor(directory: string, isRepair: boolean): Promise<DirectoryLock | null> {
+  try {
+    return await lockDirectory(directory);
+  } catch (error) {
+    const isReadOnly = ['EROFS', 'EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
+    if (!isReadOnly || isRepair) throw error;
+    return null;
+  }
+}
+
+async function checkAndRepair(directory: string, isRepair: boolean): Promise<number> {
+  const checked = checkStore(directory, wallClockUs());
+  tell(checked, isRepair ? '' : 'a repair: ');
+  const damage = checked.findings.filter(({ remedy }) => remedy !== null);
+  if (damage.length === 0) {
+    say(
+      `the store in ${directory} is whole: ${checked.scopeCount} partitions, ${checked.fileCount} row files`,
+    );
+    return 0;
+  }
+  if (!isRepair) {
+    say(
+      `the store in ${directory} is damaged; \`logring check --repair ${directory}\` does what is said above and keeps everything else`,
+    );
+    return DAMAGED_EXIT_CODE;
+  }
+  await repairStore(checked.store, checked.findings);
+  const after = checkStore(directory, wallClockUs());
+  const left = after.findings.filter(({ remedy }) => remedy !== null);
+  if (left.length === 0) {
+    say(`the store in ${directory} is repaired; the tables as they were are in ${BEFORE_REPAIR_FILE}`);
+    return 0;
+  }
+  say('after the repair there is still:');
+  tell(after, '');
+  return DAMAGED_EXIT_CODE;
+}
+
+function tell({ findings }: CheckedResult, prefix: string): void {
+  for (const finding of findings) say(findingText(finding, prefix));
+}
+
+function findingText({ what, remedy }: Finding, prefix: string): string {
+  return remedy === null ? `note: ${what}` : `damage: ${what}\n  ${prefix}${remedy}`;
+}
+
+function unchecked(message: string): number {
+  process.stderr.write(`logring check: ${message}\n`);
+  return UNCHECKED_EXIT_CODE;
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}

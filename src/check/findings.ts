@@ -1,0 +1,35 @@
+/** What a check can find, and what a repair does about it. */
+
+import type { RunInfo } from '../../engine/rows/run.js';
+import type { DroppedPart } from '../store/dropped-table.js';
+
+export type Fix =
+  /** The tables are written anew, as every repair does. */
+  | { readonly do: 'rewrite-tables' }
+  | { readonly do: 'delete'; readonly table: string; readonly keys: readonly string[] }
+  /** `value` is what is stored, sealed. */
+  | { readonly do: 'put'; readonly table: string; readonly key: string; readonly value: Uint8Array }
+  | { readonly do: 'set-runs'; readonly scope: string; readonly runs: readonly RunInfo[] }
+  | { readonly do: 'drop-run'; readonly scope: string; readonly info: RunInfo }
+  /** What can be read of the run becomes another run. */
+  | {
+      readonly do: 'salvage-run';
+      readonly scope: string;
+      readonly info: RunInfo;
+      readonly damagedBlocks: readonly number[];
+    };
+
+export interface Finding {
+  /** A sentence without its end. */
+  readonly what: string;
+  /** What a repair does, as it reads on from `what`; null: nothing has to be done. */
+  readonly remedy: string | null;
+  readonly fixes: readonly Fix[];
+  /** What answers lack from then on. */
+  readonly dropped: readonly DroppedPart[];
+}
+
+/** Something that is no damage. */
+export function note(what: string): Finding {
+  return { what, remedy: null, fixes: [], dropped: [] };
+}

@@ -1,0 +1,76 @@
+/** The row files that a store's records name, opened read-only, block by block. */
+
+import { join } from 'node:path';
+import { SegmentError } from '../../engine/segments.js';
+import { decodeFileRecord, scopeFolder } from '../store/block-files.js';
+import { openEnvelope } from '../store/envelope.js';
+import { RewriteFiles } from '../store/rewrite-files.js';
+import { ROW_FILES_FOLDER } from '../store/sound-table.js';
+import type { StoredFile } from '../store/storage-protocol.js';
+import type { StoredTable } from './stored-tables.js';
+
+/** What the records say of a file; null for one whose records don't follow one another. */
+export type RecordedFiles = ReadonlyMap<string, StoredFile | null>;
+
+/** By key, `<scope>:<file>`. */
+export function recordedFiles(records: StoredTable): RecordedFiles {
+  const files = new Map<string, { file: string; ends: number[]; hasDictionary: boolean } | null>();
+  for (const [key, value] of records) {
+    const { fileKey, firstFrame, hasDictionary, lengths } = decodeFileRecord(key, openEnvelope(key, value));
+    const file = fileKey.slice(fileKey.lastIndexOf(':') + 1);
+    const known = files.get(fileKey) ?? (files.has(fileKey) ? null : { file, ends: [], hasDictionary });
+    const isNext = known !== null && firstFrame === known.ends.length;
+    files.set(fileKey, isNext ? known : null);
+    if (!isNext) continue;
+    for (const length of lengths) known.ends.push((known.ends.at(-1) ?? 0) + length);
+  }
+  return new Map(
+    [...files].map(([fileKey, known]) => [
+      fileKey,
+      known && {
+        file: known.file,
+        frameEnds: Float64Array.from(known.ends),
+        hasDictionary: known.hasDictionary,
+      },
+    ]),
+  );
+}
+
+/** The blocks of one file: bytes, or why there are none. To be closed. */
+export class RowFileBlocks {
+  readonly count: number;
+  readonly #files: RewriteFiles;
+  readonly #file: string;
+
+  /** Throws a SegmentError for a file that can't be opened. */
+  constructor(directory: string, scope: string, stored: StoredFile) {
+    const folder = scopeFolder(join(directory, ROW_FILES_FOLDER), scope);
+    this.#file = stored.file;
+    try {
+      this.#files = new RewriteFiles(`${scope}:`, folder, [stored]);
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code;
+      const path = join(folder, stored.file);
+      throw new SegmentError(
+        code === 'ENOENT' ? `row file ${path} is missing` : `row file ${path} can't be opened: ${code}`,
+      );
+    }
+    this.count = this.#files.blockCount(stored.file);
+  }
+
+  block(index: number): Uint8Array | SegmentError {
+    try {
+      return this.#files.block(this.#file, index);
+    } catch (error) {
+      if (error instanceof SegmentError) return error;
+      if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
+      return new SegmentError(
+        `block ${index} of row file ${this.#file} can't be read: ${(error as Error).message}`,
+      );
+    }
+  }
+
+  close(): void {
+    this.#files.abandon();
+  }
+}

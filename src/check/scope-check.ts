@@ -1,0 +1,244 @@
+/** Everything of one scope, a partition of a topic: its state, its rows, its usage, its statistics. */
+
+import { decodeManifest, parseRunFile, type RunInfo, runFile } from '../../engine/rows/run.js';
+import { SegmentError, type SegmentReader } from '../../engine/segments.js';
+import { EdgeShard, encodeShardState } from '../../engine/shard.js';
+import { LEVELS } from '../../engine/stats/series.js';
+import { StatsView } from '../../engine/stats/stats-view.js';
+import { US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
+import { intervalText } from '../http/incomplete.js';
+import type { DroppedPart } from '../store/dropped-table.js';
+import { sealEnvelope } from '../store/envelope.js';
+import type { Finding, Fix } from './findings.js';
+import { topicLog, withoutRecords } from './log-records.js';
+import type { RecordedFiles } from './row-files.js';
+import { checkRun } from './run-check.js';
+import { type LostSpan, ScopeSegments, SEGMENTS } from './scope-segments.js';
+import { checkGroups, type Group, type GroupOf, loadProblem } from './segment-groups.js';
+import type { StoredTables } from './stored-tables.js';
+import { checkUsage, isUsageFile, partOf } from './usage-check.js';
+
+export type ViewName = DroppedPart['view'];
+export const VIEWS: readonly ViewName[] = ['rows', 'usage', 'stats'];
+
+const STATE = 'shard';
+const MANIFEST = 'rows/manifest';
+
+export interface CheckedStore {
+  readonly directory: string;
+  readonly tables: StoredTables;
+  readonly files: RecordedFiles;
+  readonly nowUs: number;
+}
+
+export function checkScope(store: CheckedStore, scope: string): Finding[] {
+  const segments = new ScopeSegments(scope, store.tables);
+  const stateProblem = loadProblem(() => new EdgeShard(segments.reader((name) => name === STATE)));
+  const hasState = segments.has(STATE) && stateProblem === null;
+  const newState = hasState ? null : stateFromLog(store, segments);
+  if (!hasState && newState === null)
+    return [scopeIsGone(store, segments, stateProblem ?? 'its state is lost')];
+  return [
+    ...(newState === null ? [] : [newState]),
+    ...checkRows(store, segments),
+    ...checkUsage(store, segments),
+    ...checkGroups(segments, 'stats/', slotOf, (reader) => new StatsView().load(reader)),
+    ...checkForeign(segments),
+    ...lostViews(store, segments),
+  ];
+}
+
+/**
+ * Of a partition of the embedded log the next offset is known to within the records that the log still has: it is set
+ * behind them, and they go, since nobody knows which of them the answers have.
+ */
+function stateFromLog({ tables, nowUs }: CheckedStore, { scope, keyOf }: ScopeSegments): Finding | null {
+  const topic = scope.slice(0, scope.lastIndexOf('/'));
+  const log = topicLog(tables, topic);
+  if (log === null || !scope.endsWith('/0')) return null;
+  const { start, end } = log;
+  const key = keyOf(STATE);
+  const what = `${end - start} records of the embedded log of ${topic} that it may or may not have`;
+  return {
+    what: `partition ${scope}: its state is lost, how far it has read the embedded log among it`,
+    remedy:
+      end > start
+        ? `goes on at offset ${end}; ${what} are dropped`
+        : `goes on at offset ${end}; nothing is lost`,
+    fixes: [
+      { do: 'put', table: SEGMENTS, key, value: sealEnvelope(key, encodeShardState(end)) },
+      ...withoutRecords(topic, log),
+    ],
+    dropped: end > start ? VIEWS.map((view) => allOf(view, nowUs, what)) : [],
+  };
+}
+
+function scopeIsGone({ nowUs }: CheckedStore, segments: ScopeSegments, problem: string): Finding {
+  const { scope } = segments;
+  const names = [...segments.names(), ...segments.damagedNames];
+  const views = VIEWS.filter((view) => names.some((name) => name.startsWith(`${view}/`)));
+  return {
+    what: `partition ${scope}: ${problem}, and without the next offset nothing can be added to the rest`,
+    remedy:
+      'is dropped whole; Kafka is read again as far as it goes back, the embedded log has nothing more of it',
+    fixes: [
+      { do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) },
+      {
+        do: 'delete',
+        table: 'files',
+        keys: recordKeys(segments.tables, (key) => key.startsWith(`${scope}:`)),
+      },
+    ],
+    dropped: (views.length > 0 ? views : VIEWS).map((view) => allOf(view, nowUs, `partition ${scope}`)),
+  };
+}
+
+function checkRows(store: CheckedStore, segments: ScopeSegments): Finding[] {
+  const { scope } = segments;
+  const manifest = segments.get(MANIFEST);
+  const hasRows =
+    [...segments.names()].some((name) => name.startsWith('rows/')) ||
+    segments.damagedNames.includes(MANIFEST) ||
+    fileKeysOf(store, scope).length > 0;
+  if (!hasRows) return [];
+  const findings: Finding[] = [];
+  let runs: RunInfo[] = [];
+  const problem = loadProblem(() => {
+    if (manifest === null) throw new SegmentError('the list of its row files is lost');
+    runs = decodeManifest(manifest).runs;
+  });
+  if (problem !== null) {
+    runs = runsByName(store, segments);
+    // A run whose only block was open has no file to be known by.
+    const mayLackRuns = segments.mayHaveLost('rows/open/');
+    const what = `rows of ${scope} that had just arrived`;
+    findings.push({
+      what: `rows of ${scope}: ${problem}`,
+      remedy: `is made anew from the row files${mayLackRuns ? '' : '; nothing is lost'}`,
+      fixes: [{ do: 'set-runs', scope, runs }],
+      dropped: mayLackRuns ? [allOf('rows', store.nowUs, what)] : [],
+    });
+  }
+  for (const info of runs) findings.push(...checkRun({ ...store, segments }, info));
+  return [...findings, ...checkUnlisted(store, segments, runs)];
+}
+
+/** The runs as their files and open blocks are named; runs that take rows are those with an open block. */
+function runsByName(store: CheckedStore, segments: ScopeSegments): RunInfo[] {
+  const runs = new Map<string, RunInfo>();
+  for (const fileKey of fileKeysOf(store, segments.scope)) {
+    const kind = store.files.get(fileKey)?.hasDictionary ? 'sorted' : 'fresh';
+    const info = parseRunFile(fileKey.slice(segments.scope.length + 1), kind, true);
+    if (info !== null) runs.set(runFile(info), info);
+  }
+  for (const name of segments.names()) {
+    if (!name.startsWith('rows/open/')) continue;
+    const info = parseRunFile(name.slice('rows/open/'.length), 'fresh', false);
+    if (info !== null) runs.set(runFile(info), info);
+  }
+  return [...runs.values()];
+}
+
+/** Rows that no run has: nothing answers from them. */
+function checkUnlisted(store: CheckedStore, segments: ScopeSegments, runs: readonly RunInfo[]): Finding[] {
+  const files = new Set(runs.map(runFile));
+  const names = [...segments.names(), ...segments.damagedNames].filter((name) => {
+    const part = /^rows\/(?:open\/(.+)|index\/(.+)\/[0-9]+)$/.exec(name);
+    return part !== null && !files.has(part[1] ?? part[2]);
+  });
+  const fileKeys = fileKeysOf(store, segments.scope).filter(
+    (fileKey) => !files.has(fileKey.slice(segments.scope.length + 1)),
+  );
+  if (names.length + fileKeys.length === 0) return [];
+  const keys = recordKeys(segments.tables, (key) =>
+    fileKeys.some((fileKey) => key.startsWith(`${fileKey}#`)),
+  );
+  return [
+    {
+      what: `rows of ${segments.scope}: ${[...names, ...fileKeys].join(', ')} belongs to no run`,
+      remedy: 'is dropped; no answer had anything of it',
+      fixes: [
+        { do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) },
+        { do: 'delete', table: 'files', keys },
+      ],
+      dropped: [],
+    },
+  ];
+}
+
+function slotOf(name: string, scope: string): Group | null {
+  const match = /^(stats\/([a-z]+)\/(-?[0-9]{12})\/)[0-9]{10}$/.exec(name);
+  const level = LEVELS.find((known) => known.name === match?.[2]);
+  if (match === null || level === undefined) return null;
+  const startUs = Number(match[3]) * US_PER_SECOND;
+  const endUs = startUs + level.unitUs;
+  const what = `statistics of ${scope} by ${level.name}, ${intervalText({ startUs, endUs })}`;
+  return { prefix: match[1], dropped: { view: 'stats', level: level.name, startUs, endUs, what } };
+}
+
+function checkForeign(segments: ScopeSegments): Finding[] {
+  const isKnown = (name: string): boolean =>
+    name === STATE ||
+    name === MANIFEST ||
+    /^rows\/(open\/.+|index\/.+\/[0-9]+)$/.test(name) ||
+    partOf(name, '') !== null ||
+    slotOf(name, '') !== null;
+  const names = [...segments.names(), ...segments.damagedNames].filter((name) => !isKnown(name));
+  return names.map((name) => ({
+    what: `segment ${segments.keyOf(name)} is of nothing that this version knows`,
+    remedy: 'is dropped',
+    fixes: [{ do: 'delete', table: SEGMENTS, keys: [segments.keyOf(name)] } satisfies Fix],
+    dropped: [],
+  }));
+}
+
+/** What may have stood where a key or a page can't be read: nobody knows, so answers about it may lack something. */
+function lostViews({ nowUs }: CheckedStore, segments: ScopeSegments): Finding[] {
+  const names = [...segments.names()];
+  const hasStats = names.some((name) => name.startsWith('stats/'));
+  const hasRows = names.some((name) => name.startsWith('rows/') || name.startsWith('usage/'));
+  // A partition has either; the same finding is told once.
+  const findings = [
+    ...(hasStats ? [] : lostViewsOf('usage', partOf, segments, nowUs)),
+    ...(hasRows ? [] : lostViewsOf('stats', slotOf, segments, nowUs)),
+  ];
+  return [...new Map(findings.map((finding) => [finding.what, finding])).values()];
+}
+
+function lostViewsOf(view: ViewName, groupOf: GroupOf, segments: ScopeSegments, nowUs: number): Finding[] {
+  return segments.lostSpans(`${view}/`).map((span) => lostView(view, groupOf, span, segments.scope, nowUs));
+}
+
+function lostView(
+  view: ViewName,
+  groupOf: GroupOf,
+  { low, high }: LostSpan,
+  scope: string,
+  nowUs: number,
+): Finding {
+  const first = low === null ? null : groupOf(low, scope);
+  const last = high === null ? null : groupOf(high, scope);
+  const isWithin = first !== null && last !== null && first.dropped.level === last.dropped.level;
+  const name = view === 'stats' ? 'statistics' : view;
+  const what = `${name} of ${scope}, from ${low ?? 'the beginning'} to ${high ?? 'the end'}`;
+  return {
+    what: `${what}: some of it may be lost`,
+    remedy: 'is dropped',
+    fixes: [],
+    dropped: [isWithin ? { ...first.dropped, endUs: last.dropped.endUs, what } : allOf(view, nowUs, what)],
+  };
+}
+
+export function allOf(view: ViewName, nowUs: number, what: string): DroppedPart {
+  // Entries may be an hour ahead.
+  return { view, level: null, startUs: null, endUs: nowUs + US_PER_HOUR, what };
+}
+
+/** Of rows. */
+function fileKeysOf({ files }: CheckedStore, scope: string): string[] {
+  return [...files.keys()].filter((fileKey) => fileKey.startsWith(`${scope}:`) && !isUsageFile(fileKey));
+}
+
+export function recordKeys(tables: StoredTables, isGone: (key: string) => boolean): string[] {
+  return [...tables.table('files').keys()].filter(isGone);
+}

@@ -1,0 +1,157 @@
+/** The answers of a small store as HTTP gives them: each what was answered, or that it was refused for damage; and what each was made of. */
+
+import { queryLogs } from '../../engine/rows/query.js';
+import { SegmentError } from '../../engine/segments.js';
+import { InvocationStats } from '../../engine/stats/query.js';
+import { RETENTION_US } from '../../engine/tier.js';
+import { US_PER_HOUR } from '../../engine/time.js';
+import { USAGE_INTERVALS, type UsageInterval } from '../../engine/usage/api-counts.js';
+import { ExpressionRound } from '../../engine/usage/expression-round.js';
+import type { UsageView } from '../../engine/usage/usage-view.js';
+import { logsWindow, statsWindow, usageWindow } from '../../src/http/incomplete.js';
+import type { AnswerWindow } from '../../src/http/ports.js';
+import {
+  encodeApiCounts,
+  encodeInvocationStatsRow,
+  encodeLogs,
+  encodeRows,
+} from '../../src/http/row-encoders.js';
+import { Shards } from '../../src/shards.js';
+import { type DroppedPart, overlappingParts } from '../../src/store/dropped-table.js';
+import { LmdbLog } from '../../src/store/lmdb-log.js';
+import { Store } from '../../src/store/store.js';
+import { matchHere } from '../usage/match-here.js';
+import { CACHE_BYTES, EDGE_TOPIC, NOW_US, PROJECTS, RELAY_TOPIC, smallPipeline } from './small-store.js';
+
+const SLICE_BYTES = 1 << 20;
+const STATS_INTERVALS = ['5min', '15min', '1hr', '1day', '7day'];
+/** Hours before now that `logs.all` is asked for: from, to. */
+const LOG_SPANS: readonly (readonly [number, number])[] = [
+  [2000, 0],
+  [36, 32],
+  [3.5, 2.5],
+  [2.5, 1.5],
+  [1.5, 0.5],
+];
+
+/** By question. */
+export type Answers = ReadonlyMap<string, Answer>;
+
+export interface Answer {
+  /** null: refused for damage. */
+  readonly text: string | null;
+  readonly window: AnswerWindow;
+}
+
+export interface OpenedAnswers {
+  readonly answers: Answers;
+  /** Row files that are shown as damaged. */
+  readonly damagedFileCount: number;
+  readonly dropped: readonly DroppedPart[];
+}
+
+/**
+ * Opens the store as the service does, reads what its log has and asks everything. Commits nothing. Rejects as the
+ * service's start does.
+ */
+export async function askStore(directory: string): Promise<OpenedAnswers> {
+  const store = await Store.open(directory, CACHE_BYTES);
+  try {
+    const shards = new Shards(store, { edgeTopic: EDGE_TOPIC, relayTopic: RELAY_TOPIC });
+    await readLog(store, shards);
+    const answers = new Map([...logs(shards), ...stats(shards), ...usage(store, shards)]);
+    return { answers, damagedFileCount: store.damage.fileCount, dropped: store.dropped() };
+  } finally {
+    await store.close();
+  }
+}
+
+async function readLog(store: Store, shards: Shards): Promise<void> {
+  const log = new LmdbLog(store);
+  const pipeline = smallPipeline(store, shards);
+  for (const topic of [EDGE_TOPIC, RELAY_TOPIC]) {
+    const from = Math.max(shards.of({ topic, partition: 0 }).nextOffset ?? 0, log.startOffset(topic));
+    const records = log.read(topic, from, 1000, 1 << 20).map((stored) => ({ ...stored, projectTier: null }));
+    await pipeline.apply({ topic, partition: 0, records }, () => true);
+  }
+}
+
+function* logs(shards: Shards): Iterable<[string, Answer]> {
+  for (const project of PROJECTS) {
+    for (const [fromHours, toHours] of LOG_SPANS) {
+      const parameters = {
+        project,
+        retentionUs: RETENTION_US['90d'],
+        startUs: NOW_US - fromHours * US_PER_HOUR,
+        endUs: NOW_US - toHours * US_PER_HOUR,
+      };
+      const views = shards.edge.map(({ rows }) => rows);
+      let rows: readonly Uint8Array[] = [];
+      const text = answered(() => {
+        rows = queryLogs(views, parameters, NOW_US);
+        return encodeLogs(rows, (byteCount) => Buffer.alloc(byteCount));
+      });
+      yield [
+        `logs ${project} ${fromHours}..${toHours}`,
+        { text, window: logsWindow(parameters, rows, NOW_US) },
+      ];
+    }
+  }
+}
+
+function* stats(shards: Shards): Iterable<[string, Answer]> {
+  const views = shards.relay.map((shard) => shard.stats);
+  const invocationStats = new InvocationStats(encodeInvocationStatsRow);
+  for (const project of PROJECTS) {
+    for (const interval of STATS_INTERVALS) {
+      const text = answered(() =>
+        encodeRows(invocationStats.query(views, { project, functionId: null, interval }, NOW_US)),
+      );
+      yield [`stats ${project} ${interval}`, { text, window: statsWindow(interval, NOW_US) }];
+    }
+  }
+}
+
+function* usage(store: Store, shards: Shards): Iterable<[string, Answer]> {
+  for (const interval of USAGE_INTERVALS) {
+    const text = answered(() => counts(store, shards, interval));
+    yield [`usage ${interval}`, { text, window: usageWindow(interval, NOW_US) }];
+  }
+}
+
+function counts(store: Store, shards: Shards, interval: UsageInterval): Uint8Array {
+  const ask = { interval, nowUs: NOW_US };
+  const views = shards.edge.map((shard) => shard.usage);
+  const round = new ExpressionRound(views, 'https', [ask]);
+  const blocksOf = (view: UsageView) => store.reader(shards.scopeOfUsage(view));
+  while (round.advance(SLICE_BYTES) !== 'ready') matchHere(round, 'https', SLICE_BYTES, blocksOf);
+  const rows = round.rows(ask);
+  round.close();
+  return encodeApiCounts(rows);
+}
+
+function answered(ask: () => Uint8Array): string | null {
+  try {
+    return Buffer.from(ask()).toString();
+  } catch (error) {
+    if (error instanceof SegmentError) return null;
+    throw error;
+  }
+}
+
+/**
+ * What is wrong with answers, given the right ones: null for none. A refused answer is none, as long as damage is shown,
+ * nor is one that says that it lacks something.
+ */
+export function wrongAnswer(
+  { answers, damagedFileCount, dropped }: OpenedAnswers,
+  right: Answers,
+): string | null {
+  for (const [question, { text, window }] of answers) {
+    const expected = right.get(question)!.text;
+    if (text === expected || overlappingParts(dropped, window).length > 0) continue;
+    if (text === null && damagedFileCount > 0) continue;
+    return `${question}: ${text === null ? 'refused, but no damage is shown' : `${text}\n  instead of ${expected}`}`;
+  }
+  return null;
+}

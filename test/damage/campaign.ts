@@ -1,0 +1,143 @@
+/**
+ * Every byte-flip and every truncation of a small store, one at a time: `npm run damage`. Children do the trials, so that
+ * one which crashes the process is counted and gone past.
+ *
+ *   node dist/test/damage/campaign.js [--mask 0xff] [--every 3 --part 0] [--children 2] [--file store.lmdb]
+ */
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { SMALL, writeSmallStore } from './small-store.js';
+import { type Damage, type Outcome, Pristine } from './trials.js';
+
+/** Of the tables' trials so many are done with the whole service. */
+const THOROUGH_EVERY = 499;
+
+/** Every damage to a store, in order. */
+export function* everyDamage(files: ReadonlyMap<string, Buffer>, mask: number): Iterable<Damage> {
+  for (const [file, { length }] of files) {
+    yield { kind: 'missing', file };
+    for (let at = 0; at < length; at++) yield { kind: 'flip', file, at, mask };
+    for (let cut = 0; cut < length; cut++) yield { kind: 'cut', file, length: cut };
+  }
+}
+
+interface Order {
+  /** The store as it should be. */
+  readonly source: string;
+  /** Where it is copied to and damaged. */
+  readonly directory: string;
+  readonly mask: number;
+  readonly every: number;
+  readonly offset: number;
+  readonly file: string | null;
+  /** Trials that are done. */
+  readonly from: number;
+}
+
+interface Report {
+  readonly index: number;
+  readonly damage: Damage;
+  /** null: it begins. */
+  readonly outcome: Outcome | null;
+}
+
+async function runChild(order: Order): Promise<void> {
+  // One that crashed has left its damage behind.
+  rmSync(order.directory, { recursive: true, force: true });
+  cpSync(order.source, order.directory, { recursive: true });
+  const pristine = await Pristine.of(order.directory);
+  let index = -1;
+  for (const damage of everyDamage(pristine.files, order.mask)) {
+    if (order.file !== null && damage.file !== order.file) continue;
+    index += 1;
+    if (index < order.from || index % order.every !== order.offset) continue;
+    await report({ index, damage, outcome: null });
+    const outcome = await pristine.outcomeOf(damage, index % THOROUGH_EVERY === 0);
+    await report({ index, damage, outcome });
+  }
+}
+
+function report(message: Report): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.send!(message, undefined, undefined, (error) => (error === null ? resolve() : reject(error)));
+  });
+}
+
+class Tally {
+  readonly counts = new Map<string, number>();
+  readonly failures: string[] = [];
+
+  count({ damage }: Report, outcome: Outcome | 'crashed'): void {
+    const kind =
+      damage.file === 'store.lmdb' ? 'tables' : damage.file.startsWith('files/') ? 'row files' : 'others';
+    const name = typeof outcome === 'string' ? outcome : 'FAILED';
+    const key = `${kind}, ${damage.kind}: ${name}`;
+    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
+    if (typeof outcome !== 'string') this.failures.push(`${JSON.stringify(damage)}\n  ${outcome.failure}`);
+    else if (outcome === 'crashed') this.failures.push(`${JSON.stringify(damage)}\n  the process crashed`);
+  }
+}
+
+/** Resolves when all its trials are done, whatever number of processes that takes. */
+async function runShard(order: Order, tally: Tally): Promise<void> {
+  let from = 0;
+  for (;;) {
+    let last: Report | null = null;
+    const child: ChildProcess = fork(fileURLToPath(import.meta.url), [], {
+      env: { ...process.env, DAMAGE_ORDER: JSON.stringify({ ...order, from }) },
+    });
+    child.on('message', (message: Report) => {
+      last = message;
+      if (message.outcome !== null) tally.count(message, message.outcome);
+    });
+    const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
+    if (code === 0) return;
+    const crashed = last as Report | null;
+    if (crashed === null) throw new Error(`a child ended with ${code} before its first trial`);
+    if (crashed.outcome === null) tally.count(crashed, 'crashed');
+    from = crashed.index + 1;
+  }
+}
+
+async function main(): Promise<void> {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({
+    options: { mask: text, every: text, part: text, children: text, file: text },
+  });
+  const childCount = Number(values.children ?? 2);
+  const every = Number(values.every ?? 1) * childCount;
+  const root = mkdtempSync(join(tmpdir(), 'logring-damage-'));
+  const tally = new Tally();
+  const startMs = performance.now();
+  try {
+    await writeSmallStore(join(root, 'source'), SMALL);
+    const orders = Array.from({ length: childCount }, (_, offset) => ({
+      source: join(root, 'source'),
+      directory: join(root, String(offset)),
+      mask: Number(values.mask ?? 0xff),
+      every,
+      offset: Number(values.part ?? 0) * childCount + offset,
+      file: values.file ?? null,
+      from: 0,
+    }));
+    await Promise.all(orders.map((order) => runShard(order, tally)));
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+  for (const [name, count] of [...tally.counts].sort())
+    process.stdout.write(`${String(count).padStart(8)}  ${name}\n`);
+  process.stdout.write(`${Math.round((performance.now() - startMs) / 1000)} s\n`);
+  for (const failure of tally.failures.slice(0, 20)) process.stdout.write(`${failure}\n`);
+  if (tally.failures.length > 0) process.exitCode = 1;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const order = process.env.DAMAGE_ORDER;
+  await (order === undefined ? main() : runChild(JSON.parse(order) as Order));
+  if (order !== undefined) process.disconnect();
+}

@@ -1,0 +1,77 @@
+/** A sample of the campaign (`npm run damage`): no damage to a store gives a wrong answer, nor does its repair. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Random } from '../../bench/generator/random.js';
+import { everyDamage } from './campaign.js';
+import { SMALL, writeSmallStore } from './small-store.js';
+import { type Damage, type Outcome, Pristine } from './trials.js';
+
+const SEED = 20_261_120;
+
+let directory = '';
+let pristine: Pristine;
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'logring-damage-'));
+  await writeSmallStore(directory, SMALL);
+  pristine = await Pristine.of(directory);
+});
+
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** Some of all damages, all of each kind and file among them. */
+function sample(isWanted: (damage: Damage) => boolean, count: number): Damage[] {
+  const all = [...everyDamage(pristine.files, 0x80)].filter(isWanted);
+  const random = new Random(SEED);
+  return Array.from({ length: count }, () => all[random.below(all.length)]);
+}
+
+const isOfTables = ({ file }: Damage): boolean => file === 'store.lmdb';
+const isMissing = ({ kind }: Damage): boolean => kind === 'missing';
+
+async function outcomes(
+  damages: readonly Damage[],
+  trial: (damage: Damage) => Promise<Outcome>,
+): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const damage of damages) {
+    const outcome = await trial(damage);
+    if (typeof outcome !== 'string') expect.fail(`${JSON.stringify(damage)}: ${outcome.failure}`);
+    counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+  }
+  return counts;
+}
+
+test('flips and cuts of the tables: LMDB is not opened, or has all that it should have', async () => {
+  const counts = await outcomes(sample(isOfTables, 1500), (damage) => pristine.outcomeOf(damage, false));
+  expect([...counts.keys()].sort()).toEqual(['refused', 'right']);
+});
+
+test('flips and cuts of the tables, with the whole service: a refused start, or right answers', async () => {
+  const counts = await outcomes(sample(isOfTables, 40), (damage) => pristine.outcomeOf(damage, true));
+  expect([...counts.keys()].sort()).toEqual(['refused', 'right']);
+});
+
+test('flips and cuts of row files: what needs them is refused and shown, everything else is right', async () => {
+  const counts = await outcomes(
+    sample((damage) => !isOfTables(damage) && !isMissing(damage), 80),
+    (damage) => pristine.outcomeOf(damage, true),
+  );
+  expect(counts.get('shown')).toBeGreaterThan(40);
+});
+
+test('files that are missing, one at a time', async () => {
+  const missing = [...everyDamage(pristine.files, 0x80)].filter(isMissing);
+  const counts = await outcomes(missing, (damage) => pristine.outcomeOf(damage, true));
+  expect(counts.get('shown')).toBeGreaterThan(4);
+  expect(counts.get('refused')).toBeGreaterThan(0);
+});
+
+test('after a repair the store is whole, and answers are right or say what they lack', async () => {
+  const damages = [...sample(isOfTables, 80), ...sample((damage) => !isOfTables(damage), 50)];
+  const counts = await outcomes(damages, (damage) => pristine.repairedOutcome(damage));
+  expect(counts.get('shown')).toBeGreaterThan(40);
+});

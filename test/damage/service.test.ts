@@ -1,0 +1,154 @@
+/** Damage as callers and operators meet it: the service over a damaged store, `logring check`, and the service after the repair. */
+
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { afterEach, expect, test } from 'vitest';
+import { readConfig } from '../../src/config.js';
+import { type Service, startService } from '../../src/service.js';
+import { lockDirectory } from '../../src/store/directory-lock.js';
+import { monotonicUs } from '../../src/system-clock.js';
+import { LARGER, NOW_US, PROJECTS, writeSmallStore } from './small-store.js';
+
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+const KEY = 'key-for-damage';
+/** A row file of the day before, in several blocks. */
+const DAY_RUN = /^d/;
+const USAGE_KEY = 'edge/0:usage/';
+
+let directory = '';
+let service: Service | null = null;
+
+afterEach(async () => {
+  await service?.stop();
+  service = null;
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function damagedStore(): Promise<void> {
+  directory = mkdtempSync(join(tmpdir(), 'logring-damaged-'));
+  await writeSmallStore(directory, LARGER);
+  const folder = join(directory, 'files/edge+0/90d');
+  const path = join(folder, readdirSync(folder).find((name) => DAY_RUN.test(name))!);
+  const bytes = readFileSync(path);
+  bytes[bytes.length >>> 1] ^= 0xff;
+  writeFileSync(path, bytes);
+}
+
+/** The clock stands at NOW_US. */
+async function start(): Promise<void> {
+  const config = readConfig({
+    LOGRING_PORT: '0',
+    LOGRING_DATA_DIR: directory,
+    LOGRING_API_KEYS: KEY,
+    LOGRING_CACHE_SECONDS: '0',
+    LOGRING_EDGE_TOPIC: 'edge',
+    LOGRING_RELAY_TOPIC: 'relay',
+  });
+  service = await startService(config, {
+    logger: pino({ level: 'silent' }),
+    clock: { nowUs: () => NOW_US, monotonicUs },
+    version: 'test',
+    onFatal: (error) => {
+      throw error;
+    },
+    announceKey: () => undefined,
+  });
+}
+
+async function ask(path: string): Promise<Response> {
+  return fetch(`${service!.url}${path}`, { headers: { 'X-API-KEY': KEY } });
+}
+
+/** Of the project whose rows are kept for 90 days. */
+function askLogs(fromHoursAgo: number, toHoursAgo: number): Promise<Response> {
+  const time = (hours: number): string => new Date(NOW_US / 1000 - hours * 3_600_000).toISOString();
+  const query = new URLSearchParams({
+    project: PROJECTS[1],
+    project_tier: 'ENTERPRISE',
+    iso_timestamp_start: time(fromHoursAgo),
+    iso_timestamp_end: time(toHoursAgo),
+  });
+  return ask(`/api/endpoints/query/logs.all?${query}`);
+}
+
+function check(...args: string[]) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, 'check', ...args], {
+    encoding: 'utf8',
+  });
+  return { status, said: stdout + stderr };
+}
+
+test('a damaged block: its answers are refused, others are not, it is shown, and a repair drops it alone', async () => {
+  await damagedStore();
+  await start();
+  const refused = await askLogs(40, 30);
+  expect(refused.status).toBe(500);
+  expect(await refused.json()).toMatchObject({ error: { code: 500, status: 'DATA_LOSS' } });
+  expect((await askLogs(4, 0)).status).toBe(200);
+  const ready = await ask('/readyz');
+  expect(ready.status).toBe(503);
+  expect(await ready.text()).toMatch(/block edge\/0:90d\/d.* is damaged.*logring check --repair/s);
+  expect(await (await ask('/metrics')).text()).toMatch(/^logring_damaged_row_files 1$/m);
+  await service!.stop();
+  service = null;
+
+  const looked = check(directory);
+  expect(looked.status, looked.said).toBe(1);
+  expect(looked.said).toMatch(
+    /damage: rows of edge\/0, 90d, 2026-11-19T00:00:00Z\/2026-11-20T00:00:00Z.*1 of its \d+ blocks/,
+  );
+  const repaired = check('--repair', directory);
+  expect(repaired.status, repaired.said).toBe(0);
+  expect(check(directory).status).toBe(0);
+
+  await start();
+  const incomplete = await askLogs(40, 30);
+  expect(incomplete.status).toBe(200);
+  expect(incomplete.headers.get('Logring-Incomplete')).toBe(
+    'logs.all 2026-11-19T00:00:00Z/2026-11-20T00:00:00Z',
+  );
+  expect(((await incomplete.json()) as { result: unknown[] }).result.length).toBeGreaterThan(0);
+  const complete = await askLogs(4, 0);
+  expect(complete.headers.get('Logring-Incomplete')).toBeNull();
+  expect(await (await ask('/readyz')).json()).toMatchObject({
+    ok: true,
+    notes: [expect.stringMatching(/edge\/0, 90d/)],
+  });
+});
+
+test('a damaged table: the start is refused and says what to do; the repair says what it does', async () => {
+  await damagedStore();
+  const path = join(directory, 'store.lmdb');
+  const bytes = readFileSync(path);
+  // Pages that are free again have it too.
+  for (let at = bytes.indexOf(USAGE_KEY); at >= 0; at = bytes.indexOf(USAGE_KEY, at + 1))
+    bytes[at + 40] ^= 0xff;
+  writeFileSync(path, bytes);
+  await expect(start()).rejects.toThrow(/logring check --repair/);
+  const repaired = check('--repair', directory);
+  expect(repaired.status, repaired.said).toBe(0);
+  await start();
+  expect(await (await ask('/readyz')).json()).toMatchObject({ ok: true, reasons: [] });
+});
+
+test('what can not be checked: no store, a store in use, wrong arguments', async () => {
+  directory = mkdtempSync(join(tmpdir(), 'logring-damaged-'));
+  expect(check(directory)).toMatchObject({ status: 3, said: expect.stringMatching(/store.lmdb is missing/) });
+  expect(check(join(directory, 'nowhere'))).toMatchObject({
+    status: 3,
+    said: expect.stringMatching(/no directory/),
+  });
+  expect(check('--mend', directory).status).toBe(2);
+  await writeSmallStore(directory, LARGER);
+  const lock = await lockDirectory(directory);
+  expect(check(directory)).toMatchObject({ status: 3, said: expect.stringMatching(/in use by another/) });
+  await lock.release();
+  expect(check(directory)).toMatchObject({
+    status: 0,
+    said: expect.stringMatching(/is whole: 2 partitions/),
+  });
+});

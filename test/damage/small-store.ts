@@ -1,0 +1,159 @@
+/**
+ * A small store that has one of everything, made the way the service makes it: runs of every kind, an hour that is open,
+ * usage in memory and in files, statistics, dead letters, an import, and records of the embedded log that are not in the state yet.
+ */
+
+import { createTraffic, type Traffic } from '../../bench/generator/traffic.js';
+import { EdgeShard } from '../../engine/shard.js';
+import { US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
+import type { StoredRecord } from '../../ingest/embedded-log/durable-log.js';
+import { NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
+import { Pipeline } from '../../ingest/pipeline.js';
+import { Shards } from '../../src/shards.js';
+import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
+import { LmdbLog } from '../../src/store/lmdb-log.js';
+import { Store } from '../../src/store/store.js';
+
+export const EDGE_TOPIC = 'edge';
+export const RELAY_TOPIC = 'relay';
+/** When the store is looked at. */
+export const NOW_US = Date.parse('2026-11-20T10:30:00Z') * 1000;
+export const CACHE_BYTES = 1 << 20;
+
+export interface SmallStoreSize {
+  readonly entriesAnHour: number;
+  /** Each so manieth row fills a block, so that runs have several, and takes next to nothing on disk. */
+  readonly fatEvery: number;
+}
+
+export const SMALL: SmallStoreSize = { entriesAnHour: 12, fatEvery: 6 };
+/** Has runs with a dictionary. */
+export const LARGER: SmallStoreSize = { entriesAnHour: 20, fatEvery: 1 };
+
+/** Hours before NOW_US with traffic: two of a day that is over, and the last four. */
+const BUSY_HOURS = [34, 33, 3, 2, 1, 0];
+const TIERS = ['FREE', 'ENTERPRISE', 'PRO'];
+const FAT_MESSAGE = 'x'.repeat(17_000);
+const TRAFFIC = { seed: 7, projectCount: 3, maxFunctionCount: 2, tierOf: (index: number) => TIERS[index] };
+export const PROJECTS = createTraffic(TRAFFIC).projects.map(({ ref }) => ref);
+const NEVER_TURNS = () => Promise.resolve();
+
+export async function writeSmallStore(directory: string, size: SmallStoreSize): Promise<void> {
+  const store = await Store.open(directory, CACHE_BYTES);
+  const topics = { edgeTopic: EDGE_TOPIC, relayTopic: RELAY_TOPIC };
+  const shards = new Shards(store, topics, { sealFromBytes: 1 });
+  const log = new LmdbLog(store);
+  const pipeline = smallPipeline(store, shards);
+  const traffic = createTraffic(TRAFFIC);
+  for (const hoursAgo of BUSY_HOURS) {
+    const startUs = NOW_US - hoursAgo * US_PER_HOUR;
+    for (const topic of [EDGE_TOPIC, RELAY_TOPIC]) {
+      const records = hourOf(topic, traffic, startUs, size, log.endOffset(topic));
+      await log.append(topic, records);
+      const read = records.map((stored) => ({ ...stored, projectTier: null }));
+      await pipeline.apply({ topic, partition: 0, records: read }, () => true);
+    }
+    await settle(store, shards, startUs + US_PER_MINUTE);
+    await forget(log, shards);
+  }
+  for (const topic of [EDGE_TOPIC, RELAY_TOPIC]) await appendUnread(log, topic, traffic);
+  await store.close();
+}
+
+export function smallPipeline(store: Store, shards: Shards): Pipeline {
+  return new Pipeline({
+    edgeTopic: EDGE_TOPIC,
+    relayTopic: RELAY_TOPIC,
+    shardOf: (key) => shards.of(key),
+    deadLetters: new DeadLetterTable(store),
+    tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' },
+    judgedBy: 'arrival',
+    nowUs: () => NOW_US,
+    yieldTurn: NEVER_TURNS,
+    onGap: (gap) => {
+      throw new Error(`the embedded log has a gap: ${gap.reason}`);
+    },
+  });
+}
+
+/** Seals, commits and rewrites as the service does by and by, until nothing is due. */
+async function settle(store: Store, shards: Shards, nowUs: number): Promise<void> {
+  const commit = () =>
+    store.commit((writerOf) => {
+      for (const { topic, partition, shard } of shards.all()) shard.save(writerOf(`${topic}/${partition}`));
+    });
+  shards.expire(nowUs - US_PER_HOUR);
+  await commit();
+  shards.expire(nowUs);
+  await commit();
+  for (const { topic, partition, shard } of shards.all()) {
+    if (!(shard instanceof EdgeShard)) continue;
+    for (;;) {
+      const plan = shard.rows.planRewrite(nowUs);
+      if (plan === null) break;
+      shard.rows.finishRewrite(plan, await store.rewrite(`${topic}/${partition}`, plan));
+      await commit();
+    }
+    for (let plan = shard.usage.planSeal(); plan !== null; plan = shard.usage.planSeal()) {
+      shard.usage.finishSeal(plan, await store.sealPart(`${topic}/${partition}`, plan));
+      await commit();
+    }
+  }
+}
+
+async function forget(log: LmdbLog, shards: Shards): Promise<void> {
+  for (const { topic, shard } of shards.all()) await log.truncateBefore(topic, shard.nextOffset ?? 0);
+}
+
+/** An hour's records, and one that can't be used. */
+function hourOf(
+  topic: string,
+  traffic: Traffic,
+  startUs: number,
+  { entriesAnHour, fatEvery }: SmallStoreSize,
+  firstOffset: number,
+): StoredRecord[] {
+  const stepUs = Math.floor((20 * US_PER_MINUTE) / entriesAnHour);
+  const values = Array.from({ length: entriesAnHour }, (_, i) => {
+    const timestampUs = startUs - 20 * US_PER_MINUTE + i * stepUs;
+    const whole = topic === EDGE_TOPIC ? traffic.edge(timestampUs) : traffic.relay(timestampUs);
+    return leastOf(whole, i % fatEvery === fatEvery - 1 ? FAT_MESSAGE : null);
+  });
+  values.push('{"timestamp":"when"}');
+  return values.map((text, i) => record(firstOffset + i, startUs, text));
+}
+
+function record(offset: number, timestampUs: number, text: string): StoredRecord {
+  return { offset, timestampMs: timestampUs / 1000, value: Buffer.from(text) };
+}
+
+/** What the answers need of an entry. */
+function leastOf(text: string, message: string | null): string {
+  const { id, timestamp, project, project_tier, metadata } = JSON.parse(text);
+  const { request, response, project_ref, function_id, execution_time_ms } = metadata;
+  return JSON.stringify({
+    id,
+    timestamp,
+    event_message: message ?? id.slice(0, 8),
+    project,
+    project_tier,
+    metadata: {
+      project_ref,
+      function_id,
+      execution_time_ms,
+      request: { url: request.url },
+      response: { status_code: response.status_code },
+    },
+  });
+}
+
+/** Durable in the log when the process was killed, and not applied; the first of them is a part of an import. */
+async function appendUnread(log: LmdbLog, topic: string, traffic: Traffic): Promise<void> {
+  const records = [1, 2].map((i) => {
+    const timestampUs = NOW_US - i * US_PER_SECOND;
+    const text = topic === EDGE_TOPIC ? traffic.edge(timestampUs) : traffic.relay(timestampUs);
+    return record(log.endOffset(topic) + i - 1, timestampUs, leastOf(text, null));
+  });
+  const imported = { ...NOT_BEGUN, accepted: 1, nextByte: 77 };
+  await log.append(topic, records, new Map([['first-line', imported]]));
+}

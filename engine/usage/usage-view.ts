@@ -131,7 +131,7 @@ export class UsageView implements View<EdgeEntry> {
     return this.#frozen.size > 0 || this.#freezeLargest();
   }
 
-  /** What is to be sealed next, if anything. One of the three methods below ends it, before another is asked for. */
+  /** What is to be sealed next, if anything. One of the two methods below ends it, before another is asked for. */
   planSeal(): SealPlan | null {
     assert(this.#sealing === null, 'a part is sealed while another is');
     if (this.#frozen.size === 0 && this.freshBytes > this.#limits.freshBytes) this.#freezeLargest();

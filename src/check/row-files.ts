@@ -7,7 +7,7 @@ import { openEnvelope } from '../store/envelope.js';
 import { RewriteFiles } from '../store/rewrite-files.js';
 import { ROW_FILES_FOLDER } from '../store/sound-table.js';
 import type { StoredFile } from '../store/storage-protocol.js';
-import type { StoredTable } from './stored-tables.js';
+import type { StoredTable, StoredTables } from './stored-tables.js';
 
 /** What the records say of a file; null for one whose records don't follow one another. */
 export type RecordedFiles = ReadonlyMap<string, StoredFile | null>;
@@ -34,6 +34,11 @@ export function recordedFiles(records: StoredTable): RecordedFiles {
       },
     ]),
   );
+}
+
+/** The keys of records. */
+export function recordKeys(tables: StoredTables, isGone: (key: string) => boolean): string[] {
+  return [...tables.table('files').keys()].filter(isGone);
 }
 
 /** The blocks of one file: bytes, or why there are none. To be closed. */

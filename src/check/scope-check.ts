@@ -1,7 +1,7 @@
 /** Everything of one scope, a partition of a topic: its state, its rows, its usage, its statistics. */
 
 import { decodeManifest, parseRunFile, type RunInfo, runFile } from '../../engine/rows/run.js';
-import { SegmentError, type SegmentReader } from '../../engine/segments.js';
+import { SegmentError } from '../../engine/segments.js';
 import { EdgeShard, encodeShardState } from '../../engine/shard.js';
 import { LEVELS } from '../../engine/stats/series.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
@@ -11,7 +11,7 @@ import type { DroppedPart } from '../store/dropped-table.js';
 import { sealEnvelope } from '../store/envelope.js';
 import type { Finding, Fix } from './findings.js';
 import { topicLog, withoutRecords } from './log-records.js';
-import type { RecordedFiles } from './row-files.js';
+import { type RecordedFiles, recordKeys } from './row-files.js';
 import { checkRun } from './run-check.js';
 import { type LostSpan, ScopeSegments, SEGMENTS } from './scope-segments.js';
 import { checkGroups, type Group, type GroupOf, loadProblem } from './segment-groups.js';
@@ -237,8 +237,4 @@ export function allOf(view: ViewName, nowUs: number, what: string): DroppedPart 
 /** Of rows. */
 function fileKeysOf({ files }: CheckedStore, scope: string): string[] {
   return [...files.keys()].filter((fileKey) => fileKey.startsWith(`${scope}:`) && !isUsageFile(fileKey));
-}
-
-export function recordKeys(tables: StoredTables, isGone: (key: string) => boolean): string[] {
-  return [...tables.table('files').keys()].filter(isGone);
 }

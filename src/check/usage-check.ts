@@ -7,8 +7,8 @@ import { UsageView } from '../../engine/usage/usage-view.js';
 import { intervalText } from '../http/incomplete.js';
 import type { StoredFile } from '../store/storage-protocol.js';
 import type { Finding, Fix } from './findings.js';
-import { RowFileBlocks } from './row-files.js';
-import { type CheckedStore, recordKeys } from './scope-check.js';
+import { RowFileBlocks, recordKeys } from './row-files.js';
+import type { CheckedStore } from './scope-check.js';
 import type { ScopeSegments } from './scope-segments.js';
 import { type Beside, checkGroups, type Group, loadProblem } from './segment-groups.js';
 

@@ -129,6 +129,10 @@ export const STANDING_EXPRESSION_LIMIT = 4096;
  * match much push each other out. */
 export const STANDING_MATCH_BYTES = 256 * 1024 * 1024;
 
+/** The same while memory is short. Bigger: less is left for what can't be found again; smaller: expressions are evaluated
+ * over and over. */
+export const SPILLED_MATCH_BYTES = 32 * 1024 * 1024;
+
 /** How long an expression stands after it was last asked for. Longer: memory for what nobody asks; shorter than the
  * cache's life (900 s): every recomputation would start anew. */
 export const STANDING_IDLE_US = US_PER_HOUR / 2;

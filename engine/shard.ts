@@ -12,10 +12,8 @@ import { StatsView } from './stats/stats-view.js';
 import { type UsageLimits, UsageView } from './usage/usage-view.js';
 import type { View } from './view.js';
 
-/** The version of everything that the engine saves. A shard saved by another is refused, not guessed at, but for those below. */
-export const SHARD_FORMAT = 3;
-/** Of format 2 the usage alone is named otherwise, which its view still reads. */
-const OLDEST_SHARD_FORMAT = 2;
+/** The version of everything that the engine saves. A shard saved by another is refused, not guessed at. */
+export const SHARD_FORMAT = 2;
 
 /** Which log the offsets count in (see ingest's log sources). */
 export interface LogIdentity {
@@ -140,7 +138,7 @@ export class Shard<Entry> {
     if (bytes === null) return;
     const state = new ByteReader(bytes);
     const format = state.u32();
-    if (format < OLDEST_SHARD_FORMAT || format > SHARD_FORMAT) {
+    if (format !== SHARD_FORMAT) {
       throw new SegmentError(
         `the shard was saved in format ${format}; this version reads format ${SHARD_FORMAT}: begin with an empty data directory, and the log is read again as far as it goes back`,
       );

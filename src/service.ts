@@ -161,9 +161,10 @@ class Composition implements Service {
       api: () => this.#api,
     });
     this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage), {
-      locate: (view, file) => store.located(this.#shards.scopeOfUsage(view), file),
-      onDamage: (view, file, problem) =>
-        store.damage.note([`${this.#shards.scopeOfUsage(view)}:${file}`], problem),
+      files: {
+        locate: (view, file) => store.located(this.#shards.scopeOfUsage(view), file),
+        damaged: (view, file, problem) => store.noteDamage(this.#shards.scopeOfUsage(view), file, problem),
+      },
     });
     this.#metrics = this.#createMetrics();
     this.#api = this.#createApi();

@@ -14,20 +14,21 @@ export interface OwnedShard extends PartitionKey {
 export interface ShardTopics {
   readonly edgeTopic: string;
   readonly relayTopic: string;
-  readonly usageLimits?: Partial<UsageLimits>;
 }
 
 export class Shards {
   readonly #store: Store;
   readonly #topics: ShardTopics;
+  readonly #usageLimits: Partial<UsageLimits>;
   readonly #owned = new Map<Scope, OwnedShard>();
   /** In the order of restoring; the views of all shards of a kind, for queries. */
   readonly edge: EdgeShard[] = [];
   readonly relay: RelayShard[] = [];
 
   /** Restores every shard of the two topics that the store holds. Throws a SegmentError for damaged state. */
-  constructor(store: Store, topics: ShardTopics) {
+  constructor(store: Store, topics: ShardTopics, usageLimits: Partial<UsageLimits> = {}) {
     this.#store = store;
+    this.#usageLimits = usageLimits;
     this.#topics = topics;
     for (const scope of store.scopes()) {
       const slash = scope.lastIndexOf('/');
@@ -50,7 +51,7 @@ export class Shards {
     const reader = this.#store.reader(scope);
     let shard: AnyShard;
     if (topic === this.#topics.edgeTopic) {
-      shard = new EdgeShard(reader, this.#topics.usageLimits);
+      shard = new EdgeShard(reader, this.#usageLimits);
       this.edge.push(shard);
     } else if (topic === this.#topics.relayTopic) {
       shard = new RelayShard(reader);

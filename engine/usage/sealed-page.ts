@@ -73,6 +73,11 @@ export class PageUnpacker {
     this.#phrases = phrases;
   }
 
+  /** Of the page's text, what the URLs up to that one take. */
+  get textBytes(): number {
+    return this.#textAt;
+  }
+
   unpack(index: number): void {
     while (this.#index < index) {
       this.#index += 1;

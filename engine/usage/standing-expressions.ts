@@ -135,12 +135,11 @@ export class StandingExpressions {
   }
 
   /** Keeps within the limits. What is being worked on stays, and so does the latest asked, whatever it takes. */
-  trim(): void {
+  trim(matchBytes = this.#limits.matchBytes): void {
     let left = this.#byExpression.size;
     for (const standing of this.#byExpression.values()) {
       const withinLimits =
-        this.#byExpression.size <= this.#limits.expressionCount &&
-        this.memory.heldBytes <= this.#limits.matchBytes;
+        this.#byExpression.size <= this.#limits.expressionCount && this.memory.heldBytes <= matchBytes;
       left -= 1;
       if (withinLimits || left === 0) return;
       if (standing.roundCount === 0) this.drop(standing);

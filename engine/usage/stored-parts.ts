@@ -3,7 +3,7 @@
  *
  *   usage/<hour>/<part>/<chunk>    see usage-chunk.ts; the last one is written anew until it is large enough
  *   usage/<hour>/<part>/sealed     see sealed-part.ts
- *   usage/<hour>/<chunk>           as shards of format 2 have it: read, and written anew as parts by the next save
+ *   usage/<hour>/<chunk>           as the first version wrote it: one part an hour; the first save writes it anew
  */
 
 import { USAGE_CHUNK_BYTES } from '../limits.js';
@@ -11,6 +11,7 @@ import { SegmentError, type SegmentReader, type SegmentWriter } from '../segment
 import { FreshPart } from './fresh-part.js';
 import {
   encodeSummary,
+  hourPrefix,
   loadSummary,
   type PartName,
   padded,
@@ -37,8 +38,8 @@ export class StoredParts {
   /** Whose segments are to be deleted. */
   readonly #expired = new Set<PartName>();
   readonly #unwantedFiles = new Set<string>();
-  /** Names of format 2, whose parts are written anew. */
-  readonly #outdated = new Set<string>();
+  /** Hours that stand as the first version wrote them. */
+  readonly #oldHours = new Set<number>();
   /** Expired, but its file is still being read. */
   readonly #lingering = new Set<SealedPart>();
 
@@ -75,8 +76,8 @@ export class StoredParts {
       this.#expired.add(part.name);
       this.#unwantedFiles.add(part.file);
     }
-    for (const name of this.#outdated) writer.delete(name);
-    this.#outdated.clear();
+    for (const hourIndex of this.#oldHours) writer.deletePrefix(hourPrefix(hourIndex));
+    this.#oldHours.clear();
     for (const name of this.#expired) writer.deletePrefix(partPrefix(name));
     this.#expired.clear();
     for (const file of this.#unwantedFiles) writer.remove(file);
@@ -100,7 +101,7 @@ export class StoredParts {
   load(reader: SegmentReader, newBirth: () => number): (FreshPart | SealedPart)[] {
     const parts: (FreshPart | SealedPart)[] = [];
     for (const segment of reader.list(PREFIX)) {
-      const { name, chunkIndex, isOutdated } = parseUsageName(segment.name);
+      const { name, chunkIndex, isOld } = parseUsageName(segment.name);
       let part = parts.at(-1);
       const isNew = part === undefined || !isSame(part.name, name);
       if (chunkIndex === null) {
@@ -113,10 +114,12 @@ export class StoredParts {
         parts.push(part);
       }
       const chunkStart = decodeChunk(segment.bytes, part);
-      if (isOutdated) {
-        this.#outdated.add(segment.name);
+      if (isOld) {
+        this.#oldHours.add(name.hourIndex);
         this.#changed.add(part);
-      } else this.#saved.set(part, nextChunk({ chunkIndex, chunkStart }, segment.bytes.length, part));
+        continue;
+      }
+      this.#saved.set(part, nextChunk({ chunkIndex, chunkStart }, segment.bytes.length, part));
     }
     return parts;
   }
@@ -137,17 +140,16 @@ interface UsageName {
   readonly name: PartName;
   /** null: of a summary. */
   readonly chunkIndex: number | null;
-  /** An hour of format 2 is one part. */
-  readonly isOutdated: boolean;
+  /** As the first version wrote it. */
+  readonly isOld: boolean;
 }
 
 /** Throws a SegmentError for a name that no segment of usage has. */
 export function parseUsageName(text: string): UsageName {
-  const match = /^usage\/([0-9]{8})(?:\/([0-9]{8}))?\/(?:([0-9]{8})|sealed)$/.exec(text);
-  const isOutdated = match?.[2] === undefined;
-  const chunkIndex = match?.[3] === undefined ? null : Number(match[3]);
-  if (match === null || (isOutdated && chunkIndex === null))
+  const match = /^usage\/(\d{8})\/(?:(\d{8})\/)?(?:(\d{8})|sealed)$/.exec(text);
+  if (match === null || (match[2] === undefined && match[3] === undefined))
     throw new SegmentError('a usage segment has a foreign name');
-  const name = { hourIndex: Number(match[1]), partIndex: isOutdated ? 0 : Number(match[2]) };
-  return { name, chunkIndex, isOutdated };
+  const name = { hourIndex: Number(match[1]), partIndex: Number(match[2] ?? 0) };
+  const chunkIndex = match[3] === undefined ? null : Number(match[3]);
+  return { name, chunkIndex, isOld: match[2] === undefined };
 }

@@ -9,6 +9,7 @@
 import { assert } from '../assert.js';
 import type { EdgeEntry } from '../entry.js';
 import {
+  SPILLED_MATCH_BYTES,
   STANDING_EXPRESSION_LIMIT,
   STANDING_MATCH_BYTES,
   USAGE_FRESH_BYTES,
@@ -121,22 +122,19 @@ export class UsageView implements View<EdgeEntry> {
     return heldBytes;
   }
 
-  /** Has the largest part sealed next, whatever its hour, unless others wait for it or none is worth a file. */
+  /**
+   * Has the largest part sealed next, whatever its hour, unless others wait for it or none is worth a file; and lets go of
+   * matches, which can be found again.
+   */
   spill(): boolean {
-    if (this.#frozen.size > 0) return true;
-    let largest: FreshPart | null = null;
-    for (const part of this.#open.values()) {
-      if (largest === null || part.contentBytes > largest.contentBytes) largest = part;
-    }
-    if (largest === null || largest.contentBytes < this.#limits.spillFromBytes) return false;
-    this.#freeze(largest);
-    return true;
+    this.standing.trim(SPILLED_MATCH_BYTES);
+    return this.#frozen.size > 0 || this.#freezeLargest();
   }
 
-  /** What is to be sealed next, if anything. One of the three methods below ends it, before another is asked for. */
+  /** What is to be sealed next, if anything. One of the two methods below ends it, before another is asked for. */
   planSeal(): SealPlan | null {
     assert(this.#sealing === null, 'a part is sealed while another is');
-    if (this.#frozen.size === 0 && this.freshBytes > this.#limits.freshBytes) this.spill();
+    if (this.#frozen.size === 0 && this.freshBytes > this.#limits.freshBytes) this.#freezeLargest();
     for (const part of this.#frozen) {
       this.#sealing = part;
       return part.sealPlan();
@@ -221,6 +219,16 @@ export class UsageView implements View<EdgeEntry> {
     this.#parts.set(part.birth, part);
     this.#open.set(hourIndex, part);
     return part;
+  }
+
+  #freezeLargest(): boolean {
+    let largest: FreshPart | null = null;
+    for (const part of this.#open.values()) {
+      if (largest === null || part.contentBytes > largest.contentBytes) largest = part;
+    }
+    if (largest === null || largest.contentBytes < this.#limits.spillFromBytes) return false;
+    this.#freeze(largest);
+    return true;
   }
 
   #freeze(part: FreshPart): void {

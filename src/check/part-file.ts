@@ -82,8 +82,8 @@ function checkUrls(
     addGrams(filter, url, i === 0 ? 0 : shared);
     entryCount += unpacker.entryCount;
   }
-  if (entryCount !== page.entryCount)
-    throw new SegmentError(`page ${pageIndex} of its file has other entries than its URLs say`);
+  if (entryCount !== page.entryCount || unpacker.textBytes !== page.text.length)
+    throw new SegmentError(`page ${pageIndex} of its file has other text or entries than its URLs say`);
   return filter;
 }
 

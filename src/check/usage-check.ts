@@ -39,8 +39,8 @@ export function checkUsage(store: CheckedStore, segments: ScopeSegments): Findin
     sealed.set(group.key, { name, group });
   }
   for (const group of groupsOf(segments, PREFIX, partOf)) {
-    const { name, isOutdated } = parseUsageName(group.names[0]);
-    if (!isOutdated && (sealed.has(group.key) || group.names.includes(summaryName(name)))) {
+    const { name, isOld } = parseUsageName(group.names[0]);
+    if (!isOld && (sealed.has(group.key) || group.names.includes(summaryName(name)))) {
       sealed.set(group.key, { name, group });
       continue;
     }
@@ -56,13 +56,13 @@ export function partOf(segment: string, scope: string): Group | null {
   let group: Group | null = null;
   // A name that is none of usage leaves it null.
   loadProblem(() => {
-    const { name, isOutdated } = parseUsageName(segment);
-    group = isOutdated ? hourGroup(name, scope) : partGroup(name, scope);
+    const { name, isOld } = parseUsageName(segment);
+    group = isOld ? hourGroup(name, scope) : partGroup(name, scope);
   });
   return group;
 }
 
-/** An hour as format 2 has it. */
+/** An hour as the first version wrote it. */
 function hourGroup({ hourIndex }: PartName, scope: string): Group {
   const startUs = hourIndex * US_PER_HOUR;
   const endUs = startUs + US_PER_HOUR;

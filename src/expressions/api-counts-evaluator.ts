@@ -22,9 +22,7 @@ export interface EvaluatorOptions extends MatchThreadOptions {
   readonly sliceBytes: number;
 }
 
-type FilePorts = 'locate' | 'onDamage';
-
-const DEFAULTS: Omit<EvaluatorOptions, FilePorts> = {
+const DEFAULTS: Omit<EvaluatorOptions, 'files'> = {
   deadlineMs: EVALUATION_DEADLINE_MS,
   heapMb: MATCH_THREAD_HEAP_MB,
   evaluationLimit: EVALUATION_LIMIT,
@@ -55,7 +53,7 @@ export class ApiCountsEvaluator {
   /** `views` is asked for the usage views of all shards whenever a round begins. */
   constructor(
     views: () => readonly UsageView[],
-    options: Partial<EvaluatorOptions> & Pick<EvaluatorOptions, FilePorts>,
+    options: Partial<EvaluatorOptions> & Pick<EvaluatorOptions, 'files'>,
   ) {
     this.#views = views;
     this.#options = { ...DEFAULTS, ...options };

@@ -30,10 +30,14 @@ export interface MatchThreadOptions {
   readonly heapMb: number;
   /** Evaluations at once. */
   readonly evaluationLimit: number;
-  /** Where the file of a view's sealed part is. */
-  readonly locate: (view: UsageView, file: string) => LocatedFile;
-  /** Such a file is damaged. Whoever asked is refused by the SegmentError anyway. */
-  readonly onDamage: (view: UsageView, file: string, problem: string) => void;
+  readonly files: PartFiles;
+}
+
+/** The files of sealed parts. */
+export interface PartFiles {
+  locate(view: UsageView, file: string): LocatedFile;
+  /** Told what is wrong with a file. */
+  damaged(view: UsageView, file: string, problem: string): void;
 }
 
 interface Evaluation {
@@ -51,7 +55,6 @@ interface Evaluation {
 interface InFlight {
   readonly evaluation: Evaluation;
   readonly batch: UrlBatch | PartBatch;
-  /** Of URLs. */
   readonly byteCount: number;
   readonly deadline: NodeJS.Timeout;
 }
@@ -138,17 +141,18 @@ export class MatchThread {
     const leftMs = Math.max(1, this.#options.deadlineMs - evaluation.spentMs);
     const deadline = setTimeout(() => this.#abandon(evaluation), leftMs);
     deadline.unref();
+    // How much a batch of URLs was is asked for when its memory is gone.
+    const byteCount = batch.kind === 'urls' ? batch.bytes.length : 0;
+    this.#inFlight = { evaluation, batch, byteCount, deadline };
     const { expression } = evaluation;
     if (batch.kind === 'urls') {
       const { kind, bytes, ends } = batch;
-      this.#inFlight = { evaluation, batch, byteCount: bytes.length, deadline };
       const request: MatchRequest = { kind, expression, bytes, ends };
       worker.postMessage(request, [bytes.buffer, ends.buffer]);
       return;
     }
     const { kind, view, file, from, matches } = batch;
-    this.#inFlight = { evaluation, batch, byteCount: 0, deadline };
-    const located = this.#options.locate(view, file);
+    const located = this.#options.files.locate(view, file);
     const targetMs = this.#evaluations.size > 1 ? BATCH_TARGET_MS : LONE_SCAN_MS;
     const request: MatchRequest = { kind, expression, scan: { file, from, matches }, located, targetMs };
     worker.postMessage(request);
@@ -183,14 +187,19 @@ export class MatchThread {
       const { evaluation, batch, byteCount } = this.#land();
       if (reply.outcome === 'refused')
         this.#refuse(evaluation, new ExpressionError(reply.kind, reply.message));
-      else if (reply.outcome === 'failed')
-        this.#refuse(
-          evaluation,
-          reply.isDamage ? this.#damage(batch, reply.message) : new Error(reply.message),
-        );
+      else if (reply.outcome === 'failed') this.#failed(evaluation, batch, reply);
       else this.#supply(evaluation, byteCount, reply.result, reply.elapsedMs);
     }
     this.#sendNext();
+  }
+
+  #failed(
+    evaluation: Evaluation,
+    batch: UrlBatch | PartBatch,
+    { message, isDamage }: MatchReply & { readonly outcome: 'failed' },
+  ): void {
+    if (isDamage && batch.kind === 'part') this.#options.files.damaged(batch.view, batch.file, message);
+    this.#refuse(evaluation, isDamage ? new SegmentError(message) : new Error(message));
   }
 
   #supply(
@@ -204,11 +213,6 @@ export class MatchThread {
     evaluation.turnMs += elapsedMs;
     evaluation.batchBytes = nextBatchBytes(evaluation.batchBytes, byteCount, elapsedMs);
     if (evaluation.spentMs >= this.#options.deadlineMs) this.#refuse(evaluation, this.#tooExpensive());
-  }
-
-  #damage(batch: UrlBatch | PartBatch, problem: string): SegmentError {
-    if (batch.kind === 'part') this.#options.onDamage(batch.view, batch.file, problem);
-    return new SegmentError(problem);
   }
 
   /** The batch in flight has used up its evaluation's time: only ending the thread stops it. */

@@ -215,6 +215,11 @@ export class Store {
     return summary;
   }
 
+  /** A thread that reads a located file by itself has found it damaged. */
+  noteDamage(scope: Scope, file: string, problem: string): void {
+    this.damage.note([`${scope}:${file}`], problem);
+  }
+
   /** What another thread needs to read a file, which stays as it is until a commit removes it (see StoredBlocks). */
   located(scope: Scope, file: string): LocatedFile {
     return {

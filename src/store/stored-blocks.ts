@@ -27,18 +27,17 @@ export class StoredBlocks implements BlockReader {
   /** What was read last: bytes [start, end) of the file. */
   #stretch = { bytes: new Uint8Array(0), start: 0, end: 0 };
 
-  /** Opens the file; close() must follow. Throws a SegmentError for one that is missing or can't be opened. */
+  /** Opens the file; close() must follow. Throws a SegmentError, as reading does, when it is missing or can't be read. */
   constructor(located: LocatedFile) {
     assert(!located.hasDictionary, 'a file with a dictionary is read elsewhere');
     this.#located = located;
     this.#path = join(located.folder, located.file);
-    this.#descriptor = this.#reading(() => openSync(this.#path, 'r'));
+    this.#descriptor = this.#readable(() => openSync(this.#path, 'r'));
   }
 
   block(_file: string, index: number): Uint8Array {
     const { namePrefix, file, frameEnds } = this.#located;
-    if (index >= frameEnds.length)
-      throw new SegmentError(`file ${this.#path} has fewer blocks than it should`);
+    if (index >= frameEnds.length) throw new SegmentError(`file ${file} has fewer blocks than it should`);
     const start = index === 0 ? 0 : frameEnds[index - 1];
     const frame = this.#read(start, frameEnds[index]);
     return openFrame(`${namePrefix}${file}#${index}`, frame, NO_DICTIONARY);
@@ -58,15 +57,15 @@ export class StoredBlocks implements BlockReader {
       const fileBytes = this.#located.frameEnds.at(-1)!;
       const length = Math.max(end - start, Math.min(STRETCH_BYTES, fileBytes - start));
       const bytes = held.bytes.length >= length ? held.bytes : new Uint8Array(length);
-      const read = this.#reading(() => readSync(this.#descriptor, bytes, 0, length, start));
-      if (read < length) throw new SegmentError(`file ${this.#path} is shorter than the store says`);
+      const read = this.#readable(() => readSync(this.#descriptor, bytes, 0, length, start));
+      if (read < length) throw new SegmentError(`file ${this.#located.file} is shorter than the store says`);
       this.#stretch = { bytes, start, end: start + length };
     }
     const { bytes, start: from } = this.#stretch;
     return bytes.subarray(start - from, end - from);
   }
 
-  #reading(read: () => number): number {
+  #readable<T>(read: () => T): T {
     try {
       return read();
     } catch (error) {

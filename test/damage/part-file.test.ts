@@ -35,7 +35,10 @@ test('a part that is whole: its figures, however often a URL comes', () => {
 });
 
 test('a changed byte of URLs, filters or phrases is noticed', () => {
-  const blocks = sealedBlocks((i) => `https://ref${i % 5}.example/rest/v1/${'0123456789abcdef'[i % 16]}/${i * i}`, 60);
+  const blocks = sealedBlocks(
+    (i) => `https://ref${i % 5}.example/rest/v1/${'0123456789abcdef'[i % 16]}/${i * i}`,
+    60,
+  );
   expect(check(blocks)).toEqual({ pageCount: 1, urlCount: 60, entryCount: 60 });
   const { text } = openPage(blocks[0]);
   const urlsEnd = text.byteOffset - blocks[0].byteOffset + text.length;

@@ -1,6 +1,6 @@
 /**
  * A small store that has one of everything, made the way the service makes it: runs of every kind, an hour that is open,
- * usage, statistics, dead letters, an import, and records of the embedded log that are not in the state yet.
+ * usage in memory and in files, statistics, dead letters, an import, and records of the embedded log that are not in the state yet.
  */
 
 import { createTraffic, type Traffic } from '../../bench/generator/traffic.js';
@@ -32,8 +32,6 @@ export const LARGER: SmallStoreSize = { entriesAnHour: 20, fatEvery: 1 };
 
 /** Hours before NOW_US with traffic: two of a day that is over, and the last four. */
 const BUSY_HOURS = [34, 33, 3, 2, 1, 0];
-/** At the end of these the largest part of usage is sealed. */
-const SEALS_AT_HOURS = [34, 1];
 const TIERS = ['FREE', 'ENTERPRISE', 'PRO'];
 const FAT_MESSAGE = 'x'.repeat(17_000);
 const TRAFFIC = { seed: 7, projectCount: 3, maxFunctionCount: 2, tierOf: (index: number) => TIERS[index] };
@@ -42,11 +40,8 @@ const NEVER_TURNS = () => Promise.resolve();
 
 export async function writeSmallStore(directory: string, size: SmallStoreSize): Promise<void> {
   const store = await Store.open(directory, CACHE_BYTES);
-  const shards = new Shards(store, {
-    edgeTopic: EDGE_TOPIC,
-    relayTopic: RELAY_TOPIC,
-    usageLimits: { spillFromBytes: 1 },
-  });
+  const topics = { edgeTopic: EDGE_TOPIC, relayTopic: RELAY_TOPIC };
+  const shards = new Shards(store, topics, { sealFromBytes: 1 });
   const log = new LmdbLog(store);
   const pipeline = smallPipeline(store, shards);
   const traffic = createTraffic(TRAFFIC);
@@ -59,7 +54,6 @@ export async function writeSmallStore(directory: string, size: SmallStoreSize): 
       await pipeline.apply({ topic, partition: 0, records: read }, () => true);
     }
     await settle(store, shards, startUs + US_PER_MINUTE);
-    if (SEALS_AT_HOURS.includes(hoursAgo)) await sealUsage(store, shards);
     await forget(log, shards);
   }
   for (const topic of [EDGE_TOPIC, RELAY_TOPIC]) await appendUnread(log, topic, traffic);
@@ -100,17 +94,10 @@ async function settle(store: Store, shards: Shards, nowUs: number): Promise<void
       shard.rows.finishRewrite(plan, await store.rewrite(`${topic}/${partition}`, plan));
       await commit();
     }
-  }
-}
-
-/** As the service does for want of memory: the largest part. */
-async function sealUsage(store: Store, shards: Shards): Promise<void> {
-  for (const { topic, partition, shard } of shards.all()) {
-    if (!(shard instanceof EdgeShard) || !shard.usage.spill()) continue;
-    const scope = `${topic}/${partition}`;
-    const plan = shard.usage.planSeal()!;
-    shard.usage.finishSeal(plan, await store.sealPart(scope, plan));
-    await store.commit((writerOf) => shard.save(writerOf(scope)));
+    for (let plan = shard.usage.planSeal(); plan !== null; plan = shard.usage.planSeal()) {
+      shard.usage.finishSeal(plan, await store.sealPart(`${topic}/${partition}`, plan));
+      await commit();
+    }
   }
 }
 

@@ -26,10 +26,11 @@ afterEach(async () => {
 
 function fixture(options: Partial<EvaluatorOptions> = {}, viewCount = 1) {
   const views = Array.from({ length: viewCount }, () => new UsageView());
-  const locate = () => {
+  const nothing = () => {
     throw new Error('nothing is sealed here');
   };
-  const evaluator = new ApiCountsEvaluator(() => views, { locate, onDamage: locate, ...options });
+  const files = { locate: nothing, damaged: nothing };
+  const evaluator = new ApiCountsEvaluator(() => views, { files, ...options });
   evaluators.push(evaluator);
   const twin = new NaiveUsage();
   let arrivals = 0;

@@ -28,15 +28,15 @@ async function openUsage(directory: string) {
   const store = await Store.open(directory, 1 << 20);
   cleanups.push(() => store.close());
   const shard = new EdgeShard(store.reader(SCOPE), LIMITS);
-  const locate = (_view: unknown, file: string) => store.located(SCOPE, file);
-  const evaluator = new ApiCountsEvaluator(() => [shard.usage], {
-    locate,
-    onDamage: (_view, file, problem) => store.damage.note([`${SCOPE}:${file}`], problem),
-  });
+  const files = {
+    locate: (_view: unknown, file: string) => store.located(SCOPE, file),
+    damaged: (_view: unknown, file: string, problem: string) => store.noteDamage(SCOPE, file, problem),
+  };
+  const evaluator = new ApiCountsEvaluator(() => [shard.usage], { files });
   cleanups.push(() => evaluator.stop());
   const commit = () => store.commit((writerOf) => shard.save(writerOf(SCOPE)));
   return {
-    damage: store.damage,
+    store,
     usage: shard.usage,
     evaluator,
     commit,
@@ -140,6 +140,9 @@ test('a damaged page is refused, not answered from, and other expressions go on'
   }
   await expect(opened.ask('ref.')).rejects.toThrow(SegmentError);
   await expect(opened.ask('ref.')).rejects.toThrow(/damaged/);
+  expect(opened.store.damage.problems()).toEqual([
+    expect.stringMatching(/^block edge\/0:usage-.*is damaged/),
+  ]);
   // A name that no page holds is ruled out by the filters, which are whole.
   expect(await opened.ask('nowhere-at-all')).toEqual([]);
 });
@@ -167,6 +170,6 @@ test.each(DAMAGES)('a file that %s is refused and noted as damaged', async (prob
   inflict(path, readFileSync(path));
   await expect(opened.ask('ref.')).rejects.toThrow(problem);
   await expect(opened.ask('ref.')).rejects.toThrow(SegmentError);
-  expect(opened.damage.fileCount).toBe(1);
-  expect(opened.damage.problems()[0]).toContain(problem);
+  expect(opened.store.damage.fileCount).toBe(1);
+  expect(opened.store.damage.problems()[0]).toContain(problem);
 });

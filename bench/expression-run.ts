@@ -57,8 +57,8 @@ export interface ExpressionReport {
 }
 
 const EVIL_PROJECT = 'evilurlsofonepointfive';
-const EDGE_TOPIC = 'cloudflare.logs.prod';
-const RELAY_TOPIC = 'deno-relay-logs';
+export const EDGE_TOPIC = 'cloudflare.logs.prod';
+export const RELAY_TOPIC = 'deno-relay-logs';
 const PROJECTS = 20;
 /** Ordinary entries of each topic, for the others to answer from. */
 const ORDINARY_ENTRIES = 2_000;
@@ -147,7 +147,7 @@ function evilEntry(url: string, timestampUs: number): string {
   });
 }
 
-async function post(service: ChildService, topic: string, entries: readonly string[]): Promise<void> {
+export async function post(service: ChildService, topic: string, entries: readonly string[]): Promise<void> {
   for (let first = 0; first < entries.length; first += POST_ENTRIES) {
     const batch = entries.slice(first, first + POST_ENTRIES);
     const response = await fetch(`${service.url}/api/logs?source_name=${topic}`, {
@@ -161,7 +161,11 @@ async function post(service: ChildService, topic: string, entries: readonly stri
 }
 
 /** The four kinds that must not wait, in turn. */
-function othersOrder(service: ChildService, project: string, sizes: ExpressionSizes): LoadOrder {
+export function othersOrder(
+  service: ChildService,
+  project: string,
+  sizes: Pick<ExpressionSizes, 'rate'>,
+): LoadOrder {
   return {
     url: service.url,
     key: TEST_KEY,
@@ -179,7 +183,7 @@ function othersOrder(service: ChildService, project: string, sizes: ExpressionSi
 
 const KINDS = ['logs.all', 'functions.invocation-stats', 'usage.api-counts', '/livez'];
 
-function query(endpoint: string, parameters: Record<string, string>): string {
+export function query(endpoint: string, parameters: Record<string, string>): string {
   return `/api/endpoints/query/${endpoint}?${new URLSearchParams(parameters)}`;
 }
 
@@ -188,11 +192,11 @@ function runOthers(service: ChildService, order: LoadOrder): Promise<OthersRepor
 }
 
 /** The others go on until all expressions are answered, or for as long as they are ordered to. */
-async function whileOthersAsk(
+export async function whileOthersAsk<Answer>(
   service: ChildService,
   order: LoadOrder,
-  askAll: () => Promise<readonly ExpressionAnswer[]>,
-): Promise<{ answers: readonly ExpressionAnswer[]; others: OthersReport }> {
+  askAll: () => Promise<readonly Answer[]>,
+): Promise<{ answers: readonly Answer[]; others: OthersReport }> {
   const client = startChild('./load-client.js');
   const reported = reportOf<LoadReport>(client);
   await readMetrics(service); // each reading begins a new maximum

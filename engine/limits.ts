@@ -70,7 +70,7 @@ export const DAY_MERGE_COUNT = 16;
  * pages, and a search is a call a page. */
 export const URL_PAGE_BYTES = 256 * 1024;
 
-/** URLs that a partition recognises when they come again. A power of two. Bigger: 16 bytes more of table for each, and
+/** URLs that a part recognises when they come again. A power of two. Bigger: 16 bytes more of table for each, and
  * a longer stall when the table grows; smaller: hours with more distinct URLs hold some of them twice. */
 export const URL_INDEX_CAPACITY = 2 ** 18;
 
@@ -78,7 +78,42 @@ export const URL_INDEX_CAPACITY = 2 ** 18;
  * time; smaller: ordinary collisions make URLs be held twice. */
 export const URL_PROBE_LIMIT = 64;
 
-/** Entries in a block of a usage partition's columns. Bigger: more room left over in the last one; smaller: more
+/** URLs and entries of an hour, in bytes, after which they are sealed into a file and the hour goes on in another part.
+ * Bigger: they take longer to sort, and more memory meanwhile; smaller: more files, and neighbours share less. */
+export const USAGE_PART_BYTES = 16 * 1024 * 1024;
+
+/** The same once the hour is over. Bigger: more hours stay in memory; smaller: more files, and expressions that could be
+ * evaluated on the spot go through the match thread. */
+export const USAGE_SEAL_FROM_BYTES = 1024 * 1024;
+
+/** The same for want of memory. Smaller: files for next to nothing. */
+export const USAGE_SPILL_FROM_BYTES = 64 * 1024;
+
+/** Memory of a shard's URLs and entries that are not sealed, beyond which the largest part is. Bigger: less is left for
+ * logs; smaller: hours in many small parts. */
+export const USAGE_FRESH_BYTES = 64 * 1024 * 1024;
+
+/** Bytes a page of a sealed part holds. Bigger: its filter rules out less; smaller: neighbours share less, more filters. */
+export const SEALED_PAGE_BYTES = 24 * 1024;
+
+/** Bytes of a page's filter, a power of two. Bigger: more to read before the first page; smaller: rules out less. */
+export const PAGE_FILTER_BYTES = 2 * 1024;
+
+/** Bytes of a phrase that a part's URLs hold as one. Bigger: unpacking needs more room; smaller: long query strings that all have
+ * are no phrases. At most 255. */
+export const PHRASE_LENGTH_LIMIT = 64;
+
+/** URLs that a part's phrases are counted in. Bigger: sealing takes longer; smaller: phrases are missed. */
+export const PHRASE_SAMPLE_COUNT = 4096;
+
+/** Entries of one URL that stand together on a page. Bigger: pages become larger than they should; smaller: busy URLs
+ * come more often. */
+export const PAGE_ENTRY_LIMIT = 4096;
+
+/** Bytes of URLs that a sort compares before it lets other work go on. Bigger: commits wait; smaller: more turns. */
+export const URL_SORT_STEP = 100_000;
+
+/** Entries in a block of a usage part's columns. Bigger: more room left over in the last one; smaller: more
  * objects. */
 export const ENTRY_BLOCK_COUNT = 2 ** 16;
 
@@ -93,6 +128,10 @@ export const STANDING_EXPRESSION_LIMIT = 4096;
 /** Memory for the matches of all standing expressions, a shard. Bigger: less is left for logs; smaller: expressions that
  * match much push each other out. */
 export const STANDING_MATCH_BYTES = 256 * 1024 * 1024;
+
+/** The same while memory is short. Bigger: less is left for what can't be found again; smaller: expressions are evaluated
+ * over and over. */
+export const SPILLED_MATCH_BYTES = 32 * 1024 * 1024;
 
 /** How long an expression stands after it was last asked for. Longer: memory for what nobody asks; shorter than the
  * cache's life (900 s): every recomputation would start anew. */

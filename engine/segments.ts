@@ -34,11 +34,12 @@ export interface BlockReader {
 /** Builds files aside of saves, on whatever thread; it reads the files that exist, and those that it makes. */
 export interface FileBuilder extends BlockReader {
   /**
-   * Begins a file. `sample` resembles the blocks to come, so that they compress better; it may be empty. Without one the
-   * file lives for a moment only.
+   * Begins a file. `sample` resembles the blocks to come, so that they compress better; it may be empty. Without one they
+   * are hardly compressed: the file lives for a moment only, or is compact as it is.
    */
   create(file: string, sample: Uint8Array | null): void;
-  /** The first `noiseBytes` of the block are numbers that would not compress, and would make the rest compress worse. */
+  /** The first `noiseBytes` of the block are numbers that would not compress, and would make the rest compress worse; they
+   * may be all of it. */
   append(file: string, bytes: Uint8Array, noiseBytes: number): void;
   /** Removes a file that it made. */
   remove(file: string): void;

@@ -9,7 +9,7 @@ import type { EdgeEntry, RelayEntry } from './entry.js';
 import { RowsView } from './rows/rows-view.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from './segments.js';
 import { StatsView } from './stats/stats-view.js';
-import { UsageView } from './usage/usage-view.js';
+import { type UsageLimits, UsageView } from './usage/usage-view.js';
 import type { View } from './view.js';
 
 /** The version of everything that the engine saves. A shard saved by another is refused, not guessed at. */
@@ -166,9 +166,9 @@ export class EdgeShard extends Shard<EdgeEntry> {
   readonly usage: UsageView;
 
   /** Restores what the reader holds of this shard; the reader goes on serving its row blocks. */
-  constructor(reader: SegmentReader) {
+  constructor(reader: SegmentReader, usageLimits: Partial<UsageLimits> = {}) {
     const rows = new RowsView(reader);
-    const usage = new UsageView();
+    const usage = new UsageView(usageLimits);
     super([rows, usage]);
     this.rows = rows;
     this.usage = usage;

@@ -190,7 +190,7 @@ export class Metrics implements RequestMeter {
     one('logring_memory_budget_bytes', 'What LOGRING_MEMORY_BUDGET_MB allows', () => memoryBudgetBytes);
     one(
       'logring_damaged_row_files',
-      'Row files known to be damaged; answers that need them are refused',
+      'Files of rows and usage known to be damaged; answers that need them are refused',
       () => store.damage.fileCount,
     );
     one('logring_dropped_parts', 'Parts that repairs have dropped and answers may still lack', () =>

@@ -13,7 +13,7 @@ export interface ReadinessPorts {
   readonly pauses: () => readonly string[];
   readonly stopping: () => boolean;
   readonly maxLagRecords: number;
-  /** What is wrong with row files, one sentence each. */
+  /** What is wrong with files of rows and usage, one sentence each. */
   readonly rowDamage: () => readonly string[];
   readonly dataDirectory: string;
 }
@@ -58,10 +58,10 @@ function damageReasons({ rowDamage, dataDirectory }: ReadinessPorts): string[] {
     .slice(0, DAMAGE_REASONS)
     .map((problem) => `${problem}; answers that need it are refused`);
   if (problems.length > reasons.length)
-    reasons.push(`${problems.length - reasons.length} more row files are damaged`);
+    reasons.push(`${problems.length - reasons.length} more files are damaged`);
   if (reasons.length > 0) {
     reasons.push(
-      `damaged rows stay so until they expire or, with the service stopped, \`logring check --repair ${dataDirectory}\` drops them; \`logring check ${dataDirectory}\` only looks`,
+      `damaged files stay so until they expire or, with the service stopped, \`logring check --repair ${dataDirectory}\` drops them; \`logring check ${dataDirectory}\` only looks`,
     );
   }
   return reasons;

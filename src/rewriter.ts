@@ -1,6 +1,6 @@
 /**
- * Has stored rows rewritten, one rewrite at a time, on the storage thread: asks the edge shards after each commit what is
- * due, and commits what comes of it. Which rewrites and how is the engine's matter.
+ * Has stored rows rewritten and usage sealed, one at a time, on the storage thread: asks the edge shards after each commit
+ * what is due, and commits what comes of it. What is due and how it is done is the engine's matter.
  */
 
 import type { RunDirectory } from '../engine/rows/directory.js';
@@ -8,6 +8,7 @@ import type { RewritePlan } from '../engine/rows/rewrite.js';
 import type { RowsView } from '../engine/rows/rows-view.js';
 import { SegmentError } from '../engine/segments.js';
 import { EdgeShard } from '../engine/shard.js';
+import type { UsageView } from '../engine/usage/usage-view.js';
 import type { OwnedShard } from './shards.js';
 import type { Scope, Store } from './store/store.js';
 
@@ -16,7 +17,7 @@ import type { Scope, Store } from './store/store.js';
 const RETRY_PAUSE_US = 60_000_000;
 
 export interface RewriterPorts {
-  readonly store: Pick<Store, 'rewrite'>;
+  readonly store: Pick<Store, 'rewrite' | 'sealPart'>;
   /** What a rewrite may sort in memory at a time. */
   readonly chunkBytes: number;
   readonly shards: () => Iterable<OwnedShard>;
@@ -24,7 +25,7 @@ export interface RewriterPorts {
   readonly monotonicUs: () => number;
   /** Commits what a rewrite has changed. */
   readonly commit: () => Promise<void>;
-  /** A rewrite failed; what it was to rewrite stays as it was. */
+  /** A rewrite or seal failed; what it was to work on stays as it was. */
   readonly onFailed: (error: unknown, scope: Scope) => void;
   readonly onFatal: (error: unknown) => void;
 }
@@ -44,7 +45,7 @@ export class Rewriter {
     return this.#isRunning;
   }
 
-  /** What the rewrite under way may hold on the storage thread. */
+  /** What the rewrite or seal under way may hold on the storage thread. */
   get heldBytes(): number {
     return this.#isRunning ? this.#heldBytes : 0;
   }
@@ -54,7 +55,10 @@ export class Rewriter {
     if (this.#isRunning || this.#stopped || this.#ports.monotonicUs() < this.#notBeforeUs) return;
     for (const { topic, partition, shard } of this.#ports.shards()) {
       if (!(shard instanceof EdgeShard)) continue;
-      this.#begin(`${topic}/${partition}`, shard.rows);
+      const scope = `${topic}/${partition}`;
+      // What takes memory first.
+      this.#beginSeal(scope, shard.usage);
+      if (!this.#isRunning) this.#begin(scope, shard.rows);
       if (this.#isRunning) return;
     }
   }
@@ -78,6 +82,30 @@ export class Rewriter {
       .catch(this.#ports.onFatal);
   }
 
+  #beginSeal(scope: Scope, usage: UsageView): void {
+    const plan = usage.planSeal();
+    if (plan === null) return;
+    this.#isRunning = true;
+    this.#heldBytes = plan.contentBytes;
+    this.#ports.store
+      .sealPart(scope, plan)
+      .then(
+        async (summary) => {
+          this.#isRunning = false;
+          if (this.#stopped) return;
+          usage.finishSeal(plan, summary);
+          await this.#ports.commit();
+        },
+        (error) => {
+          this.#isRunning = false;
+          if (this.#stopped) return;
+          usage.dropSeal();
+          this.#failed(scope, error);
+        },
+      )
+      .catch(this.#ports.onFatal);
+  }
+
   async #finish(rows: RowsView, plan: RewritePlan, directory: RunDirectory | null): Promise<void> {
     this.#isRunning = false;
     if (this.#stopped) return;
@@ -90,10 +118,12 @@ export class Rewriter {
     if (this.#stopped) return;
     // Damage stays; anything else may pass.
     if (error instanceof SegmentError) rows.failRewrite(plan);
-    else {
-      rows.dropRewrite(plan);
-      this.#notBeforeUs = this.#ports.monotonicUs() + RETRY_PAUSE_US;
-    }
+    else rows.dropRewrite(plan);
+    this.#failed(scope, error);
+  }
+
+  #failed(scope: Scope, error: unknown): void {
+    if (!(error instanceof SegmentError)) this.#notBeforeUs = this.#ports.monotonicUs() + RETRY_PAUSE_US;
     this.#ports.onFailed(error, scope);
   }
 }

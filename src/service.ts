@@ -116,7 +116,7 @@ class Composition implements Service {
     this.#gate = gate;
     this.#dropped = store.dropped();
     store.damage.tell((problem) =>
-      surroundings.logger.error({ problem }, 'stored rows are damaged; answers that need them are refused'),
+      surroundings.logger.error({ problem }, 'a stored file is damaged; answers that need it are refused'),
     );
     this.#shards = new Shards(store, { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC });
     this.#shards.expire(clock.nowUs());
@@ -155,7 +155,7 @@ class Composition implements Service {
       onFailed: (error, scope) =>
         surroundings.logger.error(
           { err: error, scope },
-          'rows could not be rewritten; they stay as they are',
+          'rows or usage could not be rewritten; they stay as they are',
         ),
       onFatal,
     });
@@ -166,7 +166,12 @@ class Composition implements Service {
       rewriter: () => this.#rewriter,
       api: () => this.#api,
     });
-    this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage));
+    this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage), {
+      files: {
+        locate: (view, file) => store.located(this.#shards.scopeOfUsage(view), file),
+        damaged: (view, file, problem) => store.noteDamage(this.#shards.scopeOfUsage(view), file, problem),
+      },
+    });
     this.#metrics = this.#createMetrics();
     this.#api = this.#createApi();
     this.#http = this.#createServer();

@@ -1,6 +1,7 @@
 /** All shards of this process, by topic and partition: made or restored when they are first asked for. */
 
 import { EdgeShard, RelayShard } from '../engine/shard.js';
+import type { UsageLimits, UsageView } from '../engine/usage/usage-view.js';
 import type { PartitionKey } from '../ingest/log-source.js';
 import type { Scope, Store } from './store/store.js';
 
@@ -18,14 +19,16 @@ export interface ShardTopics {
 export class Shards {
   readonly #store: Store;
   readonly #topics: ShardTopics;
+  readonly #usageLimits: Partial<UsageLimits>;
   readonly #owned = new Map<Scope, OwnedShard>();
   /** In the order of restoring; the views of all shards of a kind, for queries. */
   readonly edge: EdgeShard[] = [];
   readonly relay: RelayShard[] = [];
 
   /** Restores every shard of the two topics that the store holds. Throws a SegmentError for damaged state. */
-  constructor(store: Store, topics: ShardTopics) {
+  constructor(store: Store, topics: ShardTopics, usageLimits: Partial<UsageLimits> = {}) {
     this.#store = store;
+    this.#usageLimits = usageLimits;
     this.#topics = topics;
     for (const scope of store.scopes()) {
       const slash = scope.lastIndexOf('/');
@@ -48,7 +51,7 @@ export class Shards {
     const reader = this.#store.reader(scope);
     let shard: AnyShard;
     if (topic === this.#topics.edgeTopic) {
-      shard = new EdgeShard(reader);
+      shard = new EdgeShard(reader, this.#usageLimits);
       this.edge.push(shard);
     } else if (topic === this.#topics.relayTopic) {
       shard = new RelayShard(reader);
@@ -58,6 +61,13 @@ export class Shards {
     }
     this.#owned.set(scope, { topic, partition, shard });
     return shard;
+  }
+
+  /** The scope of the edge shard that a view belongs to. */
+  scopeOfUsage(view: UsageView): Scope {
+    for (const [scope, { shard }] of this.#owned)
+      if (shard instanceof EdgeShard && shard.usage === view) return scope;
+    throw new Error('a usage view belongs to no shard');
   }
 
   expire(nowUs: number): void {

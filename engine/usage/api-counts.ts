@@ -2,8 +2,7 @@
 
 import { assert } from '../assert.js';
 import { truncateUs, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../time.js';
-import { CELL_STRIDE, type MatchList } from './match-list.js';
-import type { UsagePartition } from './usage-partition.js';
+import { CELL_STRIDE } from './match-list.js';
 
 export const USAGE_INTERVALS = ['hourly', 'daily', 'minutely'] as const;
 export type UsageInterval = (typeof USAGE_INTERVALS)[number];
@@ -17,6 +16,21 @@ export interface ApiCountsRow {
   readonly realtime: number;
 }
 
+/** Matches in order of time, whatever holds them. Times are from the beginning of their hour. */
+export interface CountedMatches {
+  readonly count: number;
+  /** Adds the counts of all matches to the cells at `base`. */
+  countAll(cells: Float64Array, base: number): void;
+  /** Adds the counts of the matches with fromUs <= offset < toUs to the cells at `base`; fromUs is at most toUs. */
+  countBetween(fromUs: number, toUs: number, cells: Float64Array, base: number): void;
+}
+
+/** An hour, as its parts have it. */
+export interface HourSpan {
+  readonly startUs: number;
+  readonly endUs: number;
+}
+
 const SPANS: Readonly<Record<UsageInterval, { readonly windowUs: number; readonly bucketUs: number }>> = {
   hourly: { windowUs: US_PER_HOUR, bucketUs: US_PER_HOUR },
   daily: { windowUs: 7 * US_PER_DAY, bucketUs: US_PER_DAY },
@@ -26,7 +40,7 @@ const SPANS: Readonly<Record<UsageInterval, { readonly windowUs: number; readonl
 /** The longest window: what lies before it at any interval is never asked for again. */
 export const USAGE_RETENTION_US = SPANS.daily.windowUs;
 
-/** The counts of one window as they are added up, over partitions and over shards. */
+/** The counts of one window as they are added up, over parts and over shards. */
 export class ApiCounts {
   /** The window is [fromUs, endUs): the contract's window includes now, so it ends a microsecond behind it. */
   readonly fromUs: number;
@@ -47,14 +61,14 @@ export class ApiCounts {
     this.#cells = new Float64Array(CELL_STRIDE * this.#bucketCount);
   }
 
-  overlaps(partition: UsagePartition): boolean {
-    return partition.startUs < this.endUs && partition.endUs > this.fromUs;
+  overlaps(part: HourSpan): boolean {
+    return part.startUs < this.endUs && part.endUs > this.fromUs;
   }
 
-  /** Adds the matches of one partition. */
-  add(partition: UsagePartition, matches: MatchList): void {
-    const fromUs = Math.max(partition.startUs, this.fromUs);
-    const endUs = Math.min(partition.endUs, this.endUs);
+  /** Adds the matches of one part. */
+  add(part: HourSpan, matches: CountedMatches): void {
+    const fromUs = Math.max(part.startUs, this.fromUs);
+    const endUs = Math.min(part.endUs, this.endUs);
     if (fromUs >= endUs || matches.count === 0) return;
     const bucketUs = this.#bucketUs;
     let bucket = Math.floor((fromUs - this.#firstBucketUs) / bucketUs);
@@ -63,8 +77,7 @@ export class ApiCounts {
       const bucketEndUs = Math.min(endUs, this.#firstBucketUs + (bucket + 1) * bucketUs);
       const base = CELL_STRIDE * bucket;
       if (bucketEndUs - startUs === US_PER_HOUR) matches.countAll(this.#cells, base);
-      else
-        matches.countBetween(startUs - partition.startUs, bucketEndUs - partition.startUs, this.#cells, base);
+      else matches.countBetween(startUs - part.startUs, bucketEndUs - part.startUs, this.#cells, base);
       startUs = bucketEndUs;
       bucket += 1;
     }

@@ -1,6 +1,6 @@
 /**
- * The entries of a partition in order of arrival, 9 bytes each: time within the hour, URL code, areas. They stand in
- * blocks of columns, so that growing never copies more than the first block.
+ * The entries of a part in order of arrival, 9 bytes each: time within the hour, URL code, areas. They stand in blocks of
+ * columns, so that growing never copies more than the first block; in shared memory, as the URLs do.
  */
 
 import { ENTRY_BLOCK_COUNT } from '../limits.js';
@@ -8,15 +8,16 @@ import { ENTRY_BLOCK_COUNT } from '../limits.js';
 const SMALLEST_BLOCK_COUNT = 32;
 
 export class EntryBlock {
-  offsetsUs: Uint32Array;
-  urlCodes: Uint32Array;
-  areas: Uint8Array;
+  readonly offsetsUs: Uint32Array;
+  readonly urlCodes: Uint32Array;
+  readonly areas: Uint8Array;
   count = 0;
 
   constructor(capacity: number) {
-    this.offsetsUs = new Uint32Array(capacity);
-    this.urlCodes = new Uint32Array(capacity);
-    this.areas = new Uint8Array(capacity);
+    const memory = new SharedArrayBuffer(9 * capacity);
+    this.offsetsUs = new Uint32Array(memory, 0, capacity);
+    this.urlCodes = new Uint32Array(memory, 4 * capacity, capacity);
+    this.areas = new Uint8Array(memory, 8 * capacity, capacity);
   }
 
   get capacity(): number {

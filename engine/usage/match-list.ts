@@ -1,5 +1,5 @@
 /**
- * The entries of one partition that match one expression, in order of time: counts the areas of any interval within
+ * The entries of one part that match one expression, in order of time: counts the areas of any interval within
  * the hour by two binary searches, whole blocks, and two blocks cut at the ends.
  *
  *   block 0              block 1                     offsets rise within a block and from block to block

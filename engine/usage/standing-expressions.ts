@@ -1,14 +1,16 @@
 /**
- * The expressions that were asked for and stay: each with its matches per partition. Literals are kept up to date entry
- * by entry; other expressions are brought up to date when they are asked for again. Bounded in number and memory: the
+ * The expressions that were asked for and stay: each with its matches per part. Literals are kept up to date entry by
+ * entry; other expressions are brought up to date when they are asked for again. Bounded in number and memory: the
  * least recently asked go first, and idle ones go with time.
  */
 
 import { STANDING_IDLE_US } from '../limits.js';
+import { FreshMatches } from './fresh-matches.js';
+import type { FreshPart } from './fresh-part.js';
 import { LiteralIndex } from './literal-index.js';
 import { MatchMemory } from './match-list.js';
-import { PartitionMatches } from './partition-matches.js';
-import type { UsagePartition } from './usage-partition.js';
+import { SealedMatches } from './sealed-matches.js';
+import type { SealedPart } from './sealed-part.js';
 
 const encoder = new TextEncoder();
 
@@ -21,15 +23,15 @@ export class StandingExpression {
   readonly expression: string;
   /** The UTF-8 bytes of a literal, else null. */
   readonly literal: Uint8Array | null;
-  /** See UsagePartition.birth. */
+  /** See FreshPart.birth. */
   readonly birth: number;
   lastAskedUs: number;
   /** Whether it is known to be a valid expression. */
   accepted: boolean;
   /** How many rounds are working on it: it is not dropped meanwhile. */
   roundCount = 0;
-  /** By hour index. None for a partition younger than this expression: then all is known, and nothing matches yet. */
-  readonly matches = new Map<number, PartitionMatches>();
+  /** By birth of the part. A literal has none for a part younger than itself: then all is known, and nothing matches yet. */
+  readonly matches = new Map<number, FreshMatches | SealedMatches>();
 
   constructor(expression: string, birth: number, nowUs: number) {
     this.expression = expression;
@@ -76,36 +78,51 @@ export class StandingExpressions {
     return standing;
   }
 
-  /** What is known of an expression over a partition; null when it is younger and holds no match of a literal. */
-  matchesOf(standing: StandingExpression, partition: UsagePartition): PartitionMatches | null {
-    const known = standing.matches.get(partition.hourIndex);
-    if (known !== undefined) return known;
-    if (standing.literal !== null && partition.birth > standing.birth) return null;
-    const matches = new PartitionMatches(this.memory);
-    standing.matches.set(partition.hourIndex, matches);
+  /** What is known of an expression over a fresh part; null when the part is younger and holds no match of a literal. */
+  matchesOfFresh(standing: StandingExpression, part: FreshPart): FreshMatches | null {
+    const known = standing.matches.get(part.birth);
+    if (known instanceof FreshMatches) return known;
+    if (isKnownToHaveNone(standing, part)) return null;
+    const matches = new FreshMatches(this.memory);
+    standing.matches.set(part.birth, matches);
+    return matches;
+  }
+
+  /**
+   * The same of a sealed part. What was known whole of it while it was fresh stays; what was known in part doesn't, as
+   * its URLs have other places now.
+   */
+  matchesOfSealed(standing: StandingExpression, part: SealedPart): FreshMatches | SealedMatches | null {
+    const known = standing.matches.get(part.birth);
+    if (known instanceof SealedMatches || known?.foldedEntries === part.summary.entryCount || known?.live)
+      return known;
+    if (known === undefined && isKnownToHaveNone(standing, part)) return null;
+    known?.release();
+    const matches = new SealedMatches(this.memory);
+    standing.matches.set(part.birth, matches);
     return matches;
   }
 
   /** Adds an entry to the live matches of all literals that its URL contains. */
-  note(partition: UsagePartition, offsetUs: number, areas: number, url: Uint8Array): void {
+  note(part: FreshPart, offsetUs: number, areas: number, url: Uint8Array): void {
     const hitCount = this.#literals.match(url, url.length);
     for (let i = 0; i < hitCount; i++) {
       const standing = this.#literals.hits[i];
-      let matches = standing.matches.get(partition.hourIndex);
+      let matches = standing.matches.get(part.birth);
       if (matches === undefined) {
-        if (partition.birth < standing.birth) continue;
-        matches = new PartitionMatches(this.memory);
+        if (part.birth < standing.birth) continue;
+        matches = new FreshMatches(this.memory);
         matches.goLive();
-        standing.matches.set(partition.hourIndex, matches);
+        standing.matches.set(part.birth, matches);
       }
-      if (matches.live) matches.list.insert(offsetUs, areas);
+      if (matches instanceof FreshMatches && matches.live) matches.list.insert(offsetUs, areas);
     }
   }
 
-  forgetPartition(hourIndex: number): void {
+  forgetPart(birth: number): void {
     for (const standing of this.#byExpression.values()) {
-      standing.matches.get(hourIndex)?.release();
-      standing.matches.delete(hourIndex);
+      standing.matches.get(birth)?.release();
+      standing.matches.delete(birth);
     }
   }
 
@@ -118,12 +135,11 @@ export class StandingExpressions {
   }
 
   /** Keeps within the limits. What is being worked on stays, and so does the latest asked, whatever it takes. */
-  trim(): void {
+  trim(matchBytes = this.#limits.matchBytes): void {
     let left = this.#byExpression.size;
     for (const standing of this.#byExpression.values()) {
       const withinLimits =
-        this.#byExpression.size <= this.#limits.expressionCount &&
-        this.memory.heldBytes <= this.#limits.matchBytes;
+        this.#byExpression.size <= this.#limits.expressionCount && this.memory.heldBytes <= matchBytes;
       left -= 1;
       if (withinLimits || left === 0) return;
       if (standing.roundCount === 0) this.drop(standing);
@@ -137,4 +153,12 @@ export class StandingExpressions {
     for (const matches of standing.matches.values()) matches.release();
     standing.matches.clear();
   }
+}
+
+/** A literal takes note of all entries of parts younger than itself. */
+function isKnownToHaveNone(
+  { literal, birth }: StandingExpression,
+  part: { readonly birth: number },
+): boolean {
+  return literal !== null && part.birth > birth;
 }

@@ -1,5 +1,5 @@
 /**
- * Finds the code of a URL that a partition has seen lately: a bounded hash table over the newest codes. It may fail to
+ * Finds the code of a URL that a part has seen lately: a bounded hash table over the newest codes. It may fail to
  * find a URL that is there, and then the URL is held twice: that costs memory and changes no answer, because every code
  * is evaluated on its own. So the table may be emptied when it is full, and a probe may give up: whoever makes up URLs
  * that collide gains nothing.

@@ -1,11 +1,12 @@
 /**
- * The URLs of a partition as UTF-8 bytes, by code: a list of pages, so that growing never copies what is there.
+ * The URLs of a part as UTF-8 bytes, by code: a list of pages, so that growing never copies what is there.
  *
  *   page 0                       page 1
  *   bytes |url0|url1|url2|...|   bytes |url3|url4|      |
  *   ends  [ 4 , 8 ,  12 ]        ends  [ 4 , 8 ]          codes are dense: url4 has code 4
  *
- * A URL never crosses a page; one longer than a page gets a page of its own.
+ * A URL never crosses a page; one longer than a page gets a page of its own. Pages are shared memory: whoever seals the
+ * part reads them where they are.
  */
 
 import { URL_PAGE_BYTES } from '../limits.js';
@@ -15,14 +16,14 @@ const SMALLEST_PAGE_BYTES = 1024;
 export class UrlPage {
   bytes: Uint8Array;
   /** Where the page's URLs end; each starts where the one before it ends. */
-  ends = new Uint32Array(16);
+  ends: Uint32Array = sharedColumn(16);
   readonly firstCode: number;
   count = 0;
   byteCount = 0;
 
   constructor(firstCode: number, capacityBytes: number) {
     this.firstCode = firstCode;
-    this.bytes = new Uint8Array(capacityBytes);
+    this.bytes = sharedBytes(capacityBytes);
   }
 
   /** Where the index-th URL of this page begins. */
@@ -35,13 +36,16 @@ export class UrlPages {
   readonly pages: UrlPage[] = [];
   /** How many URLs there are, which is also the next code. */
   count = 0;
+  /** Of all URLs. */
+  byteCount = 0;
 
   /** Adds the first `length` bytes of `source` as a URL and returns its code. */
   append(source: Uint8Array, length: number): number {
     const page = this.#pageWithRoom(length);
     copyBytes(source, length, page.bytes, page.byteCount);
     page.byteCount += length;
-    if (page.count === page.ends.length) page.ends = resized(page.ends, 2 * page.count);
+    this.byteCount += length;
+    if (page.count === page.ends.length) page.ends = resizedColumn(page.ends, 2 * page.count);
     page.ends[page.count] = page.byteCount;
     page.count += 1;
     this.count += 1;
@@ -75,8 +79,8 @@ export class UrlPages {
   trim(): void {
     const page = this.pages.at(-1);
     if (page === undefined) return;
-    if (page.bytes.length > page.byteCount) page.bytes = page.bytes.slice(0, page.byteCount);
-    if (page.ends.length > page.count) page.ends = page.ends.slice(0, page.count);
+    if (page.bytes.length > page.byteCount) page.bytes = resizedBytes(page.bytes, page.byteCount);
+    if (page.ends.length > page.count) page.ends = resizedColumn(page.ends, page.count);
   }
 
   get heldBytes(): number {
@@ -91,9 +95,8 @@ export class UrlPages {
       const needed = page.byteCount + length;
       if (needed <= page.bytes.length) return page;
       if (needed <= URL_PAGE_BYTES) {
-        const grown = new Uint8Array(Math.min(URL_PAGE_BYTES, Math.max(needed, 2 * page.bytes.length)));
-        grown.set(page.bytes.subarray(0, page.byteCount));
-        page.bytes = grown;
+        const grown = Math.min(URL_PAGE_BYTES, Math.max(needed, 2 * page.bytes.length));
+        page.bytes = resizedBytes(page.bytes, grown);
         return page;
       }
     }
@@ -108,8 +111,23 @@ function copyBytes(source: Uint8Array, length: number, target: Uint8Array, at: n
   for (let i = 0; i < length; i++) target[at + i] = source[i];
 }
 
-function resized(column: Uint32Array, length: number): Uint32Array<ArrayBuffer> {
-  const grown = new Uint32Array(length);
-  grown.set(column);
-  return grown;
+function sharedBytes(length: number): Uint8Array {
+  return new Uint8Array(new SharedArrayBuffer(length));
+}
+
+function sharedColumn(length: number): Uint32Array {
+  return new Uint32Array(new SharedArrayBuffer(4 * length));
+}
+
+/** A copy with as much of the content as there is room for. */
+function resizedBytes(bytes: Uint8Array, length: number): Uint8Array {
+  const copy = sharedBytes(length);
+  copy.set(bytes.subarray(0, length));
+  return copy;
+}
+
+function resizedColumn(column: Uint32Array, length: number): Uint32Array {
+  const copy = sharedColumn(length);
+  copy.set(column.subarray(0, length));
+  return copy;
 }

@@ -1,6 +1,6 @@
 /**
- * A piece of a partition as a segment: the URLs and entries that came within a span of arrivals. The chunks of a
- * partition, in order, are the partition.
+ * A piece of a fresh part as a segment: the URLs and entries that came within a span of arrivals. The chunks of a
+ * part, in order, are the part.
  *
  *   first URL code, URL count, first entry, entry count (u32 each)
  *   URL lengths (u32 each), URLs in UTF-8
@@ -11,9 +11,9 @@ import { ByteReader, ByteWriter } from '../bytes.js';
 import { ENTRY_BLOCK_COUNT } from '../limits.js';
 import { SegmentError } from '../segments.js';
 import { US_PER_HOUR } from '../time.js';
-import type { UsagePartition } from './usage-partition.js';
+import type { FreshPart } from './fresh-part.js';
 
-/** A position between two arrivals of a partition. */
+/** A position between two arrivals of a part. */
 export interface ChunkMark {
   readonly urlCount: number;
   readonly entryCount: number;
@@ -21,9 +21,9 @@ export interface ChunkMark {
 
 const writer = new ByteWriter();
 
-/** What a partition took from `start` on, up to now. */
-export function encodeChunk(partition: UsagePartition, start: ChunkMark): Uint8Array {
-  const { urls, entries } = partition;
+/** What a part took from `start` on, up to now. */
+export function encodeChunk(part: FreshPart, start: ChunkMark): Uint8Array {
+  const { urls, entries } = part;
   writer.clear();
   writer.u32(start.urlCount);
   writer.u32(urls.count - start.urlCount);
@@ -40,7 +40,7 @@ export function encodeChunk(partition: UsagePartition, start: ChunkMark): Uint8A
     const firstIndex = Math.max(0, start.urlCount - page.firstCode);
     writer.bytes(page.bytes.subarray(page.startOf(firstIndex), page.byteCount));
   }
-  const spans = entrySpans(partition, start.entryCount);
+  const spans = entrySpans(part, start.entryCount);
   for (const { block, from } of spans)
     for (let i = from; i < block.count; i++) writer.u32(block.offsetsUs[i]);
   for (const { block, from } of spans) for (let i = from; i < block.count; i++) writer.u32(block.urlCodes[i]);
@@ -48,40 +48,40 @@ export function encodeChunk(partition: UsagePartition, start: ChunkMark): Uint8A
   return writer.finish();
 }
 
-/** Adds a chunk to the partition that the chunks before it made; returns the chunk's start. */
-export function decodeChunk(bytes: Uint8Array, partition: UsagePartition): ChunkMark {
+/** Adds a chunk to the part that the chunks before it made; returns the chunk's start. */
+export function decodeChunk(bytes: Uint8Array, part: FreshPart): ChunkMark {
   const reader = new ByteReader(bytes);
   const start = { urlCount: reader.u32(), entryCount: 0 };
   const urlCount = reader.u32();
   start.entryCount = reader.u32();
   const entryCount = reader.u32();
-  if (start.urlCount !== partition.urls.count || start.entryCount !== partition.entries.count) {
+  if (start.urlCount !== part.urls.count || start.entryCount !== part.entries.count) {
     throw new SegmentError('a usage chunk does not go on where the one before it ends');
   }
   const urlLengths: number[] = [];
   for (let i = 0; i < urlCount; i++) urlLengths.push(reader.u32());
-  for (const urlLength of urlLengths) partition.urls.append(reader.bytes(urlLength), urlLength);
+  for (const urlLength of urlLengths) part.urls.append(reader.bytes(urlLength), urlLength);
   const offsets = new ByteReader(reader.bytes(4 * entryCount));
   const urlCodes = new ByteReader(reader.bytes(4 * entryCount));
   const areas = new ByteReader(reader.bytes(entryCount));
   for (let i = 0; i < entryCount; i++) {
     const offsetUs = offsets.u32();
     const urlCode = urlCodes.u32();
-    if (offsetUs >= US_PER_HOUR || urlCode >= partition.urls.count) {
-      throw new SegmentError('a usage chunk holds an entry that no partition could hold');
+    if (offsetUs >= US_PER_HOUR || urlCode >= part.urls.count) {
+      throw new SegmentError('a usage chunk holds an entry that no part could hold');
     }
-    partition.entries.append(offsetUs, urlCode, areas.u8());
+    part.entries.append(offsetUs, urlCode, areas.u8());
   }
   if (reader.remaining !== 0) throw new SegmentError('a usage chunk is longer than it says');
   return start;
 }
 
-function entrySpans(partition: UsagePartition, firstEntry: number) {
+function entrySpans(part: FreshPart, firstEntry: number) {
   const spans = [];
   const firstBlock = Math.floor(firstEntry / ENTRY_BLOCK_COUNT);
-  for (let b = firstBlock; b < partition.entries.blocks.length; b++) {
+  for (let b = firstBlock; b < part.entries.blocks.length; b++) {
     spans.push({
-      block: partition.entries.blocks[b],
+      block: part.entries.blocks[b],
       from: b === firstBlock ? firstEntry % ENTRY_BLOCK_COUNT : 0,
     });
   }

@@ -1,174 +1,261 @@
-/** The state behind `usage.api-counts` within one shard: hour partitions over seven days, and standing expressions. */
+/**
+ * The state behind `usage.api-counts` within one shard: hours over seven days, each in parts, and standing expressions.
+ *
+ *   hour 17   sealed │ sealed │ fresh       late entries begin a fresh part anew
+ *   hour 18   sealed │ frozen │ open        a part is frozen when it is large, when its hour is over, or for want of memory;
+ *                                           a frozen one is sealed by whoever asks for the plan, off this thread
+ */
 
 import { assert } from '../assert.js';
 import type { EdgeEntry } from '../entry.js';
-import { STANDING_EXPRESSION_LIMIT, STANDING_MATCH_BYTES, USAGE_CHUNK_BYTES } from '../limits.js';
-import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
+import {
+  SPILLED_MATCH_BYTES,
+  STANDING_EXPRESSION_LIMIT,
+  STANDING_MATCH_BYTES,
+  USAGE_FRESH_BYTES,
+  USAGE_PART_BYTES,
+  USAGE_SEAL_FROM_BYTES,
+  USAGE_SPILL_FROM_BYTES,
+} from '../limits.js';
+import type { SegmentReader, SegmentWriter } from '../segments.js';
 import { slotIndex, US_PER_HOUR } from '../time.js';
 import type { View } from '../view.js';
 import { USAGE_RETENTION_US } from './api-counts.js';
+import { FreshPart } from './fresh-part.js';
+import type { SealPlan } from './seal.js';
+import { type PartSummary, partFile, SealedPart } from './sealed-part.js';
 import { StandingExpression, StandingExpressions, type StandingLimits } from './standing-expressions.js';
-import { type ChunkMark, decodeChunk, encodeChunk } from './usage-chunk.js';
-import { UsagePartition } from './usage-partition.js';
+import { StoredParts } from './stored-parts.js';
 
-const SEGMENT_PREFIX = 'usage/';
-const HOUR_DIGITS = 8;
-const CHUNK_DIGITS = 8;
+export type UsagePart = FreshPart | SealedPart;
+
+export interface UsageLimits extends StandingLimits {
+  /** Of entries and URLs that are not sealed; see spill(). */
+  readonly freshBytes: number;
+  /** Content from which a part is sealed. */
+  readonly partBytes: number;
+  /** Content from which a part is sealed once its hour is over. */
+  readonly sealFromBytes: number;
+  /** Content from which a part is sealed for want of memory. */
+  readonly spillFromBytes: number;
+}
+
+const USUAL_LIMITS: UsageLimits = {
+  expressionCount: STANDING_EXPRESSION_LIMIT,
+  matchBytes: STANDING_MATCH_BYTES,
+  freshBytes: USAGE_FRESH_BYTES,
+  partBytes: USAGE_PART_BYTES,
+  sealFromBytes: USAGE_SEAL_FROM_BYTES,
+  spillFromBytes: USAGE_SPILL_FROM_BYTES,
+};
 
 export interface UsageStats {
-  readonly partitions: number;
+  readonly parts: number;
+  readonly sealedParts: number;
   /** Entries with a URL. */
   readonly entries: number;
   /** URLs held; one that comes again after very many others, or after a restart, may be held twice. */
   readonly urls: number;
-  /** Of entries and URLs. */
+  /** Memory of entries and URLs. */
   readonly heldBytes: number;
   readonly standingExpressions: number;
   /** Of the standing expressions' matches. */
   readonly matchBytes: number;
 }
 
-/** How far a partition is saved: its last chunk is written anew, under the same name, until it is large enough. */
-interface SavedState {
-  chunkIndex: number;
-  chunkStart: ChunkMark;
-}
-
-const NOTHING_SAVED: ChunkMark = { urlCount: 0, entryCount: 0 };
-
 export class UsageView implements View<EdgeEntry> {
   readonly standing: StandingExpressions;
-  readonly #partitions = new Map<number, UsagePartition>();
-  readonly #saved = new Map<number, SavedState>();
-  readonly #unsaved = new Set<UsagePartition>();
-  readonly #expiredHours = new Set<number>();
+  readonly #limits: UsageLimits;
+  /** By birth. */
+  readonly #parts = new Map<number, UsagePart>();
+  /** The part of an hour that takes its entries, by hour index. */
+  readonly #open = new Map<number, FreshPart>();
+  /** To be sealed, in the order of freezing. */
+  readonly #frozen = new Set<FreshPart>();
+  readonly #stored = new StoredParts();
+  #sealing: FreshPart | null = null;
   #births = 0;
-  #latest: UsagePartition | null = null;
+  #nextPartIndex = 0;
+  #latest: FreshPart | null = null;
 
-  constructor(
-    limits: StandingLimits = { expressionCount: STANDING_EXPRESSION_LIMIT, matchBytes: STANDING_MATCH_BYTES },
-  ) {
-    this.standing = new StandingExpressions(limits);
+  constructor(limits: Partial<UsageLimits> = {}) {
+    this.#limits = { ...USUAL_LIMITS, ...limits };
+    this.standing = new StandingExpressions(this.#limits);
   }
 
   apply(entry: EdgeEntry): void {
     if (entry.url === null) return;
     const hourIndex = slotIndex(entry.timestampUs, US_PER_HOUR);
-    let partition = this.#latest;
-    if (partition === null || partition.hourIndex !== hourIndex) {
-      partition = this.#partitionOf(hourIndex);
-      this.#latest = partition;
+    let part = this.#latest;
+    if (part === null || part.name.hourIndex !== hourIndex) {
+      part = this.#openPart(hourIndex);
+      this.#latest = part;
     }
-    this.#unsaved.add(partition);
-    const offsetUs = entry.timestampUs - partition.startUs;
-    partition.add(offsetUs, entry.areas, entry.url);
-    this.standing.note(partition, offsetUs, entry.areas, entry.url);
+    this.#stored.changed(part);
+    const offsetUs = entry.timestampUs - part.startUs;
+    part.add(offsetUs, entry.areas, entry.url);
+    this.standing.note(part, offsetUs, entry.areas, entry.url);
+    if (part.contentBytes >= this.#limits.partBytes) this.#freeze(part);
   }
 
   expire(nowUs: number): void {
-    for (const [hourIndex, partition] of this.#partitions) {
-      if (partition.endUs <= nowUs - USAGE_RETENTION_US) this.#expirePartition(partition);
-      else if (hourIndex < slotIndex(nowUs, US_PER_HOUR) - 1) partition.seal();
+    const busyHour = slotIndex(nowUs, US_PER_HOUR) - 1;
+    for (const part of this.#parts.values()) {
+      if (part.endUs <= nowUs - USAGE_RETENTION_US) this.#expirePart(part);
+      else if (part.kind === 'fresh' && part.name.hourIndex < busyHour && !this.#frozen.has(part)) {
+        part.trim();
+        if (part.contentBytes >= this.#limits.sealFromBytes) this.#freeze(part);
+      }
     }
     this.standing.expire(nowUs);
   }
 
-  save(writer: SegmentWriter): void {
-    for (const hourIndex of this.#expiredHours) writer.deletePrefix(partitionPrefix(hourIndex));
-    this.#expiredHours.clear();
-    for (const partition of this.#unsaved) {
-      const saved = this.#saved.get(partition.hourIndex) ?? { chunkIndex: 0, chunkStart: NOTHING_SAVED };
-      const bytes = encodeChunk(partition, saved.chunkStart);
-      writer.put(chunkName(partition.hourIndex, saved.chunkIndex), bytes);
-      this.#saved.set(partition.hourIndex, nextChunk(saved, bytes.length, partition));
+  /** O(parts + their blocks). */
+  get heldBytes(): number {
+    return this.freshBytes + this.standing.memory.heldBytes;
+  }
+
+  /** Memory of entries and URLs; O(parts + their blocks). */
+  get freshBytes(): number {
+    let heldBytes = 0;
+    for (const part of this.#parts.values()) if (part.kind === 'fresh') heldBytes += part.heldBytes;
+    return heldBytes;
+  }
+
+  /**
+   * Has the largest part sealed next, whatever its hour, unless others wait for it or none is worth a file; and lets go of
+   * matches, which can be found again.
+   */
+  spill(): boolean {
+    this.standing.trim(SPILLED_MATCH_BYTES);
+    return this.#frozen.size > 0 || this.#freezeLargest();
+  }
+
+  /** What is to be sealed next, if anything. One of the two methods below ends it, before another is asked for. */
+  planSeal(): SealPlan | null {
+    assert(this.#sealing === null, 'a part is sealed while another is');
+    if (this.#frozen.size === 0 && this.freshBytes > this.#limits.freshBytes) this.#freezeLargest();
+    for (const part of this.#frozen) {
+      this.#sealing = part;
+      return part.sealPlan();
     }
-    this.#unsaved.clear();
+    return null;
+  }
+
+  /** The file is there: from now on it is read instead of the memory, and counts with the next save. */
+  finishSeal({ name }: SealPlan, summary: PartSummary): void {
+    const fresh = this.#endSealing();
+    if (!this.#frozen.delete(fresh)) {
+      // It expired meanwhile.
+      this.#stored.unwanted(partFile(name));
+      return;
+    }
+    const part = new SealedPart(name, fresh.birth, summary);
+    this.#parts.set(part.birth, part);
+    this.#stored.sealed(fresh, part);
+  }
+
+  /** There is no file, and the plan may be made again. */
+  dropSeal(): void {
+    this.#endSealing();
+  }
+
+  save(writer: SegmentWriter): void {
+    this.#stored.save(writer);
   }
 
   load(reader: SegmentReader): void {
-    assert(this.#partitions.size === 0, 'a usage view is loaded only while it is empty');
-    for (const { name, bytes } of reader.list(SEGMENT_PREFIX)) {
-      const { hourIndex, chunkIndex } = parseChunkName(name);
-      const partition = this.#partitionOf(hourIndex);
-      const chunkStart = decodeChunk(bytes, partition);
-      this.#saved.set(hourIndex, nextChunk({ chunkIndex, chunkStart }, bytes.length, partition));
+    assert(this.#parts.size === 0, 'a usage view is loaded only while it is empty');
+    for (const part of this.#stored.load(reader, () => this.#newBirth())) {
+      this.#parts.set(part.birth, part);
+      const { hourIndex, partIndex } = part.name;
+      this.#nextPartIndex = Math.max(this.#nextPartIndex, partIndex + 1);
+      if (part.kind === 'sealed') continue;
+      // An hour has several that are not sealed when they were frozen: all but the last still are.
+      const earlier = this.#open.get(hourIndex);
+      if (earlier !== undefined) this.#freeze(earlier);
+      this.#open.set(hourIndex, part);
     }
-    for (const partition of this.#partitions.values()) partition.seal();
+    for (const part of this.#open.values()) part.trim();
   }
 
-  partitions(): IterableIterator<UsagePartition> {
-    return this.#partitions.values();
+  parts(): IterableIterator<UsagePart> {
+    return this.#parts.values();
   }
 
   /** Makes an expression stand, or notes that it was asked for again. */
   ask(expression: string, nowUs: number): StandingExpression {
     return this.standing.ask(expression, nowUs, () => {
-      this.#births += 1;
-      return new StandingExpression(expression, this.#births, nowUs);
+      return new StandingExpression(expression, this.#newBirth(), nowUs);
     });
   }
 
-  get heldBytes(): number {
-    const { heldBytes, matchBytes } = this.stats();
-    return heldBytes + matchBytes;
-  }
-
-  /** For the operator; costs O(partitions + their blocks). */
+  /** For the operator; costs O(parts + their blocks). */
   stats(): UsageStats {
     let entries = 0;
     let urls = 0;
-    let heldBytes = 0;
-    for (const partition of this.#partitions.values()) {
-      entries += partition.entries.count;
-      urls += partition.urls.count;
-      heldBytes += partition.heldBytes;
+    let sealedParts = 0;
+    for (const part of this.#parts.values()) {
+      entries += part.kind === 'fresh' ? part.entries.count : part.summary.entryCount;
+      urls += part.kind === 'fresh' ? part.urls.count : part.summary.urlCount;
+      if (part.kind === 'sealed') sealedParts += 1;
     }
     return {
-      partitions: this.#partitions.size,
+      parts: this.#parts.size,
+      sealedParts,
       entries,
       urls,
-      heldBytes,
+      heldBytes: this.freshBytes,
       standingExpressions: this.standing.count,
       matchBytes: this.standing.memory.heldBytes,
     };
   }
 
-  #partitionOf(hourIndex: number): UsagePartition {
-    const known = this.#partitions.get(hourIndex);
+  #openPart(hourIndex: number): FreshPart {
+    const known = this.#open.get(hourIndex);
     if (known !== undefined) return known;
     assert(hourIndex >= 0, 'an edge entry lies before 1970');
+    const part = new FreshPart({ hourIndex, partIndex: this.#nextPartIndex++ }, this.#newBirth());
+    this.#parts.set(part.birth, part);
+    this.#open.set(hourIndex, part);
+    return part;
+  }
+
+  #freezeLargest(): boolean {
+    let largest: FreshPart | null = null;
+    for (const part of this.#open.values()) {
+      if (largest === null || part.contentBytes > largest.contentBytes) largest = part;
+    }
+    if (largest === null || largest.contentBytes < this.#limits.spillFromBytes) return false;
+    this.#freeze(largest);
+    return true;
+  }
+
+  #freeze(part: FreshPart): void {
+    this.#open.delete(part.name.hourIndex);
+    if (this.#latest === part) this.#latest = null;
+    part.trim();
+    this.#frozen.add(part);
+  }
+
+  #expirePart(part: UsagePart): void {
+    this.#parts.delete(part.birth);
+    this.standing.forgetPart(part.birth);
+    this.#stored.expired(part);
+    if (part.kind === 'sealed') return;
+    if (!this.#frozen.delete(part)) this.#open.delete(part.name.hourIndex);
+    if (this.#latest === part) this.#latest = null;
+  }
+
+  #endSealing(): FreshPart {
+    const part = this.#sealing;
+    assert(part !== null, 'a seal ends that was not begun');
+    this.#sealing = null;
+    return part;
+  }
+
+  #newBirth(): number {
     this.#births += 1;
-    const partition = new UsagePartition(hourIndex, this.#births);
-    this.#partitions.set(hourIndex, partition);
-    return partition;
+    return this.#births;
   }
-
-  #expirePartition(partition: UsagePartition): void {
-    const { hourIndex } = partition;
-    this.#partitions.delete(hourIndex);
-    this.standing.forgetPartition(hourIndex);
-    this.#unsaved.delete(partition);
-    if (this.#saved.delete(hourIndex)) this.#expiredHours.add(hourIndex);
-    if (this.#latest === partition) this.#latest = null;
-  }
-}
-
-function nextChunk(saved: SavedState, byteCount: number, partition: UsagePartition): SavedState {
-  if (byteCount < USAGE_CHUNK_BYTES) return saved;
-  const chunkStart = { urlCount: partition.urls.count, entryCount: partition.entries.count };
-  return { chunkIndex: saved.chunkIndex + 1, chunkStart };
-}
-
-function partitionPrefix(hourIndex: number): string {
-  return `${SEGMENT_PREFIX}${String(hourIndex).padStart(HOUR_DIGITS, '0')}/`;
-}
-
-function chunkName(hourIndex: number, chunkIndex: number): string {
-  return `${partitionPrefix(hourIndex)}${String(chunkIndex).padStart(CHUNK_DIGITS, '0')}`;
-}
-
-function parseChunkName(name: string): { hourIndex: number; chunkIndex: number } {
-  const match = /^usage\/(\d{8})\/(\d{8})$/.exec(name);
-  if (match === null) throw new SegmentError('a usage segment has a foreign name');
-  return { hourIndex: Number(match[1]), chunkIndex: Number(match[2]) };
 }

@@ -93,9 +93,7 @@ async function checkAndRepair(directory: string, isRepair: boolean): Promise<num
   tell(checked, isRepair ? '' : 'a repair: ');
   const damage = checked.findings.filter(({ remedy }) => remedy !== null);
   if (damage.length === 0) {
-    say(
-      `the store in ${directory} is whole: ${checked.scopeCount} partitions, ${checked.fileCount} row files`,
-    );
+    say(`the store in ${directory} is whole: ${checked.scopeCount} partitions, ${checked.fileCount} files`);
     return 0;
   }
   if (!isRepair) {

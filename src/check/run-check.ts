@@ -10,8 +10,8 @@ import { SegmentError } from '../../engine/segments.js';
 import { intervalText } from '../http/incomplete.js';
 import type { DroppedPart } from '../store/dropped-table.js';
 import { sealEnvelope } from '../store/envelope.js';
+import { FileBlocks, type RecordedFiles } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
-import { type RecordedFiles, RowFileBlocks } from './row-files.js';
 import { type ScopeSegments, SEGMENTS } from './scope-segments.js';
 
 /** What the checks of a run look at. */
@@ -30,9 +30,9 @@ export function checkRun(place: RunPlace, info: RunInfo): Finding[] {
   if (stored === null || (stored === undefined && shouldHaveFile))
     return [...findings, runIsGone(place, info, 'what the store knew of its row file is lost')];
   if (stored === undefined) return findings;
-  let file: RowFileBlocks;
+  let file: FileBlocks;
   try {
-    file = new RowFileBlocks(place.directory, place.segments.scope, stored);
+    file = new FileBlocks(place.directory, place.segments.scope, stored);
   } catch (error) {
     if (!(error instanceof SegmentError)) throw error;
     return [...findings, runIsGone(place, info, error.message)];
@@ -47,7 +47,7 @@ export function checkRun(place: RunPlace, info: RunInfo): Finding[] {
   }
 }
 
-function checkFresh(place: RunPlace, info: RunInfo, file: RowFileBlocks): Finding[] {
+function checkFresh(place: RunPlace, info: RunInfo, file: FileBlocks): Finding[] {
   const indexes: Uint8Array[] = [];
   const damaged = new Map<number, string>();
   for (let i = 0; i < file.count; i++) {
@@ -136,7 +136,7 @@ function checkOpenBlock({ segments }: RunPlace, info: RunInfo): Finding[] {
   ];
 }
 
-function checkSorted(place: RunPlace, info: RunInfo, file: RowFileBlocks): Finding[] {
+function checkSorted(place: RunPlace, info: RunInfo, file: FileBlocks): Finding[] {
   const last = file.count > 0 ? file.block(file.count - 1) : new SegmentError('its row file is empty');
   const directory = last instanceof SegmentError ? last : whole(() => decodeDirectory(last));
   if (directory instanceof SegmentError) return [runIsGone(place, info, directory.message)];

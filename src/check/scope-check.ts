@@ -1,21 +1,23 @@
 /** Everything of one scope, a partition of a topic: its state, its rows, its usage, its statistics. */
 
 import { decodeManifest, parseRunFile, type RunInfo, runFile } from '../../engine/rows/run.js';
-import { SegmentError, type SegmentReader } from '../../engine/segments.js';
+import { SegmentError } from '../../engine/segments.js';
 import { EdgeShard, encodeShardState } from '../../engine/shard.js';
 import { LEVELS } from '../../engine/stats/series.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
 import { US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
-import { UsageView } from '../../engine/usage/usage-view.js';
+import { parsePartFile } from '../../engine/usage/sealed-part.js';
 import { intervalText } from '../http/incomplete.js';
 import type { DroppedPart } from '../store/dropped-table.js';
 import { sealEnvelope } from '../store/envelope.js';
+import type { RecordedFiles } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
 import { topicLog, withoutRecords } from './log-records.js';
-import type { RecordedFiles } from './row-files.js';
 import { checkRun } from './run-check.js';
 import { type LostSpan, ScopeSegments, SEGMENTS } from './scope-segments.js';
+import { damageOf, type Group, type GroupOf, groupIsGone, groupsOf, loadProblem } from './segment-groups.js';
 import type { StoredTables } from './stored-tables.js';
+import { checkUsage, partOf } from './usage-check.js';
 
 export type ViewName = DroppedPart['view'];
 export const VIEWS: readonly ViewName[] = ['rows', 'usage', 'stats'];
@@ -34,7 +36,7 @@ export interface CheckedStore {
 
 export function checkScope(store: CheckedStore, scope: string): Finding[] {
   const segments = new ScopeSegments(scope, store.tables);
-  const stateProblem = loadProblem(() => new EdgeShard(segments.reader((name) => name === STATE)));
+  const stateProblem = loadProblem(() => new EdgeShard(segments.reader([STATE])));
   const hasState = segments.has(STATE) && stateProblem === null;
   const newState = hasState ? null : stateFromLog(store, segments);
   if (!hasState && newState === null)
@@ -42,8 +44,8 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
   return [
     ...(newState === null ? [] : [newState]),
     ...checkRows(store, segments),
-    ...checkGroups(segments, 'usage/', hourOf, (reader) => new UsageView().load(reader)),
-    ...checkGroups(segments, 'stats/', slotOf, (reader) => new StatsView().load(reader)),
+    ...checkUsage(store, segments),
+    ...checkStats(segments),
     ...checkGaps(segments),
     ...checkForeign(segments),
     ...lostViews(store, segments),
@@ -101,7 +103,7 @@ function checkRows(store: CheckedStore, segments: ScopeSegments): Finding[] {
   const hasRows =
     [...segments.names()].some((name) => name.startsWith('rows/')) ||
     segments.damagedNames.includes(MANIFEST) ||
-    fileKeysOf(store, scope).length > 0;
+    rowFileKeysOf(store, scope).length > 0;
   if (!hasRows) return [];
   const findings: Finding[] = [];
   let runs: RunInfo[] = [];
@@ -128,7 +130,7 @@ function checkRows(store: CheckedStore, segments: ScopeSegments): Finding[] {
 /** The runs as their files and open blocks are named; runs that take rows are those with an open block. */
 function runsByName(store: CheckedStore, segments: ScopeSegments): RunInfo[] {
   const runs = new Map<string, RunInfo>();
-  for (const fileKey of fileKeysOf(store, segments.scope)) {
+  for (const fileKey of rowFileKeysOf(store, segments.scope)) {
     const kind = store.files.get(fileKey)?.hasDictionary ? 'sorted' : 'fresh';
     const info = parseRunFile(fileKey.slice(segments.scope.length + 1), kind, true);
     if (info !== null) runs.set(runFile(info), info);
@@ -148,7 +150,7 @@ function checkUnlisted(store: CheckedStore, segments: ScopeSegments, runs: reado
     const part = /^rows\/(?:open\/(.+)|index\/(.+)\/[0-9]+)$/.exec(name);
     return part !== null && !files.has(part[1] ?? part[2]);
   });
-  const fileKeys = fileKeysOf(store, segments.scope).filter(
+  const fileKeys = rowFileKeysOf(store, segments.scope).filter(
     (fileKey) => !files.has(fileKey.slice(segments.scope.length + 1)),
   );
   if (names.length + fileKeys.length === 0) return [];
@@ -168,55 +170,15 @@ function checkUnlisted(store: CheckedStore, segments: ScopeSegments, runs: reado
   ];
 }
 
-interface Group {
-  /** Begins the names of its segments. */
-  readonly prefix: string;
-  readonly dropped: DroppedPart;
-}
-
-type GroupOf = (name: string, scope: string) => Group | null;
-
-/** Segments that build on each other: usage of an hour, statistics of a slot. */
-function checkGroups(
-  segments: ScopeSegments,
-  viewPrefix: string,
-  groupOf: GroupOf,
-  load: (reader: SegmentReader) => void,
-): Finding[] {
-  const groups = new Map<string, Group>();
-  for (const name of [...segments.names(), ...segments.damagedNames]) {
-    const group = name.startsWith(viewPrefix) ? groupOf(name, segments.scope) : null;
-    if (group !== null) groups.set(group.prefix, group);
-  }
+/** Segments that build on each other: those of a slot. */
+function checkStats(segments: ScopeSegments): Finding[] {
   const findings: Finding[] = [];
-  for (const { prefix, dropped } of groups.values()) {
-    const isOfGroup = (name: string): boolean => name.startsWith(prefix);
-    const damaged = segments.damagedNames.filter(isOfGroup);
+  for (const group of groupsOf(segments, 'stats/', slotOf)) {
     const problem =
-      damaged.length > 0
-        ? `${damaged.join(', ')} is damaged`
-        : loadProblem(() => load(segments.reader(isOfGroup)));
-    if (problem === null) continue;
-    const keys = [...segments.names(), ...segments.damagedNames]
-      .filter(isOfGroup)
-      .map((name) => segments.keyOf(name));
-    findings.push({
-      what: `${dropped.what}: ${problem}`,
-      remedy: 'is dropped',
-      fixes: [{ do: 'delete', table: SEGMENTS, keys }],
-      dropped: [dropped],
-    });
+      damageOf(segments, group) ?? loadProblem(() => new StatsView().load(segments.reader(group.names)));
+    if (problem !== null) findings.push(groupIsGone(segments, group, problem));
   }
   return findings;
-}
-
-function hourOf(name: string, scope: string): Group | null {
-  const match = /^(usage\/([0-9]{8})\/)[0-9]{8}$/.exec(name);
-  if (match === null) return null;
-  const startUs = Number(match[2]) * US_PER_HOUR;
-  const endUs = startUs + US_PER_HOUR;
-  const what = `usage of ${scope}, ${intervalText({ startUs, endUs })}`;
-  return { prefix: match[1], dropped: { view: 'usage', level: null, startUs, endUs, what } };
 }
 
 function slotOf(name: string, scope: string): Group | null {
@@ -226,7 +188,7 @@ function slotOf(name: string, scope: string): Group | null {
   const startUs = Number(match[3]) * US_PER_SECOND;
   const endUs = startUs + level.unitUs;
   const what = `statistics of ${scope} by ${level.name}, ${intervalText({ startUs, endUs })}`;
-  return { prefix: match[1], dropped: { view: 'stats', level: level.name, startUs, endUs, what } };
+  return { key: match[1], dropped: { view: 'stats', level: level.name, startUs, endUs, what } };
 }
 
 function checkGaps(segments: ScopeSegments): Finding[] {
@@ -247,7 +209,7 @@ function checkForeign(segments: ScopeSegments): Finding[] {
     name === MANIFEST ||
     name === GAPS ||
     /^rows\/(open\/.+|index\/.+\/[0-9]+)$/.test(name) ||
-    hourOf(name, '') !== null ||
+    partOf(name, '') !== null ||
     slotOf(name, '') !== null;
   const names = [...segments.names(), ...segments.damagedNames].filter((name) => !isKnown(name));
   return names.map((name) => ({
@@ -265,7 +227,7 @@ function lostViews({ nowUs }: CheckedStore, segments: ScopeSegments): Finding[] 
   const hasRows = names.some((name) => name.startsWith('rows/') || name.startsWith('usage/'));
   // A partition has either; the same finding is told once.
   const findings = [
-    ...(hasStats ? [] : lostViewsOf('usage', hourOf, segments, nowUs)),
+    ...(hasStats ? [] : lostViewsOf('usage', partOf, segments, nowUs)),
     ...(hasRows ? [] : lostViewsOf('stats', slotOf, segments, nowUs)),
   ];
   return [...new Map(findings.map((finding) => [finding.what, finding])).values()];
@@ -300,21 +262,13 @@ export function allOf(view: ViewName, nowUs: number, what: string): DroppedPart 
   return { view, level: null, startUs: null, endUs: nowUs + US_PER_HOUR, what };
 }
 
-function fileKeysOf({ files }: CheckedStore, scope: string): string[] {
-  return [...files.keys()].filter((fileKey) => fileKey.startsWith(`${scope}:`));
+function rowFileKeysOf({ files }: CheckedStore, scope: string): string[] {
+  const prefix = `${scope}:`;
+  return [...files.keys()].filter(
+    (fileKey) => fileKey.startsWith(prefix) && parsePartFile(fileKey.slice(prefix.length)) === null,
+  );
 }
 
 function recordKeys(tables: StoredTables, isGone: (key: string) => boolean): string[] {
   return [...tables.table('files').keys()].filter(isGone);
-}
-
-/** Why it does not load, or null. */
-function loadProblem(load: () => unknown): string | null {
-  try {
-    load();
-    return null;
-  } catch (error) {
-    if (error instanceof SegmentError) return error.message;
-    throw error;
-  }
 }

@@ -41,9 +41,9 @@ export class ScopeSegments {
 
   readonly keyOf = (name: string): string => `${this.scope}:${name}`;
 
-  /** Only segments that `isShown` are there, and no blocks. */
-  reader(isShown: (name: string) => boolean): SegmentReader {
-    const names = [...this.#values.keys()].filter(isShown);
+  /** Only segments of these names are there, of those that are whole, and no blocks. */
+  reader(shown: readonly string[]): SegmentReader {
+    const names = shown.filter((name) => this.#values.has(name));
     return {
       get: (name) => (names.includes(name) ? this.get(name) : null),
       list: (prefix) =>

@@ -1,13 +1,13 @@
-/** Checks a whole store: tables, values, row files, and whether they agree. Changes nothing. */
+/** Checks a whole store: tables, values, files, and whether they agree. Changes nothing. */
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { scopeFolder } from '../store/block-files.js';
 import { lostTables, MARKER_FILE, ROW_FILES_FOLDER, TABLE_FILE } from '../store/sound-table.js';
+import { recordedFiles } from './file-blocks.js';
 import { type Finding, note } from './findings.js';
 import { checkLog } from './log-check.js';
 import { topicsOf } from './log-records.js';
-import { recordedFiles } from './row-files.js';
 import { allOf, type CheckedStore, checkScope, VIEWS } from './scope-check.js';
 import { SEGMENTS } from './scope-segments.js';
 import { StoredTables } from './stored-tables.js';
@@ -42,7 +42,7 @@ export function checkStore(directory: string, nowUs: number): CheckedResult {
   return { store, findings, scopeCount: scopes.length, fileCount: files.size };
 }
 
-/** Partitions that have segments or row files. */
+/** Partitions that have segments or files. */
 function scopesOf(tables: StoredTables): string[] {
   const keys = [
     ...tables.table(SEGMENTS).keys(),
@@ -102,8 +102,8 @@ function checkOthers({ tables }: CheckedStore): Finding[] {
   return tables.damagedValues
     .filter(({ table }) => table !== SEGMENTS && table !== 'log')
     .map(({ table, problem }): Finding => {
-      // The run whose file it is of is a finding of its own.
-      const remedy = table === 'files' ? 'is dropped with its run' : 'is dropped';
+      // The run or part whose file it is of is a finding of its own.
+      const remedy = table === 'files' ? 'is dropped with what it is of' : 'is dropped';
       return { what: `table ${table}: ${problem}`, remedy, fixes: [{ do: 'rewrite-tables' }], dropped: [] };
     });
 }

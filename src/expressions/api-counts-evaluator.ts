@@ -22,7 +22,7 @@ export interface EvaluatorOptions extends MatchThreadOptions {
   readonly sliceBytes: number;
 }
 
-const DEFAULTS: EvaluatorOptions = {
+const DEFAULTS: Omit<EvaluatorOptions, 'files'> = {
   deadlineMs: EVALUATION_DEADLINE_MS,
   heapMb: MATCH_THREAD_HEAP_MB,
   evaluationLimit: EVALUATION_LIMIT,
@@ -51,7 +51,10 @@ export class ApiCountsEvaluator {
   #stopped = false;
 
   /** `views` is asked for the usage views of all shards whenever a round begins. */
-  constructor(views: () => readonly UsageView[], options: Partial<EvaluatorOptions> = {}) {
+  constructor(
+    views: () => readonly UsageView[],
+    options: Partial<EvaluatorOptions> & Pick<EvaluatorOptions, 'files'>,
+  ) {
     this.#views = views;
     this.#options = { ...DEFAULTS, ...options };
     this.#thread = new MatchThread(this.#options);

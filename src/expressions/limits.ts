@@ -8,6 +8,13 @@ export const EXPRESSION_LENGTH_LIMIT = 1_000;
  * repetitions that people really write are refused. */
 export const PROGRAM_SIZE_LIMIT = 10_000;
 
+/** States that the automaton of an expression may have: beyond them re2js searches URL by URL. Bigger: 1 KB of table for
+ * each; smaller: more expressions get slow over many URLs. */
+export const AUTOMATON_STATE_LIMIT = 2_048;
+
+/** The same of the instructions of all states together, which re2js holds as arrays: 8 bytes each. */
+export const AUTOMATON_INSTRUCTION_LIMIT = 500_000;
+
 /** Compiled expressions that the thread keeps. Bigger: each holds up to 8 MB of automaton; smaller: expressions that
  * take turns are compiled again and again. */
 export const COMPILED_EXPRESSION_LIMIT = 8;
@@ -28,9 +35,17 @@ export const EVALUATION_LIMIT = 256;
  * one over tens of millions of URLs doesn't finish. What was evaluated by then stays known. */
 export const EVALUATION_DEADLINE_MS = 30_000;
 
-/** Thread time aimed at for a batch. Bigger: other expressions wait that long for their turn; smaller: the way to the
+/** Thread time that a piece of a sealed part takes when no other expression waits. Bigger: one that comes meanwhile waits for
+ * that long; smaller: the thread idles more often, while it waits for its next piece. */
+export const LONE_SCAN_MS = 25;
+
+/** Thread time aimed at for a batch, and that a piece of a sealed part takes when others wait. Bigger: other expressions wait that long for their turn; smaller: the way to the
  * thread and back costs more than the matching. */
 export const BATCH_TARGET_MS = 10;
+
+/** Look-ups of a scan between two looks at the clock: some tens of microseconds. Bigger: other expressions wait for longer;
+ * smaller: looking costs more than the work. */
+export const SCAN_CHECK_WORK = 20_000;
 
 /** Bytes of URLs in the first batch of an evaluation, before its cost is known. Bigger: an evil expression holds the
  * thread longer at its first turn; smaller: quick ones need more turns. */

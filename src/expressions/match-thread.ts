@@ -6,17 +6,22 @@
 
 import { Worker } from 'node:worker_threads';
 import { assert } from '../../engine/assert.js';
-import type { UrlBatch } from '../../engine/usage/expression-round.js';
+import { SegmentError } from '../../engine/segments.js';
+import type { PartBatch } from '../../engine/usage/expression-round.js';
+import type { ScanResult } from '../../engine/usage/part-scan.js';
+import type { UrlBatch } from '../../engine/usage/url-batch.js';
+import type { UsageView } from '../../engine/usage/usage-view.js';
+import type { LocatedFile } from '../store/stored-blocks.js';
 import { ExpressionError, stopped } from './expression-error.js';
-import { BATCH_TARGET_MS, FIRST_BATCH_BYTES, LARGEST_BATCH_BYTES } from './limits.js';
+import { BATCH_TARGET_MS, FIRST_BATCH_BYTES, LARGEST_BATCH_BYTES, LONE_SCAN_MS } from './limits.js';
 import type { MatchReply, MatchRequest } from './match-protocol.js';
 
 /** Batches that go through the thread for one expression. */
 export interface BatchSource {
-  /** The next batch, or null when there is none. A batch whose verdicts never came is asked for again. */
-  takeBatch(byteLimit: number): UrlBatch | null;
-  /** The verdicts on the batch taken last. */
-  supply(verdicts: Uint8Array): void;
+  /** The next batch, or null when there is none. A batch whose results never came is asked for again. */
+  takeBatch(byteLimit: number): UrlBatch | PartBatch | null;
+  /** What came of the batch taken last. */
+  supply(result: Uint8Array | ScanResult): void;
 }
 
 export interface MatchThreadOptions {
@@ -25,6 +30,14 @@ export interface MatchThreadOptions {
   readonly heapMb: number;
   /** Evaluations at once. */
   readonly evaluationLimit: number;
+  readonly files: PartFiles;
+}
+
+/** The files of sealed parts. */
+export interface PartFiles {
+  locate(view: UsageView, file: string): LocatedFile;
+  /** Told what is wrong with a file. */
+  damaged(view: UsageView, file: string, problem: string): void;
 }
 
 interface Evaluation {
@@ -41,6 +54,7 @@ interface Evaluation {
 
 interface InFlight {
   readonly evaluation: Evaluation;
+  readonly batch: UrlBatch | PartBatch;
   readonly byteCount: number;
   readonly deadline: NodeJS.Timeout;
 }
@@ -52,7 +66,7 @@ export class MatchThread {
   #ready = false;
   #inFlight: InFlight | null = null;
   #stopped = false;
-  /** How often the thread was begun; the first time included. */
+  /** How often the thread was begun, the first time included. */
   startCount = 0;
 
   constructor(options: MatchThreadOptions) {
@@ -123,13 +137,25 @@ export class MatchThread {
     return next;
   }
 
-  #send(worker: Worker, evaluation: Evaluation, { bytes, ends }: UrlBatch): void {
+  #send(worker: Worker, evaluation: Evaluation, batch: UrlBatch | PartBatch): void {
     const leftMs = Math.max(1, this.#options.deadlineMs - evaluation.spentMs);
     const deadline = setTimeout(() => this.#abandon(evaluation), leftMs);
     deadline.unref();
-    this.#inFlight = { evaluation, byteCount: bytes.length, deadline };
-    const request: MatchRequest = { expression: evaluation.expression, bytes, ends };
-    worker.postMessage(request, [bytes.buffer, ends.buffer]);
+    // How much a batch of URLs was is asked for when its memory is gone.
+    const byteCount = batch.kind === 'urls' ? batch.bytes.length : 0;
+    this.#inFlight = { evaluation, batch, byteCount, deadline };
+    const { expression } = evaluation;
+    if (batch.kind === 'urls') {
+      const { kind, bytes, ends } = batch;
+      const request: MatchRequest = { kind, expression, bytes, ends };
+      worker.postMessage(request, [bytes.buffer, ends.buffer]);
+      return;
+    }
+    const { kind, view, file, from, matches } = batch;
+    const located = this.#options.files.locate(view, file);
+    const targetMs = this.#evaluations.size > 1 ? BATCH_TARGET_MS : LONE_SCAN_MS;
+    const request: MatchRequest = { kind, expression, scan: { file, from, matches }, located, targetMs };
+    worker.postMessage(request);
   }
 
   #startWorker(): Worker {
@@ -158,16 +184,31 @@ export class MatchThread {
     if (reply.outcome === 'ready') {
       this.#ready = true;
     } else {
-      const { evaluation, byteCount } = this.#land();
+      const { evaluation, batch, byteCount } = this.#land();
       if (reply.outcome === 'refused')
         this.#refuse(evaluation, new ExpressionError(reply.kind, reply.message));
-      else this.#supply(evaluation, byteCount, reply.verdicts, reply.elapsedMs);
+      else if (reply.outcome === 'failed') this.#failed(evaluation, batch, reply);
+      else this.#supply(evaluation, byteCount, reply.result, reply.elapsedMs);
     }
     this.#sendNext();
   }
 
-  #supply(evaluation: Evaluation, byteCount: number, verdicts: Uint8Array, elapsedMs: number): void {
-    evaluation.source.supply(verdicts);
+  #failed(
+    evaluation: Evaluation,
+    batch: UrlBatch | PartBatch,
+    { message, isDamage }: MatchReply & { readonly outcome: 'failed' },
+  ): void {
+    if (isDamage && batch.kind === 'part') this.#options.files.damaged(batch.view, batch.file, message);
+    this.#refuse(evaluation, isDamage ? new SegmentError(message) : new Error(message));
+  }
+
+  #supply(
+    evaluation: Evaluation,
+    byteCount: number,
+    result: Uint8Array | ScanResult,
+    elapsedMs: number,
+  ): void {
+    evaluation.source.supply(result);
     evaluation.spentMs += elapsedMs;
     evaluation.turnMs += elapsedMs;
     evaluation.batchBytes = nextBatchBytes(evaluation.batchBytes, byteCount, elapsedMs);

@@ -91,7 +91,7 @@ export function internalError(): HttpAnswer {
 /** What the answer needs is damaged in the store: what is left of it would be a wrong answer. */
 export function dataLoss(): HttpAnswer {
   const message =
-    'stored rows that this answer needs are damaged; /readyz says which, and what the operator can do';
+    'stored data that this answer needs is damaged; /readyz says which, and what the operator can do';
   return errorAnswer(500, message, [], [], 'DATA_LOSS');
 }
 

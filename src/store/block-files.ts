@@ -16,13 +16,11 @@ import { NO_DICTIONARY } from './checked-value.js';
 import type { Disk } from './disk.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES } from './limits.js';
+import { readError } from './read-error.js';
 import { RowDamage } from './row-damage.js';
 import type { FileEnd, StoredFile } from './storage-protocol.js';
 import { StoreChangedError } from './store-watch.js';
 import type { Table } from './tables.js';
-
-/** Of the system's errors those that are of one file, for as long as nobody mends it. */
-const UNREADABLE = ['EACCES', 'EIO', 'EISDIR', 'ELOOP', 'ENOTDIR', 'ENXIO', 'EPERM'];
 
 const FLAG_DICTIONARY = 1;
 const FRAME_DIGITS = 10;
@@ -96,7 +94,7 @@ export class BlockFiles {
   /** Throws a SegmentError when the block is not there or damaged. */
   block(fileKey: string, index: number): Uint8Array {
     const file = this.#files.get(fileKey);
-    if (file === undefined) throw new SegmentError(`row file ${fileKey} is not in the store`);
+    if (file === undefined) throw new SegmentError(`file ${fileKey} is not in the store`);
     try {
       return this.#frame(fileKey, file, index + (file.hasDictionary ? 1 : 0));
     } catch (error) {
@@ -113,7 +111,7 @@ export class BlockFiles {
       const byteCount = this.#disk.byteCount(this.pathOf(fileKey)) ?? 0;
       if (byteCount !== end) {
         throw new StoreChangedError(
-          `row file ${this.pathOf(fileKey)} has ${byteCount} bytes and should have ${end}: something other than Logring has changed the data directory; what was committed before stands, \`logring check\` says what is damaged`,
+          `file ${this.pathOf(fileKey)} has ${byteCount} bytes and should have ${end}: something other than Logring has changed the data directory; what was committed before stands, \`logring check\` says what is damaged`,
         );
       }
     }
@@ -140,9 +138,9 @@ export class BlockFiles {
     return { path: this.pathOf(fileKey), byteCount: this.#files.get(fileKey)?.frameEnds.at(-1) ?? 0 };
   }
 
-  /** Takes up a file that a rewrite has built; it counts once it is adopted. */
-  built(fileKey: string, frameEnds: Float64Array): void {
-    const file = { path: this.pathOf(fileKey), frameEnds: [...frameEnds], hasDictionary: true };
+  /** Takes up a file that was built aside; it counts once it is adopted. */
+  built(fileKey: string, frameEnds: Float64Array, hasDictionary: boolean): void {
+    const file = { path: this.pathOf(fileKey), frameEnds: [...frameEnds], hasDictionary };
     this.#files.set(fileKey, file);
     this.#byteCount += file.frameEnds.at(-1)!;
   }
@@ -152,7 +150,7 @@ export class BlockFiles {
     const file = this.#files.get(fileKey);
     assert(file !== undefined, 'a file is adopted that was not built');
     const lengths = file.frameEnds.map((end, i) => end - (i === 0 ? 0 : file.frameEnds[i - 1]));
-    return fileRecord(fileKey, 0, true, lengths);
+    return fileRecord(fileKey, 0, file.hasDictionary, lengths);
   }
 
   /** The keys of the records that make a file count. */
@@ -175,10 +173,10 @@ export class BlockFiles {
     return file.path;
   }
 
-  /** What a rewrite needs to read a file. */
+  /** What another thread needs to read a file. */
   stored(scope: string, file: string): StoredFile {
     const known = this.#files.get(`${scope}:${file}`);
-    assert(known !== undefined, 'a rewrite names a file that is not in the store');
+    assert(known !== undefined, 'a file is to be read that is not in the store');
     return { file, frameEnds: Float64Array.from(known.frameEnds), hasDictionary: known.hasDictionary };
   }
 
@@ -192,7 +190,7 @@ export class BlockFiles {
     const cached = this.#cache.get(name);
     if (cached !== undefined) return cached;
     if (frameIndex >= file.frameEnds.length)
-      throw new SegmentError(`row file ${file.path} has no block ${frameIndex}`);
+      throw new SegmentError(`file ${file.path} has no block ${frameIndex}`);
     const isDictionary = file.hasDictionary && frameIndex === 0;
     if (isDictionary && this.#dictionary?.fileKey === fileKey) return this.#dictionary.bytes;
     // The dictionary first: what is read is good until the next reading only.
@@ -216,7 +214,7 @@ export class BlockFiles {
     if (length > this.#windowBytes.length) this.#windowBytes = new Uint8Array(2 * length);
     this.#window = { fileKey: '', start: 0, end: 0 };
     const read = this.#disk.read(this.#descriptorOf(fileKey, file), this.#windowBytes, length, windowStart);
-    if (read < length) throw new SegmentError(`row file ${file.path} is shorter than the store says`);
+    if (read < length) throw new SegmentError(`file ${file.path} is shorter than the store says`);
     this.#window = { fileKey, start: windowStart, end };
     return this.#windowBytes.subarray(start - windowStart, length);
   }
@@ -247,7 +245,7 @@ export class BlockFiles {
       this.#files.set(fileKey, file);
     }
     if (firstFrame !== file.frameEnds.length)
-      throw new SegmentError(`the store lacks a part of what it knows of row file ${file.path}`);
+      throw new SegmentError(`the store lacks a part of what it knows of file ${file.path}`);
     this.#addFrames(file, lengths);
   }
 
@@ -308,19 +306,8 @@ export function fileRecord(
 /** Cuts off what a crash left behind the frames that count; returns what is wrong with the file, null when nothing is. */
 function cutBack(disk: Disk, path: string, validBytes: number): string | null {
   const byteCount = disk.byteCount(path);
-  if (byteCount === null) return `row file ${path} is missing`;
-  if (byteCount < validBytes)
-    return `row file ${path} was cut short: it has ${byteCount} of ${validBytes} bytes`;
+  if (byteCount === null) return `file ${path} is missing`;
+  if (byteCount < validBytes) return `file ${path} was cut short: it has ${byteCount} of ${validBytes} bytes`;
   if (byteCount > validBytes) disk.truncate(path, validBytes);
   return null;
-}
-
-/** What the system says of a file that it can't open or read is damage like any other; the rest is none. */
-function readError(path: string, error: unknown): SegmentError {
-  if (error instanceof SegmentError) return error;
-  const code = (error as NodeJS.ErrnoException).code ?? '';
-  if (code === 'ENOENT') return new SegmentError(`row file ${path} is missing`);
-  if (UNREADABLE.includes(code))
-    return new SegmentError(`row file ${path} can't be read: ${code}`, { cause: error });
-  throw error;
 }

@@ -29,6 +29,10 @@ export const APPEND_FILE_LIMIT = 64;
  * open files again and again. */
 export const OPEN_FILE_LIMIT = 256;
 
+/** Bytes that a thread reads of a file at a time whose blocks it goes through. Bigger: more than it gets to in its turn;
+ * smaller: more reads. */
+export const STRETCH_BYTES = 256 * 1024;
+
 /** Free bytes from which a disk that was full is written to again. Bigger: a small disk is never used up; smaller: writes
  * fail again at once. */
 export const DISK_ROOM_BYTES = 4 * 1024 * 1024;

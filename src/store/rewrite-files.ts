@@ -1,4 +1,4 @@
-/** The files of one rewrite, on the storage thread: reads its inputs, which stay open to the end, and writes what it makes. */
+/** The files of one rewrite or seal, on the storage thread: reads its inputs, which stay open to the end, and writes what it makes. */
 
 import { dirname, join } from 'node:path';
 import { assert } from '../../engine/assert.js';
@@ -6,6 +6,7 @@ import { type FileBuilder, SegmentError } from '../../engine/segments.js';
 import { dictionaryOf, openFrame, sealPacked } from './block-frame.js';
 import { deflatedValue, NO_DICTIONARY } from './checked-value.js';
 import type { Disk } from './disk.js';
+import { rawEnvelope } from './envelope.js';
 import { makeFolders, writeWhole } from './file-appender.js';
 import type { StoredFile } from './storage-protocol.js';
 
@@ -67,10 +68,9 @@ export class RewriteFiles implements FileBuilder {
     const made = this.#fileOf(file);
     const name = this.#nameOf(file, made.frameEnds.length);
     const dictionary = made.dictionary;
-    this.#addFrame(
-      made,
-      dictionary === null ? deflatedValue(name, bytes) : sealPacked(name, bytes, noiseBytes, dictionary),
-    );
+    if (dictionary !== null) this.#addFrame(made, sealPacked(name, bytes, noiseBytes, dictionary));
+    else if (noiseBytes === bytes.length) this.#addFrame(made, rawEnvelope(name, bytes));
+    else this.#addFrame(made, deflatedValue(name, bytes));
   }
 
   block(file: string, index: number): Uint8Array {
@@ -125,11 +125,11 @@ export class RewriteFiles implements FileBuilder {
   #readFrame(file: string, open: OpenFile, frameIndex: number): Uint8Array {
     const { frameEnds, descriptor } = open;
     if (frameIndex >= frameEnds.length)
-      throw new SegmentError(`row file ${file} has fewer blocks than it should`);
+      throw new SegmentError(`file ${file} has fewer blocks than it should`);
     const start = frameIndex === 0 ? 0 : frameEnds[frameIndex - 1];
     const frame = new Uint8Array(frameEnds[frameIndex] - start);
     const length = this.#disk.read(descriptor, frame, frame.length, start);
-    if (length < frame.length) throw new SegmentError(`row file ${open.path} is shorter than it should be`);
+    if (length < frame.length) throw new SegmentError(`file ${open.path} is shorter than it should be`);
     const isPacked = open.hasDictionary && frameIndex > 0;
     const dictionary = isPacked ? this.#dictionaryOf(file, open) : NO_DICTIONARY;
     return openFrame(this.#nameOf(file, frameIndex), frame, dictionary);

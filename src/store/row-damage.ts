@@ -1,4 +1,4 @@
-/** Which row files are known to be damaged, for the operator: found at the start or when a block was read. */
+/** Which files of rows and usage are known to be damaged, for the operator: found at the start or when a block was read. */
 
 export class RowDamage {
   readonly #byFile = new Map<string, string>();

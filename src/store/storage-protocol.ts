@@ -1,6 +1,8 @@
 /** What the serving thread asks the storage thread, and what it is answered: one answer a question, by its id. */
 
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
+import type { SealPlan } from '../../engine/usage/seal.js';
+import type { PartSummary } from '../../engine/usage/sealed-part.js';
 
 export interface WriteItem {
   /** Of the segment, or of the block within its file: part of its checksum. */
@@ -11,7 +13,7 @@ export interface WriteItem {
   readonly path: string | null;
 }
 
-/** A file that a rewrite reads. */
+/** A file as another thread reads it. */
 export interface StoredFile {
   readonly file: string;
   /** Where each frame ends. */
@@ -48,6 +50,13 @@ export type StorageQuestion =
       /** The folder of the scope's files. */
       readonly folder: string;
       readonly inputs: readonly StoredFile[];
+    }
+  | {
+      readonly do: 'seal';
+      readonly plan: SealPlan;
+      /** As for a rewrite. */
+      readonly namePrefix: string;
+      readonly folder: string;
     };
 
 export interface Written {
@@ -63,8 +72,15 @@ export interface Rewritten {
   readonly directory: Uint8Array | null;
 }
 
+export interface Sealed {
+  readonly frameEnds: Float64Array;
+  readonly summary: PartSummary;
+}
+
+export type Done = Written | Rewritten | Sealed | null;
+
 export type StorageAnswer = { readonly id: number } & (
-  | { readonly done: Written | Rewritten | null }
+  | { readonly done: Done }
   /** `isDamage` tells stored bytes that don't decode from everything else. */
   | { readonly failed: string; readonly isDamage: boolean }
 );

@@ -12,8 +12,10 @@ import { rawEnvelope } from './envelope.js';
 import { COMPRESS_FROM_BYTES } from './limits.js';
 import type { StartStorage, StorageLink } from './storage-link.js';
 import type {
+  Done,
   FileEnd,
   Rewritten,
+  Sealed,
   StorageAnswer,
   StorageQuestion,
   WriteItem,
@@ -34,7 +36,7 @@ export interface WriteResult {
 }
 
 interface Waiting {
-  readonly resolve: (done: Written | Rewritten | null) => void;
+  readonly resolve: (done: Done) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -91,7 +93,12 @@ export class StorageThread {
     return (await this.#ask({ do: 'rewrite', ...question })) as Rewritten;
   }
 
-  /** Waits for writes under way, then ends the thread; a rewrite is broken off. */
+  /** Rejects when the file can't be written; then nothing is left of it. */
+  async seal(question: Omit<StorageQuestion & { readonly do: 'seal' }, 'do'>): Promise<Sealed> {
+    return (await this.#ask({ do: 'seal', ...question })) as Sealed;
+  }
+
+  /** Waits for writes under way, then ends the thread; a rewrite or seal is broken off. */
   async stop(): Promise<void> {
     await this.#turn;
     this.#fail(new Error('the storage thread is stopped'));
@@ -159,7 +166,7 @@ export class StorageThread {
     });
   }
 
-  #ask(question: StorageQuestion): Promise<Written | Rewritten | null> {
+  #ask(question: StorageQuestion): Promise<Done> {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     const id = this.#nextId++;
     // The process stays for an answer it waits for.

@@ -1,13 +1,15 @@
 /**
- * The work of the storage thread: compresses, checksums and writes what commits bring, and rewrites rows in between, so
- * that the serving thread needn't. A commit waits for a rewrite no longer than a slice of it.
+ * The work of the storage thread: compresses, checksums and writes what commits bring, and rewrites rows and seals
+ * usage in between, so that the serving thread needn't. A commit waits for a rewrite no longer than a slice of it.
  */
 
 import { parentPort } from 'node:worker_threads';
 import { SORTED_BLOCK_BYTES } from '../../engine/limits.js';
-import { encodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
+import { encodeDirectory } from '../../engine/rows/directory.js';
 import { rewriteRuns } from '../../engine/rows/rewrite.js';
 import { SegmentError } from '../../engine/segments.js';
+import { sealPart } from '../../engine/usage/seal.js';
+import { partFile } from '../../engine/usage/sealed-part.js';
 import { monotonicUs } from '../system-clock.js';
 import { deflatedValue } from './checked-value.js';
 import type { Disk } from './disk.js';
@@ -15,7 +17,7 @@ import { sealEnvelope } from './envelope.js';
 import { FileAppender } from './file-appender.js';
 import { REWRITE_SLICE_MS } from './limits.js';
 import { RewriteFiles } from './rewrite-files.js';
-import type { Rewritten, StorageAnswer, StorageQuestion, Written } from './storage-protocol.js';
+import type { Done, Rewritten, Sealed, StorageAnswer, StorageQuestion, Written } from './storage-protocol.js';
 
 export interface StoragePorts {
   readonly disk: Disk;
@@ -73,6 +75,9 @@ export class StorageWork {
         case 'rewrite':
           this.#beginRewrite(id, question);
           break;
+        case 'seal':
+          this.#beginSeal(id, question);
+          break;
       }
     } catch (error) {
       this.#answer({ id, ...failure(error) });
@@ -110,19 +115,27 @@ export class StorageWork {
 
   #beginRewrite(id: number, question: StorageQuestion & { readonly do: 'rewrite' }): void {
     const { plan, chunkBytes, namePrefix, folder, inputs } = question;
-    const { disk, later, blockBytes } = this.#ports;
+    const { disk, blockBytes } = this.#ports;
     const files = new RewriteFiles(disk, namePrefix, folder, inputs);
-    const steps = rewriteRuns(plan, files, { chunkBytes, blockBytes });
+    this.#build(id, files, rewriteRuns(plan, files, { chunkBytes, blockBytes }), (directory): Rewritten => {
+      return { frameEnds: files.finish(plan.output), directory: directory && encodeDirectory(directory) };
+    });
+  }
+
+  #beginSeal(id: number, { plan, namePrefix, folder }: StorageQuestion & { readonly do: 'seal' }): void {
+    const files = new RewriteFiles(this.#ports.disk, namePrefix, folder, []);
+    this.#build(id, files, sealPart(plan, files), (summary): Sealed => {
+      return { frameEnds: files.finish(partFile(plan.name)), summary };
+    });
+  }
+
+  /** Takes the steps in slices, and answers what `finish` makes of their result. */
+  #build<T>(id: number, files: RewriteFiles, steps: Generator<void, T>, finish: (result: T) => Done): void {
     const slice = (): void => {
       try {
-        const directory = this.#advance(steps);
-        if (directory === undefined) {
-          later(slice);
-          return;
-        }
-        const frameEnds = files.finish(plan.output);
-        const done: Rewritten = { frameEnds, directory: directory && encodeDirectory(directory) };
-        this.#answer({ id, done });
+        const step = this.#advance(steps);
+        if (step.done === true) this.#answer({ id, done: finish(step.value) });
+        else this.#ports.later(slice);
       } catch (error) {
         files.abandon();
         this.#answer({ id, ...failure(error) });
@@ -131,15 +144,14 @@ export class StorageWork {
     slice();
   }
 
-  /** Goes on for a slice; undefined when there is more to do. */
-  #advance(steps: Generator<void, RunDirectory | null>): RunDirectory | null | undefined {
+  /** Goes on for a slice, or to the end. */
+  #advance<T>(steps: Generator<void, T>): IteratorResult<void, T> {
     const { monotonicUs } = this.#ports;
     const endUs = monotonicUs() + REWRITE_SLICE_MS * 1000;
-    do {
+    for (;;) {
       const step = steps.next();
-      if (step.done) return step.value;
-    } while (monotonicUs() < endUs);
-    return undefined;
+      if (step.done === true || monotonicUs() >= endUs) return step;
+    }
   }
 }
 

@@ -9,6 +9,8 @@ import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engine/segments.js';
+import type { SealPlan } from '../../engine/usage/seal.js';
+import { type PartSummary, partFile } from '../../engine/usage/sealed-part.js';
 import { BlockCache } from './block-cache.js';
 import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
@@ -20,6 +22,7 @@ import { makeFolders } from './file-appender.js';
 import type { RowDamage } from './row-damage.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
 import { type StoreParts, SYSTEM_PARTS } from './store-parts.js';
+import type { LocatedFile } from './stored-blocks.js';
 import type { Table, Tables, TableWrites } from './tables.js';
 
 /** Shards share one table; the shard's scope is the first part of a key. */
@@ -61,7 +64,7 @@ export class Store {
     this.#thread = new StorageThread(parts.startStorage, parts.arenaBytes);
   }
 
-  /** What of the row files is known to be damaged. */
+  /** What of the files is known to be damaged. */
   get damage(): RowDamage {
     return this.#files.damage;
   }
@@ -111,7 +114,7 @@ export class Store {
     return this.#batch?.byteCount ?? 0;
   }
 
-  /** Bytes of LMDB's pages in use and of the row files. */
+  /** Bytes of LMDB's pages in use and of the files. */
   usedBytes(): number {
     return this.#tables.usedBytes + this.#files.byteCount;
   }
@@ -194,8 +197,33 @@ export class Store {
         throw error;
       });
     if (directory === null) return null;
-    this.#files.built(`${scope}:${plan.output}`, frameEnds);
+    this.#files.built(`${scope}:${plan.output}`, frameEnds, true);
     return decodeDirectory(directory);
+  }
+
+  /** Builds the file of a part of usage on the storage thread. It can be read once it resolves, and counts once a commit adopts it. */
+  async sealPart(scope: Scope, plan: SealPlan): Promise<PartSummary> {
+    const { frameEnds, summary } = await this.#thread.seal({
+      plan,
+      namePrefix: `${scope}:`,
+      folder: this.#files.folderOf(scope),
+    });
+    this.#files.built(`${scope}:${partFile(plan.name)}`, frameEnds, false);
+    return summary;
+  }
+
+  /** A thread that reads a located file by itself has found it damaged. */
+  noteDamage(scope: Scope, file: string, problem: string): void {
+    this.damage.note([`${scope}:${file}`], problem);
+  }
+
+  /** What another thread needs to read a file, which stays as it is until a commit removes it (see StoredBlocks). */
+  located(scope: Scope, file: string): LocatedFile {
+    return {
+      namePrefix: `${scope}:`,
+      folder: this.#files.folderOf(scope),
+      ...this.#files.stored(scope, file),
+    };
   }
 
   /** The values to store for bytes of other tables, compressed off this thread. */

@@ -7,6 +7,7 @@ import { RETENTION_US } from '../../engine/tier.js';
 import { US_PER_HOUR } from '../../engine/time.js';
 import { USAGE_INTERVALS, type UsageInterval } from '../../engine/usage/api-counts.js';
 import { ExpressionRound } from '../../engine/usage/expression-round.js';
+import type { UsageView } from '../../engine/usage/usage-view.js';
 import { logsWindow, statsWindow, usageWindow } from '../../src/http/incomplete.js';
 import type { AnswerWindow } from '../../src/http/ports.js';
 import {
@@ -19,7 +20,7 @@ import { Shards } from '../../src/shards.js';
 import { type DroppedPart, overlappingParts } from '../../src/store/dropped-table.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';
 import { Store } from '../../src/store/store.js';
-import { match } from '../model/engine-answers.js';
+import { matchHere } from '../usage/match-here.js';
 import { CACHE_BYTES, EDGE_TOPIC, NOW_US, PROJECTS, RELAY_TOPIC, smallPipeline } from './small-store.js';
 
 const SLICE_BYTES = 1 << 20;
@@ -58,7 +59,7 @@ export async function askStore(directory: string): Promise<OpenedAnswers> {
   try {
     const shards = new Shards(store, { edgeTopic: EDGE_TOPIC, relayTopic: RELAY_TOPIC });
     await readLog(store, shards);
-    const answers = new Map([...logs(shards), ...stats(shards), ...usage(shards)]);
+    const answers = new Map([...logs(shards), ...stats(shards), ...usage(store, shards)]);
     return { answers, damagedFileCount: store.damage.fileCount, dropped: store.dropped() };
   } finally {
     await store.close();
@@ -111,18 +112,19 @@ function* stats(shards: Shards): Iterable<[string, Answer]> {
   }
 }
 
-function* usage(shards: Shards): Iterable<[string, Answer]> {
+function* usage(store: Store, shards: Shards): Iterable<[string, Answer]> {
   for (const interval of USAGE_INTERVALS) {
-    const text = answered(() => counts(shards, interval));
+    const text = answered(() => counts(store, shards, interval));
     yield [`usage ${interval}`, { text, window: usageWindow(interval, NOW_US) }];
   }
 }
 
-function counts(shards: Shards, interval: UsageInterval): Uint8Array {
+function counts(store: Store, shards: Shards, interval: UsageInterval): Uint8Array {
   const ask = { interval, nowUs: NOW_US };
   const views = shards.edge.map((shard) => shard.usage);
   const round = new ExpressionRound(views, 'https', [ask]);
-  while (round.advance(SLICE_BYTES) !== 'ready') match(round, 'https');
+  const blocksOf = (view: UsageView) => store.reader(shards.scopeOfUsage(view));
+  while (round.advance(SLICE_BYTES) !== 'ready') matchHere(round, 'https', SLICE_BYTES, blocksOf);
   const rows = round.rows(ask);
   round.close();
   return encodeApiCounts(rows);

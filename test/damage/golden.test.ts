@@ -6,10 +6,12 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { checkStore } from '../../src/check/store-check.js';
+import { Shards } from '../../src/shards.js';
+import { Store } from '../../src/store/store.js';
 import { StoreFormatError } from '../../src/store/store-format.js';
 import { askStore } from './answers.js';
 import { readGolden, unpackGolden } from './golden-store.js';
-import { NOW_US } from './small-store.js';
+import { CACHE_BYTES, EDGE_TOPIC, NOW_US, RELAY_TOPIC } from './small-store.js';
 
 let directory = '';
 
@@ -32,6 +34,24 @@ test('a store of format 2, as the first version wrote it, is whole and gives the
   expect(damagedFileCount).toBe(0);
   for (const [question, { text }] of answers) expect(text, question).toBe(golden.answers[question]);
   expect(answers.size).toBe(Object.keys(golden.answers).length);
+});
+
+test('a store of format 2 is saved anew, and then gives the same answers', async () => {
+  const golden = readGolden(2);
+  unpackGolden(golden, directory);
+  const store = await Store.open(directory, CACHE_BYTES);
+  const shards = new Shards(store, { edgeTopic: EDGE_TOPIC, relayTopic: RELAY_TOPIC });
+  for (const { topic, partition, shard } of shards.all()) {
+    const scope = `${topic}/${partition}`;
+    await store.commit((writerOf) => shard.save(writerOf(scope)));
+    const names = [...store.reader(scope).list('usage/')].map(({ name }) => name);
+    expect(names.length > 0).toBe(topic === EDGE_TOPIC);
+    for (const name of names) expect(name).toMatch(/^usage\/[0-9]{8}\/[0-9]{8}\/[0-9]{8}$/);
+  }
+  await store.close();
+  expect(checkStore(directory, NOW_US).findings.filter(({ remedy }) => remedy !== null)).toEqual([]);
+  const { answers } = await askStore(directory);
+  for (const [question, { text }] of answers) expect(text, question).toBe(golden.answers[question]);
 });
 
 test.each([

@@ -5,6 +5,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { open } from 'lmdb';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { readConfig } from '../../src/config.js';
@@ -18,6 +19,8 @@ const KEY = 'key-for-damage';
 /** A row file of the day before, in several blocks. */
 const DAY_RUN = /^d/;
 const USAGE_KEY = 'edge/0:usage/';
+/** A sealed part. */
+const USAGE_FILE = /^usage-/;
 
 let directory = '';
 let service: Service | null = null;
@@ -75,6 +78,12 @@ function askLogs(fromHoursAgo: number, toHoursAgo: number): Promise<Response> {
   return ask(`/api/endpoints/query/logs.all?${query}`);
 }
 
+function askUsage(interval: string, expression: string): Promise<Response> {
+  return ask(
+    `/api/endpoints/query/usage.api-counts?${new URLSearchParams({ interval, project: expression })}`,
+  );
+}
+
 function check(...args: string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, 'check', ...args], {
     encoding: 'utf8',
@@ -118,6 +127,95 @@ test('a damaged block: its answers are refused, others are not, it is shown, and
     ok: true,
     notes: [expect.stringMatching(/edge\/0, 90d/)],
   });
+});
+
+test.each([
+  [
+    'flipped',
+    /block edge\/0:usage-.* is damaged/s,
+    (path: string, bytes: Buffer) => {
+      bytes[100] ^= 0xff;
+      writeFileSync(path, bytes);
+    },
+  ],
+  [
+    'cut short',
+    /usage-.* was cut short/,
+    (path: string, bytes: Buffer) => writeFileSync(path, bytes.subarray(0, -1)),
+  ],
+  ['missing', /usage-.* is missing/, (path: string) => rmSync(path)],
+])(
+  'usage in a file that is %s: refused where it is needed, shown, dropped by a repair',
+  async (_, problem, inflict) => {
+    directory = mkdtempSync(join(tmpdir(), 'logring-damaged-'));
+    await writeSmallStore(directory, LARGER);
+    const folder = join(directory, 'files/edge+0');
+    const path = join(
+      folder,
+      readdirSync(folder)
+        .sort()
+        .find((name) => USAGE_FILE.test(name))!,
+    );
+    inflict(path, readFileSync(path));
+    await start();
+    const refused = await askUsage('daily', 'https');
+    expect(refused.status, await refused.clone().text()).toBe(500);
+    expect(await refused.json()).toMatchObject({ error: { status: 'DATA_LOSS' } });
+    expect((await askUsage('minutely', 'https')).status).toBe(200);
+    const ready = await ask('/readyz');
+    expect(ready.status).toBe(503);
+    expect(await ready.text()).toMatch(problem);
+    expect(await (await ask('/metrics')).text()).toMatch(/^logring_damaged_row_files 1$/m);
+    await service!.stop();
+    service = null;
+
+    const looked = check(directory);
+    expect(looked.status, looked.said).toBe(1);
+    expect(looked.said).toMatch(/^damage: usage of edge\/0, 2026-11-19T00:00:00Z\/2026-11-19T01:00:00Z/m);
+    expect(looked.said.match(/^damage/gm)).toHaveLength(1);
+    const repaired = check('--repair', directory);
+    expect(repaired.status, repaired.said).toBe(0);
+    await start();
+    const incomplete = await askUsage('daily', 'https');
+    expect(incomplete.status).toBe(200);
+    expect(incomplete.headers.get('Logring-Incomplete')).toBe(
+      'usage.api-counts 2026-11-19T00:00:00Z/2026-11-19T01:00:00Z',
+    );
+    expect((await askUsage('minutely', 'https')).headers.get('Logring-Incomplete')).toBeNull();
+    expect((await ask('/readyz')).status).toBe(200);
+  },
+);
+
+test('a sealed part whose summary is lost: it is made anew from its file', async () => {
+  directory = mkdtempSync(join(tmpdir(), 'logring-damaged-'));
+  await writeSmallStore(directory, LARGER);
+  await start();
+  const before = await (await askUsage('daily', 'https')).text();
+  await service!.stop();
+  service = null;
+  const root = open({
+    path: join(directory, 'store.lmdb'),
+    encoding: 'binary',
+    overlappingSync: false,
+    maxDbs: 8,
+  });
+  const table = root.openDB<Buffer, string>({ name: 'segments', encoding: 'binary' });
+  const summaries = [...table.getKeys()].filter((key) => key.endsWith('/sealed'));
+  expect(summaries.length).toBe(4);
+  await table.remove(summaries[0]);
+  const damaged = Buffer.from(table.get(summaries[1])!);
+  damaged[damaged.length - 1] ^= 1;
+  await table.put(summaries[1], damaged);
+  await root.close();
+  const repaired = check('--repair', directory);
+  expect(repaired.status, repaired.said).toBe(0);
+  expect(
+    repaired.said.match(/^damage: usage.*\n.*is made anew from the file; nothing is lost$/gm),
+  ).toHaveLength(2);
+  await start();
+  const after = await askUsage('daily', 'https');
+  expect(after.headers.get('Logring-Incomplete')).toBeNull();
+  expect(await after.text()).toBe(before);
 });
 
 test('a damaged table: the start is refused and says what to do; the repair says what it does', async () => {

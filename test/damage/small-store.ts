@@ -1,6 +1,6 @@
 /**
  * A small store that has one of everything, made the way the service makes it: runs of every kind, an hour that is open,
- * usage, statistics, dead letters, an import, and records of the embedded log that are not in the state yet.
+ * usage in memory and in files, statistics, dead letters, an import, and records of the embedded log that are not in the state yet.
  */
 
 import { createTraffic, type Traffic } from '../../bench/generator/traffic.js';
@@ -43,7 +43,8 @@ const NEVER_TURNS = () => Promise.resolve();
 
 export async function writeSmallStore(directory: string, size: SmallStoreSize): Promise<void> {
   const store = await Store.open(directory, CACHE_BYTES);
-  const shards = new Shards(store, { edgeTopic: EDGE_TOPIC, relayTopic: RELAY_TOPIC });
+  const topics = { edgeTopic: EDGE_TOPIC, relayTopic: RELAY_TOPIC };
+  const shards = new Shards(store, topics, { sealFromBytes: 1 });
   const log = new LmdbLog(store);
   const pipeline = smallPipeline(store, shards);
   const traffic = createTraffic(TRAFFIC);
@@ -95,6 +96,10 @@ async function settle(store: Store, shards: Shards, nowUs: number): Promise<void
       const plan = shard.rows.planRewrite(nowUs);
       if (plan === null) break;
       shard.rows.finishRewrite(plan, await store.rewrite(`${topic}/${partition}`, plan));
+      await commit();
+    }
+    for (let plan = shard.usage.planSeal(); plan !== null; plan = shard.usage.planSeal()) {
+      shard.usage.finishSeal(plan, await store.sealPart(`${topic}/${partition}`, plan));
       await commit();
     }
   }

@@ -26,7 +26,11 @@ afterEach(async () => {
 
 function fixture(options: Partial<EvaluatorOptions> = {}, viewCount = 1) {
   const views = Array.from({ length: viewCount }, () => new UsageView());
-  const evaluator = new ApiCountsEvaluator(() => views, options);
+  const nothing = () => {
+    throw new Error('nothing is sealed here');
+  };
+  const files = { locate: nothing, damaged: nothing };
+  const evaluator = new ApiCountsEvaluator(() => views, { files, ...options });
   evaluators.push(evaluator);
   const twin = new NaiveUsage();
   let arrivals = 0;
@@ -248,7 +252,7 @@ test('the match thread does not keep the process alive', () => {
   const script = `
     const { ApiCountsEvaluator } = await import(${url('../../src/expressions/api-counts-evaluator.js')});
     const { UsageView } = await import(${url('../../engine/usage/usage-view.js')});
-    const evaluator = new ApiCountsEvaluator(() => [new UsageView()]);
+    const evaluator = new ApiCountsEvaluator(() => [new UsageView()], {});
     const alive = setInterval(() => undefined, 1000);
     await evaluator.evaluate({ expression: 'a.c', interval: 'daily', nowUs: ${NOW_US} });
     clearInterval(alive);

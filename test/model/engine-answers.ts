@@ -1,12 +1,12 @@
 /** The three queries, asked of shards as HTTP's handlers ask them, in the form in which the model answers. */
 
-import { RE2JS } from 're2js';
 import { queryLogs } from '../../engine/rows/query.js';
 import type { EdgeShard, RelayShard } from '../../engine/shard.js';
 import type { InvocationStats } from '../../engine/stats/query.js';
 import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
 import { type ApiCountsRow, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { ExpressionRound } from '../../engine/usage/expression-round.js';
+import { type BlocksOf, matchHere } from '../usage/match-here.js';
 import type { SystemCountsRow, SystemStatsRow } from './answers.js';
 import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
 
@@ -14,9 +14,15 @@ import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
 const SLICE_BYTES = 200;
 const BATCH_BYTES = 300;
 
-export type StatsMemo = InvocationStats<SystemStatsRow>;
+/** So small that hours come in several parts, and most are sealed. */
+export const SMALL_USAGE_LIMITS = {
+  freshBytes: 1_500,
+  partBytes: 1_000,
+  sealFromBytes: 1,
+  spillFromBytes: 1,
+};
 
-const compiled = new Map<string, RE2JS>();
+export type StatsMemo = InvocationStats<SystemStatsRow>;
 
 export function answerLogs(
   shards: readonly EdgeShard[],
@@ -46,15 +52,16 @@ export function beginCounts(
   shards: readonly EdgeShard[],
   { expression, interval }: CountsQuestion,
   nowUs: number,
+  blocksOf: BlocksOf,
 ): () => readonly SystemCountsRow[] {
   const known = USAGE_INTERVALS.find((name) => name === interval)!;
   const ask = { interval: known, nowUs };
   const views = shards.map(({ usage }) => usage);
   const round = new ExpressionRound(views, expression, [ask]);
-  if (round.advance(SLICE_BYTES) === 'waiting') match(round, expression);
+  if (round.advance(SLICE_BYTES) === 'waiting') matchHere(round, expression, BATCH_BYTES, blocksOf);
   return () => {
     for (let state = round.advance(SLICE_BYTES); state !== 'ready'; state = round.advance(SLICE_BYTES)) {
-      if (state === 'waiting') match(round, expression);
+      if (state === 'waiting') matchHere(round, expression, BATCH_BYTES, blocksOf);
     }
     const rows = round.rows(ask);
     round.close();
@@ -64,23 +71,4 @@ export function beginCounts(
 
 function countsRow({ bucketStartUs, rest, storage, auth, realtime }: ApiCountsRow): SystemCountsRow {
   return { bucketStartUs, counts: [rest, storage, auth, realtime] };
-}
-
-/** One batch, as the match thread would: in the process's own service that is a worker. */
-export function match(round: ExpressionRound, expression: string): void {
-  const batch = round.takeBatch(BATCH_BYTES);
-  if (batch === null) return;
-  let pattern = compiled.get(expression);
-  if (pattern === undefined) {
-    pattern = RE2JS.compile(expression);
-    compiled.set(expression, pattern);
-  }
-  const text = Buffer.from(batch.bytes);
-  const verdicts = new Uint8Array(batch.ends.length);
-  let start = 0;
-  for (const [index, end] of batch.ends.entries()) {
-    verdicts[index] = pattern.test(text.toString('utf8', start, end)) ? 1 : 0;
-    start = end;
-  }
-  round.supply(verdicts);
 }

@@ -3,12 +3,14 @@
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
 import { InvocationStats } from '../../engine/stats/query.js';
+import type { UsageView } from '../../engine/usage/usage-view.js';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { SegmentTable, TableRewrite } from '../segment-table.js';
+import { TableSeal } from '../usage/match-here.js';
 import type { SystemCountsRow, SystemStatsRow } from './answers.js';
-import { answerLogs, answerStats, beginCounts } from './engine-answers.js';
+import { answerLogs, answerStats, beginCounts, SMALL_USAGE_LIMITS } from './engine-answers.js';
 import type { History, Topic } from './history.js';
 import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
 import type { Delivery, PartitionCounts, System } from './replay.js';
@@ -26,6 +28,7 @@ export class EngineSystem implements System {
   #pipeline!: Pipeline;
   /** One for each edge shard. */
   #rewrites: (TableRewrite | null)[] = [];
+  #seals: (TableSeal | null)[] = [];
   /** Of the delivery under way. */
   #nowUs = 0;
   #onTurn: () => void = () => {};
@@ -65,8 +68,10 @@ export class EngineSystem implements System {
   }
 
   rewrite(stepCount: number, nowUs: number): void {
-    for (const [partition, { rows }] of this.#edge.entries()) {
+    for (const [partition, { rows, usage }] of this.#edge.entries()) {
       const table = this.#tables.edge[partition];
+      const seal = this.#seals[partition] ?? TableSeal.begin(usage, table);
+      this.#seals[partition] = (seal?.advance(stepCount) ?? true) ? null : seal;
       const rewrite = this.#rewrites[partition] ?? TableRewrite.begin(rows, table, nowUs, REWRITE_SIZES);
       const isFinished = rewrite?.advance(stepCount) ?? true;
       if (rewrite !== null && isFinished) this.rewritten(rewrite.plan, table);
@@ -79,8 +84,9 @@ export class EngineSystem implements System {
 
   reload(): void {
     this.#rewrites = this.#tables.edge.map(() => null);
+    this.#seals = this.#tables.edge.map(() => null);
     for (const table of this.#tables.edge) table.forgetAside();
-    this.#edge = this.#tables.edge.map((table) => new EdgeShard(table));
+    this.#edge = this.#tables.edge.map((table) => new EdgeShard(table, SMALL_USAGE_LIMITS));
     this.#relay = this.#tables.relay.map((table) => new RelayShard(table));
     this.#pipeline = new Pipeline({
       edgeTopic: 'edge' satisfies Topic,
@@ -110,7 +116,9 @@ export class EngineSystem implements System {
   }
 
   beginCounts(question: CountsQuestion, nowUs: number): () => readonly SystemCountsRow[] {
-    return beginCounts(this.#edge, question, nowUs);
+    const views = this.#edge.map(({ usage }) => usage);
+    const blocksOf = (view: UsageView) => this.#tables.edge[views.indexOf(view)];
+    return beginCounts(this.#edge, question, nowUs, blocksOf);
   }
 
   partitionCounts(topic: Topic, partition: number): PartitionCounts {

@@ -1,6 +1,7 @@
 /** That the histories can fail: bugs planted around the engine, at least one for each view, must each be found. */
 
 import { expect, test } from 'vitest';
+import { PAGE_FILTER_BYTES } from '../../engine/limits.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { SegmentTable } from '../segment-table.js';
 import type { SystemStatsRow } from './answers.js';
@@ -121,6 +122,18 @@ class ShortRewrite extends EngineSystem {
   }
 }
 isFound('a rewrite with a block twice and another not at all', (history) => new ShortRewrite(history));
+
+/** A table that loses what the filters of sealed parts say. */
+class BlankFilters extends SegmentTable {
+  override append(file: string, bytes: Uint8Array): void {
+    const isFilters = file.startsWith('usage-') && bytes.length % PAGE_FILTER_BYTES === 0;
+    super.append(file, isFilters ? new Uint8Array(bytes.length) : bytes);
+  }
+}
+isFound(
+  'filters that rule out pages with what is asked for',
+  (history) => new EngineSystem(history, () => new BlankFilters()),
+);
 
 /** A table that keeps the segments whose names start with a prefix one save behind. */
 class ForgetfulTable extends SegmentTable {

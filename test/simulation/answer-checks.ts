@@ -1,21 +1,28 @@
 /** Compares what a simulated life answers with the model; what differs comes as a sentence. */
 
+import type { UsageView } from '../../engine/usage/usage-view.js';
 import type { Shards } from '../../src/shards.js';
 import type { DeadLetterTable } from '../../src/store/dead-letter-table.js';
+import type { Store } from '../../src/store/store.js';
 import { countsText, rowsProblem, statsProblem } from '../model/answers.js';
 import { answerLogs, answerStats, beginCounts, type StatsMemo } from '../model/engine-answers.js';
 import type { Question } from '../model/history.js';
 import type { Model } from '../model/model.js';
 import type { ModelReader } from '../model/model-reader.js';
 
+export interface AnsweringParts {
+  readonly shards: Shards;
+  readonly store: Store;
+}
+
 export function answerProblem(
   stats: StatsMemo,
   question: Question,
   model: Model,
-  { edge, relay }: Shards,
+  parts: AnsweringParts,
   nowUs: number,
 ): string | null {
-  const problem = differenceOf(stats, question, model, edge, relay, nowUs);
+  const problem = differenceOf(stats, question, model, parts, nowUs);
   return problem && `${JSON.stringify(question)}: ${problem}`;
 }
 
@@ -23,17 +30,18 @@ function differenceOf(
   stats: StatsMemo,
   question: Question,
   model: Model,
-  edge: Shards['edge'],
-  relay: Shards['relay'],
+  { shards, store }: AnsweringParts,
   nowUs: number,
 ): string | null {
+  const { edge, relay } = shards;
   switch (question.ask) {
     case 'logs':
       return rowsProblem(model.logs(question, nowUs), answerLogs(edge, question, nowUs));
     case 'stats':
       return statsProblem(model.invocationStats(question, nowUs), answerStats(stats, relay, question, nowUs));
     case 'counts': {
-      const rows = beginCounts(edge, question, nowUs)();
+      const blocksOf = (view: UsageView) => store.reader(shards.scopeOfUsage(view));
+      const rows = beginCounts(edge, question, nowUs, blocksOf)();
       const answer = countsText(rows.map(({ bucketStartUs: startUs, counts }) => ({ startUs, counts })));
       const expected = countsText(model.apiCounts(question, nowUs));
       return answer === expected ? null : `is answered\n  ${answer}\nexpected\n  ${expected}`;

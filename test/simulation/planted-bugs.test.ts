@@ -68,6 +68,7 @@ isFound('a rewrite that unlinks its inputs before its output is committed', {
         disk.remove(`${DATA_FOLDER}/files/${scope.replaceAll('/', '+')}/${file}`);
       return directory;
     },
+    sealPart: (scope, plan) => store.sealPart(scope, plan),
   }),
 });
 

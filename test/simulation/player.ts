@@ -276,9 +276,9 @@ export class Player {
   }
 
   #ask(question: Question): void {
-    const { shards } = this.#life.parts;
+    const { parts } = this.#life;
     this.#expect(
-      this.#retried(() => answerProblem(this.#stats, question, this.#reader.model, shards, this.#nowUs)),
+      this.#retried(() => answerProblem(this.#stats, question, this.#reader.model, parts, this.#nowUs)),
     );
   }
 

@@ -19,6 +19,7 @@ import type { StartStorage, StorageLink } from '../../src/store/storage-link.js'
 import type { StorageQuestion } from '../../src/store/storage-protocol.js';
 import { StorageWork } from '../../src/store/storage-work.js';
 import { Store } from '../../src/store/store.js';
+import { SMALL_USAGE_LIMITS } from '../model/engine-answers.js';
 import type { Faults } from './faults.js';
 import { Schedule } from './schedule.js';
 import { DiskOfLife, type SimulatedDisk } from './simulated-disk.js';
@@ -121,7 +122,7 @@ export class Life {
     const store = await this.finish(opening);
     if (store === null) return;
     try {
-      const shards = new Shards(store, TOPICS);
+      const shards = new Shards(store, TOPICS, SMALL_USAGE_LIMITS);
       shards.expire(nowUs());
       this.#parts = this.#connect(store, shards, disk('serving'));
     } catch (error) {

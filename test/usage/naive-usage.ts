@@ -4,8 +4,9 @@ import { RE2JS } from 're2js';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
-import { type ApiCountsAsk, ExpressionRound, type UrlBatch } from '../../engine/usage/expression-round.js';
+import { type ApiCountsAsk, ExpressionRound } from '../../engine/usage/expression-round.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
+import { type BlocksOf, matchHere, NO_FILES } from './match-here.js';
 
 export function edgeEntry(timestampUs: number, urlText: string | null, areas: number): EdgeEntry {
   const url = urlText === null ? null : Buffer.from(urlText);
@@ -59,15 +60,6 @@ export function rowsText(rows: readonly ApiCountsRow[]): string {
     .join('\n');
 }
 
-/** What the match thread does, here and now. */
-export function matchBatch(expression: string, { bytes, ends }: UrlBatch): Uint8Array {
-  const pattern = RE2JS.compile(expression);
-  const text = Buffer.from(bytes);
-  return Uint8Array.from(ends, (end, i) => {
-    return pattern.test(text.toString('utf8', i === 0 ? 0 : ends[i - 1], end)) ? 1 : 0;
-  });
-}
-
 /** Takes a round to its end, in slices and batches of the given sizes; between them `meanwhile` may do as it likes. */
 export function finishRound(
   round: ExpressionRound,
@@ -75,21 +67,24 @@ export function finishRound(
   sliceBytes: number,
   batchBytes: number,
   meanwhile: () => void = () => undefined,
+  blocksOf: BlocksOf = NO_FILES,
 ): void {
   for (;;) {
     const state = round.advance(sliceBytes);
     if (state === 'ready') return;
-    if (state === 'waiting') {
-      const batch = round.takeBatch(batchBytes);
-      if (batch !== null) round.supply(matchBatch(expression, batch));
-    }
+    if (state === 'waiting') matchHere(round, expression, batchBytes, blocksOf);
     meanwhile();
   }
 }
 
-export function queryNow(views: readonly UsageView[], expression: string, ask: ApiCountsAsk): ApiCountsRow[] {
+export function queryNow(
+  views: readonly UsageView[],
+  expression: string,
+  ask: ApiCountsAsk,
+  blocksOf?: BlocksOf,
+): ApiCountsRow[] {
   const round = new ExpressionRound(views, expression, [ask]);
-  finishRound(round, expression, 1 << 20, 1 << 20);
+  finishRound(round, expression, 1 << 20, 1 << 20, () => undefined, blocksOf);
   const rows = round.rows(ask);
   round.close();
   return rows;

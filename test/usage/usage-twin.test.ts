@@ -6,6 +6,7 @@ import { USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { ExpressionRound } from '../../engine/usage/expression-round.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { SegmentTable } from '../segment-table.js';
+import { TableSeal } from './match-here.js';
 import { edgeEntry, finishRound, NaiveUsage, rowsText, seededRandom } from './naive-usage.js';
 
 const START_US = 1_795_000_000_000_000;
@@ -40,10 +41,18 @@ type Step = () => void;
 function differs(seed: number): string | null {
   const random = seededRandom(seed);
   const log: string[] = [];
-  const limits = random(3) === 0 ? { expressionCount: 2 + random(4), matchBytes: 20_000 } : undefined;
+  const limits = {
+    ...(random(3) === 0 ? { expressionCount: 2 + random(4), matchBytes: 20_000 } : {}),
+    freshBytes: [2_000, 100_000][random(2)],
+    partBytes: [300, 3_000, 100_000][random(3)],
+    sealFromBytes: [1, 500][random(2)],
+    spillFromBytes: 1,
+  };
   const newView = () => new UsageView(limits);
   let views = [newView(), newView()];
   const tables = [new SegmentTable(), new SegmentTable()];
+  const blocksOf = (view: UsageView) => tables[views.indexOf(view)];
+  let seals: (TableSeal | null)[] = [null, null];
   const twin = new NaiveUsage();
   let nowUs = START_US + random(US_PER_DAY);
 
@@ -67,12 +76,16 @@ function differs(seed: number): string | null {
     log.push(`ask ${expression} ${interval} ${askedUs}`);
     const states = [rowsText(twin.query(expression, interval, askedUs))];
     const round = new ExpressionRound(views, expression, [{ interval, nowUs: askedUs }]);
-    finishRound(round, expression, 1 + random(400), 1 + random(200), () => {
+    const meanwhile = () => {
       if (random(4) !== 0) return;
-      if (random(10) === 0) expire();
+      const what = random(20);
+      if (what < 2) expire();
+      else if (what < 4) seal();
+      else if (what < 6) save();
       else apply();
       states.push(rowsText(twin.query(expression, interval, askedUs)));
-    });
+    };
+    finishRound(round, expression, 1 + random(400), 1 + random(200), meanwhile, blocksOf);
     const answer = rowsText(round.rows({ interval, nowUs: askedUs }));
     round.close();
     // A literal is answered for the state at the end, another expression for the one at the beginning.
@@ -95,9 +108,19 @@ function differs(seed: number): string | null {
     for (let i = 0; i < views.length; i++) views[i].save(tables[i]);
   };
 
+  const seal: Step = () => {
+    const i = random(2);
+    log.push(`seal ${i}`);
+    if (random(4) === 0) views[i].spill();
+    seals[i] ??= TableSeal.begin(views[i], tables[i]);
+    if (seals[i]?.advance([1, 3, 1000][random(3)])) seals[i] = null;
+  };
+
   const restart: Step = () => {
     save();
     log.push('load');
+    seals = [null, null];
+    for (const table of tables) table.forgetAside();
     views = tables.map((table) => {
       const view = newView();
       view.load(table);
@@ -114,7 +137,8 @@ function differs(seed: number): string | null {
       if (problem !== null) return `seed ${seed}\n${log.join('\n')}\n${problem}`;
     } else if (choice < 93) pass();
     else if (choice < 95) expire();
-    else if (choice < 98) save();
+    else if (choice < 96) save();
+    else if (choice < 99) seal();
     else restart();
   }
   return null;

@@ -16,6 +16,7 @@ import { isLiteral } from '../../engine/usage/standing-expressions.js';
 import { hashBytes } from '../../engine/usage/url-index.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { SegmentTable } from '../segment-table.js';
+import { TableSeal } from './match-here.js';
 import { edgeEntry, finishRound, NaiveUsage, queryNow, rowsText, seededRandom } from './naive-usage.js';
 
 const HOUR_US = 498_611 * US_PER_HOUR;
@@ -88,7 +89,7 @@ test('an hour larger than every block, page and table is counted right, saved an
   });
   expect(answers(view)).toEqual(expected);
   expect(answers(view), 'asked again').toEqual(expected);
-  expect(view.stats()).toMatchObject({ partitions: 1, entries: count, standingExpressions: 5 });
+  expect(view.stats()).toMatchObject({ entries: count, standingExpressions: 5 });
   const table = new SegmentTable();
   view.save(table);
   const loaded = new UsageView();
@@ -129,11 +130,11 @@ test('a chunk is written anew until it is large, then the next begins', () => {
     }
   };
   saveEach(20, 100);
-  expect(table.names).toEqual(['usage/00498611/00000000']);
+  expect(table.names).toEqual(['usage/00498611/00000000/00000000']);
   saveEach(1, USAGE_CHUNK_BYTES);
-  expect(table.names).toEqual(['usage/00498611/00000000']);
+  expect(table.names).toEqual(['usage/00498611/00000000/00000000']);
   saveEach(2, 90);
-  expect(table.names).toEqual(['usage/00498611/00000000', 'usage/00498611/00000001']);
+  expect(table.names).toEqual(['usage/00498611/00000000/00000000', 'usage/00498611/00000000/00000001']);
   const before = table.copy();
   view.save(table);
   expect(table.names, 'nothing changed').toEqual(before.names);
@@ -148,10 +149,38 @@ test('a chunk is written anew until it is large, then the next begins', () => {
   loaded.expire(HOUR_US + US_PER_HOUR + 7 * US_PER_DAY);
   loaded.apply(edgeEntry(HOUR_US + 5, 'very late', 0));
   loaded.save(table);
-  expect(table.names, 'expired, and begun again').toEqual(['usage/00498611/00000000']);
+  expect(table.names, 'expired, and begun again').toEqual(['usage/00498611/00000001/00000000']);
   loaded.expire(HOUR_US + US_PER_HOUR + 7 * US_PER_DAY);
   loaded.save(table);
   expect(table.names).toEqual([]);
+});
+
+test('usage as the first version saved it is read, and written anew with the next save', () => {
+  const view = new UsageView();
+  const table = new SegmentTable();
+  for (let i = 0; i < 20; i++) {
+    view.apply(edgeEntry(HOUR_US + i, `${i}`.padEnd(USAGE_CHUNK_BYTES / 8, 'x'), 1));
+    view.save(table);
+  }
+  // An hour was one part, which the names said nothing of.
+  const old = new SegmentTable(
+    table.names.map((name) => [name.replace('/00000000/', '/'), table.get(name)!]),
+  );
+  expect(old.names).toEqual([
+    'usage/00498611/00000000',
+    'usage/00498611/00000001',
+    'usage/00498611/00000002',
+  ]);
+  const loaded = new UsageView();
+  loaded.load(old);
+  const ask = { interval: 'hourly', nowUs: HOUR_US + 9999 } as const;
+  const expected = `${HOUR_US} 20/0/0/0`;
+  expect(rowsText(queryNow([loaded], 'x', ask))).toBe(expected);
+  loaded.save(old);
+  expect(old.names).toEqual(['usage/00498611/00000000/00000000']);
+  const again = new UsageView();
+  again.load(old);
+  expect(rowsText(queryNow([again], 'x', ask))).toBe(expected);
 });
 
 test('damaged or foreign segments are refused', () => {
@@ -197,6 +226,24 @@ test('matches are bounded, but the latest asked is always answered', () => {
     expect(rowsText(queryNow([view], expression, ask))).toBe(`${HOUR_US} 5000/0/0/0`);
     expect(view.stats().standingExpressions).toBe(1);
   }
+});
+
+test('for want of memory the largest part is sealed, and what waits for it comes first', () => {
+  const view = new UsageView({ spillFromBytes: 1_000 });
+  const table = new SegmentTable();
+  for (let i = 0; i < 100; i++) view.apply(edgeEntry(HOUR_US + i, `abc/${i}`, 1));
+  for (let i = 0; i < 500; i++) view.apply(edgeEntry(HOUR_US + US_PER_HOUR + i, `abc/${i}`, 1));
+  view.apply(edgeEntry(HOUR_US + 2 * US_PER_HOUR, 'abc/x', 1));
+  const before = view.heldBytes;
+  const seal = () => TableSeal.begin(view, table)?.advance(1e6) ?? false;
+  expect(seal(), 'nothing is due').toBe(false);
+  expect([view.spill(), view.spill()]).toEqual([true, true]);
+  expect([seal(), seal()], 'one, not two').toEqual([true, false]);
+  expect(view.stats()).toMatchObject({ parts: 3, sealedParts: 1, entries: 601, urls: 601 });
+  expect(view.heldBytes).toBeLessThan(before / 2);
+  expect([view.spill(), seal(), view.spill()], 'the last is not worth a file').toEqual([true, true, false]);
+  view.save(table);
+  expect(table.files).toHaveLength(2);
 });
 
 test('what a round works on is not dropped under it', () => {

@@ -1,4 +1,4 @@
-/** The row files that a store's records name, opened read-only, block by block. */
+/** The files of blocks that a store's records name, opened read-only, block by block. */
 
 import { join } from 'node:path';
 import { SegmentError } from '../../engine/segments.js';
@@ -38,7 +38,7 @@ export function recordedFiles(records: StoredTable): RecordedFiles {
 }
 
 /** The blocks of one file: bytes, or why there are none. To be closed. */
-export class RowFileBlocks {
+export class FileBlocks {
   readonly count: number;
   readonly #files: RewriteFiles;
   readonly #file: string;
@@ -53,7 +53,7 @@ export class RowFileBlocks {
       const code = (error as NodeJS.ErrnoException).code;
       const path = join(folder, stored.file);
       throw new SegmentError(
-        code === 'ENOENT' ? `row file ${path} is missing` : `row file ${path} can't be opened: ${code}`,
+        code === 'ENOENT' ? `file ${path} is missing` : `file ${path} can't be opened: ${code}`,
       );
     }
     this.count = this.#files.blockCount(stored.file);
@@ -66,7 +66,7 @@ export class RowFileBlocks {
       if (error instanceof SegmentError) return error;
       if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
       return new SegmentError(
-        `block ${index} of row file ${this.#file} can't be read: ${(error as Error).message}`,
+        `block ${index} of file ${this.#file} can't be read: ${(error as Error).message}`,
       );
     }
   }

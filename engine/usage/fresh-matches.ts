@@ -1,5 +1,5 @@
 /**
- * What is known of one expression over one partition: which URLs match, up to a code, and the matching entries, up to
+ * What is known of one expression over one fresh part: which URLs match, up to a code, and the matching entries, up to
  * an ordinal. Both only ever grow, so what was evaluated once is never evaluated again.
  *
  *   codes    0 ........ evaluatedUrls ........ urls.count        verdicts hold one bit a code, up to evaluatedUrls
@@ -11,10 +11,10 @@
 
 import { assert } from '../assert.js';
 import { ENTRY_BLOCK_COUNT } from '../limits.js';
+import type { FreshPart } from './fresh-part.js';
 import { MatchList, MatchMemory } from './match-list.js';
-import type { UsagePartition } from './usage-partition.js';
 
-export class PartitionMatches {
+export class FreshMatches {
   readonly list: MatchList;
   evaluatedUrls = 0;
   foldedEntries = 0;
@@ -39,10 +39,10 @@ export class PartitionMatches {
    * Adds the matching entries among the next `entryCount` ones to the list. The URLs of all of them have been
    * evaluated: a URL's code is at most that of the entry that brought it.
    */
-  fold(partition: UsagePartition, entryCount: number): void {
+  fold(part: FreshPart, entryCount: number): void {
     let left = entryCount;
     while (left > 0) {
-      const block = partition.entries.blocks[Math.floor(this.foldedEntries / ENTRY_BLOCK_COUNT)];
+      const block = part.entries.blocks[Math.floor(this.foldedEntries / ENTRY_BLOCK_COUNT)];
       const start = this.foldedEntries % ENTRY_BLOCK_COUNT;
       const count = Math.min(left, block.count - start);
       assert(count > 0, 'more entries are to be folded than there are');
@@ -80,20 +80,20 @@ export class PartitionMatches {
 }
 
 /**
- * Evaluates a literal over the next URLs of a partition, about `byteBudget` bytes of them and at least the rest
+ * Evaluates a literal over the next URLs of a part, about `byteBudget` bytes of them and at least the rest
  * of a page, and returns how many bytes it went over. The search is the platform's own, over many URLs at once: the
  * first hit at or behind a URL's start is a match when it ends within that URL, and else the URL has none.
  */
 export function evaluateLiteral(
-  partition: UsagePartition,
-  matches: PartitionMatches,
+  part: FreshPart,
+  matches: FreshMatches,
   literal: Uint8Array,
   byteBudget: number,
 ): number {
-  const pages = partition.urls.pages;
+  const pages = part.urls.pages;
   let searched = 0;
-  let pageIndex = partition.urls.pageIndexOf(matches.evaluatedUrls);
-  while (matches.evaluatedUrls < partition.urls.count && searched < byteBudget) {
+  let pageIndex = part.urls.pageIndexOf(matches.evaluatedUrls);
+  while (matches.evaluatedUrls < part.urls.count && searched < byteBudget) {
     const page = pages[pageIndex];
     const first = matches.evaluatedUrls - page.firstCode;
     const start = page.startOf(first);

@@ -1,0 +1,37 @@
+/** Steps of an automaton over a whole phrase at once, worked out as they are met. */
+
+import { PHRASE } from './page-text.js';
+import { UNKNOWN, type UrlAutomaton } from './url-automaton.js';
+
+/** A power of two. */
+const ROW = 64;
+/** States are multiples of 256, rows of a table here have 64 places. */
+const ROW_SHIFT = 2;
+
+export class PhraseSteps {
+  readonly phrases: readonly Uint8Array[];
+  /** By stepIndex: what step() gave, or UNKNOWN. Memory that is never touched is never taken. */
+  readonly table: Int32Array;
+  readonly #automaton: UrlAutomaton;
+
+  constructor(automaton: UrlAutomaton, phrases: readonly Uint8Array[]) {
+    this.#automaton = automaton;
+    this.phrases = phrases;
+    this.table = new Int32Array((automaton.table.length / 256) * ROW);
+  }
+
+  /** The state after the phrase of `code`, or FOUND or LOST where it comes to that. */
+  step(state: number, code: number): number {
+    const automaton = this.#automaton;
+    const phrase = this.phrases[code - PHRASE];
+    let next = state;
+    for (let i = 0; i < phrase.length && next > UNKNOWN; i++)
+      next = automaton.table[next + phrase[i]] || automaton.step(next, phrase[i]);
+    this.table[stepIndex(state, code)] = next;
+    return next;
+  }
+}
+
+export function stepIndex(state: number, code: number): number {
+  return (state >>> ROW_SHIFT) + code - PHRASE;
+}

@@ -1,0 +1,63 @@
+/** Segments that build on each other, and are dropped together. */
+
+import { SegmentError } from '../../engine/segments.js';
+import type { DroppedPart } from '../store/dropped-table.js';
+import type { Finding } from './findings.js';
+import { type ScopeSegments, SEGMENTS } from './scope-segments.js';
+
+export interface Group {
+  /** Tells it from others. */
+  readonly key: string;
+  readonly dropped: DroppedPart;
+}
+
+export interface FoundGroup extends Group {
+  /** Of its segments, the damaged ones among them. */
+  readonly names: readonly string[];
+}
+
+/** The group that a segment belongs to; null for one that belongs to none. */
+export type GroupOf = (name: string, scope: string) => Group | null;
+
+/** The groups of the segments whose names begin with `prefix`. */
+export function groupsOf(segments: ScopeSegments, prefix: string, groupOf: GroupOf): FoundGroup[] {
+  const groups = new Map<string, Group & { readonly names: string[] }>();
+  for (const name of [...segments.names(), ...segments.damagedNames]) {
+    const group = name.startsWith(prefix) ? groupOf(name, segments.scope) : null;
+    if (group === null) continue;
+    const known = groups.get(group.key);
+    if (known === undefined) groups.set(group.key, { ...group, names: [name] });
+    else known.names.push(name);
+  }
+  return [...groups.values()];
+}
+
+/** Which of its segments are damaged, in words; null when none is. */
+export function damageOf({ damagedNames }: ScopeSegments, { names }: FoundGroup): string | null {
+  const damaged = names.filter((name) => damagedNames.includes(name));
+  return damaged.length === 0 ? null : `${damaged.join(', ')} is damaged`;
+}
+
+export function groupIsGone(
+  segments: ScopeSegments,
+  { names, dropped }: FoundGroup,
+  problem: string,
+): Finding {
+  return {
+    what: `${dropped.what}: ${problem}`,
+    remedy: 'is dropped',
+    fixes: [{ do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) }],
+    dropped: [dropped],
+  };
+}
+
+/** Why it does not load, or null. */
+export function loadProblem(load: () => unknown): string | null {
+  try {
+    load();
+    return null;
+  } catch (error) {
+    if (error instanceof SegmentError) return error.message;
+    throw error;
+  }
+}

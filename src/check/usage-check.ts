@@ -1,0 +1,138 @@
+/** The usage of one scope, part by part: the segments of those in memory, the files of those that are sealed. */
+
+import { SegmentError } from '../../engine/segments.js';
+import { US_PER_HOUR } from '../../engine/time.js';
+import {
+  encodeSummary,
+  type PartName,
+  padded,
+  parsePartFile,
+  partFile,
+  partPrefix,
+  summaryName,
+} from '../../engine/usage/sealed-part.js';
+import { parseUsageName } from '../../engine/usage/stored-parts.js';
+import { UsageView } from '../../engine/usage/usage-view.js';
+import { intervalText } from '../http/incomplete.js';
+import { sealEnvelope } from '../store/envelope.js';
+import { FileBlocks } from './file-blocks.js';
+import type { Finding, Fix } from './findings.js';
+import { checkPartFile } from './part-file.js';
+import type { CheckedStore } from './scope-check.js';
+import { type ScopeSegments, SEGMENTS } from './scope-segments.js';
+import {
+  damageOf,
+  type FoundGroup,
+  type Group,
+  groupIsGone,
+  groupsOf,
+  loadProblem,
+} from './segment-groups.js';
+
+const PREFIX = 'usage/';
+
+export function checkUsage(store: CheckedStore, segments: ScopeSegments): Finding[] {
+  const findings: Finding[] = [];
+  const sealed = new Map<string, { readonly name: PartName; readonly group: FoundGroup }>();
+  for (const name of filedParts(store, segments.scope)) {
+    const group = { ...partGroup(name, segments.scope), names: [] };
+    sealed.set(group.key, { name, group });
+  }
+  for (const group of groupsOf(segments, PREFIX, partOf)) {
+    const { name, isOld } = parseUsageName(group.names[0]);
+    if (!isOld && (sealed.has(group.key) || group.names.includes(summaryName(name)))) {
+      sealed.set(group.key, { name, group });
+      continue;
+    }
+    const problem =
+      damageOf(segments, group) ?? loadProblem(() => new UsageView().load(segments.reader(group.names)));
+    if (problem !== null) findings.push(groupIsGone(segments, group, problem));
+  }
+  return [...findings, ...[...sealed.values()].flatMap((part) => checkSealed(store, segments, part))];
+}
+
+/** The part that a segment belongs to; null for one of anything else. */
+export function partOf(segment: string, scope: string): Group | null {
+  let group: Group | null = null;
+  // A name that is none of usage leaves it null.
+  loadProblem(() => {
+    const { name, isOld } = parseUsageName(segment);
+    group = isOld ? hourGroup(name, scope) : partGroup(name, scope);
+  });
+  return group;
+}
+
+/** An hour as the first version wrote it. */
+function hourGroup({ hourIndex }: PartName, scope: string): Group {
+  const startUs = hourIndex * US_PER_HOUR;
+  const endUs = startUs + US_PER_HOUR;
+  const what = `usage of ${scope}, ${intervalText({ startUs, endUs })}`;
+  return {
+    key: `${PREFIX}${padded(hourIndex)}`,
+    dropped: { view: 'usage', level: null, startUs, endUs, what },
+  };
+}
+
+function partGroup(name: PartName, scope: string): Group {
+  const { dropped } = hourGroup(name, scope);
+  return {
+    key: partPrefix(name),
+    dropped: { ...dropped, what: `${dropped.what} (part ${name.partIndex})` },
+  };
+}
+
+function filedParts({ files }: CheckedStore, scope: string): PartName[] {
+  const prefix = `${scope}:`;
+  return [...files.keys()].flatMap((fileKey) => {
+    const name = fileKey.startsWith(prefix) ? parsePartFile(fileKey.slice(prefix.length)) : null;
+    return name === null ? [] : [name];
+  });
+}
+
+/** A file is the part, all of it: its summary can be made anew, and chunks beside it are of before. */
+function checkSealed(
+  store: CheckedStore,
+  segments: ScopeSegments,
+  { name, group }: { readonly name: PartName; readonly group: FoundGroup },
+): Finding[] {
+  let expected: Uint8Array;
+  try {
+    expected = summaryOfFile(store, segments.scope, name);
+  } catch (error) {
+    if (!(error instanceof SegmentError)) throw error;
+    const finding = groupIsGone(segments, group, error.message);
+    const records = `${segments.keyOf(partFile(name))}#`;
+    const keys = [...store.tables.table('files').keys()].filter((key) => key.startsWith(records));
+    return [{ ...finding, fixes: [...finding.fixes, { do: 'delete', table: 'files', keys }] }];
+  }
+  const summary = summaryName(name);
+  const stored = segments.get(summary);
+  const others = group.names.filter((segment) => segment !== summary);
+  if (stored !== null && Buffer.compare(stored, expected) === 0 && others.length === 0) return [];
+  const key = segments.keyOf(summary);
+  const fixes: Fix[] = [
+    { do: 'delete', table: SEGMENTS, keys: others.map((segment) => segments.keyOf(segment)) },
+    { do: 'put', table: SEGMENTS, key, value: sealEnvelope(key, expected) },
+  ];
+  return [
+    {
+      what: `${group.dropped.what}: what the store says of it and its file do not agree`,
+      remedy: 'is made anew from the file; nothing is lost',
+      fixes,
+      dropped: [],
+    },
+  ];
+}
+
+/** Throws a SegmentError when the file is not whole. */
+function summaryOfFile({ directory, files }: CheckedStore, scope: string, name: PartName): Uint8Array {
+  const stored = files.get(`${scope}:${partFile(name)}`);
+  if (stored === undefined || stored === null)
+    throw new SegmentError('what the store knew of its file is lost');
+  const file = new FileBlocks(directory, scope, stored);
+  try {
+    return encodeSummary(checkPartFile(file));
+  } finally {
+    file.close();
+  }
+}

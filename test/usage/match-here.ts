@@ -1,0 +1,96 @@
+/** What the match thread and the storage thread do with usage, here and now, over segment tables in memory. */
+
+import { RE2JS } from 're2js';
+import type { BlockReader } from '../../engine/segments.js';
+import type { ExpressionRound, PartBatch } from '../../engine/usage/expression-round.js';
+import { type ScanResult, scanPart } from '../../engine/usage/part-scan.js';
+import { type SealPlan, sealPart } from '../../engine/usage/seal.js';
+import type { PartSummary } from '../../engine/usage/sealed-part.js';
+import type { UrlBatch } from '../../engine/usage/url-batch.js';
+import type { UsageView } from '../../engine/usage/usage-view.js';
+import { ExpressionAutomaton } from '../../src/expressions/expression-automaton.js';
+import type { SegmentTable } from '../segment-table.js';
+
+/** Where the files of a view are. */
+export type BlocksOf = (view: UsageView) => BlockReader;
+
+export const NO_FILES: BlocksOf = () => {
+  throw new Error('no part of this view is sealed');
+};
+
+interface Compiled {
+  readonly pattern: RE2JS;
+  readonly automaton: ExpressionAutomaton;
+}
+
+/** So few that some expressions need more. */
+const STATE_LIMIT = 24;
+
+const compiled = new Map<string, Compiled>();
+
+/** Works on one batch of about so many bytes, if there is one. A scan stops as soon as it may. */
+export function matchHere(
+  round: ExpressionRound,
+  expression: string,
+  byteCount: number,
+  blocksOf: BlocksOf,
+): void {
+  const batch = round.takeBatch(byteCount);
+  if (batch === null) return;
+  const known = compile(expression);
+  round.supply(
+    batch.kind === 'part' ? scan(known, batch, byteCount, blocksOf) : matchUrls(known.pattern, batch),
+  );
+}
+
+function compile(expression: string): Compiled {
+  let known = compiled.get(expression);
+  if (known === undefined) {
+    const pattern = RE2JS.compile(expression);
+    known = { pattern, automaton: new ExpressionAutomaton(pattern, STATE_LIMIT) };
+    compiled.set(expression, known);
+  }
+  return known;
+}
+
+function scan({ automaton }: Compiled, batch: PartBatch, checkWork: number, blocksOf: BlocksOf): ScanResult {
+  const clock = { checkWork, isTimeUp: () => true };
+  return scanPart(batch, blocksOf(batch.view), automaton, automaton.need, clock);
+}
+
+function matchUrls(pattern: RE2JS, { bytes, ends }: UrlBatch): Uint8Array {
+  const text = Buffer.from(bytes);
+  return Uint8Array.from(ends, (end, i) => {
+    return pattern.test(text.toString('utf8', i === 0 ? 0 : ends[i - 1], end)) ? 1 : 0;
+  });
+}
+
+/** A part that is being sealed. */
+export class TableSeal {
+  readonly #view: UsageView;
+  readonly #plan: SealPlan;
+  readonly #steps: Generator<void, PartSummary>;
+
+  private constructor(view: UsageView, table: SegmentTable, plan: SealPlan) {
+    this.#view = view;
+    this.#plan = plan;
+    this.#steps = sealPart(plan, table);
+  }
+
+  /** Begins with the part that is due, if one is. */
+  static begin(view: UsageView, table: SegmentTable): TableSeal | null {
+    const plan = view.planSeal();
+    return plan && new TableSeal(view, table, plan);
+  }
+
+  /** Goes on; true when it is finished. What it made counts with the next save. */
+  advance(stepCount: number): boolean {
+    for (let i = 0; i < stepCount; i++) {
+      const step = this.#steps.next();
+      if (step.done !== true) continue;
+      this.#view.finishSeal(this.#plan, step.value);
+      return true;
+    }
+    return false;
+  }
+}

@@ -8,9 +8,11 @@ import { fileURLToPath } from 'node:url';
 import { open } from 'lmdb';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
+import { encodeSummary } from '../../engine/usage/sealed-part.js';
 import { readConfig } from '../../src/config.js';
 import { type Service, startService } from '../../src/service.js';
 import { lockDirectory } from '../../src/store/directory-lock.js';
+import { sealEnvelope } from '../../src/store/envelope.js';
 import { monotonicUs } from '../../src/system-clock.js';
 import { LARGER, NOW_US, PROJECTS, writeSmallStore } from './small-store.js';
 
@@ -186,7 +188,7 @@ test.each([
   },
 );
 
-test('a sealed part whose summary is lost: it is made anew from its file', async () => {
+test('a sealed part whose summary is lost or wrong: it is made anew from its file', async () => {
   directory = mkdtempSync(join(tmpdir(), 'logring-damaged-'));
   await writeSmallStore(directory, LARGER);
   await start();
@@ -203,9 +205,8 @@ test('a sealed part whose summary is lost: it is made anew from its file', async
   const summaries = [...table.getKeys()].filter((key) => key.endsWith('/sealed'));
   expect(summaries.length).toBe(4);
   await table.remove(summaries[0]);
-  const damaged = Buffer.from(table.get(summaries[1])!);
-  damaged[damaged.length - 1] ^= 1;
-  await table.put(summaries[1], damaged);
+  const wrong = encodeSummary({ pageCount: 1, urlCount: 1, entryCount: 1 });
+  await table.put(summaries[1], Buffer.from(sealEnvelope(summaries[1], wrong)));
   await root.close();
   const repaired = check('--repair', directory);
   expect(repaired.status, repaired.said).toBe(0);

@@ -23,6 +23,8 @@ export class RewriteFiles implements FileBuilder {
   readonly #disk: Disk;
   readonly #namePrefix: string;
   readonly #folder: string;
+  /** Folders with names that are not durable yet. */
+  readonly #changedFolders = new Set<string>();
   readonly #files = new Map<string, OpenFile>();
 
   constructor(disk: Disk, namePrefix: string, folder: string, inputs: readonly StoredFile[]) {
@@ -49,7 +51,7 @@ export class RewriteFiles implements FileBuilder {
 
   create(file: string, sample: Uint8Array | null): void {
     const path = join(this.#folder, file);
-    makeFolders(this.#disk, dirname(path));
+    for (const folder of makeFolders(this.#disk, dirname(path))) this.#changedFolders.add(folder);
     const dictionary = sample && dictionaryOf(sample);
     const made: OpenFile = {
       path,
@@ -96,7 +98,7 @@ export class RewriteFiles implements FileBuilder {
     const made = this.#files.get(output);
     if (made !== undefined) {
       this.#disk.sync(made.descriptor);
-      for (const folder of makeFolders(this.#disk, dirname(made.path))) this.#disk.syncFolder(folder);
+      for (const folder of this.#changedFolders) this.#disk.syncFolder(folder);
     }
     for (const { descriptor } of this.#files.values()) this.#disk.close(descriptor);
     this.#files.clear();

@@ -58,11 +58,19 @@ export function beginCounts(
   const ask = { interval: known, nowUs };
   const views = shards.map(({ usage }) => usage);
   const round = new ExpressionRound(views, expression, [ask]);
-  if (round.advance(SLICE_BYTES) === 'waiting') matchHere(round, expression, BATCH_BYTES, blocksOf);
-  return () => {
-    for (let state = round.advance(SLICE_BYTES); state !== 'ready'; state = round.advance(SLICE_BYTES)) {
+  const advance = (): boolean => {
+    try {
+      const state = round.advance(SLICE_BYTES);
       if (state === 'waiting') matchHere(round, expression, BATCH_BYTES, blocksOf);
+      return state === 'ready';
+    } catch (error) {
+      round.close();
+      throw error;
     }
+  };
+  let isReady = advance();
+  return () => {
+    while (!isReady) isReady = advance();
     const rows = round.rows(ask);
     round.close();
     return rows.map(countsRow);

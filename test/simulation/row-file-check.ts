@@ -1,6 +1,8 @@
-/** That the disk holds the row files that the store knows, whole, and no other; and the store none that no shard names. */
+/** That the disk holds the files that the store knows, whole, and no other; and the store none that no shard names. */
 
 import { decodeManifest, runFile } from '../../engine/rows/run.js';
+import { partFile } from '../../engine/usage/sealed-part.js';
+import { parseUsageName } from '../../engine/usage/stored-parts.js';
 import type { Disk } from '../../src/store/disk.js';
 import { openEnvelope } from '../../src/store/envelope.js';
 import type { Store } from '../../src/store/store.js';
@@ -14,9 +16,14 @@ export function rowFilesProblem(directory: string, disk: Disk, store: Store): st
   }
   const named = new Set<string>();
   for (const scope of store.scopes()) {
-    const manifest = store.reader(scope).get('rows/manifest');
+    const reader = store.reader(scope);
+    const manifest = reader.get('rows/manifest');
     if (manifest === null) continue;
     for (const info of decodeManifest(manifest).runs) named.add(`${scope}:${runFile(info)}`);
+    for (const { name } of reader.list('usage/')) {
+      const { name: part, chunkIndex } = parseUsageName(name);
+      if (chunkIndex === null) named.add(`${scope}:${partFile(part)}`);
+    }
   }
   const forgotten = [...known.keys()].filter((fileKey) => !named.has(fileKey));
   if (forgotten.length > 0) return `the store keeps files that no shard names: ${forgotten.join(', ')}`;

@@ -25,7 +25,7 @@ const IDLE_COMMIT_EVERY_US = 60_000_000;
 export type Position = PartitionKey & { readonly nextOffset: number };
 
 export interface CommitterPorts {
-  readonly store: Store;
+  readonly store: Pick<Store, 'commit'>;
   /** Writes more into the commit that a partition's shard is in. */
   readonly saveBeside: (key: PartitionKey, writer: SegmentWriter) => void;
   readonly shards: () => Iterable<OwnedShard>;
@@ -74,7 +74,7 @@ export class Committer {
   #schedule(): void {
     if (this.#stopped) return;
     this.#timer = setTimeout(() => {
-      this.#round().then(
+      this.round().then(
         () => this.#schedule(),
         (error) => {
           // Whoever stops it is told by `stop`.
@@ -84,7 +84,8 @@ export class Committer {
     }, COMMIT_PAUSE_MS);
   }
 
-  async #round(): Promise<void> {
+  /** What `start` has done again and again: forgets what is due, and commits if there is anything to. */
+  async round(): Promise<void> {
     this.#expire();
     const due = this.#ports.monotonicUs() - this.#lastCommitUs >= IDLE_COMMIT_EVERY_US;
     if (due || [...this.#ports.shards()].some(({ shard }) => shard.dirty)) await this.commit();

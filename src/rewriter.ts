@@ -16,7 +16,7 @@ import type { Scope, Store } from './store/store.js';
 const RETRY_PAUSE_US = 60_000_000;
 
 export interface RewriterPorts {
-  readonly store: Store;
+  readonly store: Pick<Store, 'rewrite'>;
   /** What a rewrite may sort in memory at a time. */
   readonly chunkBytes: number;
   readonly shards: () => Iterable<OwnedShard>;

@@ -26,6 +26,7 @@ import { DiskFullError } from './store/disk-room.js';
 import { type DroppedPart, isStillMissed, overlappingParts } from './store/dropped-table.js';
 import { withRemedy } from './store/sound-table.js';
 import { Store } from './store/store.js';
+import { type StoreParts, SYSTEM_PARTS } from './store/store-parts.js';
 
 export interface Surroundings {
   readonly logger: Logger;
@@ -61,7 +62,11 @@ const BACK_ENDS: Readonly<Record<string, BackEndName>> = { uws: 'uWebSockets.js'
  * Resolves once stored state is restored and HTTP listens; the log is read from then on. Rejects with a sentence for
  * the operator when the directory, the store or the port can't be used.
  */
-export async function startService(config: Config, surroundings: Surroundings): Promise<Service> {
+export async function startService(
+  config: Config,
+  surroundings: Surroundings,
+  storeParts: StoreParts = SYSTEM_PARTS,
+): Promise<Service> {
   const { clock } = surroundings;
   const startUs = clock.monotonicUs();
   const gate = new IngestGate();
@@ -69,6 +74,7 @@ export async function startService(config: Config, surroundings: Surroundings): 
     config.DATA_DIR,
     CACHE_SHARE * budgetBytesOf(config),
     diskAlarm(gate, surroundings.logger, config.DATA_DIR),
+    storeParts,
   );
   try {
     return await new Composition(config, surroundings, store, gate).start(startUs);

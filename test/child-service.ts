@@ -24,10 +24,26 @@ export interface ChildService {
   kill(signal: 'SIGKILL' | 'SIGTERM'): Promise<number | null>;
 }
 
-/** Starts `main.js` with these LOGRING_* settings only, on a free port; resolves when it says that it is ready. */
-export function startChildService(settings: Record<string, string>): Promise<ChildService> {
+/** The child ended, with an exit code or null after a signal, before it was ready. */
+export class EndedEarlyError extends Error {
+  readonly exitCode: number | null;
+
+  constructor(exitCode: number | null, output: string) {
+    super(`the service ended with ${exitCode} before it was ready:\n${output}`);
+    this.exitCode = exitCode;
+  }
+}
+
+/**
+ * Starts `main.js`, or another script with its arguments, with these LOGRING_* settings only, on a free port; resolves
+ * when it says that it is ready. Rejects with an EndedEarlyError when it ends before.
+ */
+export function startChildService(
+  settings: Record<string, string>,
+  command: readonly string[] = [MAIN],
+): Promise<ChildService> {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('LOGRING_'));
-  const child = spawn(process.execPath, [MAIN], {
+  const child = spawn(process.execPath, command, {
     env: {
       ...Object.fromEntries(inherited),
       LOGRING_PORT: '0',
@@ -49,14 +65,13 @@ export function startChildService(settings: Record<string, string>): Promise<Chi
     output += String(piece);
   });
   return new Promise((resolve, reject) => {
-    const fail = (why: string) => {
+    const deadline = setTimeout(() => {
       child.kill('SIGKILL');
-      reject(new Error(`the service ${why}:\n${output}`));
-    };
-    const deadline = setTimeout(() => fail('was not ready in time'), READY_DEADLINE_MS);
+      reject(new Error(`the service was not ready in time:\n${output}`));
+    }, READY_DEADLINE_MS);
     exited.then((code) => {
       clearTimeout(deadline);
-      fail(`ended with ${code} before it was ready`);
+      reject(new EndedEarlyError(code, output));
     });
     createInterface({ input: child.stdout }).on('line', (line) => {
       output += `${line}\n`;

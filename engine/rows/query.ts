@@ -39,6 +39,7 @@ export function queryLogs(
   const cursors: RowCursor[] = [];
   const candidates: Candidate[] = [];
   for (const view of views) {
+    view.retryUnreadable();
     openFreshRuns(view, parameters, nowUs, cursors);
     collectCandidates(view, parameters, nowUs, candidates);
   }
@@ -112,7 +113,7 @@ function collectCandidates(
     candidates.push({
       newestUs: lastUs,
       open: () => {
-        throw run.refusal();
+        throw run.reason;
       },
     });
   }

@@ -88,6 +88,15 @@ export class RowsView implements View<EdgeEntry> {
     return this.#unreadable;
   }
 
+  /** A disk may refuse for a moment: takes up the runs that can be read by now. */
+  retryUnreadable(): void {
+    for (const run of this.#unreadable) {
+      const reason = this.#loadIfReadable(run.info, this.#reader);
+      if (reason === null) this.#unreadable.delete(run);
+      else run.reason = reason;
+    }
+  }
+
   /** The sorted runs that have rows of a project, in no order. */
   sortedRunsOf(project: string): readonly RunOfProject[] {
     return this.#projects.of(project);
@@ -151,13 +160,20 @@ export class RowsView implements View<EdgeEntry> {
     const { nextId, runs } = decodeManifest(manifest);
     this.#nextId = nextId;
     for (const info of runs) {
-      try {
-        this.#loadRun(info, reader);
-      } catch (error) {
-        // A run that rows are still added to has to be whole.
-        if (!(error instanceof SegmentError) || !info.isSealed) throw error;
-        this.#unreadable.add(new UnreadableRun(info, error.message));
-      }
+      const reason = this.#loadIfReadable(info, reader);
+      if (reason !== null) this.#unreadable.add(new UnreadableRun(info, reason));
+    }
+  }
+
+  /** Returns why it is not loaded; null when it is. */
+  #loadIfReadable(info: RunInfo, reader: SegmentReader): SegmentError | null {
+    try {
+      this.#loadRun(info, reader);
+      return null;
+    } catch (error) {
+      // A run that rows are still added to has to be whole.
+      if (!(error instanceof SegmentError) || !info.isSealed) throw error;
+      return error;
     }
   }
 

@@ -9,6 +9,7 @@ import { open } from 'lmdb';
 import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from '../../engine/rows/run.js';
 import { fileRecord, scopeFolder } from '../store/block-files.js';
+import { SYSTEM_DISK } from '../store/disk.js';
 import {
   DROPPED_TABLE,
   type DroppedPart,
@@ -18,7 +19,6 @@ import {
   isStillMissed,
 } from '../store/dropped-table.js';
 import { openEnvelope, sealEnvelope } from '../store/envelope.js';
-import { syncFolder } from '../store/file-appender.js';
 import { RewriteFiles } from '../store/rewrite-files.js';
 import { FORMAT_KEY, ROW_FILES_FOLDER, TABLE_FILE, TABLE_LOCK_FILE } from '../store/sound-table.js';
 import { STORE_FORMAT } from '../store/store-format.js';
@@ -126,7 +126,7 @@ class Repair {
     rmSync(join(folder, runFile(made)), { force: true });
     const inputs = [files.get(`${scope}:${file}`)!];
     const frameEnds = salvage(
-      new RewriteFiles(`${scope}:`, folder, inputs),
+      new RewriteFiles(SYSTEM_DISK, `${scope}:`, folder, inputs),
       info,
       damagedBlocks,
       runFile(made),
@@ -167,5 +167,5 @@ async function writeTables({ directory, tables }: CheckedStore): Promise<void> {
   for (const left of [`${path}-lock`, join(directory, TABLE_LOCK_FILE)]) rmSync(left, { force: true });
   renameSync(join(directory, TABLE_FILE), join(directory, BEFORE_REPAIR_FILE));
   renameSync(path, join(directory, TABLE_FILE));
-  syncFolder(directory);
+  SYSTEM_DISK.syncFolder(directory);
 }

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import { SegmentError } from '../../engine/segments.js';
 import { decodeFileRecord, scopeFolder } from '../store/block-files.js';
+import { SYSTEM_DISK } from '../store/disk.js';
 import { openEnvelope } from '../store/envelope.js';
 import { RewriteFiles } from '../store/rewrite-files.js';
 import { ROW_FILES_FOLDER } from '../store/sound-table.js';
@@ -47,7 +48,7 @@ export class RowFileBlocks {
     const folder = scopeFolder(join(directory, ROW_FILES_FOLDER), scope);
     this.#file = stored.file;
     try {
-      this.#files = new RewriteFiles(`${scope}:`, folder, [stored]);
+      this.#files = new RewriteFiles(SYSTEM_DISK, `${scope}:`, folder, [stored]);
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
       const path = join(folder, stored.file);

@@ -6,29 +6,20 @@
  *   table `files`, <scope>:<file>#<frame>    what one commit added: flags u8 │ frame length u32 × frames, from that one on
  */
 
-import {
-  closeSync,
-  existsSync,
-  openSync,
-  readdirSync,
-  readSync,
-  statSync,
-  truncateSync,
-  unlinkSync,
-} from 'node:fs';
 import { join } from 'node:path';
-import type { Database } from 'lmdb';
 import { assert } from '../../engine/assert.js';
 import { ByteReader } from '../../engine/bytes.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { BlockCache } from './block-cache.js';
 import { openFrame } from './block-frame.js';
 import { NO_DICTIONARY } from './checked-value.js';
+import type { Disk } from './disk.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES } from './limits.js';
 import { RowDamage } from './row-damage.js';
 import type { FileEnd, StoredFile } from './storage-protocol.js';
 import { StoreChangedError } from './store-watch.js';
+import type { Table } from './tables.js';
 
 /** Of the system's errors those that are of one file, for as long as nobody mends it. */
 const UNREADABLE = ['EACCES', 'EIO', 'EISDIR', 'ELOOP', 'ENOTDIR', 'ENXIO', 'EPERM'];
@@ -51,8 +42,9 @@ export interface FileRecord {
 export class BlockFiles {
   /** What is known of damage so far; readings add to it. */
   readonly damage = new RowDamage();
+  readonly #disk: Disk;
   readonly #root: string;
-  readonly #table: Database<Buffer, string>;
+  readonly #table: Table;
   readonly #cache: BlockCache;
   readonly #files = new Map<string, KnownFile>();
   /** In order of last use. */
@@ -68,16 +60,17 @@ export class BlockFiles {
    * Restores what the table knows, cuts off what files hold beyond that and removes files that it doesn't know. A file
    * that is missing or too short is noted as damage.
    */
-  constructor(directory: string, table: Database<Buffer, string>, cache: BlockCache) {
+  constructor(disk: Disk, directory: string, table: Table, cache: BlockCache) {
+    this.#disk = disk;
     this.#root = join(directory, 'files');
     this.#table = table;
     this.#cache = cache;
     for (const { key, value } of table.getRange()) this.#restore(key, openEnvelope(key, value));
     for (const [fileKey, { path, frameEnds }] of this.#files) {
-      const problem = cutBack(path, frameEnds.at(-1)!);
+      const problem = cutBack(disk, path, frameEnds.at(-1)!);
       if (problem !== null) this.damage.note([fileKey], problem);
     }
-    this.#removeUnknown();
+    this.#tidy();
   }
 
   /** Bytes of all files. */
@@ -117,7 +110,7 @@ export class BlockFiles {
   assertWhole(fileKeys: Iterable<string>): void {
     for (const fileKey of fileKeys) {
       const end = this.#files.get(fileKey)?.frameEnds.at(-1) ?? 0;
-      const byteCount = statSync(this.pathOf(fileKey), { throwIfNoEntry: false })?.size ?? 0;
+      const byteCount = this.#disk.byteCount(this.pathOf(fileKey)) ?? 0;
       if (byteCount !== end) {
         throw new StoreChangedError(
           `row file ${this.pathOf(fileKey)} has ${byteCount} bytes and should have ${end}: something other than Logring has changed the data directory; what was committed before stands, \`logring check\` says what is damaged`,
@@ -175,7 +168,7 @@ export class BlockFiles {
     this.damage.forget(fileKey);
     this.#byteCount -= file.frameEnds.at(-1) ?? 0;
     const descriptor = this.#descriptors.get(fileKey);
-    if (descriptor !== undefined) closeSync(descriptor);
+    if (descriptor !== undefined) this.#disk.close(descriptor);
     this.#descriptors.delete(fileKey);
     this.#window.fileKey = '';
     this.#dictionary = null;
@@ -190,7 +183,7 @@ export class BlockFiles {
   }
 
   close(): void {
-    for (const descriptor of this.#descriptors.values()) closeSync(descriptor);
+    for (const descriptor of this.#descriptors.values()) this.#disk.close(descriptor);
     this.#descriptors.clear();
   }
 
@@ -222,7 +215,7 @@ export class BlockFiles {
     const length = end - windowStart;
     if (length > this.#windowBytes.length) this.#windowBytes = new Uint8Array(2 * length);
     this.#window = { fileKey: '', start: 0, end: 0 };
-    const read = readSync(this.#descriptorOf(fileKey, file), this.#windowBytes, 0, length, windowStart);
+    const read = this.#disk.read(this.#descriptorOf(fileKey, file), this.#windowBytes, length, windowStart);
     if (read < length) throw new SegmentError(`row file ${file.path} is shorter than the store says`);
     this.#window = { fileKey, start: windowStart, end };
     return this.#windowBytes.subarray(start - windowStart, length);
@@ -237,10 +230,10 @@ export class BlockFiles {
     }
     for (const [oldest, descriptor] of this.#descriptors) {
       if (this.#descriptors.size < OPEN_FILE_LIMIT) break;
-      closeSync(descriptor);
+      this.#disk.close(descriptor);
       this.#descriptors.delete(oldest);
     }
-    const descriptor = openSync(file.path, 'r');
+    const descriptor = this.#disk.open(file.path, 'r');
     this.#descriptors.set(fileKey, descriptor);
     return descriptor;
   }
@@ -267,14 +260,12 @@ export class BlockFiles {
     }
   }
 
-  #removeUnknown(): void {
-    if (!existsSync(this.#root)) return;
+  #tidy(): void {
     const known = new Set([...this.#files.values()].map(({ path }) => path));
-    for (const entry of readdirSync(this.#root, { recursive: true, withFileTypes: true })) {
-      if (entry.isDirectory()) continue;
-      const path = join(entry.parentPath, entry.name);
-      if (!known.has(path)) unlinkSync(path);
-    }
+    const { files, folders } = this.#disk.list(this.#root);
+    for (const path of files) if (!known.has(path)) this.#disk.remove(path);
+    // A process that was killed may have made folders that nobody has synced, and that no one makes again.
+    for (const folder of folders) this.#disk.syncFolder(folder);
   }
 }
 
@@ -315,13 +306,12 @@ export function fileRecord(
 }
 
 /** Cuts off what a crash left behind the frames that count; returns what is wrong with the file, null when nothing is. */
-function cutBack(path: string, validBytes: number): string | null {
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats === undefined) return `row file ${path} is missing`;
-  if (!stats.isFile()) return `row file ${path} is no file`;
-  if (stats.size < validBytes)
-    return `row file ${path} was cut short: it has ${stats.size} of ${validBytes} bytes`;
-  if (stats.size > validBytes) truncateSync(path, validBytes);
+function cutBack(disk: Disk, path: string, validBytes: number): string | null {
+  const byteCount = disk.byteCount(path);
+  if (byteCount === null) return `row file ${path} is missing`;
+  if (byteCount < validBytes)
+    return `row file ${path} was cut short: it has ${byteCount} of ${validBytes} bytes`;
+  if (byteCount > validBytes) disk.truncate(path, validBytes);
   return null;
 }
 
@@ -330,6 +320,7 @@ function readError(path: string, error: unknown): SegmentError {
   if (error instanceof SegmentError) return error;
   const code = (error as NodeJS.ErrnoException).code ?? '';
   if (code === 'ENOENT') return new SegmentError(`row file ${path} is missing`);
-  if (UNREADABLE.includes(code)) return new SegmentError(`row file ${path} can't be read: ${code}`);
+  if (UNREADABLE.includes(code))
+    return new SegmentError(`row file ${path} can't be read: ${code}`, { cause: error });
   throw error;
 }

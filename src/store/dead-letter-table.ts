@@ -1,13 +1,13 @@
 /** Dead letters when there is no Kafka to hold them: a table of the store, keyed by origin, so that none stands twice. */
 
-import type { Database } from 'lmdb';
 import type { DeadLetter, DeadLetterReason, DeadLetterSink } from '../../ingest/dead-letters.js';
 import { openEnvelope } from './envelope.js';
 import type { Store } from './store.js';
+import type { Table } from './tables.js';
 
 export class DeadLetterTable implements DeadLetterSink {
   readonly #store: Store;
-  readonly #table: Database<Buffer, string>;
+  readonly #table: Table;
 
   constructor(store: Store) {
     this.#store = store;

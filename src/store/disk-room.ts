@@ -5,8 +5,7 @@
  *   room ──a write fails for want of room──▶ full ──free bytes seen, and the write made again──▶ room
  */
 
-import { statfsSync } from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
+import type { Disk } from './disk.js';
 import { DISK_LOOK_MS, DISK_ROOM_BYTES, DISK_TRY_ANYWAY_LOOKS } from './limits.js';
 
 /** A write found the disk full, and nobody waits for room any more. */
@@ -21,8 +20,18 @@ export interface DiskRoomPorts {
   readonly onRoom: () => void;
 }
 
+/** Nobody feeds the store, so nobody has to pause. */
+export const UNTOLD: DiskRoomPorts = { onFull: () => undefined, onRoom: () => undefined };
+
+export interface DiskSurroundings {
+  readonly disk: Pick<Disk, 'freeBytes'>;
+  /** Resolves after so long; the process doesn't stay for it. */
+  readonly pause: (ms: number) => Promise<void>;
+}
+
 export class DiskRoom {
   readonly #directory: string;
+  readonly #surroundings: DiskSurroundings;
   readonly #ports: DiskRoomPorts;
   /** Writes that failed for want of room and stand out. */
   #outstanding = 0;
@@ -30,7 +39,8 @@ export class DiskRoom {
   readonly #givenUp: Promise<void>;
   #giveUp: () => void = () => undefined;
 
-  constructor(directory: string, ports: DiskRoomPorts) {
+  constructor(directory: string, surroundings: DiskSurroundings, ports: DiskRoomPorts) {
+    this.#surroundings = surroundings;
     this.#directory = directory;
     this.#ports = ports;
     this.#givenUp = new Promise((resolve) => {
@@ -99,7 +109,7 @@ export class DiskRoom {
   /** Resolves once there seems to be room; after a while anyway, as a quota's limits don't show. */
   async #seeRoom(): Promise<void> {
     for (let looks = 0; looks < DISK_TRY_ANYWAY_LOOKS && this.#isWaiting; looks++) {
-      await Promise.race([pause(DISK_LOOK_MS, undefined, { ref: false }), this.#givenUp]);
+      await Promise.race([this.#surroundings.pause(DISK_LOOK_MS), this.#givenUp]);
       if (this.#freeBytes() >= DISK_ROOM_BYTES) return;
     }
   }
@@ -115,7 +125,6 @@ export class DiskRoom {
   }
 
   #freeBytes(): number {
-    const { bavail, bsize } = statfsSync(this.#directory);
-    return bavail * bsize;
+    return this.#surroundings.disk.freeBytes(this.#directory);
   }
 }

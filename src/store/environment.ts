@@ -15,17 +15,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Database, open, type RootDatabase } from 'lmdb';
 import { assert } from '../../engine/assert.js';
 import { DISK_ROOM_BYTES, RESERVE_PIECE_BYTES, RESERVE_SLACK_BYTES } from './limits.js';
-import { FORMAT_KEY, TABLE_FILE } from './sound-table.js';
+import { examineTables, FORMAT_KEY, markStore, TABLE_FILE } from './sound-table.js';
 import { STORE_FORMAT } from './store-format.js';
-
-export type Table = Database<Buffer, string>;
-
-/** What a transaction does to a table. */
-export interface TableWrites {
-  readonly table: Table;
-  readonly puts: readonly { readonly key: string; readonly value: Uint8Array }[];
-  readonly removedKeys: readonly string[];
-}
+import { StoreWatch } from './store-watch.js';
+import type { Table, Tables, TableWrites } from './tables.js';
 
 interface EnvironmentStats {
   readonly lastPageNumber: number;
@@ -38,30 +31,35 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-export class Environment {
+export class Environment implements Tables {
   readonly #root: RootDatabase;
+  readonly #databases = new Map<Table, Database<Buffer, string>>();
   readonly #file: FileHandle;
   readonly #pageBytes: number;
   readonly #zeros = new Uint8Array(RESERVE_PIECE_BYTES);
+  readonly #watch: StoreWatch;
   #fileBytes: number;
   #waiting: Waiting[] = [];
   #running: Promise<void> | null = null;
 
-  private constructor(root: RootDatabase, file: FileHandle, fileBytes: number) {
+  private constructor(root: RootDatabase, file: FileHandle, path: string, fileBytes: number) {
     this.#root = root;
     this.#file = file;
+    this.#watch = new StoreWatch(path);
     this.#fileBytes = fileBytes;
     this.#pageBytes = (root.getStats() as EnvironmentStats).pageSize;
   }
 
   /**
-   * Of tables that were examined, or of none. Throws the system's error for a directory that can't be used.
+   * The tables of a directory, made where they are missing. Throws a StoreFormatError for those of another version, a
+   * SegmentError for those that are not whole, or the system's error for a directory that can't be used.
    */
   static async open(directory: string): Promise<Environment> {
     const path = join(directory, TABLE_FILE);
     const { bavail, bsize } = statfsSync(directory);
     if (!existsSync(path) && bavail * bsize < DISK_ROOM_BYTES)
       throw new Error(`ENOSPC: ${directory} has no room for a new store`);
+    examineTables(directory);
     // Without overlappingSync a write's promise resolves when it is on the disk, not when it is visible. Batches are made
     // here alone: when a write fails, lmdb's own batches reject a promise that nobody has.
     const root = open({
@@ -74,8 +72,9 @@ export class Environment {
     let file: FileHandle | null = null;
     try {
       file = await openFile(path, 'r+');
-      const environment = new Environment(root, file, (await file.stat()).size);
+      const environment = new Environment(root, file, path, (await file.stat()).size);
       await environment.#writeFormat();
+      markStore(directory);
       return environment;
     } catch (error) {
       await file?.close();
@@ -85,23 +84,23 @@ export class Environment {
   }
 
   table(name: string): Table {
-    return this.#root.openDB<Buffer, string>({ name, encoding: 'binary' });
+    const database = this.#root.openDB<Buffer, string>({ name, encoding: 'binary' });
+    this.#databases.set(database, database);
+    return database;
   }
 
-  /** Of the pages in use. */
+  assertSame(): void {
+    this.#watch.assertSame();
+  }
+
   get usedBytes(): number {
     return ((this.#root.getStats() as EnvironmentStats).lastPageNumber + 1) * this.#pageBytes;
   }
 
-  /** To be called once a write is durable: a read begun before would go on seeing the tables as they were. */
   refreshReads(): void {
     this.#root.resetReadTxn();
   }
 
-  /**
-   * Makes the writes durable as one; what is asked for while a transaction runs goes together into the next. Rejects
-   * with what the system said; then none is kept, and the same may be tried again.
-   */
   write(writes: readonly TableWrites[]): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ writes, resolve, reject });
@@ -109,7 +108,6 @@ export class Environment {
     });
   }
 
-  /** Waits for writes under way; none may follow. */
   async close(): Promise<void> {
     await this.#running;
     assert(this.#running === null, 'the store is written while it is closed');
@@ -137,8 +135,9 @@ export class Environment {
     try {
       await this.#root.batch(() => {
         for (const { table, puts, removedKeys } of writes) {
-          for (const { key, value } of puts) table.put(key, bufferOver(value));
-          for (const key of removedKeys) table.remove(key);
+          const database = this.#databases.get(table)!;
+          for (const { key, value } of puts) database.put(key, bufferOver(value));
+          for (const key of removedKeys) database.remove(key);
         }
       });
     } catch (error) {
@@ -160,7 +159,7 @@ export class Environment {
   /** Of a new store; of any other it has been examined. */
   async #writeFormat(): Promise<void> {
     const meta = this.table('meta');
-    if (meta.get(FORMAT_KEY) !== undefined) return;
+    if (meta.getBinary(FORMAT_KEY) !== undefined) return;
     const puts = [{ key: FORMAT_KEY, value: Buffer.from(String(STORE_FORMAT)) }];
     await this.write([{ table: meta, puts, removedKeys: [] }]);
   }

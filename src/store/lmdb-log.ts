@@ -8,7 +8,6 @@
  *   <topic>/import/<import id>    how far an import has come, JSON, written with the append of each of its chunks
  */
 
-import type { Database } from 'lmdb';
 import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
 import { type DurableLog, LogFullError, type StoredRecord } from '../../ingest/embedded-log/durable-log.js';
@@ -16,6 +15,7 @@ import { type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-st
 import { DiskFullError } from './disk-room.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 import type { Store } from './store.js';
+import type { Table } from './tables.js';
 
 interface Put {
   readonly key: string;
@@ -31,7 +31,7 @@ const NO_IMPORTS: ReadonlyMap<string, ImportState> = new Map();
 
 export class LmdbLog implements DurableLog {
   readonly #store: Store;
-  readonly #table: Database<Buffer, string>;
+  readonly #table: Table;
   readonly #offsets = new Map<string, Offsets>();
 
   constructor(store: Store) {

@@ -1,12 +1,12 @@
 /** The files of one rewrite, on the storage thread: reads its inputs, which stay open to the end, and writes what it makes. */
 
-import { closeSync, fdatasyncSync, openSync, readSync, rmSync, unlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { type FileBuilder, SegmentError } from '../../engine/segments.js';
 import { dictionaryOf, openFrame, sealPacked } from './block-frame.js';
 import { deflatedValue, NO_DICTIONARY } from './checked-value.js';
-import { makeFolders, syncFolder, writeWhole } from './file-appender.js';
+import type { Disk } from './disk.js';
+import { makeFolders, writeWhole } from './file-appender.js';
 import type { StoredFile } from './storage-protocol.js';
 
 interface OpenFile {
@@ -19,11 +19,13 @@ interface OpenFile {
 }
 
 export class RewriteFiles implements FileBuilder {
+  readonly #disk: Disk;
   readonly #namePrefix: string;
   readonly #folder: string;
   readonly #files = new Map<string, OpenFile>();
 
-  constructor(namePrefix: string, folder: string, inputs: readonly StoredFile[]) {
+  constructor(disk: Disk, namePrefix: string, folder: string, inputs: readonly StoredFile[]) {
+    this.#disk = disk;
     this.#namePrefix = namePrefix;
     this.#folder = folder;
     try {
@@ -31,7 +33,7 @@ export class RewriteFiles implements FileBuilder {
         const path = join(folder, file);
         this.#files.set(file, {
           path,
-          descriptor: openSync(path, 'r'),
+          descriptor: disk.open(path, 'r'),
           frameEnds: [...frameEnds],
           hasDictionary,
           dictionary: null,
@@ -46,11 +48,11 @@ export class RewriteFiles implements FileBuilder {
 
   create(file: string, sample: Uint8Array | null): void {
     const path = join(this.#folder, file);
-    makeFolders(dirname(path));
+    makeFolders(this.#disk, dirname(path));
     const dictionary = sample && dictionaryOf(sample);
     const made: OpenFile = {
       path,
-      descriptor: openSync(path, 'wx+'),
+      descriptor: this.#disk.open(path, 'wx+'),
       frameEnds: [],
       hasDictionary: dictionary !== null,
       dictionary,
@@ -83,19 +85,20 @@ export class RewriteFiles implements FileBuilder {
 
   remove(file: string): void {
     const { path, descriptor } = this.#fileOf(file);
-    closeSync(descriptor);
-    unlinkSync(path);
+    // First of all: should its removal fail, it is not to be closed again.
     this.#files.delete(file);
+    this.#disk.close(descriptor);
+    this.#disk.remove(path);
   }
 
   /** Makes the output durable, if there is one, and lets go of all files. Returns where its frames end. */
   finish(output: string): Float64Array {
     const made = this.#files.get(output);
     if (made !== undefined) {
-      fdatasyncSync(made.descriptor);
-      for (const folder of makeFolders(dirname(made.path))) syncFolder(folder);
+      this.#disk.sync(made.descriptor);
+      for (const folder of makeFolders(this.#disk, dirname(made.path))) this.#disk.syncFolder(folder);
     }
-    for (const { descriptor } of this.#files.values()) closeSync(descriptor);
+    for (const { descriptor } of this.#files.values()) this.#disk.close(descriptor);
     this.#files.clear();
     return Float64Array.from(made?.frameEnds ?? []);
   }
@@ -103,14 +106,14 @@ export class RewriteFiles implements FileBuilder {
   /** Removes what it made, and lets go of all files. */
   abandon(): void {
     for (const { path, descriptor, isMade } of this.#files.values()) {
-      closeSync(descriptor);
-      if (isMade) rmSync(path, { force: true });
+      this.#disk.close(descriptor);
+      if (isMade) this.#disk.remove(path);
     }
     this.#files.clear();
   }
 
   #addFrame(made: OpenFile, frame: Uint8Array): void {
-    writeWhole(made.descriptor, frame);
+    writeWhole(this.#disk, made.descriptor, frame);
     made.frameEnds.push((made.frameEnds.at(-1) ?? 0) + frame.length);
   }
 
@@ -125,7 +128,7 @@ export class RewriteFiles implements FileBuilder {
       throw new SegmentError(`row file ${file} has fewer blocks than it should`);
     const start = frameIndex === 0 ? 0 : frameEnds[frameIndex - 1];
     const frame = new Uint8Array(frameEnds[frameIndex] - start);
-    const length = readSync(descriptor, frame, 0, frame.length, start);
+    const length = this.#disk.read(descriptor, frame, frame.length, start);
     if (length < frame.length) throw new SegmentError(`row file ${open.path} is shorter than it should be`);
     const isPacked = open.hasDictionary && frameIndex > 0;
     const dictionary = isPacked ? this.#dictionaryOf(file, open) : NO_DICTIONARY;

@@ -7,10 +7,10 @@
  *         ──copy──▶ arena B ──▶    "   ──▶ the same of B
  */
 
-import { Worker } from 'node:worker_threads';
 import { SegmentError } from '../../engine/segments.js';
 import { rawEnvelope } from './envelope.js';
-import { ARENA_BYTES, COMPRESS_FROM_BYTES } from './limits.js';
+import { COMPRESS_FROM_BYTES } from './limits.js';
+import type { StartStorage, StorageLink } from './storage-link.js';
 import type {
   FileEnd,
   Rewritten,
@@ -39,8 +39,8 @@ interface Waiting {
 }
 
 export class StorageThread {
-  readonly #worker: Worker;
-  readonly #arenas = [new SharedArrayBuffer(ARENA_BYTES), new SharedArrayBuffer(ARENA_BYTES)];
+  readonly #link: StorageLink;
+  readonly #arenas: readonly SharedArrayBuffer[];
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 0;
   /** Why the thread is no more. */
@@ -48,18 +48,12 @@ export class StorageThread {
   /** Writes come one after another, as they share the arenas. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor() {
-    // Options of the process, such as a debugger's port, are not the thread's.
-    this.#worker = new Worker(new URL('./storage-worker.js', import.meta.url), {
-      name: 'logring-storage',
-      execArgv: [],
+  constructor(start: StartStorage, arenaBytes: number) {
+    this.#arenas = [new SharedArrayBuffer(arenaBytes), new SharedArrayBuffer(arenaBytes)];
+    this.#link = start({
+      answered: (answer) => this.#receive(answer),
+      failed: (error) => this.#fail(error),
     });
-    this.#worker.on('message', (answer: StorageAnswer) => this.#receive(answer));
-    this.#worker.on('error', (error) => this.#fail(error));
-    this.#worker.on('exit', (code) =>
-      this.#fail(new Error(`the storage thread ended by itself (code ${code})`)),
-    );
-    this.#worker.unref();
   }
 
   /**
@@ -101,7 +95,7 @@ export class StorageThread {
   async stop(): Promise<void> {
     await this.#turn;
     this.#fail(new Error('the storage thread is stopped'));
-    await this.#worker.terminate();
+    await this.#link.stop();
   }
 
   async #write(items: readonly Unwritten[]): Promise<WriteResult[]> {
@@ -122,7 +116,7 @@ export class StorageThread {
       let byteCount = 0;
       while (next < sent.length) {
         byteCount += items[sent[next]].bytes.length;
-        if (byteCount > ARENA_BYTES && next > first) break;
+        if (byteCount > this.#arenas[0].byteLength && next > first) break;
         next += 1;
       }
       return sent.slice(first, next);
@@ -169,10 +163,10 @@ export class StorageThread {
     if (this.#failure !== null) return Promise.reject(this.#failure);
     const id = this.#nextId++;
     // The process stays for an answer it waits for.
-    if (this.#waiting.size === 0) this.#worker.ref();
+    if (this.#waiting.size === 0) this.#link.ref();
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
-      this.#worker.postMessage({ ...question, id });
+      this.#link.post({ ...question, id });
     });
   }
 
@@ -181,7 +175,7 @@ export class StorageThread {
     // It was broken off.
     if (waiting === undefined) return;
     this.#waiting.delete(answer.id);
-    if (this.#waiting.size === 0) this.#worker.unref();
+    if (this.#waiting.size === 0) this.#link.unref();
     if ('done' in answer) waiting.resolve(answer.done);
     else waiting.reject(answer.isDamage ? new SegmentError(answer.failed) : new Error(answer.failed));
   }

@@ -4,8 +4,6 @@
  * then is one transaction, then removes files; it is durable (synced) when its promise resolves.
  */
 
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
@@ -14,15 +12,15 @@ import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engi
 import { BlockCache } from './block-cache.js';
 import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
-import { type DirectoryLock, lockDirectory } from './directory-lock.js';
-import { DiskRoom, type DiskRoomPorts } from './disk-room.js';
+import type { DirectoryLock } from './directory-lock.js';
+import { DiskRoom, type DiskRoomPorts, UNTOLD } from './disk-room.js';
 import { DROPPED_TABLE, type DroppedPart, decodeDropped } from './dropped-table.js';
 import { openEnvelope } from './envelope.js';
-import { Environment, type Table, type TableWrites } from './environment.js';
+import { makeFolders } from './file-appender.js';
 import type { RowDamage } from './row-damage.js';
-import { examineTables, markStore, TABLE_FILE } from './sound-table.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
-import { StoreWatch } from './store-watch.js';
+import { type StoreParts, SYSTEM_PARTS } from './store-parts.js';
+import type { Table, Tables, TableWrites } from './tables.js';
 
 /** Shards share one table; the shard's scope is the first part of a key. */
 export type Scope = string;
@@ -32,20 +30,16 @@ export interface CommitFigures {
   readonly storedBytes: number;
 }
 
-/** Nobody feeds the store, so nobody has to pause. */
-const UNTOLD: DiskRoomPorts = { onFull: () => undefined, onRoom: () => undefined };
-
 export class Store {
   /** What writes wait for when the disk is full. */
   readonly room: DiskRoom;
   readonly #lock: DirectoryLock;
-  readonly #environment: Environment;
+  readonly #tables: Tables;
   readonly #segments: Table;
   readonly #fileRecords: Table;
   readonly #cache: BlockCache;
   readonly #files: BlockFiles;
   readonly #thread: StorageThread;
-  readonly #watch: StoreWatch;
   /** What a commit under way has written and the tables and files don't show yet. */
   #batch: CommitBatch | null = null;
   /** The removal of files that the last commit let go of. */
@@ -53,20 +47,18 @@ export class Store {
 
   private constructor(
     directory: string,
-    lock: DirectoryLock,
-    environment: Environment,
+    parts: StoreParts,
+    { lock, tables, room }: { lock: DirectoryLock; tables: Tables; room: DiskRoomPorts },
     cacheBytes: number,
-    disk: DiskRoomPorts,
   ) {
-    this.room = new DiskRoom(directory, disk);
+    this.room = new DiskRoom(directory, parts, room);
     this.#lock = lock;
-    this.#environment = environment;
+    this.#tables = tables;
     this.#segments = this.table('segments');
     this.#fileRecords = this.table('files');
     this.#cache = new BlockCache(cacheBytes);
-    this.#files = new BlockFiles(directory, this.#fileRecords, this.#cache);
-    this.#thread = new StorageThread();
-    this.#watch = new StoreWatch(join(directory, TABLE_FILE));
+    this.#files = new BlockFiles(parts.disk, directory, this.#fileRecords, this.#cache);
+    this.#thread = new StorageThread(parts.startStorage, parts.arenaBytes);
   }
 
   /** What of the row files is known to be damaged. */
@@ -79,17 +71,22 @@ export class Store {
    * StoreFormatError, a SegmentError for tables that are not whole, or the system's error for a directory that can't be
    * used. Row files that are not whole are noted as damage; what needs them is refused when it is asked for.
    */
-  static async open(directory: string, cacheBytes: number, disk = UNTOLD): Promise<Store> {
-    mkdirSync(directory, { recursive: true });
-    const lock = await lockDirectory(directory);
-    let environment: Environment | null = null;
+  static async open(
+    directory: string,
+    cacheBytes: number,
+    room = UNTOLD,
+    parts: StoreParts = SYSTEM_PARTS,
+  ): Promise<Store> {
+    const changedFolders = makeFolders(parts.disk, directory);
+    const lock = await parts.lock(directory);
+    let tables: Tables | null = null;
     try {
-      examineTables(directory);
-      environment = await Environment.open(directory);
-      markStore(directory);
-      return new Store(directory, lock, environment, cacheBytes, disk);
+      tables = await parts.openTables(directory);
+      // LMDB syncs its file, but not the file's name.
+      for (const folder of changedFolders) parts.disk.syncFolder(folder);
+      return new Store(directory, parts, { lock, tables, room }, cacheBytes);
     } catch (error) {
-      await environment?.close();
+      await tables?.close();
       await lock.release();
       throw error;
     }
@@ -97,12 +94,12 @@ export class Store {
 
   /** A table of the same environment, for what isn't a shard's segments. Values are bytes. */
   table(name: string): Table {
-    return this.#environment.table(name);
+    return this.#tables.table(name);
   }
 
-  /** Writes to such tables: see Environment.write. */
+  /** Writes to such tables: see Tables.write. */
   transaction(writes: readonly TableWrites[]): Promise<void> {
-    return this.#environment.write(writes);
+    return this.#tables.write(writes);
   }
 
   get cache(): BlockCache {
@@ -116,7 +113,7 @@ export class Store {
 
   /** Bytes of LMDB's pages in use and of the row files. */
   usedBytes(): number {
-    return this.#environment.usedBytes + this.#files.byteCount;
+    return this.#tables.usedBytes + this.#files.byteCount;
   }
 
   /** What repairs have dropped, in order of repair. */
@@ -171,7 +168,7 @@ export class Store {
 
   /** To be called once a write is durable: a read begun before would go on seeing the tables as they were. */
   refreshReads(): void {
-    this.#environment.refreshReads();
+    this.#tables.refreshReads();
   }
 
   /**
@@ -211,7 +208,7 @@ export class Store {
 
   /** Waits for writes under way, then lets go of the directory. A rewrite under way is broken off: its promise rejects. */
   async close(): Promise<void> {
-    await this.#environment.close();
+    await this.#tables.close();
     await this.#removal;
     await this.#thread.stop();
     this.#files.close();
@@ -219,7 +216,7 @@ export class Store {
   }
 
   async #write(batch: CommitBatch): Promise<CommitFigures> {
-    this.#watch.assertSame();
+    this.#tables.assertSame();
     this.#files.assertWhole(batch.appended.keys());
     const items: Unwritten[] = [];
     for (const [key, bytes] of batch.segments)
@@ -278,7 +275,7 @@ export class Store {
       puts: records,
       removedKeys: batch.removed.flatMap((fileKey) => this.#files.recordKeys(fileKey)),
     };
-    await this.room.retried(() => this.#environment.write([segments, fileRecords]));
+    await this.room.retried(() => this.#tables.write([segments, fileRecords]));
     // Until now what is added was read from the batch.
     for (const { fileKey, lengths } of added) this.#files.take(fileKey, lengths);
     const paths: string[] = [];

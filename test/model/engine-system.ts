@@ -1,36 +1,25 @@
 /** The engine behind the real pipeline, with segment tables in memory for a store: what histories are played to. */
 
-import { RE2JS } from 're2js';
-import { queryLogs } from '../../engine/rows/query.js';
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
 import { InvocationStats } from '../../engine/stats/query.js';
-import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
-import { type ApiCountsRow, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
-import { ExpressionRound } from '../../engine/usage/expression-round.js';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { SegmentTable, TableRewrite } from '../segment-table.js';
 import type { SystemCountsRow, SystemStatsRow } from './answers.js';
+import { answerLogs, answerStats, beginCounts } from './engine-answers.js';
 import type { History, Topic } from './history.js';
 import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
 import type { Delivery, PartitionCounts, System } from './replay.js';
 
-/** So small that most evaluations take several slices and batches. */
-const SLICE_BYTES = 200;
-const BATCH_BYTES = 300;
-
 /** So small that rewrites spill what they sort, and make several blocks of a project's rows. */
 const REWRITE_SIZES = { chunkBytes: 5_000, blockBytes: 1_000 };
-
-const compiled = new Map<string, RE2JS>();
 
 export class EngineSystem implements System {
   readonly #tables: Record<Topic, SegmentTable[]>;
   readonly #history: History;
-  /** One over all restarts, so that nothing it remembers may outlive what it was made from. */
-  readonly #invocationStats = new InvocationStats((row) => row);
+  readonly #invocationStats = new InvocationStats<SystemStatsRow>((row) => row);
   readonly letters: DeadLetter[] = [];
   #edge: EdgeShard[] = [];
   #relay: RelayShard[] = [];
@@ -112,33 +101,16 @@ export class EngineSystem implements System {
     });
   }
 
-  logs({ project, tier, afterUs, untilUs }: LogsQuestion, nowUs: number): Uint8Array[] {
-    const views = this.#edge.map(({ rows }) => rows);
-    const startUs = afterUs === null ? null : afterUs + 1;
-    const retentionUs = RETENTION_US[tierClassOf(tier)];
-    return queryLogs(views, { project, retentionUs, startUs, endUs: untilUs }, nowUs);
+  logs(question: LogsQuestion, nowUs: number): Uint8Array[] {
+    return answerLogs(this.#edge, question, nowUs);
   }
 
-  stats({ project, functionId, interval }: StatsQuestion, nowUs: number): readonly SystemStatsRow[] {
-    const views = this.#relay.map(({ stats }) => stats);
-    // As HTTP does: an empty function id means all functions.
-    return this.#invocationStats.query(views, { project, functionId: functionId || null, interval }, nowUs);
+  stats(question: StatsQuestion, nowUs: number): readonly SystemStatsRow[] {
+    return answerStats(this.#invocationStats, this.#relay, question, nowUs);
   }
 
-  beginCounts({ expression, interval }: CountsQuestion, nowUs: number): () => readonly SystemCountsRow[] {
-    const known = USAGE_INTERVALS.find((name) => name === interval)!;
-    const ask = { interval: known, nowUs };
-    const views = this.#edge.map(({ usage }) => usage);
-    const round = new ExpressionRound(views, expression, [ask]);
-    if (round.advance(SLICE_BYTES) === 'waiting') match(round, expression);
-    return () => {
-      for (let state = round.advance(SLICE_BYTES); state !== 'ready'; state = round.advance(SLICE_BYTES)) {
-        if (state === 'waiting') match(round, expression);
-      }
-      const rows = round.rows(ask);
-      round.close();
-      return rows.map(countsRow);
-    };
+  beginCounts(question: CountsQuestion, nowUs: number): () => readonly SystemCountsRow[] {
+    return beginCounts(this.#edge, question, nowUs);
   }
 
   partitionCounts(topic: Topic, partition: number): PartitionCounts {
@@ -148,27 +120,4 @@ export class EngineSystem implements System {
   #shard({ topic, partition }: PartitionKey): EdgeShard | RelayShard {
     return topic === 'edge' ? this.#edge[partition] : this.#relay[partition];
   }
-}
-
-function countsRow({ bucketStartUs, rest, storage, auth, realtime }: ApiCountsRow): SystemCountsRow {
-  return { bucketStartUs, counts: [rest, storage, auth, realtime] };
-}
-
-/** One batch, as the match thread would: in the process's own service that is a worker. */
-export function match(round: ExpressionRound, expression: string): void {
-  const batch = round.takeBatch(BATCH_BYTES);
-  if (batch === null) return;
-  let pattern = compiled.get(expression);
-  if (pattern === undefined) {
-    pattern = RE2JS.compile(expression);
-    compiled.set(expression, pattern);
-  }
-  const text = Buffer.from(batch.bytes);
-  const verdicts = new Uint8Array(batch.ends.length);
-  let start = 0;
-  for (const [index, end] of batch.ends.entries()) {
-    verdicts[index] = pattern.test(text.toString('utf8', start, end)) ? 1 : 0;
-    start = end;
-  }
-  round.supply(verdicts);
 }

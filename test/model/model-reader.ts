@@ -24,7 +24,7 @@ export class ModelReader {
   readonly letters = new Set<string>();
   readonly #judgedBy: History['judgedBy'];
 
-  constructor({ partitionCount, judgedBy }: History) {
+  constructor({ partitionCount, judgedBy }: Pick<History, 'partitionCount' | 'judgedBy'>) {
     this.#judgedBy = judgedBy;
     this.partitions = TOPICS.flatMap((topic) =>
       Array.from({ length: partitionCount }, (_, partition) => {

@@ -199,7 +199,8 @@ test('a store whose tables are gone is not taken for a new one', async () => {
 test('a second process on the directory is refused, and a store of another format too', async () => {
   const first = await openStore();
   await expect(Store.open(first.directory, CACHE_BYTES)).rejects.toThrow(/in use by another Logring process/);
-  await first.store.table('meta').put('format', Buffer.from('999'));
+  const meta = { table: first.store.table('meta'), removedKeys: [] };
+  await first.store.transaction([{ ...meta, puts: [{ key: 'format', value: Buffer.from('999') }] }]);
   await first.store.close();
   opened.length = 0;
   await expect(Store.open(first.directory, CACHE_BYTES)).rejects.toThrow(/has format 999/);

@@ -1,0 +1,91 @@
+/** What the store's files ask of the operating system: a seam, so that another disk can be put in its place. */
+
+import {
+  closeSync,
+  fdatasyncSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  truncateSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+
+export interface FolderList {
+  readonly files: readonly string[];
+  readonly folders: readonly string[];
+}
+
+/** Every call throws the system's error when the disk refuses. */
+export interface Disk {
+  /** `r` reads a file that exists, `a` adds to one or makes it, `wx+` makes a file that must not exist, and reads it too. */
+  open(path: string, flags: 'r' | 'a' | 'wx+'): number;
+  close(descriptor: number): void;
+  /** Returns how many bytes it has read: fewer than asked for at the end of the file only. */
+  read(descriptor: number, into: Uint8Array, byteCount: number, position: number): number;
+  /** Adds bytes[from…] at the end of the file, and returns how many it took: a full disk takes some before it refuses. */
+  write(descriptor: number, bytes: Uint8Array, from: number): number;
+  /** Makes the bytes of a file durable, though not its name. */
+  sync(descriptor: number): void;
+  /** Makes the names in a folder durable. */
+  syncFolder(folder: string): void;
+  /** Makes a folder, and those above it, where they are missing; returns the topmost that it made. */
+  makeFolder(folder: string): string | undefined;
+  /** null when there is no such file. */
+  byteCount(path: string): number | null;
+  truncate(path: string, byteCount: number): void;
+  /** A file that is missing is no error. */
+  remove(path: string): void;
+  /** Of the file system that a folder is in: what this process may still write there. */
+  freeBytes(folder: string): number;
+  /** The paths of all files in a folder and below it, and of the folders, itself included; none when it is missing. */
+  list(folder: string): FolderList;
+}
+
+export const SYSTEM_DISK: Disk = {
+  open: (path, flags) => openSync(path, flags),
+  close: (descriptor) => closeSync(descriptor),
+  read: (descriptor, into, byteCount, position) => readSync(descriptor, into, 0, byteCount, position),
+  write: (descriptor, bytes, from) => writeSync(descriptor, bytes, from),
+  sync: (descriptor) => fdatasyncSync(descriptor),
+  syncFolder,
+  makeFolder: (folder) => mkdirSync(folder, { recursive: true }),
+  byteCount: (path) => {
+    const stats = statSync(path, { throwIfNoEntry: false });
+    return stats?.isFile() ? stats.size : null;
+  },
+  truncate: (path, byteCount) => truncateSync(path, byteCount),
+  remove: (path) => rmSync(path, { force: true }),
+  freeBytes,
+  list: listFolder,
+};
+
+function syncFolder(folder: string): void {
+  // Windows has no way to sync a folder.
+  if (process.platform === 'win32') return;
+  const descriptor = openSync(folder, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+}
+
+function listFolder(folder: string): FolderList {
+  if (statSync(folder, { throwIfNoEntry: false }) === undefined) return { files: [], folders: [] };
+  const files: string[] = [];
+  const folders = [folder];
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }))
+    (entry.isDirectory() ? folders : files).push(join(entry.parentPath, entry.name));
+  return { files, folders };
+}

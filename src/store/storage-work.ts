@@ -1,0 +1,149 @@
+/**
+ * The work of the storage thread: compresses, checksums and writes what commits bring, and rewrites rows in between, so
+ * that the serving thread needn't. A commit waits for a rewrite no longer than a slice of it.
+ */
+
+import { parentPort } from 'node:worker_threads';
+import { SORTED_BLOCK_BYTES } from '../../engine/limits.js';
+import { encodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
+import { rewriteRuns } from '../../engine/rows/rewrite.js';
+import { SegmentError } from '../../engine/segments.js';
+import { monotonicUs } from '../system-clock.js';
+import { deflatedValue } from './checked-value.js';
+import type { Disk } from './disk.js';
+import { sealEnvelope } from './envelope.js';
+import { FileAppender } from './file-appender.js';
+import { REWRITE_SLICE_MS } from './limits.js';
+import { RewriteFiles } from './rewrite-files.js';
+import type { Rewritten, StorageAnswer, StorageQuestion, Written } from './storage-protocol.js';
+
+export interface StoragePorts {
+  readonly disk: Disk;
+  readonly answer: (message: StorageAnswer, transferred: ArrayBuffer[]) => void;
+  /** Runs a task once waiting questions have been taken. */
+  readonly later: (task: () => void) => void;
+  readonly monotonicUs: () => number;
+  /** See RewriteSizes. */
+  readonly blockBytes: number;
+}
+
+/** Does the work in a worker thread, for the thread that started it. */
+export function serveStorage(disk: Disk): void {
+  const port = parentPort!;
+  const work = new StorageWork({
+    disk,
+    answer: (message, transferred) => port.postMessage(message, transferred),
+    later: setImmediate,
+    monotonicUs,
+    blockBytes: SORTED_BLOCK_BYTES,
+  });
+  port.on('message', (question: StorageQuestion & { readonly id: number }) => work.take(question));
+}
+
+export class StorageWork {
+  readonly #ports: StoragePorts;
+  readonly #appender: FileAppender;
+
+  constructor(ports: StoragePorts) {
+    this.#ports = ports;
+    this.#appender = new FileAppender(ports.disk);
+  }
+
+  /** Does what is asked, and answers; a rewrite goes on later. What fails is answered too. */
+  take({ id, ...question }: StorageQuestion & { readonly id: number }): void {
+    try {
+      switch (question.do) {
+        case 'write': {
+          const written = this.#write(question);
+          this.#ports.answer({ id, done: written }, [written.sealed]);
+          break;
+        }
+        case 'sync':
+          this.#appender.sync();
+          this.#answer({ id, done: null });
+          break;
+        case 'cut-back':
+          this.#appender.cutBack(question.ends);
+          this.#answer({ id, done: null });
+          break;
+        case 'remove':
+          for (const path of question.paths) this.#ports.disk.remove(path);
+          this.#answer({ id, done: null });
+          break;
+        case 'rewrite':
+          this.#beginRewrite(id, question);
+          break;
+      }
+    } catch (error) {
+      this.#answer({ id, ...failure(error) });
+    }
+  }
+
+  #answer(message: StorageAnswer): void {
+    this.#ports.answer(message, []);
+  }
+
+  #write({ arena, items }: StorageQuestion & { readonly do: 'write' }): Written {
+    const values: Uint8Array[] = [];
+    const lengths: number[] = [];
+    let byteCount = 0;
+    let start = 0;
+    for (const { name, end, path } of items) {
+      const raw = new Uint8Array(arena, start, end - start);
+      start = end;
+      const value = path === null ? sealEnvelope(name, raw) : deflatedValue(name, raw);
+      lengths.push(value.length);
+      if (path !== null) this.#appender.append(path, value);
+      else {
+        values.push(value);
+        byteCount += value.length;
+      }
+    }
+    const sealed = new Uint8Array(byteCount);
+    let at = 0;
+    for (const value of values) {
+      sealed.set(value, at);
+      at += value.length;
+    }
+    return { sealed: sealed.buffer, lengths };
+  }
+
+  #beginRewrite(id: number, question: StorageQuestion & { readonly do: 'rewrite' }): void {
+    const { plan, chunkBytes, namePrefix, folder, inputs } = question;
+    const { disk, later, blockBytes } = this.#ports;
+    const files = new RewriteFiles(disk, namePrefix, folder, inputs);
+    const steps = rewriteRuns(plan, files, { chunkBytes, blockBytes });
+    const slice = (): void => {
+      try {
+        const directory = this.#advance(steps);
+        if (directory === undefined) {
+          later(slice);
+          return;
+        }
+        const frameEnds = files.finish(plan.output);
+        const done: Rewritten = { frameEnds, directory: directory && encodeDirectory(directory) };
+        this.#answer({ id, done });
+      } catch (error) {
+        files.abandon();
+        this.#answer({ id, ...failure(error) });
+      }
+    };
+    slice();
+  }
+
+  /** Goes on for a slice; undefined when there is more to do. */
+  #advance(steps: Generator<void, RunDirectory | null>): RunDirectory | null | undefined {
+    const { monotonicUs } = this.#ports;
+    const endUs = monotonicUs() + REWRITE_SLICE_MS * 1000;
+    do {
+      const step = steps.next();
+      if (step.done) return step.value;
+    } while (monotonicUs() < endUs);
+    return undefined;
+  }
+}
+
+function failure(error: unknown) {
+  const failed = error instanceof Error ? error.message : String(error);
+  return { failed, isDamage: error instanceof SegmentError };
+}

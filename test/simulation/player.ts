@@ -1,0 +1,299 @@
+/** Plays a short history to the service in simulated lives and to the model side by side, and compares every answer. */
+
+import { Random } from '../../bench/generator/random.js';
+import { SegmentError } from '../../engine/segments.js';
+import { InvocationStats } from '../../engine/stats/query.js';
+import type { StatsMemo } from '../model/engine-answers.js';
+import type { Question } from '../model/history.js';
+import { ModelReader } from '../model/model-reader.js';
+import { answerProblem, countersProblem, lettersProblem } from './answer-checks.js';
+import type { Delivery } from './delivery.js';
+import { ArmedError, type CrashKind, Faults, LifeEnded, type Operation } from './faults.js';
+import { LogDelivery } from './log-delivery.js';
+import { PostDelivery, Posts, readLogTable } from './post-delivery.js';
+import { rowFilesProblem } from './row-file-check.js';
+import type { Action, ShortHistory, Step } from './short-history.js';
+import { DiskOfLife, SimulatedDisk } from './simulated-disk.js';
+import { type Assembly, DATA_FOLDER, Life, type World } from './simulated-service.js';
+import { SimulatedTables, type WrittenKey } from './simulated-tables.js';
+
+/** What happened in a history, to see that histories reach what they are for. */
+export interface Figures {
+  /** Where armed crashes came. */
+  readonly crashedAt: Readonly<Partial<Record<Operation, number>>>;
+  lives: number;
+  killed: number;
+  powerCuts: number;
+  errors: number;
+  rewrites: number;
+  commits: number;
+  filesSeen: number;
+}
+
+/** More than any history needs until nothing is left to do. */
+const SETTLE_STEPS = 20_000;
+/** Seen on the committer's contract: a clock that is ahead by more is not trusted for so long. */
+const CLOCK_STEP_US = 60_000_000;
+const CLOCK_TRUST_US = 600_000_000;
+
+/** Ends a history: the service disagrees with the model. */
+class Problem extends Error {}
+
+export class Player {
+  readonly figures: Figures;
+  readonly #history: ShortHistory;
+  readonly #assembly: Assembly;
+  readonly #reader: ModelReader;
+  readonly #world: World;
+  #random: Random;
+  #nowUs: number;
+  #monotonicUs = 0;
+  #trusted = { offsetUs: 0, atUs: 0 };
+  #life!: Life;
+  #delivery!: Delivery;
+  readonly #posts = new Posts();
+  readonly #stats: StatsMemo = new InvocationStats((row) => row);
+  /** Back to what the last save wrote, and to what a crash leaves. */
+  #goBackToSaved: () => void;
+  #goBack: () => void;
+
+  constructor(history: ShortHistory, assembly: Assembly) {
+    this.#history = history;
+    this.#assembly = assembly;
+    this.#reader = new ModelReader(history);
+    this.#goBackToSaved = this.#reader.remember();
+    this.#goBack = this.#goBackToSaved;
+    this.#nowUs = history.startUs;
+    this.#random = new Random(1);
+    this.#world = {
+      disk: new SimulatedDisk([DATA_FOLDER]),
+      tables: new SimulatedTables(),
+      faults: new Faults(),
+    };
+    this.figures = {
+      crashedAt: this.#world.faults.crashedAt,
+      lives: 0,
+      killed: 0,
+      powerCuts: 0,
+      errors: 0,
+      rewrites: 0,
+      commits: 0,
+      filesSeen: 0,
+    };
+  }
+
+  async begin(): Promise<void> {
+    await this.#beginLife();
+  }
+
+  async play({ turns, seed, ...action }: Step): Promise<void> {
+    this.#random = new Random(seed);
+    await this.#living(() => this.#do(action));
+    await this.#living(() => this.#life.run(turns));
+  }
+
+  /** What must hold when all is over, and after one more start. */
+  async finish(): Promise<void> {
+    this.#random = new Random(2);
+    this.#world.faults.disarm();
+    // An error that was met before may end the life at the first stop, but not at the second.
+    for (const action of ['settle', 'round', 'settle', 'restart', 'settle', 'restart'] as const)
+      await this.#living(() => this.#do({ do: action }));
+    for (const { topic, partition, log, nextOffset } of this.#reader.partitions) {
+      const endOffset = (log.at(-1)?.offset ?? -1) + 1;
+      if (nextOffset !== endOffset)
+        throw new Problem(`${topic}/${partition} was read up to ${nextOffset} of ${endOffset}`);
+    }
+    const isExact = this.#history.judgedBy === 'arrival';
+    this.#expect(lettersProblem(this.#reader, this.#life.parts.deadLetters, isExact));
+    this.#expect(this.#posts.problem(this.#reader));
+  }
+
+  /** Does something in the present life; should that end by it, the next one begins. */
+  async #living(task: () => Promise<unknown>): Promise<void> {
+    try {
+      await task();
+    } catch (error) {
+      if (!(error instanceof LifeEnded)) throw error;
+    }
+    if (this.#life.isOver) await this.#beginLife();
+    if (this.#life.damage !== null) throw this.#life.damage;
+  }
+
+  async #do(action: Action): Promise<void> {
+    const { faults } = this.#world;
+    switch (action.do) {
+      case 'deliver':
+        return this.#delivery.deliver(this.#reader.of(action.topic, action.partition), action.records);
+      case 'redeliver':
+        return this.#delivery.redeliver(this.#reader.of(action.topic, action.partition), action.back);
+      case 'pass':
+        this.#nowUs += action.byUs;
+        this.#monotonicUs += action.byUs;
+        return;
+      case 'set-clock':
+        this.#nowUs += action.byUs;
+        return;
+      case 'round':
+        return this.#round();
+      case 'commit':
+        this.#life.parts.committer.commit().catch((error) => this.#life.end(error));
+        return;
+      case 'settle':
+        return this.#settle();
+      case 'ask':
+        this.#delivery.readAlong();
+        return this.#ask(action);
+      case 'restart':
+        return this.#restart();
+      case 'crash':
+        return faults.armCrashes(action.crashes);
+      case 'fail':
+        return faults.armError(action.operation, action.error, action.part);
+    }
+  }
+
+  #round(): void {
+    this.#delivery.readAlong();
+    const offsetUs = this.#nowUs - this.#monotonicUs;
+    const isAhead = offsetUs > this.#trusted.offsetUs + CLOCK_STEP_US;
+    if (!isAhead || this.#monotonicUs - this.#trusted.atUs >= CLOCK_TRUST_US) this.#expireModel();
+    this.#life.parts.committer.round().catch((error) => this.#life.end(error));
+  }
+
+  #expireModel(): void {
+    this.#trusted = { offsetUs: this.#nowUs - this.#monotonicUs, atUs: this.#monotonicUs };
+    this.#reader.model.expire(this.#nowUs);
+  }
+
+  async #settle(): Promise<void> {
+    this.#delivery.deliverAll();
+    if (await this.#life.run(SETTLE_STEPS)) throw new Problem('the service does not come to rest');
+    if (this.#life.isOver) return;
+    this.#checkAll();
+    // A removal that failed ends the process at the next commit only.
+    if (this.#world.faults.errorCount === 0) this.#checkFiles();
+  }
+
+  async #restart(): Promise<void> {
+    const { rewriter, committer, store } = this.#life.parts;
+    store.room.stopWaiting();
+    await this.#delivery.stop();
+    if (this.#life.isOver) return;
+    rewriter.stop();
+    if ((await this.#life.finish(committer.stop().then(() => true))) === null) return;
+    if ((await this.#life.finish(store.close().then(() => true))) === null) return;
+    this.#world.faults.ended = 'process';
+  }
+
+  #noteDurable(writes: readonly WrittenKey[]): void {
+    for (const { table, key } of writes)
+      if (table === 'log') readLogTable(this.#world.tables, key, this.#reader);
+    if (!writes.some(({ key }) => key.endsWith(':shard'))) return;
+    this.figures.commits += 1;
+    this.#goBack = this.#goBackToSaved;
+  }
+
+  async #beginLife(): Promise<void> {
+    const { faults, disk } = this.#world;
+    const { figures } = this;
+    do {
+      if (this.#life !== undefined) this.#bury(faults, figures);
+      if (faults.ended === 'power') disk.cutPower(this.#random);
+      this.#goBack();
+      faults.beginLife();
+      figures.lives += 1;
+      this.#life = new Life(
+        {
+          world: this.#world,
+          random: () => this.#random,
+          nowUs: () => this.#nowUs,
+          monotonicUs: () => this.#monotonicUs,
+          judgedBy: this.#history.judgedBy,
+          source: this.#history.source,
+          onSaved: () => {
+            this.#delivery.readAlong();
+            this.#goBackToSaved = this.#reader.remember();
+          },
+          onDone: (writes) => this.#noteDurable(writes),
+        },
+        this.#assembly,
+      );
+      await this.#life.begin();
+    } while (this.#life.isOver);
+    this.#expireModel();
+    const { embeddedLog } = this.#life.parts;
+    this.#delivery =
+      embeddedLog === null
+        ? new LogDelivery(this.#reader, this.#life, () => this.#nowUs)
+        : new PostDelivery(this.#reader, this.#life, embeddedLog, this.#posts);
+    try {
+      this.#checkOffsets();
+      this.#checkFiles();
+      this.#checkAll();
+    } catch (error) {
+      if (!(error instanceof LifeEnded)) throw error;
+      await this.#beginLife();
+      return;
+    }
+    this.#delivery.deliverAll();
+  }
+
+  #bury(faults: Faults, figures: Figures): void {
+    const { fatal, damage, rewriteCount } = this.#life;
+    figures.rewrites += rewriteCount;
+    figures.errors += faults.errorCount;
+    if (damage !== null) throw damage;
+    if (fatal !== null && faults.errorCount === 0) throw fatal;
+    const kind: CrashKind = faults.ended ?? 'process';
+    if (kind === 'power') figures.powerCuts += 1;
+    else figures.killed += 1;
+  }
+
+  #checkOffsets(): void {
+    for (const { topic, partition, nextOffset } of this.#reader.partitions) {
+      const stored = this.#life.parts.shards.of({ topic, partition }).nextOffset ?? 0;
+      if (stored !== nextOffset) throw new Problem(`${topic} goes on at ${stored}, expected ${nextOffset}`);
+    }
+  }
+
+  #checkFiles(): void {
+    this.figures.filesSeen += this.#world.disk.files().size;
+    const { disk, faults } = this.#world;
+    this.#expect(rowFilesProblem(DATA_FOLDER, new DiskOfLife(disk, faults), this.#life.parts.store));
+  }
+
+  /** The questions that show everything that there is. */
+  #checkAll(): void {
+    this.#delivery.readAlong();
+    this.#expect(countersProblem(this.#reader, this.#life.parts.shards));
+    for (const project of this.#history.projects) {
+      this.#ask({ ask: 'logs', project, tier: 'ENTERPRISE', afterUs: null, untilUs: null });
+      this.#ask({ ask: 'stats', project, functionId: null, interval: '7day' });
+      this.#ask({ ask: 'stats', project, functionId: null, interval: '1hr' });
+    }
+    this.#ask({ ask: 'counts', expression: '.', interval: 'daily' });
+  }
+
+  #ask(question: Question): void {
+    const { shards } = this.#life.parts;
+    this.#expect(
+      this.#retried(() => answerProblem(this.#stats, question, this.#reader.model, shards, this.#nowUs)),
+    );
+  }
+
+  #expect(problem: string | null): void {
+    if (problem !== null) throw new Problem(problem);
+  }
+
+  /** A request that fails for the disk is answered so, and asked again. */
+  #retried<Result>(ask: () => Result): Result {
+    try {
+      return ask();
+    } catch (error) {
+      const cause = error instanceof SegmentError ? error.cause : error;
+      if (!(cause instanceof ArmedError)) throw error;
+      return this.#retried(ask);
+    }
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * POSTs to the embedded log of a simulated life. What a transaction has put there is the model's log; what the POSTs were
+ * answered must be true of it.
+ */
+
+import type { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
+import { openEnvelope } from '../../src/store/envelope.js';
+import type { PlannedRecord } from '../model/history.js';
+import type { ModelPartition, ModelReader } from '../model/model-reader.js';
+import type { Delivery } from './delivery.js';
+import type { Life } from './simulated-service.js';
+import type { SimulatedTables } from './simulated-tables.js';
+
+/** All POSTs of a history, by their text: how many there were, and how many of them were acknowledged. */
+export class Posts {
+  readonly #sent = new Map<string, number>();
+  readonly #acknowledged = new Map<string, number>();
+
+  sent(text: string): void {
+    this.#sent.set(text, (this.#sent.get(text) ?? 0) + 1);
+  }
+
+  acknowledged(text: string): void {
+    this.#acknowledged.set(text, (this.#acknowledged.get(text) ?? 0) + 1);
+  }
+
+  /** null when every acknowledged POST of one entry is in the log, and none more often than it was sent. */
+  problem({ partitions }: ModelReader): string | null {
+    const stored = new Map<string, number>();
+    for (const { log } of partitions) {
+      for (const { value } of log) {
+        if (value === null) continue;
+        const text = Buffer.from(value).toString();
+        stored.set(text, (stored.get(text) ?? 0) + 1);
+      }
+    }
+    for (const [text, sentCount] of this.#sent) {
+      // The elements of an array are records of their own.
+      if (text.startsWith('[')) continue;
+      const storedCount = stored.get(text) ?? 0;
+      const acknowledgedCount = this.#acknowledged.get(text) ?? 0;
+      if (storedCount < acknowledgedCount || storedCount > sentCount)
+        return `of ${sentCount} POSTs, ${acknowledgedCount} acknowledged, ${storedCount} are stored: ${text}`;
+    }
+    return null;
+  }
+}
+
+/** Takes a record that a transaction has added to the embedded log's table into the model's log. */
+export function readLogTable(tables: SimulatedTables, key: string, reader: ModelReader): void {
+  const [, topic, digits] = /^(edge|relay)\/(\d{16})$/.exec(key) ?? [];
+  const stored = tables.of('log').get(key);
+  // Offsets and imports are other keys; a record that was removed is in the state.
+  if (topic === undefined || stored === undefined) return;
+  const raw = openEnvelope(key, stored);
+  const timestampMs = new DataView(raw.buffer, raw.byteOffset).getFloat64(0, true);
+  const { log } = reader.of(topic === 'edge' ? 'edge' : 'relay', 0);
+  log.push({ offset: Number(digits), timestampMs, value: raw.subarray(8), projectTier: null });
+}
+
+export class PostDelivery implements Delivery {
+  readonly #reader: ModelReader;
+  readonly #life: Life;
+  readonly #log: EmbeddedLog;
+  readonly #posts: Posts;
+  #isStarted = false;
+
+  constructor(reader: ModelReader, life: Life, log: EmbeddedLog, posts: Posts) {
+    this.#reader = reader;
+    this.#life = life;
+    this.#log = log;
+    this.#posts = posts;
+  }
+
+  deliver({ topic }: ModelPartition, records: readonly PlannedRecord[]): void {
+    for (const { text } of records) {
+      if (text === null) continue;
+      const body = text.trim();
+      this.#posts.sent(body);
+      this.#log
+        .append(topic, Buffer.from(body), 'application/json')
+        .then(({ kind }) => {
+          if (kind === 'stored') this.#posts.acknowledged(body);
+        })
+        .catch((error) => this.#life.end(error));
+    }
+  }
+
+  /** From its start on the embedded log goes on by itself. */
+  deliverAll(): void {
+    if (this.#isStarted) return;
+    this.#isStarted = true;
+    this.#log.start(this.#life.parts.pipeline).catch((error) => this.#life.end(error));
+  }
+
+  /** Its partitions are never taken away. */
+  async redeliver(): Promise<void> {}
+
+  readAlong(): void {
+    for (const partition of this.#reader.partitions) {
+      const { topic, partition: index } = partition;
+      const shard = this.#life.parts.shards.of({ topic, partition: index });
+      // Judged by arrival: when it is read is all the same.
+      this.#reader.readUpTo(partition, shard.nextOffset ?? 0, 0);
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#life.finish(this.#log.stop().then(() => true));
+    if (!this.#life.isOver) this.readAlong();
+  }
+}

@@ -1,0 +1,41 @@
+/** That the disk holds the row files that the store knows, whole, and no other; and the store none that no shard names. */
+
+import { decodeManifest, runFile } from '../../engine/rows/run.js';
+import type { Disk } from '../../src/store/disk.js';
+import { openEnvelope } from '../../src/store/envelope.js';
+import type { Store } from '../../src/store/store.js';
+
+/** null when all is well. To be asked when no commit, rewrite or removal is under way. */
+export function rowFilesProblem(directory: string, disk: Disk, store: Store): string | null {
+  const known = new Map<string, number>();
+  for (const { key, value } of store.table('files').getRange()) {
+    const fileKey = key.slice(0, key.lastIndexOf('#'));
+    known.set(fileKey, (known.get(fileKey) ?? 0) + framesLength(openEnvelope(key, value)));
+  }
+  const named = new Set<string>();
+  for (const scope of store.scopes()) {
+    const manifest = store.reader(scope).get('rows/manifest');
+    if (manifest === null) continue;
+    for (const info of decodeManifest(manifest).runs) named.add(`${scope}:${runFile(info)}`);
+  }
+  const forgotten = [...known.keys()].filter((fileKey) => !named.has(fileKey));
+  if (forgotten.length > 0) return `the store keeps files that no shard names: ${forgotten.join(', ')}`;
+  const expected = [...known].map(([fileKey, byteCount]) => `${pathOf(directory, fileKey)} ${byteCount}`);
+  const found = disk.list(`${directory}/files`).files.map((path) => `${path} ${disk.byteCount(path)}`);
+  const text = (lines: string[]): string => lines.sort().join('\n  ');
+  if (text(expected) === text(found)) return null;
+  return `the disk holds\n  ${text(found)}\nexpected\n  ${text(expected)}`;
+}
+
+function framesLength(record: Uint8Array): number {
+  const view = new DataView(record.buffer, record.byteOffset, record.byteLength);
+  let sum = 0;
+  for (let at = 1; at < record.length; at += 4) sum += view.getUint32(at, true);
+  return sum;
+}
+
+function pathOf(directory: string, fileKey: string): string {
+  const colon = fileKey.lastIndexOf(':');
+  const scope = fileKey.slice(0, colon).replaceAll('/', '+');
+  return `${directory}/files/${scope}/${fileKey.slice(colon + 1)}`;
+}

@@ -1,0 +1,217 @@
+/**
+ * A disk in memory that keeps apart what a program wrote and what it made durable, so that a power cut can take away or
+ * tear what was not synced: bytes of files, and names in folders, each for itself and in no order.
+ *
+ *   file    synced ═════════╪═ written ─ ─ ─    a cut leaves: ═════════╪═ some ∅∅ so┊     any length, with holes of zeros
+ *   name    [durable, then, then, now]          a cut leaves any one of them
+ */
+
+import { dirname } from 'node:path';
+import type { Random } from '../../bench/generator/random.js';
+import type { Disk, FolderList } from '../../src/store/disk.js';
+import { type Faults, systemError } from './faults.js';
+
+/** Contents are never changed in place. */
+interface File {
+  content: Uint8Array;
+  synced: Uint8Array;
+  /** The length of what `content` and `synced` have in common. */
+  stableBytes: number;
+}
+
+type Entry = File | 'folder' | null;
+
+export class SimulatedDisk {
+  /** By path: what stood there since its folder was synced last, the newest last. */
+  readonly #entries = new Map<string, Entry[]>();
+
+  /** The folders exist, durably. */
+  constructor(folders: readonly string[]) {
+    for (const folder of folders) this.#entries.set(folder, ['folder']);
+  }
+
+  /** All files, with their lengths. */
+  files(): Map<string, number> {
+    const files = new Map<string, number>();
+    for (const [path, states] of this.#entries) {
+      const entry = states.at(-1)!;
+      if (entry !== null && entry !== 'folder') files.set(path, entry.content.length);
+    }
+    return files;
+  }
+
+  folders(): string[] {
+    return [...this.#entries].filter(([, states]) => states.at(-1) === 'folder').map(([path]) => path);
+  }
+
+  entry(path: string): Entry {
+    return this.#entries.get(path)?.at(-1) ?? null;
+  }
+
+  setEntry(path: string, entry: Entry): void {
+    const states = this.#entries.get(path);
+    if (states === undefined) this.#entries.set(path, [null, entry]);
+    else states.push(entry);
+  }
+
+  syncFolder(folder: string): void {
+    for (const [path, states] of this.#entries) {
+      if (dirname(path) !== folder || states.length === 1) continue;
+      const now = states.at(-1)!;
+      if (now === null) this.#entries.delete(path);
+      else this.#entries.set(path, [now]);
+    }
+  }
+
+  /** The power is cut, and comes back. */
+  cutPower(random: Random): void {
+    const paths = [...this.#entries.keys()].sort();
+    for (const path of paths) {
+      const states = this.#entries.get(path)!;
+      const isHeld = this.#entries.get(dirname(path))?.[0] === 'folder' || dirname(path) === '/';
+      const entry = isHeld ? random.pick(states) : null;
+      if (entry === null) this.#entries.delete(path);
+      else this.#entries.set(path, [entry]);
+      if (entry !== null && entry !== 'folder') survive(entry, random);
+    }
+  }
+}
+
+/** What a power cut leaves of a file. */
+function survive(file: File, random: Random): void {
+  const { content, synced, stableBytes } = file;
+  if (content !== synced) {
+    const wasNotCut = stableBytes < synced.length && random.chance(0.5);
+    file.content = wasNotCut ? synced : torn(content, stableBytes, random);
+  }
+  file.synced = file.content;
+  file.stableBytes = file.content.length;
+}
+
+function torn(content: Uint8Array, stableBytes: number, random: Random): Uint8Array {
+  const length = random.chance(0.3) ? content.length : random.between(stableBytes, content.length);
+  const left = content.slice(0, length);
+  if (length > stableBytes && random.chance(0.4)) {
+    const holeStart = random.between(stableBytes, length - 1);
+    left.fill(0, holeStart, random.between(holeStart + 1, length));
+  }
+  return left;
+}
+
+/** The disk as one thread of one life sees it. */
+export class DiskOfLife implements Disk {
+  readonly #disk: SimulatedDisk;
+  readonly #faults: Faults;
+  readonly #open = new Map<number, File>();
+  #nextDescriptor = 3;
+
+  constructor(disk: SimulatedDisk, faults: Faults) {
+    this.#disk = disk;
+    this.#faults = faults;
+  }
+
+  open(path: string, flags: 'r' | 'a' | 'wx+'): number {
+    return this.#faults.run('open', (part) => {
+      let file = this.#disk.entry(path);
+      if (file === 'folder') throw systemError('EISDIR', path);
+      if (file !== null && flags === 'wx+') throw systemError('EEXIST', path);
+      if (file === null) {
+        if (flags === 'r') throw systemError('ENOENT', path);
+        if (this.#disk.entry(dirname(path)) !== 'folder') throw systemError('ENOENT', path);
+        file = { content: new Uint8Array(0), synced: new Uint8Array(0), stableBytes: 0 };
+        if (part > 0.5) this.#disk.setEntry(path, file);
+      }
+      this.#open.set(this.#nextDescriptor, file);
+      return this.#nextDescriptor++;
+    });
+  }
+
+  close(descriptor: number): void {
+    this.#fileOf(descriptor);
+    this.#open.delete(descriptor);
+  }
+
+  read(descriptor: number, into: Uint8Array, byteCount: number, position: number): number {
+    return this.#faults.run('read', () => {
+      const { content } = this.#fileOf(descriptor);
+      const bytes = content.subarray(position, position + byteCount);
+      into.set(bytes);
+      return bytes.length;
+    });
+  }
+
+  write(descriptor: number, bytes: Uint8Array, from: number): number {
+    return this.#faults.run('write', (part) => {
+      const file = this.#fileOf(descriptor);
+      const taken = Math.floor(part * (bytes.length - from));
+      const content = new Uint8Array(file.content.length + taken);
+      content.set(file.content);
+      content.set(bytes.subarray(from, from + taken), file.content.length);
+      file.content = content;
+      return taken;
+    });
+  }
+
+  sync(descriptor: number): void {
+    this.#faults.run('sync', (part) => {
+      const file = this.#fileOf(descriptor);
+      if (part < 0.5) return;
+      file.synced = file.content;
+      file.stableBytes = file.content.length;
+    });
+  }
+
+  syncFolder(folder: string): void {
+    this.#faults.run('sync-folder', (part) => {
+      if (this.#disk.entry(folder) !== 'folder') throw systemError('ENOENT', folder);
+      if (part > 0.5) this.#disk.syncFolder(folder);
+    });
+  }
+
+  makeFolder(folder: string): string | undefined {
+    if (this.#disk.entry(folder) === 'folder') return undefined;
+    const firstMade = this.makeFolder(dirname(folder));
+    this.#faults.run('make-folder', (part) => {
+      if (part > 0.5) this.#disk.setEntry(folder, 'folder');
+    });
+    return firstMade ?? folder;
+  }
+
+  byteCount(path: string): number | null {
+    const entry = this.#disk.entry(path);
+    return entry === null || entry === 'folder' ? null : entry.content.length;
+  }
+
+  truncate(path: string, byteCount: number): void {
+    this.#faults.run('truncate', (part) => {
+      const file = this.#disk.entry(path);
+      if (file === null || file === 'folder') throw systemError('ENOENT', path);
+      if (part < 0.5) return;
+      file.content = file.content.slice(0, byteCount);
+      file.stableBytes = Math.min(file.stableBytes, byteCount);
+    });
+  }
+
+  remove(path: string): void {
+    this.#faults.run('remove', (part) => {
+      if (this.#disk.entry(path) !== null && part > 0.5) this.#disk.setEntry(path, null);
+    });
+  }
+
+  /** A full disk is an error that is armed, and passes. */
+  freeBytes(): number {
+    return 2 ** 40;
+  }
+
+  list(folder: string): FolderList {
+    const below = (paths: Iterable<string>): string[] =>
+      [...paths].filter((path) => `${path}/`.startsWith(`${folder}/`));
+    return { files: below(this.#disk.files().keys()), folders: below(this.#disk.folders()) };
+  }
+
+  #fileOf(descriptor: number): File {
+    const file = this.#open.get(descriptor);
+    if (file === undefined) throw systemError('EBADF', String(descriptor));
+    return file;
+  }
+}

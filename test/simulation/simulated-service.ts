@@ -1,0 +1,270 @@
+/**
+ * One life of the service: our own shards, pipeline, committer, rewriter and store, as src/service.ts connects them, on a
+ * simulated disk and simulated tables; what event loop and threads would decide, a schedule does.
+ */
+
+import type { Random } from '../../bench/generator/random.js';
+import { SegmentError } from '../../engine/segments.js';
+import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
+import { Gaps } from '../../ingest/gaps.js';
+import { Pipeline } from '../../ingest/pipeline.js';
+import { Committer, type CommitterPorts } from '../../src/committer.js';
+import { Rewriter, type RewriterPorts } from '../../src/rewriter.js';
+import { Shards } from '../../src/shards.js';
+import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
+import type { Disk } from '../../src/store/disk.js';
+import { UNTOLD } from '../../src/store/disk-room.js';
+import { LmdbLog } from '../../src/store/lmdb-log.js';
+import type { StartStorage, StorageLink } from '../../src/store/storage-link.js';
+import type { StorageQuestion } from '../../src/store/storage-protocol.js';
+import { StorageWork } from '../../src/store/storage-work.js';
+import { Store } from '../../src/store/store.js';
+import type { Faults } from './faults.js';
+import { Schedule } from './schedule.js';
+import { DiskOfLife, type SimulatedDisk } from './simulated-disk.js';
+import { type SimulatedTables, TablesOfLife, type TablesPorts } from './simulated-tables.js';
+
+export const DATA_FOLDER = '/data';
+export const TOPICS = { edgeTopic: 'edge', relayTopic: 'relay' };
+
+/** So small that rewrites spill what they sort, and make several blocks of a project's rows. */
+const REWRITE_CHUNK_BYTES = 5_000;
+const REWRITE_BLOCK_BYTES = 1_000;
+/** Half of the blocks are read from the disk again. */
+const CACHE_BYTES = 20_000;
+/** So small that a commit takes several. */
+const ARENA_BYTES = 3_000;
+/** More than a slice of a rewrite takes: every step of one is a slice. */
+const STORAGE_TICK_US = 1_000_000;
+
+/** What outlives a process. */
+export interface World {
+  readonly disk: SimulatedDisk;
+  readonly tables: SimulatedTables;
+  readonly faults: Faults;
+}
+
+export interface LifePorts {
+  readonly world: World;
+  /** For what is drawn next. */
+  readonly random: () => Random;
+  readonly nowUs: () => number;
+  readonly monotonicUs: () => number;
+  readonly judgedBy: 'clock' | 'arrival';
+  readonly source: 'kafka' | 'embedded';
+  /** The state of the shards is being saved; from the next transaction that has it on, it is what a crash leaves. */
+  readonly onSaved: () => void;
+  readonly onDone: TablesPorts['onDone'];
+}
+
+/** Parts in whose place those with a planted bug can be put. */
+export interface Assembly {
+  readonly disk: (disk: DiskOfLife, thread: 'serving' | 'storage') => Disk;
+  readonly tables: (ports: TablesPorts) => TablesOfLife;
+  readonly link: (link: StorageLink, schedule: Schedule, answer: (id: number) => void) => StorageLink;
+  readonly rewriterStore: (store: Store, disk: Disk) => RewriterPorts['store'];
+}
+
+export const SOUND: Assembly = {
+  disk: (disk) => disk,
+  tables: (ports) => new TablesOfLife(ports),
+  link: (link) => link,
+  rewriterStore: (store) => store,
+};
+
+export class Life {
+  readonly schedule = new Schedule();
+  readonly #ports: LifePorts;
+  readonly #assembly: Assembly;
+  #parts: Parts | null = null;
+  /** What would have ended the process with a message. */
+  fatal: unknown = null;
+  /** Rewrites that failed for damage, of which there is none. */
+  damage: unknown = null;
+  rewriteCount = 0;
+
+  constructor(ports: LifePorts, assembly: Assembly) {
+    this.#ports = ports;
+    this.#assembly = assembly;
+  }
+
+  /** Whether anything can still happen. */
+  get isOver(): boolean {
+    return this.fatal !== null || this.#ports.world.faults.ended !== null;
+  }
+
+  /** To be used once it has begun. */
+  get parts(): Parts {
+    return this.#parts!;
+  }
+
+  /** Opens the store and restores the shards; ends without parts when the life is over before. */
+  async begin(): Promise<void> {
+    const { world, nowUs } = this.#ports;
+    const { faults } = world;
+    const disk = (thread: 'serving' | 'storage'): Disk =>
+      this.#assembly.disk(new DiskOfLife(world.disk, faults), thread);
+    const opening = Store.open(DATA_FOLDER, CACHE_BYTES, UNTOLD, {
+      disk: disk('serving'),
+      lock: async () => ({ release: async () => {} }),
+      pause: () => new Promise((resolve) => this.schedule.push('timer', resolve)),
+      openTables: async () =>
+        this.#assembly.tables({
+          stored: world.tables,
+          faults,
+          schedule: this.schedule,
+          onDone: this.#ports.onDone,
+        }),
+      startStorage: this.#startStorage(disk('storage')),
+      arenaBytes: ARENA_BYTES,
+    });
+    const store = await this.finish(opening);
+    if (store === null) return;
+    try {
+      const shards = new Shards(store, TOPICS);
+      shards.expire(nowUs());
+      this.#parts = this.#connect(store, shards, disk('serving'));
+    } catch (error) {
+      this.end(error);
+    }
+  }
+
+  /** Goes on by so many steps, unless the life ends or nothing is left to do. False then. */
+  async run(stepCount: number): Promise<boolean> {
+    for (let step = 0; step < stepCount && !this.isOver; step += 1) {
+      let goesOn = false;
+      try {
+        goesOn = await this.schedule.step(this.#ports.random());
+      } catch (error) {
+        this.end(error);
+      }
+      if (!goesOn) return false;
+    }
+    return !this.isOver;
+  }
+
+  /** Goes on until a promise is settled: what it resolves to, or null when the life ended before. */
+  async finish<Result>(promise: Promise<Result>): Promise<Result | null> {
+    const results: Result[] = [];
+    promise.then(
+      (result) => results.push(result),
+      (error) => this.end(error),
+    );
+    while (results.length === 0 && !this.isOver) {
+      const wentOn = await this.run(1);
+      if (!wentOn && results.length === 0 && !this.isOver)
+        throw new Error('the service waits for something that will never be');
+    }
+    return this.isOver ? null : results[0];
+  }
+
+  #connect(store: Store, shards: Shards, disk: Disk): Parts {
+    const { nowUs, monotonicUs, judgedBy, onSaved } = this.#ports;
+    const onFatal = (error: unknown): void => this.end(error);
+    const committerStore: CommitterPorts['store'] = {
+      commit: (save) =>
+        store.commit((writerOf) => {
+          save(writerOf);
+          onSaved();
+        }),
+    };
+    const clock = { nowUs, monotonicUs };
+    const gaps = new Gaps();
+    const yieldTurn = (): Promise<void> => new Promise((resolve) => this.schedule.push('ingest', resolve));
+    const committer = new Committer({
+      ...clock,
+      store: committerStore,
+      saveBeside: (key, writer) => gaps.save(key, writer),
+      shards: () => shards.all(),
+      onCommitted: (positions) => {
+        rewriter.committed();
+        embeddedLog?.committed(positions).catch(onFatal);
+      },
+      onFatal,
+    });
+    const rewriter: Rewriter = new Rewriter({
+      ...clock,
+      store: this.#assembly.rewriterStore(store, disk),
+      chunkBytes: REWRITE_CHUNK_BYTES,
+      shards: () => shards.all(),
+      commit: () => {
+        this.rewriteCount += 1;
+        return committer.commit();
+      },
+      onFailed: (error) => {
+        const isOurs = error instanceof SegmentError || this.#ports.world.faults.errorCount === 0;
+        if (isOurs) this.damage ??= error;
+      },
+      onFatal,
+    });
+    const deadLetters = new DeadLetterTable(store);
+    const pipeline = new Pipeline({
+      ...TOPICS,
+      shardOf: (key) => shards.of(key),
+      deadLetters,
+      tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' },
+      judgedBy,
+      nowUs,
+      yieldTurn,
+      onGap: () => onFatal(new Error('histories have no gaps to report')),
+    });
+    const embeddedLog: EmbeddedLog | null =
+      this.#ports.source === 'kafka'
+        ? null
+        : new EmbeddedLog({ ...TOPICS, log: new LmdbLog(store), nowUs, yieldTurn, onFatal });
+    return { store, shards, committer, rewriter, pipeline, deadLetters, embeddedLog };
+  }
+
+  #startStorage(disk: Disk): StartStorage {
+    return (listener) => {
+      const { schedule } = this;
+      let monotonicUs = 0;
+      const inThread = (task: () => void): void =>
+        schedule.push('storage', () => {
+          try {
+            task();
+          } catch (error) {
+            if (!this.isOver) listener.failed(error as Error);
+          }
+        });
+      const work = new StorageWork({
+        disk,
+        answer: (message) => schedule.push('main', () => listener.answered(message)),
+        later: inThread,
+        monotonicUs: () => {
+          monotonicUs += STORAGE_TICK_US;
+          return monotonicUs;
+        },
+        blockBytes: REWRITE_BLOCK_BYTES,
+      });
+      const link: StorageLink = {
+        post: (question) => {
+          const sent: StorageQuestion & { readonly id: number } = structuredClone(question);
+          inThread(() => work.take(sent));
+        },
+        ref: () => {},
+        unref: () => {},
+        stop: async () => undefined,
+      };
+      const answer = (id: number): void => schedule.push('main', () => listener.answered({ id, done: null }));
+      return this.#assembly.link(link, schedule, answer);
+    };
+  }
+
+  /** Something failed that the service cannot go on with. */
+  end(error: unknown): void {
+    // What is tried after the end is nobody's concern.
+    if (this.#ports.world.faults.ended === null) this.fatal ??= error;
+  }
+}
+
+export interface Parts {
+  readonly store: Store;
+  readonly shards: Shards;
+  readonly committer: Committer;
+  readonly rewriter: Rewriter;
+  readonly pipeline: Pipeline;
+  readonly deadLetters: DeadLetterTable;
+  /** null with Kafka. */
+  readonly embeddedLog: EmbeddedLog | null;
+}

@@ -5,6 +5,7 @@ import { SegmentError } from '../../engine/segments.js';
 import { decodeFileRecord, scopeFolder } from '../store/block-files.js';
 import { SYSTEM_DISK } from '../store/disk.js';
 import { openEnvelope } from '../store/envelope.js';
+import { Folders } from '../store/folders.js';
 import { RewriteFiles } from '../store/rewrite-files.js';
 import { ROW_FILES_FOLDER } from '../store/sound-table.js';
 import type { StoredFile } from '../store/storage-protocol.js';
@@ -48,7 +49,7 @@ export class FileBlocks {
     const folder = scopeFolder(join(directory, ROW_FILES_FOLDER), scope);
     this.#file = stored.file;
     try {
-      this.#files = new RewriteFiles(SYSTEM_DISK, `${scope}:`, folder, [stored]);
+      this.#files = new RewriteFiles(SYSTEM_DISK, new Folders(SYSTEM_DISK), `${scope}:`, folder, [stored]);
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code;
       const path = join(folder, stored.file);

@@ -2,6 +2,7 @@
 
 import { dirname } from 'node:path';
 import type { Disk } from './disk.js';
+import type { Folders } from './folders.js';
 import { APPEND_FILE_LIMIT } from './limits.js';
 import type { FileEnd } from './storage-protocol.js';
 
@@ -9,11 +10,12 @@ export class FileAppender {
   readonly #disk: Disk;
   /** Files written since the last sync. */
   readonly #open = new Map<string, number>();
-  /** Folders with a new entry since. */
-  readonly #folders = new Set<string>();
+  readonly #folders: Folders;
 
-  constructor(disk: Disk) {
+  /** `folders` are those of all that make files on that disk. */
+  constructor(disk: Disk, folders: Folders) {
     this.#disk = disk;
+    this.#folders = folders;
   }
 
   append(path: string, bytes: Uint8Array): void {
@@ -23,8 +25,7 @@ export class FileAppender {
   /** What was appended before is on the disk when it returns, the files' names included. */
   sync(): void {
     this.#syncFiles();
-    for (const folder of this.#folders) this.#disk.syncFolder(folder);
-    this.#folders.clear();
+    this.#folders.sync();
   }
 
   /** After a write that failed: what was appended since is gone. Their folders are synced with the next sync. */
@@ -45,21 +46,11 @@ export class FileAppender {
 
   #openFile(path: string): number {
     if (this.#open.size >= APPEND_FILE_LIMIT) this.#syncFiles();
-    if (this.#disk.byteCount(path) === null)
-      for (const folder of makeFolders(this.#disk, dirname(path))) this.#folders.add(folder);
+    if (this.#disk.byteCount(path) === null) this.#folders.make(dirname(path));
     const descriptor = this.#disk.open(path, 'a');
     this.#open.set(path, descriptor);
     return descriptor;
   }
-}
-
-/** Makes a folder where it is missing; returns every folder that gets a new entry when a file is made in it. */
-export function makeFolders(disk: Disk, folder: string): string[] {
-  const firstMade = disk.makeFolder(folder);
-  const changed = [folder];
-  if (firstMade === undefined) return changed;
-  for (let path = folder; path !== dirname(firstMade); path = dirname(path)) changed.push(dirname(path));
-  return changed;
 }
 
 /** A full disk takes part of a write before it refuses. */

@@ -7,7 +7,8 @@ import { dictionaryOf, openFrame, sealPacked } from './block-frame.js';
 import { deflatedValue, NO_DICTIONARY } from './checked-value.js';
 import type { Disk } from './disk.js';
 import { rawEnvelope } from './envelope.js';
-import { makeFolders, writeWhole } from './file-appender.js';
+import { writeWhole } from './file-appender.js';
+import type { Folders } from './folders.js';
 import type { StoredFile } from './storage-protocol.js';
 
 interface OpenFile {
@@ -23,12 +24,19 @@ export class RewriteFiles implements FileBuilder {
   readonly #disk: Disk;
   readonly #namePrefix: string;
   readonly #folder: string;
-  /** Folders with names that are not durable yet. */
-  readonly #changedFolders = new Set<string>();
+  readonly #folders: Folders;
   readonly #files = new Map<string, OpenFile>();
 
-  constructor(disk: Disk, namePrefix: string, folder: string, inputs: readonly StoredFile[]) {
+  /** `folders` are those of all that make files on that disk. */
+  constructor(
+    disk: Disk,
+    folders: Folders,
+    namePrefix: string,
+    folder: string,
+    inputs: readonly StoredFile[],
+  ) {
     this.#disk = disk;
+    this.#folders = folders;
     this.#namePrefix = namePrefix;
     this.#folder = folder;
     try {
@@ -51,7 +59,7 @@ export class RewriteFiles implements FileBuilder {
 
   create(file: string, sample: Uint8Array | null): void {
     const path = join(this.#folder, file);
-    for (const folder of makeFolders(this.#disk, dirname(path))) this.#changedFolders.add(folder);
+    this.#folders.make(dirname(path));
     const dictionary = sample && dictionaryOf(sample);
     const made: OpenFile = {
       path,
@@ -98,20 +106,22 @@ export class RewriteFiles implements FileBuilder {
     const made = this.#files.get(output);
     if (made !== undefined) {
       this.#disk.sync(made.descriptor);
-      for (const folder of this.#changedFolders) this.#disk.syncFolder(folder);
+      this.#folders.sync();
     }
     for (const { descriptor } of this.#files.values()) this.#disk.close(descriptor);
     this.#files.clear();
     return Float64Array.from(made?.frameEnds ?? []);
   }
 
-  /** Removes what it made, and lets go of all files. */
-  abandon(): void {
+  /** Removes what it made, and lets go of all files. Returns the paths that the disk did not let it remove. */
+  abandon(): string[] {
+    const left: string[] = [];
     for (const { path, descriptor, isMade } of this.#files.values()) {
       this.#disk.close(descriptor);
-      if (isMade) this.#disk.remove(path);
+      if (isMade && !couldRemove(this.#disk, path)) left.push(path);
     }
     this.#files.clear();
+    return left;
   }
 
   #addFrame(made: OpenFile, frame: Uint8Array): void {
@@ -145,5 +155,15 @@ export class RewriteFiles implements FileBuilder {
     const open = this.#files.get(file);
     assert(open !== undefined, 'a rewrite names a file that it does not have');
     return open;
+  }
+}
+
+/** False when the disk refuses, for now. */
+export function couldRemove(disk: Disk, path: string): boolean {
+  try {
+    disk.remove(path);
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -15,8 +15,9 @@ import { deflatedValue } from './checked-value.js';
 import type { Disk } from './disk.js';
 import { sealEnvelope } from './envelope.js';
 import { FileAppender } from './file-appender.js';
+import { Folders } from './folders.js';
 import { REWRITE_SLICE_MS } from './limits.js';
-import { RewriteFiles } from './rewrite-files.js';
+import { couldRemove, RewriteFiles } from './rewrite-files.js';
 import type { Done, Rewritten, Sealed, StorageAnswer, StorageQuestion, Written } from './storage-protocol.js';
 
 export interface StoragePorts {
@@ -44,15 +45,20 @@ export function serveStorage(disk: Disk): void {
 
 export class StorageWork {
   readonly #ports: StoragePorts;
+  readonly #folders: Folders;
   readonly #appender: FileAppender;
+  /** Files that were abandoned and that the disk did not let go: nobody knows them but us. */
+  readonly #unremoved = new Set<string>();
 
   constructor(ports: StoragePorts) {
     this.#ports = ports;
-    this.#appender = new FileAppender(ports.disk);
+    this.#folders = new Folders(ports.disk);
+    this.#appender = new FileAppender(ports.disk, this.#folders);
   }
 
   /** Does what is asked, and answers; a rewrite goes on later. What fails is answered too. */
   take({ id, ...question }: StorageQuestion & { readonly id: number }): void {
+    for (const path of this.#unremoved) if (couldRemove(this.#ports.disk, path)) this.#unremoved.delete(path);
     try {
       switch (question.do) {
         case 'write': {
@@ -116,14 +122,14 @@ export class StorageWork {
   #beginRewrite(id: number, question: StorageQuestion & { readonly do: 'rewrite' }): void {
     const { plan, chunkBytes, namePrefix, folder, inputs } = question;
     const { disk, blockBytes } = this.#ports;
-    const files = new RewriteFiles(disk, namePrefix, folder, inputs);
+    const files = new RewriteFiles(disk, this.#folders, namePrefix, folder, inputs);
     this.#build(id, files, rewriteRuns(plan, files, { chunkBytes, blockBytes }), (directory): Rewritten => {
       return { frameEnds: files.finish(plan.output), directory: directory && encodeDirectory(directory) };
     });
   }
 
   #beginSeal(id: number, { plan, namePrefix, folder }: StorageQuestion & { readonly do: 'seal' }): void {
-    const files = new RewriteFiles(this.#ports.disk, namePrefix, folder, []);
+    const files = new RewriteFiles(this.#ports.disk, this.#folders, namePrefix, folder, []);
     this.#build(id, files, sealPart(plan, files), (summary): Sealed => {
       return { frameEnds: files.finish(partFile(plan.name)), summary };
     });
@@ -137,7 +143,7 @@ export class StorageWork {
         if (step.done === true) this.#answer({ id, done: finish(step.value) });
         else this.#ports.later(slice);
       } catch (error) {
-        files.abandon();
+        for (const path of files.abandon()) this.#unremoved.add(path);
         this.#answer({ id, ...failure(error) });
       }
     };

@@ -18,7 +18,7 @@ import type { DirectoryLock } from './directory-lock.js';
 import { DiskRoom, type DiskRoomPorts, UNTOLD } from './disk-room.js';
 import { DROPPED_TABLE, type DroppedPart, decodeDropped } from './dropped-table.js';
 import { openEnvelope } from './envelope.js';
-import { makeFolders } from './file-appender.js';
+import { Folders } from './folders.js';
 import type { RowDamage } from './row-damage.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
 import { type StoreParts, SYSTEM_PARTS } from './store-parts.js';
@@ -80,13 +80,14 @@ export class Store {
     room = UNTOLD,
     parts: StoreParts = SYSTEM_PARTS,
   ): Promise<Store> {
-    const changedFolders = makeFolders(parts.disk, directory);
+    const folders = new Folders(parts.disk);
+    folders.make(directory);
     const lock = await parts.lock(directory);
     let tables: Tables | null = null;
     try {
       tables = await parts.openTables(directory);
       // LMDB syncs its file, but not the file's name.
-      for (const folder of changedFolders) parts.disk.syncFolder(folder);
+      folders.sync();
       return new Store(directory, parts, { lock, tables, room }, cacheBytes);
     } catch (error) {
       await tables?.close();

@@ -88,6 +88,9 @@ class LevelSlots {
   /** Entries of one slot come together: the last one used. Its index is NaN, equal to none, while there is none. */
   #lastIndex = Number.NaN;
   #lastSlot: StoredSlot | null = null;
+  /** What the slots hold, but for the changes of some. */
+  #countedBytes = 0;
+  readonly #uncounted = new Set<StoredSlot>();
   /** Expired slots whose segments the next save deletes. */
   #expiredPrefixes: string[] = [];
   /** An expired slot, whose memory serves the next one. */
@@ -98,10 +101,15 @@ class LevelSlots {
     this.prefix = `${PREFIX}${level.name}/`;
   }
 
+  /** O(slots that changed since it was asked for last). */
   get heldBytes(): number {
-    let bytes = 0;
-    for (const slot of this.#slots.values()) bytes += slot.heldBytes;
-    return bytes;
+    for (const slot of this.#uncounted) {
+      this.#countedBytes += slot.heldBytes - slot.countedBytes;
+      slot.countedBytes = slot.heldBytes;
+    }
+    this.#uncounted.clear();
+    if (this.#lastSlot !== null) this.#uncounted.add(this.#lastSlot);
+    return this.#countedBytes;
   }
 
   find(index: number): Slot | null {
@@ -115,6 +123,7 @@ class LevelSlots {
     const slot = this.#slots.get(index) ?? this.#make(index);
     this.#lastIndex = index;
     this.#lastSlot = slot;
+    this.#uncounted.add(slot);
     return slot;
   }
 
@@ -123,6 +132,8 @@ class LevelSlots {
     for (const [index, slot] of this.#slots) {
       if (index >= keptFrom) continue;
       this.#slots.delete(index);
+      this.#uncounted.delete(slot);
+      this.#countedBytes -= slot.countedBytes;
       if (slot.stored) this.#expiredPrefixes.push(this.#prefixOf(index));
       this.#keepSpare(slot.slot);
       if (index === this.#lastIndex) this.#forgetLast();
@@ -133,7 +144,11 @@ class LevelSlots {
     // First, as a late entry may have made a slot anew.
     for (const prefix of this.#expiredPrefixes) writer.deletePrefix(prefix);
     this.#expiredPrefixes = [];
-    for (const slot of this.#slots.values()) if (slot.dirty) slot.save(writer);
+    for (const slot of this.#slots.values()) {
+      if (!slot.dirty) continue;
+      slot.save(writer);
+      this.#uncounted.add(slot);
+    }
   }
 
   replay(name: string, bytes: Uint8Array): void {
@@ -144,6 +159,7 @@ class LevelSlots {
     }
     const slot = this.#slots.get(index) ?? this.#make(index);
     slot.replay(name, bytes);
+    this.#uncounted.add(slot);
   }
 
   finishReplay(): void {

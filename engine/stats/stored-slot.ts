@@ -30,6 +30,8 @@ const spareEvents: ByteWriter[] = [];
 
 export class StoredSlot {
   readonly slot: Slot;
+  /** What of heldBytes its level has counted. */
+  countedBytes = 0;
   readonly #prefix: string;
   /** Events since the last save; null when there are none, so that an idle slot holds no memory for them. */
   #events: ByteWriter | null = null;

@@ -131,7 +131,8 @@ export class Environment implements Tables {
   }
 
   async #writeNow(writes: readonly TableWrites[]): Promise<void> {
-    await this.#reserve(neededBytes(writes, this.#pageBytes));
+    const usedPageCount = this.usedBytes / this.#pageBytes;
+    await this.#reserve(neededBytes(writes, this.#pageBytes, usedPageCount));
     try {
       await this.#root.batch(() => {
         for (const { table, puts, removedKeys } of writes) {
@@ -166,16 +167,21 @@ export class Environment implements Tables {
 }
 
 /**
- * At most so many bytes of pages are new: a put touches a leaf, may split it, and may bring pages of its own; a remove
- * touches a leaf. The slack is for the pages above leaves and for the list of free ones.
+ * At most so many bytes of pages are new: each put and remove may copy a leaf, though a transaction copies none twice;
+ * small values fill leaves that split by halves; a large one has pages of its own. The slack is for the pages above
+ * leaves and for the list of free ones.
  */
-function neededBytes(writes: readonly TableWrites[], pageBytes: number): number {
-  let pageCount = 0;
+function neededBytes(writes: readonly TableWrites[], pageBytes: number, usedPageCount: number): number {
+  let changeCount = 0;
+  let newBytes = 0;
   for (const { puts, removedKeys } of writes) {
-    for (const { value } of puts) pageCount += 2 + Math.ceil((value.length + 32) / pageBytes);
-    pageCount += removedKeys.length;
+    changeCount += puts.length + removedKeys.length;
+    for (const { key, value } of puts) {
+      const nodeBytes = 32 + 2 * key.length + value.length;
+      newBytes += nodeBytes < pageBytes / 2 ? 2 * nodeBytes : nodeBytes + 2 * pageBytes;
+    }
   }
-  return Math.ceil(1.1 * pageCount) * pageBytes + RESERVE_SLACK_BYTES;
+  return Math.ceil(1.1 * (Math.min(changeCount, usedPageCount) * pageBytes + newBytes)) + RESERVE_SLACK_BYTES;
 }
 
 /** lmdb tells in a promise of its own, rejected at the end of this turn, why a commit failed. */

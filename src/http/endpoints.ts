@@ -1,6 +1,5 @@
 /** The three saved queries as endpoints: their names and ids, and what each answers to a decoded query string. */
 
-import type { LogsParameters } from '../../engine/rows/query.js';
 import { SegmentError } from '../../engine/segments.js';
 import { US_PER_SECOND } from '../../engine/time.js';
 import { ExpressionError } from '../expressions/expression-error.js';
@@ -41,7 +40,6 @@ export const ENDPOINT_IDS: Readonly<Record<EndpointName, string>> = {
   'usage.api-counts': '1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a03',
 };
 
-const NOTHING_DROPPED: DroppedPort = () => [];
 const VARY_BY_CODING: HeaderLine = ['Vary', 'Accept-Encoding'];
 
 export interface EndpointOptions {
@@ -76,7 +74,7 @@ export class Endpoints {
   readonly #queries: QueryPort;
   readonly #compressor: Compressor;
   readonly #bodies = new BodyPool();
-  readonly #dropped: DroppedPort;
+  readonly #dropped: DroppedPort | null;
   readonly #cacheSeconds: number;
   /** null: every answer is live. */
   readonly #cache: ResultCache | null;
@@ -86,7 +84,7 @@ export class Endpoints {
   constructor(options: EndpointOptions) {
     this.#queries = options.queries;
     this.#compressor = options.compressor;
-    this.#dropped = options.dropped ?? NOTHING_DROPPED;
+    this.#dropped = options.dropped ?? null;
     this.#cacheSeconds = options.cacheSeconds;
     this.#cache =
       options.cacheSeconds === 0
@@ -139,7 +137,9 @@ export class Endpoints {
     return refusable(() => {
       let buffer: Buffer | null = null;
       const rows = this.#queries.logs(parsed.parameters, nowUs);
-      const headers = [NO_STORE, ...this.#logsIncomplete(parsed.parameters, rows, nowUs)];
+      const incomplete = incompleteLines('logs.all', this.#dropped, () =>
+        logsWindow(parsed.parameters, rows, nowUs),
+      );
       const body = encodeLogs(rows, (byteCount) => {
         buffer = this.#bodies.take(byteCount);
         return buffer;
@@ -148,7 +148,7 @@ export class Endpoints {
         if (buffer !== null) this.#bodies.giveBack(buffer);
         buffer = null;
       };
-      return this.#encoded(request, body, GZIP_LEVEL_ONCE, headers, release);
+      return this.#encoded(request, body, GZIP_LEVEL_ONCE, [NO_STORE, ...incomplete], release);
     });
   }
 
@@ -157,7 +157,9 @@ export class Endpoints {
     if (!parsed.ok) return invalidArgument(parsed.problems);
     const { parameters } = parsed;
     const incomplete: Incomplete = (nowUs) =>
-      incompleteLines('functions.invocation-stats', this.#dropped, statsWindow(parameters.interval, nowUs));
+      incompleteLines('functions.invocation-stats', this.#dropped, () =>
+        statsWindow(parameters.interval, nowUs),
+      );
     return this.#bucketed(call, statsKey(parameters), incomplete, (nowUs) =>
       encodeRows(this.#queries.invocationStats(parameters, nowUs)),
     );
@@ -168,16 +170,11 @@ export class Endpoints {
     if (!parsed.ok) return invalidArgument(parsed.problems);
     const { parameters } = parsed;
     const incomplete: Incomplete = (nowUs) =>
-      incompleteLines('usage.api-counts', this.#dropped, usageWindow(parameters.interval, nowUs));
+      incompleteLines('usage.api-counts', this.#dropped, () => usageWindow(parameters.interval, nowUs));
     return this.#bucketed(call, usageKey(parameters), incomplete, (nowUs) => {
       const rows = this.#queries.apiCounts(parameters, nowUs);
       return rows instanceof Promise ? rows.then(encodeApiCounts) : encodeApiCounts(rows);
     });
-  }
-
-  #logsIncomplete(parameters: LogsParameters, rows: readonly Uint8Array[], nowUs: number): HeaderLine[] {
-    if (this.#dropped === NOTHING_DROPPED) return [];
-    return incompleteLines('logs.all', this.#dropped, logsWindow(parameters, rows, nowUs));
   }
 
   #bucketed({ request, nowUs }: EndpointCall, key: string, incomplete: Incomplete, compute: Compute): Answer {

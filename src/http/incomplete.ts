@@ -17,9 +17,14 @@ import type { HeaderLine } from './server.js';
 /** For scripts of other origins to read it. */
 export const INCOMPLETE_HEADER = 'Logring-Incomplete';
 
-/** No line when the answer is complete. */
-export function incompleteLines(endpoint: string, dropped: DroppedPort, window: AnswerWindow): HeaderLine[] {
-  const spans = dropped(window);
+/** No line when the answer is complete, as all are while `dropped` is null: then nobody asks for the window. */
+export function incompleteLines(
+  endpoint: string,
+  dropped: DroppedPort | null,
+  window: () => AnswerWindow,
+): HeaderLine[] {
+  if (dropped === null) return [];
+  const spans = dropped(window());
   if (spans.length === 0) return [];
   const shown = spans.slice(0, INCOMPLETE_SPAN_LIMIT).map((span) => `${endpoint} ${intervalText(span)}`);
   if (spans.length > shown.length) shown.push(`${endpoint} and ${spans.length - shown.length} more`);

@@ -168,8 +168,8 @@ export class Environment implements Tables {
 
 /**
  * At most so many bytes of pages are new: each put and remove may copy a leaf, though a transaction copies none twice;
- * small values fill leaves that split by halves; a large one has pages of its own. The slack is for the pages above
- * leaves and for the list of free ones.
+ * a small node lies in a leaf that is at least a third full, whichever way leaves split; a larger one may have a leaf to
+ * itself, and its value pages of its own. The slack is for the pages above leaves and for the list of free ones.
  */
 function neededBytes(writes: readonly TableWrites[], pageBytes: number, usedPageCount: number): number {
   let changeCount = 0;
@@ -177,8 +177,9 @@ function neededBytes(writes: readonly TableWrites[], pageBytes: number, usedPage
   for (const { puts, removedKeys } of writes) {
     changeCount += puts.length + removedKeys.length;
     for (const { key, value } of puts) {
-      const nodeBytes = 32 + 2 * key.length + value.length;
-      newBytes += nodeBytes < pageBytes / 2 ? 2 * nodeBytes : nodeBytes + 2 * pageBytes;
+      // A UTF-16 unit takes three bytes at most.
+      const nodeBytes = 32 + 3 * key.length + value.length;
+      newBytes += nodeBytes < pageBytes / 4 ? 3 * nodeBytes : nodeBytes + 2 * pageBytes;
     }
   }
   return Math.ceil(1.1 * (Math.min(changeCount, usedPageCount) * pageBytes + newBytes)) + RESERVE_SLACK_BYTES;

@@ -10,6 +10,14 @@ import { US_PER_HOUR } from '../engine/time.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
 import { createTraffic } from './generator/traffic.js';
 
+export interface Past {
+  readonly startUs: number;
+  readonly endUs: number;
+  /** Projects that get a row an hour, and three rows in all. */
+  readonly sparseProject: string;
+  readonly fewProject: string;
+}
+
 export interface PostOrder {
   readonly url: string;
   readonly key: string;
@@ -17,7 +25,7 @@ export interface PostOrder {
   readonly projectCount: number;
   /** Entries in all, evenly over the time from `startUs` to `endUs`; or a second, of the moment, when that is null. */
   readonly count: number;
-  readonly past: { readonly startUs: number; readonly endUs: number } | null;
+  readonly past: Past | null;
 }
 
 export interface PostReport {
@@ -25,10 +33,6 @@ export interface PostReport {
   /** POSTs that were turned away for a while, and sent again. */
   readonly refusedCount: number;
 }
-
-/** A row an hour, and three rows in all. */
-export const SPARSE_PROJECT = 'sparse';
-export const FEW_PROJECT = 'few';
 
 const POST_ENTRIES = 1_000;
 /** One is decoded while the next is made and another is being written to disk. */
@@ -58,7 +62,7 @@ type Send = (lines: readonly string[]) => Promise<void>;
 
 async function postPast(
   count: number,
-  { startUs, endUs }: NonNullable<PostOrder['past']>,
+  { startUs, endUs, sparseProject, fewProject }: Past,
   edge: (timestampUs: number) => string,
   send: Send,
 ): Promise<number> {
@@ -73,8 +77,8 @@ async function postPast(
       const timestampUs = startUs + Math.floor(((endUs - startUs) * i) / count);
       lines.push(edge(timestampUs));
       for (; hour < Math.floor((timestampUs - startUs) / US_PER_HOUR); hour++) {
-        lines.push(entryOf(SPARSE_PROJECT, timestampUs));
-        if ((hour + 1) % fewEvery === 0) lines.push(entryOf(FEW_PROJECT, timestampUs));
+        lines.push(entryOf(sparseProject, timestampUs));
+        if ((hour + 1) % fewEvery === 0) lines.push(entryOf(fewProject, timestampUs));
       }
     }
     posted += lines.length;

@@ -4,7 +4,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
@@ -13,7 +13,7 @@ import { reportOf, startChild } from './child-process.js';
 import { allowAllCores } from './cores.js';
 import { Random } from './generator/random.js';
 import { createTraffic } from './generator/traffic.js';
-import { FEW_PROJECT, type PostOrder, type PostReport, SPARSE_PROJECT } from './http-feeder.js';
+import type { PostOrder, PostReport } from './http-feeder.js';
 import type { LoadOrder, LoadReport } from './load-client.js';
 import { Latencies } from './percentiles.js';
 import { readMetrics } from './service-metrics.js';
@@ -39,12 +39,15 @@ export interface NinetyDaysReport {
 
 type Note = (name: string, value: number, unit: string) => void;
 
+const SPARSE_PROJECT = 'sparse';
+const FEW_PROJECT = 'few';
 const POLL_MS = 200;
 /** So many looks at the disk without a change: nothing is due to be rewritten. */
 const QUIET_POLLS = 25;
 const CONNECTIONS = 8;
 const EMPTY_CACHE_EVERY_MS = 250;
 
+/** A directory that holds a store already, of an earlier run with the same sizes, is not filled again. */
 export async function runNinetyDays(
   sizes: NinetyDaysSizes,
   directory: string,
@@ -62,8 +65,11 @@ export async function runNinetyDays(
     LOGRING_MEMORY_BUDGET_MB: String(sizes.budgetMb),
   };
   const nowUs = Math.floor(wallClockUs() / US_PER_HOUR) * US_PER_HOUR;
+  const isFilled = existsSync(join(directory, 'files'));
   let service = await start(settings);
-  await fill(service, sizes, nowUs, directory, note);
+  if (!isFilled) await fill(service, sizes, nowUs, note);
+  await untilRewritten(service);
+  await noteSizes(service, directory, note);
 
   const kinds = projectKinds(sizes);
   const windows = new Windows(kinds, sizes, nowUs);
@@ -102,16 +108,15 @@ async function start(settings: Record<string, string>): Promise<ChildService> {
   return service;
 }
 
-async function fill(
-  service: ChildService,
-  sizes: NinetyDaysSizes,
-  nowUs: number,
-  directory: string,
-  note: Note,
-): Promise<void> {
+async function fill(service: ChildService, sizes: NinetyDaysSizes, nowUs: number, note: Note): Promise<void> {
   const { rows: count, seed, projects: projectCount } = sizes;
-  // An hour less: nothing expires while it is asked.
-  const past = { startUs: nowUs - sizes.days * US_PER_DAY + 6 * US_PER_HOUR, endUs: nowUs };
+  // Some hours less: nothing expires while it is asked.
+  const past = {
+    startUs: nowUs - sizes.days * US_PER_DAY + 6 * US_PER_HOUR,
+    endUs: nowUs,
+    sparseProject: SPARSE_PROJECT,
+    fewProject: FEW_PROJECT,
+  };
   const feeder = startChild('./http-feeder.js');
   const startUs = monotonicUs();
   feeder.send({ url: service.url, key: TEST_KEY, seed, projectCount, count, past } satisfies PostOrder);
@@ -121,12 +126,13 @@ async function fill(
   note('filled in', seconds, 's');
   note('entries a second', postedCount / seconds, '');
   note('POSTs turned away for a while', refusedCount, '');
-  await untilRewritten(service);
-  note('and rewritten after', (monotonicUs() - startUs) / 1e6 - seconds, 's');
+  const rowCount = (await readMetrics(service)).sum('logring_rows');
+  if (rowCount !== postedCount) throw new Error(`${postedCount} rows were posted, ${rowCount} are kept`);
+}
 
+async function noteSizes(service: ChildService, directory: string, note: Note): Promise<void> {
   const metrics = await readMetrics(service);
   const rowCount = metrics.sum('logring_rows');
-  if (rowCount !== postedCount) throw new Error(`${postedCount} rows were posted, ${rowCount} are kept`);
   note('rows', rowCount, '');
   const bytesOf = (under: string) => directoryBytes(join(directory, under));
   note('row and usage files on disk', bytesOf('files') / rowCount, 'bytes a row');

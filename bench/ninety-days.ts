@@ -1,7 +1,8 @@
 /**
  * `npm run bench:ninety-days`: twenty million edge rows over ninety days in a running service, and what it costs to keep
  * them, to ask for rows anywhere among them while more arrive, and to start again after SIGKILL. It needs some 10 GB of
- * disk and half an hour. `-- --rows N --days N --projects N --queries N --query-rate N --rate N --budget MB --seed N`.
+ * disk and half an hour. `-- --rows N --days N --projects N --queries N --query-rate N --rate N --budget MB --seed N`;
+ * `--directory DIR` keeps the store there, and a later run with the same directory and sizes only asks.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -11,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { keepToLastCore } from './cores.js';
 import { runNinetyDays } from './ninety-days-run.js';
 
-function readSizes() {
+function readArguments() {
   const option = (value: number) => ({ type: 'string', default: String(value) }) as const;
   const { values } = parseArgs({
     options: {
@@ -23,9 +24,10 @@ function readSizes() {
       rate: option(5_000),
       budget: option(1_024),
       seed: option(1),
+      directory: { type: 'string' },
     },
   });
-  return {
+  const sizes = {
     rows: Number(values.rows),
     days: Number(values.days),
     projects: Number(values.projects),
@@ -35,12 +37,13 @@ function readSizes() {
     budgetMb: Number(values.budget),
     seed: Number(values.seed),
   };
+  return { sizes, kept: values.directory ?? null };
 }
 
 async function main(): Promise<void> {
-  const sizes = readSizes();
+  const { sizes, kept } = readArguments();
   keepToLastCore(process.pid);
-  const directory = mkdtempSync(join(tmpdir(), 'logring-bench-'));
+  const directory = kept ?? mkdtempSync(join(tmpdir(), 'logring-bench-'));
   try {
     process.stdout.write(`${cpus()[0].model}, ${cpus().length} cores, Node ${process.version}\n`);
     process.stdout.write(`${JSON.stringify(sizes)}\n`);
@@ -49,7 +52,7 @@ async function main(): Promise<void> {
     );
     process.stdout.write(`answers: ${answersHash}\n`);
   } finally {
-    rmSync(directory, { recursive: true, force: true });
+    if (kept === null) rmSync(directory, { recursive: true, force: true });
   }
 }
 

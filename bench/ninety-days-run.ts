@@ -4,13 +4,14 @@
  */
 
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
 import { ask, type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
 import { reportOf, startChild } from './child-process.js';
 import { allowAllCores } from './cores.js';
+import { directoryBytes } from './directory-bytes.js';
 import { Random } from './generator/random.js';
 import { createTraffic } from './generator/traffic.js';
 import type { PostOrder, PostReport } from './http-feeder.js';
@@ -154,12 +155,6 @@ async function untilRewritten(service: ChildService): Promise<void> {
 
 async function poll(done: () => Promise<boolean>): Promise<void> {
   while (!(await done())) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-}
-
-function directoryBytes(directory: string): number {
-  return readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).blocks * 512, 0);
 }
 
 function projectKinds({

@@ -1,14 +1,13 @@
 /** The steps of the bench: load, ask under load, compare with the model, kill, start again. */
 
 import { createHash } from 'node:crypto';
-import { readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
 import { ask, type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
 import { reportOf, startChild } from './child-process.js';
 import { allowAllCores } from './cores.js';
+import { directoryBytes } from './directory-bytes.js';
 import type { FeedOrder, FeedReport } from './feeder.js';
 import { createTraffic, type GeneratedProject } from './generator/traffic.js';
 import type { LoadOrder, LoadReport } from './load-client.js';
@@ -68,7 +67,7 @@ export async function runBench(
   const memory = await readMetrics(service);
   note('row index in memory', memory.sum('logring_rows_held_bytes') / sizes.edge, 'bytes a row');
   note('resident memory', memory.sum('process_resident_memory_bytes') / 2 ** 20, 'MiB');
-  note('store on disk, all', storeBytes(directory) / (sizes.edge + sizes.relay), 'bytes an entry');
+  note('store on disk, all', directoryBytes(directory) / (sizes.edge + sizes.relay), 'bytes an entry');
 
   const { projects } = createTraffic({ seed: sizes.seed, projectCount: sizes.projects });
   const watch = new PastAnswers(projects);
@@ -95,12 +94,6 @@ export async function runBench(
   await watch.check(service.url);
   await service.kill('SIGTERM');
   return { rows, figures, answersHash: watch.hash };
-}
-
-function storeBytes(directory: string): number {
-  return readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
 }
 
 type Note = (name: string, value: number, unit: string) => void;

@@ -1,0 +1,12 @@
+/** What a store takes on disk. */
+
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Bytes that the files below a directory occupy. A file that goes meanwhile, rewritten or expired, counts as none. */
+export function directoryBytes(directory: string): number {
+  return readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => statSync(join(parentPath, name), { throwIfNoEntry: false }))
+    .reduce((sum, found) => sum + (found?.blocks ?? 0) * 512, 0);
+}

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { type LostKeys, type Survey, surveyLmdb } from '../store/lmdb-survey.js';
 import { FORMAT_KEY, TABLE_FILE, TABLES, valueProblem } from '../store/sound-table.js';
-import { STORE_FORMAT, storeFormatError } from '../store/store-format.js';
+import { isReadableFormat, storeFormatError } from '../store/store-format.js';
 
 /** Values as they are stored, by key, in order of key. */
 export type StoredTable = Map<string, Uint8Array>;
@@ -76,7 +76,7 @@ function entryProblem(table: string, key: string, value: Uint8Array, path: strin
     return `${JSON.stringify(key)} is in an unknown table ${JSON.stringify(table)}`;
   if (table !== 'meta') return valueProblem(key, value);
   const format = Buffer.from(value).toString();
-  if (key === FORMAT_KEY && format === String(STORE_FORMAT)) return null;
+  if (key === FORMAT_KEY && isReadableFormat(format)) return null;
   if (key === FORMAT_KEY && /^[1-9][0-9]{0,5}$/.test(format)) throw storeFormatError(path, format);
   return `what stands in the table meta under ${JSON.stringify(key)} is no format`;
 }

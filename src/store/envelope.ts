@@ -1,11 +1,11 @@
 /** Segments and records as LMDB holds them: compressed where that gains more than a page. */
 
-import { CODEC_RAW, checkedValue, checkValue, deflatedValue, rawBytes } from './checked-value.js';
+import { CODEC_RAW, checkedValue, checkValue, compressedValue, rawBytes } from './checked-value.js';
 import { COMPRESS_FROM_BYTES } from './limits.js';
 
 /** The value to store. Compresses, so on the storage thread only. */
 export function sealEnvelope(name: string, raw: Uint8Array): Uint8Array {
-  return raw.length < COMPRESS_FROM_BYTES ? rawEnvelope(name, raw) : deflatedValue(name, raw);
+  return raw.length < COMPRESS_FROM_BYTES ? rawEnvelope(name, raw) : compressedValue(name, raw);
 }
 
 /** The value to store for bytes that aren't worth compressing. */

@@ -157,11 +157,13 @@ export class Environment implements Tables {
     }
   }
 
-  /** Of a new store; of any other it has been examined. */
+  /** Of a new store, or one of an older format; it has been examined. */
   async #writeFormat(): Promise<void> {
     const meta = this.table('meta');
-    if (meta.getBinary(FORMAT_KEY) !== undefined) return;
-    const puts = [{ key: FORMAT_KEY, value: Buffer.from(String(STORE_FORMAT)) }];
+    const value = Buffer.from(String(STORE_FORMAT));
+    const stored = meta.getBinary(FORMAT_KEY);
+    if (stored !== undefined && value.equals(stored)) return;
+    const puts = [{ key: FORMAT_KEY, value }];
     await this.write([{ table: meta, puts, removedKeys: [] }]);
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Takes what looks random out of log text before it is compressed: runs of lower-case hexadecimal digits and UUIDs
- * become bytes, half as long and kept apart, since deflate would spend more on them and compress the rest worse for
+ * become bytes, half as long and kept apart, since a compressor would spend more on them and compress the rest worse for
  * having seen them. A value that comes again (a request's id in its message, headers and URL) is only referred to.
  *
  *   text:  …"ray":"⟨1 1 8⟩","id":"⟨1 2⟩","again":"⟨1 3 2 0⟩"…      bytes: 8 + 16
@@ -19,11 +19,14 @@ const LITERAL = 4;
 
 /** Shorter runs cost as much taken out as left in. */
 const LEAST_DIGITS = 16;
+/** The first digits of a UUID; shorter runs of digits are nothing. */
+const LEAST_RUN = 8;
 const MOST_DIGITS = 2 * 255;
 const UUID_LENGTH = 36;
 const UUID_BYTES = 16;
 const MOST_VALUES_BACK = 65_535;
 const DASH = 45;
+const NINE = 57;
 
 /** The digit's value, or 16 for what is no digit. */
 const DIGIT_VALUES = new Uint8Array(256).fill(16);
@@ -43,6 +46,9 @@ class Packer {
   readonly #raw: Uint8Array;
   readonly #text: Uint8Array;
   readonly #hex: Uint8Array;
+  readonly #hasMark: boolean;
+  /** Everything before it is packed. */
+  #packed = 0;
   #textLength = 0;
   #hexLength = 0;
   /** Of each value: where it begins in the hex bytes, its length, whether it is a UUID. */
@@ -54,59 +60,63 @@ class Packer {
 
   constructor(raw: Uint8Array) {
     this.#raw = raw;
-    this.#text = new Uint8Array(2 * raw.length);
+    this.#hasMark = raw.includes(MARK);
+    this.#text = new Uint8Array(this.#hasMark ? 2 * raw.length : raw.length);
     this.#hex = new Uint8Array(raw.length >>> 1);
   }
 
+  /** No run of LEAST_RUN digits lies where every LEAST_RUN-th byte is none, so that most bytes are not looked at. */
   pack(): PackedHex {
     const raw = this.#raw;
-    const text = this.#text;
-    let i = 0;
-    while (i < raw.length) {
-      const byte = raw[i];
-      if (DIGIT_VALUES[byte] < 16) {
-        i = this.#takeDigits(i);
+    let from = 0;
+    while (from + LEAST_RUN <= raw.length) {
+      const probe = from + LEAST_RUN - 1;
+      if (DIGIT_VALUES[raw[probe]] === 16) {
+        from = probe + 1;
         continue;
       }
-      text[this.#textLength++] = byte;
-      if (byte === MARK) text[this.#textLength++] = LITERAL;
-      i += 1;
+      let start = probe;
+      while (start > from && DIGIT_VALUES[raw[start - 1]] < 16) start -= 1;
+      let end = probe + 1;
+      while (end < raw.length && DIGIT_VALUES[raw[end]] < 16) end += 1;
+      from = this.#takeRun(start, end);
     }
-    return { text: text.subarray(0, this.#textLength), hex: this.#hex.subarray(0, this.#hexLength) };
+    this.#copyUpTo(raw.length);
+    return { text: this.#text.subarray(0, this.#textLength), hex: this.#hex.subarray(0, this.#hexLength) };
   }
 
-  /** From the first digit of a run; returns where to go on. */
-  #takeDigits(start: number): number {
-    const raw = this.#raw;
-    let end = start;
-    let hasLetter = false;
-    while (end < raw.length && DIGIT_VALUES[raw[end]] < 16) {
-      if (raw[end] > 57) hasLetter = true;
-      end += 1;
-    }
+  /** Takes what it can of a run of digits; returns where to go on. */
+  #takeRun(start: number, end: number): number {
     // Digits alone are mostly numbers, which compress better as text.
-    if (end - start >= LEAST_DIGITS && hasLetter) {
+    if (end - start >= LEAST_DIGITS && hasLetter(this.#raw, start, end)) {
       const digitCount = Math.min(end - start, MOST_DIGITS) & ~1;
       this.#takeValue(HEX, start, digitCount);
-      if (digitCount < end - start && end - start - digitCount < LEAST_DIGITS) {
-        this.#copy(start + digitCount, end);
-        return end;
-      }
       return start + digitCount;
     }
-    if (end - start === 8 && isUuid(raw, start)) {
+    if (end - start === LEAST_RUN && isUuid(this.#raw, start)) {
       this.#takeValue(UUID, start, UUID_LENGTH);
       return start + UUID_LENGTH;
     }
-    this.#copy(start, end);
     return end;
   }
 
-  #copy(start: number, end: number): void {
-    for (let i = start; i < end; i++) this.#text[this.#textLength++] = this.#raw[i];
+  #copyUpTo(end: number): void {
+    const piece = this.#raw.subarray(this.#packed, end);
+    this.#packed = end;
+    if (!this.#hasMark) {
+      this.#text.set(piece, this.#textLength);
+      this.#textLength += piece.length;
+      return;
+    }
+    for (const byte of piece) {
+      this.#text[this.#textLength++] = byte;
+      if (byte === MARK) this.#text[this.#textLength++] = LITERAL;
+    }
   }
 
   #takeValue(kind: number, start: number, characterCount: number): void {
+    this.#copyUpTo(start);
+    this.#packed = start + characterCount;
     const raw = this.#raw;
     const hex = this.#hex;
     const begin = this.#hexLength;
@@ -144,6 +154,11 @@ class Packer {
     for (let i = 0; i < length; i++) if (this.#hex[start + i] !== this.#hex[begin + i]) return false;
     return true;
   }
+}
+
+function hasLetter(raw: Uint8Array, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) if (raw[i] > NINE) return true;
+  return false;
 }
 
 /** Eight digits stand at start already. */

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { type FileBuilder, SegmentError } from '../../engine/segments.js';
 import { dictionaryOf, openFrame, sealPacked } from './block-frame.js';
-import { deflatedValue, NO_DICTIONARY } from './checked-value.js';
+import { compressedValue, NO_DICTIONARY } from './checked-value.js';
 import type { Disk } from './disk.js';
 import { rawEnvelope } from './envelope.js';
 import { writeWhole } from './file-appender.js';
@@ -80,7 +80,7 @@ export class RewriteFiles implements FileBuilder {
     const dictionary = made.dictionary;
     if (dictionary !== null) this.#addFrame(made, sealPacked(name, bytes, noiseBytes, dictionary));
     else if (noiseBytes === bytes.length) this.#addFrame(made, rawEnvelope(name, bytes));
-    else this.#addFrame(made, deflatedValue(name, bytes));
+    else this.#addFrame(made, compressedValue(name, bytes));
   }
 
   block(file: string, index: number): Uint8Array {

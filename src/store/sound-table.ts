@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { SegmentError } from '../../engine/segments.js';
 import { checkValue } from './checked-value.js';
 import { surveyLmdb } from './lmdb-survey.js';
-import { STORE_FORMAT, storeFormatError } from './store-format.js';
+import { isReadableFormat, storeFormatError } from './store-format.js';
 
 export const TABLE_FILE = 'store.lmdb';
 /** LMDB's own lock file: readers and mutexes, of no use to the only process that holds the directory. */
@@ -46,14 +46,13 @@ export function tableProblems(path: string): string[] {
     if (problem !== null) problems.push(`table ${table}, ${problem}`);
     return problem === null;
   });
-  if (format !== null && isFormat(format) && format !== String(STORE_FORMAT))
-    throw storeFormatError(path, format);
+  if (format !== null && isFormat(format) && !isReadableFormat(format)) throw storeFormatError(path, format);
   problems.unshift(...survey.problems);
   for (const table of survey.tables) {
     if (!TABLES.includes(table)) problems.push(`there is an unknown table ${JSON.stringify(table)}`);
   }
   // A process that is killed in the moment when it makes the store leaves one without anything in it.
-  if (format !== String(STORE_FORMAT) && entryCount > 0)
+  if ((format === null || !isReadableFormat(format)) && entryCount > 0)
     problems.push('the format of the store is not written in it');
   return problems;
 }

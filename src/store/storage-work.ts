@@ -11,7 +11,7 @@ import { SegmentError } from '../../engine/segments.js';
 import { sealPart } from '../../engine/usage/seal.js';
 import { partFile } from '../../engine/usage/sealed-part.js';
 import { monotonicUs } from '../system-clock.js';
-import { deflatedValue } from './checked-value.js';
+import { compressedValue } from './checked-value.js';
 import type { Disk } from './disk.js';
 import { sealEnvelope } from './envelope.js';
 import { FileAppender } from './file-appender.js';
@@ -102,7 +102,7 @@ export class StorageWork {
     for (const { name, end, path } of items) {
       const raw = new Uint8Array(arena, start, end - start);
       start = end;
-      const value = path === null ? sealEnvelope(name, raw) : deflatedValue(name, raw);
+      const value = path === null ? sealEnvelope(name, raw) : compressedValue(name, raw);
       lengths.push(value.length);
       if (path !== null) this.#appender.append(path, value);
       else {

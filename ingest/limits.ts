@@ -54,3 +54,7 @@ export const BUSY_RETRY_SECONDS = 1;
  * of turns is spent on going back and forth. */
 export const DELIVERY_RECORDS = 256;
 export const DELIVERY_BYTES = 1024 * 1024;
+
+/** Bytes that rows and URLs are written into one behind the other. Bigger: all of them stay as long as one of them; smaller:
+ * allocating costs more than filling. */
+export const SLAB_BYTES = 128 * 1024;

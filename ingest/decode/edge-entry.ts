@@ -4,23 +4,43 @@ import type { EdgeEntry } from '../../engine/entry.js';
 import { type TierClass, tierClassOf } from '../../engine/tier.js';
 import { areasOfPath } from '../../engine/usage/areas.js';
 import type { DeadLetterReason } from '../dead-letters.js';
-import {
-  type ElementSource,
-  elementTimestampUs,
-  firstObject,
-  type JsonObject,
-  numberText,
-  parseElement,
-  wellFormed,
-} from './element.js';
-import { derivedId, idHash } from './entry-id.js';
-import type { ByteRange } from './json-scan.js';
-import { findMetadata } from './metadata-range.js';
+import { ByteSlab } from './byte-slab.js';
+import { ElementFields, type ElementSource, elementTimestampUs, wellFormed } from './element.js';
+import { derivedId, idHash, idHashOfBytes } from './entry-id.js';
 import { timestampProblem } from './timestamp.js';
 import { pathOfUrl } from './url-path.js';
 
-const NULL: Buffer = Buffer.from('null');
-const metadataRange: ByteRange = { start: 0, end: 0 };
+const ID = 0;
+const TIMESTAMP = 1;
+const EVENT_MESSAGE = 2;
+const MESSAGE = 3;
+const PROJECT = 4;
+const PROJECT_TIER = 5;
+const METADATA = 6;
+const URL = 8;
+const PATH = 9;
+
+const fields = new ElementFields({
+  id: ID,
+  timestamp: TIMESTAMP,
+  event_message: EVENT_MESSAGE,
+  message: MESSAGE,
+  project: PROJECT,
+  project_tier: PROJECT_TIER,
+  metadata: { slot: METADATA, fields: { request: { slot: 7, fields: { url: URL, path: PATH } } } },
+});
+
+const ID_KEY = Buffer.from('{"id":');
+const TIMESTAMP_KEY = Buffer.from(',"timestamp":');
+const MESSAGE_KEY = Buffer.from(',"event_message":');
+const METADATA_KEY = Buffer.from(',"metadata":');
+const NULL = Buffer.from('null');
+const CLOSE = Buffer.from('}');
+
+/** More than the keys of a row, its timestamp and the numbers of an id take. */
+const ROW_FRAME_BYTES = 200;
+
+const slab = new ByteSlab();
 
 export function decodeEdgeElement(
   source: ElementSource,
@@ -28,84 +48,95 @@ export function decodeEdgeElement(
   end: number,
   index: number,
 ): EdgeEntry | DeadLetterReason {
-  const element = parseElement(source, start, end);
-  if (typeof element === 'string') return element;
-  const { project } = element;
-  if (typeof project !== 'string' || project === '') return 'missing-project';
-  const timestampUs = elementTimestampUs(source, element, start, end);
+  const unusable = fields.read(source, start, end);
+  if (unusable !== null) return unusable;
+  const project = fields.text(PROJECT);
+  if (project === null || project === '') return 'missing-project';
+  const timestampUs = elementTimestampUs(source, fields, TIMESTAMP);
   const problem = timestampProblem(timestampUs, source.context.nowUs);
   if (problem !== null) return problem;
 
-  const id = entryId(source, element, start, end, index);
-  const request = firstObject(firstObject(element.metadata)?.request);
-  const url = typeof request?.url === 'string' ? request.url : null;
+  // Row and URL hold what is in the element, at most as long as it is there, besides an id that is made.
+  slab.begin(2 * (end - start) + 6 * source.key.topic.length + ROW_FRAME_BYTES);
+  const hash = writeRow(source, index, timestampUs);
+  const row = slab.take();
   return {
     timestampUs,
     project: wellFormed(project),
-    tierClass: tierClass(source, element, project),
-    idHash: idHash(id),
-    row: encodeRow(source, element, start, end, id, timestampUs),
-    url: url === null ? null : Buffer.from(url),
-    areas: requestAreas(request, url),
+    tierClass: tierClass(source, project),
+    idHash: hash,
+    row,
+    url: urlBytes(),
+    areas: requestAreas(),
   };
 }
 
-function entryId(
-  source: ElementSource,
-  element: JsonObject,
-  start: number,
-  end: number,
-  index: number,
-): string {
-  const { id } = element;
-  if (typeof id === 'string') return id;
-  // A number's digits may be more than a double holds.
-  if (typeof id === 'number') return numberText(source, start, end, 'id');
-  return derivedId(source.key, source.record.offset, index);
-}
-
 /** An empty name says nothing, and a row must not be dropped early on its account. */
-function tierClass(source: ElementSource, element: JsonObject, project: string): TierClass {
+function tierClass(source: ElementSource, project: string): TierClass {
   const { tiers } = source.context;
-  const ownTier = element.project_tier;
   const tier =
-    (typeof ownTier === 'string' ? ownTier : '') ||
+    fields.text(PROJECT_TIER) ||
     source.record.projectTier ||
     tiers.tierByProject.get(project) ||
     tiers.defaultTier;
   return tierClassOf(tier);
 }
 
-function requestAreas(request: JsonObject | null, url: string | null): number {
-  if (typeof request?.path === 'string') return areasOfPath(request.path);
+function urlBytes(): Uint8Array | null {
+  if (!fields.isString(URL)) return null;
+  if (!fields.isPlain(URL)) return Buffer.from(fields.text(URL)!);
+  slab.write(fields.bytes, fields.starts[URL] + 1, fields.ends[URL] - 1);
+  return slab.take();
+}
+
+function requestAreas(): number {
+  const path = searchText(PATH);
+  if (path !== null) return areasOfPath(path);
+  const url = searchText(URL);
   return url === null ? 0 : areasOfPath(pathOfUrl(url));
 }
 
-/** `{"id":…,"timestamp":…,"event_message":…,"metadata":…}`, the metadata byte for byte as it was ingested. */
-function encodeRow(
-  source: ElementSource,
-  element: JsonObject,
-  start: number,
-  end: number,
-  id: string,
-  timestampUs: number,
-): Uint8Array {
-  const message = typeof element.event_message === 'string' ? element.event_message : element.message;
-  const messageJson = typeof message === 'string' ? JSON.stringify(message) : 'null';
-  const head = `{"id":${JSON.stringify(id)},"timestamp":${timestampUs},"event_message":${messageJson},"metadata":`;
+/** A string for searches of ASCII in it; other characters may be several. */
+function searchText(slot: number): string | null {
+  if (!fields.isString(slot)) return null;
+  return fields.isPlain(slot)
+    ? fields.bytes.toString('latin1', fields.starts[slot] + 1, fields.ends[slot] - 1)
+    : fields.text(slot);
+}
 
-  let metadata = NULL;
-  metadataRange.start = 0;
-  metadataRange.end = NULL.length;
-  if (element.metadata !== undefined) {
-    findMetadata(source, element, start, end, metadataRange);
-    metadata = source.bytes;
+/**
+ * `{"id":…,"timestamp":…,"event_message":…,"metadata":…}`, the metadata byte for byte as it was ingested. Returns the hash
+ * of the id.
+ */
+function writeRow(source: ElementSource, index: number, timestampUs: number): number {
+  slab.write(ID_KEY, 0, ID_KEY.length);
+  const hash = writeId(source, index);
+  slab.write(TIMESTAMP_KEY, 0, TIMESTAMP_KEY.length);
+  slab.writeText(String(timestampUs));
+  slab.write(MESSAGE_KEY, 0, MESSAGE_KEY.length);
+  const message = fields.isString(EVENT_MESSAGE) ? EVENT_MESSAGE : MESSAGE;
+  if (fields.isString(message)) writeString(message);
+  else slab.write(NULL, 0, NULL.length);
+  slab.write(METADATA_KEY, 0, METADATA_KEY.length);
+  if (fields.has(METADATA)) slab.write(fields.bytes, fields.starts[METADATA], fields.ends[METADATA]);
+  else slab.write(NULL, 0, NULL.length);
+  slab.write(CLOSE, 0, CLOSE.length);
+  return hash;
+}
+
+function writeId(source: ElementSource, index: number): number {
+  if (fields.isString(ID)) {
+    writeString(ID);
+    if (fields.isPlain(ID)) return idHashOfBytes(fields.bytes, fields.starts[ID] + 1, fields.ends[ID] - 1);
+    return idHash(fields.text(ID)!);
   }
-  const metadataLength = metadataRange.end - metadataRange.start;
-  const headLength = Buffer.byteLength(head);
-  const row = Buffer.allocUnsafe(headLength + metadataLength + 1);
-  row.write(head, 0, 'utf8');
-  metadata.copy(row, headLength, metadataRange.start, metadataRange.end);
-  row[headLength + metadataLength] = 0x7d; // }
-  return row;
+  const id = fields.isNumber(ID) ? fields.numberText(ID) : derivedId(source.key, source.record.offset, index);
+  slab.writeText(JSON.stringify(id));
+  return idHash(id);
+}
+
+/** A string as JSON.stringify writes it. */
+function writeString(slot: number): void {
+  if (fields.isPlain(slot)) slab.write(fields.bytes, fields.starts[slot], fields.ends[slot]);
+  else slab.writeText(JSON.stringify(fields.text(slot)));
 }

@@ -1,11 +1,10 @@
-/** One element of a record: a JSON object in bytes, and the fields that both kinds of entries take from it. */
+/** One element of a record: a JSON object in bytes, and what entries of both kinds take from it. */
 
 import { isUtf8 } from 'node:buffer';
-import { assert } from '../../engine/assert.js';
 import type { DeadLetterReason } from '../dead-letters.js';
 import { MAX_ELEMENT_BYTES } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
-import { type ByteRange, findMember } from './json-scan.js';
+import { JsonWalk } from './json-walk.js';
 import { numericTimestampUs, textTimestampUs } from './timestamp.js';
 
 /** What decides the retention of a project's rows, where neither message nor header says. */
@@ -29,8 +28,6 @@ export interface ElementSource {
   readonly bytes: Buffer;
   /** Whether all of the value is UTF-8, so that its elements need not be checked. */
   readonly isUtf8: boolean;
-  /** The text of the element that was parsed last. */
-  text: string;
 }
 
 /** Decodes the element of a source in bytes [start, end): to an entry, or the reason why there is none. */
@@ -41,36 +38,72 @@ export type DecodeElement<Entry extends object> = (
   index: number,
 ) => Entry | DeadLetterReason;
 
-export type JsonObject = { readonly [name: string]: unknown };
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+const LETTER_N = 0x6e;
 
-/** The element as JSON.parse makes it, or why it is of no use. */
-export function parseElement(
-  source: ElementSource,
-  start: number,
-  end: number,
-): JsonObject | DeadLetterReason {
-  if (end - start > MAX_ELEMENT_BYTES) return 'too-large';
-  const { bytes } = source;
-  if (!source.isUtf8 && !isUtf8(bytes.subarray(start, end))) return 'not-json';
-  source.text = bytes.toString('utf8', start, end);
-  let value: unknown;
-  try {
-    value = JSON.parse(source.text);
-  } catch {
-    // A SyntaxError, or a RangeError should the parser refuse the depth.
-    return 'not-json';
+/** The fields of one element after another, by slot (see json-walk.ts). */
+export class ElementFields extends JsonWalk {
+  bytes: Buffer = Buffer.alloc(0);
+
+  /** Takes up an element. Returns why it is of no use, or null. */
+  read(source: ElementSource, start: number, end: number): DeadLetterReason | null {
+    if (end - start > MAX_ELEMENT_BYTES) return 'too-large';
+    const { bytes } = source;
+    if (!source.isUtf8 && !isUtf8(bytes.subarray(start, end))) return 'not-json';
+    this.bytes = bytes;
+    const found = this.walk(bytes, start, end);
+    return found === 'object' ? null : found;
   }
-  return isObject(value) ? value : 'not-an-object';
-}
 
-/** The object itself, or the first element of an array of objects; null for anything else. */
-export function firstObject(value: unknown): JsonObject | null {
-  if (isObject(value)) return value;
-  return Array.isArray(value) && isObject(value[0]) ? value[0] : null;
-}
+  /** Whether there is a value, be it null. */
+  has(slot: number): boolean {
+    return this.starts[slot] >= 0;
+  }
 
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  isString(slot: number): boolean {
+    return this.#firstByte(slot) === QUOTE;
+  }
+
+  isNumber(slot: number): boolean {
+    const byte = this.#firstByte(slot);
+    return byte === MINUS || (byte >= ZERO && byte <= NINE);
+  }
+
+  /** Absent or null. */
+  isNull(slot: number): boolean {
+    return this.starts[slot] < 0 || this.#firstByte(slot) === LETTER_N;
+  }
+
+  /** Whether a string is written without escapes, so that its bytes are its text. O(length). */
+  isPlain(slot: number): boolean {
+    const end = this.ends[slot];
+    for (let i = this.starts[slot] + 1; i < end; i++) if (this.bytes[i] === BACKSLASH) return false;
+    return true;
+  }
+
+  /** The text of a string, as JSON.parse has it; null for anything else. */
+  text(slot: number): string | null {
+    if (!this.isString(slot)) return null;
+    const start = this.starts[slot];
+    const end = this.ends[slot];
+    return this.isPlain(slot)
+      ? this.bytes.toString('utf8', start + 1, end - 1)
+      : (JSON.parse(this.bytes.toString('utf8', start, end)) as string);
+  }
+
+  /** A number as it was ingested: its digits may be more than a double holds. */
+  numberText(slot: number): string {
+    return this.bytes.toString('latin1', this.starts[slot], this.ends[slot]);
+  }
+
+  #firstByte(slot: number): number {
+    const start = this.starts[slot];
+    return start < 0 ? 0 : this.bytes[start];
+  }
 }
 
 /** The text with unpaired surrogates, which no UTF-8 can hold, replaced: what is stored equals what is in memory. */
@@ -78,56 +111,17 @@ export function wellFormed(text: string): string {
   return /[\ud800-\udfff]/u.test(text) ? text.replace(/[\ud800-\udfff]/gu, '\ufffd') : text;
 }
 
-const memberRange: ByteRange = { start: 0, end: 0 };
-
 /**
  * The element's timestamp in microseconds since the epoch; where it names none, its record's. NaN when unusable, and
  * ±Infinity beyond all times.
  */
-export function elementTimestampUs(
-  source: ElementSource,
-  element: JsonObject,
-  start: number,
-  end: number,
-): number {
-  const { timestamp } = element;
-  if (timestamp === undefined || timestamp === null) {
+export function elementTimestampUs(source: ElementSource, fields: ElementFields, slot: number): number {
+  if (fields.isNull(slot)) {
     // Negative: the record has none either.
     const { timestampMs } = source.record;
     return timestampMs >= 0 ? timestampMs * 1000 : Number.NaN;
   }
-  if (typeof timestamp === 'string') return textTimestampUs(timestamp);
-  if (typeof timestamp !== 'number') return Number.NaN;
-  return numericTimestampUs(numberText(source, start, end, 'timestamp'));
-}
-
-/**
- * The text of a number member as it was ingested. The element must be the one parsed last, and have it. Cost: native
- * searches of the text, where the name stands in it only once; else O(length).
- */
-export function numberText(source: ElementSource, start: number, end: number, name: string): string {
-  const { text } = source;
-  const position = keyPosition(text, name);
-  if (position >= 0) {
-    NUMBER_VALUE.lastIndex = position + name.length + 1;
-    const match = NUMBER_VALUE.exec(text);
-    if (match !== null) return match[1];
-  }
-  const isFound = findMember(source.bytes, start, end, name, memberRange);
-  assert(isFound, 'JSON.parse and the scanner disagree about a member');
-  return source.bytes.toString('latin1', memberRange.start, memberRange.end);
-}
-
-const NUMBER_VALUE = /[ \t\r\n]*:[ \t\r\n]*([^ \t\r\n,}]+)/y;
-
-/**
- * Where the key `name` of an object that has it stands in its text, after the opening quote: known without a scan if
- * the name, with the closing quote, occurs only once, and nothing in the text can spell it in escapes; else -1. (A
- * search stops at every first character, and a text is full of opening quotes: so it begins behind that one.)
- */
-export function keyPosition(text: string, name: string): number {
-  if (text.includes('\\') && text.includes('\\u')) return -1;
-  const ending = `${name}"`;
-  const position = text.indexOf(ending);
-  return text.indexOf(ending, position + 1) < 0 ? position : -1;
+  const text = fields.text(slot);
+  if (text !== null) return textTimestampUs(text);
+  return fields.isNumber(slot) ? numericTimestampUs(fields.numberText(slot)) : Number.NaN;
 }

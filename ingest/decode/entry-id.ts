@@ -12,14 +12,18 @@ export function idHash(id: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < id.length; i++) {
     const code = id.charCodeAt(i);
-    if (code >= 0x80) return hashBytes(Buffer.from(id));
+    if (code >= 0x80) {
+      const bytes = Buffer.from(id);
+      return idHashOfBytes(bytes, 0, bytes.length);
+    }
     hash = Math.imul(hash ^ code, 0x01000193);
   }
   return hash >>> 0;
 }
 
-function hashBytes(bytes: Uint8Array): number {
+/** The same of an id that stands in bytes [start, end) as UTF-8. */
+export function idHashOfBytes(bytes: Uint8Array, start: number, end: number): number {
   let hash = 0x811c9dc5;
-  for (let i = 0; i < bytes.length; i++) hash = Math.imul(hash ^ bytes[i], 0x01000193);
+  for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i], 0x01000193);
   return hash >>> 0;
 }

@@ -23,7 +23,6 @@ export class RecordDecoding<Entry extends object> implements ElementSource {
   readonly context: DecodeContext;
   readonly bytes: Buffer;
   readonly isUtf8: boolean;
-  text = '';
   readonly entries: Entry[] = [];
   readonly letters: DeadLetter[] = [];
   readonly #decodeElement: DecodeElement<Entry>;

@@ -2,33 +2,55 @@
 
 import type { RelayEntry } from '../../engine/entry.js';
 import type { DeadLetterReason } from '../dead-letters.js';
-import { type ElementSource, elementTimestampUs, firstObject, parseElement, wellFormed } from './element.js';
+import { ElementFields, type ElementSource, elementTimestampUs, wellFormed } from './element.js';
 import { timestampProblem } from './timestamp.js';
+
+const TIMESTAMP = 0;
+const PROJECT_REF = 2;
+const FUNCTION_ID = 3;
+const EXECUTION_TIME_MS = 4;
+const STATUS_CODE = 6;
+
+const fields = new ElementFields({
+  timestamp: TIMESTAMP,
+  metadata: {
+    slot: 1,
+    fields: {
+      project_ref: PROJECT_REF,
+      function_id: FUNCTION_ID,
+      execution_time_ms: EXECUTION_TIME_MS,
+      response: { slot: 5, fields: { status_code: STATUS_CODE } },
+    },
+  },
+});
 
 export function decodeRelayElement(
   source: ElementSource,
   start: number,
   end: number,
 ): RelayEntry | DeadLetterReason {
-  const element = parseElement(source, start, end);
-  if (typeof element === 'string') return element;
-  const metadata = firstObject(element.metadata);
-  const project = metadata?.project_ref;
-  if (typeof project !== 'string' || project === '') return 'missing-project';
-  const timestampUs = elementTimestampUs(source, element, start, end);
+  const unusable = fields.read(source, start, end);
+  if (unusable !== null) return unusable;
+  const project = fields.text(PROJECT_REF);
+  if (project === null || project === '') return 'missing-project';
+  const timestampUs = elementTimestampUs(source, fields, TIMESTAMP);
   const problem = timestampProblem(timestampUs, source.context.nowUs);
   if (problem !== null) return problem;
 
-  const functionId = metadata?.function_id;
-  const executionTimeMs = metadata?.execution_time_ms;
-  const statusCode = firstObject(metadata?.response)?.status_code;
+  const functionId = fields.text(FUNCTION_ID);
+  const statusCode = numberOf(STATUS_CODE);
+  const executionTimeMs = numberOf(EXECUTION_TIME_MS);
   return {
     timestampUs,
     project: wellFormed(project),
     // No caller can ask for a function without a name: an empty one means all of them.
-    functionId: typeof functionId === 'string' && functionId !== '' ? wellFormed(functionId) : null,
-    statusCode: typeof statusCode === 'number' && Number.isSafeInteger(statusCode) ? statusCode : 0,
-    // 1e400 is a number in JSON, and Infinity after JSON.parse.
-    executionTimeMs: Number.isFinite(executionTimeMs) ? (executionTimeMs as number) : Number.NaN,
+    functionId: functionId !== null && functionId !== '' ? wellFormed(functionId) : null,
+    statusCode: Number.isSafeInteger(statusCode) ? statusCode : 0,
+    // 1e400 is a number in JSON, and Infinity as a double.
+    executionTimeMs: Number.isFinite(executionTimeMs) ? executionTimeMs : Number.NaN,
   };
+}
+
+function numberOf(slot: number): number {
+  return fields.isNumber(slot) ? Number(fields.numberText(slot)) : Number.NaN;
 }

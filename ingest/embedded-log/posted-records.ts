@@ -57,7 +57,7 @@ export class PostedRecords {
     };
     const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
     this.#elements = elements;
-    this.#source = { key, record, context, bytes, isUtf8: false, text: '' };
+    this.#source = { key, record, context, bytes, isUtf8: false };
     this.#decodeElement = decodeElement;
   }
 

@@ -1,0 +1,314 @@
+/**
+ * One pass over the bytes of an element: whether they are JSON, exactly as JSON.parse has it, and where the values of a few
+ * fields lie. Nothing is decoded or allocated for what nobody asks for; it takes a third of the time of JSON.parse.
+ */
+
+import { assert } from '../../engine/assert.js';
+
+const QUOTE = 0x22;
+const PLUS = 0x2b;
+const COMMA = 0x2c;
+const MINUS = 0x2d;
+const POINT = 0x2e;
+const ZERO = 0x30;
+const NINE = 0x39;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+/** Bytes that stand in a string as they are: all but its end, escapes and control characters. */
+const IS_PLAIN = new Uint8Array(256).fill(1, 0x20);
+IS_PLAIN[QUOTE] = 0;
+IS_PLAIN[BACKSLASH] = 0;
+const IS_SPACE = new Uint8Array(256);
+for (const byte of Buffer.from(' \t\n\r')) IS_SPACE[byte] = 1;
+const IS_ESCAPE = new Uint8Array(256);
+for (const byte of Buffer.from('"\\/bfnrt')) IS_ESCAPE[byte] = 1;
+const IS_HEX = new Uint8Array(256);
+for (const byte of Buffer.from('0123456789abcdefABCDEF')) IS_HEX[byte] = 1;
+const TRUE = Buffer.from('true');
+const FALSE = Buffer.from('false');
+const NULL = Buffer.from('null');
+
+/**
+ * Fields by name: their slot, and the fields within, of an object or of the first element of an array. Slots count from
+ * 0; those within a field come after its own.
+ */
+export interface FieldTree {
+  readonly [name: string]: number | { readonly slot: number; readonly fields: FieldTree };
+}
+
+interface Field {
+  readonly name: Uint8Array;
+  readonly slot: number;
+  /** Slots [slot + 1, endOfInner) are within it. */
+  readonly endOfInner: number;
+  /** null: none. */
+  readonly inner: Fields | null;
+}
+
+/** By the length of their names. */
+type Fields = readonly (readonly Field[] | undefined)[];
+
+const ABSENT = -1;
+const NO_SLOT = -1;
+
+export class JsonWalk {
+  /** By slot: bytes [start, end) of the value; of a key given twice of the last one. Start is -1 for what is absent. */
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+  readonly #fields: Fields;
+  #bytes: Uint8Array = new Uint8Array(0);
+  #end = 0;
+  #position = 0;
+  #depth = 0;
+  /** Whether the last string had one. */
+  #hasEscape = false;
+  /** Of what is open: the byte that closes it, its fields and its slot. */
+  #closers = new Uint8Array(64);
+  readonly #contexts: (Fields | null)[] = [];
+  readonly #slots: number[] = [];
+
+  constructor(tree: FieldTree) {
+    const { fields, endSlot } = fieldsOf(tree, 0);
+    this.#fields = fields;
+    this.starts = new Int32Array(endSlot).fill(ABSENT);
+    this.ends = new Int32Array(endSlot);
+  }
+
+  /** Walks bytes [start, end), which are UTF-8, without whitespace around. Slots are those of the last walk, of an object. */
+  walk(bytes: Uint8Array, start: number, end: number): 'object' | 'not-an-object' | 'not-json' {
+    this.starts.fill(ABSENT);
+    this.#bytes = bytes;
+    this.#end = end;
+    this.#position = start;
+    this.#depth = 0;
+    const isJson = this.#walkValues();
+    if (!isJson) return 'not-json';
+    return bytes[start] === OPEN_BRACE ? 'object' : 'not-an-object';
+  }
+
+  /** Every value of the text, iteratively; what is open is on the stack. */
+  #walkValues(): boolean {
+    let fields: Fields | null = this.#fields;
+    let slot = NO_SLOT;
+    for (;;) {
+      this.#skipSpace();
+      if (this.#position >= this.#end) return false;
+      const byte = this.#bytes[this.#position];
+      if (slot !== NO_SLOT) this.starts[slot] = this.#position;
+      if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+        // An array's first element has the fields if it is an object, not if it is another array.
+        if (byte === OPEN_BRACKET && this.#isInArray()) fields = null;
+        this.#open(byte, fields, slot);
+        if (!this.#closesAtOnce()) {
+          if (byte === OPEN_BRACE) {
+            const field = this.#walkKey(fields);
+            if (field === undefined) return false;
+            slot = field === null ? NO_SLOT : field.slot;
+            fields = field === null ? null : field.inner;
+          } else slot = NO_SLOT;
+          continue;
+        }
+      } else {
+        if (!this.#walkScalar(byte)) return false;
+        if (slot !== NO_SLOT) this.ends[slot] = this.#position;
+      }
+      // A value has ended, and perhaps what it closes.
+      const next = this.#walkToNextValue();
+      if (next === undefined) return false;
+      if (this.#depth === 0) return this.#position === this.#end;
+      slot = next === null ? NO_SLOT : next.slot;
+      fields = next === null ? null : next.inner;
+    }
+  }
+
+  /** Passes closers, then a comma, and the key behind it in an object. Undefined where that is no JSON; null: no field. */
+  #walkToNextValue(): Field | null | undefined {
+    while (this.#depth > 0) {
+      this.#skipSpace();
+      if (this.#position >= this.#end) return undefined;
+      const byte = this.#bytes[this.#position];
+      const closer = this.#closers[this.#depth - 1];
+      if (byte === closer) {
+        this.#close();
+        continue;
+      }
+      if (byte !== COMMA) return undefined;
+      this.#position += 1;
+      // Only the first element of an array may have fields.
+      if (closer === CLOSE_BRACKET) return null;
+      return this.#walkKey(this.#contexts[this.#depth - 1]);
+    }
+    return null;
+  }
+
+  #isInArray(): boolean {
+    return this.#depth > 0 && this.#closers[this.#depth - 1] === CLOSE_BRACKET;
+  }
+
+  #open(byte: number, fields: Fields | null, slot: number): void {
+    if (this.#depth === this.#closers.length) {
+      const closers = new Uint8Array(2 * this.#depth);
+      closers.set(this.#closers);
+      this.#closers = closers;
+    }
+    this.#closers[this.#depth] = byte === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET;
+    this.#contexts[this.#depth] = fields;
+    this.#slots[this.#depth] = slot;
+    this.#depth += 1;
+    this.#position += 1;
+  }
+
+  #close(): void {
+    this.#position += 1;
+    this.#depth -= 1;
+    const slot = this.#slots[this.#depth];
+    if (slot !== NO_SLOT) this.ends[slot] = this.#position;
+  }
+
+  #closesAtOnce(): boolean {
+    this.#skipSpace();
+    if (this.#position >= this.#end || this.#bytes[this.#position] !== this.#closers[this.#depth - 1])
+      return false;
+    this.#close();
+    return true;
+  }
+
+  /** A key and its colon. Undefined where there is none; null for a key that is no field. */
+  #walkKey(fields: Fields | null): Field | null | undefined {
+    this.#skipSpace();
+    const bytes = this.#bytes;
+    if (this.#position >= this.#end || bytes[this.#position] !== QUOTE) return undefined;
+    const keyStart = this.#position + 1;
+    if (!this.#walkString()) return undefined;
+    const keyEnd = this.#position - 1;
+    this.#skipSpace();
+    if (this.#position >= this.#end || bytes[this.#position] !== COLON) return undefined;
+    this.#position += 1;
+    if (fields === null) return null;
+    const field = this.#hasEscape
+      ? escapedFieldOf(fields, bytes, keyStart, keyEnd)
+      : fieldOf(fields, bytes, keyStart, keyEnd);
+    // Of a key given twice only the last value counts, with what is in it.
+    if (field !== null) for (let i = field.slot; i < field.endOfInner; i++) this.starts[i] = ABSENT;
+    return field;
+  }
+
+  #walkScalar(byte: number): boolean {
+    if (byte === QUOTE) return this.#walkString();
+    if (byte === MINUS || (byte >= ZERO && byte <= NINE)) return this.#walkNumber(byte);
+    if (byte === TRUE[0]) return this.#walkWord(TRUE);
+    if (byte === FALSE[0]) return this.#walkWord(FALSE);
+    return byte === NULL[0] && this.#walkWord(NULL);
+  }
+
+  #walkString(): boolean {
+    const bytes = this.#bytes;
+    let i = this.#position + 1;
+    this.#hasEscape = false;
+    for (;;) {
+      while (IS_PLAIN[bytes[i]] === 1) i += 1;
+      if (i >= this.#end) return false;
+      if (bytes[i] === QUOTE) {
+        this.#position = i + 1;
+        return true;
+      }
+      if (bytes[i] !== BACKSLASH) return false;
+      this.#hasEscape = true;
+      if (IS_ESCAPE[bytes[i + 1]] === 1) i += 2;
+      else if (isUnicodeEscape(bytes, i + 1)) i += 6;
+      else return false;
+    }
+  }
+
+  #walkNumber(first: number): boolean {
+    const bytes = this.#bytes;
+    let i = this.#position;
+    if (first === MINUS) i += 1;
+    if (bytes[i] === ZERO) i += 1;
+    else {
+      const digits = i;
+      i = endOfDigits(bytes, i);
+      if (i === digits) return false;
+    }
+    if (bytes[i] === POINT) {
+      const digits = i + 1;
+      i = endOfDigits(bytes, digits);
+      if (i === digits) return false;
+    }
+    // e or E
+    if ((bytes[i] | 0x20) === 0x65) {
+      const digits = bytes[i + 1] === PLUS || bytes[i + 1] === MINUS ? i + 2 : i + 1;
+      i = endOfDigits(bytes, digits);
+      if (i === digits) return false;
+    }
+    this.#position = i;
+    return i <= this.#end;
+  }
+
+  #walkWord(word: Uint8Array): boolean {
+    const start = this.#position;
+    for (let i = 1; i < word.length; i++) if (this.#bytes[start + i] !== word[i]) return false;
+    this.#position = start + word.length;
+    return this.#position <= this.#end;
+  }
+
+  #skipSpace(): void {
+    const bytes = this.#bytes;
+    while (this.#position < this.#end && IS_SPACE[bytes[this.#position]] === 1) this.#position += 1;
+  }
+}
+
+function endOfDigits(bytes: Uint8Array, start: number): number {
+  let i = start;
+  while (bytes[i] >= ZERO && bytes[i] <= NINE) i += 1;
+  return i;
+}
+
+/** Whether `u` and four hexadecimal digits stand there. */
+function isUnicodeEscape(bytes: Uint8Array, at: number): boolean {
+  if (bytes[at] !== 0x75) return false;
+  for (let i = at + 1; i < at + 5; i++) if (IS_HEX[bytes[i]] !== 1) return false;
+  return true;
+}
+
+/** The field that the key in bytes [start, end) names. */
+function fieldOf(fields: Fields, bytes: Uint8Array, start: number, end: number): Field | null {
+  if (end - start >= fields.length) return null;
+  const candidates = fields[end - start];
+  if (candidates !== undefined) {
+    for (const field of candidates) if (isAt(field.name, bytes, start)) return field;
+  }
+  return null;
+}
+
+/** The same for a key that spells it with escapes, such as `meta\u0064ata`. */
+function escapedFieldOf(fields: Fields, bytes: Uint8Array, start: number, end: number): Field | null {
+  const name = Buffer.from(JSON.parse(Buffer.from(bytes.subarray(start - 1, end + 1)).toString()) as string);
+  return fieldOf(fields, name, 0, name.length);
+}
+
+function isAt(name: Uint8Array, bytes: Uint8Array, start: number): boolean {
+  for (let i = 0; i < name.length; i++) if (bytes[start + i] !== name[i]) return false;
+  return true;
+}
+
+function fieldsOf(tree: FieldTree, firstSlot: number): { readonly fields: Fields; readonly endSlot: number } {
+  const fields: (Field[] | undefined)[] = [];
+  let endSlot = firstSlot;
+  for (const [text, value] of Object.entries(tree)) {
+    const name = Buffer.from(text);
+    const slot = typeof value === 'number' ? value : value.slot;
+    assert(slot === endSlot, 'slots of fields are not in order');
+    const within = typeof value === 'number' ? null : fieldsOf(value.fields, slot + 1);
+    endSlot = within?.endSlot ?? slot + 1;
+    while (fields.length <= name.length) fields.push(undefined);
+    const field = { name, slot, endOfInner: endSlot, inner: within?.fields ?? null };
+    fields[name.length] = [...(fields[name.length] ?? []), field];
+  }
+  return { fields, endSlot };
+}

@@ -1,0 +1,86 @@
+/** The settings of HTTP: where it listens, who may ask, what is cached. */
+
+import { z } from 'zod';
+import { integer, list, type Setting, text, type Values } from './setting.js';
+
+export interface ApiKey {
+  readonly key: string;
+  /** The projects that the key is limited to; null for all. */
+  readonly projects: readonly string[] | null;
+}
+
+const apiKeys = z.string().transform((value, context): ApiKey[] =>
+  list(value).flatMap((part) => {
+    const equals = part.indexOf('=');
+    const key = equals < 0 ? part : part.slice(0, equals);
+    const projects = equals < 0 ? null : part.slice(equals + 1).split('|');
+    if (/^[\x21-\x7e]+$/.test(key) && (projects === null || projects.every((project) => project !== ''))) {
+      return [{ key, projects }];
+    }
+    context.addIssue(
+      'must be a comma-separated list of key or key=projectA|projectB, keys in printable ASCII',
+    );
+    return [];
+  }),
+);
+
+const origins = z.string().transform((value, context): string[] => {
+  const parts = list(value);
+  if (
+    !parts.every((origin) => origin === '*' || (URL.canParse(origin) && new URL(origin).origin === origin))
+  ) {
+    context.addIssue('must be a comma-separated list of origins such as https://example.com, or *');
+  }
+  return parts;
+});
+
+const uuid = z.guid('must be a UUID');
+
+export const HTTP_SETTINGS = {
+  HOST: { schema: text.default('127.0.0.1'), help: 'address that HTTP listens on' },
+  PORT: { schema: integer(0, 65535).default(4000), help: 'port that HTTP listens on; 0 is any free one' },
+  HTTP_BACKEND: {
+    schema: z.enum(['auto', 'uws', 'node'], 'must be auto, uws or node').default('auto'),
+    help: 'HTTP server: uws (uWebSockets.js), node, or whichever loads',
+  },
+  API_KEYS: {
+    schema: apiKeys.optional(),
+    help: 'comma-separated keys that may query; key or key=projectA|projectB',
+    shownDefault: 'made at start and printed',
+    secret: true,
+  },
+  INGEST_KEYS: {
+    schema: apiKeys.optional(),
+    help: 'keys that may post logs, where they differ',
+    shownDefault: 'LOGRING_API_KEYS',
+    secret: true,
+  },
+  CORS_ORIGINS: { schema: origins.optional(), help: 'comma-separated origins whose pages may call, or *' },
+  CACHE_SECONDS: { schema: integer(0, 86400).default(900), help: 'how long a result is cached; 0 is live' },
+  CACHE_WARM_SECONDS: {
+    schema: integer(0, 86400).default(300),
+    help: 'how often a cached result is computed again; 0 is never',
+  },
+  LOGS_ALL_ID: {
+    schema: uuid.default('1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a01'),
+    help: 'UUID of logs.all',
+  },
+  INVOCATION_STATS_ID: {
+    schema: uuid.default('1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a02'),
+    help: 'UUID of functions.invocation-stats',
+  },
+  API_COUNTS_ID: {
+    schema: uuid.default('1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a03'),
+    help: 'UUID of usage.api-counts',
+  },
+} as const satisfies Record<string, Setting>;
+
+export function httpContradictions(config: Values<typeof HTTP_SETTINGS>): string[] {
+  const ids = [config.LOGS_ALL_ID, config.INVOCATION_STATS_ID, config.API_COUNTS_ID].map((id) =>
+    id?.toLowerCase(),
+  );
+  if (new Set(ids).size === ids.length) return [];
+  return [
+    'LOGRING_LOGS_ALL_ID, LOGRING_INVOCATION_STATS_ID, LOGRING_API_COUNTS_ID: must be three different UUIDs',
+  ];
+}

@@ -1,0 +1,56 @@
+/** The settings of the connection to Kafka. */
+
+import { z } from 'zod';
+import { flag, list, needs, needsPem, type Setting, text, type Values } from './setting.js';
+
+const brokers = z.string().transform((value, context): string[] => {
+  const addresses = list(value);
+  if (!addresses.every((address) => /^[^\s:]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/.test(address))) {
+    context.addIssue('must be a comma-separated list of host:port');
+  }
+  return addresses;
+});
+
+export const KAFKA_SETTINGS = {
+  KAFKA_BROKERS: {
+    schema: brokers.optional(),
+    help: 'comma-separated host:port of the brokers',
+    shownDefault: 'none: the embedded log',
+  },
+  KAFKA_GROUP_ID: { schema: text.default('logring'), help: 'consumer group; one for each Logring' },
+  KAFKA_SSL: { schema: flag.default(false), help: 'TLS to the brokers' },
+  KAFKA_SSL_CA: { schema: text.optional(), help: 'certificate authority of the brokers, PEM' },
+  KAFKA_SSL_CERT: { schema: text.optional(), help: 'client certificate, PEM' },
+  KAFKA_SSL_KEY: { schema: text.optional(), help: 'key of the client certificate, PEM', secret: true },
+  KAFKA_SASL_MECHANISM: {
+    schema: z
+      .enum(['plain', 'scram-sha-256', 'scram-sha-512'], 'must be plain, scram-sha-256 or scram-sha-512')
+      .optional(),
+    help: 'plain, scram-sha-256 or scram-sha-512',
+  },
+  KAFKA_SASL_USERNAME: { schema: text.optional(), help: 'SASL user' },
+  KAFKA_SASL_PASSWORD: { schema: text.optional(), help: 'SASL password', secret: true },
+} as const satisfies Record<string, Setting>;
+
+const PEM_NAMES = ['KAFKA_SSL_CA', 'KAFKA_SSL_CERT', 'KAFKA_SSL_KEY'] as const;
+
+export function kafkaContradictions(config: Values<typeof KAFKA_SETTINGS>): string[] {
+  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: user } = config;
+  const isMissing = 'is needed with a SASL mechanism';
+  return [
+    ...needs(mechanism, 'KAFKA_SASL_USERNAME', user, isMissing),
+    ...needs(mechanism, 'KAFKA_SASL_PASSWORD', config.KAFKA_SASL_PASSWORD, isMissing),
+    ...needs(user, 'KAFKA_SASL_MECHANISM', mechanism, 'is needed with a SASL user'),
+    ...needs(
+      config.KAFKA_SSL_CERT,
+      'KAFKA_SSL_KEY',
+      config.KAFKA_SSL_KEY,
+      'is needed with a client certificate',
+    ),
+    ...needs(config.KAFKA_SSL_KEY, 'KAFKA_SSL_CERT', config.KAFKA_SSL_CERT, 'is needed with a client key'),
+    ...PEM_NAMES.filter((name) => !config.KAFKA_SSL && config[name] !== undefined).map(
+      (name) => `LOGRING_${name}: is of no use without LOGRING_KAFKA_SSL=true`,
+    ),
+    ...PEM_NAMES.flatMap((name) => needsPem(name, config[name])),
+  ];
+}

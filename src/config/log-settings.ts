@@ -1,0 +1,60 @@
+/** The settings of the logs themselves: their topics, and how long whose rows are kept. */
+
+import { z } from 'zod';
+import { integer, list, type Setting, type Values } from './setting.js';
+
+const TIERS = ['FREE', 'PRO', 'PAYG', 'ENTERPRISE'] as const;
+export type Tier = (typeof TIERS)[number];
+
+const topic = z
+  .string()
+  .regex(/^[a-zA-Z0-9._-]{1,249}$/, 'must be a Kafka topic name: 1 to 249 of a-z A-Z 0-9 . _ -')
+  .refine((name) => name !== '.' && name !== '..', 'must not be . or ..');
+
+const projectTiers = z.string().transform((value, context): ReadonlyMap<string, Tier> => {
+  const tiers = new Map<string, Tier>();
+  for (const part of list(value)) {
+    const equals = part.lastIndexOf('=');
+    const tier = z.enum(TIERS).safeParse(part.slice(equals + 1));
+    if (equals > 0 && tier.success) tiers.set(part.slice(0, equals), tier.data);
+    else context.addIssue(`must be a comma-separated list of project=TIER, TIER one of ${TIERS.join(', ')}`);
+  }
+  return tiers;
+});
+
+export const LOG_SETTINGS = {
+  EDGE_TOPIC: {
+    schema: topic.default('cloudflare.logs.prod'),
+    help: 'topic, or source_name, of edge request logs',
+  },
+  RELAY_TOPIC: {
+    schema: topic.default('deno-relay-logs'),
+    help: 'topic, or source_name, of function relay logs',
+  },
+  DEAD_LETTER_TOPIC: {
+    schema: topic.default('logring.dead-letters'),
+    help: 'topic for records that cannot be used',
+  },
+  DEFAULT_TIER: {
+    schema: z.enum(TIERS, `must be one of ${TIERS.join(', ')}`).default('ENTERPRISE'),
+    help: 'retention of entries whose project has no known tier',
+  },
+  PROJECT_TIERS: {
+    schema: projectTiers.optional(),
+    help: 'comma-separated project=TIER, for entries that name no tier themselves',
+  },
+  MAX_LAG_RECORDS: {
+    schema: integer(0, 999_999_999).default(100_000),
+    help: 'records behind the log above which /readyz says no',
+  },
+} as const satisfies Record<string, Setting>;
+
+export function logContradictions(config: Values<typeof LOG_SETTINGS>): string[] {
+  const topics = [config.EDGE_TOPIC, config.RELAY_TOPIC, config.DEAD_LETTER_TOPIC].filter(
+    (name) => name !== undefined,
+  );
+  if (new Set(topics).size === topics.length) return [];
+  return [
+    'LOGRING_EDGE_TOPIC, LOGRING_RELAY_TOPIC, LOGRING_DEAD_LETTER_TOPIC: must be three different topics',
+  ];
+}

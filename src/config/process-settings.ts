@@ -1,0 +1,22 @@
+/** The settings of the process: its directory, its memory, its own log. */
+
+import { totalmem } from 'node:os';
+import { z } from 'zod';
+import { integer, type Setting, text } from './setting.js';
+
+const quarterOfMemoryMb = Math.max(64, Math.floor(totalmem() / 4 / 1024 / 1024));
+
+export const PROCESS_SETTINGS = {
+  DATA_DIR: { schema: text.default('./logring-data'), help: 'directory of the store; one process at a time' },
+  MEMORY_BUDGET_MB: {
+    schema: integer(64, 1_048_576).default(quarterOfMemoryMb),
+    help: 'memory that ingest may hold before it pauses; a quarter of it at most caches row blocks',
+    shownDefault: "a quarter of the machine's",
+  },
+  LOG_LEVEL: {
+    schema: z
+      .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'must be a level of pino')
+      .default('info'),
+    help: 'fatal, error, warn, info, debug, trace or silent',
+  },
+} as const satisfies Record<string, Setting>;

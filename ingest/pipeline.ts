@@ -20,8 +20,16 @@ export interface ShardPort {
   setIdentity(identity: LogIdentity): void;
   /** Goes on at another offset, also at a smaller one. */
   moveTo(nextOffset: number): void;
-  /** Takes a record whole: its entries, a reason for each other element, and the offset after it. */
-  applyRecord(entries: readonly Entry[], rejectedReasons: readonly string[], nextOffset: number): void;
+  /**
+   * Takes a record whole: its entries, a reason for each other element, the offset after it, and its own timestamp; null
+   * where it stands for offsets that have no record.
+   */
+  applyRecord(
+    entries: readonly Entry[],
+    rejectedReasons: readonly string[],
+    nextOffset: number,
+    recordMs: number | null,
+  ): void;
 }
 
 export interface PipelinePorts {
@@ -121,7 +129,7 @@ export class Pipeline implements LogSink {
     }
     const { nextOffset } = batch;
     if (nextOffset !== undefined && nextOffset > (shard.nextOffset ?? 0) && isCurrent()) {
-      shard.applyRecord([], NO_REASONS, nextOffset);
+      shard.applyRecord([], NO_REASONS, nextOffset, null);
     }
   }
 
@@ -211,7 +219,7 @@ class BatchWork {
       if (elements > 0 && elements + decoded.elementCount > SLICE_ELEMENTS) return true;
       assert(decoded.elementCount === entries.length + letters.length, 'received = applied + dead-lettered');
       const reasons = letters.length === 0 ? NO_REASONS : letters.map(({ reason }) => reason);
-      shard.applyRecord(entries, reasons, record.offset + 1);
+      shard.applyRecord(entries, reasons, record.offset + 1, record.timestampMs);
       elements += decoded.elementCount;
       this.#appliedCount++;
     }

@@ -8,6 +8,7 @@ import { Pipeline } from '../ingest/pipeline.js';
 import type { Config } from './config.js';
 import type { IngestPort } from './http/ports.js';
 import type { IngestGate } from './ingest-gate.js';
+import { type IngestMeter, meteredSink } from './ingest-meter.js';
 import { IngestThread, NOT_YET } from './ingest-thread/ingest-thread.js';
 import type { Position } from './ingest-thread/protocol.js';
 import { PAUSED_RETRY_SECONDS } from './limits.js';
@@ -26,6 +27,7 @@ export interface LogsPorts {
   readonly onGap: (gap: OffsetGap) => void;
   /** What comes in waits while it is closed. */
   readonly gate: IngestGate;
+  readonly meter: IngestMeter;
 }
 
 export interface Logs {
@@ -47,8 +49,8 @@ export function createLogs(ports: LogsPorts): Logs {
 }
 
 /** Posted logs: decoded on the serving thread, judged by when they arrived. */
-function embeddedLogs({ config, surroundings, store, shards, onGap, gate }: LogsPorts): Logs {
-  const { nowUs } = surroundings.clock;
+function embeddedLogs({ config, surroundings, store, shards, onGap, gate, meter }: LogsPorts): Logs {
+  const { nowUs, monotonicUs } = surroundings.clock;
   const common = {
     edgeTopic: config.EDGE_TOPIC,
     relayTopic: config.RELAY_TOPIC,
@@ -79,7 +81,7 @@ function embeddedLogs({ config, surroundings, store, shards, onGap, gate }: Logs
       refusal: () =>
         gate.isOpen ? null : { reason: gate.reasons.join('; '), retryAfterSeconds: PAUSED_RETRY_SECONDS },
     },
-    start: () => log.start(pipeline),
+    start: () => log.start(meteredSink(pipeline, meter, monotonicUs)),
     status: () => log.status(),
     heldBytes: () => log.heldBytes,
     // What waits here is on disk, and nobody takes it for a stall.
@@ -91,7 +93,7 @@ function embeddedLogs({ config, surroundings, store, shards, onGap, gate }: Logs
 
 /** Kafka's logs: consumed and decoded on the ingest thread, which begins with what the shards have. */
 function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
-  const { config, surroundings, shards, onGap, gate } = ports;
+  const { config, surroundings, shards, onGap, gate, meter } = ports;
   const { logger, clock, onFatal } = surroundings;
   let thread: IngestThread | null = null;
   const start = () => {
@@ -114,6 +116,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
       onGap,
       logger,
       monotonicUs: clock.monotonicUs,
+      meter,
       yieldTurn: () => yieldTurn(),
       mayApply: () => gate.whenOpen(),
       onFatal,

@@ -17,7 +17,7 @@ import { CACHE_SHARE, MEMORY_LOOK_MS } from './limits.js';
 import { createLogs, type Logs } from './logs.js';
 import { budgetBytesOf, type MemoryBudget, rewriteBytesOf } from './memory-budget.js';
 import { createMemoryBudget } from './memory-parts.js';
-import { Metrics } from './metrics.js';
+import { Metrics } from './metrics/metrics.js';
 import { readinessReasons } from './readiness.js';
 import { Rewriter } from './rewriter.js';
 import { createApi } from './service-api.js';
@@ -129,6 +129,7 @@ class Composition implements Service {
       shards: this.#shards,
       onGap: (gap) => this.#noteGap(gap),
       gate,
+      meter: { applied: (...batch) => this.#metrics.applied(...batch) },
     });
     gate.onChange = (isOpen) => this.#logs.hold(!isOpen);
     this.#committer = new Committer({
@@ -267,6 +268,7 @@ class Composition implements Service {
       shards: this.#shards,
       store: this.#store,
       sourceStatus: () => this.#logs.status(),
+      nowUs: this.#surroundings.clock.nowUs,
       gaps: this.#gaps,
       gate: this.#gate,
       memory: () => this.#memory,

@@ -32,8 +32,10 @@ export interface TierFigures {
   readonly tierClass: TierClass;
   readonly partitionCount: number;
   readonly rowCount: number;
+  /** Of the rows as they are answered. */
+  readonly rowByteCount: number;
   readonly heldBytes: number;
-  /** Start of the oldest run, µs since the epoch; null without rows. */
+  /** Start of the oldest hour that is answered from, or of its day, µs since the epoch; null without rows. */
   readonly oldestUs: number | null;
 }
 
@@ -255,11 +257,12 @@ export class RowsView implements View<EdgeEntry> {
         tierClass,
         partitionCount: runs.length,
         rowCount: runs.reduce((sum, run) => sum + run.rowCount, 0),
+        rowByteCount: runs.reduce((sum, run) => sum + run.rowByteCount, 0),
         heldBytes: runs.reduce((sum, run) => sum + run.heldBytes, 0),
-        oldestUs: runs.reduce<number | null>(
-          (oldest, { info }) => (oldest === null || info.startUs < oldest ? info.startUs : oldest),
-          null,
-        ),
+        oldestUs: runs.reduce<number | null>((oldest, { info }) => {
+          const startUs = Math.max(info.startUs, info.visibleFromUs);
+          return oldest === null || startUs < oldest ? startUs : oldest;
+        }, null),
       };
     });
   }

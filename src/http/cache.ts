@@ -75,16 +75,21 @@ export class ResultCache {
     this.#options = options;
   }
 
+  /** The cached answer, if it may be used: a hit. */
+  find(key: string, nowUs: number): CachedAnswer | null {
+    const entry = this.#byAsk.get(key);
+    if (entry === undefined || !this.#isUsable(entry, nowUs)) return null;
+    this.#hits += 1;
+    entry.lastAskedUs = nowUs;
+    this.#byAsk.delete(key);
+    this.#byAsk.set(key, entry);
+    return entry;
+  }
+
   /** The cached answer, or a computed one; callers that miss the same key at the same time share one computation. */
   get(key: string, nowUs: number, compute: Compute): CachedAnswer | Promise<CachedAnswer> {
-    const entry = this.#byAsk.get(key);
-    if (entry !== undefined && this.#isUsable(entry, nowUs)) {
-      this.#hits += 1;
-      entry.lastAskedUs = nowUs;
-      this.#byAsk.delete(key);
-      this.#byAsk.set(key, entry);
-      return entry;
-    }
+    const held = this.find(key, nowUs);
+    if (held !== null) return held;
     this.#misses += 1;
     const pending = this.#pending.get(key);
     if (pending !== undefined) return pending;

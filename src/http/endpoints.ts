@@ -185,12 +185,15 @@ export class Endpoints {
           this.#encoded(request, body, GZIP_LEVEL_ONCE, [NO_STORE, ...incomplete(nowUs)]),
         );
       }
-      const answer = wantsFresh(request)
-        ? cache.refresh(key, nowUs, compute)
-        : cache.get(key, nowUs, compute);
-      return whenReady(answer, (cached) =>
+      const isRefresh = wantsFresh(request);
+      const held = isRefresh ? null : cache.find(key, nowUs);
+      const cacheOutcome = held !== null ? 'hit' : isRefresh ? 'refresh' : 'miss';
+      const computed =
+        held ?? (isRefresh ? cache.refresh(key, nowUs, compute) : cache.get(key, nowUs, compute));
+      const answer = whenReady(computed, (cached) =>
         this.#cached(request, cache, cached, nowUs, incomplete(cached.computedUs)),
       );
+      return whenReady(answer, (value) => ({ ...value, cacheOutcome }));
     });
   }
 

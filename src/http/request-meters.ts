@@ -1,10 +1,16 @@
 /** Measures requests for the metrics, by route and status: a closed set, which no caller can add to. */
 
 import { US_PER_SECOND } from '../../engine/time.js';
-import { type HttpAnswer, type HttpHandler, isBodyConsumer, type Opened } from './server.js';
+import {
+  type CacheOutcome,
+  type HttpAnswer,
+  type HttpHandler,
+  isBodyConsumer,
+  type Opened,
+} from './server.js';
 
 export interface RequestMeter {
-  record(route: string, status: number, durationSeconds: number): void;
+  record(route: string, status: number, cache: CacheOutcome | 'none', durationSeconds: number): void;
   /** A connection was closed without an answer, because the request was ambiguous. */
   recordClosedSocket(): void;
 }
@@ -21,7 +27,8 @@ export function meteredHandler(
 ): HttpHandler {
   const measured = (opened: HttpAnswer | Promise<HttpAnswer>, path: string, startUs: number) => {
     const record = (answer: HttpAnswer): HttpAnswer => {
-      meter.record(routeOf(path), answer.status, (monotonicUs() - startUs) / US_PER_SECOND);
+      const seconds = (monotonicUs() - startUs) / US_PER_SECOND;
+      meter.record(routeOf(path), answer.status, answer.cacheOutcome ?? 'none', seconds);
       return answer;
     };
     return opened instanceof Promise ? opened.then(record) : record(opened);

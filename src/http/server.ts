@@ -28,7 +28,12 @@ export interface HttpAnswer {
   readonly release?: () => void;
   /** Close the connection after this answer. */
   readonly close: boolean;
+  /** What the result cache had to do with it, for the metrics; absent: nothing. */
+  readonly cacheOutcome?: CacheOutcome;
 }
+
+/** Held; not held; held or not, the caller wanted it computed anew. */
+export type CacheOutcome = 'hit' | 'miss' | 'refresh';
 
 /** The connection is closed at once, without an answer: nothing more that comes over it can be trusted. */
 export const CLOSE_SOCKET = 'close-socket';

@@ -7,7 +7,8 @@ import { Worker } from 'node:worker_threads';
 import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
 import type { LogSourceStatus, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
 import type { ShardPort } from '../../ingest/pipeline.js';
-import { type RecordPack, unpackRecords } from '../../ingest/record-pack.js';
+import { unpackRecords } from '../../ingest/record-pack.js';
+import type { IngestMeter } from '../ingest-meter.js';
 import { APPLY_SLICE_US } from './limits.js';
 import type { FromIngest, IngestOrder, Position, ToIngest } from './protocol.js';
 
@@ -17,12 +18,15 @@ export interface IngestThreadPorts {
   readonly onGap: (gap: OffsetGap) => void;
   readonly logger: KafkaLogger;
   readonly monotonicUs: () => number;
+  readonly meter: IngestMeter;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
   /** Resolves when packs may be applied; until then the thread, which waits for that, reads no further. */
   readonly mayApply: () => Promise<void>;
   readonly onFatal: (error: unknown) => void;
 }
+
+type SentRecords = Extract<FromIngest, { say: 'records' }>;
 
 /** What is known of Kafka before the thread has said anything. */
 export const NOT_YET: LogSourceStatus = {
@@ -91,7 +95,7 @@ export class IngestThread {
     switch (message.say) {
       case 'records':
         this.#packBytes += message.pack.buffer.byteLength;
-        this.#then(() => this.#apply(message.packId, message.key, message.pack));
+        this.#then(() => this.#apply(message));
         return;
       case 'identity':
         this.#then(() => this.#ports.shardOf(message.key).setIdentity(message.identity));
@@ -122,17 +126,19 @@ export class IngestThread {
   }
 
   /** At the end of every turn each shard stands between two records, so a commit may save it then. */
-  async #apply(packId: number, key: PartitionKey, pack: RecordPack): Promise<void> {
-    const { monotonicUs, shardOf, yieldTurn, mayApply } = this.#ports;
+  async #apply({ packId, key, pack, lastRecordMs }: SentRecords): Promise<void> {
+    const { monotonicUs, shardOf, yieldTurn, mayApply, meter } = this.#ports;
     await mayApply();
     const shard = shardOf(key);
-    let sliceEndUs = monotonicUs() + APPLY_SLICE_US;
+    const startUs = monotonicUs();
+    let sliceEndUs = startUs + APPLY_SLICE_US;
     for (const { entries, rejectedReasons, nextOffset } of unpackRecords(pack)) {
-      shard.applyRecord(entries, rejectedReasons, nextOffset);
+      shard.applyRecord(entries, rejectedReasons, nextOffset, lastRecordMs);
       if (monotonicUs() < sliceEndUs) continue;
       await yieldTurn();
       sliceEndUs = monotonicUs() + APPLY_SLICE_US;
     }
+    meter.applied(key, monotonicUs() - startUs, lastRecordMs);
     this.#packBytes -= pack.buffer.byteLength;
     // Sent back, the buffer is freed there: here it would bring on a collection of all garbage.
     this.#worker.postMessage({ tell: 'applied', packId, buffer: pack.buffer } satisfies ToIngest, [

@@ -74,7 +74,7 @@ function shardOf(key: PartitionKey): PackShard {
     key.topic === order.edgeTopic ? 'edge' : 'relay',
     stored ?? { nextOffset: null, identity: null },
     {
-      send: (of, pack) =>
+      send: (of, pack, lastRecordMs) =>
         new Promise((resolve) => {
           const packId = ++lastPackId;
           const { byteLength } = pack.buffer;
@@ -83,7 +83,8 @@ function shardOf(key: PartitionKey): PackShard {
             inFlightBytes -= byteLength;
             resolve();
           });
-          port.postMessage({ say: 'records', packId, key: of, pack } satisfies FromIngest, [pack.buffer]);
+          const message = { say: 'records', packId, key: of, pack, lastRecordMs } satisfies FromIngest;
+          port.postMessage(message, [pack.buffer]);
         }),
       setIdentity: (of, identity) => say({ say: 'identity', key: of, identity }),
     },

@@ -13,7 +13,7 @@ type Entry = EdgeEntry | RelayEntry;
 
 export interface PackPorts {
   /** Sends a pack off; resolves when it is applied. */
-  readonly send: (key: PartitionKey, pack: RecordPack) => Promise<void>;
+  readonly send: (key: PartitionKey, pack: RecordPack, lastRecordMs: number | null) => Promise<void>;
   readonly setIdentity: (key: PartitionKey, identity: LogIdentity) => void;
 }
 
@@ -26,6 +26,7 @@ export class PackShard implements ShardPort {
   #records: AppliedRecord<Entry>[] = [];
   #elementCount = 0;
   #byteCount = 0;
+  #lastRecordMs: number | null = null;
   #lastSent: Promise<void> = Promise.resolve();
 
   constructor(
@@ -50,10 +51,16 @@ export class PackShard implements ShardPort {
     this.nextOffset = nextOffset;
   }
 
-  applyRecord(entries: readonly Entry[], rejectedReasons: readonly string[], nextOffset: number): void {
+  applyRecord(
+    entries: readonly Entry[],
+    rejectedReasons: readonly string[],
+    nextOffset: number,
+    recordMs: number | null,
+  ): void {
     this.#records.push({ entries, rejectedReasons, nextOffset });
     this.#elementCount += entries.length;
     this.nextOffset = nextOffset;
+    this.#lastRecordMs = recordMs ?? this.#lastRecordMs;
     if (this.#kind === 'edge') {
       for (const { row } of entries as readonly EdgeEntry[]) this.#byteCount += row.length;
     }
@@ -75,6 +82,6 @@ export class PackShard implements ShardPort {
       this.#kind === 'edge'
         ? packEdge(records as AppliedRecord<EdgeEntry>[])
         : packRelay(records as AppliedRecord<RelayEntry>[]);
-    this.#lastSent = this.#ports.send(this.#key, pack);
+    this.#lastSent = this.#ports.send(this.#key, pack, this.#lastRecordMs);
   }
 }

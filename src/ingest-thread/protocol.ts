@@ -38,6 +38,8 @@ export type FromIngest =
       readonly packId: number;
       readonly key: PartitionKey;
       readonly pack: RecordPack;
+      /** The timestamp of the last record in it or before it. */
+      readonly lastRecordMs: number | null;
     }
   | { readonly say: 'identity'; readonly key: PartitionKey; readonly identity: LogIdentity }
   | { readonly say: 'gap'; readonly gap: OffsetGap }

@@ -407,11 +407,12 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     }
   });
 
-  test('requests are measured by route and status; closed sockets are counted', async () => {
+  test('requests are measured by route, status and cache outcome; closed sockets are counted', async () => {
     const service = new TestService();
     const seen: string[] = [];
     const meter = {
-      record: (route: string, status: number, seconds: number) => seen.push(`${route} ${status} ${seconds}`),
+      record: (route: string, status: number, cache: string, seconds: number) =>
+        seen.push(`${route} ${status} ${cache} ${seconds}`),
       recordClosedSocket: () => seen.push('closed'),
     };
     let clockUs = 0;
@@ -433,6 +434,9 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     service.queries.failure = null;
     for (let i = 0; i < 2; i++)
       await fetch(`http://127.0.0.1:${port}${STATS}`, { headers: { 'X-API-KEY': KEY } });
+    await fetch(`http://127.0.0.1:${port}${STATS}`, {
+      headers: { 'X-API-KEY': KEY, 'Cache-Control': 'no-cache' },
+    });
     await fetch(`http://127.0.0.1:${port}${STATS}`);
     const headers = { 'X-API-KEY': INGEST_KEY };
     await fetch(`http://127.0.0.1:${port}${EDGE}`, { method: 'POST', body: '[]', headers });
@@ -440,11 +444,12 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     await server.close(GRACE_MS);
     // Between two readings of this clock lie 300 µs.
     expect(seen).toEqual([
-      'functions.invocation-stats 500 0.0003',
-      'functions.invocation-stats 200 0.0003',
-      'functions.invocation-stats 200 0.0003',
-      'functions.invocation-stats 401 0.0003',
-      'ingest 200 0.0003',
+      'functions.invocation-stats 500 none 0.0003',
+      'functions.invocation-stats 200 miss 0.0003',
+      'functions.invocation-stats 200 hit 0.0003',
+      'functions.invocation-stats 200 refresh 0.0003',
+      'functions.invocation-stats 401 none 0.0003',
+      'ingest 200 none 0.0003',
       'closed',
     ]);
     expect(service.bugs.bugs).toEqual([`GET ${STATS.split('?')[0]}: bug`]);

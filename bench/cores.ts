@@ -4,6 +4,7 @@
  */
 
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
 const CORE_COUNT = cpus().length;
@@ -20,4 +21,34 @@ export function allowAllCores(processId: number): boolean {
 
 function pin(processId: number, cores: string): boolean {
   return spawnSync('taskset', ['-acp', cores, String(processId)]).status === 0;
+}
+
+/**
+ * Leaves processes, with all their threads, only what others leave of their core, or ends that. In earnest a broker and
+ * the producers have machines of their own: a client's latency must not be the wait until they leave the core that they
+ * share here. False where that can't be done.
+ */
+export function giveWay(processIds: readonly number[], on: boolean): boolean {
+  const policy = on ? '--idle' : '--other';
+  return processIds.every(
+    (id) => spawnSync('chrt', ['--all-tasks', policy, '--pid', '0', String(id)]).status === 0,
+  );
+}
+
+/** Children of this process, their children, and so on. Only on Linux. */
+export function descendants(processId: number = process.pid): number[] {
+  const children = childrenOf(processId);
+  return children.flatMap((id) => [id, ...descendants(id)]);
+}
+
+function childrenOf(processId: number): number[] {
+  try {
+    const ids = readFileSync(`/proc/${processId}/task/${processId}/children`, 'utf8');
+    return ids
+      .split(' ')
+      .filter((id) => id !== '')
+      .map(Number);
+  } catch {
+    return [];
+  }
 }

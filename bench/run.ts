@@ -6,7 +6,7 @@ import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
 import { ask, type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
 import { reportOf, startChild } from './child-process.js';
-import { allowAllCores } from './cores.js';
+import { allowAllCores, descendants, giveWay } from './cores.js';
 import { directoryBytes } from './directory-bytes.js';
 import type { FeedOrder, FeedReport } from './feeder.js';
 import { createTraffic, type GeneratedProject } from './generator/traffic.js';
@@ -53,6 +53,7 @@ export async function runBench(
     LOGRING_EDGE_TOPIC: EDGE_TOPIC,
     LOGRING_RELAY_TOPIC: RELAY_TOPIC,
   };
+  const loadMakers = descendants();
   await createTopics(brokers);
   await load(sizes, brokers);
 
@@ -75,12 +76,13 @@ export async function runBench(
 
   const feeder = startChild('./feeder.js');
   feeder.send(feedOrder(sizes, brokers, { steady: true }) satisfies FeedOrder);
+  loadMakers.push(feeder.pid!);
   const busy = projects.slice(0, 20).map(({ ref }) => ref);
   for (const [name, paths] of Object.entries(questions(busy))) {
-    await noteLatency(name, loadOrder(service.url, paths, sizes), note);
+    await noteLatency(name, loadOrder(service.url, paths, sizes), loadMakers, note);
     await watch.check(service.url);
   }
-  await noteBareServer(sizes, note);
+  await noteBareServer(sizes, loadMakers, note);
   feeder.send('stop');
   const fed = await reportOf<FeedReport>(feeder);
   await untilApplied(service, RELAY_TOPIC, sizes.relay + fed.relayCount);
@@ -189,9 +191,16 @@ function questions(projects: readonly string[]): Record<string, string[]> {
   };
 }
 
-/** Asks in an open loop, then in a closed one. */
-async function noteLatency(name: string, order: LoadOrder, note: Note): Promise<void> {
+/** Asks in an open loop, while the makers of load give way to the client, then in a closed one. */
+async function noteLatency(
+  name: string,
+  order: LoadOrder,
+  loadMakers: readonly number[],
+  note: Note,
+): Promise<void> {
+  giveWay(loadMakers, true);
   const open = await runLoad({ ...order, rate: OPEN_LOOP_RATE });
+  giveWay(loadMakers, false);
   const latencies = new Latencies(open.latenciesUs.flat());
   note(`${name} p50`, latencies.quantileMs(0.5), 'ms');
   note(`${name} p99`, latencies.quantileMs(0.99), 'ms');
@@ -201,12 +210,12 @@ async function noteLatency(name: string, order: LoadOrder, note: Note): Promise<
 }
 
 /** The limit of this machine at this moment: the same clients ask a server that does nothing, beside the busy service. */
-async function noteBareServer(sizes: BenchSizes, note: Note): Promise<void> {
+async function noteBareServer(sizes: BenchSizes, loadMakers: readonly number[], note: Note): Promise<void> {
   const server = startChild('./bare-server.js');
   allowAllCores(server.pid!);
   server.send(BARE_BODY_BYTES);
   const port = await reportOf<number>(server);
-  await noteLatency('bare server', loadOrder(`http://127.0.0.1:${port}`, ['/'], sizes), note);
+  await noteLatency('bare server', loadOrder(`http://127.0.0.1:${port}`, ['/'], sizes), loadMakers, note);
   server.disconnect();
 }
 

@@ -22,3 +22,7 @@ export const MEMORY_LOOK_MS = 100;
 /** After how long a POST that was turned away because ingest is paused may try again. Longer: senders wait for longer
  * than the pause; shorter: they come in vain. */
 export const PAUSED_RETRY_SECONDS = 2;
+
+/** Niceness of V8's own threads. Higher: collections of garbage take longer where other processes are busy; lower: a query
+ * waits for them more often. */
+export const HELPER_NICENESS = 10;

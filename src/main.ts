@@ -9,11 +9,13 @@ import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js'
 import { ListenError } from './http/server.js';
 import { runImport } from './import/import-command.js';
 import { ImportError } from './import/import-error.js';
+import { HELPER_NICENESS } from './limits.js';
 import { startService } from './service.js';
 import { DirectoryInUseError, UnwritableDirectoryError } from './store/directory-lock.js';
 import { StoreFormatError } from './store/store-format.js';
 import { StoreChangedError } from './store/store-watch.js';
 import { monotonicUs, wallClockUs } from './system-clock.js';
+import { helpersGiveWay } from './thread-priority.js';
 
 const HELP = `Usage: logring [--help | --version | --print-config]
        logring import [FILE…]    takes in past entries; see logring import --help
@@ -59,6 +61,7 @@ async function main(): Promise<void> {
     return;
   }
 
+  helpersGiveWay(HELPER_NICENESS);
   const logger = pino({ name: 'logring', level: config.LOG_LEVEL });
   const die = (error: unknown): never => {
     logger.fatal({ err: error }, `logring ends: ${endText(error, config.DATA_DIR)}`);

@@ -1,0 +1,132 @@
+/** DuckDB within the asking process. */
+
+import { type DuckDBAppender, type DuckDBConnection, DuckDBInstance, version } from '@duckdb/node-api';
+import type { EntryBatch } from './entries.js';
+import type { AnswerRow, Peer, System } from './peer.js';
+import { countsWindow, type Question, statsWindow } from './question.js';
+import type { SqlQuestion } from './roll-ups.js';
+
+const TABLES = `
+  create table edge_arrived (ts bigint, project varchar, id varchar, message varchar, metadata varchar);
+  create table usage (ts bigint, rest smallint, storage smallint, auth smallint, realtime smallint, url varchar);
+  create table relay_arrived (ts bigint, project varchar, ms double, status smallint);`;
+
+/** It passes over row groups by the least and greatest values in them: so a project's rows should lie together. */
+const SORTED = `
+  create table edge as select * from edge_arrived order by project, ts;
+  create table relay as select * from relay_arrived order by project, ts;
+  drop table edge_arrived; drop table relay_arrived; checkpoint;`;
+
+export async function openDuckDb(file: string, nowUs: number): Promise<System> {
+  const instance = await DuckDBInstance.create(file);
+  const connection = await instance.connect();
+  await connection.run(TABLES);
+  return {
+    peers: [await peerOf(connection, nowUs)],
+    insert: (batch) => insert(connection, batch),
+    async finish() {
+      await connection.run(SORTED);
+    },
+    close() {
+      connection.closeSync();
+      instance.closeSync();
+    },
+  };
+}
+
+async function peerOf(connection: DuckDBConnection, nowUs: number): Promise<Peer> {
+  return {
+    name: 'DuckDB',
+    version: version(),
+    reach: 'in process',
+    includes: '@duckdb/node-api, prepared statements, rows as arrays',
+    prepare(question) {
+      const { sql, values } = sqlOf(question, nowUs);
+      const prepared = connection.prepare(sql).then((statement) => {
+        values.forEach((value, i) => {
+          if (typeof value === 'string') statement.bindVarchar(i + 1, value);
+          else statement.bindBigInt(i + 1, BigInt(value));
+        });
+        return statement;
+      });
+      return {
+        run: async () => (await (await prepared).runAndReadAll()).getRows(),
+        rows: (rows: unknown[][]) =>
+          rows.map(
+            (row): AnswerRow => row.map((value) => (typeof value === 'string' ? value : Number(value))),
+          ),
+      };
+    },
+  };
+}
+
+async function insert(connection: DuckDBConnection, { edge, relay }: EntryBatch): Promise<void> {
+  await append(connection, 'edge_arrived', edge, (to, { timestampUs, project, id, message, metadata }) => {
+    to.appendBigInt(BigInt(timestampUs));
+    for (const text of [project, id, message, metadata]) to.appendVarchar(text);
+  });
+  await append(connection, 'usage', edge, (to, { timestampUs, rest, storage, auth, realtime, url }) => {
+    to.appendBigInt(BigInt(timestampUs));
+    for (const count of [rest, storage, auth, realtime]) to.appendSmallInt(count);
+    to.appendVarchar(url);
+  });
+  await append(
+    connection,
+    'relay_arrived',
+    relay,
+    (to, { timestampUs, project, executionTimeMs, statusCode }) => {
+      to.appendBigInt(BigInt(timestampUs));
+      to.appendVarchar(project);
+      to.appendDouble(executionTimeMs);
+      to.appendSmallInt(statusCode);
+    },
+  );
+}
+
+async function append<Row>(
+  connection: DuckDBConnection,
+  table: string,
+  rows: readonly Row[],
+  columns: (to: DuckDBAppender, row: Row) => void,
+): Promise<void> {
+  const appender = await connection.createAppender(table);
+  for (const row of rows) {
+    columns(appender, row);
+    appender.endRow();
+  }
+  appender.closeSync();
+}
+
+function sqlOf(question: Question, nowUs: number): SqlQuestion {
+  switch (question.kind) {
+    case 'logs':
+      return {
+        sql: `select id, ts, message, metadata from edge where project = $1 and ts > $2 and ts <= $3
+          order by ts desc limit 100`,
+        values: [question.project, question.afterUs ?? 0, question.untilUs ?? nowUs],
+      };
+    case 'stats': {
+      const { fromUs, endUs, bucketUs } = statsWindow(question, nowUs);
+      return {
+        // The nearest rank; its own quantile_disc rounds otherwise.
+        sql: `select bucket, count, errors, times[1], times[-1], mean,
+            times[(95 * count + 99) // 100], times[(99 * count + 99) // 100]
+          from (
+            select ts // ${bucketUs} * ${bucketUs} as bucket, count(*) as count,
+              count(*) filter (where status >= 400) as errors, favg(ms) as mean, list_sort(list(ms)) as times
+            from relay where project = $1 and ts >= $2 and ts < $3 group by 1)
+          order by bucket`,
+        values: [question.project, fromUs, endUs],
+      };
+    }
+    case 'counts': {
+      const { fromUs, endUs, bucketUs } = countsWindow(question, nowUs);
+      return {
+        sql: `select ts // ${bucketUs} * ${bucketUs}, sum(rest), sum(storage), sum(auth), sum(realtime) from usage
+          where ts >= $2 and ts < $3 and ${question.isPlain ? 'contains(url, $1)' : 'regexp_matches(url, $1)'}
+          group by 1 order by 1`,
+        values: [question.expression, fromUs, endUs],
+      };
+    }
+  }
+}

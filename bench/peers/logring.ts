@@ -1,0 +1,195 @@
+/**
+ * Logring, twice on the same stored entries: as the service that users run, asked over HTTP; and, once that has stopped,
+ * its API within the asking process, for those peers that run there. No answer comes from the result cache.
+ */
+
+import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
+import { Client } from 'undici';
+import { readConfig } from '../../src/config.js';
+import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
+import type { Api } from '../../src/http/api.js';
+import { HeaderList } from '../../src/http/headers.js';
+import type { HttpAnswer } from '../../src/http/server.js';
+import { CACHE_SHARE } from '../../src/limits.js';
+import { budgetBytesOf } from '../../src/memory-budget.js';
+import { createApi } from '../../src/service-api.js';
+import { Shards } from '../../src/shards.js';
+import { Store } from '../../src/store/store.js';
+import { monotonicUs } from '../../src/system-clock.js';
+import { type ChildService, startChildService, TEST_KEY } from '../../test/child-service.js';
+import { allowAllCores } from '../cores.js';
+import { directoryBytes } from '../directory-bytes.js';
+import type { EntryBatch } from './entries.js';
+import { rowsOfBody, targetOf } from './logring-answers.js';
+import type { Peer, Reach, System } from './peer.js';
+import type { Question } from './question.js';
+
+const SERVICE = fileURLToPath(new URL('./fixed-clock-service.js', import.meta.url));
+const POST_ENTRIES = 1_000;
+const POLL_MS = 100;
+const VERSION = 'this one';
+
+export interface LogringOptions {
+  readonly directory: string;
+  readonly nowUs: number;
+  /** So many looks at the disk without a change: nothing is left to be rewritten. */
+  readonly quietPolls: number;
+}
+
+function settingsOf({ directory }: LogringOptions): Record<string, string> {
+  return {
+    LOGRING_DATA_DIR: directory,
+    LOGRING_API_KEYS: TEST_KEY,
+    LOGRING_CACHE_SECONDS: '0',
+    LOGRING_MAX_LAG_RECORDS: '0',
+    LOGRING_LOG_LEVEL: 'info',
+  };
+}
+
+export async function startLogring(options: LogringOptions): Promise<System> {
+  const service = await startChildService(settingsOf(options), [SERVICE, String(options.nowUs)]);
+  allowAllCores(service.processId);
+  const client = new Client(service.url);
+  return {
+    peers: [overHttp(client)],
+    insert: (batch) => post(client, batch),
+    finish: () => untilQuiet(service, options),
+    async close() {
+      await client.close();
+      await service.kill('SIGTERM');
+    },
+  };
+}
+
+function overHttp(client: Client): Peer {
+  return {
+    name: 'Logring',
+    version: VERSION,
+    reach: 'over a socket' satisfies Reach,
+    includes: 'HTTP (undici), the whole JSON body',
+    prepare(question) {
+      const { path, rawQuery } = targetOf(question);
+      const request = {
+        method: 'GET',
+        path: `${path}?${rawQuery}`,
+        headers: { 'x-api-key': TEST_KEY },
+      } as const;
+      return {
+        async run() {
+          const { statusCode, body } = await client.request(request);
+          const bytes = new Uint8Array(await body.arrayBuffer());
+          if (statusCode !== 200) throw new Error(`${request.path}: ${Buffer.from(bytes)}`);
+          return bytes;
+        },
+        rows: (body: Uint8Array) => rowsOfBody(question, body),
+      };
+    },
+  };
+}
+
+async function post(client: Client, { edgeTexts, relayTexts }: EntryBatch): Promise<void> {
+  for (const [source, texts] of [
+    ['cloudflare.logs.prod', edgeTexts],
+    ['deno-relay-logs', relayTexts],
+  ] as const) {
+    for (let first = 0; first < texts.length; first += POST_ENTRIES) {
+      const { statusCode, body } = await client.request({
+        method: 'POST',
+        path: `/api/logs?source_name=${source}`,
+        headers: { 'x-api-key': TEST_KEY, 'content-type': 'application/x-ndjson' },
+        body: texts.slice(first, first + POST_ENTRIES).join('\n'),
+      });
+      const answer = await body.text();
+      if (statusCode !== 200) throw new Error(`a POST answered ${statusCode}: ${answer}`);
+    }
+  }
+}
+
+/** Until everything posted is applied, and stored rows have found their last form. */
+async function untilQuiet(service: ChildService, { directory, quietPolls }: LogringOptions): Promise<void> {
+  let quiet = 0;
+  let before = -1;
+  while (quiet < quietPolls) {
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    const { status } = await fetch(`${service.url}/readyz`);
+    const bytes = directoryBytes(directory);
+    quiet = status === 200 && bytes === before ? quiet + 1 : 0;
+    before = bytes;
+  }
+}
+
+export interface LogringInProcess {
+  readonly peer: Peer;
+  close(): Promise<void>;
+}
+
+/** Opens what the service has stored, when it has stopped. */
+export async function openLogring(options: LogringOptions): Promise<LogringInProcess> {
+  const config = readConfig(settingsOf(options));
+  const store = await Store.open(options.directory, CACHE_SHARE * budgetBytesOf(config));
+  const shards = new Shards(store, { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC });
+  const evaluator = new ApiCountsEvaluator(() => shards.edge.map(({ usage }) => usage), {
+    files: {
+      locate: (view, file) => store.located(shards.scopeOfUsage(view), file),
+      damaged: (view, file, problem) => store.noteDamage(shards.scopeOfUsage(view), file, problem),
+    },
+  });
+  const fail = (error: unknown) => {
+    throw error;
+  };
+  const api = createApi({
+    config,
+    surroundings: {
+      logger: pino({ level: 'silent' }),
+      clock: { nowUs: () => options.nowUs, monotonicUs },
+      version: VERSION,
+      onFatal: fail,
+      announceKey: () => undefined,
+    },
+    shards,
+    ingest: null,
+    evaluator,
+    gaps: { open: () => [], acknowledge: () => Promise.resolve([]) },
+    readiness: () => [],
+    notes: () => [],
+    metrics: () => Promise.resolve(''),
+    bugs: { report: fail },
+    dropped: null,
+  });
+  return {
+    peer: inProcess(api),
+    async close() {
+      await evaluator.stop();
+      await store.close();
+    },
+  };
+}
+
+function inProcess(api: Api): Peer {
+  const headers = new HeaderList();
+  headers.add('x-api-key', TEST_KEY);
+  return {
+    name: 'Logring',
+    version: VERSION,
+    reach: 'in process',
+    includes: 'its HTTP layer without sockets, the whole JSON body',
+    prepare(question: Question) {
+      const request = { method: 'GET', ...targetOf(question), headers };
+      return {
+        run: () => {
+          const opened = api.open(request);
+          return opened instanceof Promise ? opened.then(taken) : taken(opened as HttpAnswer);
+        },
+        rows: (body: Uint8Array) => rowsOfBody(question, body),
+      };
+    },
+  };
+}
+
+/** The body is another answer's once it is released: rows are read from it before that. */
+function taken({ status, body, release }: HttpAnswer): Uint8Array {
+  if (status !== 200) throw new Error(`answered ${status}: ${body}`);
+  release?.();
+  return body as Uint8Array;
+}

@@ -1,0 +1,57 @@
+/**
+ * `npm run bench:peers`: Logring beside what one would otherwise take, on the same entries in one run, answers compared
+ * first. `-- --small` takes seconds and runs in the test suite; `--entries N,M --projects N --seed N --rounds N` set the
+ * sizes: entries of each kind, one comparison for each number given.
+ */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { cpus, tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type PeerReport, type PeerSizes, runPeers } from './run.js';
+import { LARGE_SIZES, SMALL_SIZES } from './sizes.js';
+import { growthTable, tables } from './table.js';
+
+function readSizes(): PeerSizes[] {
+  const option = { type: 'string' } as const;
+  const { values } = parseArgs({
+    options: { small: { type: 'boolean' }, entries: option, projects: option, seed: option, rounds: option },
+  });
+  const defaults = values.small ? [SMALL_SIZES] : LARGE_SIZES;
+  const given =
+    values.entries?.split(',').map((entries) => ({ ...defaults[0], entries: Number(entries) })) ?? defaults;
+  return given.map((sizes) => ({
+    ...sizes,
+    projects: Number(values.projects ?? sizes.projects),
+    seed: Number(values.seed ?? sizes.seed),
+    rounds: Number(values.rounds ?? sizes.rounds),
+  }));
+}
+
+async function main(): Promise<void> {
+  const reports: { readonly sizes: PeerSizes; readonly report: PeerReport }[] = [];
+  for (const sizes of readSizes()) {
+    const directory = mkdtempSync(join(tmpdir(), 'logring-peers-'));
+    try {
+      const tell = (line: string) => process.stderr.write(`${sizes.entries} + ${sizes.entries}: ${line}\n`);
+      reports.push({ sizes, report: await runPeers(sizes, directory, tell) });
+    } finally {
+      rmSync(directory, { recursive: true, force: true });
+    }
+  }
+  for (const { sizes, report } of reports) {
+    process.stdout.write(`\n${sizes.entries} edge and ${sizes.entries} relay entries\n\n${tables(report)}`);
+    process.stdout.write(`answers: ${report.answersHash}\n`);
+  }
+  if (reports.length > 1) process.stdout.write(`\n${growthTable(reports)}`);
+  const machine = { cpu: cpus()[0].model, cores: cpus().length, memoryGb: Math.round(totalmem() / 2 ** 30) };
+  process.stdout.write(`\n${JSON.stringify({ machine, node: process.version, reports })}\n`);
+}
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    process.stderr.write(`bench:peers: ${error instanceof Error ? error.stack : String(error)}\n`);
+    process.exit(1);
+  },
+);

@@ -1,0 +1,153 @@
+/** PostgreSQL twice on the same entries: with indexes, and with roll-up tables. Its client waits at a Unix socket. */
+
+import type { Client } from 'pg';
+import type { EntryBatch } from './entries.js';
+import type { AnswerRow, Ask, Peer, System } from './peer.js';
+import { findPostgres, startPostgres } from './postgres-server.js';
+import { countsWindow, type Question, statsWindow } from './question.js';
+import {
+  countsFromRollUps,
+  ROLL_UP_TABLES,
+  type SqlQuestion,
+  STATS_UNITS_US,
+  statsFromRollUps,
+  USAGE_UNITS_US,
+} from './roll-ups.js';
+
+/** Large integers come as text. */
+type Cell = string | number | null;
+
+const TABLES = `
+  create extension pg_trgm;
+  create unlogged table edge (ts bigint, project text, id text, message text, metadata text);
+  create unlogged table usage (ts bigint, rest smallint, storage smallint, auth smallint, realtime smallint, url text);
+  create unlogged table relay (ts bigint, project text, ms double precision, status smallint);
+  ${ROLL_UP_TABLES}`;
+
+const INSERT_EDGE = `insert into edge select * from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])`;
+const INSERT_USAGE = `insert into usage
+  select * from unnest($1::bigint[], $2::smallint[], $3::smallint[], $4::smallint[], $5::smallint[], $6::text[])`;
+const INSERT_RELAY = `insert into relay select * from unnest($1::bigint[], $2::text[], $3::float8[], $4::smallint[])`;
+
+/** Each question's rows lie together in an index; one of three-letter pieces finds what a URL contains. */
+const INDEXES = [
+  'create index on edge (project, ts desc)',
+  'create index on usage (ts)',
+  'create index on usage using gin (url gin_trgm_ops)',
+  'create index on relay (project, ts) include (ms, status)',
+];
+
+const STATS_COLUMNS = `count(*), count(*) filter (where status >= 400), min(ms), max(ms), avg(ms),
+  percentile_disc(0.95) within group (order by ms), percentile_disc(0.99) within group (order by ms)`;
+
+const ROLL_UPS = [
+  ...STATS_UNITS_US.map(
+    (unitUs) => `insert into stats_roll_up
+      select project, ${unitUs}, ts / ${unitUs} * ${unitUs}, ${STATS_COLUMNS} from relay group by 1, 3`,
+  ),
+  ...USAGE_UNITS_US.map(
+    (unitUs) => `insert into usage_roll_up
+      select name, ${unitUs}, ts / ${unitUs} * ${unitUs}, sum(rest), sum(storage), sum(auth), sum(realtime)
+      from usage, lateral (select distinct found[1] as name from regexp_matches(url, '[a-z]{20}', 'g') as found) as names
+      group by 1, 3`,
+  ),
+];
+
+/** A sentence when there is no PostgreSQL. */
+export async function openPostgres(nowUs: number): Promise<System | string> {
+  const programs = findPostgres();
+  if (programs === null) return 'no PostgreSQL: neither on the PATH nor as a Debian package';
+  const server = await startPostgres(programs);
+  const client = await server.connect();
+  await client.query(TABLES);
+  const { rows } = await client.query('show server_version');
+  const shared = {
+    version: rows[0].server_version.split(' ')[0],
+    reach: 'over a socket',
+    includes: 'pg, prepared statements, rows as arrays',
+  } as const;
+  const peer = (name: string, sqlOf: (question: Question) => SqlQuestion | null): Peer => ({
+    ...shared,
+    name,
+    prepare: (question) => {
+      const asked = sqlOf(question);
+      return asked === null ? null : preparedAsk(client, `${name}: ${question.name}`, asked, question);
+    },
+  });
+  return {
+    peers: [
+      peer('PostgreSQL', (question) => plainSql(question, nowUs)),
+      peer('PostgreSQL, roll-ups', (question) => rollUpSql(question, nowUs)),
+    ],
+    insert: (batch) => insert(client, batch),
+    async finish() {
+      for (const sql of [...INDEXES, ...ROLL_UPS]) await client.query(sql);
+      await client.query('vacuum analyze');
+    },
+    async close() {
+      await client.end();
+      await server.stop();
+    },
+  };
+}
+
+async function insert(client: Client, { edge, relay }: EntryBatch): Promise<void> {
+  const send = <Row>(sql: string, rows: readonly Row[], columns: readonly (keyof Row)[]) =>
+    client.query(
+      sql,
+      columns.map((column) => rows.map((row) => row[column])),
+    );
+  await send(INSERT_EDGE, edge, ['timestampUs', 'project', 'id', 'message', 'metadata']);
+  await send(INSERT_USAGE, edge, ['timestampUs', 'rest', 'storage', 'auth', 'realtime', 'url']);
+  await send(INSERT_RELAY, relay, ['timestampUs', 'project', 'executionTimeMs', 'statusCode']);
+}
+
+function preparedAsk(
+  client: Client,
+  name: string,
+  { sql, values }: SqlQuestion,
+  { kind }: Question,
+): Ask<Cell[][]> {
+  const query = { name, text: sql, values: [...values], rowMode: 'array' } as const;
+  return {
+    run: async () => (await client.query<Cell[]>(query)).rows,
+    rows: (rows): AnswerRow[] =>
+      kind === 'logs'
+        ? rows.map(([id, ts, ...texts]) => [id, Number(ts), ...texts])
+        : rows.map((row) => row.map(Number)),
+  };
+}
+
+function plainSql(question: Question, nowUs: number): SqlQuestion {
+  switch (question.kind) {
+    case 'logs':
+      return {
+        sql: `select id, ts, message, metadata from edge where project = $1 and ts > $2 and ts <= $3
+          order by ts desc limit 100`,
+        values: [question.project, question.afterUs ?? 0, question.untilUs ?? nowUs],
+      };
+    case 'stats': {
+      const { fromUs, endUs, bucketUs } = statsWindow(question, nowUs);
+      return {
+        sql: `select ts / ${bucketUs} * ${bucketUs}, ${STATS_COLUMNS} from relay
+          where project = $1 and ts >= $2 and ts < $3 group by 1 order by 1`,
+        values: [question.project, fromUs, endUs],
+      };
+    }
+    case 'counts': {
+      const { fromUs, endUs, bucketUs } = countsWindow(question, nowUs);
+      const { expression, isPlain } = question;
+      return {
+        sql: `select ts / ${bucketUs} * ${bucketUs}, sum(rest), sum(storage), sum(auth), sum(realtime) from usage
+          where ts >= $2 and ts < $3 and url ${isPlain ? 'like' : '~'} $1 group by 1 order by 1`,
+        values: [isPlain ? `%${expression}%` : expression, fromUs, endUs],
+      };
+    }
+  }
+}
+
+function rollUpSql(question: Question, nowUs: number): SqlQuestion | null {
+  if (question.kind === 'stats') return statsFromRollUps(question, nowUs);
+  if (question.kind === 'logs' || !question.isPlain) return null;
+  return countsFromRollUps(question, nowUs, "url like '%' || $1 || '%'");
+}

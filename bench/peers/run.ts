@@ -1,0 +1,207 @@
+/** The steps of the comparison: fill all with the same entries, compare the answers, then measure, round after round. */
+
+import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { monotonicUs } from '../../src/system-clock.js';
+import { allowAllCores, keepToLastCore } from '../cores.js';
+import { openDuckDb } from './duckdb.js';
+import { Entries, type EntrySizes, NOW_US } from './entries.js';
+import { openLogring, startLogring } from './logring.js';
+import type { AnswerRow, Ask, Peer, Reach, System } from './peer.js';
+import { openPostgres } from './postgres.js';
+import { type Question, questionsAbout } from './question.js';
+import { openRedis, type RedisCache } from './redis.js';
+import { type Figure, measureRounds, type RoundSizes } from './rounds.js';
+import { openSqlite } from './sqlite.js';
+import { answerProblem, Truth } from './truth.js';
+
+export interface PeerSizes extends EntrySizes, RoundSizes {
+  /** So many looks at Logring's disk without a change before it is asked. */
+  readonly quietPolls: number;
+}
+
+export interface PeerColumn extends Pick<Peer, 'name' | 'version' | 'reach' | 'includes'> {
+  /** By question; null: it has no way to answer it. */
+  readonly figures: Readonly<Record<string, Figure | null>>;
+}
+
+export interface PeerReport {
+  readonly questions: readonly string[];
+  /** Logring is the first of each reach. */
+  readonly columns: readonly PeerColumn[];
+  /** Peers that are not there, each with the reason. */
+  readonly absent: Readonly<Record<string, string>>;
+  /** Seconds that each took to take the entries in, indexes and roll-ups included. */
+  readonly fillSeconds: Readonly<Record<string, number>>;
+  readonly answersHash: string;
+}
+
+/** Throws when an answer is not what it must be. */
+export async function runPeers(
+  sizes: PeerSizes,
+  directory: string,
+  tell: (line: string) => void,
+): Promise<PeerReport> {
+  const comparison = new Comparison(sizes, directory, tell);
+  try {
+    return await comparison.run();
+  } finally {
+    await comparison.close();
+  }
+}
+
+class Comparison {
+  readonly #sizes: PeerSizes;
+  readonly #directory: string;
+  readonly #tell: (line: string) => void;
+  readonly #entries: Entries;
+  readonly #questions: readonly Question[];
+  readonly #truth: Truth;
+  readonly #systems = new Map<string, System>();
+  readonly #absent: Record<string, string> = {};
+  readonly #fillSeconds: Record<string, number> = {};
+  readonly #columns: PeerColumn[] = [];
+  /** By question: the rows that all must answer, whole. */
+  readonly #answers = new Map<Question, AnswerRow[]>();
+  #redis: RedisCache | null = null;
+
+  constructor(sizes: PeerSizes, directory: string, tell: (line: string) => void) {
+    mkdirSync(directory, { recursive: true });
+    this.#sizes = sizes;
+    this.#directory = directory;
+    this.#tell = tell;
+    this.#entries = new Entries(sizes);
+    this.#questions = questionsAbout(this.#entries.busiest, NOW_US);
+    this.#truth = new Truth(this.#entries.busiest, NOW_US);
+  }
+
+  async run(): Promise<PeerReport> {
+    const logring = {
+      directory: join(this.#directory, 'logring'),
+      nowUs: NOW_US,
+      quietPolls: this.#sizes.quietPolls,
+    };
+    const redis = openRedis(join(this.#directory, 'redis'));
+    const opening: readonly (readonly [string, Promise<System | string>])[] = [
+      ['Logring', startLogring(logring)],
+      ['PostgreSQL', openPostgres(NOW_US)],
+      ['SQLite', openSqlite(join(this.#directory, 'sqlite'), NOW_US)],
+      ['DuckDB', openDuckDb(join(this.#directory, 'duckdb'), NOW_US)],
+      ['Redis', redis],
+    ];
+    const opened = await Promise.allSettled(opening.map(([, system]) => system));
+    opened.forEach((result, i) => {
+      if (result.status === 'fulfilled') this.#add(opening[i][0], result.value);
+    });
+    for (const result of opened) if (result.status === 'rejected') throw result.reason;
+    const cache = await redis;
+    if (typeof cache !== 'string') this.#redis = cache;
+    await this.#fill();
+
+    keepToLastCore(process.pid);
+    await this.#measure('over a socket', this.#peers('over a socket'));
+    allowAllCores(process.pid);
+    await this.#systems.get('Logring')!.close();
+    this.#systems.delete('Logring');
+    const inProcess = await openLogring(logring);
+    try {
+      await this.#measure('in process', [inProcess.peer, ...this.#peers('in process')]);
+    } finally {
+      await inProcess.close();
+    }
+    return {
+      questions: this.#questions.map(({ name }) => name),
+      columns: this.#columns,
+      absent: this.#absent,
+      fillSeconds: this.#fillSeconds,
+      answersHash: this.#hash(),
+    };
+  }
+
+  async close(): Promise<void> {
+    for (const system of this.#systems.values()) await system.close();
+  }
+
+  #add(name: string, system: System | string): void {
+    if (typeof system === 'string') {
+      this.#absent[name] = system;
+      this.#tell(`${name}: left out: ${system}`);
+    } else this.#systems.set(name, system);
+  }
+
+  #peers(reach: Reach): Peer[] {
+    return [...this.#systems.values()].flatMap(({ peers }) => peers).filter((peer) => peer.reach === reach);
+  }
+
+  async #fill(): Promise<void> {
+    const timed = async (name: string, work: () => Promise<void> | void) => {
+      const startUs = monotonicUs();
+      await work();
+      this.#fillSeconds[name] = (this.#fillSeconds[name] ?? 0) + (monotonicUs() - startUs) / 1e6;
+    };
+    for (const batch of this.#entries.batches()) {
+      this.#truth.insert(batch);
+      for (const [name, system] of this.#systems) await timed(name, () => system.insert(batch));
+    }
+    for (const [name, system] of this.#systems) {
+      await timed(name, () => system.finish());
+      this.#tell(`${name}: filled in ${this.#fillSeconds[name].toFixed(1)} s`);
+    }
+  }
+
+  async #measure(reach: Reach, peers: readonly Peer[]): Promise<void> {
+    const figures = peers.map((): Record<string, Figure | null> => ({}));
+    for (const question of this.#questions) {
+      const asked = peers.map((peer) => ({ peer, ask: peer.prepare(question) }));
+      for (const { peer, ask } of asked) if (ask !== null) await this.#compare(question, peer, ask);
+      const measured = await measureRounds(
+        asked.flatMap(({ ask }) => ask ?? []),
+        this.#sizes,
+      );
+      let next = 0;
+      asked.forEach(({ ask }, i) => {
+        figures[i][question.name] = ask === null ? null : measured[next++];
+      });
+      this.#tell(`${question.name}, ${reach}: measured`);
+    }
+    peers.forEach(({ name, version, includes }, i) => {
+      this.#columns.push({ name, version, reach, includes, figures: figures[i] });
+    });
+  }
+
+  /** The first peer asked is Logring: what it answers goes into Redis, and others must answer the same whole rows. */
+  async #compare(question: Question, peer: Peer, ask: Ask): Promise<void> {
+    const result = await ask.run();
+    const rows = ask.rows(result);
+    const problem =
+      answerProblem(question, this.#truth.expected(question), rows) ?? this.#differs(question, rows);
+    if (problem !== null) throw new Error(`${peer.name}, ${peer.reach}: ${question.name}: ${problem}`);
+    if (this.#answers.has(question)) return;
+    if (rows.length === 0) throw new Error(`${question.name}: there is nothing to answer`);
+    this.#answers.set(question, rows);
+    await this.#redis?.keep(question, result as Uint8Array);
+  }
+
+  /** Of logs, the model knows ids only. */
+  #differs(question: Question, rows: readonly AnswerRow[]): string | null {
+    const first = this.#answers.get(question);
+    if (question.kind !== 'logs' || first === undefined) return null;
+    return JSON.stringify(rows) === JSON.stringify(first) ? null : 'other rows than Logring';
+  }
+
+  /** Of what must be answered, percentiles exactly. */
+  #hash(): string {
+    const hash = createHash('sha256');
+    let rowCount = 0;
+    for (const question of this.#questions) {
+      const rows =
+        question.kind === 'logs'
+          ? this.#answers.get(question)!
+          : this.#truth.expected(question).map(({ row }) => row);
+      rowCount += rows.length;
+      hash.update(JSON.stringify(rows));
+    }
+    return `${hash.digest('hex').slice(0, 16)} over ${rowCount} rows`;
+  }
+}

@@ -7,6 +7,7 @@ import type { Config } from './config.js';
 import type { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import { Api } from './http/api.js';
 import { KeyRing } from './http/auth.js';
+import { descriptionPages } from './http/description/description-pages.js';
 import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, INGEST_HELD_BYTE_MINIMUM } from './http/limits.js';
 import type { DroppedPort, GapsPort, IngestPort } from './http/ports.js';
 import { encodeInvocationStatsRow } from './http/row-encoders.js';
@@ -37,14 +38,15 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
   const keys = config.API_KEYS ?? [madeKey(surroundings)];
   const budgetBytes = budgetBytesOf(config);
   const stats = new InvocationStats(encodeInvocationStatsRow);
+  const endpointIds = {
+    'logs.all': config.LOGS_ALL_ID,
+    'functions.invocation-stats': config.INVOCATION_STATS_ID,
+    'usage.api-counts': config.API_COUNTS_ID,
+  };
   return new Api({
     keys: new KeyRing(keys),
     ingestKeys: new KeyRing(config.INGEST_KEYS ?? keys),
-    endpointIds: {
-      'logs.all': config.LOGS_ALL_ID,
-      'functions.invocation-stats': config.INVOCATION_STATS_ID,
-      'usage.api-counts': config.API_COUNTS_ID,
-    },
+    endpointIds,
     corsOrigins: config.CORS_ORIGINS ?? [],
     cacheSeconds: config.CACHE_SECONDS,
     cacheWarmSeconds: config.CACHE_WARM_SECONDS,
@@ -78,6 +80,13 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
     },
     clock: surroundings.clock,
     bugs: parts.bugs,
+    pages: new Map(
+      descriptionPages({
+        version: surroundings.version,
+        endpointIds,
+        sourceNames: [config.EDGE_TOPIC, config.RELAY_TOPIC],
+      }),
+    ),
     ...(parts.dropped === null ? {} : { dropped: parts.dropped }),
   });
 }

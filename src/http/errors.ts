@@ -3,19 +3,28 @@
 import { QUOTED_CHARACTER_LIMIT } from './limits.js';
 import type { HeaderLine, HttpAnswer } from './server.js';
 
-/** Status code → the name that the answer gives it. */
-const CATALOGUE = {
-  400: 'INVALID_ARGUMENT',
-  401: 'UNAUTHENTICATED',
-  403: 'PERMISSION_DENIED',
-  404: 'NOT_FOUND',
-  405: 'METHOD_NOT_ALLOWED',
-  409: 'CONFLICT',
-  413: 'PAYLOAD_TOO_LARGE',
-  414: 'URI_TOO_LONG',
-  415: 'UNSUPPORTED_MEDIA_TYPE',
-  500: 'INTERNAL',
-  503: 'UNAVAILABLE',
+/** Status code → the names that the answer gives it, the usual one first, and when it comes. */
+export const CATALOGUE = {
+  400: { names: ['INVALID_ARGUMENT'], meaning: 'The request is wrong; all that is wrong with it is listed.' },
+  401: { names: ['UNAUTHENTICATED'], meaning: 'The key is missing or wrong.' },
+  403: {
+    names: ['PERMISSION_DENIED'],
+    meaning: 'The key is limited to some projects, and this is beyond them.',
+  },
+  404: { names: ['NOT_FOUND'], meaning: 'Nothing is there.' },
+  405: {
+    names: ['METHOD_NOT_ALLOWED'],
+    meaning: 'The method is not among those that the header Allow lists.',
+  },
+  409: { names: ['CONFLICT'], meaning: 'A chunk of an import does not continue what stands.' },
+  413: { names: ['PAYLOAD_TOO_LARGE'], meaning: 'The body is too large; send it in parts.' },
+  414: { names: ['URI_TOO_LONG'], meaning: 'Path and query together are too long.' },
+  415: { names: ['UNSUPPORTED_MEDIA_TYPE'], meaning: 'The Content-Encoding of the body is not known.' },
+  500: {
+    names: ['INTERNAL', 'DATA_LOSS'],
+    meaning: 'A bug of the service, or stored data that the answer needs is damaged.',
+  },
+  503: { names: ['UNAVAILABLE'], meaning: 'Not now; come again after Retry-After seconds.' },
 } as const;
 export type ErrorCode = keyof typeof CATALOGUE;
 
@@ -35,7 +44,7 @@ export function errorAnswer(
   message: string,
   problems: readonly ParameterProblem[] = [],
   moreHeaders: readonly HeaderLine[] = [],
-  status: string = CATALOGUE[code],
+  status: string = CATALOGUE[code].names[0],
 ): HttpAnswer {
   return {
     status: code,
@@ -92,7 +101,7 @@ export function internalError(): HttpAnswer {
 export function dataLoss(): HttpAnswer {
   const message =
     'stored data that this answer needs is damaged; /readyz says which, and what the operator can do';
-  return errorAnswer(500, message, [], [], 'DATA_LOSS');
+  return errorAnswer(500, message, [], [], CATALOGUE[500].names[1]);
 }
 
 /** A caller's value for an error message, cut to a bearable length. */

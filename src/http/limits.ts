@@ -101,3 +101,7 @@ export const BODY_POOL_COUNT = 16;
 /** Spans that the header of an incomplete answer names. More: a damaged disk makes headers that clients refuse; fewer:
  * the operator's tools have to be asked sooner. */
 export const INCOMPLETE_SPAN_LIMIT = 8;
+
+/** How long a browser may keep the API's description. Bigger: after an upgrade it shows the earlier one for longer;
+ * smaller: no harm. */
+export const DESCRIPTION_MAX_AGE_SECONDS = 300;

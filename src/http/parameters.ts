@@ -5,7 +5,9 @@ import { parseIsoTimestampUs } from '../../engine/iso-timestamp.js';
 import type { LogsParameters } from '../../engine/rows/query.js';
 import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
 import { USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
+import { EXPRESSION_LENGTH_LIMIT } from '../expressions/limits.js';
 import { type ParameterProblem, quoted } from './errors.js';
+import { ISO_TIMESTAMP_PATTERN } from './iso-timestamp-pattern.js';
 import type { ApiCountsParameters, InvocationStatsParameters } from './ports.js';
 import type { DecodedQuery } from './query-string.js';
 
@@ -30,7 +32,8 @@ const isoTimestamp = z
     }
     return timestampUs;
   })
-  .optional();
+  .optional()
+  .meta({ pattern: ISO_TIMESTAMP_PATTERN });
 
 export type Parsed<Parameters> =
   | { readonly ok: true; readonly parameters: Parameters }
@@ -121,6 +124,7 @@ export const apiCountsCall = new CallParameters(
     project: project.meta({
       description:
         "A regular expression in RE2's dialect, searched in the whole request URL. A project reference is one.",
+      maxLength: EXPRESSION_LENGTH_LIMIT,
     }),
     interval: z
       .enum(USAGE_INTERVALS, {

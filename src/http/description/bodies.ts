@@ -1,0 +1,141 @@
+/** The bodies of requests and answers as schemas, for the OpenAPI document; tests hold the service's answers against them. */
+
+import { z } from 'zod';
+import { LOG_ROW_LIMIT } from '../../../engine/limits.js';
+import { DEAD_LETTER_REASONS } from '../../../ingest/dead-letters.js';
+
+const milliseconds = z.number().nullable();
+const count = z.int().min(0);
+const timestampUs = z.int();
+
+const logsRow = z.strictObject({
+  id: z.string().meta({ description: 'Identifier of the entry; made where it came without one.' }),
+  timestamp: timestampUs.meta({ description: 'Time of the entry, microseconds since the epoch.' }),
+  event_message: z.string().nullable(),
+  metadata: z.unknown().meta({ description: 'As it was ingested, byte for byte; null without any.' }),
+});
+
+const invocationStatsRow = z.strictObject({
+  timestamp: timestampUs.meta({ description: 'Start of the bucket, microseconds since the epoch.' }),
+  min_execution_time: milliseconds.meta({
+    description: 'Milliseconds, like the next four; null where no entry of the bucket has an execution time.',
+  }),
+  max_execution_time: milliseconds,
+  avg_execution_time: milliseconds,
+  p95_execution_time: milliseconds,
+  p99_execution_time: milliseconds,
+  count: count.meta({ description: 'Entries of the bucket.' }),
+  error_count: count.meta({ description: 'Those of them whose status code is 400 or higher.' }),
+});
+
+const apiCountsRow = z.strictObject({
+  timestamp: z
+    .string()
+    .regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}$/)
+    .meta({
+      description: 'Start of the bucket in UTC, without an offset.',
+      examples: ['2026-11-21T07:00:00'],
+    }),
+  total_rest_requests: count,
+  total_storage_requests: count,
+  total_auth_requests: count,
+  total_realtime_requests: count,
+});
+
+const gap = z.strictObject({
+  topic: z.string(),
+  partition: z.int(),
+  reason: z.enum(['log-start-moved', 'log-truncated', 'topic-recreated']),
+  expectedOffset: z.int().meta({ description: 'The offset that would have been read next.' }),
+  resumedOffset: z.int().meta({ description: 'The offset where reading went on.' }),
+});
+
+const entryMembers = {
+  id: z.string().optional(),
+  timestamp: z
+    .union([z.string(), z.number()])
+    .optional()
+    .meta({ description: 'ISO 8601, or a number in s, ms, µs or ns; without it the time of arrival.' }),
+  event_message: z.string().optional(),
+  project_tier: z
+    .string()
+    .optional()
+    .meta({ examples: ['FREE', 'PRO', 'PAYG', 'ENTERPRISE'] }),
+};
+
+const edgeEntry = z
+  .looseObject({
+    project: z.string(),
+    ...entryMembers,
+    metadata: z
+      .looseObject({
+        request: z.looseObject({ url: z.string().optional(), path: z.string().optional() }).optional(),
+      })
+      .optional(),
+  })
+  .meta({ description: 'A request at the edge: for logs.all and usage.api-counts.' });
+
+const relayEntry = z
+  .looseObject({
+    ...entryMembers,
+    metadata: z.looseObject({
+      project_ref: z.string(),
+      function_id: z.string().optional(),
+      execution_time_ms: z.number().optional(),
+      response: z.looseObject({ status_code: z.int().optional() }).optional(),
+    }),
+  })
+  .meta({ description: 'An invocation of a function: for functions.invocation-stats.' });
+
+const element = z
+  .unknown()
+  .meta({ description: 'What is no entry is kept as a dead letter, and reported as rejected.' });
+
+const other = z.looseObject({}).meta({ description: 'Any other object: no entry, either.' });
+
+/** By the names that the document gives them. */
+export const BODIES = {
+  LogsAll: z
+    .strictObject({ result: z.array(logsRow).max(LOG_ROW_LIMIT) })
+    .meta({ description: 'Newest first.' }),
+  InvocationStats: z
+    .strictObject({ result: z.array(invocationStatsRow) })
+    .meta({ description: 'A row a bucket that has entries, oldest first.' }),
+  ApiCounts: z
+    .strictObject({ result: z.array(apiCountsRow) })
+    .meta({ description: 'A row a bucket that has entries, oldest first.' }),
+  Entries: z
+    .union([edgeEntry, relayEntry, z.looseObject({ batch: z.array(element) }), z.array(element), other])
+    .meta({
+      description: 'One entry, an array of entries, or an object with an array of entries as `batch`.',
+    }),
+  Stored: z.strictObject({
+    message: z.string(),
+    accepted: count.meta({ description: 'Entries that are on disk, and in answers at once.' }),
+    rejected: z.array(z.strictObject({ index: count, reason: z.enum(DEAD_LETTER_REASONS) })).meta({
+      description: 'Entries that can not be used, by their place in the body. They are kept as dead letters.',
+    }),
+  }),
+  Gaps: z.strictObject({ gaps: z.array(gap) }),
+  AcknowledgedGaps: z.strictObject({ acknowledged: z.array(gap) }),
+  Health: z.strictObject({
+    ok: z.boolean(),
+    reasons: z.array(z.string()).meta({ description: 'Why not, a sentence each; empty when ok.' }),
+    notes: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'What an operator should know although all is well.' }),
+  }),
+  Error: z.strictObject({
+    error: z.strictObject({
+      code: z.int().meta({ description: 'The HTTP status.' }),
+      status: z.string(),
+      message: z.string().meta({ description: 'All that is wrong, in one line.' }),
+      errors: z
+        .array(z.strictObject({ parameter: z.string(), message: z.string() }))
+        .meta({ description: 'What is wrong with each parameter.' }),
+    }),
+  }),
+} as const;
+
+export type BodyName = keyof typeof BODIES;

@@ -1,0 +1,230 @@
+/** The operations of the API: where they are, what they take and what they answer. */
+
+import type { z } from 'zod';
+import { INGEST_PATH, QUERY_PATH_PREFIX } from '../api.js';
+import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.js';
+import type { ErrorCode } from '../errors.js';
+import { ACKNOWLEDGE_PATH, GAPS_PATH } from '../gaps-api.js';
+import { INCOMPLETE_HEADER } from '../incomplete.js';
+import { apiCountsCall, ingestCall, invocationStatsCall, logsCall } from '../parameters.js';
+import type { BodyName } from './bodies.js';
+import { jsonSchemaOf } from './json-schema.js';
+import type {
+  JsonSchema,
+  OpenApiOperation,
+  OpenApiParameter,
+  OpenApiPath,
+  OpenApiResponse,
+} from './openapi-document.js';
+import { bodyReference, errorReference, JSON_TYPE, jsonResponse, response } from './responses.js';
+
+export interface DescribedService {
+  readonly version: string;
+  readonly endpointIds: Readonly<Record<EndpointName, string>>;
+  /** The logs that entries are posted to, by their topics. */
+  readonly sourceNames: readonly string[];
+}
+
+const LINES_TYPE = 'application/x-ndjson';
+
+export const SECURITY_SCHEMES = {
+  header: { type: 'apiKey', in: 'header', name: 'X-API-KEY', description: 'The key as a header.' },
+  bearer: { type: 'http', scheme: 'bearer', description: 'The key as a bearer token.' },
+  query: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'api_key',
+    description: 'The key as a parameter; it ends up in the logs of proxies, so prefer a header.',
+  },
+};
+/** One of them is enough. */
+const WITH_KEY = Object.keys(SECURITY_SCHEMES).map((name) => ({ [name]: [] }));
+
+export const TAGS = {
+  query: 'The three saved queries. HEAD is answered like GET, without the body.',
+  ingest: 'Taking logs in over HTTP, where they do not come from Kafka.',
+  operation: 'For operators and their tools.',
+};
+type Tag = keyof typeof TAGS;
+
+interface Sketch {
+  readonly operationId: string;
+  readonly tag: Tag;
+  readonly summary: string;
+  readonly description: string;
+  readonly needsKey: boolean;
+  readonly parameters?: readonly OpenApiParameter[];
+  readonly requestBody?: NonNullable<OpenApiOperation['requestBody']>;
+  readonly answers: Readonly<Record<string, OpenApiResponse>>;
+  readonly errors: readonly ErrorCode[];
+}
+
+const QUERIES: Readonly<
+  Record<
+    EndpointName,
+    { operationId: string; body: BodyName; schema: z.ZodObject; isCached: boolean; text: string }
+  >
+> = {
+  'logs.all': {
+    operationId: 'logsAll',
+    body: 'LogsAll',
+    schema: logsCall.schema,
+    isCached: false,
+    text: 'The newest 100 edge logs of a project, within the retention of its tier and the given bounds.',
+  },
+  'functions.invocation-stats': {
+    operationId: 'invocationStats',
+    body: 'InvocationStats',
+    schema: invocationStatsCall.schema,
+    isCached: true,
+    text: 'Count, errors, minimum, maximum, mean, 95th and 99th percentile of function invocations, bucket by bucket.',
+  },
+  'usage.api-counts': {
+    operationId: 'apiCounts',
+    body: 'ApiCounts',
+    schema: apiCountsCall.schema,
+    isCached: true,
+    text: 'Requests to the areas rest, storage, auth and realtime, bucket by bucket.',
+  },
+};
+
+const CACHED_TEXT =
+  ' The answer may come from the result cache, with its Age; `Cache-Control: no-cache` asks for a fresh one.';
+
+export function pathsOf(service: DescribedService): Record<string, OpenApiPath> {
+  return { ...queryPaths(service), ...ingestPaths(service), ...operationPaths() };
+}
+
+/** Each endpoint by its name and by its id, with one description. */
+function queryPaths({ endpointIds }: DescribedService): Record<string, OpenApiPath> {
+  const paths: Record<string, OpenApiPath> = {};
+  for (const name of ENDPOINT_NAMES) {
+    const { operationId, body, schema, isCached, text } = QUERIES[name];
+    const get = operationOf({
+      operationId,
+      tag: 'query',
+      summary: name,
+      description: text + (isCached ? CACHED_TEXT : ''),
+      needsKey: true,
+      parameters: parametersOf(schema),
+      answers: {
+        200: jsonResponse('The rows.', body, isCached ? ['Age', INCOMPLETE_HEADER] : [INCOMPLETE_HEADER]),
+      },
+      errors: [400, 403, 503],
+    });
+    paths[QUERY_PATH_PREFIX + name] = { get };
+    paths[QUERY_PATH_PREFIX + endpointIds[name]] = {
+      get: { ...get, operationId: `${operationId}ById`, summary: `${name}, by its id` },
+    };
+  }
+  return paths;
+}
+
+function ingestPaths({ sourceNames }: DescribedService): Record<string, OpenApiPath> {
+  const post = operationOf({
+    operationId: 'postLogs',
+    tag: 'ingest',
+    summary: 'Take in entries',
+    description:
+      'Answers once the entries are on disk. Plain or gzip, up to 16 MiB and 64 MiB unpacked. A body that is sent twice ' +
+      'counts twice. `logring import` sends parameters of its own beside these, so that none of a file does.',
+    needsKey: true,
+    parameters: parametersOf(ingestCall.schema).map((parameter) => ({
+      ...parameter,
+      schema: { ...parameter.schema, enum: sourceNames },
+    })),
+    requestBody: {
+      description: 'The entries, as JSON or one a line.',
+      required: true,
+      content: { [JSON_TYPE]: bodyReference('Entries'), [LINES_TYPE]: { schema: { type: 'string' } } },
+    },
+    answers: { 200: jsonResponse('What became of the entries.', 'Stored') },
+    errors: [400, 403, 404, 413, 415, 503],
+  });
+  return { [INGEST_PATH]: { post } };
+}
+
+function operationPaths(): Record<string, OpenApiPath> {
+  const health = (operationId: string, summary: string, description: string): OpenApiPath => ({
+    get: operationOf({
+      operationId,
+      tag: 'operation',
+      summary,
+      description,
+      needsKey: false,
+      answers: { 200: jsonResponse('Yes.', 'Health'), 503: jsonResponse('No, and why.', 'Health') },
+      errors: [],
+    }),
+  });
+  const document = (operationId: string, summary: string, type: string, schema: JsonSchema): OpenApiPath => ({
+    get: operationOf({
+      operationId,
+      tag: 'operation',
+      summary,
+      description: '',
+      needsKey: false,
+      answers: { 200: response(summary, { [type]: { schema } }) },
+      errors: [],
+    }),
+  });
+  return {
+    [GAPS_PATH]: {
+      get: operationOf({
+        operationId: 'gaps',
+        tag: 'operation',
+        summary: 'Gaps in the log',
+        description:
+          'Records that the log lost before they were read, until somebody acknowledges them. Takes an ingest key.',
+        needsKey: true,
+        answers: { 200: jsonResponse('Those that nobody has acknowledged.', 'Gaps') },
+        errors: [403],
+      }),
+    },
+    [ACKNOWLEDGE_PATH]: {
+      post: operationOf({
+        operationId: 'acknowledgeGaps',
+        tag: 'operation',
+        summary: 'Acknowledge the gaps',
+        description:
+          'Says that somebody has seen them: then the service is ready again. Takes an ingest key and no body.',
+        needsKey: true,
+        answers: { 200: jsonResponse('Those that were acknowledged.', 'AcknowledgedGaps') },
+        errors: [400, 403],
+      }),
+    },
+    '/livez': health('livez', 'Is it alive?', 'For a supervisor: start it again if not.'),
+    '/readyz': health('readyz', 'Is it ready?', 'For a load balancer: whether answers lack nothing.'),
+    '/metrics': document('metrics', 'Metrics for Prometheus.', 'text/plain', { type: 'string' }),
+    '/openapi.json': document('openapi', 'This document.', JSON_TYPE, { type: 'object' }),
+    '/reference': document('reference', 'This document to read.', 'text/html', { type: 'string' }),
+  };
+}
+
+function operationOf({ tag, needsKey, answers, errors, parameters = [], ...rest }: Sketch): OpenApiOperation {
+  const codes: readonly ErrorCode[] = [...errors, ...(needsKey ? ([401] as const) : []), 414, 500];
+  return {
+    ...rest,
+    tags: [tag],
+    security: needsKey ? WITH_KEY : [],
+    parameters,
+    responses: {
+      ...answers,
+      ...Object.fromEntries(codes.map((code) => [code, errorReference(code)])),
+    },
+  };
+}
+
+/** What parses the parameters says what they are. */
+function parametersOf(schema: z.ZodObject): OpenApiParameter[] {
+  const { properties, required } = jsonSchemaOf(schema) as {
+    properties: Record<string, JsonSchema & { description: string }>;
+    required: string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...rest }]) => ({
+    name,
+    in: 'query',
+    description,
+    required: required.includes(name),
+    schema: rest,
+  }));
+}

@@ -113,6 +113,8 @@ async function main(): Promise<void> {
       '',
       curlLine(url, 'usage.api-counts', { project, interval: 'minutely' }),
       '',
+      `Or look at it in a browser: ${url}/ (API key: ${KEY})`,
+      '',
       'Ctrl-C ends it and removes its data.',
       '',
     ].join('\n'),

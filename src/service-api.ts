@@ -7,11 +7,14 @@ import type { Config } from './config.js';
 import type { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import { Api } from './http/api.js';
 import { KeyRing } from './http/auth.js';
+import { consoleApi } from './http/console-api.js';
+import { consolePages } from './http/console-pages.js';
 import { descriptionPages } from './http/description/description-pages.js';
 import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, INGEST_HELD_BYTE_MINIMUM } from './http/limits.js';
 import type { DroppedPort, GapsPort, IngestPort } from './http/ports.js';
 import { encodeInvocationStatsRow } from './http/row-encoders.js';
 import type { BugReporter } from './http/server.js';
+import { knownProjects } from './known-names.js';
 import { budgetBytesOf } from './memory-budget.js';
 import type { Surroundings } from './service.js';
 import type { Shards } from './shards.js';
@@ -80,13 +83,15 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
     },
     clock: surroundings.clock,
     bugs: parts.bugs,
-    pages: new Map(
-      descriptionPages({
+    pages: new Map([
+      ...descriptionPages({
         version: surroundings.version,
         endpointIds,
         sourceNames: [config.EDGE_TOPIC, config.RELAY_TOPIC],
       }),
-    ),
+      ...(config.CONSOLE ? consolePages() : []),
+      ...consoleApi({ projects: (nowUs, limit) => knownProjects(shards, nowUs, limit) }),
+    ]),
     ...(parts.dropped === null ? {} : { dropped: parts.dropped }),
   });
 }

@@ -1,4 +1,4 @@
-/** `npm run demo` as a newcomer runs it: three curl lines that answer with rows, and nothing left after Ctrl-C. */
+/** `npm run demo` as a newcomer runs it: three curl lines that answer with rows, the console's address, and nothing left after Ctrl-C. */
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -29,7 +29,11 @@ test('each curl line answers with rows, and Ctrl-C ends it cleanly', async () =>
         expect(response.status).toBe(200);
         answers.push(((await response.json()) as { result: unknown[] }).result.length);
       }
-      if (answers.length === 3) break;
+      const page = /browser: (\S+) \(API key: demo\)$/.exec(line);
+      if (page === null) continue;
+      const response = await fetch(page[1]);
+      expect(response.headers.get('content-type')).toMatch(/^text\/html/);
+      break;
     }
     expect(answers).toHaveLength(3);
     expect(Math.min(...answers), `rows of ${answers}; ${complaints}`).toBeGreaterThan(0);

@@ -84,6 +84,11 @@ export class FreshRun {
     return this.info.isSealed && this.#open === null && this.#full.length === 0;
   }
 
+  /** With their rows, in order of arrival. */
+  projects(): Iterable<readonly [project: string, rows: ProjectRows]> {
+    return this.#projects;
+  }
+
   rowsOf(project: string): ProjectRows | undefined {
     return this.#projects.get(project);
   }

@@ -30,6 +30,11 @@ export class ProjectRuns {
     return this.#entries.size;
   }
 
+  /** Of projects that are gone, some are among them until a sweep meets them. */
+  names(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
   of(project: string): RunOfProject[] {
     const entry = this.#entries.get(project);
     const found: RunOfProject[] = [];

@@ -85,6 +85,11 @@ export class RowsView implements View<EdgeEntry> {
     return this.#fresh;
   }
 
+  /** The projects that have sorted rows, in no order; some whose rows are gone may be among them. */
+  sortedProjects(): Iterable<string> {
+    return this.#projects.names();
+  }
+
   /** Runs that may have rows of any project. */
   unreadableRuns(): Iterable<UnreadableRun> {
     return this.#unreadable;

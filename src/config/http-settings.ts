@@ -1,7 +1,7 @@
 /** The settings of HTTP: where it listens, who may ask, what is cached. */
 
 import { z } from 'zod';
-import { integer, list, type Setting, text, type Values } from './setting.js';
+import { flag, integer, list, type Setting, text, type Values } from './setting.js';
 
 export interface ApiKey {
   readonly key: string;
@@ -55,6 +55,7 @@ export const HTTP_SETTINGS = {
     shownDefault: 'LOGRING_API_KEYS',
     secret: true,
   },
+  CONSOLE: { schema: flag.default(true), help: 'the web console at /; false is off' },
   CORS_ORIGINS: { schema: origins.optional(), help: 'comma-separated origins whose pages may call, or *' },
   CACHE_SECONDS: { schema: integer(0, 86400).default(900), help: 'how long a result is cached; 0 is live' },
   CACHE_WARM_SECONDS: {

@@ -40,7 +40,8 @@ const PLAIN_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 export interface Page {
   /** Whether it takes one of the keys that may query. */
   readonly needsKey: boolean;
-  answer(request: HttpRequest, nowUs: number): HttpAnswer | Promise<HttpAnswer>;
+  /** `grant` is null where it needs no key. */
+  answer(request: HttpRequest, nowUs: number, grant: Grant | null): HttpAnswer | Promise<HttpAnswer>;
 }
 
 export interface ApiOptions {
@@ -180,11 +181,11 @@ export class Api implements HttpHandler {
     if (page === undefined && path !== '/livez' && path !== '/readyz' && path !== '/metrics') {
       return notFound(`nothing is at ${quoted(path)}`);
     }
-    if (page?.needsKey && grantOf(keys, request, decodeQuery(request.rawQuery)) === null)
-      return unauthenticated();
+    const grant = page?.needsKey ? grantOf(keys, request, decodeQuery(request.rawQuery)) : null;
+    if (page?.needsKey && grant === null) return unauthenticated();
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return methodNotAllowed(request.method, READ_METHODS);
-    if (page !== undefined) return page.answer(request, clock.nowUs());
+    if (page !== undefined) return page.answer(request, clock.nowUs(), grant);
     if (path === '/livez') return healthAnswer(operator.livez());
     if (path === '/readyz') return healthAnswer(operator.readyz());
     const metrics = operator.metrics();

@@ -105,3 +105,7 @@ export const INCOMPLETE_SPAN_LIMIT = 8;
 /** How long a browser may keep the API's description. Bigger: after an upgrade it shows the earlier one for longer;
  * smaller: no harm. */
 export const DESCRIPTION_MAX_AGE_SECONDS = 300;
+/** Project names that `/api/projects` gives. Too many: a long list that nobody reads. Too few: what is looked for is not in it. */
+export const LISTED_PROJECT_LIMIT = 200;
+/** Function ids that `/api/functions` gives of a project, for the same reasons. */
+export const LISTED_FUNCTION_LIMIT = 500;

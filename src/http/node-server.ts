@@ -18,6 +18,7 @@ import {
   type HttpAnswer,
   type HttpHandler,
   type HttpServer,
+  hasNoContent,
   isBodyConsumer,
   ListenError,
 } from './server.js';
@@ -143,7 +144,7 @@ export class NodeServer implements HttpServer {
     if (response.destroyed) return;
     const { body } = answer;
     const headers = answer.headers.flat();
-    if (answer.status !== 204) {
+    if (!hasNoContent(answer.status)) {
       headers.push(
         'Content-Length',
         String(typeof body === 'string' ? Buffer.byteLength(body) : body.length),

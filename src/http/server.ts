@@ -22,7 +22,7 @@ export interface HttpAnswer {
   readonly status: number;
   /** Without Content-Length, Connection and Date, which the server adds. */
   readonly headers: readonly HeaderLine[];
-  /** The server neither copies nor changes it. Sent for HEAD too as far as its length goes. '' with 204. */
+  /** The server neither copies nor changes it. Sent for HEAD too as far as its length goes. '' with 204 and 304. */
   readonly body: Uint8Array | string;
   /** Called, at most once, when the body has been sent: then it may change. */
   readonly release?: () => void;
@@ -86,4 +86,9 @@ export interface BugReporter {
 
 export function isBodyConsumer(opened: Opened): opened is BodyConsumer {
   return typeof opened === 'object' && 'push' in opened;
+}
+
+/** Answers of these have neither a body nor a length of one. */
+export function hasNoContent(status: number): boolean {
+  return status === 204 || status === 304;
 }

@@ -9,6 +9,7 @@ import {
   type HttpAnswer,
   type HttpHandler,
   type HttpServer,
+  hasNoContent,
   isBodyConsumer,
   ListenError,
 } from './server.js';
@@ -154,9 +155,10 @@ export class UwsServer implements HttpServer {
     writeHead(response, answer);
     const byteCount = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
     if (this.#closing) response.writeHeader('Connection', 'close');
-    if (answer.status === 204 || exchange.isHead) {
+    const noContent = hasNoContent(answer.status);
+    if (noContent || exchange.isHead) {
       // Its own way to report a length leaves the exchange open, and the connection's next request unanswered.
-      if (answer.status !== 204) response.writeHeader('Content-Length', String(byteCount));
+      if (!noContent) response.writeHeader('Content-Length', String(byteCount));
       response.endWithoutBody();
       this.#finished(exchange);
       return;

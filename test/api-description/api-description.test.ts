@@ -219,7 +219,7 @@ test('the reference page loads nothing, runs nothing, and takes what it shows fo
   const pages = new Map(
     descriptionPages({ version: hostile, endpointIds: ENDPOINT_IDS, sourceNames: [hostile] }),
   );
-  const page = bodyOf((await pages.get('/reference')!.answer(null as never, 0)) as HttpAnswer);
+  const page = bodyOf((await pages.get('/reference')!.answer(null as never, 0, null)) as HttpAnswer);
   expect(page).toContain(
     '&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&amp;',
   );
@@ -241,6 +241,6 @@ test('the reference page loads nothing, runs nothing, and takes what it shows fo
 function documentOf(version: string): OpenApiDocument {
   const pages = new Map(descriptionPages({ version, endpointIds: ENDPOINT_IDS, sourceNames: ['edge'] }));
   return JSON.parse(
-    bodyOf(pages.get('/openapi.json')!.answer(null as never, 0) as HttpAnswer),
+    bodyOf(pages.get('/openapi.json')!.answer(null as never, 0, null) as HttpAnswer),
   ) as OpenApiDocument;
 }

@@ -24,7 +24,7 @@ function sources(layer: string): SourceFile[] {
     .map((name) => {
       const path = `${layer}/${name}`;
       const text = readFileSync(join(root, path), 'utf8');
-      const imports = [...text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)].map((match) => match[1]);
+      const imports = [...text.matchAll(/\b(?:from|import)\s*\(?\s*'([^'\s]+)'/g)].map((match) => match[1]);
       return { path, text, imports };
     });
 }
@@ -74,12 +74,12 @@ test('engine knows no clock, timer, chance, environment, log or process', () => 
   expect(found).toEqual([]);
 });
 
-test('the real clock is read in src/system-clock.ts only', () => {
+test('the real clock is read in src/system-clock.ts only, and in the browser in its clock.ts', () => {
   const found = ['engine', 'ingest', 'src']
     .flatMap(sources)
     .filter((file) => /Date\.now|performance\.now|new Date\(\)|hrtime/.test(file.text))
     .map((file) => file.path);
-  expect(found).toEqual(['src/system-clock.ts']);
+  expect(found.sort()).toEqual(['src/console/clock.ts', 'src/system-clock.ts']);
 });
 
 test('built-in modules are imported by their node: names', () => {
@@ -87,6 +87,25 @@ test('built-in modules are imported by their node: names', () => {
     .flatMap(sources)
     .flatMap((file) =>
       file.imports.filter((name) => builtinModules.includes(name)).map((name) => `${file.path}: ${name}`),
+    );
+  expect(found).toEqual([]);
+});
+
+test('the console makes elements of names and text only, never of markup, and runs no text', () => {
+  const dangerous =
+    /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|setHTML|srcdoc|\beval\b|new Function|javascript:|localStorage|document\.cookie/;
+  const files = sources('src').filter(({ path }) => path.startsWith('src/console/'));
+  expect(files.length).toBeGreaterThan(10);
+  expect(files.filter(({ text }) => dangerous.test(text)).map(({ path }) => path)).toEqual([]);
+});
+
+test('the console imports its own files and the chart library only', () => {
+  const found = sources('src')
+    .filter(({ path }) => path.startsWith('src/console/'))
+    .flatMap(({ path, imports }) =>
+      imports
+        .filter((name) => !/^\.\/[a-z-]+\.js$/.test(name) && name !== 'uplot')
+        .map((name) => `${path}: ${name}`),
     );
   expect(found).toEqual([]);
 });

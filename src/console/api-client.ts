@@ -1,0 +1,95 @@
+/** Asks Logring, with the key of this tab. What can go wrong is a value, so that each part can say it. */
+
+export type Answer<Value> =
+  | {
+      readonly kind: 'answered';
+      readonly value: Value;
+      /** When it was computed, ms since the epoch by the server's clock; null where the server doesn't say. */
+      readonly computedMs: number | null;
+    }
+  | { readonly kind: 'refused'; readonly status: number; readonly message: string }
+  /** The server isn't there, or what came is no answer of Logring. */
+  | { readonly kind: 'unreachable' }
+  /** The part that asked has asked for something else meanwhile, or the key is no longer valid. */
+  | { readonly kind: 'dropped' };
+
+const PATIENCE_MS = 30_000;
+
+export class ApiClient {
+  readonly #key: string;
+  readonly #keyRefused: () => void;
+
+  /** `keyRefused` is called when the server does not know the key. */
+  constructor(key: string, keyRefused: () => void) {
+    this.#key = key;
+    this.#keyRefused = keyRefused;
+  }
+
+  /** `path` is relative to the page. A fresh answer passes the server's result cache by. */
+  async get<Value>(
+    path: string,
+    parameters: Readonly<Record<string, string>>,
+    { signal, fresh = false }: { readonly signal: AbortSignal; readonly fresh?: boolean },
+  ): Promise<Answer<Value>> {
+    const query = new URLSearchParams(parameters).toString();
+    try {
+      const response = await fetch(query === '' ? path : `${path}?${query}`, {
+        headers: { 'X-API-KEY': this.#key, ...(fresh ? { 'Cache-Control': 'no-cache' } : {}) },
+        cache: 'no-store',
+        credentials: 'omit',
+        redirect: 'error',
+        signal: AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]),
+      });
+      const body = parsed(await response.text());
+      if (signal.aborted) return { kind: 'dropped' };
+      if (response.status === 401) {
+        this.#keyRefused();
+        return { kind: 'dropped' };
+      }
+      if (!response.ok)
+        return { kind: 'refused', status: response.status, message: messageOf(body, response.status) };
+      if (body === undefined) return { kind: 'unreachable' };
+      return { kind: 'answered', value: body as Value, computedMs: computedMsOf(response.headers) };
+    } catch {
+      return { kind: signal.aborted ? 'dropped' : 'unreachable' };
+    }
+  }
+}
+
+/** A number that would read otherwise than it was written: too long for a double, or `1.50`. */
+export class WrittenNumber {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+/** Undefined for what is no JSON. */
+function parsed(text: string): unknown {
+  for (const reviver of [asWritten, undefined]) {
+    try {
+      return JSON.parse(text, reviver);
+    } catch {
+      // The reviver gives up on what is nested very deeply; the parser alone does not.
+    }
+  }
+  return undefined;
+}
+
+/** Browsers that don't show a reviver the source show such numbers as they read them. */
+function asWritten(_: string, value: unknown, context?: { readonly source?: string }): unknown {
+  const source = context?.source;
+  if (typeof value !== 'number' || source === undefined || String(value) === source) return value;
+  return new WrittenNumber(source);
+}
+
+function messageOf(body: unknown, status: number): string {
+  const message = (body as { error?: { message?: unknown } } | undefined)?.error?.message;
+  return typeof message === 'string' ? message : `the server answered ${status}`;
+}
+
+function computedMsOf(headers: Headers): number | null {
+  const date = Date.parse(headers.get('Date') ?? '');
+  return Number.isNaN(date) ? null : date - 1000 * Number(headers.get('Age') ?? 0);
+}

@@ -1,0 +1,24 @@
+/** A part of the console: one section of the page, of which one is shown at a time. */
+
+import type { ApiClient } from './api-client.js';
+import type { Settings } from './route.js';
+
+export interface Part {
+  /** Shows what the settings say; also called while it is shown, when they change. */
+  show(settings: Settings): void;
+  /** Lets go of requests and timers. */
+  hide(): void;
+}
+
+/** What the page gives to its parts. */
+export interface PartPorts {
+  readonly client: ApiClient;
+  /** Writes the settings of the part that is shown into the address, without calling show. */
+  readonly remember: (settings: Settings) => void;
+  /** Says what stands in the way, above everything; null: nothing does. */
+  readonly tellProblem: (problem: string | null) => void;
+  /** Projects to choose from; asked for once. */
+  readonly projects: () => Promise<readonly string[]>;
+}
+
+export const UNREACHABLE = 'Logring can’t be reached. What is shown may be old.';

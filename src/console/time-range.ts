@@ -1,0 +1,42 @@
+/** The window of time that logs are asked for: relative to now, between two moments, or all that is kept. */
+
+import { isoText } from './formats.js';
+import type { Settings } from './route.js';
+
+const UNIT_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** `(afterUs, untilUs]`, as the API has it; null: no bound. */
+export interface TimeWindow {
+  readonly afterUs: number | null;
+  readonly untilUs: number | null;
+}
+
+/** Of the settings `range` (`all`, `15m`, `between`), `from` and `to` (`2026-11-21T07:00:00`, UTC). */
+export function windowOf({ range = 'all', from = '', to = '' }: Settings, nowMs: number): TimeWindow {
+  // `from` belongs to what is shown, and the API's start doesn't.
+  if (range === 'between') {
+    const fromUs = momentUs(from);
+    return { afterUs: fromUs === null ? null : fromUs - 1, untilUs: momentUs(to) };
+  }
+  const [, count, unit] = /^(\d{1,4})([mhd])$/.exec(range) ?? [];
+  if (unit === undefined) return { afterUs: null, untilUs: null };
+  return { afterUs: 1000 * (nowMs - Number(count) * UNIT_MS[unit]), untilUs: null };
+}
+
+export function windowParameters({ afterUs, untilUs }: TimeWindow): Record<string, string> {
+  return {
+    ...(afterUs === null ? {} : { iso_timestamp_start: isoText(afterUs) }),
+    ...(untilUs === null ? {} : { iso_timestamp_end: isoText(untilUs) }),
+  };
+}
+
+/** What a field for date and time holds, read as UTC; null when it holds nothing. */
+function momentUs(text: string): number | null {
+  const ms = text === '' ? Number.NaN : Date.parse(`${text}Z`);
+  return Number.isNaN(ms) ? null : 1000 * ms;
+}
+
+/** What a field for date and time takes, for a moment in UTC. */
+export function fieldText(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19);
+}

@@ -1,0 +1,22 @@
+/** The console in a real browser, by what a person sees: one browser and one service for all its parts. */
+
+import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { describeBrowser } from './browser.js';
+import { logsTests } from './logs.js';
+import { Rig } from './rig.js';
+import { signInTests } from './sign-in.js';
+
+describeBrowser('the console', () => {
+  let rig: Rig;
+  beforeAll(async () => {
+    rig = await Rig.start();
+  });
+  afterEach(async () => {
+    expect(rig.misdeeds.splice(0)).toEqual([]);
+    for (const context of rig.browser.contexts()) await context.close();
+  });
+  afterAll(() => rig.stop());
+
+  signInTests(() => rig);
+  logsTests(() => rig);
+});

@@ -1,0 +1,147 @@
+/** A whole service with logs to look at, and pages of one browser that note whatever a console must not do. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { readConfig } from '../../src/config.js';
+import { startService } from '../../src/service.js';
+import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
+import { launchBrowser } from './browser.js';
+
+export const KEY = 'key-for-all';
+export const LIMITED_KEY = 'key-for-shop';
+export const EDGE = 'cloudflare.logs.prod';
+export const RELAY = 'deno-relay-logs';
+
+export interface LoggedService {
+  readonly url: string;
+  /** Posts entries and waits until answers have them. */
+  post(sourceName: string, entries: readonly object[]): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startLoggedService(settings: Record<string, string> = {}): Promise<LoggedService> {
+  const directory = await mkdtemp(join(tmpdir(), 'logring-console-'));
+  const config = readConfig({
+    LOGRING_PORT: '0',
+    LOGRING_DATA_DIR: directory,
+    LOGRING_API_KEYS: `${KEY},${LIMITED_KEY}=shop`,
+    LOGRING_MAX_LAG_RECORDS: '0',
+    ...settings,
+  });
+  const service = await startService(config, {
+    logger: pino({ level: 'silent' }),
+    clock: { nowUs: wallClockUs, monotonicUs },
+    version: 'test',
+    onFatal: (error) => {
+      throw error;
+    },
+    announceKey: () => {},
+  });
+  return {
+    url: service.url,
+    async post(sourceName, entries) {
+      const response = await fetch(`${service.url}/api/logs?source_name=${sourceName}`, {
+        method: 'POST',
+        headers: { 'X-API-KEY': KEY },
+        body: JSON.stringify(entries),
+      });
+      if (!response.ok)
+        throw new Error(`POST /api/logs answered ${response.status}: ${await response.text()}`);
+      // Ready means that no record is left to read; each round trip lets the service work on.
+      while ((await fetch(`${service.url}/readyz`)).status !== 200);
+    },
+    async stop() {
+      await service.stop();
+      await rm(directory, { recursive: true });
+    },
+  };
+}
+
+/** Microseconds since the epoch, so long ago. */
+export function ago(seconds: number): number {
+  return wallClockUs() - Math.round(seconds * 1_000_000);
+}
+
+/** An edge entry as a platform writes it. */
+export function edgeEntry(project: string, timestamp: number, path: string, statusCode = 200): object {
+  const url = `https://${project}.example.co${path}`;
+  return {
+    project,
+    timestamp,
+    event_message: `GET | ${statusCode} | ${url}`,
+    metadata: {
+      request: { method: 'GET', url, path },
+      response: { status_code: statusCode },
+    },
+  };
+}
+
+export class Rig {
+  readonly browser: Browser;
+  readonly service: LoggedService;
+  /** Of all pages: dialogs, requests to other origins, violations of the policy, uncaught errors. */
+  readonly misdeeds: string[] = [];
+
+  private constructor(browser: Browser, service: LoggedService) {
+    this.browser = browser;
+    this.service = service;
+  }
+
+  static async start(): Promise<Rig> {
+    const [browser, service] = await Promise.all([launchBrowser(), startLoggedService()]);
+    return new Rig(browser, service);
+  }
+
+  async stop(): Promise<void> {
+    await this.browser.close();
+    await this.service.stop();
+  }
+
+  /** A new tab, as a new visitor has it, at an address such as `#/logs`. */
+  async open(
+    hash = '',
+    options: Parameters<Browser['newContext']>[0] = {},
+    url = this.service.url,
+  ): Promise<Page> {
+    const context = await this.browser.newContext({
+      timezoneId: 'Asia/Kolkata',
+      locale: 'en-GB',
+      ...options,
+    });
+    this.#watch(context, url);
+    const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    await page.goto(`${url}/${hash}`);
+    return page;
+  }
+
+  /** The same, signed in. */
+  async openSignedIn(hash = '', options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+    const page = await this.open(hash, options);
+    await signIn(page, KEY);
+    return page;
+  }
+
+  #watch(context: BrowserContext, url: string): void {
+    context.on('dialog', (dialog) => {
+      this.misdeeds.push(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    context.on('request', (request) => {
+      if (new URL(request.url()).origin !== url) this.misdeeds.push(`request: ${request.url()}`);
+    });
+    context.on('weberror', (error) => this.misdeeds.push(`error: ${error.error().message}`));
+    context.on('console', (message) => {
+      if (/Content.Security.Policy|Trusted/i.test(message.text()))
+        this.misdeeds.push(`policy: ${message.text()}`);
+    });
+  }
+}
+
+export async function signIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}

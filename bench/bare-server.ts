@@ -1,7 +1,7 @@
 /**
  * A server that does nothing but send the same bytes to whoever asks: what sockets, clients and the machine's scheduler
- * take by themselves, measured like everything else. Started by a bench as a child process; takes the length of the body,
- * answers with its port, by messages.
+ * take by themselves, measured like everything else. Started by a bench as a child process; takes the body, or its length,
+ * and answers with its port, by messages.
  */
 
 import { createServer } from 'node:http';
@@ -10,7 +10,7 @@ import { loadUws } from '../src/http/uws-binary.js';
 
 const HOST = '127.0.0.1';
 
-function listen(body: string, listening: (port: number) => void): void {
+function listen(body: Uint8Array, listening: (port: number) => void): void {
   const uws = loadUws();
   if (typeof uws === 'string') {
     const server = createServer((_, response) => void response.end(body));
@@ -29,6 +29,6 @@ function listen(body: string, listening: (port: number) => void): void {
 // Whoever started it is gone.
 process.once('disconnect', () => process.exit(0));
 
-process.once('message', (bodyLength: number) => {
-  listen('x'.repeat(bodyLength), (port) => process.send?.(port));
+process.once('message', (body: string | number) => {
+  listen(Buffer.from(typeof body === 'string' ? body : 'x'.repeat(body)), (port) => process.send?.(port));
 });

@@ -14,6 +14,11 @@ export function keepToLastCore(processId: number): boolean {
   return CORE_COUNT > 1 && pin(processId, String(CORE_COUNT - 1));
 }
 
+/** Keeps a process to the cores before the last one, those of clients. */
+export function leaveLastCore(processId: number): boolean {
+  return CORE_COUNT > 1 && pin(processId, `0-${CORE_COUNT - 2}`);
+}
+
 /** Lets all threads of a process run anywhere again. */
 export function allowAllCores(processId: number): boolean {
   return pin(processId, `0-${CORE_COUNT - 1}`);

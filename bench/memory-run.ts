@@ -120,7 +120,7 @@ export async function measureIdleProjects(projects: number, directory: string): 
 
 async function sampleOf(service: ChildService, second: number, sentEntries: number): Promise<MemorySample> {
   const metrics = await readMetrics(service);
-  const mb = (name: string, label?: string) => metrics.sum(name, label) / MEBIBYTE;
+  const mb = (name: string, ...labels: string[]) => metrics.sum(name, ...labels) / MEBIBYTE;
   const parts = metrics.labels('logring_memory_bytes', 'part');
   return {
     second,

@@ -1,8 +1,8 @@
 /** What a service under test says about itself at /metrics. */
 
 export interface ServiceMetrics {
-  /** Summed over the series of a name whose labels contain a text. */
-  sum(name: string, label?: string): number;
+  /** Summed over the series of a name whose labels contain these texts. */
+  sum(name: string, ...labels: string[]): number;
   /** The values of a label of a metric. */
   labels(name: string, label: string): readonly string[];
 }
@@ -15,10 +15,13 @@ export async function readMetrics({ url }: { readonly url: string }): Promise<Se
         const value = new RegExp(`^${name}\\{(?:.*,)?${label}="([^"]*)"`).exec(line);
         return value === null ? [] : [value[1]];
       }),
-    sum: (name, label = '') =>
+    sum: (name, ...labels) =>
       lines
         .filter(
-          (line) => line.startsWith(name) && /^[ {]/.test(line.slice(name.length)) && line.includes(label),
+          (line) =>
+            line.startsWith(name) &&
+            /^[ {]/.test(line.slice(name.length)) &&
+            labels.every((label) => line.includes(label)),
         )
         .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0),
   };

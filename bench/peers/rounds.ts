@@ -1,6 +1,7 @@
 /** Asks all peers in turn, round after round, so that what else happens on the machine happens to all of them. */
 
 import { performance } from 'node:perf_hooks';
+import { median } from '../median.js';
 import { Latencies } from '../percentiles.js';
 import type { Ask } from './peer.js';
 
@@ -44,9 +45,4 @@ async function askForAWhile(ask: Ask, { asks, roundMs }: RoundSizes): Promise<La
     latenciesUs.push((performance.now() - startMs) * 1000);
   }
   return new Latencies(latenciesUs);
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
 }

@@ -5,6 +5,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { monotonicUs } from '../../src/system-clock.js';
 import { allowAllCores, keepToLastCore } from '../cores.js';
+import { openClickHouse } from './clickhouse.js';
 import { openDuckDb } from './duckdb.js';
 import { Entries, type EntrySizes, NOW_US } from './entries.js';
 import { openLogring, startLogring } from './logring.js';
@@ -88,6 +89,7 @@ class Comparison {
       ['PostgreSQL', openPostgres(NOW_US)],
       ['SQLite', openSqlite(join(this.#directory, 'sqlite'), NOW_US)],
       ['DuckDB', openDuckDb(join(this.#directory, 'duckdb'), NOW_US)],
+      ['ClickHouse', openClickHouse(join(this.#directory, 'clickhouse'), NOW_US)],
       ['Redis', redis],
     ];
     const opened = await Promise.allSettled(opening.map(([, system]) => system));

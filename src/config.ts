@@ -16,7 +16,11 @@ type SettingName = keyof typeof SETTINGS;
 const NAMES = Object.keys(SETTINGS) as SettingName[];
 
 /** The settings by their names without the prefix. */
-export type Config = Values<typeof SETTINGS>;
+export type Config = Values<typeof SETTINGS> & {
+  /** The paths of those that came from files. */
+  readonly files: Files;
+};
+type Files = Readonly<Partial<Record<SettingName, string>>>;
 
 /** Lists every problem of a configuration, one a line. */
 export class ConfigError extends Error {
@@ -39,10 +43,16 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     if (name.startsWith('LOGRING_') && !known.has(name))
       problems.push(`${name}: is not a setting (see --help)`);
   }
-  const values: Record<string, unknown> = {};
+  const files: Files = Object.fromEntries(
+    NAMES.flatMap((name) => {
+      const file = environment[`LOGRING_${name}_FILE`];
+      return file === undefined ? [] : [[name, file]];
+    }),
+  );
+  const values: Record<string, unknown> = { files };
   for (const name of NAMES) {
     const { schema, ...setting }: Setting = SETTINGS[name];
-    const raw = rawValue(name, environment, problems);
+    const raw = rawValue(name, environment, files[name], problems);
     const result = schema.safeParse(raw);
     if (result.success) {
       values[name] = result.data;
@@ -54,7 +64,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     );
   }
   const config = values as Config;
-  problems.push(...kafkaContradictions(config), ...logContradictions(config), ...httpContradictions(config));
+  problems.push(
+    ...kafkaContradictions(config),
+    ...logContradictions(config),
+    ...httpContradictions(config, files),
+  );
   if (problems.length > 0) throw new ConfigError(problems);
   return config;
 }
@@ -62,10 +76,10 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 function rawValue(
   name: SettingName,
   environment: Readonly<Record<string, string | undefined>>,
+  file: string | undefined,
   problems: string[],
 ): string | undefined {
   const value = environment[`LOGRING_${name}`];
-  const file = environment[`LOGRING_${name}_FILE`];
   if (file === undefined) return value;
   if (value !== undefined) problems.push(`LOGRING_${name}: is given both as a value and as a file`);
   try {

@@ -26,3 +26,7 @@ export const PAUSED_RETRY_SECONDS = 2;
 /** Niceness of V8's own threads. Higher: collections of garbage take longer where other processes are busy; lower: a query
  * waits for them more often. */
 export const HELPER_NICENESS = 10;
+
+/** How often the files of the TLS certificate are looked at, ms. Longer: a broken pair, which is told at the second look,
+ * is known later; shorter: reads for nothing. */
+export const TLS_LOOK_MS = 5000;

@@ -7,6 +7,7 @@ import { SegmentError } from '../engine/segments.js';
 import { runCheck } from './check/check-command.js';
 import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js';
 import { ListenError } from './http/server.js';
+import { TlsError } from './http/tls-identity.js';
 import { runImport } from './import/import-command.js';
 import { ImportError } from './import/import-error.js';
 import { HELPER_NICENESS } from './limits.js';
@@ -118,6 +119,7 @@ const OPERATOR_ERRORS = [
   DirectoryInUseError,
   UnwritableDirectoryError,
   ListenError,
+  TlsError,
   StoreChangedError,
   StoreFormatError,
   SegmentError,

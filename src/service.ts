@@ -8,12 +8,9 @@ import type { Config } from './config.js';
 import { diskAlarm } from './disk-alarm.js';
 import { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import type { Api } from './http/api.js';
-import { type ChosenServer, createHttpServer } from './http/back-ends.js';
 import type { AnswerWindow, DroppedSpan } from './http/ports.js';
-import { meteredHandler } from './http/request-meters.js';
-import type { BackEndName } from './http/server.js';
 import { IngestGate } from './ingest-gate.js';
-import { CACHE_SHARE, MEMORY_LOOK_MS } from './limits.js';
+import { CACHE_SHARE, MEMORY_LOOK_MS, TLS_LOOK_MS } from './limits.js';
 import { createLogs, type Logs } from './logs.js';
 import { budgetBytesOf, type MemoryBudget, rewriteBytesOf } from './memory-budget.js';
 import { createMemoryBudget } from './memory-parts.js';
@@ -21,6 +18,7 @@ import { Metrics } from './metrics/metrics.js';
 import { readinessReasons } from './readiness.js';
 import { Rewriter } from './rewriter.js';
 import { createApi } from './service-api.js';
+import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
 import { DiskFullError } from './store/disk-room.js';
 import { type DroppedPart, isStillMissed, overlappingParts } from './store/dropped-table.js';
@@ -55,8 +53,6 @@ export interface Service {
 const WARM_EVERY_MS = 100;
 /** Requests in progress get so long to finish when the service stops. */
 const DRAIN_MS = 5000;
-
-const BACK_ENDS: Readonly<Record<string, BackEndName>> = { uws: 'uWebSockets.js', node: 'node:http' };
 
 /**
  * Resolves once stored state is restored and HTTP listens; the log is read from then on. Rejects with a sentence for
@@ -100,7 +96,7 @@ class Composition implements Service {
   readonly #evaluator: ApiCountsEvaluator;
   readonly #metrics: Metrics;
   readonly #api: Api;
-  readonly #http: ChosenServer;
+  readonly #http: ServiceHttp;
   readonly #timers: NodeJS.Timeout[] = [];
   /** The log has heard of all commits, and has forgotten what it need not keep. */
   #told: Promise<unknown> = Promise.resolve();
@@ -175,12 +171,17 @@ class Composition implements Service {
     });
     this.#metrics = this.#createMetrics();
     this.#api = this.#createApi();
-    this.#http = this.#createServer();
+    this.#http = createServiceHttp({
+      config,
+      surroundings,
+      api: this.#api,
+      meter: this.#metrics,
+      bugs: this.#bugs(),
+    });
   }
 
   get url(): string {
-    const { HOST } = this.#config;
-    return `http://${HOST.includes(':') ? `[${HOST}]` : HOST}:${this.#port}`;
+    return urlOf(this.#config, this.#port);
   }
 
   get httpBackEnd(): string {
@@ -197,6 +198,7 @@ class Composition implements Service {
     this.#committer.start();
     this.#every(MEMORY_LOOK_MS, () => this.#memory.look());
     this.#every(WARM_EVERY_MS, () => this.#api.endpoints.cache?.warmDue(clock.nowUs()));
+    this.#every(TLS_LOOK_MS, () => void this.#http.tlsFiles?.look());
     this.#logs.start().catch(onFatal);
     logger.info(
       {
@@ -276,6 +278,7 @@ class Composition implements Service {
       refusedPostCount: () => this.#api.ingest?.refusedCount ?? 0,
       ready: () => this.#readiness().length === 0,
       droppedCount: () => this.#stillMissed().length,
+      tls: () => this.#http.tlsFiles?.figures() ?? null,
       resultCache: () => this.#api.endpoints.cache?.figures() ?? null,
     });
   }
@@ -306,22 +309,6 @@ class Composition implements Service {
       startUs: startUs ?? -Infinity,
       endUs,
     }));
-  }
-
-  #createServer(): ChosenServer {
-    const forced = BACK_ENDS[this.#config.HTTP_BACKEND];
-    return createHttpServer({
-      handler: this.#api,
-      bugs: this.#bugs(),
-      ...(forced === undefined ? {} : { forced }),
-      observe: (handler) =>
-        meteredHandler(
-          handler,
-          this.#metrics,
-          (path) => this.#api.routeOf(path),
-          this.#surroundings.clock.monotonicUs,
-        ),
-    });
   }
 
   #bugs() {

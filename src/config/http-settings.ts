@@ -1,7 +1,8 @@
 /** The settings of HTTP: where it listens, who may ask, what is cached. */
 
 import { z } from 'zod';
-import { flag, integer, list, type Setting, text, type Values } from './setting.js';
+import { checkedIdentity } from '../http/tls-identity.js';
+import { flag, integer, list, needs, needsPem, type Setting, text, type Values } from './setting.js';
 
 export interface ApiKey {
   readonly key: string;
@@ -43,6 +44,11 @@ export const HTTP_SETTINGS = {
     schema: z.enum(['auto', 'uws', 'node'], 'must be auto, uws or node').default('auto'),
     help: 'HTTP server: uws (uWebSockets.js), node, or whichever loads',
   },
+  TLS_CERT: {
+    schema: text.optional(),
+    help: 'certificate with its chain, PEM: HTTPS instead of HTTP; by _FILE it is reloaded when it changes',
+  },
+  TLS_KEY: { schema: text.optional(), help: 'key of the certificate, PEM; by _FILE like it', secret: true },
   API_KEYS: {
     schema: apiKeys.optional(),
     help: 'comma-separated keys that may query; key or key=projectA|projectB',
@@ -76,7 +82,39 @@ export const HTTP_SETTINGS = {
   },
 } as const satisfies Record<string, Setting>;
 
-export function httpContradictions(config: Values<typeof HTTP_SETTINGS>): string[] {
+/** `files`: the paths of what came from files. */
+export function httpContradictions(
+  config: Values<typeof HTTP_SETTINGS>,
+  files: Readonly<Record<string, string>>,
+): string[] {
+  return [...tlsContradictions(config, files), ...idContradictions(config)];
+}
+
+function tlsContradictions(
+  { TLS_CERT: certificate, TLS_KEY: key, HTTP_BACKEND: backEnd }: Values<typeof HTTP_SETTINGS>,
+  files: Readonly<Record<string, string>>,
+): string[] {
+  const problems = [
+    ...needs(certificate, 'TLS_KEY', key, 'is needed with a certificate'),
+    ...needs(key, 'TLS_CERT', certificate, 'is needed with a key'),
+    ...needsPem('TLS_CERT', certificate),
+    ...needsPem('TLS_KEY', key),
+  ];
+  if (certificate === undefined || key === undefined || problems.length > 0) return problems;
+  if (backEnd === 'uws' && (files.TLS_CERT === undefined || files.TLS_KEY === undefined)) {
+    problems.push(
+      'LOGRING_HTTP_BACKEND: uws takes certificate and key from files only: LOGRING_TLS_CERT_FILE, LOGRING_TLS_KEY_FILE',
+    );
+  }
+  try {
+    checkedIdentity(certificate, key, null);
+  } catch (error) {
+    problems.push(`LOGRING_TLS_CERT, LOGRING_TLS_KEY: ${(error as Error).message}`);
+  }
+  return problems;
+}
+
+function idContradictions(config: Values<typeof HTTP_SETTINGS>): string[] {
   const ids = [config.LOGS_ALL_ID, config.INVOCATION_STATS_ID, config.API_COUNTS_ID].map((id) =>
     id?.toLowerCase(),
   );

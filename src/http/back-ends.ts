@@ -3,6 +3,7 @@
 import { containedHandler } from './contained-handler.js';
 import { NodeServer } from './node-server.js';
 import type { BackEndName, BugReporter, HttpHandler, HttpServer } from './server.js';
+import type { TlsIdentity } from './tls-identity.js';
 import { loadUws } from './uws-binary.js';
 import { UwsServer } from './uws-server.js';
 
@@ -12,21 +13,32 @@ export interface ChosenServer {
   readonly fallbackReason: string | null;
 }
 
+const NEEDS_FILES = 'uWebSockets.js takes certificate and key from files only';
+
 export interface ServerOptions {
   readonly handler: HttpHandler;
   readonly bugs: BugReporter;
+  /** Present: HTTPS, and HTTPS only. */
+  readonly identity?: TlsIdentity;
   /** For tests; asking for a server that can't be had throws. */
   readonly forced?: BackEndName;
   /** Wraps the handler once it can't throw any more, to measure it. */
   readonly observe?: (contained: HttpHandler) => HttpHandler;
 }
 
-export function createHttpServer({ handler, bugs, forced, observe }: ServerOptions): ChosenServer {
+/** Throws when the server that was asked for can't be had, or can't use the certificate. */
+export function createHttpServer(options: ServerOptions): ChosenServer {
+  const { handler, bugs, forced, observe, identity = null } = options;
   const contained = containedHandler(handler, bugs);
   const observed = observe === undefined ? contained : observe(contained);
-  if (forced === 'node:http') return { server: new NodeServer(observed, bugs), fallbackReason: 'asked for' };
-  const uws = loadUws();
-  if (typeof uws !== 'string') return { server: new UwsServer(uws, observed, bugs), fallbackReason: null };
+  const nodeServer = (fallbackReason: string): ChosenServer => ({
+    server: new NodeServer(observed, bugs, identity),
+    fallbackReason,
+  });
+  if (forced === 'node:http') return nodeServer('asked for');
+  const uws = identity !== null && identity.paths === null ? NEEDS_FILES : loadUws();
+  if (typeof uws !== 'string')
+    return { server: new UwsServer(uws, observed, bugs, identity), fallbackReason: null };
   if (forced === 'uWebSockets.js') throw new Error(uws);
-  return { server: new NodeServer(observed, bugs), fallbackReason: uws };
+  return nodeServer(uws);
 }

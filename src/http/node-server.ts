@@ -1,6 +1,7 @@
-/** The server on node:http, for wherever uWebSockets.js has no binary. */
+/** The server on node:http, or node:https, for wherever uWebSockets.js has no binary. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { HeaderList } from './headers.js';
@@ -22,12 +23,15 @@ import {
   isBodyConsumer,
   ListenError,
 } from './server.js';
+import type { TlsIdentity } from './tls-identity.js';
 
 const MALFORMED = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
 
 export class NodeServer implements HttpServer {
   readonly name = 'node:http';
   readonly #server: Server;
+  /** The same server; null without TLS. */
+  readonly #tlsServer: TlsServer | null;
   readonly #handler: HttpHandler;
   readonly #bugs: BugReporter;
   /** Answers in progress on a connection: nothing else may be written into them. */
@@ -35,10 +39,10 @@ export class NodeServer implements HttpServer {
   #closing = false;
 
   /** The handler must be a contained one. */
-  constructor(handler: HttpHandler, bugs: BugReporter) {
+  constructor(handler: HttpHandler, bugs: BugReporter, identity: TlsIdentity | null = null) {
     this.#handler = handler;
     this.#bugs = bugs;
-    this.#server = createServer({
+    const options = {
       insecureHTTPParser: false,
       // #isMalformed looks for it: node:http would refuse the request and read the next one.
       requireHostHeader: false,
@@ -47,7 +51,12 @@ export class NodeServer implements HttpServer {
       headersTimeout: HEAD_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       noDelay: true,
-    });
+    };
+    this.#tlsServer =
+      identity === null
+        ? null
+        : createTlsServer({ ...options, ...tlsOptions(identity), handshakeTimeout: HEAD_TIMEOUT_MS });
+    this.#server = this.#tlsServer ?? createServer(options);
     // No limit here: lines beyond one would be dropped in silence. HeaderList counts them.
     this.#server.maxHeadersCount = 0;
     this.#server.timeout = STALLED_SOCKET_MS;
@@ -69,6 +78,10 @@ export class NodeServer implements HttpServer {
         resolve(typeof address === 'object' && address !== null ? address.port : port);
       });
     });
+  }
+
+  renewIdentity(identity: TlsIdentity): void {
+    this.#tlsServer?.setSecureContext(tlsOptions(identity));
   }
 
   async close(graceMs: number): Promise<void> {
@@ -172,6 +185,10 @@ export class NodeServer implements HttpServer {
     this.#bugs.report(error, 'writing an answer');
     socket?.destroy();
   }
+}
+
+function tlsOptions({ certificate, key }: TlsIdentity) {
+  return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
 }
 
 /** What node:http's parser lets through and uWebSockets.js doesn't. */

@@ -5,6 +5,7 @@
  */
 
 import type { HeaderList } from './headers.js';
+import type { TlsIdentity } from './tls-identity.js';
 
 export interface HttpRequest {
   /** As sent: `GET`. */
@@ -70,6 +71,11 @@ export interface HttpServer {
   readonly name: BackEndName;
   /** Resolves to the port, which is chosen by the system for port 0. Rejects with a ListenError. */
   listen(host: string, port: number): Promise<number>;
+  /**
+   * Shows another certificate to new connections. Throws, and goes on with the earlier one, when it can't. Only of a
+   * server that was made with one and listens.
+   */
+  renewIdentity(identity: TlsIdentity): void;
   /**
    * Accepts no more connections, lets the requests in progress finish for up to graceMs, then closes all connections.
    * The answers meanwhile say `Connection: close`.

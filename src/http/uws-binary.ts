@@ -10,6 +10,8 @@ import { join } from 'node:path';
 /** The part of uWebSockets.js that we use, as its documentation describes it. */
 export interface Uws {
   App(): UwsApp;
+  /** Reads the files at once; throws when it can't use them. */
+  SSLApp(options: { readonly cert_file_name: string; readonly key_file_name: string }): UwsApp;
   us_listen_socket_close(listenSocket: UwsListenSocket): void;
   us_socket_local_port(listenSocket: UwsListenSocket): number;
   /** Without it two processes can listen on one port. */

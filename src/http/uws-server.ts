@@ -13,51 +13,72 @@ import {
   isBodyConsumer,
   ListenError,
 } from './server.js';
+import { TlsError, type TlsIdentity } from './tls-identity.js';
 import type { Uws, UwsApp, UwsListenSocket, UwsRequest, UwsResponse } from './uws-binary.js';
 
 export class UwsServer implements HttpServer {
   readonly name = 'uWebSockets.js';
   readonly #uws: Uws;
-  readonly #app: UwsApp;
   readonly #handler: HttpHandler;
   readonly #bugs: BugReporter;
+  readonly #isTls: boolean;
+  #current: Listener;
+  /** Of earlier certificates, with connections that may still be in use. */
+  #retired: Listener[] = [];
   #listenSocket: UwsListenSocket | null = null;
+  #host = '';
+  #port = 0;
   #openCount = 0;
   #closing = false;
   #drained: (() => void) | null = null;
 
   /** The handler must be a contained one: an exception that reaches uWebSockets.js aborts the process. */
-  constructor(uws: Uws, handler: HttpHandler, bugs: BugReporter) {
+  constructor(uws: Uws, handler: HttpHandler, bugs: BugReporter, identity: TlsIdentity | null = null) {
     this.#uws = uws;
     this.#handler = handler;
     this.#bugs = bugs;
-    this.#app = uws.App();
-    this.#app.any('/*', (response, request) => this.#open(response, request));
+    this.#isTls = identity !== null;
+    this.#current = this.#createListener(identity);
   }
 
-  listen(host: string, port: number): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#app.listen(host, port, this.#uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
-        if (socket === false) {
-          reject(
-            new ListenError(
-              `can't listen on ${host}:${port} (LOGRING_HOST, LOGRING_PORT): the port is taken, or the address is not this machine's`,
-            ),
-          );
-          return;
-        }
-        this.#listenSocket = socket;
-        resolve(this.#uws.us_socket_local_port(socket));
-      });
-    });
+  async listen(host: string, port: number): Promise<number> {
+    this.#host = host;
+    this.#port = port;
+    this.#takePort(this.#current);
+    // A port that the system chose can't be taken over, as renewIdentity does, while it has connections; by number it can.
+    if (port === 0 && this.#isTls && this.#listenSocket !== null) {
+      this.#port = this.#uws.us_socket_local_port(this.#listenSocket);
+      this.#takePort(this.#current);
+    }
+    if (this.#listenSocket === null) {
+      throw new ListenError(
+        `can't listen on ${host}:${port} (LOGRING_HOST, LOGRING_PORT): the port is taken, or the address is not this machine's`,
+      );
+    }
+    return this.#uws.us_socket_local_port(this.#listenSocket);
+  }
+
+  /**
+   * It can't change the certificate of an app, so another app takes over the port, within one turn of the event loop.
+   * Connections to the one before go on until their next answer, or are closed at the next change.
+   */
+  renewIdentity(identity: TlsIdentity): void {
+    if (this.#closing) return;
+    const next = this.#createListener(identity);
+    this.#takePort(next);
+    if (this.#listenSocket === null) {
+      this.#takePort(this.#current);
+      throw new ListenError(`can't listen on ${this.#host}:${this.#port} again`);
+    }
+    for (const { app } of this.#retired) app.close();
+    this.#current.isRetired = true;
+    this.#retired = [this.#current];
+    this.#current = next;
   }
 
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
-    if (this.#listenSocket !== null) {
-      this.#uws.us_listen_socket_close(this.#listenSocket);
-      this.#listenSocket = null;
-    }
+    this.#stopListening();
     if (this.#openCount > 0) {
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, graceMs);
@@ -67,12 +88,42 @@ export class UwsServer implements HttpServer {
         };
       });
     }
-    this.#app.close();
+    for (const { app } of [this.#current, ...this.#retired]) app.close();
+  }
+
+  /** Throws when the certificate can't be used. */
+  #createListener(identity: TlsIdentity | null): Listener {
+    const app = identity === null ? this.#uws.App() : this.#createTlsApp(identity);
+    const listener = { app, isRetired: false };
+    app.any('/*', (response, request) => this.#open(listener, response, request));
+    return listener;
+  }
+
+  #createTlsApp({ paths }: TlsIdentity): UwsApp {
+    if (paths === null) throw new TlsError('uWebSockets.js takes certificate and key from files only');
+    try {
+      return this.#uws.SSLApp({ cert_file_name: paths.certificate, key_file_name: paths.key });
+    } catch (error) {
+      throw new TlsError(`uWebSockets.js can't use certificate and key: ${(error as Error).message}`);
+    }
+  }
+
+  /** Instead of whoever has it now; #listenSocket is null where it can't be had. */
+  #takePort({ app }: Listener): void {
+    this.#stopListening();
+    app.listen(this.#host, this.#port, this.#uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
+      if (socket !== false) this.#listenSocket = socket;
+    });
+  }
+
+  #stopListening(): void {
+    if (this.#listenSocket !== null) this.#uws.us_listen_socket_close(this.#listenSocket);
+    this.#listenSocket = null;
   }
 
   /** Called by uWebSockets.js for each request; nothing may be thrown out of here, nor out of any callback below. */
-  #open(response: UwsResponse, uwsRequest: UwsRequest): void {
-    const exchange = new Exchange(response);
+  #open(listener: Listener, response: UwsResponse, uwsRequest: UwsRequest): void {
+    const exchange = new Exchange(listener, response);
     try {
       response.onAborted(() => this.#aborted(exchange));
       this.#openCount += 1;
@@ -154,7 +205,7 @@ export class UwsServer implements HttpServer {
     exchange.release = answer.release;
     writeHead(response, answer);
     const byteCount = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-    if (this.#closing) response.writeHeader('Connection', 'close');
+    if (this.#closing || exchange.listener.isRetired) response.writeHeader('Connection', 'close');
     const noContent = hasNoContent(answer.status);
     if (noContent || exchange.isHead) {
       // Its own way to report a length leaves the exchange open, and the connection's next request unanswered.
@@ -202,8 +253,15 @@ export class UwsServer implements HttpServer {
   }
 }
 
+/** An app of uWebSockets.js. Retired: new connections go to another one. */
+interface Listener {
+  readonly app: UwsApp;
+  isRetired: boolean;
+}
+
 /** One request and its answer. */
 class Exchange {
+  readonly listener: Listener;
   readonly response: UwsResponse;
   isHead = false;
   /** Ended or aborted: the response may not be touched any more. */
@@ -214,7 +272,8 @@ class Exchange {
   /** Set while the body is being read. */
   body: BodyConsumer | null = null;
 
-  constructor(response: UwsResponse) {
+  constructor(listener: Listener, response: UwsResponse) {
+    this.listener = listener;
     this.response = response;
   }
 }

@@ -11,6 +11,7 @@ import type { RequestMeter } from '../http/request-meters.js';
 import type { CacheOutcome } from '../http/server.js';
 import type { IngestMeter } from '../ingest-meter.js';
 import type { CommitFigures } from '../store/store.js';
+import { type HttpReadingsPorts, readHttp } from './http-readings.js';
 import { type IngestReadingsPorts, readIngest } from './ingest-readings.js';
 import { Readings } from './readings.js';
 import { type ResourceReadingsPorts, readResources } from './resource-readings.js';
@@ -22,7 +23,10 @@ const COMMIT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 const APPLY_SECONDS = [0.0001, 0.00025, 0.001, 0.0025, 0.01, 0.025, 0.1, 0.5, 2.5, 10];
 const FRESHNESS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600];
 
-export interface MetricsPorts extends Omit<IngestReadingsPorts, 'lastRecordMs'>, ResourceReadingsPorts {
+export interface MetricsPorts
+  extends Omit<IngestReadingsPorts, 'lastRecordMs'>,
+    ResourceReadingsPorts,
+    HttpReadingsPorts {
   readonly version: string;
   readonly httpBackEnd: () => string;
   readonly ready: () => boolean;
@@ -95,6 +99,7 @@ export class Metrics implements RequestMeter, IngestMeter {
     readIngest(readings, { ...ports, lastRecordMs: (key) => this.#lastRecordMs.get(nameOf(key)) });
     this.#views = new ViewReadings(readings, ports.shards);
     readResources(readings, ports);
+    readHttp(readings, ports);
   }
 
   record(route: string, code: number, cache: CacheOutcome | 'none', durationSeconds: number): void {

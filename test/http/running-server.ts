@@ -3,6 +3,7 @@
 import { connect, type Socket } from 'node:net';
 import { createHttpServer } from '../../src/http/back-ends.js';
 import type { BackEndName, BugReporter, HttpHandler, HttpServer } from '../../src/http/server.js';
+import type { TlsIdentity } from '../../src/http/tls-identity.js';
 import { loadUws } from '../../src/http/uws-binary.js';
 
 /** Both servers where uWebSockets.js loads; the start-up line of the service says why where it doesn't. */
@@ -18,8 +19,14 @@ export class RunningServer {
     this.port = port;
   }
 
-  static async start(forced: BackEndName, handler: HttpHandler, bugs: BugReporter): Promise<RunningServer> {
-    const { server } = createHttpServer({ handler, bugs, forced });
+  static async start(
+    forced: BackEndName,
+    handler: HttpHandler,
+    bugs: BugReporter,
+    identity?: TlsIdentity,
+  ): Promise<RunningServer> {
+    const tls = identity === undefined ? {} : { identity };
+    const { server } = createHttpServer({ handler, bugs, forced, ...tls });
     return new RunningServer(server, await server.listen('127.0.0.1', 0));
   }
 

@@ -1,0 +1,31 @@
+/** What HTTP counts by itself: the certificate that it shows. */
+
+import { US_PER_SECOND } from '../../engine/time.js';
+import type { TlsFigures } from '../http/tls-files.js';
+import type { Readings } from './readings.js';
+
+export interface HttpReadingsPorts {
+  /** null without a certificate from files. */
+  readonly tls: () => TlsFigures | null;
+}
+
+export function readHttp(readings: Readings, { tls }: HttpReadingsPorts): void {
+  const ofTls = (name: string, help: string, pick: (figures: TlsFigures) => number) =>
+    readings.one(name, help, () => {
+      const figures = tls();
+      return figures === null ? null : pick(figures);
+    });
+  ofTls(
+    'logring_tls_certificate_expiry_timestamp_seconds',
+    'When the certificate in use ends, where it comes from a file',
+    ({ expiresUs }) => expiresUs / US_PER_SECOND,
+  );
+  ofTls('logring_tls_renewals_total', 'Certificates taken over from changed files', (figures) => {
+    return figures.renewalCount;
+  });
+  ofTls(
+    'logring_tls_renewal_failures_total',
+    'Changed files of certificate and key that could not be used; the ones before stay in use',
+    ({ failureCount }) => failureCount,
+  );
+}

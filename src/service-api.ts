@@ -1,6 +1,7 @@
 /** The API over the parts of this process: its keys, its queries, and what the configuration and the memory budget allow. */
 
 import { randomBytes } from 'node:crypto';
+import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { queryLogs } from '../engine/rows/query.js';
 import { InvocationStats } from '../engine/stats/query.js';
 import type { Config } from './config.js';
@@ -14,7 +15,7 @@ import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, INGEST_HELD_BYTE_MINIMUM } fr
 import type { DroppedPort, GapsPort, IngestPort } from './http/ports.js';
 import { encodeInvocationStatsRow } from './http/row-encoders.js';
 import type { BugReporter } from './http/server.js';
-import { knownProjects } from './known-names.js';
+import { knownFunctions, knownProjects } from './known-names.js';
 import { budgetBytesOf } from './memory-budget.js';
 import type { Surroundings } from './service.js';
 import type { Shards } from './shards.js';
@@ -90,7 +91,10 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
         sourceNames: [config.EDGE_TOPIC, config.RELAY_TOPIC],
       }),
       ...(config.CONSOLE ? consolePages() : []),
-      ...consoleApi({ projects: (nowUs, limit) => knownProjects(shards, nowUs, limit) }),
+      ...consoleApi({
+        projects: (nowUs, limit) => knownProjects(shards, nowUs, limit),
+        functions: (project, nowUs) => knownFunctions(shards, project, nowUs, () => yieldTurn()),
+      }),
     ]),
     ...(parts.dropped === null ? {} : { dropped: parts.dropped }),
   });

@@ -1,15 +1,37 @@
 /** How numbers, sizes and times read: the same everywhere, in UTC, as all buckets of Logring are. */
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+const oneDigit = new Intl.NumberFormat('en', { maximumFractionDigits: 1 });
+const twoDigits = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
 
 /** `12,345` */
 export function countText(count: number): string {
   return whole.format(count);
 }
 
+/** `12.3K`; nothing for parts of one. */
+export function shortCountText(count: number): string {
+  return Number.isInteger(count) ? compact.format(count) : '';
+}
+
 /** `1 entry`, `2 entries`. */
 export function counted(count: number, one: string, many: string): string {
   return `${countText(count)} ${count === 1 ? one : many}`;
+}
+
+/** `0.4 %`; `0 %` of nothing. */
+export function shareText(part: number, all: number): string {
+  return `${oneDigit.format(all === 0 ? 0 : (100 * part) / all)} %`;
+}
+
+/** `0.25 ms`, `120 ms`, `1.2 s`, `3 min`. */
+export function durationText(ms: number): string {
+  const size = Math.abs(ms);
+  if (size < 10) return `${twoDigits.format(ms)} ms`;
+  if (size < 1000) return `${whole.format(ms)} ms`;
+  if (size < 120_000) return `${twoDigits.format(ms / 1000)} s`;
+  return `${oneDigit.format(ms / 60_000)} min`;
 }
 
 /** `2026-11-21 07:00:00.123`, from microseconds since the epoch. */
@@ -22,4 +44,34 @@ export function isoText(timestampUs: number): string {
   const ms = Math.floor(timestampUs / 1000);
   const us = String(timestampUs - ms * 1000).padStart(3, '0');
   return new Date(ms).toISOString().replace('Z', `${us}Z`);
+}
+
+/** `07:00:00`, UTC. */
+export function clockText(ms: number): string {
+  return new Date(ms).toISOString().slice(11, 19);
+}
+
+const DAY_MS = 86_400_000;
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** `21 Nov`, UTC. */
+function dayText(ms: number): string {
+  const date = new Date(ms);
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
+}
+
+/** The start of a bucket, as fine as its length: `21 Nov`, `21 Nov 07:00`, `07:00:01`. */
+export function bucketText(startMs: number, stepMs: number): string {
+  if (stepMs >= DAY_MS) return dayText(startMs);
+  const clock = clockText(startMs);
+  return stepMs < 60_000 ? clock : `${dayText(startMs)} ${clock.slice(0, 5)}`;
+}
+
+/** Labels of a time axis, in seconds since the epoch: midnights are days, other times of day as fine as the step. */
+export function axisTimes(seconds: readonly number[], stepSeconds: number): string[] {
+  return seconds.map((second) => {
+    const ms = second * 1000;
+    if (ms % DAY_MS === 0) return dayText(ms);
+    return clockText(ms).slice(0, stepSeconds < 60 ? 8 : 5);
+  });
 }

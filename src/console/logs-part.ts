@@ -1,12 +1,13 @@
 /** Logs: the entries of a project in a window of time, newest first; older ones by asking on from the oldest shown. */
 
-import type { Answer } from './api-client.js';
 import { browserNowMs } from './clock.js';
-import { element, found } from './dom.js';
+import { element, found, visibleText } from './dom.js';
 import { EntryList } from './entry-list.js';
 import { counted, countText, timeText } from './formats.js';
 import type { LogRow } from './log-entry.js';
-import { type Part, type PartPorts, UNREACHABLE } from './part.js';
+import type { Part, PartPorts } from './part.js';
+import { offerProjects } from './project-offer.js';
+import { Questions } from './questions.js';
 import type { Settings } from './route.js';
 import { fieldText, type TimeWindow, windowOf, windowParameters } from './time-range.js';
 
@@ -15,7 +16,6 @@ const ROW_LIMIT = 100;
 const FOLLOW_EVERY_MS = 2000;
 /** While following, entries that come so late are still found. */
 const FOLLOW_OVERLAP_US = 30_000_000;
-const OFFERED_PROJECTS = 8;
 const DEFAULTS: Settings = { tier: 'ENTERPRISE', range: 'all' };
 
 const form = found('logs-form', HTMLFormElement);
@@ -34,14 +34,14 @@ const olderButton = found('logs-older', HTMLButtonElement);
 
 export class LogsPart implements Part {
   readonly #ports: PartPorts;
+  readonly #questions: Questions;
   readonly #list = new EntryList(found('logs-entries', HTMLOListElement));
   #settings: Settings = DEFAULTS;
-  #requests = new AbortController();
-  #followTimer = 0;
   #isFollowing = false;
 
   constructor(ports: PartPorts) {
     this.#ports = ports;
+    this.#questions = new Questions(ports);
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       this.#submit();
@@ -69,8 +69,7 @@ export class LogsPart implements Part {
   }
 
   hide(): void {
-    this.#requests.abort();
-    window.clearTimeout(this.#followTimer);
+    this.#questions.drop();
   }
 
   /** A tier or range was chosen: shown at once, but for the range whose moments are still to be given. */
@@ -109,20 +108,21 @@ export class LogsPart implements Part {
 
   /** Asks anew. */
   async #search(): Promise<void> {
-    this.hide();
-    this.#requests = new AbortController();
+    this.#questions.drop();
     followButton.setAttribute('aria-pressed', String(this.#isFollowing));
     olderButton.hidden = true;
     const { project = '' } = this.#settings;
     if (project === '') {
       this.#list.clear();
       bar.hidden = true;
-      await this.#offerProjects();
+      await offerProjects(empty, 'Whose logs?', this.#ports, (chosen) => {
+        projectField.value = chosen;
+        this.#submit();
+      });
       return;
     }
     const window = this.#window();
-    const answer = await this.#ask(window);
-    const rows = this.#rowsOf(answer);
+    const rows = await this.#ask(window);
     if (rows === null) return;
     this.#list.clear();
     this.#list.addOlder(rows);
@@ -141,7 +141,7 @@ export class LogsPart implements Part {
     let addedCount = 0;
     let rows: readonly LogRow[] | null = [];
     do {
-      rows = this.#rowsOf(await this.#ask({ ...window, untilUs }));
+      rows = await this.#ask({ ...window, untilUs });
       if (rows === null) break;
       addedCount = this.#list.addOlder(rows);
       // As many entries as an answer holds are of this microsecond: what else is of it can't be had.
@@ -154,22 +154,15 @@ export class LogsPart implements Part {
   }
 
   #followOn(): void {
-    if (!this.#isFollowing) return;
-    this.#followTimer = window.setTimeout(() => void this.#newer(), FOLLOW_EVERY_MS);
+    if (this.#isFollowing) this.#questions.later(FOLLOW_EVERY_MS, () => this.#newer());
   }
 
   async #newer(): Promise<void> {
-    if (document.hidden) {
-      this.#followOn();
-      return;
-    }
     const newest = this.#list.entries[0]?.row.timestamp;
     const bounds = this.#window();
     const sinceUs = newest === undefined ? bounds.afterUs : newest - FOLLOW_OVERLAP_US;
     const afterUs = sinceUs === null ? bounds.afterUs : Math.max(sinceUs, bounds.afterUs ?? sinceUs);
-    const answer = await this.#ask({ ...bounds, afterUs });
-    if (answer.kind === 'dropped') return;
-    const rows = this.#rowsOf(answer);
+    const rows = await this.#ask({ ...bounds, afterUs });
     if (rows !== null) {
       const addedCount = this.#list.addNewer(rows);
       // Between these and what was shown there may be more than one answer holds.
@@ -188,30 +181,15 @@ export class LogsPart implements Part {
     return windowOf(this.#settings, browserNowMs());
   }
 
-  #ask(window: TimeWindow): Promise<Answer<{ result: LogRow[] }>> {
+  /** Newest first; null when there is no answer. */
+  async #ask(window: TimeWindow): Promise<readonly LogRow[] | null> {
     const { project = '', tier } = this.#settings;
-    return this.#ports.client.get(
-      'api/endpoints/query/logs.all',
-      { project, project_tier: tier, ...windowParameters(window) },
-      { signal: this.#requests.signal },
-    );
-  }
-
-  /** null when there is no answer; then that is said, and what is shown stays. */
-  #rowsOf(answer: Answer<{ result: LogRow[] }>): readonly LogRow[] | null {
-    switch (answer.kind) {
-      case 'answered':
-        this.#ports.tellProblem(null);
-        return answer.value.result;
-      case 'refused':
-        this.#ports.tellProblem(answer.message);
-        return null;
-      case 'unreachable':
-        this.#ports.tellProblem(UNREACHABLE);
-        return null;
-      case 'dropped':
-        return null;
-    }
+    const reply = await this.#questions.ask<{ result: LogRow[] }>('api/endpoints/query/logs.all', {
+      project,
+      project_tier: tier,
+      ...windowParameters(window),
+    });
+    return reply?.value.result ?? null;
   }
 
   #summarise(): void {
@@ -233,7 +211,7 @@ export class LogsPart implements Part {
       const tier = tierField.selectedOptions[0]?.text ?? '';
       const bounds = afterUs === null && untilUs === null ? '' : ' in this time';
       empty.replaceChildren(
-        element('p', { class: 'lead' }, `No entries of ${this.#settings.project}${bounds}.`),
+        element('p', { class: 'lead' }, `No entries of ${visibleText(this.#settings.project)}${bounds}.`),
         element(
           'p',
           {},
@@ -241,30 +219,5 @@ export class LogsPart implements Part {
         ),
       );
     }
-  }
-
-  async #offerProjects(): Promise<void> {
-    empty.hidden = false;
-    empty.replaceChildren(element('p', { class: 'lead' }, 'Whose logs?'));
-    const projects = await this.#ports.projects();
-    if (this.#settings.project !== undefined && this.#settings.project !== '') return;
-    if (projects.length === 0) {
-      empty.append(
-        element('p', {}, 'There are no logs yet. Once some have come in, their projects are offered here.'),
-      );
-      return;
-    }
-    const choices = projects.slice(0, OFFERED_PROJECTS).map((project) => {
-      const choice = element('button', { type: 'button', class: 'choice' }, project);
-      choice.addEventListener('click', () => {
-        projectField.value = project;
-        this.#submit();
-      });
-      return choice;
-    });
-    empty.append(
-      element('p', {}, 'Type a project above, or take one of these:'),
-      element('div', { class: 'choices' }, ...choices),
-    );
   }
 }

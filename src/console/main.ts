@@ -2,9 +2,12 @@
 
 import { type Answer, ApiClient } from './api-client.js';
 import { element, found } from './dom.js';
+import { FunctionsPart } from './functions-part.js';
 import { LogsPart } from './logs-part.js';
-import { type Part, type PartPorts, UNREACHABLE } from './part.js';
+import type { Part, PartPorts } from './part.js';
+import { UNREACHABLE } from './questions.js';
 import { hashOf, routeOf } from './route.js';
+import { UsagePart } from './usage-part.js';
 
 const KEY_ITEM = 'logring-key';
 /** What the sign-in form says after the page was loaded anew. */
@@ -14,6 +17,8 @@ const KEY_FORM = /^[\x21-\x7e]+$/;
 
 const PARTS = new Map<string, { readonly title: string; readonly make: (ports: PartPorts) => Part }>([
   ['logs', { title: 'Logs', make: (ports) => new LogsPart(ports) }],
+  ['functions', { title: 'Functions', make: (ports) => new FunctionsPart(ports) }],
+  ['usage', { title: 'Usage', make: (ports) => new UsagePart(ports) }],
 ]);
 const [FIRST_PART] = PARTS.keys();
 
@@ -30,6 +35,12 @@ const signOutButton = found('sign-out', HTMLButtonElement);
 const problemLine = found('problem', HTMLParagraphElement);
 const projectList = found('projects', HTMLDataListElement);
 const main = found('main', HTMLElement);
+
+// The address is the parts'.
+found('skip', HTMLAnchorElement).addEventListener('click', (event) => {
+  event.preventDefault();
+  main.focus();
+});
 
 /** Made when they are first shown. */
 const parts = new Map<string, Part>();

@@ -17,8 +17,6 @@ export interface PartPorts {
   readonly remember: (settings: Settings) => void;
   /** Says what stands in the way, above everything; null: nothing does. */
   readonly tellProblem: (problem: string | null) => void;
-  /** Projects to choose from; asked for once. */
+  /** Projects to choose from. */
   readonly projects: () => Promise<readonly string[]>;
 }
-
-export const UNREACHABLE = 'Logring can’t be reached. What is shown may be old.';

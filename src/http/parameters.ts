@@ -119,6 +119,12 @@ export const invocationStatsCall = new CallParameters(
   }),
 );
 
+/** Of the list of a project's functions. */
+export const functionsCall = new CallParameters(
+  { project: invocationStatsCall.schema.shape.project },
+  (wire) => ({ project: wire.project }),
+);
+
 export const apiCountsCall = new CallParameters(
   {
     project: project.meta({

@@ -1,12 +1,8 @@
-/**
- * The browser for the tests of the console: LOGRING_TEST_CHROMIUM, or a Chromium of this machine. Where none can be had
- * they are skipped with a line that says so; where the environment says CI that is a failure.
- */
+/** The browser for the tests of the console: LOGRING_TEST_CHROMIUM, or a Chromium of this machine. */
 
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
-import { describe, test } from 'vitest';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome'];
 const ARGUMENTS = [
@@ -41,23 +37,11 @@ function findBrowser(): string | null {
 
 const path = findBrowser();
 
-export function launchBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: path!, args: ARGUMENTS });
-}
+/** Why there is no browser, or null. */
+export const browserUnavailable =
+  path === null ? 'no Chromium is on the PATH, and LOGRING_TEST_CHROMIUM names none' : null;
 
-export function describeBrowser(name: string, body: () => void): void {
-  if (path !== null) {
-    describe(name, body);
-    return;
-  }
-  const lack = 'no Chromium is on the PATH, and LOGRING_TEST_CHROMIUM names none';
-  if (process.env.CI === undefined || process.env.CI === '') {
-    describe(name, () => test.skip(`skipped: ${lack}`));
-  } else {
-    describe(name, () =>
-      test('a browser can be had', () => {
-        throw new Error(`${lack}: CI must have one`);
-      }),
-    );
-  }
+export function launchBrowser(): Promise<Browser> {
+  if (path === null) throw new Error(browserUnavailable!);
+  return chromium.launch({ executablePath: path, args: ARGUMENTS });
 }

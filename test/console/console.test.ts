@@ -1,7 +1,8 @@
 /** The console in a real browser, by what a person sees: one browser and one service for all its parts. */
 
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
-import { describeBrowser } from './browser.js';
+import { describeBrowser } from './browser-suite.js';
+import { chartTests } from './charts.js';
 import { logsTests } from './logs.js';
 import { Rig } from './rig.js';
 import { signInTests } from './sign-in.js';
@@ -19,4 +20,5 @@ describeBrowser('the console', () => {
 
   signInTests(() => rig);
   logsTests(() => rig);
+  chartTests(() => rig);
 });

@@ -40,7 +40,7 @@ export function logsTests(rig: () => Rig): void {
     await rig().service.post(EDGE, [edgeEntry('quiet', ago(7200), '/rest/v1/two-hours-ago')]);
     const page = await rig().openSignedIn('#/logs?project=nobody');
     await page.getByText('No entries of nobody.').waitFor();
-    await page.getByLabel('Project').fill('quiet');
+    await page.getByRole('combobox', { name: 'Project' }).fill('quiet');
     await page.getByLabel('Time').selectOption({ label: 'Last hour' });
     await page.getByText('No entries of quiet in this time.').waitFor();
     const threeHoursAgo = new Date(ago(3 * 3600) / 1000).toISOString().slice(0, 19);

@@ -145,3 +145,23 @@ export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
+
+/** A function's entry as a platform writes it. */
+export function relayEntry(
+  project: string,
+  timestamp: number,
+  functionId: string,
+  executionTimeMs: number,
+  statusCode = 200,
+): object {
+  return {
+    timestamp,
+    event_message: `POST | ${statusCode}`,
+    metadata: {
+      project_ref: project,
+      function_id: functionId,
+      execution_time_ms: executionTimeMs,
+      response: { status_code: statusCode },
+    },
+  };
+}

@@ -27,7 +27,7 @@ export function signInTests(rig: () => Rig): void {
     await signIn(page, LIMITED_KEY);
     await page.getByRole('button', { name: 'shop' }).waitFor();
     expect(await page.locator('datalist option').count()).toBe(1);
-    await page.getByLabel('Project').fill('others');
+    await page.getByRole('combobox', { name: 'Project' }).fill('others');
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     await page.getByRole('alert').getByText('this key is limited to other projects').waitFor();
     expect(await page.getByText('of others').count()).toBe(0);

@@ -1,0 +1,88 @@
+/** A chart with what belongs to it: a heading, a legend that says the values under the pointer, and all values as a table. */
+
+import { Chart, type ChartContent } from './chart.js';
+import { element } from './dom.js';
+import { bucketText } from './formats.js';
+
+export interface PanelContent extends ChartContent {
+  /** How a value reads in full, in the legend and the table. */
+  readonly inFull: (value: number) => string;
+}
+
+export class ChartPanel {
+  readonly #legend = element('ul', { class: 'legend' });
+  readonly #table = element('table', {});
+  readonly #details: HTMLDetailsElement;
+  readonly #chart: Chart;
+  readonly #title: string;
+  #content: PanelContent | null = null;
+
+  constructor(place: HTMLElement, title: string) {
+    this.#title = title;
+    const canvas = element('div', { class: 'plot', 'aria-hidden': 'true' });
+    const scroller = element(
+      'div',
+      { class: 'scroller', tabindex: '0', role: 'region', 'aria-label': `${title} as a table` },
+      this.#table,
+    );
+    this.#details = element('details', { class: 'numbers' }, element('summary', {}, 'Numbers'), scroller);
+    this.#details.addEventListener('toggle', () => this.#fillTable());
+    place.append(
+      element('div', { class: 'panel-head' }, element('h2', {}, title), this.#legend),
+      canvas,
+      this.#details,
+    );
+    this.#chart = new Chart(canvas, (bucket) => this.#say(bucket));
+  }
+
+  show(content: PanelContent): void {
+    this.#content = content;
+    this.#say(null);
+    this.#chart.draw(content);
+    this.#fillTable();
+  }
+
+  /** The legend; with the values of a bucket when the pointer is at one. */
+  #say(bucket: number | null): void {
+    const content = this.#content;
+    if (content === null) return;
+    const { series, buckets, inFull, kind } = content;
+    const items = series.map(({ name, color, values }) => {
+      const swatch = element('span', { class: kind === 'lines' ? 'swatch line' : 'swatch' });
+      swatch.style.setProperty('background', `var(${color})`);
+      const value = bucket === null ? undefined : values[bucket];
+      const said = bucket === null ? '' : value === null || value === undefined ? '–' : inFull(value);
+      return element('li', {}, swatch, name, ' ', element('b', {}, said));
+    });
+    const when = bucket === null ? '' : bucketText(buckets.startsMs[bucket], buckets.stepMs);
+    this.#legend.replaceChildren(element('li', { class: 'when' }, when), ...items);
+  }
+
+  #fillTable(): void {
+    const content = this.#content;
+    if (content === null || !this.#details.open) return;
+    const { series, buckets, inFull } = content;
+    const head = element('tr', {}, ...['Time (UTC)', ...series.map(({ name }) => name)].map(columnHead));
+    const rows = buckets.startsMs.map((startMs, i) => {
+      const cells = series.map(({ values }) => {
+        const value = values[i];
+        return element('td', {}, value === null ? '–' : inFull(value));
+      });
+      return element(
+        'tr',
+        {},
+        element('th', { scope: 'row' }, bucketText(startMs, buckets.stepMs)),
+        ...cells,
+      );
+    });
+    this.#table.replaceChildren(
+      element('caption', { class: 'unseen' }, this.#title),
+      element('thead', {}, head),
+      element('tbody', {}, ...rows.toReversed()),
+    );
+  }
+}
+
+function columnHead(name: string): HTMLElement {
+  return element('th', { scope: 'col' }, name);
+}

@@ -1,0 +1,152 @@
+/** One chart on uPlot: bars and lines over buckets of time, in the page's colours, as wide as its place. */
+
+import type { Buckets } from './buckets.js';
+import { axisTimes } from './formats.js';
+import uPlot from './uplot.js';
+
+export interface Series {
+  readonly name: string;
+  /** The CSS variable that has its colour, such as `--series-1`. */
+  readonly color: string;
+  /** Lines are told apart by more than their colour: lengths of dashes and gaps. */
+  readonly dash?: number[];
+  /** One for each bucket; null is a gap. */
+  readonly values: readonly (number | null)[];
+}
+
+export interface ChartContent {
+  readonly buckets: Buckets;
+  /** `over`: bars one before the other, the first hindmost; `stacked`: one upon the other, the first lowest. */
+  readonly kind: 'lines' | 'over' | 'stacked';
+  readonly series: readonly Series[];
+  /** How a value reads at the axis. */
+  readonly format: (value: number) => string;
+}
+
+const TALL_PX = 220;
+const SMALL_PX = 170;
+const SMALL_BELOW_PX = 500;
+/** Up to here every value of a line has a point; beyond only values between gaps, which no line would show. */
+const POINTS_UP_TO = 61;
+const BAR_SHARE = 0.8;
+const BAR_MAX_PX = 48;
+
+export class Chart {
+  readonly #place: HTMLElement;
+  readonly #pointAt: (bucket: number | null) => void;
+  #plot: uPlot | null = null;
+  #content: ChartContent | null = null;
+
+  /** `pointAt` is told which bucket the pointer is at. */
+  constructor(place: HTMLElement, pointAt: (bucket: number | null) => void) {
+    this.#place = place;
+    this.#pointAt = pointAt;
+    new ResizeObserver(() => this.#plot?.setSize(sizeOf(place))).observe(place);
+    window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#redraw());
+  }
+
+  draw(content: ChartContent): void {
+    const isAlike =
+      this.#content?.kind === content.kind && this.#content.buckets.stepMs === content.buckets.stepMs;
+    this.#content = content;
+    if (this.#plot !== null && isAlike) this.#plot.setData(dataOf(content));
+    else this.#redraw();
+  }
+
+  /** From the beginning: in other colours, or with other axes. */
+  #redraw(): void {
+    const content = this.#content;
+    if (content === null) return;
+    this.#plot?.destroy();
+    this.#plot = new uPlot(this.#options(content), dataOf(content), this.#place);
+  }
+
+  #options({ buckets, kind, series, format }: ChartContent): uPlot.Options {
+    const style = getComputedStyle(document.documentElement);
+    const color = (name: string) => style.getPropertyValue(name).trim();
+    const axis = {
+      stroke: color('--muted'),
+      font: `12px ${color('--sans')}`,
+      grid: { stroke: color('--line'), width: 1 },
+      ticks: { show: false },
+    };
+    return {
+      ...sizeOf(this.#place),
+      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+      legend: { show: false },
+      cursor: { y: false, points: { show: kind === 'lines' }, drag: { x: false, y: false } },
+      padding: [12, 20, 0, 0],
+      scales: {
+        x: { range: () => this.#extentSeconds() },
+        y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] },
+      },
+      axes: [
+        { ...axis, size: 28, space: 60, values: (_, splits, __, ___, step) => axisTimes(splits, step) },
+        { ...axis, size: 52, space: 36, values: (_, splits) => splits.map((value) => format(value)) },
+      ],
+      series: [
+        {},
+        ...drawnOrder(kind, series).map((one) => seriesOptions(kind, one, color, buckets.startsMs.length)),
+      ],
+      hooks: { setCursor: [(plot) => this.#pointAt(plot.cursor.idx ?? null)] },
+    };
+  }
+
+  #extentSeconds(): [number, number] {
+    const { startsMs, stepMs } = this.#content!.buckets;
+    return [startsMs[0] / 1000, (startsMs.at(-1)! + stepMs) / 1000];
+  }
+}
+
+/** Of a stack the highest is drawn first: what is lower covers it. */
+function drawnOrder(kind: ChartContent['kind'], series: readonly Series[]): readonly Series[] {
+  return kind === 'stacked' ? series.toReversed() : series;
+}
+
+/** Values stand in the middle of their buckets. */
+function dataOf({ buckets, kind, series }: ChartContent): uPlot.AlignedData {
+  const { startsMs, stepMs } = buckets;
+  const middles = startsMs.map((startMs) => (startMs + stepMs / 2) / 1000);
+  let heights = series.map(({ values }) => [...values]);
+  if (kind === 'stacked') {
+    for (let i = 1; i < heights.length; i++)
+      heights[i] = heights[i].map((value, at) => (value === null ? null : value + (heights[i - 1][at] ?? 0)));
+    heights = heights.toReversed();
+  }
+  return [middles, ...heights];
+}
+
+function seriesOptions(
+  kind: ChartContent['kind'],
+  { name, color: variable, dash }: Series,
+  color: (name: string) => string,
+  bucketCount: number,
+): uPlot.Series {
+  const paint = color(variable);
+  if (kind !== 'lines') {
+    const bars = uPlot.paths.bars!({ size: [BAR_SHARE, BAR_MAX_PX * devicePixelRatio] });
+    return { label: name, fill: paint, width: 0, paths: bars, points: { show: false } };
+  }
+  const filter = (plot: uPlot, index: number) =>
+    bucketCount <= POINTS_UP_TO ? null : betweenGaps(plot.data[index] as readonly (number | null)[]);
+  return {
+    label: name,
+    stroke: paint,
+    width: 2,
+    // Of many short buckets, dashes are no longer than what they are between.
+    ...(dash === undefined || bucketCount > POINTS_UP_TO ? {} : { dash }),
+    points: { show: true, size: 5, fill: paint, stroke: paint, filter },
+  };
+}
+
+function betweenGaps(values: readonly (number | null)[]): number[] {
+  const isGap = (value: number | null | undefined) => value === null || value === undefined;
+  return values.flatMap((value, i) =>
+    !isGap(value) && isGap(values[i - 1]) && isGap(values[i + 1]) ? [i] : [],
+  );
+}
+
+function sizeOf(place: HTMLElement): { width: number; height: number } {
+  const width = Math.max(200, place.clientWidth);
+  return { width, height: width < SMALL_BELOW_PX ? SMALL_PX : TALL_PX };
+}

@@ -1,0 +1,226 @@
+/** Functions: how often the functions of a project were called, how often they failed, and how long they took. */
+
+import { bucketsOf } from './buckets.js';
+import { ChartPanel } from './chart-panel.js';
+import { ChoiceGroup } from './choice-group.js';
+import { browserNowMs } from './clock.js';
+import { element, found, visibleText } from './dom.js';
+import { clockText, counted, countText, durationText, shareText, shortCountText } from './formats.js';
+import type { Part, PartPorts } from './part.js';
+import { offerProjects } from './project-offer.js';
+import { Questions } from './questions.js';
+import type { Settings } from './route.js';
+import { showTiles } from './tiles.js';
+
+/** A row of `functions.invocation-stats`; times in ms, null in a bucket without any. */
+interface StatsRow {
+  /** µs since the epoch. */
+  readonly timestamp: number;
+  readonly count: number;
+  readonly error_count: number;
+  readonly min_execution_time: number | null;
+  readonly max_execution_time: number | null;
+  readonly avg_execution_time: number | null;
+  readonly p95_execution_time: number | null;
+  readonly p99_execution_time: number | null;
+}
+
+interface Interval {
+  readonly label: string;
+  readonly backMs: number;
+  readonly stepMs: number;
+  readonly refreshMs: number;
+}
+
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const INTERVALS: Readonly<Record<string, Interval>> = {
+  '5min': { label: '5 min', backMs: 5 * MINUTE, stepMs: SECOND, refreshMs: 5 * SECOND },
+  '15min': { label: '15 min', backMs: 15 * MINUTE, stepMs: MINUTE, refreshMs: 10 * SECOND },
+  '1hr': { label: '1 hour', backMs: HOUR, stepMs: MINUTE, refreshMs: 10 * SECOND },
+  '1day': { label: '1 day', backMs: DAY, stepMs: HOUR, refreshMs: MINUTE },
+  '7day': { label: '7 days', backMs: 7 * DAY, stepMs: DAY, refreshMs: MINUTE },
+};
+const DEFAULT_INTERVAL = '1hr';
+
+const form = found('functions-form', HTMLFormElement);
+const projectField = found('functions-project', HTMLInputElement);
+const functionField = found('functions-function', HTMLSelectElement);
+const shown = found('functions-shown', HTMLDivElement);
+const summary = found('functions-summary', HTMLParagraphElement);
+const tiles = found('functions-tiles', HTMLDListElement);
+const empty = found('functions-empty', HTMLDivElement);
+
+export class FunctionsPart implements Part {
+  readonly #ports: PartPorts;
+  readonly #questions: Questions;
+  readonly #interval: ChoiceGroup;
+  readonly #counts = new ChartPanel(found('functions-counts', HTMLDivElement), 'Invocations');
+  readonly #times = new ChartPanel(found('functions-times', HTMLDivElement), 'Execution time');
+  /** Whose functions are in the list. */
+  #listedProject = '';
+
+  constructor(ports: PartPorts) {
+    this.#ports = ports;
+    this.#questions = new Questions(ports);
+    const choices = Object.entries(INTERVALS).map(([value, { label }]) => ({ value, label }));
+    this.#interval = new ChoiceGroup(found('functions-interval', HTMLFieldSetElement), choices, () =>
+      this.#choose(functionField.value),
+    );
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.#choose(projectField.value.trim() === this.#listedProject ? functionField.value : '');
+    });
+    functionField.addEventListener('change', () => this.#choose(functionField.value));
+  }
+
+  show({ project = '', function: functionId = '', interval = DEFAULT_INTERVAL }: Settings): void {
+    projectField.value = project;
+    this.#interval.value = interval in INTERVALS ? interval : DEFAULT_INTERVAL;
+    this.#listFunctions([], functionId);
+    this.#listedProject = '';
+    void this.#begin();
+  }
+
+  hide(): void {
+    this.#questions.drop();
+  }
+
+  #choose(functionId: string): void {
+    const project = projectField.value.trim();
+    if (project !== this.#listedProject) this.#listFunctions([], functionId);
+    this.#ports.remember({ project, function: functionId, interval: this.#interval.value });
+    void this.#begin();
+  }
+
+  async #begin(): Promise<void> {
+    this.#questions.drop();
+    const project = projectField.value.trim();
+    if (project === '') {
+      shown.hidden = true;
+      await offerProjects(empty, 'Whose functions?', this.#ports, (chosen) => {
+        projectField.value = chosen;
+        this.#choose('');
+      });
+      return;
+    }
+    const [functions] = await Promise.all([this.#askFunctions(project), this.#refresh()]);
+    if (functions !== null) {
+      this.#listFunctions(functions, functionField.value);
+      this.#listedProject = project;
+    }
+  }
+
+  async #askFunctions(project: string): Promise<readonly KnownFunction[] | null> {
+    if (project === this.#listedProject) return null;
+    const reply = await this.#questions.ask<{ functions: KnownFunction[] }>('api/functions', { project });
+    return reply?.value.functions ?? null;
+  }
+
+  #listFunctions(functions: readonly KnownFunction[], chosen: string): void {
+    const options = functions.map(({ id, count }) =>
+      element('option', { value: id }, `${visibleText(id)} (${countText(count)})`),
+    );
+    if (chosen !== '' && !functions.some(({ id }) => id === chosen))
+      options.push(element('option', { value: chosen }, visibleText(chosen)));
+    functionField.replaceChildren(element('option', { value: '' }, 'All functions'), ...options);
+    functionField.value = chosen;
+  }
+
+  /** Asks, shows, and comes again after a while. */
+  async #refresh(): Promise<void> {
+    const project = projectField.value.trim();
+    const interval = this.#interval.value;
+    const functionId = functionField.value;
+    const reply = await this.#questions.ask<{ result: StatsRow[] }>(
+      'api/endpoints/query/functions.invocation-stats',
+      { project, interval, ...(functionId === '' ? {} : { function_id: functionId }) },
+      true,
+    );
+    if (reply !== null)
+      this.#draw(project, INTERVALS[interval], reply.value.result, reply.computedMs ?? browserNowMs());
+    this.#questions.later(INTERVALS[interval].refreshMs, () => this.#refresh());
+  }
+
+  #draw(
+    project: string,
+    { label, backMs, stepMs }: Interval,
+    rows: readonly StatsRow[],
+    nowMs: number,
+  ): void {
+    shown.hidden = rows.length === 0;
+    empty.hidden = rows.length > 0;
+    if (rows.length === 0) {
+      const lead = `No function of ${visibleText(project)} was called in the last ${label}.`;
+      empty.replaceChildren(
+        element('p', { class: 'lead' }, lead),
+        element('p', {}, 'A longer interval may have some.'),
+      );
+      return;
+    }
+    const startsMs = rows.map(({ timestamp }) => timestamp / 1000);
+    const buckets = bucketsOf(startsMs, nowMs, backMs, stepMs);
+    const column = (pick: (row: StatsRow) => number | null) =>
+      buckets.rowAt.map((row) => (row === null ? null : pick(rows[row])));
+    this.#counts.show({
+      buckets,
+      kind: 'over',
+      series: [
+        { name: 'Invocations', color: '--series-1', values: column(({ count }) => count) },
+        { name: 'Errors', color: '--series-bad', values: column(({ error_count }) => error_count) },
+      ],
+      format: shortCountText,
+      inFull: countText,
+    });
+    this.#times.show({
+      buckets,
+      kind: 'lines',
+      series: [
+        { name: 'Mean', color: '--series-1', values: column(({ avg_execution_time }) => avg_execution_time) },
+        {
+          name: '95th percentile',
+          color: '--series-2',
+          dash: [8, 4],
+          values: column(({ p95_execution_time }) => p95_execution_time),
+        },
+        {
+          name: '99th percentile',
+          color: '--series-3',
+          dash: [2, 3],
+          values: column(({ p99_execution_time }) => p99_execution_time),
+        },
+      ],
+      format: durationText,
+      inFull: durationText,
+    });
+    showFigures(rows);
+    const gapCount = buckets.rowAt.filter((row) => row === null).length;
+    const gaps =
+      gapCount === 0
+        ? ''
+        : `, ${countText(gapCount)} of ${counted(buckets.startsMs.length, 'bucket', 'buckets')} without any call`;
+    summary.textContent = `As of ${clockText(nowMs)} UTC${gaps}`;
+  }
+}
+
+interface KnownFunction {
+  readonly id: string;
+  readonly count: number;
+}
+
+function showFigures(rows: readonly StatsRow[]): void {
+  const count = rows.reduce((sum, row) => sum + row.count, 0);
+  const errorCount = rows.reduce((sum, row) => sum + row.error_count, 0);
+  const fastest = Math.min(...rows.map((row) => row.min_execution_time ?? Number.POSITIVE_INFINITY));
+  const slowest = Math.max(...rows.map((row) => row.max_execution_time ?? Number.NEGATIVE_INFINITY));
+  const time = (ms: number) => (Number.isFinite(ms) ? durationText(ms) : '–');
+  showTiles(tiles, [
+    { name: 'Invocations', value: countText(count) },
+    { name: 'Errors', value: countText(errorCount), note: shareText(errorCount, count) },
+    { name: 'Fastest', value: time(fastest) },
+    { name: 'Slowest', value: time(slowest) },
+  ]);
+}

@@ -1,0 +1,141 @@
+/** Usage: a project's requests by area of its API, one area upon the other. */
+
+import { bucketsOf } from './buckets.js';
+import { ChartPanel } from './chart-panel.js';
+import { ChoiceGroup } from './choice-group.js';
+import { browserNowMs } from './clock.js';
+import { element, found, visibleText } from './dom.js';
+import { clockText, countText, shortCountText } from './formats.js';
+import type { Part, PartPorts } from './part.js';
+import { offerProjects } from './project-offer.js';
+import { Questions } from './questions.js';
+import type { Settings } from './route.js';
+import { showTiles } from './tiles.js';
+
+const AREAS = [
+  { name: 'REST', column: 'total_rest_requests', color: '--series-1' },
+  { name: 'Storage', column: 'total_storage_requests', color: '--series-2' },
+  { name: 'Auth', column: 'total_auth_requests', color: '--series-3' },
+  { name: 'Realtime', column: 'total_realtime_requests', color: '--series-4' },
+] as const;
+
+/** A row of `usage.api-counts`. */
+type UsageRow = Readonly<Record<(typeof AREAS)[number]['column'], number>> & {
+  /** `2026-11-21T07:00:00`, UTC. */
+  readonly timestamp: string;
+};
+
+interface Interval {
+  readonly label: string;
+  readonly backMs: number;
+  readonly stepMs: number;
+  readonly refreshMs: number;
+}
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+const INTERVALS: Readonly<Record<string, Interval>> = {
+  minutely: { label: 'Hour by minute', backMs: HOUR, stepMs: MINUTE, refreshMs: MINUTE / 6 },
+  hourly: { label: 'Hour by hour', backMs: HOUR, stepMs: HOUR, refreshMs: MINUTE },
+  daily: { label: '7 days by day', backMs: 7 * DAY, stepMs: DAY, refreshMs: MINUTE },
+};
+const DEFAULT_INTERVAL = 'minutely';
+
+const form = found('usage-form', HTMLFormElement);
+const projectField = found('usage-project', HTMLInputElement);
+const shown = found('usage-shown', HTMLDivElement);
+const summary = found('usage-summary', HTMLParagraphElement);
+const tiles = found('usage-tiles', HTMLDListElement);
+const empty = found('usage-empty', HTMLDivElement);
+
+export class UsagePart implements Part {
+  readonly #ports: PartPorts;
+  readonly #questions: Questions;
+  readonly #interval: ChoiceGroup;
+  readonly #panel = new ChartPanel(found('usage-counts', HTMLDivElement), 'Requests');
+
+  constructor(ports: PartPorts) {
+    this.#ports = ports;
+    this.#questions = new Questions(ports);
+    const choices = Object.entries(INTERVALS).map(([value, { label }]) => ({ value, label }));
+    const choose = () => this.#choose();
+    this.#interval = new ChoiceGroup(found('usage-interval', HTMLFieldSetElement), choices, choose);
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      this.#choose();
+    });
+  }
+
+  show({ project = '', interval = DEFAULT_INTERVAL }: Settings): void {
+    projectField.value = project;
+    this.#interval.value = interval in INTERVALS ? interval : DEFAULT_INTERVAL;
+    void this.#begin();
+  }
+
+  hide(): void {
+    this.#questions.drop();
+  }
+
+  #choose(): void {
+    this.#ports.remember({ project: projectField.value.trim(), interval: this.#interval.value });
+    void this.#begin();
+  }
+
+  async #begin(): Promise<void> {
+    this.#questions.drop();
+    if (projectField.value.trim() !== '') return this.#refresh();
+    shown.hidden = true;
+    await offerProjects(empty, 'Whose requests?', this.#ports, (chosen) => {
+      projectField.value = chosen;
+      this.#choose();
+    });
+  }
+
+  /** Asks, shows, and comes again after a while. */
+  async #refresh(): Promise<void> {
+    const project = projectField.value.trim();
+    const interval = this.#interval.value;
+    const reply = await this.#questions.ask<{ result: UsageRow[] }>(
+      'api/endpoints/query/usage.api-counts',
+      { project, interval },
+      true,
+    );
+    if (reply !== null)
+      this.#draw(project, INTERVALS[interval], reply.value.result, reply.computedMs ?? browserNowMs());
+    this.#questions.later(INTERVALS[interval].refreshMs, () => this.#refresh());
+  }
+
+  #draw(project: string, { backMs, stepMs }: Interval, rows: readonly UsageRow[], nowMs: number): void {
+    shown.hidden = rows.length === 0;
+    empty.hidden = rows.length > 0;
+    if (rows.length === 0) {
+      empty.replaceChildren(
+        element('p', { class: 'lead' }, `No requests match ${visibleText(project)} in this time.`),
+        element(
+          'p',
+          {},
+          'A project’s name is looked for in the URL of each request; so is a regular expression.',
+        ),
+      );
+      return;
+    }
+    const startsMs = rows.map(({ timestamp }) => Date.parse(`${timestamp}Z`));
+    const buckets = bucketsOf(startsMs, nowMs, backMs, stepMs);
+    const series = AREAS.map(({ name, column, color }) => ({
+      name,
+      color,
+      values: buckets.rowAt.map((row) => (row === null ? null : rows[row][column])),
+    }));
+    this.#panel.show({ buckets, kind: 'stacked', series, format: shortCountText, inFull: countText });
+    showTiles(
+      tiles,
+      AREAS.map(({ name, column, color }) => {
+        const sum = rows.reduce((total, row) => total + row[column], 0);
+        return { name, value: countText(sum), color };
+      }),
+    );
+    summary.textContent = `As of ${clockText(nowMs)} UTC; the first bucket begins within its ${stepMs === MINUTE ? 'minute' : stepMs === HOUR ? 'hour' : 'day'}`;
+  }
+}

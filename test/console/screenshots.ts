@@ -1,0 +1,80 @@
+/**
+ * `npm run screenshots`: pictures of every part of the console over the demo's traffic, at desktop and phone width, light
+ * and dark, for people to look at. They go to .cache/screenshots, or to the folder that is given.
+ */
+
+import { spawn } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { launchBrowser } from './browser.js';
+
+const DEMO = fileURLToPath(new URL('../../bench/demo.js', import.meta.url));
+const SIZES = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } };
+const folder = process.argv[2] ?? '.cache/screenshots';
+mkdirSync(folder, { recursive: true });
+
+const demo = spawn(process.execPath, [DEMO], { stdio: ['ignore', 'pipe', 'inherit'] });
+process.on('exit', () => demo.kill('SIGKILL'));
+
+async function demoAddress(): Promise<{ url: string; key: string; project: string }> {
+  let project = '';
+  for await (const line of createInterface({ input: demo.stdout })) {
+    project = /[?&]project=([^&']+)/.exec(line)?.[1] ?? project;
+    const [, url, key] = /browser: (\S+) \(API key: (\S+)\)$/.exec(line) ?? [];
+    if (url !== undefined) return { url, key, project };
+  }
+  throw new Error('the demo ended before it said where the console is');
+}
+
+const { url, key, project } = await demoAddress();
+
+/** What is shown in each picture, and what to do first. */
+const VIEWS: Record<string, { hash: string; prepare?: (page: Page) => Promise<void> }> = {
+  'logs-choice': { hash: '#/logs' },
+  logs: { hash: `#/logs?project=${project}&tier=PRO&range=1h` },
+  'logs-open': {
+    hash: `#/logs?project=${project}&tier=PRO&range=1h`,
+    prepare: (page) => page.locator('.entry-line').nth(2).click(),
+  },
+  'logs-none': { hash: '#/logs?project=nobody&tier=FREE&range=15m' },
+  'functions-5min': { hash: `#/functions?project=${project}&interval=5min` },
+  functions: {
+    hash: `#/functions?project=${project}&interval=1hr`,
+    prepare: (page) => page.locator('#functions .u-over').first().hover(),
+  },
+  'functions-7day': { hash: `#/functions?project=${project}&interval=7day` },
+  usage: { hash: `#/usage?project=${project}&interval=minutely` },
+  'usage-daily': {
+    hash: `#/usage?project=${project}&interval=daily`,
+    prepare: (page) => page.locator('#usage').getByText('Numbers').click(),
+  },
+};
+
+const browser = await launchBrowser();
+for (const [size, viewport] of Object.entries(SIZES)) {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await browser.newPage({ viewport, colorScheme });
+    const picture = (name: string) =>
+      page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`) });
+    await page.goto(url);
+    await page.getByLabel('API key').waitFor();
+    await picture('sign-in');
+    await page.getByLabel('API key').fill(key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('navigation').waitFor();
+    for (const [name, { hash, prepare }] of Object.entries(VIEWS)) {
+      await page.goto(url + hash);
+      await page.waitForLoadState('networkidle');
+      await prepare?.(page);
+      await page.waitForTimeout(250);
+      await picture(name);
+    }
+    await page.close();
+  }
+}
+await browser.close();
+demo.kill('SIGINT');
+await new Promise((resolve) => demo.once('exit', resolve));

@@ -1,15 +1,16 @@
-/** A PostgreSQL server of the bench's own: found on this machine, begun in a new directory, reached by a Unix socket. */
+/** A PostgreSQL server of the bench's own: found on this machine, begun in a new directory, reached over TCP, as all here are. */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Client } from 'pg';
+import { freePort } from '../../test/kafka/broker/free-port.js';
 import { allowAllCores } from '../cores.js';
 
 export const USER = 'bench';
 const DATABASE = 'postgres';
-const PORT = 5432;
+const HOST = '127.0.0.1';
 const DEBIAN_DIRECTORY = '/usr/lib/postgresql';
 /** PostgreSQL refuses to run as root. */
 const UNPRIVILEGED_USERS = ['postgres', 'nobody'];
@@ -18,7 +19,7 @@ const POLL_MS = 50;
 
 /** Durability is off, for loading only: questions write nothing. The rest is what its own manual advises for 8 GB and more. */
 const SETTINGS: Readonly<Record<string, string>> = {
-  listen_addresses: '',
+  listen_addresses: HOST,
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
@@ -64,10 +65,11 @@ export async function startPostgres(programs: string): Promise<PostgresServer> {
     options,
   );
   if (made.status !== 0) throw new Error(`initdb: ${made.error ?? made.stderr}`);
+  const port = await freePort();
   const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   const server = spawn(
     join(programs, 'postgres'),
-    ['-D', data, '-k', directory, '-p', String(PORT), ...settings],
+    ['-D', data, '-k', directory, '-p', String(port), ...settings],
     {
       ...options,
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -82,7 +84,7 @@ export async function startPostgres(programs: string): Promise<PostgresServer> {
   process.once('exit', endWithUs);
   allowAllCores(server.pid!);
   const connect = async () => {
-    const client = new Client({ host: directory, port: PORT, user: USER, database: DATABASE });
+    const client = new Client({ host: HOST, port, user: USER, database: DATABASE });
     await client.connect();
     return client;
   };

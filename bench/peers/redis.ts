@@ -2,12 +2,14 @@
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { freePort } from '../../test/kafka/broker/free-port.js';
 import { allowAllCores } from '../cores.js';
 import { rowsOfBody, targetOf } from './logring-answers.js';
 import type { Peer, System } from './peer.js';
 import type { Question } from './question.js';
+
+const HOST = '127.0.0.1';
 
 export interface RedisCache extends System {
   /** Puts the answer to a question there. */
@@ -19,10 +21,10 @@ export async function openRedis(directory: string): Promise<RedisCache | string>
   const found = spawnSync('redis-server', ['--version'], { encoding: 'utf8' });
   if (found.status !== 0) return 'no redis-server on the PATH';
   mkdirSync(directory, { recursive: true });
-  const socket = join(directory, 'redis.sock');
+  const port = await freePort();
   const server = spawn(
     'redis-server',
-    ['--port', '0', '--unixsocket', socket, '--save', '', '--dir', directory],
+    ['--port', String(port), '--bind', HOST, '--save', '', '--dir', directory],
     {
       stdio: 'ignore',
     },
@@ -31,7 +33,7 @@ export async function openRedis(directory: string): Promise<RedisCache | string>
   const endWithUs = () => server.kill('SIGKILL');
   process.once('exit', endWithUs);
   allowAllCores(server.pid!);
-  const client = new Redis({ path: socket, retryStrategy: () => (server.exitCode === null ? 20 : null) });
+  const client = new Redis({ host: HOST, port, retryStrategy: () => (server.exitCode === null ? 20 : null) });
   // It says so for each try before the server listens.
   client.on('error', () => undefined);
   await client.ping();

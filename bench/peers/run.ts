@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { monotonicUs } from '../../src/system-clock.js';
 import { allowAllCores, keepToLastCore } from '../cores.js';
 import { openClickHouse } from './clickhouse.js';
 import { openDuckDb } from './duckdb.js';
@@ -33,8 +32,6 @@ export interface PeerReport {
   readonly columns: readonly PeerColumn[];
   /** Peers that are not there, each with the reason. */
   readonly absent: Readonly<Record<string, string>>;
-  /** Seconds that each took to take the entries in, indexes and roll-ups included. */
-  readonly fillSeconds: Readonly<Record<string, number>>;
   readonly answersHash: string;
 }
 
@@ -61,7 +58,6 @@ class Comparison {
   readonly #truth: Truth;
   readonly #systems = new Map<string, System>();
   readonly #absent: Record<string, string> = {};
-  readonly #fillSeconds: Record<string, number> = {};
   readonly #columns: PeerColumn[] = [];
   /** By question: the rows that all must answer, whole. */
   readonly #answers = new Map<Question, AnswerRow[]>();
@@ -116,7 +112,6 @@ class Comparison {
       questions: this.#questions.map(({ name }) => name),
       columns: this.#columns,
       absent: this.#absent,
-      fillSeconds: this.#fillSeconds,
       answersHash: this.#hash(),
     };
   }
@@ -137,18 +132,13 @@ class Comparison {
   }
 
   async #fill(): Promise<void> {
-    const timed = async (name: string, work: () => Promise<void> | void) => {
-      const startUs = monotonicUs();
-      await work();
-      this.#fillSeconds[name] = (this.#fillSeconds[name] ?? 0) + (monotonicUs() - startUs) / 1e6;
-    };
     for (const batch of this.#entries.batches()) {
       this.#truth.insert(batch);
-      for (const [name, system] of this.#systems) await timed(name, () => system.insert(batch));
+      await Promise.all([...this.#systems.values()].map((system) => system.insert(batch)));
     }
     for (const [name, system] of this.#systems) {
-      await timed(name, () => system.finish());
-      this.#tell(`${name}: filled in ${this.#fillSeconds[name].toFixed(1)} s`);
+      await system.finish();
+      this.#tell(`${name}: filled`);
     }
   }
 

@@ -4,7 +4,7 @@ import type { Figure } from './rounds.js';
 import type { PeerColumn, PeerReport } from './run.js';
 
 /** One for each reach: only figures of one kind stand in a line. */
-export function tables({ questions, columns, absent, fillSeconds }: PeerReport): string {
+export function tables({ questions, columns, absent }: PeerReport): string {
   const reaches = [...new Set(columns.map(({ reach }) => reach))];
   const texts = reaches.map((reach) => {
     const [logring, ...peers] = columns.filter((column) => column.reach === reach);
@@ -19,9 +19,8 @@ export function tables({ questions, columns, absent, fillSeconds }: PeerReport):
     );
     return `${markdown(header, cells)}\n${notes.join('')}\n`;
   });
-  const filled = Object.entries(fillSeconds).map(([name, seconds]) => `${name} ${seconds.toFixed(1)} s`);
   const left = Object.entries(absent).map(([name, reason]) => `- ${name} is left out: ${reason}.\n`);
-  return `${texts.join('')}${left.join('')}Filled, indexes and roll-ups included: ${filled.join(', ')}.\n`;
+  return `${texts.join('')}${left.join('')}`;
 }
 
 /** How many times as long the median takes in the last report as in the first. */

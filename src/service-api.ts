@@ -13,6 +13,7 @@ import { consolePages } from './http/console-pages.js';
 import { descriptionPages } from './http/description/description-pages.js';
 import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, INGEST_HELD_BYTE_MINIMUM } from './http/limits.js';
 import type { DroppedPort, GapsPort, IngestPort } from './http/ports.js';
+import { RequestPaces } from './http/request-pace.js';
 import { encodeInvocationStatsRow } from './http/row-encoders.js';
 import type { BugReporter } from './http/server.js';
 import { knownFunctions, knownProjects } from './known-names.js';
@@ -42,14 +43,16 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
   const keys = config.API_KEYS ?? [madeKey(surroundings)];
   const budgetBytes = budgetBytesOf(config);
   const stats = new InvocationStats(encodeInvocationStatsRow);
+  const requestsPerSecond = config.KEY_REQUESTS_PER_SECOND;
+  const paces = requestsPerSecond === 0 ? null : new RequestPaces(requestsPerSecond);
   const endpointIds = {
     'logs.all': config.LOGS_ALL_ID,
     'functions.invocation-stats': config.INVOCATION_STATS_ID,
     'usage.api-counts': config.API_COUNTS_ID,
   };
   return new Api({
-    keys: new KeyRing(keys),
-    ingestKeys: new KeyRing(config.INGEST_KEYS ?? keys),
+    keys: new KeyRing(keys, paces),
+    ingestKeys: new KeyRing(config.INGEST_KEYS ?? keys, paces),
     endpointIds,
     corsOrigins: config.CORS_ORIGINS ?? [],
     cacheSeconds: config.CACHE_SECONDS,

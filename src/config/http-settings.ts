@@ -62,6 +62,10 @@ export const HTTP_SETTINGS = {
     secret: true,
   },
   CONSOLE: { schema: flag.default(true), help: 'the web console at /; false is off' },
+  KEY_REQUESTS_PER_SECOND: {
+    schema: integer(0, 1_000_000).default(0),
+    help: 'requests a second that each key may make, beyond them 429; 0 is any number',
+  },
   CORS_ORIGINS: { schema: origins.optional(), help: 'comma-separated origins whose pages may call, or *' },
   CACHE_SECONDS: { schema: integer(0, 86400).default(900), help: 'how long a result is cached; 0 is live' },
   CACHE_WARM_SECONDS: {

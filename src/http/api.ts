@@ -11,6 +11,7 @@ import {
   NO_STORE,
   notFound,
   quoted,
+  tooManyRequests,
   unauthenticated,
 } from './errors.js';
 import { ACKNOWLEDGE_PATH, answerGaps, GAPS_PATH } from './gaps-api.js';
@@ -123,8 +124,8 @@ export class Api implements HttpHandler {
 
   /** Nothing is acknowledged on the way to refusing a body. */
   #refuseGapsBody(request: HttpRequest): HttpAnswer {
-    const grant = grantOf(this.#options.ingestKeys, request, decodeQuery(request.rawQuery));
-    return grant === null ? unauthenticated() : errorAnswer(400, `${quoted(request.path)} takes no body`);
+    const admitted = this.#admit(this.#options.ingestKeys, request, decodeQuery(request.rawQuery));
+    return isAnswer(admitted) ? admitted : errorAnswer(400, `${quoted(request.path)} takes no body`);
   }
 
   /** The label of a path in the metrics: one of a closed set. */
@@ -148,8 +149,8 @@ export class Api implements HttpHandler {
   /** Without a valid key nothing is said about the request, not even whether the endpoint exists. */
   #answerQueryWithKey(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
     const query = decodeQuery(request.rawQuery);
-    const grant = grantOf(this.#options.keys, request, query);
-    if (grant === null) return unauthenticated();
+    const grant = this.#admit(this.#options.keys, request, query);
+    if (isAnswer(grant)) return grant;
     const name = this.#endpointOf(request.path);
     if (name === null)
       return notFound(`no endpoint is called ${quoted(request.path.slice(QUERY_PATH_PREFIX.length))}`);
@@ -160,8 +161,8 @@ export class Api implements HttpHandler {
 
   #openIngest(request: HttpRequest): HttpAnswer | BodyConsumer {
     const query = decodeQuery(request.rawQuery);
-    const grant = grantOf(this.#options.ingestKeys, request, query);
-    if (grant === null) return refuseBody(request, unauthenticated());
+    const grant = this.#admit(this.#options.ingestKeys, request, query);
+    if (isAnswer(grant)) return refuseBody(request, grant);
     if (this.ingest === null) return refuseBody(request, noIngest());
     return this.ingest.open(request, query, grant);
   }
@@ -172,8 +173,8 @@ export class Api implements HttpHandler {
     const page = this.#pages.get(path);
     if (page === undefined && path.startsWith('/api/')) {
       const ring = path === INGEST_PATH || isOfGaps(path) ? ingestKeys : keys;
-      const grant = grantOf(ring, request, decodeQuery(request.rawQuery));
-      if (grant === null) return unauthenticated();
+      const grant = this.#admit(ring, request, decodeQuery(request.rawQuery));
+      if (isAnswer(grant)) return grant;
       if (isOfGaps(path)) return answerGaps(this.#options.gaps, request, grant);
       if (path !== INGEST_PATH) return notFound(`nothing is at ${quoted(path)}`);
       return this.ingest === null ? noIngest() : this.ingest.answer(request);
@@ -181,8 +182,8 @@ export class Api implements HttpHandler {
     if (page === undefined && path !== '/livez' && path !== '/readyz' && path !== '/metrics') {
       return notFound(`nothing is at ${quoted(path)}`);
     }
-    const grant = page?.needsKey ? grantOf(keys, request, decodeQuery(request.rawQuery)) : null;
-    if (page?.needsKey && grant === null) return unauthenticated();
+    const grant = page?.needsKey ? this.#admit(keys, request, decodeQuery(request.rawQuery)) : null;
+    if (grant !== null && isAnswer(grant)) return grant;
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return methodNotAllowed(request.method, READ_METHODS);
     if (page !== undefined) return page.answer(request, clock.nowUs(), grant);
@@ -190,6 +191,14 @@ export class Api implements HttpHandler {
     if (path === '/readyz') return healthAnswer(operator.readyz());
     const metrics = operator.metrics();
     return metrics instanceof Promise ? metrics.then(metricsAnswer) : metricsAnswer(metrics);
+  }
+
+  /** Who asks; or the answer to whoever may not, or not so often. */
+  #admit(ring: KeyRing, request: HttpRequest, query: DecodedQuery): Grant | HttpAnswer {
+    const grant = ring.grantOf(presentedKey(request, query.values.get('api_key') ?? ''));
+    if (grant === null) return unauthenticated();
+    const waitUs = grant.pace?.take(this.#options.clock.monotonicUs()) ?? 0;
+    return waitUs === 0 ? grant : tooManyRequests(waitUs);
   }
 
   #endpointOf(path: string): EndpointName | null {
@@ -202,8 +211,8 @@ function isOfGaps(path: string): boolean {
   return path === GAPS_PATH || path === ACKNOWLEDGE_PATH;
 }
 
-function grantOf(ring: KeyRing, request: HttpRequest, query: DecodedQuery): Grant | null {
-  return ring.grantOf(presentedKey(request, query.values.get('api_key') ?? ''));
+function isAnswer(admitted: Grant | HttpAnswer): admitted is HttpAnswer {
+  return 'status' in admitted;
 }
 
 function noIngest(): HttpAnswer {

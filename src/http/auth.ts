@@ -4,6 +4,7 @@
  */
 
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { RequestPace, RequestPaces } from './request-pace.js';
 import type { HttpRequest } from './server.js';
 
 export interface ApiKey {
@@ -17,15 +18,20 @@ export interface ApiKey {
 export interface Grant {
   /** null for all projects. */
   readonly projects: ReadonlySet<string> | null;
+  /** null: it may ask as often as it likes. */
+  readonly pace: RequestPace | null;
 }
 
 export class KeyRing {
   readonly #digests: readonly Buffer[];
   readonly #grants: readonly Grant[];
 
-  constructor(keys: readonly ApiKey[]) {
+  constructor(keys: readonly ApiKey[], paces: RequestPaces | null = null) {
     this.#digests = keys.map(({ key }) => digestOf(key));
-    this.#grants = keys.map(({ projects }) => ({ projects: projects === null ? null : new Set(projects) }));
+    this.#grants = keys.map(({ projects }, index) => ({
+      projects: projects === null ? null : new Set(projects),
+      pace: paces?.of(this.#digests[index].toString('hex')) ?? null,
+    }));
   }
 
   /** null for a missing ('') or wrong key. Of a key that is configured twice the first counts. */

@@ -1,5 +1,6 @@
 /** The catalogue of errors that callers can get, and their one form. Bad requests are values here, never exceptions. */
 
+import { US_PER_SECOND } from '../../engine/time.js';
 import { QUOTED_CHARACTER_LIMIT } from './limits.js';
 import type { HeaderLine, HttpAnswer } from './server.js';
 
@@ -20,6 +21,10 @@ export const CATALOGUE = {
   413: { names: ['PAYLOAD_TOO_LARGE'], meaning: 'The body is too large; send it in parts.' },
   414: { names: ['URI_TOO_LONG'], meaning: 'Path and query together are too long.' },
   415: { names: ['UNSUPPORTED_MEDIA_TYPE'], meaning: 'The Content-Encoding of the body is not known.' },
+  429: {
+    names: ['RESOURCE_EXHAUSTED'],
+    meaning: 'The key asks too often; come again after Retry-After seconds.',
+  },
   500: {
     names: ['INTERNAL', 'DATA_LOSS'],
     meaning: 'A bug of the service, or stored data that the answer needs is damaged.',
@@ -86,6 +91,12 @@ export function methodNotAllowed(method: string, allowed: string): HttpAnswer {
 
 export function payloadTooLarge(message: string): HttpAnswer {
   return errorAnswer(413, message);
+}
+
+export function tooManyRequests(waitUs: number): HttpAnswer {
+  const seconds = Math.ceil(waitUs / US_PER_SECOND);
+  const message = `this key asks more often than LOGRING_KEY_REQUESTS_PER_SECOND allows; it may again in ${seconds} s`;
+  return errorAnswer(429, message, [], [['Retry-After', String(seconds)]]);
 }
 
 export function unavailable(message: string, retryAfterSeconds: number): HttpAnswer {

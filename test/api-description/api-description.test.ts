@@ -10,6 +10,7 @@ import { createTraffic } from '../../bench/generator/traffic.js';
 import { parseIsoTimestampUs } from '../../engine/iso-timestamp.js';
 import { SegmentError } from '../../engine/segments.js';
 import { US_PER_SECOND } from '../../engine/time.js';
+import { KeyRing } from '../../src/http/auth.js';
 import { descriptionPages } from '../../src/http/description/description-pages.js';
 import type { OpenApiDocument } from '../../src/http/description/openapi-document.js';
 import { REFERENCE_POLICY } from '../../src/http/description/reference-page.js';
@@ -17,11 +18,12 @@ import { ENDPOINT_IDS } from '../../src/http/endpoints.js';
 import { CATALOGUE } from '../../src/http/errors.js';
 import { ISO_TIMESTAMP_PATTERN } from '../../src/http/iso-timestamp-pattern.js';
 import { Unavailable } from '../../src/http/ports.js';
+import { RequestPaces } from '../../src/http/request-pace.js';
 import type { HttpAnswer } from '../../src/http/server.js';
 import { wallClockUs } from '../../src/system-clock.js';
 import { type ChildService, startChildService, TEST_KEY } from '../child-service.js';
 import { eventually } from '../eventually.js';
-import { bodyOf, INGEST_KEY, LIMITED_KEY, TestService } from '../http/service.js';
+import { bodyOf, INGEST_KEY, KEY, LIMITED_KEY, TestService } from '../http/service.js';
 import { DescribedApi } from './described-api.js';
 
 const LOGS = '/api/endpoints/query/logs.all';
@@ -203,6 +205,9 @@ test('errors that a healthy service does not give are as described, too', async 
   const limited = { 'X-API-KEY': LIMITED_KEY };
   check(STATS, 'get', await set.ask(`${STATS}?project=p&interval=1hr`, limited), '403 PERMISSION_DENIED');
   check(POST, 'post', await set.post(POST, [Buffer.from('{}')]), '404 NOT_FOUND');
+  const paced = new TestService({ keys: new KeyRing([{ key: KEY, projects: null }], new RequestPaces(1)) });
+  await paced.ask(STATS);
+  check(STATS, 'get', await paced.ask(STATS), '429 RESOURCE_EXHAUSTED');
   const body = [Buffer.from('[{}]')];
   const post = (headers: Record<string, string>, target = `${POST}?source_name=edge`) =>
     withIngest.post(target, body, headers);

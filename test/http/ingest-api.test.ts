@@ -130,6 +130,7 @@ test('all bodies in progress share one budget: beyond it 503, and what ends or g
   const open = (headers: Record<string, string> = {}) => {
     const body = api.open(requestOf(EDGE, headers, 'POST'), decodeQuery('source_name=edge'), {
       projects: null,
+      pace: null,
     });
     if (!isBodyConsumer(body)) throw new Error('a body is wanted');
     return body;

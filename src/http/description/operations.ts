@@ -201,7 +201,7 @@ function operationPaths(): Record<string, OpenApiPath> {
 }
 
 function operationOf({ tag, needsKey, answers, errors, parameters = [], ...rest }: Sketch): OpenApiOperation {
-  const codes: readonly ErrorCode[] = [...errors, ...(needsKey ? ([401] as const) : []), 414, 500];
+  const codes: readonly ErrorCode[] = [...errors, ...(needsKey ? ([401, 429] as const) : []), 414, 500];
   return {
     ...rest,
     tags: [tag],

@@ -37,6 +37,7 @@ export type HeaderName = keyof typeof HEADERS;
 const ERROR_HEADERS: Partial<Record<ErrorCode, HeaderName>> = {
   401: 'WWW-Authenticate',
   405: 'Allow',
+  429: 'Retry-After',
   503: 'Retry-After',
 };
 

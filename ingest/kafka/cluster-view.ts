@@ -2,6 +2,7 @@
 
 import type { LogIdentity, PartitionKey } from '../log-source.js';
 import type { KafkaClient } from './client.js';
+import { TOPIC_AUTHORIZATION_FAILED } from './fetch-response.js';
 import { createCluster, type InternalCluster } from './kafkajs-internals.js';
 import {
   METADATA_API_KEY,
@@ -10,11 +11,11 @@ import {
   metadataRequest,
   type TopicMetadata,
 } from './metadata-request.js';
+import { TopicsRefusedError } from './refusal.js';
 
 const NO_ERROR = 0;
 const UNKNOWN_TOPIC = 3;
 const LEADER_NOT_AVAILABLE = 5;
-const TOPIC_AUTHORIZATION_FAILED = 29;
 
 /** The log behind a partition at one moment. */
 export interface LogFound extends PartitionKey {
@@ -49,10 +50,12 @@ export class ClusterView {
     });
   }
 
-  /** Asks anew. Rejects when no broker answers, after the client's own retries. */
+  /** Asks anew. Rejects when no broker answers, after the client's own retries, and with a TopicsRefusedError. */
   async look(): Promise<ClusterLook> {
     await this.#cluster.connect();
     const { clusterId, topics } = await this.#metadata();
+    const refused = topics.filter(({ errorCode }) => errorCode === TOPIC_AUTHORIZATION_FAILED);
+    if (refused.length > 0) throw new TopicsRefusedError(refused.map(({ topic }) => topic));
     const existing = topics.filter(exists);
     const logs = new Map<string, LogFound>();
     const bounds = await this.#bounds(existing);
@@ -119,8 +122,6 @@ function exists({ topic, errorCode }: TopicMetadata): boolean {
       return true;
     case UNKNOWN_TOPIC:
       return false;
-    case TOPIC_AUTHORIZATION_FAILED:
-      throw new Error(`the brokers refuse this user the topic ${topic}`);
     default:
       throw new Error(`the brokers answer error ${errorCode} for the topic ${topic}`);
   }

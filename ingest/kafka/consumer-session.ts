@@ -10,7 +10,7 @@ import { CLIENT_RETRY, type KafkaClient } from './client.js';
 import type { KafkaLogger } from './client-logger.js';
 import { type KafkaClock, pause, within } from './clock.js';
 import { type ClusterLook, type ClusterView, type LogFound, partitionId } from './cluster-view.js';
-import { correctFetch } from './fetch-response.js';
+import { correctFetch, topicsRefused } from './fetch-response.js';
 import { beatDuring } from './heartbeats.js';
 import { type FetchHooks, fetchedOffset, interceptFetches } from './kafkajs-internals.js';
 import {
@@ -25,6 +25,7 @@ import {
 import { PartitionReader } from './partition-reader.js';
 import { areOtherLogs, findReadStart } from './read-start.js';
 import { toRecords } from './records.js';
+import { TopicsRefusedError } from './refusal.js';
 import { FetchUnpacker, UnpackBudget } from './unpack-budget.js';
 
 /** For metrics; they only rise. */
@@ -54,6 +55,8 @@ export interface SessionParts {
   onFatal(error: unknown): void;
 }
 
+const GROUP_REFUSED = 'GROUP_AUTHORIZATION_FAILED';
+
 /** Answers of the coordinator that mean: this member's assignment is void; kafkajs joins the group again. */
 const MEMBERSHIP_ERRORS = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']);
 
@@ -67,6 +70,9 @@ export class ConsumerSession {
   #isClosed = false;
   #running: Promise<void> = Promise.resolve();
   #hasJoined = false;
+  /** What the brokers said that kafkajs does not pass on. */
+  readonly #refusedTopics = new Set<string>();
+  #groupRefusal: Error | null = null;
   #lastHeartbeatMs: number;
 
   constructor(parts: SessionParts) {
@@ -189,7 +195,14 @@ export class ConsumerSession {
     return {
       asked: () => unpacker.release(),
       came: (payload, apiVersion) => unpacker.unpack(payload, apiVersion),
-      decoded: (fetch, payload, apiVersion) => this.#leaveRange(correctFetch(fetch, payload, apiVersion)),
+      decoded: (fetch, payload, apiVersion) => {
+        for (const topic of topicsRefused(fetch)) this.#refusedTopics.add(topic);
+        this.#leaveRange(correctFetch(fetch, payload, apiVersion));
+      },
+      failed: (error) => {
+        if (error instanceof Error && 'type' in error && error.type === GROUP_REFUSED)
+          this.#groupRefusal = error;
+      },
     };
   }
 
@@ -231,7 +244,10 @@ export class ConsumerSession {
   #end(error: unknown): void {
     if (this.#isClosed) return;
     this.#revokeAll();
-    this.#parts.onEnded(error instanceof Error ? error : new Error(String(error)));
+    const refused = [...this.#refusedTopics];
+    if (refused.length > 0) this.#parts.onEnded(new TopicsRefusedError(refused));
+    else
+      this.#parts.onEnded(this.#groupRefusal ?? (error instanceof Error ? error : new Error(String(error))));
   }
 
   #pause(readers: readonly PartitionReader[]): void {

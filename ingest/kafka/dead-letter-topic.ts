@@ -19,6 +19,7 @@ import {
   RESTART_MAX_MS,
   STOP_TIMEOUT_MS,
 } from './limits.js';
+import { refusalOf } from './refusal.js';
 
 export interface KafkaDeadLettersOptions {
   readonly connection: KafkaConnection;
@@ -118,10 +119,13 @@ export class KafkaDeadLetters implements DeadLetterSink {
 
   #reportProblem(error: unknown): void {
     const message = error instanceof Error ? error.message : String(error);
-    const { topic, logger } = this.#options;
-    if (this.#problem === null)
-      logger.error({ topic, error: message }, 'kafka: dead letters can not be written');
-    this.#problem = `dead letters can not be written to ${topic}: ${message}`;
+    const { connection, topic, logger } = this.#options;
+    const attempt = { connection, topics: [topic], groupId: null, operations: ['Write', 'Create'] as const };
+    const problem = `dead letters can not be written to ${topic}, and ingest waits: ${refusalOf(error, attempt) ?? message}`;
+    const isNews =
+      this.#problem === null || (refusalOf(error, attempt) !== null && problem !== this.#problem);
+    if (isNews) logger.error({ topic, error: message }, `kafka: ${problem}`);
+    this.#problem = problem;
   }
 
   async #connect(): Promise<Connected> {

@@ -31,6 +31,15 @@ export interface DecodedFetch {
 }
 
 const OFFSET_OUT_OF_RANGE = 1;
+export const TOPIC_AUTHORIZATION_FAILED = 29;
+
+/** The topics that this user may not read. kafkajs fails with the error alone. */
+export function topicsRefused(fetch: DecodedFetch): string[] {
+  return fetch.responses
+    .filter(({ partitions }) => partitions.some(({ errorCode }) => errorCode === TOPIC_AUTHORIZATION_FAILED))
+    .map(({ topicName }) => topicName);
+}
+
 /** Changes `fetch` in place; answers the partitions that were asked for an offset outside of their log. */
 export function correctFetch(fetch: DecodedFetch, payload: Buffer, apiVersion: number): PartitionKey[] {
   const outOfRange: PartitionKey[] = [];

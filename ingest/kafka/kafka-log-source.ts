@@ -22,6 +22,7 @@ import {
   STALL_RESTARTS,
 } from './limits.js';
 import { type ProgressSample, ProgressWatch, type Stall } from './progress-watch.js';
+import { refusalOf } from './refusal.js';
 
 export interface KafkaLogSourceOptions {
   readonly connection: KafkaConnection;
@@ -63,7 +64,11 @@ export class KafkaLogSource implements LogSource {
   #isHeld = false;
   #stop: () => void = () => undefined;
   #wake: () => void = () => undefined;
+  /** Why the brokers can't be asked, a sentence. */
   #unreachable: string | null = null;
+  /** The consumer ended for what only an operator can mend. */
+  #isRefused = false;
+  #fetchesAtOpen = 0;
   #consumerProblem: string | null = null;
   #fatal: Error | null = null;
   #failures = 0;
@@ -130,9 +135,14 @@ export class KafkaLogSource implements LogSource {
     return createClient(this.#options.connection, this.#options.logger, this.#options.clock);
   }
 
+  #refusal(error: unknown): string | null {
+    const { connection, topics, groupId } = this.#options;
+    return refusalOf(error, { connection, topics, groupId, operations: ['Read'] });
+  }
+
   #problem(): string | null {
     if (this.#fatal !== null) return this.#fatal.message;
-    if (this.#unreachable !== null) return `the Kafka brokers can not be reached: ${this.#unreachable}`;
+    if (this.#unreachable !== null) return this.#unreachable;
     return this.#look === null ? 'the Kafka brokers have not been reached yet' : this.#consumerProblem;
   }
 
@@ -195,9 +205,11 @@ export class KafkaLogSource implements LogSource {
     } catch (error) {
       if (this.#isStopping) return null;
       const message = error instanceof Error ? error.message : String(error);
-      if (this.#unreachable === null)
-        logger.error({ error: message }, 'kafka: the brokers can not be reached');
-      this.#unreachable = message;
+      const refusal = this.#refusal(error);
+      // Once, and again when it is another thing to mend.
+      if (this.#unreachable === null || (refusal !== null && refusal !== this.#unreachable))
+        logger.error({ error: message }, `kafka: ${refusal ?? 'the brokers can not be reached'}`);
+      this.#unreachable = refusal ?? `the Kafka brokers can not be reached: ${message}`;
       this.#watch.pause();
       return null;
     }
@@ -222,6 +234,7 @@ export class KafkaLogSource implements LogSource {
     });
     this.#session = session;
     this.#openedAtMs = clock.nowMs();
+    this.#fetchesAtOpen = this.counters.fetches;
     session.open();
   }
 
@@ -238,11 +251,15 @@ export class KafkaLogSource implements LogSource {
     const nowMs = this.#options.clock.nowMs();
     if (nowMs - this.#openedAtMs > this.#timing.stallMs) this.#failures = 0;
     const delayMs = Math.min(RESTART_FIRST_MS * 2 ** this.#failures++, RESTART_MAX_MS);
-    this.#consumerProblem = `the Kafka consumer ended and is made anew: ${error.message}`;
-    this.#options.logger.error(
-      { error: error.message, delayMs },
-      'kafka: the consumer ended and is made anew',
-    );
+    const refusal = this.#refusal(error);
+    const isNews = refusal === null || refusal !== this.#consumerProblem;
+    this.#isRefused = refusal !== null;
+    this.#consumerProblem = refusal ?? `the Kafka consumer ended and is made anew: ${error.message}`;
+    if (isNews)
+      this.#options.logger.error(
+        { error: error.message, delayMs },
+        `kafka: ${refusal ?? 'the consumer ended and is made anew'}`,
+      );
     this.#session = null;
     this.#restartAtMs = nowMs + delayMs;
     void session.close(this.#timing.stopTimeoutMs).then(() => this.#wake());
@@ -250,10 +267,6 @@ export class KafkaLogSource implements LogSource {
 
   /** Also without a consumer: one that ends again and again makes no progress either. */
   async #watchProgress(): Promise<void> {
-    if (this.#isHeld) {
-      this.#watch.pause();
-      return;
-    }
     const readers = [...(this.#session?.readers.values() ?? [])];
     const applying = readers.some((reader) => reader.applying);
     const samples: ProgressSample[] = [
@@ -264,10 +277,22 @@ export class KafkaLogSource implements LogSource {
       const { id, position, readableEndOffset } = reader;
       samples.push({ id, position, goal: readableEndOffset, applying: reader.applying });
     }
+    const hasFetched = this.counters.fetches > this.#fetchesAtOpen;
+    // One broker of several may let us fetch before another refuses.
+    const hasLasted =
+      !this.#isRefused || this.#options.clock.nowMs() - this.#openedAtMs > this.#timing.refusalEndsMs;
+    if (this.#session?.hasJoined && hasFetched && hasLasted && readers.every((reader) => reader.isReading)) {
+      if (this.#isRefused) this.#options.logger.info({}, 'kafka: what was refused is allowed now');
+      this.#consumerProblem = null;
+      this.#isRefused = false;
+    }
+    // No consumer made anew helps against what an operator has to mend.
+    if (this.#isHeld || this.#isRefused) {
+      this.#watch.pause();
+      return;
+    }
     const stall = this.#watch.observe(this.#options.clock.nowMs(), samples);
     if (stall !== null) await this.#breakStall(stall);
-    else if (this.#session?.hasJoined && readers.every((reader) => reader.isReading))
-      this.#consumerProblem = null;
   }
 
   async #breakStall(stall: Stall): Promise<void> {

@@ -97,6 +97,8 @@ export interface FetchHooks {
   came(payload: Buffer, apiVersion: number): Promise<void>;
   /** With the decoded response, before kafkajs looks at it; it may be changed. */
   decoded(fetch: DecodedFetch, payload: Buffer, apiVersion: number): void;
+  /** With the error of another request; kafkajs keeps to itself why it finds no coordinator. */
+  failed(error: unknown): void;
 }
 
 /** Puts hooks around all fetches of the client's later consumers: `hooksFor` is asked once for each broker. */
@@ -105,7 +107,11 @@ export function interceptFetches(kafka: Kafka, hooksFor: () => FetchHooks): void
     const send = connections.send.bind(connections);
     const hooks = hooksFor();
     connections.send = (request) => {
-      if (request.request.apiName !== 'Fetch') return send(request);
+      if (request.request.apiName !== 'Fetch')
+        return send(request).catch((error: unknown) => {
+          hooks.failed(error);
+          throw error;
+        });
       hooks.asked();
       return send(hooked(request, hooks));
     };

@@ -76,6 +76,10 @@ export const STALL_RESTARTS = 4;
 export const RESTART_FIRST_MS = 200;
 export const RESTART_MAX_MS = 5_000;
 
+/** How long a consumer must have lasted after one that was refused before all counts as allowed. Bigger: /readyz says no
+ * for longer than need be; smaller: it says yes in between, where one of several brokers answers before another refuses. */
+export const REFUSAL_ENDS_MS = 6_000;
+
 /** How long leaving the group may take. Bigger: a shutdown beside a dead broker takes longer; smaller: the group must
  * wait for the session time-out to learn that this member is gone. */
 export const STOP_TIMEOUT_MS = 5_000;
@@ -106,6 +110,7 @@ export interface KafkaTiming {
   readonly heartbeatIntervalMs: number;
   readonly metadataMaxAgeMs: number;
   readonly stopTimeoutMs: number;
+  readonly refusalEndsMs: number;
 }
 
 export const KAFKA_TIMING: KafkaTiming = {
@@ -115,4 +120,5 @@ export const KAFKA_TIMING: KafkaTiming = {
   heartbeatIntervalMs: HEARTBEAT_INTERVAL_MS,
   metadataMaxAgeMs: METADATA_MAX_AGE_MS,
   stopTimeoutMs: STOP_TIMEOUT_MS,
+  refusalEndsMs: REFUSAL_ENDS_MS,
 };

@@ -26,6 +26,7 @@ export const QUICK: KafkaTiming = {
   sessionTimeoutMs: 6_000,
   heartbeatIntervalMs: 300,
   metadataMaxAgeMs: 500,
+  refusalEndsMs: 500,
 };
 
 export class LogLines implements KafkaLogger {

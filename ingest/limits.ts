@@ -55,6 +55,18 @@ export const BUSY_RETRY_SECONDS = 1;
 export const DELIVERY_RECORDS = 256;
 export const DELIVERY_BYTES = 1024 * 1024;
 
-/** Bytes that rows and URLs are written into one behind the other. Bigger: all of them stay as long as one of them; smaller:
- * allocating costs more than filling. */
+/** Bytes that rows and URLs are written into one behind the other. Bigger: memory that few of them use; smaller: allocating
+ * costs more than filling. */
 export const SLAB_BYTES = 128 * 1024;
+
+/** Of these, how many are kept to be used again, for each partition that is read at the same time. Bigger: that memory
+ * stays; smaller: what a large batch needs is allocated again and again. */
+export const SLAB_KEPT_BYTES = 1024 * 1024;
+
+/** The smallest buffer that records travel between threads in. Bigger: memory that few entries use; smaller: more kinds of
+ * buffers, so more of them. */
+export const SMALLEST_POOLED_BYTES = 64 * 1024;
+
+/** Bytes of such buffers that are kept to be used again. Bigger: that memory stays; smaller: they are allocated again and
+ * again while much comes in. */
+export const POOLED_BYTES = 16 * 1024 * 1024;

@@ -3,6 +3,7 @@
 import { assert } from '../engine/assert.js';
 import type { EdgeEntry, RelayEntry } from '../engine/entry.js';
 import type { DeadLetter, DeadLetterSink } from './dead-letters.js';
+import { ByteSlab } from './decode/byte-slab.js';
 import { decodeEdgeElement } from './decode/edge-entry.js';
 import type { DecodeElement, TierSettings } from './decode/element.js';
 import { RecordDecoding } from './decode/record.js';
@@ -22,7 +23,7 @@ export interface ShardPort {
   moveTo(nextOffset: number): void;
   /**
    * Takes a record whole: its entries, a reason for each other element, the offset after it, and its own timestamp; null
-   * where it stands for offsets that have no record.
+   * where it stands for offsets that have no record. The bytes of entries are lent for the call: they are copied or gone.
    */
   applyRecord(
     entries: readonly Entry[],
@@ -63,6 +64,8 @@ const NO_REASONS: readonly string[] = [];
 export class Pipeline implements LogSink {
   readonly #ports: PipelinePorts;
   readonly #applying = new Set<string>();
+  /** Of batches that are done. */
+  readonly #idleSlabs: ByteSlab[] = [];
 
   constructor(ports: PipelinePorts) {
     this.#ports = ports;
@@ -91,9 +94,12 @@ export class Pipeline implements LogSink {
     this.#assertIdle(batch);
     const name = partitionName(batch);
     this.#applying.add(name);
+    const slab = this.#idleSlabs.pop() ?? new ByteSlab();
     try {
-      await this.#applyBatch(batch, isCurrent);
+      await this.#applyBatch(batch, slab, isCurrent);
     } finally {
+      slab.rewind();
+      this.#idleSlabs.push(slab);
       this.#applying.delete(name);
     }
   }
@@ -105,10 +111,11 @@ export class Pipeline implements LogSink {
     );
   }
 
-  async #applyBatch(batch: RecordBatch, isCurrent: () => boolean): Promise<void> {
-    const { deadLetters, nowUs, shardOf, yieldTurn } = this.#ports;
+  async #applyBatch(batch: RecordBatch, slab: ByteSlab, isCurrent: () => boolean): Promise<void> {
+    const { deadLetters, nowUs, shardOf, tiers, judgedBy, yieldTurn } = this.#ports;
     const shard = shardOf(batch);
-    const work = new BatchWork(batch, shard.nextOffset ?? 0, this.#decoder(batch), this.#ports, nowUs());
+    const settings = { tiers, judgedBy, slab, nowUs: nowUs() };
+    const work = new BatchWork(batch, shard.nextOffset ?? 0, this.#decoder(batch), settings);
     while (!work.isDone) {
       if (!isCurrent()) return;
       work.decodeSlice();
@@ -144,14 +151,19 @@ function partitionName({ topic, partition }: PartitionKey): string {
   return `${topic}/${partition}`;
 }
 
+interface BatchSettings extends Pick<PipelinePorts, 'tiers' | 'judgedBy'> {
+  readonly nowUs: number;
+  /** Of this batch alone while it is on its way. */
+  readonly slab: ByteSlab;
+}
+
 /** One batch on its way: records decoded one after another, held, and let go when their dead letters are durable. */
 class BatchWork {
   /** The dead letters of all records held, and of the one being decoded. */
   letters: DeadLetter[] = [];
   readonly #batch: RecordBatch;
   readonly #decodeElement: DecodeElement<Entry>;
-  readonly #settings: Pick<PipelinePorts, 'tiers' | 'judgedBy'>;
-  readonly #nowUs: number;
+  readonly #settings: BatchSettings;
   readonly #firstOffset: number;
   #expectedOffset: number;
   #nextRecord = 0;
@@ -167,15 +179,13 @@ class BatchWork {
     batch: RecordBatch,
     firstOffset: number,
     decodeElement: DecodeElement<Entry>,
-    settings: Pick<PipelinePorts, 'tiers' | 'judgedBy'>,
-    nowUs: number,
+    settings: BatchSettings,
   ) {
     this.#batch = batch;
     this.#firstOffset = firstOffset;
     this.#expectedOffset = firstOffset;
     this.#decodeElement = decodeElement;
     this.#settings = settings;
-    this.#nowUs = nowUs;
   }
 
   /** Whether no record is left to decode. */
@@ -228,6 +238,7 @@ class BatchWork {
     this.#heldElements = 0;
     this.#heldBytes = 0;
     this.letters = [];
+    if (this.#decoding === null) this.#settings.slab.rewind();
     return false;
   }
 
@@ -245,9 +256,9 @@ class BatchWork {
       if (record.offset < this.#firstOffset) continue;
       assert(record.offset >= this.#expectedOffset, 'the offsets of a batch must rise');
       this.#expectedOffset = record.offset + 1;
-      const { judgedBy, tiers } = this.#settings;
-      const nowUs = judgedBy === 'clock' ? this.#nowUs : record.timestampMs * 1000;
-      return new RecordDecoding(this.#batch, record, { nowUs, tiers }, this.#decodeElement);
+      const { judgedBy, tiers, slab } = this.#settings;
+      const nowUs = judgedBy === 'clock' ? this.#settings.nowUs : record.timestampMs * 1000;
+      return new RecordDecoding(this.#batch, record, { nowUs, tiers, slab }, this.#decodeElement);
     }
     return null;
   }

@@ -4,7 +4,7 @@ import type { EdgeEntry } from '../../engine/entry.js';
 import { type TierClass, tierClassOf } from '../../engine/tier.js';
 import { areasOfPath } from '../../engine/usage/areas.js';
 import type { DeadLetterReason } from '../dead-letters.js';
-import { ByteSlab } from './byte-slab.js';
+import type { ByteSlab } from './byte-slab.js';
 import { ElementFields, type ElementSource, elementTimestampUs, wellFormed } from './element.js';
 import { derivedId, idHash, idHashOfBytes } from './entry-id.js';
 import { timestampProblem } from './timestamp.js';
@@ -40,8 +40,6 @@ const CLOSE = Buffer.from('}');
 /** More than the keys of a row, its timestamp and the numbers of an id take. */
 const ROW_FRAME_BYTES = 200;
 
-const slab = new ByteSlab();
-
 export function decodeEdgeElement(
   source: ElementSource,
   start: number,
@@ -56,6 +54,7 @@ export function decodeEdgeElement(
   const problem = timestampProblem(timestampUs, source.context.nowUs);
   if (problem !== null) return problem;
 
+  const { slab } = source.context;
   // Row and URL hold what is in the element, at most as long as it is there, besides an id that is made.
   slab.begin(2 * (end - start) + 6 * source.key.topic.length + ROW_FRAME_BYTES);
   const hash = writeRow(source, index, timestampUs);
@@ -66,7 +65,7 @@ export function decodeEdgeElement(
     tierClass: tierClass(source, project),
     idHash: hash,
     row,
-    url: urlBytes(),
+    url: urlBytes(slab),
     areas: requestAreas(),
   };
 }
@@ -82,7 +81,7 @@ function tierClass(source: ElementSource, project: string): TierClass {
   return tierClassOf(tier);
 }
 
-function urlBytes(): Uint8Array | null {
+function urlBytes(slab: ByteSlab): Uint8Array | null {
   if (!fields.isString(URL)) return null;
   if (!fields.isPlain(URL)) return Buffer.from(fields.text(URL)!);
   slab.write(fields.bytes, fields.starts[URL] + 1, fields.ends[URL] - 1);
@@ -109,13 +108,14 @@ function searchText(slot: number): string | null {
  * of the id.
  */
 function writeRow(source: ElementSource, index: number, timestampUs: number): number {
+  const { slab } = source.context;
   slab.write(ID_KEY, 0, ID_KEY.length);
   const hash = writeId(source, index);
   slab.write(TIMESTAMP_KEY, 0, TIMESTAMP_KEY.length);
   slab.writeText(String(timestampUs));
   slab.write(MESSAGE_KEY, 0, MESSAGE_KEY.length);
   const message = fields.isString(EVENT_MESSAGE) ? EVENT_MESSAGE : MESSAGE;
-  if (fields.isString(message)) writeString(message);
+  if (fields.isString(message)) writeString(slab, message);
   else slab.write(NULL, 0, NULL.length);
   slab.write(METADATA_KEY, 0, METADATA_KEY.length);
   if (fields.has(METADATA)) slab.write(fields.bytes, fields.starts[METADATA], fields.ends[METADATA]);
@@ -125,8 +125,9 @@ function writeRow(source: ElementSource, index: number, timestampUs: number): nu
 }
 
 function writeId(source: ElementSource, index: number): number {
+  const { slab } = source.context;
   if (fields.isString(ID)) {
-    writeString(ID);
+    writeString(slab, ID);
     if (fields.isPlain(ID)) return idHashOfBytes(fields.bytes, fields.starts[ID] + 1, fields.ends[ID] - 1);
     return idHash(fields.text(ID)!);
   }
@@ -136,7 +137,7 @@ function writeId(source: ElementSource, index: number): number {
 }
 
 /** A string as JSON.stringify writes it. */
-function writeString(slot: number): void {
+function writeString(slab: ByteSlab, slot: number): void {
   if (fields.isPlain(slot)) slab.write(fields.bytes, fields.starts[slot], fields.ends[slot]);
   else slab.writeText(JSON.stringify(fields.text(slot)));
 }

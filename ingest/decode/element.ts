@@ -4,6 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import type { DeadLetterReason } from '../dead-letters.js';
 import { MAX_ELEMENT_BYTES } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
+import type { ByteSlab } from './byte-slab.js';
 import { JsonWalk } from './json-walk.js';
 import { numericTimestampUs, textTimestampUs } from './timestamp.js';
 
@@ -17,6 +18,8 @@ export interface DecodeContext {
   /** What "too old" and "too far ahead" are measured from. */
   readonly nowUs: number;
   readonly tiers: TierSettings;
+  /** Where the bytes of entries are written; they stand until whoever owns it rewinds it. */
+  readonly slab: ByteSlab;
 }
 
 /** The record that elements are decoded from. */

@@ -6,6 +6,7 @@ import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import type { DeadLetter, DeadLetterReason } from '../dead-letters.js';
 import { MAX_NESTING_DEPTH, MAX_RECORD_BYTES, MAX_RECORD_ELEMENTS } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
+import { ByteSlab } from './byte-slab.js';
 import { decodeEdgeElement } from './edge-entry.js';
 import type { DecodeContext, DecodeElement, ElementSource } from './element.js';
 import { ArraySplitter, OPEN_BRACKET, skipByteOrderMark, skipWhitespace, trimEnd } from './json-scan.js';
@@ -130,22 +131,27 @@ export interface DecodedRecord<Entry extends object> {
   readonly letters: readonly DeadLetter[];
 }
 
+/** What a record is decoded by, when the bytes of its entries are their own. */
+export type RecordContext = Omit<DecodeContext, 'slab'>;
+
 /** Decodes a record of the edge request log. Never throws, whatever the value. */
 export function decodeEdgeRecord(
   key: PartitionKey,
   record: LogRecord,
-  context: DecodeContext,
+  context: RecordContext,
 ): DecodedRecord<EdgeEntry> {
-  return decodeWhole(new RecordDecoding(key, record, context, decodeEdgeElement));
+  const slab = new ByteSlab();
+  return decodeWhole(new RecordDecoding(key, record, { ...context, slab }, decodeEdgeElement));
 }
 
 /** Decodes a record of the function relay log. Never throws, whatever the value. */
 export function decodeRelayRecord(
   key: PartitionKey,
   record: LogRecord,
-  context: DecodeContext,
+  context: RecordContext,
 ): DecodedRecord<RelayEntry> {
-  return decodeWhole(new RecordDecoding(key, record, context, decodeRelayElement));
+  const slab = new ByteSlab();
+  return decodeWhole(new RecordDecoding(key, record, { ...context, slab }, decodeRelayElement));
 }
 
 function decodeWhole<Entry extends object>(decoding: RecordDecoding<Entry>): DecodedRecord<Entry> {

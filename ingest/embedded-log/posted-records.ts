@@ -1,6 +1,7 @@
 /** Makes records of the entries of a POST, and says what will become of each entry. */
 
 import type { DeadLetterReason } from '../dead-letters.js';
+import { ByteSlab } from '../decode/byte-slab.js';
 import type { DecodeContext, DecodeElement, ElementSource } from '../decode/element.js';
 import { OPEN_BRACE, OPEN_BRACKET } from '../decode/json-scan.js';
 import { RecordDecoding } from '../decode/record.js';
@@ -19,6 +20,9 @@ const COMMA = Buffer.from(',');
 const CLOSING = Buffer.from(']');
 
 const BYTE_ORDER_MARK_START = 0xef;
+
+/** Entries are made here only to see whether they can be: nobody reads their bytes, so all POSTs share it. */
+const slab = new ByteSlab();
 
 /**
  * Entries go into records in their order. Those that are JSON, rejected or not, share a record as an array, up to a
@@ -54,6 +58,7 @@ export class PostedRecords {
     const context: DecodeContext = {
       nowUs: timestampMs * 1000,
       tiers: { tierByProject: new Map(), defaultTier: '' },
+      slab,
     };
     const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
     this.#elements = elements;
@@ -71,6 +76,7 @@ export class PostedRecords {
       sliceElements++;
       if (this.#isTakenAsRecord(index)) await this.#takeRecord(index, yieldTurn);
       else this.#takeElement(index);
+      slab.rewind();
       if (sliceBytes < SLICE_BYTES && sliceElements < SLICE_ELEMENTS) continue;
       await yieldTurn();
       sliceBytes = 0;

@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { type ISocketFactory, Kafka, type KafkaConfig, logLevel, type SASLOptions } from 'kafkajs';
 import { CUT_REASON, clientLogCreator, type KafkaLogger } from './client-logger.js';
 import type { KafkaClock } from './clock.js';
-import { spareTimers } from './kafkajs-internals.js';
+import { spareCopies, spareTimers } from './kafkajs-internals.js';
 import {
   CLIENT_FIRST_RETRY_MS,
   CLIENT_MAX_RETRY_MS,
@@ -13,6 +13,7 @@ import {
   CONNECTION_TIMEOUT_MS,
   REQUEST_TIMEOUT_MS,
 } from './limits.js';
+import { ResponseReader } from './response-reader.js';
 
 export interface KafkaSasl {
   readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
@@ -71,6 +72,7 @@ export function createClient(
   if (connection.sasl !== null) config.sasl = connection.sasl as SASLOptions;
   const kafka = new Kafka(config);
   spareTimers(kafka);
+  spareCopies(kafka);
   return { kafka, cut: () => sockets.cut() };
 }
 
@@ -83,7 +85,7 @@ class CuttableSockets {
     const serverName = isIP(host) === 0 ? { servername: host } : {};
     const socket = ssl
       ? connectTls({ host, port, ...serverName, ...ssl }, onConnect)
-      : connectTcp({ host, port }, onConnect);
+      : connectPlain(host, port, onConnect);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 60_000);
     this.#open.add(socket);
@@ -96,4 +98,17 @@ class CuttableSockets {
     // With an error: kafkajs hears 'error' and 'end', not 'close', and would wait for answers for ever.
     for (const socket of this.#open) socket.destroy(new Error(CUT_REASON));
   }
+}
+
+function connectPlain(host: string, port: number, onConnect: () => void): Socket {
+  const reader = new ResponseReader((bytes) => socket.emit('data', bytes));
+  const onread = {
+    buffer: reader.buffer,
+    callback: (byteCount: number) => {
+      reader.read(byteCount);
+      return true;
+    },
+  };
+  const socket = connectTcp({ host, port, onread }, onConnect);
+  return socket;
 }

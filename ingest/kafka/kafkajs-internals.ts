@@ -44,8 +44,16 @@ export interface InternalCluster {
   ): Promise<{ topic: string; partitions: { partition: number; offset: string }[] }[]>;
 }
 
+interface InternalConnection {
+  readonly requestQueue: InternalRequestQueue;
+  /** What has come and is not used yet. */
+  chunks: Buffer[];
+  readonly bytesBuffered: number;
+  processData(bytes: Buffer): void;
+}
+
 interface InternalConnectionPool {
-  readonly pool: readonly { readonly requestQueue: InternalRequestQueue }[];
+  readonly pool: readonly InternalConnection[];
   send<T>(request: RawRequest<T>): Promise<T>;
 }
 
@@ -84,6 +92,19 @@ export function spareTimers(kafka: Kafka): void {
       const schedule = requestQueue.scheduleCheckPendingRequests.bind(requestQueue);
       requestQueue.scheduleCheckPendingRequests = () => {
         if (requestQueue.pending.length > 0) schedule();
+      };
+    }
+  });
+}
+
+/** Spares the client's later connections a copy of every response: kafkajs joins it with the nothing that was left before. */
+export function spareCopies(kafka: Kafka): void {
+  onConnectionPools(kafka, (connections) => {
+    for (const connection of connections.pool) {
+      const processData = connection.processData.bind(connection);
+      connection.processData = (bytes) => {
+        if (connection.bytesBuffered === 0) connection.chunks = [];
+        processData(bytes);
       };
     }
   });

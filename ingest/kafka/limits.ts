@@ -122,3 +122,10 @@ export const KAFKA_TIMING: KafkaTiming = {
   stopTimeoutMs: STOP_TIMEOUT_MS,
   refusalEndsMs: REFUSAL_ENDS_MS,
 };
+
+/** What a connection to a broker reads into at a time. Bigger: memory for each connection; smaller: more reads. */
+export const SOCKET_READ_BYTES = 64 * 1024;
+
+/** The longest response that is put together in one buffer as it comes. Bigger: memory that a broken broker may ask for by
+ * a length alone; smaller: full fetches are joined from pieces by kafkajs. */
+export const JOINED_RESPONSE_BYTES = 2 * FETCH_BYTES;

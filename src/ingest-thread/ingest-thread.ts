@@ -140,7 +140,7 @@ export class IngestThread {
     }
     meter.applied(key, monotonicUs() - startUs, lastRecordMs);
     this.#packBytes -= pack.buffer.byteLength;
-    // Sent back, the buffer is freed there: here it would bring on a collection of all garbage.
+    // Sent back, the buffer is used again.
     this.#worker.postMessage({ tell: 'applied', packId, buffer: pack.buffer } satisfies ToIngest, [
       pack.buffer,
     ]);

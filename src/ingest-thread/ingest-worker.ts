@@ -3,6 +3,7 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../../engine/assert.js';
+import { BufferPool } from '../../ingest/buffer-pool.js';
 import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
 import type { KafkaClock } from '../../ingest/kafka/clock.js';
 import { DeadLettersStoppedError, KafkaDeadLetters } from '../../ingest/kafka/dead-letter-topic.js';
@@ -60,6 +61,7 @@ function awaitNext(): void {
 }
 awaitNext();
 
+const buffers = new BufferPool();
 const shards = new Map<string, PackShard>();
 
 function shardOf(key: PartitionKey): PackShard {
@@ -74,6 +76,7 @@ function shardOf(key: PartitionKey): PackShard {
     key.topic === order.edgeTopic ? 'edge' : 'relay',
     stored ?? { nextOffset: null, identity: null },
     {
+      buffers,
       send: (of, pack, lastRecordMs) =>
         new Promise((resolve) => {
           const packId = ++lastPackId;
@@ -163,6 +166,7 @@ function take(message: ToIngest): void {
       const resolve = inFlight.get(message.packId);
       assert(resolve !== undefined, 'a pack was applied that nobody sent');
       inFlight.delete(message.packId);
+      buffers.give(message.buffer);
       resolve();
       noteApplied();
       awaitNext();

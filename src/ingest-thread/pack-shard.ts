@@ -4,14 +4,17 @@
  */
 
 import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
+import type { BufferPool } from '../../ingest/buffer-pool.js';
 import type { LogIdentity, PartitionKey } from '../../ingest/log-source.js';
 import type { ShardPort } from '../../ingest/pipeline.js';
-import { type AppliedRecord, packEdge, packRelay, type RecordPack } from '../../ingest/record-pack.js';
+import { PackBuilder, type RecordPack } from '../../ingest/record-pack.js';
 import { PACK_BYTES, PACK_ELEMENTS } from './limits.js';
 
 type Entry = EdgeEntry | RelayEntry;
 
 export interface PackPorts {
+  /** Where packs get their buffers from. */
+  readonly buffers: BufferPool;
   /** Sends a pack off; resolves when it is applied. */
   readonly send: (key: PartitionKey, pack: RecordPack, lastRecordMs: number | null) => Promise<void>;
   readonly setIdentity: (key: PartitionKey, identity: LogIdentity) => void;
@@ -21,11 +24,8 @@ export class PackShard implements ShardPort {
   nextOffset: number | null;
   identity: LogIdentity | null;
   readonly #key: PartitionKey;
-  readonly #kind: RecordPack['kind'];
+  readonly #builder: PackBuilder;
   readonly #ports: PackPorts;
-  #records: AppliedRecord<Entry>[] = [];
-  #elementCount = 0;
-  #byteCount = 0;
   #lastRecordMs: number | null = null;
   #lastSent: Promise<void> = Promise.resolve();
 
@@ -36,7 +36,7 @@ export class PackShard implements ShardPort {
     ports: PackPorts,
   ) {
     this.#key = key;
-    this.#kind = kind;
+    this.#builder = new PackBuilder(kind, ports.buffers);
     this.nextOffset = stored.nextOffset;
     this.identity = stored.identity;
     this.#ports = ports;
@@ -57,31 +57,20 @@ export class PackShard implements ShardPort {
     nextOffset: number,
     recordMs: number | null,
   ): void {
-    this.#records.push({ entries, rejectedReasons, nextOffset });
-    this.#elementCount += entries.length;
+    const builder = this.#builder;
+    builder.add({ entries, rejectedReasons, nextOffset });
     this.nextOffset = nextOffset;
     this.#lastRecordMs = recordMs ?? this.#lastRecordMs;
-    if (this.#kind === 'edge') {
-      for (const { row } of entries as readonly EdgeEntry[]) this.#byteCount += row.length;
-    }
-    if (this.#elementCount >= PACK_ELEMENTS || this.#byteCount >= PACK_BYTES) this.#send();
+    if (builder.entryCount >= PACK_ELEMENTS || builder.byteCount >= PACK_BYTES) this.#send();
   }
 
   /** Sends what is left; resolves when everything is applied. */
   flush(): Promise<void> {
-    if (this.#records.length > 0) this.#send();
+    if (this.#builder.recordCount > 0) this.#send();
     return this.#lastSent;
   }
 
   #send(): void {
-    const records = this.#records;
-    this.#records = [];
-    this.#elementCount = 0;
-    this.#byteCount = 0;
-    const pack =
-      this.#kind === 'edge'
-        ? packEdge(records as AppliedRecord<EdgeEntry>[])
-        : packRelay(records as AppliedRecord<RelayEntry>[]);
-    this.#lastSent = this.#ports.send(this.#key, pack, this.#lastRecordMs);
+    this.#lastSent = this.#ports.send(this.#key, this.#builder.take(), this.#lastRecordMs);
   }
 }

@@ -2,8 +2,7 @@
 
 import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
-import type { DecodeContext } from '../../ingest/decode/element.js';
-import { decodeEdgeRecord, decodeRelayRecord } from '../../ingest/decode/record.js';
+import { decodeEdgeRecord, decodeRelayRecord, type RecordContext } from '../../ingest/decode/record.js';
 import type { LogRecord } from '../../ingest/log-source.js';
 
 /** 2026-11-21T12:00:00Z, in microseconds. */
@@ -13,7 +12,7 @@ export const EDGE_KEY = { topic: 'cloudflare.logs.prod', partition: 3 };
 export const RELAY_KEY = { topic: 'deno-relay-logs', partition: 3 };
 export const OFFSET = 41;
 
-export const CONTEXT: DecodeContext = {
+export const CONTEXT: RecordContext = {
   nowUs: NOW_US,
   tiers: { tierByProject: new Map([['mapped', 'PRO']]), defaultTier: 'ENTERPRISE' },
 };

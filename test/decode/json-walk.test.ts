@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { ByteSlab } from '../../ingest/decode/byte-slab.js';
 import { ElementFields } from '../../ingest/decode/element.js';
 import { trimEnd } from '../../ingest/decode/json-scan.js';
 import { JsonWalk } from '../../ingest/decode/json-walk.js';
@@ -64,7 +65,13 @@ function compare(text: string): boolean {
   const found = walk.walk(bytes, 1, end);
   expect(found, text).toBe(value === undefined ? 'not-json' : isObject(value) ? 'object' : 'not-an-object');
   if (!isObject(value)) return false;
-  const source = { key: EDGE_KEY, record: record(bytes), context: CONTEXT, bytes, isUtf8: true };
+  const source = {
+    key: EDGE_KEY,
+    record: record(bytes),
+    context: { ...CONTEXT, slab: new ByteSlab() },
+    bytes,
+    isUtf8: true,
+  };
   expect(fields.read(source, 1, end)).toBe(null);
   const expected = judged(value);
   for (let slot = 0; slot < SLOT_COUNT; slot++) {

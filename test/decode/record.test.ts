@@ -2,6 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { ByteSlab } from '../../ingest/decode/byte-slab.js';
 import { decodeEdgeElement } from '../../ingest/decode/edge-entry.js';
 import { decodeEdgeRecord, decodeRelayRecord, RecordDecoding } from '../../ingest/decode/record.js';
 import {
@@ -179,7 +180,8 @@ test('nesting of any depth', () => {
 
 test('decoding in steps is decoding', () => {
   const value = `[${OK},7,${OK},{"project":"p","id":3}]`;
-  const decoding = new RecordDecoding(EDGE_KEY, record(value), CONTEXT, decodeEdgeElement);
+  const context = { ...CONTEXT, slab: new ByteSlab() };
+  const decoding = new RecordDecoding(EDGE_KEY, record(value), context, decodeEdgeElement);
   let steps = 0;
   while (!decoding.isFinished) {
     decoding.step();

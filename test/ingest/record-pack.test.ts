@@ -2,8 +2,10 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import { TIER_CLASSES } from '../../engine/tier.js';
-import { type AppliedRecord, packEdge, packRelay, unpackRecords } from '../../ingest/record-pack.js';
+import { BufferPool } from '../../ingest/buffer-pool.js';
+import { type AppliedRecord, PackBuilder, unpackRecords } from '../../ingest/record-pack.js';
 
 const RUNS = { seed: 1, numRuns: 200 };
 
@@ -48,24 +50,46 @@ function comparable(records: Iterable<AppliedRecord<object>>): unknown {
   }));
 }
 
-test('edge records', () => {
+/** Packs made one after another, each sent to where it is read, and its buffer back. */
+function roundTrips<Entry extends EdgeEntry | RelayEntry>(
+  kind: 'edge' | 'relay',
+  entry: fc.Arbitrary<Entry>,
+): void {
+  const packs = fc.array(recordsOf(entry), { minLength: 1, maxLength: 4 });
   fc.assert(
-    fc.property(recordsOf(edgeEntry), (records) => {
-      const pack = packEdge(records);
-      const arrived = structuredClone(pack, { transfer: [pack.buffer] });
-      expect(comparable(unpackRecords(arrived))).toEqual(comparable(records));
+    fc.property(packs, (lists) => {
+      const buffers = new BufferPool();
+      const builder = new PackBuilder(kind, buffers);
+      for (const records of lists) {
+        for (const record of records) {
+          const lent = structuredClone(record);
+          builder.add(lent);
+          for (const { row, url } of lent.entries as readonly Partial<EdgeEntry>[]) {
+            row?.fill(0xee);
+            url?.fill(0xee);
+          }
+        }
+        const pack = builder.take();
+        const arrived = structuredClone(pack, { transfer: [pack.buffer] });
+        expect(comparable(unpackRecords(arrived))).toEqual(comparable(records));
+        buffers.give(arrived.buffer);
+      }
     }),
     RUNS,
   );
-});
+}
 
-test('relay records', () => {
-  fc.assert(
-    fc.property(recordsOf(relayEntry), (records) => {
-      const pack = packRelay(records);
-      const arrived = structuredClone(pack, { transfer: [pack.buffer] });
-      expect(comparable(unpackRecords(arrived))).toEqual(comparable(records));
-    }),
-    RUNS,
-  );
+test('edge records', () => roundTrips('edge', edgeEntry));
+
+test('relay records', () => roundTrips('relay', relayEntry));
+
+test('more bytes than the buffer of the pack before them', () => {
+  const builder = new PackBuilder('edge', new BufferPool());
+  const row = new Uint8Array(3_000_000).fill(7);
+  const [entry] = fc.sample(edgeEntry, { seed: 1, numRuns: 1 });
+  const record = { entries: [{ ...entry, row }], rejectedReasons: [], nextOffset: 1 };
+  builder.add(record);
+  builder.add({ ...record, nextOffset: 2 });
+  const unpacked = [...unpackRecords(builder.take())];
+  expect(comparable(unpacked)).toEqual(comparable([record, { ...record, nextOffset: 2 }]));
 });

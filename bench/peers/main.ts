@@ -7,7 +7,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { inspect, parseArgs } from 'node:util';
 import { type PeerReport, type PeerSizes, runPeers } from './run.js';
 import { LARGE_SIZES, SMALL_SIZES } from './sizes.js';
 import { growthTable, tables } from './table.js';
@@ -29,29 +29,32 @@ function readSizes(): PeerSizes[] {
 }
 
 async function main(): Promise<void> {
+  const machine = { cpu: cpus()[0].model, cores: cpus().length, memoryGb: Math.round(totalmem() / 2 ** 30) };
   const reports: { readonly sizes: PeerSizes; readonly report: PeerReport }[] = [];
   for (const sizes of readSizes()) {
-    const directory = mkdtempSync(join(tmpdir(), 'logring-peers-'));
-    try {
-      const tell = (line: string) => process.stderr.write(`${sizes.entries} + ${sizes.entries}: ${line}\n`);
-      reports.push({ sizes, report: await runPeers(sizes, directory, tell) });
-    } finally {
-      rmSync(directory, { recursive: true, force: true });
-    }
-  }
-  for (const { sizes, report } of reports) {
+    const report = await runIn(sizes);
+    reports.push({ sizes, report });
     process.stdout.write(`\n${sizes.entries} edge and ${sizes.entries} relay entries\n\n${tables(report)}`);
-    process.stdout.write(`answers: ${report.answersHash}\n`);
+    process.stdout.write(`answers: ${report.answersHash}\n\n`);
+    process.stdout.write(`${JSON.stringify({ machine, node: process.version, sizes, report })}\n`);
   }
   if (reports.length > 1) process.stdout.write(`\n${growthTable(reports)}`);
-  const machine = { cpu: cpus()[0].model, cores: cpus().length, memoryGb: Math.round(totalmem() / 2 ** 30) };
-  process.stdout.write(`\n${JSON.stringify({ machine, node: process.version, reports })}\n`);
+}
+
+async function runIn(sizes: PeerSizes): Promise<PeerReport> {
+  const directory = mkdtempSync(join(tmpdir(), 'logring-peers-'));
+  try {
+    const tell = (line: string) => process.stderr.write(`${sizes.entries} + ${sizes.entries}: ${line}\n`);
+    return await runPeers(sizes, directory, tell);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
 }
 
 main().then(
   () => process.exit(0),
   (error: unknown) => {
-    process.stderr.write(`bench:peers: ${error instanceof Error ? error.stack : String(error)}\n`);
+    process.stderr.write(`bench:peers: ${inspect(error)}\n`);
     process.exit(1);
   },
 );

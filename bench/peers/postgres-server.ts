@@ -1,14 +1,15 @@
 /** A PostgreSQL server of the bench's own: found on this machine, begun in a new directory, reached over TCP, as all here are. */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Client } from 'pg';
 import { freePort } from '../../test/kafka/broker/free-port.js';
 import { allowAllCores } from '../cores.js';
 
-export const USER = 'bench';
+const USER = 'bench';
 const DATABASE = 'postgres';
 const HOST = '127.0.0.1';
 const DEBIAN_DIRECTORY = '/usr/lib/postgresql';
@@ -20,6 +21,7 @@ const POLL_MS = 50;
 /** Durability is off, for loading only: questions write nothing. The rest is what its own manual advises for 8 GB and more. */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: HOST,
+  unix_socket_directories: '',
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
@@ -58,23 +60,35 @@ export async function startPostgres(programs: string): Promise<PostgresServer> {
   const identity = process.getuid?.() === 0 ? unprivileged() : null;
   if (identity !== null) chownSync(directory, identity.uid, identity.gid);
   const data = join(directory, 'data');
+  const password = randomBytes(16).toString('hex');
+  const passwordFile = join(directory, 'password');
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  if (identity !== null) chownSync(passwordFile, identity.uid, identity.gid);
   const options = { cwd: directory, ...(identity ?? {}) };
   const made = spawnSync(
     join(programs, 'initdb'),
-    ['-D', data, '-U', USER, '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync'],
+    [
+      '-D',
+      data,
+      '-U',
+      USER,
+      '-A',
+      'scram-sha-256',
+      `--pwfile=${passwordFile}`,
+      '-E',
+      'UTF8',
+      '--locale=C',
+      '--no-sync',
+    ],
     options,
   );
   if (made.status !== 0) throw new Error(`initdb: ${made.error ?? made.stderr}`);
   const port = await freePort();
   const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  const server = spawn(
-    join(programs, 'postgres'),
-    ['-D', data, '-k', directory, '-p', String(port), ...settings],
-    {
-      ...options,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    },
-  );
+  const server = spawn(join(programs, 'postgres'), ['-D', data, '-p', String(port), ...settings], {
+    ...options,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   let said = '';
   server.stderr!.on('data', (piece) => {
     said += piece;
@@ -84,7 +98,7 @@ export async function startPostgres(programs: string): Promise<PostgresServer> {
   process.once('exit', endWithUs);
   allowAllCores(server.pid!);
   const connect = async () => {
-    const client = new Client({ host: HOST, port, user: USER, database: DATABASE });
+    const client = new Client({ host: HOST, port, user: USER, password, database: DATABASE });
     await client.connect();
     return client;
   };
@@ -111,7 +125,7 @@ async function untilListening(
       return;
     } catch (error) {
       if (server.exitCode !== null || waitedMs > START_DEADLINE_MS) {
-        throw new Error(`PostgreSQL does not start: ${said()}`, { cause: error });
+        throw new Error(said() || 'nobody listens', { cause: error });
       }
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));

@@ -3,7 +3,7 @@
 import { type Client, escapeLiteral } from 'pg';
 import type { EntryBatch } from './entries.js';
 import type { AnswerRow, Ask, Peer, System } from './peer.js';
-import { findPostgres, startPostgres } from './postgres-server.js';
+import { findPostgres, type PostgresServer, startPostgres } from './postgres-server.js';
 import { countsWindow, type Question, statsWindow } from './question.js';
 import {
   countsFromRollUps,
@@ -56,11 +56,16 @@ const ROLL_UPS = [
   ),
 ];
 
-/** A sentence when there is no PostgreSQL. */
+/** A sentence when there is no PostgreSQL, or none that starts. */
 export async function openPostgres(nowUs: number): Promise<System | string> {
   const programs = findPostgres();
   if (programs === null) return 'no PostgreSQL: neither on the PATH nor as a Debian package';
-  const server = await startPostgres(programs);
+  let server: PostgresServer;
+  try {
+    server = await startPostgres(programs);
+  } catch (error) {
+    return `PostgreSQL does not start: ${error instanceof Error ? error.message : String(error)}`;
+  }
   const client = await server.connect();
   await client.query(TABLES);
   const { rows } = await client.query('show server_version');

@@ -16,7 +16,7 @@ export interface RedisCache extends System {
   keep(question: Question, body: Uint8Array): Promise<void>;
 }
 
-/** A sentence when there is no Redis. */
+/** A sentence when there is no Redis, or none that starts. */
 export async function openRedis(directory: string): Promise<RedisCache | string> {
   const found = spawnSync('redis-server', ['--version'], { encoding: 'utf8' });
   if (found.status !== 0) return 'no redis-server on the PATH';
@@ -36,7 +36,12 @@ export async function openRedis(directory: string): Promise<RedisCache | string>
   const client = new Redis({ host: HOST, port, retryStrategy: () => (server.exitCode === null ? 20 : null) });
   // It says so for each try before the server listens.
   client.on('error', () => undefined);
-  await client.ping();
+  try {
+    await client.ping();
+  } catch (error) {
+    client.disconnect();
+    return `redis-server does not start: ${String(error)}`;
+  }
   return {
     peers: [cached(client, /v=([0-9.]+)/.exec(found.stdout)?.[1] ?? '')],
     insert: () => undefined,

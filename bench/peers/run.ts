@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { allowAllCores, keepToLastCore } from '../cores.js';
 import { openClickHouse } from './clickhouse.js';
 import { openDuckDb } from './duckdb.js';
-import { Entries, type EntrySizes, NOW_US } from './entries.js';
+import { Entries, type EntryBatch, type EntrySizes, NOW_US } from './entries.js';
 import { openLogring, startLogring } from './logring.js';
 import type { AnswerRow, Ask, Peer, Reach, System } from './peer.js';
 import { openPostgres } from './postgres.js';
@@ -134,11 +134,19 @@ class Comparison {
   async #fill(): Promise<void> {
     for (const batch of this.#entries.batches()) {
       this.#truth.insert(batch);
-      await Promise.all([...this.#systems.values()].map((system) => system.insert(batch)));
+      await Promise.all([...this.#systems].map(([name, system]) => this.#insert(name, system, batch)));
     }
     for (const [name, system] of this.#systems) {
       await system.finish();
       this.#tell(`${name}: filled`);
+    }
+  }
+
+  async #insert(name: string, system: System, batch: EntryBatch): Promise<void> {
+    try {
+      await system.insert(batch);
+    } catch (error) {
+      throw new Error(`${name} did not take its entries`, { cause: error });
     }
   }
 

@@ -8,7 +8,7 @@ const LARGE: PeerSizes = {
   seed: 1,
   rounds: 5,
   asks: 200,
-  roundMs: 300,
+  roundMs: 200,
   quietPolls: 50,
 };
 

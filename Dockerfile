@@ -33,5 +33,5 @@ ENV LOGRING_HOST=0.0.0.0 LOGRING_DATA_DIR=/data
 VOLUME /data
 EXPOSE 4000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=120s \
-    CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.LOGRING_PORT || 4000) + '/livez').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+    CMD ["node", "-e", "const { env } = process; env.NODE_TLS_REJECT_UNAUTHORIZED = '0'; fetch((env.LOGRING_TLS_CERT || env.LOGRING_TLS_CERT_FILE ? 'https' : 'http') + '://127.0.0.1:' + (env.LOGRING_PORT || 4000) + '/livez').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "dist/src/main.js"]

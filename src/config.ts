@@ -10,7 +10,16 @@ import { LOG_SETTINGS, logContradictions } from './config/log-settings.js';
 import { PROCESS_SETTINGS } from './config/process-settings.js';
 import type { Setting, Values } from './config/setting.js';
 
+const AREAS = {
+  HTTP: HTTP_SETTINGS,
+  Kafka: KAFKA_SETTINGS,
+  'Logs and retention': LOG_SETTINGS,
+  Process: PROCESS_SETTINGS,
+} as const;
 const SETTINGS = { ...HTTP_SETTINGS, ...KAFKA_SETTINGS, ...LOG_SETTINGS, ...PROCESS_SETTINGS } as const;
+
+/** No setting that has a rule takes it. */
+const NO_VALUE = '\0';
 
 type SettingName = keyof typeof SETTINGS;
 const NAMES = Object.keys(SETTINGS) as SettingName[];
@@ -105,12 +114,39 @@ function shown(value: unknown): string {
   return String(value);
 }
 
+/** What there is to say of a setting. */
+export interface SettingText {
+  /** With the prefix. */
+  readonly name: string;
+  readonly area: string;
+  readonly help: string;
+  readonly shownDefault: string;
+  /** What a value must be; null where any text will do. */
+  readonly rule: string | null;
+  readonly isSecret: boolean;
+}
+
+/** Of all settings, in order. */
+export function settingTexts(): SettingText[] {
+  return Object.entries(AREAS).flatMap(([area, settings]) =>
+    Object.entries(settings).map(([name, setting]: [string, Setting]) => {
+      const fallback = setting.schema.safeParse(undefined);
+      const refused = setting.schema.safeParse(NO_VALUE);
+      return {
+        name: `LOGRING_${name}`,
+        area,
+        help: setting.help,
+        shownDefault: String(setting.shownDefault ?? (fallback.success ? (fallback.data ?? 'none') : 'none')),
+        rule: refused.success ? null : refused.error.issues[0].message,
+        isSecret: setting.secret === true,
+      };
+    }),
+  );
+}
+
 /** The table of settings for `--help`. */
 export function settingsHelp(): string {
-  return NAMES.map((name) => {
-    const setting: Setting = SETTINGS[name];
-    const fallback = setting.schema.safeParse(undefined);
-    const value = setting.shownDefault ?? (fallback.success ? (fallback.data ?? 'none') : 'none');
-    return `  ${`LOGRING_${name}`.padEnd(30)} ${setting.help} [${value}]`;
-  }).join('\n');
+  return settingTexts()
+    .map(({ name, help, shownDefault }) => `  ${name.padEnd(30)} ${help} [${shownDefault}]`)
+    .join('\n');
 }

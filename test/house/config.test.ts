@@ -1,10 +1,11 @@
 /** Configuration: defaults, every problem at once, secrets from files and masked, unknown names refused. */
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ConfigError, printConfig, readConfig, settingsHelp } from '../../src/config.js';
+import { configurationDocument, DOCUMENT } from './configuration-document.js';
 
 function problemsOf(environment: Record<string, string>): readonly string[] {
   try {
@@ -109,4 +110,8 @@ test('the printed configuration masks secrets and is complete', () => {
   expect(printed).toContain('LOGRING_API_KEYS=********');
   expect(printed).toContain('LOGRING_PORT=4000');
   for (const line of printed.split('\n')) expect(settingsHelp()).toContain(line.split('=')[0]);
+});
+
+test('the document of the configuration is what its settings say: npm run docs:configuration', () => {
+  expect(readFileSync(DOCUMENT, 'utf8')).toBe(configurationDocument());
 });

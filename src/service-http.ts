@@ -2,6 +2,7 @@
 
 import { US_PER_SECOND } from '../engine/time.js';
 import type { Config } from './config.js';
+import { type AccessLogPorts, loggedHandler } from './http/access-log.js';
 import type { Api } from './http/api.js';
 import { type ChosenServer, createHttpServer } from './http/back-ends.js';
 import { meteredHandler, type RequestMeter } from './http/request-meters.js';
@@ -27,16 +28,29 @@ const BACK_ENDS: Readonly<Record<string, BackEndName>> = { uws: 'uWebSockets.js'
 
 export function createServiceHttp({ config, surroundings, api, meter, bugs }: ServiceHttpParts): ServiceHttp {
   const identity = identityOf(config);
+  const { monotonicUs } = surroundings.clock;
   const forced = BACK_ENDS[config.HTTP_BACKEND];
   const chosen = createHttpServer({
     handler: api,
     bugs,
     ...(forced === undefined ? {} : { forced }),
     ...(identity === null ? {} : { identity }),
-    observe: (handler) =>
-      meteredHandler(handler, meter, (path) => api.routeOf(path), surroundings.clock.monotonicUs),
+    observe: (handler) => {
+      const metered = meteredHandler(handler, meter, (path) => api.routeOf(path), monotonicUs);
+      return config.ACCESS_LOG ? loggedHandler(metered, accessLog(api, surroundings)) : metered;
+    },
   });
   return { ...chosen, tlsFiles: identity === null ? null : tlsFilesOf(identity, chosen, surroundings) };
+}
+
+/** Its lines are written whatever the level of the service's own log. */
+function accessLog(api: Api, { logger, clock }: Surroundings): AccessLogPorts {
+  const lines = logger.child({}, { level: 'info' });
+  return {
+    write: (line) => lines.info(line, 'request'),
+    keyTagOf: (request) => api.keyTagOf(request),
+    monotonicUs: clock.monotonicUs,
+  };
 }
 
 /** Where HTTP is reached, such as `http://127.0.0.1:4000`. */

@@ -62,6 +62,7 @@ export const HTTP_SETTINGS = {
     secret: true,
   },
   CONSOLE: { schema: flag.default(true), help: 'the web console at /; false is off' },
+  ACCESS_LOG: { schema: flag.default(false), help: 'a line in the log for each request, the key as a tag' },
   KEY_REQUESTS_PER_SECOND: {
     schema: integer(0, 1_000_000).default(0),
     help: 'requests a second that each key may make, beyond them 429; 0 is any number',

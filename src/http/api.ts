@@ -35,6 +35,8 @@ export const INGEST_PATH = '/api/logs';
 
 const QUERY_METHODS = 'GET, HEAD, OPTIONS';
 const READ_METHODS = 'GET, HEAD';
+/** With a body, at a path that takes none, they are answered. */
+const SHIPPERS_METHODS = ['POST', 'PUT', 'PATCH'];
 const PLAIN_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Something else to serve at a path of its own, by GET and HEAD: the console, the OpenAPI document. */
@@ -115,8 +117,11 @@ export class Api implements HttpHandler {
 
   /** A shipper with a wrong path must learn it; below the query API a body is always taken for smuggling. */
   #openUnexpectedBody(request: HttpRequest): Opened {
-    const isShippers = request.method === 'POST' || request.method === 'PUT';
-    if (!isShippers || request.path.startsWith(QUERY_PATH_PREFIX) || !hasOneBody(request.headers))
+    if (
+      !SHIPPERS_METHODS.includes(request.method) ||
+      request.path.startsWith(QUERY_PATH_PREFIX) ||
+      !hasOneBody(request.headers)
+    )
       return CLOSE_SOCKET;
     const answer = isOfGaps(request.path) ? this.#refuseGapsBody(request) : this.#answerOther(request);
     return answer instanceof Promise ? CLOSE_SOCKET : refuseBody(request, answer);
@@ -135,6 +140,12 @@ export class Api implements HttpHandler {
     if (isOfGaps(path)) return 'gaps';
     if (path === '/livez' || path === '/readyz' || path === '/metrics') return path.slice(1);
     return this.#pages.has(path) ? 'page' : 'unknown-path';
+  }
+
+  /** What stands for the key of a request in the access log; null without a valid one. */
+  keyTagOf(request: HttpRequest): string | null {
+    const key = keyOf(request, decodeQuery(request.rawQuery));
+    return this.#options.keys.tagOf(key) ?? this.#options.ingestKeys.tagOf(key);
   }
 
   /** The clock is read here, once, for requests of the query API. */
@@ -195,7 +206,7 @@ export class Api implements HttpHandler {
 
   /** Who asks; or the answer to whoever may not, or not so often. */
   #admit(ring: KeyRing, request: HttpRequest, query: DecodedQuery): Grant | HttpAnswer {
-    const grant = ring.grantOf(presentedKey(request, query.values.get('api_key') ?? ''));
+    const grant = ring.grantOf(keyOf(request, query));
     if (grant === null) return unauthenticated();
     const waitUs = grant.pace?.take(this.#options.clock.monotonicUs()) ?? 0;
     return waitUs === 0 ? grant : tooManyRequests(waitUs);
@@ -209,6 +220,10 @@ export class Api implements HttpHandler {
 
 function isOfGaps(path: string): boolean {
   return path === GAPS_PATH || path === ACKNOWLEDGE_PATH;
+}
+
+function keyOf(request: HttpRequest, query: DecodedQuery): string {
+  return presentedKey(request, query.values.get('api_key') ?? '');
 }
 
 function isAnswer(admitted: Grant | HttpAnswer): admitted is HttpAnswer {

@@ -3,7 +3,8 @@
  * key costs the same work as a wrong one.
  */
 
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, scryptSync, timingSafeEqual } from 'node:crypto';
+import { KEY_TAG_ROUND_COUNT } from './limits.js';
 import type { RequestPace, RequestPaces } from './request-pace.js';
 import type { HttpRequest } from './server.js';
 
@@ -22,9 +23,13 @@ export interface Grant {
   readonly pace: RequestPace | null;
 }
 
+const TAG_SALT = 'logring access log';
+const TAG_BYTES = 4;
+
 export class KeyRing {
   readonly #digests: readonly Buffer[];
   readonly #grants: readonly Grant[];
+  readonly #tags: string[] = [];
 
   constructor(keys: readonly ApiKey[], paces: RequestPaces | null = null) {
     this.#digests = keys.map(({ key }) => digestOf(key));
@@ -36,12 +41,31 @@ export class KeyRing {
 
   /** null for a missing ('') or wrong key. Of a key that is configured twice the first counts. */
   grantOf(key: string): Grant | null {
+    const found = this.#find(key);
+    return found < 0 ? null : this.#grants[found];
+  }
+
+  /**
+   * Eight letters that stand for the key where it must not be seen, the same after every start; null where grantOf says so.
+   * They tell which of the configured keys it was to whoever has those, and are slow to guess from.
+   */
+  tagOf(key: string): string | null {
+    const found = this.#find(key);
+    if (found < 0) return null;
+    this.#tags[found] ??= scryptSync(this.#digests[found], TAG_SALT, TAG_BYTES, {
+      N: KEY_TAG_ROUND_COUNT,
+    }).toString('hex');
+    return this.#tags[found];
+  }
+
+  /** -1 where there is none. */
+  #find(key: string): number {
     const digest = digestOf(key);
     let found = -1;
     for (let i = 0; i < this.#digests.length; i++) {
       if (timingSafeEqual(digest, this.#digests[i]) && found < 0) found = i;
     }
-    return found < 0 || key === '' ? null : this.#grants[found];
+    return key === '' ? -1 : found;
   }
 }
 

@@ -109,3 +109,12 @@ export const DESCRIPTION_MAX_AGE_SECONDS = 300;
 export const LISTED_PROJECT_LIMIT = 200;
 /** Function ids that `/api/functions` gives of a project, for the same reasons. */
 export const LISTED_FUNCTION_LIMIT = 500;
+
+/** Characters of a method and a path in the access log. Bigger: whoever has no key can make long lines; smaller: paths
+ * of ours (an endpoint by its id has 58) are cut. */
+export const LOGGED_METHOD_LENGTH_LIMIT = 20;
+export const LOGGED_PATH_LENGTH_LIMIT = 200;
+
+/** Rounds (N of scrypt) of the tag that stands for a key in the access log. Bigger: the first request of each key waits
+ * for longer (about 3 ms at this); smaller: short keys are guessed from their tags sooner. */
+export const KEY_TAG_ROUND_COUNT = 1024;

@@ -85,6 +85,7 @@ function curlLine(url: string, endpoint: string, parameters: Record<string, stri
 async function main(): Promise<void> {
   const config = readConfig({
     LOGRING_PORT: process.env.LOGRING_PORT ?? '0',
+    LOGRING_HTTP_BACKEND: process.env.LOGRING_HTTP_BACKEND ?? 'auto',
     LOGRING_DATA_DIR: directory,
     LOGRING_API_KEYS: KEY,
     LOGRING_CACHE_SECONDS: '0',

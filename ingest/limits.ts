@@ -55,6 +55,11 @@ export const BUSY_RETRY_SECONDS = 1;
 export const DELIVERY_RECORDS = 256;
 export const DELIVERY_BYTES = 1024 * 1024;
 
+/** Dead letters of each reason that are kept to look at, and how much of each. Bigger: more memory, and a longer page to
+ * read; smaller: what is wrong with them doesn't show. */
+export const SAMPLES_OF_REASON = 3;
+export const SAMPLE_BYTES = 2048;
+
 /** Bytes that rows and URLs are written into one behind the other. Bigger: memory that few of them use; smaller: allocating
  * costs more than filling. */
 export const SLAB_BYTES = 128 * 1024;

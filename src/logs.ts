@@ -1,6 +1,7 @@
 /** Where the logs of this process come from: the embedded log or Kafka, with all that stands between it and the shards. */
 
 import { setImmediate as yieldTurn } from 'node:timers/promises';
+import { type DeadLetterSamples, sampledSink } from '../ingest/dead-letter-samples.js';
 import { EmbeddedLog } from '../ingest/embedded-log/embedded-log.js';
 import type { KafkaConnection } from '../ingest/kafka/client.js';
 import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
@@ -25,6 +26,8 @@ export interface LogsPorts {
   readonly shards: Shards;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
+  /** Keeps some of the dead letters. */
+  readonly samples: DeadLetterSamples;
   /** What comes in waits while it is closed. */
   readonly gate: IngestGate;
   readonly meter: IngestMeter;
@@ -49,7 +52,8 @@ export function createLogs(ports: LogsPorts): Logs {
 }
 
 /** Posted logs: decoded on the serving thread, judged by when they arrived. */
-function embeddedLogs({ config, surroundings, store, shards, onGap, gate, meter }: LogsPorts): Logs {
+function embeddedLogs(ports: LogsPorts): Logs {
+  const { config, surroundings, store, shards, onGap, samples, gate, meter } = ports;
   const { nowUs, monotonicUs } = surroundings.clock;
   const common = {
     edgeTopic: config.EDGE_TOPIC,
@@ -65,7 +69,7 @@ function embeddedLogs({ config, surroundings, store, shards, onGap, gate, meter 
   const pipeline = new Pipeline({
     ...common,
     shardOf: (key) => shards.of(key),
-    deadLetters: new DeadLetterTable(store),
+    deadLetters: sampledSink(new DeadLetterTable(store), (letters) => samples.keep(letters)),
     tiers: tierSettings(config),
     judgedBy: 'arrival',
     onGap,
@@ -93,7 +97,7 @@ function embeddedLogs({ config, surroundings, store, shards, onGap, gate, meter 
 
 /** Kafka's logs: consumed and decoded on the ingest thread, which begins with what the shards have. */
 function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
-  const { config, surroundings, shards, onGap, gate, meter } = ports;
+  const { config, surroundings, shards, onGap, samples, gate, meter } = ports;
   const { logger, clock, onFatal } = surroundings;
   let thread: IngestThread | null = null;
   const start = () => {
@@ -114,6 +118,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
     thread = new IngestThread(order, {
       shardOf: (key) => shards.of(key),
       onGap,
+      onDeadLetters: (letters) => samples.keep(letters),
       logger,
       monotonicUs: clock.monotonicUs,
       meter,

@@ -5,6 +5,7 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { queryLogs } from '../engine/rows/query.js';
 import { InvocationStats } from '../engine/stats/query.js';
 import type { Config } from './config.js';
+import type { ServiceStatus } from './console/service-status.js';
 import type { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import { Api } from './http/api.js';
 import { KeyRing } from './http/auth.js';
@@ -34,6 +35,8 @@ export interface ApiParts {
   /** What an operator should know though it is no reason not to be ready. */
   readonly notes: () => readonly string[];
   readonly metrics: () => Promise<string>;
+  /** null where nothing is taken in, so that there is nothing to say. */
+  readonly status: ((nowUs: number) => ServiceStatus) | null;
   /** null when no repair has dropped anything that an answer may lack. */
   readonly dropped: DroppedPort | null;
   readonly bugs: BugReporter;
@@ -96,6 +99,7 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
       ...(config.CONSOLE ? consolePages() : []),
       ...consoleApi({
         projects: (nowUs, limit) => knownProjects(shards, nowUs, limit),
+        status: parts.status,
         functions: (project, nowUs) => knownFunctions(shards, project, nowUs, () => yieldTurn()),
       }),
     ]),

@@ -1,10 +1,12 @@
 /** Composition: makes the parts, connects them, starts them in order and stops them in the opposite one. */
 
 import type { Logger } from 'pino';
+import { DeadLetterSamples } from '../ingest/dead-letter-samples.js';
 import { Gaps } from '../ingest/gaps.js';
 import type { OffsetGap } from '../ingest/log-source.js';
 import { Committer } from './committer.js';
 import type { Config } from './config.js';
+import type { ServiceStatus } from './console/service-status.js';
 import { diskAlarm } from './disk-alarm.js';
 import { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import type { Api } from './http/api.js';
@@ -20,6 +22,7 @@ import { Rewriter } from './rewriter.js';
 import { createApi } from './service-api.js';
 import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
+import { type StatusPorts, serviceStatus } from './status.js';
 import { DiskFullError } from './store/disk-room.js';
 import { type DroppedPart, isStillMissed, overlappingParts } from './store/dropped-table.js';
 import { withRemedy } from './store/sound-table.js';
@@ -89,6 +92,7 @@ class Composition implements Service {
   readonly #gate: IngestGate;
   readonly #memory: MemoryBudget;
   readonly #gaps = new Gaps();
+  readonly #deadLetterSamples = new DeadLetterSamples();
   /** What repairs have dropped. */
   readonly #dropped: readonly DroppedPart[];
   readonly #committer: Committer;
@@ -124,6 +128,7 @@ class Composition implements Service {
       store,
       shards: this.#shards,
       onGap: (gap) => this.#noteGap(gap),
+      samples: this.#deadLetterSamples,
       gate,
       meter: { applied: (...batch) => this.#metrics.applied(...batch) },
     });
@@ -292,11 +297,34 @@ class Composition implements Service {
       evaluator: this.#evaluator,
       gaps: { open: () => this.#gaps.open, acknowledge: () => this.#acknowledgeGaps() },
       readiness: () => this.#readiness(),
-      notes: () => this.#stillMissed().map(({ what }) => `dropped by a repair: ${what}`),
+      notes: () => this.#notes(),
       metrics: () => this.#metrics.text(),
+      status: (nowUs) => this.#status(nowUs),
       bugs: this.#bugs(),
       dropped: this.#dropped.length === 0 ? null : (window) => this.#droppedWithin(window),
     });
+  }
+
+  #notes(): string[] {
+    return this.#stillMissed().map(({ what }) => `dropped by a repair: ${what}`);
+  }
+
+  #status(nowUs: number): ServiceStatus {
+    const ports: StatusPorts = {
+      version: this.#surroundings.version,
+      logSource: this.#config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
+      shards: this.#shards,
+      store: this.#store,
+      sourceStatus: () => this.#logs.status(),
+      readiness: () => this.#readiness(),
+      notes: () => this.#notes(),
+      resultCache: () => this.#api.endpoints.cache?.figures() ?? null,
+      deadLetterSamples: () => this.#deadLetterSamples.all(),
+      gaps: () => this.#gaps.open,
+      memory: () => this.#memory,
+      memoryBudgetBytes: budgetBytesOf(this.#config),
+    };
+    return serviceStatus(ports, nowUs);
   }
 
   #stillMissed(): readonly DroppedPart[] {

@@ -43,6 +43,11 @@ export class Shards {
     return this.#owned.values();
   }
 
+  /** The shard of a partition, if there is one already. */
+  known({ topic, partition }: PartitionKey): AnyShard | undefined {
+    return this.#owned.get(`${topic}/${partition}`)?.shard;
+  }
+
   /** The shard of a partition of one of the two topics. */
   of({ topic, partition }: PartitionKey): AnyShard {
     const scope = `${topic}/${partition}`;

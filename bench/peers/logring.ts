@@ -174,6 +174,7 @@ export async function openLogring(options: LogringOptions): Promise<LogringInPro
     readiness: () => [],
     notes: () => [],
     metrics: () => Promise.resolve(''),
+    status: null,
     bugs: { report: fail },
     dropped: null,
   });

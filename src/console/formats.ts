@@ -15,6 +15,25 @@ export function shortCountText(count: number): string {
   return Number.isInteger(count) ? compact.format(count) : '';
 }
 
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** `12 B`, `1.5 KiB`, `340 MiB`. */
+export function bytesText(bytes: number): string {
+  let size = bytes;
+  let unit = 0;
+  while (size >= 1000 && unit < BYTE_UNITS.length - 1) {
+    size /= 1024;
+    unit += 1;
+  }
+  const digits = unit === 0 || size >= 100 ? whole : oneDigit;
+  return `${digits.format(size)} ${BYTE_UNITS[unit]}`;
+}
+
+/** `0.4/s`, `12/s`, `20,000/s`. */
+export function rateText(perSecond: number): string {
+  return `${(perSecond < 10 ? oneDigit : whole).format(perSecond)}/s`;
+}
+
 /** `1 entry`, `2 entries`. */
 export function counted(count: number, one: string, many: string): string {
   return `${countText(count)} ${count === 1 ? one : many}`;
@@ -49,6 +68,13 @@ export function isoText(timestampUs: number): string {
 /** `07:00:00`, UTC. */
 export function clockText(ms: number): string {
   return new Date(ms).toISOString().slice(11, 19);
+}
+
+/** `5 s`, `3 min`, `2 h`, `12 d`. */
+export function spanText(ms: number): string {
+  if (ms < 120_000) return `${whole.format(Math.max(0, ms) / 1000)} s`;
+  if (ms < 7_200_000) return `${whole.format(ms / 60_000)} min`;
+  return ms < 2 * DAY_MS ? `${whole.format(ms / 3_600_000)} h` : `${whole.format(ms / DAY_MS)} d`;
 }
 
 const DAY_MS = 86_400_000;

@@ -3,6 +3,7 @@
 import { type Answer, ApiClient } from './api-client.js';
 import { element, found } from './dom.js';
 import { FunctionsPart } from './functions-part.js';
+import { IngestPart } from './ingest-part.js';
 import { LogsPart } from './logs-part.js';
 import type { Part, PartPorts } from './part.js';
 import { UNREACHABLE } from './questions.js';
@@ -19,6 +20,7 @@ const PARTS = new Map<string, { readonly title: string; readonly make: (ports: P
   ['logs', { title: 'Logs', make: (ports) => new LogsPart(ports) }],
   ['functions', { title: 'Functions', make: (ports) => new FunctionsPart(ports) }],
   ['usage', { title: 'Usage', make: (ports) => new UsagePart(ports) }],
+  ['ingest', { title: 'Ingest', make: (ports) => new IngestPart(ports) }],
 ]);
 const [FIRST_PART] = PARTS.keys();
 

@@ -1,5 +1,9 @@
-/** What the web console asks beside the three endpoints, each with a key that may query: which projects there are, and which functions one has. */
+/**
+ * What the web console asks beside the three endpoints, each with a key that may query: which projects there
+ * are, which functions one has, and how the service is.
+ */
 
+import type { ServiceStatus } from '../console/service-status.js';
 import type { Page } from './api.js';
 import { allows, type Grant } from './auth.js';
 import { invalidArgument, JSON_CONTENT_TYPE, NO_STORE, permissionDenied, quoted } from './errors.js';
@@ -11,6 +15,8 @@ import type { HttpAnswer, HttpRequest } from './server.js';
 export interface ConsolePort {
   /** Projects with logs, the busiest first. */
   projects(nowUs: number, limit: number): readonly string[];
+  /** null: then nothing is at its address. */
+  readonly status: ((nowUs: number) => ServiceStatus) | null;
   /** The functions of a project with their entries of the last days, the busiest first. */
   functions(
     project: string,
@@ -20,8 +26,12 @@ export interface ConsolePort {
 
 export function consoleApi(port: ConsolePort): Map<string, Page> {
   const page = (answer: Page['answer']): Page => ({ needsKey: true, answer });
+  const { status } = port;
   return new Map([
     ['/api/projects', page((_, nowUs, grant) => projects(port, nowUs, grant!))],
+    ...(status === null
+      ? []
+      : [['/api/status', page((_, nowUs, grant) => statusAnswer(status, nowUs, grant!))] as const]),
     ['/api/functions', page((request, nowUs, grant) => functions(port, request, nowUs, grant!))],
   ]);
 }
@@ -48,6 +58,13 @@ function functions(
   return port
     .functions(project, nowUs)
     .then((known) => jsonAnswer({ functions: known.slice(0, LISTED_FUNCTION_LIMIT) }));
+}
+
+/** A ServiceStatus. */
+function statusAnswer(status: (nowUs: number) => ServiceStatus, nowUs: number, grant: Grant): HttpAnswer {
+  if (grant.projects !== null)
+    return permissionDenied('this key is limited to some projects, and the status concerns all of them');
+  return jsonAnswer(status(nowUs));
 }
 
 function jsonAnswer(body: object): HttpAnswer {

@@ -4,6 +4,7 @@
  */
 
 import { Worker } from 'node:worker_threads';
+import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
 import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
 import type { LogSourceStatus, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
 import type { ShardPort } from '../../ingest/pipeline.js';
@@ -16,6 +17,8 @@ export interface IngestThreadPorts {
   readonly shardOf: (key: PartitionKey) => ShardPort;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
+  /** Told of some of the dead letters. */
+  readonly onDeadLetters: (samples: readonly DeadLetterSample[]) => void;
   readonly logger: KafkaLogger;
   readonly monotonicUs: () => number;
   readonly meter: IngestMeter;
@@ -105,6 +108,9 @@ export class IngestThread {
           this.#ports.shardOf(message.gap).moveTo(message.gap.resumedOffset);
           this.#ports.onGap(message.gap);
         });
+        return;
+      case 'dead-letters':
+        this.#ports.onDeadLetters(message.samples);
         return;
       case 'status':
         this.#status = message.status;

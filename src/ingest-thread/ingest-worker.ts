@@ -4,6 +4,7 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../../engine/assert.js';
 import { BufferPool } from '../../ingest/buffer-pool.js';
+import { sampledSink } from '../../ingest/dead-letter-samples.js';
 import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
 import type { KafkaClock } from '../../ingest/kafka/clock.js';
 import { DeadLettersStoppedError, KafkaDeadLetters } from '../../ingest/kafka/dead-letter-topic.js';
@@ -107,7 +108,7 @@ const pipeline = new Pipeline({
   edgeTopic: order.edgeTopic,
   relayTopic: order.relayTopic,
   shardOf,
-  deadLetters,
+  deadLetters: sampledSink(deadLetters, (samples) => say({ say: 'dead-letters', samples })),
   tiers: { tierByProject: order.tierByProject, defaultTier: order.defaultTier },
   judgedBy: 'clock',
   nowUs: wallClockUs,

@@ -1,5 +1,6 @@
 /** What the ingest thread and the serving thread say to each other. Messages of one direction arrive in order. */
 
+import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
 import type { KafkaConnection } from '../../ingest/kafka/client.js';
 import type { LogIdentity, LogSourceStatus, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
 import type { RecordPack } from '../../ingest/record-pack.js';
@@ -43,6 +44,8 @@ export type FromIngest =
     }
   | { readonly say: 'identity'; readonly key: PartitionKey; readonly identity: LogIdentity }
   | { readonly say: 'gap'; readonly gap: OffsetGap }
+  /** Dead letters that are durable, some of them. */
+  | { readonly say: 'dead-letters'; readonly samples: readonly DeadLetterSample[] }
   | {
       readonly say: 'status';
       readonly status: LogSourceStatus;

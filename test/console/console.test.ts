@@ -1,8 +1,12 @@
 /** The console in a real browser, by what a person sees: one browser and one service for all its parts. */
 
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { accessibilityTests } from './accessibility.js';
 import { describeBrowser } from './browser-suite.js';
 import { chartTests } from './charts.js';
+import { goneTests } from './gone.js';
+import { hostileTests } from './hostile.js';
+import { ingestTests } from './ingest.js';
 import { logsTests } from './logs.js';
 import { Rig } from './rig.js';
 import { signInTests } from './sign-in.js';
@@ -21,4 +25,8 @@ describeBrowser('the console', () => {
   signInTests(() => rig);
   logsTests(() => rig);
   chartTests(() => rig);
+  ingestTests(() => rig);
+  hostileTests(() => rig);
+  goneTests(() => rig);
+  accessibilityTests(() => rig);
 });

@@ -15,21 +15,20 @@ export const LIMITED_KEY = 'key-for-shop';
 export const EDGE = 'cloudflare.logs.prod';
 export const RELAY = 'deno-relay-logs';
 
-export interface LoggedService {
+interface LoggedService {
   readonly url: string;
   /** Posts entries and waits until answers have them. */
   post(sourceName: string, entries: readonly object[]): Promise<void>;
   stop(): Promise<void>;
 }
 
-export async function startLoggedService(settings: Record<string, string> = {}): Promise<LoggedService> {
+async function startLoggedService(): Promise<LoggedService> {
   const directory = await mkdtemp(join(tmpdir(), 'logring-console-'));
   const config = readConfig({
     LOGRING_PORT: '0',
     LOGRING_DATA_DIR: directory,
     LOGRING_API_KEYS: `${KEY},${LIMITED_KEY}=shop`,
     LOGRING_MAX_LAG_RECORDS: '0',
-    ...settings,
   });
   const service = await startService(config, {
     logger: pino({ level: 'silent' }),
@@ -42,22 +41,24 @@ export async function startLoggedService(settings: Record<string, string> = {}):
   });
   return {
     url: service.url,
-    async post(sourceName, entries) {
-      const response = await fetch(`${service.url}/api/logs?source_name=${sourceName}`, {
-        method: 'POST',
-        headers: { 'X-API-KEY': KEY },
-        body: JSON.stringify(entries),
-      });
-      if (!response.ok)
-        throw new Error(`POST /api/logs answered ${response.status}: ${await response.text()}`);
-      // Ready means that no record is left to read; each round trip lets the service work on.
-      while ((await fetch(`${service.url}/readyz`)).status !== 200);
-    },
+    post: (sourceName, entries) => postTo(service.url, KEY, sourceName, JSON.stringify(entries)),
     async stop() {
       await service.stop();
       await rm(directory, { recursive: true });
     },
   };
+}
+
+/** Posts a body, and waits until the service is ready again. */
+export async function postTo(url: string, key: string, sourceName: string, body: string): Promise<void> {
+  const response = await fetch(`${url}/api/logs?source_name=${sourceName}`, {
+    method: 'POST',
+    headers: { 'X-API-KEY': key },
+    body,
+  });
+  if (!response.ok) throw new Error(`POST /api/logs answered ${response.status}: ${await response.text()}`);
+  // With a lag of 0 allowed, ready means that no record is left to read; each round trip lets the service work on.
+  while ((await fetch(`${url}/readyz`)).status !== 200);
 }
 
 /** Microseconds since the epoch, so long ago. */
@@ -105,6 +106,7 @@ export class Rig {
     hash = '',
     options: Parameters<Browser['newContext']>[0] = {},
     url = this.service.url,
+    script = '',
   ): Promise<Page> {
     const context = await this.browser.newContext({
       timezoneId: 'Asia/Kolkata',
@@ -112,17 +114,17 @@ export class Rig {
       ...options,
     });
     this.#watch(context, url);
+    await context.addInitScript(script);
     const page = await context.newPage();
     page.setDefaultTimeout(10_000);
     await page.goto(`${url}/${hash}`);
     return page;
   }
 
-  /** The same, signed in. */
-  async openSignedIn(hash = '', options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
-    const page = await this.open(hash, options);
-    await signIn(page, KEY);
-    return page;
+  /** The same, with the key in the tab's session already. */
+  openSignedIn(hash = '', options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> {
+    const script = `if (origin !== 'null') sessionStorage.setItem('logring-key', '${KEY}')`;
+    return this.open(hash, options, this.service.url, script);
   }
 
   #watch(context: BrowserContext, url: string): void {

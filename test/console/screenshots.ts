@@ -30,6 +30,12 @@ async function demoAddress(): Promise<{ url: string; key: string; project: strin
 }
 
 const { url, key, project } = await demoAddress();
+// For a look at dead letters too.
+await fetch(`${url}/api/logs?source_name=cloudflare.logs.prod`, {
+  method: 'POST',
+  headers: { 'X-API-KEY': key },
+  body: '[{"event_message":"whose?","metadata":{"request":{"path":"/"}}},17,{"project":"p","timestamp":"yesterday"}]',
+});
 
 /** What is shown in each picture, and what to do first. */
 const VIEWS: Record<string, { hash: string; prepare?: (page: Page) => Promise<void> }> = {
@@ -51,6 +57,7 @@ const VIEWS: Record<string, { hash: string; prepare?: (page: Page) => Promise<vo
     hash: `#/usage?project=${project}&interval=daily`,
     prepare: (page) => page.locator('#usage').getByText('Numbers').click(),
   },
+  ingest: { hash: '#/ingest', prepare: (page) => page.waitForTimeout(2500) },
 };
 
 const browser = await launchBrowser();
@@ -58,7 +65,10 @@ for (const [size, viewport] of Object.entries(SIZES)) {
   for (const colorScheme of ['light', 'dark'] as const) {
     const page = await browser.newPage({ viewport, colorScheme });
     const picture = (name: string) =>
-      page.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`) });
+      page.screenshot({
+        path: join(folder, `${name}-${size}-${colorScheme}.png`),
+        fullPage: !name.startsWith('logs'),
+      });
     await page.goto(url);
     await page.getByLabel('API key').waitFor();
     await picture('sign-in');

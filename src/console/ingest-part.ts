@@ -1,0 +1,222 @@
+/** Ingest: how far the logs were read and how fast, what is kept, what it takes, and what went wrong. */
+
+import { DataTable } from './data-table.js';
+import { DeadLetterPanel } from './dead-letter-panel.js';
+import { element, found } from './dom.js';
+import {
+  bytesText,
+  clockText,
+  counted,
+  countText,
+  rateText,
+  shareText,
+  spanText,
+  timeText,
+} from './formats.js';
+import type { Part, PartPorts } from './part.js';
+import { Questions } from './questions.js';
+import type { PartitionFigures, ServiceStatus } from './service-status.js';
+import { showTiles } from './tiles.js';
+
+const REFRESH_MS = 2000;
+/** Rates are of so much time, or of what there is of it. */
+const RATE_WINDOW_US = 10_000_000;
+const TIER_NAMES: Readonly<Record<string, string>> = { '1d': '1 day', '7d': '7 days', '90d': '90 days' };
+
+const shown = found('ingest-shown', HTMLDivElement);
+const health = found('ingest-health', HTMLDivElement);
+const tiles = found('ingest-tiles', HTMLDListElement);
+const summary = found('ingest-summary', HTMLParagraphElement);
+
+export class IngestPart implements Part {
+  readonly #questions: Questions;
+  readonly #partitions = tableIn(
+    'ingest-partitions',
+    'Partitions',
+    ['Topic', 'Partition', 'Next offset', 'Lag', 'Entries', 'Rate'],
+    'None yet.',
+  );
+  readonly #tiers = tableIn(
+    'ingest-tiers',
+    'Rows by tier',
+    ['Kept for', 'Rows', 'Bytes', 'Index in memory', 'Runs', 'Oldest'],
+    'None yet.',
+  );
+  readonly #memory = tableIn('ingest-memory', 'Memory', ['Part', 'Bytes', 'Of the budget'], 'None.');
+  readonly #caches = tableIn(
+    'ingest-caches',
+    'Caches',
+    ['Cache', 'Bytes', 'Hits', 'Misses', 'Hit rate'],
+    'None.',
+  );
+  readonly #views = tableIn('ingest-views', 'Statistics and usage', ['Part', 'Held'], 'None yet.');
+  readonly #gaps = tableIn(
+    'ingest-gaps',
+    'Gaps',
+    ['Partition', 'Reason', 'Expected', 'Went on at'],
+    'None that is not acknowledged.',
+  );
+  readonly #deadLetters = new DeadLetterPanel(found('ingest-dead-letters', HTMLDivElement));
+  /** The last readings, oldest first, for rates. */
+  #readings: ServiceStatus[] = [];
+  #healthShown = '';
+
+  constructor(ports: PartPorts) {
+    this.#questions = new Questions(ports);
+  }
+
+  show(): void {
+    this.#questions.drop();
+    this.#readings = [];
+    void this.#refresh();
+  }
+
+  hide(): void {
+    this.#questions.drop();
+  }
+
+  async #refresh(): Promise<void> {
+    const reply = await this.#questions.ask<ServiceStatus>('api/status', {});
+    if (reply !== null) this.#draw(reply.value);
+    this.#questions.later(REFRESH_MS, () => this.#refresh());
+  }
+
+  #draw(status: ServiceStatus): void {
+    this.#readings.push(status);
+    while (this.#readings.length > 2 && status.nowUs - this.#readings[1].nowUs >= RATE_WINDOW_US)
+      this.#readings.shift();
+    shown.hidden = false;
+    this.#showHealth(status);
+    this.#showTiles(status);
+    this.#partitions.show(
+      status.partitions.map((figures) => [
+        figures.topic,
+        figures.isRead ? String(figures.partition) : `${figures.partition} (not read)`,
+        figures.nextOffset === null ? '–' : countText(figures.nextOffset),
+        lagText(figures),
+        countText(figures.received),
+        this.#rateText([figures]),
+      ]),
+    );
+    this.#tiers.show(
+      status.tiers.map(({ tier, rows, rowBytes, heldBytes, runs, oldestUs }) => [
+        TIER_NAMES[tier] ?? tier,
+        countText(rows),
+        bytesText(rowBytes),
+        bytesText(heldBytes),
+        countText(runs),
+        oldestUs === null
+          ? '–'
+          : `${timeText(oldestUs).slice(0, 16)} (${spanText((status.nowUs - oldestUs) / 1000)} ago)`,
+      ]),
+    );
+    const { parts, budgetBytes } = status.memory;
+    this.#memory.show(
+      [...parts, { part: 'all', bytes: heldBytes(status) }].map(({ part, bytes }) => [
+        part.replace('-', ' '),
+        bytesText(bytes),
+        shareText(bytes, budgetBytes),
+      ]),
+    );
+    this.#showCaches(status);
+    this.#views.show([
+      ...status.statistics.map(({ level, slots, buckets }) => [
+        `Statistics by the ${level}`,
+        `${counted(slots, 'slot', 'slots')}, ${counted(buckets, 'bucket', 'buckets')}`,
+      ]),
+      [
+        'Usage',
+        `${counted(status.usage.entries, 'entry', 'entries')}, ${counted(status.usage.urls, 'URL', 'URLs')}`,
+      ],
+      ['Standing expressions', countText(status.usage.standingExpressions)],
+    ]);
+    this.#gaps.show(
+      status.gaps.map(({ topic, partition, reason, expectedOffset, resumedOffset }) => [
+        `${topic}/${partition}`,
+        reason,
+        countText(expectedOffset),
+        countText(resumedOffset),
+      ]),
+    );
+    this.#deadLetters.show(status.deadLetters);
+    summary.textContent = `Logring ${status.version}, logs from ${status.logSource === 'Kafka' ? 'Kafka' : 'the embedded log'}, as of ${clockText(status.nowUs / 1000)} UTC`;
+  }
+
+  /** Only when it has changed: it is read out. */
+  #showHealth({ problems, notes }: ServiceStatus): void {
+    const text = JSON.stringify([problems, notes]);
+    if (text === this.#healthShown) return;
+    this.#healthShown = text;
+    const isReady = problems.length === 0;
+    const lead = isReady ? 'Ready: all answers are complete.' : 'Not ready:';
+    const lines = [...problems, ...notes].map((line) => element('li', {}, line));
+    health.className = `health ${isReady ? 'good' : 'bad'}`;
+    health.replaceChildren(
+      element('p', {}, lead),
+      ...(lines.length === 0 ? [] : [element('ul', {}, ...lines)]),
+    );
+  }
+
+  #showTiles(status: ServiceStatus): void {
+    const lags = status.partitions.map(lagOf);
+    const lag = lags.reduce<number>((sum, one) => sum + (one ?? 0), 0);
+    const deadCount = status.deadLetters.counts.reduce((sum, { count }) => sum + count, 0);
+    showTiles(tiles, [
+      { name: 'Entries', value: this.#rateText(status.partitions) },
+      { name: 'Lag', value: countText(lag), note: lag === 1 ? 'record' : 'records' },
+      { name: 'Rows kept', value: countText(status.tiers.reduce((sum, { rows }) => sum + rows, 0)) },
+      { name: 'Store', value: bytesText(status.store.usedBytes), note: 'on disk' },
+      {
+        name: 'Memory',
+        value: bytesText(heldBytes(status)),
+        note: `of ${bytesText(status.memory.budgetBytes)}`,
+      },
+      { name: 'Dead letters', value: countText(deadCount) },
+    ]);
+  }
+
+  #showCaches({ resultCache, blockCache }: ServiceStatus): void {
+    const line = (name: string, { bytes, hits, misses }: ServiceStatus['blockCache']) => [
+      name,
+      bytesText(bytes),
+      countText(hits),
+      countText(misses),
+      hits + misses === 0 ? '–' : shareText(hits, hits + misses),
+    ];
+    const results =
+      resultCache === null
+        ? ['Results (off)', '–', '–', '–', '–']
+        : line(`Results (${countText(resultCache.entries)})`, resultCache);
+    this.#caches.show([results, line('Blocks of rows', blockCache)]);
+  }
+
+  /** Of the entries of some partitions together. */
+  #rateText(partitions: readonly PartitionFigures[]): string {
+    const first = this.#readings[0];
+    const last = this.#readings.at(-1);
+    if (first === undefined || last === undefined || last.nowUs <= first.nowUs) return '…';
+    const before = partitions.reduce((sum, { topic, partition }) => {
+      const then = first.partitions.find((one) => one.topic === topic && one.partition === partition);
+      return sum + (then?.received ?? 0);
+    }, 0);
+    const now = partitions.reduce((sum, { received }) => sum + received, 0);
+    return rateText(Math.max(0, ((now - before) * 1_000_000) / (last.nowUs - first.nowUs)));
+  }
+}
+
+function tableIn(id: string, title: string, columns: readonly string[], nothing: string): DataTable {
+  return new DataTable(found(id, HTMLDivElement), title, columns, nothing);
+}
+
+function lagOf({ endOffset, nextOffset }: PartitionFigures): number | null {
+  return endOffset === null ? null : Math.max(0, endOffset - (nextOffset ?? 0));
+}
+
+function lagText(figures: PartitionFigures): string {
+  const lag = lagOf(figures);
+  return lag === null ? 'not known' : countText(lag);
+}
+
+function heldBytes({ memory }: ServiceStatus): number {
+  return memory.parts.reduce((sum, { bytes }) => sum + bytes, 0);
+}

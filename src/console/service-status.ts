@@ -1,0 +1,97 @@
+/** What `/api/status` answers: how the service is, for the console's part on ingest. Shared by both sides. */
+
+export interface ServiceStatus {
+  /** When it was read, µs since the epoch; counts of two readings give rates. */
+  readonly nowUs: number;
+  readonly version: string;
+  readonly logSource: 'Kafka' | 'embedded log';
+  /** Why the service is not ready, as `/readyz` says it; none when it is. */
+  readonly problems: readonly string[];
+  /** What one should know though all is well. */
+  readonly notes: readonly string[];
+  readonly partitions: readonly PartitionFigures[];
+  readonly tiers: readonly TierStatus[];
+  readonly usage: {
+    readonly entries: number;
+    readonly urls: number;
+    readonly standingExpressions: number;
+  };
+  /** One for each level, fine to coarse. */
+  readonly statistics: readonly {
+    readonly level: string;
+    readonly slots: number;
+    readonly buckets: number;
+  }[];
+  /** null when it is off. */
+  readonly resultCache: CacheStatus | null;
+  readonly blockCache: Omit<CacheStatus, 'entries'>;
+  readonly deadLetters: DeadLetterStatus;
+  readonly store: { readonly usedBytes: number; readonly damagedFiles: number };
+  readonly gaps: readonly GapStatus[];
+  readonly memory: {
+    readonly budgetBytes: number;
+    readonly parts: readonly { readonly part: string; readonly bytes: number }[];
+  };
+}
+
+export interface PartitionFigures {
+  readonly topic: string;
+  readonly partition: number;
+  /** Whether this process reads it. */
+  readonly isRead: boolean;
+  /** null before the first record. */
+  readonly nextOffset: number | null;
+  /** The offset after the log's last record; null while it is not known. */
+  readonly endOffset: number | null;
+  /** Entries, usable or not, since the store began. */
+  readonly received: number;
+}
+
+export interface TierStatus {
+  /** How long its rows are kept: `1d`, `7d`, `90d`. */
+  readonly tier: string;
+  readonly rows: number;
+  /** As they are answered, not compressed. */
+  readonly rowBytes: number;
+  /** Memory of their index. */
+  readonly heldBytes: number;
+  /** Runs of rows, an hour's or a day's each. */
+  readonly runs: number;
+  /** Start of the oldest run, µs since the epoch; null without rows. */
+  readonly oldestUs: number | null;
+}
+
+export interface CacheStatus {
+  readonly entries: number;
+  readonly bytes: number;
+  readonly hits: number;
+  readonly misses: number;
+}
+
+export interface DeadLetterStatus {
+  /** Since the store began. */
+  readonly counts: readonly { readonly topic: string; readonly reason: string; readonly count: number }[];
+  /** Some of those met since the process began, the last first. */
+  readonly samples: readonly DeadLetterSample[];
+}
+
+export interface DeadLetterSample {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+  /** The place within an array. */
+  readonly index: number;
+  readonly reason: string;
+  /** The beginning of it. */
+  readonly text: string;
+  /** Of all of it. */
+  readonly byteCount: number;
+}
+
+export interface GapStatus {
+  readonly topic: string;
+  readonly partition: number;
+  readonly reason: string;
+  readonly expectedOffset: number;
+  readonly resumedOffset: number;
+}

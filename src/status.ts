@@ -1,0 +1,124 @@
+/** How the service is, for its console: read from the parts' own figures when it is asked for. */
+
+import { TIER_CLASSES } from '../engine/tier.js';
+import type { DeadLetterSample } from '../ingest/dead-letter-samples.js';
+import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
+import type { PartitionFigures, ServiceStatus } from './console/service-status.js';
+import type { CacheFigures } from './http/cache.js';
+import type { MemoryBudget } from './memory-budget.js';
+import type { Shards } from './shards.js';
+import type { Store } from './store/store.js';
+
+export interface StatusPorts {
+  readonly version: string;
+  readonly logSource: ServiceStatus['logSource'];
+  readonly shards: Shards;
+  readonly store: Store;
+  readonly sourceStatus: () => LogSourceStatus;
+  readonly readiness: () => readonly string[];
+  readonly notes: () => readonly string[];
+  /** null when the result cache is off. */
+  readonly resultCache: () => CacheFigures | null;
+  readonly deadLetterSamples: () => readonly DeadLetterSample[];
+  /** Those that nobody has acknowledged. */
+  readonly gaps: () => readonly OffsetGap[];
+  readonly memory: () => MemoryBudget;
+  readonly memoryBudgetBytes: number;
+}
+
+/** O(runs, parts and their blocks, slots): a handful of milliseconds at worst. */
+export function serviceStatus(ports: StatusPorts, nowUs: number): ServiceStatus {
+  const { shards, store, memory, memoryBudgetBytes } = ports;
+  const results = ports.resultCache();
+  const usage = shards.edge.map((shard) => shard.usage.stats());
+  return {
+    nowUs,
+    version: ports.version,
+    logSource: ports.logSource,
+    problems: ports.readiness(),
+    notes: ports.notes(),
+    partitions: partitionsOf(ports),
+    tiers: tiersOf(shards),
+    usage: {
+      entries: sum(usage, ({ entries }) => entries),
+      urls: sum(usage, ({ urls }) => urls),
+      standingExpressions: sum(usage, ({ standingExpressions }) => standingExpressions),
+    },
+    statistics: statisticsOf(shards),
+    resultCache:
+      results === null
+        ? null
+        : { entries: results.entries, bytes: results.bytes, hits: results.hits, misses: results.misses },
+    blockCache: { bytes: store.cache.heldBytes, hits: store.cache.hits, misses: store.cache.misses },
+    deadLetters: { counts: deadLetterCounts(shards), samples: ports.deadLetterSamples() },
+    store: { usedBytes: store.usedBytes(), damagedFiles: store.damage.fileCount },
+    gaps: ports.gaps(),
+    memory: { budgetBytes: memoryBudgetBytes, parts: memory().readings() },
+  };
+}
+
+/** Those that this process reads, has read, or should read, by topic and number. */
+function partitionsOf({ shards, sourceStatus }: StatusPorts): PartitionFigures[] {
+  const { assigned, unassigned } = sourceStatus();
+  const named = new Map<string, PartitionFigures>();
+  const keys = [...assigned, ...unassigned, ...shards.all()];
+  for (const { topic, partition } of keys) {
+    const source = assigned.find((one) => one.topic === topic && one.partition === partition);
+    const shard = shards.known({ topic, partition });
+    named.set(`${topic}/${partition}`, {
+      topic,
+      partition,
+      isRead: source !== undefined,
+      nextOffset: shard?.nextOffset ?? null,
+      endOffset: source?.endOffset ?? null,
+      received: shard?.received ?? 0,
+    });
+  }
+  return [...named.values()].sort(
+    (a, b) => (a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : 0) || a.partition - b.partition,
+  );
+}
+
+/** One for each tier class; partitions added up. */
+function tiersOf(shards: Shards): ServiceStatus['tiers'] {
+  const figures = shards.edge.flatMap(({ rows }) => rows.figures());
+  return TIER_CLASSES.map((tier) => {
+    const ofTier = figures.filter(({ tierClass }) => tierClass === tier);
+    const starts = ofTier.flatMap(({ oldestUs }) => (oldestUs === null ? [] : [oldestUs]));
+    return {
+      tier,
+      rows: sum(ofTier, ({ rowCount }) => rowCount),
+      rowBytes: sum(ofTier, ({ rowByteCount }) => rowByteCount),
+      heldBytes: sum(ofTier, ({ heldBytes }) => heldBytes),
+      runs: sum(ofTier, ({ partitionCount }) => partitionCount),
+      oldestUs: starts.length === 0 ? null : Math.min(...starts),
+    };
+  });
+}
+
+function statisticsOf(shards: Shards): ServiceStatus['statistics'] {
+  const levels = new Map<string, { level: string; slots: number; buckets: number }>();
+  for (const { stats } of shards.relay) {
+    for (const { level, slotCount, bucketCount } of stats.figures()) {
+      const known = levels.get(level) ?? { level, slots: 0, buckets: 0 };
+      levels.set(level, { level, slots: known.slots + slotCount, buckets: known.buckets + bucketCount });
+    }
+  }
+  return [...levels.values()];
+}
+
+/** The most frequent first. */
+function deadLetterCounts(shards: Shards): ServiceStatus['deadLetters']['counts'] {
+  const counts = new Map<string, { topic: string; reason: string; count: number }>();
+  for (const { topic, shard } of shards.all()) {
+    for (const [reason, count] of shard.rejectedByReason) {
+      const name = `${topic} ${reason}`;
+      counts.set(name, { topic, reason, count: count + (counts.get(name)?.count ?? 0) });
+    }
+  }
+  return [...counts.values()].sort((a, b) => b.count - a.count);
+}
+
+function sum<Item>(items: readonly Item[], pick: (item: Item) => number): number {
+  return items.reduce((total, item) => total + pick(item), 0);
+}

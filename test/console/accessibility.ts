@@ -1,0 +1,62 @@
+/** An accessibility checker over every part, light and dark, at desktop and phone width; and nothing wider than the phone. */
+
+import axe from 'axe-core';
+import { expect, test } from 'vitest';
+import { ago, EDGE, edgeEntry, RELAY, type Rig, relayEntry } from './rig.js';
+
+interface Violation {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+export function accessibilityTests(rig: () => Rig): void {
+  test.each([
+    ['light', 1280],
+    ['dark', 390],
+  ] as const)('%s, %i wide', async (colorScheme, width) => {
+    await rig().service.post(
+      EDGE,
+      [200, 404, 503].map((code, i) =>
+        edgeEntry('seen', ago(60 * i + 5), `/rest/v1/${'long/'.repeat(40)}`, code),
+      ),
+    );
+    await rig().service.post(
+      RELAY,
+      [1, 70, 130].map((seconds) => relayEntry('seen', ago(seconds), 'f', 12)),
+    );
+    await rig().service.post(EDGE, [{ metadata: 'none' }]);
+    const page = await rig().open('', { colorScheme, viewport: { width, height: 800 } });
+    const found: string[] = [];
+    const check = async (what: string) => {
+      await page.evaluate(axe.source);
+      const { violations } = await page.evaluate<{ violations: Violation[] }>(
+        "axe.run(document, { resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] })",
+      );
+      for (const { id, impact, nodes } of violations)
+        found.push(`${what}: ${id} (${impact}): ${nodes.map((node) => node.html.slice(0, 150)).join(' … ')}`);
+      const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      if (overflow > 0) found.push(`${what}: ${overflow} pixels too wide`);
+    };
+    await page.getByLabel('API key').waitFor();
+    await check('sign-in');
+    await page.getByLabel('API key').fill('key-for-all');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'seen' }).waitFor();
+    await check('choice');
+    await page.getByRole('button', { name: 'seen' }).click();
+    await page.locator('.entry-line').first().click();
+    await check('logs');
+    await page.getByRole('link', { name: 'Functions' }).click();
+    await page.getByText('Execution time').waitFor();
+    await page.getByText('Numbers').locator('visible=true').first().click();
+    await check('functions');
+    await page.getByRole('link', { name: 'Usage' }).click();
+    await page.locator('#usage-tiles').getByText('REST').waitFor();
+    await check('usage');
+    await page.getByRole('link', { name: 'Ingest' }).click();
+    await page.locator('.samples summary').first().click();
+    await check('ingest');
+    expect(found).toEqual([]);
+  });
+}

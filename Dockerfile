@@ -7,8 +7,9 @@ COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY . .
 RUN npm run build && npm prune --omit=dev --no-audit --no-fund
-# One binary of uWebSockets.js, for this platform, of some thirty.
+# Of uWebSockets.js one binary, for this platform, of some thirty, and nothing that is never loaded.
 RUN node -e "const fs = require('node:fs'), dir = 'node_modules/uWebSockets.js/binaries', own = 'uws_' + process.platform + '_' + process.arch + '_' + process.versions.modules + '.node'; for (const name of fs.readdirSync(dir)) if (name !== own) fs.rmSync(dir + '/' + name, { recursive: true })" \
+    && rm -r node_modules/uWebSockets.js/dist node_modules/uWebSockets.js/docs \
     && find dist -name '*.map' -delete
 
 FROM node:20-bookworm-slim AS base

@@ -30,6 +30,9 @@ file by NAME_FILE. In brackets: the default.
 ${settingsHelp()}
 `;
 
+/** Signals so close are one: a terminal or a supervisor signals the whole group, and npm, which is in it, passes it on too. */
+const SAME_SIGNAL_US = 1_000_000;
+
 /** Exit codes: 0 asked to stop, 1 failed, 2 wrong arguments or configuration. */
 async function main(): Promise<void> {
   const [argument, ...rest] = process.argv.slice(2);
@@ -81,10 +84,13 @@ async function main(): Promise<void> {
     announceKey: (key) =>
       process.stderr.write(`LOGRING_API_KEYS is not set. This run's key, printed once: ${key}\n`),
   });
-  let stopping = false;
+  let stoppingSinceUs: number | null = null;
   const stop = (signal: NodeJS.Signals | 'the parent ended') => {
-    if (stopping) process.exit(1);
-    stopping = true;
+    if (stoppingSinceUs !== null) {
+      if (monotonicUs() - stoppingSinceUs > SAME_SIGNAL_US) process.exit(1);
+      return;
+    }
+    stoppingSinceUs = monotonicUs();
     logger.info({ signal }, 'stopping');
     service.stop().then(() => {
       logger.info('stopped: everything is committed');

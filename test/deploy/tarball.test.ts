@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startChildService } from '../child-service.js';
 import { eventually } from '../eventually.js';
 
 const run = promisify(execFile);
@@ -66,6 +67,13 @@ test('npx logring serves; the SIGTERM of a supervisor ends all of it, in order',
     () => output.includes('stopped: everything is committed') && !isAlive(pid),
     () => output,
   );
+});
+
+test('a signal that comes twice at once, as to a process group with npm in it, ends it in order', async () => {
+  const service = await startChildService({ LOGRING_DATA_DIR: join(directory, 'twice') });
+  process.kill(service.processId, 'SIGTERM');
+  expect(await service.kill('SIGTERM')).toBe(0);
+  expect(service.output()).toMatch(/stopped: everything is committed/);
 });
 
 function isAlive(processId: number): boolean {

@@ -9,6 +9,8 @@ export default defineConfig({
     pool: 'forks',
     testTimeout: 60_000,
     hookTimeout: 180_000,
+    // What a browser shows comes when it comes: on a busy machine not within the second that is usual.
+    expect: { poll: { timeout: 30_000 } },
     reporters: ['default', ['json', { outputFile: '.cache/test-results.json' }]],
   },
 });

@@ -30,11 +30,11 @@ export function chartTests(rig: () => Rig): void {
     );
     await page.getByText(/59 of 61 buckets without any call/).waitFor();
     await openNumbers(page, 0);
-    expect(await filledRows(page, 'Invocations')).toEqual(['4 | 1', '1 | 0']);
+    await expect.poll(() => filledRows(page, 'Invocations')).toEqual(['4 | 1', '1 | 0']);
     await page.getByLabel('Function', { exact: true }).selectOption({ label: 'f-one (3)' });
     await page.getByText(/60 of 61 buckets/).waitFor();
     await openNumbers(page, 1);
-    expect(await filledRows(page, 'Execution time')).toEqual(['20 ms | 30 ms | 30 ms']);
+    await expect.poll(() => filledRows(page, 'Execution time')).toEqual(['20 ms | 30 ms | 30 ms']);
     for (const [label, filled] of [
       ['5 min', 1],
       ['15 min', 1],
@@ -71,7 +71,7 @@ export function chartTests(rig: () => Rig): void {
       /REST\s+2\s+Storage\s+1\s+Auth\s+1\s+Realtime\s+1/,
     );
     await openNumbers(page, 0);
-    expect(await filledRows(page, 'Requests')).toEqual(['2 | 1 | 1 | 1']);
+    await expect.poll(() => filledRows(page, 'Requests')).toEqual(['2 | 1 | 1 | 1']);
     await page.getByLabel('Project, or').fill('areas.*/v1/[ab]$');
     await page.getByLabel('7 days by day').check();
     await expect.poll(() => filledRows(page, 'Requests')).toEqual(['2 | 0 | 0 | 0']);

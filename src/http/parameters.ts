@@ -82,13 +82,11 @@ export const logsCall = new CallParameters(
     }),
     iso_timestamp_start: isoTimestamp.meta({
       description:
-        'Only entries after this time, itself excluded. UTC where it has no offset. Empty: no bound.',
-      examples: ['2026-11-21T07:00:00Z'],
+        'Only entries after this time, itself excluded: ISO 8601, such as `2026-11-21T07:00:00Z`; UTC where it has no offset. Empty: no bound.',
     }),
     iso_timestamp_end: isoTimestamp.meta({
       description:
-        'Only entries up to this time, itself included. UTC where it has no offset. Empty: no bound.',
-      examples: ['2026-11-21T08:00:00Z'],
+        'Only entries up to this time, itself included: ISO 8601, such as `2026-11-21T08:00:00Z`; UTC where it has no offset. Empty: no bound.',
     }),
   },
   (wire): LogsParameters => {

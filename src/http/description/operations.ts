@@ -127,7 +127,7 @@ function ingestPaths({ sourceNames }: DescribedService): Record<string, OpenApiP
     summary: 'Take in entries',
     description:
       'Answers once the entries are on disk. Plain or gzip, up to 16 MiB and 64 MiB unpacked. A body that is sent twice ' +
-      'counts twice. `logring import` sends parameters of its own beside these, so that none of a file does.',
+      'counts twice. `logring import` sends parameters of its own beside these, so that nothing of a file does.',
     needsKey: true,
     parameters: parametersOf(ingestCall.schema).map((parameter) => ({
       ...parameter,

@@ -26,7 +26,8 @@ import type { Peer, Reach, System } from './peer.js';
 import type { Question } from './question.js';
 
 const SERVICE = fileURLToPath(new URL('./fixed-clock-service.js', import.meta.url));
-const POST_ENTRIES = 1_000;
+const RETRY_MS = 500;
+const REFUSAL_LIMIT = 100;
 const POLL_MS = 100;
 const VERSION = 'this one';
 
@@ -109,20 +110,30 @@ function bodyOf(client: Client, request: Dispatcher.DispatchOptions): Promise<Ui
 }
 
 async function post(client: Client, { edgeTexts, relayTexts }: EntryBatch): Promise<void> {
-  for (const [source, texts] of [
-    ['cloudflare.logs.prod', edgeTexts],
-    ['deno-relay-logs', relayTexts],
-  ] as const) {
-    for (let first = 0; first < texts.length; first += POST_ENTRIES) {
-      const { statusCode, body } = await client.request({
-        method: 'POST',
-        path: `/api/logs?source_name=${source}`,
-        headers: { 'x-api-key': TEST_KEY, 'content-type': 'application/x-ndjson' },
-        body: texts.slice(first, first + POST_ENTRIES).join('\n'),
-      });
+  await Promise.all([
+    postUntilTaken(client, 'cloudflare.logs.prod', edgeTexts),
+    postUntilTaken(client, 'deno-relay-logs', relayTexts),
+  ]);
+}
+
+/** While ingest is paused a body is turned away unread: the answer says so, or the connection breaks. None of it is kept. */
+async function postUntilTaken(client: Client, source: string, texts: readonly string[]): Promise<void> {
+  const request = {
+    method: 'POST',
+    path: `/api/logs?source_name=${source}`,
+    headers: { 'x-api-key': TEST_KEY, 'content-type': 'application/x-ndjson' },
+    body: texts.join('\n'),
+  } as const;
+  for (let refusals = 0; ; refusals++) {
+    try {
+      const { statusCode, body } = await client.request(request);
       const answer = await body.text();
-      if (statusCode !== 200) throw new Error(`a POST answered ${statusCode}: ${answer}`);
+      if (statusCode === 200) return;
+      throw new Error(`a POST answered ${statusCode}: ${answer}`);
+    } catch (error) {
+      if (refusals === REFUSAL_LIMIT) throw error;
     }
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 }
 

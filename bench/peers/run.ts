@@ -163,7 +163,10 @@ class Comparison {
       asked.forEach(({ ask }, i) => {
         figures[i][question.name] = ask === null ? null : measured[next++];
       });
-      this.#tell(`${question.name}, ${reach}: measured`);
+      const told = peers.map(
+        ({ name }, i) => `${name} ${figures[i][question.name]?.p50Ms.toFixed(3) ?? '–'}`,
+      );
+      this.#tell(`${question.name}, ${reach}, p50 in ms: ${told.join(', ')}`);
     }
     peers.forEach(({ name, version, includes }, i) => {
       this.#columns.push({ name, version, reach, includes, figures: figures[i] });

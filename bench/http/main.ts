@@ -51,6 +51,9 @@ async function main(): Promise<void> {
   }
 }
 
+// What was started ends with us: exit handlers see to that, and a signal alone would pass them by.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 main().then(
   () => process.exit(0),
   (error: unknown) => {

@@ -18,9 +18,12 @@ export function bucketsOf(
   backMs: number,
   stepMs: number,
 ): Buckets {
+  const newestMs = rowStartsMs.at(-1) ?? nowMs;
+  // A clock that is far from the rows' would make a series without end.
+  const endMs = Math.abs(nowMs - newestMs) > 2 * backMs ? newestMs : nowMs;
   const floor = (ms: number) => Math.floor(ms / stepMs) * stepMs;
-  const firstMs = Math.min(floor(nowMs - backMs), ...rowStartsMs.slice(0, 1));
-  const lastMs = Math.max(floor(nowMs), ...rowStartsMs.slice(-1));
+  const firstMs = Math.min(floor(endMs - backMs), ...rowStartsMs.slice(0, 1));
+  const lastMs = Math.max(floor(endMs), ...rowStartsMs.slice(-1));
   const rowByStart = new Map(rowStartsMs.map((startMs, row) => [startMs, row]));
   const startsMs = Array.from({ length: (lastMs - firstMs) / stepMs + 1 }, (_, i) => firstMs + i * stepMs);
   return { startsMs, stepMs, rowAt: startsMs.map((startMs) => rowByStart.get(startMs) ?? null) };

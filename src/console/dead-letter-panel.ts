@@ -14,14 +14,14 @@ export class DeadLetterPanel {
     this.#counts = new DataTable(
       place,
       'Dead letters',
-      ['Reason', 'Topic', 'Entries'],
+      ['Reason and topic', 'Entries'],
       'None: all that came could be used.',
     );
     place.append(this.#samples);
   }
 
   show({ counts, samples }: DeadLetterStatus): void {
-    this.#counts.show(counts.map(({ reason, topic, count }) => [reason, topic, countText(count)]));
+    this.#counts.show(counts.map(({ reason, topic, count }) => [`${reason}, ${topic}`, countText(count)]));
     // What the reader has opened stays open as long as it is the same.
     const text = JSON.stringify([counts.length > 0, samples]);
     if (text === this.#shown) return;

@@ -9,6 +9,7 @@ export class EntryList {
   readonly #list: HTMLElement;
   #entries: LogEntry[] = [];
   #filter = '';
+  #isTrimmed = false;
 
   constructor(list: HTMLElement) {
     this.#list = list;
@@ -23,7 +24,13 @@ export class EntryList {
     return this.#entries.reduce((count, entry) => count + (entry.element.hidden ? 0 : 1), 0);
   }
 
+  /** Whether the oldest had to go to make room for newer ones. */
+  get isTrimmed(): boolean {
+    return this.#isTrimmed;
+  }
+
   clear(): void {
+    this.#isTrimmed = false;
     this.#entries = [];
     this.#list.replaceChildren();
   }
@@ -48,7 +55,9 @@ export class EntryList {
       this.#list.insertBefore(entry.element, this.#entries[index]?.element ?? null);
       this.#entries.splice(index, 0, entry);
     }
-    for (const { element } of this.#entries.splice(FOLLOWED_ENTRIES)) element.remove();
+    const trimmed = this.#entries.splice(FOLLOWED_ENTRIES);
+    for (const { element } of trimmed) element.remove();
+    this.#isTrimmed ||= trimmed.length > 0;
     return unknown.length;
   }
 

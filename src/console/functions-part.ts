@@ -79,7 +79,7 @@ export class FunctionsPart implements Part {
 
   show({ project = '', function: functionId = '', interval = DEFAULT_INTERVAL }: Settings): void {
     projectField.value = project;
-    this.#interval.value = interval in INTERVALS ? interval : DEFAULT_INTERVAL;
+    this.#interval.value = Object.hasOwn(INTERVALS, interval) ? interval : DEFAULT_INTERVAL;
     this.#listFunctions([], functionId);
     this.#listedProject = '';
     void this.#begin();
@@ -107,17 +107,12 @@ export class FunctionsPart implements Part {
       });
       return;
     }
-    const [functions] = await Promise.all([this.#askFunctions(project), this.#refresh()]);
-    if (functions !== null) {
-      this.#listFunctions(functions, functionField.value);
-      this.#listedProject = project;
-    }
-  }
-
-  async #askFunctions(project: string): Promise<readonly KnownFunction[] | null> {
-    if (project === this.#listedProject) return null;
+    await this.#refresh();
+    if (project === this.#listedProject) return;
     const reply = await this.#questions.ask<{ functions: KnownFunction[] }>('api/functions', { project });
-    return reply?.value.functions ?? null;
+    if (reply === null) return;
+    this.#listFunctions(reply.value.functions, functionField.value);
+    this.#listedProject = project;
   }
 
   #listFunctions(functions: readonly KnownFunction[], chosen: string): void {

@@ -53,7 +53,7 @@ export class IngestPart implements Part {
   readonly #gaps = tableIn(
     'ingest-gaps',
     'Gaps',
-    ['Partition', 'Reason', 'Expected', 'Went on at'],
+    ['Partition and reason', 'Expected', 'Went on at'],
     'None that is not acknowledged.',
   );
   readonly #deadLetters = new DeadLetterPanel(found('ingest-dead-letters', HTMLDivElement));
@@ -132,8 +132,7 @@ export class IngestPart implements Part {
     ]);
     this.#gaps.show(
       status.gaps.map(({ topic, partition, reason, expectedOffset, resumedOffset }) => [
-        `${topic}/${partition}`,
-        reason,
+        `${topic}/${partition}, ${reason}`,
         countText(expectedOffset),
         countText(resumedOffset),
       ]),

@@ -61,9 +61,13 @@ export class LogsPart implements Part {
     projectField.value = project;
     tierField.value = tier;
     rangeField.value = range;
+    // The address may say what can't be chosen.
+    if (tierField.value === '') tierField.value = DEFAULTS.tier;
+    if (rangeField.value === '') rangeField.value = DEFAULTS.range;
+    this.#settings = { ...this.#settings, tier: tierField.value, range: rangeField.value };
     fromField.value = from;
     toField.value = to;
-    betweenFields.hidden = range !== 'between';
+    betweenFields.hidden = rangeField.value !== 'between';
     this.#isFollowing = follow !== '';
     void this.#search();
   }
@@ -111,6 +115,7 @@ export class LogsPart implements Part {
     this.#questions.drop();
     followButton.setAttribute('aria-pressed', String(this.#isFollowing));
     olderButton.hidden = true;
+    olderButton.disabled = false;
     const { project = '' } = this.#settings;
     if (project === '') {
       this.#list.clear();
@@ -123,7 +128,10 @@ export class LogsPart implements Part {
     }
     const window = this.#window();
     const rows = await this.#ask(window);
-    if (rows === null) return;
+    if (rows === null) {
+      if (this.#isFollowing) this.#questions.later(FOLLOW_EVERY_MS, () => this.#search());
+      return;
+    }
     this.#list.clear();
     this.#list.addOlder(rows);
     olderButton.hidden = rows.length < ROW_LIMIT;
@@ -171,6 +179,7 @@ export class LogsPart implements Part {
         this.#list.addOlder(rows);
         olderButton.hidden = false;
       }
+      if (this.#list.isTrimmed) olderButton.hidden = false;
       this.#summarise();
       this.#sayNothingFound(bounds);
     }

@@ -20,14 +20,14 @@ export class Questions {
     this.#ports = ports;
   }
 
-  /** Nobody waits any more for what was asked so far, nor for what was to be done later. */
+  /** Nobody waits any more for what was asked so far, nor for what was to be done later: neither goes on. */
   drop(): void {
     this.#open.abort();
     this.#open = new AbortController();
     window.clearTimeout(this.#timer);
   }
 
-  /** null when there is no answer: that is said to the reader, unless nobody waits any more. */
+  /** null when there is no answer: that is said to the reader. Never resolves when drop comes first. */
   async ask<Value>(
     path: string,
     parameters: Readonly<Record<string, string>>,
@@ -35,7 +35,7 @@ export class Questions {
   ): Promise<Reply<Value> | null> {
     const { signal } = this.#open;
     const answer: Answer<Value> = await this.#ports.client.get(path, parameters, { signal, fresh });
-    if (answer.kind === 'dropped' || signal.aborted) return null;
+    if (answer.kind === 'dropped' || signal.aborted) return new Promise(() => undefined);
     this.#ports.tellProblem(problemOf(answer));
     return answer.kind === 'answered' ? answer : null;
   }

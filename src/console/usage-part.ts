@@ -70,7 +70,7 @@ export class UsagePart implements Part {
 
   show({ project = '', interval = DEFAULT_INTERVAL }: Settings): void {
     projectField.value = project;
-    this.#interval.value = interval in INTERVALS ? interval : DEFAULT_INTERVAL;
+    this.#interval.value = Object.hasOwn(INTERVALS, interval) ? interval : DEFAULT_INTERVAL;
     void this.#begin();
   }
 

@@ -31,7 +31,7 @@ async function demoAddress(): Promise<{ url: string; key: string; project: strin
 
 const { url, key, project } = await demoAddress();
 // For a look at dead letters too.
-await fetch(`${url}/api/logs?source_name=cloudflare.logs.prod`, {
+await fetch(`${url}api/logs?source_name=cloudflare.logs.prod`, {
   method: 'POST',
   headers: { 'X-API-KEY': key },
   body: '[{"event_message":"whose?","metadata":{"request":{"path":"/"}}},17,{"project":"p","timestamp":"yesterday"}]',

@@ -84,12 +84,16 @@ export async function runBench(
   const feeder = startChild('./feeder.js');
   feeder.send(feedOrder(sizes, brokers, { steady: true }) satisfies FeedOrder);
   loadMakers.push(feeder.pid!);
+  const beside: Beside = {
+    loadMakers,
+    appliedCount: async () => (await readMetrics(service)).sum('logring_entries_applied_total'),
+  };
   const busy = projects.slice(0, 20).map(({ ref }) => ref);
   for (const [name, paths] of Object.entries(questions(busy))) {
-    await noteLatency(name, loadOrder(service.url, paths, sizes), loadMakers, note);
+    await noteLatency(name, loadOrder(service.url, paths, sizes), beside, note);
     await watch.check(service.url);
   }
-  await noteBareServer(sizes, loadMakers, note);
+  await noteBareServer(sizes, beside, note);
   feeder.send('stop');
   const fed = await reportOf<FeedReport>(feeder);
   await untilApplied(service, RELAY_TOPIC, sizes.relay + fed.relayCount);
@@ -198,16 +202,27 @@ function questions(projects: readonly string[]): Record<string, string[]> {
   };
 }
 
+/** What goes on while a server is asked. */
+interface Beside {
+  /** The processes that make it. */
+  readonly loadMakers: readonly number[];
+  /** Of entries that the service has taken in. */
+  readonly appliedCount: () => Promise<number>;
+}
+
 /** Asks in an open loop, while the makers of load give way to the client, then in a closed one. */
 async function noteLatency(
   name: string,
   order: LoadOrder,
-  loadMakers: readonly number[],
+  { loadMakers, appliedCount }: Beside,
   note: Note,
 ): Promise<void> {
   giveWay(loadMakers, true);
+  const countBefore = await appliedCount();
   const open = await runLoad({ ...order, rate: OPEN_LOOP_RATE });
+  const arrived = (await appliedCount()) - countBefore;
   giveWay(loadMakers, false);
+  note(`${name}, entries that arrived meanwhile`, arrived / (open.elapsedUs / 1e6), 'a second');
   const latencies = new Latencies(open.latenciesUs.flat());
   note(`${name} p50`, latencies.quantileMs(0.5), 'ms');
   note(`${name} p99`, latencies.quantileMs(0.99), 'ms');
@@ -217,12 +232,12 @@ async function noteLatency(
 }
 
 /** The limit of this machine at this moment: the same clients ask a server that does nothing, beside the busy service. */
-async function noteBareServer(sizes: BenchSizes, loadMakers: readonly number[], note: Note): Promise<void> {
+async function noteBareServer(sizes: BenchSizes, beside: Beside, note: Note): Promise<void> {
   const server = startChild('./bare-server.js');
   allowAllCores(server.pid!);
   server.send(BARE_BODY_BYTES);
   const port = await reportOf<number>(server);
-  await noteLatency('bare server', loadOrder(`http://127.0.0.1:${port}`, ['/'], sizes), loadMakers, note);
+  await noteLatency('bare server', loadOrder(`http://127.0.0.1:${port}`, ['/'], sizes), beside, note);
   server.disconnect();
 }
 

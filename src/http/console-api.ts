@@ -12,6 +12,10 @@ import { functionsCall } from './parameters.js';
 import { decodeQuery } from './query-string.js';
 import type { HttpAnswer, HttpRequest } from './server.js';
 
+export const PROJECTS_PATH = '/api/projects';
+export const FUNCTIONS_PATH = '/api/functions';
+export const STATUS_PATH = '/api/status';
+
 export interface ConsolePort {
   /** Projects with logs, the busiest first. */
   projects(nowUs: number, limit: number): readonly string[];
@@ -28,11 +32,11 @@ export function consoleApi(port: ConsolePort): Map<string, Page> {
   const page = (answer: Page['answer']): Page => ({ needsKey: true, answer });
   const { status } = port;
   return new Map([
-    ['/api/projects', page((_, nowUs, grant) => projects(port, nowUs, grant!))],
+    [PROJECTS_PATH, page((_, nowUs, grant) => projects(port, nowUs, grant!))],
     ...(status === null
       ? []
-      : [['/api/status', page((_, nowUs, grant) => statusAnswer(status, nowUs, grant!))] as const]),
-    ['/api/functions', page((request, nowUs, grant) => functions(port, request, nowUs, grant!))],
+      : [[STATUS_PATH, page((_, nowUs, grant) => statusAnswer(status, nowUs, grant!))] as const]),
+    [FUNCTIONS_PATH, page((request, nowUs, grant) => functions(port, request, nowUs, grant!))],
   ]);
 }
 

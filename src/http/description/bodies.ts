@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { LOG_ROW_LIMIT } from '../../../engine/limits.js';
 import { DEAD_LETTER_REASONS } from '../../../ingest/dead-letters.js';
+import { serviceStatus } from './status-body.js';
 
 const milliseconds = z.number().nullable();
 const count = z.int().min(0);
@@ -118,6 +119,19 @@ export const BODIES = {
   }),
   Gaps: z.strictObject({ gaps: z.array(gap) }),
   AcknowledgedGaps: z.strictObject({ acknowledged: z.array(gap) }),
+  Projects: z.strictObject({
+    projects: z.array(z.string()),
+    limited: z.boolean().meta({ description: 'Whether the key is limited to just these.' }),
+  }),
+  Functions: z.strictObject({
+    functions: z.array(
+      z.strictObject({
+        id: z.string(),
+        count: count.meta({ description: 'Its entries of the last days, as the interval 7day has them.' }),
+      }),
+    ),
+  }),
+  Status: serviceStatus,
   Health: z.strictObject({
     ok: z.boolean(),
     reasons: z.array(z.string()).meta({ description: 'Why not, a sentence each; empty when ok.' }),

@@ -2,11 +2,12 @@
 
 import type { z } from 'zod';
 import { INGEST_PATH, QUERY_PATH_PREFIX } from '../api.js';
+import { FUNCTIONS_PATH, PROJECTS_PATH, STATUS_PATH } from '../console-api.js';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.js';
 import type { ErrorCode } from '../errors.js';
 import { ACKNOWLEDGE_PATH, GAPS_PATH } from '../gaps-api.js';
 import { INCOMPLETE_HEADER } from '../incomplete.js';
-import { apiCountsCall, ingestCall, invocationStatsCall, logsCall } from '../parameters.js';
+import { apiCountsCall, functionsCall, ingestCall, invocationStatsCall, logsCall } from '../parameters.js';
 import type { BodyName } from './bodies.js';
 import { jsonSchemaOf } from './json-schema.js';
 import type {
@@ -43,6 +44,7 @@ const WITH_KEY = Object.keys(SECURITY_SCHEMES).map((name) => ({ [name]: [] }));
 export const TAGS = {
   query: 'The three saved queries. HEAD is answered like GET, without the body.',
   ingest: 'Taking logs in over HTTP, where they do not come from Kafka.',
+  console: 'What the web console asks beside the queries.',
   operation: 'For operators and their tools.',
 };
 type Tag = keyof typeof TAGS;
@@ -92,7 +94,7 @@ const CACHED_TEXT =
   ' The answer may come from the result cache, with its Age; `Cache-Control: no-cache` asks for a fresh one.';
 
 export function pathsOf(service: DescribedService): Record<string, OpenApiPath> {
-  return { ...queryPaths(service), ...ingestPaths(service), ...operationPaths() };
+  return { ...queryPaths(service), ...ingestPaths(service), ...consolePaths(), ...operationPaths() };
 }
 
 /** Each endpoint by its name and by its id, with one description. */
@@ -142,6 +144,33 @@ function ingestPaths({ sourceNames }: DescribedService): Record<string, OpenApiP
     errors: [400, 403, 404, 413, 415, 503],
   });
   return { [INGEST_PATH]: { post } };
+}
+
+function consolePaths(): Record<string, OpenApiPath> {
+  const page = (sketch: Pick<Sketch, 'operationId' | 'summary' | 'parameters' | 'answers' | 'errors'>) => ({
+    get: operationOf({ tag: 'console', description: '', needsKey: true, ...sketch }),
+  });
+  return {
+    [PROJECTS_PATH]: page({
+      operationId: 'projects',
+      summary: 'Projects with logs, up to a limit, the busiest of the last hours first',
+      answers: { 200: jsonResponse('Of a key that is limited to projects, just these.', 'Projects') },
+      errors: [],
+    }),
+    [FUNCTIONS_PATH]: page({
+      operationId: 'functions',
+      summary: 'Functions of a project, up to a limit, most called first',
+      parameters: parametersOf(functionsCall.schema),
+      answers: { 200: jsonResponse('Those of the last days.', 'Functions') },
+      errors: [400, 403],
+    }),
+    [STATUS_PATH]: page({
+      operationId: 'status',
+      summary: 'How the service is: its log, what it holds, what it could not use',
+      answers: { 200: jsonResponse('Now.', 'Status') },
+      errors: [403],
+    }),
+  };
 }
 
 function operationPaths(): Record<string, OpenApiPath> {

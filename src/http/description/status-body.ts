@@ -1,0 +1,77 @@
+/** What `/api/status` answers, as a schema; its type holds it to what the service gives. */
+
+import { z } from 'zod';
+import type { ServiceStatus } from '../../console/service-status.js';
+
+const count = z.int().min(0);
+const name = z.string();
+
+const lookups = { bytes: count, hits: count, misses: count };
+
+export const serviceStatus = z.strictObject({
+  nowUs: z.number().meta({ description: 'When it was read, microseconds since the epoch.' }),
+  version: name,
+  logSource: z.enum(['Kafka', 'embedded log']),
+  problems: z
+    .array(z.string())
+    .meta({ description: 'Why the service is not ready, as /readyz says it; none when it is.' }),
+  notes: z.array(z.string()),
+  partitions: z.array(
+    z.strictObject({
+      topic: name,
+      partition: count,
+      isRead: z.boolean().meta({ description: 'Whether this process reads it.' }),
+      nextOffset: z.int().nullable().meta({ description: 'null before the first record.' }),
+      endOffset: z
+        .int()
+        .nullable()
+        .meta({ description: "The offset after the log's last record; null while it is not known." }),
+      received: count.meta({ description: 'Entries, usable or not, since the store began.' }),
+    }),
+  ),
+  tiers: z.array(
+    z.strictObject({
+      tier: name.meta({ description: 'How long its rows are kept.', examples: ['1d', '7d', '90d'] }),
+      rows: count,
+      rowBytes: count.meta({ description: 'As they are answered, not compressed.' }),
+      heldBytes: count.meta({ description: 'Memory of their index.' }),
+      runs: count,
+      oldestUs: z
+        .number()
+        .nullable()
+        .meta({ description: 'Start of the oldest run, microseconds since the epoch.' }),
+    }),
+  ),
+  usage: z.strictObject({ entries: count, urls: count, standingExpressions: count }),
+  statistics: z.array(z.strictObject({ level: name, slots: count, buckets: count })),
+  resultCache: z.strictObject({ entries: count, ...lookups }).nullable(),
+  blockCache: z.strictObject(lookups),
+  deadLetters: z.strictObject({
+    counts: z.array(z.strictObject({ topic: name, reason: name, count })),
+    samples: z.array(
+      z.strictObject({
+        topic: name,
+        partition: count,
+        offset: count,
+        index: count.meta({ description: 'The place within an array.' }),
+        reason: name,
+        text: z.string().meta({ description: 'The beginning of it.' }),
+        byteCount: count.meta({ description: 'Of all of it.' }),
+      }),
+    ),
+  }),
+  store: z.strictObject({ usedBytes: count, damagedFiles: count }),
+  gaps: z.array(
+    z.strictObject({
+      topic: name,
+      partition: count,
+      reason: name,
+      expectedOffset: z.int(),
+      resumedOffset: z.int(),
+    }),
+  ),
+  memory: z.strictObject({
+    budgetBytes: count,
+    parts: z.array(z.strictObject({ part: name, bytes: count })),
+  }),
+}) satisfies z.ZodType<ServiceStatus>;

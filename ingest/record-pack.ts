@@ -112,7 +112,7 @@ export class PackBuilder {
     for (let c = 0; c < u32.length; c++) u32[c].set(words[c]);
     for (let c = 0; c < u8.length; c++) u8[c].set(octets[c]);
 
-    this.#likelyBytes = buffer.byteLength;
+    this.#likelyBytes = pack.byteCount + columnBytes(pack);
     this.#bytes = NO_BYTES;
     this.#byteCount = 0;
     this.#entryCount = 0;

@@ -30,3 +30,11 @@ export const HELPER_NICENESS = 10;
 /** How often the files of the TLS certificate are looked at, ms. Longer: a broken pair, which is told at the second look,
  * is known later; shorter: reads for nothing. */
 export const TLS_LOOK_MS = 5000;
+
+/** Names that are looked at in one turn for a list of the console. Bigger: a query waits for longer; smaller: turns cost more
+ * than the work in them. */
+export const NAMES_A_TURN = 2_000;
+
+/** Lists for the console that are made at a time. Bigger: with very many functions, memory and time that queries need; smaller:
+ * people who open it at the same moment have to try again. */
+export const LISTS_AT_ONCE = 4;

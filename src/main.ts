@@ -76,14 +76,6 @@ async function main(): Promise<void> {
   process.on('uncaughtException', die);
   process.on('unhandledRejection', die);
 
-  const service = await startService(config, {
-    logger,
-    clock: { nowUs: wallClockUs, monotonicUs },
-    version: packageVersion(),
-    onFatal: die,
-    announceKey: (key) =>
-      process.stderr.write(`LOGRING_API_KEYS is not set. This run's key, printed once: ${key}\n`),
-  });
   let stoppingSinceUs: number | null = null;
   const stop = (signal: NodeJS.Signals | 'the parent ended') => {
     if (stoppingSinceUs !== null) {
@@ -92,14 +84,25 @@ async function main(): Promise<void> {
     }
     stoppingSinceUs = monotonicUs();
     logger.info({ signal }, 'stopping');
-    service.stop().then(() => {
-      logger.info('stopped: everything is committed');
-      logger.flush();
-      process.exit(0);
-    }, die);
+    started
+      .then((service) => service.stop())
+      .then(() => {
+        logger.info('stopped: everything is committed');
+        logger.flush();
+        process.exit(0);
+      }, die);
   };
   process.on('SIGTERM', stop);
   process.on('SIGINT', stop);
+  const started = startService(config, {
+    logger,
+    clock: { nowUs: wallClockUs, monotonicUs },
+    version: packageVersion(),
+    onFatal: die,
+    announceKey: (key) =>
+      process.stderr.write(`LOGRING_API_KEYS is not set. This run's key, printed once: ${key}\n`),
+  });
+  await started;
   watchParent(process.env, () => stop('the parent ended'));
 }
 

@@ -17,7 +17,7 @@ import type { DroppedPort, GapsPort, IngestPort } from './http/ports.js';
 import { RequestPaces } from './http/request-pace.js';
 import { encodeInvocationStatsRow } from './http/row-encoders.js';
 import type { BugReporter } from './http/server.js';
-import { knownFunctions, knownProjects } from './known-names.js';
+import { KnownNames } from './known-names.js';
 import { budgetBytesOf } from './memory-budget.js';
 import type { Surroundings } from './service.js';
 import type { Shards } from './shards.js';
@@ -97,11 +97,7 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
         sourceNames: [config.EDGE_TOPIC, config.RELAY_TOPIC],
       }),
       ...(config.CONSOLE ? consolePages() : []),
-      ...consoleApi({
-        projects: (nowUs, limit) => knownProjects(shards, nowUs, limit),
-        status: parts.status,
-        functions: (project, nowUs) => knownFunctions(shards, project, nowUs, () => yieldTurn()),
-      }),
+      ...consoleApi({ names: new KnownNames(shards, () => yieldTurn()), status: parts.status }),
     ]),
     ...(parts.dropped === null ? {} : { dropped: parts.dropped }),
   });

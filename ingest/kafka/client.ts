@@ -5,7 +5,7 @@ import { connect as connectTls } from 'node:tls';
 import { type ISocketFactory, Kafka, type KafkaConfig, logLevel, type SASLOptions } from 'kafkajs';
 import { CUT_REASON, clientLogCreator, type KafkaLogger } from './client-logger.js';
 import type { KafkaClock } from './clock.js';
-import { spareCopies, spareTimers } from './kafkajs-internals.js';
+import { guardResponses, spareTimers } from './kafkajs-internals.js';
 import {
   CLIENT_FIRST_RETRY_MS,
   CLIENT_MAX_RETRY_MS,
@@ -72,7 +72,7 @@ export function createClient(
   if (connection.sasl !== null) config.sasl = connection.sasl as SASLOptions;
   const kafka = new Kafka(config);
   spareTimers(kafka);
-  spareCopies(kafka);
+  guardResponses(kafka);
   return { kafka, cut: () => sockets.cut() };
 }
 

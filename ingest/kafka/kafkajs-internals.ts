@@ -5,9 +5,13 @@
  * hides them elsewhere.
  */
 
+import type { Socket } from 'node:net';
 import type { Batch, Kafka } from 'kafkajs';
 import { assert } from '../../engine/assert.js';
 import type { DecodedFetch } from './fetch-response.js';
+
+/** Of the length that a response begins with. */
+const LENGTH_BYTES = 4;
 
 /** A request in kafkajs's own terms; `encode` gives what follows the request header of version 1. */
 export interface RawRequest<T> {
@@ -46,9 +50,12 @@ export interface InternalCluster {
 
 interface InternalConnection {
   readonly requestQueue: InternalRequestQueue;
+  readonly socket: Socket | null;
   /** What has come and is not used yet. */
   chunks: Buffer[];
-  readonly bytesBuffered: number;
+  bytesBuffered: number;
+  /** How many there must be before kafkajs looks at them. */
+  bytesNeeded: number;
   processData(bytes: Buffer): void;
 }
 
@@ -97,14 +104,25 @@ export function spareTimers(kafka: Kafka): void {
   });
 }
 
-/** Spares the client's later connections a copy of every response: kafkajs joins it with the nothing that was left before. */
-export function spareCopies(kafka: Kafka): void {
+/**
+ * Of the client's later connections: spares them a copy of every response, which kafkajs joins with the nothing that was
+ * left before; and where kafkajs fails over what came, as from a port that is not Kafka's, ends the connection with
+ * that error, not the process.
+ */
+export function guardResponses(kafka: Kafka): void {
   onConnectionPools(kafka, (connections) => {
     for (const connection of connections.pool) {
       const processData = connection.processData.bind(connection);
       connection.processData = (bytes) => {
         if (connection.bytesBuffered === 0) connection.chunks = [];
-        processData(bytes);
+        try {
+          processData(bytes);
+        } catch (error) {
+          connection.chunks = [];
+          connection.bytesBuffered = 0;
+          connection.bytesNeeded = LENGTH_BYTES;
+          connection.socket?.destroy(new Error(`not a response of Kafka: ${(error as Error).message}`));
+        }
       };
     }
   });

@@ -56,8 +56,8 @@ export class ResponseReader {
     const length = this.#length.readInt32BE(0);
     // Whatever it is that speaks there, kafkajs says what is wrong with it.
     if (length <= 0 || length > JOINED_RESPONSE_BYTES) {
+      this.#passingBytes = length < 0 ? Number.POSITIVE_INFINITY : length;
       this.#take(Buffer.from(this.#length));
-      this.#passingBytes = length <= 0 ? Number.POSITIVE_INFINITY : length;
       return;
     }
     this.#response = Buffer.allocUnsafeSlow(LENGTH_BYTES + length);

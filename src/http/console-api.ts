@@ -6,9 +6,17 @@
 import type { ServiceStatus } from '../console/service-status.js';
 import type { Page } from './api.js';
 import { allows, type Grant } from './auth.js';
-import { invalidArgument, JSON_CONTENT_TYPE, NO_STORE, permissionDenied, quoted } from './errors.js';
+import {
+  invalidArgument,
+  JSON_CONTENT_TYPE,
+  NO_STORE,
+  permissionDenied,
+  quoted,
+  unavailable,
+} from './errors.js';
 import { LISTED_FUNCTION_LIMIT, LISTED_PROJECT_LIMIT } from './limits.js';
 import { functionsCall } from './parameters.js';
+import { Unavailable } from './ports.js';
 import { decodeQuery } from './query-string.js';
 import type { HttpAnswer, HttpRequest } from './server.js';
 
@@ -17,15 +25,19 @@ export const FUNCTIONS_PATH = '/api/functions';
 export const STATUS_PATH = '/api/status';
 
 export interface ConsolePort {
-  /** Projects with logs, the busiest first. */
-  projects(nowUs: number, limit: number): readonly string[];
+  /** Either may throw, or reject with, Unavailable. */
+  readonly names: {
+    /** Projects with logs, the busiest first. */
+    projects(nowUs: number, limit: number): Promise<readonly string[]>;
+    /** The functions of a project with their entries of the last days, the busiest first. */
+    functions(
+      project: string,
+      nowUs: number,
+      limit: number,
+    ): Promise<readonly { readonly id: string; readonly count: number }[]>;
+  };
   /** null: then nothing is at its address. */
   readonly status: ((nowUs: number) => ServiceStatus) | null;
-  /** The functions of a project with their entries of the last days, the busiest first. */
-  functions(
-    project: string,
-    nowUs: number,
-  ): Promise<readonly { readonly id: string; readonly count: number }[]>;
 }
 
 export function consoleApi(port: ConsolePort): Map<string, Page> {
@@ -41,10 +53,12 @@ export function consoleApi(port: ConsolePort): Map<string, Page> {
 }
 
 /** `{"projects":[…],"limited":…}`: of a key that is limited to projects, just these. */
-function projects(port: ConsolePort, nowUs: number, grant: Grant): HttpAnswer {
-  const limited = grant.projects !== null;
-  const names = grant.projects === null ? port.projects(nowUs, LISTED_PROJECT_LIMIT) : [...grant.projects];
-  return jsonAnswer({ projects: names, limited });
+function projects(port: ConsolePort, nowUs: number, grant: Grant): HttpAnswer | Promise<HttpAnswer> {
+  if (grant.projects !== null) return jsonAnswer({ projects: [...grant.projects], limited: true });
+  return listed(async () => ({
+    projects: await port.names.projects(nowUs, LISTED_PROJECT_LIMIT),
+    limited: false,
+  }));
 }
 
 /** `{"functions":[{"id":…,"count":…}]}` of the parameter `project`. */
@@ -59,9 +73,18 @@ function functions(
   const { project } = parsed.parameters;
   if (!allows(grant, project))
     return permissionDenied(`this key is limited to other projects than ${quoted(project)}`);
-  return port
-    .functions(project, nowUs)
-    .then((known) => jsonAnswer({ functions: known.slice(0, LISTED_FUNCTION_LIMIT) }));
+  return listed(async () => ({
+    functions: await port.names.functions(project, nowUs, LISTED_FUNCTION_LIMIT),
+  }));
+}
+
+async function listed(body: () => Promise<object>): Promise<HttpAnswer> {
+  try {
+    return jsonAnswer(await body());
+  } catch (error) {
+    if (error instanceof Unavailable) return unavailable(error.message, error.retryAfterSeconds);
+    throw error;
+  }
 }
 
 /** A ServiceStatus. */

@@ -91,6 +91,7 @@ export function hostileTests(rig: () => Rig): void {
     expect(await elementsIn(page)).toBe(before);
 
     await page.getByRole('link', { name: 'Ingest' }).click();
+    await page.locator('.samples summary').first().waitFor();
     for (const sample of await page.locator('.samples summary').all()) await sample.click();
     await page.locator('pre').filter({ hasText: 'onerror=' }).first().waitFor();
     expect(await elementsIn(page)).toBe(before);

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import { TIER_CLASSES } from '../../engine/tier.js';
 import { BufferPool } from '../../ingest/buffer-pool.js';
+import { SMALLEST_POOLED_BYTES } from '../../ingest/limits.js';
 import { type AppliedRecord, PackBuilder, unpackRecords } from '../../ingest/record-pack.js';
 
 const RUNS = { seed: 1, numRuns: 200 };
@@ -83,13 +84,20 @@ test('edge records', () => roundTrips('edge', edgeEntry));
 
 test('relay records', () => roundTrips('relay', relayEntry));
 
-test('more bytes than the buffer of the pack before them', () => {
+test('more bytes than the buffer of the pack before them, and fewer again', () => {
   const builder = new PackBuilder('edge', new BufferPool());
-  const row = new Uint8Array(3_000_000).fill(7);
+  const row = new Uint8Array(100_000).fill(7);
   const [entry] = fc.sample(edgeEntry, { seed: 1, numRuns: 1 });
   const record = { entries: [{ ...entry, row }], rejectedReasons: [], nextOffset: 1 };
   builder.add(record);
   builder.add({ ...record, nextOffset: 2 });
   const unpacked = [...unpackRecords(builder.take())];
   expect(comparable(unpacked)).toEqual(comparable([record, { ...record, nextOffset: 2 }]));
+  // A large record must not make all that come after it large.
+  const small = { ...record, entries: [entry] };
+  const sizes = [small, small].map((one) => {
+    builder.add(one);
+    return builder.take().buffer.byteLength;
+  });
+  expect(sizes[1]).toBe(SMALLEST_POOLED_BYTES);
 });

@@ -1,9 +1,13 @@
 /** Responses of a broker, however they come in pieces. */
 
+import { type AddressInfo, createServer } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { createClient } from '../../ingest/kafka/client.js';
 import { JOINED_RESPONSE_BYTES } from '../../ingest/kafka/limits.js';
 import { ResponseReader } from '../../ingest/kafka/response-reader.js';
+import { eventually } from '../eventually.js';
+import { CLOCK, connectionTo, LogLines } from './rig.js';
 
 function response(payload: Uint8Array): Buffer {
   const length = Buffer.alloc(4);
@@ -50,5 +54,36 @@ test.each(['HTTP/1.1 400 Bad Request\r\n\r\n', '\0\0\0\0nothing', '\xff\xff\xff\
   (text) => {
     const bytes = Buffer.from(text, 'latin1');
     expect(Buffer.concat(taken(bytes, [3, 7]))).toEqual(bytes);
+  },
+);
+
+test.each([
+  ['an empty response', Buffer.alloc(4)],
+  ['one that is too short', Buffer.from([0, 0, 0, 2, 1, 1])],
+  ['a negative length', Buffer.from([0xff, 0xff, 0xff, 0xff])],
+])(
+  'what answers so is no Kafka: the connection ends, is tried again, and the process goes on: %s',
+  async (_, answer) => {
+    let connectionCount = 0;
+    const server = createServer((socket) => {
+      connectionCount += 1;
+      socket.on('error', () => {});
+      socket.once('data', () => socket.write(answer));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const logger = new LogLines();
+    const client = createClient(connectionTo([`127.0.0.1:${port}`]), logger, CLOCK);
+    const connected = client.kafka
+      .admin()
+      .connect()
+      .then(
+        () => 'connected',
+        () => 'failed',
+      );
+    await eventually(async () => connectionCount > 1 && logger.lines.length > 0);
+    client.cut();
+    expect(await connected).toBe('failed');
+    server.close();
   },
 );

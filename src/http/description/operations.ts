@@ -155,14 +155,14 @@ function consolePaths(): Record<string, OpenApiPath> {
       operationId: 'projects',
       summary: 'Projects with logs, up to a limit, the busiest of the last hours first',
       answers: { 200: jsonResponse('Of a key that is limited to projects, just these.', 'Projects') },
-      errors: [],
+      errors: [503],
     }),
     [FUNCTIONS_PATH]: page({
       operationId: 'functions',
       summary: 'Functions of a project, up to a limit, most called first',
       parameters: parametersOf(functionsCall.schema),
       answers: { 200: jsonResponse('Those of the last days.', 'Functions') },
-      errors: [400, 403],
+      errors: [400, 403, 503],
     }),
     [STATUS_PATH]: page({
       operationId: 'status',

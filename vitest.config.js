@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 // The tests run as compiled by `npm run build`: what is tested is what ships, workers and child processes included.
@@ -7,6 +8,8 @@ export default defineConfig({
     include: ['**/*.test.js'],
     exclude: [],
     pool: 'forks',
+    // On two cores the default is one: half of the time is spent waiting for brokers, clocks and disks.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 60_000,
     hookTimeout: 180_000,
     // What a browser shows comes when it comes: on a busy machine not within the second that is usual.

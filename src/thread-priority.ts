@@ -8,7 +8,7 @@ const LEAST_PRIORITY = 19;
 
 /** `niceness` is relative, 0 to 19. Only on Linux, which takes this for the calling thread alone: elsewhere it would be the whole process. */
 export function giveWayToServing(niceness: number): void {
-  if (process.platform === 'linux') setPriority(Math.min(LEAST_PRIORITY, getPriority() + niceness));
+  if (process.platform === 'linux') setPriority(lowered(niceness));
 }
 
 /**
@@ -19,6 +19,10 @@ export function giveWayToServing(niceness: number): void {
 export function helpersGiveWay(niceness: number): void {
   if (process.platform !== 'linux') return;
   for (const threadId of readdirSync('/proc/self/task').map(Number)) {
-    if (threadId !== process.pid) setPriority(threadId, Math.min(LEAST_PRIORITY, getPriority() + niceness));
+    if (threadId !== process.pid) setPriority(threadId, lowered(niceness));
   }
+}
+
+function lowered(niceness: number): number {
+  return Math.min(LEAST_PRIORITY, getPriority() + niceness);
 }

@@ -6,18 +6,11 @@
 import type { ServiceStatus } from '../console/service-status.js';
 import type { Page } from './api.js';
 import { allows, type Grant } from './auth.js';
-import {
-  invalidArgument,
-  JSON_CONTENT_TYPE,
-  NO_STORE,
-  permissionDenied,
-  quoted,
-  unavailable,
-} from './errors.js';
+import { invalidArgument, JSON_CONTENT_TYPE, NO_STORE, permissionDenied, quoted } from './errors.js';
 import { LISTED_FUNCTION_LIMIT, LISTED_PROJECT_LIMIT } from './limits.js';
 import { functionsCall } from './parameters.js';
-import { Unavailable } from './ports.js';
 import { decodeQuery } from './query-string.js';
+import { refusable } from './refusals.js';
 import type { HttpAnswer, HttpRequest } from './server.js';
 
 export const PROJECTS_PATH = '/api/projects';
@@ -55,10 +48,9 @@ export function consoleApi(port: ConsolePort): Map<string, Page> {
 /** `{"projects":[…],"limited":…}`: of a key that is limited to projects, just these. */
 function projects(port: ConsolePort, nowUs: number, grant: Grant): HttpAnswer | Promise<HttpAnswer> {
   if (grant.projects !== null) return jsonAnswer({ projects: [...grant.projects], limited: true });
-  return listed(async () => ({
-    projects: await port.names.projects(nowUs, LISTED_PROJECT_LIMIT),
-    limited: false,
-  }));
+  return refusable(async () =>
+    jsonAnswer({ projects: await port.names.projects(nowUs, LISTED_PROJECT_LIMIT), limited: false }),
+  );
 }
 
 /** `{"functions":[{"id":…,"count":…}]}` of the parameter `project`. */
@@ -73,18 +65,9 @@ function functions(
   const { project } = parsed.parameters;
   if (!allows(grant, project))
     return permissionDenied(`this key is limited to other projects than ${quoted(project)}`);
-  return listed(async () => ({
-    functions: await port.names.functions(project, nowUs, LISTED_FUNCTION_LIMIT),
-  }));
-}
-
-async function listed(body: () => Promise<object>): Promise<HttpAnswer> {
-  try {
-    return jsonAnswer(await body());
-  } catch (error) {
-    if (error instanceof Unavailable) return unavailable(error.message, error.retryAfterSeconds);
-    throw error;
-  }
+  return refusable(async () =>
+    jsonAnswer({ functions: await port.names.functions(project, nowUs, LISTED_FUNCTION_LIMIT) }),
+  );
 }
 
 /** A ServiceStatus. */

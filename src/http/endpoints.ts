@@ -1,32 +1,17 @@
 /** The three saved queries as endpoints: their names and ids, and what each answers to a decoded query string. */
 
-import { SegmentError } from '../../engine/segments.js';
 import { US_PER_SECOND } from '../../engine/time.js';
-import { ExpressionError } from '../expressions/expression-error.js';
 import { allows, type Grant } from './auth.js';
 import { BodyPool } from './body-pool.js';
 import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
 import { acceptsGzip, type Compressor } from './compression.js';
-import {
-  dataLoss,
-  invalidArgument,
-  JSON_CONTENT_TYPE,
-  NO_STORE,
-  permissionDenied,
-  quoted,
-  unavailable,
-} from './errors.js';
+import { invalidArgument, JSON_CONTENT_TYPE, NO_STORE, permissionDenied, quoted } from './errors.js';
 import { incompleteLines, logsWindow, statsWindow, usageWindow } from './incomplete.js';
-import { CACHE_ENTRY_LIMIT, EXPRESSION_RETRY_SECONDS, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE } from './limits.js';
+import { CACHE_ENTRY_LIMIT, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE } from './limits.js';
 import { apiCountsCall, invocationStatsCall, logsCall } from './parameters.js';
-import {
-  type ApiCountsParameters,
-  type DroppedPort,
-  type InvocationStatsParameters,
-  type QueryPort,
-  Unavailable,
-} from './ports.js';
+import type { ApiCountsParameters, DroppedPort, InvocationStatsParameters, QueryPort } from './ports.js';
 import type { DecodedQuery } from './query-string.js';
+import { refusable, refusalOf } from './refusals.js';
 import { encodeApiCounts, encodeLogs, encodeRows } from './row-encoders.js';
 import type { BugReporter, HeaderLine, HttpAnswer, HttpRequest } from './server.js';
 
@@ -272,35 +257,4 @@ function forbidden(name: EndpointName, project: string): HttpAnswer {
 /** Runs at once what can be answered at once. */
 function whenReady<T>(value: T | Promise<T>, then: (value: T) => Answer): Answer {
   return value instanceof Promise ? value.then(then) : then(value);
-}
-
-/** Turns what a query refuses into its answer, thrown or rejected; anything else is a bug and goes on. */
-function refusable(run: () => Answer): Answer {
-  const refused = (error: unknown): HttpAnswer => {
-    const refusal = refusalOf(error);
-    if (refusal === null) throw error;
-    return refusal;
-  };
-  try {
-    const answer = run();
-    return answer instanceof Promise ? answer.catch(refused) : answer;
-  } catch (error) {
-    return refused(error);
-  }
-}
-
-function refusalOf(error: unknown): HttpAnswer | null {
-  if (error instanceof Unavailable) return unavailable(error.message, error.retryAfterSeconds);
-  if (error instanceof SegmentError) return dataLoss();
-  if (!(error instanceof ExpressionError)) return null;
-  switch (error.kind) {
-    case 'invalid':
-    case 'too-long':
-    case 'too-complex':
-    case 'too-expensive':
-      return invalidArgument([{ parameter: 'project', message: error.message }]);
-    case 'busy':
-    case 'stopped':
-      return unavailable(`the expression ${error.message}`, EXPRESSION_RETRY_SECONDS);
-  }
 }

@@ -61,7 +61,9 @@ export class PackShard implements ShardPort {
     builder.add({ entries, rejectedReasons, nextOffset });
     this.nextOffset = nextOffset;
     this.#lastRecordMs = recordMs ?? this.#lastRecordMs;
-    if (builder.entryCount >= PACK_ELEMENTS || builder.byteCount >= PACK_BYTES) this.#send();
+    // Records may have no entries: what is empty or unusable counts too.
+    const elementCount = Math.max(builder.entryCount, builder.recordCount);
+    if (elementCount >= PACK_ELEMENTS || builder.byteCount >= PACK_BYTES) this.#send();
   }
 
   /** Sends what is left; resolves when everything is applied. */

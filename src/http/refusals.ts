@@ -1,0 +1,42 @@
+/** What the ports of the API refuse, thrown or rejected, and how it is answered. */
+
+import { SegmentError } from '../../engine/segments.js';
+import { ExpressionError } from '../expressions/expression-error.js';
+import { dataLoss, invalidArgument, unavailable } from './errors.js';
+import { EXPRESSION_RETRY_SECONDS } from './limits.js';
+import { Unavailable } from './ports.js';
+import type { HttpAnswer } from './server.js';
+
+type Answer = HttpAnswer | Promise<HttpAnswer>;
+
+/** Turns what a query refuses into its answer, thrown or rejected; anything else is a bug and goes on. */
+export function refusable(run: () => Answer): Answer {
+  const refused = (error: unknown): HttpAnswer => {
+    const refusal = refusalOf(error);
+    if (refusal === null) throw error;
+    return refusal;
+  };
+  try {
+    const answer = run();
+    return answer instanceof Promise ? answer.catch(refused) : answer;
+  } catch (error) {
+    return refused(error);
+  }
+}
+
+/** null for what is no refusal. */
+export function refusalOf(error: unknown): HttpAnswer | null {
+  if (error instanceof Unavailable) return unavailable(error.message, error.retryAfterSeconds);
+  if (error instanceof SegmentError) return dataLoss();
+  if (!(error instanceof ExpressionError)) return null;
+  switch (error.kind) {
+    case 'invalid':
+    case 'too-long':
+    case 'too-complex':
+    case 'too-expensive':
+      return invalidArgument([{ parameter: 'project', message: error.message }]);
+    case 'busy':
+    case 'stopped':
+      return unavailable(`the expression ${error.message}`, EXPRESSION_RETRY_SECONDS);
+  }
+}

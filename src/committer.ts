@@ -2,6 +2,9 @@
  * Makes the shards durable, again and again: state and next offsets of all of them in one transaction. Between two
  * commits a record lives in memory and in its log; a crash reads it from the log again. Before that the shards forget
  * what no query can see any more, so that what a backfill brings for windows long past is never written.
+ *
+ * The shards are saved one a turn of the event loop, and queries are answered in between. Each is saved with its own
+ * offset, so it doesn't matter that later ones have read on meanwhile.
  */
 
 import type { SegmentWriter } from '../engine/segments.js';
@@ -31,6 +34,8 @@ export interface CommitterPorts {
   readonly shards: () => Iterable<OwnedShard>;
   readonly nowUs: () => number;
   readonly monotonicUs: () => number;
+  /** Resolves in a later turn of the event loop, after waiting I/O. */
+  readonly yieldTurn: () => Promise<void>;
   /** Told after each commit which positions are durable now. */
   readonly onCommitted: (positions: readonly Position[], figures: CommitFigures, durationUs: number) => void;
   /** A commit that fails ends the process: the views count what they wrote as saved. */
@@ -102,15 +107,16 @@ export class Committer {
   }
 
   async #commit(): Promise<void> {
-    const { saveBeside } = this.#ports;
+    const { saveBeside, yieldTurn } = this.#ports;
     const startUs = this.#ports.monotonicUs();
     const positions: Position[] = [];
-    const figures = await this.#ports.store.commit((writerOf) => {
-      for (const { topic, partition, shard } of this.#ports.shards()) {
+    const figures = await this.#ports.store.commit(async (writerOf) => {
+      for (const { topic, partition, shard } of [...this.#ports.shards()]) {
         const writer = writerOf(`${topic}/${partition}`);
         shard.save(writer);
         saveBeside({ topic, partition }, writer);
         if (shard.nextOffset !== null) positions.push({ topic, partition, nextOffset: shard.nextOffset });
+        await yieldTurn();
       }
     });
     this.#lastCommitUs = this.#ports.monotonicUs();

@@ -1,5 +1,6 @@
 /** Composition: makes the parts, connects them, starts them in order and stops them in the opposite one. */
 
+import { setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { DeadLetterSamples } from '../ingest/dead-letter-samples.js';
 import { Gaps } from '../ingest/gaps.js';
@@ -139,6 +140,7 @@ class Composition implements Service {
       shards: () => this.#shards.all(),
       nowUs: clock.nowUs,
       monotonicUs: clock.monotonicUs,
+      yieldTurn: () => yieldTurn(),
       onCommitted: (positions, figures, durationUs) => {
         this.#metrics.committed(figures, durationUs);
         this.#rewriter.committed();

@@ -26,7 +26,9 @@ const indexWriter = new ByteWriter();
 export class BlockBuilder {
   readonly firstOrdinal: number;
   #bytes: Uint8Array;
-  /** Of its rows, which begin behind HEAD_BYTES. */
+  /** Where its rows begin. */
+  #rowsAt = HEAD_BYTES;
+  /** Of its rows. */
   #byteCount = 0;
   readonly #rowEnds: number[] = [];
   readonly #timeOffsetsUs: number[] = [];
@@ -62,12 +64,9 @@ export class BlockBuilder {
 
   append(timeOffsetUs: number, idHash: number, project: string, row: Uint8Array): void {
     const end = this.#byteCount + row.length;
-    if (HEAD_BYTES + end > this.#bytes.length) {
-      const grown = new Uint8Array(Math.max(HEAD_BYTES + end, 2 * this.#bytes.length));
-      grown.set(this.#bytes.subarray(0, HEAD_BYTES + this.#byteCount));
-      this.#bytes = grown;
-    }
-    this.#bytes.set(row, HEAD_BYTES + this.#byteCount);
+    if (this.#rowsAt + end > this.#bytes.length)
+      this.#move(this.#rowsAt, Math.max(this.#rowsAt + end, 2 * this.#bytes.length));
+    this.#bytes.set(row, this.#rowsAt + this.#byteCount);
     this.#byteCount = end;
     let projectIndex = this.#projects.get(project);
     if (projectIndex === undefined) {
@@ -83,11 +82,34 @@ export class BlockBuilder {
   /** A view that stays right until the block is released. */
   row(rowIndex: number): Uint8Array {
     const start = rowIndex === 0 ? 0 : this.#rowEnds[rowIndex - 1];
-    return this.#bytes.subarray(HEAD_BYTES + start, HEAD_BYTES + this.#rowEnds[rowIndex]);
+    return this.#bytes.subarray(this.#rowsAt + start, this.#rowsAt + this.#rowEnds[rowIndex]);
+  }
+
+  /** The block where it lies. Good until the block takes another row or is released. */
+  encode(): Uint8Array {
+    const index = this.#encodeIndex();
+    const headLength = 4 + index.length + 4 * this.rowCount;
+    if (headLength > this.#rowsAt) this.#move(headLength, headLength + this.#byteCount);
+    const bytes = this.#bytes;
+    const start = this.#rowsAt - headLength;
+    const view = new DataView(bytes.buffer);
+    view.setUint32(start, index.length, true);
+    bytes.set(index, start + 4);
+    const endsAt = start + 4 + index.length;
+    for (let i = 0; i < this.rowCount; i++) view.setUint32(endsAt + 4 * i, this.#rowEnds[i], true);
+    return bytes.subarray(start, this.#rowsAt + this.#byteCount);
+  }
+
+  /** Takes the rows to another buffer. */
+  #move(rowsAt: number, byteCount: number): void {
+    const moved = new Uint8Array(byteCount);
+    moved.set(this.#bytes.subarray(this.#rowsAt, this.#rowsAt + this.#byteCount), rowsAt);
+    this.#bytes = moved;
+    this.#rowsAt = rowsAt;
   }
 
   /** Good until the next call of any block's. */
-  encodeIndex(): Uint8Array {
+  #encodeIndex(): Uint8Array {
     const writer = indexWriter;
     writer.clear();
     writer.u32(this.rowCount);
@@ -98,25 +120,6 @@ export class BlockBuilder {
     for (const value of this.#idHashes) writer.u32(value);
     for (const value of this.#projectIndexes) writer.u32(value);
     return writer.written();
-  }
-
-  /** The block; `index` is what encodeIndex gives. Good until the next call, or until the block is released. */
-  encode(index: Uint8Array): Uint8Array {
-    const headLength = 4 + index.length + 4 * this.rowCount;
-    let rowsAt = HEAD_BYTES;
-    let bytes = this.#bytes;
-    if (headLength > HEAD_BYTES) {
-      bytes = new Uint8Array(headLength + this.#byteCount);
-      bytes.set(this.#bytes.subarray(HEAD_BYTES, HEAD_BYTES + this.#byteCount), headLength);
-      rowsAt = headLength;
-    }
-    const start = rowsAt - headLength;
-    const view = new DataView(bytes.buffer);
-    view.setUint32(start, index.length, true);
-    bytes.set(index, start + 4);
-    const endsAt = start + 4 + index.length;
-    for (let i = 0; i < this.rowCount; i++) view.setUint32(endsAt + 4 * i, this.#rowEnds[i], true);
-    return bytes.subarray(start, rowsAt + this.#byteCount);
   }
 }
 
@@ -147,10 +150,15 @@ export function decodeBlockIndex(reader: ByteReader): BlockIndex {
   return { rowCount, rowByteCount, timeOffsetsUs, idHashes, projects };
 }
 
+/** The encoded index within a block: a view, not a copy. */
+export function indexBytesOfBlock(block: Uint8Array): Uint8Array {
+  const reader = new ByteReader(block);
+  return reader.bytes(reader.u32());
+}
+
 /** The index within a block. */
 export function indexOfBlock(block: Uint8Array): BlockIndex {
-  const reader = new ByteReader(block);
-  return decodeBlockIndex(new ByteReader(reader.bytes(reader.u32())));
+  return decodeBlockIndex(new ByteReader(indexBytesOfBlock(block)));
 }
 
 /** The row at rowIndex of a block that indexOfBlock or a saved index has shown to have it: a view, not a copy. */

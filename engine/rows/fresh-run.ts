@@ -21,7 +21,14 @@ import { ByteReader, ByteWriter } from '../bytes.js';
 import { BLOCK_TARGET_BYTES } from '../limits.js';
 import { sharedName } from '../names.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
-import { BlockBuilder, type BlockIndex, decodeBlockIndex, indexOfBlock, rowOfBlock } from './block.js';
+import {
+  BlockBuilder,
+  type BlockIndex,
+  decodeBlockIndex,
+  indexBytesOfBlock,
+  indexOfBlock,
+  rowOfBlock,
+} from './block.js';
 import { compareBytes } from './row-order.js';
 import { type RunInfo, runFile } from './run.js';
 
@@ -36,6 +43,12 @@ export interface ProjectRows {
 /** Of a project in a run, beside its ordinals: its place in the map, and the objects that hold the ordinals. */
 const PROJECT_OVERHEAD_BYTES = 224;
 
+/** A block that takes no more rows, encoded when it was full: a save, which comes once for many, only hands it over. */
+interface FullBlock {
+  readonly block: BlockBuilder;
+  readonly encoded: Uint8Array;
+}
+
 export class FreshRun {
   readonly info: RunInfo;
   readonly file: string;
@@ -49,7 +62,7 @@ export class FreshRun {
   /** The first ordinal of each block, ascending. */
   readonly #blockFirstOrdinals: number[] = [];
   /** Full blocks that the file does not have yet. */
-  #full: BlockBuilder[] = [];
+  #full: FullBlock[] = [];
   #fullBytes = 0;
   /** The last block while it may still take rows. */
   #open: BlockBuilder | null = null;
@@ -156,7 +169,7 @@ export class FreshRun {
       this.#openStands = false;
     } else if (!this.#openIsSaved) {
       // A copy: the block goes on.
-      writer.put(openName(this.file), this.#open.encode(this.#open.encodeIndex()).slice());
+      writer.put(openName(this.file), this.#open.encode().slice());
       this.#openStands = true;
       this.#openIsSaved = true;
     }
@@ -194,8 +207,9 @@ export class FreshRun {
   }
 
   #closeBlock(): void {
-    this.#full.push(this.#open!);
-    this.#fullBytes += this.#open!.heldBytes;
+    const block = this.#open!;
+    this.#full.push({ block, encoded: block.encode() });
+    this.#fullBytes += block.heldBytes;
     this.#open = null;
   }
 
@@ -203,10 +217,8 @@ export class FreshRun {
     const indexes = indexesWriter;
     indexes.clear();
     const firstBlock = this.#blockFirstOrdinals.length - this.#full.length - (this.#open === null ? 0 : 1);
-    for (const block of this.#full) {
-      const index = block.encodeIndex();
-      indexes.bytes(index);
-      const encoded = block.encode(index);
+    for (const { block, encoded } of this.#full) {
+      indexes.bytes(indexBytesOfBlock(encoded));
       writer.append(this.file, encoded, () => {
         if (this.#lastRead?.block === encoded) this.#lastRead = null;
         block.release();
@@ -272,7 +284,7 @@ export class FreshRun {
     const blockCount = this.#blockFirstOrdinals.length;
     if (this.#open !== null && blockIndex === blockCount - 1) return this.#open;
     const firstFull = blockCount - this.#full.length - (this.#open === null ? 0 : 1);
-    return blockIndex >= firstFull ? this.#full[blockIndex - firstFull] : null;
+    return blockIndex >= firstFull ? this.#full[blockIndex - firstFull].block : null;
   }
 
   #blockOf(ordinal: number): number {

@@ -92,7 +92,7 @@ class LevelSlots {
   #countedBytes = 0;
   readonly #uncounted = new Set<StoredSlot>();
   /** Expired slots whose segments the next save deletes. */
-  #expiredPrefixes: string[] = [];
+  #expired: StoredSlot[] = [];
   /** An expired slot, whose memory serves the next one. */
   #spare: Slot | null = null;
 
@@ -134,7 +134,7 @@ class LevelSlots {
       this.#slots.delete(index);
       this.#uncounted.delete(slot);
       this.#countedBytes -= slot.countedBytes;
-      if (slot.stored) this.#expiredPrefixes.push(this.#prefixOf(index));
+      if (slot.stored) this.#expired.push(slot);
       this.#keepSpare(slot.slot);
       if (index === this.#lastIndex) this.#forgetLast();
     }
@@ -142,8 +142,8 @@ class LevelSlots {
 
   save(writer: SegmentWriter): void {
     // First, as a late entry may have made a slot anew.
-    for (const prefix of this.#expiredPrefixes) writer.deletePrefix(prefix);
-    this.#expiredPrefixes = [];
+    for (const slot of this.#expired) slot.delete(writer);
+    this.#expired = [];
     for (const slot of this.#slots.values()) {
       if (!slot.dirty) continue;
       slot.save(writer);

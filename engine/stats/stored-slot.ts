@@ -110,6 +110,13 @@ export class StoredSlot {
     if (this.#imageCursor >= this.#turnBucketCount) this.#endTurn(writer);
   }
 
+  /** Deletes its segments. */
+  delete(writer: SegmentWriter): void {
+    for (let sequence = this.#firstSequence; sequence < this.#nextSequence; sequence++) {
+      writer.delete(this.#nameOf(sequence));
+    }
+  }
+
   /** Takes up the slot's next segment; they must come in order, and all of them. */
   replay(name: string, bytes: Uint8Array): void {
     const sequence = Number(name.slice(this.#prefix.length));

@@ -4,9 +4,9 @@
  * checksums more; smaller: going to the storage thread costs more than compressing gains. */
 export const COMPRESS_FROM_BYTES = 1024;
 
-/** Bytes of segments that go to the storage thread at a time; two such arenas take turns. Bigger: filling one holds up
- * queries for longer than a fraction of a millisecond; smaller: a commit of many segments takes more turns. */
-export const ARENA_BYTES = 1024 * 1024;
+/** Bytes that go to the storage thread at a time; two such arenas take turns. Bigger: filling one holds up queries for
+ * longer than some tens of microseconds; smaller: a commit of many blocks takes more turns. */
+export const ARENA_BYTES = 256 * 1024;
 
 /** How hard is compressed what is soon written anew: blocks of the last hours, segments. Higher: 3 takes twice the time for
  * 1 % less; lower: -1 leaves a third more bytes for little less time. */

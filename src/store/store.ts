@@ -149,19 +149,21 @@ export class Store {
   }
 
   /**
-   * Makes everything that `save` writes durable, all or nothing. What it writes can be read at once. One commit at a
-   * time. A full disk is waited out: what was saved stays here until it is written. Rejects when the store can't write
+   * Makes everything that `save` writes durable, all or nothing. What it writes can be read at once; it may take several
+   * turns. One commit at a time. A full disk is waited out: what was saved stays here until it is written. Rejects when the store can't write
    * for another reason, its files were changed by others, or waiting is over; the caller must then end the process, as
    * its state counts as saved.
    */
-  async commit(save: (writerOf: (scope: Scope) => SegmentWriter) => void): Promise<CommitFigures> {
+  async commit(
+    save: (writerOf: (scope: Scope) => SegmentWriter) => void | Promise<void>,
+  ): Promise<CommitFigures> {
     assert(this.#batch === null, 'two commits at a time');
     const batch = new CommitBatch({
       keysOf: (prefix) => this.#keysOf(prefix),
       blockCount: (fileKey) => this.#files.blockCount(fileKey),
     });
     this.#batch = batch;
-    save((scope) => batch.writer(scope));
+    await save((scope) => batch.writer(scope));
     for (const key of batch.segments.keys()) this.#cache.delete(key);
     const figures = await this.#write(batch);
     this.refreshReads();

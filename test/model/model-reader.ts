@@ -17,8 +17,12 @@ export interface ModelPartition {
   rejected: Map<string, number>;
 }
 
+function nameOf({ topic, partition }: ModelPartition): string {
+  return `${topic}/${partition}`;
+}
+
 export class ModelReader {
-  model = new Model();
+  readonly model = new Model();
   readonly partitions: readonly ModelPartition[];
   /** `topic/partition/offset/index reason` of every dead letter there must be. */
   readonly letters = new Set<string>();
@@ -62,18 +66,14 @@ export class ModelReader {
     return true;
   }
 
-  /** Returns how to come back to what is known now. */
-  remember(): () => void {
-    const model = this.model.copy();
-    const places = this.partitions.map((partition) => {
-      const { nextOffset, applied } = partition;
-      return { partition, nextOffset, applied, rejected: new Map(partition.rejected) };
-    });
+  /** Returns how to come back to what is known of a partition now. */
+  remember(partition: ModelPartition): () => void {
+    const { nextOffset, applied } = partition;
+    const rejected = new Map(partition.rejected);
+    const goBack = this.model.remember(nameOf(partition));
     return () => {
-      this.model = model.copy();
-      for (const { partition, nextOffset, applied, rejected } of places) {
-        Object.assign(partition, { nextOffset, applied, rejected: new Map(rejected) });
-      }
+      goBack();
+      Object.assign(partition, { nextOffset, applied, rejected: new Map(rejected) });
     };
   }
 
@@ -88,13 +88,13 @@ export class ModelReader {
     if (topic === 'edge') {
       for (const [index, element] of decodeEdgeNaively(naive, judgedAtUs).entries()) {
         if ('reason' in element) reject(element.reason, index);
-        else model.applyEdge(element.entry);
+        else model.applyEdge(element.entry, nameOf(known));
         if ('entry' in element) known.applied += 1;
       }
     } else {
       for (const [index, element] of decodeRelayNaively(naive, judgedAtUs).entries()) {
         if ('reason' in element) reject(element.reason, index);
-        else model.applyRelay(element.entry);
+        else model.applyRelay(element.entry, nameOf(known));
         if ('entry' in element) known.applied += 1;
       }
     }

@@ -91,9 +91,10 @@ function truncate(timestampUs: number, unitUs: number): number {
   return timestampUs - (((timestampUs % unitUs) + unitUs) % unitUs);
 }
 
-/** An entry, and which views still hold it: rows and usage, or the four levels of the statistics. Never changed. */
+/** An entry, the log it came from, and which views still hold it: rows and usage, or the four levels of the statistics. Never changed. */
 interface Held<Entry> {
   readonly entry: Entry;
+  readonly log: string;
   readonly heldBy: readonly boolean[];
 }
 
@@ -101,34 +102,36 @@ export class Model {
   #edge: Held<ModelEdgeEntry>[] = [];
   #relay: Held<ModelRelayEntry>[] = [];
 
-  applyEdge(entry: ModelEdgeEntry): void {
-    this.#edge.push({ entry, heldBy: [true, entry.url !== null] });
+  applyEdge(entry: ModelEdgeEntry, log = ''): void {
+    this.#edge.push({ entry, log, heldBy: [true, entry.url !== null] });
   }
 
-  applyRelay(entry: ModelRelayEntry): void {
-    this.#relay.push({ entry, heldBy: [true, true, true, true] });
+  applyRelay(entry: ModelRelayEntry, log = ''): void {
+    this.#relay.push({ entry, log, heldBy: [true, true, true, true] });
   }
 
   /** Forgets the partitions that no query at nowUs or later can see. */
   expire(nowUs: number): void {
-    this.#edge = this.#edge.map(({ entry, heldBy: [inRows, inUsage] }) => {
+    this.#edge = this.#edge.map(({ entry, log, heldBy: [inRows, inUsage] }) => {
       const hourEnd = truncate(entry.timestampUs, HOUR) + HOUR;
       const rowsKept = hourEnd > nowUs - entry.keptDays * DAY;
-      return { entry, heldBy: [inRows && rowsKept, inUsage && hourEnd > nowUs - 7 * DAY] };
+      return { entry, log, heldBy: [inRows && rowsKept, inUsage && hourEnd > nowUs - 7 * DAY] };
     });
-    this.#relay = this.#relay.map(({ entry, heldBy }) => {
+    this.#relay = this.#relay.map(({ entry, log, heldBy }) => {
       const isKept = ({ innerUs, keptUs }: (typeof LEVELS)[number]): boolean =>
         truncate(entry.timestampUs, innerUs) >= truncate(nowUs - keptUs, innerUs);
-      return { entry, heldBy: heldBy.map((held, level) => held && isKept(LEVELS[level])) };
+      return { entry, log, heldBy: heldBy.map((held, level) => held && isKept(LEVELS[level])) };
     });
   }
 
-  /** A copy that later changes don't reach. */
-  copy(): Model {
-    const copy = new Model();
-    copy.#edge = [...this.#edge];
-    copy.#relay = [...this.#relay];
-    return copy;
+  /** Returns how to make what is held of a log again what it is now. */
+  remember(log: string): () => void {
+    const edge = this.#edge.filter((held) => held.log === log);
+    const relay = this.#relay.filter((held) => held.log === log);
+    return () => {
+      this.#edge = [...this.#edge.filter((held) => held.log !== log), ...edge];
+      this.#relay = [...this.#relay.filter((held) => held.log !== log), ...relay];
+    };
   }
 
   logs({ project, tier, afterUs, untilUs }: LogsQuestion, nowUs: number): Buffer[] {

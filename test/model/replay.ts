@@ -94,14 +94,14 @@ class Player {
   nowUs: number;
   readonly #system: System;
   readonly #reader: ModelReader;
-  #goBack: () => void;
+  #goBack: readonly (() => void)[];
   #pending: PendingCounts | null = null;
 
   constructor(history: History, system: System) {
     this.nowUs = history.startUs;
     this.#system = system;
     this.#reader = new ModelReader(history);
-    this.#goBack = this.#reader.remember();
+    this.#goBack = this.#remember();
   }
 
   async play(step: Step): Promise<string | null> {
@@ -154,13 +154,17 @@ class Player {
 
   #commit(): void {
     this.#system.commit();
-    this.#goBack = this.#reader.remember();
+    this.#goBack = this.#remember();
+  }
+
+  #remember(): (() => void)[] {
+    return this.#reader.partitions.map((partition) => this.#reader.remember(partition));
   }
 
   async #reload(): Promise<string | null> {
     this.#pending = null;
     this.#system.reload();
-    this.#goBack();
+    for (const goBack of this.#goBack) goBack();
     for (const partition of this.#reader.partitions) {
       const { topic, nextOffset } = partition;
       const answered = this.#system.nextOffset(topic, partition.partition);

@@ -4,8 +4,8 @@ import { Random } from '../../bench/generator/random.js';
 import { SegmentError } from '../../engine/segments.js';
 import { InvocationStats } from '../../engine/stats/query.js';
 import type { StatsMemo } from '../model/engine-answers.js';
-import type { Question } from '../model/history.js';
-import { ModelReader } from '../model/model-reader.js';
+import type { Question, Topic } from '../model/history.js';
+import { type ModelPartition, ModelReader } from '../model/model-reader.js';
 import { answerProblem, countersProblem, lettersProblem } from './answer-checks.js';
 import type { Delivery } from './delivery.js';
 import { ArmedError, type CrashKind, Faults, LifeEnded, type Operation } from './faults.js';
@@ -53,16 +53,15 @@ export class Player {
   #delivery!: Delivery;
   readonly #posts = new Posts();
   readonly #stats: StatsMemo = new InvocationStats((row) => row);
-  /** Back to what the last save wrote, and to what a crash leaves. */
-  #goBackToSaved: () => void;
-  #goBack: () => void;
+  /** By partition, back to what its last save wrote. */
+  readonly #goBackToSaved = new Map<ModelPartition, () => void>();
+  /** Back to what a crash leaves. */
+  #goBack: readonly (() => void)[] = [];
 
   constructor(history: ShortHistory, assembly: Assembly) {
     this.#history = history;
     this.#assembly = assembly;
     this.#reader = new ModelReader(history);
-    this.#goBackToSaved = this.#reader.remember();
-    this.#goBack = this.#goBackToSaved;
     this.#nowUs = history.startUs;
     this.#random = new Random(1);
     this.#world = {
@@ -191,7 +190,7 @@ export class Player {
       if (table === 'log') readLogTable(this.#world.tables, key, this.#reader);
     if (!writes.some(({ key }) => key.endsWith(':shard'))) return;
     this.figures.commits += 1;
-    this.#goBack = this.#goBackToSaved;
+    this.#goBack = [...this.#goBackToSaved.values()];
   }
 
   async #beginLife(): Promise<void> {
@@ -200,7 +199,9 @@ export class Player {
     do {
       if (this.#life !== undefined) this.#bury(faults, figures);
       if (faults.ended === 'power') disk.cutPower(this.#random);
-      this.#goBack();
+      for (const goBack of this.#goBack) goBack();
+      for (const partition of this.#reader.partitions) this.#remember(partition);
+      this.#goBack = [...this.#goBackToSaved.values()];
       faults.beginLife();
       figures.lives += 1;
       this.#life = new Life(
@@ -211,9 +212,9 @@ export class Player {
           monotonicUs: () => this.#monotonicUs,
           judgedBy: this.#history.judgedBy,
           source: this.#history.source,
-          onSaved: () => {
+          onSaved: ({ topic, partition }) => {
             this.#delivery.readAlong();
-            this.#goBackToSaved = this.#reader.remember();
+            this.#remember(this.#reader.of(topic as Topic, partition));
           },
           onDone: (writes) => this.#noteDurable(writes),
         },
@@ -237,6 +238,10 @@ export class Player {
       return;
     }
     this.#delivery.deliverAll();
+  }
+
+  #remember(partition: ModelPartition): void {
+    this.#goBackToSaved.set(partition, this.#reader.remember(partition));
   }
 
   #bury(faults: Faults, figures: Figures): void {

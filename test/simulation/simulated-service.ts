@@ -7,8 +7,9 @@ import type { Random } from '../../bench/generator/random.js';
 import { SegmentError } from '../../engine/segments.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import { Gaps } from '../../ingest/gaps.js';
+import type { PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
-import { Committer, type CommitterPorts } from '../../src/committer.js';
+import { Committer } from '../../src/committer.js';
 import { Rewriter, type RewriterPorts } from '../../src/rewriter.js';
 import { Shards } from '../../src/shards.js';
 import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
@@ -53,8 +54,8 @@ export interface LifePorts {
   readonly monotonicUs: () => number;
   readonly judgedBy: 'clock' | 'arrival';
   readonly source: 'kafka' | 'embedded';
-  /** The state of the shards is being saved; from the next transaction that has it on, it is what a crash leaves. */
-  readonly onSaved: () => void;
+  /** A shard's state was saved; from the next transaction on that has it, it is what a crash leaves. */
+  readonly onSaved: (key: PartitionKey) => void;
   readonly onDone: TablesPorts['onDone'];
 }
 
@@ -162,20 +163,19 @@ export class Life {
   #connect(store: Store, shards: Shards, disk: Disk): Parts {
     const { nowUs, monotonicUs, judgedBy, onSaved } = this.#ports;
     const onFatal = (error: unknown): void => this.end(error);
-    const committerStore: CommitterPorts['store'] = {
-      commit: (save) =>
-        store.commit((writerOf) => {
-          save(writerOf);
-          onSaved();
-        }),
-    };
     const clock = { nowUs, monotonicUs };
     const gaps = new Gaps();
-    const yieldTurn = (): Promise<void> => new Promise((resolve) => this.schedule.push('ingest', resolve));
+    const turnOf = (channel: string) => (): Promise<void> =>
+      new Promise((resolve) => this.schedule.push(channel, resolve));
+    const yieldTurn = turnOf('ingest');
     const committer = new Committer({
       ...clock,
-      store: committerStore,
-      saveBeside: (key, writer) => gaps.save(key, writer),
+      store,
+      yieldTurn: turnOf('commit'),
+      saveBeside: (key, writer) => {
+        gaps.save(key, writer);
+        onSaved(key);
+      },
       shards: () => shards.all(),
       onCommitted: (positions) => {
         rewriter.committed();

@@ -2,6 +2,7 @@
 /** The command line: reads the configuration, starts the service, and ends the process in one orderly way or one loud one. */
 
 import { readFileSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
 import { pino } from 'pino';
 import { SegmentError } from '../engine/segments.js';
 import { runCheck } from './check/check-command.js';
@@ -10,7 +11,7 @@ import { ListenError } from './http/server.js';
 import { TlsError } from './http/tls-identity.js';
 import { runImport } from './import/import-command.js';
 import { ImportError } from './import/import-error.js';
-import { HELPER_NICENESS } from './limits.js';
+import { HEAP_GROWING_PERCENT, HELPER_NICENESS } from './limits.js';
 import { watchParent } from './parent-watch.js';
 import { startService } from './service.js';
 import { DirectoryInUseError, UnwritableDirectoryError } from './store/directory-lock.js';
@@ -67,6 +68,7 @@ async function main(): Promise<void> {
   }
 
   helpersGiveWay(HELPER_NICENESS);
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
   const logger = pino({ name: 'logring', level: config.LOG_LEVEL });
   const die = (error: unknown): never => {
     logger.fatal({ err: error }, `logring ends: ${endText(error, config.DATA_DIR)}`);

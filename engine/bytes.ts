@@ -6,6 +6,16 @@ const encoder = new TextEncoder();
 /** A byte order mark at the beginning is a part of the name. */
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
+/**
+ * Short texts decoded last, by a hash of their bytes: segments say the same names again and again, and comparing bytes takes
+ * a tenth of the time of decoding them.
+ */
+const DECODED_SLOTS = 4096;
+const DECODED_BYTES = 64;
+const decoded: ({ readonly utf8: Uint8Array; readonly text: string } | undefined)[] = new Array(
+  DECODED_SLOTS,
+);
+
 /** What a writer that is used again and again keeps between uses. */
 const KEPT_BYTES = 1024 * 1024;
 
@@ -135,6 +145,10 @@ export class ByteReader {
     return values;
   }
 
+  view(length: number): DataView {
+    return new DataView(this.#bytes.buffer, this.#bytes.byteOffset + this.#take(length), length);
+  }
+
   /** A view into the segment, not a copy. */
   bytes(length: number): Uint8Array {
     const start = this.#take(length);
@@ -142,12 +156,25 @@ export class ByteReader {
   }
 
   string(): string {
-    const utf8 = this.bytes(this.u32());
-    try {
-      return decoder.decode(utf8);
-    } catch {
-      throw new SegmentError('a string in a segment is not UTF-8');
-    }
+    const length = this.u32();
+    const start = this.#take(length);
+    if (length > DECODED_BYTES) return decodeText(this.#bytes.subarray(start, start + length));
+    let hash = length;
+    for (let i = 0; i < length; i++) hash = Math.imul(hash ^ this.#bytes[start + i], 0x01000193);
+    const slot = (hash ^ (hash >>> 15)) & (DECODED_SLOTS - 1);
+    const known = decoded[slot];
+    if (known !== undefined && this.#isAt(start, length, known.utf8)) return known.text;
+    const utf8 = this.#bytes.slice(start, start + length);
+    const text = decodeText(utf8);
+    decoded[slot] = { utf8, text };
+    return text;
+  }
+
+  /** Whether these bytes stand at `start`, as many as there. */
+  #isAt(start: number, length: number, utf8: Uint8Array): boolean {
+    if (utf8.length !== length) return false;
+    for (let i = 0; i < length; i++) if (this.#bytes[start + i] !== utf8[i]) return false;
+    return true;
   }
 
   #take(byteCount: number): number {
@@ -155,5 +182,13 @@ export class ByteReader {
     if (start + byteCount > this.#bytes.length) throw new SegmentError('a segment is shorter than it says');
     this.#position = start + byteCount;
     return start;
+  }
+}
+
+function decodeText(utf8: Uint8Array): string {
+  try {
+    return decoder.decode(utf8);
+  } catch {
+    throw new SegmentError('a string in a segment is not UTF-8');
   }
 }

@@ -123,31 +123,43 @@ export class BlockBuilder {
   }
 }
 
-export interface BlockIndex {
+/** What an index says, read where it lies. */
+export class BlockIndex {
   readonly rowCount: number;
   readonly rowByteCount: number;
-  readonly timeOffsetsUs: Uint32Array;
-  readonly idHashes: Uint32Array;
-  /** The project of each row. */
-  readonly projects: readonly string[];
-}
+  readonly #names: string[] = [];
+  /** The three columns, one behind the other. */
+  readonly #columns: DataView;
 
-/** The next index of a segment that holds several, one behind the other. Throws a SegmentError for what is none. */
-export function decodeBlockIndex(reader: ByteReader): BlockIndex {
-  const rowCount = reader.u32();
-  const rowByteCount = reader.u32();
-  const projectCount = reader.u32();
-  if (projectCount > rowCount || reader.remaining < 12 * rowCount)
-    throw new SegmentError('a row index is not as long as its rows need');
-  const names = Array.from({ length: projectCount }, () => reader.string());
-  const timeOffsetsUs = reader.u32s(rowCount);
-  const idHashes = reader.u32s(rowCount);
-  const projects = Array.from({ length: rowCount }, () => {
-    const name = names[reader.u32()];
-    if (name === undefined) throw new SegmentError('a row index names a project that it does not list');
-    return name;
-  });
-  return { rowCount, rowByteCount, timeOffsetsUs, idHashes, projects };
+  /** Takes the next index of a segment that holds several, one behind the other. Throws a SegmentError for what is none. */
+  constructor(reader: ByteReader) {
+    this.rowCount = reader.u32();
+    this.rowByteCount = reader.u32();
+    const projectCount = reader.u32();
+    if (projectCount > this.rowCount || reader.remaining < 12 * this.rowCount)
+      throw new SegmentError('a row index is not as long as its rows need');
+    for (let i = 0; i < projectCount; i++) this.#names.push(reader.string());
+    this.#columns = reader.view(12 * this.rowCount);
+    for (let i = 0; i < this.rowCount; i++)
+      if (this.#at(2, i) >= projectCount)
+        throw new SegmentError('a row index names a project that it does not list');
+  }
+
+  timeOffsetUs(rowIndex: number): number {
+    return this.#at(0, rowIndex);
+  }
+
+  idHash(rowIndex: number): number {
+    return this.#at(1, rowIndex);
+  }
+
+  project(rowIndex: number): string {
+    return this.#names[this.#at(2, rowIndex)];
+  }
+
+  #at(column: number, rowIndex: number): number {
+    return this.#columns.getUint32(4 * (column * this.rowCount + rowIndex), true);
+  }
 }
 
 /** The encoded index within a block: a view, not a copy. */
@@ -158,7 +170,7 @@ export function indexBytesOfBlock(block: Uint8Array): Uint8Array {
 
 /** The index within a block. */
 export function indexOfBlock(block: Uint8Array): BlockIndex {
-  return decodeBlockIndex(new ByteReader(indexBytesOfBlock(block)));
+  return new BlockIndex(new ByteReader(indexBytesOfBlock(block)));
 }
 
 /** The row at rowIndex of a block that indexOfBlock or a saved index has shown to have it: a view, not a copy. */

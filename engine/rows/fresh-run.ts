@@ -21,14 +21,7 @@ import { ByteReader, ByteWriter } from '../bytes.js';
 import { BLOCK_TARGET_BYTES } from '../limits.js';
 import { sharedName } from '../names.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
-import {
-  BlockBuilder,
-  type BlockIndex,
-  decodeBlockIndex,
-  indexBytesOfBlock,
-  indexOfBlock,
-  rowOfBlock,
-} from './block.js';
+import { BlockBuilder, BlockIndex, indexBytesOfBlock, indexOfBlock, rowOfBlock } from './block.js';
 import { compareBytes } from './row-order.js';
 import { type RunInfo, runFile } from './run.js';
 
@@ -182,7 +175,7 @@ export class FreshRun {
       if (name !== indexName(this.file, blockIndex))
         throw new SegmentError('an index of row blocks is missing');
       const reader = new ByteReader(bytes);
-      for (; reader.remaining > 0; blockIndex++) this.#loadIndex(decodeBlockIndex(reader));
+      for (; reader.remaining > 0; blockIndex++) this.#loadIndex(new BlockIndex(reader));
     }
     if (this.#reader.blockCount(this.file) !== blockIndex)
       throw new SegmentError('a row file and its index have different numbers of blocks');
@@ -191,7 +184,7 @@ export class FreshRun {
     const index = indexOfBlock(open);
     this.#open = new BlockBuilder(this.#rowCount, false);
     for (let i = 0; i < index.rowCount; i++) {
-      this.#open.append(index.timeOffsetsUs[i], index.idHashes[i], index.projects[i], rowOfBlock(open, i));
+      this.#open.append(index.timeOffsetUs(i), index.idHash(i), index.project(i), rowOfBlock(open, i));
     }
     this.#openStands = true;
     this.#openIsSaved = true;
@@ -202,7 +195,7 @@ export class FreshRun {
     this.#blockFirstOrdinals.push(this.#rowCount);
     this.#rowByteCount += index.rowByteCount;
     for (let i = 0; i < index.rowCount; i++) {
-      this.#place(index.timeOffsetsUs[i], index.idHashes[i], index.projects[i]);
+      this.#place(index.timeOffsetUs(i), index.idHash(i), index.project(i));
     }
   }
 

@@ -111,10 +111,10 @@ function takeRows(block: Uint8Array, { startUs, visibleFromUs }: RewriteInput, c
   const index = indexOfBlock(block);
   let byteCount = 0;
   for (let i = 0; i < index.rowCount; i++) {
-    const timeUs = startUs + index.timeOffsetsUs[i];
+    const timeUs = startUs + index.timeOffsetUs(i);
     if (timeUs < visibleFromUs) continue;
     const row = rowOfBlock(block, i);
-    chunk.push({ project: index.projects[i], timeUs, idHash: index.idHashes[i], row });
+    chunk.push({ project: index.project(i), timeUs, idHash: index.idHash(i), row });
     byteCount += row.length + REWRITE_ROW_BYTES;
   }
   return byteCount;

@@ -39,10 +39,11 @@ export class UrlPages {
   /** Of all URLs. */
   byteCount = 0;
 
-  /** Adds the first `length` bytes of `source` as a URL and returns its code. */
-  append(source: Uint8Array, length: number): number {
+  /** Adds `length` bytes of `source`, from `start` on, as a URL and returns its code. */
+  append(source: Uint8Array, length: number, start = 0): number {
     const page = this.#pageWithRoom(length);
-    copyBytes(source, length, page.bytes, page.byteCount);
+    const { bytes, byteCount } = page;
+    for (let i = 0; i < length; i++) bytes[byteCount + i] = source[start + i];
     page.byteCount += length;
     this.byteCount += length;
     if (page.count === page.ends.length) page.ends = resizedColumn(page.ends, 2 * page.count);
@@ -105,10 +106,6 @@ export class UrlPages {
     this.pages.push(next);
     return next;
   }
-}
-
-function copyBytes(source: Uint8Array, length: number, target: Uint8Array, at: number): void {
-  for (let i = 0; i < length; i++) target[at + i] = source[i];
 }
 
 function sharedBytes(length: number): Uint8Array {

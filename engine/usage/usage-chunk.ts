@@ -58,9 +58,13 @@ export function decodeChunk(bytes: Uint8Array, part: FreshPart): ChunkMark {
   if (start.urlCount !== part.urls.count || start.entryCount !== part.entries.count) {
     throw new SegmentError('a usage chunk does not go on where the one before it ends');
   }
-  const urlLengths: number[] = [];
-  for (let i = 0; i < urlCount; i++) urlLengths.push(reader.u32());
-  for (const urlLength of urlLengths) part.urls.append(reader.bytes(urlLength), urlLength);
+  const urlLengths = reader.u32s(urlCount);
+  const urls = reader.bytes(urlLengths.reduce((sum, length) => sum + length, 0));
+  let urlStart = 0;
+  for (const length of urlLengths) {
+    part.urls.append(urls, length, urlStart);
+    urlStart += length;
+  }
   const offsets = new ByteReader(reader.bytes(4 * entryCount));
   const urlCodes = new ByteReader(reader.bytes(4 * entryCount));
   const areas = new ByteReader(reader.bytes(entryCount));

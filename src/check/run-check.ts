@@ -1,7 +1,7 @@
 /** One run of rows: its segments, its file, and whether they agree. */
 
 import { ByteReader } from '../../engine/bytes.js';
-import { decodeBlockIndex, indexOfBlock, rowOfBlock } from '../../engine/rows/block.js';
+import { BlockIndex, indexOfBlock, rowOfBlock } from '../../engine/rows/block.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
 import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { type RunInfo, runFile } from '../../engine/rows/run.js';
@@ -110,7 +110,7 @@ function isEachWhole(values: readonly Uint8Array[]): boolean {
   return values.every((bytes) => {
     const reader = new ByteReader(bytes);
     const decoded = whole(() => {
-      while (reader.remaining > 0) decodeBlockIndex(reader);
+      while (reader.remaining > 0) new BlockIndex(reader);
       return true;
     });
     return decoded === true;

@@ -1,7 +1,6 @@
 /** The steps of the bench: load, ask under load, compare with the model, kill, start again. */
 
 import { createHash } from 'node:crypto';
-import { Kafka, logLevel } from 'kafkajs';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
 import { ask, type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
@@ -15,6 +14,7 @@ import type { LoadOrder, LoadReport } from './load-client.js';
 import { Latencies } from './percentiles.js';
 import { readMetrics } from './service-metrics.js';
 import type { BenchSizes } from './sizes.js';
+import { createTopics, deleteTopics, nameOf, ownNames } from './topics.js';
 
 export interface BenchReport {
   readonly rows: readonly (readonly [string, string])[];
@@ -23,14 +23,15 @@ export interface BenchReport {
   readonly answersHash: string;
 }
 
-const EDGE_TOPIC = 'bench-edge';
-const RELAY_TOPIC = 'bench-relay';
+const [EDGE_TOPIC, RELAY_TOPIC, GROUP] = ownNames('bench-edge', 'bench-relay', 'bench');
 const PARTITIONS: Readonly<Record<string, number>> = { [EDGE_TOPIC]: 4, [RELAY_TOPIC]: 3 };
 const SPREAD_US = 7 * US_PER_DAY - US_PER_HOUR;
 /** Requests a second of the open loop: a busy dashboard fleet, far below what saturates a core. */
 const OPEN_LOOP_RATE = 200;
 const CLOSED_LOOP_CONNECTIONS = 8;
 const POLL_MS = 50;
+/** So long without a record applied: none will come. */
+const STALL_US = 60_000_000;
 /** About what a bucketed endpoint answers. */
 const BARE_BODY_BYTES = 8_000;
 
@@ -53,16 +54,17 @@ export async function runBench(
     LOGRING_KAFKA_BROKERS: brokers.join(','),
     LOGRING_EDGE_TOPIC: EDGE_TOPIC,
     LOGRING_RELAY_TOPIC: RELAY_TOPIC,
+    LOGRING_KAFKA_GROUP_ID: GROUP,
   };
   const loadMakers = descendants();
-  await createTopics(brokers);
+  await createTopics(brokers, PARTITIONS);
   await load(sizes, brokers);
 
   for (const [topic, count] of [
     [EDGE_TOPIC, sizes.edge],
     [RELAY_TOPIC, sizes.relay],
   ] as const) {
-    await noteBareConsumer({ brokers, topic, count }, note);
+    await noteBareConsumer(nameOf(topic), { brokers, topic, count }, note);
   }
   let service = await ingestOne(
     sizes.edge,
@@ -106,21 +108,11 @@ export async function runBench(
   note('ready after SIGKILL', (monotonicUs() - restartUs) / 1000, 'ms');
   await watch.check(service.url);
   await service.kill('SIGTERM');
+  await deleteTopics(brokers, Object.keys(PARTITIONS));
   return { rows, figures, answersHash: watch.hash };
 }
 
 type Note = (name: string, value: number, unit: string) => void;
-
-async function createTopics(brokers: readonly string[]): Promise<void> {
-  const kafka = new Kafka({ brokers: [...brokers], clientId: 'logring-bench', logLevel: logLevel.NOTHING });
-  const admin = kafka.admin();
-  await admin.connect();
-  await admin.createTopics({
-    topics: Object.entries(PARTITIONS).map(([topic, numPartitions]) => ({ topic, numPartitions })),
-    waitForLeaders: true,
-  });
-  await admin.disconnect();
-}
 
 async function load(sizes: BenchSizes, brokers: readonly string[]): Promise<void> {
   const feeder = startChild('./feeder.js');
@@ -169,14 +161,18 @@ async function ingestOne(
   await untilApplied(service, topic, count);
   const seconds = (monotonicUs() - startUs) / 1e6;
   const cpuSeconds = (await readMetrics(service)).sum('process_cpu_seconds_total') - cpuBefore;
-  note(`ingest of ${topic}`, count / seconds, 'entries/s');
-  note(`ingest of ${topic}, by processor time`, count / cpuSeconds, 'entries/s a core');
+  note(`ingest of ${nameOf(topic)}`, count / seconds, 'entries/s');
+  note(`ingest of ${nameOf(topic)}, by processor time`, count / cpuSeconds, 'entries/s a core');
   return service;
 }
 
 async function untilApplied(service: ChildService, topic: string, count: number): Promise<void> {
+  let last = { applied: -1, atUs: monotonicUs() };
   await poll(async () => {
     const applied = (await readMetrics(service)).sum('logring_entries_applied_total', `topic="${topic}"`);
+    if (applied !== last.applied) last = { applied, atUs: monotonicUs() };
+    else if (monotonicUs() - last.atUs > STALL_US)
+      throw new Error(`nothing more is applied: ${await (await fetch(`${service.url}/readyz`)).text()}`);
     if (applied > count) throw new Error(`${applied} entries of ${topic} were applied, ${count} produced`);
     return applied === count;
   });

@@ -215,7 +215,7 @@ class Composition implements Service {
         httpFallback: this.#http.fallbackReason,
         logs: this.#config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
         dataDirectory: this.#config.DATA_DIR,
-        restoredShards: [...this.#shards.all()].length,
+        shards: [...this.#shards.all()].length,
         startMs: Math.round((clock.monotonicUs() - startUs) / 1000),
       },
       'ready',

@@ -3,7 +3,6 @@
  * sockets in an open loop, and as the service's own histogram has it.
  */
 
-import { Kafka, logLevel } from 'kafkajs';
 import { monotonicUs } from '../../src/system-clock.js';
 import { type ChildService, startChildService } from '../../test/child-service.js';
 import { reportOf, startChild } from '../child-process.js';
@@ -12,13 +11,13 @@ import type { FeedOrder, FeedReport } from '../feeder.js';
 import { createTraffic } from '../generator/traffic.js';
 import { median } from '../median.js';
 import { readMetrics, type ServiceMetrics } from '../service-metrics.js';
+import { createTopics, deleteTopics, ownNames } from '../topics.js';
 import { ask, type PhaseReport } from './phase.js';
 import type { Note } from './run.js';
 import type { HttpSizes } from './sizes.js';
 
-const EDGE_TOPIC = 'bench-http-edge';
-const RELAY_TOPIC = 'bench-http-relay';
-const PARTITIONS = 3;
+const [EDGE_TOPIC, RELAY_TOPIC, GROUP] = ownNames('bench-http-edge', 'bench-http-relay', 'bench-http');
+const PARTITIONS: Readonly<Record<string, number>> = { [EDGE_TOPIC]: 3, [RELAY_TOPIC]: 3 };
 const CONNECTIONS = 16;
 const ASKED_PROJECTS = 20;
 const WARM_UP_SECONDS = 3;
@@ -33,7 +32,7 @@ export async function measureUnderIngest(
   directory: string,
   note: Note,
 ): Promise<void> {
-  await createTopics(brokers);
+  await createTopics(brokers, PARTITIONS);
   // The broker, where it is a process of ours.
   const broker = descendants();
   const service = await startChildService({
@@ -41,6 +40,7 @@ export async function measureUnderIngest(
     LOGRING_KAFKA_BROKERS: brokers.join(','),
     LOGRING_EDGE_TOPIC: EDGE_TOPIC,
     LOGRING_RELAY_TOPIC: RELAY_TOPIC,
+    LOGRING_KAFKA_GROUP_ID: GROUP,
   });
   allowAllCores(service.processId);
   const feeder = startChild('./feeder.js');
@@ -56,18 +56,8 @@ export async function measureUnderIngest(
     feeder.send('stop');
     await reportOf<FeedReport>(feeder);
     await service.kill('SIGTERM');
+    await deleteTopics(brokers, Object.keys(PARTITIONS));
   }
-}
-
-async function createTopics(brokers: readonly string[]): Promise<void> {
-  const kafka = new Kafka({ brokers: [...brokers], clientId: 'logring-bench', logLevel: logLevel.NOTHING });
-  const admin = kafka.admin();
-  await admin.connect();
-  await admin.createTopics({
-    topics: [EDGE_TOPIC, RELAY_TOPIC].map((topic) => ({ topic, numPartitions: PARTITIONS })),
-    waitForLeaders: true,
-  });
-  await admin.disconnect();
 }
 
 function feedOrder({ seed, projects, ingestRate }: HttpSizes, brokers: readonly string[]): FeedOrder {

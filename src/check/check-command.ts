@@ -90,7 +90,7 @@ async function lockFor(directory: string, isRepair: boolean): Promise<DirectoryL
 
 async function checkAndRepair(directory: string, isRepair: boolean): Promise<number> {
   const checked = checkStore(directory, wallClockUs());
-  tell(checked, isRepair ? '' : 'a repair: ');
+  tell(checked, isRepair ? '' : 'with --repair: ');
   const damage = checked.findings.filter(({ remedy }) => remedy !== null);
   if (damage.length === 0) {
     say(`the store in ${directory} is whole: ${checked.scopeCount} partitions, ${checked.fileCount} files`);

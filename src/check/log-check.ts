@@ -70,11 +70,11 @@ function lostEnd({ tables, nowUs }: CheckedStore): Finding[] {
     );
   });
   if (!isLost) return [];
-  const what = 'records of the embedded log that no answer had yet';
+  const what = 'records that were posted and not counted yet';
   return [
     {
       what: `${what} may be lost`,
-      remedy: 'are dropped',
+      remedy: 'those that can be read stay, the others are dropped',
       fixes: [],
       dropped: VIEWS.map((view) => allOf(view, nowUs, what)),
     },

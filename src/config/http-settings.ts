@@ -92,7 +92,12 @@ export function httpContradictions(
   config: Values<typeof HTTP_SETTINGS>,
   files: Readonly<Record<string, string>>,
 ): string[] {
-  return [...tlsContradictions(config, files), ...idContradictions(config)];
+  return [...tlsContradictions(config, files), ...keyContradictions(config), ...idContradictions(config)];
+}
+
+function keyContradictions({ INGEST_KEYS: keys }: Values<typeof HTTP_SETTINGS>): string[] {
+  if (keys?.every(({ projects }) => projects === null) ?? true) return [];
+  return ['LOGRING_INGEST_KEYS: a key that is limited to projects may not post logs'];
 }
 
 function tlsContradictions(

@@ -159,7 +159,7 @@ function bodyOf(answer: Answer, topic: string): string {
         `${said}. Another import of this file is under way, or the store is another one than before: run the same command again to go on from where it stands now`,
       );
     default:
-      throw new ImportError(`the service answers ${answer.status}: ${said}`);
+      throw new ImportError(`Logring answers ${answer.status}: ${said}`);
   }
 }
 

@@ -79,6 +79,9 @@ test('an empty key, a key limited to nothing and an empty list are refused', () 
   for (const keys of ['', 'a,', 'a=', 'a=b|', '=b']) {
     expect(problemsOf({ LOGRING_API_KEYS: keys })).toHaveLength(1);
   }
+  expect(problemsOf({ LOGRING_INGEST_KEYS: 'a,b=p' })).toEqual([
+    'LOGRING_INGEST_KEYS: a key that is limited to projects may not post logs',
+  ]);
 });
 
 test('a value may come from a file, without its last line end, but not from two places', () => {

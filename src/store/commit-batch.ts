@@ -46,6 +46,12 @@ export class CommitBatch {
     };
   }
 
+  /** Keys of segments that are stored or that the batch writes or deletes, in order. */
+  keysOf(prefix: string): string[] {
+    const own = [...this.segments.keys()].filter((key) => key.startsWith(prefix));
+    return [...new Set([...this.#stored.keysOf(prefix), ...own])].sort();
+  }
+
   /** The bytes of a segment, null when the batch deletes it, undefined when it is no concern of the batch. */
   segment(key: string): Uint8Array | null | undefined {
     return this.segments.get(key);

@@ -334,8 +334,14 @@ export class Store {
   }
 
   *#list(scope: Scope, prefix: string): Iterable<{ name: string; bytes: Uint8Array }> {
-    assert(this.#batch === null, 'segments are listed during a commit');
-    for (const key of this.#keysOf(`${scope}:${prefix}`)) {
+    const keyPrefix = `${scope}:${prefix}`;
+    for (const key of this.#batch?.keysOf(keyPrefix) ?? this.#keysOf(keyPrefix)) {
+      const pending = this.#batch?.segment(key);
+      if (pending === null) continue;
+      if (pending !== undefined) {
+        yield { name: key.slice(scope.length + 1), bytes: pending };
+        continue;
+      }
       const value = this.#segments.getBinary(key);
       if (value === undefined) throw new SegmentError(`segment ${key} went while it was listed`);
       yield { name: key.slice(scope.length + 1), bytes: openEnvelope(key, value) };

@@ -71,6 +71,23 @@ test('what a commit wrote is read back at once, after it, and after a restart', 
   expect(dump(again.store, 'edge/0')).toBe(`rows/1=a rows/2=${large}`);
 });
 
+test('a list is what is read, also while a commit is under way', async () => {
+  const { store } = await openStore();
+  await put(store, 'edge/0', (writer) => {
+    for (const name of ['rows/1', 'rows/3', 'rows/5']) writer.put(name, bytes('old'));
+  });
+  const commit = put(store, 'edge/0', (writer) => {
+    writer.put('rows/4', bytes('new'));
+    writer.put('rows/3', bytes('new'));
+    writer.delete('rows/1');
+    writer.put('stats/1', bytes('new'));
+  });
+  const expected = 'rows/3=new rows/4=new rows/5=old';
+  expect(dump(store, 'edge/0', 'rows/')).toBe(expected);
+  await commit;
+  expect(dump(store, 'edge/0', 'rows/')).toBe(expected);
+});
+
 test('a read right after a commit sees it, even when the same turn read before it', async () => {
   const { store } = await openStore();
   const reader = store.reader('edge/0');

@@ -43,8 +43,8 @@ type Note = (name: string, value: number, unit: string) => void;
 const SPARSE_PROJECT = 'sparse';
 const FEW_PROJECT = 'few';
 const POLL_MS = 200;
-/** So many looks at the disk without a change: nothing is due to be rewritten. */
-const QUIET_POLLS = 25;
+/** So many looks at the disk without a change: nothing is due to be rewritten. What a backfill leaves is due after a minute. */
+const QUIET_POLLS = 400;
 const CONNECTIONS = 8;
 const EMPTY_CACHE_EVERY_MS = 250;
 

@@ -30,12 +30,17 @@ export const SPARE_BLOCK_COUNT = 1024;
  * late rows began goes on. Longer: more rows cost memory for their index; shorter: more, smaller runs to merge. */
 export const ROW_PARTITION_OPEN_US = US_PER_HOUR;
 
+/** So long without a row, and a run of an hour long past that holds some memory is sealed: a backfill has gone on to other hours.
+ * Longer: its rows stay in order of arrival, which is slow to ask and to start with; shorter: a backfill that goes back and
+ * forth makes several runs an hour. */
+export const ROW_PARTITION_QUIET_US = 60_000_000;
+
 /** Runs that one expiry seals. Bigger: the commit after a backfill of many hours has that many files to write and sync;
  * smaller: such runs hold their index in memory for longer. */
 export const SEALS_AT_A_TIME = 64;
 
-/** Memory of a run of rows from which it is sealed early when memory is short. Bigger: less can be freed; smaller: the
- * day is made of many small runs, which are merged again and again. */
+/** Memory of a run of rows from which it is sealed early, when memory is short or a backfill is over. Bigger: less can be
+ * freed; smaller: the day is made of many small runs, which are merged again and again. */
 export const SPILLED_RUN_BYTES = 64 * 1024;
 
 /** Bytes of rows in a block of a sorted run. Bigger: compresses a little better (16, 24, 32 KB: 327, 323, 321 bytes a

@@ -115,7 +115,7 @@ export class Shard<Entry> {
 
   /** See View.expire. What it forgot leaves the store with the next save. */
   expire(nowUs: number): void {
-    for (const view of this.#views) view.expire(nowUs);
+    for (const view of this.#views) if (view.expire(nowUs)) this.#dirty = true;
   }
 
   /** See View.spill. */

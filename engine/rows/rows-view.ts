@@ -10,7 +10,13 @@
 
 import { assert } from '../assert.js';
 import type { EdgeEntry } from '../entry.js';
-import { ROW_PARTITION_OPEN_US, SEALS_AT_A_TIME, SPILLED_RUN_BYTES, SWEEP_PROJECTS } from '../limits.js';
+import {
+  ROW_PARTITION_OPEN_US,
+  ROW_PARTITION_QUIET_US,
+  SEALS_AT_A_TIME,
+  SPILLED_RUN_BYTES,
+  SWEEP_PROJECTS,
+} from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_HOUR } from '../time.js';
@@ -46,6 +52,14 @@ interface RewriteUnderWay {
   readonly info: RunInfo;
 }
 
+/** A run that rows are still added to. */
+interface OpenRun {
+  /** From then on it is sealed, once its hour is long over. */
+  readonly sealFromUs: number;
+  /** An expiry up to which rows came. */
+  changedUs: number;
+}
+
 export class RowsView implements View<EdgeEntry> {
   readonly #reader: SegmentReader;
   readonly #fresh = new Set<FreshRun>();
@@ -55,7 +69,7 @@ export class RowsView implements View<EdgeEntry> {
   /** The fresh runs that take rows, by class and hour. */
   readonly #open = new Map<TierClass, Map<number, FreshRun>>(TIER_CLASSES.map((tier) => [tier, new Map()]));
   /** When, at the earliest, an open run may be sealed, µs. */
-  readonly #sealFromUs = new Map<FreshRun, number>();
+  readonly #openRuns = new Map<FreshRun, OpenRun>();
   #nextId = 0;
   /** Of the last expiry; where the clock stood when a run was begun. */
   #nowUs = -Infinity;
@@ -116,15 +130,19 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   /** Also seals runs whose hour is over. O(runs). */
-  expire(nowUs: number): void {
+  expire(nowUs: number): boolean {
     this.#nowUs = nowUs;
+    for (const run of this.#unsaved) {
+      const open = this.#openRuns.get(run);
+      if (open !== undefined) open.changedUs = nowUs;
+    }
     this.#projects.sweep(SWEEP_PROJECTS);
     for (const run of this.#runs()) {
       this.#hideExpired(run.info, nowUs);
       if (isExpired(run.info)) this.#drop(run);
     }
     if (this.#rewrite !== null) this.#hideExpired(this.#rewrite.info, nowUs);
-    this.#sealDue(nowUs);
+    return this.#sealDue(nowUs);
   }
 
   /**
@@ -133,7 +151,7 @@ export class RowsView implements View<EdgeEntry> {
    */
   spill(runBytes = SPILLED_RUN_BYTES): boolean {
     const isOver = ({ info }: FreshRun) => info.startUs + US_PER_HOUR <= this.#nowUs;
-    const large = [...this.#sealFromUs.keys()]
+    const large = [...this.#openRuns.keys()]
       .filter((run) => isOver(run) && run.heldBytes >= runBytes)
       .sort((a, b) => b.heldBytes - a.heldBytes);
     for (const run of large.slice(0, SEALS_AT_A_TIME)) {
@@ -300,7 +318,7 @@ export class RowsView implements View<EdgeEntry> {
   #addOpen(run: FreshRun): void {
     const { tierClass, startUs } = run.info;
     this.#open.get(tierClass)!.set(slotIndex(startUs, US_PER_HOUR), run);
-    this.#sealFromUs.set(run, this.#nowUs + ROW_PARTITION_OPEN_US);
+    this.#openRuns.set(run, { sealFromUs: this.#nowUs + ROW_PARTITION_OPEN_US, changedUs: this.#nowUs });
   }
 
   #addSorted(info: RunInfo, directory: RunDirectory): void {
@@ -309,23 +327,31 @@ export class RowsView implements View<EdgeEntry> {
     this.#projects.add(run);
   }
 
-  #sealDue(nowUs: number): void {
+  /** Whether it sealed any. */
+  #sealDue(nowUs: number): boolean {
     let sealCount = 0;
     for (const hours of this.#open.values()) {
       for (const [hour, run] of hours) {
-        const endUs = run.info.startUs + US_PER_HOUR;
-        if (Math.max(this.#sealFromUs.get(run)!, endUs + ROW_PARTITION_OPEN_US) > nowUs) continue;
+        if (!this.#isSealDue(run, nowUs)) continue;
         this.#seal(run);
         hours.delete(hour);
         sealCount += 1;
-        if (sealCount === SEALS_AT_A_TIME) return;
+        if (sealCount === SEALS_AT_A_TIME) return true;
       }
     }
+    return sealCount > 0;
+  }
+
+  #isSealDue(run: FreshRun, nowUs: number): boolean {
+    if (run.info.startUs + US_PER_HOUR + ROW_PARTITION_OPEN_US > nowUs) return false;
+    const { sealFromUs, changedUs } = this.#openRuns.get(run)!;
+    const isQuiet = changedUs + ROW_PARTITION_QUIET_US <= nowUs;
+    return sealFromUs <= nowUs || (isQuiet && run.heldBytes >= SPILLED_RUN_BYTES);
   }
 
   #seal(run: FreshRun): void {
     run.seal();
-    this.#sealFromUs.delete(run);
+    this.#openRuns.delete(run);
     this.#unsaved.add(run);
     this.#manifestIsDirty = true;
   }
@@ -347,7 +373,7 @@ export class RowsView implements View<EdgeEntry> {
       const hours = this.#open.get(tierClass)!;
       const hour = slotIndex(startUs, US_PER_HOUR);
       if (hours.get(hour) === run) hours.delete(hour);
-      this.#sealFromUs.delete(run);
+      this.#openRuns.delete(run);
       this.#unsaved.delete(run);
     }
     this.#stuck.delete(run);

@@ -52,8 +52,9 @@ export class StatsView implements View<RelayEntry> {
     }
   }
 
-  expire(nowUs: number): void {
+  expire(nowUs: number): boolean {
     for (const level of this.#levels) level.expire(nowUs);
+    return false;
   }
 
   save(writer: SegmentWriter): void {

@@ -98,7 +98,7 @@ export class UsageView implements View<EdgeEntry> {
     if (part.contentBytes >= this.#limits.partBytes) this.#freeze(part);
   }
 
-  expire(nowUs: number): void {
+  expire(nowUs: number): boolean {
     const busyHour = slotIndex(nowUs, US_PER_HOUR) - 1;
     for (const part of this.#parts.values()) {
       if (part.endUs <= nowUs - USAGE_RETENTION_US) this.#expirePart(part);
@@ -108,6 +108,7 @@ export class UsageView implements View<EdgeEntry> {
       }
     }
     this.standing.expire(nowUs);
+    return false;
   }
 
   /** O(parts + their blocks). */

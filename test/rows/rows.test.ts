@@ -160,6 +160,23 @@ test('when memory is short, hours that are over leave it early; rows that come l
   expect(ask([view], { project: 'p7' })).toEqual(['new', 'old', 'late']);
 });
 
+test('a large hour long past is sealed a minute after the last row of a backfill, a small one waits for more', () => {
+  const view = new RowsView(new SegmentTable());
+  const pastUs = NOW_US - 10 * US_PER_HOUR;
+  const after = (seconds: number): boolean => {
+    const isSealed = view.expire(NOW_US + seconds * US_PER_SECOND);
+    view.save(new SegmentTable());
+    return isSealed;
+  };
+  view.expire(NOW_US);
+  for (let i = 0; i < 1_000; i++) view.apply(entry({ project: `p${i}`, timestampUs: pastUs }));
+  view.apply(entry({ timestampUs: pastUs + US_PER_HOUR }));
+  expect([after(0), after(59)]).toEqual([false, false]);
+  view.apply(entry({ project: 'p7', timestampUs: pastUs }));
+  expect([after(60), after(119), after(120), after(121)]).toEqual([false, false, true, false]);
+  expect(after(3_600)).toBe(true);
+});
+
 test('a missing block is an error and not an answer', () => {
   const table = new SegmentTable();
   const view = new RowsView(table);

@@ -31,6 +31,8 @@ export interface NinetyDaysSizes {
   readonly rate: number;
   readonly budgetMb: number;
   readonly seed: number;
+  /** The store is taken as rewritten after so long without a change. What a backfill leaves is due after a minute. */
+  readonly settleSeconds: number;
 }
 
 export interface NinetyDaysReport {
@@ -43,8 +45,6 @@ type Note = (name: string, value: number, unit: string) => void;
 const SPARSE_PROJECT = 'sparse';
 const FEW_PROJECT = 'few';
 const POLL_MS = 200;
-/** So many looks at the disk without a change: nothing is due to be rewritten. What a backfill leaves is due after a minute. */
-const QUIET_POLLS = 400;
 const CONNECTIONS = 8;
 const EMPTY_CACHE_EVERY_MS = 250;
 
@@ -69,7 +69,7 @@ export async function runNinetyDays(
   const isFilled = existsSync(join(directory, 'files'));
   let service = await start(settings);
   if (!isFilled) await fill(service, sizes, nowUs, note);
-  await untilRewritten(service);
+  await untilRewritten(service, sizes);
   await noteSizes(service, directory, note);
 
   const kinds = projectKinds(sizes);
@@ -142,14 +142,14 @@ async function noteSizes(service: ChildService, directory: string, note: Note): 
   note('resident memory', metrics.sum('process_resident_memory_bytes') / 2 ** 20, 'MiB');
 }
 
-async function untilRewritten(service: ChildService): Promise<void> {
+async function untilRewritten(service: ChildService, { settleSeconds }: NinetyDaysSizes): Promise<void> {
   let usedBytes = Number.NaN;
-  let quiet = 0;
+  let changedUs = monotonicUs();
   await poll(async () => {
     const used = (await readMetrics(service)).sum('logring_store_used_bytes');
-    quiet = used === usedBytes ? quiet + 1 : 0;
+    if (used !== usedBytes) changedUs = monotonicUs();
     usedBytes = used;
-    return quiet >= QUIET_POLLS;
+    return monotonicUs() - changedUs >= settleSeconds * 1e6;
   });
 }
 

@@ -12,6 +12,8 @@ import { parseArgs } from 'node:util';
 import { keepToLastCore } from './cores.js';
 import { runNinetyDays } from './ninety-days-run.js';
 
+const SETTLE_SECONDS = 80;
+
 function readArguments() {
   const option = (value: number) => ({ type: 'string', default: String(value) }) as const;
   const { values } = parseArgs({
@@ -36,6 +38,7 @@ function readArguments() {
     rate: Number(values.rate),
     budgetMb: Number(values.budget),
     seed: Number(values.seed),
+    settleSeconds: SETTLE_SECONDS,
   };
   return { sizes, kept: values.directory ?? null };
 }

@@ -19,6 +19,7 @@ test('rows of some days are filled in, asked for, and the same after SIGKILL', a
       rate: 200,
       budgetMb: 256,
       seed: 5,
+      settleSeconds: 5,
     };
     const { answersHash, figures } = await runNinetyDays(sizes, directory, (line) => told.push(line));
     expect(answersHash).toMatch(/^[0-9a-f]{16} over [1-9]\d* rows$/);

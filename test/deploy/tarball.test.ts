@@ -20,9 +20,13 @@ let npx: ChildProcess | null = null;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'logring-tarball-'));
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', directory], {
-    env: environment,
-  });
+  const { stdout } = await run(
+    'npm',
+    ['pack', '--ignore-scripts', '--json', '--pack-destination', directory],
+    {
+      env: environment,
+    },
+  );
   const packed = JSON.parse(stdout) as { filename: string }[];
   await writeFile(join(directory, 'package.json'), '{ "private": true }');
   const tarball = `./${Object.values(packed)[0].filename}`;

@@ -95,8 +95,15 @@ export async function runMemoryBench(
   }
 }
 
-/** What is held by a service that has had an entry of each kind of so many projects, and nothing since. */
-export async function measureIdleProjects(projects: number, directory: string): Promise<MemorySample> {
+/**
+ * What is held by a service that has had an entry of each kind of so many projects, and nothing since: a sample after each
+ * of so many seconds. V8 gives back what the burst took within a minute.
+ */
+export async function measureIdleProjects(
+  projects: number,
+  directory: string,
+  idleSeconds: readonly number[],
+): Promise<MemorySample[]> {
   const service = await startChildService({ LOGRING_DATA_DIR: directory });
   try {
     const entries = 2 * projects;
@@ -110,9 +117,14 @@ export async function measureIdleProjects(projects: number, directory: string): 
     });
     await poster.run(monotonicUs());
     await untilApplied(service, poster.acceptedEntries);
-    // Two commits and a look at the memory later.
-    await pause(2000);
-    return await sampleOf(service, 0, poster.acceptedEntries);
+    const samples: MemorySample[] = [];
+    let slept = 0;
+    for (const second of idleSeconds) {
+      await pause(1000 * (second - slept));
+      slept = second;
+      samples.push(await sampleOf(service, second, poster.acceptedEntries));
+    }
+    return samples;
   } finally {
     await service.kill('SIGKILL');
   }

@@ -12,6 +12,7 @@ import { parseArgs } from 'node:util';
 import { type MemorySample, type MemorySizes, measureIdleProjects, runMemoryBench } from './memory-run.js';
 
 const SAMPLE_COUNT = 30;
+const IDLE_SECONDS = [2, 60];
 
 function readArguments(): { readonly sizes: MemorySizes; readonly idleProjects: number } {
   const option = (value: number) => ({ type: 'string', default: String(value) }) as const;
@@ -51,7 +52,8 @@ async function main(): Promise<number> {
     print(`${cpus()[0].model}, ${cpus().length} cores, Node ${process.version}`);
     if (idleProjects > 0) {
       print(`${idleProjects} projects with an entry of each kind, then idle\n${HEAD}`);
-      print(lineOf(await measureIdleProjects(idleProjects, directory)));
+      for (const sample of await measureIdleProjects(idleProjects, directory, IDLE_SECONDS))
+        print(lineOf(sample));
       return 0;
     }
     print(`${JSON.stringify(sizes)}\n${HEAD}`);

@@ -54,7 +54,7 @@ test('what is accepted is applied, and what each part holds is told', () =>
 
 test('idle projects are all there', () =>
   inDirectory(async (directory) => {
-    const { sentEntries, residentMb } = await measureIdleProjects(100, directory);
-    expect(sentEntries).toBe(200);
-    expect(residentMb).toBeGreaterThan(0);
+    const samples = await measureIdleProjects(100, directory, [0, 0]);
+    expect(samples.map(({ sentEntries }) => sentEntries)).toEqual([200, 200]);
+    for (const { residentMb } of samples) expect(residentMb).toBeGreaterThan(0);
   }));

@@ -28,6 +28,10 @@ const SMALL_PX = 170;
 const SMALL_BELOW_PX = 500;
 /** Up to here every value of a line has a point; beyond only values between gaps, which no line would show. */
 const POINTS_UP_TO = 61;
+/** Seconds between two ticks of the time axis; never within a bucket. */
+const TIME_STEPS_S = [
+  1, 5, 10, 15, 30, 60, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800,
+];
 const BAR_SHARE = 0.8;
 const BAR_MAX_PX = 48;
 
@@ -81,7 +85,13 @@ export class Chart {
         y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] },
       },
       axes: [
-        { ...axis, size: 28, space: 60, values: (_, splits, __, ___, step) => axisTimes(splits, step) },
+        {
+          ...axis,
+          size: 28,
+          space: 60,
+          incrs: TIME_STEPS_S.filter((step) => step * 1000 >= buckets.stepMs),
+          values: (_, splits, __, ___, step) => axisTimes(splits, step),
+        },
         { ...axis, size: 52, space: 36, values: (_, splits) => splits.map((value) => format(value)) },
       ],
       series: [

@@ -2,9 +2,16 @@
 
 import { readdirSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
+import { monotonicUs } from './system-clock.js';
 
 /** Of Linux' scheduler. */
 const LEAST_PRIORITY = 19;
+
+/** Work between two rests. Longer: another thread of the core waits for it; shorter: resting takes more of the time. */
+const REST_EVERY_US = 1_000;
+
+/** The system makes some 90 us of it. */
+const REST_MS = 0.01;
 
 /** `niceness` is relative, 0 to 19. Only on Linux, which takes this for the calling thread alone: elsewhere it would be the whole process. */
 export function giveWayToServing(niceness: number): void {
@@ -21,6 +28,21 @@ export function helpersGiveWay(niceness: number): void {
   for (const threadId of readdirSync('/proc/self/task').map(Number)) {
     if (threadId !== process.pid) setPriority(threadId, lowered(niceness));
   }
+}
+
+const restCell = new Int32Array(new SharedArrayBuffer(4));
+let restedUs = 0;
+
+/**
+ * Lets go of the core for a moment, if the calling thread hasn't lately. Linux lets a thread finish its turn, up to 4 ms,
+ * before another that has become ready on its core, also one that is to give way; one that sleeps has ended its turn.
+ * For threads that work on end, between steps that are shorter than that. Measured beside a search of ten million URLs on
+ * two cores, it halves the 99th percentile of a query, for 7 % of the search.
+ */
+export function rest(): void {
+  if (monotonicUs() - restedUs < REST_EVERY_US) return;
+  Atomics.wait(restCell, 0, 0, REST_MS);
+  restedUs = monotonicUs();
 }
 
 function lowered(niceness: number): number {

@@ -173,8 +173,25 @@ export class PageScan {
 
   /** Over dashes and digits, whose bytes begin at `start`. */
   #runUuidTail(firstState: number, firstPosition: number, start: number, keptLength: number): number {
-    const isKept = firstPosition < keptLength;
-    if (!isKept && this.#automaton.uuidStays(firstState)) return firstState;
+    if (firstPosition < keptLength) return this.#keepUuidTail(firstState, firstPosition, start, keptLength);
+    const automaton = this.#automaton;
+    if (automaton.uuidStays(firstState)) return firstState;
+    const { table, digits } = automaton;
+    const { text } = this.#page;
+    let state = firstState;
+    let at = start;
+    for (const byteCount of UUID_TAIL_GROUPS) {
+      state = table[state + DASH] || automaton.step(state, DASH);
+      for (const end = at + byteCount; at < end && state > UNKNOWN; at++)
+        state = digits[state + text[at]] || automaton.stepDigits(state, text[at]);
+      // No URL shares as much, so where exactly it stopped is not asked for.
+      if (state < UNKNOWN) return this.#stop(state, firstPosition, keptLength);
+    }
+    return state;
+  }
+
+  /** The same where states are kept. */
+  #keepUuidTail(firstState: number, firstPosition: number, start: number, keptLength: number): number {
     let state = firstState;
     let position = firstPosition;
     let at = start;

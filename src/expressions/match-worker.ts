@@ -7,7 +7,7 @@ import { SegmentError } from '../../engine/segments.js';
 import { type ScanResult, scanPart } from '../../engine/usage/part-scan.js';
 import { StoredBlocks } from '../store/stored-blocks.js';
 import { monotonicUs } from '../system-clock.js';
-import { giveWayToServing } from '../thread-priority.js';
+import { giveWayToServing, rest } from '../thread-priority.js';
 import { ExpressionAutomaton } from './expression-automaton.js';
 import {
   COMPILED_EXPRESSION_LIMIT,
@@ -16,6 +16,9 @@ import {
   SCAN_CHECK_WORK,
 } from './limits.js';
 import type { MatchReply, MatchRequest } from './match-protocol.js';
+
+/** Some tens of microseconds' work, as a rule. */
+const URLS_BETWEEN_RESTS = 32;
 
 interface Compiled {
   readonly pattern: RE2JS;
@@ -100,7 +103,11 @@ function scan(known: Compiled, request: MatchRequest & { readonly kind: 'part' }
   const { automaton } = known;
   const blocks = new StoredBlocks(request.located);
   try {
-    const clock = { checkWork: SCAN_CHECK_WORK, isTimeUp: () => monotonicUs() >= endUs };
+    const isTimeUp = () => {
+      rest();
+      return monotonicUs() >= endUs;
+    };
+    const clock = { checkWork: SCAN_CHECK_WORK, isTimeUp };
     return scanPart(request.scan, blocks, automaton, automaton.need, clock);
   } finally {
     blocks.close();
@@ -114,6 +121,7 @@ function matchBatch(pattern: RE2JS, bytes: Uint8Array, ends: Uint32Array): Uint8
   const encoding = isAscii(bytes) ? 'latin1' : 'utf8';
   let start = 0;
   for (let i = 0; i < ends.length; i++) {
+    if (i % URLS_BETWEEN_RESTS === 0) rest();
     if (pattern.test(buffer.toString(encoding, start, ends[i]))) verdicts[i] = 1;
     start = ends[i];
   }

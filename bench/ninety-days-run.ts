@@ -135,9 +135,9 @@ async function noteSizes(service: ChildService, directory: string, note: Note): 
   const metrics = await readMetrics(service);
   const rowCount = metrics.sum('logring_rows');
   note('rows', rowCount, '');
-  const bytesOf = (under: string) => directoryBytes(join(directory, under));
-  note('row and usage files on disk', bytesOf('files') / rowCount, 'bytes a row');
-  note('the whole store on disk', bytesOf('.') / rowCount, 'bytes a row');
+  const rowBytes = directoryBytes(directory, (file) => !/^(logring-)?store|^usage/.test(file));
+  note('row files on disk', rowBytes / rowCount, 'bytes a row');
+  note('the whole store on disk', directoryBytes(directory) / rowCount, 'bytes a row');
   note('row index in memory', metrics.sum('logring_rows_held_bytes') / rowCount, 'bytes a row');
   note('resident memory', metrics.sum('process_resident_memory_bytes') / 2 ** 20, 'MiB');
 }

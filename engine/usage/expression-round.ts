@@ -2,7 +2,8 @@
  * The evaluation of one expression over some views, for one or more asks, in slices: pure, synchronous, and told by its
  * caller when to go on. An answer is exact for one state of the views, which they were in between ask and answer:
  *
- * - Sealed parts never change. They are scanned elsewhere, a piece at a time; their files stay until the round is closed.
+ * - Sealed parts never change. They are scanned elsewhere, a piece at a time, different parts by different threads at
+ *   once if there are any; their files stay until the round is closed.
  * - A literal is evaluated here over the fresh parts. Once a part's matches are live the view keeps them so, and the round is
  *   ready in the same call in which the last part goes live: the answer is for the state at that moment.
  * - Any other expression is evaluated elsewhere, over batches of URLs that the round hands out. New URLs may come faster
@@ -53,6 +54,36 @@ interface SealedTarget {
   readonly matches: SealedMatches;
 }
 
+/** A thread's share of the scans: takes the next part that no other has taken when it is through with one. */
+class ScanLane {
+  /** Of all lanes, the next one last. */
+  readonly #untaken: SealedTarget[];
+  #taken: SealedTarget | null = null;
+
+  constructor(untaken: SealedTarget[]) {
+    this.#untaken = untaken;
+  }
+
+  get isBusy(): boolean {
+    return this.#taken !== null && !this.#taken.matches.isComplete;
+  }
+
+  /** The next piece. One whose results never came is asked for again. */
+  takeBatch(): PartBatch | null {
+    while (!this.isBusy) {
+      this.#taken = this.#untaken.pop() ?? null;
+      if (this.#taken === null) return null;
+    }
+    const { view, part, matches } = this.#taken!;
+    return { kind: 'part', view, file: part.file, from: matches.next!, matches: matches.list.columns };
+  }
+
+  supply(result: ScanResult): void {
+    assert(this.isBusy, 'a scan was made that nobody asked for');
+    this.#taken!.matches.scanned(result);
+  }
+}
+
 interface Counted {
   readonly part: FreshPart | SealedPart;
   readonly matches: FreshMatches | SealedMatches;
@@ -67,12 +98,14 @@ export class ExpressionRound {
   readonly #literal: Uint8Array | null;
   readonly #members: readonly Member[];
   readonly #fresh: FreshTarget[] = [];
-  /** Those that are to be scanned. */
-  readonly #sealed: SealedTarget[] = [];
+  /** Parts that are to be scanned, whose files the round keeps. */
+  readonly #sealed: SealedPart[] = [];
+  readonly #unscanned: SealedTarget[] = [];
+  /** The first is the round's own. */
+  readonly #lanes = [new ScanLane(this.#unscanned)];
   /** What all is known from, by view and birth of the part. */
   readonly #matches = new Map<UsageView, Map<number, Counted>>();
-  /** Targets before these are done; the last runs behind the second. */
-  #scannedTargets = 0;
+  /** Fresh targets before these are done; the second runs behind the first. */
   #matchedTargets = 0;
   #foldedTargets = 0;
   #accepted: boolean;
@@ -94,13 +127,14 @@ export class ExpressionRound {
         else this.#takeUpSealed(member, part);
       }
     }
+    this.#unscanned.reverse();
     this.#literal = this.#members[0]?.standing.literal ?? null;
     this.#accepted = this.#members.length > 0 && this.#members.every(({ standing }) => standing.accepted);
   }
 
   /** Does about `sliceBytes` of work, or finds that batches are to be worked on first. */
   advance(sliceBytes: number): RoundState {
-    if (this.#nextScan() !== null) return 'waiting';
+    if (this.#isScanning()) return 'waiting';
     if (this.#literal !== null) return this.#advanceLiteral(this.#literal, sliceBytes);
     if (!this.#accepted || !this.#allMatched()) return 'waiting';
     return this.#foldFrozen(sliceBytes);
@@ -109,11 +143,8 @@ export class ExpressionRound {
   /** What is to be worked on next: a piece of a part, or about `byteLimit` bytes of URLs and at least one. Null: nothing is left. */
   takeBatch(byteLimit: number): UrlBatch | PartBatch | null {
     if (!this.#accepted) return { kind: 'urls', bytes: new Uint8Array(0), ends: new Uint32Array(0) };
-    const scan = this.#nextScan();
-    if (scan !== null) {
-      const { view, part, matches } = scan;
-      return { kind: 'part', view, file: part.file, from: matches.next!, matches: matches.list.columns };
-    }
+    const scan = this.#lanes[0].takeBatch();
+    if (scan !== null) return scan;
     if (this.#literal !== null || this.#allMatched()) return null;
     return copyUrls(this.#fresh, this.#matchedTargets, byteLimit);
   }
@@ -121,15 +152,29 @@ export class ExpressionRound {
   /** What came of the batch taken last: of URLs, not 0 where one matches. It is noted for all rounds to come. */
   supply(result: Uint8Array | ScanResult): void {
     assert(!this.#closed, 'a closed round takes no results');
-    if (!(result instanceof Uint8Array)) {
-      const scan = this.#nextScan();
-      assert(scan !== null, 'a scan was made that nobody asked for');
-      scan.matches.scanned(result);
-    } else if (this.#accepted) this.#noteVerdicts(result);
+    if (!(result instanceof Uint8Array)) this.#lanes[0].supply(result);
+    else if (this.#accepted) this.#noteVerdicts(result);
     else {
       this.#accepted = true;
       for (const { standing } of this.#members) standing.accepted = true;
     }
+  }
+
+  /** Parts that nobody scans yet. */
+  get unscannedParts(): number {
+    return this.#unscanned.length;
+  }
+
+  /** For another thread, which takes parts as the round's own does. */
+  addLane(): ScanLane {
+    const lane = new ScanLane(this.#unscanned);
+    this.#lanes.push(lane);
+    return lane;
+  }
+
+  /** No lane begins another part. */
+  giveUp(): void {
+    this.#unscanned.length = 0;
   }
 
   /** The answer to one of the asks, once ready. */
@@ -155,7 +200,7 @@ export class ExpressionRound {
   close(forget = false): void {
     assert(!this.#closed, 'a round is closed once');
     this.#closed = true;
-    for (const { part } of this.#sealed) part.readerCount -= 1;
+    for (const part of this.#sealed) part.readerCount -= 1;
     for (const { view, standing } of this.#members) {
       standing.roundCount -= 1;
       if (forget && standing.roundCount === 0) view.standing.drop(standing);
@@ -176,7 +221,8 @@ export class ExpressionRound {
     this.#know(view, part, matches);
     if (!(matches instanceof SealedMatches) || matches.isComplete) return;
     part.readerCount += 1;
-    this.#sealed.push({ view, part, matches });
+    this.#sealed.push(part);
+    this.#unscanned.push({ view, part, matches });
   }
 
   #know(view: UsageView, part: FreshPart | SealedPart, matches: FreshMatches | SealedMatches): void {
@@ -188,14 +234,8 @@ export class ExpressionRound {
     known.set(part.birth, { part, matches });
   }
 
-  #nextScan(): SealedTarget | null {
-    const targets = this.#sealed;
-    while (this.#scannedTargets < targets.length) {
-      const target = targets[this.#scannedTargets];
-      if (!target.matches.isComplete) return target;
-      this.#scannedTargets += 1;
-    }
-    return null;
+  #isScanning(): boolean {
+    return this.#unscanned.length > 0 || this.#lanes.some((lane) => lane.isBusy);
   }
 
   #noteVerdicts(verdicts: Uint8Array): void {

@@ -4,6 +4,7 @@
  * answered together by the next, so that each answer holds everything that was applied before its ask.
  */
 
+import { availableParallelism } from 'node:os';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { type ApiCountsAsk, ExpressionRound, type RoundState } from '../../engine/usage/expression-round.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
@@ -12,7 +13,9 @@ import {
   EVALUATION_DEADLINE_MS,
   EVALUATION_LIMIT,
   EXPRESSION_LENGTH_LIMIT,
+  MATCH_HELPER_LIMIT,
   MATCH_THREAD_HEAP_MB,
+  PARTS_PER_HELPER,
   SLICE_BYTES,
 } from './limits.js';
 import { MatchThread, type MatchThreadOptions } from './match-thread.js';
@@ -20,6 +23,8 @@ import { MatchThread, type MatchThreadOptions } from './match-thread.js';
 export interface EvaluatorOptions extends MatchThreadOptions {
   /** Work on the serving thread at one go, in bytes searched. */
   readonly sliceBytes: number;
+  /** Match threads beside the first, for expressions over many sealed parts. */
+  readonly helperCount: number;
 }
 
 const DEFAULTS: Omit<EvaluatorOptions, 'files'> = {
@@ -27,6 +32,7 @@ const DEFAULTS: Omit<EvaluatorOptions, 'files'> = {
   heapMb: MATCH_THREAD_HEAP_MB,
   evaluationLimit: EVALUATION_LIMIT,
   sliceBytes: SLICE_BYTES,
+  helperCount: Math.min(MATCH_HELPER_LIMIT, availableParallelism() - 1),
 };
 
 interface RunningRound {
@@ -44,6 +50,7 @@ export class ApiCountsEvaluator {
   readonly #views: () => readonly UsageView[];
   readonly #options: EvaluatorOptions;
   readonly #thread: MatchThread;
+  readonly #helpers: readonly MatchThread[];
   /** Expressions whose round is under way, with the asks that came since it began. */
   readonly #running = new Map<string, WaitingAsk[]>();
   /** Evaluations that wait for a turn of the event loop: it is given to one at a time. */
@@ -58,11 +65,12 @@ export class ApiCountsEvaluator {
     this.#views = views;
     this.#options = { ...DEFAULTS, ...options };
     this.#thread = new MatchThread(this.#options);
+    this.#helpers = Array.from({ length: this.#options.helperCount }, () => new MatchThread(this.#options));
   }
 
-  /** How often the match thread was begun. */
+  /** How often match threads were begun. */
   get threadStartCount(): number {
-    return this.#thread.startCount;
+    return this.#helpers.reduce((sum, { startCount }) => sum + startCount, this.#thread.startCount);
   }
 
   /** Expressions whose evaluation is under way. */
@@ -98,10 +106,10 @@ export class ApiCountsEvaluator {
     });
   }
 
-  /** Refuses what is under way and ends the match thread. */
+  /** Refuses what is under way and ends the match threads. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    await this.#thread.stop();
+    await Promise.all([this.#thread, ...this.#helpers].map((thread) => thread.stop()));
   }
 
   /** Finishes a round, then one for the asks that came meanwhile, until none came. */
@@ -139,11 +147,23 @@ export class ApiCountsEvaluator {
   async #complete(expression: string, round: ExpressionRound, firstState: RoundState): Promise<void> {
     let state = firstState;
     while (state !== 'ready') {
-      if (state === 'waiting') await this.#thread.run(expression, round);
+      if (state === 'waiting') await this.#match(expression, round);
       await this.#turn();
       if (this.#stopped) throw stopped();
       state = round.advance(this.#options.sliceBytes);
     }
+  }
+
+  /** On the thread, with help where there are parts enough. When one refuses, the others end with what they have in hand. */
+  async #match(expression: string, round: ExpressionRound): Promise<void> {
+    const helpers = this.#helpers.slice(0, Math.floor(round.unscannedParts / PARTS_PER_HELPER));
+    const runs = [
+      this.#thread.run(expression, round),
+      ...helpers.map((helper) => helper.run(expression, round.addLane())),
+    ];
+    for (const run of runs) run.catch(() => round.giveUp());
+    for (const outcome of await Promise.allSettled(runs))
+      if (outcome.status === 'rejected') throw outcome.reason;
   }
 
   #turn(): Promise<void> {

@@ -27,6 +27,14 @@ export const MATCH_THREAD_HEAP_MB = 256;
  * ever on a busy machine; smaller: an expression at work delays every request by turns of the scheduler. */
 export const MATCH_THREAD_NICENESS = 10;
 
+/** Match threads beside the first, where there are cores for them. More: each takes some 10 MB, and its share of
+ * MATCH_THREAD_HEAP_MB; fewer: a never-asked expression over millions of URLs takes longer. */
+export const MATCH_HELPER_LIMIT = 3;
+
+/** Sealed parts of an evaluation for each thread that helps. More: fewer are helped; fewer: a thread is started and has to compile
+ * the expression for what the first has done by then. */
+export const PARTS_PER_HELPER = 8;
+
 /** Expressions in evaluation at once. Bigger: each holds its caller's connection and its matches; smaller: a dashboard
  * that asks for many at once is turned away. */
 export const EVALUATION_LIMIT = 256;

@@ -9,12 +9,14 @@ import { EdgeShard } from '../../engine/shard.js';
 import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
+import { PARTS_PER_HELPER } from '../../src/expressions/limits.js';
 import { Store } from '../../src/store/store.js';
 import { edgeEntry, NaiveUsage, rowsText } from '../usage/naive-usage.js';
 
 const SCOPE = 'edge/0';
 const HOUR_US = 498_611 * US_PER_HOUR;
 const NOW_US = HOUR_US + 3 * US_PER_HOUR;
+const HELPER_COUNT = 2;
 const LIMITS = { partBytes: 60_000, sealFromBytes: 1, spillFromBytes: 1 };
 const EXPRESSIONS = ['ref17.example', 'ref17', 'ref[2-4]\\d', '(?i)/REST/.*7$', '/é/', 'nowhere', '.*'];
 
@@ -24,15 +26,15 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-async function openUsage(directory: string) {
+async function openUsage(directory: string, limits = LIMITS) {
   const store = await Store.open(directory, 1 << 20);
   cleanups.push(() => store.close());
-  const shard = new EdgeShard(store.reader(SCOPE), LIMITS);
+  const shard = new EdgeShard(store.reader(SCOPE), limits);
   const files = {
     locate: (_view: unknown, file: string) => store.located(SCOPE, file),
     damaged: (_view: unknown, file: string, problem: string) => store.noteDamage(SCOPE, file, problem),
   };
-  const evaluator = new ApiCountsEvaluator(() => [shard.usage], { files });
+  const evaluator = new ApiCountsEvaluator(() => [shard.usage], { files, helperCount: HELPER_COUNT });
   cleanups.push(() => evaluator.stop());
   const commit = () => store.commit((writerOf) => shard.save(writerOf(SCOPE)));
   return {
@@ -75,7 +77,8 @@ function applyTo({ usage }: Opened, twin: NaiveUsage, count: number): void {
 
 test('answers over sealed parts are right, before and after a start, and at once when asked again', async () => {
   const directory = newDirectory();
-  const first = await openUsage(directory);
+  const manyParts = { ...LIMITS, partBytes: 20_000 };
+  const first = await openUsage(directory, manyParts);
   const twin = new NaiveUsage();
   const check = async (opened: Opened) => {
     for (const expression of EXPRESSIONS) {
@@ -91,11 +94,12 @@ test('answers over sealed parts are right, before and after a start, and at once
   applyTo(first, twin, 500);
   await first.commit();
   const { sealedParts, parts } = first.usage.stats();
-  expect(sealedParts).toBeGreaterThan(5);
+  expect(sealedParts).toBeGreaterThan(PARTS_PER_HELPER * HELPER_COUNT);
   expect(parts).toBeGreaterThan(sealedParts);
   await check(first);
+  expect(first.evaluator.threadStartCount).toBe(1 + HELPER_COUNT);
   for (const cleanup of cleanups.splice(1).reverse()) await cleanup();
-  const second = await openUsage(directory);
+  const second = await openUsage(directory, manyParts);
   expect(second.usage.stats()).toMatchObject({ sealedParts, parts });
   await check(second);
   // What is known of a part that is sealed only now stays known.

@@ -2,13 +2,14 @@
 
 import { RE2JS } from 're2js';
 import type { BlockReader } from '../../engine/segments.js';
-import type { ExpressionRound, PartBatch } from '../../engine/usage/expression-round.js';
+import type { PartBatch } from '../../engine/usage/expression-round.js';
 import { type ScanResult, scanPart } from '../../engine/usage/part-scan.js';
 import { type SealPlan, sealPart } from '../../engine/usage/seal.js';
 import type { PartSummary } from '../../engine/usage/sealed-part.js';
 import type { UrlBatch } from '../../engine/usage/url-batch.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { ExpressionAutomaton } from '../../src/expressions/expression-automaton.js';
+import type { BatchSource } from '../../src/expressions/match-thread.js';
 import type { SegmentTable } from '../segment-table.js';
 
 /** Where the files of a view are. */
@@ -30,15 +31,15 @@ const compiled = new Map<string, Compiled>();
 
 /** Works on one batch of about so many bytes, if there is one. A scan stops as soon as it may. */
 export function matchHere(
-  round: ExpressionRound,
+  source: BatchSource,
   expression: string,
   byteCount: number,
   blocksOf: BlocksOf,
 ): void {
-  const batch = round.takeBatch(byteCount);
+  const batch = source.takeBatch(byteCount);
   if (batch === null) return;
   const known = compile(expression);
-  round.supply(
+  source.supply(
     batch.kind === 'part' ? scan(known, batch, byteCount, blocksOf) : matchUrls(known.pattern, batch),
   );
 }

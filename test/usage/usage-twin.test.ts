@@ -6,7 +6,7 @@ import { USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { ExpressionRound } from '../../engine/usage/expression-round.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { SegmentTable } from '../segment-table.js';
-import { TableSeal } from './match-here.js';
+import { matchHere, TableSeal } from './match-here.js';
 import { edgeEntry, finishRound, NaiveUsage, rowsText, seededRandom } from './naive-usage.js';
 
 const START_US = 1_795_000_000_000_000;
@@ -76,7 +76,9 @@ function differs(seed: number): string | null {
     log.push(`ask ${expression} ${interval} ${askedUs}`);
     const states = [rowsText(twin.query(expression, interval, askedUs))];
     const round = new ExpressionRound(views, expression, [{ interval, nowUs: askedUs }]);
+    const lanes = Array.from({ length: random(3) }, () => round.addLane());
     const meanwhile = () => {
+      for (const lane of lanes) if (random(2) === 0) matchHere(lane, expression, 1 + random(400), blocksOf);
       if (random(4) !== 0) return;
       const what = random(20);
       if (what < 2) expire();

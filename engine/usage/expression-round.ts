@@ -55,7 +55,7 @@ interface SealedTarget {
 }
 
 /** A thread's share of the scans: takes the next part that no other has taken when it is through with one. */
-class ScanLane {
+export class ScanLane {
   /** Of all lanes, the next one last. */
   readonly #untaken: SealedTarget[];
   #taken: SealedTarget | null = null;
@@ -109,6 +109,7 @@ export class ExpressionRound {
   #matchedTargets = 0;
   #foldedTargets = 0;
   #accepted: boolean;
+  #hasGivenUp = false;
   #closed = false;
 
   /** The views' parts that any of the asks needs are taken up. `close` must follow. */
@@ -142,6 +143,7 @@ export class ExpressionRound {
 
   /** What is to be worked on next: a piece of a part, or about `byteLimit` bytes of URLs and at least one. Null: nothing is left. */
   takeBatch(byteLimit: number): UrlBatch | PartBatch | null {
+    if (this.#hasGivenUp) return null;
     if (!this.#accepted) return { kind: 'urls', bytes: new Uint8Array(0), ends: new Uint32Array(0) };
     const scan = this.#lanes[0].takeBatch();
     if (scan !== null) return scan;
@@ -172,8 +174,9 @@ export class ExpressionRound {
     return lane;
   }
 
-  /** No lane begins another part. */
+  /** There is no more to be had of it, but of lanes that are amid a part. */
   giveUp(): void {
+    this.#hasGivenUp = true;
     this.#unscanned.length = 0;
   }
 

@@ -4,10 +4,11 @@
  * answered together by the next, so that each answer holds everything that was applied before its ask.
  */
 
-import { availableParallelism } from 'node:os';
+import { SegmentError } from '../../engine/segments.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { type ApiCountsAsk, ExpressionRound, type RoundState } from '../../engine/usage/expression-round.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
+import { coreCount } from '../core-count.js';
 import { ExpressionError, stopped } from './expression-error.js';
 import {
   EVALUATION_DEADLINE_MS,
@@ -32,7 +33,7 @@ const DEFAULTS: Omit<EvaluatorOptions, 'files'> = {
   heapMb: MATCH_THREAD_HEAP_MB,
   evaluationLimit: EVALUATION_LIMIT,
   sliceBytes: SLICE_BYTES,
-  helperCount: Math.min(MATCH_HELPER_LIMIT, availableParallelism() - 1),
+  helperCount: Math.max(0, Math.min(MATCH_HELPER_LIMIT, coreCount() - 1)),
 };
 
 interface RunningRound {
@@ -157,13 +158,31 @@ export class ApiCountsEvaluator {
   /** On the thread, with help where there are parts enough. When one refuses, the others end with what they have in hand. */
   async #match(expression: string, round: ExpressionRound): Promise<void> {
     const helpers = this.#helpers.slice(0, Math.floor(round.unscannedParts / PARTS_PER_HELPER));
-    const runs = [
-      this.#thread.run(expression, round),
-      ...helpers.map((helper) => helper.run(expression, round.addLane())),
-    ];
+    const own = this.#thread.run(expression, round);
+    const runs = [own, ...helpers.map((helper) => this.#help(helper, expression, round, own))];
     for (const run of runs) run.catch(() => round.giveUp());
     for (const outcome of await Promise.allSettled(runs))
       if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  /** Of a helper that can't be had there is no help: the thread does it all. One that has nothing to do is not waited for. */
+  async #help(
+    helper: MatchThread,
+    expression: string,
+    round: ExpressionRound,
+    own: Promise<void>,
+  ): Promise<void> {
+    const lane = round.addLane();
+    const leave = () => {
+      if (!lane.isBusy) helper.leave(lane);
+    };
+    own.then(leave, leave);
+    try {
+      await helper.run(expression, lane);
+    } catch (error) {
+      const isOfExpression = error instanceof ExpressionError && error.kind !== 'busy';
+      if (isOfExpression || error instanceof SegmentError || lane.isBusy) throw error;
+    }
   }
 
   #turn(): Promise<void> {

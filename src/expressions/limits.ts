@@ -27,9 +27,9 @@ export const MATCH_THREAD_HEAP_MB = 256;
  * ever on a busy machine; smaller: an expression at work delays every request by turns of the scheduler. */
 export const MATCH_THREAD_NICENESS = 10;
 
-/** Match threads beside the first, where there are cores for them. More: each takes some 10 MB, and its share of
- * MATCH_THREAD_HEAP_MB; fewer: a never-asked expression over millions of URLs takes longer. */
-export const MATCH_HELPER_LIMIT = 3;
+/** Match threads beside the first, where there are cores for them. More: each takes some 10 MB once it was needed, and up
+ * to MATCH_THREAD_HEAP_MB, and keeps a core from what arrives; fewer: a never-asked expression over millions of URLs takes longer. */
+export const MATCH_HELPER_LIMIT = 1;
 
 /** Sealed parts of an evaluation for each thread that helps. More: fewer are helped; fewer: a thread is started and has to compile
  * the expression for what the first has done by then. */
@@ -39,7 +39,7 @@ export const PARTS_PER_HELPER = 8;
  * that asks for many at once is turned away. */
 export const EVALUATION_LIMIT = 256;
 
-/** Thread time an evaluation may take. Bigger: one evil expression takes half the thread for longer; smaller: an honest
+/** Time of each thread that an evaluation may take. Bigger: one evil expression takes half the thread for longer; smaller: an honest
  * one over tens of millions of URLs doesn't finish. What was evaluated by then stays known. */
 export const EVALUATION_DEADLINE_MS = 30_000;
 

@@ -98,6 +98,15 @@ export class MatchThread {
     });
   }
 
+  /** Ends the evaluation of a source that waits for its turn but has no batch left. */
+  leave(source: BatchSource): void {
+    for (const evaluation of this.#evaluations) {
+      if (evaluation.source !== source || evaluation === this.#inFlight?.evaluation) continue;
+      this.#evaluations.delete(evaluation);
+      evaluation.resolve();
+    }
+  }
+
   /** Refuses what is under way and ends the thread. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -123,9 +132,13 @@ export class MatchThread {
     }
   }
 
-  /** The thread, or null while it is starting: then it calls again. */
+  /** The thread, or null while it is starting: then it calls again; or when none can be started: then all are refused. */
   #readyWorker(): Worker | null {
-    this.#worker ??= this.#startWorker();
+    try {
+      this.#worker ??= this.#startWorker();
+    } catch (error) {
+      for (const evaluation of this.#evaluations) this.#refuse(evaluation, error as Error);
+    }
     return this.#ready ? this.#worker : null;
   }
 

@@ -10,19 +10,14 @@
 
 import { assert } from '../assert.js';
 import type { EdgeEntry } from '../entry.js';
-import {
-  ROW_PARTITION_OPEN_US,
-  ROW_PARTITION_QUIET_US,
-  SEALS_AT_A_TIME,
-  SPILLED_RUN_BYTES,
-  SWEEP_PROJECTS,
-} from '../limits.js';
+import { SEALS_AT_A_TIME, SPILLED_RUN_BYTES, SWEEP_PROJECTS } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_HOUR } from '../time.js';
 import type { View } from '../view.js';
 import { decodeDirectory, type RunDirectory } from './directory.js';
 import { FreshRun, removeFreshRun } from './fresh-run.js';
+import { OpenRuns } from './open-runs.js';
 import { ProjectRuns, type RunOfProject } from './project-runs.js';
 import type { RewritePlan } from './rewrite.js';
 import { nextRewriting } from './rewrite-policy.js';
@@ -52,24 +47,13 @@ interface RewriteUnderWay {
   readonly info: RunInfo;
 }
 
-/** A run that rows are still added to. */
-interface OpenRun {
-  /** From then on it is sealed, once its hour is long over. */
-  readonly sealFromUs: number;
-  /** An expiry up to which rows came. */
-  changedUs: number;
-}
-
 export class RowsView implements View<EdgeEntry> {
   readonly #reader: SegmentReader;
   readonly #fresh = new Set<FreshRun>();
   readonly #sorted = new Set<SortedRun>();
   readonly #unreadable = new Set<UnreadableRun>();
   readonly #projects = new ProjectRuns();
-  /** The fresh runs that take rows, by class and hour. */
-  readonly #open = new Map<TierClass, Map<number, FreshRun>>(TIER_CLASSES.map((tier) => [tier, new Map()]));
-  /** When, at the earliest, an open run may be sealed, µs. */
-  readonly #openRuns = new Map<FreshRun, OpenRun>();
+  readonly #open = new OpenRuns();
   #nextId = 0;
   /** Of the last expiry; where the clock stood when a run was begun. */
   #nowUs = -Infinity;
@@ -124,7 +108,8 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   apply(entry: EdgeEntry): void {
-    const run = this.#openRun(entry.tierClass, slotIndex(entry.timestampUs, US_PER_HOUR));
+    const hour = slotIndex(entry.timestampUs, US_PER_HOUR);
+    const run = this.#open.runOf(entry.tierClass, hour) ?? this.#begin(entry.tierClass, hour);
     run.append(entry.timestampUs, entry.idHash, entry.project, entry.row);
     this.#unsaved.add(run);
   }
@@ -132,17 +117,14 @@ export class RowsView implements View<EdgeEntry> {
   /** Also seals runs whose hour is over. O(runs). */
   expire(nowUs: number): boolean {
     this.#nowUs = nowUs;
-    for (const run of this.#unsaved) {
-      const open = this.#openRuns.get(run);
-      if (open !== undefined) open.changedUs = nowUs;
-    }
+    for (const run of this.#unsaved) this.#open.noteRows(run, nowUs);
     this.#projects.sweep(SWEEP_PROJECTS);
     for (const run of this.#runs()) {
       this.#hideExpired(run.info, nowUs);
       if (isExpired(run.info)) this.#drop(run);
     }
     if (this.#rewrite !== null) this.#hideExpired(this.#rewrite.info, nowUs);
-    return this.#sealDue(nowUs);
+    return this.#sealSome(this.#open.due(nowUs));
   }
 
   /**
@@ -150,15 +132,7 @@ export class RowsView implements View<EdgeEntry> {
    * and a rewritten one has no index a row. Rows that come late after all begin another run. Runs of fewer bytes stay.
    */
   spill(runBytes = SPILLED_RUN_BYTES): boolean {
-    const isOver = ({ info }: FreshRun) => info.startUs + US_PER_HOUR <= this.#nowUs;
-    const large = [...this.#openRuns.keys()]
-      .filter((run) => isOver(run) && run.heldBytes >= runBytes)
-      .sort((a, b) => b.heldBytes - a.heldBytes);
-    for (const run of large.slice(0, SEALS_AT_A_TIME)) {
-      this.#open.get(run.info.tierClass)!.delete(slotIndex(run.info.startUs, US_PER_HOUR));
-      this.#seal(run);
-    }
-    return large.length > 0;
+    return this.#sealSome(this.#open.large(runBytes, this.#nowUs));
   }
 
   save(writer: SegmentWriter): void {
@@ -213,7 +187,7 @@ export class RowsView implements View<EdgeEntry> {
     const blockCount = reader.blockCount(run.file);
     if (!info.isSealed && blockCount > 0) reader.block(run.file, blockCount - 1);
     this.#fresh.add(run);
-    if (!info.isSealed) this.#addOpen(run);
+    if (!info.isSealed) this.#open.add(run, this.#nowUs);
   }
 
   /**
@@ -294,9 +268,7 @@ export class RowsView implements View<EdgeEntry> {
     return [...this.#fresh, ...this.#sorted, ...this.#unreadable];
   }
 
-  #openRun(tierClass: TierClass, hour: number): FreshRun {
-    const known = this.#open.get(tierClass)!.get(hour);
-    if (known !== undefined) return known;
+  #begin(tierClass: TierClass, hour: number): FreshRun {
     const run = new FreshRun(
       {
         id: this.#nextId++,
@@ -310,15 +282,9 @@ export class RowsView implements View<EdgeEntry> {
       this.#reader,
     );
     this.#fresh.add(run);
-    this.#addOpen(run);
+    this.#open.add(run, this.#nowUs);
     this.#manifestIsDirty = true;
     return run;
-  }
-
-  #addOpen(run: FreshRun): void {
-    const { tierClass, startUs } = run.info;
-    this.#open.get(tierClass)!.set(slotIndex(startUs, US_PER_HOUR), run);
-    this.#openRuns.set(run, { sealFromUs: this.#nowUs + ROW_PARTITION_OPEN_US, changedUs: this.#nowUs });
   }
 
   #addSorted(info: RunInfo, directory: RunDirectory): void {
@@ -327,33 +293,15 @@ export class RowsView implements View<EdgeEntry> {
     this.#projects.add(run);
   }
 
-  /** Whether it sealed any. */
-  #sealDue(nowUs: number): boolean {
-    let sealCount = 0;
-    for (const hours of this.#open.values()) {
-      for (const [hour, run] of hours) {
-        if (!this.#isSealDue(run, nowUs)) continue;
-        this.#seal(run);
-        hours.delete(hour);
-        sealCount += 1;
-        if (sealCount === SEALS_AT_A_TIME) return true;
-      }
+  /** The first few. Whether there were any. */
+  #sealSome(runs: readonly FreshRun[]): boolean {
+    for (const run of runs.slice(0, SEALS_AT_A_TIME)) {
+      run.seal();
+      this.#open.delete(run);
+      this.#unsaved.add(run);
+      this.#manifestIsDirty = true;
     }
-    return sealCount > 0;
-  }
-
-  #isSealDue(run: FreshRun, nowUs: number): boolean {
-    if (run.info.startUs + US_PER_HOUR + ROW_PARTITION_OPEN_US > nowUs) return false;
-    const { sealFromUs, changedUs } = this.#openRuns.get(run)!;
-    const isQuiet = changedUs + ROW_PARTITION_QUIET_US <= nowUs;
-    return sealFromUs <= nowUs || (isQuiet && run.heldBytes >= SPILLED_RUN_BYTES);
-  }
-
-  #seal(run: FreshRun): void {
-    run.seal();
-    this.#openRuns.delete(run);
-    this.#unsaved.add(run);
-    this.#manifestIsDirty = true;
+    return runs.length > 0;
   }
 
   /** Expiry goes by whole hours, so that it takes the same rows whether their hour is a run of its own or not. */
@@ -369,11 +317,7 @@ export class RowsView implements View<EdgeEntry> {
     if (!sets.some((runs) => runs.delete(run))) return;
     if (run instanceof SortedRun) this.#projects.delete(run);
     else if (run instanceof FreshRun) {
-      const { tierClass, startUs } = run.info;
-      const hours = this.#open.get(tierClass)!;
-      const hour = slotIndex(startUs, US_PER_HOUR);
-      if (hours.get(hour) === run) hours.delete(hour);
-      this.#openRuns.delete(run);
+      this.#open.delete(run);
       this.#unsaved.delete(run);
     }
     this.#stuck.delete(run);

@@ -8,7 +8,7 @@ import { monotonicUs } from './system-clock.js';
 const LEAST_PRIORITY = 19;
 
 /** Work between two rests. Longer: another thread of the core waits for it; shorter: resting takes more of the time. */
-const REST_EVERY_US = 1_000;
+const REST_EVERY_US = 500;
 
 /** The system makes some 90 us of it. */
 const REST_MS = 0.01;
@@ -37,7 +37,7 @@ let restedUs = 0;
  * Lets go of the core for a moment, if the calling thread hasn't lately. Linux lets a thread finish its turn, up to 4 ms,
  * before another that has become ready on its core, also one that is to give way; one that sleeps has ended its turn.
  * For threads that work on end, between steps that are shorter than that. Measured beside a search of ten million URLs on
- * two cores, it halves the 99th percentile of a query, for 7 % of the search.
+ * two cores, it halves the 99th percentile of a query; the search takes a sixth longer.
  */
 export function rest(): void {
   if (monotonicUs() - restedUs < REST_EVERY_US) return;

@@ -33,7 +33,7 @@ const DEFAULTS: Omit<EvaluatorOptions, 'files'> = {
   heapMb: MATCH_THREAD_HEAP_MB,
   evaluationLimit: EVALUATION_LIMIT,
   sliceBytes: SLICE_BYTES,
-  helperCount: Math.max(0, Math.min(MATCH_HELPER_LIMIT, coreCount() - 1)),
+  helperCount: Math.min(MATCH_HELPER_LIMIT, coreCount() - 1),
 };
 
 interface RunningRound {

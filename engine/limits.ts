@@ -174,6 +174,18 @@ export const SPARE_EVENT_WRITERS = 64;
  * ever; smaller: each second allocates its slot anew. */
 export const SPARE_SLOT_BYTES = 1024 * 1024;
 
+/** Memory for values of a slot from which they are set aside when memory is short. Bigger: less can be freed; smaller: an open file
+ * for next to nothing. */
+export const STATS_ASIDE_FROM_BYTES = 256 * 1024;
+
+/** Bytes of values that are set aside at a time, ten times a second. Bigger: queries wait for it, some 3 ms a MiB; smaller:
+ * ingest pauses for longer after a start with more than the budget. */
+export const STATS_ASIDE_STEP_BYTES = 1024 * 1024;
+
+/** How many times what they hold scratch files may grow, by values that are brought back for late entries, before they are
+ * begun anew. Bigger: more disk; smaller: values are copied more often. */
+export const STATS_ASIDE_GROWTH = 4;
+
 /** What a segment of events counts for, at least, when they are weighed against a slot's images. Bigger: idle slots
  * are rewritten for a few events; smaller: a start has to read many tiny segments. */
 export const STATS_SEGMENT_COST_BYTES = 1024;

@@ -7,8 +7,9 @@ import { assert } from './assert.js';
 import { ByteReader, ByteWriter } from './bytes.js';
 import type { EdgeEntry, RelayEntry } from './entry.js';
 import { RowsView } from './rows/rows-view.js';
+import type { ScratchSpace } from './scratch.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from './segments.js';
-import { StatsView } from './stats/stats-view.js';
+import { type StatsLimits, StatsView } from './stats/stats-view.js';
 import { type UsageLimits, UsageView } from './usage/usage-view.js';
 import type { View } from './view.js';
 
@@ -180,8 +181,13 @@ export class EdgeShard extends Shard<EdgeEntry> {
 export class RelayShard extends Shard<RelayEntry> {
   readonly stats: StatsView;
 
-  constructor(reader: SegmentReader) {
-    const stats = new StatsView();
+  /** Without scratch space all of it stays in memory. */
+  constructor(
+    reader: SegmentReader,
+    scratch: ScratchSpace | null = null,
+    statsLimits: Partial<StatsLimits> = {},
+  ) {
+    const stats = new StatsView(scratch, statsLimits);
     super([stats]);
     this.stats = stats;
     this.load(reader);

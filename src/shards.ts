@@ -59,7 +59,7 @@ export class Shards {
       shard = new EdgeShard(reader, this.#usageLimits);
       this.edge.push(shard);
     } else if (topic === this.#topics.relayTopic) {
-      shard = new RelayShard(reader);
+      shard = new RelayShard(reader, this.#store.scratch);
       this.relay.push(shard);
     } else {
       throw new Error(`no shard is made of topic ${topic}`);

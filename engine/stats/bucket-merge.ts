@@ -5,6 +5,7 @@
  */
 
 import { EXACT_VALUE_LIMIT } from '../limits.js';
+import type { Digest } from './digest.js';
 import {
   addFigures,
   CLASS_COUNTS,
@@ -40,6 +41,8 @@ export class BucketMerge {
   readonly #figures = new Float64Array(FIGURE_COUNT);
   readonly #slots: Slot[] = [];
   readonly #buckets: number[] = [];
+  /** Of each part the digest, or null. */
+  readonly #digests: (Digest | null)[] = [];
   /** Exact values of the parts, one after the other. */
   #values = new Float64Array(EXACT_VALUE_LIMIT);
   #valueCount = 0;
@@ -107,8 +110,10 @@ export class BucketMerge {
   #gatherValues(rank: number): boolean {
     let digestedCount = 0;
     this.#valueCount = 0;
+    this.#digests.length = 0;
     for (let i = 0; i < this.#slots.length; i++) {
       const digest = this.#slots[i].digestOf(this.#buckets[i]);
+      this.#digests.push(digest);
       if (digest === null) this.#copyValues(this.#slots[i], this.#buckets[i]);
       else digestedCount += digest.count;
     }
@@ -116,9 +121,7 @@ export class BucketMerge {
     const floorValue = this.#tailFloor(rank, digestedCount);
     const tail = this.#tail;
     tail.clear();
-    for (let i = 0; i < this.#slots.length; i++) {
-      this.#slots[i].digestOf(this.#buckets[i])?.collect(floorValue, tail);
-    }
+    for (const digest of this.#digests) digest?.collect(floorValue, tail);
     for (let i = 0; i < this.#valueCount; i++) {
       if (this.#values[i] >= floorValue) tail.add(this.#values[i], 1);
     }
@@ -133,8 +136,7 @@ export class BucketMerge {
   #tailFloor(rank: number, digestedCount: number): number {
     let highestOwn = Number.NEGATIVE_INFINITY;
     let lowestShared = Number.POSITIVE_INFINITY;
-    for (let i = 0; i < this.#slots.length; i++) {
-      const digest = this.#slots[i].digestOf(this.#buckets[i]);
+    for (const digest of this.#digests) {
       if (digest === null) continue;
       const share = Math.ceil((rank * digest.count) / digestedCount);
       highestOwn = Math.max(highestOwn, digest.tailFloor(rank));

@@ -2,17 +2,15 @@
  * The buckets of one time slot: one for each project and for each function of it that had an entry then. A bucket is
  * a number; its key, figures and values lie in arrays of the slot, so that it all goes at once when the slot does.
  *
- *     key ──▶ bucket ──▶ figures row ──▶ up to EXACT_VALUE_LIMIT values: runs in the value arena
- *                                    └─▶ more: a digest
+ *     key ──▶ bucket ──▶ figures row ──▶ values (slot-values.ts)
  */
 
-import { assert } from '../assert.js';
 import type { ByteReader, ByteWriter } from '../bytes.js';
-import { EXACT_VALUE_LIMIT } from '../limits.js';
 import { sharedName } from '../names.js';
+import type { ScratchSpace } from '../scratch.js';
 import { SegmentError } from '../segments.js';
 import { readKey, writeKey } from './bucket-key.js';
-import { DIGEST_BYTES, Digest } from './digest.js';
+import type { Digest } from './digest.js';
 import {
   clearFigures,
   countOutcome,
@@ -22,7 +20,7 @@ import {
   VALUE_COUNT,
   VALUES,
 } from './figures.js';
-import { ValueArena } from './value-arena.js';
+import { SlotValues } from './slot-values.js';
 
 /** Stands for the function's bucket of an entry that names no function. */
 export const NO_BUCKET = 0xffff_ffff;
@@ -38,19 +36,15 @@ const SLOT_OVERHEAD_BYTES = 1024;
 const UNNAMED = '';
 /** Changes to all slots of this process, numbered: no two states of slots have the same newest change. */
 let changeCount = 0;
-const exactValues = new Float64Array(EXACT_VALUE_LIMIT);
 
 export class Slot {
   readonly #bucketByKey = new Map<string, number>();
   /** By bucket. No key is empty: UNNAMED marks a bucket that loading has met but not learnt the name of. */
   readonly #keys: string[] = [];
   #figures = new Float64Array(INITIAL_BUCKET_COUNT * FIGURE_COUNT);
-  /** VALUES of a bucket is the head of its runs here, or, past the limit, the index of its digest. */
-  readonly #values = new ValueArena();
-  readonly #digests: Digest[] = [];
+  /** VALUES of a bucket is its place here. */
+  readonly #values = new SlotValues();
   #keyLength = 0;
-  #exactValueCount = 0;
-  #imageByteCount = 0;
   #newestChange = 0;
 
   /** Tells this state of the slot from all others of any slot. */
@@ -63,23 +57,22 @@ export class Slot {
     this.#bucketByKey.clear();
     this.#keys.length = 0;
     this.#values.clear();
-    this.#digests.length = 0;
     this.#keyLength = 0;
-    this.#exactValueCount = 0;
-    this.#imageByteCount = 0;
     this.#newestChange = ++changeCount;
+  }
+
+  /** To be called when nobody asks for it any more. */
+  close(): void {
+    this.#values.close();
   }
 
   get bucketCount(): number {
     return this.#keys.length;
   }
 
-  get digestCount(): number {
-    return this.#digests.length;
-  }
-
-  get exactValueCount(): number {
-    return this.#exactValueCount;
+  /** To be read only. */
+  get values(): SlotValues {
+    return this.#values;
   }
 
   /** An estimate of the memory that the slot takes. */
@@ -87,8 +80,7 @@ export class Slot {
     return (
       SLOT_OVERHEAD_BYTES +
       this.#figures.byteLength +
-      this.#values.byteCount +
-      this.#digests.length * DIGEST_BYTES +
+      this.#values.heldBytes +
       this.#keys.length * BUCKET_OVERHEAD_BYTES +
       2 * this.#keyLength
     );
@@ -96,7 +88,7 @@ export class Slot {
 
   /** What writing the images of all buckets takes, at most, as long as keys are ASCII. */
   get imageByteCount(): number {
-    return this.#imageByteCount;
+    return this.#keys.length * IMAGE_BYTES + this.#keyLength + this.#values.imageByteCount;
   }
 
   /** The bucket's rows in `figures` start here. */
@@ -134,7 +126,6 @@ export class Slot {
       if ((bucket + 1) * FIGURE_COUNT > this.#figures.length) this.#growFigures();
       clearFigures(this.#figures, bucket * FIGURE_COUNT);
       this.#keys.push(UNNAMED);
-      this.#imageByteCount += IMAGE_BYTES;
     }
   }
 
@@ -149,7 +140,6 @@ export class Slot {
     this.#keys[bucket] = name;
     this.#bucketByKey.set(name, bucket);
     this.#keyLength += key.length;
-    this.#imageByteCount += key.length;
   }
 
   assertNamed(): void {
@@ -169,32 +159,27 @@ export class Slot {
     const row = bucket * FIGURE_COUNT;
     countOutcome(figures, row, outcome);
     if (Number.isNaN(value)) return;
-    const valueCount = figures[row + VALUE_COUNT];
-    if (valueCount < EXACT_VALUE_LIMIT) {
-      figures[row + VALUES] = this.#values.push(figures[row + VALUES], valueCount, value);
-      this.#exactValueCount += 1;
-      this.#imageByteCount += 8;
-    } else {
-      if (valueCount === EXACT_VALUE_LIMIT) this.#turnToDigest(row);
-      this.#digests[figures[row + VALUES]].add(value);
-    }
+    figures[row + VALUES] = this.#values.add(figures[row + VALUES], figures[row + VALUE_COUNT], value);
     countValue(figures, row, value);
   }
 
   /** The bucket's digest, or null while its values are exact. */
   digestOf(bucket: number): Digest | null {
     const row = bucket * FIGURE_COUNT;
-    if (this.#figures[row + VALUE_COUNT] <= EXACT_VALUE_LIMIT) return null;
-    return this.#digests[this.#figures[row + VALUES]];
+    return this.#values.digestAt(this.#figures[row + VALUES], this.#figures[row + VALUE_COUNT]);
   }
 
   /** Copies the values of a bucket without digest to out[at…]; returns where they end. */
   copyValues(bucket: number, out: Float64Array, at: number): number {
     const row = bucket * FIGURE_COUNT;
     const valueCount = this.#figures[row + VALUE_COUNT];
-    assert(valueCount <= EXACT_VALUE_LIMIT, 'the values of a digest are not kept');
     this.#values.copyTo(out, at, this.#figures[row + VALUES], valueCount);
     return at + valueCount;
+  }
+
+  /** See SlotValues.setAside. Changes nothing that can be asked for. */
+  setAside(scratch: ScratchSpace, stepBytes: number): void {
+    this.#values.setAside(this.#figures, this.bucketCount, scratch, stepBytes);
   }
 
   /** Writes all of one bucket, name and values included. */
@@ -203,13 +188,7 @@ export class Slot {
     writeKey(out, this.#keys[bucket]);
     const row = bucket * FIGURE_COUNT;
     for (let i = 0; i < SAVED_FIGURE_COUNT; i++) out.f64(this.#figures[row + i]);
-    const digest = this.digestOf(bucket);
-    if (digest !== null) {
-      digest.write(out);
-      return;
-    }
-    const end = this.copyValues(bucket, exactValues, 0);
-    for (let i = 0; i < end; i++) out.f64(exactValues[i]);
+    this.#values.write(out, this.#figures[row + VALUES], this.#figures[row + VALUE_COUNT]);
   }
 
   /** Puts a written bucket in the place of what is there of it. */
@@ -221,45 +200,11 @@ export class Slot {
     const row = bucket * FIGURE_COUNT;
     const figures = this.#figures;
     const hadCount = figures[row + VALUE_COUNT];
-    const hadAt = figures[row + VALUES];
-    if (hadCount <= EXACT_VALUE_LIMIT) this.#releaseExact(hadAt, hadCount);
     for (let i = 0; i < SAVED_FIGURE_COUNT; i++) figures[row + i] = segment.f64();
     const valueCount = figures[row + VALUE_COUNT];
     if (valueCount < hadCount)
       throw new SegmentError('an image in a segment is older than the events before it');
-    if (valueCount > EXACT_VALUE_LIMIT) {
-      const digest = Digest.read(segment);
-      if (digest.count !== valueCount)
-        throw new SegmentError('a digest does not hold the values that it counts');
-      if (hadCount > EXACT_VALUE_LIMIT) this.#digests[hadAt] = digest;
-      else figures[row + VALUES] = this.#addDigest(digest);
-      return;
-    }
-    let head = 0;
-    for (let i = 0; i < valueCount; i++) head = this.#values.push(head, i, segment.f64());
-    figures[row + VALUES] = head;
-    this.#exactValueCount += valueCount;
-    this.#imageByteCount += 8 * valueCount;
-  }
-
-  #turnToDigest(row: number): void {
-    const head = this.#figures[row + VALUES];
-    this.#values.copyTo(exactValues, 0, head, EXACT_VALUE_LIMIT);
-    this.#releaseExact(head, EXACT_VALUE_LIMIT);
-    const digest = new Digest();
-    for (let i = 0; i < EXACT_VALUE_LIMIT; i++) digest.add(exactValues[i]);
-    this.#figures[row + VALUES] = this.#addDigest(digest);
-  }
-
-  #releaseExact(head: number, count: number): void {
-    this.#values.release(head, count);
-    this.#exactValueCount -= count;
-    this.#imageByteCount -= 8 * count;
-  }
-
-  #addDigest(digest: Digest): number {
-    this.#imageByteCount += DIGEST_BYTES;
-    return this.#digests.push(digest) - 1;
+    figures[row + VALUES] = this.#values.read(segment, valueCount, figures[row + VALUES], hadCount);
   }
 
   #growFigures(): void {

@@ -1,12 +1,14 @@
 /**
  * The state behind `functions.invocation-stats` within one shard: time slots at four levels, from seconds to days. Each
- * entry counts in one slot of every level, by its own timestamp, whatever the time is.
+ * entry counts in one slot of every level, by its own timestamp, whatever the time is. For want of memory, values of slots
+ * that are over are set aside in scratch files.
  *
  * segments: stats/<level>/<start of the slot in seconds>/<number>
  */
 
 import type { RelayEntry } from '../entry.js';
-import { SPARE_SLOT_BYTES } from '../limits.js';
+import { SPARE_SLOT_BYTES, STATS_ASIDE_FROM_BYTES, STATS_ASIDE_STEP_BYTES } from '../limits.js';
+import type { ScratchSpace } from '../scratch.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { slotIndex, US_PER_SECOND } from '../time.js';
 import type { View } from '../view.js';
@@ -19,12 +21,24 @@ import { StoredSlot } from './stored-slot.js';
 const PREFIX = 'stats/';
 const START_DIGITS = 12;
 
+export interface StatsLimits {
+  /** Memory for values of a slot from which they are set aside when memory is short. */
+  readonly asideFromBytes: number;
+  /** Of values that are set aside at a time. */
+  readonly asideStepBytes: number;
+}
+
+const USUAL_LIMITS: StatsLimits = {
+  asideFromBytes: STATS_ASIDE_FROM_BYTES,
+  asideStepBytes: STATS_ASIDE_STEP_BYTES,
+};
+
 /** What one level holds, for the operator. */
 export interface LevelFigures {
   readonly level: string;
   readonly slotCount: number;
   readonly bucketCount: number;
-  /** Values that are kept as they are. */
+  /** Values that are kept as they are, in memory or set aside. */
   readonly exactValueCount: number;
   readonly digestCount: number;
   /** An estimate of the memory it takes. */
@@ -33,6 +47,14 @@ export interface LevelFigures {
 
 export class StatsView implements View<RelayEntry> {
   readonly #levels = LEVELS.map((level) => new LevelSlots(level));
+  readonly #scratch: ScratchSpace | null;
+  readonly #limits: StatsLimits;
+
+  /** Without scratch space everything stays in memory. */
+  constructor(scratch: ScratchSpace | null = null, limits: Partial<StatsLimits> = {}) {
+    this.#scratch = scratch;
+    this.#limits = { ...USUAL_LIMITS, ...limits };
+  }
 
   /** O(slots). */
   get heldBytes(): number {
@@ -54,6 +76,13 @@ export class StatsView implements View<RelayEntry> {
 
   expire(nowUs: number): boolean {
     for (const level of this.#levels) level.expire(nowUs);
+    return false;
+  }
+
+  /** A step: it is called again as long as memory is short. The store has it all, so no save is due. */
+  spill(): boolean {
+    const scratch = this.#scratch;
+    if (scratch !== null) this.#levels.some((level) => level.setAside(scratch, this.#limits));
     return false;
   }
 
@@ -96,6 +125,8 @@ class LevelSlots {
   #expired: StoredSlot[] = [];
   /** An expired slot, whose memory serves the next one. */
   #spare: Slot | null = null;
+  /** The slot that it is time for, and the one before it, may still have many entries to come. */
+  #overBefore = Number.NEGATIVE_INFINITY;
 
   constructor(level: Level) {
     this.#level = level;
@@ -129,6 +160,7 @@ class LevelSlots {
   }
 
   expire(nowUs: number): void {
+    this.#overBefore = slotIndex(nowUs, this.#level.unitUs) - 1;
     const keptFrom = slotIndex(keptFromUs(this.#level, nowUs), this.#level.unitUs);
     for (const [index, slot] of this.#slots) {
       if (index >= keptFrom) continue;
@@ -139,6 +171,18 @@ class LevelSlots {
       this.#keepSpare(slot.slot);
       if (index === this.#lastIndex) this.#forgetLast();
     }
+  }
+
+  /** Sets values of a slot aside, a step of them; false when none is worth it. */
+  setAside(scratch: ScratchSpace, { asideFromBytes, asideStepBytes }: StatsLimits): boolean {
+    for (const [index, stored] of this.#slots) {
+      if (index >= this.#overBefore || stored.dirty) continue;
+      if (stored.slot.values.heldBytes < asideFromBytes) continue;
+      stored.slot.setAside(scratch, asideStepBytes);
+      this.#uncounted.add(stored);
+      return true;
+    }
+    return false;
   }
 
   save(writer: SegmentWriter): void {
@@ -171,8 +215,8 @@ class LevelSlots {
     const sum = { bucketCount: 0, exactValueCount: 0, digestCount: 0, byteCount: 0 };
     for (const { slot } of this.#slots.values()) {
       sum.bucketCount += slot.bucketCount;
-      sum.exactValueCount += slot.exactValueCount;
-      sum.digestCount += slot.digestCount;
+      sum.exactValueCount += slot.values.exactValueCount;
+      sum.digestCount += slot.values.digestCount;
       sum.byteCount += slot.byteCount;
     }
     return { level: this.#level.name, slotCount: this.#slots.size, ...sum };
@@ -186,6 +230,7 @@ class LevelSlots {
   }
 
   #keepSpare(slot: Slot): void {
+    slot.close();
     if (this.#spare !== null || slot.byteCount > SPARE_SLOT_BYTES) return;
     slot.clear();
     this.#spare = slot;

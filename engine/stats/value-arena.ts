@@ -15,13 +15,20 @@ const INITIAL_CELL_COUNT = 8;
 export class ValueArena {
   #cells = new Float64Array(INITIAL_CELL_COUNT);
   #usedCellCount = 0;
+  #valueCount = 0;
   /** By run: the first of the released runs of that length, each of which leads to the next. */
   #released: Int32Array | null = null;
 
   /** Forgets all values, and keeps the room. */
   clear(): void {
     this.#usedCellCount = 0;
+    this.#valueCount = 0;
     this.#released = null;
+  }
+
+  /** Of all buckets. */
+  get valueCount(): number {
+    return this.#valueCount;
   }
 
   get byteCount(): number {
@@ -30,6 +37,7 @@ export class ValueArena {
 
   /** Adds a value to those at `head`, of which there are `count`; returns their head from now on. */
   push(head: number, count: number, value: number): number {
+    this.#valueCount += 1;
     if (count === 0) {
       const first = this.#take(0);
       this.#cells[first] = value;
@@ -64,6 +72,7 @@ export class ValueArena {
   /** Gives the cells of the `count` values at `head` to whoever pushes next. */
   release(head: number, count: number): void {
     if (count === 0) return;
+    this.#valueCount -= count;
     this.#released ??= new Int32Array(RUN_KIND_COUNT).fill(NONE);
     let cell = head;
     for (let run = 32 - Math.clz32(count - 1); run >= 0; run--) {

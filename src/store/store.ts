@@ -20,6 +20,7 @@ import { DROPPED_TABLE, type DroppedPart, decodeDropped } from './dropped-table.
 import { openEnvelope } from './envelope.js';
 import { Folders } from './folders.js';
 import type { RowDamage } from './row-damage.js';
+import { DiskScratch } from './scratch-space.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
 import { type StoreParts, SYSTEM_PARTS } from './store-parts.js';
 import type { LocatedFile } from './stored-blocks.js';
@@ -36,6 +37,8 @@ export interface CommitFigures {
 export class Store {
   /** What writes wait for when the disk is full. */
   readonly room: DiskRoom;
+  /** For what shards have in their segments too and need not have in memory. */
+  readonly scratch: DiskScratch;
   readonly #lock: DirectoryLock;
   readonly #tables: Tables;
   readonly #segments: Table;
@@ -61,6 +64,11 @@ export class Store {
     this.#fileRecords = this.table('files');
     this.#cache = new BlockCache(cacheBytes);
     this.#files = new BlockFiles(parts.disk, directory, this.#fileRecords, this.#cache);
+    this.scratch = new DiskScratch(
+      parts.disk,
+      this.#files.root,
+      (error) => this.room.fullReason(error) !== null,
+    );
     this.#thread = new StorageThread(parts.startStorage, parts.arenaBytes);
   }
 
@@ -115,9 +123,9 @@ export class Store {
     return this.#batch?.byteCount ?? 0;
   }
 
-  /** Bytes of LMDB's pages in use and of the files. */
+  /** Bytes of LMDB's pages in use and of the files, those that have no name included. */
   usedBytes(): number {
-    return this.#tables.usedBytes + this.#files.byteCount;
+    return this.#tables.usedBytes + this.#files.byteCount + this.scratch.byteCount;
   }
 
   /** What repairs have dropped, in order of repair. */
@@ -243,6 +251,7 @@ export class Store {
     await this.#removal;
     await this.#thread.stop();
     this.#files.close();
+    this.scratch.close();
     await this.#lock.release();
   }
 

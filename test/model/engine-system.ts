@@ -7,6 +7,7 @@ import type { UsageView } from '../../engine/usage/usage-view.js';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
+import { MemoryScratch } from '../memory-scratch.js';
 import { SegmentTable, TableRewrite } from '../segment-table.js';
 import { TableSeal } from '../usage/match-here.js';
 import type { SystemCountsRow, SystemStatsRow } from './answers.js';
@@ -17,6 +18,8 @@ import type { Delivery, PartitionCounts, System } from './replay.js';
 
 /** So small that rewrites spill what they sort, and make several blocks of a project's rows. */
 const REWRITE_SIZES = { chunkBytes: 5_000, blockBytes: 1_000 };
+/** So small that there is always something to set aside. */
+const SMALL_STATS_LIMITS = { asideFromBytes: 100, asideStepBytes: 1_000 };
 
 export class EngineSystem implements System {
   readonly #tables: Record<Topic, SegmentTable[]>;
@@ -64,7 +67,10 @@ export class EngineSystem implements System {
 
   commit(): void {
     for (const [partition, shard] of this.#edge.entries()) shard.save(this.#tables.edge[partition]);
-    for (const [partition, shard] of this.#relay.entries()) shard.save(this.#tables.relay[partition]);
+    for (const [partition, shard] of this.#relay.entries()) {
+      shard.save(this.#tables.relay[partition]);
+      shard.spill();
+    }
   }
 
   rewrite(stepCount: number, nowUs: number): void {
@@ -87,7 +93,9 @@ export class EngineSystem implements System {
     this.#seals = this.#tables.edge.map(() => null);
     for (const table of this.#tables.edge) table.forgetAside();
     this.#edge = this.#tables.edge.map((table) => new EdgeShard(table, SMALL_USAGE_LIMITS));
-    this.#relay = this.#tables.relay.map((table) => new RelayShard(table));
+    this.#relay = this.#tables.relay.map(
+      (table) => new RelayShard(table, new MemoryScratch(), SMALL_STATS_LIMITS),
+    );
     this.#pipeline = new Pipeline({
       edgeTopic: 'edge' satisfies Topic,
       relayTopic: 'relay' satisfies Topic,

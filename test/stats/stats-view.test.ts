@@ -9,6 +9,7 @@ import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import { InvocationStats, type InvocationStatsParameters } from '../../engine/stats/query.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
+import { MemoryScratch } from '../memory-scratch.js';
 import { SegmentTable } from '../segment-table.js';
 import { rankError } from './distributions.js';
 import { type NaiveBucket, NaiveStats } from './naive-stats.js';
@@ -144,13 +145,21 @@ function randomEntry(random: Random, nowUs: number): RelayEntry {
 
 /**
  * One history over two shards. `kept` never restarts; `views` are what the store gives back after stops (a save, then
- * a start) and crashes (a start from the last save, then the entries since once more).
+ * a start) and crashes (a start from the last save, then the entries since once more), and set values aside now and then.
+ * Returns how many bytes.
  */
-function history(seed: number): void {
+function history(seed: number): number {
   const random = new Random(seed);
   const tables = [new SegmentTable(), new SegmentTable()];
   const kept = [new StatsView(), new StatsView()];
-  const views = [new StatsView(), new StatsView()];
+  const scratch = new MemoryScratch();
+  const made = (): StatsView => new StatsView(scratch, { asideFromBytes: 100, asideStepBytes: 1_000 });
+  const fromStore = (shard: number): StatsView => {
+    const view = made();
+    view.load(tables[shard]);
+    return view;
+  };
+  const views = [made(), made()];
   const twin = new NaiveStats();
   /** By shard, what a crash would have to repeat: entries, and moments of expiry. */
   const sinceSave: (RelayEntry | number)[][] = [[], []];
@@ -175,10 +184,10 @@ function history(seed: number): void {
         break;
       case 2:
         save(shard);
-        views[shard] = restored(tables[shard]);
+        views[shard] = fromStore(shard);
         break;
       case 3:
-        views[shard] = restored(tables[shard]);
+        views[shard] = fromStore(shard);
         for (const one of sinceSave[shard]) {
           if (typeof one === 'number') views[shard].expire(one);
           else views[shard].apply(one);
@@ -195,6 +204,7 @@ function history(seed: number): void {
           sinceSave[i].push(nowUs);
         }
     }
+    for (let left = random.below(4); left > 0; left--) views[shard].spill();
     if (step % 20 === 19) compareAll(views, twin, nowUs, `seed ${seed}, step ${step}`);
   }
   for (const interval of INTERVALS) {
@@ -204,10 +214,13 @@ function history(seed: number): void {
       expect(rows, `seed ${seed}: evolved otherwise`).toEqual(answer(kept, parameters, nowUs));
     }
   }
+  return scratch.appendedBytes;
 }
 
 test('random histories answer as the naive twin does', () => {
-  for (let seed = 1; seed <= 16; seed++) history(seed);
+  let asideBytes = 0;
+  for (let seed = 1; seed <= 16; seed++) asideBytes += history(seed);
+  expect(asideBytes).toBeGreaterThan(100_000);
 });
 
 test('an entry counts for its project and its function, in every interval', () => {
@@ -308,6 +321,31 @@ test('expiry forgets what no series reaches, each level by its own window, in th
   check(NOW_US + US_PER_DAY + US_PER_HOUR / 2, 'day');
   check(NOW_US + 8 * US_PER_DAY, '');
   expect(view.figures().map(({ slotCount }) => slotCount)).toEqual([0, 0, 0, 0]);
+});
+
+test('values of slots that are over are set aside; newer ones, and those not saved, stay', () => {
+  const table = new SegmentTable();
+  const scratch = new MemoryScratch();
+  const view = new StatsView(scratch, { asideFromBytes: 100 });
+  const minutes = [3, 2, 1, 0].map((ago) => NOW_US - ago * US_PER_MINUTE);
+  for (const timestampUs of minutes)
+    for (let i = 0; i < 100; i++) view.apply(entry({ timestampUs, executionTimeMs: i }));
+  const spilled = (): number[] => {
+    for (let i = 0; i < 20; i++) expect(view.spill()).toBe(false);
+    return [scratch.files.length, view.heldBytes];
+  };
+  const [, heldBytes] = spilled();
+  view.expire(NOW_US);
+  expect(spilled(), 'nothing is saved').toEqual([0, heldBytes]);
+  view.save(table);
+  const [fileCount, lessBytes] = spilled();
+  // Three seconds and two minutes; of the day and the hour there is one only.
+  expect(fileCount).toBe(5);
+  expect(lessBytes).toBeLessThan(heldBytes);
+  const answers = INTERVALS.map((interval) => ask(view, { interval }));
+  expect(answers).toEqual(INTERVALS.map((interval) => ask(restored(table), { interval })));
+  view.expire(NOW_US + US_PER_HOUR + US_PER_MINUTE);
+  expect(scratch.openCount).toBe(0);
 });
 
 test('a slot that expired and came back starts anew', () => {

@@ -3,12 +3,13 @@
 import { expect, test } from 'vitest';
 import { Random, Zipf } from '../../bench/generator/random.js';
 import { ByteWriter } from '../../engine/bytes.js';
-import { STATS_IMAGE_STEP_BYTES } from '../../engine/limits.js';
+import { STATS_ASIDE_GROWTH, STATS_IMAGE_STEP_BYTES } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
 import { DIGEST_BYTES } from '../../engine/stats/digest.js';
 import { SAVED_FIGURE_COUNT, VALUE_COUNT } from '../../engine/stats/figures.js';
 import { NO_BUCKET, type Slot } from '../../engine/stats/slot.js';
 import { StoredSlot } from '../../engine/stats/stored-slot.js';
+import { MemoryScratch } from '../memory-scratch.js';
 import { SegmentTable } from '../segment-table.js';
 
 const PREFIX = 'slot/';
@@ -80,14 +81,18 @@ class Traffic {
   }
 }
 
-test('a slot is the same after a restart at any save, and goes on the same', () => {
+test('a slot is the same after a restart at any save, whatever is set aside when, and goes on the same', () => {
   for (let seed = 1; seed <= 25; seed++) {
+    const scratch = new MemoryScratch();
     const traffic = new Traffic(seed, 1 + (seed % 5) * 40);
     const table = new SegmentTable();
     const undisturbed = new StoredSlot(PREFIX);
     let stored = new StoredSlot(PREFIX);
     for (let save = 0; save < 25; save++) {
-      for (let left = traffic.below(200); left > 0; left--) traffic.applyTo(undisturbed, stored);
+      for (let left = traffic.below(200); left > 0; left--) {
+        traffic.applyTo(undisturbed, stored);
+        if (traffic.chance(0.02)) stored.slot.setAside(scratch, traffic.below(5_000));
+      }
       stored.save(table);
       expect(stored.dirty).toBe(false);
       if (traffic.chance(0.4)) stored = restore(table);
@@ -95,7 +100,45 @@ test('a slot is the same after a restart at any save, and goes on the same', () 
     expect(restore(table).slot.byteCount).toBeGreaterThan(0);
     if (!isSame(restore(table).slot, undisturbed.slot)) expect.fail(`seed ${seed}: restored is not saved`);
     if (!isSame(stored.slot, undisturbed.slot)) expect.fail(`seed ${seed}: went on otherwise`);
+    expect(scratch.appendedBytes).toBeGreaterThan(0);
   }
+});
+
+test('what is set aside leaves the memory, comes back for late entries, and its file stays in proportion', () => {
+  const traffic = new Traffic(2, 300);
+  const scratch = new MemoryScratch();
+  const stored = new StoredSlot(PREFIX);
+  const undisturbed = new StoredSlot(PREFIX);
+  for (let i = 0; i < 50_000; i++) traffic.applyTo(stored, undisturbed);
+  const { slot } = stored;
+  const heldBytes = slot.values.heldBytes;
+  expect(slot.values.digestCount).toBeGreaterThan(5);
+  scratch.hasRoom = false;
+  slot.setAside(scratch, Number.POSITIVE_INFINITY);
+  expect([slot.values.heldBytes, slot.values.asideBytes], 'no file').toEqual([heldBytes, 0]);
+  scratch.hasRoom = true;
+  slot.setAside(scratch, 10_000);
+  const firstBytes = slot.values.asideBytes;
+  expect(firstBytes).toBeGreaterThanOrEqual(10_000);
+  scratch.hasRoom = false;
+  slot.setAside(scratch, 10_000);
+  expect(slot.values.asideBytes, 'no room').toBe(firstBytes);
+  scratch.hasRoom = true;
+  for (let step = 0; step < 100; step++) slot.setAside(scratch, 10_000);
+  expect(slot.values.heldBytes).toBeLessThan(heldBytes / 1_000);
+  expect(isSame(slot, undisturbed.slot)).toBe(true);
+  let fileCount = 0;
+  for (let round = 0; round < 300; round++) {
+    for (let i = 0; i < 100; i++) traffic.applyTo(stored, undisturbed);
+    slot.setAside(scratch, Number.POSITIVE_INFINITY);
+    expect(slot.values.asideBytes).toBeLessThan((STATS_ASIDE_GROWTH + 2) * slot.values.imageByteCount);
+    expect(scratch.openCount).toBe(1);
+    fileCount = scratch.files.length;
+  }
+  expect(fileCount).toBeGreaterThan(2);
+  expect(isSame(slot, undisturbed.slot)).toBe(true);
+  slot.clear();
+  expect([scratch.openCount, slot.values.heldBytes < heldBytes / 1_000]).toEqual([0, true]);
 });
 
 test('a large slot is written anew in steps; a restart amid them loses nothing', () => {
@@ -240,7 +283,7 @@ test('an image that lacks a value of the events before it is refused', () => {
     for (let i = 0; i < SAVED_FIGURE_COUNT; i++) out.f64(i === VALUE_COUNT ? imageValueCount : 1);
     for (let i = 0; i < imageValueCount; i++) out.f64(5);
     const table = new SegmentTable([[`${PREFIX}0000000000`, out.finish()]]);
-    if (imageValueCount > 0) expect(restore(table).slot.exactValueCount).toBe(1);
+    if (imageValueCount > 0) expect(restore(table).slot.values.exactValueCount).toBe(1);
     else expect(() => restore(table)).toThrow(SegmentError);
   };
   check(1);

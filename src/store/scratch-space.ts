@@ -1,0 +1,137 @@
+/**
+ * Scratch files in the data directory, in which the engine sets aside what the tables have as well. A file loses its name as
+ * soon as it is open, so that nothing of it is left when the process ends, however it ends.
+ *
+ *   file   │ crc32 u32 over the piece, length u32 │ piece │ …
+ */
+
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { ScratchFile, ScratchSpace } from '../../engine/scratch.js';
+import { SegmentError } from '../../engine/segments.js';
+import type { Disk } from './disk.js';
+
+const HEADER_BYTES = 8;
+/** More than most pieces take: they are read at once. */
+const READ_BYTES = 8 * 1024;
+
+export class DiskScratch implements ScratchSpace {
+  readonly #disk: Disk;
+  readonly #folder: string;
+  readonly #isFull: (error: unknown) => boolean;
+  readonly #open = new Set<OpenScratch>();
+  #nextNumber = 0;
+
+  /** `isFull` tells a disk without room from other errors. */
+  constructor(disk: Disk, folder: string, isFull: (error: unknown) => boolean) {
+    this.#disk = disk;
+    this.#folder = folder;
+    this.#isFull = isFull;
+  }
+
+  /** null when the disk is full, or the process has as many files open as it may. */
+  open(): ScratchFile | null {
+    const path = join(this.#folder, `scratch-${this.#nextNumber++}`);
+    let descriptor: number;
+    try {
+      this.#disk.makeFolder(this.#folder);
+      descriptor = this.#disk.open(path, 'wx+');
+    } catch (error) {
+      if (this.#isFull(error) || isTooManyFiles(error)) return null;
+      throw error;
+    }
+    this.#disk.remove(path);
+    const file = new OpenScratch(this.#disk, descriptor, this.#isFull, () => this.#open.delete(file));
+    this.#open.add(file);
+    return file;
+  }
+
+  /** Of all files. */
+  get byteCount(): number {
+    let total = 0;
+    for (const { byteCount } of this.#open) total += byteCount;
+    return total;
+  }
+
+  close(): void {
+    for (const file of this.#open) file.close();
+  }
+}
+
+class OpenScratch implements ScratchFile {
+  readonly #disk: Disk;
+  readonly #descriptor: number;
+  readonly #isFull: (error: unknown) => boolean;
+  readonly #onClosed: () => void;
+  #byteCount = 0;
+  #read = new Uint8Array(READ_BYTES);
+
+  constructor(disk: Disk, descriptor: number, isFull: (error: unknown) => boolean, onClosed: () => void) {
+    this.#disk = disk;
+    this.#descriptor = descriptor;
+    this.#isFull = isFull;
+    this.#onClosed = onClosed;
+  }
+
+  get byteCount(): number {
+    return this.#byteCount;
+  }
+
+  append(pieces: readonly Uint8Array[]): number[] | null {
+    const total = pieces.reduce((sum, { length }) => sum + HEADER_BYTES + length, 0);
+    const bytes = new Uint8Array(total);
+    const header = new DataView(bytes.buffer);
+    const positions: number[] = [];
+    let end = 0;
+    for (const piece of pieces) {
+      positions.push(this.#byteCount + end);
+      header.setUint32(end, crc32(piece), true);
+      header.setUint32(end + 4, piece.length, true);
+      bytes.set(piece, end + HEADER_BYTES);
+      end += HEADER_BYTES + piece.length;
+    }
+    let done = 0;
+    try {
+      while (done < total) done += this.#disk.write(this.#descriptor, bytes, done);
+    } catch (error) {
+      if (!this.#isFull(error)) throw error;
+      return null;
+    } finally {
+      // What a full disk took before it refused stays there, and nothing leads to it.
+      this.#byteCount += done;
+    }
+    return positions;
+  }
+
+  read(position: number): Uint8Array {
+    const taken = this.#disk.read(this.#descriptor, this.#read, this.#read.length, position);
+    if (taken < HEADER_BYTES) throw damaged('it ends before the piece');
+    const header = new DataView(this.#read.buffer);
+    const end = HEADER_BYTES + header.getUint32(4, true);
+    if (end > this.#byteCount - position) throw damaged('a piece is longer than the file');
+    if (end > taken) {
+      if (end <= this.#read.length) throw damaged('it ends within the piece');
+      this.#read = new Uint8Array(end);
+      return this.read(position);
+    }
+    const piece = this.#read.subarray(HEADER_BYTES, end);
+    if (crc32(piece) !== header.getUint32(0, true)) throw damaged('the checksum does not match');
+    return piece;
+  }
+
+  close(): void {
+    this.#disk.close(this.#descriptor);
+    this.#onClosed();
+  }
+}
+
+function isTooManyFiles(error: unknown): boolean {
+  const code = (error as NodeJS.ErrnoException).code;
+  return code === 'EMFILE' || code === 'ENFILE';
+}
+
+function damaged(what: string): SegmentError {
+  return new SegmentError(
+    `a scratch file is damaged: ${what}; the store has what was in it, and a restart reads it from there`,
+  );
+}

@@ -1,0 +1,90 @@
+/** Scratch files on a real disk: they have no name, and what is not as it was written is refused. */
+
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { SegmentError } from '../../engine/segments.js';
+import { type Disk, SYSTEM_DISK } from '../../src/store/disk.js';
+import { DiskScratch } from '../../src/store/scratch-space.js';
+
+const PIECES = [Buffer.from('one'), Buffer.alloc(20_000, 'two'), Buffer.from('three')];
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'logring-scratch-'));
+});
+
+afterEach(() => rmSync(directory, { recursive: true }));
+
+function scratchOn(disk: Disk): DiskScratch {
+  return new DiskScratch(disk, join(directory, 'files'), (error) => String(error).includes('ENOSPC'));
+}
+
+test('pieces are read as they were added, of any length, from files without a name', () => {
+  const scratch = scratchOn(SYSTEM_DISK);
+  const files = [scratch.open()!, scratch.open()!];
+  const positions = [0, 1, 2, 3].map((i) => files[i % 2].append(PIECES)!);
+  expect(readdirSync(join(directory, 'files'))).toEqual([]);
+  for (const [i, list] of positions.entries())
+    for (const [k, position] of list.entries())
+      expect(Buffer.compare(files[i % 2].read(position), PIECES[k])).toBe(0);
+  expect(scratch.byteCount).toBe(4 * (20_008 + 3 * 8));
+  files[0].close();
+  expect(scratch.byteCount).toBe(2 * (20_008 + 3 * 8));
+  scratch.close();
+  expect(scratch.byteCount).toBe(0);
+});
+
+test('any byte that is read otherwise, or not at all, is refused', () => {
+  let flipAt = -1;
+  let cutAt = Number.POSITIVE_INFINITY;
+  const scratch = scratchOn({
+    ...SYSTEM_DISK,
+    read: (descriptor, into, byteCount, position) => {
+      const taken = SYSTEM_DISK.read(descriptor, into, byteCount, position);
+      if (flipAt >= 0) into[flipAt] ^= 0x10;
+      return Math.min(taken, cutAt);
+    },
+  });
+  const file = scratch.open()!;
+  const [first] = file.append(PIECES)!;
+  for (flipAt = 0; flipAt < 11; flipAt++)
+    expect(() => file.read(first), `byte ${flipAt}`).toThrow(SegmentError);
+  flipAt = -1;
+  for (cutAt = 0; cutAt < 11; cutAt++)
+    expect(() => file.read(first), `cut at ${cutAt}`).toThrow(SegmentError);
+  cutAt = Number.POSITIVE_INFINITY;
+  expect(Buffer.from(file.read(first)).toString()).toBe('one');
+  scratch.close();
+});
+
+test('without room nothing is added and nothing is lost; other errors are told', () => {
+  let refusal: string | null = null;
+  const scratch = scratchOn({
+    ...SYSTEM_DISK,
+    open: (path, flags) => {
+      if (refusal !== null) throw Object.assign(new Error(refusal), { code: refusal });
+      return SYSTEM_DISK.open(path, flags);
+    },
+    write: (descriptor, bytes, from) => {
+      if (refusal !== null && from > 0) throw new Error(refusal);
+      return SYSTEM_DISK.write(descriptor, refusal === null ? bytes : bytes.subarray(0, 100), from);
+    },
+  });
+  const file = scratch.open()!;
+  const before = file.append(PIECES)!;
+  refusal = 'ENOSPC';
+  expect([file.append(PIECES), scratch.open()]).toEqual([null, null]);
+  refusal = 'EMFILE';
+  expect(scratch.open()).toBe(null);
+  refusal = 'EIO';
+  expect(() => file.append(PIECES)).toThrow('EIO');
+  expect(() => scratch.open()).toThrow('EIO');
+  refusal = null;
+  const after = file.append(PIECES)!;
+  for (const position of [before[2], after[2]])
+    expect(Buffer.from(file.read(position)).toString()).toBe('three');
+  scratch.close();
+});

@@ -4,6 +4,7 @@
  * while filling.
  */
 
+import { Agent, request } from 'node:http';
 import { RE2JS } from 're2js';
 import type { EdgeEntry } from '../engine/entry.js';
 import { EdgeShard } from '../engine/shard.js';
@@ -79,6 +80,8 @@ interface Counted {
   expected: number;
 }
 
+/** One connection, kept. */
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 const SCOPE = `${EDGE_TOPIC}/0`;
 /** Its bit: see areas.ts. Only requests to it are compared, which an answer counts in a column. */
 const REST_AREA = 1;
@@ -266,11 +269,27 @@ interface Row {
 async function ask(service: ChildService, project: string) {
   const startUs = monotonicUs();
   const path = query('usage.api-counts', { project, interval: 'daily' });
-  const response = await fetch(`${service.url}${path}`, { headers: { 'X-API-KEY': TEST_KEY } });
-  const body = await response.text();
+  const { status, body } = await get(`${service.url}${path}`);
   const elapsedUs = monotonicUs() - startUs;
-  if (response.status !== 200) throw new Error(`${project} was answered ${response.status}: ${body}`);
+  if (status !== 200) throw new Error(`${project} was answered ${status}: ${body}`);
   const { result } = JSON.parse(body) as { result: Row[] };
   const found = result.reduce((sum, row) => sum + row.total_rest_requests, 0);
   return { found, elapsedUs };
+}
+
+/** fetch alone takes a third of a millisecond. */
+function get(url: string): Promise<{ readonly status: number; readonly body: string }> {
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { agent, headers: { 'X-API-KEY': TEST_KEY } }, (response) => {
+      response.setEncoding('utf8');
+      let body = '';
+      response.on('data', (text: string) => {
+        body += text;
+      });
+      response.once('error', reject);
+      response.once('end', () => resolve({ status: response.statusCode!, body }));
+    });
+    asked.once('error', reject);
+    asked.end();
+  });
 }

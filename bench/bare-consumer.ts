@@ -9,6 +9,8 @@ import { monotonicUs } from '../src/system-clock.js';
 export interface ConsumeOrder {
   readonly brokers: readonly string[];
   readonly topic: string;
+  /** Its own: positions are never committed, but a group has one generation. */
+  readonly group: string;
   /** It ends after so many. */
   readonly count: number;
 }
@@ -20,9 +22,9 @@ export interface ConsumeReport {
   readonly processorUs: number;
 }
 
-async function consume({ brokers, topic, count }: ConsumeOrder): Promise<ConsumeReport> {
+async function consume({ brokers, topic, group, count }: ConsumeOrder): Promise<ConsumeReport> {
   const kafka = new Kafka({ brokers: [...brokers], clientId: 'logring-bench', logLevel: logLevel.NOTHING });
-  const consumer = kafka.consumer({ groupId: `logring-bench-bare-${topic}` });
+  const consumer = kafka.consumer({ groupId: `logring-bench-${group}-${topic}` });
   await consumer.connect();
   await consumer.subscribe({ topic, fromBeginning: true });
   let start: { readonly count: number; readonly us: number; readonly cpu: NodeJS.CpuUsage } | null = null;

@@ -19,6 +19,9 @@ export interface FeedOrder {
   readonly spreadUs: number | null;
   /** True: counts are a second's; go on until told to stop. */
   readonly steady: boolean;
+  /** Entries that are handed to Kafka's client at a time, BATCH_COUNT if it isn't said: what of them comes to one partition is
+   * a batch, of a MiB at most. */
+  readonly batchCount?: number;
 }
 
 export interface FeedReport {
@@ -47,6 +50,7 @@ async function feed(order: FeedOrder): Promise<FeedReport> {
   const endUs = wallClockUs();
   const timeOf = (i: number, count: number) =>
     order.spreadUs === null ? wallClockUs() : endUs - Math.floor((order.spreadUs * (count - i)) / count);
+  const batchCount = order.batchCount ?? BATCH_COUNT;
   const sent = { edgeCount: 0, relayCount: 0 };
   const send = async (edgeCount: number, relayCount: number) => {
     const edge = texts(edgeCount, (i) => traffic.edge(timeOf(sent.edgeCount + i, order.edge.count)));
@@ -60,8 +64,8 @@ async function feed(order: FeedOrder): Promise<FeedReport> {
   else {
     while (sent.edgeCount < order.edge.count || sent.relayCount < order.relay.count) {
       await send(
-        Math.min(BATCH_COUNT, order.edge.count - sent.edgeCount),
-        Math.min(BATCH_COUNT, order.relay.count - sent.relayCount),
+        Math.min(batchCount, order.edge.count - sent.edgeCount),
+        Math.min(batchCount, order.relay.count - sent.relayCount),
       );
     }
   }

@@ -1,17 +1,19 @@
 /** The steps of the bench: load, ask under load, compare with the model, kill, start again. */
 
-import { createHash } from 'node:crypto';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
-import { monotonicUs, wallClockUs } from '../src/system-clock.js';
-import { ask, type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
+import { monotonicUs } from '../src/system-clock.js';
+import { TEST_KEY } from '../test/child-service.js';
 import { reportOf, startChild } from './child-process.js';
 import { allowAllCores, descendants, giveWay } from './cores.js';
 import { directoryBytes } from './directory-bytes.js';
 import type { FeedOrder, FeedReport } from './feeder.js';
-import { createTraffic, type GeneratedProject } from './generator/traffic.js';
+import { createTraffic } from './generator/traffic.js';
 import { noteBareConsumer } from './ingest-limit.js';
+import { ingestTopic, startService, untilApplied } from './ingest-phase.js';
 import type { LoadOrder, LoadReport } from './load-client.js';
+import { PastAnswers } from './past-answers.js';
 import { Latencies } from './percentiles.js';
+import { questionsAbout } from './questions.js';
 import { readMetrics } from './service-metrics.js';
 import type { BenchSizes } from './sizes.js';
 import { createTopics, deleteTopics, nameOf, ownNames } from './topics.js';
@@ -29,9 +31,6 @@ const SPREAD_US = 7 * US_PER_DAY - US_PER_HOUR;
 /** Requests a second of the open loop: a busy dashboard fleet, far below what saturates a core. */
 const OPEN_LOOP_RATE = 200;
 const CLOSED_LOOP_CONNECTIONS = 8;
-const POLL_MS = 50;
-/** So long without a record applied: none will come. */
-const STALL_US = 60_000_000;
 /** About what a bucketed endpoint answers. */
 const BARE_BODY_BYTES = 8_000;
 
@@ -64,16 +63,18 @@ export async function runBench(
     [EDGE_TOPIC, sizes.edge],
     [RELAY_TOPIC, sizes.relay],
   ] as const) {
-    await noteBareConsumer(nameOf(topic), { brokers, topic, count }, note);
+    await noteBareConsumer(nameOf(topic), { brokers, topic, group: 'bare', count }, note);
   }
-  let service = await ingestOne(
-    sizes.edge,
-    EDGE_TOPIC,
-    { ...settings, LOGRING_RELAY_TOPIC: 'not-yet' },
-    note,
-  );
+  const edgeOnly = { ...settings, LOGRING_RELAY_TOPIC: 'not-yet' };
+  const ingestOne = async (count: number, topic: string, given: Record<string, string>) => {
+    const { service, figures } = await ingestTopic(count, topic, given);
+    note(`ingest of ${nameOf(topic)}`, figures.entriesPerSecond, 'entries/s');
+    note(`ingest of ${nameOf(topic)}, by processor time`, figures.entriesPerCoreSecond, 'entries/s a core');
+    return service;
+  };
+  let service = await ingestOne(sizes.edge, EDGE_TOPIC, edgeOnly);
   await service.kill('SIGTERM');
-  service = await ingestOne(sizes.relay, RELAY_TOPIC, settings, note);
+  service = await ingestOne(sizes.relay, RELAY_TOPIC, settings);
   const memory = await readMetrics(service);
   note('row index in memory', memory.sum('logring_rows_held_bytes') / sizes.edge, 'bytes a row');
   note('resident memory', memory.sum('process_resident_memory_bytes') / 2 ** 20, 'MiB');
@@ -91,7 +92,7 @@ export async function runBench(
     appliedCount: async () => (await readMetrics(service)).sum('logring_entries_applied_total'),
   };
   const busy = projects.slice(0, 20).map(({ ref }) => ref);
-  for (const [name, paths] of Object.entries(questions(busy))) {
+  for (const [name, paths] of Object.entries(questionsAbout(busy))) {
     await noteLatency(name, loadOrder(service.url, paths, sizes), beside, note);
     await watch.check(service.url);
   }
@@ -133,68 +134,6 @@ function feedOrder(
     relay: { topic: RELAY_TOPIC, count: steady ? sizes.rate / 2 : sizes.relay },
     spreadUs: steady ? null : SPREAD_US,
     steady,
-  };
-}
-
-async function startService(settings: Record<string, string>): Promise<ChildService> {
-  const service = await startChildService(settings);
-  allowAllCores(service.processId);
-  return service;
-}
-
-/** Starts a service that reads one topic from its beginning, and notes how fast. */
-async function ingestOne(
-  count: number,
-  topic: string,
-  settings: Record<string, string>,
-  note: Note,
-): Promise<ChildService> {
-  const service = await startService(settings);
-  const cpuBefore = (await readMetrics(service)).sum('process_cpu_seconds_total');
-  let startUs = monotonicUs();
-  // The clock starts with the first entry: finding the group's coordinator and joining is not ingest.
-  await poll(async () => {
-    const started = (await readMetrics(service)).sum('logring_entries_applied_total', `topic="${topic}"`) > 0;
-    if (!started) startUs = monotonicUs();
-    return started;
-  });
-  await untilApplied(service, topic, count);
-  const seconds = (monotonicUs() - startUs) / 1e6;
-  const cpuSeconds = (await readMetrics(service)).sum('process_cpu_seconds_total') - cpuBefore;
-  note(`ingest of ${nameOf(topic)}`, count / seconds, 'entries/s');
-  note(`ingest of ${nameOf(topic)}, by processor time`, count / cpuSeconds, 'entries/s a core');
-  return service;
-}
-
-async function untilApplied(service: ChildService, topic: string, count: number): Promise<void> {
-  let last = { applied: -1, atUs: monotonicUs() };
-  await poll(async () => {
-    const applied = (await readMetrics(service)).sum('logring_entries_applied_total', `topic="${topic}"`);
-    if (applied !== last.applied) last = { applied, atUs: monotonicUs() };
-    else if (monotonicUs() - last.atUs > STALL_US)
-      throw new Error(`nothing more is applied: ${await (await fetch(`${service.url}/readyz`)).text()}`);
-    if (applied > count) throw new Error(`${applied} entries of ${topic} were applied, ${count} produced`);
-    return applied === count;
-  });
-}
-
-async function poll(done: () => Promise<boolean>): Promise<void> {
-  while (!(await done())) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-}
-
-function questions(projects: readonly string[]): Record<string, string[]> {
-  const path = (endpoint: string, parameters: Record<string, string>) =>
-    `/api/endpoints/query/${endpoint}?${new URLSearchParams(parameters)}`;
-  return {
-    'logs.all': projects.map((project) => path('logs.all', { project, project_tier: 'ENTERPRISE' })),
-    'functions.invocation-stats': projects.flatMap((project) =>
-      ['5min', '15min', '1hr', '1day', '7day'].map((interval) =>
-        path('functions.invocation-stats', { project, interval }),
-      ),
-    ),
-    'usage.api-counts': projects.flatMap((project) =>
-      ['hourly', 'daily', 'minutely'].map((interval) => path('usage.api-counts', { project, interval })),
-    ),
   };
 }
 
@@ -252,60 +191,4 @@ async function runLoad(order: LoadOrder): Promise<LoadReport> {
   const client = startChild('./load-client.js');
   client.send(order);
   return reportOf<LoadReport>(client);
-}
-
-/**
- * Answers that what arrives from now on must not change: windows of rows in the past, and the whole days of the bucketed
- * endpoints. Each check must find what the first one found.
- */
-class PastAnswers {
-  readonly #questions: readonly {
-    readonly path: string;
-    readonly keep: (row: Record<string, unknown>) => boolean;
-  }[];
-  #hash: string | null = null;
-
-  constructor(projects: readonly GeneratedProject[]) {
-    const todayUs = Math.floor(wallClockUs() / US_PER_DAY) * US_PER_DAY;
-    const oldestUs = todayUs - 5 * US_PER_DAY;
-    const iso = (timestampUs: number) => new Date(timestampUs / 1000).toISOString();
-    this.#questions = projects.slice(0, 30).flatMap(({ ref }) => [
-      ...[1, 2, 3].map((days) => ({
-        path: `/api/endpoints/query/logs.all?project=${ref}&project_tier=PRO&iso_timestamp_end=${iso(todayUs - days * US_PER_DAY)}`,
-        keep: () => true,
-      })),
-      {
-        path: `/api/endpoints/query/functions.invocation-stats?project=${ref}&interval=7day`,
-        keep: ({ timestamp }: Record<string, unknown>) =>
-          Number(timestamp) >= oldestUs && Number(timestamp) < todayUs - US_PER_DAY,
-      },
-      {
-        path: `/api/endpoints/query/usage.api-counts?project=${ref}&interval=daily`,
-        keep: ({ timestamp }: Record<string, unknown>) => {
-          const bucketUs = Date.parse(`${timestamp}Z`) * 1000;
-          return bucketUs >= oldestUs && bucketUs < todayUs - US_PER_DAY;
-        },
-      },
-    ]);
-  }
-
-  get hash(): string {
-    return this.#hash ?? '';
-  }
-
-  async check(url: string): Promise<void> {
-    const hash = createHash('sha256');
-    let rowCount = 0;
-    for (const { path, keep } of this.#questions) {
-      const kept = (await ask(url, path)).result.filter(keep);
-      rowCount += kept.length;
-      hash.update(JSON.stringify(kept));
-    }
-    const found = `${hash.digest('hex').slice(0, 16)} over ${rowCount} rows`;
-    if (rowCount === 0) throw new Error('the answers to compare are empty');
-    if (this.#hash !== null && found !== this.#hash) {
-      throw new Error(`answers about the past changed: ${this.#hash}, then ${found}`);
-    }
-    this.#hash = found;
-  }
 }

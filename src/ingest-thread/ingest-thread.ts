@@ -146,10 +146,7 @@ export class IngestThread {
     }
     meter.applied(key, monotonicUs() - startUs, lastRecordMs);
     this.#packBytes -= pack.buffer.byteLength;
-    // Sent back, the buffer is used again.
-    this.#worker.postMessage({ tell: 'applied', packId, buffer: pack.buffer } satisfies ToIngest, [
-      pack.buffer,
-    ]);
+    this.#tell({ tell: 'applied', packId });
   }
 
   #tell(message: ToIngest): void {

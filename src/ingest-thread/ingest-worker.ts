@@ -13,6 +13,7 @@ import type { LogSink, PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { monotonicUs, wallClockUs } from '../system-clock.js';
 import { giveWayToServing } from '../thread-priority.js';
+import './heap-ballast.js';
 import { IN_FLIGHT_BYTES, INGEST_THREAD_NICENESS, STATUS_EVERY_MS } from './limits.js';
 import { PackShard } from './pack-shard.js';
 import type { FromIngest, IngestOrder, LogLevel, ToIngest } from './protocol.js';
@@ -81,14 +82,14 @@ function shardOf(key: PartitionKey): PackShard {
       send: (of, pack, lastRecordMs) =>
         new Promise((resolve) => {
           const packId = ++lastPackId;
-          const { byteLength } = pack.buffer;
-          inFlightBytes += byteLength;
+          const { buffer } = pack;
+          inFlightBytes += buffer.byteLength;
           inFlight.set(packId, () => {
-            inFlightBytes -= byteLength;
+            inFlightBytes -= buffer.byteLength;
+            buffers.give(buffer);
             resolve();
           });
-          const message = { say: 'records', packId, key: of, pack, lastRecordMs } satisfies FromIngest;
-          port.postMessage(message, [pack.buffer]);
+          say({ say: 'records', packId, key: of, pack, lastRecordMs });
         }),
       setIdentity: (of, identity) => say({ say: 'identity', key: of, identity }),
     },
@@ -167,7 +168,6 @@ function take(message: ToIngest): void {
       const resolve = inFlight.get(message.packId);
       assert(resolve !== undefined, 'a pack was applied that nobody sent');
       inFlight.delete(message.packId);
-      buffers.give(message.buffer);
       resolve();
       noteApplied();
       awaitNext();

@@ -20,6 +20,9 @@ export const PACK_BYTES = 1024 * 1024;
  * thread waits for it more often. */
 export const IN_FLIGHT_BYTES = 16 * 1024 * 1024;
 
+/** See heap-ballast.ts. Bigger: memory for nothing else; smaller: more collections, each of some 40 ms of processor time. */
+export const HEAP_BALLAST_MB = 32;
+
 /** How far the ingest thread gives way to the serving thread where they share a core, 0 to 19. Bigger: entries show later
  * while queries keep a core busy; smaller: its work delays requests by turns of the scheduler. */
 export const INGEST_THREAD_NICENESS = 5;

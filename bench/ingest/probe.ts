@@ -1,0 +1,106 @@
+/**
+ * A process that produces one entry at a time, of a function that nobody else calls, and asks for that function until
+ * the answer has it: from produced to visible. Started by a bench as a child process; takes a ProbeOrder and answers with
+ * a ProbeReport, by messages.
+ */
+
+import { Agent, request } from 'node:http';
+import { Kafka, logLevel } from 'kafkajs';
+import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
+import { Random } from '../generator/random.js';
+
+export interface ProbeOrder {
+  readonly brokers: readonly string[];
+  readonly topic: string;
+  readonly url: string;
+  readonly key: string;
+  readonly probes: number;
+  readonly seed: number;
+}
+
+export interface ProbeReport {
+  /** From the moment before an entry is handed to Kafka's client to the answer that has it. */
+  readonly latenciesUs: readonly number[];
+  /** Of these, until the broker has acknowledged it. */
+  readonly acknowledgedUs: readonly number[];
+}
+
+const PROJECT = 'visibility-probe';
+/** Between two probes, at most: none keeps time with the fetches. */
+const PAUSE_MS = 40;
+const DEADLINE_US = 30_000_000;
+
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+
+async function probe({ brokers, topic, url, key, probes, seed }: ProbeOrder): Promise<ProbeReport> {
+  const kafka = new Kafka({ brokers: [...brokers], clientId: 'logring-probe', logLevel: logLevel.NOTHING });
+  const producer = kafka.producer();
+  await producer.connect();
+  const random = new Random(seed);
+  const latenciesUs: number[] = [];
+  const acknowledgedUs: number[] = [];
+  for (let i = 0; i < probes; i++) {
+    await new Promise((resolve) => setTimeout(resolve, random.below(PAUSE_MS)));
+    const functionId = random.uuid();
+    const question = new URLSearchParams({ project: PROJECT, function_id: functionId, interval: '5min' });
+    const path = `${url}/api/endpoints/query/functions.invocation-stats?${question}`;
+    const startUs = monotonicUs();
+    const sent = producer
+      .send({ topic, acks: 1, messages: [{ value: entryOf(functionId, random) }] })
+      .then(() => acknowledgedUs.push(monotonicUs() - startUs));
+    while ((await get(path, key)).result.length === 0)
+      if (monotonicUs() - startUs > DEADLINE_US) throw new Error('an entry does not show');
+    latenciesUs.push(monotonicUs() - startUs);
+    await sent;
+  }
+  await producer.disconnect();
+  agent.destroy();
+  return { latenciesUs, acknowledgedUs };
+}
+
+function entryOf(functionId: string, random: Random): string {
+  return JSON.stringify({
+    id: random.uuid(),
+    timestamp: wallClockUs(),
+    project: PROJECT,
+    event_message: 'POST | 200 | probe',
+    metadata: {
+      project_ref: PROJECT,
+      function_id: functionId,
+      execution_time_ms: 1,
+      response: { status_code: 200 },
+    },
+  });
+}
+
+function get(url: string, key: string): Promise<{ readonly result: readonly unknown[] }> {
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { agent, headers: { 'X-API-KEY': key } }, (response) => {
+      response.setEncoding('utf8');
+      let body = '';
+      response.on('data', (text: string) => {
+        body += text;
+      });
+      response.once('error', reject);
+      response.once('end', () => {
+        if (response.statusCode === 200) resolve(JSON.parse(body));
+        else reject(new Error(`answered ${response.statusCode}: ${body}`));
+      });
+    });
+    asked.once('error', reject);
+    asked.end();
+  });
+}
+
+// Whoever started it is gone: nobody reads a report.
+process.once('disconnect', () => process.exit(1));
+
+process.once('message', (order: ProbeOrder) => {
+  probe(order).then(
+    (report) => process.send?.(report, () => process.exit(0)),
+    (error: unknown) => {
+      process.stderr.write(`probe: ${String(error)}\n`);
+      process.exit(1);
+    },
+  );
+});

@@ -43,6 +43,10 @@ export const SEALS_AT_A_TIME = 64;
  * freed; smaller: the day is made of many small runs, which are merged again and again. */
 export const SPILLED_RUN_BYTES = 64 * 1024;
 
+/** The same of a run whose hour is not over: its further rows begin another. Bigger: a busy hour's index can't leave the memory;
+ * smaller: an hour in many runs, of which a query opens each. */
+export const SPILLED_BUSY_RUN_BYTES = 32 * 1024 * 1024;
+
 /** Bytes of rows in a block of a sorted run. Bigger: compresses a little better (16, 24, 32 KB: 327, 323, 321 bytes a
  * generated row), but a sparse project's row costs more to read; smaller: more directory a row. */
 export const SORTED_BLOCK_BYTES = 16 * 1024;
@@ -176,14 +180,14 @@ export const SPARE_SLOT_BYTES = 1024 * 1024;
 
 /** Memory for values of a slot from which they are set aside when memory is short. Bigger: less can be freed; smaller: an open file
  * for next to nothing. */
-export const STATS_ASIDE_FROM_BYTES = 256 * 1024;
+export const STATS_ASIDE_FROM_BYTES = 64 * 1024;
 
-/** Bytes of values that are set aside at a time, ten times a second. Bigger: queries wait for it, some 3 ms a MiB; smaller:
- * ingest pauses for longer after a start with more than the budget. */
-export const STATS_ASIDE_STEP_BYTES = 1024 * 1024;
+/** Bytes of values that are set aside at a time, of one shard, ten times a second. Bigger: queries wait for it, some 5 ms a MiB;
+ * smaller: ingest pauses for longer after a start with more than the budget. */
+export const STATS_ASIDE_STEP_BYTES = 512 * 1024;
 
-/** How many times what they hold scratch files may grow, by values that are brought back for late entries, before they are
- * begun anew. Bigger: more disk; smaller: values are copied more often. */
+/** How many times what they hold scratch files may grow, by values that are brought back for late entries, before what counts
+ * moves to another. Bigger: more disk; smaller: values are copied more often. */
 export const STATS_ASIDE_GROWTH = 4;
 
 /** What a segment of events counts for, at least, when they are weighed against a slot's images. Bigger: idle slots

@@ -4,13 +4,13 @@
  */
 
 export interface ScratchSpace {
-  /** A new, empty file; null when none is to be had now. */
+  /** A new, empty file; null when none can be made now. */
   open(): ScratchFile | null;
 }
 
 export interface ScratchFile {
   readonly byteCount: number;
-  /** Adds the pieces; returns where each lies, or null when there is no room, and then none of them is there. */
+  /** Adds the pieces; returns where each lies, or null when they can't be written now, and then none of them is there. */
   append(pieces: readonly Uint8Array[]): readonly number[] | null;
   /** The piece that lies there, for as long as the caller calls nothing. Throws a SegmentError when it is not as it was. */
   read(position: number): Uint8Array;

@@ -1,30 +1,44 @@
-/**
- * Buffers that are used again: what is allocated and forgotten by the megabyte brings on collections of garbage. They are
- * shared memory: one that is handed over from thread to thread would count as new garbage in each.
- */
+/** Buffers that are used again: what is allocated and forgotten by the megabyte brings on collections of garbage. */
 
 import { POOLED_BYTES, SMALLEST_POOLED_BYTES } from './limits.js';
 
 export class BufferPool {
-  /** By their size, a power of two. */
-  readonly #idle = new Map<number, SharedArrayBuffer[]>();
+  /** By their size. */
+  readonly #idle = new Map<number, ArrayBuffer[]>();
   #idleBytes = 0;
 
   /** A buffer of at least so many bytes, whatever is in it. */
-  take(byteCount: number): SharedArrayBuffer {
-    const size = Math.max(SMALLEST_POOLED_BYTES, 2 ** Math.ceil(Math.log2(byteCount)));
+  take(byteCount: number): ArrayBuffer {
+    const size = pooledSize(byteCount);
     const buffer = this.#idle.get(size)?.pop();
-    if (buffer === undefined) return new SharedArrayBuffer(size);
+    if (buffer === undefined) return new ArrayBuffer(size);
     this.#idleBytes -= size;
     return buffer;
   }
 
-  /** Takes back one of its buffers, which no thread reads any more. */
-  give(buffer: SharedArrayBuffer): void {
-    if (this.#idleBytes + buffer.byteLength > POOLED_BYTES) return;
-    this.#idleBytes += buffer.byteLength;
-    const idle = this.#idle.get(buffer.byteLength);
-    if (idle === undefined) this.#idle.set(buffer.byteLength, [buffer]);
+  /** Takes back one of its buffers, also one that was with another thread meanwhile. */
+  give(buffer: ArrayBuffer): void {
+    const size = buffer.byteLength;
+    this.#dropOthers(size);
+    if (this.#idleBytes + size > POOLED_BYTES) return;
+    this.#idleBytes += size;
+    const idle = this.#idle.get(size);
+    if (idle === undefined) this.#idle.set(size, [buffer]);
     else idle.push(buffer);
   }
+
+  /** Sizes that are asked for no more must not keep out the one that is. */
+  #dropOthers(size: number): void {
+    for (const [other, idle] of this.#idle) {
+      while (other !== size && this.#idleBytes + size > POOLED_BYTES && idle.pop() !== undefined)
+        this.#idleBytes -= other;
+    }
+  }
+}
+
+/** A quarter of a power of two apart, so that few buffers fit many needs. */
+function pooledSize(byteCount: number): number {
+  if (byteCount <= SMALLEST_POOLED_BYTES) return SMALLEST_POOLED_BYTES;
+  const step = 2 ** Math.floor(Math.log2(byteCount)) / 4;
+  return Math.ceil(byteCount / step) * step;
 }

@@ -74,4 +74,4 @@ export const SMALLEST_POOLED_BYTES = 64 * 1024;
 
 /** Bytes of such buffers that are kept to be used again. Bigger: that memory stays; smaller: they are allocated again and
  * again while much comes in. */
-export const POOLED_BYTES = 16 * 1024 * 1024;
+export const POOLED_BYTES = 32 * 1024 * 1024;

@@ -1,5 +1,5 @@
 /**
- * Decoded records as columns in one buffer, which another thread can read.
+ * Decoded records as columns in one buffer, which a thread can hand to another without copying.
  *
  *   bytes, edge only: row 0 │ URL 0 │ row 1 │ URL 1 │ … │ as far as the next multiple of 8
  *   f64   nextOffset × records │ columns of the kind × entries
@@ -37,7 +37,7 @@ export interface RecordPack {
   /** The reasons of the records that have any, by the record's place. */
   readonly rejected: ReadonlyMap<number, readonly string[]>;
   /** May be longer than what is in it. */
-  readonly buffer: SharedArrayBuffer;
+  readonly buffer: ArrayBuffer;
 }
 
 /** How many columns of each width the entries of a kind have. */
@@ -52,7 +52,7 @@ const NO_BYTES = new Uint8Array(0);
 export class PackBuilder {
   readonly #kind: Kind;
   readonly #buffers: BufferPool;
-  #bytes: Uint8Array = NO_BYTES;
+  #bytes = NO_BYTES;
   #byteCount = 0;
   /** As long as the last pack was. */
   #likelyBytes = 0;
@@ -103,7 +103,7 @@ export class PackBuilder {
       rejected: this.#rejected,
     };
     this.#reserve(pack.byteCount + columnBytes(pack));
-    const buffer = this.#bytes.buffer as SharedArrayBuffer;
+    const buffer = this.#bytes.buffer as ArrayBuffer;
     const { nextOffsets, entryEnds, f64, u32, u8 } = columnsOf({ ...pack, buffer });
     nextOffsets.set(this.#nextOffsets);
     entryEnds.set(this.#entryEnds);
@@ -156,7 +156,7 @@ export class PackBuilder {
     if (byteCount <= this.#bytes.length && this.#bytes !== NO_BYTES) return;
     const grown = new Uint8Array(this.#buffers.take(Math.max(byteCount, this.#likelyBytes)));
     grown.set(this.#bytes.subarray(0, this.#byteCount));
-    if (this.#bytes !== NO_BYTES) this.#buffers.give(this.#bytes.buffer as SharedArrayBuffer);
+    if (this.#bytes !== NO_BYTES) this.#buffers.give(this.#bytes.buffer as ArrayBuffer);
     this.#bytes = grown;
   }
 }

@@ -1,11 +1,13 @@
 /** Scratch space in memory, which finds out who reads what he must not. */
 
 import type { ScratchFile, ScratchSpace } from '../engine/scratch.js';
+import { SegmentError } from '../engine/segments.js';
 
 export class MemoryScratch implements ScratchSpace {
   readonly files: MemoryScratchFile[] = [];
   /** False: there is no room for anything. */
   hasRoom = true;
+  isReadable = true;
 
   get openCount(): number {
     return this.files.filter(({ isOpen }) => isOpen).length;
@@ -51,6 +53,7 @@ class MemoryScratchFile implements ScratchFile {
   read(position: number): Uint8Array {
     this.#lent.fill(0xff);
     if (!this.isOpen) throw new Error('the file is closed');
+    if (!this.#space.isReadable) throw new SegmentError('unreadable');
     const piece = this.#pieces.get(position);
     if (piece === undefined) throw new Error(`nothing lies at ${position}`);
     this.#lent = piece.slice();

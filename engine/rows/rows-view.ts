@@ -128,8 +128,8 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   /**
-   * Seals large runs of hours that are over, the largest first, without waiting for late rows: sealed runs are rewritten,
-   * and a rewritten one has no index a row. Rows that come late after all begin another run. Runs of fewer bytes stay.
+   * Seals large runs, the largest first, without waiting for more or late rows: sealed runs are rewritten,
+   * and a rewritten one has no index a row. Rows that come after all begin another run. Runs of fewer bytes stay.
    */
   spill(runBytes = SPILLED_RUN_BYTES): boolean {
     return this.#sealSome(this.#open.large(runBytes, this.#nowUs));

@@ -68,13 +68,13 @@ export class InvocationStats<Row> {
 
   #bucket(slots: readonly Slot[], key: string, bucketStartUs: number): Row | null {
     const merge = this.#merge;
+    // First, as reading what was set aside may have failed the last time.
+    merge.clear();
     for (const slot of slots) {
       const bucket = slot.find(key);
       if (bucket >= 0) merge.add(slot, bucket);
     }
-    const row = merge.isEmpty ? null : this.#encode(merge.row(bucketStartUs));
-    merge.clear();
-    return row;
+    return merge.isEmpty ? null : this.#encode(merge.row(bucketStartUs));
   }
 
   #memoOf(level: number, key: string): SeriesMemo<Row> {

@@ -5,6 +5,8 @@
  *     place ──▶ up to EXACT_VALUE_LIMIT values: runs in the value arena (0 or above: their head)
  *           ├─▶ more: a digest (0 or above: its index)
  *           └─▶ set aside: either of them in a scratch file (below 0), until a value is added
+ *
+ * What is brought back stays in the file. Once that is most of it, what counts moves to another file, a step at a time.
  */
 
 import { assert } from '../assert.js';
@@ -24,10 +26,14 @@ export class SlotValues {
   #arena = new ValueArena();
   /** null: set aside. */
   readonly #digests: (Digest | null)[] = [];
-  #heldDigestCount = 0;
+  /** Places in that list which are null. */
+  readonly #freeDigests: number[] = [];
   #digestCount = 0;
   #exactValueCount = 0;
-  #scratch: ScratchFile | null = null;
+  /** Two at most, while what counts moves from one to the other. */
+  readonly #files: [AsideFile | null, AsideFile | null] = [null, null];
+  /** What is set aside goes there. */
+  #current: 0 | 1 = 0;
   /** The bucket with which setting aside goes on. */
   #asideCursor = 0;
 
@@ -42,7 +48,7 @@ export class SlotValues {
 
   /** Of memory: what can be set aside. */
   get heldBytes(): number {
-    return this.#arena.byteCount + this.#heldDigestCount * DIGEST_BYTES;
+    return this.#arena.byteCount + (this.#digests.length - this.#freeDigests.length) * DIGEST_BYTES;
   }
 
   /** What writing all of them takes, at most. */
@@ -50,26 +56,25 @@ export class SlotValues {
     return 8 * this.#exactValueCount + this.#digestCount * DIGEST_BYTES;
   }
 
-  /** Of the scratch file, with what has been brought back from it since. */
+  /** Of scratch files, with what has been brought back from them since. */
   get asideBytes(): number {
-    return this.#scratch?.byteCount ?? 0;
+    return this.#files.reduce((sum, aside) => sum + (aside?.file.byteCount ?? 0), 0);
   }
 
   /** Forgets all values, and keeps the room in memory. */
   clear(): void {
     this.#arena.clear();
     this.#digests.length = 0;
-    this.#heldDigestCount = 0;
+    this.#freeDigests.length = 0;
     this.#digestCount = 0;
     this.#exactValueCount = 0;
     this.#asideCursor = 0;
     this.close();
   }
 
-  /** Gives back the scratch file. */
+  /** Gives back the scratch files. */
   close(): void {
-    this.#scratch?.close();
-    this.#scratch = null;
+    for (const which of [0, 1] as const) this.#closeFile(which);
   }
 
   /** Adds a value to the `count` at a place; returns their place from now on. */
@@ -87,7 +92,7 @@ export class SlotValues {
   /** The digest of the `count` values at a place, or null while they are exact. */
   digestAt(place: number, count: number): Digest | null {
     if (count <= EXACT_VALUE_LIMIT) return null;
-    return place < 0 ? Digest.read(this.#readAside(place)) : this.#digests[place];
+    return place < 0 ? Digest.read(new ByteReader(this.#pieceAt(place))) : this.#digests[place];
   }
 
   /** Copies exact values to out[at…]. */
@@ -97,7 +102,7 @@ export class SlotValues {
       this.#arena.copyTo(out, at, place, count);
       return;
     }
-    const image = this.#readAside(place);
+    const image = new ByteReader(this.#pieceAt(place));
     for (let i = 0; i < count; i++) out[at + i] = image.f64();
   }
 
@@ -130,13 +135,14 @@ export class SlotValues {
   }
 
   /**
-   * Sets aside values of buckets, of which `figures` has the rows, `stepBytes` or a little more at a time; without room
-   * it does nothing. Once all have been, their memory goes.
+   * Sets aside values of buckets, of which `figures` has the rows, `stepBytes` or a little more at a time. Once all have
+   * been, their memory goes. Answers whether it got on; without room it does nothing.
    */
-  setAside(figures: Float64Array, bucketCount: number, scratch: ScratchSpace, stepBytes: number): void {
-    if (this.asideBytes > STATS_ASIDE_GROWTH * this.imageByteCount) this.#bringAllBack(figures, bucketCount);
-    this.#scratch ??= scratch.open();
-    if (this.#scratch === null) return;
+  setAside(figures: Float64Array, bucketCount: number, scratch: ScratchSpace, stepBytes: number): boolean {
+    if (this.asideBytes > STATS_ASIDE_GROWTH * this.imageByteCount) this.#beginMoving();
+    this.#files[this.#current] ??= openAside(scratch);
+    const aside = this.#files[this.#current];
+    if (aside === null) return false;
     const out = asideWriter;
     out.clear();
     const rows: number[] = [];
@@ -144,46 +150,65 @@ export class SlotValues {
     let bucket = this.#asideCursor;
     for (; bucket < bucketCount && out.length < stepBytes; bucket++) {
       const row = bucket * FIGURE_COUNT;
+      const place = figures[row + VALUES];
       const count = figures[row + VALUE_COUNT];
-      if (count === 0 || figures[row + VALUES] < 0) continue;
-      this.write(out, figures[row + VALUES], count);
+      if (count === 0 || (place < 0 && fileOf(place) === this.#current)) continue;
+      if (place < 0) out.bytes(this.#pieceAt(place));
+      else this.write(out, place, count);
       rows.push(row);
       ends.push(out.length);
     }
     const written = out.written();
-    const positions = this.#scratch.append(ends.map((end, i) => written.subarray(ends[i - 1] ?? 0, end)));
-    if (positions === null) return;
+    const positions = aside.file.append(ends.map((end, i) => written.subarray(ends[i - 1] ?? 0, end)));
+    if (positions === null) return false;
     for (let i = 0; i < rows.length; i++) {
       this.#letGo(figures[rows[i] + VALUES], figures[rows[i] + VALUE_COUNT]);
-      figures[rows[i] + VALUES] = -1 - positions[i];
+      figures[rows[i] + VALUES] = placeIn(this.#current, positions[i]);
+      aside.pieceCount += 1;
     }
     this.#asideCursor = bucket < bucketCount ? bucket : 0;
     if (this.#arena.valueCount === 0) this.#arena = new ValueArena();
-    if (this.#heldDigestCount === 0) this.#digests.length = 0;
+    return rows.length > 0;
   }
 
-  #readAside(place: number): ByteReader {
-    return new ByteReader(this.#scratch!.read(-1 - place));
+  /** Does nothing while what counts is still moving. */
+  #beginMoving(): void {
+    const other = this.#current === 0 ? 1 : 0;
+    if (this.#files[other] !== null) return;
+    if (this.#files[this.#current]?.pieceCount === 0) this.#closeFile(this.#current);
+    this.#current = other;
+    this.#asideCursor = 0;
+  }
+
+  #pieceAt(place: number): Uint8Array {
+    return this.#files[fileOf(place)]!.file.read(positionOf(place));
   }
 
   #bringBack(place: number, count: number): number {
-    const image = this.#readAside(place);
-    return count > EXACT_VALUE_LIMIT ? this.#holdDigest(Digest.read(image)) : this.#hold(image, count);
+    const image = new ByteReader(this.#pieceAt(place));
+    const held = count > EXACT_VALUE_LIMIT ? this.#holdDigest(Digest.read(image)) : this.#hold(image, count);
+    this.#forgetPiece(place);
+    return held;
   }
 
-  #bringAllBack(figures: Float64Array, bucketCount: number): void {
-    for (let bucket = 0; bucket < bucketCount; bucket++) {
-      const row = bucket * FIGURE_COUNT;
-      const place = figures[row + VALUES];
-      if (place < 0) figures[row + VALUES] = this.#bringBack(place, figures[row + VALUE_COUNT]);
-    }
-    this.close();
+  #forgetPiece(place: number): void {
+    const which = fileOf(place);
+    const aside = this.#files[which]!;
+    aside.pieceCount -= 1;
+    if (aside.pieceCount === 0 && which !== this.#current) this.#closeFile(which);
   }
 
+  #closeFile(which: 0 | 1): void {
+    this.#files[which]?.file.close();
+    this.#files[which] = null;
+  }
+
+  /** What was at a place is elsewhere now. */
   #letGo(place: number, count: number): void {
-    if (count > EXACT_VALUE_LIMIT) {
+    if (place < 0) this.#forgetPiece(place);
+    else if (count > EXACT_VALUE_LIMIT) {
       this.#digests[place] = null;
-      this.#heldDigestCount -= 1;
+      this.#freeDigests.push(place);
     } else this.#arena.release(place, count);
   }
 
@@ -208,7 +233,32 @@ export class SlotValues {
   }
 
   #holdDigest(digest: Digest): number {
-    this.#heldDigestCount += 1;
-    return this.#digests.push(digest) - 1;
+    const free = this.#freeDigests.pop();
+    if (free === undefined) return this.#digests.push(digest) - 1;
+    this.#digests[free] = digest;
+    return free;
   }
+}
+
+interface AsideFile {
+  readonly file: ScratchFile;
+  /** Places that lead to it. */
+  pieceCount: number;
+}
+
+function openAside(scratch: ScratchSpace): AsideFile | null {
+  const file = scratch.open();
+  return file === null ? null : { file, pieceCount: 0 };
+}
+
+function placeIn(which: 0 | 1, position: number): number {
+  return -1 - (2 * position + which);
+}
+
+function fileOf(place: number): 0 | 1 {
+  return ((-1 - place) % 2) as 0 | 1;
+}
+
+function positionOf(place: number): number {
+  return Math.floor((-1 - place) / 2);
 }

@@ -178,8 +178,8 @@ export class Slot {
   }
 
   /** See SlotValues.setAside. Changes nothing that can be asked for. */
-  setAside(scratch: ScratchSpace, stepBytes: number): void {
-    this.#values.setAside(this.#figures, this.bucketCount, scratch, stepBytes);
+  setAside(scratch: ScratchSpace, stepBytes: number): boolean {
+    return this.#values.setAside(this.#figures, this.bucketCount, scratch, stepBytes);
   }
 
   /** Writes all of one bucket, name and values included. */

@@ -173,12 +173,12 @@ class LevelSlots {
     }
   }
 
-  /** Sets values of a slot aside, a step of them; false when none is worth it. */
+  /** Sets values of a slot aside, a step of them; false when none is worth it, or there is no room. */
   setAside(scratch: ScratchSpace, { asideFromBytes, asideStepBytes }: StatsLimits): boolean {
     for (const [index, stored] of this.#slots) {
       if (index >= this.#overBefore || stored.dirty) continue;
       if (stored.slot.values.heldBytes < asideFromBytes) continue;
-      stored.slot.setAside(scratch, asideStepBytes);
+      if (!stored.slot.setAside(scratch, asideStepBytes)) continue;
       this.#uncounted.add(stored);
       return true;
     }

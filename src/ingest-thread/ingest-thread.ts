@@ -146,7 +146,10 @@ export class IngestThread {
     }
     meter.applied(key, monotonicUs() - startUs, lastRecordMs);
     this.#packBytes -= pack.buffer.byteLength;
-    this.#tell({ tell: 'applied', packId });
+    // Sent back, the buffer is used again.
+    this.#worker.postMessage({ tell: 'applied', packId, buffer: pack.buffer } satisfies ToIngest, [
+      pack.buffer,
+    ]);
   }
 
   #tell(message: ToIngest): void {

@@ -82,14 +82,14 @@ function shardOf(key: PartitionKey): PackShard {
       send: (of, pack, lastRecordMs) =>
         new Promise((resolve) => {
           const packId = ++lastPackId;
-          const { buffer } = pack;
-          inFlightBytes += buffer.byteLength;
+          const { byteLength } = pack.buffer;
+          inFlightBytes += byteLength;
           inFlight.set(packId, () => {
-            inFlightBytes -= buffer.byteLength;
-            buffers.give(buffer);
+            inFlightBytes -= byteLength;
             resolve();
           });
-          say({ say: 'records', packId, key: of, pack, lastRecordMs });
+          const message = { say: 'records', packId, key: of, pack, lastRecordMs } satisfies FromIngest;
+          port.postMessage(message, [pack.buffer]);
         }),
       setIdentity: (of, identity) => say({ say: 'identity', key: of, identity }),
     },
@@ -168,6 +168,7 @@ function take(message: ToIngest): void {
       const resolve = inFlight.get(message.packId);
       assert(resolve !== undefined, 'a pack was applied that nobody sent');
       inFlight.delete(message.packId);
+      buffers.give(message.buffer);
       resolve();
       noteApplied();
       awaitNext();

@@ -27,8 +27,8 @@ export interface IngestOrder {
 
 export type ToIngest =
   | { readonly tell: 'committed'; readonly positions: readonly Position[] }
-  /** Everything that was said of the partition up to this pack is applied; nobody reads its buffer any more. */
-  | { readonly tell: 'applied'; readonly packId: number }
+  /** Everything that was said of the partition up to this pack is applied; its buffer goes back to where it was made. */
+  | { readonly tell: 'applied'; readonly packId: number; readonly buffer: ArrayBuffer }
   /** Packs wait to be applied for long, or no more: no stall of the source. */
   | { readonly tell: 'hold'; readonly isHeld: boolean }
   | { readonly tell: 'stop' };

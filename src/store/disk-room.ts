@@ -63,7 +63,7 @@ export class DiskRoom {
         try {
           return await write();
         } catch (error) {
-          const reason = this.fullReason(error);
+          const reason = this.#fullReason(error);
           if (reason === null) throw error;
           await undo();
           if (!isOutstanding) this.#begin(reason);
@@ -82,7 +82,7 @@ export class DiskRoom {
     try {
       return await write();
     } catch (error) {
-      const reason = this.fullReason(error);
+      const reason = this.#fullReason(error);
       if (reason === null) throw error;
       this.#begin(reason);
       void this.#seeRoom().then(() => this.#end());
@@ -118,7 +118,7 @@ export class DiskRoom {
    * What the system said when it refused a write for want of room, or null for any other error. LMDB reports a write
    * that was cut short by a full disk as EIO: that counts where hardly anything is free.
    */
-  fullReason(error: unknown): string | null {
+  #fullReason(error: unknown): string | null {
     const text = error instanceof Error ? error.message : String(error);
     if (/ENOSPC|EDQUOT|no space left|quota exceeded/i.test(text)) return text;
     return /\bEIO\b|input\/output error/i.test(text) && this.#freeBytes() < DISK_ROOM_BYTES ? text : null;

@@ -1,6 +1,7 @@
 /**
  * Scratch files in the data directory, in which the engine sets aside what the tables have as well. A file loses its name as
- * soon as it is open, so that nothing of it is left when the process ends, however it ends.
+ * soon as it is open, so that nothing of it is left when the process ends, however it ends. Nothing depends on its being there: when
+ * the system refuses one, what was to be in it stays in memory; and it leaves commits the last of the disk.
  *
  *   file   │ crc32 u32 over the piece, length u32 │ piece │ …
  */
@@ -10,6 +11,7 @@ import { crc32 } from 'node:zlib';
 import type { ScratchFile, ScratchSpace } from '../../engine/scratch.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { Disk } from './disk.js';
+import { DISK_ROOM_BYTES } from './limits.js';
 
 const HEADER_BYTES = 8;
 /** More than most pieces take: they are read at once. */
@@ -18,32 +20,24 @@ const READ_BYTES = 8 * 1024;
 export class DiskScratch implements ScratchSpace {
   readonly #disk: Disk;
   readonly #folder: string;
-  readonly #isFull: (error: unknown) => boolean;
   readonly #open = new Set<OpenScratch>();
   #nextNumber = 0;
 
-  /** `isFull` tells a disk without room from other errors. */
-  constructor(disk: Disk, folder: string, isFull: (error: unknown) => boolean) {
+  constructor(disk: Disk, folder: string) {
     this.#disk = disk;
     this.#folder = folder;
-    this.#isFull = isFull;
   }
 
-  /** null when the disk is full, or the process has as many files open as it may. */
   open(): ScratchFile | null {
-    const path = join(this.#folder, `scratch-${this.#nextNumber++}`);
-    let descriptor: number;
-    try {
+    return orRefused(() => {
       this.#disk.makeFolder(this.#folder);
-      descriptor = this.#disk.open(path, 'wx+');
-    } catch (error) {
-      if (this.#isFull(error) || isTooManyFiles(error)) return null;
-      throw error;
-    }
-    this.#disk.remove(path);
-    const file = new OpenScratch(this.#disk, descriptor, this.#isFull, () => this.#open.delete(file));
-    this.#open.add(file);
-    return file;
+      const path = join(this.#folder, `scratch-${this.#nextNumber++}`);
+      const descriptor = this.#disk.open(path, 'wx+');
+      this.#disk.remove(path);
+      const file = new OpenScratch(this.#disk, this.#folder, descriptor, () => this.#open.delete(file));
+      this.#open.add(file);
+      return file;
+    });
   }
 
   /** Of all files. */
@@ -60,16 +54,16 @@ export class DiskScratch implements ScratchSpace {
 
 class OpenScratch implements ScratchFile {
   readonly #disk: Disk;
+  readonly #folder: string;
   readonly #descriptor: number;
-  readonly #isFull: (error: unknown) => boolean;
   readonly #onClosed: () => void;
   #byteCount = 0;
   #read = new Uint8Array(READ_BYTES);
 
-  constructor(disk: Disk, descriptor: number, isFull: (error: unknown) => boolean, onClosed: () => void) {
+  constructor(disk: Disk, folder: string, descriptor: number, onClosed: () => void) {
     this.#disk = disk;
+    this.#folder = folder;
     this.#descriptor = descriptor;
-    this.#isFull = isFull;
     this.#onClosed = onClosed;
   }
 
@@ -90,21 +84,20 @@ class OpenScratch implements ScratchFile {
       bytes.set(piece, end + HEADER_BYTES);
       end += HEADER_BYTES + piece.length;
     }
-    let done = 0;
-    try {
-      while (done < total) done += this.#disk.write(this.#descriptor, bytes, done);
-    } catch (error) {
-      if (!this.#isFull(error)) throw error;
-      return null;
-    } finally {
-      // What a full disk took before it refused stays there, and nothing leads to it.
-      this.#byteCount += done;
-    }
-    return positions;
+    return orRefused(() => {
+      if (this.#disk.freeBytes(this.#folder) < DISK_ROOM_BYTES + total) return null;
+      // What is written before the system refuses more stays there, and nothing leads to it.
+      for (let done = 0; done < total; ) {
+        const taken = this.#disk.write(this.#descriptor, bytes, done);
+        done += taken;
+        this.#byteCount += taken;
+      }
+      return positions;
+    });
   }
 
   read(position: number): Uint8Array {
-    const taken = this.#disk.read(this.#descriptor, this.#read, this.#read.length, position);
+    const taken = this.#readAt(position);
     if (taken < HEADER_BYTES) throw damaged('it ends before the piece');
     const header = new DataView(this.#read.buffer);
     const end = HEADER_BYTES + header.getUint32(4, true);
@@ -123,11 +116,24 @@ class OpenScratch implements ScratchFile {
     this.#disk.close(this.#descriptor);
     this.#onClosed();
   }
+
+  #readAt(position: number): number {
+    try {
+      return this.#disk.read(this.#descriptor, this.#read, this.#read.length, position);
+    } catch (error) {
+      throw damaged(error instanceof Error ? error.message : String(error));
+    }
+  }
 }
 
-function isTooManyFiles(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException).code;
-  return code === 'EMFILE' || code === 'ENFILE';
+/** null where the system refuses: the disk is full or failing, or there are as many files open as may be. */
+function orRefused<T>(attempt: () => T | null): T | null {
+  try {
+    return attempt();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    return null;
+  }
 }
 
 function damaged(what: string): SegmentError {

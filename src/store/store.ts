@@ -64,11 +64,7 @@ export class Store {
     this.#fileRecords = this.table('files');
     this.#cache = new BlockCache(cacheBytes);
     this.#files = new BlockFiles(parts.disk, directory, this.#fileRecords, this.#cache);
-    this.scratch = new DiskScratch(
-      parts.disk,
-      this.#files.root,
-      (error) => this.room.fullReason(error) !== null,
-    );
+    this.scratch = new DiskScratch(parts.disk, this.#files.root);
     this.#thread = new StorageThread(parts.startStorage, parts.arenaBytes);
   }
 

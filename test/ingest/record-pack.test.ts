@@ -51,7 +51,7 @@ function comparable(records: Iterable<AppliedRecord<object>>): unknown {
   }));
 }
 
-/** Packs made one after another, each sent to where it is read, and its buffer used again. */
+/** Packs made one after another, each sent to where it is read, and its buffer back. */
 function roundTrips<Entry extends EdgeEntry | RelayEntry>(
   kind: 'edge' | 'relay',
   entry: fc.Arbitrary<Entry>,
@@ -71,9 +71,9 @@ function roundTrips<Entry extends EdgeEntry | RelayEntry>(
           }
         }
         const pack = builder.take();
-        const arrived = structuredClone(pack);
+        const arrived = structuredClone(pack, { transfer: [pack.buffer] });
         expect(comparable(unpackRecords(arrived))).toEqual(comparable(records));
-        buffers.give(pack.buffer);
+        buffers.give(arrived.buffer);
       }
     }),
     RUNS,

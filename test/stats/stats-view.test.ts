@@ -348,6 +348,24 @@ test('values of slots that are over are set aside; newer ones, and those not sav
   expect(scratch.openCount).toBe(0);
 });
 
+test('what can not be read back fails the question, and spoils no other', () => {
+  const table = new SegmentTable();
+  const scratch = new MemoryScratch();
+  const view = new StatsView(scratch, { asideFromBytes: 100 });
+  const timestampUs = NOW_US - 10 * US_PER_MINUTE;
+  for (let i = 0; i < 100; i++) view.apply(entry({ timestampUs, executionTimeMs: i }));
+  view.apply(entry({ timestampUs, project: 'b', executionTimeMs: 5 }));
+  view.save(table);
+  view.expire(NOW_US);
+  for (let i = 0; i < 10; i++) view.spill();
+  scratch.isReadable = false;
+  for (const project of ['a', 'b'])
+    expect(() => ask(view, { project, interval: '1hr' })).toThrow(SegmentError);
+  scratch.isReadable = true;
+  const found = ['b', 'nobody', 'a'].map((project) => ask(view, { project, interval: '1hr' })[0]?.count);
+  expect(found).toEqual([1, undefined, 100]);
+});
+
 test('a slot that expired and came back starts anew', () => {
   const table = new SegmentTable();
   const view = viewOf(entry({ executionTimeMs: 1 }));

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SegmentError } from '../../engine/segments.js';
 import { type Disk, SYSTEM_DISK } from '../../src/store/disk.js';
+import { DISK_ROOM_BYTES } from '../../src/store/limits.js';
 import { DiskScratch } from '../../src/store/scratch-space.js';
 
 const PIECES = [Buffer.from('one'), Buffer.alloc(20_000, 'two'), Buffer.from('three')];
@@ -19,7 +20,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 function scratchOn(disk: Disk): DiskScratch {
-  return new DiskScratch(disk, join(directory, 'files'), (error) => String(error).includes('ENOSPC'));
+  return new DiskScratch(disk, join(directory, 'files'));
 }
 
 test('pieces are read as they were added, of any length, from files without a name', () => {
@@ -60,29 +61,37 @@ test('any byte that is read otherwise, or not at all, is refused', () => {
   scratch.close();
 });
 
-test('without room nothing is added and nothing is lost; other errors are told', () => {
+test('what the system refuses is not there, and what was there stays', () => {
   let refusal: string | null = null;
+  let freeBytes = Number.POSITIVE_INFINITY;
+  const refuse = (): void => {
+    if (refusal !== null) throw Object.assign(new Error(refusal), { code: refusal });
+  };
   const scratch = scratchOn({
     ...SYSTEM_DISK,
+    freeBytes: () => freeBytes,
     open: (path, flags) => {
-      if (refusal !== null) throw Object.assign(new Error(refusal), { code: refusal });
+      refuse();
       return SYSTEM_DISK.open(path, flags);
     },
     write: (descriptor, bytes, from) => {
-      if (refusal !== null && from > 0) throw new Error(refusal);
+      if (from > 0) refuse();
       return SYSTEM_DISK.write(descriptor, refusal === null ? bytes : bytes.subarray(0, 100), from);
+    },
+    read: (descriptor, into, byteCount, position) => {
+      if (refusal === 'EIO') refuse();
+      return SYSTEM_DISK.read(descriptor, into, byteCount, position);
     },
   });
   const file = scratch.open()!;
   const before = file.append(PIECES)!;
-  refusal = 'ENOSPC';
-  expect([file.append(PIECES), scratch.open()]).toEqual([null, null]);
-  refusal = 'EMFILE';
-  expect(scratch.open()).toBe(null);
-  refusal = 'EIO';
-  expect(() => file.append(PIECES)).toThrow('EIO');
-  expect(() => scratch.open()).toThrow('EIO');
+  for (refusal of ['ENOSPC', 'EMFILE', 'EIO'])
+    expect([file.append(PIECES), scratch.open()]).toEqual([null, null]);
+  expect(() => file.read(before[0])).toThrow(SegmentError);
   refusal = null;
+  freeBytes = DISK_ROOM_BYTES;
+  expect(file.append(PIECES), 'the last of the disk is for commits').toBe(null);
+  freeBytes = Number.POSITIVE_INFINITY;
   const after = file.append(PIECES)!;
   for (const position of [before[2], after[2]])
     expect(Buffer.from(file.read(position)).toString()).toBe('three');

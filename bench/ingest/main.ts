@@ -22,12 +22,13 @@ function readSizes(): IngestSizes {
   const defaults = values.small ? SMALL_SIZES : LARGE_SIZES;
   const given = values as Partial<Record<keyof IngestSizes, string>>;
   const numbers = (name: keyof IngestSizes) => given[name]?.split(',').map(Number);
-  return Object.fromEntries(
-    names.map((name) => {
-      const usual = defaults[name];
-      return [name, Array.isArray(usual) ? (numbers(name) ?? usual) : (numbers(name)?.[0] ?? usual)];
-    }),
-  ) as unknown as IngestSizes;
+  const sizes = names.map((name) => {
+    const usual = defaults[name];
+    const size = Array.isArray(usual) ? (numbers(name) ?? usual) : (numbers(name)?.[0] ?? usual);
+    if (![size].flat().every((number) => number > 0)) throw new Error(`--${name} must be above 0`);
+    return [name, size];
+  });
+  return Object.fromEntries(sizes) as unknown as IngestSizes;
 }
 
 async function main(): Promise<void> {

@@ -17,7 +17,7 @@ export interface IngestSizes {
 }
 
 export const LARGE_SIZES: IngestSizes = {
-  entries: 300_000,
+  entries: 200_000,
   rounds: 5,
   seconds: 1,
   projects: [1_000, 10, 10_000],

@@ -1,11 +1,6 @@
 /** The fresh runs that rows are still added to, one at most for each tier class and hour, and when they are to be sealed. */
 
-import {
-  ROW_PARTITION_OPEN_US,
-  ROW_PARTITION_QUIET_US,
-  SPILLED_BUSY_RUN_BYTES,
-  SPILLED_RUN_BYTES,
-} from '../limits.js';
+import { ROW_PARTITION_OPEN_US, ROW_PARTITION_QUIET_US, SPILLED_RUN_BYTES } from '../limits.js';
 import { TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, US_PER_HOUR } from '../time.js';
 import type { FreshRun } from './fresh-run.js';
@@ -53,10 +48,9 @@ export class OpenRuns {
     return due;
   }
 
-  /** Those of at least so many bytes in memory, more if their hour is not over, the largest first. */
-  large(byteCount: number, nowUs: number): FreshRun[] {
-    const leastBytes = (run: FreshRun) =>
-      endUs(run) <= nowUs ? byteCount : Math.max(byteCount, SPILLED_BUSY_RUN_BYTES);
+  /** Those of at least so many bytes in memory, or `busyBytes` if their hour is not over, the largest first. */
+  large(byteCount: number, busyBytes: number, nowUs: number): FreshRun[] {
+    const leastBytes = (run: FreshRun) => (endUs(run) <= nowUs ? byteCount : busyBytes);
     return [...this.#openings.keys()]
       .filter((run) => run.heldBytes >= leastBytes(run))
       .sort((a, b) => b.heldBytes - a.heldBytes);

@@ -10,7 +10,7 @@
 
 import { assert } from '../assert.js';
 import type { EdgeEntry } from '../entry.js';
-import { SEALS_AT_A_TIME, SPILLED_RUN_BYTES, SWEEP_PROJECTS } from '../limits.js';
+import { SEALS_AT_A_TIME, SPILLED_BUSY_RUN_BYTES, SPILLED_RUN_BYTES, SWEEP_PROJECTS } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_HOUR } from '../time.js';
@@ -131,8 +131,8 @@ export class RowsView implements View<EdgeEntry> {
    * Seals large runs, the largest first, without waiting for more or late rows: sealed runs are rewritten,
    * and a rewritten one has no index a row. Rows that come after all begin another run. Runs of fewer bytes stay.
    */
-  spill(runBytes = SPILLED_RUN_BYTES): boolean {
-    return this.#sealSome(this.#open.large(runBytes, this.#nowUs));
+  spill(runBytes = SPILLED_RUN_BYTES, busyBytes = SPILLED_BUSY_RUN_BYTES): boolean {
+    return this.#sealSome(this.#open.large(runBytes, busyBytes, this.#nowUs));
   }
 
   save(writer: SegmentWriter): void {

@@ -18,6 +18,8 @@ import type { Delivery, PartitionCounts, System } from './replay.js';
 
 /** So small that rewrites spill what they sort, and make several blocks of a project's rows. */
 const REWRITE_SIZES = { chunkBytes: 5_000, blockBytes: 1_000 };
+/** At one commit in so many all runs of rows are sealed, as for want of memory. */
+const SPILL_EVERY = 7;
 /** So small that there is always something to set aside. */
 const SMALL_STATS_LIMITS = { asideFromBytes: 100, asideStepBytes: 1_000 };
 
@@ -34,6 +36,7 @@ export class EngineSystem implements System {
   #seals: (TableSeal | null)[] = [];
   /** Of the delivery under way. */
   #nowUs = 0;
+  #commitCount = 0;
   #onTurn: () => void = () => {};
 
   constructor(history: History, makeTable: () => SegmentTable = () => new SegmentTable()) {
@@ -66,7 +69,11 @@ export class EngineSystem implements System {
   }
 
   commit(): void {
-    for (const [partition, shard] of this.#edge.entries()) shard.save(this.#tables.edge[partition]);
+    this.#commitCount += 1;
+    for (const [partition, shard] of this.#edge.entries()) {
+      if (this.#commitCount % SPILL_EVERY === 0) shard.rows.spill(1, 1);
+      shard.save(this.#tables.edge[partition]);
+    }
     for (const [partition, shard] of this.#relay.entries()) {
       shard.save(this.#tables.relay[partition]);
       shard.spill();

@@ -4,7 +4,6 @@
  * while filling.
  */
 
-import { Agent, request } from 'node:http';
 import { RE2JS } from 're2js';
 import type { EdgeEntry } from '../engine/entry.js';
 import { EdgeShard } from '../engine/shard.js';
@@ -12,7 +11,7 @@ import { US_PER_HOUR, US_PER_MINUTE } from '../engine/time.js';
 import { areasOfPath } from '../engine/usage/areas.js';
 import { Store } from '../src/store/store.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
-import { type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
+import { type ChildService, startChildService } from '../test/child-service.js';
 import {
   EDGE_TOPIC,
   type OthersReport,
@@ -25,6 +24,7 @@ import {
 import { Random, Zipf } from './generator/random.js';
 import { drawRequest } from './generator/requests.js';
 import { createTraffic } from './generator/traffic.js';
+import { getText } from './http-get.js';
 import { Latencies } from './percentiles.js';
 import { readMetrics } from './service-metrics.js';
 
@@ -80,8 +80,6 @@ interface Counted {
   expected: number;
 }
 
-/** One connection, kept. */
-const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 const SCOPE = `${EDGE_TOPIC}/0`;
 /** Its bit: see areas.ts. Only requests to it are compared, which an answer counts in a column. */
 const REST_AREA = 1;
@@ -269,27 +267,10 @@ interface Row {
 async function ask(service: ChildService, project: string) {
   const startUs = monotonicUs();
   const path = query('usage.api-counts', { project, interval: 'daily' });
-  const { status, body } = await get(`${service.url}${path}`);
+  const { status, body } = await getText(`${service.url}${path}`);
   const elapsedUs = monotonicUs() - startUs;
   if (status !== 200) throw new Error(`${project} was answered ${status}: ${body}`);
   const { result } = JSON.parse(body) as { result: Row[] };
   const found = result.reduce((sum, row) => sum + row.total_rest_requests, 0);
   return { found, elapsedUs };
-}
-
-/** fetch alone takes a third of a millisecond. */
-function get(url: string): Promise<{ readonly status: number; readonly body: string }> {
-  return new Promise((resolve, reject) => {
-    const asked = request(url, { agent, headers: { 'X-API-KEY': TEST_KEY } }, (response) => {
-      response.setEncoding('utf8');
-      let body = '';
-      response.on('data', (text: string) => {
-        body += text;
-      });
-      response.once('error', reject);
-      response.once('end', () => resolve({ status: response.statusCode!, body }));
-    });
-    asked.once('error', reject);
-    asked.end();
-  });
 }

@@ -4,16 +4,15 @@
  * a ProbeReport, by messages.
  */
 
-import { Agent, request } from 'node:http';
 import { Kafka, logLevel } from 'kafkajs';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import { Random } from '../generator/random.js';
+import { getText } from '../http-get.js';
 
 export interface ProbeOrder {
   readonly brokers: readonly string[];
   readonly topic: string;
   readonly url: string;
-  readonly key: string;
   readonly probes: number;
   readonly seed: number;
 }
@@ -30,9 +29,7 @@ const PROJECT = 'visibility-probe';
 const PAUSE_MS = 40;
 const DEADLINE_US = 30_000_000;
 
-const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-
-async function probe({ brokers, topic, url, key, probes, seed }: ProbeOrder): Promise<ProbeReport> {
+async function probe({ brokers, topic, url, probes, seed }: ProbeOrder): Promise<ProbeReport> {
   const kafka = new Kafka({ brokers: [...brokers], clientId: 'logring-probe', logLevel: logLevel.NOTHING });
   const producer = kafka.producer();
   await producer.connect();
@@ -48,13 +45,12 @@ async function probe({ brokers, topic, url, key, probes, seed }: ProbeOrder): Pr
     const sent = producer
       .send({ topic, acks: 1, messages: [{ value: entryOf(functionId, random) }] })
       .then(() => acknowledgedUs.push(monotonicUs() - startUs));
-    while ((await get(path, key)).result.length === 0)
+    while (!(await shows(path)))
       if (monotonicUs() - startUs > DEADLINE_US) throw new Error('an entry does not show');
     latenciesUs.push(monotonicUs() - startUs);
     await sent;
   }
   await producer.disconnect();
-  agent.destroy();
   return { latenciesUs, acknowledgedUs };
 }
 
@@ -73,23 +69,10 @@ function entryOf(functionId: string, random: Random): string {
   });
 }
 
-function get(url: string, key: string): Promise<{ readonly result: readonly unknown[] }> {
-  return new Promise((resolve, reject) => {
-    const asked = request(url, { agent, headers: { 'X-API-KEY': key } }, (response) => {
-      response.setEncoding('utf8');
-      let body = '';
-      response.on('data', (text: string) => {
-        body += text;
-      });
-      response.once('error', reject);
-      response.once('end', () => {
-        if (response.statusCode === 200) resolve(JSON.parse(body));
-        else reject(new Error(`answered ${response.statusCode}: ${body}`));
-      });
-    });
-    asked.once('error', reject);
-    asked.end();
-  });
+async function shows(path: string): Promise<boolean> {
+  const { status, body } = await getText(path);
+  if (status !== 200) throw new Error(`answered ${status}: ${body}`);
+  return (JSON.parse(body) as { result: readonly unknown[] }).result.length > 0;
 }
 
 // Whoever started it is gone: nobody reads a report.

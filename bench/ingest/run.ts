@@ -6,7 +6,6 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
-import { TEST_KEY } from '../../test/child-service.js';
 import type { ConsumeOrder, ConsumeReport } from '../bare-consumer.js';
 import { reportOf, startChild } from '../child-process.js';
 import { allowAllCores, descendants, giveWay } from '../cores.js';
@@ -189,7 +188,6 @@ async function measureVisible(
       brokers,
       topic: relay,
       url: service.url,
-      key: TEST_KEY,
       probes,
       seed: sizes.seed + round,
     };

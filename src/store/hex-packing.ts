@@ -171,52 +171,73 @@ function isUuid(raw: Uint8Array, start: number): boolean {
   return true;
 }
 
+/** Of the blocks that are unpacked, one after another: the raw bytes, and behind them the text. */
+let workspace = Buffer.alloc(0);
+/** Where each value of a block begins in the raw bytes, and ends. */
+let valueStarts = new Uint32Array(0);
+let valueEnds = new Uint32Array(0);
+
 /** `first`, then what was packed, rawLength bytes in all. Throws a SegmentError for what packHex did not make of the rest. */
 export function unpackHex({ text, hex }: PackedHex, rawLength: number, first: Uint8Array): Uint8Array {
   if (first.length > rawLength) throw new SegmentError('packed text is longer than it should be');
-  const raw = new Uint8Array(rawLength);
-  raw.set(first);
-  const starts: number[] = [];
-  const lengths: number[] = [];
-  const kinds: number[] = [];
-  const marks = Buffer.from(text.buffer, text.byteOffset, text.length);
+  reserve(rawLength + text.length, text.length >>> 1);
+  const bytes = workspace;
+  const textEnd = rawLength + text.length;
+  bytes.set(first);
+  bytes.set(text, rawLength);
+  // A mark that is left from before does not count: it lies behind the text.
+  let valueCount = 0;
   let hexLength = 0;
   let at = first.length;
-  let from = 0;
+  let from = rawLength;
   for (;;) {
-    const mark = marks.indexOf(MARK, from);
-    const end = mark < 0 ? text.length : mark;
-    if (at + end - from > rawLength) break;
-    raw.set(text.subarray(from, end), at);
-    at += end - from;
-    if (mark < 0) break;
-    const kind = text[mark + 1];
+    const found = bytes.indexOf(MARK, from);
+    const mark = found < 0 || found > textEnd ? textEnd : found;
+    if (at + mark - from > rawLength) break;
+    bytes.copyWithin(at, from, mark);
+    at += mark - from;
+    if (mark === textEnd) break;
+    const kind = bytes[mark + 1];
     from = mark + 2;
     if (kind === LITERAL) {
-      raw[at++] = MARK;
+      if (at === rawLength) break;
+      bytes[at++] = MARK;
     } else if (kind === AGAIN) {
-      const value = starts.length - (text[from] + text[from + 1] * 256);
+      const value = valueCount - (bytes[from] + bytes[from + 1] * 256);
       from += 2;
-      if (!(value >= 0 && value < starts.length))
+      if (!(value >= 0 && value < valueCount))
         throw new SegmentError('packed text refers to a value that it lacks');
-      at = putValue(raw, at, kinds[value], hex, starts[value], lengths[value]);
+      const start = valueStarts[value];
+      const end = valueEnds[value];
+      if (at + end - start > rawLength) break;
+      bytes.copyWithin(at, start, end);
+      at += end - start;
     } else {
-      const length = kind === UUID ? UUID_BYTES : text[from++];
-      starts.push(hexLength);
-      lengths.push(length);
-      kinds.push(kind);
-      at = putValue(raw, at, kind, hex, hexLength, length);
+      const length = kind === UUID ? UUID_BYTES : bytes[from++];
+      if (at + (kind === UUID ? UUID_LENGTH : 2 * length) > rawLength) break;
+      valueStarts[valueCount] = at;
+      at = putDigits(bytes, at, kind, hex, hexLength, length);
+      valueEnds[valueCount++] = at;
       hexLength += length;
     }
+    if (from > textEnd) break;
   }
-  if (at !== rawLength || hexLength !== hex.length)
+  if (at !== rawLength || hexLength !== hex.length || from > textEnd)
     throw new SegmentError('packed text has not the length that it should');
+  const raw = Buffer.allocUnsafeSlow(rawLength);
+  bytes.copy(raw, 0, 0, rawLength);
   return raw;
 }
 
-/** Writes beyond the end of raw are lost, and noticed by the length. */
-function putValue(
-  raw: Uint8Array,
+function reserve(byteCount: number, valueCount: number): void {
+  if (workspace.length < byteCount) workspace = Buffer.alloc(2 * byteCount);
+  if (valueStarts.length >= valueCount) return;
+  valueStarts = new Uint32Array(2 * valueCount);
+  valueEnds = new Uint32Array(2 * valueCount);
+}
+
+function putDigits(
+  bytes: Uint8Array,
   at: number,
   kind: number,
   hex: Uint8Array,
@@ -225,10 +246,10 @@ function putValue(
 ): number {
   let out = at;
   for (let i = 0; i < length; i++) {
-    if (kind === UUID && (i === 4 || i === 6 || i === 8 || i === 10)) raw[out++] = DASH;
+    if (kind === UUID && (i === 4 || i === 6 || i === 8 || i === 10)) bytes[out++] = DASH;
     const byte = hex[start + i];
-    raw[out++] = DIGITS[byte >>> 4];
-    raw[out++] = DIGITS[byte & 15];
+    bytes[out++] = DIGITS[byte >>> 4];
+    bytes[out++] = DIGITS[byte & 15];
   }
   return out;
 }

@@ -41,8 +41,7 @@ export class BlockFiles {
   /** What is known of damage so far; readings add to it. */
   readonly damage = new RowDamage();
   readonly #disk: Disk;
-  /** The folder of all files. */
-  readonly root: string;
+  readonly #root: string;
   readonly #table: Table;
   readonly #cache: BlockCache;
   readonly #files = new Map<string, KnownFile>();
@@ -61,7 +60,7 @@ export class BlockFiles {
    */
   constructor(disk: Disk, directory: string, table: Table, cache: BlockCache) {
     this.#disk = disk;
-    this.root = join(directory, 'files');
+    this.#root = join(directory, 'files');
     this.#table = table;
     this.#cache = cache;
     for (const { key, value } of table.getRange()) this.#restore(key, openEnvelope(key, value));
@@ -79,7 +78,7 @@ export class BlockFiles {
 
   /** The folder of a scope's files. */
   folderOf(scope: string): string {
-    return scopeFolder(this.root, scope);
+    return scopeFolder(this.#root, scope);
   }
 
   pathOf(fileKey: string): string {
@@ -261,7 +260,7 @@ export class BlockFiles {
 
   #tidy(): void {
     const known = new Set([...this.#files.values()].map(({ path }) => path));
-    const { files, folders } = this.#disk.list(this.root);
+    const { files, folders } = this.#disk.list(this.#root);
     for (const path of files) if (!known.has(path)) this.#disk.remove(path);
     // A process that was killed may have made folders that nobody has synced, and that no one makes again.
     for (const folder of folders) this.#disk.syncFolder(folder);

@@ -20,21 +20,28 @@ const READ_BYTES = 8 * 1024;
 export class DiskScratch implements ScratchSpace {
   readonly #disk: Disk;
   readonly #folder: string;
+  readonly #onDamage: (problem: string) => void;
   readonly #open = new Set<OpenScratch>();
   #nextNumber = 0;
 
-  constructor(disk: Disk, folder: string) {
+  /** The folder must exist. `onDamage` is told of each reading that fails. */
+  constructor(disk: Disk, folder: string, onDamage: (problem: string) => void) {
     this.#disk = disk;
     this.#folder = folder;
+    this.#onDamage = onDamage;
   }
 
   open(): ScratchFile | null {
     return orRefused(() => {
-      this.#disk.makeFolder(this.#folder);
       const path = join(this.#folder, `scratch-${this.#nextNumber++}`);
+      // A process that was killed in between has left one, empty.
+      this.#disk.remove(path);
       const descriptor = this.#disk.open(path, 'wx+');
       this.#disk.remove(path);
-      const file = new OpenScratch(this.#disk, this.#folder, descriptor, () => this.#open.delete(file));
+      const file = new OpenScratch(this.#disk, this.#folder, descriptor, {
+        damaged: this.#onDamage,
+        closed: () => this.#open.delete(file),
+      });
       this.#open.add(file);
       return file;
     });
@@ -52,19 +59,24 @@ export class DiskScratch implements ScratchSpace {
   }
 }
 
+interface ScratchListener {
+  damaged(problem: string): void;
+  closed(): void;
+}
+
 class OpenScratch implements ScratchFile {
   readonly #disk: Disk;
   readonly #folder: string;
   readonly #descriptor: number;
-  readonly #onClosed: () => void;
+  readonly #on: ScratchListener;
   #byteCount = 0;
   #read = new Uint8Array(READ_BYTES);
 
-  constructor(disk: Disk, folder: string, descriptor: number, onClosed: () => void) {
+  constructor(disk: Disk, folder: string, descriptor: number, on: ScratchListener) {
     this.#disk = disk;
     this.#folder = folder;
     this.#descriptor = descriptor;
-    this.#onClosed = onClosed;
+    this.#on = on;
   }
 
   get byteCount(): number {
@@ -97,32 +109,34 @@ class OpenScratch implements ScratchFile {
   }
 
   read(position: number): Uint8Array {
-    const taken = this.#readAt(position);
-    if (taken < HEADER_BYTES) throw damaged('it ends before the piece');
+    try {
+      return this.#piece(position);
+    } catch (error) {
+      const problem = `a scratch file is damaged: ${error instanceof Error ? error.message : String(error)}; the store has what was in it, and a restart reads it from there`;
+      this.#on.damaged(problem);
+      throw new SegmentError(problem, { cause: error });
+    }
+  }
+
+  #piece(position: number): Uint8Array {
+    const taken = this.#disk.read(this.#descriptor, this.#read, this.#read.length, position);
+    if (taken < HEADER_BYTES) throw new Error('it ends before the piece');
     const header = new DataView(this.#read.buffer);
     const end = HEADER_BYTES + header.getUint32(4, true);
-    if (end > this.#byteCount - position) throw damaged('a piece is longer than the file');
+    if (end > this.#byteCount - position) throw new Error('a piece is longer than the file');
     if (end > taken) {
-      if (end <= this.#read.length) throw damaged('it ends within the piece');
+      if (end <= this.#read.length) throw new Error('it ends within the piece');
       this.#read = new Uint8Array(end);
-      return this.read(position);
+      return this.#piece(position);
     }
     const piece = this.#read.subarray(HEADER_BYTES, end);
-    if (crc32(piece) !== header.getUint32(0, true)) throw damaged('the checksum does not match');
+    if (crc32(piece) !== header.getUint32(0, true)) throw new Error('the checksum does not match');
     return piece;
   }
 
   close(): void {
     this.#disk.close(this.#descriptor);
-    this.#onClosed();
-  }
-
-  #readAt(position: number): number {
-    try {
-      return this.#disk.read(this.#descriptor, this.#read, this.#read.length, position);
-    } catch (error) {
-      throw damaged(error instanceof Error ? error.message : String(error));
-    }
+    this.#on.closed();
   }
 }
 
@@ -134,10 +148,4 @@ function orRefused<T>(attempt: () => T | null): T | null {
     if ((error as NodeJS.ErrnoException).code === undefined) throw error;
     return null;
   }
-}
-
-function damaged(what: string): SegmentError {
-  return new SegmentError(
-    `a scratch file is damaged: ${what}; the store has what was in it, and a restart reads it from there`,
-  );
 }

@@ -64,7 +64,9 @@ export class Store {
     this.#fileRecords = this.table('files');
     this.#cache = new BlockCache(cacheBytes);
     this.#files = new BlockFiles(parts.disk, directory, this.#fileRecords, this.#cache);
-    this.scratch = new DiskScratch(parts.disk, this.#files.root);
+    this.scratch = new DiskScratch(parts.disk, directory, (problem) =>
+      this.damage.note(['scratch files'], problem),
+    );
     this.#thread = new StorageThread(parts.startStorage, parts.arenaBytes);
   }
 

@@ -1,6 +1,6 @@
 /** Scratch files on a real disk: they have no name, and what is not as it was written is refused. */
 
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -12,22 +12,25 @@ import { DiskScratch } from '../../src/store/scratch-space.js';
 const PIECES = [Buffer.from('one'), Buffer.alloc(20_000, 'two'), Buffer.from('three')];
 
 let directory: string;
+let problems: string[];
 
 beforeEach(() => {
+  problems = [];
   directory = mkdtempSync(join(tmpdir(), 'logring-scratch-'));
 });
 
 afterEach(() => rmSync(directory, { recursive: true }));
 
 function scratchOn(disk: Disk): DiskScratch {
-  return new DiskScratch(disk, join(directory, 'files'));
+  return new DiskScratch(disk, directory, (problem) => problems.push(problem));
 }
 
 test('pieces are read as they were added, of any length, from files without a name', () => {
+  writeFileSync(join(directory, 'scratch-0'), 'left by a killed process');
   const scratch = scratchOn(SYSTEM_DISK);
   const files = [scratch.open()!, scratch.open()!];
   const positions = [0, 1, 2, 3].map((i) => files[i % 2].append(PIECES)!);
-  expect(readdirSync(join(directory, 'files'))).toEqual([]);
+  expect(readdirSync(directory)).toEqual([]);
   for (const [i, list] of positions.entries())
     for (const [k, position] of list.entries())
       expect(Buffer.compare(files[i % 2].read(position), PIECES[k])).toBe(0);
@@ -57,6 +60,8 @@ test('any byte that is read otherwise, or not at all, is refused', () => {
   for (cutAt = 0; cutAt < 11; cutAt++)
     expect(() => file.read(first), `cut at ${cutAt}`).toThrow(SegmentError);
   cutAt = Number.POSITIVE_INFINITY;
+  expect(problems).toHaveLength(22);
+  expect(problems[0]).toContain('a restart reads it from there');
   expect(Buffer.from(file.read(first)).toString()).toBe('one');
   scratch.close();
 });

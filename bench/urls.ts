@@ -33,7 +33,7 @@ function readSizes(): UrlSizes {
     projects: Number(values.projects),
     budgetMb: Number(values.budget),
     rate: Number(values.rate),
-    repeats: 50,
+    repeats: 150,
     seed: Number(values.seed),
   };
 }

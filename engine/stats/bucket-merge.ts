@@ -62,6 +62,7 @@ export class BucketMerge {
     clearFigures(this.#figures, 0);
     this.#slots.length = 0;
     this.#buckets.length = 0;
+    this.#digests.length = 0;
   }
 
   add(slot: Slot, bucket: number): void {

@@ -68,13 +68,16 @@ export class InvocationStats<Row> {
 
   #bucket(slots: readonly Slot[], key: string, bucketStartUs: number): Row | null {
     const merge = this.#merge;
-    // First, as reading what was set aside may have failed the last time.
-    merge.clear();
-    for (const slot of slots) {
-      const bucket = slot.find(key);
-      if (bucket >= 0) merge.add(slot, bucket);
+    try {
+      for (const slot of slots) {
+        const bucket = slot.find(key);
+        if (bucket >= 0) merge.add(slot, bucket);
+      }
+      return merge.isEmpty ? null : this.#encode(merge.row(bucketStartUs));
+    } finally {
+      // Also when what was set aside can't be read: it must not be in the next answer.
+      merge.clear();
     }
-    return merge.isEmpty ? null : this.#encode(merge.row(bucketStartUs));
   }
 
   #memoOf(level: number, key: string): SeriesMemo<Row> {

@@ -20,18 +20,32 @@ const SORTED = `
   create table relay as select * from relay_arrived order by project, ts;
   drop table edge_arrived; drop table relay_arrived; checkpoint;`;
 
+/** Where entries go: catalog and table. */
+interface Tables {
+  readonly edge: readonly [catalog: string | null, table: string];
+  readonly relay: readonly [catalog: string | null, table: string];
+}
+
+const ARRIVED: Tables = { edge: [null, 'edge_arrived'], relay: [null, 'relay_arrived'] };
+/** What comes later lies behind what was sorted. */
+const FINISHED: Tables = { edge: ['wide', 'edge'], relay: [null, 'relay'] };
+
 export async function openDuckDb(file: string, nowUs: number): Promise<System> {
   const instance = await DuckDBInstance.create(file);
-  const connection = await instance.connect();
-  await connection.run(`attach '${file}-wide' as wide (row_group_size 8192);${TABLES}`);
+  const asker = await instance.connect();
+  const filler = await instance.connect();
+  await filler.run(`attach '${file}-wide' as wide (row_group_size 8192);${TABLES}`);
+  let tables = ARRIVED;
   return {
-    peers: [await peerOf(connection, nowUs)],
-    insert: (batch) => insert(connection, batch),
+    peers: [await peerOf(asker, nowUs)],
+    insert: (batch) => insert(filler, tables, batch),
     async finish() {
-      await connection.run(SORTED);
+      await filler.run(SORTED);
+      tables = FINISHED;
     },
     close() {
-      connection.closeSync();
+      asker.closeSync();
+      filler.closeSync();
       instance.closeSync();
     },
   };
@@ -63,19 +77,28 @@ async function peerOf(connection: DuckDBConnection, nowUs: number): Promise<Peer
   };
 }
 
-async function insert(connection: DuckDBConnection, { edge, relay }: EntryBatch): Promise<void> {
-  await append(connection, 'edge_arrived', edge, (to, { timestampUs, project, id, message, metadata }) => {
+async function insert(
+  connection: DuckDBConnection,
+  tables: Tables,
+  { edge, relay }: EntryBatch,
+): Promise<void> {
+  await append(connection, tables.edge, edge, (to, { timestampUs, project, id, message, metadata }) => {
     to.appendBigInt(BigInt(timestampUs));
     for (const text of [project, id, message, metadata]) to.appendVarchar(text);
   });
-  await append(connection, 'usage', edge, (to, { timestampUs, rest, storage, auth, realtime, url }) => {
-    to.appendBigInt(BigInt(timestampUs));
-    for (const count of [rest, storage, auth, realtime]) to.appendSmallInt(count);
-    to.appendVarchar(url);
-  });
   await append(
     connection,
-    'relay_arrived',
+    [null, 'usage'],
+    edge,
+    (to, { timestampUs, rest, storage, auth, realtime, url }) => {
+      to.appendBigInt(BigInt(timestampUs));
+      for (const count of [rest, storage, auth, realtime]) to.appendSmallInt(count);
+      to.appendVarchar(url);
+    },
+  );
+  await append(
+    connection,
+    tables.relay,
     relay,
     (to, { timestampUs, project, executionTimeMs, statusCode }) => {
       to.appendBigInt(BigInt(timestampUs));
@@ -88,11 +111,11 @@ async function insert(connection: DuckDBConnection, { edge, relay }: EntryBatch)
 
 async function append<Row>(
   connection: DuckDBConnection,
-  table: string,
+  [catalog, table]: readonly [string | null, string],
   rows: readonly Row[],
   columns: (to: DuckDBAppender, row: Row) => void,
 ): Promise<void> {
-  const appender = await connection.createAppender(table);
+  const appender = await connection.createAppender(table, null, catalog);
   for (const row of rows) {
     columns(appender, row);
     appender.endRow();

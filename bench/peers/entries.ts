@@ -1,6 +1,6 @@
 /** The generated entries of a comparison, in batches, as JSON text for Logring and as columns for those that have tables. */
 
-import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
+import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { createTraffic, type Traffic } from '../generator/traffic.js';
 
 export interface EdgeRow {
@@ -42,6 +42,8 @@ export interface EntrySizes {
 export const NOW_US = 1_795_246_183_210_987;
 /** A little over the seven days, so that windows cut something off. */
 const SPREAD_US = 7 * US_PER_DAY + 6 * US_PER_HOUR;
+/** The last of it has only entries that arrive later. */
+const ARRIVALS_US = 2 * US_PER_MINUTE;
 const BATCH_ENTRIES = 5_000;
 
 export class Entries {
@@ -61,14 +63,38 @@ export class Entries {
   /** In order of time. To be read once. */
   *batches(): Generator<EntryBatch> {
     const { entries } = this.#sizes;
-    for (let first = 0; first < entries; first += BATCH_ENTRIES) {
-      const count = Math.min(BATCH_ENTRIES, entries - first);
-      const timeOf = (i: number) => NOW_US - Math.floor((SPREAD_US * (entries - first - i)) / entries);
+    const spread = { endUs: NOW_US - ARRIVALS_US, spanUs: SPREAD_US - ARRIVALS_US };
+    yield* this.#spread(entries, BATCH_ENTRIES, spread);
+  }
+
+  /** So many of each kind, later than those of `batches`, which are to be read before. */
+  *arrivals(count: number, batchEntries: number): Generator<EntryBatch> {
+    yield* this.#spread(count, batchEntries, { endUs: NOW_US, spanUs: ARRIVALS_US });
+  }
+
+  *#spread(
+    entries: number,
+    batchEntries: number,
+    { endUs, spanUs }: { readonly endUs: number; readonly spanUs: number },
+  ): Generator<EntryBatch> {
+    for (let first = 0; first < entries; first += batchEntries) {
+      const count = Math.min(batchEntries, entries - first);
+      const timeOf = (i: number) => endUs - Math.floor((spanUs * (entries - first - i)) / entries);
       const edgeTexts = Array.from({ length: count }, (_, i) => this.#traffic.edge(timeOf(i)));
       const relayTexts = Array.from({ length: count }, (_, i) => this.#traffic.relay(timeOf(i)));
       yield { edgeTexts, relayTexts, edge: edgeTexts.map(edgeRow), relay: relayTexts.map(relayRow) };
     }
   }
+}
+
+/** One batch of several. */
+export function joined(batches: readonly EntryBatch[]): EntryBatch {
+  return {
+    edgeTexts: batches.flatMap(({ edgeTexts }) => edgeTexts),
+    relayTexts: batches.flatMap(({ relayTexts }) => relayTexts),
+    edge: batches.flatMap(({ edge }) => edge),
+    relay: batches.flatMap(({ relay }) => relay),
+  };
 }
 
 function edgeRow(text: string): EdgeRow {

@@ -52,12 +52,16 @@ export async function startLogring(options: LogringOptions): Promise<System> {
   const service = await startChildService(settingsOf(options), [SERVICE, String(options.nowUs)]);
   allowAllCores(service.processId);
   const client = new Client(service.url);
+  const shipper = new Client(service.url);
+  const untilQuietForLong = () => untilQuiet(service, options);
   return {
     peers: [overHttp(client)],
-    insert: (batch) => post(client, batch),
-    finish: () => untilQuiet(service, options),
+    insert: (batch) => post(shipper, batch),
+    finish: untilQuietForLong,
+    caughtUp: untilQuietForLong,
     async close() {
       await client.close();
+      await shipper.close();
       await service.kill('SIGTERM');
     },
   };

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:peers`: Logring beside what one would otherwise take, on the same entries in one run, answers compared
  * first. `-- --small` takes seconds and runs in the test suite; `--entries N,M --projects N --seed N --rounds N` set the
- * sizes: entries of each kind, one comparison for each number given.
+ * sizes: entries of each kind, one comparison for each number given; `--systems PostgreSQL,Redis` leaves out the others.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -15,7 +15,14 @@ import { growthTable, tables } from './table.js';
 function readSizes(): PeerSizes[] {
   const option = { type: 'string' } as const;
   const { values } = parseArgs({
-    options: { small: { type: 'boolean' }, entries: option, projects: option, seed: option, rounds: option },
+    options: {
+      small: { type: 'boolean' },
+      entries: option,
+      projects: option,
+      seed: option,
+      rounds: option,
+      systems: option,
+    },
   });
   const defaults = values.small ? [SMALL_SIZES] : LARGE_SIZES;
   const given =
@@ -25,6 +32,7 @@ function readSizes(): PeerSizes[] {
     projects: Number(values.projects ?? sizes.projects),
     seed: Number(values.seed ?? sizes.seed),
     rounds: Number(values.rounds ?? sizes.rounds),
+    systems: values.systems?.split(',') ?? sizes.systems,
   }));
 }
 

@@ -29,13 +29,19 @@ export interface Peer {
   readonly includes: string;
   /** null: it has no way to answer that. */
   prepare(question: Question): Ask | null;
+  /** Brings its tables up to what was inserted; null: it has no way to. Absent: nothing is needed. */
+  readonly refresh?: (() => Promise<void>) | null | undefined;
 }
 
 /** One system that is filled once; it may be asked in more than one way. */
 export interface System {
   readonly peers: readonly Peer[];
   insert(batch: EntryBatch): Promise<void> | void;
+  /** How often it takes entries best while they arrive, ms; absent: as they come. */
+  readonly insertEveryMs?: number;
   /** After the last batch: what a good engineer would do before the first question. */
   finish(): Promise<void> | void;
+  /** Until answers count all that was inserted since; absent: they do at once. */
+  caughtUp?(): Promise<void>;
   close(): Promise<void> | void;
 }

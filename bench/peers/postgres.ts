@@ -43,18 +43,22 @@ const INDEXES = [
 const STATS_COLUMNS = `count(*), count(*) filter (where status >= 400), min(ms), max(ms), avg(ms),
   percentile_disc(0.95) within group (order by ms), percentile_disc(0.99) within group (order by ms)`;
 
-const ROLL_UPS = [
-  ...STATS_UNITS_US.map(
-    (unitUs) => `insert into stats_roll_up
-      select project, ${unitUs}, ts / ${unitUs} * ${unitUs}, ${STATS_COLUMNS} from relay group by 1, 3`,
-  ),
-  ...USAGE_UNITS_US.map(
-    (unitUs) => `insert into usage_roll_up
-      select name, ${unitUs}, ts / ${unitUs} * ${unitUs}, sum(rest), sum(storage), sum(auth), sum(realtime)
-      from usage, lateral (select distinct found[1] as name from regexp_matches(url, '[a-z]{20}', 'g') as found) as names
-      group by 1, 3`,
-  ),
-];
+/** `$1`: the projects with entries since, `$2`: the beginning of the first bucket that may have more. */
+const statsRollUpSql = (unitUs: number) => `insert into stats_roll_up
+  select project, ${unitUs}, ts / ${unitUs} * ${unitUs}, ${STATS_COLUMNS}
+  from relay where project = any($1) and ts >= $2 group by 1, 3
+  on conflict (project, unit_us, bucket) do update set (count, errors, min_ms, max_ms, mean_ms, p95_ms, p99_ms) =
+    (excluded.count, excluded.errors, excluded.min_ms, excluded.max_ms, excluded.mean_ms, excluded.p95_ms,
+      excluded.p99_ms)`;
+
+/** `$1`: the time of the newest entry that is counted already. */
+const usageRollUpSql = (unitUs: number) => `insert into usage_roll_up as counted
+  select name, ${unitUs}, ts / ${unitUs} * ${unitUs}, sum(rest), sum(storage), sum(auth), sum(realtime)
+  from usage, lateral (select distinct found[1] as name from regexp_matches(url, '[a-z]{20}', 'g') as found) as names
+  where ts > $1 group by 1, 3
+  on conflict (project, unit_us, bucket) do update set (rest, storage, auth, realtime) =
+    (counted.rest + excluded.rest, counted.storage + excluded.storage, counted.auth + excluded.auth,
+      counted.realtime + excluded.realtime)`;
 
 /** A sentence when there is no PostgreSQL, or none that starts. */
 export async function openPostgres(nowUs: number): Promise<System | string> {
@@ -67,6 +71,7 @@ export async function openPostgres(nowUs: number): Promise<System | string> {
     return `PostgreSQL does not start: ${error instanceof Error ? error.message : String(error)}`;
   }
   const client = await server.connect();
+  const filler = new Filler(await server.connect());
   await client.query(TABLES);
   const { rows } = await client.query('show server_version');
   const shared = {
@@ -74,9 +79,14 @@ export async function openPostgres(nowUs: number): Promise<System | string> {
     reach: 'over a socket',
     includes: 'pg, prepared statements, rows as arrays',
   } as const;
-  const peer = (name: string, sqlOf: (question: Question) => SqlQuestion | null): Peer => ({
+  const peer = (
+    name: string,
+    sqlOf: (question: Question) => SqlQuestion | null,
+    refresh?: Peer['refresh'],
+  ): Peer => ({
     ...shared,
     name,
+    refresh,
     prepare: (question) => {
       const asked = sqlOf(question);
       return asked === null ? null : preparedAsk(client, `${name}: ${question.name}`, asked, question);
@@ -85,29 +95,66 @@ export async function openPostgres(nowUs: number): Promise<System | string> {
   return {
     peers: [
       peer('PostgreSQL', (question) => plainSql(question, nowUs)),
-      peer('PostgreSQL, roll-ups', (question) => rollUpSql(question, nowUs)),
+      peer(
+        'PostgreSQL, roll-ups',
+        (question) => rollUpSql(question, nowUs),
+        () => filler.rollUp(),
+      ),
     ],
-    insert: (batch) => insert(client, batch),
+    insert: (batch) => filler.insert(batch),
     async finish() {
-      for (const sql of [...INDEXES, ...ROLL_UPS]) await client.query(sql);
+      for (const sql of INDEXES) await client.query(sql);
+      await filler.rollUp();
       await client.query('vacuum analyze');
     },
     async close() {
       await client.end();
+      await filler.end();
       await server.stop();
     },
   };
 }
 
-async function insert(client: Client, { edge, relay }: EntryBatch): Promise<void> {
-  const send = <Row>(sql: string, rows: readonly Row[], columns: readonly (keyof Row)[]) =>
-    client.query(
-      sql,
-      columns.map((column) => rows.map((row) => row[column])),
-    );
-  await send(INSERT_EDGE, edge, ['timestampUs', 'project', 'id', 'message', 'metadata']);
-  await send(INSERT_USAGE, edge, ['timestampUs', 'rest', 'storage', 'auth', 'realtime', 'url']);
-  await send(INSERT_RELAY, relay, ['timestampUs', 'project', 'executionTimeMs', 'statusCode']);
+/** Inserts entries, in order of time, and keeps the roll-up tables of them on a connection of its own. */
+class Filler {
+  readonly #client: Client;
+  readonly #relayProjects = new Set<string>();
+  #newestUs = 0;
+  #rolledUpToUs = 0;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  async insert({ edge, relay }: EntryBatch): Promise<void> {
+    const send = <Row>(sql: string, rows: readonly Row[], columns: readonly (keyof Row)[]) =>
+      this.#client.query(
+        sql,
+        columns.map((column) => rows.map((row) => row[column])),
+      );
+    await send(INSERT_EDGE, edge, ['timestampUs', 'project', 'id', 'message', 'metadata']);
+    await send(INSERT_USAGE, edge, ['timestampUs', 'rest', 'storage', 'auth', 'realtime', 'url']);
+    await send(INSERT_RELAY, relay, ['timestampUs', 'project', 'executionTimeMs', 'statusCode']);
+    for (const { project } of relay) this.#relayProjects.add(project);
+    this.#newestUs = Math.max(this.#newestUs, edge.at(-1)!.timestampUs, relay.at(-1)!.timestampUs);
+  }
+
+  /** Percentiles don't add up: buckets of statistics that have entries more are made anew. Counts are added. */
+  async rollUp(): Promise<void> {
+    const projects = [...this.#relayProjects];
+    for (const unitUs of STATS_UNITS_US) {
+      const fromUs = Math.floor(this.#rolledUpToUs / unitUs) * unitUs;
+      await this.#client.query(statsRollUpSql(unitUs), [projects, fromUs]);
+    }
+    for (const unitUs of USAGE_UNITS_US)
+      await this.#client.query(usageRollUpSql(unitUs), [this.#rolledUpToUs]);
+    this.#relayProjects.clear();
+    this.#rolledUpToUs = this.#newestUs;
+  }
+
+  async end(): Promise<void> {
+    await this.#client.end();
+  }
 }
 
 function preparedAsk(

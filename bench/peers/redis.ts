@@ -68,6 +68,7 @@ function cached(client: Redis, version: string): Peer {
     version,
     reach: 'over a socket',
     includes: 'ioredis, a whole JSON body that somebody else has put there',
+    refresh: null,
     prepare: (question) => ({
       run: async () => (await client.getBuffer(keyOf(question)))!,
       rows: (body: Buffer) => rowsOfBody(question, body),

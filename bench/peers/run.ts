@@ -4,10 +4,11 @@ import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { allowAllCores, keepToLastCore } from '../cores.js';
+import { ARRIVAL_MS, type ArrivalSizes, askWhileFed } from './arrivals.js';
 import { openClickHouse } from './clickhouse.js';
 import { openDuckDb } from './duckdb.js';
 import { Entries, type EntryBatch, type EntrySizes, NOW_US } from './entries.js';
-import { openLogring, startLogring } from './logring.js';
+import { type LogringOptions, openLogring, startLogring } from './logring.js';
 import type { AnswerRow, Ask, Peer, Reach, System } from './peer.js';
 import { openPostgres } from './postgres.js';
 import { type Question, questionsAbout } from './question.js';
@@ -16,9 +17,11 @@ import { type Figure, measureRounds, type RoundSizes } from './rounds.js';
 import { openSqlite } from './sqlite.js';
 import { answerProblem, Truth } from './truth.js';
 
-export interface PeerSizes extends EntrySizes, RoundSizes {
+export interface PeerSizes extends EntrySizes, RoundSizes, ArrivalSizes {
   /** So many looks at Logring's disk without a change before it is asked. */
   readonly quietPolls: number;
+  /** Those beside Logring; null: all. */
+  readonly systems: readonly string[] | null;
 }
 
 export interface PeerColumn extends Pick<Peer, 'name' | 'version' | 'reach' | 'includes'> {
@@ -26,10 +29,17 @@ export interface PeerColumn extends Pick<Peer, 'name' | 'version' | 'reach' | 'i
   readonly figures: Readonly<Record<string, Figure | null>>;
 }
 
+/** What a peer answered, and how fast, while entries arrived. */
+export interface FedColumn extends Pick<PeerColumn, 'name' | 'figures'> {
+  readonly arrivedPerSecond: number;
+}
+
 export interface PeerReport {
   readonly questions: readonly string[];
   /** Logring is the first of each reach. */
   readonly columns: readonly PeerColumn[];
+  /** Logring, over a socket, is the first. */
+  readonly fed: readonly FedColumn[];
   /** Peers that are not there, each with the reason. */
   readonly absent: Readonly<Record<string, string>>;
   readonly answersHash: string;
@@ -79,22 +89,7 @@ class Comparison {
       nowUs: NOW_US,
       quietPolls: this.#sizes.quietPolls,
     };
-    const redis = openRedis(join(this.#directory, 'redis'));
-    const opening: readonly (readonly [string, Promise<System | string>])[] = [
-      ['Logring', startLogring(logring)],
-      ['PostgreSQL', openPostgres(NOW_US)],
-      ['SQLite', openSqlite(join(this.#directory, 'sqlite'), NOW_US)],
-      ['DuckDB', openDuckDb(join(this.#directory, 'duckdb'), NOW_US)],
-      ['ClickHouse', openClickHouse(join(this.#directory, 'clickhouse'), NOW_US)],
-      ['Redis', redis],
-    ];
-    const opened = await Promise.allSettled(opening.map(([, system]) => system));
-    opened.forEach((result, i) => {
-      if (result.status === 'fulfilled') this.#add(opening[i][0], result.value);
-    });
-    for (const result of opened) if (result.status === 'rejected') throw result.reason;
-    const cache = await redis;
-    if (typeof cache !== 'string') this.#redis = cache;
+    await this.#open(logring);
     await this.#fill();
 
     keepToLastCore(process.pid);
@@ -108,16 +103,47 @@ class Comparison {
     } finally {
       await inProcess.close();
     }
+    const answersHash = this.#hash();
+    const systems = [...this.#systems.values()];
+    this.#systems.set('Logring', await startLogring(logring));
     return {
       questions: this.#questions.map(({ name }) => name),
       columns: this.#columns,
+      fed: await this.#feedAll([this.#systems.get('Logring')!, ...systems]),
       absent: this.#absent,
-      answersHash: this.#hash(),
+      answersHash,
     };
   }
 
   async close(): Promise<void> {
     for (const system of this.#systems.values()) await system.close();
+  }
+
+  async #open(logring: LogringOptions): Promise<void> {
+    const fileOf = (name: string) => join(this.#directory, name);
+    const openers: Readonly<Record<string, () => Promise<System | string>>> = {
+      Logring: () => startLogring(logring),
+      PostgreSQL: () => openPostgres(NOW_US),
+      SQLite: () => openSqlite(fileOf('sqlite'), NOW_US),
+      DuckDB: () => openDuckDb(fileOf('duckdb'), NOW_US),
+      ClickHouse: () => openClickHouse(fileOf('clickhouse'), NOW_US),
+      Redis: async () => {
+        const cache = await openRedis(fileOf('redis'));
+        if (typeof cache !== 'string') this.#redis = cache;
+        return cache;
+      },
+    };
+    const { systems } = this.#sizes;
+    const unknown = systems?.find((name) => !(name in openers));
+    if (unknown !== undefined) throw new Error(`there is no ${unknown} here: ${Object.keys(openers)}`);
+    const names = Object.keys(openers).filter(
+      (name) => name === 'Logring' || systems?.includes(name) !== false,
+    );
+    const opened = await Promise.allSettled(names.map((name) => openers[name]()));
+    opened.forEach((result, i) => {
+      if (result.status === 'fulfilled') this.#add(names[i], result.value);
+    });
+    for (const result of opened) if (result.status === 'rejected') throw result.reason;
   }
 
   #add(name: string, system: System | string): void {
@@ -171,6 +197,52 @@ class Comparison {
     peers.forEach(({ name, version, includes }, i) => {
       this.#columns.push({ name, version, reach, includes, figures: figures[i] });
     });
+  }
+
+  /** Each system in turn is given the same entries; its peers are asked while their share of them arrives. */
+  async #feedAll(systems: readonly System[]): Promise<FedColumn[]> {
+    const { arrivals, arrivalRate } = this.#sizes;
+    const batchEntries = Math.ceil((arrivalRate * ARRIVAL_MS) / 2_000);
+    const batches = [...this.#entries.arrivals(arrivals, batchEntries)];
+    for (const batch of batches) this.#truth.insert(batch);
+    this.#answers.clear();
+    const columns: FedColumn[] = [];
+    for (const system of systems) columns.push(...(await this.#feed(system, batches)));
+    return columns;
+  }
+
+  async #feed(system: System, batches: readonly EntryBatch[]): Promise<FedColumn[]> {
+    const peers = system.peers.filter(({ refresh }) => refresh !== null);
+    const shareOf = (i: number) => Math.round((batches.length * i) / peers.length);
+    const asked = peers.map((peer) => ({
+      peer,
+      asks: this.#questions.flatMap((question) => {
+        const ask = peer.prepare(question);
+        return ask === null ? [] : { question, ask };
+      }),
+    }));
+    const columns: FedColumn[] = [];
+    for (const [i, { peer, asks }] of asked.entries()) {
+      if (peer.reach === 'over a socket') keepToLastCore(process.pid);
+      else allowAllCores(process.pid);
+      const { perSecond, figures } = await askWhileFed(
+        system,
+        peer,
+        asks.map(({ ask }) => ask),
+        batches.slice(shareOf(i), shareOf(i + 1)),
+        this.#sizes,
+      );
+      const byQuestion: Record<string, Figure | null> = {};
+      for (const { name } of this.#questions) byQuestion[name] = null;
+      asks.forEach(({ question }, k) => {
+        byQuestion[question.name] = figures[k];
+      });
+      columns.push({ name: peer.name, arrivedPerSecond: perSecond, figures: byQuestion });
+      this.#tell(`${peer.name}: asked while ${perSecond.toFixed(0)} entries a second arrived`);
+    }
+    for (const { peer, asks } of asked)
+      for (const { question, ask } of asks) await this.#compare(question, peer, ask);
+    return columns;
   }
 
   /** The first peer asked is Logring: what it answers goes into Redis, and others must answer the same whole rows. */

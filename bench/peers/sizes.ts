@@ -10,6 +10,9 @@ const LARGE: PeerSizes = {
   asks: 200,
   roundMs: 200,
   quietPolls: 50,
+  systems: null,
+  arrivals: 100_000,
+  arrivalRate: 5_000,
 };
 
 /** Two of them show how each figure grows. */
@@ -23,4 +26,7 @@ export const SMALL_SIZES: PeerSizes = {
   asks: 3,
   roundMs: 10,
   quietPolls: 1,
+  systems: null,
+  arrivals: 300,
+  arrivalRate: 5_000,
 };

@@ -83,9 +83,14 @@ export async function openSqlite(file: string, nowUs: number): Promise<System | 
     reach: 'in process',
     includes: `${client.name}, rows as objects`,
   } as const;
-  const peer = (name: string, sqlOf: (question: Question) => SqlQuestion | null): Peer => ({
+  const peer = (
+    name: string,
+    sqlOf: (question: Question) => SqlQuestion | null,
+    refresh?: Peer['refresh'],
+  ): Peer => ({
     ...shared,
     name,
+    refresh,
     prepare: (question) => {
       const asked = sqlOf(question);
       return asked === null ? null : preparedAsk(database, asked);
@@ -94,7 +99,7 @@ export async function openSqlite(file: string, nowUs: number): Promise<System | 
   return {
     peers: [
       peer('SQLite', (question) => plainSql(question, nowUs)),
-      peer('SQLite, roll-ups', (question) => rollUpSql(question, nowUs)),
+      peer('SQLite, roll-ups', (question) => rollUpSql(question, nowUs), null),
     ],
     insert: (batch) => insert(database, batch),
     finish() {

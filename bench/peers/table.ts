@@ -3,8 +3,9 @@
 import type { Figure } from './rounds.js';
 import type { PeerColumn, PeerReport } from './run.js';
 
-/** One for each reach: only figures of one kind stand in a line. */
-export function tables({ questions, columns, absent }: PeerReport): string {
+/** One for each reach: only figures of one kind stand in a line. And one of all that were fed meanwhile. */
+export function tables(report: PeerReport): string {
+  const { questions, columns, absent } = report;
   const reaches = [...new Set(columns.map(({ reach }) => reach))];
   const texts = reaches.map((reach) => {
     const [logring, ...peers] = columns.filter((column) => column.reach === reach);
@@ -20,7 +21,19 @@ export function tables({ questions, columns, absent }: PeerReport): string {
     return `${markdown(header, cells)}\n${notes.join('')}\n`;
   });
   const left = Object.entries(absent).map(([name, reason]) => `- ${name} is left out: ${reason}.\n`);
-  return `${texts.join('')}${left.join('')}`;
+  return `${texts.join('')}${fedTable(report)}\n${left.join('')}`;
+}
+
+function fedTable({ questions, fed }: PeerReport): string {
+  const [logring, ...peers] = fed;
+  const cells = questions.map((question) => [
+    question,
+    timeOf(logring.figures[question]),
+    ...peers.map(({ figures }) => besideOurs(figures[question], logring.figures[question])),
+  ]);
+  const arrived = fed.map(({ arrivedPerSecond }) => arrivedPerSecond.toFixed(0));
+  const header = ['p50 / p99 in ms while entries arrive', ...fed.map(({ name }) => name)];
+  return markdown(header, [['entries a second', ...arrived], ...cells]);
 }
 
 /** How many times as long the median takes in the last report as in the first. */

@@ -60,8 +60,8 @@ export const REWRITE_CHUNK_BYTES = 64 * 1024 * 1024;
 export const REWRITE_ROW_BYTES = 256;
 
 /** Bytes of rows that a rewrite gives the store as a sample. More than makes the store's
- * dictionary of 32 KB is of no use; less: blocks compress worse. */
-export const REWRITE_SAMPLE_BYTES = 40 * 1024;
+ * dictionary of 64 KB is of no use; less: blocks compress worse. */
+export const REWRITE_SAMPLE_BYTES = 80 * 1024;
 
 /** Bytes of rows from which a sample pays. Bigger: small runs compress badly; smaller: the sample outweighs them. */
 export const REWRITE_SAMPLE_FROM_BYTES = 128 * 1024;

@@ -39,7 +39,7 @@ export interface FileBuilder extends BlockReader {
    */
   create(file: string, sample: Uint8Array | null): void;
   /** The first `noiseBytes` of the block are numbers that would not compress, and would make the rest compress worse; they
-   * may be all of it. */
+   * may be all of it. The bytes are lent for the call. */
   append(file: string, bytes: Uint8Array, noiseBytes: number): void;
   /** Removes a file that it made. */
   remove(file: string): void;

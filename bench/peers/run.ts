@@ -158,10 +158,14 @@ class Comparison {
   }
 
   async #fill(): Promise<void> {
+    // The next batch is made while the last is taken.
+    let taken: Promise<unknown> = Promise.resolve();
     for (const batch of this.#entries.batches()) {
       this.#truth.insert(batch);
-      await Promise.all([...this.#systems].map(([name, system]) => this.#insert(name, system, batch)));
+      await taken;
+      taken = Promise.all([...this.#systems].map(([name, system]) => this.#insert(name, system, batch)));
     }
+    await taken;
     for (const [name, system] of this.#systems) {
       await system.finish();
       this.#tell(`${name}: filled`);

@@ -141,7 +141,7 @@ function* sampleOf({ inputs, rowByteCount }: RewritePlan, files: FileBuilder): G
   const sample = new Uint8Array(REWRITE_SAMPLE_BYTES);
   let length = 0;
   // As many blocks as their rows, some 2 KB each, may fill the sample; a few more where rows are smaller.
-  const step = Math.max(1, Math.floor(blockCount / 32));
+  const step = Math.max(1, Math.floor(blockCount / 48));
   for (let at = 0; at < blockCount; at += step) {
     const row = sampleRow(inputs, blockCounts, at, files);
     if (length + row.length > sample.length) break;

@@ -82,7 +82,7 @@ export class RunWriter {
   }
 
   #writeBlock(): void {
-    const block = encodeSortedBlock(this.#rows, this.#byteCount);
+    const block = encodeSortedBlock(this.#rows);
     this.#files.append(this.#file, block, block.length - this.#byteCount);
     this.#rows = [];
     this.#byteCount = 0;

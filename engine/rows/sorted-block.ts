@@ -18,9 +18,12 @@ export interface SortedBlock {
   readonly bytes: Uint8Array;
 }
 
-/** `byteCount` is that of all rows. */
-export function encodeSortedBlock(rows: readonly Row[], byteCount: number): Uint8Array {
-  const writer = new ByteWriter(16 + 16 * rows.length + byteCount);
+const blockWriter = new ByteWriter();
+
+/** Good until the next call. */
+export function encodeSortedBlock(rows: readonly Row[]): Uint8Array {
+  const writer = blockWriter;
+  writer.clear();
   writer.u32(rows.length);
   writer.f64(rows[0].timeUs);
   let lastUs = rows[0].timeUs;
@@ -32,7 +35,7 @@ export function encodeSortedBlock(rows: readonly Row[], byteCount: number): Uint
     writer.u32(idHash);
   }
   for (const { row } of rows) writer.bytes(row);
-  return writer.finish();
+  return writer.written();
 }
 
 /** Throws a SegmentError for bytes that are no such block. */

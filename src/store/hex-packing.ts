@@ -38,6 +38,11 @@ export interface PackedHex {
   readonly hex: Uint8Array;
 }
 
+/** Where packed texts and their hex bytes are made, one after another. */
+let packedText = new Uint8Array(0);
+let packedHex = new Uint8Array(0);
+
+/** Good until the next call. */
 export function packHex(raw: Uint8Array): PackedHex {
   return new Packer(raw).pack();
 }
@@ -61,8 +66,13 @@ class Packer {
   constructor(raw: Uint8Array) {
     this.#raw = raw;
     this.#hasMark = raw.includes(MARK);
-    this.#text = new Uint8Array(this.#hasMark ? 2 * raw.length : raw.length);
-    this.#hex = new Uint8Array(raw.length >>> 1);
+    // A mark of the raw bytes takes two.
+    if (packedText.length < 2 * raw.length) {
+      packedText = new Uint8Array(4 * raw.length);
+      packedHex = new Uint8Array(raw.length);
+    }
+    this.#text = packedText;
+    this.#hex = packedHex;
   }
 
   /** No run of LEAST_RUN digits lies where every LEAST_RUN-th byte is none, so that most bytes are not looked at. */

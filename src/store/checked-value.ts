@@ -78,19 +78,22 @@ export function rawBytes(
 ): Uint8Array {
   if (codec !== CODEC_RAW && codec !== CODEC_DEFLATE && codec !== CODEC_ZSTD)
     throw damaged(kind, name, `its codec ${codec} is unknown`);
-  const raw = codec === CODEC_RAW ? payload.slice() : uncompressed(codec, payload, rawLength, NO_DICTIONARY);
+  const raw = (
+    codec === CODEC_RAW ? payload : uncompressed(codec, payload, rawLength, NO_DICTIONARY)
+  ).slice();
   if (raw.length !== rawLength) throw damaged(kind, name, 'its length does not match');
   return raw;
 }
 
-/** Of a payload, or the compressed part of one. */
+/** Of a payload, or the compressed part of one; good until the next call. */
 export function uncompressed(
   codec: number,
   payload: Uint8Array,
   rawLength: number,
   dictionary: Uint8Array,
 ): Uint8Array {
-  if (codec === CODEC_ZSTD || codec === CODEC_PACKED_ZSTD) return zstdDecompress(payload, dictionary);
+  if (codec === CODEC_ZSTD || codec === CODEC_PACKED_ZSTD)
+    return zstdDecompress(payload, dictionary, rawLength);
   // A chunk a little larger than what comes out spares zlib a second one.
   const options = { maxOutputLength: rawLength + 1, chunkSize: Math.max(64, rawLength + 1) };
   return inflateRawSync(payload, dictionary.length > 0 ? { ...options, dictionary } : options);

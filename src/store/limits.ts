@@ -21,6 +21,10 @@ export const SORTED_ZSTD_LEVEL = 3;
  * and 4 % and save a sixth and a quarter of the time. */
 export const DICTIONARY_BYTES = 64 * 1024;
 
+/** Dictionaries that a thread keeps at hand for compression. More: 64 KB each; fewer: a day's rewrite, which reads one of
+ * each hour, copies them again and again. */
+export const WASM_DICTIONARY_COUNT = 32;
+
 /** How long the storage thread goes on with a rewrite before it looks for a commit, ms. Longer: commits wait; shorter:
  * looking costs more than the work. */
 export const REWRITE_SLICE_MS = 4;

@@ -1,20 +1,137 @@
 /**
  * Zstandard, from WebAssembly: some times as quick as zlib both ways, and the same on every Node. (Node's own is there
  * from 22.15 on only; native packages must build or fetch a binary.) One context a thread.
+ *
+ * The package's functions allocate in its memory at each call and copy everything there, the dictionary too, which is four
+ * times a block, and what comes out again. So its module is used itself: buffers stay, and so do dictionaries.
  */
 
-import { compressUsingDict, createCCtx, createDCtx, decompressUsingDict, init } from '@bokuweb/zstd-wasm';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { init } from '@bokuweb/zstd-wasm';
+import { assert } from '../../engine/assert.js';
+import { WASM_DICTIONARY_COUNT } from './limits.js';
 
-await init();
-const compression = createCCtx();
-const decompression = createDCtx();
-
-/** A frame that says how long its content is. Of a dictionary, which may be empty, any bytes serve. */
-export function zstdCompress(raw: Uint8Array, level: number, dictionary: Uint8Array): Uint8Array {
-  return compressUsingDict(compression, raw, dictionary, level);
+/** The part of the package's module that is used. Pointers and sizes are in bytes of its memory. */
+interface ZstdModule {
+  /** Another object after the memory has grown, as any call may make it. */
+  readonly HEAPU8: Uint8Array;
+  _malloc(size: number): number;
+  _free(pointer: number): void;
+  _ZSTD_createCCtx(): number;
+  _ZSTD_createDCtx(): number;
+  _ZSTD_compressBound(size: number): number;
+  /** Nonzero for what is no size but an error. */
+  _ZSTD_isError(size: number): number;
+  _ZSTD_compress_usingDict(
+    context: number,
+    to: number,
+    capacity: number,
+    from: number,
+    size: number,
+    dictionary: number,
+    dictionarySize: number,
+    level: number,
+  ): number;
+  _ZSTD_decompress_usingDict(
+    context: number,
+    to: number,
+    capacity: number,
+    from: number,
+    size: number,
+    dictionary: number,
+    dictionarySize: number,
+  ): number;
 }
 
-/** What was compressed. Throws for what is no such frame. */
-export function zstdDecompress(frame: Uint8Array, dictionary: Uint8Array): Uint8Array {
-  return decompressUsingDict(decompression, frame, dictionary);
+await init();
+const require = createRequire(import.meta.url);
+const packageFolder = dirname(require.resolve('@bokuweb/zstd-wasm'));
+const { Module: zstd } = require(join(packageFolder, 'module.js')) as { readonly Module: ZstdModule };
+const compression = zstd._ZSTD_createCCtx();
+const decompression = zstd._ZSTD_createDCtx();
+
+/** Room in the module's memory that is used again. */
+class Room {
+  #pointer = 0;
+  #size = 0;
+
+  /** Where so many bytes have room; what was there before is gone. */
+  of(size: number): number {
+    if (size > this.#size) {
+      zstd._free(this.#pointer);
+      this.#size = size + (size >>> 2);
+      this.#pointer = allocated(this.#size);
+    }
+    return this.#pointer;
+  }
+}
+
+const input = new Room();
+const output = new Room();
+/** Where the dictionaries used last are, the one that came first first. Their bytes never change. */
+const dictionaries = new Map<Uint8Array, number>();
+
+/** A frame that says how long its content is, good until the next call. Of a dictionary, which may be empty, any bytes serve. */
+export function zstdCompress(raw: Uint8Array, level: number, dictionary: Uint8Array): Uint8Array {
+  const capacity = zstd._ZSTD_compressBound(raw.length);
+  const to = output.of(capacity);
+  const known = placeOf(dictionary);
+  const from = placed(raw);
+  return result(
+    to,
+    zstd._ZSTD_compress_usingDict(
+      compression,
+      to,
+      capacity,
+      from,
+      raw.length,
+      known,
+      dictionary.length,
+      level,
+    ),
+  );
+}
+
+/** What was compressed, at most `limit` bytes, good until the next call. Throws for what is no such frame. */
+export function zstdDecompress(frame: Uint8Array, dictionary: Uint8Array, limit: number): Uint8Array {
+  const to = output.of(limit);
+  const known = placeOf(dictionary);
+  const from = placed(frame);
+  return result(
+    to,
+    zstd._ZSTD_decompress_usingDict(decompression, to, limit, from, frame.length, known, dictionary.length),
+  );
+}
+
+function placed(bytes: Uint8Array): number {
+  const pointer = input.of(bytes.length);
+  zstd.HEAPU8.set(bytes, pointer);
+  return pointer;
+}
+
+function result(pointer: number, size: number): Uint8Array {
+  if (zstd._ZSTD_isError(size) !== 0) throw new Error(`Zstandard refuses with code ${size}`);
+  return zstd.HEAPU8.subarray(pointer, pointer + size);
+}
+
+function placeOf(dictionary: Uint8Array): number {
+  if (dictionary.length === 0) return 0;
+  const known = dictionaries.get(dictionary);
+  if (known !== undefined) return known;
+  if (dictionaries.size === WASM_DICTIONARY_COUNT) {
+    const [[oldest, place]] = dictionaries;
+    dictionaries.delete(oldest);
+    zstd._free(place);
+  }
+  const pointer = allocated(dictionary.length);
+  zstd.HEAPU8.set(dictionary, pointer);
+  dictionaries.set(dictionary, pointer);
+  return pointer;
+}
+
+function allocated(size: number): number {
+  const pointer = zstd._malloc(size);
+  assert(pointer !== 0, 'WebAssembly has no memory left');
+  return pointer;
 }

@@ -19,7 +19,8 @@ function listen(body: Uint8Array, listening: (port: number) => void): void {
   }
   uws
     .App()
-    .any('/*', (response) => void response.end(body, false))
+    // Corked, or what comes with other requests is sent in seven pieces.
+    .any('/*', (response) => void response.cork(() => void response.end(body, false)))
     .listen(HOST, 0, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
       if (socket === false) throw new Error('the bare server can not listen');
       listening(uws.us_socket_local_port(socket));

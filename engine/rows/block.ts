@@ -175,12 +175,16 @@ export function indexOfBlock(block: Uint8Array): BlockIndex {
 
 /** The row at rowIndex of a block that indexOfBlock or a saved index has shown to have it: a view, not a copy. */
 export function rowOfBlock(block: Uint8Array, rowIndex: number): Uint8Array {
-  const view = new DataView(block.buffer, block.byteOffset, block.byteLength);
-  const indexLength = view.getUint32(0, true);
-  const rowCount = view.getUint32(4, true);
+  const indexLength = u32At(block, 0);
+  const rowCount = u32At(block, 4);
   if (rowIndex >= rowCount) throw new SegmentError('a row block holds fewer rows than its index');
   const endsAt = 4 + indexLength;
   const base = endsAt + 4 * rowCount;
-  const start = rowIndex === 0 ? 0 : view.getUint32(endsAt + 4 * (rowIndex - 1), true);
-  return block.subarray(base + start, base + view.getUint32(endsAt + 4 * rowIndex, true));
+  const start = rowIndex === 0 ? 0 : u32At(block, endsAt + 4 * (rowIndex - 1));
+  return block.subarray(base + start, base + u32At(block, endsAt + 4 * rowIndex));
+}
+
+/** Quicker than a DataView that is made for a few numbers. */
+function u32At(bytes: Uint8Array, at: number): number {
+  return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;
 }

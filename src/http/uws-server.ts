@@ -169,7 +169,7 @@ export class UwsServer implements HttpServer {
   #answerLater(exchange: Exchange, answer: Promise<HttpAnswer>): void {
     answer
       .then((value) => {
-        if (!exchange.isOver) exchange.response.cork(() => this.#answer(exchange, value));
+        if (!exchange.isOver) this.#answer(exchange, value);
       })
       .catch((error: unknown) => this.#giveUp(exchange, error));
   }
@@ -180,22 +180,32 @@ export class UwsServer implements HttpServer {
    * next request by closing, which is what is wanted.
    */
   #answer(exchange: Exchange, answer: HttpAnswer): void {
-    if (answer.close || exchange.mustClose) setImmediate(() => this.#writeAndClose(exchange, answer));
-    else this.#write(exchange, answer);
+    if (answer.close || exchange.mustClose) {
+      setImmediate(() => {
+        if (!exchange.isOver) this.#corked(exchange, () => this.#writeAndClose(exchange, answer));
+      });
+    } else this.#corked(exchange, () => this.#write(exchange, answer));
+  }
+
+  /**
+   * So that what is written leaves as one: it does by itself for the first of the requests that come in one piece, while the
+   * others' answers would take a system call for each name and value of their headers.
+   */
+  #corked(exchange: Exchange, write: () => void): void {
+    exchange.response.cork(() => {
+      try {
+        write();
+      } catch (error) {
+        this.#giveUp(exchange, error);
+      }
+    });
   }
 
   #writeAndClose(exchange: Exchange, answer: HttpAnswer): void {
-    if (exchange.isOver) return;
-    try {
-      exchange.response.cork(() => {
-        writeHead(exchange.response, answer);
-        // It adds `Connection: close`.
-        exchange.response.end(exchange.isHead ? '' : answer.body, true);
-        this.#finished(exchange);
-      });
-    } catch (error) {
-      this.#giveUp(exchange, error);
-    }
+    writeHead(exchange.response, answer);
+    // It adds `Connection: close`.
+    exchange.response.end(exchange.isHead ? '' : answer.body, true);
+    this.#finished(exchange);
   }
 
   /** Writes the answer, at once or as far as the socket takes it and the rest when it can take more. */

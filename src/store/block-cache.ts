@@ -1,9 +1,12 @@
-/** The segments read last, unpacked, up to a number of bytes; least recently read go first. */
+/** The segments and blocks read last, unpacked, up to a number of bytes; least recently read go first. */
+
+/** Segments go by name. A query looks up a hundred blocks, whose names would take more time than the looking. */
+type CacheKey = string | number;
 
 export class BlockCache {
   #capacityBytes: number;
   /** In order of last use: a Map keeps the order of insertion. */
-  readonly #segments = new Map<string, Uint8Array>();
+  readonly #segments = new Map<CacheKey, Uint8Array>();
   #heldBytes = 0;
   #hits = 0;
   #misses = 0;
@@ -24,15 +27,15 @@ export class BlockCache {
     return this.#misses;
   }
 
-  get(name: string): Uint8Array | undefined {
-    const bytes = this.#segments.get(name);
+  get(key: CacheKey): Uint8Array | undefined {
+    const bytes = this.#segments.get(key);
     if (bytes === undefined) {
       this.#misses += 1;
       return undefined;
     }
     this.#hits += 1;
-    this.#segments.delete(name);
-    this.#segments.set(name, bytes);
+    this.#segments.delete(key);
+    this.#segments.set(key, bytes);
     return bytes;
   }
 
@@ -42,17 +45,17 @@ export class BlockCache {
     this.#evict();
   }
 
-  set(name: string, bytes: Uint8Array): void {
-    this.delete(name);
-    this.#segments.set(name, bytes);
+  set(key: CacheKey, bytes: Uint8Array): void {
+    this.delete(key);
+    this.#segments.set(key, bytes);
     this.#heldBytes += bytes.length;
     this.#evict();
   }
 
-  delete(name: string): void {
-    const bytes = this.#segments.get(name);
+  delete(key: CacheKey): void {
+    const bytes = this.#segments.get(key);
     if (bytes === undefined) return;
-    this.#segments.delete(name);
+    this.#segments.delete(key);
     this.#heldBytes -= bytes.length;
   }
 

@@ -25,7 +25,12 @@ import type { Table } from './tables.js';
 const FLAG_DICTIONARY = 1;
 const FRAME_DIGITS = 10;
 
+/** More than a file has frames. */
+const FRAME_KEYS = 2 ** 26;
+
 interface KnownFile {
+  /** Its frames are in the cache by that. No other file has it, of whatever name. */
+  readonly firstCacheKey: number;
   readonly path: string;
   frameEnds: number[];
   readonly hasDictionary: boolean;
@@ -53,6 +58,7 @@ export class BlockFiles {
   /** The dictionary used last, whatever becomes of it in the cache. */
   #dictionary: { readonly fileKey: string; readonly bytes: Uint8Array } | null = null;
   #byteCount = 0;
+  #nextCacheKey = 0;
 
   /**
    * Restores what the table knows, cuts off what files hold beyond that and removes files that it doesn't know. A file
@@ -125,12 +131,7 @@ export class BlockFiles {
 
   /** Takes up frames whose record is durable. */
   take(fileKey: string, frameLengths: readonly number[]): void {
-    let file = this.#files.get(fileKey);
-    if (file === undefined) {
-      file = { path: this.pathOf(fileKey), frameEnds: [], hasDictionary: false };
-      this.#files.set(fileKey, file);
-    }
-    this.#addFrames(file, frameLengths);
+    this.#addFrames(this.#files.get(fileKey) ?? this.#begin(fileKey, [], false), frameLengths);
   }
 
   /** Where a file stands and how far it counts. */
@@ -140,9 +141,8 @@ export class BlockFiles {
 
   /** Takes up a file that was built aside; it counts once it is adopted. */
   built(fileKey: string, frameEnds: Float64Array, hasDictionary: boolean): void {
-    const file = { path: this.pathOf(fileKey), frameEnds: [...frameEnds], hasDictionary };
-    this.#files.set(fileKey, file);
-    this.#byteCount += file.frameEnds.at(-1)!;
+    this.#begin(fileKey, [...frameEnds], hasDictionary);
+    this.#byteCount += frameEnds.at(-1)!;
   }
 
   /** The record that makes a built file count. */
@@ -186,8 +186,8 @@ export class BlockFiles {
   }
 
   #frame(fileKey: string, file: KnownFile, frameIndex: number): Uint8Array {
-    const name = frameName(fileKey, frameIndex);
-    const cached = this.#cache.get(name);
+    const cacheKey = file.firstCacheKey + frameIndex;
+    const cached = this.#cache.get(cacheKey);
     if (cached !== undefined) return cached;
     if (frameIndex >= file.frameEnds.length)
       throw new SegmentError(`file ${file.path} has no block ${frameIndex}`);
@@ -197,8 +197,8 @@ export class BlockFiles {
     const dictionary = file.hasDictionary && !isDictionary ? this.#frame(fileKey, file, 0) : NO_DICTIONARY;
     const start = frameIndex === 0 ? 0 : file.frameEnds[frameIndex - 1];
     const bytes = this.#read(fileKey, file, start, file.frameEnds[frameIndex]);
-    const block = openFrame(name, bytes, dictionary);
-    this.#cache.set(name, block);
+    const block = openFrame(frameName(fileKey, frameIndex), bytes, dictionary);
+    this.#cache.set(cacheKey, block);
     if (isDictionary) this.#dictionary = { fileKey, bytes: block };
     return block;
   }
@@ -239,14 +239,18 @@ export class BlockFiles {
   /** Records come in order of file and frame. */
   #restore(key: string, record: Uint8Array): void {
     const { fileKey, firstFrame, hasDictionary, lengths } = decodeFileRecord(key, record);
-    let file = this.#files.get(fileKey);
-    if (file === undefined) {
-      file = { path: this.pathOf(fileKey), frameEnds: [], hasDictionary };
-      this.#files.set(fileKey, file);
-    }
+    const file = this.#files.get(fileKey) ?? this.#begin(fileKey, [], hasDictionary);
     if (firstFrame !== file.frameEnds.length)
       throw new SegmentError(`the store lacks a part of what it knows of file ${file.path}`);
     this.#addFrames(file, lengths);
+  }
+
+  #begin(fileKey: string, frameEnds: number[], hasDictionary: boolean): KnownFile {
+    const firstCacheKey = this.#nextCacheKey;
+    this.#nextCacheKey += FRAME_KEYS;
+    const file = { firstCacheKey, path: this.pathOf(fileKey), frameEnds, hasDictionary };
+    this.#files.set(fileKey, file);
+    return file;
   }
 
   #addFrames(file: KnownFile, lengths: ArrayLike<number>): void {
@@ -273,7 +277,7 @@ export function scopeFolder(root: string, scope: string): string {
   return join(root, scope.replaceAll('/', '+'));
 }
 
-/** What the checksum of a frame covers beside its bytes; also its name in the cache. */
+/** What the checksum of a frame covers beside its bytes. */
 export function frameName(fileKey: string, frameIndex: number): string {
   return `${fileKey}#${frameIndex}`;
 }

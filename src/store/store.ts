@@ -146,10 +146,16 @@ export class Store {
   }
 
   reader(scope: Scope): SegmentReader {
+    // A query reads one block of a file after another.
+    let last = { file: '', fileKey: '' };
+    const fileKeyOf = (file: string): string => {
+      if (last.file !== file) last = { file, fileKey: `${scope}:${file}` };
+      return last.fileKey;
+    };
     return {
       get: (name) => this.#get(`${scope}:${name}`),
       list: (prefix) => this.#list(scope, prefix),
-      block: (file, index) => this.#block(`${scope}:${file}`, index),
+      block: (file, index) => this.#block(fileKeyOf(file), index),
       blockCount: (file) => this.#files.blockCount(`${scope}:${file}`),
     };
   }

@@ -20,15 +20,16 @@ export interface Figure {
 
 const LEAST_ASKS = 3;
 
-/** In the order of the asks. The first round is for warming up and doesn't count. */
+/** A round of which nothing is kept. */
+export async function warmUp(asks: readonly Ask[], sizes: RoundSizes): Promise<void> {
+  for (const ask of asks) await askForAWhile(ask, sizes);
+}
+
+/** In the order of the asks. */
 export async function measureRounds(asks: readonly Ask[], sizes: RoundSizes): Promise<Figure[]> {
   const rounds: Latencies[][] = asks.map(() => []);
-  for (let round = 0; round <= sizes.rounds; round++) {
-    for (let i = 0; i < asks.length; i++) {
-      const latencies = await askForAWhile(asks[i], sizes);
-      if (round > 0) rounds[i].push(latencies);
-    }
-  }
+  for (let round = 0; round < sizes.rounds; round++)
+    for (let i = 0; i < asks.length; i++) rounds[i].push(await askForAWhile(asks[i], sizes));
   return rounds.map((latencies) => ({
     p50Ms: median(latencies.map((round) => round.quantileMs(0.5))),
     p99Ms: median(latencies.map((round) => round.quantileMs(0.99))),

@@ -13,7 +13,7 @@ import type { AnswerRow, Ask, Peer, Reach, System } from './peer.js';
 import { openPostgres } from './postgres.js';
 import { type Question, questionsAbout } from './question.js';
 import { openRedis, type RedisCache } from './redis.js';
-import { type Figure, measureRounds, type RoundSizes } from './rounds.js';
+import { type Figure, measureRounds, type RoundSizes, warmUp } from './rounds.js';
 import { openSqlite } from './sqlite.js';
 import { answerProblem, Truth } from './truth.js';
 
@@ -57,6 +57,10 @@ export async function runPeers(
   } finally {
     await comparison.close();
   }
+}
+
+function present(asks: readonly (Ask | null)[]): Ask[] {
+  return asks.filter((ask) => ask !== null);
 }
 
 class Comparison {
@@ -182,15 +186,18 @@ class Comparison {
 
   async #measure(reach: Reach, peers: readonly Peer[]): Promise<void> {
     const figures = peers.map((): Record<string, Figure | null> => ({}));
+    const prepared = new Map<Question, readonly (Ask | null)[]>();
+    // All of them before the first is measured: what filling has left to be done goes on for a while.
     for (const question of this.#questions) {
-      const asked = peers.map((peer) => ({ peer, ask: peer.prepare(question) }));
-      for (const { peer, ask } of asked) if (ask !== null) await this.#compare(question, peer, ask);
-      const measured = await measureRounds(
-        asked.flatMap(({ ask }) => ask ?? []),
-        this.#sizes,
-      );
+      const asks = peers.map((peer) => peer.prepare(question));
+      prepared.set(question, asks);
+      for (const [i, ask] of asks.entries()) if (ask !== null) await this.#compare(question, peers[i], ask);
+      await warmUp(present(asks), this.#sizes);
+    }
+    for (const [question, asks] of prepared) {
+      const measured = await measureRounds(present(asks), this.#sizes);
       let next = 0;
-      asked.forEach(({ ask }, i) => {
+      asks.forEach((ask, i) => {
         figures[i][question.name] = ask === null ? null : measured[next++];
       });
       const told = peers.map(

@@ -38,9 +38,10 @@ export interface PackedHex {
   readonly hex: Uint8Array;
 }
 
-/** Where packed texts and their hex bytes are made, one after another. */
-let packedText = new Uint8Array(0);
-let packedHex = new Uint8Array(0);
+/** Where ordinary blocks are packed, one after another: twice as long as they are, as a mark takes two bytes, and half. */
+const ORDINARY_BYTES = 256 * 1024;
+const packedText = new Uint8Array(2 * ORDINARY_BYTES);
+const packedHex = new Uint8Array(ORDINARY_BYTES / 2);
 
 /** Good until the next call. */
 export function packHex(raw: Uint8Array): PackedHex {
@@ -66,13 +67,9 @@ class Packer {
   constructor(raw: Uint8Array) {
     this.#raw = raw;
     this.#hasMark = raw.includes(MARK);
-    // A mark of the raw bytes takes two.
-    if (packedText.length < 2 * raw.length) {
-      packedText = new Uint8Array(4 * raw.length);
-      packedHex = new Uint8Array(raw.length);
-    }
-    this.#text = packedText;
-    this.#hex = packedHex;
+    const isOrdinary = raw.length <= ORDINARY_BYTES;
+    this.#text = isOrdinary ? packedText : new Uint8Array(2 * raw.length);
+    this.#hex = isOrdinary ? packedHex : new Uint8Array(raw.length >>> 1);
   }
 
   /** No run of LEAST_RUN digits lies where every LEAST_RUN-th byte is none, so that most bytes are not looked at. */

@@ -10,6 +10,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { init } from '@bokuweb/zstd-wasm';
 import { assert } from '../../engine/assert.js';
+import { SegmentError } from '../../engine/segments.js';
 import { WASM_DICTIONARY_COUNT } from './limits.js';
 
 /** The part of the package's module that is used. Pointers and sizes are in bytes of its memory. */
@@ -51,6 +52,8 @@ const { Module: zstd } = require(join(packageFolder, 'module.js')) as { readonly
 const compression = zstd._ZSTD_createCCtx();
 const decompression = zstd._ZSTD_createDCtx();
 
+const MOST_BYTES = 2 ** 31;
+
 /** Room in the module's memory that is used again. */
 class Room {
   #pointer = 0;
@@ -60,8 +63,10 @@ class Room {
   of(size: number): number {
     if (size > this.#size) {
       zstd._free(this.#pointer);
-      this.#size = size + (size >>> 2);
-      this.#pointer = allocated(this.#size);
+      this.#pointer = 0;
+      this.#size = 0;
+      this.#pointer = allocated(size);
+      this.#size = size;
     }
     return this.#pointer;
   }
@@ -69,7 +74,7 @@ class Room {
 
 const input = new Room();
 const output = new Room();
-/** Where the dictionaries used last are, the one that came first first. Their bytes never change. */
+/** Where the dictionaries used last are, in order of last use. Their bytes never change. */
 const dictionaries = new Map<Uint8Array, number>();
 
 /** A frame that says how long its content is, good until the next call. Of a dictionary, which may be empty, any bytes serve. */
@@ -78,30 +83,36 @@ export function zstdCompress(raw: Uint8Array, level: number, dictionary: Uint8Ar
   const to = output.of(capacity);
   const known = placeOf(dictionary);
   const from = placed(raw);
-  return result(
+  const size = zstd._ZSTD_compress_usingDict(
+    compression,
     to,
-    zstd._ZSTD_compress_usingDict(
-      compression,
-      to,
-      capacity,
-      from,
-      raw.length,
-      known,
-      dictionary.length,
-      level,
-    ),
+    capacity,
+    from,
+    raw.length,
+    known,
+    dictionary.length,
+    level,
   );
+  assert(zstd._ZSTD_isError(size) === 0, 'Zstandard compresses any bytes');
+  return zstd.HEAPU8.subarray(to, to + size);
 }
 
-/** What was compressed, at most `limit` bytes, good until the next call. Throws for what is no such frame. */
+/** What was compressed, at most `limit` bytes, good until the next call. Throws a SegmentError for what is no such frame. */
 export function zstdDecompress(frame: Uint8Array, dictionary: Uint8Array, limit: number): Uint8Array {
   const to = output.of(limit);
   const known = placeOf(dictionary);
   const from = placed(frame);
-  return result(
+  const size = zstd._ZSTD_decompress_usingDict(
+    decompression,
     to,
-    zstd._ZSTD_decompress_usingDict(decompression, to, limit, from, frame.length, known, dictionary.length),
+    limit,
+    from,
+    frame.length,
+    known,
+    dictionary.length,
   );
+  if (zstd._ZSTD_isError(size) !== 0) throw new SegmentError('a compressed value does not unpack');
+  return zstd.HEAPU8.subarray(to, to + size);
 }
 
 function placed(bytes: Uint8Array): number {
@@ -110,15 +121,14 @@ function placed(bytes: Uint8Array): number {
   return pointer;
 }
 
-function result(pointer: number, size: number): Uint8Array {
-  if (zstd._ZSTD_isError(size) !== 0) throw new Error(`Zstandard refuses with code ${size}`);
-  return zstd.HEAPU8.subarray(pointer, pointer + size);
-}
-
 function placeOf(dictionary: Uint8Array): number {
   if (dictionary.length === 0) return 0;
   const known = dictionaries.get(dictionary);
-  if (known !== undefined) return known;
+  if (known !== undefined) {
+    dictionaries.delete(dictionary);
+    dictionaries.set(dictionary, known);
+    return known;
+  }
   if (dictionaries.size === WASM_DICTIONARY_COUNT) {
     const [[oldest, place]] = dictionaries;
     dictionaries.delete(oldest);
@@ -131,7 +141,8 @@ function placeOf(dictionary: Uint8Array): number {
 }
 
 function allocated(size: number): number {
-  const pointer = zstd._malloc(size);
+  // Beyond that it would take a size for another.
+  const pointer = size < MOST_BYTES ? zstd._malloc(size) : 0;
   assert(pointer !== 0, 'WebAssembly has no memory left');
   return pointer;
 }

@@ -41,10 +41,12 @@ export async function askWhileFed(
   const feeding = feed(system, peer, batches).finally(() => {
     isFed = true;
   });
-  do {
-    for (let i = 0; i < asks.length; i++) await askInTurn(asks[i], latenciesUs[i], sizes);
-  } while (!isFed);
-  const perSecond = await feeding;
+  const asking = async () => {
+    do {
+      for (let i = 0; i < asks.length; i++) await askInTurn(asks[i], latenciesUs[i], sizes);
+    } while (!isFed);
+  };
+  const [perSecond] = await Promise.all([feeding, asking()]);
   return {
     perSecond,
     figures: latenciesUs.map((of) => {

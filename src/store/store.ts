@@ -156,7 +156,7 @@ export class Store {
       get: (name) => this.#get(`${scope}:${name}`),
       list: (prefix) => this.#list(scope, prefix),
       block: (file, index) => this.#block(fileKeyOf(file), index),
-      blockCount: (file) => this.#files.blockCount(`${scope}:${file}`),
+      blockCount: (file) => this.#files.blockCount(fileKeyOf(file)),
     };
   }
 

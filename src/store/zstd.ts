@@ -24,26 +24,19 @@ interface ZstdModule {
   _ZSTD_compressBound(size: number): number;
   /** Nonzero for what is no size but an error. */
   _ZSTD_isError(size: number): number;
-  _ZSTD_compress_usingDict(
-    context: number,
-    to: number,
-    capacity: number,
-    from: number,
-    size: number,
-    dictionary: number,
-    dictionarySize: number,
-    level: number,
-  ): number;
-  _ZSTD_decompress_usingDict(
-    context: number,
-    to: number,
-    capacity: number,
-    from: number,
-    size: number,
-    dictionary: number,
-    dictionarySize: number,
-  ): number;
+  _ZSTD_compress_usingDict(...call: [...Places, level: number]): number;
+  _ZSTD_decompress_usingDict(...call: Places): number;
 }
+
+type Places = [
+  context: number,
+  to: number,
+  capacity: number,
+  from: number,
+  size: number,
+  dictionary: number,
+  dictionarySize: number,
+];
 
 await init();
 const require = createRequire(import.meta.url);
@@ -52,6 +45,7 @@ const { Module: zstd } = require(join(packageFolder, 'module.js')) as { readonly
 const compression = zstd._ZSTD_createCCtx();
 const decompression = zstd._ZSTD_createDCtx();
 
+/** A larger size would be taken for another. */
 const MOST_BYTES = 2 ** 31;
 
 /** Room in the module's memory that is used again. */
@@ -79,46 +73,32 @@ const dictionaries = new Map<Uint8Array, number>();
 
 /** A frame that says how long its content is, good until the next call. Of a dictionary, which may be empty, any bytes serve. */
 export function zstdCompress(raw: Uint8Array, level: number, dictionary: Uint8Array): Uint8Array {
-  const capacity = zstd._ZSTD_compressBound(raw.length);
-  const to = output.of(capacity);
-  const known = placeOf(dictionary);
-  const from = placed(raw);
-  const size = zstd._ZSTD_compress_usingDict(
-    compression,
-    to,
-    capacity,
-    from,
-    raw.length,
-    known,
-    dictionary.length,
-    level,
-  );
-  assert(zstd._ZSTD_isError(size) === 0, 'Zstandard compresses any bytes');
-  return zstd.HEAPU8.subarray(to, to + size);
+  const places = placesOf(compression, raw, zstd._ZSTD_compressBound(raw.length), dictionary);
+  const frame = written(places, zstd._ZSTD_compress_usingDict(...places, level));
+  assert(frame !== null, 'Zstandard compresses any bytes');
+  return frame;
 }
 
 /** What was compressed, at most `limit` bytes, good until the next call. Throws a SegmentError for what is no such frame. */
 export function zstdDecompress(frame: Uint8Array, dictionary: Uint8Array, limit: number): Uint8Array {
-  const to = output.of(limit);
-  const known = placeOf(dictionary);
-  const from = placed(frame);
-  const size = zstd._ZSTD_decompress_usingDict(
-    decompression,
-    to,
-    limit,
-    from,
-    frame.length,
-    known,
-    dictionary.length,
-  );
-  if (zstd._ZSTD_isError(size) !== 0) throw new SegmentError('a compressed value does not unpack');
-  return zstd.HEAPU8.subarray(to, to + size);
+  const places = placesOf(decompression, frame, limit, dictionary);
+  const raw = written(places, zstd._ZSTD_decompress_usingDict(...places));
+  if (raw === null) throw new SegmentError('a compressed value does not unpack');
+  return raw;
 }
 
-function placed(bytes: Uint8Array): number {
-  const pointer = input.of(bytes.length);
-  zstd.HEAPU8.set(bytes, pointer);
-  return pointer;
+/** Puts the bytes and the dictionary where a call finds them, and makes room for so many bytes that come out. */
+function placesOf(context: number, bytes: Uint8Array, capacity: number, dictionary: Uint8Array): Places {
+  const to = output.of(capacity);
+  const dictionaryAt = placeOf(dictionary);
+  const from = input.of(bytes.length);
+  zstd.HEAPU8.set(bytes, from);
+  return [context, to, capacity, from, bytes.length, dictionaryAt, dictionary.length];
+}
+
+/** What a call has written; null when it returned an error. */
+function written([, to]: Places, size: number): Uint8Array | null {
+  return zstd._ZSTD_isError(size) === 0 ? zstd.HEAPU8.subarray(to, to + size) : null;
 }
 
 function placeOf(dictionary: Uint8Array): number {
@@ -141,7 +121,6 @@ function placeOf(dictionary: Uint8Array): number {
 }
 
 function allocated(size: number): number {
-  // Beyond that it would take a size for another.
   const pointer = size < MOST_BYTES ? zstd._malloc(size) : 0;
   assert(pointer !== 0, 'WebAssembly has no memory left');
   return pointer;

@@ -36,7 +36,7 @@ export interface UrlSizes {
   readonly budgetMb: number;
   /** Other requests a second, of all kinds together. */
   readonly rate: number;
-  /** How often each expression is asked again, and how many quiet projects' names are asked at the end. */
+  /** How often each expression is asked again, and of how many quiet projects a name and a pattern are asked. */
   readonly repeats: number;
   readonly seed: number;
 }
@@ -61,13 +61,19 @@ export interface UrlAnswer {
   readonly again: Latencies;
 }
 
+export interface FirstAnswers {
+  readonly wrong: number;
+  readonly firstMs: Latencies;
+}
+
 export interface UrlReport {
   readonly fill: FillReport;
   readonly startMs: number;
   readonly answers: readonly UrlAnswer[];
-  /** First answers for names of quiet projects, one after another. */
-  readonly names: { readonly wrong: number; readonly firstMs: Latencies };
-  /** Before and while expressions are asked. */
+  /** First answers of quiet projects, one after another. */
+  readonly names: FirstAnswers;
+  readonly patterns: FirstAnswers;
+  /** Before and while these and the expressions are asked. */
   readonly quiet: OthersReport;
   readonly others: OthersReport;
   readonly residentBytes: { readonly atStart: number; readonly atEnd: number };
@@ -91,12 +97,17 @@ export async function runUrlBench(sizes: UrlSizes, directory: string): Promise<U
   const random = new Random(sizes.seed);
   const refs = Array.from({ length: sizes.projects }, () => random.letters(20));
   const expressions = expressionsOver(refs);
-  const nameCounts = new Map(refs.slice(-sizes.repeats).map((ref) => [ref, 0]));
+  const quiet = refs.slice(-sizes.repeats);
+  const nameCounts = new Map(quiet.map((ref) => [ref, 0]));
+  const patternCounts = new Map(quiet.map((ref) => [tablesPattern(ref), 0]));
   const fill = await fillStore(sizes, directory, random, refs, (url, ref) => {
     for (const counted of expressions) if (counted.matches(url)) counted.expected += 1;
     // URLs of the rest area mention no other project.
     const count = nameCounts.get(ref);
-    if (count !== undefined) nameCounts.set(ref, count + 1);
+    if (count === undefined) return;
+    nameCounts.set(ref, count + 1);
+    if (!/co\/rest\/v1\/(orders|events)/.test(url)) return;
+    patternCounts.set(tablesPattern(ref), patternCounts.get(tablesPattern(ref))! + 1);
   });
   const startUs = monotonicUs();
   const service = await startChildService({
@@ -113,17 +124,20 @@ export async function runUrlBench(sizes: UrlSizes, directory: string): Promise<U
     const order = othersOrder(service, project, sizes);
     // The first requests are slower than all that come after.
     await whileOthersAsk(service, { ...order, seconds: 1 }, () => Promise.resolve([]));
-    const quiet = await whileOthersAsk(service, { ...order, seconds: QUIET_SECONDS }, () =>
+    const alone = await whileOthersAsk(service, { ...order, seconds: QUIET_SECONDS }, () =>
       Promise.resolve([]),
     );
-    const { answers, others } = await whileOthersAsk(service, order, async () => {
-      const asked: UrlAnswer[] = [];
-      for (const counted of expressions) asked.push(await askCounted(service, counted, sizes.repeats));
-      return asked;
+    const {
+      answers: [asked],
+      others,
+    } = await whileOthersAsk(service, order, async () => {
+      const answers: UrlAnswer[] = [];
+      for (const counted of expressions) answers.push(await askCounted(service, counted, sizes.repeats));
+      const names = await askFirst(service, nameCounts);
+      return [{ answers, names, patterns: await askFirst(service, patternCounts) }];
     });
-    const names = await askNames(service, nameCounts);
     const residentBytes = { atStart, atEnd: await resident() };
-    return { fill, startMs, answers, names, quiet: quiet.others, others, residentBytes };
+    return { fill, startMs, ...asked, quiet: alone.others, others, residentBytes };
   } finally {
     await service.kill('SIGTERM');
   }
@@ -146,12 +160,16 @@ function expressionsOver(refs: readonly string[]): Counted[] {
     counted('literal', 'zyxwvutsrqponmlkjihg'),
     counted('literal', '/rest/v1/orders'),
     counted('literal', 'e'),
-    counted('with a literal', `^https://${quiet}\\.supabase\\.co/rest/v1/(orders|events)`),
+    counted('with a literal', tablesPattern(quiet)),
     counted('with a literal', 'id=eq\\.[0-9a-f]{4}7'),
     counted('without one', '(?i)ORDERS.*DESC$'),
     counted('without one', '[0-9]{3}-[0-9a-f]+$'),
     counted('without one', '[a-c]{4}.*[x-z]{3}\\.'),
   ];
+}
+
+function tablesPattern(ref: string): string {
+  return `^https://${ref}\\.supabase\\.co/rest/v1/(orders|events)`;
 }
 
 /** `count` is told each URL of the rest area and its project. */
@@ -249,11 +267,11 @@ async function askCounted(service: ChildService, counted: Counted, repeats: numb
   return { kind, text, expected, found, firstMs: first.elapsedUs / 1000, again: new Latencies(againUs) };
 }
 
-async function askNames(service: ChildService, counts: ReadonlyMap<string, number>) {
+async function askFirst(service: ChildService, counts: ReadonlyMap<string, number>): Promise<FirstAnswers> {
   const firstUs: number[] = [];
   let wrong = 0;
-  for (const [name, expected] of counts) {
-    const { found, elapsedUs } = await ask(service, name);
+  for (const [text, expected] of counts) {
+    const { found, elapsedUs } = await ask(service, text);
     firstUs.push(elapsedUs);
     if (found !== expected) wrong += 1;
   }

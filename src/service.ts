@@ -220,6 +220,7 @@ class Composition implements Service {
       },
       'ready',
     );
+    this.#evaluator.start();
     return this;
   }
 

@@ -15,11 +15,18 @@ import { assert } from '../assert.js';
 import { ApiCounts, type ApiCountsRow, type UsageInterval } from './api-counts.js';
 import { evaluateLiteral, type FreshMatches } from './fresh-matches.js';
 import type { FreshPart } from './fresh-part.js';
-import type { PartScanRequest, ScanResult } from './part-scan.js';
+import {
+  type BatchResult,
+  type FreshTarget,
+  type PartBatch,
+  ScanLane,
+  type ScanTarget,
+  urlsLeft,
+} from './scan-lane.js';
 import { SealedMatches } from './sealed-matches.js';
 import type { SealedPart } from './sealed-part.js';
 import type { StandingExpression } from './standing-expressions.js';
-import { copyUrls, type UrlBatch } from './url-batch.js';
+import { noUrls, type UrlBatch } from './url-batch.js';
 import type { UsageView } from './usage-view.js';
 
 /** What folding one entry costs, in bytes searched: what a slice is measured in. */
@@ -30,59 +37,8 @@ export interface ApiCountsAsk {
   readonly nowUs: number;
 }
 
-/** A piece of a sealed part to be scanned elsewhere (see scanPart). What it holds stays the round's. */
-export interface PartBatch extends PartScanRequest {
-  readonly kind: 'part';
-  /** Whose part it is. */
-  readonly view: UsageView;
-}
-
 /** unfinished: advance again. waiting: batches are to be worked on first. */
 export type RoundState = 'ready' | 'unfinished' | 'waiting';
-
-interface FreshTarget {
-  readonly part: FreshPart;
-  readonly matches: FreshMatches;
-  /** The frozen state of the part. */
-  readonly urlCount: number;
-  readonly entryCount: number;
-}
-
-interface SealedTarget {
-  readonly view: UsageView;
-  readonly part: SealedPart;
-  readonly matches: SealedMatches;
-}
-
-/** A thread's share of the scans: takes the next part that no other has taken when it is through with one. */
-export class ScanLane {
-  /** Of all lanes, the next one last. */
-  readonly #untaken: SealedTarget[];
-  #taken: SealedTarget | null = null;
-
-  constructor(untaken: SealedTarget[]) {
-    this.#untaken = untaken;
-  }
-
-  get isBusy(): boolean {
-    return this.#taken !== null && !this.#taken.matches.isComplete;
-  }
-
-  /** The next piece. One whose results never came is asked for again. */
-  takeBatch(): PartBatch | null {
-    while (!this.isBusy) {
-      this.#taken = this.#untaken.pop() ?? null;
-      if (this.#taken === null) return null;
-    }
-    const { view, part, matches } = this.#taken!;
-    return { kind: 'part', view, file: part.file, from: matches.next!, matches: matches.list.columns };
-  }
-
-  supply(result: ScanResult): void {
-    assert(this.isBusy, 'a scan was made that nobody asked for');
-    this.#taken!.matches.scanned(result);
-  }
-}
 
 interface Counted {
   readonly part: FreshPart | SealedPart;
@@ -100,13 +56,12 @@ export class ExpressionRound {
   readonly #fresh: FreshTarget[] = [];
   /** Parts that are to be scanned, whose files the round keeps. */
   readonly #sealed: SealedPart[] = [];
-  readonly #unscanned: SealedTarget[] = [];
+  readonly #unscanned: ScanTarget[] = [];
   /** The first is the round's own. */
   readonly #lanes = [new ScanLane(this.#unscanned)];
   /** What all is known from, by view and birth of the part. */
   readonly #matches = new Map<UsageView, Map<number, Counted>>();
-  /** Fresh targets before these are done; the second runs behind the first. */
-  #matchedTargets = 0;
+  /** Fresh targets before it are folded. */
   #foldedTargets = 0;
   #accepted: boolean;
   #hasGivenUp = false;
@@ -128,43 +83,39 @@ export class ExpressionRound {
         else this.#takeUpSealed(member, part);
       }
     }
-    this.#unscanned.reverse();
     this.#literal = this.#members[0]?.standing.literal ?? null;
+    if (this.#literal === null) this.#unscanned.push(...this.#fresh.filter((target) => urlsLeft(target) > 0));
     this.#accepted = this.#members.length > 0 && this.#members.every(({ standing }) => standing.accepted);
   }
 
   /** Does about `sliceBytes` of work, or finds that batches are to be worked on first. */
   advance(sliceBytes: number): RoundState {
-    if (this.#isScanning()) return 'waiting';
+    if (!this.#accepted || this.#isScanning()) return 'waiting';
     if (this.#literal !== null) return this.#advanceLiteral(this.#literal, sliceBytes);
-    if (!this.#accepted || !this.#allMatched()) return 'waiting';
     return this.#foldFrozen(sliceBytes);
   }
 
-  /** What is to be worked on next: a piece of a part, or about `byteLimit` bytes of URLs and at least one. Null: nothing is left. */
+  /**
+   * What is to be worked on next: a piece of a part, or about `byteLimit` bytes of URLs; of an expression that nobody has
+   * compiled yet at least a batch of none. Null: nothing is left.
+   */
   takeBatch(byteLimit: number): UrlBatch | PartBatch | null {
     if (this.#hasGivenUp) return null;
-    if (!this.#accepted) return { kind: 'urls', bytes: new Uint8Array(0), ends: new Uint32Array(0) };
-    const scan = this.#lanes[0].takeBatch();
-    if (scan !== null) return scan;
-    if (this.#literal !== null || this.#allMatched()) return null;
-    return copyUrls(this.#fresh, this.#matchedTargets, byteLimit);
+    return this.#lanes[0].takeBatch(byteLimit) ?? (this.#accepted ? null : noUrls());
   }
 
-  /** What came of the batch taken last: of URLs, not 0 where one matches. It is noted for all rounds to come. */
-  supply(result: Uint8Array | ScanResult): void {
+  /** What came of the batch taken last. It is noted for all rounds to come. */
+  supply(result: BatchResult): void {
     assert(!this.#closed, 'a closed round takes no results');
-    if (!(result instanceof Uint8Array)) this.#lanes[0].supply(result);
-    else if (this.#accepted) this.#noteVerdicts(result);
-    else {
-      this.#accepted = true;
-      for (const { standing } of this.#members) standing.accepted = true;
-    }
+    if (this.#lanes[0].isBusy) this.#lanes[0].supply(result);
+    if (this.#accepted) return;
+    this.#accepted = true;
+    for (const { standing } of this.#members) standing.accepted = true;
   }
 
-  /** Parts that nobody scans yet. */
-  get unscannedParts(): number {
-    return this.#unscanned.length;
+  /** URLs of parts that nobody looks at yet. */
+  get unscannedUrls(): number {
+    return this.#unscanned.reduce((sum, target) => sum + urlsLeft(target), 0);
   }
 
   /** For another thread, which takes parts as the round's own does. */
@@ -214,6 +165,7 @@ export class ExpressionRound {
   #takeUpFresh({ view, standing }: Member, part: FreshPart): void {
     const matches = view.standing.matchesOfFresh(standing, part);
     if (matches === null) return;
+    matches.reserve(part.urls.count);
     this.#fresh.push({ part, matches, urlCount: part.urls.count, entryCount: part.entries.count });
     this.#know(view, part, matches);
   }
@@ -239,17 +191,6 @@ export class ExpressionRound {
 
   #isScanning(): boolean {
     return this.#unscanned.length > 0 || this.#lanes.some((lane) => lane.isBusy);
-  }
-
-  #noteVerdicts(verdicts: Uint8Array): void {
-    let next = 0;
-    for (let t = this.#matchedTargets; next < verdicts.length; t++) {
-      const { matches, urlCount } = this.#fresh[t];
-      while (next < verdicts.length && matches.evaluatedUrls < urlCount) {
-        matches.addVerdict(verdicts[next] !== 0);
-        next += 1;
-      }
-    }
   }
 
   #advanceLiteral(literal: Uint8Array, sliceBytes: number): RoundState {
@@ -278,16 +219,6 @@ export class ExpressionRound {
       }
     }
     return 'ready';
-  }
-
-  #allMatched(): boolean {
-    const targets = this.#fresh;
-    while (this.#matchedTargets < targets.length) {
-      const { matches, urlCount } = targets[this.#matchedTargets];
-      if (matches.evaluatedUrls < urlCount) return false;
-      this.#matchedTargets += 1;
-    }
-    return true;
   }
 }
 

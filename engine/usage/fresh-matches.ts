@@ -14,23 +14,30 @@ import { ENTRY_BLOCK_COUNT } from '../limits.js';
 import type { FreshPart } from './fresh-part.js';
 import { MatchList, MatchMemory } from './match-list.js';
 
+const NO_VERDICTS = new Uint8Array(0);
+
 export class FreshMatches {
   readonly list: MatchList;
   evaluatedUrls = 0;
   foldedEntries = 0;
   live = false;
   #memory: MatchMemory;
-  #verdicts = new Uint8Array(0);
+  #verdicts = NO_VERDICTS;
 
   constructor(memory: MatchMemory) {
     this.#memory = memory;
     this.list = new MatchList(memory);
   }
 
+  /** Makes room for the verdicts on so many URLs at once. */
+  reserve(urlCount: number): void {
+    if (!this.live && urlCount > 8 * this.#verdicts.length) this.#growVerdicts(Math.ceil(urlCount / 8));
+  }
+
   /** Notes the verdict on the next URL. */
   addVerdict(matches: boolean): void {
     const code = this.evaluatedUrls;
-    if (code >>> 3 >= this.#verdicts.length) this.#growVerdicts();
+    if (code >>> 3 >= this.#verdicts.length) this.#growVerdicts(16);
     if (matches) this.#verdicts[code >>> 3] |= 1 << (code & 7);
     this.evaluatedUrls = code + 1;
   }
@@ -61,7 +68,7 @@ export class FreshMatches {
   goLive(): void {
     this.live = true;
     this.#memory.heldBytes -= this.#verdicts.length;
-    this.#verdicts = new Uint8Array(0);
+    this.#verdicts = NO_VERDICTS;
   }
 
   /** Counts its bytes no more. A round that is still at work on it may go on. */
@@ -71,8 +78,8 @@ export class FreshMatches {
     this.list.release();
   }
 
-  #growVerdicts(): void {
-    const grown = new Uint8Array(Math.max(16, 2 * this.#verdicts.length));
+  #growVerdicts(leastBytes: number): void {
+    const grown = new Uint8Array(Math.max(leastBytes, 2 * this.#verdicts.length));
     grown.set(this.#verdicts);
     this.#memory.heldBytes += grown.length - this.#verdicts.length;
     this.#verdicts = grown;

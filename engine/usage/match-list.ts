@@ -16,8 +16,9 @@ import { AREA_COUNT } from './areas.js';
 export const CELL_STRIDE = 1 + AREA_COUNT;
 
 const SMALLEST_BLOCK_COUNT = 8;
-/** What an empty list, and a block beside its columns, take up: measured roughly, meant for the memory bound. */
-const LIST_OVERHEAD_BYTES = 300;
+/** What an empty list takes up, what it takes once it is begun, and a block beside its columns: measured roughly, meant for the memory bound. */
+const EMPTY_LIST_BYTES = 100;
+const LIST_OVERHEAD_BYTES = 200;
 const BLOCK_OVERHEAD_BYTES = 400;
 const BYTES_PER_MATCH = 5;
 
@@ -50,12 +51,16 @@ class MatchBlock {
   }
 }
 
+/** Most lists stay empty: they share these. */
+const NO_BLOCKS: MatchBlock[] = [];
+const NO_CELLS = new Float64Array(CELL_STRIDE);
+
 export class MatchList {
   #memory: MatchMemory;
-  readonly #blocks: MatchBlock[] = [];
+  #blocks = NO_BLOCKS;
   /** Counts of the whole list, in cells. */
-  readonly #cells = new Float64Array(CELL_STRIDE);
-  #heldBytes = LIST_OVERHEAD_BYTES;
+  #cells = NO_CELLS;
+  #heldBytes = EMPTY_LIST_BYTES;
 
   constructor(memory: MatchMemory) {
     this.#memory = memory;
@@ -67,6 +72,7 @@ export class MatchList {
   }
 
   insert(offsetUs: number, areas: number): void {
+    if (this.#cells === NO_CELLS) this.#begin();
     const block = this.#roomFor(offsetUs);
     insertSorted(block.offsetsUs, block.areas, block.count, offsetUs, areas);
     block.count += 1;
@@ -101,6 +107,12 @@ export class MatchList {
   release(): void {
     this.#memory.heldBytes -= this.#heldBytes;
     this.#memory = new MatchMemory();
+  }
+
+  #begin(): void {
+    this.#blocks = [];
+    this.#cells = new Float64Array(CELL_STRIDE);
+    this.#hold(LIST_OVERHEAD_BYTES);
   }
 
   #roomFor(offsetUs: number): MatchBlock {

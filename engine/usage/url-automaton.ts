@@ -11,6 +11,8 @@ export const FOUND = -1;
 export const LOST = -2;
 
 export interface UrlAutomaton {
+  /** Bytes that stand in every URL that matches; null where there are none, or none are known. */
+  readonly literal: Uint8Array | null;
   /** Above 0, as all states are. */
   readonly start: number;
   /** Holds states, FOUND and UNKNOWN. */

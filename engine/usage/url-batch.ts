@@ -1,7 +1,7 @@
 /** URLs of fresh parts on their way to whoever matches them. */
 
-import type { FreshMatches } from './fresh-matches.js';
-import type { FreshPart } from './fresh-part.js';
+import type { FreshTarget } from './scan-lane.js';
+import type { UrlPage } from './url-pages.js';
 
 /** URLs to be matched elsewhere. One with no URL at all only asks whether the expression is valid. */
 export interface UrlBatch {
@@ -12,42 +12,62 @@ export interface UrlBatch {
   readonly ends: Uint32Array<ArrayBuffer>;
 }
 
-/** The first `urlCount` URLs of a part, and how far they are matched. */
-interface PartUrls {
-  readonly part: FreshPart;
-  readonly matches: FreshMatches;
-  readonly urlCount: number;
+export function noUrls(): UrlBatch {
+  return { kind: 'urls', bytes: new Uint8Array(0), ends: new Uint32Array(0) };
 }
 
-/** Copies the next unevaluated URLs of the parts from `firstIndex` on, about `byteLimit` bytes. */
-export function copyUrls(targets: readonly PartUrls[], firstIndex: number, byteLimit: number): UrlBatch {
-  const pieces: Uint8Array[] = [];
-  const ends: number[] = [];
+/** The URLs [first, end) of a page. */
+interface Piece {
+  readonly page: UrlPage;
+  readonly first: number;
+  readonly end: number;
+}
+
+/** Copies the next unevaluated URLs of the parts, about `byteLimit` bytes and at least one. */
+export function copyUrls(targets: readonly FreshTarget[], byteLimit: number): UrlBatch {
+  const pieces: Piece[] = [];
   let byteCount = 0;
-  for (let t = firstIndex; t < targets.length && byteCount < byteLimit; t++) {
-    const { part, matches, urlCount } = targets[t];
-    let code = matches.evaluatedUrls;
-    while (code < urlCount && byteCount < byteLimit) {
-      const page = part.urls.pages[part.urls.pageIndexOf(code)];
+  let urlCount = 0;
+  for (const target of targets) {
+    let code = target.matches.evaluatedUrls;
+    while (code < target.urlCount && byteCount < byteLimit) {
+      const page = target.part.urls.pages[target.part.urls.pageIndexOf(code)];
       const first = code - page.firstCode;
+      const last = Math.min(page.count, target.urlCount - page.firstCode) - 1;
       const start = page.startOf(first);
-      const endIndex = Math.min(page.count, urlCount - page.firstCode);
-      const base = byteCount - start;
-      let index = first;
-      while (index < endIndex && byteCount < byteLimit) {
-        byteCount = base + page.ends[index];
-        ends.push(byteCount);
-        index += 1;
-      }
-      pieces.push(page.bytes.subarray(start, byteCount - base));
-      code = page.firstCode + index;
+      const end = firstReaching(page.ends, first, last, start + byteLimit - byteCount) + 1;
+      pieces.push({ page, first, end });
+      byteCount += page.ends[end - 1] - start;
+      urlCount += end - first;
+      code = page.firstCode + end;
     }
   }
+  return copyPieces(pieces, byteCount, urlCount);
+}
+
+function copyPieces(pieces: readonly Piece[], byteCount: number, urlCount: number): UrlBatch {
   const bytes = new Uint8Array(byteCount);
+  const ends = new Uint32Array(urlCount);
   let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
+  let url = 0;
+  for (const { page, first, end } of pieces) {
+    const start = page.startOf(first);
+    const shift = at - start;
+    bytes.set(page.bytes.subarray(start, page.ends[end - 1]), at);
+    for (let i = first; i < end; i++) ends[url++] = page.ends[i] + shift;
+    at = ends[url - 1];
   }
-  return { kind: 'urls', bytes, ends: Uint32Array.from(ends) };
+  return { kind: 'urls', bytes, ends };
+}
+
+/** The first of the rising values from `low` to `high` that is at least `value`; `high` when none is. */
+function firstReaching(values: Uint32Array, low: number, high: number, value: number): number {
+  let from = low;
+  let to = high;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (values[middle] < value) from = middle + 1;
+    else to = middle;
+  }
+  return from;
 }

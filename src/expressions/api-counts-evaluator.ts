@@ -16,16 +16,18 @@ import {
   EXPRESSION_LENGTH_LIMIT,
   MATCH_HELPER_LIMIT,
   MATCH_THREAD_HEAP_MB,
-  PARTS_PER_HELPER,
   SLICE_BYTES,
+  URLS_PER_HELPER,
 } from './limits.js';
 import { MatchThread, type MatchThreadOptions } from './match-thread.js';
 
 export interface EvaluatorOptions extends MatchThreadOptions {
   /** Work on the serving thread at one go, in bytes searched. */
   readonly sliceBytes: number;
-  /** Match threads beside the first, for expressions over many sealed parts. */
+  /** Match threads beside the first, for expressions over many URLs. */
   readonly helperCount: number;
+  /** URLs of an evaluation for each of them. */
+  readonly urlsPerHelper: number;
 }
 
 const DEFAULTS: Omit<EvaluatorOptions, 'files'> = {
@@ -34,6 +36,7 @@ const DEFAULTS: Omit<EvaluatorOptions, 'files'> = {
   evaluationLimit: EVALUATION_LIMIT,
   sliceBytes: SLICE_BYTES,
   helperCount: Math.min(MATCH_HELPER_LIMIT, coreCount() - 1),
+  urlsPerHelper: URLS_PER_HELPER,
 };
 
 interface RunningRound {
@@ -67,6 +70,11 @@ export class ApiCountsEvaluator {
     this.#options = { ...DEFAULTS, ...options };
     this.#thread = new MatchThread(this.#options);
     this.#helpers = Array.from({ length: this.#options.helperCount }, () => new MatchThread(this.#options));
+  }
+
+  /** Begins the match thread, so that the first expression doesn't wait for it; helpers begin when there is work for them. */
+  start(): void {
+    this.#thread.start();
   }
 
   /** How often match threads were begun. */
@@ -155,9 +163,9 @@ export class ApiCountsEvaluator {
     }
   }
 
-  /** On the thread, with help where there are parts enough. When one refuses, the others end with what they have in hand. */
+  /** On the thread, with help where there are URLs enough. When one refuses, the others end with what they have in hand. */
   async #match(expression: string, round: ExpressionRound): Promise<void> {
-    const helpers = this.#helpers.slice(0, Math.floor(round.unscannedParts / PARTS_PER_HELPER));
+    const helpers = this.#helpers.slice(0, Math.floor(round.unscannedUrls / this.#options.urlsPerHelper));
     const own = this.#thread.run(expression, round);
     const runs = [own, ...helpers.map((helper) => this.#help(helper, expression, round, own))];
     for (const run of runs) run.catch(() => round.giveUp());

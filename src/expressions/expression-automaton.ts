@@ -49,6 +49,7 @@ export class ExpressionAutomaton implements UrlAutomaton {
   readonly start: number;
   /** What a page must hold, or null when that says nothing. */
   readonly need: PageNeed | null;
+  readonly literal: Uint8Array | null;
   /** Memory of these that is never touched is never taken. */
   readonly table: Int32Array;
   readonly digits: Int32Array;
@@ -74,6 +75,7 @@ export class ExpressionAutomaton implements UrlAutomaton {
     const { dfa, prefilter } = pattern.re2Input;
     this.#dfa = dfa;
     this.need = prefilter === null ? null : needOf(prefilter as Prefilter);
+    this.literal = prefilter === null ? null : longestLiteral(prefilter as Prefilter);
     const start = dfa.failed ? null : (dfa.start(AT_BEGINNING, 0) as DfaState | null);
     // Without a state it is lost from the beginning.
     this.start = start === null ? 256 : this.#numberOf(start);
@@ -156,4 +158,14 @@ function needOf({ type, str, subs }: Prefilter): PageNeed | null {
   if (type === PREFILTER.and) return { all: needs.filter((need) => need !== null) };
   if (type !== PREFILTER.or || needs.includes(null)) return null;
   return { any: needs as PageNeed[] };
+}
+
+function longestLiteral({ type, str, subs }: Prefilter): Uint8Array | null {
+  if (type === PREFILTER.exact) return str === '' ? null : encoder.encode(str);
+  if (type !== PREFILTER.and) return null;
+  let longest: Uint8Array | null = null;
+  for (const literal of subs.map(longestLiteral)) {
+    if (literal !== null && literal.length > (longest?.length ?? 0)) longest = literal;
+  }
+  return longest;
 }

@@ -31,9 +31,9 @@ export const MATCH_THREAD_NICENESS = 10;
  * to MATCH_THREAD_HEAP_MB, and keeps a core from what arrives; fewer: a never-asked expression over millions of URLs takes longer. */
 export const MATCH_HELPER_LIMIT = 1;
 
-/** Sealed parts of an evaluation for each thread that helps. More: fewer are helped; fewer: a thread is started and has to compile
+/** URLs of an evaluation for each thread that helps. More: fewer are helped; fewer: a thread is started and has to compile
  * the expression for what the first has done by then. */
-export const PARTS_PER_HELPER = 8;
+export const URLS_PER_HELPER = 65_536;
 
 /** Expressions in evaluation at once. Bigger: each holds its caller's connection and its matches; smaller: a dashboard
  * that asks for many at once is turned away. */
@@ -59,7 +59,7 @@ export const SCAN_CHECK_WORK = 20_000;
  * thread longer at its first turn; smaller: quick ones need more turns. */
 export const FIRST_BATCH_BYTES = 16 * 1024;
 
-/** Bytes of URLs in a batch. Bigger: copying one holds up the serving thread; smaller: more turns. */
+/** Bytes of URLs in a batch, but for a part that is larger. Bigger: copying one holds up the serving thread; smaller: more turns. */
 export const LARGEST_BATCH_BYTES = 1024 * 1024;
 
 /** Work on the serving thread at one go, in bytes searched: about half a millisecond. Bigger: other requests wait longer;

@@ -7,8 +7,7 @@
 import { Worker } from 'node:worker_threads';
 import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
-import type { PartBatch } from '../../engine/usage/expression-round.js';
-import type { ScanResult } from '../../engine/usage/part-scan.js';
+import type { BatchResult, PartBatch } from '../../engine/usage/scan-lane.js';
 import type { UrlBatch } from '../../engine/usage/url-batch.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import type { LocatedFile } from '../store/stored-blocks.js';
@@ -21,7 +20,7 @@ export interface BatchSource {
   /** The next batch, or null when there is none. A batch whose results never came is asked for again. */
   takeBatch(byteLimit: number): UrlBatch | PartBatch | null;
   /** What came of the batch taken last. */
-  supply(result: Uint8Array | ScanResult): void;
+  supply(result: BatchResult): void;
 }
 
 export interface MatchThreadOptions {
@@ -71,6 +70,11 @@ export class MatchThread {
 
   constructor(options: MatchThreadOptions) {
     this.#options = options;
+  }
+
+  /** Begins the thread ahead of its first evaluation, which else waits for it. */
+  start(): void {
+    if (!this.#stopped) this.#readyWorker();
   }
 
   /** Resolves when the source has no batch left; rejects with an ExpressionError, or as the thread does when it can't start. */
@@ -215,12 +219,7 @@ export class MatchThread {
     this.#refuse(evaluation, isDamage ? new SegmentError(message) : new Error(message));
   }
 
-  #supply(
-    evaluation: Evaluation,
-    byteCount: number,
-    result: Uint8Array | ScanResult,
-    elapsedMs: number,
-  ): void {
+  #supply(evaluation: Evaluation, byteCount: number, result: BatchResult, elapsedMs: number): void {
     evaluation.source.supply(result);
     evaluation.spentMs += elapsedMs;
     evaluation.turnMs += elapsedMs;

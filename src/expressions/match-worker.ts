@@ -1,10 +1,10 @@
 /** The match thread: compiles expressions of RE2's dialect, and searches batches of URLs and sealed parts for them. */
 
-import { isAscii } from 'node:buffer';
 import { parentPort } from 'node:worker_threads';
 import { RE2JS, RE2JSException } from 're2js';
 import { SegmentError } from '../../engine/segments.js';
 import { type ScanResult, scanPart } from '../../engine/usage/part-scan.js';
+import { scanUrls } from '../../engine/usage/url-scan.js';
 import { StoredBlocks } from '../store/stored-blocks.js';
 import { monotonicUs } from '../system-clock.js';
 import { giveWayToServing, rest } from '../thread-priority.js';
@@ -17,12 +17,9 @@ import {
 } from './limits.js';
 import type { MatchReply, MatchRequest } from './match-protocol.js';
 
-/** Some tens of microseconds' work, as a rule. */
-const URLS_BETWEEN_RESTS = 32;
-
 interface Compiled {
   readonly pattern: RE2JS;
-  /** Made when a sealed part is first scanned. */
+  /** Made when there are URLs to be searched. */
   automaton: ExpressionAutomaton | null;
 }
 
@@ -50,8 +47,8 @@ function answer(request: MatchRequest): MatchReply {
     }
     const result =
       request.kind === 'urls'
-        ? matchBatch(known.pattern, request.bytes, request.ends)
-        : scan(known, request, startUs + request.targetMs * 1000);
+        ? scanUrls(request, automatonOf(known), rest)
+        : scan(request, automatonOf(known), startUs + request.targetMs * 1000);
     return { outcome: 'matched', result, elapsedMs: (monotonicUs() - startUs) / 1000 };
   } catch (error) {
     if (error instanceof RE2JSException) {
@@ -97,10 +94,17 @@ function compile(expression: string): Compiled {
   return known;
 }
 
-/** The file is opened anew for each piece: that takes microseconds, a piece milliseconds. */
-function scan(known: Compiled, request: MatchRequest & { readonly kind: 'part' }, endUs: number): ScanResult {
+function automatonOf(known: Compiled): ExpressionAutomaton {
   known.automaton ??= new ExpressionAutomaton(known.pattern);
-  const { automaton } = known;
+  return known.automaton;
+}
+
+/** The file is opened anew for each piece: that takes microseconds, a piece milliseconds. */
+function scan(
+  request: MatchRequest & { readonly kind: 'part' },
+  automaton: ExpressionAutomaton,
+  endUs: number,
+): ScanResult {
   const blocks = new StoredBlocks(request.located);
   try {
     const isTimeUp = () => {
@@ -112,18 +116,4 @@ function scan(known: Compiled, request: MatchRequest & { readonly kind: 'part' }
   } finally {
     blocks.close();
   }
-}
-
-/** Searches strings, not bytes: re2js takes half the time for them, decoding included. */
-function matchBatch(pattern: RE2JS, bytes: Uint8Array, ends: Uint32Array): Uint8Array<ArrayBuffer> {
-  const verdicts = new Uint8Array(ends.length);
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const encoding = isAscii(bytes) ? 'latin1' : 'utf8';
-  let start = 0;
-  for (let i = 0; i < ends.length; i++) {
-    if (i % URLS_BETWEEN_RESTS === 0) rest();
-    if (pattern.test(buffer.toString(encoding, start, ends[i]))) verdicts[i] = 1;
-    start = ends[i];
-  }
-  return verdicts;
 }

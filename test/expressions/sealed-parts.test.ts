@@ -9,7 +9,6 @@ import { EdgeShard } from '../../engine/shard.js';
 import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
-import { PARTS_PER_HELPER } from '../../src/expressions/limits.js';
 import { Store } from '../../src/store/store.js';
 import { edgeEntry, NaiveUsage, rowsText } from '../usage/naive-usage.js';
 
@@ -17,6 +16,7 @@ const SCOPE = 'edge/0';
 const HOUR_US = 498_611 * US_PER_HOUR;
 const NOW_US = HOUR_US + 3 * US_PER_HOUR;
 const HELPER_COUNT = 2;
+const URLS_PER_HELPER = 4_000;
 const LIMITS = { partBytes: 60_000, sealFromBytes: 1, spillFromBytes: 1 };
 const EXPRESSIONS = ['ref17.example', 'ref17', 'ref[2-4]\\d', '(?i)/REST/.*7$', '/é/', 'nowhere', '.*'];
 
@@ -34,7 +34,11 @@ async function openUsage(directory: string, limits = LIMITS) {
     locate: (_view: unknown, file: string) => store.located(SCOPE, file),
     damaged: (_view: unknown, file: string, problem: string) => store.noteDamage(SCOPE, file, problem),
   };
-  const evaluator = new ApiCountsEvaluator(() => [shard.usage], { files, helperCount: HELPER_COUNT });
+  const evaluator = new ApiCountsEvaluator(() => [shard.usage], {
+    files,
+    helperCount: HELPER_COUNT,
+    urlsPerHelper: URLS_PER_HELPER,
+  });
   cleanups.push(() => evaluator.stop());
   const commit = () => store.commit((writerOf) => shard.save(writerOf(SCOPE)));
   return {
@@ -93,8 +97,9 @@ test('answers over sealed parts are right, before and after a start, and at once
   await first.sealAll();
   applyTo(first, twin, 500);
   await first.commit();
-  const { sealedParts, parts } = first.usage.stats();
-  expect(sealedParts).toBeGreaterThan(PARTS_PER_HELPER * HELPER_COUNT);
+  const { sealedParts, parts, urls } = first.usage.stats();
+  expect(sealedParts).toBeGreaterThan(8);
+  expect(urls).toBeGreaterThan(URLS_PER_HELPER * HELPER_COUNT);
   expect(parts).toBeGreaterThan(sealedParts);
   await check(first);
   expect(first.evaluator.threadStartCount).toBe(1 + HELPER_COUNT);

@@ -2,11 +2,11 @@
 
 import { RE2JS } from 're2js';
 import type { BlockReader } from '../../engine/segments.js';
-import type { PartBatch } from '../../engine/usage/expression-round.js';
 import { type ScanResult, scanPart } from '../../engine/usage/part-scan.js';
+import type { PartBatch } from '../../engine/usage/scan-lane.js';
 import { type SealPlan, sealPart } from '../../engine/usage/seal.js';
 import type { PartSummary } from '../../engine/usage/sealed-part.js';
-import type { UrlBatch } from '../../engine/usage/url-batch.js';
+import { scanUrls } from '../../engine/usage/url-scan.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { ExpressionAutomaton } from '../../src/expressions/expression-automaton.js';
 import type { BatchSource } from '../../src/expressions/match-thread.js';
@@ -19,15 +19,10 @@ export const NO_FILES: BlocksOf = () => {
   throw new Error('no part of this view is sealed');
 };
 
-interface Compiled {
-  readonly pattern: RE2JS;
-  readonly automaton: ExpressionAutomaton;
-}
-
 /** So few that some expressions need more. */
 const STATE_LIMIT = 24;
 
-const compiled = new Map<string, Compiled>();
+const compiled = new Map<string, ExpressionAutomaton>();
 
 /** Works on one batch of about so many bytes, if there is one. A scan stops as soon as it may. */
 export function matchHere(
@@ -38,32 +33,31 @@ export function matchHere(
 ): void {
   const batch = source.takeBatch(byteCount);
   if (batch === null) return;
-  const known = compile(expression);
+  const automaton = automatonOf(expression);
   source.supply(
-    batch.kind === 'part' ? scan(known, batch, byteCount, blocksOf) : matchUrls(known.pattern, batch),
+    batch.kind === 'part'
+      ? scan(automaton, batch, byteCount, blocksOf)
+      : scanUrls(batch, automaton, () => undefined),
   );
 }
 
-function compile(expression: string): Compiled {
+function automatonOf(expression: string): ExpressionAutomaton {
   let known = compiled.get(expression);
   if (known === undefined) {
-    const pattern = RE2JS.compile(expression);
-    known = { pattern, automaton: new ExpressionAutomaton(pattern, STATE_LIMIT) };
+    known = new ExpressionAutomaton(RE2JS.compile(expression), STATE_LIMIT);
     compiled.set(expression, known);
   }
   return known;
 }
 
-function scan({ automaton }: Compiled, batch: PartBatch, checkWork: number, blocksOf: BlocksOf): ScanResult {
+function scan(
+  automaton: ExpressionAutomaton,
+  batch: PartBatch,
+  checkWork: number,
+  blocksOf: BlocksOf,
+): ScanResult {
   const clock = { checkWork, isTimeUp: () => true };
   return scanPart(batch, blocksOf(batch.view), automaton, automaton.need, clock);
-}
-
-function matchUrls(pattern: RE2JS, { bytes, ends }: UrlBatch): Uint8Array {
-  const text = Buffer.from(bytes);
-  return Uint8Array.from(ends, (end, i) => {
-    return pattern.test(text.toString('utf8', i === 0 ? 0 : ends[i - 1], end)) ? 1 : 0;
-  });
 }
 
 /** A part that is being sealed. */

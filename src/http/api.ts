@@ -19,7 +19,7 @@ import { hasOneBody, isBodiless } from './headers.js';
 import { IngestApi, refuseBody } from './ingest-api.js';
 import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
 import type { Clock, DroppedPort, GapsPort, Health, IngestPort, OperatorPort, QueryPort } from './ports.js';
-import { type DecodedQuery, decodeQuery } from './query-string.js';
+import { DecodedQueries, type DecodedQuery, decodeQuery } from './query-string.js';
 import {
   type BodyConsumer,
   type BugReporter,
@@ -76,6 +76,7 @@ export class Api implements HttpHandler {
   readonly ingest: IngestApi | null;
   readonly #options: ApiOptions;
   readonly #cors: Cors;
+  readonly #queries = new DecodedQueries();
   readonly #pages: ReadonlyMap<string, Page>;
 
   constructor(options: ApiOptions) {
@@ -159,7 +160,7 @@ export class Api implements HttpHandler {
 
   /** Without a valid key nothing is said about the request, not even whether the endpoint exists. */
   #answerQueryWithKey(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
-    const query = decodeQuery(request.rawQuery);
+    const query = this.#queries.decode(request.rawQuery);
     const grant = this.#admit(this.#options.keys, request, query);
     if (isAnswer(grant)) return grant;
     const name = this.#endpointOf(request.path);

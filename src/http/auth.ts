@@ -3,7 +3,7 @@
  * key costs the same work as a wrong one.
  */
 
-import { createHash, scryptSync, timingSafeEqual } from 'node:crypto';
+import { hash, scryptSync, timingSafeEqual } from 'node:crypto';
 import { KEY_TAG_ROUND_COUNT } from './limits.js';
 import type { RequestPace, RequestPaces } from './request-pace.js';
 import type { HttpRequest } from './server.js';
@@ -26,16 +26,20 @@ export interface Grant {
 const TAG_SALT = 'logring access log';
 const TAG_BYTES = 4;
 
+/** In hexadecimal, which is quicker to be had than bytes. */
+const DIGEST_LENGTH = 64;
+
 export class KeyRing {
   readonly #digests: readonly Buffer[];
+  readonly #presented = Buffer.alloc(DIGEST_LENGTH);
   readonly #grants: readonly Grant[];
   readonly #tags: string[] = [];
 
   constructor(keys: readonly ApiKey[], paces: RequestPaces | null = null) {
-    this.#digests = keys.map(({ key }) => digestOf(key));
+    this.#digests = keys.map(({ key }) => Buffer.from(digestOf(key), 'latin1'));
     this.#grants = keys.map(({ projects }, index) => ({
       projects: projects === null ? null : new Set(projects),
-      pace: paces?.of(this.#digests[index].toString('hex')) ?? null,
+      pace: paces?.of(digestOf(keys[index].key)) ?? null,
     }));
   }
 
@@ -52,7 +56,7 @@ export class KeyRing {
   tagOf(key: string): string | null {
     const found = this.#find(key);
     if (found < 0) return null;
-    this.#tags[found] ??= scryptSync(this.#digests[found], TAG_SALT, TAG_BYTES, {
+    this.#tags[found] ??= scryptSync(Buffer.from(digestOf(key), 'hex'), TAG_SALT, TAG_BYTES, {
       N: KEY_TAG_ROUND_COUNT,
     }).toString('hex');
     return this.#tags[found];
@@ -60,10 +64,10 @@ export class KeyRing {
 
   /** -1 where there is none. */
   #find(key: string): number {
-    const digest = digestOf(key);
+    this.#presented.write(digestOf(key), 'latin1');
     let found = -1;
     for (let i = 0; i < this.#digests.length; i++) {
-      if (timingSafeEqual(digest, this.#digests[i]) && found < 0) found = i;
+      if (timingSafeEqual(this.#presented, this.#digests[i]) && found < 0) found = i;
     }
     return key === '' ? -1 : found;
   }
@@ -87,6 +91,6 @@ export function presentedKey(request: HttpRequest, apiKeyParameter: string): str
   return apiKeyParameter;
 }
 
-function digestOf(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
+function digestOf(key: string): string {
+  return hash('sha256', key, 'hex');
 }

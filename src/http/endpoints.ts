@@ -13,7 +13,7 @@ import type { ApiCountsParameters, DroppedPort, InvocationStatsParameters, Query
 import type { DecodedQuery } from './query-string.js';
 import { refusable, refusalOf } from './refusals.js';
 import { encodeApiCounts, encodeLogs, encodeRows } from './row-encoders.js';
-import type { BugReporter, HeaderLine, HttpAnswer, HttpRequest } from './server.js';
+import type { BugReporter, CacheOutcome, HeaderLine, HttpAnswer, HttpRequest } from './server.js';
 
 export const ENDPOINT_NAMES = ['logs.all', 'functions.invocation-stats', 'usage.api-counts'] as const;
 export type EndpointName = (typeof ENDPOINT_NAMES)[number];
@@ -52,15 +52,21 @@ export interface EndpointCall {
 }
 
 type Answer = HttpAnswer | Promise<HttpAnswer>;
+type AnswerExtras = Pick<HttpAnswer, 'release' | 'cacheOutcome'>;
 /** The header lines of an answer as of nowUs that lacks something. */
 type Incomplete = (nowUs: number) => HeaderLine[];
+
+interface CachedCall extends Pick<EndpointCall, 'request' | 'nowUs'> {
+  readonly cacheOutcome: CacheOutcome;
+  readonly incomplete: Incomplete;
+}
 
 export class Endpoints {
   readonly #queries: QueryPort;
   readonly #compressor: Compressor;
   readonly #bodies = new BodyPool();
   readonly #dropped: DroppedPort | null;
-  readonly #cacheSeconds: number;
+  readonly #cacheControl: HeaderLine;
   /** null: every answer is live. */
   readonly #cache: ResultCache | null;
   /** Names and ids in one lookup. */
@@ -70,7 +76,7 @@ export class Endpoints {
     this.#queries = options.queries;
     this.#compressor = options.compressor;
     this.#dropped = options.dropped ?? null;
-    this.#cacheSeconds = options.cacheSeconds;
+    this.#cacheControl = ['Cache-Control', `private, max-age=${options.cacheSeconds}`];
     this.#cache =
       options.cacheSeconds === 0
         ? null
@@ -175,33 +181,31 @@ export class Endpoints {
       const cacheOutcome = held !== null ? 'hit' : isRefresh ? 'refresh' : 'miss';
       const computed =
         held ?? (isRefresh ? cache.refresh(key, nowUs, compute) : cache.get(key, nowUs, compute));
-      const answer = whenReady(computed, (cached) =>
-        this.#cached(request, cache, cached, nowUs, incomplete(cached.computedUs)),
+      return whenReady(computed, (cached) =>
+        this.#cached({ request, nowUs, cacheOutcome, incomplete }, cache, cached),
       );
-      return whenReady(answer, (value) => ({ ...value, cacheOutcome }));
     });
   }
 
   #cached(
-    request: HttpRequest,
+    { request, nowUs, cacheOutcome, incomplete }: CachedCall,
     cache: ResultCache,
     cached: CachedAnswer,
-    nowUs: number,
-    incomplete: readonly HeaderLine[],
   ): Answer {
     const ageSeconds = Math.max(0, Math.floor((nowUs - cached.computedUs) / US_PER_SECOND));
     const headers: HeaderLine[] = [
-      ['Cache-Control', `private, max-age=${this.#cacheSeconds}`],
+      this.#cacheControl,
       ['Age', String(ageSeconds)],
-      ...incomplete,
+      ...incomplete(cached.computedUs),
     ];
-    if (!acceptsGzip(request.headers.get('accept-encoding'))) return plainAnswer(cached.body, headers);
-    if (cached.packed !== null) return packedAnswer(cached.packed, headers);
+    const plain = () => plainAnswer(cached.body, headers, { cacheOutcome });
+    if (!acceptsGzip(request.headers.get('accept-encoding'))) return plain();
+    if (cached.packed !== null) return packedAnswer(cached.packed, headers, { cacheOutcome });
     const packing = this.#compressor.tryGzip(cached.body, GZIP_LEVEL_CACHED);
-    if (packing === null) return plainAnswer(cached.body, headers);
+    if (packing === null) return plain();
     return packing.then((packed) => {
       cache.addPacked(cached, packed);
-      return packedAnswer(packed, headers);
+      return packedAnswer(packed, headers, { cacheOutcome });
     });
   }
 
@@ -216,7 +220,7 @@ export class Endpoints {
     const packing = acceptsGzip(request.headers.get('accept-encoding'))
       ? this.#compressor.tryGzip(body, level)
       : null;
-    if (packing === null) return { ...plainAnswer(body, headers), release };
+    if (packing === null) return plainAnswer(body, headers, { release });
     return packing.then((packed) => {
       release();
       return packedAnswer(packed, headers);
@@ -224,12 +228,28 @@ export class Endpoints {
   }
 }
 
-function plainAnswer(body: Uint8Array, headers: readonly HeaderLine[]): HttpAnswer {
-  return { status: 200, headers: [JSON_CONTENT_TYPE, VARY_BY_CODING, ...headers], body, close: false };
+function plainAnswer(
+  body: Uint8Array,
+  headers: readonly HeaderLine[],
+  extras: AnswerExtras = {},
+): HttpAnswer {
+  const { release, cacheOutcome } = extras;
+  return {
+    status: 200,
+    headers: [JSON_CONTENT_TYPE, VARY_BY_CODING, ...headers],
+    body,
+    close: false,
+    release,
+    cacheOutcome,
+  };
 }
 
-function packedAnswer(packed: Uint8Array, headers: readonly HeaderLine[]): HttpAnswer {
-  return plainAnswer(packed, [['Content-Encoding', 'gzip'], ...headers]);
+function packedAnswer(
+  packed: Uint8Array,
+  headers: readonly HeaderLine[],
+  extras: AnswerExtras = {},
+): HttpAnswer {
+  return plainAnswer(packed, [['Content-Encoding', 'gzip'], ...headers], extras);
 }
 
 /** Distinct for distinct parameters, whatever characters they hold: only the last part is of free length. */

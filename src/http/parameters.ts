@@ -45,6 +45,7 @@ export class CallParameters<Shape extends z.ZodRawShape, Parameters> {
   readonly schema: z.ZodObject<Shape>;
   readonly #names: readonly string[];
   readonly #convert: (wire: z.output<z.ZodObject<Shape>>) => Parameters;
+  readonly #parsed = new WeakMap<DecodedQuery, Parsed<Parameters>>();
 
   constructor(shape: Shape, convert: (wire: z.output<z.ZodObject<Shape>>) => Parameters) {
     this.schema = z.object(shape);
@@ -52,8 +53,17 @@ export class CallParameters<Shape extends z.ZodRawShape, Parameters> {
     this.#convert = convert;
   }
 
-  /** Every problem of the query string at once. Parameters that are not of this call are ignored. */
+  /** Every problem of the query string at once. Parameters that are not of this call are ignored. The same query is parsed once. */
   parse(query: DecodedQuery): Parsed<Parameters> {
+    let parsed = this.#parsed.get(query);
+    if (parsed === undefined) {
+      parsed = this.#parse(query);
+      this.#parsed.set(query, parsed);
+    }
+    return parsed;
+  }
+
+  #parse(query: DecodedQuery): Parsed<Parameters> {
     const wire: Record<string, string> = {};
     const problems = [...query.malformed];
     for (const name of this.#names) {

@@ -1,6 +1,7 @@
 /** Decodes query strings in form encoding: `a=b&c=d`, `+` for a space, percent-encoded UTF-8. */
 
 import { type ParameterProblem, quoted } from './errors.js';
+import { REMEMBERED_QUERY_COUNT, REMEMBERED_QUERY_LENGTH } from './limits.js';
 
 export interface DecodedQuery {
   /** The first value of each parameter. */
@@ -9,6 +10,22 @@ export interface DecodedQuery {
   readonly repeated: ReadonlySet<string>;
   /** Names and values that are not percent-encoded UTF-8; they are in `values` no further. */
   readonly malformed: readonly ParameterProblem[];
+}
+
+/** Query strings of late, decoded: dashboards send the same again and again. What may hold a key is not kept. */
+export class DecodedQueries {
+  readonly #decoded = new Map<string, DecodedQuery>();
+
+  decode(rawQuery: string): DecodedQuery {
+    const known = this.#decoded.get(rawQuery);
+    if (known !== undefined) return known;
+    const decoded = decodeQuery(rawQuery);
+    const mayHoldKey = decoded.values.has('api_key') || decoded.malformed.length > 0;
+    if (mayHoldKey || rawQuery.length > REMEMBERED_QUERY_LENGTH) return decoded;
+    if (this.#decoded.size === REMEMBERED_QUERY_COUNT) this.#decoded.clear();
+    this.#decoded.set(rawQuery, decoded);
+    return decoded;
+  }
 }
 
 export function decodeQuery(rawQuery: string): DecodedQuery {

@@ -26,11 +26,11 @@ export interface HttpAnswer {
   /** The server neither copies nor changes it. Sent for HEAD too as far as its length goes. '' with 204 and 304. */
   readonly body: Uint8Array | string;
   /** Called, at most once, when the body has been sent: then it may change. */
-  readonly release?: () => void;
+  readonly release?: (() => void) | undefined;
   /** Close the connection after this answer. */
   readonly close: boolean;
   /** What the result cache had to do with it, for the metrics; absent: nothing. */
-  readonly cacheOutcome?: CacheOutcome;
+  readonly cacheOutcome?: CacheOutcome | undefined;
 }
 
 /** Held; not held; held or not, the caller wanted it computed anew. */

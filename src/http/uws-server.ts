@@ -125,7 +125,6 @@ export class UwsServer implements HttpServer {
   #open(listener: Listener, response: UwsResponse, uwsRequest: UwsRequest): void {
     const exchange = new Exchange(listener, response);
     try {
-      response.onAborted(() => this.#aborted(exchange));
       this.#openCount += 1;
       const headers = new HeaderList();
       uwsRequest.forEach((name, value) => {
@@ -139,7 +138,7 @@ export class UwsServer implements HttpServer {
         rawQuery: uwsRequest.getQuery() ?? '',
         headers,
       });
-      if (opened === CLOSE_SOCKET) response.close();
+      if (opened === CLOSE_SOCKET) this.#close(exchange);
       else if (isBodyConsumer(opened)) this.#readBody(exchange, opened);
       else if (opened instanceof Promise) this.#answerLater(exchange, opened);
       else this.#answer(exchange, opened);
@@ -149,6 +148,7 @@ export class UwsServer implements HttpServer {
   }
 
   #readBody(exchange: Exchange, body: BodyConsumer): void {
+    this.#watch(exchange);
     exchange.body = body;
     exchange.response.onData((piece, isLast) => {
       if (exchange.body === null) return;
@@ -167,6 +167,7 @@ export class UwsServer implements HttpServer {
   }
 
   #answerLater(exchange: Exchange, answer: Promise<HttpAnswer>): void {
+    this.#watch(exchange);
     answer
       .then((value) => {
         if (!exchange.isOver) this.#answer(exchange, value);
@@ -181,6 +182,7 @@ export class UwsServer implements HttpServer {
    */
   #answer(exchange: Exchange, answer: HttpAnswer): void {
     if (answer.close || exchange.mustClose) {
+      this.#watch(exchange);
       setImmediate(() => {
         if (!exchange.isOver) this.#corked(exchange, () => this.#writeAndClose(exchange, answer));
       });
@@ -230,6 +232,7 @@ export class UwsServer implements HttpServer {
   }
 
   #continueWhenWritable(exchange: Exchange, body: Uint8Array): void {
+    this.#watch(exchange);
     exchange.response.onWritable((offset) => {
       try {
         const [ok, done] = exchange.response.tryEnd(body.subarray(offset), body.length);
@@ -250,16 +253,26 @@ export class UwsServer implements HttpServer {
     if (this.#openCount === 0 && this.#drained !== null) setImmediate(this.#drained);
   }
 
-  #aborted(exchange: Exchange): void {
-    exchange.body?.abort();
-    exchange.body = null;
-    this.#finished(exchange);
+  /** What is not answered before its handler returns may be aborted by the client. Most is. */
+  #watch(exchange: Exchange): void {
+    if (exchange.isWatched) return;
+    exchange.isWatched = true;
+    exchange.response.onAborted(() => {
+      exchange.body?.abort();
+      exchange.body = null;
+      this.#finished(exchange);
+    });
+  }
+
+  #close(exchange: Exchange): void {
+    this.#watch(exchange);
+    exchange.response.close();
   }
 
   /** For our own bugs in this file: the connection is closed, since nobody knows what was sent. */
   #giveUp(exchange: Exchange, error: unknown): void {
     this.#bugs.report(error, 'writing an answer');
-    if (!exchange.isOver) exchange.response.close();
+    if (!exchange.isOver) this.#close(exchange);
   }
 }
 
@@ -274,6 +287,8 @@ class Exchange {
   readonly listener: Listener;
   readonly response: UwsResponse;
   isHead = false;
+  /** Whether it is heard of when the client goes away. */
+  isWatched = false;
   /** Ended or aborted: the response may not be touched any more. */
   isOver = false;
   mustClose = false;

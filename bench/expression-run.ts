@@ -4,10 +4,11 @@
  */
 
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
-import { type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
+import { type ChildService, TEST_KEY } from '../test/child-service.js';
 import { reportOf, startChild } from './child-process.js';
 import { EVIL_EXPRESSIONS, evilUrls } from './evil-expressions.js';
 import { createTraffic } from './generator/traffic.js';
+import { heldUpMs, startWatchedService } from './held-up.js';
 import type { LoadOrder, LoadReport } from './load-client.js';
 import { Latencies } from './percentiles.js';
 import { readMetrics } from './service-metrics.js';
@@ -41,9 +42,6 @@ export function isRight({ status, found, expected }: ExpressionAnswer): boolean 
   return status === 400 ? found === null : status === 200 && found !== null && found === expected;
 }
 
-/** The service's own monitor looks every so many milliseconds, and reports the longest time between two looks. */
-const MONITOR_TICK_MS = 10;
-
 /** What the others saw in one phase of the bench. */
 export interface OthersReport {
   readonly failures: number;
@@ -74,7 +72,7 @@ export async function runExpressionBench(
   sizes: ExpressionSizes,
   directory: string,
 ): Promise<ExpressionReport> {
-  const service = await startChildService({
+  const service = await startWatchedService({
     LOGRING_DATA_DIR: directory,
     LOGRING_EDGE_TOPIC: EDGE_TOPIC,
     LOGRING_RELAY_TOPIC: RELAY_TOPIC,
@@ -202,17 +200,17 @@ export async function whileOthersAsk<Answer>(
 ): Promise<{ answers: readonly Answer[]; others: OthersReport }> {
   const client = startChild('./load-client.js');
   const reported = reportOf<LoadReport>(client);
-  await readMetrics(service); // each reading begins a new maximum
+  await heldUpMs(service); // each reading begins a new maximum
   client.send(order);
   const answers = await askAll();
   if (order.seconds === null) client.send('stop');
-  const { failures, latenciesUs, heldUpMs } = await reported;
-  const longestMs = (await readMetrics(service)).sum('nodejs_eventloop_lag_max_seconds') * 1000;
+  const { failures, latenciesUs, heldUpMs: clientHeldUpMs } = await reported;
+  const serviceHeldUpMs = await heldUpMs(service);
   const byKind = latenciesUs.map((latencies, i) => [KINDS[i], new Latencies(latencies)]);
   const others = {
     failures,
-    serviceHeldUpMs: longestMs - MONITOR_TICK_MS,
-    clientHeldUpMs: heldUpMs,
+    serviceHeldUpMs,
+    clientHeldUpMs,
     byKind: Object.fromEntries(byKind) as Record<string, Latencies>,
   };
   return { answers, others };

@@ -5,7 +5,8 @@ import { type ChildService, startChildService } from '../test/child-service.js';
 import { allowAllCores } from './cores.js';
 import { readMetrics } from './service-metrics.js';
 
-const POLL_MS = 50;
+/** A reading takes the service some milliseconds. */
+const POLL_MS = 200;
 /** So long without a record applied: none will come. */
 const STALL_US = 60_000_000;
 
@@ -29,13 +30,15 @@ export async function ingestTopic(
   settings: Record<string, string>,
 ): Promise<{ readonly service: ChildService; readonly figures: IngestFigures }> {
   const service = await startService(settings);
-  const cpuBefore = (await readMetrics(service)).sum('process_cpu_seconds_total');
   let startUs = monotonicUs();
-  // The clock starts with the first entry: finding the group's coordinator and joining is not ingest.
+  let cpuBefore = 0;
+  // The clocks start with the first entry: finding the group's coordinator and joining is not ingest.
   await poll(async () => {
-    const started = (await readMetrics(service)).sum('logring_entries_applied_total', `topic="${topic}"`) > 0;
-    if (!started) startUs = monotonicUs();
-    return started;
+    const metrics = await readMetrics(service);
+    if (metrics.sum('logring_entries_applied_total', `topic="${topic}"`) > 0) return true;
+    startUs = monotonicUs();
+    cpuBefore = metrics.sum('process_cpu_seconds_total');
+    return false;
   });
   await untilApplied(service, topic, count);
   const seconds = (monotonicUs() - startUs) / 1e6;

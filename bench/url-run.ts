@@ -11,7 +11,7 @@ import { US_PER_HOUR, US_PER_MINUTE } from '../engine/time.js';
 import { areasOfPath } from '../engine/usage/areas.js';
 import { Store } from '../src/store/store.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
-import { type ChildService, startChildService } from '../test/child-service.js';
+import type { ChildService } from '../test/child-service.js';
 import {
   EDGE_TOPIC,
   type OthersReport,
@@ -24,6 +24,7 @@ import {
 import { Random, Zipf } from './generator/random.js';
 import { drawRequest } from './generator/requests.js';
 import { createTraffic } from './generator/traffic.js';
+import { startWatchedService } from './held-up.js';
 import { getText } from './http-get.js';
 import { Latencies } from './percentiles.js';
 import { readMetrics } from './service-metrics.js';
@@ -110,7 +111,7 @@ export async function runUrlBench(sizes: UrlSizes, directory: string): Promise<U
     patternCounts.set(tablesPattern(ref), patternCounts.get(tablesPattern(ref))! + 1);
   });
   const startUs = monotonicUs();
-  const service = await startChildService({
+  const service = await startWatchedService({
     LOGRING_DATA_DIR: directory,
     LOGRING_EDGE_TOPIC: EDGE_TOPIC,
     LOGRING_RELAY_TOPIC: RELAY_TOPIC,

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:urls`: what very many distinct URLs cost, and what an expression that was never asked takes over them. Prints
  * a table; exits with 1 when an answer is wrong or a goal is missed. `-- --urls N --hours N --projects N --budget MB --rate N --seed N` set
- * the sizes; the goals are for 10,000,000; for 100,000 it is 100 ms at the 99th percentile of first answers. A small size runs in the test suite.
+ * the sizes; the goals are for 10,000,000, and for 100,000. A small size runs in the test suite.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,7 +10,10 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runUrlBench, type UrlReport, type UrlSizes } from './url-run.js';
 
+/** Of each expression; of names and patterns over no more than SMALL_URLS the 99th percentile has a goal too. */
 const FIRST_GOAL_MS = 2_000;
+const SMALL_URLS = 100_000;
+const SMALL_FIRST_GOAL_MS = 100;
 const AGAIN_GOAL_MS = 1;
 const OTHERS_GOAL_MS = 5;
 const MEBIBYTE = 1024 * 1024;
@@ -45,7 +48,7 @@ async function main(): Promise<number> {
     const report = await runUrlBench(sizes, directory);
     print(`${cpus()[0].model}, ${cpus().length} cores, Node ${process.version}, ${JSON.stringify(sizes)}\n`);
     printFill(report, sizes.urls);
-    const missed = printAnswers(report) + printOthers(report);
+    const missed = printAnswers(report, sizes.urls) + printOthers(report);
     print(`\n${missed === 0 ? 'all answers are right, all goals are met' : `${missed} wrong or missed`}`);
     return missed === 0 ? 0 : 1;
   } finally {
@@ -70,7 +73,7 @@ function printFill({ fill, startMs, residentBytes }: UrlReport, urls: number): v
 }
 
 /** How many are wrong or take too long. */
-function printAnswers({ answers, names, patterns }: UrlReport): number {
+function printAnswers({ answers, names, patterns }: UrlReport, urls: number): number {
   print('\nexpression                                       first ms  again p50  again p99  requests found');
   let missed = 0;
   for (const { kind, text, expected, found, firstMs, again } of answers) {
@@ -80,11 +83,11 @@ function printAnswers({ answers, names, patterns }: UrlReport): number {
     if (found !== expected || firstMs > FIRST_GOAL_MS || p50 > AGAIN_GOAL_MS) missed += 1;
   }
   for (const [what, { firstMs, wrong }] of Object.entries({ names, patterns })) {
-    const [p50, p99, slowest] = [0.5, 0.99, 1].map((q) => firstMs.quantileMs(q).toFixed(1));
-    print(
-      `${firstMs.count} ${what} of quiet projects, first: p50 ${p50}, p99 ${p99}, max ${slowest} ms, ${wrong} wrong`,
-    );
+    const [p50, p99, slowest] = [0.5, 0.99, 1].map((q) => firstMs.quantileMs(q));
+    const figures = `p50 ${p50.toFixed(1)}, p99 ${p99.toFixed(1)}, max ${slowest.toFixed(1)} ms`;
+    print(`${firstMs.count} ${what} of quiet projects, first: ${figures}, ${wrong} wrong`);
     missed += wrong;
+    if (p99 > (urls <= SMALL_URLS ? SMALL_FIRST_GOAL_MS : FIRST_GOAL_MS)) missed += 1;
   }
   return missed;
 }

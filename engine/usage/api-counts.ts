@@ -2,7 +2,7 @@
 
 import { assert } from '../assert.js';
 import { truncateUs, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../time.js';
-import { CELL_STRIDE } from './match-list.js';
+import { CELL_STRIDE } from './cells.js';
 
 export const USAGE_INTERVALS = ['hourly', 'daily', 'minutely'] as const;
 export type UsageInterval = (typeof USAGE_INTERVALS)[number];

@@ -113,9 +113,10 @@ export class ExpressionRound {
     for (const { standing } of this.#members) standing.accepted = true;
   }
 
-  /** URLs of parts that nobody looks at yet. */
-  get unscannedUrls(): number {
-    return this.#unscanned.reduce((sum, target) => sum + urlsLeft(target), 0);
+  /** Parts that nobody looks at yet, and their URLs. */
+  get unscanned(): { readonly partCount: number; readonly urlCount: number } {
+    const urlCount = this.#unscanned.reduce((sum, target) => sum + urlsLeft(target), 0);
+    return { partCount: this.#unscanned.length, urlCount };
   }
 
   /** For another thread, which takes parts as the round's own does. */
@@ -125,10 +126,10 @@ export class ExpressionRound {
     return lane;
   }
 
-  /** There is no more to be had of it, but of lanes that are amid a part. */
+  /** There is no more to be had of it. */
   giveUp(): void {
     this.#hasGivenUp = true;
-    this.#unscanned.length = 0;
+    for (const lane of this.#lanes) lane.giveUp();
   }
 
   /** The answer to one of the asks, once ready. */

@@ -10,10 +10,7 @@
 
 import { assert } from '../assert.js';
 import { MATCH_BLOCK_COUNT } from '../limits.js';
-import { AREA_COUNT } from './areas.js';
-
-/** Cells of counts: all matching entries, then one per area in the order of AREA_PATTERNS. */
-export const CELL_STRIDE = 1 + AREA_COUNT;
+import { addAreas, addCells, addSlice, CELL_STRIDE } from './cells.js';
 
 const SMALLEST_BLOCK_COUNT = 8;
 /** What an empty list takes up, what it takes once it is begun, and a block beside its columns: measured roughly, meant for the memory bound. */
@@ -26,13 +23,6 @@ const BYTES_PER_MATCH = 5;
 export class MatchMemory {
   heldBytes = 0;
 }
-
-/** For each mask of areas a 1 in the 8-bit lane of each area in it. */
-const LANES_OF_AREAS = Int32Array.from({ length: 2 ** AREA_COUNT }, (_, areas) => {
-  let lanes = 0;
-  for (let area = 0; area < AREA_COUNT; area++) lanes |= ((areas >>> area) & 1) << (8 * area);
-  return lanes;
-});
 
 class MatchBlock {
   offsetsUs: Uint32Array;
@@ -82,7 +72,7 @@ export class MatchList {
 
   /** Adds the counts of all entries to the cells at `base`. */
   countAll(cells: Float64Array, base: number): void {
-    addCells(this.#cells, cells, base);
+    addCells(this.#cells, 0, cells, base);
   }
 
   /** Adds the counts of the entries with fromUs <= offset < toUs to the cells at `base`; fromUs is at most toUs. */
@@ -94,12 +84,12 @@ export class MatchList {
       if (first >= toUs) return;
       const last = block.offsetsUs[block.count - 1];
       if (first >= fromUs && last < toUs) {
-        addCells(block.cells, cells, base);
+        addCells(block.cells, 0, cells, base);
         continue;
       }
       const start = lowerBound(block.offsetsUs, block.count, fromUs);
       const end = lowerBound(block.offsetsUs, block.count, toUs);
-      countSlice(block.areas, start, end, cells, base);
+      addSlice(block.areas, start, end, cells, base);
     }
   }
 
@@ -183,7 +173,7 @@ export class MatchList {
     upper.offsetsUs.set(block.offsetsUs.subarray(half));
     upper.areas.set(block.areas.subarray(half));
     upper.count = MATCH_BLOCK_COUNT - half;
-    countSlice(upper.areas, 0, upper.count, upper.cells, 0);
+    addSlice(upper.areas, 0, upper.count, upper.cells, 0);
     block.count = half;
     for (let i = 0; i < CELL_STRIDE; i++) block.cells[i] -= upper.cells[i];
     return upper;
@@ -223,33 +213,4 @@ function lowerBound(values: Uint32Array, count: number, value: number): number {
     else high = middle;
   }
   return low;
-}
-
-function addAreas(areas: number, cells: Float64Array, base: number): void {
-  cells[base] += 1;
-  cells[base + 1] += areas & 1;
-  cells[base + 2] += (areas >>> 1) & 1;
-  cells[base + 3] += (areas >>> 2) & 1;
-  cells[base + 4] += (areas >>> 3) & 1;
-}
-
-function addCells(from: Float64Array, cells: Float64Array, base: number): void {
-  for (let i = 0; i < CELL_STRIDE; i++) cells[base + i] += from[i];
-}
-
-/** Counts up to MATCH_BLOCK_COUNT - 1 entries, all areas in one sum: a lane of 8 bits each. */
-function countSlice(
-  areasColumn: Uint8Array,
-  start: number,
-  end: number,
-  cells: Float64Array,
-  base: number,
-): void {
-  let lanes = 0;
-  for (let i = start; i < end; i++) lanes = (lanes + LANES_OF_AREAS[areasColumn[i] & 15]) | 0;
-  cells[base] += end - start;
-  cells[base + 1] += lanes & 255;
-  cells[base + 2] += (lanes >>> 8) & 255;
-  cells[base + 3] += (lanes >>> 16) & 255;
-  cells[base + 4] += lanes >>> 24;
 }

@@ -43,6 +43,7 @@ export class ScanLane {
   readonly #untaken: ScanTarget[];
   #fresh: FreshTarget[] = [];
   #sealed: SealedTarget | null = null;
+  #hasGivenUp = false;
 
   constructor(untaken: ScanTarget[]) {
     this.#untaken = untaken;
@@ -57,6 +58,7 @@ export class ScanLane {
    * batch whose results never came is asked for again.
    */
   takeBatch(byteLimit: number): UrlBatch | PartBatch | null {
+    if (this.#hasGivenUp) return null;
     if (!this.isBusy) this.#take(byteLimit);
     if (this.#sealed === null) return this.#fresh.length === 0 ? null : copyUrls(this.#fresh, byteLimit);
     const { view, part, matches } = this.#sealed;
@@ -70,17 +72,25 @@ export class ScanLane {
     else this.#sealed!.matches.scanned(result);
   }
 
-  /** A sealed part, or fresh ones: one, or as many as `byteLimit` bytes hold. */
+  /** There is no further batch; what is in hand is still taken note of. */
+  giveUp(): void {
+    this.#hasGivenUp = true;
+  }
+
+  /** A sealed part, or fresh ones: one, or as many as `byteLimit` bytes of what is left of them hold. */
   #take(byteLimit: number): void {
     this.#sealed = null;
     this.#fresh = [];
     let byteCount = 0;
     for (let next = this.#untaken.at(-1); next !== undefined; next = this.#untaken.at(-1)) {
       if (isSealed(next)) {
-        if (this.#fresh.length === 0) this.#sealed = this.#untaken.pop() as SealedTarget;
+        if (this.#fresh.length > 0) return;
+        this.#untaken.pop();
+        if (next.matches.isComplete) continue;
+        this.#sealed = next;
         return;
       }
-      byteCount += next.part.urls.byteCount;
+      byteCount += bytesLeft(next);
       if (this.#fresh.length > 0 && byteCount > byteLimit) return;
       this.#untaken.pop();
       this.#fresh.push(next);
@@ -101,6 +111,12 @@ export function urlsLeft(target: ScanTarget): number {
   return isSealed(target)
     ? target.part.summary.urlCount
     : Math.max(0, target.urlCount - target.matches.evaluatedUrls);
+}
+
+/** As if its URLs were of one length. */
+function bytesLeft(target: FreshTarget): number {
+  const { byteCount, count } = target.part.urls;
+  return (urlsLeft(target) * byteCount) / count;
 }
 
 function isUnmatched({ matches, urlCount }: FreshTarget): boolean {

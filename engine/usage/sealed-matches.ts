@@ -9,7 +9,7 @@ const OVERHEAD_BYTES = 150;
 const COLUMNS_OVERHEAD_BYTES = 500;
 
 /** Most parts have nothing of most expressions. */
-const NONE = new SortedMatches(NO_MATCHES);
+export const NONE = new SortedMatches(NO_MATCHES);
 
 export class SealedMatches {
   readonly #memory: MatchMemory;

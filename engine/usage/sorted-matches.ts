@@ -3,11 +3,10 @@
  * has of one expression. Counts are sums over blocks of 64, so any window costs two searches and two cut blocks.
  *
  *   offsetsUs  rising     areas  of each
- *   sums       per block: the counts of all blocks before it, one a cell (see CELL_STRIDE)
+ *   sums       per block: the counts of all blocks before it, one a cell (see CELL_STRIDE); last, those of all
  */
 
-import { AREA_COUNT } from './areas.js';
-import { CELL_STRIDE } from './match-list.js';
+import { addCells, addSlice, CELL_STRIDE } from './cells.js';
 
 const BLOCK_BITS = 6;
 const BLOCK_COUNT = 2 ** BLOCK_BITS;
@@ -21,7 +20,7 @@ export interface MatchColumns {
 export const NO_MATCHES: MatchColumns = {
   offsetsUs: new Uint32Array(0),
   areas: new Uint8Array(0),
-  sums: new Uint32Array(CELL_STRIDE),
+  sums: new Uint32Array(2 * CELL_STRIDE),
 };
 
 /** Sorts the first `count` matches, which come in any order. Least significant digit first: three passes. */
@@ -101,16 +100,25 @@ export class SortedMatches {
 
   /** Adds the counts of all matches to the cells at `base`. */
   countAll(cells: Float64Array, base: number): void {
-    this.#addBefore(this.count, 1, cells, base);
+    const { sums } = this.columns;
+    addCells(sums, sums.length - CELL_STRIDE, cells, base);
   }
 
   /** Adds the counts of the matches with fromUs <= offset < toUs to the cells at `base`; fromUs is at most toUs. */
   countBetween(fromUs: number, toUs: number, cells: Float64Array, base: number): void {
     const start = this.#firstFrom(fromUs);
     const end = this.#firstFrom(toUs);
-    if (start === end) return;
-    this.#addBefore(end, 1, cells, base);
-    this.#addBefore(start, -1, cells, base);
+    const { areas, sums } = this.columns;
+    const firstBlock = (start + BLOCK_COUNT - 1) >>> BLOCK_BITS;
+    const endBlock = end >>> BLOCK_BITS;
+    if (firstBlock > endBlock) {
+      addSlice(areas, start, end, cells, base);
+      return;
+    }
+    addSlice(areas, start, firstBlock << BLOCK_BITS, cells, base);
+    for (let i = 0; i < CELL_STRIDE; i++)
+      cells[base + i] += sums[endBlock * CELL_STRIDE + i] - sums[firstBlock * CELL_STRIDE + i];
+    addSlice(areas, endBlock << BLOCK_BITS, end, cells, base);
   }
 
   /** The first match at `offsetUs` or later, or their number. */
@@ -124,18 +132,6 @@ export class SortedMatches {
       else high = middle;
     }
     return low;
-  }
-
-  /** Adds `sign` times the counts of the matches before `end`. */
-  #addBefore(end: number, sign: number, cells: Float64Array, base: number): void {
-    const { areas, sums } = this.columns;
-    const block = end >>> BLOCK_BITS;
-    for (let i = 0; i < CELL_STRIDE; i++) cells[base + i] += sign * sums[block * CELL_STRIDE + i];
-    for (let i = block << BLOCK_BITS; i < end; i++) {
-      cells[base] += sign;
-      for (let area = 0; area < AREA_COUNT; area++)
-        cells[base + 1 + area] += sign * ((areas[i] >>> area) & 1);
-    }
   }
 }
 
@@ -157,15 +153,13 @@ function sortByDigit(from: Columns, to: Columns, shift: number): void {
 }
 
 function blockSums(areas: Uint8Array): Uint32Array<ArrayBuffer> {
-  const blockCount = (areas.length >>> BLOCK_BITS) + 1;
-  const sums = new Uint32Array(CELL_STRIDE * blockCount);
-  for (let block = 1; block < blockCount; block++) {
-    const base = CELL_STRIDE * block;
-    sums.copyWithin(base, base - CELL_STRIDE, base);
-    sums[base] += BLOCK_COUNT;
-    for (let i = (block - 1) << BLOCK_BITS; i < block << BLOCK_BITS; i++) {
-      for (let area = 0; area < AREA_COUNT; area++) sums[base + 1 + area] += (areas[i] >>> area) & 1;
-    }
+  const wholeBlocks = areas.length >>> BLOCK_BITS;
+  const sums = new Uint32Array(CELL_STRIDE * (wholeBlocks + 2));
+  const cells = new Float64Array(CELL_STRIDE);
+  for (let block = 0; block <= wholeBlocks; block++) {
+    const start = block << BLOCK_BITS;
+    addSlice(areas, start, Math.min(start + BLOCK_COUNT, areas.length), cells, 0);
+    sums.set(cells, CELL_STRIDE * (block + 1));
   }
   return sums;
 }

@@ -5,11 +5,12 @@
  */
 
 import { STANDING_IDLE_US } from '../limits.js';
+import type { CountedMatches } from './api-counts.js';
 import { FreshMatches } from './fresh-matches.js';
 import type { FreshPart } from './fresh-part.js';
 import { LiteralIndex } from './literal-index.js';
 import { MatchMemory } from './match-list.js';
-import { SealedMatches } from './sealed-matches.js';
+import { NONE, SealedMatches } from './sealed-matches.js';
 import type { SealedPart } from './sealed-part.js';
 
 const encoder = new TextEncoder();
@@ -76,6 +77,20 @@ export class StandingExpressions {
     if (standing.literal !== null) this.#literals.add(standing.literal, standing);
     this.trim();
     return standing;
+  }
+
+  /** The expression, if it stands. */
+  find(expression: string): StandingExpression | undefined {
+    return this.#byExpression.get(expression);
+  }
+
+  /** The matches among all entries of a part; null when some are still to be evaluated. */
+  wholeMatches(standing: StandingExpression, part: FreshPart | SealedPart): CountedMatches | null {
+    const known = standing.matches.get(part.birth);
+    if (known === undefined) return isKnownToHaveNone(standing, part) ? NONE : null;
+    if (known instanceof SealedMatches) return known.isComplete ? known.list : null;
+    const entryCount = part.kind === 'fresh' ? part.entries.count : part.summary.entryCount;
+    return known.live || known.foldedEntries === entryCount ? known.list : null;
   }
 
   /** What is known of an expression over a fresh part; null when the part is younger and holds no match of a literal. */

@@ -1,5 +1,5 @@
 /**
- * What the scan of sealed parts needs of an expression: an automaton over the bytes of ASCII URLs. States are
+ * What the scans of parts need of an expression: an automaton over the bytes of ASCII URLs. States are
  * multiples of 256, so that a step is one look-up: `table[state + byte]`.
  */
 

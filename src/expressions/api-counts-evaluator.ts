@@ -7,6 +7,7 @@
 import { SegmentError } from '../../engine/segments.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { type ApiCountsAsk, ExpressionRound, type RoundState } from '../../engine/usage/expression-round.js';
+import { knownCounts } from '../../engine/usage/known-counts.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { coreCount } from '../core-count.js';
 import { ExpressionError, stopped } from './expression-error.js';
@@ -102,7 +103,10 @@ export class ApiCountsEvaluator {
     if (waiting !== undefined) {
       return new Promise((resolve, reject) => waiting.push({ ...ask, resolve, reject }));
     }
-    const round = new ExpressionRound(this.#views(), expression, [ask]);
+    const views = this.#views();
+    const known = knownCounts(views, expression, ask);
+    if (known !== null) return known;
+    const round = new ExpressionRound(views, expression, [ask]);
     const state = round.advance(this.#options.sliceBytes);
     if (state === 'ready') {
       const rows = round.rows(ask);
@@ -165,7 +169,9 @@ export class ApiCountsEvaluator {
 
   /** On the thread, with help where there are URLs enough. When one refuses, the others end with what they have in hand. */
   async #match(expression: string, round: ExpressionRound): Promise<void> {
-    const helpers = this.#helpers.slice(0, Math.floor(round.unscannedUrls / this.#options.urlsPerHelper));
+    const { partCount, urlCount } = round.unscanned;
+    const wanted = Math.min(Math.floor(urlCount / this.#options.urlsPerHelper), partCount - 1);
+    const helpers = this.#helpers.slice(0, Math.max(0, wanted));
     const own = this.#thread.run(expression, round);
     const runs = [own, ...helpers.map((helper) => this.#help(helper, expression, round, own))];
     for (const run of runs) run.catch(() => round.giveUp());

@@ -1,5 +1,5 @@
 /**
- * An expression as the scan of sealed parts runs it: re2js's own automaton, whose states it works out as they are met, with its
+ * An expression as the scans of parts run it: re2js's own automaton, whose states it works out as they are met, with its
  * transitions copied to a flat table. What is searched and what is found is re2js's, so it finds what `test` finds; but
  * a step is one look-up in a table of bytes. It holds for ASCII; other URLs are given to `test`.
  *
@@ -161,7 +161,7 @@ function needOf({ type, str, subs }: Prefilter): PageNeed | null {
 }
 
 function longestLiteral({ type, str, subs }: Prefilter): Uint8Array | null {
-  if (type === PREFILTER.exact) return str === '' ? null : encoder.encode(str);
+  if (type === PREFILTER.exact) return encoder.encode(str);
   if (type !== PREFILTER.and) return null;
   let longest: Uint8Array | null = null;
   for (const literal of subs.map(longestLiteral)) {

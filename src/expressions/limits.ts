@@ -59,7 +59,7 @@ export const SCAN_CHECK_WORK = 20_000;
  * thread longer at its first turn; smaller: quick ones need more turns. */
 export const FIRST_BATCH_BYTES = 16 * 1024;
 
-/** Bytes of URLs in a batch, but for a part that is larger. Bigger: copying one holds up the serving thread; smaller: more turns. */
+/** Bytes of URLs in a batch. Bigger: copying one holds up the serving thread; smaller: more turns. */
 export const LARGEST_BATCH_BYTES = 1024 * 1024;
 
 /** Work on the serving thread at one go, in bytes searched: about half a millisecond. Bigger: other requests wait longer;

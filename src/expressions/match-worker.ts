@@ -19,7 +19,7 @@ import type { MatchReply, MatchRequest } from './match-protocol.js';
 
 interface Compiled {
   readonly pattern: RE2JS;
-  /** Made when there are URLs to be searched. */
+  /** Made when it is first run. */
   automaton: ExpressionAutomaton | null;
 }
 

@@ -163,6 +163,7 @@ export class Api implements HttpHandler {
     const query = this.#queries.decode(request.rawQuery);
     const grant = this.#admit(this.#options.keys, request, query);
     if (isAnswer(grant)) return grant;
+    this.#queries.remember(request.rawQuery, query);
     const name = this.#endpointOf(request.path);
     if (name === null)
       return notFound(`no endpoint is called ${quoted(request.path.slice(QUERY_PATH_PREFIX.length))}`);

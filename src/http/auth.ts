@@ -37,9 +37,9 @@ export class KeyRing {
 
   constructor(keys: readonly ApiKey[], paces: RequestPaces | null = null) {
     this.#digests = keys.map(({ key }) => Buffer.from(digestOf(key), 'latin1'));
-    this.#grants = keys.map(({ projects }, index) => ({
+    this.#grants = keys.map(({ key, projects }) => ({
       projects: projects === null ? null : new Set(projects),
-      pace: paces?.of(digestOf(keys[index].key)) ?? null,
+      pace: paces?.of(digestOf(key)) ?? null,
     }));
   }
 

@@ -119,7 +119,8 @@ export const LOGGED_PATH_LENGTH_LIMIT = 200;
  * for longer (about 3 ms at this); smaller: short keys are guessed from their tags sooner. */
 export const KEY_TAG_ROUND_COUNT = 1024;
 
-/** Query strings that are remembered decoded, and their length at most. More: up to a few KB each; fewer: a dashboard's requests are
- * decoded and checked again, 1.5 us each. */
+/** Query strings that are remembered decoded, their length and their parameters at most. More: up to some KB each; fewer: a dashboard's
+ * requests are decoded and checked again, 1.5 us each. */
 export const REMEMBERED_QUERY_COUNT = 1_000;
 export const REMEMBERED_QUERY_LENGTH = 500;
+export const REMEMBERED_PARAMETER_COUNT = 8;

@@ -1,7 +1,7 @@
 /** Decodes query strings in form encoding: `a=b&c=d`, `+` for a space, percent-encoded UTF-8. */
 
 import { type ParameterProblem, quoted } from './errors.js';
-import { REMEMBERED_QUERY_COUNT, REMEMBERED_QUERY_LENGTH } from './limits.js';
+import { REMEMBERED_PARAMETER_COUNT, REMEMBERED_QUERY_COUNT, REMEMBERED_QUERY_LENGTH } from './limits.js';
 
 export interface DecodedQuery {
   /** The first value of each parameter. */
@@ -16,15 +16,19 @@ export interface DecodedQuery {
 export class DecodedQueries {
   readonly #decoded = new Map<string, DecodedQuery>();
 
+  /** Remembered, or anew. */
   decode(rawQuery: string): DecodedQuery {
-    const known = this.#decoded.get(rawQuery);
-    if (known !== undefined) return known;
-    const decoded = decodeQuery(rawQuery);
-    const mayHoldKey = decoded.values.has('api_key') || decoded.malformed.length > 0;
-    if (mayHoldKey || rawQuery.length > REMEMBERED_QUERY_LENGTH) return decoded;
+    return this.#decoded.get(rawQuery) ?? decodeQuery(rawQuery);
+  }
+
+  /** To be called for those with a valid key only: others would push out what is in use. */
+  remember(rawQuery: string, query: DecodedQuery): void {
+    if (this.#decoded.get(rawQuery) === query) return;
+    const { values, malformed } = query;
+    if (values.has('api_key') || malformed.length > 0) return;
+    if (rawQuery.length > REMEMBERED_QUERY_LENGTH || values.size > REMEMBERED_PARAMETER_COUNT) return;
     if (this.#decoded.size === REMEMBERED_QUERY_COUNT) this.#decoded.clear();
-    this.#decoded.set(rawQuery, decoded);
-    return decoded;
+    this.#decoded.set(rawQuery, query);
   }
 }
 

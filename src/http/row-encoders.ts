@@ -1,6 +1,7 @@
 /** Bodies of the three endpoints, `{"result":[…rows…]}` in UTF-8: the contract's columns, in its order and no others. */
 
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
+import { US_PER_DAY, US_PER_MINUTE } from '../../engine/time.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 
 const PREFIX = Buffer.from('{"result":[');
@@ -35,10 +36,11 @@ export function encodeInvocationStatsRow(row: InvocationStatsRow): string {
 }
 
 export function encodeApiCounts(rows: readonly ApiCountsRow[]): Uint8Array {
+  const datetimes = new UtcDatetimes();
   return encodeRows(
     rows.map(
       (row) =>
-        `{"timestamp":"${utcDatetime(row.bucketStartUs)}","total_rest_requests":${row.rest},` +
+        `{"timestamp":"${datetimes.of(row.bucketStartUs)}","total_rest_requests":${row.rest},` +
         `"total_storage_requests":${row.storage},"total_auth_requests":${row.auth},` +
         `"total_realtime_requests":${row.realtime}}`,
     ),
@@ -51,6 +53,23 @@ export function encodeRows(rows: readonly string[]): Uint8Array {
 }
 
 /** `2026-11-21T07:00:00`: without offset and fraction; a bucket starts at a whole minute at least. */
-function utcDatetime(timestampUs: number): string {
-  return new Date(timestampUs / 1000).toISOString().slice(0, 19);
+class UtcDatetimes {
+  #day = Number.NaN;
+  /** Of that day, with the `T`. */
+  #date = '';
+
+  /** Quick for many of one day. */
+  of(timestampUs: number): string {
+    const day = Math.floor(timestampUs / US_PER_DAY);
+    if (day !== this.#day) {
+      this.#day = day;
+      this.#date = new Date((day * US_PER_DAY) / 1000).toISOString().slice(0, 11);
+    }
+    const minute = Math.floor((timestampUs - day * US_PER_DAY) / US_PER_MINUTE);
+    return `${this.#date}${twoDigits(Math.floor(minute / 60))}:${twoDigits(minute % 60)}:00`;
+  }
+}
+
+function twoDigits(value: number): string {
+  return value < 10 ? `0${value}` : `${value}`;
 }

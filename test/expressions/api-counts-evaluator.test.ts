@@ -36,25 +36,27 @@ function fixture(options: Partial<EvaluatorOptions> = {}, viewCount = 1) {
   let arrivals = 0;
   return {
     evaluator,
-    apply(url: string, areas = 1): void {
+    apply(url: string, areas = 1, hoursAgo = 0): void {
       arrivals += 1;
-      const entry = edgeEntry(HOUR_US + 10 * arrivals, url, areas);
+      const entry = edgeEntry(HOUR_US - hoursAgo * US_PER_HOUR + 10 * arrivals, url, areas);
       views[arrivals % viewCount].apply(entry);
       twin.apply(entry);
     },
     ask: (expression: string) => evaluator.evaluate({ expression, interval: 'minutely', nowUs: NOW_US }),
     expected: (expression: string) => rowsText(twin.query(expression, 'minutely', NOW_US)),
+    askDays: (expression: string) => evaluator.evaluate({ expression, interval: 'daily', nowUs: NOW_US }),
+    expectedDays: (expression: string) => rowsText(twin.query(expression, 'daily', NOW_US)),
   };
 }
 
 type Fixture = ReturnType<typeof fixture>;
 
 /** URLs of 1.5 KB that an evil expression finds no end in. */
-function applyLongUrls({ apply }: Fixture, count: number, length = 1450): void {
+function applyLongUrls({ apply }: Fixture, count: number, length = 1450, hours = 1): void {
   const random = seededRandom(11);
   for (let i = 0; i < count; i++) {
     const letters = Array.from({ length }, () => 'abcdefghijklmnopqrstuvwxyz0123456789'[random(36)]).join('');
-    apply(`https://abc.example/rest/v1/${i}/${letters}-`);
+    apply(`https://abc.example/rest/v1/${i}/${letters}-`, 1, i % hours);
   }
 }
 
@@ -221,6 +223,46 @@ test('an expression that fills the memory of the thread is refused, and others g
   expect(rowsText(await other)).toBe(expected('abc.example'));
   expect(rowsText(await ask('v1/[0-4]'))).toBe(expected('v1/[0-4]'));
   expect(evaluator.threadStartCount).toBeGreaterThan(1);
+});
+
+/** Hours of URLs, which threads share. */
+function applyHours({ apply }: Fixture, hours: number): void {
+  for (let i = 0; i < 200 * hours; i++) apply(`https://ref${i % 7}.example/rest/v1/${i}`, 1, i % hours);
+}
+
+test('threads share the fresh parts of an evaluation, also when URLs have come since', async () => {
+  const fixed = fixture({ helperCount: 2, urlsPerHelper: 100 });
+  const { evaluator, apply, askDays, expectedDays } = fixed;
+  applyHours(fixed, 12);
+  for (const expression of ['ref[1-3]', '/1.*5$', 'ref[1-3]']) {
+    expect(rowsText(await askDays(expression)), expression).toBe(expectedDays(expression));
+    for (let i = 0; i < 12; i++) apply(`https://ref2.example/rest/v1/${expression}/15`, 3, i);
+  }
+  expect(evaluator.threadStartCount).toBe(3);
+});
+
+test('an evaluation that threads share is refused when one of them has had its time, and others lose nothing', async () => {
+  const fixed = fixture({ helperCount: 1, urlsPerHelper: 1, deadlineMs: 300 });
+  const { askDays, expectedDays } = fixed;
+  applyHours(fixed, 4);
+  applyLongUrls(fixed, 4, 500_000, 4);
+  const evil = refusal(() => askDays(EVIL));
+  const others = ['ref[1-3]', 'example', '/1.*5$'].map(async (expression) => {
+    expect(rowsText(await askDays(expression)), expression).toBe(expectedDays(expression));
+  });
+  expect(await evil).toBe('too-expensive: takes more than 300 ms to evaluate');
+  await Promise.all(others);
+});
+
+test('of a helper that dies of an expression the evaluation is refused, and others go on', async () => {
+  const fixed = fixture({ helperCount: 1, urlsPerHelper: 1, heapMb: 12 });
+  const { askDays, expectedDays } = fixed;
+  applyHours(fixed, 4);
+  applyLongUrls(fixed, 40, 1450, 4);
+  const evil = refusal(() => askDays(EVIL));
+  const other = askDays('ref[1-3]');
+  expect(await evil).toContain('too-complex: made the match thread fail: ');
+  expect(rowsText(await other)).toBe(expectedDays('ref[1-3]'));
 });
 
 test('more expressions at once than the limit are turned away', async () => {

@@ -1,9 +1,19 @@
 /** Query strings that are remembered are decoded as all others, and no key is. */
 
 import { expect, test } from 'vitest';
-import { REMEMBERED_QUERY_COUNT, REMEMBERED_QUERY_LENGTH } from '../../src/http/limits.js';
+import {
+  REMEMBERED_PARAMETER_COUNT,
+  REMEMBERED_QUERY_COUNT,
+  REMEMBERED_QUERY_LENGTH,
+} from '../../src/http/limits.js';
 import { apiCountsCall, logsCall } from '../../src/http/parameters.js';
-import { DecodedQueries, decodeQuery } from '../../src/http/query-string.js';
+import { DecodedQueries, type DecodedQuery, decodeQuery } from '../../src/http/query-string.js';
+
+function ask(queries: DecodedQueries, text: string): DecodedQuery {
+  const query = queries.decode(text);
+  queries.remember(text, query);
+  return query;
+}
 
 test('a remembered query is what it would be decoded anew, however many came since', () => {
   const queries = new DecodedQueries();
@@ -11,14 +21,23 @@ test('a remembered query is what it would be decoded anew, however many came sin
     { length: REMEMBERED_QUERY_COUNT + 50 },
     (_, i) => `project=p${i}&interval=da%69ly`,
   );
-  for (let round = 0; round < 2; round++) {
-    for (const text of texts) {
-      expect(queries.decode(text)).toEqual(decodeQuery(text));
-      expect(queries.decode(text)).toBe(queries.decode(text));
-    }
+  const first = texts.map((text) => ask(queries, text));
+  expect(queries.decode(texts.at(-1)!)).toBe(first.at(-1));
+  expect(queries.decode(texts[0]), 'as many as there is room for').not.toBe(first[0]);
+  for (const text of texts) {
+    expect(ask(queries, text)).toEqual(decodeQuery(text));
+    expect(ask(queries, text)).toBe(ask(queries, text));
   }
-  const odd = ['', '&&', 'a', 'a=%zz', 'a=1&a=2', 'project=a+b', `a=${'b'.repeat(REMEMBERED_QUERY_LENGTH)}`];
-  for (const text of [...odd, ...odd]) expect(queries.decode(text), text).toEqual(decodeQuery(text));
+});
+
+test('odd queries are decoded as always, and the large ones not kept', () => {
+  const queries = new DecodedQueries();
+  const long = `a=${'b'.repeat(REMEMBERED_QUERY_LENGTH)}`;
+  const many = Array.from({ length: REMEMBERED_PARAMETER_COUNT + 1 }, (_, i) => `a${i}=`).join('&');
+  for (const text of ['', '&&', 'a', 'a=1&a=2', 'project=a+b', long, many]) {
+    for (let round = 0; round < 2; round++) expect(ask(queries, text), text).toEqual(decodeQuery(text));
+  }
+  for (const text of [long, many]) expect(ask(queries, text)).not.toBe(ask(queries, text));
 });
 
 test('each call reads the same query by its own rules', () => {
@@ -35,5 +54,5 @@ test('each call reads the same query by its own rules', () => {
 test('what may hold a key is not kept', () => {
   const queries = new DecodedQueries();
   for (const text of ['api_key=secret', 'project=a&api%5Fkey=secret', 'api_key=%zzsecret'])
-    expect(queries.decode(text), text).not.toBe(queries.decode(text));
+    expect(ask(queries, text), text).not.toBe(ask(queries, text));
 });

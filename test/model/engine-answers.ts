@@ -6,6 +6,7 @@ import type { InvocationStats } from '../../engine/stats/query.js';
 import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
 import { type ApiCountsRow, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { ExpressionRound } from '../../engine/usage/expression-round.js';
+import { knownCounts } from '../../engine/usage/known-counts.js';
 import { type BlocksOf, matchHere } from '../usage/match-here.js';
 import type { SystemCountsRow, SystemStatsRow } from './answers.js';
 import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
@@ -57,6 +58,8 @@ export function beginCounts(
   const known = USAGE_INTERVALS.find((name) => name === interval)!;
   const ask = { interval: known, nowUs };
   const views = shards.map(({ usage }) => usage);
+  const rows = knownCounts(views, expression, ask);
+  if (rows !== null) return () => rows.map(countsRow);
   const round = new ExpressionRound(views, expression, [ask]);
   const advance = (): boolean => {
     try {
@@ -71,9 +74,9 @@ export function beginCounts(
   let isReady = advance();
   return () => {
     while (!isReady) isReady = advance();
-    const rows = round.rows(ask);
+    const evaluated = round.rows(ask);
     round.close();
-    return rows.map(countsRow);
+    return evaluated.map(countsRow);
   };
 }
 

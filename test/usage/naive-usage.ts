@@ -1,10 +1,12 @@
 /** The naive twin of the usage view: all entries in an array, answered by filter. And what tests of both need. */
 
 import { RE2JS } from 're2js';
+import { assert } from '../../engine/assert.js';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
 import { type ApiCountsAsk, ExpressionRound } from '../../engine/usage/expression-round.js';
+import { knownCounts } from '../../engine/usage/known-counts.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { type BlocksOf, matchHere, NO_FILES } from './match-here.js';
 
@@ -83,10 +85,16 @@ export function queryNow(
   ask: ApiCountsAsk,
   blocksOf?: BlocksOf,
 ): ApiCountsRow[] {
+  const before = knownCounts(views, expression, ask);
   const round = new ExpressionRound(views, expression, [ask]);
   finishRound(round, expression, 1 << 20, 1 << 20, () => undefined, blocksOf);
   const rows = round.rows(ask);
   round.close();
+  for (const known of [before, knownCounts(views, expression, ask)])
+    assert(
+      known === null || rowsText(known) === rowsText(rows),
+      'what is known at once is what a round finds',
+    );
   return rows;
 }
 

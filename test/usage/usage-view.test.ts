@@ -12,6 +12,7 @@ import { SegmentError } from '../../engine/segments.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { areasOfPath } from '../../engine/usage/areas.js';
 import { ExpressionRound } from '../../engine/usage/expression-round.js';
+import { knownCounts } from '../../engine/usage/known-counts.js';
 import { isLiteral } from '../../engine/usage/standing-expressions.js';
 import { hashBytes } from '../../engine/usage/url-index.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
@@ -261,6 +262,28 @@ test('what a round works on is not dropped under it', () => {
   literal.close();
   other.close();
   expect(view.stats().standingExpressions).toBe(1);
+});
+
+test('what was asked before is known at once: a literal whatever came since, an expression until something comes', () => {
+  const view = new UsageView();
+  const ask = { interval: 'hourly', nowUs: HOUR_US + 9999 } as const;
+  const apply = (offsetUs: number, url: string) => view.apply(edgeEntry(HOUR_US + offsetUs, url, 1));
+  const known = (expression: string) => {
+    const rows = knownCounts([view], expression, ask);
+    return rows && rowsText(rows);
+  };
+  for (let i = 0; i < 1000; i++) apply(i, `abc/${i}`);
+  expect([known('abc'), known('c/.'), known('nowhere')]).toEqual([null, null, null]);
+  for (const expression of ['abc', 'c/.', 'nowhere']) queryNow([view], expression, ask);
+  expect([known('abc'), known('c/.'), known('nowhere')]).toEqual([
+    `${HOUR_US} 1000/0/0/0`,
+    `${HOUR_US} 1000/0/0/0`,
+    '',
+  ]);
+  apply(2000, 'abc/new');
+  view.apply(edgeEntry(HOUR_US - 2 * US_PER_HOUR, 'abc/outside of the window', 1));
+  expect([known('abc'), known('c/.'), known('nowhere')]).toEqual([`${HOUR_US} 1001/0/0/0`, null, '']);
+  expect(knownCounts([view, new UsageView()], 'abc', ask), 'no view may lack it').toBeNull();
 });
 
 test('an hour that was sealed takes late entries', () => {

@@ -6,39 +6,26 @@ import { wallClockUs } from '../src/system-clock.js';
 import { ask } from '../test/child-service.js';
 import type { GeneratedProject } from './generator/traffic.js';
 
+type Row = Record<string, unknown>;
+
+interface PastQuestion {
+  readonly path: string;
+  readonly keep: (row: Row) => boolean;
+}
+
 /**
  * Answers that what arrives from now on must not change: windows of rows in the past, and the whole days of the bucketed
  * endpoints. Each check must find what the first one found.
  */
 export class PastAnswers {
-  readonly #questions: readonly {
-    readonly path: string;
-    readonly keep: (row: Record<string, unknown>) => boolean;
-  }[];
+  readonly #questions: readonly PastQuestion[];
   #hash: string | null = null;
 
-  constructor(projects: readonly GeneratedProject[]) {
-    const todayUs = Math.floor(wallClockUs() / US_PER_DAY) * US_PER_DAY;
-    const oldestUs = todayUs - 5 * US_PER_DAY;
-    const iso = (timestampUs: number) => new Date(timestampUs / 1000).toISOString();
-    this.#questions = projects.slice(0, 30).flatMap(({ ref }) => [
-      ...[1, 2, 3].map((days) => ({
-        path: `/api/endpoints/query/logs.all?project=${ref}&project_tier=PRO&iso_timestamp_end=${iso(todayUs - days * US_PER_DAY)}`,
-        keep: () => true,
-      })),
-      {
-        path: `/api/endpoints/query/functions.invocation-stats?project=${ref}&interval=7day`,
-        keep: ({ timestamp }: Record<string, unknown>) =>
-          Number(timestamp) >= oldestUs && Number(timestamp) < todayUs - US_PER_DAY,
-      },
-      {
-        path: `/api/endpoints/query/usage.api-counts?project=${ref}&interval=daily`,
-        keep: ({ timestamp }: Record<string, unknown>) => {
-          const bucketUs = Date.parse(`${timestamp}Z`) * 1000;
-          return bucketUs >= oldestUs && bucketUs < todayUs - US_PER_DAY;
-        },
-      },
-    ]);
+  /** `allUntilUs`: nothing arrives after that, so all up to it must stay. */
+  constructor(projects: readonly GeneratedProject[], allUntilUs: number | null = null) {
+    this.#questions = projects
+      .slice(0, 30)
+      .flatMap(({ ref }) => (allUntilUs === null ? pastDays(ref) : everything(ref, allUntilUs)));
   }
 
   get hash(): string {
@@ -60,4 +47,38 @@ export class PastAnswers {
     }
     this.#hash = found;
   }
+}
+
+function pastDays(ref: string): PastQuestion[] {
+  const todayUs = Math.floor(wallClockUs() / US_PER_DAY) * US_PER_DAY;
+  const isPast = (bucketUs: number) =>
+    bucketUs >= todayUs - 5 * US_PER_DAY && bucketUs < todayUs - US_PER_DAY;
+  return [
+    ...[1, 2, 3].map((days) => rowsUntil(ref, todayUs - days * US_PER_DAY)),
+    {
+      path: `/api/endpoints/query/functions.invocation-stats?project=${ref}&interval=7day`,
+      keep: ({ timestamp }: Row) => isPast(Number(timestamp)),
+    },
+    {
+      path: `/api/endpoints/query/usage.api-counts?project=${ref}&interval=daily`,
+      keep: ({ timestamp }: Row) => isPast(Date.parse(`${timestamp}Z`) * 1000),
+    },
+  ];
+}
+
+function everything(ref: string, untilUs: number): PastQuestion[] {
+  const keep = () => true;
+  return [
+    rowsUntil(ref, untilUs),
+    { path: `/api/endpoints/query/functions.invocation-stats?project=${ref}&interval=7day`, keep },
+    { path: `/api/endpoints/query/usage.api-counts?project=${ref}&interval=daily`, keep },
+  ];
+}
+
+function rowsUntil(ref: string, untilUs: number): PastQuestion {
+  const until = new Date(untilUs / 1000).toISOString();
+  return {
+    path: `/api/endpoints/query/logs.all?project=${ref}&project_tier=PRO&iso_timestamp_end=${until}`,
+    keep: () => true,
+  };
 }

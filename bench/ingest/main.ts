@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { kafkaUnavailable, startBroker } from '../../test/kafka/broker/broker.js';
 import { keepToLastCore } from '../cores.js';
-import { type IngestReport, runIngestBench } from './run.js';
+import { type IngestReport, runIngestBench, titleOf } from './run.js';
 import { type IngestSizes, LARGE_SIZES, SMALL_SIZES } from './sizes.js';
 
 function readSizes(): IngestSizes {
@@ -57,8 +57,7 @@ async function main(): Promise<void> {
 /** In Markdown: a column for each case. */
 function table({ cases, visible }: IngestReport): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |\n`;
-  const titles = cases.map(({ projects, partitions }) => `${projects} projects, ${partitions} partitions`);
-  const head = ['medians', ...titles];
+  const head = ['medians', ...cases.map(titleOf)];
   const rows = Object.keys(cases[0].figures).map((name) =>
     line([name, ...cases.map(({ figures }) => figureText(figures[name]))]),
   );

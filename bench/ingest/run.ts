@@ -5,7 +5,8 @@
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
+import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
+import { wallClockUs } from '../../src/system-clock.js';
 import type { ConsumeOrder, ConsumeReport } from '../bare-consumer.js';
 import { reportOf, startChild } from '../child-process.js';
 import { allowAllCores, descendants, giveWay } from '../cores.js';
@@ -23,7 +24,9 @@ import { createTopics, deleteTopics, ownNames } from '../topics.js';
 import type { ProbeOrder, ProbeReport } from './probe.js';
 import type { IngestSizes } from './sizes.js';
 
-const SPREAD_US = 7 * US_PER_DAY - US_PER_HOUR;
+/** What there is to be taken in: what a service finds that was away for some minutes, or all that it ever needs. */
+const LAG_US = 10 * US_PER_MINUTE;
+const BACKFILL_US = 7 * US_PER_DAY - US_PER_HOUR;
 const ASKED_PROJECTS = 20;
 /** In each batch of a partition, however many there are. */
 const BATCH_ENTRIES = 100;
@@ -31,6 +34,8 @@ const BATCH_ENTRIES = 100;
 export interface IngestCase {
   readonly projects: number;
   readonly partitions: number;
+  /** Over how much time the entries are spread, in order. */
+  readonly spreadUs: number;
 }
 
 /** Medians over the rounds, by name. */
@@ -52,22 +57,29 @@ export async function runIngestBench(
   for (const one of casesOf(sizes)) {
     const measured = await measureCase(one, sizes, brokers, directory);
     cases.push({ ...one, ...measured });
-    tell(`${one.projects} projects, ${one.partitions} partitions: ${JSON.stringify(measured)}`);
+    tell(`${titleOf(one)}: ${JSON.stringify(measured)}`);
   }
   const visible = await measureVisible(casesOf(sizes)[0], sizes, brokers, join(directory, 'visible'));
   tell(`from produced to visible: ${JSON.stringify(visible)}`);
   return { cases, visible };
 }
 
+export function titleOf({ projects, partitions, spreadUs }: IngestCase): string {
+  const days = spreadUs / US_PER_DAY;
+  return `${projects} projects, ${partitions} partitions${days < 1 ? '' : `, over ${Math.ceil(days)} days`}`;
+}
+
 function casesOf({ projects, partitions }: IngestSizes): IngestCase[] {
+  const usual = { projects: projects[0], partitions: partitions[0], spreadUs: LAG_US };
   return [
-    ...projects.map((count) => ({ projects: count, partitions: partitions[0] })),
-    ...partitions.slice(1).map((count) => ({ projects: projects[0], partitions: count })),
+    ...projects.map((count) => ({ ...usual, projects: count })),
+    ...partitions.slice(1).map((count) => ({ ...usual, partitions: count })),
+    { ...usual, spreadUs: BACKFILL_US },
   ];
 }
 
 async function measureCase(
-  { projects, partitions }: IngestCase,
+  { projects, partitions, spreadUs }: IngestCase,
   sizes: IngestSizes,
   brokers: readonly string[],
   directory: string,
@@ -81,12 +93,12 @@ async function measureCase(
     projectCount: projects,
     edge: { topic: edge, count },
     relay: { topic: relay, count },
-    spreadUs: SPREAD_US,
+    spreadUs,
     steady: false,
     batchCount: BATCH_ENTRIES * partitions,
   });
   const traffic = createTraffic({ seed: sizes.seed, projectCount: projects });
-  const watch = new PastAnswers(traffic.projects);
+  const watch = new PastAnswers(traffic.projects, wallClockUs());
   const rounds: Record<string, number>[] = [];
   // The first round is for warming up what they share, the broker's files.
   for (let round = 0; round <= sizes.rounds; round++) {

@@ -22,6 +22,9 @@ export function knownCounts(
       counts.add(part, matches);
     }
   }
-  for (const view of views) view.ask(expression, ask.nowUs);
+  for (const view of views) {
+    view.ask(expression, ask.nowUs);
+    view.standing.trim();
+  }
   return counts.rows();
 }

@@ -11,6 +11,7 @@
 import { assert } from '../assert.js';
 import { MATCH_BLOCK_COUNT } from '../limits.js';
 import { addAreas, addCells, addSlice, CELL_STRIDE } from './cells.js';
+import { lowerBound } from './lower-bound.js';
 
 const SMALLEST_BLOCK_COUNT = 8;
 /** What an empty list takes up, what it takes once it is begun, and a block beside its columns: measured roughly, meant for the memory bound. */
@@ -87,8 +88,8 @@ export class MatchList {
         addCells(block.cells, 0, cells, base);
         continue;
       }
-      const start = lowerBound(block.offsetsUs, block.count, fromUs);
-      const end = lowerBound(block.offsetsUs, block.count, toUs);
+      const start = lowerBound(block.offsetsUs, 0, block.count, fromUs);
+      const end = lowerBound(block.offsetsUs, 0, block.count, toUs);
       addSlice(block.areas, start, end, cells, base);
     }
   }
@@ -195,22 +196,10 @@ function insertSorted(
 ): void {
   let at = count;
   if (count > 0 && offsetsUs[count - 1] > offsetUs) {
-    at = lowerBound(offsetsUs, count, offsetUs + 1);
+    at = lowerBound(offsetsUs, 0, count, offsetUs + 1);
     offsetsUs.copyWithin(at + 1, at, count);
     areasColumn.copyWithin(at + 1, at, count);
   }
   offsetsUs[at] = offsetUs;
   areasColumn[at] = areas;
-}
-
-/** The first of `count` rising values that is at least `value`, or `count`. */
-function lowerBound(values: Uint32Array, count: number, value: number): number {
-  let low = 0;
-  let high = count;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (values[middle] < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

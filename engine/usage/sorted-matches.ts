@@ -7,6 +7,7 @@
  */
 
 import { addCells, addSlice, CELL_STRIDE } from './cells.js';
+import { lowerBound } from './lower-bound.js';
 
 const BLOCK_BITS = 6;
 const BLOCK_COUNT = 2 ** BLOCK_BITS;
@@ -106,9 +107,9 @@ export class SortedMatches {
 
   /** Adds the counts of the matches with fromUs <= offset < toUs to the cells at `base`; fromUs is at most toUs. */
   countBetween(fromUs: number, toUs: number, cells: Float64Array, base: number): void {
-    const start = this.#firstFrom(fromUs);
-    const end = this.#firstFrom(toUs);
-    const { areas, sums } = this.columns;
+    const { offsetsUs, areas, sums } = this.columns;
+    const start = lowerBound(offsetsUs, 0, this.count, fromUs);
+    const end = lowerBound(offsetsUs, start, this.count, toUs);
     const firstBlock = (start + BLOCK_COUNT - 1) >>> BLOCK_BITS;
     const endBlock = end >>> BLOCK_BITS;
     if (firstBlock > endBlock) {
@@ -119,19 +120,6 @@ export class SortedMatches {
     for (let i = 0; i < CELL_STRIDE; i++)
       cells[base + i] += sums[endBlock * CELL_STRIDE + i] - sums[firstBlock * CELL_STRIDE + i];
     addSlice(areas, endBlock << BLOCK_BITS, end, cells, base);
-  }
-
-  /** The first match at `offsetUs` or later, or their number. */
-  #firstFrom(offsetUs: number): number {
-    const { offsetsUs } = this.columns;
-    let low = 0;
-    let high = this.count;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (offsetsUs[middle] < offsetUs) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 }
 

@@ -1,5 +1,6 @@
 /** URLs of fresh parts on their way to whoever matches them. */
 
+import { lowerBound } from './lower-bound.js';
 import type { FreshTarget } from './scan-lane.js';
 import type { UrlPage } from './url-pages.js';
 
@@ -35,7 +36,7 @@ export function copyUrls(targets: readonly FreshTarget[], byteLimit: number): Ur
       const first = code - page.firstCode;
       const last = Math.min(page.count, target.urlCount - page.firstCode) - 1;
       const start = page.startOf(first);
-      const end = firstReaching(page.ends, first, last, start + byteLimit - byteCount) + 1;
+      const end = lowerBound(page.ends, first, last, start + byteLimit - byteCount) + 1;
       pieces.push({ page, first, end });
       byteCount += page.ends[end - 1] - start;
       urlCount += end - first;
@@ -58,16 +59,4 @@ function copyPieces(pieces: readonly Piece[], byteCount: number, urlCount: numbe
     at = ends[url - 1];
   }
   return { kind: 'urls', bytes, ends };
-}
-
-/** The first of the rising values from `low` to `high` that is at least `value`; `high` when none is. */
-function firstReaching(values: Uint32Array, low: number, high: number, value: number): number {
-  let from = low;
-  let to = high;
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    if (values[middle] < value) from = middle + 1;
-    else to = middle;
-  }
-  return from;
 }

@@ -1,0 +1,11 @@
+/** The first index in [low, high) whose value is at least `value`, or `high`; the values there rise. */
+export function lowerBound(values: Uint32Array, low: number, high: number, value: number): number {
+  let from = low;
+  let to = high;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (values[middle] < value) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}

@@ -145,7 +145,8 @@ class Composition implements Service {
         this.#metrics.committed(figures, durationUs);
         this.#rewriter.committed();
         const told = this.#logs.committed(positions).catch(onFatal);
-        this.#told = Promise.all([this.#told, told]);
+        // Promise.all would hold the results of all commits before, one within another.
+        this.#told = this.#told.then(() => told);
       },
       onFatal,
     });

@@ -1,5 +1,7 @@
 /** The time that the Kafka source runs on; the composition hands in the real one, tests may hand in another. */
 
+import type { Latch } from '../latch.js';
+
 export interface KafkaClock {
   /** Milliseconds from any fixed point; never steps back. */
   nowMs(): number;
@@ -7,11 +9,14 @@ export interface KafkaClock {
   after(delayMs: number, task: () => void): () => void;
 }
 
-/** Resolves after `delayMs`, or early once `cancelled` resolves. */
-export function pause(clock: KafkaClock, delayMs: number, cancelled: Promise<void>): Promise<void> {
+/** Resolves after `delayMs`, or early once `cancelled` opens. */
+export function pause(clock: KafkaClock, delayMs: number, cancelled: Latch): Promise<void> {
   return new Promise((resolve) => {
-    const cancel = clock.after(delayMs, resolve);
-    void cancelled.then(() => {
+    const cancel = clock.after(delayMs, () => {
+      leave();
+      resolve();
+    });
+    const leave = cancelled.whenOpen(() => {
       cancel();
       resolve();
     });

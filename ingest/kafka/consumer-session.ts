@@ -4,6 +4,7 @@
  */
 
 import { type Batch, type Consumer, type EachBatchPayload, PartitionAssigners } from 'kafkajs';
+import { Latch } from '../latch.js';
 import type { LogSink, PartitionKey, RecordBatch } from '../log-source.js';
 import type { ApplyLanes } from './apply-lanes.js';
 import { CLIENT_RETRY, type KafkaClient } from './client.js';
@@ -64,10 +65,8 @@ export class ConsumerSession {
   readonly #parts: SessionParts;
   readonly #consumer: Consumer;
   readonly #readers = new Map<string, PartitionReader>();
-  readonly #closing: Promise<void>;
-  #close: () => void = () => undefined;
+  readonly #closing = new Latch();
   readonly #unpackBudget: UnpackBudget;
-  #isClosed = false;
   #running: Promise<void> = Promise.resolve();
   #hasJoined = false;
   /** What the brokers said that kafkajs does not pass on. */
@@ -78,9 +77,6 @@ export class ConsumerSession {
   constructor(parts: SessionParts) {
     this.#parts = parts;
     this.#lastHeartbeatMs = parts.clock.nowMs();
-    this.#closing = new Promise((resolve) => {
-      this.#close = resolve;
-    });
     this.#unpackBudget = new UnpackBudget(parts.clock, this.#closing);
     interceptFetches(parts.client.kafka, () => this.#fetchHooks());
     this.#consumer = parts.client.kafka.consumer({
@@ -97,6 +93,10 @@ export class ConsumerSession {
       // A consumer that failed is made anew by our own hand, with a client of its own.
       retry: { ...CLIENT_RETRY, restartOnFailure: () => Promise.resolve(false) },
     });
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.isOpen;
   }
 
   /** Bytes that are unpacked and not all applied. */
@@ -139,8 +139,7 @@ export class ConsumerSession {
   /** Leaves the group. Resolves within `limitMs`, whatever the brokers do; no batch is applied afterwards. */
   async close(limitMs: number): Promise<void> {
     if (this.#isClosed) return;
-    this.#isClosed = true;
-    this.#close();
+    this.#closing.open();
     this.#revokeAll();
     // Not before it runs: kafkajs forgets a consumer that is stopped while it joins, and then can't stop it any more.
     const left = this.#running.then(() => this.#consumer.disconnect());

@@ -5,6 +5,7 @@
 
 import { type IHeaders, type Message, Partitioners, type Producer } from 'kafkajs';
 import type { DeadLetter, DeadLetterSink } from '../dead-letters.js';
+import { Latch } from '../latch.js';
 import { createClient, type KafkaClient, type KafkaConnection } from './client.js';
 import type { KafkaLogger } from './client-logger.js';
 import { type KafkaClock, pause, within } from './clock.js';
@@ -43,18 +44,13 @@ interface Connected {
 
 export class KafkaDeadLetters implements DeadLetterSink {
   readonly #options: KafkaDeadLettersOptions;
-  readonly #stopped: Promise<void>;
-  #stop: () => void = () => undefined;
-  #isStopped = false;
+  readonly #stopping = new Latch();
   #connected: Connected | null = null;
   #writing: Promise<void> = Promise.resolve();
   #problem: string | null = null;
 
   constructor(options: KafkaDeadLettersOptions) {
     this.#options = options;
-    this.#stopped = new Promise((resolve) => {
-      this.#stop = resolve;
-    });
   }
 
   /** One sentence for the operator while letters can't be written, else null. */
@@ -71,8 +67,7 @@ export class KafkaDeadLetters implements DeadLetterSink {
 
   /** Resolves within a bound, whatever the brokers do. */
   async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#stop();
+    this.#stopping.open();
     await within(this.#options.clock, STOP_TIMEOUT_MS, this.#writing);
     await this.#disconnect();
   }
@@ -97,7 +92,7 @@ export class KafkaDeadLetters implements DeadLetterSink {
   async #send(messages: readonly Message[]): Promise<void> {
     const { logger, clock, topic } = this.#options;
     for (let delayMs = RESTART_FIRST_MS; ; delayMs = Math.min(delayMs * 2, RESTART_MAX_MS)) {
-      if (this.#isStopped) throw new DeadLettersStoppedError('the dead letters were stopped');
+      if (this.#stopping.isOpen) throw new DeadLettersStoppedError('the dead letters were stopped');
       try {
         const { producer } = await this.#connect();
         await producer.send({ topic, acks: -1, messages: [...messages] });
@@ -111,8 +106,8 @@ export class KafkaDeadLetters implements DeadLetterSink {
           return;
         }
         await this.#disconnect();
-        if (!this.#isStopped) this.#reportProblem(error);
-        await pause(clock, delayMs, this.#stopped);
+        if (!this.#stopping.isOpen) this.#reportProblem(error);
+        await pause(clock, delayMs, this.#stopping);
       }
     }
   }

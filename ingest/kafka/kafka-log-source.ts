@@ -5,6 +5,7 @@
  */
 
 import { assert } from '../../engine/assert.js';
+import { Latch } from '../latch.js';
 import type { LogSink, LogSource, LogSourceStatus, PartitionKey } from '../log-source.js';
 import { ApplyLanes } from './apply-lanes.js';
 import { createClient, type KafkaConnection } from './client.js';
@@ -59,11 +60,10 @@ export class KafkaLogSource implements LogSource {
   #look: ClusterLook | null = null;
   #supervision: Promise<void> = Promise.resolve();
   #commit: Promise<void> | null = null;
-  readonly #stopped: Promise<void>;
-  #isStopping = false;
+  readonly #stopping = new Latch();
   #isHeld = false;
-  #stop: () => void = () => undefined;
-  #wake: () => void = () => undefined;
+  /** Cuts the pause between two looks short. */
+  #woken = new Latch();
   /** Why the brokers can't be asked, a sentence. */
   #unreachable: string | null = null;
   /** The consumer ended for what only an operator can mend. */
@@ -80,9 +80,6 @@ export class KafkaLogSource implements LogSource {
     this.#options = options;
     this.#timing = options.timing ?? KAFKA_TIMING;
     this.#watch = new ProgressWatch(this.#timing.stallMs);
-    this.#stopped = new Promise((resolve) => {
-      this.#stop = resolve;
-    });
     this.#view = new ClusterView(this.#createClient(), options.topics);
   }
 
@@ -123,9 +120,8 @@ export class KafkaLogSource implements LogSource {
   }
 
   async stop(): Promise<void> {
-    this.#isStopping = true;
-    this.#stop();
-    this.#wake();
+    this.#stopping.open();
+    this.#woken.open();
     await this.#session?.close(this.#timing.stopTimeoutMs);
     this.#view.close();
     await this.#supervision;
@@ -156,15 +152,13 @@ export class KafkaLogSource implements LogSource {
   /** Looks at the cluster again and again, until stopped. */
   async #supervise(): Promise<void> {
     const { clock } = this.#options;
-    while (!this.#isStopping && this.#fatal === null) {
-      const woken = new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
+    while (!this.#stopping.isOpen && this.#fatal === null) {
+      this.#woken = new Latch();
       await this.#superviseOnce();
       const untilRestartMs =
         this.#session === null ? this.#restartAtMs - clock.nowMs() : this.#timing.pollIntervalMs;
       const restartIsNear = untilRestartMs > 0 && untilRestartMs < this.#timing.pollIntervalMs;
-      await pause(clock, restartIsNear ? untilRestartMs : this.#timing.pollIntervalMs, woken);
+      await pause(clock, restartIsNear ? untilRestartMs : this.#timing.pollIntervalMs, this.#woken);
     }
   }
 
@@ -172,7 +166,7 @@ export class KafkaLogSource implements LogSource {
     const positions = new Map<string, number>();
     for (const reader of this.#session?.readers.values() ?? []) positions.set(reader.id, reader.position);
     const look = await this.#lookAround();
-    if (look === null || this.#isStopping) return;
+    if (look === null || this.#stopping.isOpen) return;
     const missing = new Set(look.missingTopics);
     const topics = this.#options.topics.filter((topic) => !missing.has(topic));
     const session = this.#session;
@@ -182,7 +176,8 @@ export class KafkaLogSource implements LogSource {
       else if (!session.observe(look, positions)) await this.#closeSession('kafka: a topic was made again');
     }
     if (topics.length > 0) await this.#watchProgress();
-    if (this.#session !== null || topics.length === 0 || this.#isStopping || this.#fatal !== null) return;
+    if (this.#session !== null || topics.length === 0 || this.#stopping.isOpen || this.#fatal !== null)
+      return;
     if (this.#options.clock.nowMs() >= this.#restartAtMs) this.#openSession(topics);
   }
 
@@ -190,8 +185,8 @@ export class KafkaLogSource implements LogSource {
     const { logger } = this.#options;
     try {
       // kafkajs sits out its pauses between retries even when its connections are cut; stopping must not.
-      const look = await Promise.race([this.#view.look(), this.#stopped]);
-      if (look === undefined) return null;
+      const look = await this.#stopping.orOpen(this.#view.look());
+      if (look === null) return null;
       if (look.missingTopics.join('\n') !== (this.#look?.missingTopics ?? []).join('\n')) {
         logger.warn(
           { missingTopics: look.missingTopics },
@@ -203,7 +198,7 @@ export class KafkaLogSource implements LogSource {
       this.#unreachable = null;
       return look;
     } catch (error) {
-      if (this.#isStopping) return null;
+      if (this.#stopping.isOpen) return null;
       const message = error instanceof Error ? error.message : String(error);
       const refusal = this.#refusal(error);
       // Once, and again when it is another thing to mend.
@@ -247,7 +242,7 @@ export class KafkaLogSource implements LogSource {
   }
 
   #sessionEnded(session: ConsumerSession, error: Error): void {
-    if (this.#session !== session || this.#isStopping) return;
+    if (this.#session !== session || this.#stopping.isOpen) return;
     const nowMs = this.#options.clock.nowMs();
     if (nowMs - this.#openedAtMs > this.#timing.stallMs) this.#failures = 0;
     const delayMs = Math.min(RESTART_FIRST_MS * 2 ** this.#failures++, RESTART_MAX_MS);
@@ -262,7 +257,7 @@ export class KafkaLogSource implements LogSource {
       );
     this.#session = null;
     this.#restartAtMs = nowMs + delayMs;
-    void session.close(this.#timing.stopTimeoutMs).then(() => this.#wake());
+    void session.close(this.#timing.stopTimeoutMs).then(() => this.#woken.open());
   }
 
   /** Also without a consumer: one that ends again and again makes no progress either. */
@@ -309,7 +304,7 @@ export class KafkaLogSource implements LogSource {
 
   async #commitPending(): Promise<void> {
     const { clock, logger } = this.#options;
-    while (this.#pendingCommits.size > 0 && this.#session !== null && !this.#isStopping) {
+    while (this.#pendingCommits.size > 0 && this.#session !== null && !this.#stopping.isOpen) {
       const positions = [...this.#pendingCommits.values()];
       this.#pendingCommits.clear();
       try {

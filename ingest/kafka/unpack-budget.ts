@@ -7,8 +7,8 @@
  *   unpacked        1      2      cut off       cut off          p1 has its turn the next time
  */
 
+import type { Latch } from '../latch.js';
 import type { KafkaClock } from './clock.js';
-import { pause } from './clock.js';
 import { prepareUnpacked, unpackOrMark } from './codecs.js';
 import { type BatchView, type RecordSet, recordSets, wholeBatches } from './fetch-layout.js';
 import { BATCH_RECORDS, RECORD_COST_BYTES, UNPACKED_BYTES, UNPACKED_WAIT_MS } from './limits.js';
@@ -17,17 +17,16 @@ import { unreadableRecords } from './unreadable-batch.js';
 export class UnpackBudget {
   readonly #limitBytes: number;
   readonly #clock: KafkaClock;
-  readonly #closing: Promise<void>;
+  readonly #closing: Latch;
   #heldBytes = 0;
-  #released: Promise<void> = Promise.resolve();
-  #noteReleased: () => void = () => undefined;
+  /** Each looks whether there is room now. */
+  readonly #waiters = new Set<() => void>();
 
-  /** Nobody waits any more once `closing` has resolved. */
-  constructor(clock: KafkaClock, closing: Promise<void>, limitBytes = UNPACKED_BYTES) {
+  /** Nobody waits any more once `closing` has opened. */
+  constructor(clock: KafkaClock, closing: Latch, limitBytes = UNPACKED_BYTES) {
     this.#clock = clock;
     this.#closing = closing;
     this.#limitBytes = limitBytes;
-    this.#awaitRelease();
   }
 
   get heldBytes(): number {
@@ -44,24 +43,25 @@ export class UnpackBudget {
 
   release(byteCount: number): void {
     this.#heldBytes -= byteCount;
-    this.#noteReleased();
-    this.#awaitRelease();
+    for (const look of [...this.#waiters]) look();
   }
 
   /** Resolves when there is room, or after a while: what a broker that is gone had sent is never released. */
-  async room(): Promise<void> {
-    if (this.hasRoom) return;
-    let isOver = false;
-    const over = Promise.race([this.#closing, pause(this.#clock, UNPACKED_WAIT_MS, this.#closing)]);
-    void over.then(() => {
-      isOver = true;
-    });
-    while (!this.hasRoom && !isOver) await Promise.race([this.#released, over]);
-  }
-
-  #awaitRelease(): void {
-    this.#released = new Promise((resolve) => {
-      this.#noteReleased = resolve;
+  room(): Promise<void> {
+    if (this.hasRoom || this.#closing.isOpen) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = () => {
+        cancel();
+        leave();
+        this.#waiters.delete(look);
+        resolve();
+      };
+      const look = () => {
+        if (this.hasRoom) end();
+      };
+      const cancel = this.#clock.after(UNPACKED_WAIT_MS, end);
+      const leave = this.#closing.whenOpen(end);
+      this.#waiters.add(look);
     });
   }
 }

@@ -5,6 +5,7 @@
  *   room ──a write fails for want of room──▶ full ──free bytes seen, and the write made again──▶ room
  */
 
+import { Latch } from '../../ingest/latch.js';
 import type { Disk } from './disk.js';
 import { DISK_LOOK_MS, DISK_ROOM_BYTES, DISK_TRY_ANYWAY_LOOKS } from './limits.js';
 
@@ -35,17 +36,12 @@ export class DiskRoom {
   readonly #ports: DiskRoomPorts;
   /** Writes that failed for want of room and stand out. */
   #outstanding = 0;
-  #isWaiting = true;
-  readonly #givenUp: Promise<void>;
-  #giveUp: () => void = () => undefined;
+  readonly #givenUp = new Latch();
 
   constructor(directory: string, surroundings: DiskSurroundings, ports: DiskRoomPorts) {
     this.#surroundings = surroundings;
     this.#directory = directory;
     this.#ports = ports;
-    this.#givenUp = new Promise((resolve) => {
-      this.#giveUp = resolve;
-    });
   }
 
   get isFull(): boolean {
@@ -68,7 +64,7 @@ export class DiskRoom {
           await undo();
           if (!isOutstanding) this.#begin(reason);
           isOutstanding = true;
-          if (!this.#isWaiting) throw new DiskFullError(`the disk is full: ${reason}`);
+          if (this.#givenUp.isOpen) throw new DiskFullError(`the disk is full: ${reason}`);
         }
         await this.#seeRoom();
       }
@@ -92,8 +88,7 @@ export class DiskRoom {
 
   /** From now on a write that finds the disk full is tried once more and then rejects. */
   stopWaiting(): void {
-    this.#isWaiting = false;
-    this.#giveUp();
+    this.#givenUp.open();
   }
 
   #begin(reason: string): void {
@@ -108,8 +103,8 @@ export class DiskRoom {
 
   /** Resolves once there seems to be room; after a while anyway, as a quota's limits don't show. */
   async #seeRoom(): Promise<void> {
-    for (let looks = 0; looks < DISK_TRY_ANYWAY_LOOKS && this.#isWaiting; looks++) {
-      await Promise.race([this.#surroundings.pause(DISK_LOOK_MS), this.#givenUp]);
+    for (let looks = 0; looks < DISK_TRY_ANYWAY_LOOKS && !this.#givenUp.isOpen; looks++) {
+      await this.#givenUp.orOpen(this.#surroundings.pause(DISK_LOOK_MS));
       if (this.#freeBytes() >= DISK_ROOM_BYTES) return;
     }
   }

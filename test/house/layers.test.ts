@@ -82,6 +82,15 @@ test('the real clock is read in src/system-clock.ts only, and in the browser in 
   expect(found.sort()).toEqual(['src/console/clock.ts', 'src/system-clock.ts']);
 });
 
+test('nothing is raced against a promise that may stay pending for long: a Latch lets go of what lost', () => {
+  const racing = ['engine', 'ingest', 'src']
+    .flatMap(sources)
+    .filter((file) => /Promise\.race\(/.test(file.text))
+    .map((file) => file.path);
+  // Both sides of this one end with the turn of the event loop.
+  expect(racing).toEqual(['src/store/environment.ts']);
+});
+
 test('built-in modules are imported by their node: names', () => {
   const found = ['engine', 'ingest', 'src', 'bench']
     .flatMap(sources)

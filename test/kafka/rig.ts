@@ -142,7 +142,13 @@ export class Rig {
 
   /** Starts a source; a `sink` given has a memory of its own, as after a restart. */
   async start(
-    options: { topics: readonly string[]; groupId: string; timing?: KafkaTiming; sink?: RecordingSink },
+    options: {
+      topics: readonly string[];
+      groupId: string;
+      timing?: KafkaTiming;
+      clock?: KafkaClock;
+      sink?: RecordingSink;
+    },
     connection: KafkaConnection = connectionTo(this.#brokers),
   ): Promise<Member> {
     const log = new LogLines();
@@ -153,7 +159,7 @@ export class Rig {
       groupId: options.groupId,
       topics: options.topics,
       logger: log,
-      clock: CLOCK,
+      clock: options.clock ?? CLOCK,
       timing: options.timing ?? QUICK,
       onFatal: (error) => fatal.push(error),
     });

@@ -12,6 +12,7 @@ import { correctFetch, type DecodedFetch } from '../../ingest/kafka/fetch-respon
 import { BATCH_RECORDS, RECORD_COST_BYTES } from '../../ingest/kafka/limits.js';
 import { toRecords } from '../../ingest/kafka/records.js';
 import { FetchUnpacker, UnpackBudget } from '../../ingest/kafka/unpack-budget.js';
+import { Latch } from '../../ingest/latch.js';
 import { CLOCK } from './rig.js';
 
 const require = createRequire(import.meta.url);
@@ -19,7 +20,7 @@ const VERSION = 11;
 const { decode } = require(`kafkajs/src/protocol/requests/fetch/v${VERSION}/response`) as {
   decode: (payload: Buffer) => Promise<DecodedFetch>;
 };
-const NEVER = new Promise<void>(() => undefined);
+const NEVER = new Latch();
 
 beforeAll(() => registerCodecs());
 

@@ -17,6 +17,7 @@ export interface FixedService {
   readonly relayTopic: string;
   /** Resolves once all that was posted is applied. */
   caughtUp(): Promise<void>;
+  commit(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -48,6 +49,7 @@ export async function startFixedService(nowUs: number): Promise<FixedService> {
       // Ready means that no record is left to read; each round trip lets the service work on.
       while ((await fetch(`${service.url}/readyz`)).status !== 200);
     },
+    commit: () => service.commit(),
     async stop() {
       await service.stop();
       await rm(directory, { recursive: true });

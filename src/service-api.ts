@@ -74,6 +74,7 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
           nowUs,
         ),
       apiCounts: (parameters, nowUs) => evaluator.evaluate({ ...parameters, nowUs }),
+      checkExpression: (expression) => evaluator.check(expression),
     },
     ingest: parts.ingest,
     ingestHeldBytes: Math.max(INGEST_HELD_BYTE_MINIMUM, Math.min(INGEST_HELD_BYTE_LIMIT, budgetBytes / 4)),

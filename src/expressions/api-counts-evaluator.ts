@@ -8,6 +8,8 @@ import { SegmentError } from '../../engine/segments.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { type ApiCountsAsk, ExpressionRound, type RoundState } from '../../engine/usage/expression-round.js';
 import { knownCounts } from '../../engine/usage/known-counts.js';
+import { isLiteral } from '../../engine/usage/standing-expressions.js';
+import { noUrls, type UrlBatch } from '../../engine/usage/url-batch.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { coreCount } from '../core-count.js';
 import { ExpressionError, stopped } from './expression-error.js';
@@ -20,7 +22,7 @@ import {
   SLICE_BYTES,
   URLS_PER_HELPER,
 } from './limits.js';
-import { MatchThread, type MatchThreadOptions } from './match-thread.js';
+import { type BatchSource, MatchThread, type MatchThreadOptions } from './match-thread.js';
 
 export interface EvaluatorOptions extends MatchThreadOptions {
   /** Work on the serving thread at one go, in bytes searched. */
@@ -95,10 +97,7 @@ export class ApiCountsEvaluator {
   evaluate(ask: ApiCountsAsk & { readonly expression: string }): ApiCountsRow[] | Promise<ApiCountsRow[]> {
     const { expression } = ask;
     if (this.#stopped) throw stopped();
-    if (expression.length > EXPRESSION_LENGTH_LIMIT) {
-      const message = `is ${expression.length} characters long, the limit is ${EXPRESSION_LENGTH_LIMIT}`;
-      throw new ExpressionError('too-long', message);
-    }
+    assertLength(expression);
     const waiting = this.#running.get(expression);
     if (waiting !== undefined) {
       return new Promise((resolve, reject) => waiting.push({ ...ask, resolve, reject }));
@@ -117,6 +116,16 @@ export class ApiCountsEvaluator {
     return new Promise((resolve, reject) => {
       void this.#runRounds(expression, { round, state, asks: [{ ...ask, resolve, reject }] });
     });
+  }
+
+  /**
+   * Rejects with an ExpressionError for what can't be evaluated. The thread compiles it, for that may take hundreds of
+   * milliseconds; what has no metacharacters is valid as it is.
+   */
+  async check(expression: string): Promise<void> {
+    if (this.#stopped) throw stopped();
+    assertLength(expression);
+    if (!isLiteral(expression)) await this.#thread.run(expression, new NoUrls());
   }
 
   /** Refuses what is under way and ends the match threads. */
@@ -213,4 +222,23 @@ export class ApiCountsEvaluator {
       if (this.#turns.length > 0) this.#giveTurns();
     });
   }
+}
+
+/** One batch without a URL: all that comes of it is whether the expression is valid. */
+class NoUrls implements BatchSource {
+  #isTaken = false;
+
+  takeBatch(): UrlBatch | null {
+    return this.#isTaken ? null : noUrls();
+  }
+
+  supply(): void {
+    this.#isTaken = true;
+  }
+}
+
+function assertLength(expression: string): void {
+  if (expression.length <= EXPRESSION_LENGTH_LIMIT) return;
+  const message = `is ${expression.length} characters long, the limit is ${EXPRESSION_LENGTH_LIMIT}`;
+  throw new ExpressionError('too-long', message);
 }

@@ -190,7 +190,7 @@ export class Api implements HttpHandler {
       if (isAnswer(grant)) return grant;
       if (isOfGaps(path)) return answerGaps(this.#options.gaps, request, grant);
       if (path !== INGEST_PATH) return notFound(`nothing is at ${quoted(path)}`);
-      return this.ingest === null ? noIngest() : this.ingest.answer(request);
+      return this.ingest === null ? noIngest() : this.ingest.answer(request, grant);
     }
     if (page === undefined && path !== '/livez' && path !== '/readyz' && path !== '/metrics') {
       return notFound(`nothing is at ${quoted(path)}`);

@@ -5,13 +5,20 @@ import { allows, type Grant } from './auth.js';
 import { BodyPool } from './body-pool.js';
 import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
 import { acceptsGzip, type Compressor } from './compression.js';
-import { invalidArgument, JSON_CONTENT_TYPE, NO_STORE, permissionDenied, quoted } from './errors.js';
+import {
+  invalidArgument,
+  JSON_CONTENT_TYPE,
+  NO_STORE,
+  type ParameterProblem,
+  permissionDenied,
+  quoted,
+} from './errors.js';
 import { incompleteLines, logsWindow, statsWindow, usageWindow } from './incomplete.js';
 import { CACHE_ENTRY_LIMIT, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE } from './limits.js';
 import { apiCountsCall, invocationStatsCall, logsCall } from './parameters.js';
 import type { ApiCountsParameters, DroppedPort, InvocationStatsParameters, QueryPort } from './ports.js';
 import type { DecodedQuery } from './query-string.js';
-import { refusable, refusalOf } from './refusals.js';
+import { expressionProblems, refusable, refusalOf } from './refusals.js';
 import { encodeApiCounts, encodeLogs, encodeRows } from './row-encoders.js';
 import type { BugReporter, CacheOutcome, HeaderLine, HttpAnswer, HttpRequest } from './server.js';
 
@@ -158,7 +165,7 @@ export class Endpoints {
 
   #apiCounts(call: EndpointCall): Answer {
     const parsed = apiCountsCall.parse(call.query);
-    if (!parsed.ok) return invalidArgument(parsed.problems);
+    if (!parsed.ok) return this.#withExpressionProblem(call.query, parsed.problems);
     const { parameters } = parsed;
     const incomplete: Incomplete = (nowUs) =>
       incompleteLines('usage.api-counts', this.#dropped, () => usageWindow(parameters.interval, nowUs));
@@ -166,6 +173,17 @@ export class Endpoints {
       const rows = this.#queries.apiCounts(parameters, nowUs);
       return rows instanceof Promise ? rows.then(encodeApiCounts) : encodeApiCounts(rows);
     });
+  }
+
+  /** The expression is wrong together with other parameters, or not at all: by itself the query refuses it. */
+  #withExpressionProblem(query: DecodedQuery, problems: readonly ParameterProblem[]): Answer {
+    const expression = query.values.get('project');
+    if (expression === undefined || problems.some(({ parameter }) => parameter === 'project'))
+      return invalidArgument(problems);
+    return this.#queries.checkExpression(expression).then(
+      () => invalidArgument(problems),
+      (error) => invalidArgument([...expressionProblems(error), ...problems]),
+    );
   }
 
   #bucketed({ request, nowUs }: EndpointCall, key: string, incomplete: Incomplete, compute: Compute): Answer {

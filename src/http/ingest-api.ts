@@ -49,6 +49,9 @@ const TOO_LARGE = payloadTooLarge(
 const UNPACKED_TOO_LARGE = payloadTooLarge(
   `the body is over ${INGEST_UNPACKED_BYTE_LIMIT / MEBIBYTE} MiB unpacked; send the entries in several requests`,
 );
+const LIMITED_KEY = permissionDenied(
+  'this key is limited to some projects, and such keys may neither post logs nor see imports',
+);
 const OUT_OF_MEMORY = unavailable('too many bodies are being taken in at once', INGEST_RETRY_SECONDS);
 
 export class IngestApi {
@@ -75,12 +78,7 @@ export class IngestApi {
 
   /** The request is a POST with a valid ingest key; see refuseBody for those that aren't. */
   open(request: HttpRequest, query: DecodedQuery, grant: Grant): HttpAnswer | BodyConsumer {
-    if (grant.projects !== null) {
-      return refuseBody(
-        request,
-        permissionDenied('this key is limited to some projects, and such keys may not post logs'),
-      );
-    }
+    if (grant.projects !== null) return refuseBody(request, LIMITED_KEY);
     const refusal = this.#ingest.refusal();
     if (refusal !== null) {
       this.#refusedCount += 1;
@@ -109,7 +107,8 @@ export class IngestApi {
   }
 
   /** What is no POST, with a valid ingest key: how far an import has come. */
-  answer(request: HttpRequest): HttpAnswer {
+  answer(request: HttpRequest, grant: Grant): HttpAnswer {
+    if (grant.projects !== null) return LIMITED_KEY;
     const query = decodeQuery(request.rawQuery);
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (!isRead || !query.values.has(IMPORT_ID)) return methodNotAllowed(request.method, 'POST');

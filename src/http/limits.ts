@@ -61,6 +61,10 @@ export const CACHE_ENTRY_OVERHEAD_BYTES = 700;
  * ten batches a second don't get round CACHE_ENTRY_LIMIT answers in a warming period (20,000 in 300 s are 67 a second). */
 export const WARM_BATCH_SIZE = 8;
 
+/** Bytes of a project or function id in a query, as UTF-8: what entries may have. Source: DESIGN 9. Bigger: what is
+ * remembered of questions about names that no entry has takes that much each; smaller: names that are stored can't be asked for. */
+export const NAME_BYTE_LIMIT = 1024;
+
 /** Characters of a caller's value that an error message repeats. Bigger: answers as long as the request. */
 export const QUOTED_CHARACTER_LIMIT = 60;
 

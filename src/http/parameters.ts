@@ -8,6 +8,7 @@ import { USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { EXPRESSION_LENGTH_LIMIT } from '../expressions/limits.js';
 import { type ParameterProblem, quoted } from './errors.js';
 import { ISO_TIMESTAMP_PATTERN } from './iso-timestamp-pattern.js';
+import { NAME_BYTE_LIMIT } from './limits.js';
 import type { ApiCountsParameters, InvocationStatsParameters } from './ports.js';
 import type { DecodedQuery } from './query-string.js';
 
@@ -19,7 +20,16 @@ const FALLBACK_STATS_INTERVAL = '1day';
 /** Zod speaks in sentences of its own; ours read on from the parameter's name. */
 const text = z.string({ error: 'is required' });
 /** What is empty counts as absent. */
-const project = text.min(1, 'is required');
+const filled = text.min(1, 'is required');
+/** No longer than an entry may have it. */
+const name = (schema: z.ZodString) =>
+  schema.refine((value) => Buffer.byteLength(value) <= NAME_BYTE_LIMIT, {
+    error: ({ input }) =>
+      `is ${Buffer.byteLength(String(input))} bytes long, the limit is ${NAME_BYTE_LIMIT}`,
+  });
+const NAME_LENGTH = { maxLength: NAME_BYTE_LIMIT };
+const NAME_TEXT = `At most ${NAME_BYTE_LIMIT} bytes of UTF-8.`;
+const projectName = name(filled).meta({ description: `Project reference. ${NAME_TEXT}`, ...NAME_LENGTH });
 
 const isoTimestamp = z
   .string()
@@ -85,7 +95,7 @@ export class CallParameters<Shape extends z.ZodRawShape, Parameters> {
 
 export const logsCall = new CallParameters(
   {
-    project: project.meta({ description: 'Project reference.' }),
+    project: projectName,
     project_tier: text.meta({
       description: 'Selects the retention: 1, 7, 90 or 90 days. Any other value behaves as FREE.',
       examples: [...TIER_NAMES],
@@ -113,8 +123,10 @@ export const logsCall = new CallParameters(
 
 export const invocationStatsCall = new CallParameters(
   {
-    project: project.meta({ description: 'Project reference.' }),
-    function_id: z.string().optional().meta({ description: 'Function identifier. Empty: all functions.' }),
+    project: projectName,
+    function_id: name(z.string())
+      .optional()
+      .meta({ description: `Function identifier. Empty: all functions. ${NAME_TEXT}`, ...NAME_LENGTH }),
     interval: text.meta({
       description: `How far back, and in which buckets. Any other value behaves as ${FALLBACK_STATS_INTERVAL}.`,
       examples: [...STATS_INTERVALS],
@@ -135,11 +147,15 @@ export const functionsCall = new CallParameters(
 
 export const apiCountsCall = new CallParameters(
   {
-    project: project.meta({
-      description:
-        "A regular expression in RE2's dialect, searched in the whole request URL. A project reference is one.",
-      maxLength: EXPRESSION_LENGTH_LIMIT,
-    }),
+    project: filled
+      .max(EXPRESSION_LENGTH_LIMIT, {
+        error: ({ input }) =>
+          `is ${String(input).length} characters long, the limit is ${EXPRESSION_LENGTH_LIMIT}`,
+      })
+      .meta({
+        description:
+          "A regular expression in RE2's dialect, searched in the whole request URL. A project reference is one.",
+      }),
     interval: z
       .enum(USAGE_INTERVALS, {
         error: ({ input }) =>
@@ -157,7 +173,7 @@ export const apiCountsCall = new CallParameters(
 
 export const ingestCall = new CallParameters(
   {
-    source_name: project.meta({
+    source_name: filled.meta({
       description: 'The log that the entries belong to, by the name of its topic.',
     }),
   },

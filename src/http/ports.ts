@@ -30,6 +30,8 @@ export interface QueryPort {
     parameters: ApiCountsParameters,
     nowUs: number,
   ): readonly ApiCountsRow[] | Promise<readonly ApiCountsRow[]>;
+  /** Rejects with what apiCounts would refuse an expression with, whatever the other parameters are; at once for most. */
+  checkExpression(expression: string): Promise<void>;
 }
 
 /** The service can't answer now, and the caller should come again. */

@@ -2,7 +2,7 @@
 
 import { SegmentError } from '../../engine/segments.js';
 import { ExpressionError } from '../expressions/expression-error.js';
-import { dataLoss, invalidArgument, unavailable } from './errors.js';
+import { dataLoss, invalidArgument, type ParameterProblem, unavailable } from './errors.js';
 import { EXPRESSION_RETRY_SECONDS } from './limits.js';
 import { Unavailable } from './ports.js';
 import type { HttpAnswer } from './server.js';
@@ -34,9 +34,16 @@ export function refusalOf(error: unknown): HttpAnswer | null {
     case 'too-long':
     case 'too-complex':
     case 'too-expensive':
-      return invalidArgument([{ parameter: 'project', message: error.message }]);
+      return invalidArgument(expressionProblems(error));
     case 'busy':
     case 'stopped':
       return unavailable(`the expression ${error.message}`, EXPRESSION_RETRY_SECONDS);
   }
+}
+
+/** What is wrong with an expression that was refused; nothing where the service is too busy to say. */
+export function expressionProblems(error: unknown): ParameterProblem[] {
+  if (!(error instanceof ExpressionError)) throw error;
+  const { kind, message } = error;
+  return kind === 'busy' || kind === 'stopped' ? [] : [{ parameter: 'project', message }];
 }

@@ -1,9 +1,21 @@
 /** The table of what the contract leaves open (DESIGN 1), as far as it concerns HTTP: one test a row, without sockets. */
 
 import { expect, test } from 'vitest';
+import { UsageView } from '../../engine/usage/usage-view.js';
+import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
 import { ExpressionError } from '../../src/expressions/expression-error.js';
 import { Unavailable } from '../../src/http/ports.js';
-import { bodyOf, headerOf, KEY, LIMITED_KEY, NOW_US, problemsOf, TestService, textOf } from './service.js';
+import {
+  bodyOf,
+  headerOf,
+  KEY,
+  LIMITED_KEY,
+  NOW_US,
+  problemsOf,
+  SetQueries,
+  TestService,
+  textOf,
+} from './service.js';
 
 const LOGS = '/api/endpoints/query/logs.all';
 const STATS = '/api/endpoints/query/functions.invocation-stats';
@@ -23,6 +35,10 @@ const STATS_ROW = {
   p95Ms: 2.5,
   p99Ms: 2.5,
 };
+
+function nothingSealed(): never {
+  throw new Error('nothing is sealed here');
+}
 
 test('envelope: {"result":[…]} as JSON, with exactly the listed columns in the listed order', async () => {
   const service = new TestService();
@@ -273,6 +289,62 @@ test('a bad, over-long, too complex or too expensive regular expression: 400; to
   service.queries.failure = null;
   expect((await service.ask(target)).status).toBe(200);
   expect(service.bugs.bugs).toEqual([]);
+});
+
+test('an invalid expression and a wrong interval are told in one answer', async () => {
+  const files = { locate: nothingSealed, damaged: nothingSealed };
+  const evaluator = new ApiCountsEvaluator(() => [new UsageView()], { files });
+  const queries = new SetQueries();
+  queries.apiCounts = ({ expression, interval }, nowUs) =>
+    evaluator.evaluate({ expression, interval, nowUs });
+  const service = new TestService({
+    queries: Object.assign(queries, { checkExpression: (expression: string) => evaluator.check(expression) }),
+  });
+  const check = async (query: string, ...problems: RegExp[]) => {
+    const answer = await service.ask(`${USAGE}?${query}`);
+    const { error } = JSON.parse(bodyOf(answer));
+    const found = error.errors.map(
+      ({ parameter, message }: Record<string, string>) => `${parameter} ${message}`,
+    );
+    expect(found.length, query).toBe(problems.length);
+    problems.forEach((problem, i) => {
+      expect(found[i], query).toMatch(problem);
+    });
+    expect([answer.status, error.message]).toEqual([400, found.join('; ')]);
+  };
+  const [invalid, wrong] = [/^project is no regular expression/, /^interval must be one of/];
+  await check('project=(&interval=daily', invalid);
+  await check('project=(&interval=weekly', invalid, wrong);
+  await check('project=(', invalid, /^interval is required/);
+  await check('project=a.{1000}{1000}&interval=weekly', /^project /, wrong);
+  await check(`project=${'.{1000}'.repeat(100)}&interval=x`, /^project compiles to \d+ instructions/, wrong);
+  await check(`project=${'a'.repeat(1001)}&interval=x`, /^project is 1001 characters long/, wrong);
+  await check('project=abc&interval=weekly', wrong);
+  await check('project=a.c&interval=weekly', wrong);
+  await check('project=&interval=weekly', /^project is required/, wrong);
+  await check('project=%ff&interval=weekly', /^project is not percent-encoded/, wrong);
+  await check('project=(&project=(&interval=weekly', /^project is given more than once/, wrong);
+  // Too busy to say, or at the end: then what is known is told.
+  await evaluator.stop();
+  await check('project=(&interval=weekly', wrong);
+});
+
+test('a project or function id over 1,024 bytes of UTF-8 is 400, as an entry with one is a dead letter', async () => {
+  const service = new TestService({ cacheSeconds: 0 });
+  const check = async (target: string, problems: string) =>
+    expect(problemsOf(await service.ask(target))).toBe(problems);
+  const [most, tooMany] = ['é'.repeat(512), `${'é'.repeat(512)}x`].map(encodeURIComponent);
+  const tooLong = 'is 1025 bytes long, the limit is 1024';
+  await check(
+    `${LOGS}?project=${tooMany}`,
+    `400 INVALID_ARGUMENT project: ${tooLong}; project_tier: is required`,
+  );
+  await check(
+    `${STATS}?project=${tooMany}&function_id=${tooMany}&interval=1hr`,
+    `400 INVALID_ARGUMENT project: ${tooLong}; function_id: ${tooLong}`,
+  );
+  expect((await service.ask(`${LOGS}?project=${most}&project_tier=`)).status).toBe(200);
+  expect((await service.ask(`${STATS}?project=${most}&function_id=${most}&interval=`)).status).toBe(200);
 });
 
 test('ISO timestamps: UTC without offset, cut to microseconds; start is exclusive, end inclusive; empty is no bound', async () => {

@@ -16,6 +16,7 @@ import {
   gate,
   headerOf,
   INGEST_KEY,
+  LIMITED_KEY,
   problemsOf,
   requestOf,
   SetIngest,
@@ -225,4 +226,14 @@ test('a chunk of an import needs its whole place; a GET says how far an import h
     '400 INVALID_ARGUMENT source_name: is required',
   );
   expect(problemsOf(await get(EDGE))).toContain('405 METHOD_NOT_ALLOWED');
+});
+
+test('a key that is limited to projects sees no import, as it may not post', async () => {
+  const service = new TestService();
+  const key = { 'X-API-KEY': LIMITED_KEY };
+  const refusal =
+    '403 PERMISSION_DENIED this key is limited to some projects, and such keys may neither post logs nor see imports';
+  for (const method of ['GET', 'HEAD'])
+    expect(problemsOf(await service.ask(`${EDGE}&import_id=f`, key, method))).toBe(refusal);
+  expect(problemsOf(await service.post(EDGE, [Buffer.from('[]')], key))).toBe(refusal);
 });

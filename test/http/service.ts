@@ -67,6 +67,11 @@ export class SetQueries implements QueryPort {
     return this.#apiCountsLater(this.gate, line, nowUs);
   }
 
+  /** As apiCounts, but what it is asked is not written down. */
+  async checkExpression(): Promise<void> {
+    if (this.failure !== null) throw this.failure;
+  }
+
   async #apiCountsLater(gate: Promise<void>, line: string, nowUs: number): Promise<ApiCountsRow[]> {
     this.#note(line, nowUs);
     await gate;

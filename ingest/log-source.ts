@@ -65,7 +65,8 @@ export interface LogSink {
   /**
    * Applies records from the partition's next offset on and skips those before it. Resolves when the sink can take
    * more: that is the backpressure. Rejects only for our own bugs and a failing store, which end the process.
-   * `isCurrent` is asked between slices; once it answers false the rest of the batch is left unread.
+   * `isCurrent` is asked between slices; once it answers false the rest of the batch is left unread. A batch of a
+   * partition that has to hold is left unread from the offset on where it holds.
    */
   apply(batch: RecordBatch, isCurrent: () => boolean): Promise<void>;
 }
@@ -75,6 +76,14 @@ export interface PartitionStatus extends PartitionKey {
   readonly endOffset: number | null;
 }
 
+/** A partition of which nothing is applied from an offset on (see holds.ts). */
+export interface HeldPartition extends PartitionKey {
+  readonly offset: number;
+  readonly reason: 'clock' | 'checksum';
+  /** For the operator: what was found, what would mend it, and what an acknowledgment does. */
+  readonly sentence: string;
+}
+
 /** For readiness and metrics. */
 export interface LogSourceStatus {
   /** Configured topics that don't exist yet. */
@@ -82,6 +91,8 @@ export interface LogSourceStatus {
   /** Partitions of the topics that this process doesn't own; then its answers lack their entries. */
   readonly unassigned: readonly PartitionKey[];
   readonly assigned: readonly PartitionStatus[];
+  /** Of the assigned ones, those that hold until something changes or an operator acknowledges it. */
+  readonly held: readonly HeldPartition[];
   /** One sentence for the operator when the source can't be reached or makes no progress, else null. */
   readonly problem: string | null;
 }

@@ -4,7 +4,7 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { type DeadLetterSamples, sampledSink } from '../ingest/dead-letter-samples.js';
 import { EmbeddedLog } from '../ingest/embedded-log/embedded-log.js';
 import type { KafkaConnection } from '../ingest/kafka/client.js';
-import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
+import type { HeldPartition, LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
 import { Pipeline } from '../ingest/pipeline.js';
 import type { Config } from './config.js';
 import type { IngestPort } from './http/ports.js';
@@ -42,6 +42,8 @@ export interface Logs {
   heldBytes(): number;
   /** The gate was closed, or opened: where nothing moves, that is no stall. */
   hold(isHeld: boolean): void;
+  /** An operator has acknowledged that these partitions hold. */
+  acknowledgeHolds(held: readonly HeldPartition[]): void;
   committed(positions: readonly Position[]): Promise<void>;
   stop(): Promise<void>;
 }
@@ -90,6 +92,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
     heldBytes: () => log.heldBytes,
     // What waits here is on disk, and nobody takes it for a stall.
     hold: () => undefined,
+    acknowledgeHolds: () => undefined,
     committed: (positions) => log.committed(positions),
     stop: () => log.stop(),
   };
@@ -135,6 +138,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
     status: () => thread?.status() ?? NOT_YET,
     heldBytes: () => thread?.heldBytes ?? 0,
     hold: (isHeld) => thread?.hold(isHeld),
+    acknowledgeHolds: (held) => thread?.acknowledgeHolds(held),
     committed: (positions) => Promise.resolve(thread?.committed(positions)),
     stop: () => thread?.stop() ?? Promise.resolve(),
   };

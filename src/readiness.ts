@@ -1,7 +1,7 @@
 /** What `/readyz` says: one sentence for each reason why answers may lack entries, none when they don't. */
 
 import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
-import { ACKNOWLEDGE_PATH } from './http/gaps-api.js';
+import { ALARM_PATHS } from './http/alarms-api.js';
 import type { Shards } from './shards.js';
 
 export interface ReadinessPorts {
@@ -44,9 +44,14 @@ export function readinessReasons(ports: ReadinessPorts): string[] {
       );
     }
   }
+  for (const { topic, partition, offset, sentence } of status.held) {
+    reasons.push(
+      `partition ${topic}/${partition} is held at offset ${offset}: ${sentence} (POST ${ALARM_PATHS.holds.acknowledge})`,
+    );
+  }
   for (const gap of ports.gaps()) {
     reasons.push(
-      `partition ${gap.topic}/${gap.partition} has a gap (${gap.reason}): offset ${gap.expectedOffset} was expected, reading went on at ${gap.resumedOffset}; POST ${ACKNOWLEDGE_PATH} clears it`,
+      `partition ${gap.topic}/${gap.partition} has a gap (${gap.reason}): offset ${gap.expectedOffset} was expected, reading went on at ${gap.resumedOffset}; POST ${ALARM_PATHS.gaps.acknowledge} clears it`,
     );
   }
   return [...reasons, ...damageReasons(ports)];

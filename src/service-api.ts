@@ -13,7 +13,7 @@ import { consoleApi } from './http/console-api.js';
 import { consolePages } from './http/console-pages.js';
 import { descriptionPages } from './http/description/description-pages.js';
 import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, INGEST_HELD_BYTE_MINIMUM } from './http/limits.js';
-import type { DroppedPort, GapsPort, IngestPort } from './http/ports.js';
+import type { AlarmPorts, DroppedPort, IngestPort } from './http/ports.js';
 import { RequestPaces } from './http/request-pace.js';
 import { encodeInvocationStatsRow } from './http/row-encoders.js';
 import type { BugReporter } from './http/server.js';
@@ -29,7 +29,7 @@ export interface ApiParts {
   /** null when the logs come from Kafka. */
   readonly ingest: IngestPort | null;
   readonly evaluator: ApiCountsEvaluator;
-  readonly gaps: GapsPort;
+  readonly alarms: AlarmPorts;
   /** Why the service is not ready; none when it is. */
   readonly readiness: () => readonly string[];
   /** What an operator should know though it is no reason not to be ready. */
@@ -79,7 +79,7 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
     ingest: parts.ingest,
     ingestHeldBytes: Math.max(INGEST_HELD_BYTE_MINIMUM, Math.min(INGEST_HELD_BYTE_LIMIT, budgetBytes / 4)),
     resultCacheBytes: Math.min(CACHE_BYTE_LIMIT, budgetBytes / 8),
-    gaps: parts.gaps,
+    alarms: parts.alarms,
     operator: {
       livez: () => ({ ok: true, reasons: [] }),
       readyz: () => {

@@ -4,7 +4,7 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { DeadLetterSamples } from '../ingest/dead-letter-samples.js';
 import { Gaps } from '../ingest/gaps.js';
-import type { OffsetGap } from '../ingest/log-source.js';
+import type { HeldPartition, OffsetGap } from '../ingest/log-source.js';
 import { Committer } from './committer.js';
 import type { Config } from './config.js';
 import type { ServiceStatus } from './console/service-status.js';
@@ -272,6 +272,13 @@ class Composition implements Service {
     return acknowledged;
   }
 
+  async #acknowledgeHolds(): Promise<readonly HeldPartition[]> {
+    const { held } = this.#logs.status();
+    this.#logs.acknowledgeHolds(held);
+    this.#surroundings.logger.info({ acknowledged: held }, 'holds: acknowledged by an operator');
+    return held;
+  }
+
   #createMetrics(): Metrics {
     return new Metrics({
       version: this.#surroundings.version,
@@ -299,7 +306,10 @@ class Composition implements Service {
       shards: this.#shards,
       ingest: this.#logs.ingest,
       evaluator: this.#evaluator,
-      gaps: { open: () => this.#gaps.open, acknowledge: () => this.#acknowledgeGaps() },
+      alarms: {
+        gaps: { open: () => this.#gaps.open, acknowledge: () => this.#acknowledgeGaps() },
+        holds: { open: () => this.#logs.status().held, acknowledge: () => this.#acknowledgeHolds() },
+      },
       readiness: () => this.#readiness(),
       notes: () => this.#notes(),
       metrics: () => this.#metrics.text(),

@@ -59,7 +59,7 @@ export function serviceStatus(ports: StatusPorts, nowUs: number): ServiceStatus 
 
 /** Those that this process reads, has read, or should read, by topic and number. */
 function partitionsOf({ shards, sourceStatus }: StatusPorts): PartitionFigures[] {
-  const { assigned, unassigned } = sourceStatus();
+  const { assigned, unassigned, held } = sourceStatus();
   const named = new Map<string, PartitionFigures>();
   const keys = [...assigned, ...unassigned, ...shards.all()];
   for (const { topic, partition } of keys) {
@@ -69,6 +69,7 @@ function partitionsOf({ shards, sourceStatus }: StatusPorts): PartitionFigures[]
       topic,
       partition,
       isRead: source !== undefined,
+      isHeld: held.some((one) => one.topic === topic && one.partition === partition),
       nextOffset: shard?.nextOffset ?? null,
       endOffset: source?.endOffset ?? null,
       received: shard?.received ?? 0,

@@ -185,7 +185,10 @@ export async function openLogring(options: LogringOptions): Promise<LogringInPro
     shards,
     ingest: null,
     evaluator,
-    gaps: { open: () => [], acknowledge: () => Promise.resolve([]) },
+    alarms: {
+      gaps: { open: () => [], acknowledge: () => Promise.resolve([]) },
+      holds: { open: () => [], acknowledge: () => Promise.resolve([]) },
+    },
     readiness: () => [],
     notes: () => [],
     metrics: () => Promise.resolve(''),

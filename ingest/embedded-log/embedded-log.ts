@@ -123,6 +123,7 @@ export class EmbeddedLog implements LogSource {
       missingTopics: [],
       unassigned: [],
       assigned: this.#topics.map(({ key, endOffset }) => ({ ...key, endOffset })),
+      held: [],
       problem: this.#problem,
     };
   }

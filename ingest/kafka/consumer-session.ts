@@ -4,6 +4,7 @@
  */
 
 import { type Batch, type Consumer, type EachBatchPayload, PartitionAssigners } from 'kafkajs';
+import type { Holds } from '../holds.js';
 import { Latch } from '../latch.js';
 import type { LogSink, PartitionKey, RecordBatch } from '../log-source.js';
 import type { ApplyLanes } from './apply-lanes.js';
@@ -46,6 +47,7 @@ export interface SessionParts {
   readonly sink: LogSink;
   readonly view: ClusterView;
   readonly lanes: ApplyLanes;
+  readonly holds: Holds;
   readonly clock: KafkaClock;
   readonly logger: KafkaLogger;
   readonly timing: KafkaTiming;
@@ -177,10 +179,14 @@ export class ConsumerSession {
       if (found === undefined) continue;
       if (reader.identity !== null && areOtherLogs(reader.identity, found.identity)) return false;
       const position = positions.get(reader.id);
-      if (found.bounds === null || !reader.isReading) continue;
+      if (found.bounds === null || (!reader.isReading && !reader.isHeld)) continue;
       const { startOffset, endOffset } = found.bounds;
       reader.readableEndOffset = endOffset;
       reader.endOffset = Math.max(reader.endOffset ?? 0, endOffset);
+      if (reader.isHeld) {
+        if (this.#parts.holds.isDue(reader.key)) doubtful.push(reader);
+        continue;
+      }
       if (position === undefined) continue;
       if (position > endOffset || reader.position < startOffset) doubtful.push(reader);
       else this.#passHole(reader);
@@ -228,6 +234,7 @@ export class ConsumerSession {
       }
     }
     const readers = [...this.#readers.values()];
+    this.#parts.holds.retain(readers.map(({ key }) => key));
     this.#pause(readers);
     this.#hasJoined = true;
     const partitions = readers.map(({ id }) => id);
@@ -254,10 +261,10 @@ export class ConsumerSession {
   }
 
   #check(readers: readonly PartitionReader[]): void {
-    const reading = readers.filter((reader) => reader.check());
-    if (reading.length === 0 || this.#isClosed) return;
-    this.#pause(reading);
-    void this.#prepare(reading);
+    const checked = readers.filter((reader) => reader.check());
+    if (checked.length === 0 || this.#isClosed) return;
+    this.#pause(checked);
+    void this.#prepare(checked);
   }
 
   /** Places paused partitions at the sink's offsets and lets them be read, as soon as the cluster can tell about them. */
@@ -338,6 +345,12 @@ export class ConsumerSession {
         this.#hand(reader, recordBatch(batch, nextOffset), isCurrent),
       );
       if (!isCurrent()) return;
+      if ((this.#parts.sink.nextOffset(reader.key) ?? 0) < nextOffset) {
+        // The sink has left the rest unread.
+        reader.hold();
+        this.#pause([reader]);
+        return;
+      }
       reader.position = nextOffset;
       resolveOffset(batch.lastOffset());
     } catch (error) {

@@ -5,6 +5,7 @@
  */
 
 import { assert } from '../../engine/assert.js';
+import type { Holds } from '../holds.js';
 import { Latch } from '../latch.js';
 import type { LogSink, LogSource, LogSourceStatus, PartitionKey } from '../log-source.js';
 import { ApplyLanes } from './apply-lanes.js';
@@ -30,6 +31,8 @@ export interface KafkaLogSourceOptions {
   readonly groupId: string;
   /** Must not be empty. */
   readonly topics: readonly string[];
+  /** Shared with the sink. */
+  readonly holds: Holds;
   readonly logger: KafkaLogger;
   readonly clock: KafkaClock;
   /** Called once, when the sink failed or no consumer makes progress: the process must end. */
@@ -97,7 +100,13 @@ export class KafkaLogSource implements LogSource {
     const unassigned = [...(this.#look?.logs.values() ?? [])]
       .filter((log) => !readers.has(partitionId(log)))
       .map(({ topic, partition }) => ({ topic, partition }));
-    return { missingTopics: this.#look?.missingTopics ?? [], unassigned, assigned, problem: this.#problem() };
+    return {
+      missingTopics: this.#look?.missingTopics ?? [],
+      unassigned,
+      assigned,
+      held: this.#options.holds.open.filter((held) => readers.has(partitionId(held))),
+      problem: this.#problem(),
+    };
   }
 
   /** Resolves once the brokers have the positions or the try has failed, which is only logged. */
@@ -212,7 +221,7 @@ export class KafkaLogSource implements LogSource {
 
   #openSession(topics: readonly string[]): void {
     assert(this.#sink !== null, 'a Kafka source opens no consumer before its start');
-    const { groupId, logger, clock } = this.#options;
+    const { groupId, holds, logger, clock } = this.#options;
     const session: ConsumerSession = new ConsumerSession({
       client: this.#createClient(),
       groupId,
@@ -220,6 +229,7 @@ export class KafkaLogSource implements LogSource {
       sink: this.#sink,
       view: this.#view,
       lanes: this.#lanes,
+      holds,
       clock,
       logger,
       timing: this.#timing,
@@ -276,7 +286,8 @@ export class KafkaLogSource implements LogSource {
     // One broker of several may let us fetch before another refuses.
     const hasLasted =
       !this.#isRefused || this.#options.clock.nowMs() - this.#openedAtMs > this.#timing.refusalEndsMs;
-    if (this.#session?.hasJoined && hasFetched && hasLasted && readers.every((reader) => reader.isReading)) {
+    const isPlaced = readers.every((reader) => reader.isReading || reader.isHeld);
+    if (this.#session?.hasJoined && hasFetched && hasLasted && isPlaced) {
       if (this.#isRefused) this.#options.logger.info({}, 'kafka: what was refused is allowed now');
       this.#consumerProblem = null;
       this.#isRefused = false;

@@ -1,12 +1,14 @@
 /** What a consumer knows about one partition it was given, from the group's assignment to its loss. */
 
+import { assert } from '../../engine/assert.js';
 import type { LogIdentity, PartitionKey } from '../log-source.js';
 import { partitionId } from './cluster-view.js';
 
 /**
  *   checking ──► reading ──► revoked      checking: paused, until sink and log were compared and it was sought
- *      ▲  │         │           ▲         reading: its batches are applied
- *      └──┼─────────┘           │         revoked: no longer ours; its batches are dropped
+ *      ▲  │       │   │         ▲         reading: its batches are applied
+ *      ├──┼───────┘   ▼         │         held: paused, as the sink takes nothing further for now
+ *      └──┼───────── held ──────┤         revoked: no longer ours; its batches are dropped
  *         └─────────────────────┘
  */
 export class PartitionReader {
@@ -23,7 +25,7 @@ export class PartitionReader {
   /** The end for a reader of committed records, as last asked for. */
   readableEndOffset = 0;
   applying = false;
-  #state: 'checking' | 'reading' | 'revoked' = 'checking';
+  #state: 'checking' | 'reading' | 'held' | 'revoked' = 'checking';
   #term = 0;
 
   constructor(key: PartitionKey) {
@@ -33,6 +35,10 @@ export class PartitionReader {
 
   get isReading(): boolean {
     return this.#state === 'reading';
+  }
+
+  get isHeld(): boolean {
+    return this.#state === 'held';
   }
 
   get isChecking(): boolean {
@@ -52,9 +58,16 @@ export class PartitionReader {
     this.#state = 'reading';
   }
 
-  /** Answers whether it was reading: then the caller must have it checked. */
+  /** It was reading; the caller pauses it. */
+  hold(): void {
+    assert(this.#state === 'reading', 'a partition holds that is not read');
+    this.#state = 'held';
+    this.#term++;
+  }
+
+  /** Answers whether it was reading or held: then the caller must have it checked. */
   check(): boolean {
-    if (this.#state !== 'reading') return false;
+    if (this.#state !== 'reading' && this.#state !== 'held') return false;
     this.#state = 'checking';
     this.#term++;
     return true;

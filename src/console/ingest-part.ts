@@ -91,7 +91,7 @@ export class IngestPart implements Part {
     this.#partitions.show(
       status.partitions.map((figures) => [
         figures.topic,
-        figures.isRead ? String(figures.partition) : `${figures.partition} (not read)`,
+        `${figures.partition}${figures.isRead ? '' : ' (not read)'}${figures.isHeld ? ' (held)' : ''}`,
         figures.nextOffset === null ? '–' : countText(figures.nextOffset),
         lagText(figures),
         countText(figures.received),

@@ -39,6 +39,8 @@ export interface PartitionFigures {
   readonly partition: number;
   /** Whether this process reads it. */
   readonly isRead: boolean;
+  /** Whether it holds: then one of the problems says why. */
+  readonly isHeld: boolean;
   /** null before the first record. */
   readonly nextOffset: number | null;
   /** The offset after the log's last record; null while it is not known. */

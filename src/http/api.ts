@@ -1,5 +1,6 @@
 /** Routing: which part of the API a request is for, whether it may, and how it is answered. A pure function of (request, now). */
 
+import { alarmOf, answerAlarm } from './alarms-api.js';
 import { type Grant, type KeyRing, presentedKey } from './auth.js';
 import { Compressor } from './compression.js';
 import { Cors } from './cors.js';
@@ -14,11 +15,10 @@ import {
   tooManyRequests,
   unauthenticated,
 } from './errors.js';
-import { ACKNOWLEDGE_PATH, answerGaps, GAPS_PATH } from './gaps-api.js';
 import { hasOneBody, isBodiless } from './headers.js';
 import { IngestApi, refuseBody } from './ingest-api.js';
 import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
-import type { Clock, DroppedPort, GapsPort, Health, IngestPort, OperatorPort, QueryPort } from './ports.js';
+import type { AlarmPorts, Clock, DroppedPort, Health, IngestPort, OperatorPort, QueryPort } from './ports.js';
 import { DecodedQueries, type DecodedQuery, decodeQuery } from './query-string.js';
 import {
   type BodyConsumer,
@@ -61,7 +61,7 @@ export interface ApiOptions {
   readonly ingestHeldBytes?: number;
   /** Bytes of cached results. */
   readonly resultCacheBytes?: number;
-  readonly gaps: GapsPort;
+  readonly alarms: AlarmPorts;
   readonly operator: OperatorPort;
   readonly clock: Clock;
   readonly bugs: BugReporter;
@@ -124,12 +124,13 @@ export class Api implements HttpHandler {
       !hasOneBody(request.headers)
     )
       return CLOSE_SOCKET;
-    const answer = isOfGaps(request.path) ? this.#refuseGapsBody(request) : this.#answerOther(request);
+    const isAlarm = alarmOf(request.path) !== null;
+    const answer = isAlarm ? this.#refuseAlarmBody(request) : this.#answerOther(request);
     return answer instanceof Promise ? CLOSE_SOCKET : refuseBody(request, answer);
   }
 
   /** Nothing is acknowledged on the way to refusing a body. */
-  #refuseGapsBody(request: HttpRequest): HttpAnswer {
+  #refuseAlarmBody(request: HttpRequest): HttpAnswer {
     const admitted = this.#admit(this.#options.ingestKeys, request, decodeQuery(request.rawQuery));
     return isAnswer(admitted) ? admitted : errorAnswer(400, `${quoted(request.path)} takes no body`);
   }
@@ -138,7 +139,8 @@ export class Api implements HttpHandler {
   routeOf(path: string): string {
     if (path.startsWith(QUERY_PATH_PREFIX)) return this.#endpointOf(path) ?? 'unknown-endpoint';
     if (path === INGEST_PATH) return 'ingest';
-    if (isOfGaps(path)) return 'gaps';
+    const alarm = alarmOf(path);
+    if (alarm !== null) return alarm;
     if (path === '/livez' || path === '/readyz' || path === '/metrics') return path.slice(1);
     return this.#pages.has(path) ? 'page' : 'unknown-path';
   }
@@ -185,10 +187,11 @@ export class Api implements HttpHandler {
     const { path } = request;
     const page = this.#pages.get(path);
     if (page === undefined && path.startsWith('/api/')) {
-      const ring = path === INGEST_PATH || isOfGaps(path) ? ingestKeys : keys;
+      const alarm = alarmOf(path);
+      const ring = path === INGEST_PATH || alarm !== null ? ingestKeys : keys;
       const grant = this.#admit(ring, request, decodeQuery(request.rawQuery));
       if (isAnswer(grant)) return grant;
-      if (isOfGaps(path)) return answerGaps(this.#options.gaps, request, grant);
+      if (alarm !== null) return answerAlarm(alarm, this.#options.alarms[alarm], request, grant);
       if (path !== INGEST_PATH) return notFound(`nothing is at ${quoted(path)}`);
       return this.ingest === null ? noIngest() : this.ingest.answer(request, grant);
     }
@@ -218,10 +221,6 @@ export class Api implements HttpHandler {
     const segment = path.slice(QUERY_PATH_PREFIX.length);
     return this.endpoints.find(segment) ?? this.endpoints.find(decodePathSegment(segment));
   }
-}
-
-function isOfGaps(path: string): boolean {
-  return path === GAPS_PATH || path === ACKNOWLEDGE_PATH;
 }
 
 function keyOf(request: HttpRequest, query: DecodedQuery): string {

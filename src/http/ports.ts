@@ -3,7 +3,7 @@
 import type { LogsParameters } from '../../engine/rows/query.js';
 import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
 import type { ImportChunk, ImportState } from '../../ingest/embedded-log/import-state.js';
-import type { OffsetGap } from '../../ingest/log-source.js';
+import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
 import type { STATS_INTERVALS } from './parameters.js';
 
 export interface InvocationStatsParameters {
@@ -75,11 +75,17 @@ export interface IngestPort {
   importState(sourceName: string, importId: string): ImportState | null;
 }
 
-export interface GapsPort {
-  /** The gaps that nobody has acknowledged, of each partition the latest. */
-  open(): readonly OffsetGap[];
-  /** Acknowledges all that are open; resolves with them once that is durable. */
-  acknowledge(): Promise<readonly OffsetGap[]>;
+/** Alarms of one kind: gaps, of each partition the latest; partitions that hold. */
+export interface AlarmPort<Alarm extends object> {
+  /** Those that nobody has acknowledged. */
+  open(): readonly Alarm[];
+  /** Acknowledges all that are open; resolves with them once that is done, as durably as they are kept. */
+  acknowledge(): Promise<readonly Alarm[]>;
+}
+
+export interface AlarmPorts {
+  readonly gaps: AlarmPort<OffsetGap>;
+  readonly holds: AlarmPort<HeldPartition>;
 }
 
 /** What an answer was made of. */

@@ -6,7 +6,7 @@
 import { Worker } from 'node:worker_threads';
 import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
 import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
-import type { LogSourceStatus, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
+import type { HeldPartition, LogSourceStatus, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
 import type { ShardPort } from '../../ingest/pipeline.js';
 import { unpackRecords } from '../../ingest/record-pack.js';
 import type { IngestMeter } from '../ingest-meter.js';
@@ -36,6 +36,7 @@ export const NOT_YET: LogSourceStatus = {
   missingTopics: [],
   unassigned: [],
   assigned: [],
+  held: [],
   problem: 'Kafka has not been reached yet',
 };
 
@@ -78,6 +79,11 @@ export class IngestThread {
   /** Whether packs are kept waiting for long: the source then takes it for no stall. */
   hold(isHeld: boolean): void {
     this.#tell({ tell: 'hold', isHeld });
+  }
+
+  /** An operator has acknowledged that these partitions hold. */
+  acknowledgeHolds(held: readonly HeldPartition[]): void {
+    this.#tell({ tell: 'acknowledge-holds', held });
   }
 
   committed(positions: readonly Position[]): void {

@@ -5,6 +5,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../../engine/assert.js';
 import { BufferPool } from '../../ingest/buffer-pool.js';
 import { sampledSink } from '../../ingest/dead-letter-samples.js';
+import { Holds } from '../../ingest/holds.js';
 import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
 import type { KafkaClock } from '../../ingest/kafka/clock.js';
 import { DeadLettersStoppedError, KafkaDeadLetters } from '../../ingest/kafka/dead-letter-topic.js';
@@ -105,6 +106,12 @@ const deadLetters = new KafkaDeadLetters({
   clock,
 });
 
+const holds = new Holds({
+  nowMs: clock.nowMs,
+  onHeld: (held) => logger.error(held, 'kafka: a partition holds'),
+  onReleased: ({ topic, partition }) => logger.info({ topic, partition }, 'kafka: a partition goes on'),
+});
+
 const pipeline = new Pipeline({
   edgeTopic: order.edgeTopic,
   relayTopic: order.relayTopic,
@@ -136,6 +143,7 @@ const source = new KafkaLogSource({
   connection: order.connection,
   groupId: order.groupId,
   topics: [order.edgeTopic, order.relayTopic],
+  holds,
   logger,
   clock,
   onFatal: (error) => {
@@ -179,6 +187,9 @@ function take(message: ToIngest): void {
       return;
     case 'hold':
       source.hold(message.isHeld);
+      return;
+    case 'acknowledge-holds':
+      holds.acknowledge(message.held);
       return;
     case 'stop':
       stop().catch((error: unknown) => fail(error));

@@ -2,7 +2,13 @@
 
 import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
 import type { KafkaConnection } from '../../ingest/kafka/client.js';
-import type { LogIdentity, LogSourceStatus, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
+import type {
+  HeldPartition,
+  LogIdentity,
+  LogSourceStatus,
+  OffsetGap,
+  PartitionKey,
+} from '../../ingest/log-source.js';
 import type { RecordPack } from '../../ingest/record-pack.js';
 
 /** How far a partition was read when the thread begins; from then on only the thread moves it. */
@@ -31,6 +37,8 @@ export type ToIngest =
   | { readonly tell: 'applied'; readonly packId: number; readonly buffer: ArrayBuffer }
   /** Packs wait to be applied for long, or no more: no stall of the source. */
   | { readonly tell: 'hold'; readonly isHeld: boolean }
+  /** An operator has acknowledged that these partitions hold. */
+  | { readonly tell: 'acknowledge-holds'; readonly held: readonly HeldPartition[] }
   | { readonly tell: 'stop' };
 
 export type FromIngest =

@@ -107,6 +107,11 @@ function readHindrances(readings: Readings, ports: IngestReadingsPorts): void {
     return sourceStatus().missingTopics.length;
   });
   readings.one(
+    'logring_held_partitions',
+    'Partitions of which nothing is applied for now; /readyz says why',
+    () => sourceStatus().held.length,
+  );
+  readings.one(
     'logring_offset_gaps',
     'Gaps between stored offset and log that nobody has acknowledged',
     () => gaps.openCount,

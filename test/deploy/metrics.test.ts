@@ -153,6 +153,7 @@ test('what came in, what is kept and how it was answered can be read off', async
   check('logring_standing_expressions', {}, 3);
   check('logring_log_source_up', {}, 1);
   check('logring_offset_gaps', {}, 0);
+  check('logring_held_partitions', {}, 0);
   for (const [series, count] of [
     ['logs.all none', 3],
     ['functions.invocation-stats hit', 3],

@@ -4,7 +4,7 @@ import type { LogsParameters } from '../../engine/rows/query.js';
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { type ImportChunk, type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
-import type { OffsetGap } from '../../ingest/log-source.js';
+import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
 import { Api, type ApiOptions } from '../../src/http/api.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { HeaderList } from '../../src/http/headers.js';
@@ -169,6 +169,7 @@ export class TestService {
   readonly queries = new SetQueries();
   readonly ingest = new SetIngest();
   readonly gaps: OffsetGap[] = [];
+  readonly holds: HeldPartition[] = [];
   readonly operator = new SetOperator();
   readonly bugs = new BugLog();
   readonly api: Api;
@@ -189,9 +190,9 @@ export class TestService {
       cacheWarmSeconds: 300,
       queries: this.queries,
       ingest: this.ingest,
-      gaps: {
-        open: () => this.gaps,
-        acknowledge: async () => this.gaps.splice(0),
+      alarms: {
+        gaps: { open: () => this.gaps, acknowledge: async () => this.gaps.splice(0) },
+        holds: { open: () => this.holds, acknowledge: async () => this.holds.splice(0) },
       },
       operator: this.operator,
       clock: { nowUs: () => this.nowUs, monotonicUs: () => 0 },

@@ -103,6 +103,7 @@ test('what is posted is stored, answered and delivered', async () => {
   });
   expect(rig.log.status()).toEqual({
     missingTopics: [],
+    held: [],
     unassigned: [],
     assigned: [
       { ...EDGE, endOffset: 4 },

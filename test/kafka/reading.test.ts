@@ -61,6 +61,7 @@ for (const version of KAFKA_VERSIONS) {
       );
       expect(source.status()).toEqual({
         missingTopics: [],
+        held: [],
         unassigned: [],
         assigned: [
           { topic, partition: 0, endOffset: 50 },

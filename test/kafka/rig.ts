@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { type Admin, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
+import { Holds } from '../../ingest/holds.js';
 import type { KafkaConnection } from '../../ingest/kafka/client.js';
 import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
 import type { KafkaClock } from '../../ingest/kafka/clock.js';
@@ -62,6 +63,7 @@ export function uniqueName(prefix: string): string {
 export interface Member {
   readonly source: KafkaLogSource;
   readonly sink: RecordingSink;
+  readonly holds: Holds;
   readonly log: LogLines;
   readonly fatal: Error[];
 }
@@ -154,7 +156,13 @@ export class Rig {
     const log = new LogLines();
     const fatal: Error[] = [];
     const sink = options.sink ?? new RecordingSink();
+    const holds = new Holds({
+      nowMs: CLOCK.nowMs,
+      onHeld: (held) => log.error(held, 'held'),
+      onReleased: (held) => log.info(held, 'released'),
+    });
     const source = new KafkaLogSource({
+      holds,
       connection,
       groupId: options.groupId,
       topics: options.topics,
@@ -163,7 +171,7 @@ export class Rig {
       timing: options.timing ?? QUICK,
       onFatal: (error) => fatal.push(error),
     });
-    const member = { source, sink, log, fatal };
+    const member = { source, sink, holds, log, fatal };
     this.#members.push(member);
     await source.start(sink);
     return member;

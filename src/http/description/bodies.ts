@@ -51,6 +51,16 @@ const gap = z.strictObject({
   resumedOffset: z.int().meta({ description: 'The offset where reading went on.' }),
 });
 
+const heldPartition = z.strictObject({
+  topic: z.string(),
+  partition: z.int(),
+  offset: z.int().meta({ description: 'Nothing is applied from it on.' }),
+  reason: z.enum(['clock', 'checksum']),
+  sentence: z.string().meta({
+    description: 'What was found, what would mend it, and what an acknowledgment does.',
+  }),
+});
+
 const entryMembers = {
   id: z.string().optional(),
   timestamp: z
@@ -119,6 +129,8 @@ export const BODIES = {
   }),
   Gaps: z.strictObject({ gaps: z.array(gap) }),
   AcknowledgedGaps: z.strictObject({ acknowledged: z.array(gap) }),
+  Holds: z.strictObject({ holds: z.array(heldPartition) }),
+  AcknowledgedHolds: z.strictObject({ acknowledged: z.array(heldPartition) }),
   Projects: z.strictObject({
     projects: z.array(z.string()),
     limited: z.boolean().meta({ description: 'Whether the key is limited to just these.' }),

@@ -1,11 +1,11 @@
 /** The operations of the API: where they are, what they take and what they answer. */
 
 import type { z } from 'zod';
+import { ALARM_PATHS } from '../alarms-api.js';
 import { INGEST_PATH, QUERY_PATH_PREFIX } from '../api.js';
 import { FUNCTIONS_PATH, PROJECTS_PATH, STATUS_PATH } from '../console-api.js';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.js';
 import type { ErrorCode } from '../errors.js';
-import { ACKNOWLEDGE_PATH, GAPS_PATH } from '../gaps-api.js';
 import { INCOMPLETE_HEADER } from '../incomplete.js';
 import { apiCountsCall, functionsCall, ingestCall, invocationStatsCall, logsCall } from '../parameters.js';
 import type { BodyName } from './bodies.js';
@@ -197,7 +197,7 @@ function operationPaths(): Record<string, OpenApiPath> {
     }),
   });
   return {
-    [GAPS_PATH]: {
+    [ALARM_PATHS.gaps.list]: {
       get: operationOf({
         operationId: 'gaps',
         tag: 'operation',
@@ -209,7 +209,7 @@ function operationPaths(): Record<string, OpenApiPath> {
         errors: [403],
       }),
     },
-    [ACKNOWLEDGE_PATH]: {
+    [ALARM_PATHS.gaps.acknowledge]: {
       post: operationOf({
         operationId: 'acknowledgeGaps',
         tag: 'operation',
@@ -218,6 +218,30 @@ function operationPaths(): Record<string, OpenApiPath> {
           'Says that somebody has seen them: then the service is ready again. Takes an ingest key and no body.',
         needsKey: true,
         answers: { 200: jsonResponse('Those that were acknowledged.', 'AcknowledgedGaps') },
+        errors: [400, 403],
+      }),
+    },
+    [ALARM_PATHS.holds.list]: {
+      get: operationOf({
+        operationId: 'holds',
+        tag: 'operation',
+        summary: 'Partitions that hold',
+        description:
+          'Of these partitions nothing is applied from an offset on, as what stands there is not trusted. Takes an ingest key.',
+        needsKey: true,
+        answers: { 200: jsonResponse('Those that nobody has acknowledged.', 'Holds') },
+        errors: [403],
+      }),
+    },
+    [ALARM_PATHS.holds.acknowledge]: {
+      post: operationOf({
+        operationId: 'acknowledgeHolds',
+        tag: 'operation',
+        summary: 'Let the partitions that hold go on',
+        description:
+          'Says that somebody has seen what holds them: they go on, and what each sentence says becomes of their records. Takes an ingest key and no body.',
+        needsKey: true,
+        answers: { 200: jsonResponse('Those that were acknowledged.', 'AcknowledgedHolds') },
         errors: [400, 403],
       }),
     },

@@ -21,6 +21,7 @@ export const serviceStatus = z.strictObject({
       topic: name,
       partition: count,
       isRead: z.boolean().meta({ description: 'Whether this process reads it.' }),
+      isHeld: z.boolean().meta({ description: 'Whether it holds: /readyz says why.' }),
       nextOffset: z.int().nullable().meta({ description: 'null before the first record.' }),
       endOffset: z
         .int()

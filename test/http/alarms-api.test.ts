@@ -1,7 +1,7 @@
-/** The operator's act on gaps, and ingest that is paused, without sockets. */
+/** The operator's act on gaps and holds, and ingest that is paused, without sockets. */
 
 import { expect, test } from 'vitest';
-import type { OffsetGap } from '../../ingest/log-source.js';
+import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
 import { headerOf, INGEST_KEY, KEY, LIMITED_KEY, problemsOf, TestService, textOf } from './service.js';
 
 const GAP: OffsetGap = {
@@ -10,6 +10,13 @@ const GAP: OffsetGap = {
   reason: 'log-start-moved',
   expectedOffset: 2,
   resumedOffset: 4,
+};
+const HELD: HeldPartition = {
+  topic: 't',
+  partition: 3,
+  offset: 2,
+  reason: 'clock',
+  sentence: 'too far ahead',
 };
 const ACKNOWLEDGE = '/api/gaps/acknowledge';
 
@@ -21,6 +28,22 @@ test('gaps are listed and acknowledged with an ingest key, once', async () => {
   expect(textOf(await ask(ACKNOWLEDGE, 'POST'))).toBe(`200 ${JSON.stringify({ acknowledged: [GAP] })}`);
   expect(textOf(await ask(ACKNOWLEDGE, 'POST'))).toBe('200 {"acknowledged":[]}');
   expect(textOf(await ask('/api/gaps', 'GET'))).toBe('200 {"gaps":[]}');
+});
+
+test('partitions that hold are listed and acknowledged as gaps are, and apart from them', async () => {
+  const service = new TestService();
+  service.gaps.push(GAP);
+  service.holds.push(HELD);
+  const ask = (path: string, method: string, key = INGEST_KEY) =>
+    service.ask(path, { 'X-API-KEY': key }, method);
+  expect(textOf(await ask('/api/holds', 'GET'))).toBe(`200 ${JSON.stringify({ holds: [HELD] })}`);
+  expect((await ask('/api/holds/acknowledge', 'GET')).status).toBe(405);
+  expect((await ask('/api/holds/acknowledge', 'POST', KEY)).status).toBe(401);
+  expect((await ask('/api/holds/acknowledge', 'POST', LIMITED_KEY)).status).toBe(403);
+  expect((await service.post('/api/holds/acknowledge', [Buffer.from('{}')])).status).toBe(400);
+  const acknowledged = await ask('/api/holds/acknowledge', 'POST');
+  expect(textOf(acknowledged)).toBe(`200 ${JSON.stringify({ acknowledged: [HELD] })}`);
+  expect([service.holds, service.gaps]).toEqual([[], [GAP]]);
 });
 
 test('nothing is acknowledged by another method, another key, or a request with a body', async () => {

@@ -1,0 +1,93 @@
+/**
+ * Partitions that hold: nothing of them is applied, and their offsets stay, until what was found at an offset has changed or
+ * an operator acknowledges it. Who finds it decides what an acknowledgment does. Kept in memory only: after a start it is
+ * found again.
+ */
+
+import type { HeldPartition, PartitionKey } from './log-source.js';
+
+interface Hold {
+  readonly held: HeldPartition;
+  /** From then on the partition is read again, to see whether it still has to hold. */
+  readonly retryAtMs: number;
+  isAcknowledged: boolean;
+}
+
+export interface HoldsPorts {
+  /** Never steps back. */
+  readonly nowMs: () => number;
+  /** Told once for each hold, however often it is found again. */
+  readonly onHeld: (held: HeldPartition) => void;
+  readonly onReleased: (held: HeldPartition) => void;
+}
+
+export class Holds {
+  readonly #ports: HoldsPorts;
+  readonly #byPartition = new Map<string, Hold>();
+
+  constructor(ports: HoldsPorts) {
+    this.#ports = ports;
+  }
+
+  /** Those that nobody has acknowledged. */
+  get open(): HeldPartition[] {
+    return [...this.#byPartition.values()].flatMap(({ held, isAcknowledged }) =>
+      isAcknowledged ? [] : [held],
+    );
+  }
+
+  /** To be called each time that a partition has to hold; retryAfterMs: Infinity for what nobody but an operator can mend. */
+  hold(held: HeldPartition, retryAfterMs: number): void {
+    const { nowMs, onHeld } = this.#ports;
+    const known = this.#byPartition.get(nameOf(held));
+    const isNews = known === undefined || !isSame(known.held, held);
+    this.#byPartition.set(nameOf(held), {
+      held,
+      retryAtMs: nowMs() + retryAfterMs,
+      isAcknowledged: !isNews && known.isAcknowledged,
+    });
+    if (isNews) onHeld(held);
+  }
+
+  /** What it was held for is over: its acknowledgment, too. */
+  release(key: PartitionKey): void {
+    const hold = this.#byPartition.get(nameOf(key));
+    if (hold === undefined) return;
+    this.#byPartition.delete(nameOf(key));
+    this.#ports.onReleased(hold.held);
+  }
+
+  /** Forgets those of all other partitions: they are another process's. */
+  retain(keys: readonly PartitionKey[]): void {
+    const names = new Set(keys.map(nameOf));
+    for (const name of this.#byPartition.keys()) if (!names.has(name)) this.#byPartition.delete(name);
+  }
+
+  /** Whether a partition that was held is to be read again. */
+  isDue(key: PartitionKey): boolean {
+    const hold = this.#byPartition.get(nameOf(key));
+    return hold === undefined || hold.isAcknowledged || hold.retryAtMs <= this.#ports.nowMs();
+  }
+
+  /** Of what an operator was shown, what still stands as it was shown. */
+  acknowledge(shown: readonly HeldPartition[]): void {
+    for (const held of shown) {
+      const hold = this.#byPartition.get(nameOf(held));
+      if (hold !== undefined && isSame(hold.held, held)) hold.isAcknowledged = true;
+    }
+  }
+
+  /** It stays so until the release. */
+  isAcknowledged(key: PartitionKey, reason: HeldPartition['reason']): boolean {
+    const hold = this.#byPartition.get(nameOf(key));
+    return hold?.held.reason === reason && hold.isAcknowledged;
+  }
+}
+
+function isSame(a: HeldPartition, b: HeldPartition): boolean {
+  return a.offset === b.offset && a.reason === b.reason;
+}
+
+function nameOf({ topic, partition }: PartitionKey): string {
+  return `${topic}/${partition}`;
+}

@@ -68,3 +68,12 @@ export const RESERVE_SLACK_BYTES = 1024 * 1024;
 /** How far the storage thread gives way to the serving thread where they share a core, 0 to 19. Bigger: commits take
  * longer on a busy machine; smaller: a rewrite delays requests by turns of the scheduler. */
 export const STORAGE_THREAD_NICENESS = 5;
+
+/** Bytes of a Unix socket's path, by the system that has the fewest (macOS, one for the end). More: systems cut it off or
+ * refuse it; fewer: paths that would do go a detour. */
+export const SOCKET_PATH_BYTES = 103;
+
+/** How long a process that starts waits for another to say whether it holds the directory, ms; one that says nothing then
+ * does. Longer: a start beside a stopped process says so later; shorter: on a busy machine two that start at once may
+ * both give way. */
+export const LOCK_WAIT_MS = 5000;

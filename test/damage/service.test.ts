@@ -240,7 +240,6 @@ const OTHER_USER = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 test('a directory that is read-only: the start says so, and it can be checked but not repaired', async () => {
   directory = mkdtempSync(join(tmpdir(), 'logring-read-only-'));
   await writeSmallStore(directory, LARGER);
-  rmSync(join(directory, 'lock'), { force: true });
   chmodSync(directory, 0o555);
   const run = (...args: string[]) => {
     const env = { PATH: process.env.PATH, LOGRING_DATA_DIR: directory, LOGRING_PORT: '0' };

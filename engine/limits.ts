@@ -9,6 +9,10 @@ export const LOG_ROW_LIMIT = 100;
  * long; smaller: producers with a slightly fast clock lose entries to the dead letters. */
 export const MAX_FUTURE_US = US_PER_HOUR;
 
+/** UTF-8 bytes of a name: a project, a function's id. Bigger: names, which stay in memory with all that is counted of
+ * them, crowd out logs; smaller: producers' ids are refused. Source: the contract of entries. */
+export const MAX_NAME_BYTES = 1024;
+
 /** Names that are shared. Bigger: names that come no more are held for long; smaller: with more names than this, each
  * hour holds its own copies. */
 export const KNOWN_NAME_COUNT = 2 ** 16;

@@ -5,6 +5,8 @@ export const DEAD_LETTER_REASONS = [
   'not-json',
   'not-an-object',
   'missing-project',
+  'name-too-long',
+  'nested-too-deep',
   'invalid-timestamp',
   'too-old',
   'too-far-ahead',

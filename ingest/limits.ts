@@ -9,6 +9,14 @@ export const MAX_RECORD_BYTES = 16 * 1024 * 1024;
  * largest row of `logs.all`, 1 MiB: a row is its element's own fields and at most that much around them. */
 export const MAX_ELEMENT_BYTES = 1024 * 1024 - 1024;
 
+/** Brackets within brackets in an entry's metadata, its own counted. Bigger: whatever reads a row recursively, here or at a
+ * client, runs out of stack; smaller: what producers really nest is refused. Source: the contract of entries. */
+export const MAX_METADATA_DEPTH = 100;
+
+/** How deep a walk's stack may be and stay allocated. Bigger: one crafted element's stack is held for ever; smaller: it is
+ * allocated again for ordinary elements. */
+export const KEPT_WALK_DEPTH = 2 * MAX_METADATA_DEPTH;
+
 /** Elements of one record. Bigger: a crafted array makes a dead letter of every third byte; smaller: producers'
  * large batches of small entries are refused. */
 export const MAX_RECORD_ELEMENTS = 65_536;

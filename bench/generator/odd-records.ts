@@ -120,6 +120,8 @@ export function unusableText(random: Random, kind: 'edge' | 'relay', timestampUs
     `{${stamp},${usable}}trailing`,
     `[1,null,"x",[],{${stamp},${usable}},{}]`,
     '[]',
+    `{${stamp},${usable.replace('"p"', `"${'long-name'.repeat(120)}"`)}}`,
+    `{${stamp},"metadata":{"project_ref":"p","a":${'['.repeat(100)}${']'.repeat(100)}},"project":"p"}`,
   ]);
 }
 
@@ -236,7 +238,7 @@ function edgeMetadata(
 function drawStatus(random: Random): string {
   return random.chance(0.6)
     ? '200'
-    : random.pick(['101', '204', '302', '399', '400', '404', '500', '599', '600']);
+    : random.pick(['101', '204', '302', '399', '400', '404', '500', '599', '600', '"503"', '"ok"']);
 }
 
 function drawExecutionTime(random: Random, shape: TimeShape, timesDrawn: number): number {

@@ -48,8 +48,10 @@ export function decodeEdgeElement(
 ): EdgeEntry | DeadLetterReason {
   const unusable = fields.read(source, start, end);
   if (unusable !== null) return unusable;
+  if (fields.isTooLongName(PROJECT)) return 'name-too-long';
   const project = fields.text(PROJECT);
   if (project === null || project === '') return 'missing-project';
+  if (fields.isTooDeep(METADATA)) return 'nested-too-deep';
   const timestampUs = elementTimestampUs(source, fields, TIMESTAMP);
   const problem = timestampProblem(timestampUs, source.context.nowUs);
   if (problem !== null) return problem;

@@ -1,6 +1,7 @@
 /** One element of a record: a JSON object in bytes, and what entries of both kinds take from it. */
 
 import { isUtf8 } from 'node:buffer';
+import { MAX_NAME_BYTES } from '../../engine/limits.js';
 import type { DeadLetterReason } from '../dead-letters.js';
 import { MAX_ELEMENT_BYTES } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
@@ -47,6 +48,9 @@ const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
 const LETTER_N = 0x6e;
+
+/** An escape takes up to six bytes for one, `\u0041` for `A`, and never fewer than what it stands for. */
+const LONGEST_ESCAPE_BYTES = 6;
 
 /** The fields of one element after another, by slot (see json-walk.ts). */
 export class ElementFields extends JsonWalk {
@@ -96,6 +100,20 @@ export class ElementFields extends JsonWalk {
     return this.isPlain(slot)
       ? this.bytes.toString('utf8', start + 1, end - 1)
       : (JSON.parse(this.bytes.toString('utf8', start, end)) as string);
+  }
+
+  /** Whether it is a string of more bytes of UTF-8 than a name may have. Little is decoded for that, however long it is. */
+  isTooLongName(slot: number): boolean {
+    if (!this.isString(slot)) return false;
+    const writtenBytes = this.ends[slot] - this.starts[slot] - 2;
+    if (writtenBytes <= MAX_NAME_BYTES) return false;
+    if (writtenBytes > LONGEST_ESCAPE_BYTES * MAX_NAME_BYTES || this.isPlain(slot)) return true;
+    return Buffer.byteLength(this.text(slot)!) > MAX_NAME_BYTES;
+  }
+
+  /** Whether the value of a member of the element itself nests deeper than metadata may. */
+  isTooDeep(slot: number): boolean {
+    return this.tooDeep[slot] === 1;
   }
 
   /** A number as it was ingested: its digits may be more than a double holds. */

@@ -4,6 +4,7 @@
  */
 
 import { assert } from '../../engine/assert.js';
+import { KEPT_WALK_DEPTH, MAX_METADATA_DEPTH } from '../limits.js';
 
 const QUOTE = 0x22;
 const PLUS = 0x2b;
@@ -60,6 +61,8 @@ export class JsonWalk {
   /** By slot: bytes [start, end) of the value; of a key given twice of the last one. Start is -1 for what is absent. */
   readonly starts: Int32Array;
   readonly ends: Int32Array;
+  /** By slot, of the element's own members only: 1 where brackets nest deeper than MAX_METADATA_DEPTH, the value's own counted. */
+  readonly tooDeep: Uint8Array;
   readonly #fields: Fields;
   #bytes: Uint8Array = new Uint8Array(0);
   #end = 0;
@@ -77,16 +80,19 @@ export class JsonWalk {
     this.#fields = fields;
     this.starts = new Int32Array(endSlot).fill(ABSENT);
     this.ends = new Int32Array(endSlot);
+    this.tooDeep = new Uint8Array(endSlot);
   }
 
   /** Walks bytes [start, end), which are UTF-8, without whitespace around. Slots are those of the last walk, of an object. */
   walk(bytes: Uint8Array, start: number, end: number): 'object' | 'not-an-object' | 'not-json' {
     this.starts.fill(ABSENT);
+    this.tooDeep.fill(0);
     this.#bytes = bytes;
     this.#end = end;
     this.#position = start;
     this.#depth = 0;
     const isJson = this.#walkValues();
+    if (this.#closers.length > KEPT_WALK_DEPTH) this.#shrinkStack();
     if (!isJson) return 'not-json';
     return bytes[start] === OPEN_BRACE ? 'object' : 'not-an-object';
   }
@@ -161,6 +167,18 @@ export class JsonWalk {
     this.#slots[this.#depth] = slot;
     this.#depth += 1;
     this.#position += 1;
+    // The element's own brace is the first, its member's bracket the second.
+    if (this.#depth > MAX_METADATA_DEPTH + 1) this.#noteDepth(this.#slots[1]);
+  }
+
+  #noteDepth(memberSlot: number): void {
+    if (memberSlot !== NO_SLOT) this.tooDeep[memberSlot] = 1;
+  }
+
+  #shrinkStack(): void {
+    this.#closers = new Uint8Array(64);
+    this.#contexts.length = 0;
+    this.#slots.length = 0;
   }
 
   #close(): void {
@@ -194,8 +212,13 @@ export class JsonWalk {
       ? escapedFieldOf(fields, bytes, keyStart, keyEnd)
       : fieldOf(fields, bytes, keyStart, keyEnd);
     // Of a key given twice only the last value counts, with what is in it.
-    if (field !== null) for (let i = field.slot; i < field.endOfInner; i++) this.starts[i] = ABSENT;
+    if (field !== null) this.#forget(field);
     return field;
+  }
+
+  #forget({ slot, endOfInner }: Field): void {
+    for (let i = slot; i < endOfInner; i++) this.starts[i] = ABSENT;
+    this.tooDeep[slot] = 0;
   }
 
   #walkScalar(byte: number): boolean {

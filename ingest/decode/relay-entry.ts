@@ -6,6 +6,7 @@ import { ElementFields, type ElementSource, elementTimestampUs, wellFormed } fro
 import { timestampProblem } from './timestamp.js';
 
 const TIMESTAMP = 0;
+const METADATA = 1;
 const PROJECT_REF = 2;
 const FUNCTION_ID = 3;
 const EXECUTION_TIME_MS = 4;
@@ -14,7 +15,7 @@ const STATUS_CODE = 6;
 const fields = new ElementFields({
   timestamp: TIMESTAMP,
   metadata: {
-    slot: 1,
+    slot: METADATA,
     fields: {
       project_ref: PROJECT_REF,
       function_id: FUNCTION_ID,
@@ -31,24 +32,32 @@ export function decodeRelayElement(
 ): RelayEntry | DeadLetterReason {
   const unusable = fields.read(source, start, end);
   if (unusable !== null) return unusable;
+  if (fields.isTooLongName(PROJECT_REF) || fields.isTooLongName(FUNCTION_ID)) return 'name-too-long';
   const project = fields.text(PROJECT_REF);
   if (project === null || project === '') return 'missing-project';
+  if (fields.isTooDeep(METADATA)) return 'nested-too-deep';
   const timestampUs = elementTimestampUs(source, fields, TIMESTAMP);
   const problem = timestampProblem(timestampUs, source.context.nowUs);
   if (problem !== null) return problem;
 
   const functionId = fields.text(FUNCTION_ID);
-  const statusCode = numberOf(STATUS_CODE);
   const executionTimeMs = numberOf(EXECUTION_TIME_MS);
   return {
     timestampUs,
     project: wellFormed(project),
     // No caller can ask for a function without a name: an empty one means all of them.
     functionId: functionId !== null && functionId !== '' ? wellFormed(functionId) : null,
-    statusCode: Number.isSafeInteger(statusCode) ? statusCode : 0,
+    statusCode: statusCode(),
     // 1e400 is a number in JSON, and Infinity as a double.
     executionTimeMs: Number.isFinite(executionTimeMs) ? executionTimeMs : Number.NaN,
   };
+}
+
+/** A safe integer, or a string that is one as it is usually written; anything else is none, which is 0. */
+function statusCode(): number {
+  const text = fields.text(STATUS_CODE);
+  const code = text === null ? numberOf(STATUS_CODE) : Number(text);
+  return Number.isSafeInteger(code) && (text === null || text === String(code)) ? code : 0;
 }
 
 function numberOf(slot: number): number {

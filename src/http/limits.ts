@@ -1,5 +1,7 @@
 /** Every cap of the HTTP layer, each with its reason: what too big and too small would mean. */
 
+import { MAX_NAME_BYTES } from '../../engine/limits.js';
+
 /** Length of path and query together. Bigger: more memory that a caller without a key can make us hold; smaller:
  * long regular expressions don't fit. uWebSockets.js itself drops a connection whose head comes in several TCP
  * segments and is longer than 4 KiB. */
@@ -63,7 +65,7 @@ export const WARM_BATCH_SIZE = 8;
 
 /** Bytes of a project or function id in a query, as UTF-8: what entries may have. Source: DESIGN 9. Bigger: what is
  * remembered of questions about names that no entry has takes that much each; smaller: names that are stored can't be asked for. */
-export const NAME_BYTE_LIMIT = 1024;
+export const NAME_BYTE_LIMIT = MAX_NAME_BYTES;
 
 /** Characters of a caller's value that an error message repeats. Bigger: answers as long as the request. */
 export const QUOTED_CHARACTER_LIMIT = 60;

@@ -108,8 +108,8 @@ export function hostileTests(rig: () => Rig): void {
     expect(await elementsIn(page)).toBe('0 4 1');
   });
 
-  test('numbers are shown as they were written, and what is nested too deeply is not walked', async () => {
-    const deep = `${'['.repeat(3000)}1${']'.repeat(3000)}`;
+  test('numbers are shown as they were written, and what nests as deep as it may is found by a filter', async () => {
+    const deep = `${'['.repeat(99)}1${']'.repeat(99)}`;
     const entry = (metadata: string) => `{"project":"odd","timestamp":${ago(10)},"metadata":${metadata}}`;
     await postTo(
       rig().service.url,

@@ -11,16 +11,7 @@ import {
   MAX_RECORD_BYTES,
   MAX_RECORD_ELEMENTS,
 } from '../../ingest/limits.js';
-import {
-  CONTEXT,
-  EDGE_KEY,
-  edgeEntry,
-  edgeLetters,
-  outcome,
-  RELAY_KEY,
-  record,
-  rowText,
-} from './fixtures.js';
+import { CONTEXT, EDGE_KEY, edgeEntry, edgeLetters, outcome, RELAY_KEY, record } from './fixtures.js';
 
 const OK = '{"project":"p"}';
 
@@ -168,10 +159,9 @@ test('too large', () => {
   check(many(MAX_RECORD_ELEMENTS + 1), 'too-large');
 });
 
-test('nesting of any depth', () => {
-  const nested = (depth: number) => `{"project":"p","metadata":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+test('nesting of any depth, outside of the metadata', () => {
+  const nested = (depth: number) => `{"project":"p","extra":${'['.repeat(depth)}${']'.repeat(depth)}}`;
   check(nested(500_000), 'ok');
-  expect(rowText(nested(500_000))).toContain(`"metadata":${'['.repeat(500_000)}${']'.repeat(500_000)}}`);
   check(`[${nested(MAX_NESTING_DEPTH - 1)},${OK}]`, 'ok ok');
   check(`[${nested(MAX_NESTING_DEPTH)},${OK}]`, 'not-json');
   check('['.repeat(1_000_000), 'not-json');

@@ -52,10 +52,33 @@ test('status_code', () => {
   check('"response":[{"status_code":500},{"status_code":200}]', { statusCode: 500 });
   check('"response":{"status_code":4e2}', { statusCode: 400 });
   check('"response":{"status_code":-1}', { statusCode: -1 });
-  for (const json of ['null', '"200"', '200.5', '1e400', '1e300', '[200]']) {
+  for (const json of ['null', '200.5', '1e400', '1e300', '[200]', 'true']) {
     check(`"response":{"status_code":${json}}`, { statusCode: 0 });
   }
   for (const json of ['null', '[]', '7', '"x"', '[[]]']) check(`"response":${json}`, { statusCode: 0 });
+});
+
+test('a status may be the decimal string of a safe integer, and nothing else that Number would take', () => {
+  check('"response":{"status_code":"200"}', { statusCode: 200 });
+  check('"response":{"status_code":"\\u0034\\u0030\\u0034"}', { statusCode: 404 });
+  check('"response":{"status_code":"-1"}', { statusCode: -1 });
+  check('"response":{"status_code":"9007199254740991"}', { statusCode: Number.MAX_SAFE_INTEGER });
+  for (const text of [
+    '',
+    ' ',
+    ' 200',
+    '200 ',
+    '+200',
+    '0200',
+    '2e2',
+    '0xc8',
+    '200.0',
+    '-0',
+    'OK',
+    '9007199254740992',
+  ]) {
+    check(`"response":{"status_code":${JSON.stringify(text)}}`, { statusCode: 0 });
+  }
 });
 
 test('project: of the metadata, nowhere else', () => {

@@ -244,7 +244,7 @@ test('the answer to a POST is what the pipeline does later, whatever was posted'
 
 test('a line that nests deeper than an array may is a record of its own, and costs its neighbours nothing', async () => {
   const nested = `${'['.repeat(MAX_NESTING_DEPTH + 1)}${']'.repeat(MAX_NESTING_DEPTH + 1)}`;
-  const deep = `{"project":"p","metadata":{"x":${nested}}}`;
+  const deep = `{"project":"p","extra":{"x":${nested}}}`;
   const lines = ['{"project":"p","id":"a"}', deep, '{"project":"p","id":"b"}'];
   const records = await posted(lines.join('\n'), 'application/x-ndjson');
   expect([records.accepted, records.rejected]).toEqual([3, []]);

@@ -22,6 +22,9 @@ export type NaiveElement<Entry> = { readonly entry: Entry } | { readonly reason:
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 type JsonObject = { [name: string]: Json };
 
+/** What a reader of one kind makes of an element: an entry, or why there is none. */
+type Reading<Entry> = Entry | 'missing-project' | 'name-too-long';
+
 interface Common {
   readonly timestampUs: number;
   readonly object: JsonObject;
@@ -33,7 +36,8 @@ interface Common {
 export function decodeEdgeNaively(record: NaiveRecord, nowUs: number): NaiveElement<ModelEdgeEntry>[] {
   return decode(record, nowUs, ({ timestampUs, object, raw, index }) => {
     const project = textOrNull(object.project);
-    if (project === null || project === '') return null;
+    if (isTooLong(project)) return 'name-too-long';
+    if (project === null || project === '') return 'missing-project';
     const numberId = typeof object.id === 'number' ? raw.get('id')! : null;
     const id =
       textOrNull(object.id) ?? numberId ?? `${record.topic}/${record.partition}/${record.offset}/${index}`;
@@ -59,24 +63,25 @@ export function decodeEdgeNaively(record: NaiveRecord, nowUs: number): NaiveElem
 export function decodeRelayNaively(record: NaiveRecord, nowUs: number): NaiveElement<ModelRelayEntry>[] {
   return decode(record, nowUs, ({ timestampUs, metadata }) => {
     const project = textOrNull(metadata?.project_ref);
-    if (project === null || project === '') return null;
+    if (isTooLong(project) || isTooLong(textOrNull(metadata?.function_id))) return 'name-too-long';
+    if (project === null || project === '') return 'missing-project';
     const statusCode = firstObject(metadata?.response)?.status_code;
     const executionTimeMs = metadata?.execution_time_ms;
     return {
       timestampUs,
       project: wellFormed(project),
       functionId: textOrNull(metadata?.function_id) || null,
-      statusCode: Number.isSafeInteger(statusCode) ? Number(statusCode) : 0,
+      statusCode: isStatus(statusCode) ? Number(statusCode) : 0,
       executionTimeMs:
         typeof executionTimeMs === 'number' && Number.isFinite(executionTimeMs) ? executionTimeMs : null,
     };
   });
 }
 
-function decode<Entry>(
+function decode<Entry extends object>(
   record: NaiveRecord,
   nowUs: number,
-  read: (common: Common) => Entry | null,
+  read: (common: Common) => Reading<Entry>,
 ): NaiveElement<Entry>[] {
   if (record.unreadable) return [{ reason: record.unreadable }];
   if (record.value === null) return [{ reason: 'empty' }];
@@ -99,7 +104,8 @@ function decode<Entry>(
     const metadata = firstObject(object.metadata);
     const timestampUs = readTimestamp(object.timestamp, raw.get('timestamp'), record.timestampMs);
     const entry = read({ timestampUs: timestampUs ?? 0, object, raw, metadata, index });
-    if (entry === null) return { reason: 'missing-project' };
+    if (typeof entry === 'string') return { reason: entry };
+    if (depthOf(raw.get('metadata') ?? '') > 100) return { reason: 'nested-too-deep' };
     if (timestampUs === null) return { reason: 'invalid-timestamp' };
     if (timestampUs < nowUs - 90 * DAY_US) return { reason: 'too-old' };
     if (timestampUs > nowUs + HOUR_US) return { reason: 'too-far-ahead' };
@@ -114,6 +120,29 @@ function parse(text: string): Json | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** A name of more than 1,024 bytes. */
+function isTooLong(name: string | null): boolean {
+  return name !== null && Buffer.byteLength(name) > 1_024;
+}
+
+/** A safe integer, or its decimal digits in a string. */
+function isStatus(value: Json | undefined): boolean {
+  if (typeof value === 'string' && !/^(0|-?[1-9]\d*)$/.test(value)) return false;
+  return (typeof value === 'string' || typeof value === 'number') && Number.isSafeInteger(Number(value));
+}
+
+/** Brackets within brackets of JSON text. */
+function depthOf(text: string): number {
+  let depth = 0;
+  let deepest = 0;
+  for (const { 0: token } of text.matchAll(TOKEN)) {
+    if (token === '{' || token === '[') depth += 1;
+    if (token === '}' || token === ']') depth -= 1;
+    deepest = Math.max(deepest, depth);
+  }
+  return deepest;
 }
 
 function wellFormed(text: string): string {

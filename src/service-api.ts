@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { setImmediate as yieldTurn } from 'node:timers/promises';
-import { queryLogs } from '../engine/rows/query.js';
+import { queryLogsWithin } from '../engine/rows/query.js';
 import { InvocationStats } from '../engine/stats/query.js';
 import type { Config } from './config.js';
 import type { ServiceStatus } from './console/service-status.js';
@@ -12,7 +12,13 @@ import { KeyRing } from './http/auth.js';
 import { consoleApi } from './http/console-api.js';
 import { consolePages } from './http/console-pages.js';
 import { descriptionPages } from './http/description/description-pages.js';
-import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, INGEST_HELD_BYTE_MINIMUM } from './http/limits.js';
+import {
+  ANSWER_BUDGET_SHARE,
+  ANSWER_BYTE_LIMIT,
+  CACHE_BYTE_LIMIT,
+  INGEST_HELD_BYTE_LIMIT,
+  INGEST_HELD_BYTE_MINIMUM,
+} from './http/limits.js';
 import type { AlarmPorts, DroppedPort, IngestPort } from './http/ports.js';
 import { RequestPaces } from './http/request-pace.js';
 import { encodeInvocationStatsRow } from './http/row-encoders.js';
@@ -61,11 +67,10 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
     cacheSeconds: config.CACHE_SECONDS,
     cacheWarmSeconds: config.CACHE_WARM_SECONDS,
     queries: {
-      logs: (parameters, nowUs) =>
-        queryLogs(
+      logs: (...question) =>
+        queryLogsWithin(
           shards.edge.map(({ rows }) => rows),
-          parameters,
-          nowUs,
+          ...question,
         ),
       invocationStats: (parameters, nowUs) =>
         stats.query(
@@ -78,6 +83,7 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
     },
     ingest: parts.ingest,
     ingestHeldBytes: Math.max(INGEST_HELD_BYTE_MINIMUM, Math.min(INGEST_HELD_BYTE_LIMIT, budgetBytes / 4)),
+    answerBytes: Math.min(ANSWER_BYTE_LIMIT, ANSWER_BUDGET_SHARE * budgetBytes),
     resultCacheBytes: Math.min(CACHE_BYTE_LIMIT, budgetBytes / 8),
     alarms: parts.alarms,
     operator: {

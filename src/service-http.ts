@@ -33,6 +33,7 @@ export function createServiceHttp({ config, surroundings, api, meter, bugs }: Se
   const chosen = createHttpServer({
     handler: api,
     bugs,
+    inFlight: api.inFlight,
     ...(forced === undefined ? {} : { forced }),
     ...(identity === null ? {} : { identity }),
     observe: (handler) => {

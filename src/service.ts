@@ -11,6 +11,7 @@ import type { ServiceStatus } from './console/service-status.js';
 import { diskAlarm } from './disk-alarm.js';
 import { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import type { Api } from './http/api.js';
+import { ANSWER_LOOK_MS } from './http/limits.js';
 import type { AnswerWindow, DroppedSpan } from './http/ports.js';
 import { IngestGate } from './ingest-gate.js';
 import { CACHE_SHARE, MEMORY_LOOK_MS, TLS_LOOK_MS } from './limits.js';
@@ -206,6 +207,7 @@ class Composition implements Service {
     this.#committer.start();
     this.#every(MEMORY_LOOK_MS, () => this.#memory.look());
     this.#every(WARM_EVERY_MS, () => this.#api.endpoints.cache?.warmDue(clock.nowUs()));
+    this.#every(ANSWER_LOOK_MS, () => this.#api.inFlight.look(clock.monotonicUs()));
     this.#every(TLS_LOOK_MS, () => void this.#http.tlsFiles?.look());
     this.#logs.start().catch(onFatal);
     logger.info(
@@ -294,6 +296,7 @@ class Composition implements Service {
       refusedPostCount: () => this.#api.ingest?.refusedCount ?? 0,
       ready: () => this.#readiness().length === 0,
       droppedCount: () => this.#stillMissed().length,
+      cutOffCount: () => this.#api.inFlight.cutOffCount,
       tls: () => this.#http.tlsFiles?.figures() ?? null,
       resultCache: () => this.#api.endpoints.cache?.figures() ?? null,
     });

@@ -18,6 +18,9 @@ const IDLE_BYTES = HEAD_BYTES + 4096;
 /** The last row of a block goes beyond its target. */
 const BUSY_BYTES = HEAD_BYTES + BLOCK_TARGET_BYTES + 8 * 1024;
 
+/** A row of so many bytes lies in no buffer that is filled again: views of it stay right, whatever becomes of its block. */
+export const LASTING_ROW_BYTES = BUSY_BYTES;
+
 /** Buffers of blocks that were stored, to be filled again: new ones by the hundred a second bring on collections. */
 const spareBuffers: Uint8Array[] = [];
 const indexWriter = new ByteWriter();

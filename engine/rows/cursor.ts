@@ -2,6 +2,7 @@
 
 import { blockOfRow } from './directory.js';
 import type { FreshRun, ProjectRows } from './fresh-run.js';
+import type { LogsReading } from './logs-reading.js';
 import type { Row } from './row-order.js';
 import { rowOfSortedBlock, type SortedBlock } from './sorted-block.js';
 import type { SortedRun } from './sorted-run.js';
@@ -16,11 +17,19 @@ export class FreshCursor implements RowCursor {
   readonly #run: FreshRun;
   readonly #ordinals: Uint32Array;
   readonly #lowestUs: number;
+  readonly #reading: LogsReading | null;
   #position: number;
   timeUs = 0;
 
-  constructor(run: FreshRun, rows: ProjectRows, lowestUs: number, endUs: number | null) {
+  constructor(
+    run: FreshRun,
+    rows: ProjectRows,
+    lowestUs: number,
+    endUs: number | null,
+    reading: LogsReading | null,
+  ) {
     this.#run = run;
+    this.#reading = reading;
     this.#ordinals = rows.ordinals;
     this.#lowestUs = lowestUs;
     this.#position = endUs === null ? rows.count : run.upperPosition(rows, endUs);
@@ -31,7 +40,8 @@ export class FreshCursor implements RowCursor {
   }
 
   get row(): Uint8Array {
-    return this.#run.row(this.#ordinals[this.#position]);
+    const ordinal = this.#ordinals[this.#position];
+    return this.#reading === null ? this.#run.row(ordinal) : this.#reading.row(this.#run, ordinal);
   }
 
   advance(): boolean {
@@ -46,13 +56,21 @@ export class SortedCursor implements RowCursor {
   readonly #run: SortedRun;
   readonly #firstRow: number;
   readonly #lowestUs: number;
+  readonly #reading: LogsReading | null;
   #row: number;
   #block: SortedBlock | null = null;
   #blockFirstRow = 0;
   timeUs = 0;
 
-  constructor(run: SortedRun, projectIndex: number, lowestUs: number, endUs: number | null) {
+  constructor(
+    run: SortedRun,
+    projectIndex: number,
+    lowestUs: number,
+    endUs: number | null,
+    reading: LogsReading | null,
+  ) {
     this.#run = run;
+    this.#reading = reading;
     this.#firstRow = run.directory.projectFirstRows[projectIndex];
     this.#lowestUs = lowestUs;
     this.#row = run.upperRow(projectIndex, endUs ?? Infinity);
@@ -72,7 +90,8 @@ export class SortedCursor implements RowCursor {
     if (this.#block === null || this.#row < this.#blockFirstRow) {
       const { directory } = this.#run;
       const blockIndex = blockOfRow(directory, this.#row);
-      this.#block = this.#run.block(blockIndex);
+      this.#block =
+        this.#reading === null ? this.#run.block(blockIndex) : this.#reading.block(this.#run, blockIndex);
       this.#blockFirstRow = directory.blockFirstRows[blockIndex];
     }
     this.timeUs = this.#block.timesUs[this.#row - this.#blockFirstRow];

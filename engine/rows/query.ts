@@ -3,6 +3,7 @@
 import { LOG_ROW_LIMIT } from '../limits.js';
 import { RETENTION_US } from '../tier.js';
 import { FreshCursor, type RowCursor, SortedCursor } from './cursor.js';
+import type { LogsReading } from './logs-reading.js';
 import { compareRows } from './row-order.js';
 import type { RowsView } from './rows-view.js';
 import type { RunInfo } from './run.js';
@@ -36,16 +37,31 @@ export function queryLogs(
   parameters: LogsParameters,
   nowUs: number,
 ): Uint8Array[] {
+  return queryLogsWithin(views, parameters, nowUs, Infinity, null)!;
+}
+
+/**
+ * The same, but null as soon as the rows are more than `byteLimit` bytes: then it may be asked again with a higher limit, in
+ * another turn. With a `reading`, the same each time, what was read is not read again.
+ */
+export function queryLogsWithin(
+  views: readonly RowsView[],
+  parameters: LogsParameters,
+  nowUs: number,
+  byteLimit: number,
+  reading: LogsReading | null,
+): Uint8Array[] | null {
   const cursors: RowCursor[] = [];
   const candidates: Candidate[] = [];
   for (const view of views) {
     view.retryUnreadable();
-    openFreshRuns(view, parameters, nowUs, cursors);
-    collectCandidates(view, parameters, nowUs, candidates);
+    openFreshRuns(view, parameters, nowUs, reading, cursors);
+    collectCandidates(view, parameters, nowUs, reading, candidates);
   }
   candidates.sort((a, b) => b.newestUs - a.newestUs);
   const rows: Uint8Array[] = [];
   let opened = 0;
+  let byteCount = 0;
   while (rows.length < LOG_ROW_LIMIT) {
     let newest = newestCursor(cursors);
     while (
@@ -58,7 +74,10 @@ export function queryLogs(
     }
     if (newest < 0) break;
     const cursor = cursors[newest];
-    rows.push(cursor.row);
+    const { row } = cursor;
+    byteCount += row.length;
+    if (byteCount > byteLimit) return null;
+    rows.push(row);
     if (!cursor.advance()) cursors.splice(newest, 1);
   }
   return rows;
@@ -76,6 +95,7 @@ function openFreshRuns(
   view: RowsView,
   parameters: LogsParameters,
   nowUs: number,
+  reading: LogsReading | null,
   cursors: RowCursor[],
 ): void {
   for (const run of view.freshRuns()) {
@@ -84,7 +104,7 @@ function openFreshRuns(
     if (parameters.endUs !== null && run.info.startUs > parameters.endUs) continue;
     const rows = run.rowsOf(parameters.project);
     if (rows === undefined) continue;
-    const cursor = new FreshCursor(run, rows, lowestUs, parameters.endUs);
+    const cursor = new FreshCursor(run, rows, lowestUs, parameters.endUs, reading);
     if (cursor.advance()) cursors.push(cursor);
   }
 }
@@ -93,6 +113,7 @@ function collectCandidates(
   view: RowsView,
   parameters: LogsParameters,
   nowUs: number,
+  reading: LogsReading | null,
   candidates: Candidate[],
 ): void {
   const { project, endUs } = parameters;
@@ -103,7 +124,7 @@ function collectCandidates(
     if (endUs !== null && oldestUs[projectIndex] > endUs) continue;
     candidates.push({
       newestUs: endUs === null ? newestUs[projectIndex] : Math.min(newestUs[projectIndex], endUs),
-      open: () => new SortedCursor(run, projectIndex, lowestUs, endUs),
+      open: () => new SortedCursor(run, projectIndex, lowestUs, endUs, reading),
     });
   }
   for (const run of view.unreadableRuns()) {

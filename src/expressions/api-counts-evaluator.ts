@@ -12,6 +12,7 @@ import { isLiteral } from '../../engine/usage/standing-expressions.js';
 import { noUrls, type UrlBatch } from '../../engine/usage/url-batch.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { coreCount } from '../core-count.js';
+import { Turns } from '../turns.js';
 import { ExpressionError, stopped } from './expression-error.js';
 import {
   EVALUATION_DEADLINE_MS,
@@ -61,7 +62,7 @@ export class ApiCountsEvaluator {
   /** Expressions whose round is under way, with the asks that came since it began. */
   readonly #running = new Map<string, WaitingAsk[]>();
   /** Evaluations that wait for a turn of the event loop: it is given to one at a time. */
-  readonly #turns: (() => void)[] = [];
+  readonly #turns = new Turns();
   #stopped = false;
 
   /** `views` is asked for the usage views of all shards whenever a round begins. */
@@ -170,7 +171,7 @@ export class ApiCountsEvaluator {
     let state = firstState;
     while (state !== 'ready') {
       if (state === 'waiting') await this.#match(expression, round);
-      await this.#turn();
+      await this.#turns.next();
       if (this.#stopped) throw stopped();
       state = round.advance(this.#options.sliceBytes);
     }
@@ -206,21 +207,6 @@ export class ApiCountsEvaluator {
       const isOfExpression = error instanceof ExpressionError && error.kind !== 'busy';
       if (isOfExpression || error instanceof SegmentError || lane.isBusy) throw error;
     }
-  }
-
-  #turn(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#turns.push(resolve);
-      if (this.#turns.length === 1) this.#giveTurns();
-    });
-  }
-
-  #giveTurns(): void {
-    setImmediate(() => {
-      const next = this.#turns.shift();
-      next?.();
-      if (this.#turns.length > 0) this.#giveTurns();
-    });
   }
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { US_PER_MS } from '../../engine/time.js';
+import { byteCountOf } from './body.js';
 import { LOGGED_METHOD_LENGTH_LIMIT, LOGGED_PATH_LENGTH_LIMIT } from './limits.js';
 import {
   type CacheOutcome,
@@ -46,7 +47,7 @@ export function loggedHandler(handler: HttpHandler, ports: AccessLogPorts): Http
           method: request.method.slice(0, LOGGED_METHOD_LENGTH_LIMIT),
           path: pathText(request.path),
           status: answer?.status ?? null,
-          bytes: answer === null || request.method === 'HEAD' ? 0 : Buffer.byteLength(answer.body),
+          bytes: answer === null || request.method === 'HEAD' ? 0 : byteCountOf(answer.body),
           ms: (monotonicUs() - startUs) / US_PER_MS,
           cache: answer?.cacheOutcome ?? null,
           key: keyTagOf(request),

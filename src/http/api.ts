@@ -1,6 +1,7 @@
 /** Routing: which part of the API a request is for, whether it may, and how it is answered. A pure function of (request, now). */
 
 import { alarmOf, answerAlarm } from './alarms-api.js';
+import { AnswersInFlight } from './answers-in-flight.js';
 import { type Grant, type KeyRing, presentedKey } from './auth.js';
 import { Compressor } from './compression.js';
 import { Cors } from './cors.js';
@@ -17,7 +18,7 @@ import {
 } from './errors.js';
 import { hasOneBody, isBodiless } from './headers.js';
 import { IngestApi, refuseBody } from './ingest-api.js';
-import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
+import { ANSWER_BYTE_LIMIT, CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
 import type { AlarmPorts, Clock, DroppedPort, Health, IngestPort, OperatorPort, QueryPort } from './ports.js';
 import { DecodedQueries, type DecodedQuery, decodeQuery } from './query-string.js';
 import {
@@ -59,6 +60,8 @@ export interface ApiOptions {
   readonly ingest: IngestPort | null;
   /** Bytes that the bodies of requests in progress may hold. */
   readonly ingestHeldBytes?: number;
+  /** Bytes that answers in flight may hold: see AnswersInFlight. */
+  readonly answerBytes?: number;
   /** Bytes of cached results. */
   readonly resultCacheBytes?: number;
   readonly alarms: AlarmPorts;
@@ -72,6 +75,7 @@ export interface ApiOptions {
 
 export class Api implements HttpHandler {
   readonly endpoints: Endpoints;
+  readonly inFlight: AnswersInFlight;
   /** null when the logs come from Kafka. */
   readonly ingest: IngestApi | null;
   readonly #options: ApiOptions;
@@ -82,8 +86,11 @@ export class Api implements HttpHandler {
   constructor(options: ApiOptions) {
     const { queries, bugs, dropped, endpointIds, cacheSeconds, cacheWarmSeconds } = options;
     this.#options = options;
+    this.inFlight = new AnswersInFlight(options.answerBytes ?? ANSWER_BYTE_LIMIT);
     this.endpoints = new Endpoints({
       queries,
+      inFlight: this.inFlight,
+      clock: options.clock,
       bugs,
       ...(dropped === undefined ? {} : { dropped }),
       compressor: new Compressor(),

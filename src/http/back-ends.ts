@@ -1,6 +1,8 @@
 /** Chooses the server: uWebSockets.js wherever a native build of it loads, else node:http. */
 
+import { AnswersInFlight } from './answers-in-flight.js';
 import { containedHandler } from './contained-handler.js';
+import { ANSWER_BYTE_LIMIT } from './limits.js';
 import { NodeServer } from './node-server.js';
 import type { BackEndName, BugReporter, HttpHandler, HttpServer } from './server.js';
 import type { TlsIdentity } from './tls-identity.js';
@@ -18,6 +20,8 @@ const NEEDS_FILES = 'uWebSockets.js takes certificate and key from files only';
 export interface ServerOptions {
   readonly handler: HttpHandler;
   readonly bugs: BugReporter;
+  /** Absent: of its own, where nobody looks. */
+  readonly inFlight?: AnswersInFlight;
   /** Present: HTTPS, and HTTPS only. */
   readonly identity?: TlsIdentity;
   /** For tests; asking for a server that can't be had throws. */
@@ -29,16 +33,17 @@ export interface ServerOptions {
 /** Throws when the server that was asked for can't be had, or can't use the certificate. */
 export function createHttpServer(options: ServerOptions): ChosenServer {
   const { handler, bugs, forced, observe, identity = null } = options;
+  const inFlight = options.inFlight ?? new AnswersInFlight(ANSWER_BYTE_LIMIT);
   const contained = containedHandler(handler, bugs);
   const observed = observe === undefined ? contained : observe(contained);
   const nodeServer = (fallbackReason: string): ChosenServer => ({
-    server: new NodeServer(observed, bugs, identity),
+    server: new NodeServer(observed, { bugs, inFlight, identity }),
     fallbackReason,
   });
   if (forced === 'node:http') return nodeServer('asked for');
   const uws = identity !== null && identity.paths === null ? NEEDS_FILES : loadUws();
   if (typeof uws !== 'string')
-    return { server: new UwsServer(uws, observed, bugs, identity), fallbackReason: null };
+    return { server: new UwsServer(uws, observed, { bugs, inFlight, identity }), fallbackReason: null };
   if (forced === 'uWebSockets.js') throw new Error(uws);
   return nodeServer(uws);
 }

@@ -1,8 +1,11 @@
 /** Content coding of answers: what a caller accepts, and gzip off the event loop for as many answers as that is worth. */
 
+import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
-import { GZIP_CONCURRENCY_LIMIT, GZIP_MIN_BYTES } from './limits.js';
+import { createGzip, gzip } from 'node:zlib';
+import type { Holding } from './answers-in-flight.js';
+import { byteCountOf } from './body.js';
+import { GZIP_CONCURRENCY_LIMIT, GZIP_MIN_BYTES, SEND_PIECE_BYTES } from './limits.js';
 
 const gzipAsync = promisify(gzip);
 
@@ -35,5 +38,29 @@ export class Compressor {
     return gzipAsync(body, { level }).finally(() => {
       this.#running -= 1;
     });
+  }
+
+  /**
+   * The same for a body in pieces, packed to pieces, one at a time. `holding` counts the pieces; from then on it counts the packed
+   * ones. Null also where it has no room for both at once.
+   */
+  async tryGzipPieces(
+    pieces: readonly Uint8Array[],
+    level: number,
+    holding: Holding,
+  ): Promise<readonly Uint8Array[] | null> {
+    // Packed bytes are hardly ever more than the others.
+    if (this.#running >= GZIP_CONCURRENCY_LIMIT || !holding.resize(2 * byteCountOf(pieces), false))
+      return null;
+    this.#running += 1;
+    try {
+      const packer = createGzip({ level, chunkSize: SEND_PIECE_BYTES });
+      const packed: Uint8Array[] = [];
+      for await (const piece of Readable.from(pieces, { objectMode: true }).pipe(packer)) packed.push(piece);
+      holding.resize(byteCountOf(packed));
+      return packed;
+    } finally {
+      this.#running -= 1;
+    }
   }
 }

@@ -1,7 +1,10 @@
 /** The three saved queries as endpoints: their names and ids, and what each answers to a decoded query string. */
 
+import type { LogsParameters } from '../../engine/rows/query.js';
 import { US_PER_SECOND } from '../../engine/time.js';
+import type { AnswersInFlight } from './answers-in-flight.js';
 import { allows, type Grant } from './auth.js';
+import type { Body } from './body.js';
 import { BodyPool } from './body-pool.js';
 import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
 import { acceptsGzip, type Compressor } from './compression.js';
@@ -14,9 +17,16 @@ import {
   quoted,
 } from './errors.js';
 import { incompleteLines, logsWindow, statsWindow, usageWindow } from './incomplete.js';
-import { CACHE_ENTRY_LIMIT, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE } from './limits.js';
+import { LargeLogs } from './large-logs.js';
+import { CACHE_ENTRY_LIMIT, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE, LOGS_STEP_BYTES } from './limits.js';
 import { apiCountsCall, invocationStatsCall, logsCall } from './parameters.js';
-import type { ApiCountsParameters, DroppedPort, InvocationStatsParameters, QueryPort } from './ports.js';
+import type {
+  ApiCountsParameters,
+  Clock,
+  DroppedPort,
+  InvocationStatsParameters,
+  QueryPort,
+} from './ports.js';
 import type { DecodedQuery } from './query-string.js';
 import { expressionProblems, refusable, refusalOf } from './refusals.js';
 import { encodeApiCounts, encodeLogs, encodeRows } from './row-encoders.js';
@@ -36,6 +46,8 @@ const VARY_BY_CODING: HeaderLine = ['Vary', 'Accept-Encoding'];
 
 export interface EndpointOptions {
   readonly queries: QueryPort;
+  readonly inFlight: AnswersInFlight;
+  readonly clock: Clock;
   readonly compressor: Compressor;
   readonly bugs: BugReporter;
   /** Absent: nothing was ever dropped. */
@@ -72,6 +84,7 @@ export class Endpoints {
   readonly #queries: QueryPort;
   readonly #compressor: Compressor;
   readonly #bodies = new BodyPool();
+  readonly #largeLogs: LargeLogs;
   readonly #dropped: DroppedPort | null;
   readonly #cacheControl: HeaderLine;
   /** null: every answer is live. */
@@ -81,6 +94,7 @@ export class Endpoints {
 
   constructor(options: EndpointOptions) {
     this.#queries = options.queries;
+    this.#largeLogs = new LargeLogs(options.queries, options.inFlight, options.clock);
     this.#compressor = options.compressor;
     this.#dropped = options.dropped ?? null;
     this.#cacheControl = ['Cache-Control', `private, max-age=${options.cacheSeconds}`];
@@ -134,7 +148,8 @@ export class Endpoints {
     if (!parsed.ok) return invalidArgument(parsed.problems);
     return refusable(() => {
       let buffer: Buffer | null = null;
-      const rows = this.#queries.logs(parsed.parameters, nowUs);
+      const rows = this.#queries.logs(parsed.parameters, nowUs, LOGS_STEP_BYTES, null);
+      if (rows === null) return this.#manyLogs(request, parsed.parameters);
       const incomplete = incompleteLines('logs.all', this.#dropped, () =>
         logsWindow(parsed.parameters, rows, nowUs),
       );
@@ -148,6 +163,25 @@ export class Endpoints {
       };
       return this.#encoded(request, body, GZIP_LEVEL_ONCE, [NO_STORE, ...incomplete], release);
     });
+  }
+
+  async #manyLogs(request: HttpRequest, parameters: LogsParameters): Promise<HttpAnswer> {
+    const { rows, pieces, nowUs, holding } = await this.#largeLogs.read(parameters);
+    const headers = [
+      NO_STORE,
+      ...incompleteLines('logs.all', this.#dropped, () => logsWindow(parameters, rows, nowUs)),
+    ];
+    const release = () => holding.release();
+    if (!acceptsGzip(request.headers.get('accept-encoding')))
+      return plainAnswer(pieces, headers, { release });
+    const packed = await this.#compressor
+      .tryGzipPieces(pieces, GZIP_LEVEL_ONCE, holding)
+      .catch((error: unknown) => {
+        release();
+        throw error;
+      });
+    if (packed === null) return plainAnswer(pieces, headers, { release });
+    return packedAnswer(packed, headers, { release });
   }
 
   #invocationStats(call: EndpointCall): Answer {
@@ -246,11 +280,7 @@ export class Endpoints {
   }
 }
 
-function plainAnswer(
-  body: Uint8Array,
-  headers: readonly HeaderLine[],
-  extras: AnswerExtras = {},
-): HttpAnswer {
+function plainAnswer(body: Body, headers: readonly HeaderLine[], extras: AnswerExtras = {}): HttpAnswer {
   const { release, cacheOutcome } = extras;
   return {
     status: 200,
@@ -262,11 +292,7 @@ function plainAnswer(
   };
 }
 
-function packedAnswer(
-  packed: Uint8Array,
-  headers: readonly HeaderLine[],
-  extras: AnswerExtras = {},
-): HttpAnswer {
+function packedAnswer(packed: Body, headers: readonly HeaderLine[], extras: AnswerExtras = {}): HttpAnswer {
   return plainAnswer(packed, [['Content-Encoding', 'gzip'], ...headers], extras);
 }
 

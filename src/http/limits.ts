@@ -84,9 +84,13 @@ export const HEAD_TIMEOUT_MS = 10_000;
  * smaller: 16 MiB don't come through a slow line (280 KB/s at 60 s). */
 export const REQUEST_TIMEOUT_MS = 60_000;
 
-/** A connection on which nothing moves for this long is given up (node:http; uWebSockets.js has its own 10 s for a
- * response that doesn't move). Bigger: dead peers hold answers; smaller: an ingest call that waits for the disk is cut off. */
-export const STALLED_SOCKET_MS = 60_000;
+/** A body of which nothing arrives for this long is given up: the same. Who doesn't take an answer is ANSWER_WINDOW_US' matter, and
+ * who waits for one may wait. */
+export const BODY_IDLE_MS = 10_000;
+
+/** How often node:http looks for heads and bodies that took too long (by itself each 30 s). Bigger: they stay for as much longer;
+ * smaller: looking costs more. */
+export const CONNECTION_LOOK_MS = 1000;
 
 /** Unasked cache entries dropped in one go. Bigger: 20,000 at once take some milliseconds; smaller: no harm. */
 export const CACHE_DROP_BATCH_SIZE = 1000;
@@ -103,6 +107,34 @@ export const POOLED_BODY_BYTES = 512 * 1024;
 
 /** Pooled bodies kept while nobody needs them. Bigger: memory that idles; smaller: bursts allocate. */
 export const BODY_POOL_COUNT = 16;
+
+/** Bytes of rows of `logs.all` up to which an answer is read and put together in one turn of the event loop. Bigger: others wait
+ * for it, some 5 ms a MiB; smaller: usual answers (a quarter of a MiB) take several turns. */
+export const LOGS_STEP_BYTES = 1024 * 1024;
+
+/** Bytes of a large answer that a socket is given in one turn. Bigger: others wait for longer than a tenth of a millisecond;
+ * smaller: more turns. */
+export const SEND_PIECE_BYTES = 256 * 1024;
+
+/** What answers that clients have not taken yet may hold: usual ones, and as much again large ones. Bigger: memory; smaller:
+ * clients on slow lines are cut off, and large answers refused. One of the largest (100 rows of 1 MiB) is always possible. */
+export const ANSWER_BYTE_LIMIT = 128 * 1024 * 1024;
+
+/** The share of the memory budget that this is at most. */
+export const ANSWER_BUDGET_SHARE = 1 / 8;
+
+/** What a client must take of an answer in this time, or it is cut off: ANSWER_LEAST_BYTES, and of a large one so much that it is
+ * through in ANSWER_WINDOW_COUNT times that. More time, or less to take: who doesn't read holds memory for longer; less
+ * time, or more: clients on slow lines are cut off. 64 KiB in 20 s are 26 kbit/s. */
+export const ANSWER_WINDOW_US = 20_000_000;
+export const ANSWER_LEAST_BYTES = 64 * 1024;
+export const ANSWER_WINDOW_COUNT = 15;
+
+/** How often that is looked at, ms. Longer: slow clients stay for longer; shorter: looking costs more. */
+export const ANSWER_LOOK_MS = 1000;
+
+/** After how long a large answer for which there is no room may be asked for again: about what sending one takes. */
+export const ANSWER_RETRY_SECONDS = 5;
 
 /** Spans that the header of an incomplete answer names. More: a damaged disk makes headers that clients refuse; fewer:
  * the operator's tools have to be asked sooner. */

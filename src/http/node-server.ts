@@ -4,13 +4,16 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { AnswersInFlight } from './answers-in-flight.js';
+import { BodyReader, byteCountOf, isPieces } from './body.js';
 import { HeaderList } from './headers.js';
 import {
+  BODY_IDLE_MS,
+  CONNECTION_LOOK_MS,
   HEAD_BYTE_LIMIT,
   HEAD_TIMEOUT_MS,
   KEEP_ALIVE_MS,
   REQUEST_TIMEOUT_MS,
-  STALLED_SOCKET_MS,
 } from './limits.js';
 import {
   type BodyConsumer,
@@ -22,10 +25,22 @@ import {
   hasNoContent,
   isBodyConsumer,
   ListenError,
+  type ServerParts,
 } from './server.js';
 import type { TlsIdentity } from './tls-identity.js';
 
 const MALFORMED = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
+
+/** What uWebSockets.js has built in. */
+const USUAL_TIMES = {
+  keepAliveMs: KEEP_ALIVE_MS,
+  headMs: HEAD_TIMEOUT_MS,
+  bodyIdleMs: BODY_IDLE_MS,
+  requestMs: REQUEST_TIMEOUT_MS,
+  lookMs: CONNECTION_LOOK_MS,
+};
+
+export type ConnectionTimes = typeof USUAL_TIMES;
 
 export class NodeServer implements HttpServer {
   readonly name = 'node:http';
@@ -34,32 +49,36 @@ export class NodeServer implements HttpServer {
   readonly #tlsServer: TlsServer | null;
   readonly #handler: HttpHandler;
   readonly #bugs: BugReporter;
+  readonly #inFlight: AnswersInFlight;
+  readonly #bodyIdleMs: number;
   /** Answers in progress on a connection: nothing else may be written into them. */
   readonly #openBySocket = new WeakMap<Duplex, number>();
   #closing = false;
 
   /** The handler must be a contained one. */
-  constructor(handler: HttpHandler, bugs: BugReporter, identity: TlsIdentity | null = null) {
+  constructor(handler: HttpHandler, { bugs, inFlight, identity }: ServerParts, times = USUAL_TIMES) {
+    this.#bodyIdleMs = times.bodyIdleMs;
     this.#handler = handler;
     this.#bugs = bugs;
+    this.#inFlight = inFlight;
     const options = {
       insecureHTTPParser: false,
       // #isMalformed looks for it: node:http would refuse the request and read the next one.
       requireHostHeader: false,
       maxHeaderSize: HEAD_BYTE_LIMIT,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-      headersTimeout: HEAD_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: times.keepAliveMs,
+      headersTimeout: times.headMs,
+      requestTimeout: times.requestMs,
+      connectionsCheckingInterval: times.lookMs,
       noDelay: true,
     };
     this.#tlsServer =
       identity === null
         ? null
-        : createTlsServer({ ...options, ...tlsOptions(identity), handshakeTimeout: HEAD_TIMEOUT_MS });
+        : createTlsServer({ ...options, ...tlsOptions(identity), handshakeTimeout: times.headMs });
     this.#server = this.#tlsServer ?? createServer(options);
     // No limit here: lines beyond one would be dropped in silence. HeaderList counts them.
     this.#server.maxHeadersCount = 0;
-    this.#server.timeout = STALLED_SOCKET_MS;
     this.#server.on('request', (request, response) => this.#open(request, response));
     this.#server.on('clientError', (_error, socket) => this.#refuse(socket));
   }
@@ -127,8 +146,11 @@ export class NodeServer implements HttpServer {
 
   #readBody(request: IncomingMessage, response: ServerResponse, body: BodyConsumer): void {
     let isReading = true;
+    const { socket } = request;
+    socket.setTimeout(this.#bodyIdleMs);
     const end = (mustClose: boolean): void => {
       isReading = false;
+      socket.setTimeout(0);
       const answer = body.end();
       if (answer instanceof Promise) this.#answerLater(response, answer, mustClose);
       else this.#answer(response, answer, mustClose);
@@ -154,18 +176,53 @@ export class NodeServer implements HttpServer {
 
   /** node:http keeps what the socket doesn't take yet, and drops it when the client goes away. */
   #answer(response: ServerResponse, answer: HttpAnswer, mustClose: boolean): void {
-    if (response.destroyed) return;
-    const { body } = answer;
+    const { body, release } = answer;
+    if (response.destroyed) {
+      release?.();
+      return;
+    }
+    if (release !== undefined) response.once('close', release);
     const headers = answer.headers.flat();
     if (!hasNoContent(answer.status)) {
-      headers.push(
-        'Content-Length',
-        String(typeof body === 'string' ? Buffer.byteLength(body) : body.length),
-      );
+      headers.push('Content-Length', String(byteCountOf(body)));
     }
     if (answer.close || mustClose || this.#closing) headers.push('Connection', 'close');
     response.writeHead(answer.status, headers);
-    response.end(body);
+    if (response.req.method === 'HEAD') response.end();
+    else if (isPieces(body)) this.#sendPieces(response, new BodyReader(body));
+    else {
+      response.end(body);
+      if (response.writableLength > 0) this.#watch(response, body);
+    }
+  }
+
+  /** What the socket has not taken at once. */
+  #watch(response: ServerResponse, body: string | Uint8Array): void {
+    const byteCount = byteCountOf(body);
+    const heldBytes = typeof body === 'string' ? byteCount : body.buffer.byteLength;
+    const { socket } = response.req;
+    const sending = this.#inFlight.send(byteCount, heldBytes, () => socket.destroy());
+    response.once('close', () => sending.end());
+  }
+
+  /** A piece a turn, each when the one before has left. */
+  #sendPieces(response: ServerResponse, reader: BodyReader): void {
+    const { socket } = response.req;
+    const sending = this.#inFlight.sendLarge(reader.byteCount, () => socket.destroy());
+    response.once('close', () => sending.end());
+    let offset = 0;
+    const sendNext = () => {
+      if (response.destroyed) return;
+      sending.progressed(offset);
+      if (offset === reader.byteCount) {
+        response.end();
+        return;
+      }
+      const piece = reader.pieceAt(offset);
+      offset += piece.length;
+      response.write(piece, () => setImmediate(sendNext));
+    };
+    sendNext();
   }
 
   /** What is no HTTP is answered by a bare 400, unless an answer is on its way, which that would corrupt. */

@@ -1,5 +1,6 @@
 /** What the HTTP layer needs from the rest of the service: composition provides it. */
 
+import type { LogsReading } from '../../engine/rows/logs-reading.js';
 import type { LogsParameters } from '../../engine/rows/query.js';
 import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
 import type { ImportChunk, ImportState } from '../../ingest/embedded-log/import-state.js';
@@ -21,8 +22,13 @@ export interface ApiCountsParameters {
 
 /** Any of them may throw, or reject with, Unavailable, or a SegmentError for what is damaged in the store. */
 export interface QueryPort {
-  /** Serialised rows, newest first. */
-  logs(parameters: LogsParameters, nowUs: number): Uint8Array[];
+  /** Serialised rows, newest first; null for more than `byteLimit` bytes of them: see queryLogsWithin. */
+  logs(
+    parameters: LogsParameters,
+    nowUs: number,
+    byteLimit: number,
+    reading: LogsReading | null,
+  ): Uint8Array[] | null;
   /** Serialised rows, oldest bucket first. */
   invocationStats(parameters: InvocationStatsParameters, nowUs: number): readonly string[];
   /** Ordered by bucketStartUs, ascending. Throws or rejects with an ExpressionError for what can't be evaluated. */

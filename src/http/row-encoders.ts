@@ -7,6 +7,7 @@ import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 const PREFIX = Buffer.from('{"result":[');
 const SUFFIX = Buffer.from(']}');
 const COMMA = 0x2c;
+const COMMA_BYTES = Buffer.from(',');
 
 /** The rows come serialised; they are only copied. The body is the beginning of what `allocate` gives. */
 export function encodeLogs(rows: readonly Uint8Array[], allocate: (byteCount: number) => Buffer): Uint8Array {
@@ -25,6 +26,30 @@ export function encodeLogs(rows: readonly Uint8Array[], allocate: (byteCount: nu
   }
   body.set(SUFFIX, position);
   return body.subarray(0, length);
+}
+
+/**
+ * The same as pieces, for what is too large to be copied in one turn: rows of `lastingBytes` or more are pieces themselves, the
+ * others are copied.
+ */
+export function logsPieces(rows: readonly Uint8Array[], lastingBytes: number): Uint8Array[] {
+  const pieces: Uint8Array[] = [];
+  let copied: Uint8Array[] = [PREFIX];
+  const close = () => {
+    pieces.push(Buffer.concat(copied));
+    copied = [];
+  };
+  for (let i = 0; i < rows.length; i++) {
+    if (i > 0) copied.push(COMMA_BYTES);
+    if (rows[i].length < lastingBytes) copied.push(rows[i]);
+    else {
+      close();
+      pieces.push(rows[i]);
+    }
+  }
+  copied.push(SUFFIX);
+  close();
+  return pieces;
 }
 
 export function encodeInvocationStatsRow(row: InvocationStatsRow): string {

@@ -4,6 +4,8 @@
  * client, aborts. What is said here holds for both.
  */
 
+import type { AnswersInFlight } from './answers-in-flight.js';
+import type { Body } from './body.js';
 import type { HeaderList } from './headers.js';
 import type { TlsIdentity } from './tls-identity.js';
 
@@ -24,8 +26,8 @@ export interface HttpAnswer {
   /** Without Content-Length, Connection and Date, which the server adds. */
   readonly headers: readonly HeaderLine[];
   /** The server neither copies nor changes it. Sent for HEAD too as far as its length goes. '' with 204 and 304. */
-  readonly body: Uint8Array | string;
-  /** Called, at most once, when the body has been sent: then it may change. */
+  readonly body: Body;
+  /** Called, once, when the body has been sent or nobody wants it any more: then it may change. Counts the memory of a body in pieces. */
   readonly release?: (() => void) | undefined;
   /** Close the connection after this answer. */
   readonly close: boolean;
@@ -84,6 +86,13 @@ export interface HttpServer {
 }
 
 export type BackEndName = 'uWebSockets.js' | 'node:http';
+
+export interface ServerParts {
+  readonly bugs: BugReporter;
+  readonly inFlight: AnswersInFlight;
+  /** null: without TLS. */
+  readonly identity: TlsIdentity | null;
+}
 
 /** For what must not happen: the service goes on, but someone should look. */
 export interface BugReporter {

@@ -1,6 +1,7 @@
 /** The server on uWebSockets.js. */
 
-import { STATUS_CODES } from 'node:http';
+import type { AnswersInFlight } from './answers-in-flight.js';
+import { type Body, BodyReader, byteCountOf, isPieces } from './body.js';
 import { HeaderList } from './headers.js';
 import {
   type BodyConsumer,
@@ -12,15 +13,18 @@ import {
   hasNoContent,
   isBodyConsumer,
   ListenError,
+  type ServerParts,
 } from './server.js';
 import { TlsError, type TlsIdentity } from './tls-identity.js';
 import type { Uws, UwsApp, UwsListenSocket, UwsRequest, UwsResponse } from './uws-binary.js';
+import { Exchange, type Listener, writeHead } from './uws-exchange.js';
 
 export class UwsServer implements HttpServer {
   readonly name = 'uWebSockets.js';
   readonly #uws: Uws;
   readonly #handler: HttpHandler;
   readonly #bugs: BugReporter;
+  readonly #inFlight: AnswersInFlight;
   readonly #isTls: boolean;
   #current: Listener;
   /** Of earlier certificates, with connections that may still be in use. */
@@ -33,10 +37,11 @@ export class UwsServer implements HttpServer {
   #drained: (() => void) | null = null;
 
   /** The handler must be a contained one: an exception that reaches uWebSockets.js aborts the process. */
-  constructor(uws: Uws, handler: HttpHandler, bugs: BugReporter, identity: TlsIdentity | null = null) {
+  constructor(uws: Uws, handler: HttpHandler, { bugs, inFlight, identity }: ServerParts) {
     this.#uws = uws;
     this.#handler = handler;
     this.#bugs = bugs;
+    this.#inFlight = inFlight;
     this.#isTls = identity !== null;
     this.#current = this.#createListener(identity);
   }
@@ -170,7 +175,8 @@ export class UwsServer implements HttpServer {
     this.#watch(exchange);
     answer
       .then((value) => {
-        if (!exchange.isOver) this.#answer(exchange, value);
+        if (exchange.isOver) value.release?.();
+        else this.#answer(exchange, value);
       })
       .catch((error: unknown) => this.#giveUp(exchange, error));
   }
@@ -181,6 +187,7 @@ export class UwsServer implements HttpServer {
    * next request by closing, which is what is wanted.
    */
   #answer(exchange: Exchange, answer: HttpAnswer): void {
+    exchange.release = answer.release;
     if (answer.close || exchange.mustClose) {
       this.#watch(exchange);
       setImmediate(() => {
@@ -206,7 +213,8 @@ export class UwsServer implements HttpServer {
   #writeAndClose(exchange: Exchange, answer: HttpAnswer): void {
     writeHead(exchange.response, answer);
     // It adds `Connection: close`.
-    exchange.response.end(exchange.isHead ? '' : answer.body, true);
+    const { body } = answer;
+    exchange.response.end(exchange.isHead ? '' : isPieces(body) ? Buffer.concat(body) : body, true);
     this.#finished(exchange);
   }
 
@@ -214,9 +222,8 @@ export class UwsServer implements HttpServer {
   #write(exchange: Exchange, answer: HttpAnswer): void {
     const { response } = exchange;
     const { body } = answer;
-    exchange.release = answer.release;
     writeHead(response, answer);
-    const byteCount = typeof body === 'string' ? Buffer.byteLength(body) : body.length;
+    const byteCount = byteCountOf(body);
     if (this.#closing || exchange.listener.isRetired) response.writeHeader('Connection', 'close');
     const noContent = hasNoContent(answer.status);
     if (noContent || exchange.isHead) {
@@ -226,28 +233,57 @@ export class UwsServer implements HttpServer {
       this.#finished(exchange);
       return;
     }
-    const [, done] = response.tryEnd(body, byteCount);
-    if (done) this.#finished(exchange);
-    else this.#continueWhenWritable(exchange, typeof body === 'string' ? Buffer.from(body) : body);
+    if (!isPieces(body)) {
+      const [, done] = response.tryEnd(body, byteCount);
+      if (done) {
+        this.#finished(exchange);
+        return;
+      }
+    }
+    this.#continueWhenWritable(exchange, body);
   }
 
-  #continueWhenWritable(exchange: Exchange, body: Uint8Array): void {
+  /** Of a body in pieces nothing is sent yet; of any other as much as the socket took. */
+  #continueWhenWritable(exchange: Exchange, body: Body): void {
+    const { response } = exchange;
+    const reader = new BodyReader(body);
     this.#watch(exchange);
-    exchange.response.onWritable((offset) => {
-      try {
-        const [ok, done] = exchange.response.tryEnd(body.subarray(offset), body.length);
-        if (done) this.#finished(exchange);
-        return ok;
-      } catch (error) {
-        this.#giveUp(exchange, error);
-        return true;
-      }
-    });
+    response.onWritable((offset) => this.#sendOn(exchange, reader, offset));
+    const close = () => this.#close(exchange);
+    if (isPieces(body)) {
+      exchange.sending = this.#inFlight.sendLarge(reader.byteCount, close);
+      this.#sendOn(exchange, reader, 0);
+    } else {
+      const heldBytes = typeof body === 'string' ? reader.byteCount : body.buffer.byteLength;
+      exchange.sending = this.#inFlight.send(reader.byteCount, heldBytes, close);
+      // It was cut off before it could be told to end it.
+      if (exchange.isOver) exchange.sending.end();
+    }
+  }
+
+  /** A piece a turn; returns whether the socket took it all. If not, uWebSockets.js calls when it can take more. */
+  #sendOn(exchange: Exchange, reader: BodyReader, offset: number): boolean {
+    try {
+      const piece = reader.pieceAt(offset);
+      const [ok, done] = exchange.response.tryEnd(piece, reader.byteCount);
+      exchange.sending?.progressed(offset);
+      if (done) this.#finished(exchange);
+      else if (ok) setImmediate(() => this.#sendNext(exchange, reader, offset + piece.length));
+      return ok;
+    } catch (error) {
+      this.#giveUp(exchange, error);
+      return true;
+    }
+  }
+
+  #sendNext(exchange: Exchange, reader: BodyReader, offset: number): void {
+    if (!exchange.isOver) this.#corked(exchange, () => this.#sendOn(exchange, reader, offset));
   }
 
   #finished(exchange: Exchange): void {
     if (exchange.isOver) return;
     exchange.isOver = true;
+    exchange.sending?.end();
     exchange.release?.();
     this.#openCount -= 1;
     if (this.#openCount === 0 && this.#drained !== null) setImmediate(this.#drained);
@@ -274,47 +310,4 @@ export class UwsServer implements HttpServer {
     this.#bugs.report(error, 'writing an answer');
     if (!exchange.isOver) this.#close(exchange);
   }
-}
-
-/** An app of uWebSockets.js. Retired: new connections go to another one. */
-interface Listener {
-  readonly app: UwsApp;
-  isRetired: boolean;
-}
-
-/** One request and its answer. */
-class Exchange {
-  readonly listener: Listener;
-  readonly response: UwsResponse;
-  isHead = false;
-  /** Whether it is heard of when the client goes away. */
-  isWatched = false;
-  /** Ended or aborted: the response may not be touched any more. */
-  isOver = false;
-  mustClose = false;
-  /** Lets go of the body that is being sent. */
-  release: (() => void) | undefined;
-  /** Set while the body is being read. */
-  body: BodyConsumer | null = null;
-
-  constructor(listener: Listener, response: UwsResponse) {
-    this.listener = listener;
-    this.response = response;
-  }
-}
-
-function writeHead(response: UwsResponse, answer: HttpAnswer): void {
-  response.writeStatus(statusLine(answer.status));
-  for (const [name, value] of answer.headers) response.writeHeader(name, value);
-}
-
-const statusLines = new Map<number, string>();
-
-function statusLine(status: number): string {
-  let line = statusLines.get(status);
-  if (line === undefined) {
-    line = `${status} ${STATUS_CODES[status] ?? ''}`;
-    statusLines.set(status, line);
-  }
-  return line;
 }

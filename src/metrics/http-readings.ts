@@ -1,15 +1,22 @@
-/** What HTTP counts by itself: the certificate that it shows. */
+/** What HTTP counts by itself: clients that were cut off, the certificate that it shows. */
 
 import { US_PER_SECOND } from '../../engine/time.js';
 import type { TlsFigures } from '../http/tls-files.js';
 import type { Readings } from './readings.js';
 
 export interface HttpReadingsPorts {
+  /** See AnswersInFlight. */
+  readonly cutOffCount: () => number;
   /** null without a certificate from files. */
   readonly tls: () => TlsFigures | null;
 }
 
-export function readHttp(readings: Readings, { tls }: HttpReadingsPorts): void {
+export function readHttp(readings: Readings, { cutOffCount, tls }: HttpReadingsPorts): void {
+  readings.one(
+    'logring_http_slow_clients_total',
+    'Connections closed because their client took its answer too slowly',
+    cutOffCount,
+  );
   const ofTls = (name: string, help: string, pick: (figures: TlsFigures) => number) =>
     readings.one(name, help, () => {
       const figures = tls();

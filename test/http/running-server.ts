@@ -1,6 +1,7 @@
 /** A server of either kind on a free port of the loopback, and raw connections to it. */
 
 import { connect, type Socket } from 'node:net';
+import type { AnswersInFlight } from '../../src/http/answers-in-flight.js';
 import { createHttpServer } from '../../src/http/back-ends.js';
 import type { BackEndName, BugReporter, HttpHandler, HttpServer } from '../../src/http/server.js';
 import type { TlsIdentity } from '../../src/http/tls-identity.js';
@@ -24,9 +25,20 @@ export class RunningServer {
     handler: HttpHandler,
     bugs: BugReporter,
     identity?: TlsIdentity,
+    inFlight?: AnswersInFlight,
   ): Promise<RunningServer> {
     const tls = identity === undefined ? {} : { identity };
-    const { server } = createHttpServer({ handler, bugs, forced, ...tls });
+    const { server } = createHttpServer({
+      handler,
+      bugs,
+      forced,
+      ...tls,
+      ...(inFlight === undefined ? {} : { inFlight }),
+    });
+    return new RunningServer(server, await server.listen('127.0.0.1', 0));
+  }
+
+  static async of(server: HttpServer): Promise<RunningServer> {
     return new RunningServer(server, await server.listen('127.0.0.1', 0));
   }
 

@@ -7,6 +7,7 @@ import { type ImportChunk, type ImportState, NOT_BEGUN } from '../../ingest/embe
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
 import { Api, type ApiOptions } from '../../src/http/api.js';
 import { KeyRing } from '../../src/http/auth.js';
+import { type Body, isPieces } from '../../src/http/body.js';
 import { HeaderList } from '../../src/http/headers.js';
 import type {
   ApiCountsParameters,
@@ -238,7 +239,12 @@ export function textOf(answer: HttpAnswer): string {
 }
 
 export function bodyOf({ body }: HttpAnswer): string {
-  return typeof body === 'string' ? body : Buffer.from(body).toString();
+  return bytesOf(body).toString();
+}
+
+export function bytesOf(body: Body): Buffer {
+  if (isPieces(body)) return Buffer.concat(body);
+  return typeof body === 'string' ? Buffer.from(body) : Buffer.from(body);
 }
 
 /** `400 INVALID_ARGUMENT interval: must be …; project: is required`; without parameters the message. */

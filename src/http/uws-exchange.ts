@@ -1,0 +1,51 @@
+/** One request to uWebSockets.js and what becomes of it. */
+
+import { STATUS_CODES } from 'node:http';
+import type { Sending } from './answers-in-flight.js';
+import type { BodyConsumer, HttpAnswer } from './server.js';
+import type { UwsApp, UwsResponse } from './uws-binary.js';
+
+/** An app of uWebSockets.js. Retired: new connections go to another one. */
+export interface Listener {
+  readonly app: UwsApp;
+  isRetired: boolean;
+}
+
+/** One request and its answer. */
+export class Exchange {
+  readonly listener: Listener;
+  readonly response: UwsResponse;
+  isHead = false;
+  /** Whether it is heard of when the client goes away. */
+  isWatched = false;
+  /** Ended or aborted: the response may not be touched any more. */
+  isOver = false;
+  mustClose = false;
+  /** Lets go of the body that is being sent. */
+  release: (() => void) | undefined;
+  /** Set while the socket has not taken all of the body. */
+  sending: Sending | null = null;
+  /** Set while the body is being read. */
+  body: BodyConsumer | null = null;
+
+  constructor(listener: Listener, response: UwsResponse) {
+    this.listener = listener;
+    this.response = response;
+  }
+}
+
+export function writeHead(response: UwsResponse, answer: HttpAnswer): void {
+  response.writeStatus(statusLine(answer.status));
+  for (const [name, value] of answer.headers) response.writeHeader(name, value);
+}
+
+const statusLines = new Map<number, string>();
+
+function statusLine(status: number): string {
+  let line = statusLines.get(status);
+  if (line === undefined) {
+    line = `${status} ${STATUS_CODES[status] ?? ''}`;
+    statusLines.set(status, line);
+  }
+  return line;
+}

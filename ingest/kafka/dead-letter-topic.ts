@@ -3,7 +3,7 @@
  * away the writer waits, and a value that they refuse as too large is cut.
  */
 
-import { type IHeaders, type Message, Partitioners, type Producer } from 'kafkajs';
+import type { IHeaders, Message, Producer } from 'kafkajs';
 import type { DeadLetter, DeadLetterSink } from '../dead-letters.js';
 import { Latch } from '../latch.js';
 import { createClient, type KafkaClient, type KafkaConnection } from './client.js';
@@ -132,7 +132,7 @@ export class KafkaDeadLetters implements DeadLetterSink {
       idempotent: true,
       maxInFlightRequests: 1,
       allowAutoTopicCreation: false,
-      createPartitioner: Partitioners.DefaultPartitioner,
+      createPartitioner: () => toFirstPartition,
       retry: { initialRetryTime: CLIENT_FIRST_RETRY_MS, retries: CLIENT_RETRIES },
     });
     this.#connected = { client, producer };
@@ -173,6 +173,14 @@ export class KafkaDeadLetters implements DeadLetterSink {
     await within(this.#options.clock, STOP_TIMEOUT_MS, left);
     connected.client.cut();
   }
+}
+
+/**
+ * Whatever partitions the topic has: of a request that goes to several brokers, kafkajs 2.2.4 forgets, when it tries again
+ * after one of them failed, what then belongs to another that has answered already, and says that all is written.
+ */
+function toFirstPartition(): number {
+  return 0;
 }
 
 function toMessage(letter: DeadLetter): Message {

@@ -102,6 +102,24 @@ for (const version of KAFKA_VERSIONS) {
       expect(offsets).toEqual(Array.from({ length: 2_500 }, (_, offset) => offset));
     });
 
+    test('letters go to one partition, and so to one broker, of a topic that somebody made with several', async () => {
+      const topic = uniqueName('several');
+      const admin = new Kafka({ brokers: broker.brokers, logLevel: logLevel.NOTHING }).admin();
+      await admin.connect();
+      await admin.createTopics({
+        topics: [{ topic, numPartitions: 3, replicationFactor: 1 }],
+        waitForLeaders: true,
+      });
+      await deadLetters(topic).write(Array.from({ length: 30 }, (_, offset) => letter(offset, 'v')));
+      const ends = (await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, high]);
+      await admin.disconnect();
+      expect(ends.sort()).toEqual([
+        [0, '30'],
+        [1, '0'],
+        [2, '0'],
+      ]);
+    });
+
     test('a write waits for a broker that is away, until stopped', async () => {
       const nobody = deadLetters('nowhere', [`127.0.0.1:${await freePort()}`]);
       const outcome = nobody.write([letter(1, 'one')]).catch((error: unknown) => error);

@@ -17,3 +17,10 @@ export async function eventually(
     await delay(POLL_MS);
   }
 }
+
+/** Resolves after so long, or as soon as the signal aborts. */
+export async function pause(delayMs: number, signal: AbortSignal): Promise<void> {
+  await delay(Math.max(0, delayMs), undefined, { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+}

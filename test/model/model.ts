@@ -134,7 +134,7 @@ export class Model {
     };
   }
 
-  logs({ project, tier, afterUs, untilUs }: LogsQuestion, nowUs: number): Buffer[] {
+  logs({ project, tier, afterUs, untilUs }: LogsQuestion, nowUs: number, limit = 100): Buffer[] {
     return this.#edge
       .filter(({ entry, heldBy }) => entry.project === project && heldBy[0])
       .map(({ entry }) => entry)
@@ -143,7 +143,7 @@ export class Model {
       .filter((entry) => afterUs === null || entry.timestampUs > afterUs)
       .filter((entry) => untilUs === null || entry.timestampUs <= untilUs)
       .sort((a, b) => b.timestampUs - a.timestampUs || a.idHash - b.idHash || Buffer.compare(a.row, b.row))
-      .slice(0, 100)
+      .slice(0, limit)
       .map((entry) => entry.row);
   }
 

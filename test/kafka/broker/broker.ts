@@ -5,7 +5,7 @@
 
 import { jarsUnavailable, type KafkaVersion } from './broker-jars.js';
 import { dockerAnswers, startDockerBroker } from './docker-broker.js';
-import { startJarBroker } from './jar-broker.js';
+import { startJarBroker, startJarBrokers } from './jar-broker.js';
 import type { BrokerPorts } from './server-properties.js';
 
 export type { KafkaVersion };
@@ -24,7 +24,7 @@ export interface Broker {
   readonly brokers: string[];
   /** Whether kill, restart and signal can be had: not of brokers given in the environment. */
   readonly canBeKilled: boolean;
-  /** Ends the broker and removes its data. */
+  /** Ends the broker and removes its data, unless that is in a directory of the caller's. */
   stop(): Promise<void>;
   /** SIGKILL; the data stays for restart. */
   kill(): Promise<void>;
@@ -50,6 +50,17 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
   if (dockerIsThere) return await startDockerBroker(options);
   return await startJarBroker(options);
 }
+
+/**
+ * The nodes of a cluster of three, whose topics have three replicas, where brokers come from jars; of one node elsewhere.
+ * `home` is where the data of jar brokers is kept for the next start; null: nowhere.
+ */
+export async function startCluster(options: BrokerOptions, home: string | null): Promise<Broker[]> {
+  if (GIVEN_BROKERS.length > 0 || (await jarsUnavailable()) !== null) return [await startBroker(options)];
+  return await startJarBrokers(options, CLUSTER_NODES, home);
+}
+
+const CLUSTER_NODES = 3;
 
 function givenBroker(): Broker {
   const refuse = () => Promise.reject(new Error('brokers given in the environment are not ours to end'));

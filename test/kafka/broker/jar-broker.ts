@@ -1,4 +1,4 @@
-/** A broker run from Apache Kafka's own jars: a Java process on ports and a directory of its own. */
+/** Brokers run from Apache Kafka's own jars: Java processes, each on ports and a directory of its own. */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -24,8 +24,8 @@ const JAVA_OPTIONS = ['-Xms128m', '-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredSto
 
 /**
  * Java runs beside a reader of a pipe that only this process holds open: however this process ends, SIGKILL included,
- * the pipe closes, Java is killed and its directory, the first argument, removed. The first line of output is Java's
- * process id.
+ * the pipe closes, Java is killed and its directory, the first argument, removed unless that is empty. The first line of
+ * output is Java's process id.
  */
 const GUARDED_JAVA = `
 directory=$1
@@ -33,7 +33,7 @@ shift
 java "$@" 3<&- </dev/null &
 pid=$!
 echo "pid $pid"
-{ cat <&3 >/dev/null; kill -9 $pid 2>/dev/null; rm -rf "$directory"; } &
+{ cat <&3 >/dev/null; kill -9 $pid 2>/dev/null; [ -z "$directory" ] || rm -rf "$directory"; } &
 guard=$!
 wait $pid
 code=$?
@@ -43,48 +43,78 @@ exit $code
 
 /** Starts a broker and resolves once it is ready for clients. */
 export async function startJarBroker(options: BrokerOptions): Promise<Broker> {
+  const [broker] = await startJarBrokers(options, 1);
+  return broker;
+}
+
+/**
+ * Starts the nodes of one cluster. Their data is kept in `home`, where it is found again by the next start, or in
+ * directories that go with this process.
+ */
+export async function startJarBrokers(
+  options: BrokerOptions,
+  nodeCount: number,
+  home: string | null = null,
+): Promise<Broker[]> {
   const classPath = await brokerClassPath(options.version);
-  const directory = await mkdtemp(join(tmpdir(), 'logring-kafka-'));
-  const ports = { client: await freePort(), controller: await freePort() };
-  const broker = new JarBroker(options.version, classPath, directory, ports);
+  const nodes: JarBroker[] = [];
+  for (let id = 1; id <= nodeCount; id++) {
+    const directory =
+      home === null ? await mkdtemp(join(tmpdir(), 'logring-kafka-')) : join(home, `broker-${id}`);
+    const ports = { client: await freePort(), controller: await freePort() };
+    nodes.push(new JarBroker(options.version, classPath, directory, home !== null, ports));
+  }
+  const clusterId = randomBytes(16).toString('base64url');
+  const controllers = nodes.map(({ ports }) => ports.controller);
   try {
-    await broker.prepare(options);
-    await broker.launch();
+    for (const node of nodes) await node.prepare(options, clusterId, controllers);
+    // None of them is ready before most of them are there.
+    await Promise.all(nodes.map((node) => node.launch()));
   } catch (error) {
-    await broker.stop();
+    await Promise.all(nodes.map((node) => node.stop()));
     throw error;
   }
-  return broker;
+  return nodes;
 }
 
 class JarBroker implements Broker {
   readonly brokers: string[];
   readonly canBeKilled = true;
+  readonly ports: BrokerPorts;
   readonly #classPath: string;
   readonly #version: KafkaVersion;
   readonly #directory: string;
-  readonly #ports: BrokerPorts;
+  readonly #isKept: boolean;
   #child: ChildProcess | null = null;
   #javaPid: number | null = null;
 
-  constructor(version: KafkaVersion, classPath: string, directory: string, ports: BrokerPorts) {
+  constructor(
+    version: KafkaVersion,
+    classPath: string,
+    directory: string,
+    isKept: boolean,
+    ports: BrokerPorts,
+  ) {
     this.#version = version;
     this.#classPath = classPath;
     this.#directory = directory;
+    this.#isKept = isKept;
     this.brokers = [`127.0.0.1:${ports.client}`];
-    this.#ports = ports;
+    this.ports = ports;
   }
 
-  async prepare(options: BrokerOptions): Promise<void> {
+  async prepare(options: BrokerOptions, clusterId: string, controllers: readonly number[]): Promise<void> {
     const data = join(this.#directory, 'data');
-    await cp(await formattedDirectory(this.#version, this.#classPath), data, { recursive: true });
-    const meta = join(data, 'meta.properties');
-    const clusterId = randomBytes(16).toString('base64url');
-    await writeFile(
-      meta,
-      (await readFile(meta, 'utf8')).replace(/^cluster\.id=.*$/m, `cluster.id=${clusterId}`),
-    );
-    const properties = serverProperties(this.#ports, data, '127.0.0.1', options);
+    const properties = serverProperties(this.ports, data, '127.0.0.1', options, controllers);
+    if (!existsSync(data)) {
+      await cp(await formattedDirectory(this.#version, this.#classPath), data, { recursive: true });
+      const meta = join(data, 'meta.properties');
+      const text = (await readFile(meta, 'utf8'))
+        .replace(/^cluster\.id=.*$/m, `cluster.id=${clusterId}`)
+        .replace(/^node\.id=.*$/m, `node.id=${properties['node.id']}`)
+        .replace(/^directory\.id=.*$/m, `directory.id=${randomBytes(16).toString('base64url')}`);
+      await writeFile(meta, text);
+    }
     await writeFile(join(this.#directory, 'server.properties'), propertiesFile(properties));
     const logging = loggingFile(this.#version);
     await writeFile(join(this.#directory, logging.name), logging.text);
@@ -94,8 +124,10 @@ class JarBroker implements Broker {
     const logging = loggingFile(this.#version);
     const java = [...JAVA_OPTIONS, `${logging.javaOption}${join(this.#directory, logging.name)}`];
     java.push('-cp', this.#classPath, 'kafka.Kafka', join(this.#directory, 'server.properties'));
-    const child = spawn('sh', ['-c', GUARDED_JAVA, 'sh', this.#directory, ...java], {
+    // A group of its own: Ctrl-C is for this process, which ends its brokers in its own order.
+    const child = spawn('sh', ['-c', GUARDED_JAVA, 'sh', this.#isKept ? '' : this.#directory, ...java], {
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      detached: true,
     });
     this.#child = child;
     let output = '';
@@ -135,8 +167,8 @@ class JarBroker implements Broker {
   }
 
   async stop(): Promise<void> {
-    await this.#end('SIGKILL');
-    await rm(this.#directory, { recursive: true, force: true });
+    await this.#end(this.#isKept ? 'SIGTERM' : 'SIGKILL');
+    if (!this.#isKept) await rm(this.#directory, { recursive: true, force: true });
   }
 
   async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {

@@ -1,4 +1,4 @@
-/** The settings of a one-node KRaft broker for tests, and its quiet logging. */
+/** The settings of a KRaft broker for tests, alone or one node of a cluster, and its quiet logging. */
 
 import type { BrokerOptions } from './broker.js';
 import type { KafkaVersion } from './broker-jars.js';
@@ -8,30 +8,38 @@ export interface BrokerPorts {
   readonly controller: number;
 }
 
-/** The test's own properties come last: it may set any. */
+/**
+ * The test's own properties come last: it may set any. `controllers`: the ports of all nodes of the cluster, in the
+ * order of their ids, which count from 1.
+ */
 export function serverProperties(
   ports: BrokerPorts,
   logDirectory: string,
   bindAddress: string,
   options: BrokerOptions,
+  controllers: readonly number[] = [ports.controller],
 ): Record<string, string> {
+  const replicas = String(controllers.length);
+  const inSync = String(Math.ceil((controllers.length + 1) / 2));
   return {
     'process.roles': 'broker,controller',
-    'node.id': '1',
-    'controller.quorum.voters': `1@127.0.0.1:${ports.controller}`,
+    'node.id': String(controllers.indexOf(ports.controller) + 1),
+    'controller.quorum.voters': controllers.map((port, i) => `${i + 1}@127.0.0.1:${port}`).join(),
     listeners: `PLAINTEXT://${bindAddress}:${ports.client},CONTROLLER://127.0.0.1:${ports.controller}`,
     'advertised.listeners': `PLAINTEXT://127.0.0.1:${ports.client}`,
     'inter.broker.listener.name': 'PLAINTEXT',
     'controller.listener.names': 'CONTROLLER',
     'listener.security.protocol.map': 'CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT',
     'log.dirs': logDirectory,
-    'offsets.topic.replication.factor': '1',
+    'default.replication.factor': replicas,
+    'min.insync.replicas': inSync,
+    'offsets.topic.replication.factor': replicas,
     'offsets.topic.num.partitions': '1',
-    'transaction.state.log.replication.factor': '1',
-    'transaction.state.log.min.isr': '1',
+    'transaction.state.log.replication.factor': replicas,
+    'transaction.state.log.min.isr': inSync,
     'transaction.state.log.num.partitions': '1',
-    'share.coordinator.state.topic.replication.factor': '1',
-    'share.coordinator.state.topic.min.isr': '1',
+    'share.coordinator.state.topic.replication.factor': replicas,
+    'share.coordinator.state.topic.min.isr': inSync,
     'group.initial.rebalance.delay.ms': '0',
     // A broker killed and started again is refused until its old session ends.
     'broker.session.timeout.ms': '2000',

@@ -1,0 +1,256 @@
+/**
+ * A service with a small budget, clients that attack it all at once, and one that behaves: whether it stays alive, within
+ * its memory, and quick.
+ *
+ *   directory/store/            its data
+ *   directory/progress.json     what was seen before a stop: it goes on from there
+ */
+
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { reportOf, startChild } from '../../bench/child-process.js';
+import { Latencies } from '../../bench/percentiles.js';
+import { readMetrics } from '../../bench/service-metrics.js';
+import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
+import { type ChildService, startChildService } from '../child-service.js';
+import { pause } from '../eventually.js';
+import { residentBytesOf } from '../soak/samples.js';
+import type { Finding } from '../soak/verdict.js';
+import { AttackClient } from './attack-client.js';
+import type { AttackOrder, AttackReport } from './attackers.js';
+import { bigRows } from './bodies.js';
+import type { PoliteOrder, PoliteReport } from './polite-client.js';
+
+export interface AbuseOptions {
+  readonly directory: string;
+  readonly seconds: number;
+  readonly clients: number;
+  readonly budgetMb: number;
+  readonly queriesPerSecond: number;
+  readonly postsPerSecond: number;
+  /** That the service may have open; 0: as many as the system lets it. */
+  readonly descriptors: number;
+  /** How long connections and unread answers are held. */
+  readonly holdSeconds: number;
+  /** Before the memory of the idle process is taken, and after the last attack before it is again. */
+  readonly restSeconds: number;
+  readonly seed: number;
+}
+
+export const TEN_MINUTES: Omit<AbuseOptions, 'directory'> = {
+  seconds: 600,
+  clients: 20,
+  budgetMb: 256,
+  queriesPerSecond: 50,
+  postsPerSecond: 10,
+  descriptors: 512,
+  holdSeconds: 20,
+  restSeconds: 60,
+  seed: 1,
+};
+
+/** What may be held beside the idle process and the budget, while it lasts and after a rest. */
+const WHILE_BYTES = 150 * 2 ** 20;
+const AFTER_BYTES = 50 * 2 ** 20;
+const POLITE_P99_MS = 20;
+const SAMPLE_MS = 1_000;
+const MEBIBYTE = 2 ** 20;
+
+/** Over all parts of an abuse that was stopped and went on. */
+interface Progress {
+  elapsedSeconds: number;
+  /** The most that was held beyond what the idle process takes, and by the parts of the budget. */
+  mostResidentBytes: number;
+  mostCountedBytes: number;
+  mostByPart: Record<string, number>;
+  mostDescriptors: number;
+  /** After the rest. */
+  restingBytes: number;
+  queriesUs: number[];
+  postsUs: number[];
+  politeStatuses: Record<string, number>;
+  attackOutcomes: Record<string, number>;
+  problems: Record<string, string>;
+  politeDelayMs: number;
+}
+
+export interface AbuseReport {
+  readonly isOver: boolean;
+  readonly progress: Progress;
+  readonly findings: readonly Finding[];
+}
+
+/** Rejects when the service ends by itself. */
+export async function runAbuse(
+  options: AbuseOptions,
+  tell: (text: string) => void,
+  stop: AbortSignal,
+): Promise<AbuseReport> {
+  const { directory, budgetMb, restSeconds } = options;
+  mkdirSync(directory, { recursive: true });
+  const file = join(directory, 'progress.json');
+  const progress: Progress = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : nothingYet();
+  const service = await startChildService({
+    LOGRING_DATA_DIR: join(directory, 'store'),
+    LOGRING_MEMORY_BUDGET_MB: String(budgetMb),
+    LOGRING_CACHE_SECONDS: '900',
+  });
+  const ended = service.exited.then((code) => {
+    throw new Error(`the service ended with ${code}:\n${service.output().slice(-5_000)}`);
+  });
+  if (options.descriptors > 0) limitDescriptors(service, options.descriptors);
+  try {
+    await Promise.race([ended, pause(restSeconds * 1000, stop)]);
+    const idleBytes = residentBytesOf(service.processId);
+    tell(`idle, the process takes ${mib(idleBytes)}`);
+    await Promise.race([ended, attack(options, service, progress, idleBytes, tell, stop)]);
+    await Promise.race([ended, pause(restSeconds * 1000, stop)]);
+    progress.restingBytes = residentBytesOf(service.processId) - idleBytes;
+  } finally {
+    ended.catch(() => undefined); // it is told above, or it is we who end it
+    await service.kill('SIGTERM');
+    writeFileSync(file, JSON.stringify(progress));
+  }
+  return { isOver: !stop.aborted, progress, findings: findingsOf(progress, budgetMb * MEBIBYTE) };
+}
+
+function limitDescriptors({ processId }: ChildService, count: number): void {
+  const { status, error } = spawnSync('prlimit', ['--pid', String(processId), `--nofile=${count}`]);
+  if (status !== 0) throw new Error(`prlimit (util-linux) ended with ${error ?? status}`);
+}
+
+function nothingYet(): Progress {
+  return {
+    elapsedSeconds: 0,
+    mostResidentBytes: 0,
+    mostCountedBytes: 0,
+    mostByPart: {},
+    mostDescriptors: 0,
+    restingBytes: 0,
+    queriesUs: [],
+    postsUs: [],
+    politeStatuses: {},
+    attackOutcomes: {},
+    problems: {},
+    politeDelayMs: 0,
+  };
+}
+
+async function attack(
+  options: AbuseOptions,
+  service: ChildService,
+  progress: Progress,
+  idleBytes: number,
+  tell: (text: string) => void,
+  stop: AbortSignal,
+): Promise<void> {
+  const { url } = service;
+  const { seconds, clients, seed, holdSeconds, queriesPerSecond, postsPerSecond } = options;
+  const preparing = new AttackClient(url, new Map(), new Map());
+  for (const body of bigRows(wallClockUs())) await preparing.post('big rows', body);
+  preparing.close();
+
+  const attackers = startChild('../test/abuse/attackers.js');
+  const attackOrder: AttackOrder = {
+    url,
+    seed: seed + progress.elapsedSeconds,
+    clients,
+    holdMs: holdSeconds * 1000,
+  };
+  attackers.send(attackOrder);
+  await reportOf<'ready'>(attackers);
+  const polite = startChild('../test/abuse/polite-client.js');
+  const politeOrder: PoliteOrder = { url, queriesPerSecond, postsPerSecond };
+  polite.send(politeOrder);
+
+  const before = progress.elapsedSeconds;
+  const startUs = monotonicUs();
+  let toldMinute = 0;
+  while (progress.elapsedSeconds < seconds && !stop.aborted) {
+    await pause(SAMPLE_MS, stop);
+    await sample(service, progress, idleBytes);
+    progress.elapsedSeconds = before + (monotonicUs() - startUs) / 1e6;
+    if (Math.floor(progress.elapsedSeconds / 60) > toldMinute) {
+      toldMinute = Math.floor(progress.elapsedSeconds / 60);
+      tell(`${Math.round(progress.elapsedSeconds)} s: ${line(progress, service.processId)}`);
+    }
+  }
+  const reports = Promise.all([reportOf<AttackReport>(attackers), reportOf<PoliteReport>(polite)]);
+  attackers.send('stop');
+  polite.send('stop');
+  const [attackReport, politeReport] = await reports;
+  note(progress, attackReport, politeReport);
+}
+
+async function sample(service: ChildService, progress: Progress, idleBytes: number): Promise<void> {
+  const residentBytes = residentBytesOf(service.processId) - idleBytes;
+  progress.mostResidentBytes = Math.max(progress.mostResidentBytes, residentBytes);
+  const metrics = await readMetrics(service);
+  progress.mostCountedBytes = Math.max(progress.mostCountedBytes, metrics.sum('logring_memory_bytes'));
+  progress.mostDescriptors = Math.max(progress.mostDescriptors, metrics.sum('process_open_fds'));
+  for (const part of metrics.labels('logring_memory_bytes', 'part')) {
+    const bytes = metrics.sum('logring_memory_bytes', `part="${part}"`);
+    progress.mostByPart[part] = Math.max(progress.mostByPart[part] ?? 0, bytes);
+  }
+}
+
+function note(progress: Progress, attack: AttackReport, polite: PoliteReport): void {
+  const add = (to: Record<string, number>, counts: readonly (readonly [string, number])[]) => {
+    for (const [name, count] of counts) to[name] = (to[name] ?? 0) + count;
+  };
+  add(progress.attackOutcomes, attack.outcomes);
+  add(progress.politeStatuses, polite.statuses);
+  Object.assign(progress.problems, Object.fromEntries(attack.problems));
+  progress.queriesUs.push(...polite.queriesUs);
+  progress.postsUs.push(...polite.postsUs);
+  progress.politeDelayMs = Math.max(progress.politeDelayMs, polite.ownDelayMs);
+}
+
+function findingsOf(progress: Progress, budgetBytes: number): Finding[] {
+  const { mostResidentBytes, mostCountedBytes, mostByPart, restingBytes, problems, politeStatuses } =
+    progress;
+  const parts = Object.entries(mostByPart).map(([part, bytes]) => `${part} ${mib(bytes)}`);
+  const latency = (name: string, latenciesUs: readonly number[]): Finding => {
+    const latencies = new Latencies(latenciesUs);
+    const [p50, p99, most] = [0.5, 0.99, 1].map((q) => latencies.quantileMs(q));
+    return {
+      text: `${latencies.count} well-behaved ${name}: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ${most.toFixed(0)} ms at most; ${POLITE_P99_MS} are allowed, the client itself was up to ${progress.politeDelayMs.toFixed(1)} ms late`,
+      isGood: p99 <= POLITE_P99_MS,
+    };
+  };
+  const badStatuses = Object.keys(politeStatuses).filter((status) => status !== '200' && status !== '503');
+  return [
+    {
+      text: `resident beyond the idle process, at most ${mib(mostResidentBytes)} of ${mib(budgetBytes + WHILE_BYTES)}`,
+      isGood: mostResidentBytes <= budgetBytes + WHILE_BYTES,
+    },
+    {
+      text: `resident beyond the idle process after the rest, ${mib(restingBytes)} of ${mib(budgetBytes + AFTER_BYTES)}`,
+      isGood: restingBytes <= budgetBytes + AFTER_BYTES,
+    },
+    {
+      text: `counted, at most ${mib(mostCountedBytes)} of ${mib(budgetBytes)} (${parts.join(', ')})`,
+      isGood: mostCountedBytes <= budgetBytes,
+    },
+    latency('queries', progress.queriesUs),
+    latency('posts', progress.postsUs),
+    {
+      text: `only 200, 4xx, and 503 with Retry-After to attackers; ${JSON.stringify(problems)}`,
+      isGood: Object.keys(problems).length === 0,
+    },
+    {
+      text: `only 200, and 503 with Retry-After to the well-behaved: ${JSON.stringify(politeStatuses)}`,
+      isGood: badStatuses.length === 0,
+    },
+  ];
+}
+
+function line(progress: Progress, processId: number): string {
+  const { mostResidentBytes, mostCountedBytes, mostDescriptors } = progress;
+  return `resident ${mib(residentBytesOf(processId))}, beyond the idle process at most ${mib(mostResidentBytes)}; counted at most ${mib(mostCountedBytes)}; at most ${mostDescriptors} descriptors`;
+}
+
+function mib(bytes: number): string {
+  return `${(bytes / MEBIBYTE).toFixed(0)} MiB`;
+}

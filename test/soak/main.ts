@@ -1,0 +1,21 @@
+/**
+ * A soak beside the test suite: real brokers, kills, and an answer held against the model sixty times a second.
+ *
+ *   npm run soak                                          an hour, as HOUR in options.ts has it
+ *   npm run soak -- --killSeconds 0 --restartSeconds 0 --projects 10000 --edgePartitions 12 --relayPartitions 12
+ *
+ * Ctrl-C stops it; the same command goes on, from --directory. Exit code 1: something was wrong, or grew.
+ */
+
+import { campaignOptions, stopSignal } from '../campaign-options.js';
+import { HOUR } from './options.js';
+import { runSoak } from './soak.js';
+
+const tell = (text: string) => process.stdout.write(`${text}\n`);
+const options = campaignOptions(HOUR, '.cache/soak');
+const { isOver, figures, problems, findings } = await runSoak(options, tell, stopSignal());
+if (!isOver) tell(`stopped; the same command goes on from ${options.directory}`);
+for (const problem of problems.slice(0, 20)) tell(`WRONG ${problem}`);
+for (const { text, isGood } of findings) tell(`${isGood ? 'good' : 'BAD '} ${text}`);
+tell(`${figures.wrong} wrong answers on the way, ${problems.length} problems at the end`);
+process.exit(figures.wrong + problems.length > 0 || findings.some(({ isGood }) => !isGood) ? 1 : 0);

@@ -1,0 +1,38 @@
+/** What a soak is told: how long, how much, how often something is killed. */
+
+export interface SoakOptions {
+  /** Where everything lies that a stopped soak goes on with: brokers, store, ledger, samples. */
+  readonly directory: string;
+  readonly seconds: number;
+  /** Half of them edge, half relay. */
+  readonly entriesPerSecond: number;
+  readonly queriesPerSecond: number;
+  /** Between two SIGKILLs of the service; 0: never. */
+  readonly killSeconds: number;
+  /** Between two restarts of a broker, one after another; 0: never. */
+  readonly restartSeconds: number;
+  readonly sampleSeconds: number;
+  /** Of the mass of entries; the probes come on top. */
+  readonly projects: number;
+  readonly edgePartitions: number;
+  readonly relayPartitions: number;
+  /** So much live traffic lies in the topics at the start, so that what holds an hour is full from the beginning. */
+  readonly pastSeconds: number;
+  readonly budgetMb: number;
+  readonly seed: number;
+}
+
+export const HOUR: Omit<SoakOptions, 'directory'> = {
+  seconds: 3_600,
+  entriesPerSecond: 3_000,
+  queriesPerSecond: 200,
+  killSeconds: 180,
+  restartSeconds: 240,
+  sampleSeconds: 15,
+  projects: 200,
+  edgePartitions: 4,
+  relayPartitions: 4,
+  pastSeconds: 3_600,
+  budgetMb: 512,
+  seed: 1,
+};

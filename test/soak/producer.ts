@@ -1,0 +1,276 @@
+/**
+ * Entries at a steady rate into both topics, as much of which expires as arrives: most lie at the end of their retention
+ * of seven days, some are of the moment, and a few belong to probes, of which the ledger has every entry.
+ */
+
+import { setTimeout as delay } from 'node:timers/promises';
+import { CompressionTypes, type Kafka, type Producer } from 'kafkajs';
+import { OddRecords, TIME_SHAPES, unusableText } from '../../bench/generator/odd-records.js';
+import { Random } from '../../bench/generator/random.js';
+import { createTraffic, type Traffic } from '../../bench/generator/traffic.js';
+import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
+import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
+import { EDGE_TOPIC, RELAY_TOPIC } from '../crash/kafka-producers.js';
+import { decodeEdgeNaively, decodeRelayNaively, type NaiveRecord } from '../model/naive-decoder.js';
+import type { AreaCounts, Ledger, Probe, Request } from './ledger.js';
+import type { SoakOptions } from './options.js';
+
+type Kind = 'edge' | 'relay';
+
+interface Draft {
+  readonly kind: Kind;
+  readonly text: string | null;
+  readonly timestampMs: number;
+  /** Whose; null: of the mass. */
+  readonly probe: Probe | null;
+}
+
+const TICK_MS = 20;
+/** Records of one request: few enough that a partition's share stays below the broker's limit for a batch. */
+const SEND_COUNT = 500;
+const UNUSABLE_SHARE = 1 / 500;
+const PROBE_SHARE = 1 / 100;
+const LIVE_SHARE = 0.1;
+const GZIP_SHARE = 0.25;
+/** So long after its arrival an entry of the mass has expired, at most. */
+const EXPIRY_SPREAD_US = 10 * US_PER_MINUTE;
+const RETENTION_US = 7 * US_PER_DAY;
+/** Probes that get entries at a time, and for how long each: then it is known for good. */
+const ACTIVE_PROBES = 3;
+const ACTIVE_SECONDS = 120;
+
+const AREAS = ['/rest', '/storage', '/auth', '/realtime'];
+
+export class SoakProducer {
+  readonly #options: SoakOptions;
+  readonly #ledger: Ledger;
+  readonly #random: Random;
+  readonly #producer: Producer;
+  readonly #expiring: Traffic;
+  readonly #live: Traffic;
+  #active: { readonly probe: Probe; readonly records: OddRecords }[] = [];
+  #activeUntilUs = 0;
+
+  constructor(kafka: Kafka, options: SoakOptions, ledger: Ledger) {
+    this.#options = options;
+    this.#ledger = ledger;
+    this.#random = new Random(options.seed + ledger.sums.entries);
+    this.#producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1 });
+    const { seed, projects: projectCount } = options;
+    this.#expiring = createTraffic({ seed, projectCount, tierOf: () => 'PRO' });
+    this.#live = createTraffic({ seed: seed + 1, projectCount, tierOf: () => 'FREE' });
+  }
+
+  /** Of the mass, for questions. */
+  get projects(): readonly {
+    readonly ref: string;
+    readonly functions: readonly { readonly id: string }[];
+  }[] {
+    return [...this.#expiring.projects, ...this.#live.projects];
+  }
+
+  connect(): Promise<void> {
+    return this.#producer.connect();
+  }
+
+  disconnect(): Promise<void> {
+    return this.#producer.disconnect();
+  }
+
+  /** Live traffic of the past, as fast as it is taken. */
+  async producePast(signal: AbortSignal): Promise<void> {
+    const { pastSeconds, entriesPerSecond } = this.#options;
+    const total = Math.floor(pastSeconds * entriesPerSecond * LIVE_SHARE);
+    const startUs = wallClockUs() - pastSeconds * US_PER_SECOND;
+    for (let made = 0; made < total && !signal.aborted; ) {
+      const drafts: Draft[] = [];
+      for (; drafts.length < SEND_COUNT && made < total; made++)
+        drafts.push(this.#massDraft(startUs + Math.floor((pastSeconds * US_PER_SECOND * made) / total)));
+      await this.#send(drafts);
+    }
+  }
+
+  /** Until told to stop; what brokers that are away hold up is caught up with. */
+  async run(signal: AbortSignal): Promise<void> {
+    const startUs = monotonicUs();
+    let made = 0;
+    while (!signal.aborted) {
+      const due = Math.floor((this.#options.entriesPerSecond * (monotonicUs() - startUs)) / US_PER_SECOND);
+      const count = Math.min(due - made, SEND_COUNT);
+      if (count > 0) await this.#send(Array.from({ length: count }, () => this.#draft()));
+      made += Math.max(0, count);
+      if (due - made < SEND_COUNT) await delay(TICK_MS);
+    }
+  }
+
+  #draft(): Draft {
+    const random = this.#random;
+    const nowUs = wallClockUs();
+    if (random.chance(PROBE_SHARE)) return this.#probeDraft(nowUs);
+    if (random.chance(UNUSABLE_SHARE)) {
+      const kind = random.pick<Kind>(['edge', 'relay']);
+      return drawn(kind, unusableText(random, kind, nowUs), null);
+    }
+    if (random.chance(LIVE_SHARE)) return this.#massDraft(nowUs);
+    const timestampUs = nowUs - RETENTION_US + random.below(EXPIRY_SPREAD_US);
+    return random.chance(0.5)
+      ? drawn('edge', this.#expiring.edge(timestampUs), null)
+      : drawn('relay', this.#expiring.relay(timestampUs), null);
+  }
+
+  #massDraft(timestampUs: number): Draft {
+    return this.#random.chance(0.5)
+      ? drawn('edge', this.#live.edge(timestampUs), null)
+      : drawn('relay', this.#live.relay(timestampUs), null);
+  }
+
+  #probeDraft(nowUs: number): Draft {
+    const random = this.#random;
+    if (nowUs >= this.#activeUntilUs) {
+      this.#activeUntilUs = nowUs + ACTIVE_SECONDS * US_PER_SECOND;
+      this.#active = Array.from({ length: ACTIVE_PROBES }, () => {
+        const probe = this.#ledger.addProbe();
+        const functionIds = ['f1', 'f2', 'f3'];
+        const timeShape = random.pick(TIME_SHAPES);
+        const projects = [probe.name];
+        return {
+          probe,
+          records: new OddRecords(random, { projects, functionIds, timeShape, oddShare: 0.3 }),
+        };
+      });
+    }
+    const { probe, records } = random.pick(this.#active);
+    const kind = random.pick<Kind>(['edge', 'relay']);
+    for (;;) {
+      const timestampUs = drawProbeTime(random, nowUs);
+      const text = kind === 'edge' ? records.edge(timestampUs) : records.relay(timestampUs);
+      // An entry without an id gets one from its offset, which is not known yet.
+      if (kind === 'relay' || JSON.parse(text).id !== undefined) return drawn(kind, text, probe);
+    }
+  }
+
+  /**
+   * To one partition of each topic, another each time: of a call that goes to several brokers, kafkajs 2.2.4 forgets what
+   * moves, while it tries again, to a broker that has answered already.
+   */
+  async #send(drafts: readonly Draft[]): Promise<void> {
+    const { edgePartitions, relayPartitions } = this.#options;
+    const partitions = {
+      edge: this.#random.below(edgePartitions),
+      relay: this.#random.below(relayPartitions),
+    };
+    const request: Request = { sentUs: wallClockUs(), ackedUs: Number.POSITIVE_INFINITY };
+    // Before they leave: from now on any answer may have them.
+    for (const draft of drafts) this.#noteSent(draft, request);
+    const compression = this.#random.chance(GZIP_SHARE) ? CompressionTypes.GZIP : CompressionTypes.None;
+    await Promise.all(
+      [...new Set(drafts.map(({ kind }) => kind))].map((kind) =>
+        this.#producer.send({
+          topic: kind === 'edge' ? EDGE_TOPIC : RELAY_TOPIC,
+          acks: -1,
+          compression,
+          messages: drafts
+            .filter((draft) => draft.kind === kind)
+            .map(({ text, timestampMs }) => {
+              return { value: text, partition: partitions[kind], timestamp: String(timestampMs) };
+            }),
+        }),
+      ),
+    );
+    request.ackedUs = wallClockUs();
+  }
+
+  #noteSent(draft: Draft, request: Request): void {
+    const { sums } = this.#ledger;
+    const { kind, text, probe } = draft;
+    if (kind === 'edge') sums.edgeRecords += 1;
+    else sums.relayRecords += 1;
+    if (probe !== null) this.#noteProbe(draft, probe, request);
+    else if (text === null || !text.startsWith('{"id":')) this.#noteUnusable(draft);
+    else if (kind === 'edge') this.#noteEdge(text);
+    else this.#noteRelay(text);
+  }
+
+  #noteProbe(draft: Draft, probe: Probe, request: Request): void {
+    const { sums } = this.#ledger;
+    const record = naiveRecord(draft);
+    if (draft.kind === 'edge') {
+      for (const element of decodeEdgeNaively(record, request.sentUs)) {
+        if ('reason' in element) throw new Error(`a probe's entry is unusable: ${element.reason}`);
+        probe.edge.push({ entry: element.entry, request });
+        add(sums.edgeByHour, Math.floor(element.entry.timestampUs / US_PER_HOUR), 1);
+        sums.entries += 1;
+      }
+    } else {
+      for (const element of decodeRelayNaively(record, request.sentUs)) {
+        if ('reason' in element) throw new Error(`a probe's entry is unusable: ${element.reason}`);
+        probe.relay.push({ entry: element.entry, request });
+        sums.entries += 1;
+      }
+    }
+  }
+
+  #noteUnusable(draft: Draft): void {
+    const { sums } = this.#ledger;
+    const record = naiveRecord(draft);
+    const nowUs = wallClockUs();
+    const elements =
+      draft.kind === 'edge' ? decodeEdgeNaively(record, nowUs) : decodeRelayNaively(record, nowUs);
+    sums.entries += elements.length;
+    sums.unusable += elements.filter((element) => 'reason' in element).length;
+  }
+
+  #noteEdge(text: string): void {
+    const { sums } = this.#ledger;
+    const timestampUs = Number(between(text, '"timestamp":', ','));
+    const path = between(text, '"path":"', '"');
+    const second = Math.floor(timestampUs / US_PER_SECOND);
+    const counts = sums.edgeBySecond.get(second) ?? ([0, 0, 0, 0] as AreaCounts);
+    sums.edgeBySecond.set(second, counts);
+    for (const [column, area] of AREAS.entries()) if (path.includes(area)) counts[column] += 1;
+    add(sums.edgeByHour, Math.floor(timestampUs / US_PER_HOUR), 1);
+    sums.entries += 1;
+  }
+
+  #noteRelay(text: string): void {
+    const { sums } = this.#ledger;
+    const hour = Math.floor(Number(between(text, '"timestamp":', ',')) / US_PER_HOUR);
+    const key = `${between(text, '"project_ref":"', '"')} ${hour}`;
+    const counts = sums.relayByHour.get(key) ?? ([0, 0] as [number, number]);
+    sums.relayByHour.set(key, counts);
+    counts[0] += 1;
+    if (Number(between(text, '"status_code":', '}')) >= 400) counts[1] += 1;
+    sums.entries += 1;
+  }
+}
+
+/** Of the generator's own text, which is known: taking it apart as JSON costs more than making it. */
+function between(text: string, head: string, tail: string): string {
+  const start = text.indexOf(head) + head.length;
+  return text.slice(start, text.indexOf(tail, start));
+}
+
+function drawn(kind: Kind, text: string | null, probe: Probe | null): Draft {
+  return { kind, text, timestampMs: Date.now(), probe };
+}
+
+/** Where it lies in the topic is not known yet, and matters only to entries without an id. */
+function naiveRecord({ kind, text, timestampMs }: Draft): NaiveRecord {
+  const topic = kind === 'edge' ? EDGE_TOPIC : RELAY_TOPIC;
+  const value = text === null ? null : Buffer.from(text);
+  return { topic, partition: 0, offset: 0, timestampMs, value, projectTier: null };
+}
+
+function add(map: Map<number, number>, key: number, count: number): void {
+  map.set(key, (map.get(key) ?? 0) + count);
+}
+
+/** Of now, of the past week, about to expire by either retention, or ahead; null: the record's own time. */
+function drawProbeTime(random: Random, nowUs: number): number | null {
+  if (random.chance(0.05)) return null;
+  if (random.chance(0.5)) return nowUs - random.below(US_PER_SECOND);
+  if (random.chance(0.5)) return nowUs - random.below(RETENTION_US);
+  if (random.chance(0.2)) return nowUs + random.below(50 * US_PER_MINUTE);
+  const retentionUs = random.pick([US_PER_HOUR, US_PER_DAY, RETENTION_US]);
+  return nowUs - retentionUs + random.below(EXPIRY_SPREAD_US);
+}

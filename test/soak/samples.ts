@@ -1,0 +1,71 @@
+/** What a service holds at a moment, as the soak writes it down. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { directoryBytes } from '../../bench/directory-bytes.js';
+import { readMetrics } from '../../bench/service-metrics.js';
+import { slotIndex, US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
+import { wallClockUs } from '../../src/system-clock.js';
+import type { AskFigures } from './asker.js';
+import type { Ledger } from './ledger.js';
+import type { Lives } from './lives.js';
+
+export interface Sample {
+  /** Since the soak began, and since the life did. */
+  readonly second: number;
+  readonly life: number;
+  readonly ageSeconds: number;
+  /** Of all threads, after a collection. */
+  readonly heapBytes: number;
+  readonly residentBytes: number;
+  /** What the service counts against its budget. */
+  readonly countedBytes: number;
+  readonly descriptors: number;
+  readonly storeBytes: number;
+  readonly topicBytes: number;
+  /** Edge entries that the store must still have. */
+  readonly keptEntries: number;
+  readonly producedEntries: number;
+  readonly figures: AskFigures;
+}
+
+export interface SampleSources {
+  readonly lives: Lives;
+  readonly ledger: Ledger;
+  readonly figures: AskFigures;
+  readonly storeDirectory: string;
+  /** null where the brokers' data is not kept there. */
+  readonly brokersDirectory: string | null;
+}
+
+/** Rejects when the service ends meanwhile. */
+export async function takeSample(second: number, sources: SampleSources): Promise<Sample> {
+  const { lives, ledger, figures, storeDirectory, brokersDirectory } = sources;
+  const { processId, count: life, ageSeconds } = lives;
+  const heapBytes = await lives.heapBytesAfterCollection();
+  const metrics = await readMetrics(lives);
+  return {
+    second: Math.round(second),
+    life,
+    ageSeconds: Math.round(ageSeconds),
+    heapBytes,
+    residentBytes: residentBytesOf(processId),
+    countedBytes: metrics.sum('logring_memory_bytes'),
+    descriptors: readdirSync(`/proc/${processId}/fd`).length,
+    storeBytes: directoryBytes(storeDirectory),
+    topicBytes: brokersDirectory === null ? 0 : directoryBytes(brokersDirectory),
+    keptEntries: keptEntries(ledger, wallClockUs()),
+    producedEntries: ledger.sums.entries,
+    figures: { ...figures },
+  };
+}
+
+export function residentBytesOf(processId: number): number {
+  const found = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'));
+  return Number(found?.[1] ?? Number.NaN) * 1024;
+}
+
+/** An hour goes whole, once the last of it has expired. */
+function keptEntries({ sums }: Ledger, nowUs: number): number {
+  const oldest = slotIndex(nowUs - 7 * US_PER_DAY, US_PER_HOUR);
+  return [...sums.edgeByHour].reduce((sum, [hour, count]) => sum + (hour >= oldest ? count : 0), 0);
+}

@@ -1,0 +1,96 @@
+/** Whether what a service holds stayed flat, and whether its disk is as reckoned, from the samples of a soak. */
+
+import type { Sample } from './samples.js';
+import { type Trend, trendOf } from './trend.js';
+
+export interface Finding {
+  readonly text: string;
+  readonly isGood: boolean;
+}
+
+/** Before this age a life is still reading in what it missed; it is compared with others from then on. */
+const SETTLED_SECONDS = 60;
+/** What of a soak counts: from the second quarter on. */
+const COUNTED_FROM = 1 / 4;
+/** A block of samples where no kill divides them. */
+const BLOCK_SECONDS = 60;
+/** A slope that is not told from none, or an hour's growth below this share of what there is, is flat. */
+const SLOPE_ERRORS = 2;
+const HEAP_SHARE = 0.02;
+const RESIDENT_SHARE = 0.05;
+const DESCRIPTOR_SHARE = 0.05;
+/** Disk of an edge entry, its row, its URL and what is being rewritten, and of a store without entries. */
+const ENTRY_DISK_BYTES = 500;
+const EMPTY_DISK_BYTES = 512 * 2 ** 20;
+
+const MEBIBYTE = 2 ** 20;
+
+export function verdictOf(samples: readonly Sample[]): Finding[] {
+  const lastSecond = samples.at(-1)?.second ?? 0;
+  const counted = samples.filter(({ second }) => second >= COUNTED_FROM * lastSecond);
+  const blocks = blocksOf(counted);
+  const flat = (name: string, share: number, unit: number, pick: (sample: Sample) => number): Finding => {
+    const trend = trendOf(
+      blocks.map((block) => [
+        meanOf(block, ({ second }) => second / 3_600),
+        meanOf(block, (sample) => pick(sample) / unit),
+      ]),
+    );
+    return { text: `${name}: ${trendText(trend)}`, isGood: isFlat(trend, share) };
+  };
+  return [
+    flat('heap after collection, MiB', HEAP_SHARE, MEBIBYTE, ({ heapBytes }) => heapBytes),
+    flat('resident memory, MiB', RESIDENT_SHARE, MEBIBYTE, ({ residentBytes }) => residentBytes),
+    flat('descriptors', DESCRIPTOR_SHARE, 1, ({ descriptors }) => descriptors),
+    diskFinding(counted),
+  ];
+}
+
+/** Lives, each at the ages that all of them reached; of a soak without kills, minutes. */
+function blocksOf(samples: readonly Sample[]): (readonly Sample[])[] {
+  const byLife = groupBy(samples, ({ life }) => life);
+  if (byLife.length < 3) return groupBy(samples, ({ second }) => Math.floor(second / BLOCK_SECONDS));
+  // The first may be cut off by the quarter, the last by the end.
+  const whole = byLife.slice(1, -1);
+  const reached = Math.min(...whole.map((life) => Math.max(...life.map(({ ageSeconds }) => ageSeconds))));
+  return whole
+    .map((life) =>
+      life.filter(
+        ({ ageSeconds }) => ageSeconds >= Math.min(SETTLED_SECONDS, reached) && ageSeconds <= reached,
+      ),
+    )
+    .filter((life) => life.length > 0);
+}
+
+function groupBy(samples: readonly Sample[], keyOf: (sample: Sample) => number): Sample[][] {
+  const groups = new Map<number, Sample[]>();
+  for (const sample of samples) {
+    const key = keyOf(sample);
+    groups.set(key, [...(groups.get(key) ?? []), sample]);
+  }
+  return [...groups.values()];
+}
+
+function meanOf(samples: readonly Sample[], pick: (sample: Sample) => number): number {
+  return samples.reduce((sum, sample) => sum + pick(sample), 0) / samples.length;
+}
+
+function trendText({ slope, standardError, meanY, count }: Trend): string {
+  return `${meanY.toFixed(1)} in the mean, ${slope.toFixed(2)} ± ${standardError.toFixed(2)} an hour (${count} points)`;
+}
+
+function isFlat({ slope, standardError, meanY, count }: Trend, share: number): boolean {
+  return count >= 3 && (slope <= SLOPE_ERRORS * standardError || slope <= share * meanY);
+}
+
+function diskFinding(samples: readonly Sample[]): Finding {
+  const over = samples.filter(
+    ({ storeBytes, keptEntries }) => storeBytes > EMPTY_DISK_BYTES + ENTRY_DISK_BYTES * keptEntries,
+  );
+  const last = samples.at(-1);
+  const text =
+    last === undefined
+      ? 'no samples'
+      : `${(last.storeBytes / MEBIBYTE).toFixed(0)} MiB for ${last.keptEntries} kept edge entries at the end, ${over.length} of ${samples.length} samples above ${ENTRY_DISK_BYTES} bytes an entry and ${EMPTY_DISK_BYTES / MEBIBYTE} MiB`;
+  return { text: `disk: ${text}`, isGood: samples.length > 0 && over.length === 0 };
+}

@@ -6,6 +6,7 @@
 
 import type { LogIdentity } from '../engine/shard.js';
 import type { DeadLetterReason } from './dead-letters.js';
+import type { Mark } from './marks.js';
 
 /** One partition of one topic. */
 export interface PartitionKey {
@@ -45,7 +46,7 @@ export type { LogIdentity };
 
 /** Why a partition's offsets don't connect: an alarm, never passed over in silence. */
 export interface OffsetGap extends PartitionKey {
-  readonly reason: 'log-start-moved' | 'log-truncated' | 'topic-recreated';
+  readonly reason: 'log-start-moved' | 'log-truncated' | 'log-diverged' | 'topic-recreated';
   /** The offset that the state expects next. */
   readonly expectedOffset: number;
   /** The offset where reading goes on. */
@@ -58,6 +59,8 @@ export interface LogSink {
   nextOffset(key: PartitionKey): number | null;
   /** The identity stored with the partition's offset, or null when it was never read. */
   identity(key: PartitionKey): LogIdentity | null;
+  /** Of records before the next offset, oldest first: what the log must still have there, if it has anything. */
+  marks(key: PartitionKey): readonly Mark[];
   /** Binds a partition to its log, before its first record is applied and after a gap of `topic-recreated`. */
   setIdentity(key: PartitionKey, identity: LogIdentity): void;
   /** Notes a gap and moves the partition to `resumedOffset`, from which apply goes on. */

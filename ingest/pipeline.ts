@@ -9,7 +9,8 @@ import type { DecodeElement, TierSettings } from './decode/element.js';
 import { RecordDecoding } from './decode/record.js';
 import { decodeRelayElement } from './decode/relay-entry.js';
 import { HELD_BYTES, HELD_ELEMENTS, SLICE_BYTES, SLICE_ELEMENTS } from './limits.js';
-import type { LogIdentity, LogSink, OffsetGap, PartitionKey, RecordBatch } from './log-source.js';
+import type { LogIdentity, LogRecord, LogSink, OffsetGap, PartitionKey, RecordBatch } from './log-source.js';
+import type { Mark } from './marks.js';
 
 /** Of the kind that the partition's topic holds. */
 type Entry = EdgeEntry | RelayEntry;
@@ -18,18 +19,20 @@ type Entry = EdgeEntry | RelayEntry;
 export interface ShardPort {
   readonly nextOffset: number | null;
   readonly identity: LogIdentity | null;
+  /** Oldest first; a source whose log is surely the same has none. */
+  readonly marks?: readonly Mark[];
   setIdentity(identity: LogIdentity): void;
   /** Goes on at another offset, also at a smaller one. */
   moveTo(nextOffset: number): void;
   /**
-   * Takes a record whole: its entries, a reason for each other element, the offset after it, and its own timestamp; null
-   * where it stands for offsets that have no record. The bytes of entries are lent for the call: they are copied or gone.
+   * Takes a record whole: its entries, a reason for each other element, the offset after it, and the record as it came;
+   * null where it stands for offsets that have no record. The bytes of entries are lent for the call: they are copied or gone.
    */
   applyRecord(
     entries: readonly Entry[],
     rejectedReasons: readonly string[],
     nextOffset: number,
-    recordMs: number | null,
+    record: LogRecord | null,
   ): void;
 }
 
@@ -53,6 +56,7 @@ export interface PipelinePorts {
 }
 
 const NO_REASONS: readonly string[] = [];
+const NO_MARKS: readonly Mark[] = [];
 
 /**
  * Of each partition one batch at a time; partitions may take turns. At the end of every turn each shard stands
@@ -77,6 +81,10 @@ export class Pipeline implements LogSink {
 
   identity(key: PartitionKey): LogIdentity | null {
     return this.#ports.shardOf(key).identity;
+  }
+
+  marks(key: PartitionKey): readonly Mark[] {
+    return this.#ports.shardOf(key).marks ?? NO_MARKS;
   }
 
   setIdentity(key: PartitionKey, identity: LogIdentity): void {
@@ -229,7 +237,7 @@ class BatchWork {
       if (elements > 0 && elements + decoded.elementCount > SLICE_ELEMENTS) return true;
       assert(decoded.elementCount === entries.length + letters.length, 'received = applied + dead-lettered');
       const reasons = letters.length === 0 ? NO_REASONS : letters.map(({ reason }) => reason);
-      shard.applyRecord(entries, reasons, record.offset + 1, record.timestampMs);
+      shard.applyRecord(entries, reasons, record.offset + 1, record);
       elements += decoded.elementCount;
       this.#appliedCount++;
     }

@@ -16,6 +16,7 @@ import { assert } from '../engine/assert.js';
 import type { EdgeEntry, RelayEntry } from '../engine/entry.js';
 import { TIER_CLASSES } from '../engine/tier.js';
 import type { BufferPool } from './buffer-pool.js';
+import type { Mark } from './marks.js';
 
 type Entry = EdgeEntry | RelayEntry;
 type Kind = 'edge' | 'relay';
@@ -27,6 +28,11 @@ export interface AppliedRecord<E> {
   readonly nextOffset: number;
 }
 
+/** With the mark of the last record before the next offset, where it was taken. */
+export interface PackedRecord<E> extends AppliedRecord<E> {
+  readonly mark: Mark | null;
+}
+
 export interface RecordPack {
   readonly kind: Kind;
   readonly recordCount: number;
@@ -36,6 +42,8 @@ export interface RecordPack {
   readonly names: readonly string[];
   /** The reasons of the records that have any, by the record's place. */
   readonly rejected: ReadonlyMap<number, readonly string[]>;
+  /** By the record's place. */
+  readonly marks: ReadonlyMap<number, Mark>;
   /** May be longer than what is in it. */
   readonly buffer: ArrayBuffer;
 }
@@ -59,6 +67,7 @@ export class PackBuilder {
   #entryCount = 0;
   #names = new Names();
   #rejected = new Map<number, readonly string[]>();
+  #marks = new Map<number, Mark>();
   #nextOffsets: number[] = [];
   #entryEnds: number[] = [];
   #columns: Record<'f64' | 'u32' | 'u8', number[][]>;
@@ -91,6 +100,11 @@ export class PackBuilder {
     this.#entryEnds.push(this.#entryCount);
   }
 
+  /** Marks the record that was added last. */
+  mark(mark: Mark): void {
+    this.#marks.set(this.recordCount - 1, mark);
+  }
+
   /** Everything that was added since the last was taken; its buffer is one of the pool's. */
   take(): RecordPack {
     const { recordCount } = this;
@@ -101,6 +115,7 @@ export class PackBuilder {
       byteCount: Math.ceil(this.#byteCount / 8) * 8,
       names: this.#names.list,
       rejected: this.#rejected,
+      marks: this.#marks,
     };
     this.#reserve(pack.byteCount + columnBytes(pack));
     const buffer = this.#bytes.buffer as ArrayBuffer;
@@ -118,6 +133,7 @@ export class PackBuilder {
     this.#entryCount = 0;
     this.#names = new Names();
     this.#rejected = new Map();
+    this.#marks = new Map();
     this.#nextOffsets = [];
     this.#entryEnds = [];
     this.#columns = emptyColumns(this.#kind);
@@ -164,7 +180,7 @@ export class PackBuilder {
 /** The records of a pack, in order. The rows and URLs of their entries are views of its buffer. */
 export function* unpackRecords(
   pack: RecordPack,
-): Generator<AppliedRecord<EdgeEntry> | AppliedRecord<RelayEntry>, void, void> {
+): Generator<PackedRecord<EdgeEntry> | PackedRecord<RelayEntry>, void, void> {
   const { nextOffsets, entryEnds, ...columns } = columnsOf(pack);
   const entryAt = pack.kind === 'edge' ? edgeReader(pack, columns) : relayReader(pack, columns);
   let at = 0;
@@ -175,7 +191,8 @@ export function* unpackRecords(
       entries,
       rejectedReasons: pack.rejected.get(r) ?? NO_REASONS,
       nextOffset: nextOffsets[r],
-    } as AppliedRecord<EdgeEntry> | AppliedRecord<RelayEntry>;
+      mark: pack.marks.get(r) ?? null,
+    } as PackedRecord<EdgeEntry> | PackedRecord<RelayEntry>;
   }
 }
 

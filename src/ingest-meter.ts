@@ -14,6 +14,7 @@ export interface IngestMeter {
 export function meteredSink(sink: LogSink, meter: IngestMeter, monotonicUs: () => number): LogSink {
   return {
     nextOffset: (key) => sink.nextOffset(key),
+    marks: (key) => sink.marks(key),
     identity: (key) => sink.identity(key),
     setIdentity: (key, identity) => sink.setIdentity(key, identity),
     reportGap: (gap) => sink.reportGap(gap),

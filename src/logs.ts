@@ -4,7 +4,8 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { type DeadLetterSamples, sampledSink } from '../ingest/dead-letter-samples.js';
 import { EmbeddedLog } from '../ingest/embedded-log/embedded-log.js';
 import type { KafkaConnection } from '../ingest/kafka/client.js';
-import type { HeldPartition, LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
+import type { HeldPartition, LogSourceStatus, OffsetGap, PartitionKey } from '../ingest/log-source.js';
+import type { Marks } from '../ingest/marks.js';
 import { Pipeline } from '../ingest/pipeline.js';
 import type { Config } from './config.js';
 import type { IngestPort } from './http/ports.js';
@@ -24,6 +25,7 @@ export interface LogsPorts {
   readonly surroundings: Surroundings;
   readonly store: Store;
   readonly shards: Shards;
+  readonly marksOf: (key: PartitionKey) => Marks;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
   /** Keeps some of the dead letters. */
@@ -100,7 +102,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
 
 /** Kafka's logs: consumed and decoded on the ingest thread, which begins with what the shards have. */
 function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
-  const { config, surroundings, shards, onGap, samples, gate, meter } = ports;
+  const { config, surroundings, shards, marksOf, onGap, samples, gate, meter } = ports;
   const { logger, clock, onFatal } = surroundings;
   let thread: IngestThread | null = null;
   const start = () => {
@@ -116,10 +118,12 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
         partition,
         nextOffset: shard.nextOffset,
         identity: shard.identity,
+        marks: marksOf({ topic, partition }).oldestFirst,
       })),
     };
     thread = new IngestThread(order, {
       shardOf: (key) => shards.of(key),
+      marksOf,
       onGap,
       onDeadLetters: (letters) => samples.keep(letters),
       logger,

@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import { DeadLetterSamples } from '../ingest/dead-letter-samples.js';
 import { Gaps } from '../ingest/gaps.js';
 import type { HeldPartition, OffsetGap } from '../ingest/log-source.js';
+import { PartitionMarks } from '../ingest/marks.js';
 import { Committer } from './committer.js';
 import type { Config } from './config.js';
 import type { ServiceStatus } from './console/service-status.js';
@@ -94,6 +95,7 @@ class Composition implements Service {
   readonly #gate: IngestGate;
   readonly #memory: MemoryBudget;
   readonly #gaps = new Gaps();
+  readonly #marks: PartitionMarks;
   readonly #deadLetterSamples = new DeadLetterSamples();
   /** What repairs have dropped. */
   readonly #dropped: readonly DroppedPart[];
@@ -124,11 +126,13 @@ class Composition implements Service {
     this.#shards.expire(clock.nowUs());
     for (const { topic, partition } of this.#shards.all())
       this.#gaps.load({ topic, partition }, store.reader(`${topic}/${partition}`));
+    this.#marks = new PartitionMarks((scope) => store.reader(scope));
     this.#logs = createLogs({
       config,
       surroundings,
       store,
       shards: this.#shards,
+      marksOf: (key) => this.#marks.of(key),
       onGap: (gap) => this.#noteGap(gap),
       samples: this.#deadLetterSamples,
       gate,
@@ -137,7 +141,10 @@ class Composition implements Service {
     gate.onChange = (isOpen) => this.#logs.hold(!isOpen);
     this.#committer = new Committer({
       store,
-      saveBeside: (key, writer) => this.#gaps.save(key, writer),
+      saveBeside: (key, writer) => {
+        this.#gaps.save(key, writer);
+        this.#marks.of(key).save(writer);
+      },
       shards: () => this.#shards.all(),
       nowUs: clock.nowUs,
       monotonicUs: clock.monotonicUs,

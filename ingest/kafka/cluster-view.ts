@@ -1,6 +1,8 @@
 /** What the cluster says about our topics: which exist, which log each partition is, and where it starts and ends. */
 
+import type { KafkaMessage } from 'kafkajs';
 import type { LogIdentity, PartitionKey } from '../log-source.js';
+import { type Mark, markOf } from '../marks.js';
 import type { KafkaClient } from './client.js';
 import { TOPIC_AUTHORIZATION_FAILED } from './fetch-response.js';
 import { createCluster, type InternalCluster } from './kafkajs-internals.js';
@@ -11,6 +13,7 @@ import {
   metadataRequest,
   type TopicMetadata,
 } from './metadata-request.js';
+import { toRecords } from './records.js';
 import { TopicsRefusedError } from './refusal.js';
 
 const NO_ERROR = 0;
@@ -20,6 +23,8 @@ const LEADER_NOT_AVAILABLE = 5;
 /** The log behind a partition at one moment. */
 export interface LogFound extends PartitionKey {
   readonly identity: LogIdentity;
+  /** Rises with each election of a leader; -1 when not known. */
+  readonly leaderEpoch: number;
   /** Where the log starts and ends for a reader of committed records; null while the partition has no leader. */
   readonly bounds: { readonly startOffset: number; readonly endOffset: number } | null;
 }
@@ -60,14 +65,40 @@ export class ClusterView {
     const logs = new Map<string, LogFound>();
     const bounds = await this.#bounds(existing);
     for (const { topic, topicId, partitions } of existing) {
-      for (const { partition } of partitions) {
+      for (const { partition, leaderEpoch } of partitions) {
         const id = partitionId({ topic, partition });
         const identity = { clusterId, topicId };
-        logs.set(id, { topic, partition, identity, bounds: bounds.get(id) ?? null });
+        logs.set(id, { topic, partition, identity, leaderEpoch, bounds: bounds.get(id) ?? null });
       }
     }
     const found = new Set(existing.map(({ topic }) => topic));
     return { missingTopics: this.#topics.filter((topic) => !found.has(topic)), logs };
+  }
+
+  /**
+   * Of the record that the log has at an offset; null where it has none that can be read (compacted away, a control record,
+   * expired by now). After a look. Rejects when its leader can't be asked.
+   */
+  async markAt({ topic, partition }: PartitionKey, offset: number): Promise<Mark | null> {
+    const [nodeId] = Object.keys(this.#cluster.findLeaderForPartitions(topic, [partition]));
+    const broker = await this.#cluster.findBroker({ nodeId });
+    // The batch with the offset comes whole, however few bytes are asked for.
+    const partitions = [{ partition, fetchOffset: offset, maxBytes: 1 }];
+    const request = {
+      isolationLevel: 1,
+      maxWaitTime: 0,
+      maxBytes: 1,
+      topics: [{ topic, partitions }],
+    } as const;
+    const fetched = await broker.fetch(request).catch((error: unknown) => {
+      if (error instanceof Error && 'type' in error && error.type === 'OFFSET_OUT_OF_RANGE') return null;
+      throw error;
+    });
+    const found = fetched?.responses[0]?.partitions[0]?.messages.filter(
+      (message) => Number(message.offset) === offset && !message.isControlRecord,
+    );
+    const [record] = toRecords((found ?? []) as unknown as KafkaMessage[]);
+    return record === undefined ? null : markOf(record);
   }
 
   /** Ends the connections; a look under way ends with an error. */

@@ -14,7 +14,7 @@ import { type KafkaClock, pause, within } from './clock.js';
 import { type ClusterLook, type ClusterView, type LogFound, partitionId } from './cluster-view.js';
 import { correctFetch, topicsRefused } from './fetch-response.js';
 import { beatDuring } from './heartbeats.js';
-import { type FetchHooks, fetchedOffset, interceptFetches } from './kafkajs-internals.js';
+import { type FetchHooks, fetchedOffset, interceptFetches, leaderEpochOf } from './kafkajs-internals.js';
 import {
   CLIENT_MAX_RETRY_MS,
   CONCURRENT_PARTITIONS,
@@ -24,6 +24,7 @@ import {
   type KafkaTiming,
   REBALANCE_TIMEOUT_MS,
 } from './limits.js';
+import { checkPartitions, type MarkFindings } from './mark-check.js';
 import { PartitionReader } from './partition-reader.js';
 import { areOtherLogs, findReadStart } from './read-start.js';
 import { toRecords } from './records.js';
@@ -188,7 +189,8 @@ export class ConsumerSession {
         continue;
       }
       if (position === undefined) continue;
-      if (position > endOffset || reader.position < startOffset) doubtful.push(reader);
+      const hasOtherLeader = found.leaderEpoch > reader.leaderEpoch;
+      if (position > endOffset || reader.position < startOffset || hasOtherLeader) doubtful.push(reader);
       else this.#passHole(reader);
     }
     this.#check(doubtful);
@@ -269,7 +271,9 @@ export class ConsumerSession {
 
   /** Places paused partitions at the sink's offsets and lets them be read, as soon as the cluster can tell about them. */
   async #prepare(readers: readonly PartitionReader[]): Promise<void> {
-    const { lanes, view, clock, logger } = this.#parts;
+    const { lanes, view, clock, logger, sink } = this.#parts;
+    const failed = (key: PartitionKey, error: unknown) =>
+      logger.warn({ ...key, error: String(error) }, 'kafka: can not read what was marked in a log');
     let waiting = readers;
     try {
       while (!this.#isClosed) {
@@ -278,8 +282,12 @@ export class ConsumerSession {
           logger.warn({ error: String(error) }, 'kafka: can not look at the logs of the assigned partitions');
           return null;
         });
+        waiting = waiting.filter((reader) => reader.isChecking);
+        const keys = waiting.map(({ key }) => key);
+        const findings = look === null ? null : await checkPartitions(keys, look, sink, view, failed);
         waiting = waiting.filter(
-          (reader) => reader.isChecking && !this.#place(reader, look?.logs.get(reader.id)),
+          (reader) =>
+            reader.isChecking && !this.#place(reader, look?.logs.get(reader.id), findings?.get(reader.id)),
         );
         if (waiting.length === 0) return;
         await pause(clock, CLIENT_MAX_RETRY_MS, this.#closing);
@@ -290,14 +298,19 @@ export class ConsumerSession {
   }
 
   /** Answers whether the partition is read from now on. */
-  #place(reader: PartitionReader, found: LogFound | undefined): boolean {
-    if (this.#isClosed || found === undefined || found.bounds === null) return false;
+  #place(reader: PartitionReader, found: LogFound | undefined, marks: MarkFindings | undefined): boolean {
+    if (this.#isClosed || found === undefined || found.bounds === null || marks === undefined) return false;
     const { sink, logger, counters } = this.#parts;
     const nextOffset = sink.nextOffset(reader.key);
-    const start = findReadStart(sink.identity(reader.key), nextOffset, {
-      identity: found.identity,
-      ...found.bounds,
-    });
+    const start = findReadStart(
+      sink.identity(reader.key),
+      nextOffset,
+      {
+        identity: found.identity,
+        ...found.bounds,
+      },
+      marks,
+    );
     if (start.gap !== null && nextOffset !== null) {
       const gap = {
         ...reader.key,
@@ -311,6 +324,7 @@ export class ConsumerSession {
     }
     if (start.bind) sink.setIdentity(reader.key, found.identity);
     reader.identity = found.identity;
+    reader.leaderEpoch = Math.max(reader.leaderEpoch, found.leaderEpoch);
     reader.endOffset = found.bounds.endOffset;
     reader.readableEndOffset = found.bounds.endOffset;
     reader.read(start.offset);
@@ -327,9 +341,12 @@ export class ConsumerSession {
       return;
     }
     const highWatermark = Number(batch.highWatermark);
-    if (fetchedOffset(batch) !== reader.position || highWatermark < reader.highWatermark) {
-      // kafkajs has jumped, or the log is another one.
+    const leaderEpoch = leaderEpochOf(batch);
+    const isOfOtherLeader = leaderEpoch > reader.leaderEpoch;
+    if (fetchedOffset(batch) !== reader.position || highWatermark < reader.highWatermark || isOfOtherLeader) {
+      // kafkajs has jumped, or the log is another one, or may be: a new leader may not have had all that was read.
       this.#parts.counters.droppedBatches++;
+      reader.leaderEpoch = Math.max(reader.leaderEpoch, leaderEpoch);
       this.#check([reader]);
       return;
     }

@@ -31,6 +31,20 @@ export interface RawRequest<T> {
 export interface InternalBroker {
   readonly versions: Readonly<Record<number, { readonly maxVersion: number } | undefined>> | null;
   readonly connectionPool: InternalConnectionPool;
+  /** Rejects with what the broker answers for a partition. */
+  fetch(request: {
+    readonly isolationLevel: 1;
+    readonly maxWaitTime: number;
+    readonly maxBytes: number;
+    readonly topics: readonly {
+      readonly topic: string;
+      readonly partitions: readonly {
+        readonly partition: number;
+        readonly fetchOffset: number;
+        readonly maxBytes: number;
+      }[];
+    }[];
+  }): Promise<DecodedFetch>;
 }
 
 export interface InternalCluster {
@@ -39,6 +53,9 @@ export interface InternalCluster {
   connect(): Promise<void>;
   disconnect(): Promise<void>;
   refreshMetadata(): Promise<void>;
+  /** Partitions by the node that leads them, as the metadata has it. */
+  findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, number[]>>;
+  findBroker(node: { readonly nodeId: string }): Promise<InternalBroker>;
   fetchTopicsOffset(
     topics: readonly {
       readonly topic: string;
@@ -204,4 +221,12 @@ export function fetchedOffset(batch: Batch): number {
   const { fetchedOffset: offset } = batch as Batch & { readonly fetchedOffset?: string };
   assert(offset !== undefined, 'kafkajs names the fetched offset otherwise: another version than 2.2.4?');
   return Number(offset);
+}
+
+/** The epoch of the leader that took the batch's last record; -1 for formats that do not tell. */
+export function leaderEpochOf({ messages }: Batch): number {
+  const last = messages.at(-1) as
+    | { readonly batchContext?: { readonly partitionLeaderEpoch?: number } }
+    | undefined;
+  return last?.batchContext?.partitionLeaderEpoch ?? -1;
 }

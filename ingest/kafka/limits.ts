@@ -26,6 +26,10 @@ export const FETCH_BYTES = 8 * 1024 * 1024;
  * partition holds up the others of its fetch. */
 export const CONCURRENT_PARTITIONS = 16;
 
+/** Partitions whose marks are compared with their logs at a time. More: a burst of small fetches at each assignment;
+ * fewer: many partitions begin to be read one after another. */
+export const MARK_CHECKS = 8;
+
 /** How old the client's view of topics and leaders may be. Bigger: partitions added to a topic are read later;
  * smaller: more metadata requests. */
 export const METADATA_MAX_AGE_MS = 10_000;

@@ -16,7 +16,14 @@ export interface TopicMetadata {
   readonly errorCode: number;
   /** As Kafka's tools print it; '' when not known. */
   readonly topicId: string;
-  readonly partitions: readonly { readonly partition: number; readonly hasLeader: boolean }[];
+  readonly partitions: readonly PartitionMetadata[];
+}
+
+export interface PartitionMetadata {
+  readonly partition: number;
+  readonly hasLeader: boolean;
+  /** Rises with each election of a leader; -1 when not known. */
+  readonly leaderEpoch: number;
 }
 
 export interface Metadata {
@@ -96,10 +103,10 @@ function readTopic(reader: ProtocolReader, flexible: boolean): TopicMetadata {
     reader.int16(); // error code
     const partition = reader.int32();
     const leader = reader.int32();
-    if (flexible) reader.int32(); // leader epoch
+    const leaderEpoch = flexible ? reader.int32() : -1;
     for (let list = 0; list < 3; list++) reader.array(() => reader.int32()); // replicas, in sync, offline
     reader.skipTags();
-    return { partition, hasLeader: leader >= 0 };
+    return { partition, hasLeader: leader >= 0, leaderEpoch };
   });
   if (flexible) reader.int32(); // authorized operations
   reader.skipTags();

@@ -1,6 +1,7 @@
 /** Decides where a partition is read from, and whether its log still connects to what was read before. */
 
 import type { LogIdentity, OffsetGap } from '../log-source.js';
+import { type MarkFindings, SILENT } from './mark-check.js';
 
 export interface ReadStart {
   readonly offset: number;
@@ -18,33 +19,41 @@ interface FoundLog {
 }
 
 /**
- * `stored` and `nextOffset` are the sink's; both null for a partition never read.
+ * `stored` and `nextOffset` are the sink's; both null for a partition never read. Behind the newest mark that matches, or
+ * from its start where none does, a log is read again that has other records: some of them may be the same, and reading
+ * twice is the smaller harm.
  *
- *   nextOffset …            log that was found              then
- *   none                    any                             from its start, no gap
- *   any                     another cluster or topic id     topic-recreated, from its start
- *   before its start        the same                        log-start-moved, from its start
- *   after its end           the same                        log-truncated, from its end: what lies before was read
- *   after its end           perhaps the same (no topic id)  topic-recreated, from its start: of the two it is by far
- *                                                           the likelier, and reading twice is the smaller harm
- *   within                  the same                        from there, no gap
+ *   nextOffset …       log that was found              marks          then
+ *   none               any                                            from its start, no gap
+ *   any                another cluster or topic id                    topic-recreated, behind the newest that matches
+ *   before its start   the same                                       log-start-moved, from its start
+ *   after its end      the same                        some there     log-truncated, behind the newest that matches
+ *   after its end      the same                        none there     log-truncated, from its end: what lies before was read
+ *   after its end      perhaps the same (no topic id)  none there     topic-recreated, from its start: by far the likelier
+ *   within             the same                        one differs    log-diverged, behind the newest that matches
+ *   within             the same                        none differs   from there, no gap
  */
 export function findReadStart(
   stored: LogIdentity | null,
   nextOffset: number | null,
   found: FoundLog,
+  marks: MarkFindings = SILENT,
 ): ReadStart {
   const isOther = stored !== null && areOtherLogs(stored, found.identity);
   const bind = stored === null || isOther || knowsMore(found.identity, stored);
   if (nextOffset === null) return { offset: found.startOffset, gap: null, bind };
-  if (isOther) return { offset: found.startOffset, gap: 'topic-recreated', bind };
+  const sameUntil = marks.matchedOffset === null ? found.startOffset : marks.matchedOffset + 1;
+  if (isOther) return { offset: sameUntil, gap: 'topic-recreated', bind };
   if (nextOffset < found.startOffset) return { offset: found.startOffset, gap: 'log-start-moved', bind };
   if (nextOffset > found.endOffset) {
+    if (marks.differs || marks.matchedOffset !== null)
+      return { offset: sameUntil, gap: 'log-truncated', bind };
     const sameForSure = stored !== null && stored.topicId !== '' && found.identity.topicId !== '';
     return sameForSure
       ? { offset: found.endOffset, gap: 'log-truncated', bind }
       : { offset: found.startOffset, gap: 'topic-recreated', bind: true };
   }
+  if (marks.differs) return { offset: sameUntil, gap: 'log-diverged', bind };
   return { offset: nextOffset, gap: null, bind };
 }
 

@@ -24,8 +24,8 @@ export const VIEWS: readonly ViewName[] = ['rows', 'usage', 'stats'];
 
 const STATE = 'shard';
 const MANIFEST = 'rows/manifest';
-/** Alarms about the log, which no answer depends on (see ingest/gaps.ts). */
-const GAPS = 'gaps';
+/** Beside the state, which no answer depends on: alarms about the log, marks of what was read (see ingest/gaps.ts, marks.ts). */
+const BESIDE = ['gaps', 'marks'];
 
 export interface CheckedStore {
   readonly directory: string;
@@ -46,7 +46,7 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
     ...checkRows(store, segments),
     ...checkUsage(store, segments),
     ...checkStats(segments),
-    ...checkGaps(segments),
+    ...checkBeside(segments),
     ...checkForeign(segments),
     ...lostViews(store, segments),
   ];
@@ -191,23 +191,20 @@ function slotOf(name: string, scope: string): Group | null {
   return { key: match[1], dropped: { view: 'stats', level: level.name, startUs, endUs, what } };
 }
 
-function checkGaps(segments: ScopeSegments): Finding[] {
-  if (!segments.damagedNames.includes(GAPS)) return [];
-  return [
-    {
-      what: `partition ${segments.scope}: its list of gaps is damaged`,
-      remedy: 'is dropped; no answer depends on it',
-      fixes: [],
-      dropped: [],
-    },
-  ];
+function checkBeside(segments: ScopeSegments): Finding[] {
+  return BESIDE.filter((name) => segments.damagedNames.includes(name)).map((name) => ({
+    what: `partition ${segments.scope}: its list of ${name} is damaged`,
+    remedy: 'is dropped; no answer depends on it',
+    fixes: [],
+    dropped: [],
+  }));
 }
 
 function checkForeign(segments: ScopeSegments): Finding[] {
   const isKnown = (name: string): boolean =>
     name === STATE ||
     name === MANIFEST ||
-    name === GAPS ||
+    BESIDE.includes(name) ||
     /^rows\/(open\/.+|index\/.+\/[0-9]+)$/.test(name) ||
     partOf(name, '') !== null ||
     slotOf(name, '') !== null;

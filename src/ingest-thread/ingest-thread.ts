@@ -7,6 +7,7 @@ import { Worker } from 'node:worker_threads';
 import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
 import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
 import type { HeldPartition, LogSourceStatus, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
+import type { Marks } from '../../ingest/marks.js';
 import type { ShardPort } from '../../ingest/pipeline.js';
 import { unpackRecords } from '../../ingest/record-pack.js';
 import type { IngestMeter } from '../ingest-meter.js';
@@ -15,6 +16,7 @@ import type { FromIngest, IngestOrder, Position, ToIngest } from './protocol.js'
 
 export interface IngestThreadPorts {
   readonly shardOf: (key: PartitionKey) => ShardPort;
+  readonly marksOf: (key: PartitionKey) => Marks;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
   /** Told of some of the dead letters. */
@@ -112,6 +114,7 @@ export class IngestThread {
       case 'gap':
         this.#then(() => {
           this.#ports.shardOf(message.gap).moveTo(message.gap.resumedOffset);
+          this.#ports.marksOf(message.gap).moveTo(message.gap.resumedOffset);
           this.#ports.onGap(message.gap);
         });
         return;
@@ -139,13 +142,17 @@ export class IngestThread {
 
   /** At the end of every turn each shard stands between two records, so a commit may save it then. */
   async #apply({ packId, key, pack, lastRecordMs }: SentRecords): Promise<void> {
-    const { monotonicUs, shardOf, yieldTurn, mayApply, meter } = this.#ports;
+    const { monotonicUs, shardOf, marksOf, yieldTurn, mayApply, meter } = this.#ports;
     await mayApply();
     const shard = shardOf(key);
+    const marks = marksOf(key);
     const startUs = monotonicUs();
     let sliceEndUs = startUs + APPLY_SLICE_US;
-    for (const { entries, rejectedReasons, nextOffset } of unpackRecords(pack)) {
-      shard.applyRecord(entries, rejectedReasons, nextOffset, lastRecordMs);
+    for (const { entries, rejectedReasons, nextOffset, mark } of unpackRecords(pack)) {
+      shard.applyRecord(entries, rejectedReasons, nextOffset, null);
+      // A commit in another turn saves the offset with the mark before it.
+      if (mark === null) continue;
+      marks.note(mark);
       if (monotonicUs() < sliceEndUs) continue;
       await yieldTurn();
       sliceEndUs = monotonicUs() + APPLY_SLICE_US;

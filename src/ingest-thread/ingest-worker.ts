@@ -77,7 +77,7 @@ function shardOf(key: PartitionKey): PackShard {
   const shard = new PackShard(
     { topic: key.topic, partition: key.partition },
     key.topic === order.edgeTopic ? 'edge' : 'relay',
-    stored ?? { nextOffset: null, identity: null },
+    stored ?? { nextOffset: null, identity: null, marks: [] },
     {
       buffers,
       send: (of, pack, lastRecordMs) =>
@@ -131,6 +131,7 @@ const pipeline = new Pipeline({
 const sink: LogSink = {
   nextOffset: (key) => pipeline.nextOffset(key),
   identity: (key) => pipeline.identity(key),
+  marks: (key) => pipeline.marks(key),
   setIdentity: (key, identity) => pipeline.setIdentity(key, identity),
   reportGap: (gap) => pipeline.reportGap(gap),
   apply: async (batch, isCurrent) => {

@@ -4,6 +4,10 @@
  * later; smaller: more messages than work. */
 export const PACK_ELEMENTS = 512;
 
+/** Elements after which a record is marked (see ingest/marks.ts), and the serving thread may let others have a turn: a commit
+ * then saves an offset together with the mark before it. Bigger: turns last longer; smaller: more checksums. */
+export const MARK_ELEMENTS = 8;
+
 /** How often the thread looks whether its status has changed. Longer: readiness and lag are older than they need be;
  * shorter: messages without news. */
 export const STATUS_EVERY_MS = 200;

@@ -5,10 +5,12 @@
 
 import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import type { BufferPool } from '../../ingest/buffer-pool.js';
-import type { LogIdentity, PartitionKey } from '../../ingest/log-source.js';
+import type { LogIdentity, LogRecord, PartitionKey } from '../../ingest/log-source.js';
+import { type Mark, Marks, markOf } from '../../ingest/marks.js';
 import type { ShardPort } from '../../ingest/pipeline.js';
 import { PackBuilder, type RecordPack } from '../../ingest/record-pack.js';
-import { PACK_BYTES, PACK_ELEMENTS } from './limits.js';
+import { MARK_ELEMENTS, PACK_BYTES, PACK_ELEMENTS } from './limits.js';
+import type { StoredState } from './protocol.js';
 
 type Entry = EdgeEntry | RelayEntry;
 
@@ -26,20 +28,24 @@ export class PackShard implements ShardPort {
   readonly #key: PartitionKey;
   readonly #builder: PackBuilder;
   readonly #ports: PackPorts;
+  readonly #marks: Marks;
   #lastRecordMs: number | null = null;
+  /** The last record of the pack, while it has no mark. */
+  #unmarked: LogRecord | null = null;
+  #markedElements = 0;
   #lastSent: Promise<void> = Promise.resolve();
 
-  constructor(
-    key: PartitionKey,
-    kind: RecordPack['kind'],
-    stored: { readonly nextOffset: number | null; readonly identity: LogIdentity | null },
-    ports: PackPorts,
-  ) {
+  constructor(key: PartitionKey, kind: RecordPack['kind'], stored: StoredState, ports: PackPorts) {
     this.#key = key;
     this.#builder = new PackBuilder(kind, ports.buffers);
     this.nextOffset = stored.nextOffset;
     this.identity = stored.identity;
+    this.#marks = new Marks(stored.marks);
     this.#ports = ports;
+  }
+
+  get marks(): readonly Mark[] {
+    return this.#marks.oldestFirst;
   }
 
   setIdentity(identity: LogIdentity): void {
@@ -49,21 +55,24 @@ export class PackShard implements ShardPort {
 
   moveTo(nextOffset: number): void {
     this.nextOffset = nextOffset;
+    this.#marks.moveTo(nextOffset);
   }
 
   applyRecord(
     entries: readonly Entry[],
     rejectedReasons: readonly string[],
     nextOffset: number,
-    recordMs: number | null,
+    record: LogRecord | null,
   ): void {
     const builder = this.#builder;
     builder.add({ entries, rejectedReasons, nextOffset });
     this.nextOffset = nextOffset;
-    this.#lastRecordMs = recordMs ?? this.#lastRecordMs;
+    this.#lastRecordMs = record?.timestampMs ?? this.#lastRecordMs;
+    this.#unmarked = record ?? this.#unmarked;
     // Records may have no entries: what is empty or unusable counts too.
     const elementCount = Math.max(builder.entryCount, builder.recordCount);
     if (elementCount >= PACK_ELEMENTS || builder.byteCount >= PACK_BYTES) this.#send();
+    else if (elementCount - this.#markedElements >= MARK_ELEMENTS) this.#mark(elementCount);
   }
 
   /** Sends what is left; resolves when everything is applied. */
@@ -72,7 +81,17 @@ export class PackShard implements ShardPort {
     return this.#lastSent;
   }
 
+  #mark(elementCount: number): void {
+    const mark = this.#unmarked === null ? null : markOf(this.#unmarked);
+    this.#unmarked = null;
+    this.#markedElements = elementCount;
+    if (mark === null) return;
+    this.#builder.mark(mark);
+    this.#marks.note(mark);
+  }
+
   #send(): void {
+    this.#mark(0);
     this.#lastSent = this.#ports.send(this.#key, this.#builder.take(), this.#lastRecordMs);
   }
 }

@@ -9,13 +9,17 @@ import type {
   OffsetGap,
   PartitionKey,
 } from '../../ingest/log-source.js';
+import type { Mark } from '../../ingest/marks.js';
 import type { RecordPack } from '../../ingest/record-pack.js';
 
 /** How far a partition was read when the thread begins; from then on only the thread moves it. */
-export interface StoredPosition extends PartitionKey {
+export interface StoredState {
   readonly nextOffset: number | null;
   readonly identity: LogIdentity | null;
+  readonly marks: readonly Mark[];
 }
+
+export type StoredPosition = PartitionKey & StoredState;
 
 export type Position = PartitionKey & { readonly nextOffset: number };
 

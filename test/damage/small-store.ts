@@ -11,6 +11,7 @@ import { US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js'
 import type { StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import { Gaps } from '../../ingest/gaps.js';
+import { Marks } from '../../ingest/marks.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { Shards } from '../../src/shards.js';
 import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
@@ -63,7 +64,7 @@ export async function writeSmallStore(directory: string, size: SmallStoreSize): 
     await settle(store, shards, startUs + US_PER_MINUTE);
     await forget(log, shards);
   }
-  if (size.hasGap) await saveGap(store);
+  if (size.hasGap) await saveBeside(store);
   for (const topic of [EDGE_TOPIC, RELAY_TOPIC]) await appendUnread(log, topic, traffic);
   await store.close();
   cutRoom(join(directory, TABLE_FILE));
@@ -164,11 +165,16 @@ function leastOf(text: string, message: string | null): string {
   });
 }
 
-async function saveGap(store: Store): Promise<void> {
+async function saveBeside(store: Store): Promise<void> {
   const key = { topic: EDGE_TOPIC, partition: 0 };
   const gaps = new Gaps();
   gaps.add({ ...key, reason: 'log-truncated', expectedOffset: 2, resumedOffset: 1 });
-  await store.commit((writerOf) => gaps.save(key, writerOf(`${EDGE_TOPIC}/0`)));
+  const marks = new Marks();
+  for (const offset of [0, 1]) marks.note({ offset, timestampMs: 1, checksum: 7 });
+  await store.commit((writerOf) => {
+    gaps.save(key, writerOf(`${EDGE_TOPIC}/0`));
+    marks.save(writerOf(`${EDGE_TOPIC}/0`));
+  });
 }
 
 /** Durable in the log when the process was killed, and not applied; the first of them is a part of an import. */

@@ -13,7 +13,7 @@ function recordsOfPack(entries: readonly EdgeEntry[]): number {
   const shard = new PackShard(
     { topic: 'edge', partition: 0 },
     'edge',
-    { nextOffset: null, identity: null },
+    { nextOffset: null, identity: null, marks: [] },
     {
       buffers: new BufferPool(),
       send: (_key, pack) => {

@@ -6,7 +6,7 @@ import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import { TIER_CLASSES } from '../../engine/tier.js';
 import { BufferPool } from '../../ingest/buffer-pool.js';
 import { SMALLEST_POOLED_BYTES } from '../../ingest/limits.js';
-import { type AppliedRecord, PackBuilder, unpackRecords } from '../../ingest/record-pack.js';
+import { PackBuilder, type PackedRecord, unpackRecords } from '../../ingest/record-pack.js';
 
 const RUNS = { seed: 1, numRuns: 200 };
 
@@ -30,17 +30,18 @@ const relayEntry = fc.record({
   executionTimeMs: fc.oneof(fc.double({ noDefaultInfinity: true }), fc.constant(Number.NaN)),
 });
 
-function recordsOf<Entry>(entry: fc.Arbitrary<Entry>): fc.Arbitrary<AppliedRecord<Entry>[]> {
+function recordsOf<Entry>(entry: fc.Arbitrary<Entry>): fc.Arbitrary<PackedRecord<Entry>[]> {
   const record = fc.record({
     entries: fc.array(entry, { maxLength: 6 }),
     rejectedReasons: fc.array(fc.constantFrom('not-json', 'too-old'), { maxLength: 2 }),
     nextOffset: fc.integer({ min: 1, max: 2 ** 52 }),
+    mark: fc.option(fc.record({ offset: fc.nat(), timestampMs: fc.nat(), checksum: fc.nat() })),
   });
   return fc.array(record, { maxLength: 8 });
 }
 
 /** Rows and URLs as plain arrays: two views of equal bytes are equal. */
-function comparable(records: Iterable<AppliedRecord<object>>): unknown {
+function comparable(records: Iterable<PackedRecord<object>>): unknown {
   return [...records].map((record) => ({
     ...record,
     entries: record.entries.map((entry) =>
@@ -65,6 +66,7 @@ function roundTrips<Entry extends EdgeEntry | RelayEntry>(
         for (const record of records) {
           const lent = structuredClone(record);
           builder.add(lent);
+          if (record.mark !== null) builder.mark(record.mark);
           for (const { row, url } of lent.entries as readonly Partial<EdgeEntry>[]) {
             row?.fill(0xee);
             url?.fill(0xee);
@@ -88,7 +90,7 @@ test('more bytes than the buffer of the pack before them, and fewer again', () =
   const builder = new PackBuilder('edge', new BufferPool());
   const row = new Uint8Array(100_000).fill(7);
   const [entry] = fc.sample(edgeEntry, { seed: 1, numRuns: 1 });
-  const record = { entries: [{ ...entry, row }], rejectedReasons: [], nextOffset: 1 };
+  const record = { entries: [{ ...entry, row }], rejectedReasons: [], nextOffset: 1, mark: null };
   builder.add(record);
   builder.add({ ...record, nextOffset: 2 });
   const unpacked = [...unpackRecords(builder.take())];

@@ -8,6 +8,7 @@ import type {
   PartitionKey,
   RecordBatch,
 } from '../../ingest/log-source.js';
+import { type Mark, Marks, markOf } from '../../ingest/marks.js';
 
 export class RecordingSink implements LogSink {
   /** By `topic/partition`, in the order of apply. */
@@ -15,6 +16,7 @@ export class RecordingSink implements LogSink {
   readonly gaps: OffsetGap[] = [];
   readonly identities = new Map<string, LogIdentity>();
   readonly nextOffsets = new Map<string, number>();
+  readonly marksById = new Map<string, Marks>();
   /** Applies of one partition that ran at the same time: always a fault. */
   overlaps = 0;
   /** Awaited before each record; a test may hold the sink here. */
@@ -30,12 +32,17 @@ export class RecordingSink implements LogSink {
     return this.identities.get(idOf(key)) ?? null;
   }
 
+  marks(key: PartitionKey): readonly Mark[] {
+    return this.#marksOf(idOf(key)).oldestFirst;
+  }
+
   setIdentity(key: PartitionKey, identity: LogIdentity): void {
     this.identities.set(idOf(key), identity);
   }
 
   reportGap(gap: OffsetGap): void {
     this.gaps.push(gap);
+    this.#marksOf(idOf(gap)).moveTo(gap.resumedOffset);
     this.nextOffsets.set(idOf(gap), gap.resumedOffset);
   }
 
@@ -75,6 +82,14 @@ export class RecordingSink implements LogSink {
     records.push({ ...record, value: record.value === null ? null : Buffer.from(record.value) });
     this.records.set(id, records);
     this.nextOffsets.set(id, record.offset + 1);
+    const mark = markOf(record);
+    if (mark !== null) this.#marksOf(id).note(mark);
+  }
+
+  #marksOf(id: string): Marks {
+    const marks = this.marksById.get(id) ?? new Marks();
+    this.marksById.set(id, marks);
+    return marks;
   }
 }
 

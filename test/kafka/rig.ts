@@ -102,6 +102,17 @@ export class Rig {
     await this.#producer.disconnect();
   }
 
+  /** A producer of the caller's, for transactions. */
+  transactional(transactionalId: string): Producer {
+    const createPartitioner = Partitioners.DefaultPartitioner;
+    return this.#client.producer({
+      transactionalId,
+      idempotent: true,
+      maxInFlightRequests: 1,
+      createPartitioner,
+    });
+  }
+
   async createTopic(
     topic: string,
     numPartitions: number,

@@ -1,6 +1,6 @@
 /** The whole service on Kafka: it stops in order, goes on where it was, and says what is wrong with its log. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -138,6 +138,28 @@ describeKafka('the service on Kafka', () => {
     await untilReady();
     expect(await (await fetch(`${service.url}/api/gaps`, { headers })).json()).toEqual({ gaps: [] });
     await untilRows(['a', 'b', 'e']);
+  });
+
+  test('a log that has other records than were read is a gap, known from what a commit has', async (context) => {
+    if (broker.restartWith === null) return context.skip('the logs of these brokers are not ours to touch');
+    await start();
+    await rig.produce(topic, 0, [entry('a'), entry('b')]);
+    await rig.produce(topic, 1, [entry('c'), entry('d')]);
+    await untilRows(['a', 'b', 'c', 'd']);
+    await untilReady();
+    expect(await service.kill('SIGTERM')).toBe(0);
+    await broker.restartWith((directory) => {
+      const [one, other, aside] = [`${topic}-0`, `${topic}-1`, 'aside'].map((name) => join(directory, name));
+      renameSync(one, aside);
+      renameSync(other, one);
+      renameSync(aside, other);
+      return Promise.resolve();
+    });
+    await start();
+    await untilRows(['a', 'a', 'b', 'b', 'c', 'c', 'd', 'd']);
+    const { text } = await readyz();
+    for (const partition of [0, 1])
+      expect(text).toContain(`${topic}/${partition} has a gap (log-diverged): offset 2 was expected`);
   });
 
   test('without a broker it serves what it has, says so, and stops in order', async (context) => {

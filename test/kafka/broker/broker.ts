@@ -30,6 +30,8 @@ export interface Broker {
   kill(): Promise<void>;
   /** Starts the broker again on the same data and ports, after a controlled shutdown if it runs. */
   restart(): Promise<void>;
+  /** The same, with what is done to its log directory in between; null where that is not ours to touch. */
+  readonly restartWith: ((change: (logDirectory: string) => Promise<void>) => Promise<void>) | null;
   /** Freezes and thaws the broker's process: connected, but silent. */
   signal(name: 'SIGSTOP' | 'SIGCONT'): void | Promise<void>;
 }
@@ -70,6 +72,7 @@ function givenBroker(): Broker {
     stop: () => Promise.resolve(),
     kill: refuse,
     restart: refuse,
+    restartWith: null,
     signal: refuse,
   };
 }

@@ -62,6 +62,8 @@ class DockerBroker implements Broker {
     await client.container.getById(this.#container.getId()).kill();
   }
 
+  readonly restartWith = null;
+
   async restart(): Promise<void> {
     await this.#container.restart({ timeout: START_TIMEOUT_MS });
   }

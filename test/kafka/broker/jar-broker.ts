@@ -161,8 +161,13 @@ class JarBroker implements Broker {
     if (this.#javaPid !== null) process.kill(this.#javaPid, name);
   }
 
-  async restart(): Promise<void> {
+  restart(): Promise<void> {
+    return this.restartWith(() => Promise.resolve());
+  }
+
+  async restartWith(change: (logDirectory: string) => Promise<void>): Promise<void> {
     await this.#end('SIGTERM');
+    await change(join(this.#directory, 'data'));
     await this.launch();
   }
 

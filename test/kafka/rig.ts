@@ -120,8 +120,11 @@ export class Rig {
   ): Promise<void> {
     const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
     await this.#admin.createTopics({
+      // kafkajs gives up waiting where the broker answers it before it knows the topic itself.
+      waitForLeaders: false,
       topics: [{ topic, numPartitions, replicationFactor: 1, configEntries }],
     });
+    await this.#untilLed(topic, numPartitions);
   }
 
   /** One record a value; `key` decides nothing: the partition is given. */
@@ -145,12 +148,17 @@ export class Rig {
   /** Adds partitions; resolves once they can be written. */
   async growTopic(topic: string, count: number): Promise<void> {
     await this.#admin.createPartitions({ topicPartitions: [{ topic, count }] });
-    await eventually(async () => {
-      const { topics } = await this.#admin.fetchTopicMetadata({ topics: [topic] });
-      return topics[0].partitions.filter(({ leader }) => leader >= 0).length === count;
-    });
+    await this.#untilLed(topic, count);
     await this.#producer.disconnect();
     await this.#producer.connect();
+  }
+
+  async #untilLed(topic: string, partitionCount: number): Promise<void> {
+    await eventually(async () => {
+      const found = await this.#admin.fetchTopicMetadata({ topics: [topic] }).catch(() => null);
+      const partitions = found?.topics[0]?.partitions ?? [];
+      return partitions.filter(({ leader }) => leader >= 0).length === partitionCount;
+    });
   }
 
   /** Starts a source; a `sink` given has a memory of its own, as after a restart. */

@@ -1,5 +1,7 @@
 /** Every cap of ingest, each with its reason: what too big and too small would mean. */
 
+import { assert } from '../engine/assert.js';
+
 /** A record's value. Bigger: one record holds the process up for long; smaller: producers' large batches are lost to
  * the dead letters. 16 MiB is well above what brokers accept unless told otherwise. */
 export const MAX_RECORD_BYTES = 16 * 1024 * 1024;
@@ -57,6 +59,25 @@ export const BACKLOG_BYTES = 128 * 1024 * 1024;
 
 /** After how long a POST that was turned away may try again: about what the backlog takes to shrink visibly. */
 export const BUSY_RETRY_SECONDS = 1;
+
+/** How long a POST with an Idempotency-Key is remembered. Bigger: more are remembered for nothing; smaller: a shipper that was
+ * cut off for a night sends what counts again. */
+export const POST_MEMORY_MS = 24 * 3_600_000;
+
+/** POSTs with one that are remembered of a topic; the oldest go first. Bigger: some 250 bytes each, in memory and on disk, and
+ * read at the start; smaller: many shippers' POSTs are forgotten before their senders try again (at 20 a second after 17 minutes). */
+export const POST_MEMORY_COUNT = 20_000;
+
+/** What they may take: they list the entries that were rejected. Bigger: memory; smaller: crafted bodies push others out. One
+ * POST of which every entry was rejected fits. */
+export const POST_MEMORY_BYTES = 16 * 1024 * 1024;
+
+/** What a rejected entry takes of it, and a quarter of a POST without one. */
+export const POST_ENTRY_BYTES = 64;
+assert(
+  POST_MEMORY_BYTES > POST_ENTRY_BYTES * (MAX_BODY_ELEMENTS + 4),
+  'a POST does not fit into the memory of them',
+);
 
 /** Records and bytes that the embedded log hands to the sink at a time. Bigger: more memory; smaller: a POST's worth
  * of turns is spent on going back and forth. */

@@ -1,6 +1,7 @@
 /** The storage that the embedded log needs: durable records per topic, with dense offsets from 0. */
 
 import type { ImportState } from './import-state.js';
+import type { PostChanges, RememberedPost } from './remembered-posts.js';
 
 /** There is no room for an append; whoever provides the log tells the operator. */
 export class LogFullError extends Error {
@@ -13,6 +14,13 @@ export interface StoredRecord {
   /** When it arrived, milliseconds since the epoch. */
   readonly timestampMs: number;
   readonly value: Uint8Array;
+}
+
+/** What a topic's log keeps beside its records. */
+export interface LogNotes {
+  /** How far imports have come, by import id. */
+  readonly imports: ReadonlyMap<string, ImportState>;
+  readonly posts: PostChanges;
 }
 
 /**
@@ -31,16 +39,14 @@ export interface DurableLog {
   /**
    * Adds records with the offsets endOffset, endOffset + 1, …, all or none. Resolves once they are on disk for good
    * (synced): from then on `endOffset` and `read` know them, also after `kill -9`. Rejects when none was kept, with
-   * the reason; with a LogFullError for want of room. The values are not changed by the caller until then. With the records, as one, goes how
-   * far the topic's imports have come with them, by import id.
+   * the reason; with a LogFullError for want of room. The values are not changed by the caller until then. With the records, as one, go
+   * the notes.
    */
-  append(
-    topic: string,
-    records: readonly StoredRecord[],
-    imports?: ReadonlyMap<string, ImportState>,
-  ): Promise<void>;
+  append(topic: string, records: readonly StoredRecord[], notes?: LogNotes): Promise<void>;
   /** How far an import of the topic has come, durably; NOT_BEGUN for an id that is not known. */
   importState(topic: string, importId: string): ImportState;
+  /** The topic's POSTs that are remembered, by digest of their key. Read once, at the start. */
+  posts(topic: string): Iterable<readonly [string, RememberedPost]>;
   /**
    * The records from `fromOffset` on, in order and without holes: at most `maxCount`, and no more after the one that
    * takes the sum of the value lengths to `maxBytes`. Empty only at the end. `fromOffset` is between startOffset and

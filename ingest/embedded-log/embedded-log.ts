@@ -1,15 +1,17 @@
 /** The log source without Kafka: entries that were posted, kept in a durable local log until the state has them. */
 
+import { createHash } from 'node:crypto';
 import { AssertionError, assert } from '../../engine/assert.js';
 import { decodeEdgeElement } from '../decode/edge-entry.js';
 import { decodeRelayElement } from '../decode/relay-entry.js';
-import { BACKLOG_BYTES, BUSY_RETRY_SECONDS, MAX_BODY_ELEMENTS } from '../limits.js';
+import { BACKLOG_BYTES, BUSY_RETRY_SECONDS, MAX_BODY_ELEMENTS, SPLIT_BYTES } from '../limits.js';
 import type { LogSink, LogSource, LogSourceStatus, PartitionKey } from '../log-source.js';
 import { type BodyElements, splitBody } from './body.js';
 import { type DurableLog, LogFullError } from './durable-log.js';
 import type { ImportChunk, ImportState } from './import-state.js';
 import { PostedRecords, type RejectedEntry } from './posted-records.js';
-import { type ImportProgress, TopicLog } from './topic-log.js';
+import type { PostIdentity } from './remembered-posts.js';
+import { type AppendResult, type AppendTerms, type KeyedPost, TopicLog } from './topic-log.js';
 
 export interface EmbeddedLogPorts {
   readonly log: DurableLog;
@@ -43,8 +45,17 @@ export type AppendOutcome =
   | { readonly kind: 'too-many-entries'; readonly maxCount: number }
   /** A chunk of an import that doesn't continue what stands of it. */
   | { readonly kind: 'out-of-place'; readonly importState: ImportState }
+  /** The Idempotency-Key came before, with another body. */
+  | { readonly kind: 'key-reused' }
   | { readonly kind: 'busy'; readonly retryAfterSeconds: number };
 
+/** What a body says of itself: which chunk of an import it is, or by which key it is known when it is sent again. */
+export interface BodyIdentity {
+  readonly chunk?: ImportChunk;
+  readonly idempotencyKey?: string;
+}
+
+const NO_IDENTITY: BodyIdentity = {};
 const BUSY: AppendOutcome = { kind: 'busy', retryAfterSeconds: BUSY_RETRY_SECONDS };
 const EMPTY: AppendOutcome = { kind: 'not-json', detail: 'it is empty' };
 const NO_ELEMENTS: BodyElements = { form: 'lines', starts: [], ends: [] };
@@ -87,7 +98,7 @@ export class EmbeddedLog implements LogSource {
     sourceName: string,
     body: Uint8Array,
     contentType: string,
-    chunk: ImportChunk | null = null,
+    identity: BodyIdentity = NO_IDENTITY,
   ): Promise<AppendOutcome> {
     const topic = this.#topics.find(({ key }) => key.topic === sourceName);
     if (topic === undefined) {
@@ -95,10 +106,7 @@ export class EmbeddedLog implements LogSource {
     }
     if (!this.#isOpen || this.#isBehind(body.length)) return BUSY;
     this.#inFlightBytes += body.length;
-    const outcome =
-      chunk === null
-        ? this.#append(topic, body, contentType, null)
-        : this.#append(topic, body, LINES_TYPE, chunk);
+    const outcome = this.#append(topic, body, contentType, identity);
     this.#inFlight.add(outcome);
     try {
       return await outcome;
@@ -113,9 +121,9 @@ export class EmbeddedLog implements LogSource {
     return this.#topics.find(({ key }) => key.topic === sourceName)?.importState(importId) ?? null;
   }
 
-  /** Bytes of the bodies that are being taken in. */
+  /** Bytes of the bodies that are being taken in, and of what is remembered of those before. */
   get heldBytes(): number {
-    return this.#inFlightBytes;
+    return this.#topics.reduce((bytes, topic) => bytes + topic.rememberedBytes, this.#inFlightBytes);
   }
 
   status(): LogSourceStatus {
@@ -156,12 +164,12 @@ export class EmbeddedLog implements LogSource {
     topic: TopicLog,
     body: Uint8Array,
     contentType: string,
-    chunk: ImportChunk | null,
+    { chunk, idempotencyKey }: BodyIdentity,
   ): Promise<AppendOutcome> {
     const { edgeTopic, nowUs, yieldTurn } = this.#ports;
     const timestampMs = Math.floor(nowUs() / 1000);
-    const split = await splitBody(body, contentType, yieldTurn);
-    if (split === 'empty' && chunk === null) return EMPTY;
+    const split = await splitBody(body, chunk === undefined ? contentType : LINES_TYPE, yieldTurn);
+    if (split === 'empty' && chunk === undefined) return EMPTY;
     if (split === 'too-many-entries') return { kind: 'too-many-entries', maxCount: MAX_BODY_ELEMENTS };
     const elements = split === 'empty' ? NO_ELEMENTS : split;
     const decodeElement = topic.key.topic === edgeTopic ? decodeEdgeElement : decodeRelayElement;
@@ -169,13 +177,32 @@ export class EmbeddedLog implements LogSource {
     const records = new PostedRecords(elements, topic.key, wholeBody, decodeElement);
     await records.fill(yieldTurn);
     // Amidst an import each bad line counts on its own; at its beginning it is rather the wrong file.
-    const mustHaveJson = chunk === null || chunk.startByte === 0;
+    const mustHaveJson = chunk === undefined || chunk.startByte === 0;
     if (mustHaveJson && elements.starts.length > 0 && records.jsonCount === 0) return NOT_JSON;
-    if (chunk !== null) return await this.#storeChunk(topic, records, timestampMs, chunk);
+    if (chunk !== undefined) return await this.#storeChunk(topic, records, timestampMs, chunk);
+    if (idempotencyKey !== undefined) {
+      const bodyDigest = await digestOf(body, yieldTurn);
+      const keyDigest = createHash('sha256').update(idempotencyKey).digest('hex');
+      return await this.#storePost(topic, records, timestampMs, { keyDigest, bodyDigest });
+    }
     const { values, accepted, rejected } = records;
-    const isStored =
-      values.length === 0 || (await this.#store(() => topic.append(values, timestampMs))) !== 'busy';
+    const isStored = values.length === 0 || (await this.#store(topic, values, timestampMs, {})) !== 'busy';
     return isStored ? { kind: 'stored', accepted, rejected, importState: null } : BUSY;
+  }
+
+  /** The first with its key is taken; the same again is answered as the first was, and counts no further. */
+  async #storePost(
+    topic: TopicLog,
+    { values, accepted, rejected }: PostedRecords,
+    timestampMs: number,
+    identity: PostIdentity,
+  ): Promise<AppendOutcome> {
+    const post: KeyedPost = { ...identity, accepted, rejected };
+    const result = await this.#store(topic, values, timestampMs, { post });
+    if (result === 'busy') return BUSY;
+    const first = result.first ?? post;
+    if (first.bodyDigest !== post.bodyDigest) return { kind: 'key-reused' };
+    return { kind: 'stored', accepted: first.accepted, rejected: first.rejected, importState: null };
   }
 
   async #storeChunk(
@@ -185,8 +212,9 @@ export class EmbeddedLog implements LogSource {
     chunk: ImportChunk,
   ): Promise<AppendOutcome> {
     const part = { chunk, accepted, rejectedReasons: rejected.map(({ reason }) => reason) };
-    const progress = await this.#store(() => topic.append(values, timestampMs, part));
-    if (progress === 'busy') return BUSY;
+    const result = await this.#store(topic, values, timestampMs, { part });
+    if (result === 'busy') return BUSY;
+    const { progress } = result;
     assert(progress !== null, 'a chunk was appended as if it were none');
     const { place, state: importState } = progress;
     if (place === 'next') return { kind: 'stored', accepted, rejected, importState };
@@ -194,11 +222,16 @@ export class EmbeddedLog implements LogSource {
   }
 
   /** 'busy' when the storage can't take it: that is for the operator to mend, and the sender tries again. */
-  async #store(append: () => Promise<ImportProgress | null>): Promise<ImportProgress | null | 'busy'> {
+  async #store(
+    topic: TopicLog,
+    values: readonly Uint8Array[],
+    timestampMs: number,
+    terms: AppendTerms,
+  ): Promise<AppendResult | 'busy'> {
     try {
-      const progress = await append();
+      const result = await topic.append(values, timestampMs, terms);
       this.#problem = null;
-      return progress;
+      return result;
     } catch (error) {
       if (error instanceof AssertionError) throw error;
       if (error instanceof LogFullError) return 'busy';
@@ -206,4 +239,14 @@ export class EmbeddedLog implements LogSource {
       return 'busy';
     }
   }
+}
+
+/** SHA-256 in hexadecimal, taken in several turns. */
+async function digestOf(body: Uint8Array, yieldTurn: () => Promise<void>): Promise<string> {
+  const hash = createHash('sha256');
+  for (let at = 0; at < body.length; at += SPLIT_BYTES) {
+    hash.update(body.subarray(at, at + SPLIT_BYTES));
+    await yieldTurn();
+  }
+  return hash.digest('hex');
 }

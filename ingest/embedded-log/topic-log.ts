@@ -5,6 +5,8 @@ import { DELIVERY_BYTES, DELIVERY_RECORDS } from '../limits.js';
 import type { LogIdentity, LogRecord, LogSink, PartitionKey } from '../log-source.js';
 import type { DurableLog } from './durable-log.js';
 import { advanced, type ChunkPlace, type ImportChunk, type ImportState, placeOf } from './import-state.js';
+import type { RejectedEntry } from './posted-records.js';
+import { type PostIdentity, type RememberedPost, RememberedPosts } from './remembered-posts.js';
 
 /** The chunk that an append is, and what becomes of its entries. */
 export interface ImportedPart {
@@ -19,13 +21,39 @@ export interface ImportProgress {
   readonly state: ImportState;
 }
 
+/** The POST with an Idempotency-Key that an append is, and what it is answered. */
+export interface KeyedPost extends PostIdentity {
+  readonly accepted: number;
+  readonly rejected: readonly RejectedEntry[];
+}
+
+/** What decides, where an append is in line, whether it is taken: at most one of them. */
+export interface AppendTerms {
+  readonly part?: ImportedPart;
+  readonly post?: KeyedPost;
+}
+
+/** What became of the terms. Of the POSTs of one key the first is remembered, and no other is taken. */
+export interface AppendResult {
+  readonly progress: ImportProgress | null;
+  readonly first: RememberedPost | null;
+}
+
 interface PendingAppend {
   readonly timestampMs: number;
   readonly values: readonly Uint8Array[];
-  readonly part: ImportedPart | null;
-  readonly resolve: (progress: ImportProgress | null) => void;
+  readonly terms: AppendTerms;
+  readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: unknown) => void;
 }
+
+/** What a write under way leaves beside the records. */
+interface PendingNotes {
+  readonly imports: Map<string, ImportState>;
+  readonly posts: Map<string, RememberedPost | null>;
+}
+
+const NO_TERMS: AppendTerms = {};
 
 export class TopicLog {
   readonly key: PartitionKey;
@@ -36,6 +64,7 @@ export class TopicLog {
   /** Where this run's appends begin: what was there before is not part of the backlog's bytes. */
   readonly #firstOffset: number;
   #undeliveredBytes = 0;
+  readonly #posts: RememberedPosts;
   #isStopping = false;
   #wake: () => void = () => {};
 
@@ -44,6 +73,7 @@ export class TopicLog {
     this.#log = log;
     this.#identity = { clusterId: 'embedded', topicId: topic };
     this.#firstOffset = log.endOffset(topic);
+    this.#posts = new RememberedPosts(log.posts(topic));
   }
 
   get endOffset(): number {
@@ -55,18 +85,24 @@ export class TopicLog {
     return this.#undeliveredBytes;
   }
 
+  /** Bytes of the POSTs that are remembered. */
+  get rememberedBytes(): number {
+    return this.#posts.heldBytes;
+  }
+
   /**
    * Appends a record for each value, in order, as one; other appends come before or behind it. Resolves when they are
    * durable; rejects with the storage's error when none was kept. A chunk of an import is appended only where it is
-   * next: that is decided here, behind all appends before it, for its sender may have been another process.
+   * next, a POST with a key only if none is remembered by it: that is decided here, behind all appends before it, for their
+   * senders may have been other processes, or send the same while it is on its way.
    */
   append(
     values: readonly Uint8Array[],
     timestampMs: number,
-    part: ImportedPart | null = null,
-  ): Promise<ImportProgress | null> {
+    terms: AppendTerms = NO_TERMS,
+  ): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
-      this.#pending.push({ timestampMs, values, part, resolve, reject });
+      this.#pending.push({ timestampMs, values, terms, resolve, reject });
       if (!this.#isWriting) void this.#write();
     });
   }
@@ -78,9 +114,9 @@ export class TopicLog {
       const group = this.#pending;
       this.#pending = [];
       try {
-        const progress = await this.#writeGroup(group);
+        const results = await this.#writeGroup(group);
         group.forEach(({ resolve }, i) => {
-          resolve(progress[i]);
+          resolve(results[i]);
         });
       } catch (error) {
         for (const { reject } of group) reject(error);
@@ -89,27 +125,30 @@ export class TopicLog {
     this.#isWriting = false;
   }
 
-  async #writeGroup(group: readonly PendingAppend[]): Promise<(ImportProgress | null)[]> {
+  async #writeGroup(group: readonly PendingAppend[]): Promise<AppendResult[]> {
     let offset = this.endOffset;
     let byteCount = 0;
     const records = [];
-    const imports = new Map<string, ImportState>();
-    const progress: (ImportProgress | null)[] = [];
-    for (const { timestampMs, values, part } of group) {
-      const placed = part === null ? null : this.#place(part, imports);
-      progress.push(placed);
-      if (placed !== null && placed.place !== 'next') continue;
+    const notes: PendingNotes = { imports: new Map(), posts: new Map() };
+    const results: AppendResult[] = [];
+    for (const { timestampMs, values, terms } of group) {
+      const { part, post } = terms;
+      const progress = part === undefined ? null : this.#place(part, notes.imports);
+      const first = post === undefined ? null : this.#remember(post, notes.posts, timestampMs);
+      results.push({ progress, first });
+      if ((progress !== null && progress.place !== 'next') || first !== null) continue;
       for (const value of values) {
         records.push({ offset: offset++, timestampMs, value });
         byteCount += value.length;
       }
     }
-    if (records.length === 0 && imports.size === 0) return progress;
-    await this.#log.append(this.key.topic, records, imports);
+    if (records.length === 0 && notes.imports.size === 0 && notes.posts.size === 0) return results;
+    await this.#log.append(this.key.topic, records, notes);
     assert(this.endOffset === offset, 'an append ended where it should not');
+    this.#posts.apply(notes.posts);
     this.#undeliveredBytes += byteCount;
     this.#wake();
-    return progress;
+    return results;
   }
 
   /** `imports` has the states that the write under way will leave, and takes up this one's. */
@@ -121,6 +160,17 @@ export class TopicLog {
     const next = advanced(state, part.chunk, part.accepted, part.rejectedReasons);
     imports.set(importId, next);
     return { place, state: next };
+  }
+
+  /** The POST that came with this key before, which may be in the same write; null when it is the first. */
+  #remember(
+    { keyDigest, bodyDigest, accepted, rejected }: KeyedPost,
+    posts: Map<string, RememberedPost | null>,
+    postedMs: number,
+  ): RememberedPost | null {
+    const first = this.#posts.find(keyDigest, posts, postedMs);
+    if (first === null) this.#posts.change(posts, keyDigest, { postedMs, bodyDigest, accepted, rejected });
+    return first;
   }
 
   importState(importId: string): ImportState {

@@ -1,20 +1,38 @@
 /** The embedded log: offsets that agree with its records, and with what the state has; records without a hole. */
 
 import type { Finding } from './findings.js';
-import { IMPORT_KEY, LOG, offsetBytes, putLog, recordKey, topicLog, topicsOf } from './log-records.js';
+import {
+  IMPORT_KEY,
+  LOG,
+  offsetBytes,
+  POST_KEY,
+  putLog,
+  recordKey,
+  topicLog,
+  topicsOf,
+} from './log-records.js';
 import { allOf, type CheckedStore, VIEWS } from './scope-check.js';
 
 /** In the place of a record that is lost: it becomes a dead letter, and reading goes on behind it. */
 const LOST_RECORD = 'a record that was lost';
 
+/** What stands beside the records. */
+const NOTES = [
+  { pattern: IMPORT_KEY, name: 'how far an import has come', again: 'importing the same file' },
+  { pattern: POST_KEY, name: 'what a POST was answered', again: 'sending the same POST' },
+];
+
 export function checkLog(store: CheckedStore): Finding[] {
   const { tables } = store;
   const findings = topicsOf(tables).flatMap((topic) => checkTopic(store, topic));
   for (const { table, key } of tables.damagedValues) {
-    if (table !== LOG || !IMPORT_KEY.test(key)) continue;
+    if (table !== LOG) continue;
+    const note = NOTES.find(({ pattern }) => pattern.test(key));
+    if (note === undefined) continue;
+    const { name, again } = note;
     findings.push({
-      what: `embedded log: how far an import has come (${key}) is damaged`,
-      remedy: 'is dropped; importing the same file again would count its entries again',
+      what: `embedded log: ${name} (${key}) is damaged`,
+      remedy: `is dropped; ${again} again would count its entries again`,
       fixes: [],
       dropped: [],
     });

@@ -6,8 +6,9 @@ import type { StoredTables } from './stored-tables.js';
 
 export const LOG = 'log';
 const RECORD_KEY = /^(.+)\/([0-9]{16})$/;
-const TOPIC_KEY = /^(.+)\/(?:start|end|[0-9]{16}|import\/.+)$/;
+const TOPIC_KEY = /^(.+)\/(?:start|end|[0-9]{16}|(?:import|post)\/.+)$/;
 export const IMPORT_KEY = /^.+\/import\/.+$/;
+export const POST_KEY = /^.+\/post\/[0-9a-f]{64}$/;
 
 export interface TopicLog {
   /** As stored; null when it is lost or was never written. */

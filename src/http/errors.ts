@@ -17,7 +17,11 @@ export const CATALOGUE = {
     names: ['METHOD_NOT_ALLOWED'],
     meaning: 'The method is not among those that the header Allow lists.',
   },
-  409: { names: ['CONFLICT'], meaning: 'A chunk of an import does not continue what stands.' },
+  409: {
+    names: ['CONFLICT'],
+    meaning:
+      'The Idempotency-Key came before with another body, or a chunk of an import does not continue what stands.',
+  },
   413: { names: ['PAYLOAD_TOO_LARGE'], meaning: 'The body is too large; send it in parts.' },
   414: { names: ['URI_TOO_LONG'], meaning: 'Path and query together are too long.' },
   415: { names: ['UNSUPPORTED_MEDIA_TYPE'], meaning: 'The Content-Encoding of the body is not known.' },

@@ -1,6 +1,6 @@
 /** The header lines of a request by lower-case name, and the rules that keep one request from being read as two. */
 
-import { CONTENT_LENGTH_DIGIT_LIMIT, HEADER_COUNT_LIMIT } from './limits.js';
+import { CONTENT_LENGTH_DIGIT_LIMIT, HEADER_COUNT_LIMIT, IDEMPOTENCY_KEY_LENGTH_LIMIT } from './limits.js';
 
 export class HeaderList {
   readonly #values = new Map<string, string>();
@@ -39,7 +39,7 @@ export class HeaderList {
 }
 
 /** Header lines that two readers of one connection may understand differently when they come twice. */
-const MUST_BE_SINGLE = ['host', 'x-api-key', 'content-length', 'transfer-encoding'];
+const MUST_BE_SINGLE = ['host', 'x-api-key', 'content-length', 'transfer-encoding', 'idempotency-key'];
 
 /**
  * Whether the head of a request without a body says so beyond doubt. uWebSockets.js takes conflicting lengths and
@@ -72,4 +72,16 @@ export function isChunked(headers: HeaderList): boolean {
 
 function isUnambiguous(headers: HeaderList): boolean {
   return headers.count <= HEADER_COUNT_LIMIT && !MUST_BE_SINGLE.some((name) => headers.repeats(name));
+}
+
+/** A string as structured fields have it (RFC 9651), with its quotes. */
+const QUOTED_STRING = /^"(?:[ !#-[\]-~]|\\["\\])*"$/;
+
+/** The key of a request; null where its header is of neither form, plain or a quoted string. */
+export function idempotencyKeyOf(headers: HeaderList): string | null {
+  const value = headers.get('idempotency-key');
+  const isQuoted = value.startsWith('"');
+  if (isQuoted && !QUOTED_STRING.test(value)) return null;
+  const key = isQuoted ? value.slice(1, -1).replace(/\\(.)/g, '$1') : value;
+  return /^[ -~]+$/.test(key) && key.length <= IDEMPOTENCY_KEY_LENGTH_LIMIT ? key : null;
 }

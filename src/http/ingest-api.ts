@@ -5,7 +5,8 @@
  * With `import_id` (and the place: `import_start`, `import_bytes`, `import_start_digest`, `import_end_digest`) the body
  * is a chunk of a file of past entries, one a line, that counts exactly once. The answer's member `import` says how far
  * the import has come: 200 if the chunk was taken, 200 with `accepted` 0 if it was there already, 409 if it does not
- * continue what stands. `GET /api/logs?source_name=…&import_id=…` says the same without a chunk. See `logring import`.
+ * continue what stands. With the header `Idempotency-Key` a body that is sent again counts once, and is answered as the
+ * first time; another body with that key is a 409. `GET /api/logs?source_name=…&import_id=…` says the same without a chunk. See `logring import`.
  */
 
 import { promisify } from 'node:util';
@@ -19,13 +20,15 @@ import {
   methodNotAllowed,
   NO_STORE,
   notFound,
+  type ParameterProblem,
   payloadTooLarge,
   permissionDenied,
   quoted,
   unavailable,
 } from './errors.js';
-import { isChunked } from './headers.js';
+import { idempotencyKeyOf, isChunked } from './headers.js';
 import {
+  IDEMPOTENCY_KEY_LENGTH_LIMIT,
   INGEST_PACKED_BYTE_LIMIT,
   INGEST_RETRY_SECONDS,
   INGEST_UNPACKED_BYTE_LIMIT,
@@ -86,7 +89,12 @@ export class IngestApi {
     }
     const isChunk = query.values.has(IMPORT_ID);
     const parsed = isChunk ? importChunkCall.parse(query) : ingestCall.parse(query);
-    if (!parsed.ok) return refuseBody(request, invalidArgument(parsed.problems));
+    const idempotencyKey = keyOf(request, isChunk);
+    if (!parsed.ok || typeof idempotencyKey === 'object') {
+      const problems = parsed.ok ? [] : [...parsed.problems];
+      if (typeof idempotencyKey === 'object') problems.push(idempotencyKey);
+      return refuseBody(request, invalidArgument(problems));
+    }
     const coding = request.headers.get('content-encoding').toLowerCase();
     if (coding !== '' && coding !== 'identity' && coding !== 'gzip' && coding !== 'x-gzip') {
       return refuseBody(
@@ -96,13 +104,14 @@ export class IngestApi {
     }
     if (Number(request.headers.get('content-length')) > INGEST_PACKED_BYTE_LIMIT)
       return refuseBody(request, TOO_LARGE);
-    const { sourceName, chunk } = { chunk: null, ...parsed.parameters };
+    const { sourceName, ...chunk } = parsed.parameters;
+    const identity = idempotencyKey === undefined ? chunk : { idempotencyKey };
     const contentType = request.headers.get('content-type');
     const close = isChunked(request.headers);
     return new IngestBody(this.#memory, close, async (packed, held) => {
       const body = coding.endsWith('gzip') ? await this.#unpack(packed, held) : packed;
       if ('status' in body) return body;
-      return outcomeAnswer(await this.#ingest.append(sourceName, body, contentType, chunk), sourceName);
+      return outcomeAnswer(await this.#ingest.append(sourceName, body, contentType, identity), sourceName);
     });
   }
 
@@ -164,6 +173,16 @@ async function unpackBounded(packed: Uint8Array): Promise<Uint8Array | HttpAnswe
   }
 }
 
+/** undefined where there is none. */
+function keyOf({ headers }: HttpRequest, isChunk: boolean): string | undefined | ParameterProblem {
+  const parameter = 'Idempotency-Key';
+  if (!headers.has('idempotency-key')) return undefined;
+  if (isChunk)
+    return { parameter, message: 'does not go with import_id: a chunk is known by its place in the file' };
+  const message = `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_LIMIT} printable ASCII characters, plain or as a quoted string`;
+  return idempotencyKeyOf(headers) ?? { parameter, message };
+}
+
 function outcomeAnswer(outcome: IngestOutcome, sourceName: string): HttpAnswer {
   switch (outcome.kind) {
     case 'stored': {
@@ -192,6 +211,11 @@ function outcomeAnswer(outcome: IngestOutcome, sourceName: string): HttpAnswer {
     case 'too-many-entries':
       return payloadTooLarge(
         `the body holds more than ${outcome.maxCount} entries; send them in several requests`,
+      );
+    case 'key-reused':
+      return errorAnswer(
+        409,
+        'a POST with this Idempotency-Key, but another body, was taken before; each body needs a key of its own',
       );
     case 'busy':
       return unavailable('the log takes no more at the moment', outcome.retryAfterSeconds);

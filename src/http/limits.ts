@@ -17,6 +17,9 @@ export const HEADER_COUNT_LIMIT = 48;
 /** Digits of a Content-Length. Bigger: numbers that a double doesn't hold exactly; smaller: nothing, bodies are far below. */
 export const CONTENT_LENGTH_DIGIT_LIMIT = 15;
 
+/** Characters of an Idempotency-Key. Bigger: no sender needs it; smaller: digests and names put together don't fit. */
+export const IDEMPOTENCY_KEY_LENGTH_LIMIT = 255;
+
 /** An ingest body as it arrives. Source: DESIGN 4. Bigger: one request holds up the log for long; smaller: existing
  * shippers' batches don't fit. */
 export const INGEST_PACKED_BYTE_LIMIT = 16 * 1024 * 1024;

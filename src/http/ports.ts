@@ -3,7 +3,8 @@
 import type { LogsReading } from '../../engine/rows/logs-reading.js';
 import type { LogsParameters } from '../../engine/rows/query.js';
 import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
-import type { ImportChunk, ImportState } from '../../ingest/embedded-log/import-state.js';
+import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
+import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
 import type { STATS_INTERVALS } from './parameters.js';
 
@@ -65,6 +66,7 @@ export type IngestOutcome =
   | { readonly kind: 'unknown-source'; readonly knownSources: readonly string[] }
   | { readonly kind: 'not-json'; readonly detail: string }
   | { readonly kind: 'too-many-entries'; readonly maxCount: number }
+  | { readonly kind: 'key-reused' }
   | { readonly kind: 'busy'; readonly retryAfterSeconds: number };
 
 export interface IngestPort {
@@ -75,7 +77,7 @@ export interface IngestPort {
     sourceName: string,
     body: Uint8Array,
     contentType: string,
-    chunk: ImportChunk | null,
+    identity: BodyIdentity,
   ): Promise<IngestOutcome>;
   /** null for a source that is not known. */
   importState(sourceName: string, importId: string): ImportState | null;

@@ -6,12 +6,19 @@
  *   <topic>/start                 offset f64 of the first record kept, written with every truncation
  *   <topic>/end                   offset f64 after the last record, written with every append
  *   <topic>/import/<import id>    how far an import has come, JSON, written with the append of each of its chunks
+ *   <topic>/post/<digest of key>  what a POST with an Idempotency-Key was answered, JSON, written with its append
  */
 
 import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
-import { type DurableLog, LogFullError, type StoredRecord } from '../../ingest/embedded-log/durable-log.js';
+import {
+  type DurableLog,
+  LogFullError,
+  type LogNotes,
+  type StoredRecord,
+} from '../../ingest/embedded-log/durable-log.js';
 import { type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
+import type { RememberedPost } from '../../ingest/embedded-log/remembered-posts.js';
 import { DiskFullError } from './disk-room.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 import type { Store } from './store.js';
@@ -27,7 +34,7 @@ interface Offsets {
   end: number;
 }
 
-const NO_IMPORTS: ReadonlyMap<string, ImportState> = new Map();
+const NO_NOTES: LogNotes = { imports: new Map(), posts: new Map() };
 
 export class LmdbLog implements DurableLog {
   readonly #store: Store;
@@ -47,11 +54,7 @@ export class LmdbLog implements DurableLog {
     return this.#offsetsOf(topic).end;
   }
 
-  async append(
-    topic: string,
-    records: readonly StoredRecord[],
-    imports: ReadonlyMap<string, ImportState> = NO_IMPORTS,
-  ): Promise<void> {
+  async append(topic: string, records: readonly StoredRecord[], notes: LogNotes = NO_NOTES): Promise<void> {
     const offsets = this.#offsetsOf(topic);
     const end = offsets.end + records.length;
     const writes = records.map(({ offset, timestampMs, value }, i) => {
@@ -62,23 +65,36 @@ export class LmdbLog implements DurableLog {
       return sealed(recordKey(topic, offset), raw);
     });
     writes.push(sealedOffset(endKey(topic), end));
-    for (const [importId, state] of imports)
-      writes.push(sealed(importKey(topic, importId), Buffer.from(JSON.stringify(state))));
+    const forgotten: string[] = [];
+    for (const [importId, state] of notes.imports) writes.push(sealedJson(importKey(topic, importId), state));
+    for (const [digest, post] of notes.posts) {
+      if (post === null) forgotten.push(postKey(topic, digest));
+      else writes.push(sealedJson(postKey(topic, digest), post));
+    }
     const { room } = this.#store;
     await room
-      .tried(() => this.#write(writes))
+      .tried(() => this.#write(writes, forgotten))
       .catch((error: unknown) => {
         throw error instanceof DiskFullError ? new LogFullError(error.message) : error;
       });
     offsets.end = end;
-    if (imports.size > 0) this.#store.refreshReads();
+    if (notes.imports.size > 0) this.#store.refreshReads();
   }
 
   importState(topic: string, importId: string): ImportState {
     const key = importKey(topic, importId);
     const stored = this.#table.getBinary(key);
     if (stored === undefined) return NOT_BEGUN;
-    return JSON.parse(new TextDecoder().decode(openEnvelope(key, stored))) as ImportState;
+    return openedJson(key, stored) as ImportState;
+  }
+
+  *posts(topic: string): Iterable<readonly [string, RememberedPost]> {
+    const prefix = postKey(topic, '');
+    for (const key of this.#table.getKeys({ start: prefix, end: `${prefix}g` })) {
+      const stored = this.#table.getBinary(key);
+      assert(stored !== undefined, 'a remembered POST went away while it was read');
+      yield [key.slice(prefix.length), openedJson(key, stored) as RememberedPost];
+    }
   }
 
   read(topic: string, fromOffset: number, maxCount: number, maxBytes: number): StoredRecord[] {
@@ -137,6 +153,14 @@ function sealed(key: string, raw: Uint8Array): Put {
   return { key, value: rawEnvelope(key, raw) };
 }
 
+function sealedJson(key: string, value: object): Put {
+  return sealed(key, Buffer.from(JSON.stringify(value)));
+}
+
+function openedJson(key: string, stored: Uint8Array): unknown {
+  return JSON.parse(new TextDecoder().decode(openEnvelope(key, stored)));
+}
+
 function sealedOffset(key: string, offset: number): Put {
   const raw = new Uint8Array(8);
   new DataView(raw.buffer).setFloat64(0, offset, true);
@@ -153,6 +177,10 @@ function endKey(topic: string): string {
 
 function importKey(topic: string, importId: string): string {
   return `${topic}/import/${importId}`;
+}
+
+function postKey(topic: string, keyDigest: string): string {
+  return `${topic}/post/${keyDigest}`;
 }
 
 function recordKey(topic: string, offset: number): string {

@@ -1,6 +1,7 @@
 /**
  * SIGKILL at named points of the store, before, amid and after each write, sync, commit, rewrite and removal, and at
- * random moments: nothing acknowledged is lost, nothing stands twice, and no file is left behind.
+ * random moments: nothing acknowledged is lost, nothing stands twice, a POST that is sent again with its Idempotency-Key
+ * neither, and no file is left behind.
  *
  *   npm run kills      a longer campaign: 220 kills
  *   LOGRING_TEST_KILLS=50 LOGRING_TEST_SEED=7 npx vitest run test/crash/fail-points
@@ -99,6 +100,7 @@ test(`nothing is lost, doubled or left behind over ${KILL_COUNT} SIGKILLs at nam
       continue;
     }
     const current = service;
+    const unsure = posted.unknown;
     const isChecked = await survives(current, async () => {
       await caughtUp(current);
       expect(await posted.check(current, unchecked), where).toBeNull();
@@ -107,6 +109,11 @@ test(`nothing is lost, doubled or left behind over ${KILL_COUNT} SIGKILLs at nam
       checkCount += 1;
       unchecked = [];
     }
+    // Killed between append and answer, or before: sent again each counts once.
+    unchecked.push(...unsure);
+    await survives(current, async () => {
+      for (const post of unsure) await posted.send(current, post);
+    });
     const killedFromOutside = await postUntilKilled(current, posted, random.between(60, 300));
     expect(await current.exited, `${where}\n${current.output()}`).toBeNull();
     note(killedFromOutside ? 'a random moment' : point);

@@ -46,11 +46,20 @@ export class PostedEntries {
     return post;
   }
 
-  /** Resolves once the service has it; rejects when the service is gone before. */
+  /** POSTs of which nobody knows whether they were stored: they may be sent again. */
+  get unknown(): Post[] {
+    return this.posts.filter(({ state }) => state === 'unknown');
+  }
+
+  /** Resolves once the service has it, also when it is sent again; rejects when the service is gone before. */
   async send({ url }: ChildService, post: Post): Promise<void> {
     const response = await fetch(`${url}/api/logs?source_name=${SOURCES[post.kind]}`, {
       method: 'POST',
-      headers: { 'X-API-KEY': TEST_KEY, 'Content-Type': 'application/json' },
+      headers: {
+        'X-API-KEY': TEST_KEY,
+        'Content-Type': 'application/json',
+        'Idempotency-Key': post.project,
+      },
       body: `[${post.entries.join()}]`,
     });
     const text = await response.text();
@@ -81,6 +90,8 @@ export class PostedEntries {
   }
 
   #settle(post: Post, isStored: boolean): void {
+    // Sent again: it stands in the model.
+    if (post.state === 'stored') return;
     post.state = isStored ? 'stored' : 'absent';
     if (!isStored) return;
     const nowUs = Date.now() * 1_000;

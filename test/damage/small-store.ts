@@ -185,5 +185,10 @@ async function appendUnread(log: LmdbLog, topic: string, traffic: Traffic): Prom
     return record(log.endOffset(topic) + i - 1, timestampUs, leastOf(text, null));
   });
   const imported = { ...NOT_BEGUN, accepted: 1, nextByte: 77 };
-  await log.append(topic, records, new Map([['first-line', imported]]));
+  const rejected = [{ index: 1, reason: 'missing-project' as const }];
+  const post = { postedMs: NOW_US / 1000, bodyDigest: 'b'.repeat(64), accepted: 1, rejected };
+  await log.append(topic, records, {
+    imports: new Map([['first-line', imported]]),
+    posts: new Map([['a'.repeat(64), post]]),
+  });
 }

@@ -228,6 +228,55 @@ test('a chunk of an import needs its whole place; a GET says how far an import h
   expect(problemsOf(await get(EDGE))).toContain('405 METHOD_NOT_ALLOWED');
 });
 
+test('Idempotency-Key: 1 to 255 printable ASCII characters, plain or as a quoted string', async () => {
+  const service = new TestService();
+  const post = (key: string, query = '') =>
+    service.post(EDGE + query, [Buffer.from('[]')], { 'Idempotency-Key': key });
+  const check = async (header: string, key: string | null) => {
+    const answer = await post(header);
+    expect(answer.status, header).toBe(key === null ? 400 : 200);
+    expect(service.ingest.keys.splice(0), header).toEqual(key === null ? [] : [key]);
+  };
+  await check('8e03978e-40d5-43e8', '8e03978e-40d5-43e8');
+  await check('"8e03978e-40d5-43e8"', '8e03978e-40d5-43e8');
+  await check('"a \\"b\\" \\\\"', 'a "b" \\');
+  await check('a b', 'a b');
+  await check('x'.repeat(255), 'x'.repeat(255));
+  await check(`"${'x'.repeat(255)}"`, 'x'.repeat(255));
+  for (const wrong of [
+    '',
+    '""',
+    '"',
+    '"a',
+    '"a"b',
+    '"a";p=1',
+    '"a\\b"',
+    'x'.repeat(256),
+    'é',
+    'a\tb',
+    '\x7f',
+  ])
+    await check(wrong, null);
+  expect(problemsOf(await service.post('/api/logs', [Buffer.from('[]')], { 'Idempotency-Key': '' }))).toBe(
+    '400 INVALID_ARGUMENT source_name: is required; Idempotency-Key: ' +
+      'must be 1 to 255 printable ASCII characters, plain or as a quoted string',
+  );
+  const digest = 'a'.repeat(64);
+  expect(
+    problemsOf(await post('k', `&import_id=f&import_start=0&import_bytes=2&import_end_digest=${digest}`)),
+  ).toBe(
+    '400 INVALID_ARGUMENT Idempotency-Key: does not go with import_id: a chunk is known by its place in the file',
+  );
+});
+
+test('another body with an Idempotency-Key that came before is 409', async () => {
+  const service = new TestService();
+  service.ingest.isKeyReused = true;
+  expect(problemsOf(await service.post(EDGE, [Buffer.from('[]')], { 'Idempotency-Key': 'k' }))).toBe(
+    '409 CONFLICT a POST with this Idempotency-Key, but another body, was taken before; each body needs a key of its own',
+  );
+});
+
 test('a key that is limited to projects sees no import, as it may not post', async () => {
   const service = new TestService();
   const key = { 'X-API-KEY': LIMITED_KEY };

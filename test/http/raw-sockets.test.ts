@@ -145,6 +145,11 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
       ['Content<CR>Length', 'Content\rLength: 2\r\n', '[]'],
       ['a repeated Host', `${HOST}Content-Length: 2\r\n`, '[]'],
       ['a repeated X-API-KEY', `X-API-KEY: ${INGEST_KEY}\r\nContent-Length: 2\r\n`, '[]'],
+      [
+        'a repeated Idempotency-Key',
+        'Idempotency-Key: a\r\nIdempotency-Key: a\r\nContent-Length: 2\r\n',
+        '[]',
+      ],
     ])('%s', (_name, headers, rest) => checkRefused(post(headers, rest)));
 
     test('Content-Length: 2 with spaces around it is a plain 2', () =>

@@ -3,6 +3,7 @@
 import type { LogsParameters } from '../../engine/rows/query.js';
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
+import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
 import { type ImportChunk, type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
 import { Api, type ApiOptions } from '../../src/http/api.js';
@@ -94,7 +95,9 @@ export class SetQueries implements QueryPort {
 export class SetIngest implements IngestPort {
   readonly bodies: Uint8Array[] = [];
   readonly chunks: ImportChunk[] = [];
+  readonly keys: string[] = [];
   busy = false;
+  isKeyReused = false;
   failure: unknown = null;
   gate: Promise<void> = Promise.resolve();
 
@@ -108,18 +111,20 @@ export class SetIngest implements IngestPort {
     sourceName: string,
     body: Uint8Array,
     _contentType: string,
-    chunk: ImportChunk | null,
+    { chunk, idempotencyKey }: BodyIdentity,
   ): Promise<IngestOutcome> {
     await this.gate;
     if (this.failure !== null) throw this.failure;
     if (sourceName !== 'edge') return { kind: 'unknown-source', knownSources: ['edge'] };
+    if (this.isKeyReused) return { kind: 'key-reused' };
     if (this.busy) return { kind: 'busy', retryAfterSeconds: 7 };
     const text = Buffer.from(body).toString();
     const elements = parsedArray(text);
     if (elements === null) return { kind: 'not-json', detail: 'not an array' };
     if (elements.length > 10) return { kind: 'too-many-entries', maxCount: 10 };
     this.bodies.push(body);
-    if (chunk !== null) this.chunks.push(chunk);
+    if (chunk !== undefined) this.chunks.push(chunk);
+    if (idempotencyKey !== undefined) this.keys.push(idempotencyKey);
     const rejected = elements.flatMap((element, index) =>
       typeof element === 'object' ? [] : [{ index, reason: 'not-an-object' }],
     );

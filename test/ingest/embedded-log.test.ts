@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import type { DurableLog, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
+import type { DurableLog, LogNotes, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import { MAX_ELEMENT_BYTES } from '../../ingest/limits.js';
@@ -149,11 +149,12 @@ test('appends at the same time: all are kept, delivered once and in order of off
     endOffset: (topic) => log.endOffset(topic),
     read: (topic, fromOffset, maxCount, maxBytes) => log.read(topic, fromOffset, maxCount, maxBytes),
     truncateBefore: (topic, offset) => log.truncateBefore(topic, offset),
-    append: (topic, records, imports) => {
+    append: (topic, records, notes) => {
       appendCount++;
-      return log.append(topic, records, imports);
+      return log.append(topic, records, notes);
     },
     importState: (topic, importId) => log.importState(topic, importId),
+    posts: (topic) => log.posts(topic),
   }));
   await rig.log.start(rig.sink);
   const names = Array.from({ length: 300 }, (_, i) => `n${i}`);
@@ -256,14 +257,12 @@ class FailingLog implements DurableLog {
     return this.#log.truncateBefore(topic, offset);
   }
 
-  append(
-    topic: string,
-    records: readonly StoredRecord[],
-    imports?: ReadonlyMap<string, ImportState>,
-  ): Promise<void> {
-    return this.isFull
-      ? Promise.reject(new Error('no space left'))
-      : this.#log.append(topic, records, imports);
+  append(topic: string, records: readonly StoredRecord[], notes?: LogNotes): Promise<void> {
+    return this.isFull ? Promise.reject(new Error('no space left')) : this.#log.append(topic, records, notes);
+  }
+
+  posts(topic: string) {
+    return this.#log.posts(topic);
   }
 
   importState(topic: string, importId: string): ImportState {

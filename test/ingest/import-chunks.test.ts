@@ -58,7 +58,7 @@ function chunkOf(from: number, to: number, file = FILE, importId = 'file'): [Buf
 test('a chunk counts once, in its place only, and for each import and topic on its own', async () => {
   let rig = await open('places');
   const check = async ([body, chunk]: [Buffer, ImportChunk], expected: string, topic = 'edge') => {
-    const outcome = await rig.log.append(topic, body, 'application/json', chunk);
+    const outcome = await rig.log.append(topic, body, 'application/json', { chunk });
     const state = 'importState' in outcome ? outcome.importState : null;
     expect(`${outcome.kind}, ${state?.accepted} to ${state && state.nextByte / LINE_BYTES}`).toBe(expected);
   };
@@ -96,7 +96,7 @@ test('of senders of the same chunk at the same time one has it taken', async () 
   for (let line = 0; line < 4; line++) {
     const [body, chunk] = chunkOf(line, line + 1);
     const outcomes = await Promise.all(
-      Array.from({ length: 5 }, () => rig.log.append('edge', body, 'application/json', chunk)),
+      Array.from({ length: 5 }, () => rig.log.append('edge', body, 'application/json', { chunk })),
     );
     expect(outcomes.map(({ kind }) => kind).sort()).toEqual([...Array(4).fill('already-there'), 'stored']);
   }
@@ -109,11 +109,7 @@ test('bad and blank lines move an import on, except at its beginning where none 
   const good = '{"project":"p"}\n';
   const take = (text: string, startByte: number, startDigest: string, endDigest: string) =>
     rig.log.append('edge', Buffer.from(text), '', {
-      importId: 'bad',
-      startByte,
-      endByte: startByte + text.length,
-      startDigest,
-      endDigest,
+      chunk: { importId: 'bad', startByte, endByte: startByte + text.length, startDigest, endDigest },
     });
   expect(await take('not\nthis\n', 0, '', 'x')).toMatchObject({ kind: 'not-json' });
   expect(await take(good, 0, '', 'd1')).toMatchObject({ kind: 'stored', accepted: 1 });

@@ -129,9 +129,11 @@ export class Player {
       case 'pass':
         this.#nowUs += action.byUs;
         this.#monotonicUs += action.byUs;
+        this.#posts.timePassed(action.byUs);
         return;
       case 'set-clock':
         this.#nowUs += action.byUs;
+        this.#posts.timePassed(action.byUs);
         return;
       case 'round':
         return this.#round();

@@ -3,6 +3,8 @@
  * answered must be true of it.
  */
 
+import { assert } from '../../engine/assert.js';
+import { US_PER_MINUTE } from '../../engine/time.js';
 import type { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import { openEnvelope } from '../../src/store/envelope.js';
 import type { PlannedRecord } from '../model/history.js';
@@ -15,6 +17,19 @@ import type { SimulatedTables } from './simulated-tables.js';
 export class Posts {
   readonly #sent = new Map<string, number>();
   readonly #acknowledged = new Map<string, number>();
+  /** By Idempotency-Key: those whose answer nobody has seen. They are sent again, also by later lives. */
+  readonly unanswered = new Map<string, { readonly topic: string; readonly body: string }>();
+  #keyCount = 0;
+
+  /** After a day a POST is forgotten and would count again: senders give up long before. */
+  timePassed(byUs: number): void {
+    if (Math.abs(byUs) > US_PER_MINUTE) this.unanswered.clear();
+  }
+
+  newKey(): string {
+    this.#keyCount += 1;
+    return `post-${this.#keyCount}`;
+  }
 
   sent(text: string): void {
     this.#sent.set(text, (this.#sent.get(text) ?? 0) + 1);
@@ -77,13 +92,21 @@ export class PostDelivery implements Delivery {
       if (text === null) continue;
       const body = text.trim();
       this.#posts.sent(body);
-      this.#log
-        .append(topic, Buffer.from(body), 'application/json')
-        .then(({ kind }) => {
-          if (kind === 'stored') this.#posts.acknowledged(body);
-        })
-        .catch((error) => this.#life.end(error));
+      this.#posts.unanswered.set(this.#posts.newKey(), { topic, body });
     }
+    // What is on its way, or was when another life ended, is sent again as well: it counts once.
+    for (const [key, post] of this.#posts.unanswered) this.#send(key, post.topic, post.body);
+  }
+
+  #send(idempotencyKey: string, topic: string, body: string): void {
+    this.#log
+      .append(topic, Buffer.from(body), 'application/json', { idempotencyKey })
+      .then(({ kind }) => {
+        assert(kind !== 'key-reused', 'a POST is taken for another one');
+        if (kind !== 'busy' && this.#posts.unanswered.delete(idempotencyKey) && kind === 'stored')
+          this.#posts.acknowledged(body);
+      })
+      .catch((error) => this.#life.end(error));
   }
 
   /** From its start on the embedded log goes on by itself. */

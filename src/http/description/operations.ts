@@ -1,12 +1,14 @@
 /** The operations of the API: where they are, what they take and what they answer. */
 
 import type { z } from 'zod';
+import { POST_MEMORY_COUNT, POST_MEMORY_MS } from '../../../ingest/limits.js';
 import { ALARM_PATHS } from '../alarms-api.js';
 import { INGEST_PATH, QUERY_PATH_PREFIX } from '../api.js';
 import { FUNCTIONS_PATH, PROJECTS_PATH, STATUS_PATH } from '../console-api.js';
 import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.js';
 import type { ErrorCode } from '../errors.js';
 import { INCOMPLETE_HEADER } from '../incomplete.js';
+import { IDEMPOTENCY_KEY_LENGTH_LIMIT } from '../limits.js';
 import { apiCountsCall, functionsCall, ingestCall, invocationStatsCall, logsCall } from '../parameters.js';
 import type { BodyName } from './bodies.js';
 import { jsonSchemaOf } from './json-schema.js';
@@ -122,6 +124,17 @@ function queryPaths({ endpointIds }: DescribedService): Record<string, OpenApiPa
   return paths;
 }
 
+/** Ours beyond what existing shippers send. */
+const IDEMPOTENCY_KEY: OpenApiParameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    `A name of the sender's for this body, plain or as a quoted string. A body that is sent again with it within ${POST_MEMORY_MS / 3_600_000} hours counts ` +
+    `once and is answered as the first time; of each log the newest ${POST_MEMORY_COUNT} are remembered. Another body with it is a 409.`,
+  required: false,
+  schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_LENGTH_LIMIT },
+};
+
 function ingestPaths({ sourceNames }: DescribedService): Record<string, OpenApiPath> {
   const post = operationOf({
     operationId: 'postLogs',
@@ -129,19 +142,22 @@ function ingestPaths({ sourceNames }: DescribedService): Record<string, OpenApiP
     summary: 'Take in entries',
     description:
       'Answers once the entries are on disk. Plain or gzip, up to 16 MiB and 64 MiB unpacked. A body that is sent twice ' +
-      'counts twice. `logring import` sends parameters of its own beside these, so that nothing of a file does.',
+      'counts twice, unless both times it comes with the same Idempotency-Key. `logring import` sends parameters of its own beside these, so that nothing of a file does.',
     needsKey: true,
-    parameters: parametersOf(ingestCall.schema).map((parameter) => ({
-      ...parameter,
-      schema: { ...parameter.schema, enum: sourceNames },
-    })),
+    parameters: [
+      ...parametersOf(ingestCall.schema).map((parameter) => ({
+        ...parameter,
+        schema: { ...parameter.schema, enum: sourceNames },
+      })),
+      IDEMPOTENCY_KEY,
+    ],
     requestBody: {
       description: 'The entries, as JSON or one a line.',
       required: true,
       content: { [JSON_TYPE]: bodyReference('Entries'), [LINES_TYPE]: { schema: { type: 'string' } } },
     },
     answers: { 200: jsonResponse('What became of the entries.', 'Stored') },
-    errors: [400, 403, 404, 413, 415, 503],
+    errors: [400, 403, 404, 409, 413, 415, 503],
   });
   return { [INGEST_PATH]: { post } };
 }

@@ -49,10 +49,10 @@ export class Holds {
     if (isNews) onHeld(held);
   }
 
-  /** What it was held for is over: its acknowledgment, too. */
-  release(key: PartitionKey): void {
+  /** What it was held for, or a reason that it may be held for, is over: its acknowledgment, too. */
+  release(key: PartitionKey, reason: HeldPartition['reason'] | null = null): void {
     const hold = this.#byPartition.get(nameOf(key));
-    if (hold === undefined) return;
+    if (hold === undefined || (reason !== null && hold.held.reason !== reason)) return;
     this.#byPartition.delete(nameOf(key));
     this.#ports.onReleased(hold.held);
   }

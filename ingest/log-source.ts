@@ -46,7 +46,12 @@ export type { LogIdentity };
 
 /** Why a partition's offsets don't connect: an alarm, never passed over in silence. */
 export interface OffsetGap extends PartitionKey {
-  readonly reason: 'log-start-moved' | 'log-truncated' | 'log-diverged' | 'topic-recreated';
+  readonly reason:
+    | 'log-start-moved'
+    | 'log-truncated'
+    | 'log-diverged'
+    | 'topic-recreated'
+    | 'wrong-checksum';
   /** The offset that the state expects next. */
   readonly expectedOffset: number;
   /** The offset where reading goes on. */

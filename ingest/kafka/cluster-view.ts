@@ -4,8 +4,15 @@ import type { KafkaMessage } from 'kafkajs';
 import type { LogIdentity, PartitionKey } from '../log-source.js';
 import { type Mark, markOf } from '../marks.js';
 import type { KafkaClient } from './client.js';
+import { cutOffUnsound } from './fetch-layout.js';
+import { rawFetchRequest } from './fetch-request.js';
 import { TOPIC_AUTHORIZATION_FAILED } from './fetch-response.js';
-import { createCluster, type InternalCluster } from './kafkajs-internals.js';
+import {
+  createCluster,
+  type InternalBroker,
+  type InternalCluster,
+  interceptFetches,
+} from './kafkajs-internals.js';
 import {
   METADATA_API_KEY,
   METADATA_WITH_TOPIC_IDS,
@@ -48,6 +55,12 @@ export class ClusterView {
   constructor(client: KafkaClient, topics: readonly string[]) {
     this.#client = client;
     this.#topics = topics;
+    interceptFetches(client.kafka, () => ({
+      asked: () => undefined,
+      came: (payload, apiVersion) => Promise.resolve(cutOffUnsound(payload, apiVersion)),
+      decoded: () => undefined,
+      failed: () => undefined,
+    }));
     this.#cluster = createCluster(client.kafka, {
       metadataMaxAge: 0,
       allowAutoTopicCreation: false,
@@ -80,8 +93,7 @@ export class ClusterView {
    * expired by now). After a look. Rejects when its leader can't be asked.
    */
   async markAt({ topic, partition }: PartitionKey, offset: number): Promise<Mark | null> {
-    const [nodeId] = Object.keys(this.#cluster.findLeaderForPartitions(topic, [partition]));
-    const broker = await this.#cluster.findBroker({ nodeId });
+    const broker = await this.#leaderOf({ topic, partition });
     // The batch with the offset comes whole, however few bytes are asked for.
     const partitions = [{ partition, fetchOffset: offset, maxBytes: 1 }];
     const request = {
@@ -99,6 +111,17 @@ export class ClusterView {
     );
     const [record] = toRecords((found ?? []) as unknown as KafkaMessage[]);
     return record === undefined ? null : markOf(record);
+  }
+
+  /** A response of FETCH_VERSION with what the log has from an offset on, as it came. After a look. */
+  async rawFetch(key: PartitionKey, offset: number): Promise<Buffer> {
+    const broker = await this.#leaderOf(key);
+    return await broker.connectionPool.send(rawFetchRequest(key, offset));
+  }
+
+  async #leaderOf({ topic, partition }: PartitionKey): Promise<InternalBroker> {
+    const [nodeId] = Object.keys(this.#cluster.findLeaderForPartitions(topic, [partition]));
+    return await this.#cluster.findBroker({ nodeId });
   }
 
   /** Ends the connections; a look under way ends with an error. */

@@ -23,12 +23,15 @@ import {
   FETCH_WAIT_MS,
   type KafkaTiming,
   REBALANCE_TIMEOUT_MS,
+  UNSOUND_FETCHES,
+  UNSOUND_RETRY_MS,
 } from './limits.js';
 import { checkPartitions, type MarkFindings } from './mark-check.js';
 import { PartitionReader } from './partition-reader.js';
-import { areOtherLogs, findReadStart } from './read-start.js';
+import { areOtherLogs, findReadStart, type ReadStart } from './read-start.js';
 import { toRecords } from './records.js';
 import { TopicsRefusedError } from './refusal.js';
+import { nextSoundOffset } from './sound-offset.js';
 import { FetchUnpacker, UnpackBudget } from './unpack-budget.js';
 
 /** For metrics; they only rise. */
@@ -184,12 +187,12 @@ export class ConsumerSession {
       const { startOffset, endOffset } = found.bounds;
       reader.readableEndOffset = endOffset;
       reader.endOffset = Math.max(reader.endOffset ?? 0, endOffset);
+      const hasOtherLeader = found.leaderEpoch > reader.leaderEpoch;
       if (reader.isHeld) {
-        if (this.#parts.holds.isDue(reader.key)) doubtful.push(reader);
+        if (hasOtherLeader || this.#parts.holds.isDue(reader.key)) doubtful.push(reader);
         continue;
       }
       if (position === undefined) continue;
-      const hasOtherLeader = found.leaderEpoch > reader.leaderEpoch;
       if (position > endOffset || reader.position < startOffset || hasOtherLeader) doubtful.push(reader);
       else this.#passHole(reader);
     }
@@ -198,7 +201,7 @@ export class ConsumerSession {
   }
 
   #fetchHooks(): FetchHooks {
-    const unpacker = new FetchUnpacker(this.#unpackBudget);
+    const unpacker = new FetchUnpacker(this.#unpackBudget, (id) => this.#noteUnsound(id));
     return {
       asked: () => unpacker.release(),
       came: (payload, apiVersion) => unpacker.unpack(payload, apiVersion),
@@ -273,7 +276,7 @@ export class ConsumerSession {
   async #prepare(readers: readonly PartitionReader[]): Promise<void> {
     const { lanes, view, clock, logger, sink } = this.#parts;
     const failed = (key: PartitionKey, error: unknown) =>
-      logger.warn({ ...key, error: String(error) }, 'kafka: can not read what was marked in a log');
+      logger.warn({ ...key, error: String(error) }, 'kafka: can not read in a log that is to be checked');
     let waiting = readers;
     try {
       while (!this.#isClosed) {
@@ -285,10 +288,17 @@ export class ConsumerSession {
         waiting = waiting.filter((reader) => reader.isChecking);
         const keys = waiting.map(({ key }) => key);
         const findings = look === null ? null : await checkPartitions(keys, look, sink, view, failed);
-        waiting = waiting.filter(
-          (reader) =>
-            reader.isChecking && !this.#place(reader, look?.logs.get(reader.id), findings?.get(reader.id)),
-        );
+        const left: PartitionReader[] = [];
+        for (const reader of waiting) {
+          const found = look?.logs.get(reader.id);
+          const skipTo = await this.#acknowledgedSkip(reader, found).catch((error: unknown) =>
+            failed(reader.key, error),
+          );
+          if (!reader.isChecking) continue;
+          if (skipTo === undefined || !this.#place(reader, found, findings?.get(reader.id), skipTo))
+            left.push(reader);
+        }
+        waiting = left;
         if (waiting.length === 0) return;
         await pause(clock, CLIENT_MAX_RETRY_MS, this.#closing);
       }
@@ -297,12 +307,26 @@ export class ConsumerSession {
     }
   }
 
+  /** Where the log goes on behind a batch with a wrong checksum that an operator has given up; null where there is none. */
+  async #acknowledgedSkip({ key }: PartitionReader, found: LogFound | undefined): Promise<number | null> {
+    const { holds, sink, view } = this.#parts;
+    const bounds = found?.bounds ?? null;
+    if (bounds === null || !holds.isAcknowledged(key, 'checksum')) return null;
+    const badOffset = Math.max(sink.nextOffset(key) ?? 0, bounds.startOffset);
+    return await nextSoundOffset((offset) => view.rawFetch(key, offset), badOffset, bounds.endOffset);
+  }
+
   /** Answers whether the partition is read from now on. */
-  #place(reader: PartitionReader, found: LogFound | undefined, marks: MarkFindings | undefined): boolean {
+  #place(
+    reader: PartitionReader,
+    found: LogFound | undefined,
+    marks: MarkFindings | undefined,
+    skipTo: number | null,
+  ): boolean {
     if (this.#isClosed || found === undefined || found.bounds === null || marks === undefined) return false;
-    const { sink, logger, counters } = this.#parts;
+    const { sink, holds, logger, counters } = this.#parts;
     const nextOffset = sink.nextOffset(reader.key);
-    const start = findReadStart(
+    let start: ReadStart = findReadStart(
       sink.identity(reader.key),
       nextOffset,
       {
@@ -311,16 +335,19 @@ export class ConsumerSession {
       },
       marks,
     );
-    if (start.gap !== null && nextOffset !== null) {
+    if (start.gap === null && skipTo !== null && skipTo > start.offset)
+      start = { ...start, offset: skipTo, gap: 'wrong-checksum' };
+    if (start.gap !== null && (nextOffset !== null || start.gap === 'wrong-checksum')) {
       const gap = {
         ...reader.key,
         reason: start.gap,
-        expectedOffset: nextOffset,
+        expectedOffset: nextOffset ?? found.bounds.startOffset,
         resumedOffset: start.offset,
       };
       counters.offsetGaps++;
       logger.error(gap, `kafka: the log does not connect to what was read: ${start.gap}`);
       sink.reportGap(gap);
+      holds.release(reader.key, 'checksum');
     }
     if (start.bind) sink.setIdentity(reader.key, found.identity);
     reader.identity = found.identity;
@@ -352,7 +379,7 @@ export class ConsumerSession {
     }
     reader.highWatermark = highWatermark;
     reader.endOffset = highWatermark;
-    const { clock, timing } = this.#parts;
+    const { clock, timing, holds } = this.#parts;
     const isCurrent = reader.currentTerm();
     try {
       const nextOffset = Number(batch.lastOffset()) + 1;
@@ -368,7 +395,8 @@ export class ConsumerSession {
         this.#pause([reader]);
         return;
       }
-      reader.position = nextOffset;
+      reader.advance(nextOffset);
+      holds.release(reader.key, 'checksum');
       resolveOffset(batch.lastOffset());
     } catch (error) {
       this.#revokeAll();
@@ -400,7 +428,7 @@ export class ConsumerSession {
     if (reader === undefined || !reader.isReading) return;
     const nextOffset = Number(payload.lastOffset) + 1;
     if (nextOffset > reader.position) {
-      reader.position = nextOffset;
+      reader.advance(nextOffset);
       this.#passHole(reader);
     } else {
       this.#check([reader]);
@@ -411,6 +439,18 @@ export class ConsumerSession {
   #leaveRange(partitions: readonly PartitionKey[]): void {
     const readers = partitions.map((key) => this.#readers.get(partitionId(key)));
     this.#check(readers.filter((reader) => reader !== undefined));
+  }
+
+  /** A batch came with a wrong checksum. The next fetch may bring it whole; where it doesn't, the partition holds. */
+  #noteUnsound(id: string): void {
+    const reader = this.#readers.get(id);
+    if (reader === undefined || !reader.isReading || ++reader.unsoundFetches < UNSOUND_FETCHES) return;
+    const sentence =
+      'the record batch there has a wrong checksum, so the disk of the broker or the network is damaged; it is fetched again from time to time, as another leader may have it whole; acknowledged, reading goes on behind it, and what is skipped is a gap';
+    const offset = this.#parts.sink.nextOffset(reader.key) ?? reader.position;
+    this.#parts.holds.hold({ ...reader.key, offset, reason: 'checksum', sentence }, UNSOUND_RETRY_MS);
+    reader.hold();
+    this.#pause([reader]);
   }
 
   /** Lets the sink know that its next offset lies in a hole which the reading has passed. */

@@ -13,11 +13,15 @@
  * Source: https://kafka.apache.org/protocol#The_Messages_Fetch and https://kafka.apache.org/documentation/#recordbatch
  */
 
+import { crc32 } from 'node:zlib';
+import { crc32c } from './crc32c.js';
+
 const FIRST_VERSION = 4;
 const LAST_VERSION = 11;
 
 const LENGTH_AT = 8;
 const MAGIC_AT = 16;
+const CRC_AT = 17;
 const ATTRIBUTES_AT = 21;
 const LAST_OFFSET_DELTA_AT = 23;
 const RECORD_COUNT_AT = 57;
@@ -32,6 +36,10 @@ const MAX_INT32 = 0x7fffffff;
 export interface RecordSet {
   /** Topic and partition. */
   readonly id: string;
+  /** Kafka's: 0 for none. */
+  readonly errorCode: number;
+  /** The end of the log; negative when not known. */
+  readonly highWatermark: number;
   readonly from: number;
   readonly to: number;
 }
@@ -52,11 +60,13 @@ export function recordSets(payload: Buffer, apiVersion: number): RecordSet[] {
     at = nameEnd;
     for (let partitions = readCount(); partitions > 0; partitions--) {
       const id = `${topic}/${payload.readInt32BE(at)}`;
+      const errorCode = payload.readInt16BE(at + 4);
+      const highWatermark = Number(payload.readBigInt64BE(at + 6));
       at += apiVersion >= 5 ? 30 : 22;
       const abortedCount = Math.max(0, readCount());
       at += 16 * abortedCount + (apiVersion >= 11 ? 4 : 0);
       const size = Math.max(0, readCount());
-      sets.push({ id, from: at, to: at + size });
+      sets.push({ id, errorCode, highWatermark, from: at, to: at + size });
       at += size;
     }
   }
@@ -77,6 +87,18 @@ export class BatchView {
     return PREFIX_BYTES + this.#payload.readInt32BE(this.#at + LENGTH_AT);
   }
 
+  /** Whether the checksum is right: of all but base offset, length, epoch and magic. Cost: a microsecond for 2.3 KB. */
+  get isSound(): boolean {
+    const end = this.#at + this.byteCount;
+    return (
+      crc32c(this.#payload, this.#at + ATTRIBUTES_AT, end) === this.#payload.readUInt32BE(this.#at + CRC_AT)
+    );
+  }
+
+  get baseOffset(): number {
+    return Number(this.#payload.readBigInt64BE(this.#at));
+  }
+
   /** Kafka's number; 0 is none. */
   get codec(): number {
     return this.#payload.readInt16BE(this.#at + ATTRIBUTES_AT) & CODEC_MASK;
@@ -89,7 +111,7 @@ export class BatchView {
   /** The offset after the batch, whatever compaction has taken from it. */
   get endOffset(): number {
     const lastDelta = this.#payload.readInt32BE(this.#at + LAST_OFFSET_DELTA_AT);
-    return Number(this.#payload.readBigInt64BE(this.#at)) + lastDelta + 1;
+    return this.baseOffset + lastDelta + 1;
   }
 
   /** What follows the header. */
@@ -110,6 +132,11 @@ export class BatchView {
   }
 }
 
+/** Whether the batch's checksum is right, and its base offset, which that is not of, not behind the end of the log. */
+export function isSoundIn({ highWatermark }: RecordSet, batch: BatchView): boolean {
+  return batch.isSound && (highWatermark < 0 || batch.endOffset <= highWatermark);
+}
+
 /** The whole batches of a record set, in order: the last one may be cut off, as brokers fill a response up to the byte. */
 export function* wholeBatches(payload: Buffer, { from, to }: RecordSet): Generator<BatchView, void, void> {
   for (let at = from; at + HEADER_BYTES <= to; ) {
@@ -118,4 +145,53 @@ export function* wholeBatches(payload: Buffer, { from, to }: RecordSet): Generat
     yield new BatchView(payload, at);
     at = next;
   }
+}
+
+/** In Kafka's older formats: offset 8, size 4, CRC-32 4, what it is of. A corrupted magic looks like them, too. */
+const OLD_CRC_AT = 12;
+
+/** Cuts a set of older formats off at the first message whose checksum is wrong; answers whether there was one. */
+export function cutOffUnsoundMessage(payload: Buffer, { from, to }: RecordSet): boolean {
+  for (let at = from; at + MAGIC_AT < to; ) {
+    const next = at + PREFIX_BYTES + payload.readInt32BE(at + LENGTH_AT);
+    if (next > to || next <= at + MAGIC_AT || payload[at + MAGIC_AT] === MAGIC) return false;
+    if (crc32(payload.subarray(at + MAGIC_AT, next)) !== payload.readUInt32BE(at + OLD_CRC_AT)) {
+      payload.writeInt32BE(MAX_INT32, at + LENGTH_AT);
+      return true;
+    }
+    at = next;
+  }
+  return false;
+}
+
+/** Cuts all sets off at the first batch or message whose checksum is wrong: the rest looks not sent. */
+export function cutOffUnsound(payload: Buffer, apiVersion: number): void {
+  for (const set of recordSets(payload, apiVersion)) {
+    cutOffUnsoundMessage(payload, set);
+    for (const batch of wholeBatches(payload, set)) {
+      if (isSoundIn(set, batch)) continue;
+      batch.cutOff();
+      break;
+    }
+  }
+}
+
+/**
+ * The offset at which a reader of `fromOffset` finds the first batch of a set that is whole, ends behind it, and lies before
+ * `endOffset`; it may begin at any byte. null where there is none.
+ */
+export function findSoundBatch(
+  payload: Buffer,
+  { from, to }: RecordSet,
+  fromOffset: number,
+  endOffset: number,
+): number | null {
+  for (let at = from; at + HEADER_BYTES <= to; at++) {
+    if (payload[at + MAGIC_AT] !== MAGIC) continue;
+    const batch = new BatchView(payload, at);
+    if (batch.byteCount < HEADER_BYTES || at + batch.byteCount > to) continue;
+    if (batch.endOffset <= fromOffset || batch.baseOffset >= endOffset || !batch.isSound) continue;
+    return Math.max(fromOffset, batch.baseOffset);
+  }
+  return null;
 }

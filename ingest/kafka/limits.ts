@@ -26,6 +26,14 @@ export const FETCH_BYTES = 8 * 1024 * 1024;
  * partition holds up the others of its fetch. */
 export const CONCURRENT_PARTITIONS = 16;
 
+/** Fetches in a row that bring a batch with a wrong checksum before the partition holds. More: a damaged log shows later;
+ * fewer: a byte that the network changed on its way is taken for a damaged log. */
+export const UNSOUND_FETCHES = 3;
+
+/** How long a partition with a damaged batch is left alone before it is fetched again: another leader may have it whole.
+ * Longer: it goes on later; shorter: more fetches for nothing. */
+export const UNSOUND_RETRY_MS = 30_000;
+
 /** Partitions whose marks are compared with their logs at a time. More: a burst of small fetches at each assignment;
  * fewer: many partitions begin to be read one after another. */
 export const MARK_CHECKS = 8;

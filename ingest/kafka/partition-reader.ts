@@ -27,6 +27,8 @@ export class PartitionReader {
   /** The end for a reader of committed records, as last asked for. */
   readableEndOffset = 0;
   applying = false;
+  /** Fetches in a row that brought a batch with a wrong checksum from where it stands. */
+  unsoundFetches = 0;
   #state: 'checking' | 'reading' | 'held' | 'revoked' = 'checking';
   #term = 0;
 
@@ -55,9 +57,14 @@ export class PartitionReader {
 
   /** From now on the log is read from `position`. */
   read(position: number): void {
-    this.position = position;
+    this.advance(position);
     this.highWatermark = 0;
     this.#state = 'reading';
+  }
+
+  advance(position: number): void {
+    this.position = position;
+    this.unsoundFetches = 0;
   }
 
   /** It was reading; the caller pauses it. */

@@ -10,7 +10,14 @@
 import type { Latch } from '../latch.js';
 import type { KafkaClock } from './clock.js';
 import { prepareUnpacked, unpackOrMark } from './codecs.js';
-import { type BatchView, type RecordSet, recordSets, wholeBatches } from './fetch-layout.js';
+import {
+  type BatchView,
+  cutOffUnsoundMessage,
+  isSoundIn,
+  type RecordSet,
+  recordSets,
+  wholeBatches,
+} from './fetch-layout.js';
 import { BATCH_RECORDS, RECORD_COST_BYTES, UNPACKED_BYTES, UNPACKED_WAIT_MS } from './limits.js';
 import { unreadableRecords } from './unreadable-batch.js';
 
@@ -69,13 +76,16 @@ export class UnpackBudget {
 /** The fetches of one broker, of which one is under way at a time. */
 export class FetchUnpacker {
   readonly #budget: UnpackBudget;
+  readonly #onUnsound: (id: string) => void;
   #heldBytes = 0;
   #fetchCount = 0;
   /** The last fetch that had something unpacked of a partition. */
   readonly #lastServed = new Map<string, number>();
 
-  constructor(budget: UnpackBudget) {
+  /** `onUnsound` is told of partitions of which a batch came with a wrong checksum: from it on nothing is unpacked. */
+  constructor(budget: UnpackBudget, onUnsound: (id: string) => void) {
     this.#budget = budget;
+    this.#onUnsound = onUnsound;
   }
 
   /** The next fetch is asked for: what the last one brought is applied by now, or will never be. */
@@ -93,9 +103,15 @@ export class FetchUnpacker {
     const lastServed = ({ id }: RecordSet) => this.#lastServed.get(id) ?? 0;
     const inTurn = recordSets(payload, apiVersion).sort((a, b) => lastServed(a) - lastServed(b));
     for (const set of inTurn) {
+      if (cutOffUnsoundMessage(payload, set)) this.#onUnsound(set.id);
       for (const batch of wholeBatches(payload, set)) {
         if (this.#heldBytes > 0 && !this.#budget.hasRoom) {
           batch.cutOff();
+          break;
+        }
+        if (!isSoundIn(set, batch)) {
+          batch.cutOff();
+          this.#onUnsound(set.id);
           break;
         }
         this.#lastServed.set(set.id, this.#fetchCount);

@@ -8,6 +8,7 @@ import { gzipSync } from 'node:zlib';
 import type { KafkaMessage } from 'kafkajs';
 import { beforeAll, expect, test } from 'vitest';
 import { registerCodecs } from '../../ingest/kafka/codecs.js';
+import { crc32c } from '../../ingest/kafka/crc32c.js';
 import { correctFetch, type DecodedFetch } from '../../ingest/kafka/fetch-response.js';
 import { BATCH_RECORDS, RECORD_COST_BYTES } from '../../ingest/kafka/limits.js';
 import { toRecords } from '../../ingest/kafka/records.js';
@@ -21,6 +22,7 @@ const { decode } = require(`kafkajs/src/protocol/requests/fetch/v${VERSION}/resp
   decode: (payload: Buffer) => Promise<DecodedFetch>;
 };
 const NEVER = new Latch();
+const unexpected = (id: string) => expect.unreachable(`a wrong checksum in ${id}`);
 
 beforeAll(() => registerCodecs());
 
@@ -62,7 +64,9 @@ function batch(baseOffset: number, count: number, valueBytes: number, isPacked: 
   header.writeInt32BE(count - 1, 23);
   header.writeBigInt64BE(1_700_000_000_000n, 27);
   header.writeInt32BE(count, 57);
-  return { endOffset: baseOffset + count, bytes: Buffer.concat([header, records]) };
+  const bytes = Buffer.concat([header, records]);
+  bytes.writeUInt32BE(crc32c(bytes, 21, bytes.length), 17);
+  return { endOffset: baseOffset + count, bytes };
 }
 
 function int32(value: number): Buffer {
@@ -76,7 +80,9 @@ function response(partitions: readonly Buffer[]): Buffer {
   const parts = partitions.map((records, i) =>
     Buffer.concat([
       int32(i),
-      Buffer.alloc(2 + 8 + 8 + 8),
+      Buffer.alloc(2),
+      Buffer.alloc(8, 0x0f), // the high watermark
+      Buffer.alloc(8 + 8),
       int32(0),
       int32(-1),
       int32(records.length),
@@ -90,7 +96,7 @@ function response(partitions: readonly Buffer[]): Buffer {
 /** A broker's partitions, read to their end as kafkajs would: from the offset after what the last fetch brought. */
 async function readAll(logs: readonly (readonly TestBatch[])[], limitBytes: number) {
   const budget = new UnpackBudget(CLOCK, NEVER, limitBytes);
-  const unpacker = new FetchUnpacker(budget);
+  const unpacker = new FetchUnpacker(budget, unexpected);
   const positions = logs.map(() => 0);
   const offsets: number[][] = logs.map(() => []);
   const heldBytes: number[] = [];
@@ -145,7 +151,7 @@ for (const isPacked of [true, false]) {
   test(`a batch of too many records, ${isPacked ? 'packed' : 'plain'}, is one dead letter`, async () => {
     const log = [batch(0, BATCH_RECORDS + 1, 1, isPacked), batch(BATCH_RECORDS + 1, 2, 1, isPacked)];
     const payload = response([Buffer.concat(log.map(({ bytes }) => bytes))]);
-    await new FetchUnpacker(new UnpackBudget(CLOCK, NEVER)).unpack(payload, VERSION);
+    await new FetchUnpacker(new UnpackBudget(CLOCK, NEVER), unexpected).unpack(payload, VERSION);
     const [{ messages }] = (await decode(payload)).responses[0].partitions;
     const records = toRecords(messages as unknown as KafkaMessage[]);
     expect(records.map(({ offset, unreadable }) => [offset, unreadable])).toEqual([
@@ -158,7 +164,7 @@ for (const isPacked of [true, false]) {
 
 test('a fetch waits while others hold what may be unpacked', async () => {
   const budget = new UnpackBudget(CLOCK, NEVER, 1_000_000);
-  const [one, other] = [new FetchUnpacker(budget), new FetchUnpacker(budget)];
+  const [one, other] = [new FetchUnpacker(budget, unexpected), new FetchUnpacker(budget, unexpected)];
   await one.unpack(response([batch(0, 2, 600_000, true).bytes]), VERSION);
   let isDone = false;
   const waiting = other.unpack(response([batch(0, 2, 600_000, true).bytes]), VERSION).then(() => {

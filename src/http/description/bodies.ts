@@ -46,7 +46,7 @@ const apiCountsRow = z.strictObject({
 const gap = z.strictObject({
   topic: z.string(),
   partition: z.int(),
-  reason: z.enum(['log-start-moved', 'log-truncated', 'log-diverged', 'topic-recreated']),
+  reason: z.enum(['log-start-moved', 'log-truncated', 'log-diverged', 'topic-recreated', 'wrong-checksum']),
   expectedOffset: z.int().meta({ description: 'The offset that would have been read next.' }),
   resumedOffset: z.int().meta({ description: 'The offset where reading went on.' }),
 });

@@ -1,0 +1,120 @@
+/** A log whose bytes a broker's disk has changed: nothing of the batch is applied, and reading goes on when it may. */
+
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { eventually } from '../eventually.js';
+import { type Broker, startBroker } from './broker/broker.js';
+import { describeKafka } from './broker/kafka-suite.js';
+import { Rig, uniqueName } from './rig.js';
+
+const BATCH = 10;
+
+function numbered(prefix: string): string[] {
+  return Array.from({ length: BATCH }, (_, index) => `${prefix}-${index}`);
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, index) => from + index);
+}
+
+describeKafka('a batch with a wrong checksum', () => {
+  let broker: Broker;
+  let rig: Rig;
+  let topic: string;
+
+  beforeAll(async () => {
+    broker = await startBroker({ version: '4.1' });
+  });
+
+  afterAll(async () => {
+    await rig?.close();
+    await broker?.stop();
+  });
+
+  beforeEach(async (context) => {
+    if (broker.restartWith === null) return context.skip('the logs of these brokers are not ours to touch');
+    await rig?.close();
+    topic = uniqueName('checksum');
+    rig = new Rig(broker.brokers);
+    await rig.connect();
+    await rig.createTopic(topic, 2);
+    for (const name of ['first', 'second', 'third']) await rig.produce(topic, 0, numbered(name));
+    await rig.produce(topic, 1, numbered('other'));
+  });
+
+  /** Changes a byte of partition 0 on the broker's disk: it checks what it is sent, not what it has. */
+  function flip(place: (log: Buffer) => number): Promise<void> {
+    return broker.restartWith!(async (directory) => {
+      const file = join(directory, `${topic}-0`, `${'0'.repeat(20)}.log`);
+      const log = await readFile(file);
+      log[place(log)] ^= 0x10;
+      await writeFile(file, log);
+    });
+  }
+
+  const inSecond = (log: Buffer) => log.indexOf('second-5');
+  /** Of the last record: also found when it is flipped. */
+  const inThird = (log: Buffer) => log.indexOf('hird-9') - 1;
+  const second = (log: Buffer) => 12 + log.readInt32BE(8);
+  /** How many offsets the second batch says that it has. */
+  const inCount = (log: Buffer) => second(log) + 23 + 2;
+  /** Of the second batch; no checksum is of it. */
+  const inBaseOffset = (log: Buffer) => second(log) + 5;
+
+  async function startHeld(offset: number) {
+    const member = await rig.start({ topics: [topic], groupId: topic });
+    await eventually(() => member.source.status().held.length === 1);
+    expect(member.source.status().held).toMatchObject([{ topic, partition: 0, offset, reason: 'checksum' }]);
+    await eventually(() => member.sink.offsets(`${topic}/1`).length === BATCH);
+    expect(member.sink.offsets(`${topic}/0`)).toEqual(range(0, offset));
+    expect(member.sink.gaps).toEqual([]);
+    return member;
+  }
+
+  for (const [where, place] of [
+    ['in a value', inSecond],
+    ['in its header', inCount],
+  ] as const) {
+    test(`${where}: the partition holds; acknowledged, it is skipped, a gap`, async () => {
+      await flip(place);
+      const { source, sink, holds, fatal } = await startHeld(BATCH);
+      holds.acknowledge(source.status().held);
+      await eventually(() => sink.nextOffset({ topic, partition: 0 }) === 3 * BATCH);
+      expect(sink.offsets(`${topic}/0`)).toEqual([...range(0, BATCH), ...range(2 * BATCH, 3 * BATCH)]);
+      const reason = 'wrong-checksum';
+      const gap = { topic, partition: 0, reason, expectedOffset: BATCH, resumedOffset: 2 * BATCH };
+      expect([sink.gaps, source.status().held, holds.open, fatal]).toEqual([[gap], [], [], []]);
+    });
+  }
+
+  test('an offset behind the end of the log: nothing is misplaced', async () => {
+    await flip(inBaseOffset);
+    const { sink } = await startHeld(BATCH);
+    expect(sink.offsets(`${topic}/0`)).toEqual(range(0, BATCH));
+  });
+
+  test('at the end of the log, and whole again at another leader: it goes on by itself', async () => {
+    await flip(inThird);
+    const { source, sink, holds } = await startHeld(2 * BATCH);
+    await flip(inThird);
+    await eventually(
+      () => sink.nextOffset({ topic, partition: 0 }) === 3 * BATCH,
+      () => source.status(),
+      40_000,
+    );
+    expect(sink.offsets(`${topic}/0`)).toEqual(range(0, 3 * BATCH));
+    expect([sink.gaps, holds.open]).toEqual([[], []]);
+  });
+
+  test('at the end of the log, acknowledged: what comes later is read', async () => {
+    await flip(inThird);
+    const { source, sink, holds } = await startHeld(2 * BATCH);
+    holds.acknowledge(source.status().held);
+    await eventually(() => sink.gaps.length === 1);
+    await rig.produce(topic, 0, ['later']);
+    await eventually(() => sink.nextOffset({ topic, partition: 0 }) === 3 * BATCH + 1);
+    expect(sink.offsets(`${topic}/0`)).toEqual([...range(0, 2 * BATCH), 3 * BATCH]);
+    expect(sink.gaps).toMatchObject([{ expectedOffset: 2 * BATCH, resumedOffset: 3 * BATCH }]);
+  });
+});

@@ -28,7 +28,7 @@ const IDLE_COMMIT_EVERY_US = 60_000_000;
 export type Position = PartitionKey & { readonly nextOffset: number };
 
 export interface CommitterPorts {
-  readonly store: Pick<Store, 'commit'>;
+  readonly store: Pick<Store, 'commit' | 'assertSame'>;
   /** Writes more into the commit that a partition's shard is in. */
   readonly saveBeside: (key: PartitionKey, writer: SegmentWriter) => void;
   readonly shards: () => Iterable<OwnedShard>;
@@ -89,8 +89,9 @@ export class Committer {
     }, COMMIT_PAUSE_MS);
   }
 
-  /** What `start` has done again and again: forgets what is due, and commits if there is anything to. */
+  /** What `start` has done again and again: forgets what is due, and commits if there is anything to. Rejects as `commit`. */
   async round(): Promise<void> {
+    this.#ports.store.assertSame();
     this.#expire();
     const due = this.#ports.monotonicUs() - this.#lastCommitUs >= IDLE_COMMIT_EVERY_US;
     if (due || [...this.#ports.shards()].some(({ shard }) => shard.dirty)) await this.commit();

@@ -1,6 +1,6 @@
 /** Whether entries are taken in at the moment, and why not: sources wait at the gate, queries and commits don't. */
 
-export const PAUSE_CAUSES = ['memory', 'disk'] as const;
+export const PAUSE_CAUSES = ['memory', 'disk', 'descriptors'] as const;
 export type PauseCause = (typeof PAUSE_CAUSES)[number];
 
 export class IngestGate {

@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import { SegmentError } from '../engine/segments.js';
 import { runCheck } from './check/check-command.js';
 import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js';
+import { endText } from './end-text.js';
 import { ListenError } from './http/server.js';
 import { TlsError } from './http/tls-identity.js';
 import { runImport } from './import/import-command.js';
@@ -111,16 +112,6 @@ async function main(): Promise<void> {
 function packageVersion(): string {
   const manifest = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return (JSON.parse(manifest) as { version: string }).version;
-}
-
-function endText(error: unknown, directory: string): string {
-  const message = error instanceof Error ? error.message : String(error);
-  if (/ENOSPC|No space left/i.test(message))
-    return `the disk of ${directory} is full; what was committed stands, make room and start again`;
-  if (/EROFS|Read-only file system|EACCES|EPERM|Permission denied/i.test(message))
-    return `${directory} can't be written to any more; what was committed stands, make it writable and start again`;
-  if (error instanceof StoreChangedError || error instanceof SegmentError) return message;
-  return 'this must not happen, please report it';
 }
 
 /** Errors that an operator can mend: their message is a sentence that says how. */

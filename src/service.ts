@@ -122,6 +122,12 @@ class Composition implements Service {
     store.damage.tell((problem) =>
       surroundings.logger.error({ problem }, 'a stored file is damaged; answers that need it are refused'),
     );
+    store.leftovers.tell(({ problem }) =>
+      surroundings.logger.warn(
+        { problem },
+        'a file that nothing needs could not be removed; it is tried again',
+      ),
+    );
     this.#shards = new Shards(store, { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC });
     this.#shards.expire(clock.nowUs());
     for (const { topic, partition } of this.#shards.all())

@@ -13,9 +13,12 @@ const REST_EVERY_US = 500;
 /** The system makes some 90 us of it. */
 const REST_MS = 0.01;
 
-/** `niceness` is relative, 0 to 19. Only on Linux, which takes this for the calling thread alone: elsewhere it would be the whole process. */
+/**
+ * `niceness` is relative, 0 to 19. Only on Linux, which takes this for the calling thread alone: elsewhere it would be the
+ * whole process. Where the system doesn't let it, all threads are equal.
+ */
 export function giveWayToServing(niceness: number): void {
-  if (process.platform === 'linux') setPriority(lowered(niceness));
+  if (process.platform === 'linux') whereAllowed(() => setPriority(lowered(niceness)));
 }
 
 /**
@@ -25,8 +28,19 @@ export function giveWayToServing(niceness: number): void {
  */
 export function helpersGiveWay(niceness: number): void {
   if (process.platform !== 'linux') return;
-  for (const threadId of readdirSync('/proc/self/task').map(Number)) {
-    if (threadId !== process.pid) setPriority(threadId, lowered(niceness));
+  whereAllowed(() => {
+    for (const threadId of readdirSync('/proc/self/task').map(Number)) {
+      if (threadId !== process.pid) setPriority(threadId, lowered(niceness));
+    }
+  });
+}
+
+/** A sandbox may have no /proc, or forbid priorities. */
+function whereAllowed(change: () => void): void {
+  try {
+    change();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
   }
 }
 

@@ -35,15 +35,17 @@ export class EndedEarlyError extends Error {
 }
 
 /**
- * Starts `main.js`, or another script with its arguments, with these LOGRING_* settings only, on a free port; resolves
+ * Starts `main.js`, or another script with its arguments, by another program if one is given to be around it, with these LOGRING_* settings only, on a free port; resolves
  * when it says that it is ready. Rejects with an EndedEarlyError when it ends before.
  */
 export function startChildService(
   settings: Record<string, string>,
   command: readonly string[] = [MAIN],
+  around: readonly string[] = [],
 ): Promise<ChildService> {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('LOGRING_'));
-  const child = spawn(process.execPath, command, {
+  const [program, ...args] = [...around, process.execPath, ...command];
+  const child = spawn(program, args, {
     env: {
       ...Object.fromEntries(inherited),
       LOGRING_PORT: '0',

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { type KafkaClock, pause } from '../ingest/kafka/clock.js';
 import { UnpackBudget } from '../ingest/kafka/unpack-budget.js';
 import { Latch } from '../ingest/latch.js';
-import { DiskFullError, DiskRoom } from '../src/store/disk-room.js';
+import { DiskFullError, DiskRoom, UNTOLD } from '../src/store/disk-room.js';
 import { startFixedService } from './oracle/fixed-service.js';
 
 const ROUNDS = 200;
@@ -63,7 +63,7 @@ test('a full disk that is looked at again and again', async () => {
     disk: { freeBytes: () => 0 },
     pause: () => new Promise<void>((resolve) => setImmediate(resolve)),
   };
-  const room = new DiskRoom('/data', surroundings, { onFull: () => undefined, onRoom: () => undefined });
+  const room = new DiskRoom('/data', surroundings, UNTOLD);
   let noteLooks: () => void = () => undefined;
   const write = async () => {
     if (++looks % ROUNDS === 0) noteLooks();

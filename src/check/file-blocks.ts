@@ -6,9 +6,11 @@ import { decodeFileRecord, scopeFolder } from '../store/block-files.js';
 import { SYSTEM_DISK } from '../store/disk.js';
 import { openEnvelope } from '../store/envelope.js';
 import { Folders } from '../store/folders.js';
-import { RewriteFiles } from '../store/rewrite-files.js';
+import { Removals } from '../store/removals.js';
+import { type RewriteDisk, RewriteFiles } from '../store/rewrite-files.js';
 import { ROW_FILES_FOLDER } from '../store/sound-table.js';
 import type { StoredFile } from '../store/storage-protocol.js';
+import { isOutOfDescriptors } from '../store/system-errors.js';
 import type { StoredTable } from './stored-tables.js';
 
 /** What the records say of a file; null for one whose records don't follow one another. */
@@ -38,6 +40,12 @@ export function recordedFiles(records: StoredTable): RecordedFiles {
   );
 }
 
+/** To read and make files with, by whoever holds the directory. */
+export function systemFiles(): RewriteDisk {
+  const disk = SYSTEM_DISK;
+  return { disk, folders: new Folders(disk), removals: new Removals(disk) };
+}
+
 /** The blocks of one file: bytes, or why there are none. To be closed. */
 export class FileBlocks {
   readonly count: number;
@@ -49,8 +57,10 @@ export class FileBlocks {
     const folder = scopeFolder(join(directory, ROW_FILES_FOLDER), scope);
     this.#file = stored.file;
     try {
-      this.#files = new RewriteFiles(SYSTEM_DISK, new Folders(SYSTEM_DISK), `${scope}:`, folder, [stored]);
+      this.#files = new RewriteFiles(systemFiles(), `${scope}:`, folder, [stored]);
     } catch (error) {
+      // That is no damage of the file.
+      if (isOutOfDescriptors(error)) throw error;
       const code = (error as NodeJS.ErrnoException).code;
       const path = join(folder, stored.file);
       throw new SegmentError(

@@ -19,10 +19,10 @@ import {
   isStillMissed,
 } from '../store/dropped-table.js';
 import { openEnvelope, sealEnvelope } from '../store/envelope.js';
-import { Folders } from '../store/folders.js';
 import { RewriteFiles } from '../store/rewrite-files.js';
 import { FORMAT_KEY, ROW_FILES_FOLDER, TABLE_FILE, TABLE_LOCK_FILE } from '../store/sound-table.js';
 import { STORE_FORMAT } from '../store/store-format.js';
+import { systemFiles } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
 import { salvage } from './salvage.js';
 import type { CheckedStore } from './scope-check.js';
@@ -127,7 +127,7 @@ class Repair {
     rmSync(join(folder, runFile(made)), { force: true });
     const inputs = [files.get(`${scope}:${file}`)!];
     const frameEnds = salvage(
-      new RewriteFiles(SYSTEM_DISK, new Folders(SYSTEM_DISK), `${scope}:`, folder, inputs),
+      new RewriteFiles(systemFiles(), `${scope}:`, folder, inputs),
       info,
       damagedBlocks,
       runFile(made),

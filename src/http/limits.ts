@@ -101,6 +101,10 @@ export const CACHE_DROP_BATCH_SIZE = 1000;
 /** After how long an expression that found too many others under way may be asked again: about what one takes. */
 export const EXPRESSION_RETRY_SECONDS = 1;
 
+/** After how long a query may come again that found too many files open. Longer: callers wait for longer than they must;
+ * shorter: they come in vain, on connections that take descriptors too. */
+export const DESCRIPTORS_RETRY_SECONDS = 2;
+
 /** After how long a body that found too many others under way may be sent again: about what one takes. */
 export const INGEST_RETRY_SECONDS = 1;
 

@@ -2,8 +2,9 @@
 
 import { SegmentError } from '../../engine/segments.js';
 import { ExpressionError } from '../expressions/expression-error.js';
+import { isOutOfDescriptors } from '../store/system-errors.js';
 import { dataLoss, invalidArgument, type ParameterProblem, unavailable } from './errors.js';
-import { EXPRESSION_RETRY_SECONDS } from './limits.js';
+import { DESCRIPTORS_RETRY_SECONDS, EXPRESSION_RETRY_SECONDS } from './limits.js';
 import { Unavailable } from './ports.js';
 import type { HttpAnswer } from './server.js';
 
@@ -28,6 +29,11 @@ export function refusable(run: () => Answer): Answer {
 export function refusalOf(error: unknown): HttpAnswer | null {
   if (error instanceof Unavailable) return unavailable(error.message, error.retryAfterSeconds);
   if (error instanceof SegmentError) return dataLoss();
+  if (isOutOfDescriptors(error))
+    return unavailable(
+      'too many files and connections are open to read what is stored',
+      DESCRIPTORS_RETRY_SECONDS,
+    );
   if (!(error instanceof ExpressionError)) return null;
   switch (error.kind) {
     case 'invalid':

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { type Config, ConfigError, readConfig } from '../config.js';
+import { endText } from '../end-text.js';
 import { type Service, startService } from '../service.js';
 import { DirectoryInUseError } from '../store/directory-lock.js';
 import { monotonicUs, wallClockUs } from '../system-clock.js';
@@ -144,7 +145,7 @@ async function ownService(config: Config, version: string): Promise<{ service: S
     pino.destination(2),
   );
   const onFatal = (error: unknown): never => {
-    logger.fatal({ err: error }, 'the import ends: this must not happen, please report it');
+    logger.fatal({ err: error }, `the import ends: ${endText(error, config.DATA_DIR)}`);
     process.exit(1);
   };
   try {

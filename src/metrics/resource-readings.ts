@@ -29,6 +29,11 @@ export function readResources(readings: Readings, ports: ResourceReadingsPorts):
     () => store.damage.fileCount,
   );
   readings.one(
+    'logring_unremoved_files',
+    'Files that nothing needs any more and that could not be removed yet',
+    () => store.leftovers.fileCount,
+  );
+  readings.one(
     'logring_dropped_parts',
     'Parts that repairs have dropped and answers may still lack',
     droppedCount,

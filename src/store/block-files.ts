@@ -15,11 +15,13 @@ import { openFrame } from './block-frame.js';
 import { NO_DICTIONARY } from './checked-value.js';
 import type { Disk } from './disk.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
+import { type Leftover, Leftovers } from './leftovers.js';
 import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES } from './limits.js';
 import { readError } from './read-error.js';
 import { RowDamage } from './row-damage.js';
 import type { FileEnd, StoredFile } from './storage-protocol.js';
 import { StoreChangedError } from './store-watch.js';
+import { errorText, isOutOfDescriptors } from './system-errors.js';
 import type { Table } from './tables.js';
 
 const FLAG_DICTIONARY = 1;
@@ -45,6 +47,8 @@ export interface FileRecord {
 export class BlockFiles {
   /** What is known of damage so far; readings add to it. */
   readonly damage = new RowDamage();
+  /** Files that nothing needs and that are still there. */
+  readonly leftovers = new Leftovers();
   readonly #disk: Disk;
   readonly #root: string;
   readonly #table: Table;
@@ -61,7 +65,7 @@ export class BlockFiles {
   #nextCacheKey = 0;
 
   /**
-   * Restores what the table knows, cuts off what files hold beyond that and removes files that it doesn't know. A file
+   * Restores what the table knows, cuts off what files hold beyond that and removes files that it doesn't know, or notes them as leftovers. A file
    * that is missing or too short is noted as damage.
    */
   constructor(disk: Disk, directory: string, table: Table, cache: BlockCache) {
@@ -114,10 +118,12 @@ export class BlockFiles {
   assertWhole(fileKeys: Iterable<string>): void {
     for (const fileKey of fileKeys) {
       const end = this.#files.get(fileKey)?.frameEnds.at(-1) ?? 0;
-      const byteCount = this.#disk.byteCount(this.pathOf(fileKey)) ?? 0;
+      const path = this.pathOf(fileKey);
+      // Who makes the file removes what is left of another of that name.
+      const byteCount = this.leftovers.has(path) ? 0 : (this.#disk.byteCount(path) ?? 0);
       if (byteCount !== end) {
         throw new StoreChangedError(
-          `file ${this.pathOf(fileKey)} has ${byteCount} bytes and should have ${end}: something other than Logring has changed the data directory; what was committed before stands, \`logring check\` says what is damaged`,
+          `file ${path} has ${byteCount} bytes and should have ${end}: something other than Logring has changed the data directory; what was committed before stands, \`logring check\` says what is damaged`,
         );
       }
     }
@@ -226,14 +232,27 @@ export class BlockFiles {
       this.#descriptors.set(fileKey, known);
       return known;
     }
-    for (const [oldest, descriptor] of this.#descriptors) {
-      if (this.#descriptors.size < OPEN_FILE_LIMIT) break;
-      this.#disk.close(descriptor);
-      this.#descriptors.delete(oldest);
-    }
-    const descriptor = this.#disk.open(file.path, 'r');
+    if (this.#descriptors.size >= OPEN_FILE_LIMIT) this.#closeOldest();
+    const descriptor = this.#open(file.path);
     this.#descriptors.set(fileKey, descriptor);
     return descriptor;
+  }
+
+  /** Where the system has no descriptor to give, one that is held gives way. */
+  #open(path: string): number {
+    try {
+      return this.#disk.open(path, 'r');
+    } catch (error) {
+      if (!isOutOfDescriptors(error) || this.#descriptors.size === 0) throw error;
+      this.#closeOldest();
+      return this.#open(path);
+    }
+  }
+
+  #closeOldest(): void {
+    const [fileKey, descriptor] = this.#descriptors.entries().next().value!;
+    this.#disk.close(descriptor);
+    this.#descriptors.delete(fileKey);
   }
 
   /** Records come in order of file and frame. */
@@ -265,7 +284,16 @@ export class BlockFiles {
   #tidy(): void {
     const known = new Set([...this.#files.values()].map(({ path }) => path));
     const { files, folders } = this.#disk.list(this.#root);
-    for (const path of files) if (!known.has(path)) this.#disk.remove(path);
+    const left: Leftover[] = [];
+    for (const path of files) {
+      try {
+        if (!known.has(path)) this.#disk.remove(path);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+        left.push({ path, problem: errorText(error) });
+      }
+    }
+    this.leftovers.note(left);
     // A process that was killed may have made folders that nobody has synced, and that no one makes again.
     for (const folder of folders) this.#disk.syncFolder(folder);
   }

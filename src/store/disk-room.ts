@@ -1,28 +1,38 @@
 /**
- * Whether the disk takes writes. A write that finds it full waits here for room and is made again; meanwhile whoever
- * feeds the store is told to pause. What the store has stays readable.
+ * Whether the system takes writes. A write that finds the disk full, or as many files open as may be, waits here and is
+ * made again; meanwhile whoever feeds the store is told to pause. What the store has stays readable.
  *
- *   room ──a write fails for want of room──▶ full ──free bytes seen, and the write made again──▶ room
+ *   room ──a write fails because there is none──▶ short ──free bytes seen, or some time, and the write made again──▶ room
  */
 
 import { Latch } from '../../ingest/latch.js';
 import type { Disk } from './disk.js';
 import { DISK_LOOK_MS, DISK_ROOM_BYTES, DISK_TRY_ANYWAY_LOOKS } from './limits.js';
+import { StorageEndedError } from './storage-thread.js';
+import { errorText, isDiskFailure, isOutOfDescriptors, isOutOfRoom } from './system-errors.js';
 
-/** A write found the disk full, and nobody waits for room any more. */
+/** What writes wait for. */
+export type Shortage = 'disk' | 'descriptors';
+
+const SHORTAGE_TEXT: Readonly<Record<Shortage, string>> = {
+  disk: 'the disk is full',
+  descriptors: 'too many files are open',
+};
+
+/** A write found no room, and nobody waits for it any more. */
 export class DiskFullError extends Error {
   override name = 'DiskFullError';
 }
 
 export interface DiskRoomPorts {
-  /** Told once when the disk turns out to be full, with what the system said. */
-  readonly onFull: (reason: string) => void;
-  /** Told once when all writes that waited are made. */
-  readonly onRoom: () => void;
+  /** Told once when a write meets a shortage, with what the system said. */
+  readonly onShort: (shortage: Shortage, reason: string) => void;
+  /** Told once when all writes that waited for it are made. */
+  readonly onRoom: (shortage: Shortage) => void;
 }
 
 /** Nobody feeds the store, so nobody has to pause. */
-export const UNTOLD: DiskRoomPorts = { onFull: () => undefined, onRoom: () => undefined };
+export const UNTOLD: DiskRoomPorts = { onShort: () => undefined, onRoom: () => undefined };
 
 export interface DiskSurroundings {
   readonly disk: Pick<Disk, 'freeBytes'>;
@@ -34,8 +44,8 @@ export class DiskRoom {
   readonly #directory: string;
   readonly #surroundings: DiskSurroundings;
   readonly #ports: DiskRoomPorts;
-  /** Writes that failed for want of room and stand out. */
-  #outstanding = 0;
+  /** Writes that met a shortage and stand out. */
+  readonly #outstanding: Record<Shortage, number> = { disk: 0, descriptors: 0 };
   readonly #givenUp = new Latch();
 
   constructor(directory: string, surroundings: DiskSurroundings, ports: DiskRoomPorts) {
@@ -45,81 +55,110 @@ export class DiskRoom {
   }
 
   get isFull(): boolean {
-    return this.#outstanding > 0;
+    return this.#outstanding.disk > 0;
   }
 
   /**
-   * Makes a write, again and again while it finds the disk full. `undo` takes back what a failed try has left. Rejects
+   * Makes a write, again and again while it meets a shortage. `undo` takes back what a failed try has left. Rejects
    * as the write does for any other reason, and with a DiskFullError once waiting is over.
    */
   async retried<T>(write: () => Promise<T>, undo: () => Promise<void> = async () => undefined): Promise<T> {
-    let isOutstanding = false;
+    let met: Shortage | null = null;
+    let isUndone = true;
     try {
       for (;;) {
         try {
+          if (!isUndone) await undo();
+          isUndone = true;
           return await write();
         } catch (error) {
-          const reason = this.#fullReason(error);
-          if (reason === null) throw error;
-          await undo();
-          if (!isOutstanding) this.#begin(reason);
-          isOutstanding = true;
-          if (this.#givenUp.isOpen) throw new DiskFullError(`the disk is full: ${reason}`);
+          const shortage = this.#shortageOf(error);
+          if (shortage === null) throw error;
+          isUndone = await this.#couldUndo(undo);
+          if (shortage !== met) {
+            if (met !== null) this.#end(met);
+            met = shortage;
+            this.#begin(shortage, errorText(error));
+          }
+          if (this.#givenUp.isOpen) throw givenUp(shortage, error);
         }
-        await this.#seeRoom();
+        await this.#seeRoom(met);
       }
     } finally {
-      if (isOutstanding) this.#end();
+      if (met !== null) this.#end(met);
     }
   }
 
-  /** Makes a write once. Rejects as it does, or with a DiskFullError; the disk then counts as full until room is seen. */
+  /** Makes a write once. Rejects as it does, or with a DiskFullError; the shortage then lasts until room is seen. */
   async tried<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await write();
     } catch (error) {
-      const reason = this.#fullReason(error);
-      if (reason === null) throw error;
-      this.#begin(reason);
-      void this.#seeRoom().then(() => this.#end());
-      throw new DiskFullError(`the disk is full: ${reason}`);
+      const shortage = this.#shortageOf(error);
+      if (shortage === null) throw error;
+      this.#begin(shortage, errorText(error));
+      void this.#seeRoom(shortage).then(() => this.#end(shortage));
+      throw givenUp(shortage, error);
     }
   }
 
-  /** From now on a write that finds the disk full is tried once more and then rejects. */
+  /** From now on a write that meets a shortage is tried once more and then rejects. */
   stopWaiting(): void {
     this.#givenUp.open();
   }
 
-  #begin(reason: string): void {
-    this.#outstanding += 1;
-    if (this.#outstanding === 1) this.#ports.onFull(reason);
+  #begin(shortage: Shortage, reason: string): void {
+    this.#outstanding[shortage] += 1;
+    if (this.#outstanding[shortage] === 1) this.#ports.onShort(shortage, reason);
   }
 
-  #end(): void {
-    this.#outstanding -= 1;
-    if (this.#outstanding === 0) this.#ports.onRoom();
+  #end(shortage: Shortage): void {
+    this.#outstanding[shortage] -= 1;
+    if (this.#outstanding[shortage] === 0) this.#ports.onRoom(shortage);
   }
 
-  /** Resolves once there seems to be room; after a while anyway, as a quota's limits don't show. */
-  async #seeRoom(): Promise<void> {
-    for (let looks = 0; looks < DISK_TRY_ANYWAY_LOOKS && !this.#givenUp.isOpen; looks++) {
+  /** At once, as it may make room; where it meets a shortage itself it is left for the next try. */
+  async #couldUndo(undo: () => Promise<void>): Promise<boolean> {
+    try {
+      await undo();
+      return true;
+    } catch (error) {
+      if (this.#shortageOf(error) === null) throw error;
+      return false;
+    }
+  }
+
+  /** Resolves once there seems to be room; after a while anyway, as a quota's limits and descriptors don't show. */
+  async #seeRoom(shortage: Shortage): Promise<void> {
+    const mostLooks = shortage === 'disk' ? DISK_TRY_ANYWAY_LOOKS : 1;
+    for (let looks = 0; looks < mostLooks && !this.#givenUp.isOpen; looks++) {
       await this.#givenUp.orOpen(this.#surroundings.pause(DISK_LOOK_MS));
       if (this.#freeBytes() >= DISK_ROOM_BYTES) return;
     }
   }
 
   /**
-   * What the system said when it refused a write for want of room, or null for any other error. LMDB reports a write
-   * that was cut short by a full disk as EIO: that counts where hardly anything is free.
+   * null for an error that doesn't pass by itself. LMDB reports a write that was cut short by a full disk as EIO: that
+   * counts where hardly anything is free.
    */
-  #fullReason(error: unknown): string | null {
-    const text = error instanceof Error ? error.message : String(error);
-    if (/ENOSPC|EDQUOT|no space left|quota exceeded/i.test(text)) return text;
-    return /\bEIO\b|input\/output error/i.test(text) && this.#freeBytes() < DISK_ROOM_BYTES ? text : null;
+  #shortageOf(error: unknown): Shortage | null {
+    if (error instanceof StorageEndedError) return null;
+    if (isOutOfDescriptors(error)) return 'descriptors';
+    if (isOutOfRoom(error)) return 'disk';
+    return isDiskFailure(error) && this.#freeBytes() < DISK_ROOM_BYTES ? 'disk' : null;
   }
 
+  /** What isn't known is no reason to wait: a directory that is gone. */
   #freeBytes(): number {
-    return this.#surroundings.disk.freeBytes(this.#directory);
+    try {
+      return this.#surroundings.disk.freeBytes(this.#directory);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+      return Number.POSITIVE_INFINITY;
+    }
   }
+}
+
+function givenUp(shortage: Shortage, error: unknown): DiskFullError {
+  return new DiskFullError(`${SHORTAGE_TEXT[shortage]}: ${errorText(error)}`);
 }

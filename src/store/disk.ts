@@ -15,6 +15,7 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { ofFile } from './system-errors.js';
 
 export interface FolderList {
   readonly files: readonly string[];
@@ -28,7 +29,7 @@ export interface Disk {
   close(descriptor: number): void;
   /** Returns how many bytes it has read: fewer than asked for at the end of the file only. */
   read(descriptor: number, into: Uint8Array, byteCount: number, position: number): number;
-  /** Adds bytes[from…] at the end of the file, and returns how many it took: a full disk takes some before it refuses. */
+  /** Adds bytes[from…] at the end of the file, and returns how many it took: at least one, and all only as a rule. */
   write(descriptor: number, bytes: Uint8Array, from: number): number;
   /** Makes the bytes of a file durable, though not its name. */
   sync(descriptor: number): void;
@@ -47,12 +48,40 @@ export interface Disk {
   list(folder: string): FolderList;
 }
 
+/** Of this thread's open files, for what the system says of them. */
+const paths = new Map<number, string>();
+
 export const SYSTEM_DISK: Disk = {
-  open: (path, flags) => openSync(path, flags),
-  close: (descriptor) => closeSync(descriptor),
-  read: (descriptor, into, byteCount, position) => readSync(descriptor, into, 0, byteCount, position),
-  write: (descriptor, bytes, from) => writeSync(descriptor, bytes, from),
-  sync: (descriptor) => fdatasyncSync(descriptor),
+  open: (path, flags) => {
+    const descriptor = openSync(path, flags);
+    paths.set(descriptor, path);
+    return descriptor;
+  },
+  close: (descriptor) => {
+    paths.delete(descriptor);
+    closeSync(descriptor);
+  },
+  read: (descriptor, into, byteCount, position) => {
+    try {
+      return readSync(descriptor, into, 0, byteCount, position);
+    } catch (error) {
+      throw ofFile(paths.get(descriptor)!, error);
+    }
+  },
+  write: (descriptor, bytes, from) => {
+    try {
+      return writeSync(descriptor, bytes, from);
+    } catch (error) {
+      throw ofFile(paths.get(descriptor)!, error);
+    }
+  },
+  sync: (descriptor) => {
+    try {
+      fdatasyncSync(descriptor);
+    } catch (error) {
+      throw ofFile(paths.get(descriptor)!, error);
+    }
+  },
   syncFolder,
   makeFolder: (folder) => mkdirSync(folder, { recursive: true }),
   byteCount: (path) => {
@@ -71,6 +100,8 @@ function syncFolder(folder: string): void {
   const descriptor = openSync(folder, 'r');
   try {
     fsyncSync(descriptor);
+  } catch (error) {
+    throw ofFile(folder, error);
   } finally {
     closeSync(descriptor);
   }

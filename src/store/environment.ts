@@ -18,6 +18,7 @@ import { DISK_ROOM_BYTES, RESERVE_PIECE_BYTES, RESERVE_SLACK_BYTES } from './lim
 import { examineTables, FORMAT_KEY, markStore, TABLE_FILE } from './sound-table.js';
 import { STORE_FORMAT } from './store-format.js';
 import { StoreWatch } from './store-watch.js';
+import { ofFile } from './system-errors.js';
 import type { Table, Tables, TableWrites } from './tables.js';
 
 interface EnvironmentStats {
@@ -35,6 +36,7 @@ export class Environment implements Tables {
   readonly #root: RootDatabase;
   readonly #databases = new Map<Table, Database<Buffer, string>>();
   readonly #file: FileHandle;
+  readonly #path: string;
   readonly #pageBytes: number;
   readonly #zeros = new Uint8Array(RESERVE_PIECE_BYTES);
   readonly #watch: StoreWatch;
@@ -45,6 +47,7 @@ export class Environment implements Tables {
   private constructor(root: RootDatabase, file: FileHandle, path: string, fileBytes: number) {
     this.#root = root;
     this.#file = file;
+    this.#path = path;
     this.#watch = new StoreWatch(path);
     this.#fileBytes = fileBytes;
     this.#pageBytes = (root.getStats() as EnvironmentStats).pageSize;
@@ -144,6 +147,8 @@ export class Environment implements Tables {
     } catch (error) {
       throw await writeFailure(error);
     }
+    // What is in a file that nobody will find again is not durable.
+    this.#watch.assertSame();
   }
 
   /** Makes sure of so many bytes behind the pages in use. No transaction may be under way. */
@@ -152,7 +157,11 @@ export class Environment implements Tables {
     // LMDB may have grown the file itself.
     if (end > this.#fileBytes) this.#fileBytes = (await this.#file.stat()).size;
     while (this.#fileBytes < end) {
-      const { bytesWritten } = await this.#file.write(this.#zeros, 0, RESERVE_PIECE_BYTES, this.#fileBytes);
+      const { bytesWritten } = await this.#file
+        .write(this.#zeros, 0, RESERVE_PIECE_BYTES, this.#fileBytes)
+        .catch((error: unknown) => {
+          throw ofFile(this.#path, error);
+        });
       this.#fileBytes += bytesWritten;
     }
   }

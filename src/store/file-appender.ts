@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import type { Disk } from './disk.js';
 import type { Folders } from './folders.js';
 import { APPEND_FILE_LIMIT } from './limits.js';
+import type { Removals } from './removals.js';
 import type { FileEnd } from './storage-protocol.js';
 
 export class FileAppender {
@@ -11,11 +12,13 @@ export class FileAppender {
   /** Files written since the last sync. */
   readonly #open = new Map<string, number>();
   readonly #folders: Folders;
+  readonly #removals: Removals;
 
-  /** `folders` are those of all that make files on that disk. */
-  constructor(disk: Disk, folders: Folders) {
+  /** `folders` and `removals` are those of all that make files on that disk. */
+  constructor(disk: Disk, folders: Folders, removals: Removals) {
     this.#disk = disk;
     this.#folders = folders;
+    this.#removals = removals;
   }
 
   append(path: string, bytes: Uint8Array): void {
@@ -46,6 +49,10 @@ export class FileAppender {
 
   #openFile(path: string): number {
     if (this.#open.size >= APPEND_FILE_LIMIT) this.#syncFiles();
+    if (!this.#removals.isGone(path)) {
+      this.#disk.truncate(path, 0);
+      this.#removals.forget(path);
+    }
     if (this.#disk.byteCount(path) === null) this.#folders.make(dirname(path));
     const descriptor = this.#disk.open(path, 'a');
     this.#open.set(path, descriptor);
@@ -53,7 +60,7 @@ export class FileAppender {
   }
 }
 
-/** A full disk takes part of a write before it refuses. */
+/** The system may take a part of a write at a time: a full disk does before it refuses. */
 export function writeWhole(disk: Disk, descriptor: number, bytes: Uint8Array): void {
   for (let done = 0; done < bytes.length; ) done += disk.write(descriptor, bytes, done);
 }

@@ -9,6 +9,7 @@ import type { Disk } from './disk.js';
 import { rawEnvelope } from './envelope.js';
 import { writeWhole } from './file-appender.js';
 import type { Folders } from './folders.js';
+import type { Removals } from './removals.js';
 import type { StoredFile } from './storage-protocol.js';
 
 interface OpenFile {
@@ -20,23 +21,31 @@ interface OpenFile {
   readonly isMade: boolean;
 }
 
+/** What all that make files on a disk have in common. */
+export interface RewriteDisk {
+  readonly disk: Disk;
+  readonly folders: Folders;
+  readonly removals: Removals;
+}
+
 export class RewriteFiles implements FileBuilder {
   readonly #disk: Disk;
   readonly #namePrefix: string;
   readonly #folder: string;
   readonly #folders: Folders;
+  readonly #removals: Removals;
   readonly #files = new Map<string, OpenFile>();
 
-  /** `folders` are those of all that make files on that disk. */
+  /** `folders` and `removals` are those of all that make files on that disk. */
   constructor(
-    disk: Disk,
-    folders: Folders,
+    { disk, folders, removals }: RewriteDisk,
     namePrefix: string,
     folder: string,
     inputs: readonly StoredFile[],
   ) {
     this.#disk = disk;
     this.#folders = folders;
+    this.#removals = removals;
     this.#namePrefix = namePrefix;
     this.#folder = folder;
     try {
@@ -60,6 +69,8 @@ export class RewriteFiles implements FileBuilder {
   create(file: string, sample: Uint8Array | null): void {
     const path = join(this.#folder, file);
     this.#folders.make(dirname(path));
+    // Where it is not, opening fails.
+    this.#removals.isGone(path);
     const dictionary = sample && dictionaryOf(sample);
     const made: OpenFile = {
       path,
@@ -95,10 +106,9 @@ export class RewriteFiles implements FileBuilder {
 
   remove(file: string): void {
     const { path, descriptor } = this.#fileOf(file);
-    // First of all: should its removal fail, it is not to be closed again.
     this.#files.delete(file);
     this.#disk.close(descriptor);
-    this.#disk.remove(path);
+    this.#removals.remove(path);
   }
 
   /** Makes the output durable, if there is one, and lets go of all files. Returns where its frames end. */
@@ -113,15 +123,13 @@ export class RewriteFiles implements FileBuilder {
     return Float64Array.from(made?.frameEnds ?? []);
   }
 
-  /** Removes what it made, and lets go of all files. Returns the paths that the disk did not let it remove. */
-  abandon(): string[] {
-    const left: string[] = [];
+  /** Removes what it made, and lets go of all files. */
+  abandon(): void {
     for (const { path, descriptor, isMade } of this.#files.values()) {
       this.#disk.close(descriptor);
-      if (isMade && !couldRemove(this.#disk, path)) left.push(path);
+      if (isMade) this.#removals.remove(path);
     }
     this.#files.clear();
-    return left;
   }
 
   #addFrame(made: OpenFile, frame: Uint8Array): void {
@@ -155,15 +163,5 @@ export class RewriteFiles implements FileBuilder {
     const open = this.#files.get(file);
     assert(open !== undefined, 'a rewrite names a file that it does not have');
     return open;
-  }
-}
-
-/** False when the disk refuses, for now. */
-export function couldRemove(disk: Disk, path: string): boolean {
-  try {
-    disk.remove(path);
-    return true;
-  } catch {
-    return false;
   }
 }

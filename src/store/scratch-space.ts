@@ -37,7 +37,12 @@ export class DiskScratch implements ScratchSpace {
       // A process that was killed in between has left one, empty.
       this.#disk.remove(path);
       const descriptor = this.#disk.open(path, 'wx+');
-      this.#disk.remove(path);
+      try {
+        this.#disk.remove(path);
+      } catch (error) {
+        this.#disk.close(descriptor);
+        throw error;
+      }
       const file = new OpenScratch(this.#disk, this.#folder, descriptor, {
         damaged: this.#onDamage,
         closed: () => this.#open.delete(file),

@@ -3,6 +3,7 @@
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import type { SealPlan } from '../../engine/usage/seal.js';
 import type { PartSummary } from '../../engine/usage/sealed-part.js';
+import type { Leftover } from './leftovers.js';
 
 export interface WriteItem {
   /** Of the segment, or of the block within its file: part of its checksum. */
@@ -39,6 +40,7 @@ export type StorageQuestion =
   | { readonly do: 'sync' }
   /** Takes back what was written to files since they ended there. */
   | { readonly do: 'cut-back'; readonly ends: readonly FileEnd[] }
+  /** Those that the disk does not let go are tried again with each question. */
   | { readonly do: 'remove'; readonly paths: readonly string[] }
   | {
       readonly do: 'rewrite';
@@ -77,7 +79,12 @@ export interface Sealed {
   readonly summary: PartSummary;
 }
 
-export type Done = Written | Rewritten | Sealed | null;
+export interface Removed {
+  /** All that the disk did not let go so far. */
+  readonly left: readonly Leftover[];
+}
+
+export type Done = Written | Rewritten | Sealed | Removed | null;
 
 export type StorageAnswer = { readonly id: number } & (
   | { readonly done: Done }

@@ -9,11 +9,13 @@
 
 import { SegmentError } from '../../engine/segments.js';
 import { rawEnvelope } from './envelope.js';
+import type { Leftover } from './leftovers.js';
 import { COMPRESS_FROM_BYTES } from './limits.js';
 import type { StartStorage, StorageLink } from './storage-link.js';
 import type {
   Done,
   FileEnd,
+  Removed,
   Rewritten,
   Sealed,
   StorageAnswer,
@@ -33,6 +35,11 @@ export interface Unwritten {
 export interface WriteResult {
   readonly value: Uint8Array | null;
   readonly length: number;
+}
+
+/** There is no storage thread any more: nothing is written in this process's life. */
+export class StorageEndedError extends Error {
+  override name = 'StorageEndedError';
 }
 
 interface Waiting {
@@ -83,9 +90,9 @@ export class StorageThread {
     await this.#ask({ do: 'cut-back', ends });
   }
 
-  /** Removes files; those that are missing are no error. */
-  async remove(paths: readonly string[]): Promise<void> {
-    await this.#ask({ do: 'remove', paths });
+  /** Removes files; those that are missing are no error. Resolves to all that the disk did not let go so far. */
+  async remove(paths: readonly string[]): Promise<readonly Leftover[]> {
+    return ((await this.#ask({ do: 'remove', paths })) as Removed).left;
   }
 
   /** Rejects with a SegmentError when an input is damaged; then nothing is left of the output. */
@@ -188,7 +195,7 @@ export class StorageThread {
   }
 
   #fail(error: Error): void {
-    this.#failure ??= error;
+    this.#failure ??= new StorageEndedError(error.message, { cause: error });
     for (const { reject } of this.#waiting.values()) reject(this.#failure);
     this.#waiting.clear();
   }

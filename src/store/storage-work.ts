@@ -17,7 +17,8 @@ import { sealEnvelope } from './envelope.js';
 import { FileAppender } from './file-appender.js';
 import { Folders } from './folders.js';
 import { REWRITE_SLICE_MS } from './limits.js';
-import { couldRemove, RewriteFiles } from './rewrite-files.js';
+import { Removals } from './removals.js';
+import { type RewriteDisk, RewriteFiles } from './rewrite-files.js';
 import type { Done, Rewritten, Sealed, StorageAnswer, StorageQuestion, Written } from './storage-protocol.js';
 
 export interface StoragePorts {
@@ -46,20 +47,20 @@ export function serveStorage(disk: Disk): void {
 export class StorageWork {
   readonly #ports: StoragePorts;
   readonly #folders: Folders;
+  readonly #removals: Removals;
   readonly #appender: FileAppender;
-  /** Files that were abandoned and that the disk did not let go: nobody knows them but us. */
-  readonly #unremoved = new Set<string>();
 
   constructor(ports: StoragePorts) {
     this.#ports = ports;
     this.#folders = new Folders(ports.disk);
-    this.#appender = new FileAppender(ports.disk, this.#folders);
+    this.#removals = new Removals(ports.disk);
+    this.#appender = new FileAppender(ports.disk, this.#folders, this.#removals);
   }
 
   /** Does what is asked, and answers; a rewrite goes on later. What fails is answered too. */
   take({ id, ...question }: StorageQuestion & { readonly id: number }): void {
-    for (const path of this.#unremoved) if (couldRemove(this.#ports.disk, path)) this.#unremoved.delete(path);
     try {
+      this.#removals.retry();
       switch (question.do) {
         case 'write': {
           const written = this.#write(question);
@@ -75,8 +76,8 @@ export class StorageWork {
           this.#answer({ id, done: null });
           break;
         case 'remove':
-          for (const path of question.paths) this.#ports.disk.remove(path);
-          this.#answer({ id, done: null });
+          for (const path of question.paths) this.#removals.remove(path);
+          this.#answer({ id, done: { left: this.#removals.left() } });
           break;
         case 'rewrite':
           this.#beginRewrite(id, question);
@@ -121,18 +122,22 @@ export class StorageWork {
 
   #beginRewrite(id: number, question: StorageQuestion & { readonly do: 'rewrite' }): void {
     const { plan, chunkBytes, namePrefix, folder, inputs } = question;
-    const { disk, blockBytes } = this.#ports;
-    const files = new RewriteFiles(disk, this.#folders, namePrefix, folder, inputs);
+    const { blockBytes } = this.#ports;
+    const files = new RewriteFiles(this.#rewriteDisk(), namePrefix, folder, inputs);
     this.#build(id, files, rewriteRuns(plan, files, { chunkBytes, blockBytes }), (directory): Rewritten => {
       return { frameEnds: files.finish(plan.output), directory: directory && encodeDirectory(directory) };
     });
   }
 
   #beginSeal(id: number, { plan, namePrefix, folder }: StorageQuestion & { readonly do: 'seal' }): void {
-    const files = new RewriteFiles(this.#ports.disk, this.#folders, namePrefix, folder, []);
+    const files = new RewriteFiles(this.#rewriteDisk(), namePrefix, folder, []);
     this.#build(id, files, sealPart(plan, files), (summary): Sealed => {
       return { frameEnds: files.finish(partFile(plan.name)), summary };
     });
+  }
+
+  #rewriteDisk(): RewriteDisk {
+    return { disk: this.#ports.disk, folders: this.#folders, removals: this.#removals };
   }
 
   /** Takes the steps in slices, and answers what `finish` makes of their result. */
@@ -143,7 +148,7 @@ export class StorageWork {
         if (step.done === true) this.#answer({ id, done: finish(step.value) });
         else this.#ports.later(slice);
       } catch (error) {
-        for (const path of files.abandon()) this.#unremoved.add(path);
+        files.abandon();
         this.#answer({ id, ...failure(error) });
       }
     };

@@ -19,6 +19,7 @@ import { DiskRoom, type DiskRoomPorts, UNTOLD } from './disk-room.js';
 import { DROPPED_TABLE, type DroppedPart, decodeDropped } from './dropped-table.js';
 import { openEnvelope } from './envelope.js';
 import { Folders } from './folders.js';
+import type { Leftovers } from './leftovers.js';
 import type { RowDamage } from './row-damage.js';
 import { DiskScratch } from './scratch-space.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
@@ -68,6 +69,12 @@ export class Store {
       this.damage.note(['scratch files'], problem),
     );
     this.#thread = new StorageThread(parts.startStorage, parts.arenaBytes);
+    if (this.leftovers.fileCount > 0) this.#beginRemoval(this.leftovers.paths());
+  }
+
+  /** Files that should be gone. */
+  get leftovers(): Leftovers {
+    return this.#files.leftovers;
   }
 
   /** What of the files is known to be damaged. */
@@ -184,6 +191,11 @@ export class Store {
     return figures;
   }
 
+  /** Throws a StoreChangedError when the directory was removed or replaced. */
+  assertSame(): void {
+    this.#tables.assertSame();
+  }
+
   /** To be called once a write is durable: a read begun before would go on seeing the tables as they were. */
   refreshReads(): void {
     this.#tables.refreshReads();
@@ -282,13 +294,18 @@ export class Store {
     );
     await this.#removal;
     const paths = await this.#transact(batch, items, written);
-    if (paths.length > 0) this.#removal = this.#thread.remove(paths);
-    // It is waited for by the next commit or the end, which then report it.
-    this.#removal.catch(() => undefined);
+    if (paths.length > 0 || this.leftovers.fileCount > 0) this.#beginRemoval(paths);
     return {
       segmentCount: batch.segments.size,
       storedBytes: written.reduce((sum, { length }) => sum + length, 0),
     };
+  }
+
+  /** Of these files, and of those that are left. */
+  #beginRemoval(paths: readonly string[]): void {
+    this.#removal = this.#thread.remove(paths).then((left) => this.leftovers.note(left));
+    // It is waited for by the next commit or the end, which then report that the thread has failed.
+    this.#removal.catch(() => undefined);
   }
 
   /** Writes the tables in one transaction; returns the files that are to be removed after it. */

@@ -13,7 +13,8 @@ export const OPERATIONS = [
 ] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-export type DiskError = 'EIO' | 'ENOSPC';
+/** `short`: a write takes a part only, and says so. */
+export type DiskError = 'EIO' | 'ENOSPC' | 'EMFILE' | 'short';
 
 /** How a life ends: the kernel keeps what a killed process wrote; a power cut loses what is not synced. */
 export type CrashKind = 'process' | 'power';
@@ -44,8 +45,10 @@ export class Faults {
   #errors: { operation: Operation; error: DiskError; part: number }[] = [];
   /** How the life has ended; null while it goes on. */
   ended: CrashKind | null = null;
-  /** Errors that this life has met. */
+  /** What this life has met: errors of removals, which harm nothing; all others; of these, those that don't pass. */
+  removalErrorCount = 0;
   errorCount = 0;
+  lastingErrorCount = 0;
   /** Armed crashes by their operation, for figures. */
   readonly crashedAt: Partial<Record<Operation, number>> = {};
 
@@ -67,7 +70,9 @@ export class Faults {
   /** Another process: what is armed goes on. */
   beginLife(): void {
     this.ended = null;
+    this.removalErrorCount = 0;
     this.errorCount = 0;
+    this.lastingErrorCount = 0;
   }
 
   run<Result>(operation: Operation, effect: Effect<Result>): Result {
@@ -85,7 +90,10 @@ export class Faults {
     const at = this.#errors.findIndex((error) => error.operation === operation);
     if (at === -1) return effect(1);
     const [{ error, part }] = this.#errors.splice(at, 1);
-    this.errorCount += 1;
+    if (error === 'short') return effect(part);
+    if (operation === 'remove') this.removalErrorCount += 1;
+    else this.errorCount += 1;
+    if (operation !== 'remove' && error === 'EIO') this.lastingErrorCount += 1;
     if (operation === 'write') effect(part);
     throw Object.assign(new ArmedError(`${error}: ${operation}`), { code: error });
   }

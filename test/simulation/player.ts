@@ -3,6 +3,7 @@
 import { Random } from '../../bench/generator/random.js';
 import { SegmentError } from '../../engine/segments.js';
 import { InvocationStats } from '../../engine/stats/query.js';
+import { DiskFullError } from '../../src/store/disk-room.js';
 import type { StatsMemo } from '../model/engine-answers.js';
 import type { Question, Topic } from '../model/history.js';
 import { type ModelPartition, ModelReader } from '../model/model-reader.js';
@@ -25,6 +26,7 @@ export interface Figures {
   killed: number;
   powerCuts: number;
   errors: number;
+  removalErrors: number;
   rewrites: number;
   commits: number;
   filesSeen: number;
@@ -75,6 +77,7 @@ export class Player {
       killed: 0,
       powerCuts: 0,
       errors: 0,
+      removalErrors: 0,
       rewrites: 0,
       commits: 0,
       filesSeen: 0,
@@ -172,8 +175,9 @@ export class Player {
     if (await this.#life.run(SETTLE_STEPS)) throw new Problem('the service does not come to rest');
     if (this.#life.isOver) return;
     this.#checkAll();
-    // A removal that failed ends the process at the next commit only.
-    if (this.#world.faults.errorCount === 0) this.#checkFiles();
+    const { errorCount, removalErrorCount } = this.#world.faults;
+    // A removal that failed is made with the next question to the storage thread.
+    if (errorCount + removalErrorCount === 0) this.#checkFiles();
   }
 
   async #restart(): Promise<void> {
@@ -247,11 +251,14 @@ export class Player {
   }
 
   #bury(faults: Faults, figures: Figures): void {
-    const { fatal, damage, rewriteCount } = this.#life;
+    const { fatal, damage, rewriteCount, hasBegun } = this.#life;
     figures.rewrites += rewriteCount;
     figures.errors += faults.errorCount;
+    figures.removalErrors += faults.removalErrorCount;
     if (damage !== null) throw damage;
-    if (fatal !== null && faults.errorCount === 0) throw fatal;
+    // What passes by itself is waited for, but by the start, which fails, and by a stop.
+    const excuses = hasBegun ? faults.lastingErrorCount : faults.errorCount;
+    if (fatal !== null && excuses === 0 && !(fatal instanceof DiskFullError)) throw fatal;
     const kind: CrashKind = faults.ended ?? 'process';
     if (kind === 'power') figures.powerCuts += 1;
     else figures.killed += 1;

@@ -1,4 +1,4 @@
-/** That the disk holds the files that the store knows, whole, and no other; and the store none that no shard names. */
+/** That the disk holds the files that the store knows, whole, and no other but what it knows to be left; and the store none that no shard names. */
 
 import { decodeManifest, runFile } from '../../engine/rows/run.js';
 import { partFile } from '../../engine/usage/sealed-part.js';
@@ -28,7 +28,10 @@ export function rowFilesProblem(directory: string, disk: Disk, store: Store): st
   const forgotten = [...known.keys()].filter((fileKey) => !named.has(fileKey));
   if (forgotten.length > 0) return `the store keeps files that no shard names: ${forgotten.join(', ')}`;
   const expected = [...known].map(([fileKey, byteCount]) => `${pathOf(directory, fileKey)} ${byteCount}`);
-  const found = disk.list(`${directory}/files`).files.map((path) => `${path} ${disk.byteCount(path)}`);
+  const found = disk
+    .list(`${directory}/files`)
+    .files.filter((path) => !store.leftovers.has(path))
+    .map((path) => `${path} ${disk.byteCount(path)}`);
   const text = (lines: string[]): string => lines.sort().join('\n  ');
   if (text(expected) === text(found)) return null;
   return `the disk holds\n  ${text(found)}\nexpected\n  ${text(expected)}`;

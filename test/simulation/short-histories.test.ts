@@ -40,6 +40,7 @@ if (chosenSeed !== undefined) {
     expect(totals.killed).toBeGreaterThan(HISTORY_COUNT);
     expect(totals.powerCuts).toBeGreaterThan(HISTORY_COUNT / 2);
     expect(totals.errors).toBeGreaterThan(HISTORY_COUNT / 10);
+    expect(totals.removalErrors).toBeGreaterThan(HISTORY_COUNT / 100);
     expect(totals.rewrites).toBeGreaterThan(HISTORY_COUNT);
     for (const operation of OPERATIONS) expect(totals[`at ${operation}`], operation).toBeGreaterThan(0);
     expect(totals.filesSeen).toBeGreaterThan(HISTORY_COUNT);

@@ -69,6 +69,22 @@ const FAILING: readonly Operation[] = [
   'truncate',
 ];
 
+/** What an operation may fail with. */
+function errorsOf(operation: Operation): readonly DiskError[] {
+  switch (operation) {
+    case 'write':
+      return ['EIO', 'ENOSPC', 'short'];
+    case 'open':
+    case 'sync-folder':
+    case 'truncate':
+      return ['EIO', 'ENOSPC', 'EMFILE'];
+    case 'remove':
+      return ['EIO'];
+    default:
+      return ['EIO', 'ENOSPC'];
+  }
+}
+
 export function drawShortHistory(seed: number): ShortHistory {
   const random = new Random(seed);
   const startUs = EPOCH_US + random.below(DAY);
@@ -134,7 +150,7 @@ class Draw {
     if (random.chance(this.#crashShare)) return this.#crash();
     if (random.chance(this.#errorShare)) {
       const operation = random.pick(FAILING);
-      return { do: 'fail', operation, error: random.pick(['EIO', 'ENOSPC']), part: random.float() };
+      return { do: 'fail', operation, error: random.pick(errorsOf(operation)), part: random.float() };
     }
     if (kind < 0.35) return this.#delivery();
     if (kind < 0.38) return { do: 'redeliver', ...this.#place(), back: random.between(1, 5) };

@@ -143,7 +143,7 @@ export class DiskOfLife implements Disk {
   write(descriptor: number, bytes: Uint8Array, from: number): number {
     return this.#faults.run('write', (part) => {
       const file = this.#fileOf(descriptor);
-      const taken = Math.floor(part * (bytes.length - from));
+      const taken = Math.max(1, Math.floor(part * (bytes.length - from)));
       const content = new Uint8Array(file.content.length + taken);
       content.set(file.content);
       content.set(bytes.subarray(from, from + taken), file.content.length);

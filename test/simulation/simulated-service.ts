@@ -95,6 +95,10 @@ export class Life {
     return this.fatal !== null || this.#ports.world.faults.ended !== null;
   }
 
+  get hasBegun(): boolean {
+    return this.#parts !== null;
+  }
+
   /** To be used once it has begun. */
   get parts(): Parts {
     return this.#parts!;

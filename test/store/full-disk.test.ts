@@ -34,7 +34,7 @@ describeSmallDisk('a full disk', () => {
   async function open(): Promise<void> {
     told.length = 0;
     store = await Store.open(disk.directory, CACHE_BYTES, {
-      onFull: () => told.push('full'),
+      onShort: () => told.push('full'),
       onRoom: () => told.push('room'),
     });
   }

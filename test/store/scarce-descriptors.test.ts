@@ -1,0 +1,61 @@
+/** A system that has no descriptor to give: a reading gives up one that the store holds; where there is none it is a 503. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { refusalOf } from '../../src/http/refusals.js';
+import { type Disk, SYSTEM_DISK } from '../../src/store/disk.js';
+import { Store } from '../../src/store/store.js';
+import { SYSTEM_PARTS } from '../../src/store/store-parts.js';
+
+const SCOPE = 'edge/0';
+const FILES = ['a', 'b', 'c', 'd'];
+
+const directory = mkdtempSync(join(tmpdir(), 'logring-scarce-'));
+let store: Store | null = null;
+
+afterEach(async () => {
+  await store?.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+test('readings make do with the descriptors that there are; with none they are refused, to come again, as no damage', async () => {
+  const limit = { count: Number.POSITIVE_INFINITY };
+  const open = new Set<number>();
+  const disk: Disk = {
+    ...SYSTEM_DISK,
+    open: (path, flags) => {
+      if (open.size >= limit.count)
+        throw Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), {
+          code: 'EMFILE',
+          syscall: 'open',
+        });
+      const descriptor = SYSTEM_DISK.open(path, flags);
+      open.add(descriptor);
+      return descriptor;
+    },
+    close: (descriptor) => {
+      open.delete(descriptor);
+      SYSTEM_DISK.close(descriptor);
+    },
+  };
+  const opened = await Store.open(directory, 0, undefined, { ...SYSTEM_PARTS, disk });
+  store = opened;
+  await opened.commit((writerOf) => {
+    for (const [i, file] of FILES.entries()) writerOf(SCOPE).append(file, Uint8Array.of(i));
+  });
+  const read = () => FILES.map((file) => opened.reader(SCOPE).block(file, 0)[0]);
+  limit.count = 0;
+  const refused = expect.objectContaining({ message: expect.stringMatching(/^EMFILE/) });
+  expect(read).toThrow(refused);
+  const answer = refusalOf(Object.assign(new Error("EMFILE: too many open files, open 'a'")));
+  expect(answer).toMatchObject({ status: 503 });
+  expect(Object.fromEntries(answer!.headers)).toMatchObject({
+    'Retry-After': expect.stringMatching(/^[1-9]/),
+  });
+  expect(opened.damage.fileCount).toBe(0);
+  limit.count = 2;
+  expect(read()).toEqual([0, 1, 2, 3]);
+  expect(open.size).toBe(2);
+});

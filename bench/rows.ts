@@ -89,7 +89,11 @@ async function rewriteAll({ store, view }: Opened, nowUs: number): Promise<numbe
 function decode(traffic: Traffic, timestampUs: number): EdgeEntry {
   const value = Buffer.from(traffic.edge(timestampUs));
   const record = { offset: 0, timestampMs: timestampUs / 1000, value, projectTier: null };
-  const context = { nowUs: NOW_US, tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' } };
+  const context = {
+    nowUs: NOW_US,
+    latestUs: NOW_US,
+    tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' },
+  };
   return decodeEdgeRecord({ topic: 'edge', partition: 0 }, record, context).entries[0];
 }
 

@@ -115,8 +115,9 @@ export class Shard<Entry> {
   }
 
   /** See View.expire. What it forgot leaves the store with the next save. */
-  expire(nowUs: number): void {
-    for (const view of this.#views) if (view.expire(nowUs)) this.#dirty = true;
+  expire(nowUs: number, trustedUs = nowUs): void {
+    assert(trustedUs <= nowUs, 'what is trusted to be past is past by the clock');
+    for (const view of this.#views) if (view.expire(nowUs, trustedUs)) this.#dirty = true;
   }
 
   /** See View.spill. */

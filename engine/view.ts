@@ -8,10 +8,11 @@ export interface View<Entry> {
   /** Takes one entry, whatever its time: entries may come in any order. */
   apply(entry: Entry): void;
   /**
-   * Forgets whole partitions that no query at nowUs or later can see. Nothing else ever drops an entry. Answers whether a
-   * save should not wait for entries to come; what is forgotten can.
+   * Forgets whole partitions that no query at trustedUs or later can see; the time by the clock, nowUs, may be wrong and
+   * decides only what nothing is lost by. trustedUs is at most nowUs. But for a spill, nothing else ever drops an entry.
+   * Answers whether a save should not wait for entries to come; what is forgotten can.
    */
-  expire(nowUs: number): boolean;
+  expire(nowUs: number, trustedUs: number): boolean;
   /** Writes what changed since the last save, and counts it as saved. A save that does not become durable ends the process. */
   save(writer: SegmentWriter): void;
   /** Restores what save wrote into a fresh view, which then answers and evolves as the saved one would have. */

@@ -77,6 +77,11 @@ export class Holds {
     }
   }
 
+  /** What a partition is held for, acknowledged or not; null when it is not. */
+  reasonOf(key: PartitionKey): HeldPartition['reason'] | null {
+    return this.#byPartition.get(nameOf(key))?.held.reason ?? null;
+  }
+
   /** It stays so until the release. */
   isAcknowledged(key: PartitionKey, reason: HeldPartition['reason']): boolean {
     const hold = this.#byPartition.get(nameOf(key));

@@ -37,6 +37,15 @@ export const SLICE_BYTES = 64 * 1024;
 export const HELD_ELEMENTS = 1_024;
 export const HELD_BYTES = 4 * 1024 * 1024;
 
+/** Records of a partition that are looked at to see whether most are too far ahead. More: more good records become dead
+ * letters when the clock goes wrong while few come; fewer: a few bad ones hold the partition. At most HELD_ELEMENTS, as
+ * those are known before the first is applied. */
+export const TIME_WINDOW_RECORDS = 100;
+
+/** After how long a partition that holds for its records' time is read again to see whether it still must. Longer: it goes on
+ * later once the clock is right; shorter: the same records are fetched and decoded for nothing. */
+export const HOLD_RETRY_MS = 10_000;
+
 /** Gaps that are kept for readiness and the console; all of them are counted. */
 export const KEPT_GAPS = 100;
 

@@ -11,6 +11,7 @@ import { decodeRelayElement } from './decode/relay-entry.js';
 import { HELD_BYTES, HELD_ELEMENTS, SLICE_BYTES, SLICE_ELEMENTS } from './limits.js';
 import type { LogIdentity, LogRecord, LogSink, OffsetGap, PartitionKey, RecordBatch } from './log-source.js';
 import type { Mark } from './marks.js';
+import type { TimeHolds } from './time-holds.js';
 
 /** Of the kind that the partition's topic holds. */
 type Entry = EdgeEntry | RelayEntry;
@@ -49,6 +50,8 @@ export interface PipelinePorts {
    */
   readonly judgedBy: 'clock' | 'arrival';
   readonly nowUs: () => number;
+  /** Where a partition holds rather than that most of its records become dead letters for being too far ahead; or null. */
+  readonly timeHolds: TimeHolds | null;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
   /** Told of each gap, once the shard has moved. */
@@ -120,19 +123,22 @@ export class Pipeline implements LogSink {
   }
 
   async #applyBatch(batch: RecordBatch, slab: ByteSlab, isCurrent: () => boolean): Promise<void> {
-    const { deadLetters, nowUs, shardOf, tiers, judgedBy, yieldTurn } = this.#ports;
+    const { deadLetters, nowUs, shardOf, tiers, judgedBy, timeHolds, yieldTurn } = this.#ports;
     const shard = shardOf(batch);
-    const settings = { tiers, judgedBy, slab, nowUs: nowUs() };
+    const batchUs = nowUs();
+    const latestUs = Math.max(batchUs, timeHolds?.latestUs() ?? batchUs);
+    const settings = { tiers, judgedBy, slab, nowUs: batchUs, latestUs };
     const work = new BatchWork(batch, shard.nextOffset ?? 0, this.#decoder(batch), settings);
     while (!work.isDone) {
       if (!isCurrent()) return;
       work.decodeSlice();
+      if (work.letters.length > 0 && !work.isFull && !work.isDecoded) {
+        // More dead letters may come: one durable write for all of them.
+        await yieldTurn();
+        continue;
+      }
+      if (timeHolds !== null) work.cutTo(timeHolds.admit(batch, work.held));
       if (work.letters.length > 0) {
-        if (!work.isFull && !work.isDecoded) {
-          // More dead letters may come: one durable write for all of them.
-          await yieldTurn();
-          continue;
-        }
         await deadLetters.write(work.letters);
         if (!isCurrent()) return;
       }
@@ -140,6 +146,7 @@ export class Pipeline implements LogSink {
         await yieldTurn();
         if (!isCurrent()) return;
       }
+      if (work.isCut) return;
       await yieldTurn();
     }
     const { nextOffset } = batch;
@@ -161,6 +168,7 @@ function partitionName({ topic, partition }: PartitionKey): string {
 
 interface BatchSettings extends Pick<PipelinePorts, 'tiers' | 'judgedBy'> {
   readonly nowUs: number;
+  readonly latestUs: number;
   /** Of this batch alone while it is on its way. */
   readonly slab: ByteSlab;
 }
@@ -181,6 +189,7 @@ class BatchWork {
   #appliedCount = 0;
   #heldElements = 0;
   #heldBytes = 0;
+  #isCut = false;
 
   /** Records before firstOffset are skipped. */
   constructor(
@@ -203,6 +212,16 @@ class BatchWork {
 
   get isDone(): boolean {
     return this.isDecoded && this.#held.length === 0;
+  }
+
+  /** Decoded and not applied. */
+  get held(): readonly RecordDecoding<Entry>[] {
+    return this.#held;
+  }
+
+  /** Whether records that were decoded are left unread, with all that come after them. */
+  get isCut(): boolean {
+    return this.#isCut;
   }
 
   /** Whether enough is held that it should be let go. */
@@ -250,6 +269,14 @@ class BatchWork {
     return false;
   }
 
+  /** Keeps so many of the records held. To be asked while none of them is applied. */
+  cutTo(recordCount: number): void {
+    if (recordCount === this.#held.length) return;
+    this.#isCut = true;
+    this.#held = this.#held.slice(0, recordCount);
+    this.letters = this.#held.flatMap(({ letters }) => letters);
+  }
+
   #hold(decoding: RecordDecoding<Entry>): void {
     this.#held.push(decoding);
     this.#heldElements += decoding.elementCount;
@@ -265,8 +292,10 @@ class BatchWork {
       assert(record.offset >= this.#expectedOffset, 'the offsets of a batch must rise');
       this.#expectedOffset = record.offset + 1;
       const { judgedBy, tiers, slab } = this.#settings;
-      const nowUs = judgedBy === 'clock' ? this.#settings.nowUs : record.timestampMs * 1000;
-      return new RecordDecoding(this.#batch, record, { nowUs, tiers, slab }, this.#decodeElement);
+      const arrivalUs = record.timestampMs * 1000;
+      const { nowUs, latestUs } =
+        judgedBy === 'clock' ? this.#settings : { nowUs: arrivalUs, latestUs: arrivalUs };
+      return new RecordDecoding(this.#batch, record, { nowUs, latestUs, tiers, slab }, this.#decodeElement);
     }
     return null;
   }

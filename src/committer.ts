@@ -11,18 +11,12 @@ import type { SegmentWriter } from '../engine/segments.js';
 import type { PartitionKey } from '../ingest/log-source.js';
 import type { OwnedShard } from './shards.js';
 import type { CommitFigures, Store } from './store/store.js';
+import type { TrustedTime } from './trusted-time.js';
 
 /** Pause between commits. Longer: more to read again after a crash; shorter: more syncs, smaller segments. */
 const COMMIT_PAUSE_MS = 500;
 
-/** A wall clock that is ahead of the monotonic one by more than this has been set, rightly or not. */
-const CLOCK_STEP_US = 60_000_000;
-
-/** So long a clock that was set ahead has to stand before anything is forgotten by it. Longer: what is due stays for
- * longer; shorter: a clock that is wrong for a while drops rows that nothing brings back. */
-const CLOCK_TRUST_US = 600_000_000;
-
-/** Commits without new records come this often: they carry away what has expired. */
+/** Commits without new records come this often: they carry away what has expired, and say what time it is. */
 const IDLE_COMMIT_EVERY_US = 60_000_000;
 
 export type Position = PartitionKey & { readonly nextOffset: number };
@@ -34,6 +28,8 @@ export interface CommitterPorts {
   readonly shards: () => Iterable<OwnedShard>;
   readonly nowUs: () => number;
   readonly monotonicUs: () => number;
+  /** What deletion goes by. */
+  readonly time: TrustedTime;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
   /** Told after each commit which positions are durable now. */
@@ -48,15 +44,10 @@ export class Committer {
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
   #lastCommitUs: number;
-  /** The wall clock less the monotonic one, when the wall clock was last trusted, and when that was. */
-  #clockOffsetUs: number;
-  #trustedUs: number;
 
   constructor(ports: CommitterPorts) {
     this.#ports = ports;
     this.#lastCommitUs = ports.monotonicUs();
-    this.#trustedUs = this.#lastCommitUs;
-    this.#clockOffsetUs = ports.nowUs() - this.#lastCommitUs;
   }
 
   start(): void {
@@ -98,17 +89,16 @@ export class Committer {
   }
 
   #expire(): void {
+    const { time } = this.#ports;
     const nowUs = this.#ports.nowUs();
     const monotonicUs = this.#ports.monotonicUs();
-    const isAhead = nowUs - monotonicUs > this.#clockOffsetUs + CLOCK_STEP_US;
-    if (isAhead && monotonicUs - this.#trustedUs < CLOCK_TRUST_US) return;
-    this.#clockOffsetUs = nowUs - monotonicUs;
-    this.#trustedUs = monotonicUs;
-    for (const { shard } of this.#ports.shards()) shard.expire(nowUs);
+    time.look(nowUs, monotonicUs);
+    const trustedUs = time.trustedUs(nowUs, monotonicUs);
+    for (const { shard } of this.#ports.shards()) shard.expire(nowUs, trustedUs);
   }
 
   async #commit(): Promise<void> {
-    const { saveBeside, yieldTurn } = this.#ports;
+    const { saveBeside, yieldTurn, time } = this.#ports;
     const startUs = this.#ports.monotonicUs();
     const positions: Position[] = [];
     const figures = await this.#ports.store.commit(async (writerOf) => {
@@ -119,7 +109,7 @@ export class Committer {
         if (shard.nextOffset !== null) positions.push({ topic, partition, nextOffset: shard.nextOffset });
         await yieldTurn();
       }
-    });
+    }, time.reckonedUs(startUs));
     this.#lastCommitUs = this.#ports.monotonicUs();
     this.#ports.onCommitted(positions, figures, this.#lastCommitUs - startUs);
   }

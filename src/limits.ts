@@ -43,3 +43,19 @@ export const NAMES_A_TURN = 2_000;
 /** Lists for the console that are made at a time. Bigger: with very many functions, memory and time that queries need; smaller:
  * people who open it at the same moment have to try again. */
 export const LISTS_AT_ONCE = 4;
+
+/** How far the clock may be off the reckoned time (see trusted-time.ts) and still be trusted. Bigger: a wrong clock deletes
+ * that much too early; smaller: an ordinary restart counts as a step, and what is due goes an hour late. */
+export const CLOCK_STEP_US = 60_000_000;
+
+/** So long a clock that is off has to stand, without a record that contradicts it, before it is trusted. Longer: after a
+ * long absence what is due stays for longer; shorter: a clock that is wrong for a while deletes what nothing brings back. */
+export const CLOCK_TRUST_US = 3_600_000_000;
+
+/** How near to a time records must be to be its witness. Bigger: a clock that is wrong by as much is confirmed; smaller:
+ * producers that batch, and clocks of theirs that differ, witness nothing. */
+export const CLOCK_CONFIRM_US = 300_000_000;
+
+/** So many records of a partition in a row, each the last of what was applied together, are a witness. More: quiet topics
+ * witness late; fewer: one producer with a wrong clock is believed. */
+export const CLOCK_RECORD_COUNT = 3;

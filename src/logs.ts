@@ -19,6 +19,7 @@ import type { Shards } from './shards.js';
 import { DeadLetterTable } from './store/dead-letter-table.js';
 import { LmdbLog } from './store/lmdb-log.js';
 import type { Store } from './store/store.js';
+import type { TrustedTime } from './trusted-time.js';
 
 export interface LogsPorts {
   readonly config: Config;
@@ -33,6 +34,7 @@ export interface LogsPorts {
   /** What comes in waits while it is closed. */
   readonly gate: IngestGate;
   readonly meter: IngestMeter;
+  readonly time: TrustedTime;
 }
 
 export interface Logs {
@@ -46,7 +48,8 @@ export interface Logs {
   hold(isHeld: boolean): void;
   /** An operator has acknowledged that these partitions hold. */
   acknowledgeHolds(held: readonly HeldPartition[]): void;
-  committed(positions: readonly Position[]): Promise<void>;
+  /** `reckonedUs`: see trusted-time.ts. */
+  committed(positions: readonly Position[], reckonedUs: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -76,6 +79,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
     deadLetters: sampledSink(new DeadLetterTable(store), (letters) => samples.keep(letters)),
     tiers: tierSettings(config),
     judgedBy: 'arrival',
+    timeHolds: null,
     onGap,
     yieldTurn: async () => {
       await yieldTurn();
@@ -120,6 +124,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
         identity: shard.identity,
         marks: marksOf({ topic, partition }).oldestFirst,
       })),
+      reckonedUs: ports.time.reckonedUs(clock.monotonicUs()),
     };
     thread = new IngestThread(order, {
       shardOf: (key) => shards.of(key),
@@ -143,7 +148,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
     heldBytes: () => thread?.heldBytes ?? 0,
     hold: (isHeld) => thread?.hold(isHeld),
     acknowledgeHolds: (held) => thread?.acknowledgeHolds(held),
-    committed: (positions) => Promise.resolve(thread?.committed(positions)),
+    committed: (positions, reckonedUs) => Promise.resolve(thread?.committed(positions, reckonedUs)),
     stop: () => thread?.stop() ?? Promise.resolve(),
   };
 }

@@ -2,9 +2,10 @@
 
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { US_PER_MS } from '../engine/time.js';
 import { DeadLetterSamples } from '../ingest/dead-letter-samples.js';
 import { Gaps } from '../ingest/gaps.js';
-import type { HeldPartition, OffsetGap } from '../ingest/log-source.js';
+import type { HeldPartition, OffsetGap, PartitionKey } from '../ingest/log-source.js';
 import { PartitionMarks } from '../ingest/marks.js';
 import { Committer } from './committer.js';
 import type { Config } from './config.js';
@@ -31,6 +32,7 @@ import { type DroppedPart, isStillMissed, overlappingParts } from './store/dropp
 import { withRemedy } from './store/sound-table.js';
 import { Store } from './store/store.js';
 import { type StoreParts, SYSTEM_PARTS } from './store/store-parts.js';
+import { clockNote, TrustedTime } from './trusted-time.js';
 
 export interface Surroundings {
   readonly logger: Logger;
@@ -99,6 +101,7 @@ class Composition implements Service {
   readonly #deadLetterSamples = new DeadLetterSamples();
   /** What repairs have dropped. */
   readonly #dropped: readonly DroppedPart[];
+  readonly #time: TrustedTime;
   readonly #committer: Committer;
   readonly #rewriter: Rewriter;
   readonly #evaluator: ApiCountsEvaluator;
@@ -129,7 +132,10 @@ class Composition implements Service {
       ),
     );
     this.#shards = new Shards(store, { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC });
-    this.#shards.expire(clock.nowUs());
+    const nowUs = clock.nowUs();
+    const monotonicUs = clock.monotonicUs();
+    this.#time = new TrustedTime(store.committedUs(), nowUs, monotonicUs);
+    this.#shards.expire(nowUs, this.#time.trustedUs(nowUs, monotonicUs));
     for (const { topic, partition } of this.#shards.all())
       this.#gaps.load({ topic, partition }, store.reader(`${topic}/${partition}`));
     this.#marks = new PartitionMarks((scope) => store.reader(scope));
@@ -142,7 +148,8 @@ class Composition implements Service {
       onGap: (gap) => this.#noteGap(gap),
       samples: this.#deadLetterSamples,
       gate,
-      meter: { applied: (...batch) => this.#metrics.applied(...batch) },
+      meter: { applied: (...batch) => this.#noteApplied(...batch) },
+      time: this.#time,
     });
     gate.onChange = (isOpen) => this.#logs.hold(!isOpen);
     this.#committer = new Committer({
@@ -154,11 +161,13 @@ class Composition implements Service {
       shards: () => this.#shards.all(),
       nowUs: clock.nowUs,
       monotonicUs: clock.monotonicUs,
+      time: this.#time,
       yieldTurn: () => yieldTurn(),
       onCommitted: (positions, figures, durationUs) => {
         this.#metrics.committed(figures, durationUs);
         this.#rewriter.committed();
-        const told = this.#logs.committed(positions).catch(onFatal);
+        const reckonedUs = this.#time.reckonedUs(clock.monotonicUs());
+        const told = this.#logs.committed(positions, reckonedUs).catch(onFatal);
         // Promise.all would hold the results of all commits before, one within another.
         this.#told = this.#told.then(() => told);
       },
@@ -274,6 +283,14 @@ class Composition implements Service {
     if (!this.#isStopping || !(error instanceof DiskFullError)) this.#surroundings.onFatal(error);
   }
 
+  #noteApplied(key: PartitionKey, durationUs: number, lastRecordMs: number | null): void {
+    this.#metrics.applied(key, durationUs, lastRecordMs);
+    // What was posted has the clock's own time: it says nothing about it.
+    if (this.#config.KAFKA_BROKERS === undefined || lastRecordMs === null || lastRecordMs < 0) return;
+    const { nowUs, monotonicUs } = this.#surroundings.clock;
+    this.#time.noteRecord(key, lastRecordMs * US_PER_MS, nowUs(), monotonicUs());
+  }
+
   #noteGap(gap: OffsetGap): void {
     this.#gaps.add(gap);
     this.#surroundings.logger.error(gap, 'gap: the log does not go on where the state left off');
@@ -336,7 +353,12 @@ class Composition implements Service {
   }
 
   #notes(): string[] {
-    return this.#stillMissed().map(({ what }) => `dropped by a repair: ${what}`);
+    const { nowUs, monotonicUs } = this.#surroundings.clock;
+    const doubtUs = this.#time.doubtUs(nowUs(), monotonicUs());
+    return [
+      ...this.#stillMissed().map(({ what }) => `dropped by a repair: ${what}`),
+      ...(doubtUs === 0 ? [] : [clockNote(doubtUs)]),
+    ];
   }
 
   #status(nowUs: number): ServiceStatus {

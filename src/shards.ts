@@ -75,7 +75,8 @@ export class Shards {
     throw new Error('a usage view belongs to no shard');
   }
 
-  expire(nowUs: number): void {
-    for (const { shard } of this.#owned.values()) shard.expire(nowUs);
+  /** See View.expire. */
+  expire(nowUs: number, trustedUs = nowUs): void {
+    for (const { shard } of this.#owned.values()) shard.expire(nowUs, trustedUs);
   }
 }

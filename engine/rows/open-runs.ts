@@ -7,7 +7,7 @@ import type { FreshRun } from './fresh-run.js';
 
 interface Opening {
   /** From then on it is sealed, once its hour is long over. */
-  readonly sealFromUs: number;
+  sealFromUs: number;
   /** An expiry up to which rows came. */
   changedUs: number;
 }
@@ -40,10 +40,13 @@ export class OpenRuns {
   /** Those whose hour is long over: no rows are expected, or there are many and none came for a while. */
   due(nowUs: number): FreshRun[] {
     const due: FreshRun[] = [];
-    for (const [run, { sealFromUs, changedUs }] of this.#openings) {
+    for (const [run, opening] of this.#openings) {
       if (endUs(run) + ROW_PARTITION_OPEN_US > nowUs) continue;
-      const isQuiet = changedUs + ROW_PARTITION_QUIET_US <= nowUs;
-      if (sealFromUs <= nowUs || (isQuiet && run.heldBytes >= SPILLED_RUN_BYTES)) due.push(run);
+      // The clock may have been ahead.
+      opening.sealFromUs = Math.min(opening.sealFromUs, nowUs + ROW_PARTITION_OPEN_US);
+      opening.changedUs = Math.min(opening.changedUs, nowUs);
+      const isQuiet = opening.changedUs + ROW_PARTITION_QUIET_US <= nowUs;
+      if (opening.sealFromUs <= nowUs || (isQuiet && run.heldBytes >= SPILLED_RUN_BYTES)) due.push(run);
     }
     return due;
   }

@@ -114,16 +114,16 @@ export class RowsView implements View<EdgeEntry> {
     this.#unsaved.add(run);
   }
 
-  /** Also seals runs whose hour is over. O(runs). */
-  expire(nowUs: number): boolean {
+  /** Also seals runs whose hour is over by the clock. O(runs). */
+  expire(nowUs: number, trustedUs = nowUs): boolean {
     this.#nowUs = nowUs;
     for (const run of this.#unsaved) this.#open.noteRows(run, nowUs);
     this.#projects.sweep(SWEEP_PROJECTS);
     for (const run of this.#runs()) {
-      this.#hideExpired(run.info, nowUs);
+      this.#hideExpired(run.info, trustedUs);
       if (isExpired(run.info)) this.#drop(run);
     }
-    if (this.#rewrite !== null) this.#hideExpired(this.#rewrite.info, nowUs);
+    if (this.#rewrite !== null) this.#hideExpired(this.#rewrite.info, trustedUs);
     return this.#sealSome(this.#open.due(nowUs));
   }
 
@@ -305,8 +305,8 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   /** Expiry goes by whole hours, so that it takes the same rows whether their hour is a run of its own or not. */
-  #hideExpired(info: RunInfo, nowUs: number): void {
-    const visibleFromUs = truncateUs(nowUs - RETENTION_US[info.tierClass], US_PER_HOUR);
+  #hideExpired(info: RunInfo, trustedUs: number): void {
+    const visibleFromUs = truncateUs(trustedUs - RETENTION_US[info.tierClass], US_PER_HOUR);
     if (visibleFromUs <= Math.max(info.startUs, info.visibleFromUs)) return;
     info.visibleFromUs = visibleFromUs;
     this.#manifestIsDirty = true;

@@ -74,13 +74,17 @@ export class StatsView implements View<RelayEntry> {
     }
   }
 
-  expire(nowUs: number): boolean {
-    for (const level of this.#levels) level.expire(nowUs);
+  expire(nowUs: number, trustedUs = nowUs): boolean {
+    for (const level of this.#levels) level.expire(nowUs, trustedUs);
     return false;
   }
 
-  /** A step: it is called again as long as memory is short. The store has it all, so no save is due. */
+  /**
+   * A step: it is called again as long as memory is short. First goes what came while the clock is not trusted and is out of
+   * every series by now: ingest would wait for an hour for its sake. The store has all else, so no save is due.
+   */
   spill(): boolean {
+    for (const level of this.#levels) level.dropUnseen();
     const scratch = this.#scratch;
     if (scratch !== null) this.#levels.some((level) => level.setAside(scratch, this.#limits));
     return false;
@@ -127,6 +131,9 @@ class LevelSlots {
   #spare: Slot | null = null;
   /** The slot that it is time for, and the one before it, may still have many entries to come. */
   #overBefore = Number.NEGATIVE_INFINITY;
+  /** As seen from the clock, which may be wrong, slots before this are in no series; those behind the trusted time are new. */
+  #seenFrom = Number.NEGATIVE_INFINITY;
+  #newFrom = Number.NEGATIVE_INFINITY;
 
   constructor(level: Level) {
     this.#level = level;
@@ -159,18 +166,20 @@ class LevelSlots {
     return slot;
   }
 
-  expire(nowUs: number): void {
-    this.#overBefore = slotIndex(nowUs, this.#level.unitUs) - 1;
-    const keptFrom = slotIndex(keptFromUs(this.#level, nowUs), this.#level.unitUs);
-    for (const [index, slot] of this.#slots) {
-      if (index >= keptFrom) continue;
-      this.#slots.delete(index);
-      this.#uncounted.delete(slot);
-      this.#countedBytes -= slot.countedBytes;
-      if (slot.stored) this.#expired.push(slot);
-      this.#keepSpare(slot.slot);
-      if (index === this.#lastIndex) this.#forgetLast();
-    }
+  expire(nowUs: number, trustedUs: number): void {
+    const { unitUs } = this.#level;
+    this.#overBefore = slotIndex(nowUs, unitUs) - 1;
+    this.#seenFrom = slotIndex(keptFromUs(this.#level, nowUs), unitUs);
+    this.#newFrom = slotIndex(trustedUs, unitUs) + 1;
+    const keptFrom = slotIndex(keptFromUs(this.#level, trustedUs), unitUs);
+    for (const [index, slot] of this.#slots) if (index < keptFrom) this.#drop(index, slot);
+  }
+
+  /** Forgets slots that are in no series by the clock and begin after the trusted time. */
+  dropUnseen(): void {
+    if (this.#newFrom >= this.#seenFrom) return;
+    for (const [index, slot] of this.#slots)
+      if (index >= this.#newFrom && index < this.#seenFrom) this.#drop(index, slot);
   }
 
   /** Sets values of a slot aside, a step of them; false when none is worth it, or there is no room. */
@@ -227,6 +236,15 @@ class LevelSlots {
     this.#spare = null;
     this.#slots.set(index, slot);
     return slot;
+  }
+
+  #drop(index: number, slot: StoredSlot): void {
+    this.#slots.delete(index);
+    this.#uncounted.delete(slot);
+    this.#countedBytes -= slot.countedBytes;
+    if (slot.stored) this.#expired.push(slot);
+    this.#keepSpare(slot.slot);
+    if (index === this.#lastIndex) this.#forgetLast();
   }
 
   #keepSpare(slot: Slot): void {

@@ -98,10 +98,10 @@ export class UsageView implements View<EdgeEntry> {
     if (part.contentBytes >= this.#limits.partBytes) this.#freeze(part);
   }
 
-  expire(nowUs: number): boolean {
+  expire(nowUs: number, trustedUs = nowUs): boolean {
     const busyHour = slotIndex(nowUs, US_PER_HOUR) - 1;
     for (const part of this.#parts.values()) {
-      if (part.endUs <= nowUs - USAGE_RETENTION_US) this.#expirePart(part);
+      if (part.endUs <= trustedUs - USAGE_RETENTION_US) this.#expirePart(part);
       else if (part.kind === 'fresh' && part.name.hourIndex < busyHour && !this.#frozen.has(part)) {
         part.trim();
         if (part.contentBytes >= this.#limits.sealFromBytes) this.#freeze(part);

@@ -53,7 +53,7 @@ export function decodeEdgeElement(
   if (project === null || project === '') return 'missing-project';
   if (fields.isTooDeep(METADATA)) return 'nested-too-deep';
   const timestampUs = elementTimestampUs(source, fields, TIMESTAMP);
-  const problem = timestampProblem(timestampUs, source.context.nowUs);
+  const problem = timestampProblem(timestampUs, source.context);
   if (problem !== null) return problem;
 
   const { slab } = source.context;

@@ -16,8 +16,10 @@ export interface TierSettings {
 }
 
 export interface DecodeContext {
-  /** What "too old" and "too far ahead" are measured from. */
+  /** What "too old" is measured from. */
   readonly nowUs: number;
+  /** What "too far ahead" is measured from; not before nowUs. */
+  readonly latestUs: number;
   readonly tiers: TierSettings;
   /** Where the bytes of entries are written; they stand until whoever owns it rewinds it. */
   readonly slab: ByteSlab;

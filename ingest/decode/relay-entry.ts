@@ -37,7 +37,7 @@ export function decodeRelayElement(
   if (project === null || project === '') return 'missing-project';
   if (fields.isTooDeep(METADATA)) return 'nested-too-deep';
   const timestampUs = elementTimestampUs(source, fields, TIMESTAMP);
-  const problem = timestampProblem(timestampUs, source.context.nowUs);
+  const problem = timestampProblem(timestampUs, source.context);
   if (problem !== null) return problem;
 
   const functionId = fields.text(FUNCTION_ID);

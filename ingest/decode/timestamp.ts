@@ -60,10 +60,13 @@ function microsecondShift(wholeCount: number): number {
   return -3;
 }
 
-/** Why an entry with this timestamp can't be taken at nowUs, or null. */
-export function timestampProblem(timestampUs: number, nowUs: number): DeadLetterReason | null {
+/** Why an entry with this timestamp can't be taken when it is nowUs, or up to latestUs; or null. */
+export function timestampProblem(
+  timestampUs: number,
+  { nowUs, latestUs }: { readonly nowUs: number; readonly latestUs: number },
+): DeadLetterReason | null {
   if (Number.isNaN(timestampUs)) return 'invalid-timestamp';
   if (timestampUs < nowUs - LONGEST_RETENTION_US) return 'too-old';
-  if (timestampUs > nowUs + MAX_FUTURE_US) return 'too-far-ahead';
+  if (timestampUs > latestUs + MAX_FUTURE_US) return 'too-far-ahead';
   return null;
 }

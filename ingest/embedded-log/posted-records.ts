@@ -57,6 +57,7 @@ export class PostedRecords {
     // Tiers decide where an entry is kept, never whether it is taken.
     const context: DecodeContext = {
       nowUs: timestampMs * 1000,
+      latestUs: timestampMs * 1000,
       tiers: { tierByProject: new Map(), defaultTier: '' },
       slab,
     };

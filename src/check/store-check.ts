@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { scopeFolder } from '../store/block-files.js';
-import { lostTables, MARKER_FILE, ROW_FILES_FOLDER, TABLE_FILE } from '../store/sound-table.js';
+import { FORMAT_KEY, lostTables, MARKER_FILE, ROW_FILES_FOLDER, TABLE_FILE } from '../store/sound-table.js';
 import { recordedFiles } from './file-blocks.js';
 import { type Finding, note } from './findings.js';
 import { checkLog } from './log-check.js';
@@ -80,7 +80,7 @@ function checkTables({ directory, tables, nowUs }: CheckedStore): Finding[] {
       dropped: VIEWS.map((view) => allOf(view, nowUs, what)),
     });
   }
-  if (!tables.isEmpty && tables.table('meta').size === 0) {
+  if (!tables.isEmpty && !tables.table('meta').has(FORMAT_KEY)) {
     findings.push({
       what: `${TABLE_FILE}: its format is not written in it`,
       remedy: 'is written',

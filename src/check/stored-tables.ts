@@ -1,6 +1,7 @@
 /** Everything that the tables of a store hold, read without LMDB, and what of it can't be read. */
 
 import { join } from 'node:path';
+import { COMMITTED_TIME_KEY } from '../store/committed-time.js';
 import { type LostKeys, type Survey, surveyLmdb } from '../store/lmdb-survey.js';
 import { FORMAT_KEY, TABLE_FILE, TABLES, valueProblem } from '../store/sound-table.js';
 import { isReadableFormat, storeFormatError } from '../store/store-format.js';
@@ -74,7 +75,7 @@ export class StoredTables {
 function entryProblem(table: string, key: string, value: Uint8Array, path: string): string | null {
   if (!TABLES.includes(table))
     return `${JSON.stringify(key)} is in an unknown table ${JSON.stringify(table)}`;
-  if (table !== 'meta') return valueProblem(key, value);
+  if (table !== 'meta' || key === COMMITTED_TIME_KEY) return valueProblem(key, value);
   const format = Buffer.from(value).toString();
   if (key === FORMAT_KEY && isReadableFormat(format)) return null;
   if (key === FORMAT_KEY && /^[1-9][0-9]{0,5}$/.test(format)) throw storeFormatError(path, format);

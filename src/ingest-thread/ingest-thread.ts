@@ -88,8 +88,8 @@ export class IngestThread {
     this.#tell({ tell: 'acknowledge-holds', held });
   }
 
-  committed(positions: readonly Position[]): void {
-    this.#tell({ tell: 'committed', positions });
+  committed(positions: readonly Position[], reckonedUs: number): void {
+    this.#tell({ tell: 'committed', positions, reckonedUs });
   }
 
   /** Leaves the group; when it resolves, all that was sent is applied. */

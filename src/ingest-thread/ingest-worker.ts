@@ -12,6 +12,7 @@ import { DeadLettersStoppedError, KafkaDeadLetters } from '../../ingest/kafka/de
 import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
 import type { LogSink, PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
+import { TimeHolds } from '../../ingest/time-holds.js';
 import { monotonicUs, wallClockUs } from '../system-clock.js';
 import { giveWayToServing } from '../thread-priority.js';
 import './heap-ballast.js';
@@ -112,6 +113,10 @@ const holds = new Holds({
   onReleased: ({ topic, partition }) => logger.info({ topic, partition }, 'kafka: a partition goes on'),
 });
 
+/** As it was last told: it goes on by a clock that never steps. */
+let reckoned = { us: order.reckonedUs, atUs: monotonicUs() };
+const reckonedUs = () => reckoned.us + monotonicUs() - reckoned.atUs;
+
 const pipeline = new Pipeline({
   edgeTopic: order.edgeTopic,
   relayTopic: order.relayTopic,
@@ -119,7 +124,9 @@ const pipeline = new Pipeline({
   deadLetters: sampledSink(deadLetters, (samples) => say({ say: 'dead-letters', samples })),
   tiers: { tierByProject: order.tierByProject, defaultTier: order.defaultTier },
   judgedBy: 'clock',
-  nowUs: wallClockUs,
+  // A clock that is wrong throws nothing out: too old is as seen from the earlier time, too far ahead from the later.
+  nowUs: () => Math.min(wallClockUs(), reckonedUs()),
+  timeHolds: new TimeHolds(holds, () => Math.max(wallClockUs(), reckonedUs())),
   yieldTurn: async () => {
     await yieldTurn();
     // What was sent and is not applied yet takes memory on both sides.
@@ -184,6 +191,7 @@ function take(message: ToIngest): void {
       return;
     }
     case 'committed':
+      reckoned = { us: message.reckonedUs, atUs: monotonicUs() };
       source.committed(message.positions).catch((error: unknown) => fail(error));
       return;
     case 'hold':

@@ -33,10 +33,17 @@ export interface IngestOrder {
   readonly tierByProject: ReadonlyMap<string, string>;
   readonly defaultTier: string;
   readonly positions: readonly StoredPosition[];
+  /** The reckoned time (see src/trusted-time.ts), as the thread begins. */
+  readonly reckonedUs: number;
 }
 
 export type ToIngest =
-  | { readonly tell: 'committed'; readonly positions: readonly Position[] }
+  | {
+      readonly tell: 'committed';
+      readonly positions: readonly Position[];
+      /** The reckoned time (see src/trusted-time.ts). */
+      readonly reckonedUs: number;
+    }
   /** Everything that was said of the partition up to this pack is applied; its buffer goes back to where it was made. */
   | { readonly tell: 'applied'; readonly packId: number; readonly buffer: ArrayBuffer }
   /** Packs wait to be applied for long, or no more: no stall of the source. */

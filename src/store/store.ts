@@ -14,6 +14,7 @@ import { type PartSummary, partFile } from '../../engine/usage/sealed-part.js';
 import { BlockCache } from './block-cache.js';
 import { BlockFiles, frameName } from './block-files.js';
 import { CommitBatch } from './commit-batch.js';
+import { committedTime, storedTimeUs } from './committed-time.js';
 import type { DirectoryLock } from './directory-lock.js';
 import { DiskRoom, type DiskRoomPorts, UNTOLD } from './disk-room.js';
 import { DROPPED_TABLE, type DroppedPart, decodeDropped } from './dropped-table.js';
@@ -44,6 +45,7 @@ export class Store {
   readonly #tables: Tables;
   readonly #segments: Table;
   readonly #fileRecords: Table;
+  readonly #meta: Table;
   readonly #cache: BlockCache;
   readonly #files: BlockFiles;
   readonly #thread: StorageThread;
@@ -63,6 +65,7 @@ export class Store {
     this.#tables = tables;
     this.#segments = this.table('segments');
     this.#fileRecords = this.table('files');
+    this.#meta = this.table('meta');
     this.#cache = new BlockCache(cacheBytes);
     this.#files = new BlockFiles(parts.disk, directory, this.#fileRecords, this.#cache);
     this.scratch = new DiskScratch(parts.disk, directory, (problem) =>
@@ -138,6 +141,11 @@ export class Store {
     return [...this.table(DROPPED_TABLE).getRange()].map(({ key, value }) => decodeDropped(key, value));
   }
 
+  /** The time that the last commit was told, µs since the epoch; null before any was. */
+  committedUs(): number | null {
+    return storedTimeUs(this.#meta);
+  }
+
   /** The scopes that have segments, such as `cloudflare.logs.prod/0`. */
   scopes(): Scope[] {
     const scopes: Scope[] = [];
@@ -171,10 +179,11 @@ export class Store {
    * Makes everything that `save` writes durable, all or nothing. What it writes can be read at once; it may take several
    * turns. One commit at a time. A full disk is waited out: what was saved stays here until it is written. Rejects when the store can't write
    * for another reason, its files were changed by others, or waiting is over; the caller must then end the process, as
-   * its state counts as saved.
+   * its state counts as saved. `committedUs`: what time it is, for `committedUs()`.
    */
   async commit(
     save: (writerOf: (scope: Scope) => SegmentWriter) => void | Promise<void>,
+    committedUs: number | null = null,
   ): Promise<CommitFigures> {
     assert(this.#batch === null, 'two commits at a time');
     const batch = new CommitBatch({
@@ -184,7 +193,7 @@ export class Store {
     this.#batch = batch;
     await save((scope) => batch.writer(scope));
     for (const key of batch.segments.keys()) this.#cache.delete(key);
-    const figures = await this.#write(batch);
+    const figures = await this.#write(batch, committedUs);
     this.refreshReads();
     this.#batch = null;
     for (const stored of batch.onStored) stored();
@@ -271,7 +280,7 @@ export class Store {
     await this.#lock.release();
   }
 
-  async #write(batch: CommitBatch): Promise<CommitFigures> {
+  async #write(batch: CommitBatch, committedUs: number | null): Promise<CommitFigures> {
     this.#tables.assertSame();
     this.#files.assertWhole(batch.appended.keys());
     const items: Unwritten[] = [];
@@ -293,7 +302,7 @@ export class Store {
       () => this.#thread.cutBack([...batch.appended.keys()].map((fileKey) => this.#files.end(fileKey))),
     );
     await this.#removal;
-    const paths = await this.#transact(batch, items, written);
+    const paths = await this.#transact(batch, items, written, committedUs);
     if (paths.length > 0 || this.leftovers.fileCount > 0) this.#beginRemoval(paths);
     return {
       segmentCount: batch.segments.size,
@@ -313,6 +322,7 @@ export class Store {
     batch: CommitBatch,
     items: readonly Unwritten[],
     written: readonly WriteResult[],
+    committedUs: number | null,
   ): Promise<string[]> {
     let at = items.length - [...batch.appended.values()].reduce((sum, blocks) => sum + blocks.length, 0);
     const added = [...batch.appended].map(([fileKey, { length }]) => {
@@ -336,7 +346,8 @@ export class Store {
       puts: records,
       removedKeys: batch.removed.flatMap((fileKey) => this.#files.recordKeys(fileKey)),
     };
-    await this.room.retried(() => this.#tables.write([segments, fileRecords]));
+    const time = committedUs === null ? [] : [committedTime(this.#meta, committedUs)];
+    await this.room.retried(() => this.#tables.write([segments, fileRecords, ...time]));
     // Until now what is added was read from the batch.
     for (const { fileKey, lengths } of added) this.#files.take(fileKey, lengths);
     const paths: string[] = [];

@@ -86,6 +86,7 @@ export function smallPipeline(store: Store, shards: Shards): Pipeline {
     deadLetters: new DeadLetterTable(store),
     tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' },
     judgedBy: 'arrival',
+    timeHolds: null,
     nowUs: () => NOW_US,
     yieldTurn: NEVER_TURNS,
     onGap: (gap) => {
@@ -97,9 +98,12 @@ export function smallPipeline(store: Store, shards: Shards): Pipeline {
 /** Seals, commits and rewrites as the service does by and by, until nothing is due. */
 async function settle(store: Store, shards: Shards, nowUs: number): Promise<void> {
   const commit = () =>
-    store.commit((writerOf) => {
-      for (const { topic, partition, shard } of shards.all()) shard.save(writerOf(`${topic}/${partition}`));
-    });
+    store.commit(
+      (writerOf) => {
+        for (const { topic, partition, shard } of shards.all()) shard.save(writerOf(`${topic}/${partition}`));
+      },
+      Math.min(nowUs, NOW_US),
+    );
   shards.expire(nowUs - US_PER_HOUR);
   await commit();
   shards.expire(nowUs);

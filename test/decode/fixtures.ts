@@ -14,6 +14,7 @@ export const OFFSET = 41;
 
 export const CONTEXT: RecordContext = {
   nowUs: NOW_US,
+  latestUs: NOW_US,
   tiers: { tierByProject: new Map([['mapped', 'PRO']]), defaultTier: 'ENTERPRISE' },
 };
 

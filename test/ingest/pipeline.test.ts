@@ -50,6 +50,7 @@ class Rig {
       deadLetters: this.letterBox,
       tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' },
       judgedBy,
+      timeHolds: null,
       nowUs: () => NOW_US,
       yieldTurn: () => {
         this.yieldCount++;

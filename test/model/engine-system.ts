@@ -114,6 +114,7 @@ export class EngineSystem implements System {
       },
       tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' },
       judgedBy: this.#history.judgedBy,
+      timeHolds: null,
       nowUs: () => this.#nowUs,
       yieldTurn: async () => this.#onTurn(),
       onGap: () => {

@@ -34,9 +34,6 @@ export interface Figures {
 
 /** More than any history needs until nothing is left to do. */
 const SETTLE_STEPS = 20_000;
-/** Seen on the committer's contract: a clock that is ahead by more is not trusted for so long. */
-const CLOCK_STEP_US = 60_000_000;
-const CLOCK_TRUST_US = 600_000_000;
 
 /** Ends a history: the service disagrees with the model. */
 class Problem extends Error {}
@@ -50,7 +47,6 @@ export class Player {
   #random: Random;
   #nowUs: number;
   #monotonicUs = 0;
-  #trusted = { offsetUs: 0, atUs: 0 };
   #life!: Life;
   #delivery!: Delivery;
   readonly #posts = new Posts();
@@ -159,15 +155,15 @@ export class Player {
 
   #round(): void {
     this.#delivery.readAlong();
-    const offsetUs = this.#nowUs - this.#monotonicUs;
-    const isAhead = offsetUs > this.#trusted.offsetUs + CLOCK_STEP_US;
-    if (!isAhead || this.#monotonicUs - this.#trusted.atUs >= CLOCK_TRUST_US) this.#expireModel();
+    this.#expireModel();
     this.#life.parts.committer.round().catch((error) => this.#life.end(error));
   }
 
+  /** By the time that the service trusts, as the round after it does; test/trusted-time has what that may be. */
   #expireModel(): void {
-    this.#trusted = { offsetUs: this.#nowUs - this.#monotonicUs, atUs: this.#monotonicUs };
-    this.#reader.model.expire(this.#nowUs);
+    const { time } = this.#life.parts;
+    time.look(this.#nowUs, this.#monotonicUs);
+    this.#reader.model.expire(time.trustedUs(this.#nowUs, this.#monotonicUs));
   }
 
   async #settle(): Promise<void> {

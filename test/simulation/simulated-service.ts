@@ -20,6 +20,7 @@ import type { StartStorage, StorageLink } from '../../src/store/storage-link.js'
 import type { StorageQuestion } from '../../src/store/storage-protocol.js';
 import { StorageWork } from '../../src/store/storage-work.js';
 import { Store } from '../../src/store/store.js';
+import { TrustedTime } from '../../src/trusted-time.js';
 import { SMALL_USAGE_LIMITS } from '../model/engine-answers.js';
 import type { Faults } from './faults.js';
 import { Schedule } from './schedule.js';
@@ -106,7 +107,7 @@ export class Life {
 
   /** Opens the store and restores the shards; ends without parts when the life is over before. */
   async begin(): Promise<void> {
-    const { world, nowUs } = this.#ports;
+    const { world, nowUs, monotonicUs } = this.#ports;
     const { faults } = world;
     const disk = (thread: 'serving' | 'storage'): Disk =>
       this.#assembly.disk(new DiskOfLife(world.disk, faults), thread);
@@ -128,8 +129,9 @@ export class Life {
     if (store === null) return;
     try {
       const shards = new Shards(store, TOPICS, SMALL_USAGE_LIMITS);
-      shards.expire(nowUs());
-      this.#parts = this.#connect(store, shards, disk('serving'));
+      const time = new TrustedTime(store.committedUs(), nowUs(), monotonicUs());
+      shards.expire(nowUs(), time.trustedUs(nowUs(), monotonicUs()));
+      this.#parts = this.#connect(store, shards, time, disk('serving'));
     } catch (error) {
       this.end(error);
     }
@@ -164,7 +166,7 @@ export class Life {
     return this.isOver ? null : results[0];
   }
 
-  #connect(store: Store, shards: Shards, disk: Disk): Parts {
+  #connect(store: Store, shards: Shards, time: TrustedTime, disk: Disk): Parts {
     const { nowUs, monotonicUs, judgedBy, onSaved } = this.#ports;
     const onFatal = (error: unknown): void => this.end(error);
     const clock = { nowUs, monotonicUs };
@@ -175,6 +177,7 @@ export class Life {
     const committer = new Committer({
       ...clock,
       store,
+      time,
       yieldTurn: turnOf('commit'),
       saveBeside: (key, writer) => {
         gaps.save(key, writer);
@@ -209,6 +212,7 @@ export class Life {
       deadLetters,
       tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' },
       judgedBy,
+      timeHolds: null,
       nowUs,
       yieldTurn,
       onGap: () => onFatal(new Error('histories have no gaps to report')),
@@ -217,7 +221,7 @@ export class Life {
       this.#ports.source === 'kafka'
         ? null
         : new EmbeddedLog({ ...TOPICS, log: new LmdbLog(store), nowUs, yieldTurn, onFatal });
-    return { store, shards, committer, rewriter, pipeline, deadLetters, embeddedLog };
+    return { store, shards, time, committer, rewriter, pipeline, deadLetters, embeddedLog };
   }
 
   #startStorage(disk: Disk): StartStorage {
@@ -266,6 +270,7 @@ export class Life {
 export interface Parts {
   readonly store: Store;
   readonly shards: Shards;
+  readonly time: TrustedTime;
   readonly committer: Committer;
   readonly rewriter: Rewriter;
   readonly pipeline: Pipeline;

@@ -1,0 +1,121 @@
+/** The whole service with a clock that is wrong: nothing is deleted by it, and nothing that has expired by it is shown. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
+import { readConfig } from '../src/config.js';
+import type { ServiceStatus } from '../src/console/service-status.js';
+import { type Service, startService } from '../src/service.js';
+import { LARGER, NOW_US, PROJECTS, writeSmallStore } from './damage/small-store.js';
+import { eventually } from './eventually.js';
+
+const KEY = 'key-of-the-clock';
+
+let directory = '';
+let service: Service | null = null;
+/** The clock, and the one that never steps. */
+let nowUs = NOW_US;
+let ranUs = 0;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'logring-clock-'));
+  nowUs = NOW_US;
+  await writeSmallStore(directory, LARGER);
+});
+afterEach(async () => {
+  await stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function start(): Promise<Service> {
+  const config = readConfig({
+    LOGRING_PORT: '0',
+    LOGRING_DATA_DIR: directory,
+    LOGRING_API_KEYS: KEY,
+    LOGRING_CACHE_SECONDS: '0',
+    LOGRING_EDGE_TOPIC: 'edge',
+    LOGRING_RELAY_TOPIC: 'relay',
+    LOGRING_MAX_LAG_RECORDS: '0',
+  });
+  const started = await startService(config, {
+    logger: pino({ level: 'silent' }),
+    clock: { nowUs: () => nowUs, monotonicUs: () => ranUs },
+    version: 'test',
+    onFatal: (error) => {
+      throw error;
+    },
+    announceKey: () => undefined,
+  });
+  service = started;
+  await eventually(async () => (await fetch(`${started.url}/readyz`)).status === 200);
+  return started;
+}
+
+async function stop(): Promise<void> {
+  await service?.stop();
+  service = null;
+}
+
+async function ask(path: string): Promise<unknown> {
+  const response = await fetch(`${service!.url}${path}`, { headers: { 'X-API-KEY': KEY } });
+  expect(response.status).toBe(200);
+  return response.json();
+}
+
+/** Everything that can be asked. */
+async function answers(): Promise<unknown[]> {
+  const paths = PROJECTS.flatMap((project) => [
+    `logs.all?project=${project}&project_tier=ENTERPRISE`,
+    ...['5min', '15min', '1hr', '1day', '7day'].map(
+      (interval) => `functions.invocation-stats?project=${project}&interval=${interval}`,
+    ),
+    ...['minutely', 'hourly', 'daily'].map(
+      (interval) => `usage.api-counts?project=${project}&interval=${interval}`,
+    ),
+  ]);
+  const all: unknown[] = [];
+  for (const path of paths) all.push(await ask(`/api/endpoints/query/${path}`));
+  return all;
+}
+
+async function rowCount(): Promise<number> {
+  const { tiers } = (await ask('/api/status')) as ServiceStatus;
+  return tiers.reduce((sum, { rows }) => sum + rows, 0);
+}
+
+test.each([2, 26, 2400])(
+  'a start with the clock %i hours ahead shows nothing that has expired by it, and deletes nothing',
+  async (hours) => {
+    await start();
+    const before = await answers();
+    await stop();
+    nowUs = NOW_US + hours * US_PER_HOUR;
+    const wrong = await start();
+    const meanwhile = await answers();
+    expect(await (await fetch(`${wrong.url}/readyz`)).text()).toContain(
+      `the clock is ${60 * hours} minutes ahead`,
+    );
+    if (hours === 2400) expect(meanwhile).toEqual(meanwhile.map(() => ({ result: [] })));
+    expect(meanwhile).not.toEqual(before);
+    await wrong.commit();
+    await stop();
+    nowUs = NOW_US;
+    await start();
+    expect(await answers()).toEqual(before);
+  },
+);
+
+test('what has expired over an absence is deleted after an hour of running', async () => {
+  await start();
+  const before = await rowCount();
+  await stop();
+  nowUs = NOW_US + 3 * US_PER_DAY;
+  await start();
+  expect(await rowCount()).toBe(before);
+  nowUs += US_PER_HOUR;
+  ranUs += US_PER_HOUR;
+  await eventually(async () => (await rowCount()) < before);
+});

@@ -15,6 +15,10 @@ export const RESUME_SHARE = 0.9;
  * that. Bigger: it counts while little else can be freed; smaller: busy hours go through more spill files. */
 export const REWRITE_SHARE = 1 / 16;
 
+/** The share of the memory budget that matches of expressions keep while memory is short, of all shards together. Bigger: less is left
+ * for what can't be found again; smaller: expressions are evaluated over and over. */
+export const SPILLED_MATCH_SHARE = 1 / 16;
+
 /** How often the memory is looked at, ms. Longer: more comes in meanwhile (a core takes in some 10 MB in it); shorter:
  * counting costs noticeably. */
 export const MEMORY_LOOK_MS = 100;

@@ -2,6 +2,7 @@
 
 import type { Api } from './http/api.js';
 import type { IngestGate } from './ingest-gate.js';
+import { SPILLED_MATCH_SHARE } from './limits.js';
 import type { Logs } from './logs.js';
 import { MemoryBudget, type MemoryPart } from './memory-budget.js';
 import type { Rewriter } from './rewriter.js';
@@ -26,7 +27,11 @@ export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports:
     cache: store.cache,
     parts: memoryParts(ports),
     spill: () => {
-      for (const shard of shards.edge) shard.spill();
+      const matchBytes = (SPILLED_MATCH_SHARE * budgetBytes) / Math.max(1, shards.edge.length);
+      for (const shard of shards.edge) {
+        shard.usage.standing.spill(matchBytes);
+        shard.spill();
+      }
       // Its spilling is the only one that takes its time: one a look.
       relayTurn = (relayTurn + 1) % Math.max(1, shards.relay.length);
       shards.relay[relayTurn]?.spill();

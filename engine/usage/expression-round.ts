@@ -26,7 +26,7 @@ import {
 import { SealedMatches } from './sealed-matches.js';
 import type { SealedPart } from './sealed-part.js';
 import type { StandingExpression } from './standing-expressions.js';
-import { noUrls, type UrlBatch } from './url-batch.js';
+import { type BatchRoom, noUrls, type UrlBatch } from './url-batch.js';
 import type { UsageView } from './usage-view.js';
 
 /** What folding one entry costs, in bytes searched: what a slice is measured in. */
@@ -99,9 +99,9 @@ export class ExpressionRound {
    * What is to be worked on next: a piece of a part, or about `byteLimit` bytes of URLs; of an expression that nobody has
    * compiled yet at least a batch of none. Null: nothing is left.
    */
-  takeBatch(byteLimit: number): UrlBatch | PartBatch | null {
+  takeBatch(byteLimit: number, room: BatchRoom): UrlBatch | PartBatch | null {
     if (this.#hasGivenUp) return null;
-    return this.#lanes[0].takeBatch(byteLimit) ?? (this.#accepted ? null : noUrls());
+    return this.#lanes[0].takeBatch(byteLimit, room) ?? (this.#accepted ? null : noUrls());
   }
 
   /** What came of the batch taken last. It is noted for all rounds to come. */

@@ -29,7 +29,7 @@ export class LiteralIndex<T> {
   }
 
   remove(literal: Uint8Array, value: T): void {
-    this.#tableFor(literal).remove(value);
+    this.#tableFor(literal).remove(literal, value);
   }
 
   /** Finds the values of all literals within the first `length` bytes; returns how many. */
@@ -56,6 +56,8 @@ class GramTable<T> {
   readonly #byGram = new Map<number, Filed<T>[]>();
   /** Bit h is set when a filed gram hashes to h. */
   readonly #bits = new Uint32Array(2 ** BIT_TABLE_BITS / 32);
+  /** Since the bits were set last. */
+  #removedCount = 0;
 
   constructor(gramLength: number) {
     this.#gramLength = gramLength;
@@ -79,16 +81,21 @@ class GramTable<T> {
     this.literalCount += 1;
   }
 
-  /** Costs O(filed grams). */
-  remove(value: T): void {
-    for (const [gram, chain] of this.#byGram) {
-      const at = chain.findIndex((filed) => filed.value === value);
-      if (at < 0) continue;
+  /** Bits of grams that are gone only cost a look-up, so they stay until they are as many as the others. */
+  remove(literal: Uint8Array, value: T): void {
+    for (let start = 0; start + this.#gramLength <= literal.length; start++) {
+      const gram = this.#gramAt(literal, start);
+      const chain = this.#byGram.get(gram);
+      const at = chain?.findIndex((filed) => filed.value === value) ?? -1;
+      if (chain === undefined || at < 0) continue;
       chain.splice(at, 1);
       if (chain.length === 0) this.#byGram.delete(gram);
       this.literalCount -= 1;
+      this.#removedCount += 1;
       break;
     }
+    if (this.#removedCount <= this.#byGram.size) return;
+    this.#removedCount = 0;
     this.#bits.fill(0);
     for (const gram of this.#byGram.keys()) setBit(this.#bits, hashGram(gram));
   }

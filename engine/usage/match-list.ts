@@ -20,7 +20,7 @@ const LIST_OVERHEAD_BYTES = 200;
 const BLOCK_OVERHEAD_BYTES = 400;
 const BYTES_PER_MATCH = 5;
 
-/** What all match lists of a view hold, kept up to date by the lists themselves. */
+/** What the standing expressions of a view and their matches hold, kept up to date by themselves. */
 export class MatchMemory {
   heldBytes = 0;
 }

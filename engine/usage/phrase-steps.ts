@@ -1,4 +1,4 @@
-/** Steps of an automaton over a whole phrase at once, worked out as they are met. */
+/** Steps of an automaton over a whole phrase at once, worked out as they are met. An automaton has one at a time. */
 
 import { PHRASE } from './page-text.js';
 import { UNKNOWN, type UrlAutomaton } from './url-automaton.js';
@@ -10,14 +10,15 @@ const ROW_SHIFT = 2;
 
 export class PhraseSteps {
   readonly phrases: readonly Uint8Array[];
-  /** By stepIndex: what step() gave, or UNKNOWN. Memory that is never touched is never taken. */
+  /** By stepIndex: what step() gave, or UNKNOWN. The automaton's own. */
   readonly table: Int32Array;
   readonly #automaton: UrlAutomaton;
 
   constructor(automaton: UrlAutomaton, phrases: readonly Uint8Array[]) {
     this.#automaton = automaton;
     this.phrases = phrases;
-    this.table = new Int32Array((automaton.table.length / 256) * ROW);
+    this.table = automaton.phraseTable;
+    this.table.fill(UNKNOWN, 0, ROW * (automaton.stateCount + 1));
   }
 
   /** The state after the phrase of `code`, or FOUND or LOST where it comes to that. */

@@ -9,7 +9,7 @@ import type { FreshPart } from './fresh-part.js';
 import type { PartScanRequest, ScanResult } from './part-scan.js';
 import type { SealedMatches } from './sealed-matches.js';
 import type { SealedPart } from './sealed-part.js';
-import { copyUrls, type UrlBatch } from './url-batch.js';
+import { type BatchRoom, copyUrls, type UrlBatch } from './url-batch.js';
 import type { UsageView } from './usage-view.js';
 
 /** A fresh part as it was when the round began. */
@@ -57,10 +57,11 @@ export class ScanLane {
    * The next piece of a sealed part, or about `byteLimit` bytes of URLs and at least one; null when there is none. A
    * batch whose results never came is asked for again.
    */
-  takeBatch(byteLimit: number): UrlBatch | PartBatch | null {
+  takeBatch(byteLimit: number, room: BatchRoom): UrlBatch | PartBatch | null {
     if (this.#hasGivenUp) return null;
     if (!this.isBusy) this.#take(byteLimit);
-    if (this.#sealed === null) return this.#fresh.length === 0 ? null : copyUrls(this.#fresh, byteLimit);
+    if (this.#sealed === null)
+      return this.#fresh.length === 0 ? null : copyUrls(this.#fresh, byteLimit, room);
     const { view, part, matches } = this.#sealed;
     return { kind: 'part', view, file: part.file, from: matches.next!, matches: matches.list.columns };
   }

@@ -20,6 +20,9 @@ export function isLiteral(expression: string): boolean {
   return !/[\\.+*?()|[\]{}^$]/.test(expression);
 }
 
+/** What an expression takes up beside its text: the object, its map, its places in others; measured roughly, meant for the memory bound. */
+const OVERHEAD_BYTES = 800;
+
 export class StandingExpression {
   readonly expression: string;
   /** The UTF-8 bytes of a literal, else null. */
@@ -40,6 +43,11 @@ export class StandingExpression {
     this.accepted = this.literal !== null;
     this.birth = birth;
     this.lastAskedUs = nowUs;
+  }
+
+  /** Without its matches. */
+  get heldBytes(): number {
+    return OVERHEAD_BYTES + 2 * this.expression.length + (this.literal?.length ?? 0);
   }
 }
 
@@ -73,6 +81,7 @@ export class StandingExpressions {
       return known;
     }
     const standing = create();
+    this.memory.heldBytes += standing.heldBytes;
     this.#byExpression.set(expression, standing);
     if (standing.literal !== null) this.#literals.add(standing.literal, standing);
     this.trim();
@@ -150,13 +159,22 @@ export class StandingExpressions {
   }
 
   /** Keeps within the limits. What is being worked on stays, and so does the latest asked, whatever it takes. */
-  trim(matchBytes = this.#limits.matchBytes): void {
+  trim(): void {
+    this.#dropOldest(this.#limits.matchBytes, 1);
+  }
+
+  /** Lets go of all but so many bytes, the latest asked too. */
+  spill(matchBytes: number): void {
+    this.#dropOldest(matchBytes, 0);
+  }
+
+  #dropOldest(matchBytes: number, keptCount: number): void {
     let left = this.#byExpression.size;
     for (const standing of this.#byExpression.values()) {
       const withinLimits =
         this.#byExpression.size <= this.#limits.expressionCount && this.memory.heldBytes <= matchBytes;
       left -= 1;
-      if (withinLimits || left === 0) return;
+      if (withinLimits || left < keptCount) return;
       if (standing.roundCount === 0) this.drop(standing);
     }
   }
@@ -164,6 +182,7 @@ export class StandingExpressions {
   drop(standing: StandingExpression): void {
     if (this.#byExpression.get(standing.expression) !== standing) return;
     this.#byExpression.delete(standing.expression);
+    this.memory.heldBytes -= standing.heldBytes;
     if (standing.literal !== null) this.#literals.remove(standing.literal, standing);
     for (const matches of standing.matches.values()) matches.release();
     standing.matches.clear();

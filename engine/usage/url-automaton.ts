@@ -19,6 +19,9 @@ export interface UrlAutomaton {
   readonly table: Int32Array;
   /** The same for two digits 0-9a-f at once: `digits[state + value of both]`. */
   readonly digits: Int32Array;
+  /** For whoever runs it over phrases: 64 places a state, those of states beyond `stateCount` clear. */
+  readonly phraseTable: Int32Array;
+  readonly stateCount: number;
   /** The state after an ASCII byte, or FOUND, which the table holds from then on; or LOST. */
   step(state: number, byte: number): number;
   /** The same for two digits at once. */

@@ -24,8 +24,11 @@ interface Piece {
   readonly end: number;
 }
 
+/** Where a batch's URLs are copied to: a buffer that came back from an earlier batch, as a rule. */
+export type BatchRoom = (byteCount: number) => Uint8Array<ArrayBuffer>;
+
 /** Copies the next unevaluated URLs of the parts, about `byteLimit` bytes and at least one. */
-export function copyUrls(targets: readonly FreshTarget[], byteLimit: number): UrlBatch {
+export function copyUrls(targets: readonly FreshTarget[], byteLimit: number, room: BatchRoom): UrlBatch {
   const pieces: Piece[] = [];
   let byteCount = 0;
   let urlCount = 0;
@@ -43,11 +46,10 @@ export function copyUrls(targets: readonly FreshTarget[], byteLimit: number): Ur
       code = page.firstCode + end;
     }
   }
-  return copyPieces(pieces, byteCount, urlCount);
+  return copyPieces(pieces, room(byteCount), urlCount);
 }
 
-function copyPieces(pieces: readonly Piece[], byteCount: number, urlCount: number): UrlBatch {
-  const bytes = new Uint8Array(byteCount);
+function copyPieces(pieces: readonly Piece[], bytes: Uint8Array<ArrayBuffer>, urlCount: number): UrlBatch {
   const ends = new Uint32Array(urlCount);
   let at = 0;
   let url = 0;

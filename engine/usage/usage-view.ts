@@ -128,7 +128,7 @@ export class UsageView implements View<EdgeEntry> {
    * matches, which can be found again.
    */
   spill(): boolean {
-    this.standing.trim(SPILLED_MATCH_BYTES);
+    this.standing.spill(SPILLED_MATCH_BYTES);
     return this.#frozen.size > 0 || this.#freezeLargest();
   }
 

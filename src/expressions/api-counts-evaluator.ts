@@ -8,12 +8,14 @@ import { SegmentError } from '../../engine/segments.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { type ApiCountsAsk, ExpressionRound, type RoundState } from '../../engine/usage/expression-round.js';
 import { knownCounts } from '../../engine/usage/known-counts.js';
+import type { ScanLane } from '../../engine/usage/scan-lane.js';
 import { isLiteral } from '../../engine/usage/standing-expressions.js';
 import { noUrls, type UrlBatch } from '../../engine/usage/url-batch.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { coreCount } from '../core-count.js';
+import { monotonicUs } from '../system-clock.js';
 import { Turns } from '../turns.js';
-import { ExpressionError, stopped } from './expression-error.js';
+import { busy, ExpressionError, stopped } from './expression-error.js';
 import {
   EVALUATION_DEADLINE_MS,
   EVALUATION_LIMIT,
@@ -24,6 +26,7 @@ import {
   URLS_PER_HELPER,
 } from './limits.js';
 import { type BatchSource, MatchThread, type MatchThreadOptions } from './match-thread.js';
+import { ThreadTime } from './thread-time.js';
 
 export interface EvaluatorOptions extends MatchThreadOptions {
   /** Work on the serving thread at one go, in bytes searched. */
@@ -86,6 +89,11 @@ export class ApiCountsEvaluator {
     return this.#helpers.reduce((sum, { startCount }) => sum + startCount, this.#thread.startCount);
   }
 
+  /** Buffers for batches of URLs that were ever made: one for each thread and its beginnings. */
+  get buffersMade(): number {
+    return this.#helpers.reduce((sum, { buffersMade }) => sum + buffersMade, this.#thread.buffersMade);
+  }
+
   /** Expressions whose evaluation is under way. */
   get runningCount(): number {
     return this.#running.size;
@@ -106,6 +114,7 @@ export class ApiCountsEvaluator {
     const views = this.#views();
     const known = knownCounts(views, expression, ask);
     if (known !== null) return known;
+    if (this.#running.size >= this.#options.evaluationLimit) throw busy(this.#running.size);
     const round = new ExpressionRound(views, expression, [ask]);
     const state = round.advance(this.#options.sliceBytes);
     if (state === 'ready') {
@@ -126,7 +135,7 @@ export class ApiCountsEvaluator {
   async check(expression: string): Promise<void> {
     if (this.#stopped) throw stopped();
     assertLength(expression);
-    if (!isLiteral(expression)) await this.#thread.run(expression, new NoUrls());
+    if (!isLiteral(expression)) await this.#thread.run(expression, new NoUrls(), this.#threadTime());
   }
 
   /** Refuses what is under way and ends the match threads. */
@@ -177,13 +186,20 @@ export class ApiCountsEvaluator {
     }
   }
 
+  #threadTime(): ThreadTime {
+    return new ThreadTime(this.#options.deadlineMs, () => monotonicUs() / 1000);
+  }
+
   /** On the thread, with help where there are URLs enough. When one refuses, the others end with what they have in hand. */
   async #match(expression: string, round: ExpressionRound): Promise<void> {
     const { partCount, urlCount } = round.unscanned;
     const wanted = Math.min(Math.floor(urlCount / this.#options.urlsPerHelper), partCount - 1);
     const helpers = this.#helpers.slice(0, Math.max(0, wanted));
-    const own = this.#thread.run(expression, round);
-    const runs = [own, ...helpers.map((helper) => this.#help(helper, expression, round, own))];
+    const time = this.#threadTime();
+    const own = this.#thread.run(expression, round, time);
+    const help = (helper: MatchThread) =>
+      this.#help((lane) => helper.run(expression, lane, time), helper, round, own);
+    const runs = [own, ...helpers.map(help)];
     for (const run of runs) run.catch(() => round.giveUp());
     for (const outcome of await Promise.allSettled(runs))
       if (outcome.status === 'rejected') throw outcome.reason;
@@ -191,8 +207,8 @@ export class ApiCountsEvaluator {
 
   /** Of a helper that can't be had there is no help: the thread does it all. One that has nothing to do is not waited for. */
   async #help(
+    run: (lane: ScanLane) => Promise<void>,
     helper: MatchThread,
-    expression: string,
     round: ExpressionRound,
     own: Promise<void>,
   ): Promise<void> {
@@ -202,7 +218,7 @@ export class ApiCountsEvaluator {
     };
     own.then(leave, leave);
     try {
-      await helper.run(expression, lane);
+      await run(lane);
     } catch (error) {
       const isOfExpression = error instanceof ExpressionError && error.kind !== 'busy';
       if (isOfExpression || error instanceof SegmentError || lane.isBusy) throw error;

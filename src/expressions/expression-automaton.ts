@@ -10,7 +10,8 @@ import type { RE2JS } from 're2js';
 import { needOfLiteral, type PageNeed } from '../../engine/usage/gram-filter.js';
 import { DASH, DIGIT_BYTES } from '../../engine/usage/page-text.js';
 import { FOUND, LOST, type UrlAutomaton } from '../../engine/usage/url-automaton.js';
-import { AUTOMATON_INSTRUCTION_LIMIT, AUTOMATON_STATE_LIMIT } from './limits.js';
+import { AutomatonTables } from './automaton-tables.js';
+import { AUTOMATON_INSTRUCTION_LIMIT } from './limits.js';
 
 type Dfa = RE2JS['re2Input']['dfa'];
 
@@ -50,28 +51,30 @@ export class ExpressionAutomaton implements UrlAutomaton {
   /** What a page must hold, or null when that says nothing. */
   readonly need: PageNeed | null;
   readonly literal: Uint8Array | null;
-  /** Memory of these that is never touched is never taken. */
   readonly table: Int32Array;
   readonly digits: Int32Array;
+  readonly phraseTable: Int32Array;
   readonly ends: Int32Array;
   /** By state / 256: bits below, or 0, not known yet. */
   readonly #stays: Uint8Array;
   work = 0;
   readonly #pattern: RE2JS;
   readonly #dfa: Dfa;
-  readonly #stateLimit: number;
+  readonly #tables: AutomatonTables;
   /** State 256 · i at i − 1. */
   readonly #states: DfaState[] = [];
   readonly #numbers = new Map<DfaState, number>();
   #instructionCount = 0;
 
-  constructor(pattern: RE2JS, stateLimit = AUTOMATON_STATE_LIMIT) {
+  /** The tables must be clear. */
+  constructor(pattern: RE2JS, tables = new AutomatonTables()) {
     this.#pattern = pattern;
-    this.#stateLimit = stateLimit;
-    this.table = new Int32Array(256 * (stateLimit + 1));
-    this.digits = new Int32Array(256 * (stateLimit + 1));
-    this.ends = new Int32Array(stateLimit + 1);
-    this.#stays = new Uint8Array(stateLimit + 1);
+    this.#tables = tables;
+    this.table = tables.table;
+    this.digits = tables.digits;
+    this.phraseTable = tables.phrases;
+    this.ends = tables.ends;
+    this.#stays = tables.stays;
     const { dfa, prefilter } = pattern.re2Input;
     this.#dfa = dfa;
     this.need = prefilter === null ? null : needOf(prefilter as Prefilter);
@@ -79,6 +82,16 @@ export class ExpressionAutomaton implements UrlAutomaton {
     const start = dfa.failed ? null : (dfa.start(AT_BEGINNING, 0) as DfaState | null);
     // Without a state it is lost from the beginning.
     this.start = start === null ? 256 : this.#numberOf(start);
+  }
+
+  get stateCount(): number {
+    return this.#states.length;
+  }
+
+  /** The tables, clear for another automaton. This one is of no more use. */
+  release(): AutomatonTables {
+    this.#tables.clear(this.#states.length);
+    return this.#tables;
   }
 
   step(state: number, byte: number): number {
@@ -137,7 +150,9 @@ export class ExpressionAutomaton implements UrlAutomaton {
   }
 
   #isFull(): boolean {
-    return this.#states.length >= this.#stateLimit || this.#instructionCount >= AUTOMATON_INSTRUCTION_LIMIT;
+    return (
+      this.#states.length >= this.#tables.stateLimit || this.#instructionCount >= AUTOMATON_INSTRUCTION_LIMIT
+    );
   }
 
   #numberOf(state: DfaState): number {

@@ -23,6 +23,10 @@ export class ExpressionError extends Error {
   }
 }
 
+export function busy(otherCount: number): ExpressionError {
+  return new ExpressionError('busy', `waits behind ${otherCount} others, the limit`);
+}
+
 export function stopped(): ExpressionError {
   return new ExpressionError('stopped', 'is not evaluated any more: the service is shutting down');
 }

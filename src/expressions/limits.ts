@@ -39,9 +39,13 @@ export const URLS_PER_HELPER = 65_536;
  * that asks for many at once is turned away. */
 export const EVALUATION_LIMIT = 256;
 
-/** Time of each thread that an evaluation may take. Bigger: one evil expression takes half the thread for longer; smaller: an honest
+/** Thread time that an evaluation may take, on all threads together. Bigger: one evil expression takes half the threads for longer; smaller: an honest
  * one over tens of millions of URLs doesn't finish. What was evaluated by then stays known. */
 export const EVALUATION_DEADLINE_MS = 30_000;
+
+/** How often, at least, a batch under way is held against it: another thread may have begun on the same evaluation. Longer: it takes
+ * more than it may by so much; shorter: timers for nothing. */
+export const DEADLINE_LOOK_MS = 1000;
 
 /** Thread time that a piece of a sealed part takes when no other expression waits. Bigger: one that comes meanwhile waits for
  * that long; smaller: the thread idles more often, while it waits for its next piece. */

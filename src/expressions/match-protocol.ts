@@ -31,6 +31,8 @@ export type MatchReply =
       /** Of URLs one byte each: 1 where it matches. */
       readonly result: Uint8Array<ArrayBuffer> | ScanResult;
       readonly elapsedMs: number;
+      /** What the URLs came in, to be filled again; absent after a part. */
+      readonly spent?: Uint8Array<ArrayBuffer>;
     }
   | { readonly outcome: 'refused'; readonly kind: ExpressionErrorKind; readonly message: string }
   /** What the store holds can't be read. */

@@ -8,23 +8,30 @@ import { Worker } from 'node:worker_threads';
 import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { BatchResult, PartBatch } from '../../engine/usage/scan-lane.js';
-import type { UrlBatch } from '../../engine/usage/url-batch.js';
+import type { BatchRoom, UrlBatch } from '../../engine/usage/url-batch.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import type { LocatedFile } from '../store/stored-blocks.js';
-import { ExpressionError, stopped } from './expression-error.js';
-import { BATCH_TARGET_MS, FIRST_BATCH_BYTES, LARGEST_BATCH_BYTES, LONE_SCAN_MS } from './limits.js';
+import { busy, ExpressionError, stopped } from './expression-error.js';
+import {
+  BATCH_TARGET_MS,
+  DEADLINE_LOOK_MS,
+  FIRST_BATCH_BYTES,
+  LARGEST_BATCH_BYTES,
+  LONE_SCAN_MS,
+} from './limits.js';
 import type { MatchReply, MatchRequest } from './match-protocol.js';
+import type { ThreadTime } from './thread-time.js';
 
 /** Batches that go through the thread for one expression. */
 export interface BatchSource {
   /** The next batch, or null when there is none. A batch whose results never came is asked for again. */
-  takeBatch(byteLimit: number): UrlBatch | PartBatch | null;
+  takeBatch(byteLimit: number, room: BatchRoom): UrlBatch | PartBatch | null;
   /** What came of the batch taken last. */
   supply(result: BatchResult): void;
 }
 
 export interface MatchThreadOptions {
-  /** Thread time for one evaluation. */
+  /** Thread time for one evaluation, on all threads together. */
   readonly deadlineMs: number;
   readonly heapMb: number;
   /** Evaluations at once. */
@@ -44,7 +51,7 @@ interface Evaluation {
   readonly source: BatchSource;
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
-  spentMs: number;
+  readonly time: ThreadTime;
   /** Its place in the order of turns: the thread time it had, counted from what the others had when it came. */
   turnMs: number;
   batchBytes: number;
@@ -55,7 +62,9 @@ interface InFlight {
   readonly evaluation: Evaluation;
   readonly batch: UrlBatch | PartBatch;
   readonly byteCount: number;
-  readonly deadline: NodeJS.Timeout;
+  /** Takes note of the time that the batch took. */
+  readonly end: (elapsedMs?: number) => void;
+  deadline: NodeJS.Timeout;
 }
 
 export class MatchThread {
@@ -65,6 +74,10 @@ export class MatchThread {
   #ready = false;
   #inFlight: InFlight | null = null;
   #stopped = false;
+  /** What the last batch of URLs came back in. */
+  #spare: ArrayBuffer | null = null;
+  /** Buffers for batches that were ever made. */
+  buffersMade = 0;
   /** How often the thread was begun, the first time included. */
   startCount = 0;
 
@@ -78,12 +91,10 @@ export class MatchThread {
   }
 
   /** Resolves when the source has no batch left; rejects with an ExpressionError, or as the thread does when it can't start. */
-  run(expression: string, source: BatchSource): Promise<void> {
+  run(expression: string, source: BatchSource, time: ThreadTime): Promise<void> {
     if (this.#stopped) return Promise.reject(stopped());
     if (this.#evaluations.size >= this.#options.evaluationLimit) {
-      return Promise.reject(
-        new ExpressionError('busy', `waits behind ${this.#evaluations.size} others, the limit`),
-      );
+      return Promise.reject(busy(this.#evaluations.size));
     }
     let turnMs = Number.POSITIVE_INFINITY;
     for (const other of this.#evaluations) turnMs = Math.min(turnMs, other.turnMs);
@@ -93,7 +104,7 @@ export class MatchThread {
         source,
         resolve,
         reject,
-        spentMs: 0,
+        time,
         turnMs: Number.isFinite(turnMs) ? turnMs : 0,
         batchBytes: FIRST_BATCH_BYTES,
         crashCount: 0,
@@ -126,7 +137,7 @@ export class MatchThread {
       if (evaluation === null) return;
       const worker = this.#readyWorker();
       if (worker === null) return;
-      const batch = evaluation.source.takeBatch(evaluation.batchBytes);
+      const batch = evaluation.source.takeBatch(evaluation.batchBytes, this.#room);
       if (batch === null) {
         this.#evaluations.delete(evaluation);
         evaluation.resolve();
@@ -155,12 +166,10 @@ export class MatchThread {
   }
 
   #send(worker: Worker, evaluation: Evaluation, batch: UrlBatch | PartBatch): void {
-    const leftMs = Math.max(1, this.#options.deadlineMs - evaluation.spentMs);
-    const deadline = setTimeout(() => this.#abandon(evaluation), leftMs);
-    deadline.unref();
+    const end = evaluation.time.begin();
     // How much a batch of URLs was is asked for when its memory is gone.
     const byteCount = batch.kind === 'urls' ? batch.bytes.length : 0;
-    this.#inFlight = { evaluation, batch, byteCount, deadline };
+    this.#inFlight = { evaluation, batch, byteCount, end, deadline: this.#timer(evaluation) };
     const { expression } = evaluation;
     if (batch.kind === 'urls') {
       const { kind, bytes, ends } = batch;
@@ -174,6 +183,15 @@ export class MatchThread {
     const request: MatchRequest = { kind, expression, scan: { file, from, matches }, located, targetMs };
     worker.postMessage(request);
   }
+
+  /** One buffer goes to and fro: those that are dropped are freed late, on either side. */
+  readonly #room: BatchRoom = (byteCount) => {
+    const spare = this.#spare;
+    this.#spare = null;
+    if (spare !== null && spare.byteLength >= byteCount) return new Uint8Array(spare, 0, byteCount);
+    this.buffersMade += 1;
+    return new Uint8Array(new ArrayBuffer(Math.max(byteCount, LARGEST_BATCH_BYTES)), 0, byteCount);
+  };
 
   #startWorker(): Worker {
     const worker = new Worker(new URL('./match-worker.js', import.meta.url), {
@@ -201,11 +219,17 @@ export class MatchThread {
     if (reply.outcome === 'ready') {
       this.#ready = true;
     } else {
-      const { evaluation, batch, byteCount } = this.#land();
+      const { evaluation, batch, byteCount } = this.#land(
+        reply.outcome === 'matched' ? reply.elapsedMs : undefined,
+      );
       if (reply.outcome === 'refused')
         this.#refuse(evaluation, new ExpressionError(reply.kind, reply.message));
       else if (reply.outcome === 'failed') this.#failed(evaluation, batch, reply);
-      else this.#supply(evaluation, byteCount, reply.result, reply.elapsedMs);
+      else {
+        // One that holds no URL is none of #room's.
+        if ((reply.spent?.length ?? 0) > 0) this.#spare = reply.spent!.buffer;
+        this.#supply(evaluation, byteCount, reply.result, reply.elapsedMs);
+      }
     }
     this.#sendNext();
   }
@@ -221,10 +245,18 @@ export class MatchThread {
 
   #supply(evaluation: Evaluation, byteCount: number, result: BatchResult, elapsedMs: number): void {
     evaluation.source.supply(result);
-    evaluation.spentMs += elapsedMs;
     evaluation.turnMs += elapsedMs;
     evaluation.batchBytes = nextBatchBytes(evaluation.batchBytes, byteCount, elapsedMs);
-    if (evaluation.spentMs >= this.#options.deadlineMs) this.#refuse(evaluation, this.#tooExpensive());
+    if (evaluation.time.leftMs <= 0) this.#refuse(evaluation, this.#tooExpensive());
+  }
+
+  #timer(evaluation: Evaluation): NodeJS.Timeout {
+    const { time } = evaluation;
+    const look = () => {
+      if (time.leftMs <= 0) this.#abandon(evaluation);
+      else if (this.#inFlight !== null) this.#inFlight.deadline = this.#timer(evaluation);
+    };
+    return setTimeout(look, Math.min(time.lookMs, DEADLINE_LOOK_MS)).unref();
   }
 
   /** The batch in flight has used up its evaluation's time: only ending the thread stops it. */
@@ -253,10 +285,11 @@ export class MatchThread {
     this.#sendNext();
   }
 
-  #land(): InFlight {
+  #land(elapsedMs?: number): InFlight {
     const inFlight = this.#inFlight;
     assert(inFlight !== null, 'the match thread answered what nobody asked');
     clearTimeout(inFlight.deadline);
+    inFlight.end(elapsedMs);
     this.#inFlight = null;
     return inFlight;
   }

@@ -191,23 +191,23 @@ test('an evil expression keeps no other waiting, and stopping ends it', async ()
 });
 
 test('an evaluation beyond its deadline is refused, and others lose nothing', async () => {
-  const fixed = fixture({ deadlineMs: 300 });
+  const fixed = fixture({ deadlineMs: 2_000 });
   applyLongUrls(fixed, 200);
   const { evaluator, ask, expected } = fixed;
   const evil = refusal(() => ask(EVIL));
   const other = ask('abc.example');
-  expect(await evil).toBe('too-expensive: takes more than 300 ms to evaluate');
+  expect(await evil).toBe('too-expensive: takes more than 2000 ms to evaluate');
   expect(rowsText(await other)).toBe(expected('abc.example'));
   expect(evaluator.runningCount).toBe(0);
 });
 
 test('one URL that takes longer than the deadline ends the thread, and a new one goes on', async () => {
-  const fixed = fixture({ deadlineMs: 300 });
+  const fixed = fixture({ deadlineMs: 2_000 });
   applyLongUrls(fixed, 1, 1_000_000);
   const { evaluator, ask, expected } = fixed;
   const evil = refusal(() => ask(EVIL));
   const other = ask('abc.example');
-  expect(await evil).toBe('too-expensive: takes more than 300 ms to evaluate');
+  expect(await evil).toBe('too-expensive: takes more than 2000 ms to evaluate');
   expect(rowsText(await other)).toBe(expected('abc.example'));
   expect(rowsText(await ask('v1/[0-4]'))).toBe(expected('v1/[0-4]'));
   expect(evaluator.threadStartCount).toBe(2);
@@ -242,7 +242,7 @@ test('threads share the fresh parts of an evaluation, also when URLs have come s
 });
 
 test('an evaluation that threads share is refused when one of them has had its time, and others lose nothing', async () => {
-  const fixed = fixture({ helperCount: 1, urlsPerHelper: 1, deadlineMs: 2_000 });
+  const fixed = fixture({ helperCount: 1, urlsPerHelper: 1, deadlineMs: 6_000 });
   const { askDays, expectedDays } = fixed;
   applyHours(fixed, 4);
   applyLongUrls(fixed, 4, 2_000_000, 4);
@@ -252,12 +252,12 @@ test('an evaluation that threads share is refused when one of them has had its t
     refusal(() => askDays(EVIL)),
     ...others.map(async (expression) => rowsText(await askDays(expression))),
   ]);
-  expect(evil).toBe('too-expensive: takes more than 2000 ms to evaluate');
+  expect(evil).toBe('too-expensive: takes more than 6000 ms to evaluate');
   expect(answers).toEqual(expected);
 });
 
 test('of a helper that dies of an expression the evaluation is refused, and others go on', async () => {
-  const fixed = fixture({ helperCount: 1, urlsPerHelper: 1, heapMb: 12 });
+  const fixed = fixture({ helperCount: 1, urlsPerHelper: 1, heapMb: 12, deadlineMs: 120_000 });
   const { askDays, expectedDays } = fixed;
   applyHours(fixed, 4);
   applyLongUrls(fixed, 40, 1450, 4);

@@ -8,6 +8,7 @@ import { type SealPlan, sealPart } from '../../engine/usage/seal.js';
 import type { PartSummary } from '../../engine/usage/sealed-part.js';
 import { scanUrls } from '../../engine/usage/url-scan.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
+import { AutomatonTables } from '../../src/expressions/automaton-tables.js';
 import { ExpressionAutomaton } from '../../src/expressions/expression-automaton.js';
 import type { BatchSource } from '../../src/expressions/match-thread.js';
 import type { SegmentTable } from '../segment-table.js';
@@ -31,7 +32,7 @@ export function matchHere(
   byteCount: number,
   blocksOf: BlocksOf,
 ): void {
-  const batch = source.takeBatch(byteCount);
+  const batch = source.takeBatch(byteCount, (length) => new Uint8Array(length));
   if (batch === null) return;
   const automaton = automatonOf(expression);
   source.supply(
@@ -44,7 +45,7 @@ export function matchHere(
 function automatonOf(expression: string): ExpressionAutomaton {
   let known = compiled.get(expression);
   if (known === undefined) {
-    known = new ExpressionAutomaton(RE2JS.compile(expression), STATE_LIMIT);
+    known = new ExpressionAutomaton(RE2JS.compile(expression), new AutomatonTables(STATE_LIMIT));
     compiled.set(expression, known);
   }
   return known;

@@ -20,6 +20,7 @@ import {
 } from '../../engine/usage/sorted-matches.js';
 import { sortUrls } from '../../engine/usage/url-order.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
+import { AutomatonTables } from '../../src/expressions/automaton-tables.js';
 import { ExpressionAutomaton } from '../../src/expressions/expression-automaton.js';
 import { SegmentTable } from '../segment-table.js';
 import { edgeEntry, seededRandom } from './naive-usage.js';
@@ -58,7 +59,7 @@ test('a scan finds what re2js finds, wherever it is cut and however few states i
       const pattern = RE2JS.compile(expression);
       const expected = [...urlOf].filter(([, url]) => pattern.test(url)).map(([offsetUs]) => offsetUs);
       for (const stateLimit of [1, 3, 300]) {
-        const automaton = new ExpressionAutomaton(RE2JS.compile(expression), stateLimit);
+        const automaton = new ExpressionAutomaton(RE2JS.compile(expression), new AutomatonTables(stateLimit));
         const checkWork = [1, 300, 1e9][random(3)];
         let matches: MatchColumns = NO_MATCHES;
         let from: ScanPosition | null = { pageIndex: 0, urlIndex: 0 };

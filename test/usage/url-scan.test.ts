@@ -3,6 +3,7 @@
 import { RE2JS } from 're2js';
 import { expect, test } from 'vitest';
 import { scanUrls } from '../../engine/usage/url-scan.js';
+import { AutomatonTables } from '../../src/expressions/automaton-tables.js';
 import { ExpressionAutomaton } from '../../src/expressions/expression-automaton.js';
 import { seededRandom } from './naive-usage.js';
 import { drawUrl, EXPRESSIONS } from './odd-urls.js';
@@ -13,7 +14,7 @@ function scan(expression: string, urls: readonly string[], stateLimit?: number):
     ends[i] = (i === 0 ? 0 : ends[i - 1]) + Buffer.byteLength(url);
   });
   const bytes = new Uint8Array(Buffer.from(urls.join('')));
-  const automaton = new ExpressionAutomaton(RE2JS.compile(expression), stateLimit);
+  const automaton = new ExpressionAutomaton(RE2JS.compile(expression), new AutomatonTables(stateLimit));
   return [...scanUrls({ bytes, ends }, automaton, () => undefined)].map((verdict) => verdict === 1);
 }
 

@@ -1,0 +1,88 @@
+/** What never-asked expressions leave behind in the match threads and on the way to them does not grow with their number. */
+
+import { RE2JS } from 're2js';
+import { expect, test } from 'vitest';
+import { scanUrls } from '../../engine/usage/url-scan.js';
+import { UsageView } from '../../engine/usage/usage-view.js';
+import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
+import { CompiledExpressions } from '../../src/expressions/compiled-expressions.js';
+import { COMPILED_EXPRESSION_LIMIT } from '../../src/expressions/limits.js';
+import { ThreadTime } from '../../src/expressions/thread-time.js';
+import { edgeEntry, seededRandom } from '../usage/naive-usage.js';
+import { drawUrl, EXPRESSIONS } from '../usage/odd-urls.js';
+
+const HOUR_US = Date.parse('2026-11-21T07:00:00Z') * 1000;
+const NOW_US = HOUR_US + 30 * 60_000_000;
+const FILES = {
+  locate: () => {
+    throw new Error('nothing is sealed here');
+  },
+  damaged: () => undefined,
+};
+
+test('automata share as many tables as expressions are kept, and find with used ones what re2js finds', () => {
+  const random = seededRandom(7);
+  const urls = Array.from({ length: 200 }, () => drawUrl(random));
+  let end = 0;
+  const ends = Uint32Array.from(urls, (url) => (end += Buffer.byteLength(url)));
+  const bytes = new Uint8Array(Buffer.from(urls.join('')));
+  const compiled = new CompiledExpressions();
+  for (let round = 0; round < 10; round++) {
+    for (const expression of EXPRESSIONS) {
+      // Another text each round, of the same meaning.
+      const text = `(?:${expression})${'(?:)'.repeat(round)}`;
+      const found = scanUrls({ bytes, ends }, compiled.automaton(text), () => undefined);
+      const pattern = RE2JS.compile(expression);
+      expect([...found], text).toEqual(
+        urls.map((url) => (pattern.test(Buffer.from(url).toString()) ? 1 : 0)),
+      );
+    }
+  }
+  expect(compiled.tablesMade).toBeLessThanOrEqual(COMPILED_EXPRESSION_LIMIT);
+});
+
+test('URLs go to the thread in one buffer, however many expressions are asked', async () => {
+  const view = new UsageView();
+  for (let i = 0; i < 3000; i++) view.apply(edgeEntry(HOUR_US + i, `https://abc.example/rest/v1/${i}`, 0));
+  const evaluator = new ApiCountsEvaluator(() => [view], { files: FILES });
+  for (let i = 0; i < 30; i++) {
+    const [row] = await evaluator.evaluate({ expression: `abc.*/${i}$`, interval: 'hourly', nowUs: NOW_US });
+    expect(row.rest).toBe(0);
+  }
+  expect([evaluator.buffersMade, evaluator.threadStartCount]).toEqual([1, 1]);
+  await evaluator.stop();
+});
+
+test('literals under way are bounded like all expressions', async () => {
+  const view = new UsageView();
+  for (let i = 0; i < 3000; i++) view.apply(edgeEntry(HOUR_US + i, `https://abc.example/rest/v1/${i}`, 0));
+  const evaluator = new ApiCountsEvaluator(() => [view], {
+    files: FILES,
+    evaluationLimit: 3,
+    sliceBytes: 1000,
+  });
+  const ask = async (i: number) =>
+    (await evaluator.evaluate({ expression: `rest/v1/${i}`, interval: 'hourly', nowUs: NOW_US })).length;
+  const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => ask(i)));
+  expect(answers.map(({ status }) => status).join()).toMatch(/^(fulfilled,){3}(rejected,?){7}$/);
+  expect(String((answers[9] as PromiseRejectedResult).reason)).toContain('waits behind 3 others');
+  await evaluator.stop();
+});
+
+test('the time of an evaluation is that of all threads together', () => {
+  let nowMs = 0;
+  const time = new ThreadTime(30_000, () => nowMs);
+  const endFirst = time.begin();
+  expect([time.leftMs, time.lookMs]).toEqual([30_000, 30_000]);
+  const endSecond = time.begin();
+  expect(time.lookMs).toBe(15_000);
+  nowMs = 14_000;
+  expect([time.leftMs, time.lookMs]).toEqual([2000, 1000]);
+  endFirst(14_000);
+  expect([time.leftMs, time.lookMs]).toEqual([2000, 2000]);
+  nowMs = 16_000;
+  expect(time.leftMs).toBe(0);
+  endSecond();
+  endSecond();
+  expect(time.leftMs).toBe(0);
+});

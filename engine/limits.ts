@@ -166,9 +166,10 @@ export const DIGEST_TAIL_SHARE = 0.004;
  * value, and more rounds of merging, each of which blurs a little. */
 export const DIGEST_BUFFER_LENGTH = 512;
 
-/** Buckets of answers that are remembered, of all series together. Bigger: some 300 bytes of memory each; smaller: fleets of
- * dashboards with more series than this have all of their buckets computed anew. The finest series has 301 buckets. */
-export const STATS_MEMO_BUCKETS = 2 ** 18;
+/** Memory for buckets of answers that are remembered, of all series together. Bigger: less is left for logs; smaller: fleets of
+ * dashboards with more series than fit have all of their buckets computed anew. A bucket takes some 700 bytes, the finest series
+ * has 301. */
+export const STATS_MEMO_BYTES = 128 * 1024 * 1024;
 
 /** Bytes of bucket images that one save writes for a slot that is due to be written anew. Bigger: saves that stop the
  * thread for longer; smaller: more segments live beside each other. */

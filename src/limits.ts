@@ -19,6 +19,10 @@ export const REWRITE_SHARE = 1 / 16;
  * for what can't be found again; smaller: expressions are evaluated over and over. */
 export const SPILLED_MATCH_SHARE = 1 / 16;
 
+/** The share of the memory budget that buckets of statistics which were asked for may take, beside those that are kept. Bigger: less for
+ * what must be held; smaller: dashboards of many functions have them computed again. */
+export const STATS_MEMO_SHARE = 1 / 8;
+
 /** How often the memory is looked at, ms. Longer: more comes in meanwhile (a core takes in some 10 MB in it); shorter:
  * counting costs noticeably. */
 export const MEMORY_LOOK_MS = 100;

@@ -50,6 +50,7 @@ function memoryParts({ shards, store, logs, rewriter, api }: PartsPorts): Memory
     part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
     part('rewrite', () => rewriter().heldBytes),
     part('result-cache', () => api().endpoints.cache?.figures().bytes ?? 0),
+    part('statistics-memo', () => api().memoBytes),
     part('answers', () => api().inFlight.heldBytes),
     part('request-bodies', () => api().ingest?.heldBytes ?? 0),
     part('log', () => logs().heldBytes()),

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { setImmediate as yieldTurn } from 'node:timers/promises';
+import { STATS_MEMO_BYTES } from '../engine/limits.js';
 import { queryLogsWithin } from '../engine/rows/query.js';
 import { InvocationStats } from '../engine/stats/query.js';
 import type { Config } from './config.js';
@@ -24,6 +25,7 @@ import { RequestPaces } from './http/request-pace.js';
 import { encodeInvocationStatsRow } from './http/row-encoders.js';
 import type { BugReporter } from './http/server.js';
 import { KnownNames } from './known-names.js';
+import { STATS_MEMO_SHARE } from './limits.js';
 import { budgetBytesOf } from './memory-budget.js';
 import type { Surroundings } from './service.js';
 import type { Shards } from './shards.js';
@@ -51,7 +53,8 @@ export interface ApiParts {
 export function createApi({ config, surroundings, shards, evaluator, ...parts }: ApiParts): Api {
   const keys = config.API_KEYS ?? [madeKey(surroundings)];
   const budgetBytes = budgetBytesOf(config);
-  const stats = new InvocationStats(encodeInvocationStatsRow);
+  const memoBytes = Math.min(STATS_MEMO_BYTES, STATS_MEMO_SHARE * budgetBytes);
+  const stats = new InvocationStats(encodeInvocationStatsRow, memoBytes);
   const requestsPerSecond = config.KEY_REQUESTS_PER_SECOND;
   const paces = requestsPerSecond === 0 ? null : new RequestPaces(requestsPerSecond);
   const endpointIds = {
@@ -78,6 +81,7 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
           parameters,
           nowUs,
         ),
+      memoBytes: () => stats.heldBytes,
       apiCounts: (parameters, nowUs) => evaluator.evaluate({ ...parameters, nowUs }),
       checkExpression: (expression) => evaluator.check(expression),
     },

@@ -1,9 +1,10 @@
 /**
  * The query of `functions.invocation-stats` over all shards. What was asked for before is remembered bucket by bucket: of
- * a series, only the newest buckets and those that an entry came late to are computed anew.
+ * a series, only the newest buckets and those that an entry came late to are computed anew. Nothing is remembered of what has
+ * no entries.
  */
 
-import { STATS_MEMO_BUCKETS } from '../limits.js';
+import { STATS_MEMO_BYTES } from '../limits.js';
 import { functionKey, projectKey } from './bucket-key.js';
 import { BucketMerge, type InvocationStatsRow } from './bucket-merge.js';
 import { LEVELS, seriesOf } from './series.js';
@@ -25,12 +26,22 @@ export class InvocationStats<Row> {
   readonly #merge = new BucketMerge();
   /** By key, least recently asked first; one map for each level. */
   readonly #memos = LEVELS.map(() => new Map<string, SeriesMemo<Row>>());
-  readonly #bucketLimit: number;
-  #bucketCount = 0;
+  readonly #byteLimit: number;
+  #heldBytes = 0;
 
-  constructor(encode: (row: InvocationStatsRow) => Row, bucketLimit = STATS_MEMO_BUCKETS) {
+  constructor(encode: (row: InvocationStatsRow) => Row, byteLimit = STATS_MEMO_BYTES) {
     this.#encode = encode;
-    this.#bucketLimit = bucketLimit;
+    this.#byteLimit = byteLimit;
+  }
+
+  /** Series that are remembered. */
+  get memoCount(): number {
+    return this.#memos.reduce((count, { size }) => count + size, 0);
+  }
+
+  /** Of what is remembered, keys included. */
+  get heldBytes(): number {
+    return this.#heldBytes;
   }
 
   /**
@@ -44,7 +55,8 @@ export class InvocationStats<Row> {
   ): Row[] {
     const { level, firstSlot, lastSlot } = seriesOf(interval, nowUs);
     const key = functionId === null ? projectKey(project) : functionKey(project, functionId);
-    const memo = this.#memoOf(level, key);
+    const memo = this.#memos[level].get(key) ?? new SeriesMemo<Row>(LEVELS[level]);
+    this.#forget(level, key);
     const slots: Slot[] = [];
     const rows: Row[] = [];
     for (let index = firstSlot; index <= lastSlot; index++) {
@@ -63,6 +75,7 @@ export class InvocationStats<Row> {
       const row = memo.rowOf(index);
       if (row !== null) rows.push(row);
     }
+    if (rows.length > 0) this.#remember(level, key, memo);
     return rows;
   }
 
@@ -80,27 +93,34 @@ export class InvocationStats<Row> {
     }
   }
 
-  #memoOf(level: number, key: string): SeriesMemo<Row> {
-    const memos = this.#memos[level];
-    let memo = memos.get(key);
-    if (memo === undefined) {
-      memo = new SeriesMemo(LEVELS[level]);
-      this.#bucketCount += memo.bucketCount;
-    } else memos.delete(key);
-    memos.set(key, memo);
-    while (this.#bucketCount > this.#bucketLimit && this.#forgetOldest(memo));
-    return memo;
+  /** As the one asked last. */
+  #remember(level: number, key: string, memo: SeriesMemo<Row>): void {
+    this.#memos[level].set(key, memo);
+    this.#heldBytes += bytesOf(key, memo);
+    while (this.#heldBytes > this.#byteLimit && this.#forgetOldest(memo));
+  }
+
+  #forget(level: number, key: string): void {
+    const memo = this.#memos[level].get(key);
+    if (memo === undefined) return;
+    this.#memos[level].delete(key);
+    this.#heldBytes -= bytesOf(key, memo);
   }
 
   /** Of the longest list, the series that nobody asked for longest; false when only `kept` is left. */
   #forgetOldest(kept: SeriesMemo<Row>): boolean {
-    const [memos] = [...this.#memos].sort((a, b) => b.size - a.size);
-    for (const [key, memo] of memos) {
+    let longest = 0;
+    for (let level = 1; level < LEVELS.length; level++)
+      if (this.#memos[level].size > this.#memos[longest].size) longest = level;
+    for (const [key, memo] of this.#memos[longest]) {
       if (memo === kept) return false;
-      memos.delete(key);
-      this.#bucketCount -= memo.bucketCount;
+      this.#forget(longest, key);
       return true;
     }
     return false;
   }
+}
+
+function bytesOf(key: string, memo: SeriesMemo<unknown>): number {
+  return 2 * key.length + memo.heldBytes;
 }

@@ -5,8 +5,15 @@
 
 import type { Level } from './series.js';
 
+/** What a memo takes up beside its columns, and a row beside its text, or as an object: measured roughly, meant for the memory bound. */
+const OVERHEAD_BYTES = 600;
+const ROW_OVERHEAD_BYTES = 350;
+/** Of the columns and the list of rows. */
+const BYTES_PER_BUCKET = 28;
+
 export class SeriesMemo<Row> {
   readonly bucketCount: number;
+  #heldBytes: number;
   readonly #indexes: Float64Array;
   /** Of the slots that a row was made from: the number of the newest change to any, and how many they were. */
   readonly #newestChanges: Float64Array;
@@ -15,10 +22,15 @@ export class SeriesMemo<Row> {
 
   constructor({ windowUs, unitUs }: Level) {
     this.bucketCount = windowUs / unitUs + 1;
+    this.#heldBytes = OVERHEAD_BYTES + BYTES_PER_BUCKET * this.bucketCount;
     this.#indexes = new Float64Array(this.bucketCount).fill(Number.NaN);
     this.#newestChanges = new Float64Array(this.bucketCount);
     this.#slotCounts = new Uint32Array(this.bucketCount);
     this.#rows = new Array<Row | null>(this.bucketCount).fill(null);
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
   }
 
   knows(index: number, newestChange: number, slotCount: number): boolean {
@@ -40,6 +52,7 @@ export class SeriesMemo<Row> {
     this.#indexes[place] = index;
     this.#newestChanges[place] = newestChange;
     this.#slotCounts[place] = slotCount;
+    this.#heldBytes += rowBytes(row) - rowBytes(this.#rows[place]);
     this.#rows[place] = row;
   }
 
@@ -48,4 +61,10 @@ export class SeriesMemo<Row> {
     const rest = index % this.bucketCount;
     return rest < 0 ? rest + this.bucketCount : rest;
   }
+}
+
+function rowBytes(row: unknown): number {
+  if (row === null) return 0;
+  // Text that was put together is kept as its pieces.
+  return ROW_OVERHEAD_BYTES + (typeof row === 'string' ? 2 * row.length : 0);
 }

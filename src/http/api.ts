@@ -107,6 +107,11 @@ export class Api implements HttpHandler {
     this.#pages = options.pages ?? new Map();
   }
 
+  /** Memory of what is remembered of questions. */
+  get memoBytes(): number {
+    return this.#options.queries.memoBytes?.() ?? 0;
+  }
+
   open(request: HttpRequest): Opened {
     const isIngestPost = request.path === INGEST_PATH && request.method === 'POST';
     if (!isIngestPost && !isBodiless(request.headers)) return this.#openUnexpectedBody(request);
@@ -172,10 +177,10 @@ export class Api implements HttpHandler {
     const query = this.#queries.decode(request.rawQuery);
     const grant = this.#admit(this.#options.keys, request, query);
     if (isAnswer(grant)) return grant;
-    this.#queries.remember(request.rawQuery, query);
     const name = this.#endpointOf(request.path);
     if (name === null)
       return notFound(`no endpoint is called ${quoted(request.path.slice(QUERY_PATH_PREFIX.length))}`);
+    this.#queries.remember(request.rawQuery, query);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return methodNotAllowed(request.method, QUERY_METHODS);
     return this.endpoints.answer(name, { request, query, grant, nowUs: this.#options.clock.nowUs() });

@@ -264,5 +264,7 @@ export class ResultCache {
 }
 
 function sizeOf(entry: Entry): number {
-  return entry.body.length + (entry.packed?.length ?? 0) + 2 * entry.key.length + CACHE_ENTRY_OVERHEAD_BYTES;
+  // The key, and the parameters that it was made of.
+  const textBytes = 4 * entry.key.length;
+  return entry.body.length + (entry.packed?.length ?? 0) + textBytes + CACHE_ENTRY_OVERHEAD_BYTES;
 }

@@ -32,6 +32,8 @@ export interface QueryPort {
   ): Uint8Array[] | null;
   /** Serialised rows, oldest bucket first. */
   invocationStats(parameters: InvocationStatsParameters, nowUs: number): readonly string[];
+  /** Memory of what is remembered of questions. */
+  readonly memoBytes?: () => number;
   /** Ordered by bucketStartUs, ascending. Throws or rejects with an ExpressionError for what can't be evaluated. */
   apiCounts(
     parameters: ApiCountsParameters,

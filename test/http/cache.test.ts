@@ -214,7 +214,7 @@ test('bounded by entries and by bytes: what was asked for longest ago goes first
   expect([get(byEntries, 'a', 5), get(byEntries, 'c', 6), get(byEntries, 'b', 7)]).toEqual(['1', '4', '7']);
   expect(byEntries.figures()).toMatchObject({ entries: 2, evictions: 2 });
 
-  const entryBytes = CACHE_ENTRY_OVERHEAD_BYTES + 2 + 100;
+  const entryBytes = CACHE_ENTRY_OVERHEAD_BYTES + 4 + 100;
   const byBytes = cacheWith({ byteLimit: 2 * entryBytes });
   const compute = () => Buffer.alloc(100);
   for (const key of ['a', 'b', 'c']) byBytes.get(key, 1, compute);

@@ -16,7 +16,7 @@ import { type NaiveBucket, NaiveStats } from './naive-stats.js';
 
 const NOW_US = Date.parse('2026-11-21T07:30:00Z') * 1000;
 /** Some series are forgotten and asked for again. */
-const MEMO_BUCKETS = 3_000;
+const MEMO_BYTES = 100_000;
 const INTERVALS = ['5min', '15min', '1hr', '1day', '7day', 'whatever'];
 /** Pairs of project and function that a careless separator would mix up. */
 const PROJECTS = ['a', 'a:b', '1:a', ':a', 'ä\ud800'];
@@ -41,7 +41,7 @@ function answer(
   parameters: InvocationStatsParameters,
   nowUs: number,
 ): InvocationStatsRow[] {
-  const stats = queries.get(views) ?? new InvocationStats((row: InvocationStatsRow) => row, MEMO_BUCKETS);
+  const stats = queries.get(views) ?? new InvocationStats((row: InvocationStatsRow) => row, MEMO_BYTES);
   queries.set(views, stats);
   return stats.query(views, parameters, nowUs);
 }

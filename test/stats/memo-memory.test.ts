@@ -1,0 +1,56 @@
+/** What is remembered of questions is bounded in bytes, names included, and nothing is remembered of what has no entries. */
+
+import { expect, test } from 'vitest';
+import type { RelayEntry } from '../../engine/entry.js';
+import { InvocationStats } from '../../engine/stats/query.js';
+import { StatsView } from '../../engine/stats/stats-view.js';
+import { encodeInvocationStatsRow } from '../../src/http/row-encoders.js';
+
+const NOW_US = Date.parse('2026-11-21T07:30:00Z') * 1000;
+const LIMIT_BYTES = 1024 * 1024;
+const NAME_LENGTH = 1000;
+/** Of one series: its columns, one row, its key. */
+const LARGEST_BYTES = 20_000;
+
+const nameOf = (index: number) => `${'f'.repeat(NAME_LENGTH - 5)}${String(index).padStart(5, '0')}`;
+
+function entry(functionId: string, timestampUs = NOW_US): RelayEntry {
+  return { timestampUs, project: 'p', functionId, statusCode: 200, executionTimeMs: 5 };
+}
+
+test('questions about many functions with long names stay within the bound', () => {
+  const view = new StatsView();
+  const stats = new InvocationStats(encodeInvocationStatsRow, LIMIT_BYTES);
+  for (let i = 0; i < 2000; i++) view.apply(entry(nameOf(i)));
+  for (const interval of ['7day', '5min', '1hr', '1day']) {
+    for (let i = 0; i < 2000; i++) {
+      const rows = stats.query([view], { project: 'p', functionId: nameOf(i), interval }, NOW_US);
+      expect(rows.length).toBe(1);
+      expect(stats.heldBytes).toBeLessThanOrEqual(LIMIT_BYTES + LARGEST_BYTES);
+    }
+    // A name is counted, and with it a row: what is remembered is less than the bound has room for.
+    expect(stats.memoCount * (2 * NAME_LENGTH + rowLength(stats, view))).toBeLessThanOrEqual(stats.heldBytes);
+  }
+});
+
+function rowLength(stats: InvocationStats<string>, view: StatsView): number {
+  const [row] = stats.query([view], { project: 'p', functionId: nameOf(1999), interval: '1day' }, NOW_US);
+  return row.length;
+}
+
+test('of functions and projects without entries nothing is remembered, nor once their entries are gone', () => {
+  const view = new StatsView();
+  const stats = new InvocationStats(encodeInvocationStatsRow, LIMIT_BYTES);
+  view.apply(entry('there'));
+  for (let i = 0; i < 5000; i++) {
+    const question = { project: 'p', functionId: nameOf(i), interval: '5min' };
+    expect(stats.query([view], question, NOW_US)).toEqual([]);
+    expect(stats.query([view], { ...question, project: nameOf(i), functionId: null }, NOW_US)).toEqual([]);
+  }
+  expect([stats.heldBytes, stats.memoCount]).toEqual([0, 0]);
+  const there = { project: 'p', functionId: 'there', interval: '5min' };
+  expect(stats.query([view], there, NOW_US).length).toBe(1);
+  expect(stats.memoCount).toBe(1);
+  expect(stats.query([view], there, NOW_US + 3_600_000_000)).toEqual([]);
+  expect([stats.heldBytes, stats.memoCount]).toEqual([0, 0]);
+});

@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-const MAIN = fileURLToPath(new URL('../src/main.js', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../src/main.js', import.meta.url));
 const READY_DEADLINE_MS = 60_000;
 
 export const TEST_KEY = 'test-key';

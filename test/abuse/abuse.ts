@@ -6,14 +6,13 @@
  *   directory/progress.json     what was seen before a stop: it goes on from there
  */
 
-import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { reportOf, startChild } from '../../bench/child-process.js';
 import { Latencies } from '../../bench/percentiles.js';
 import { readMetrics } from '../../bench/service-metrics.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
-import { type ChildService, startChildService } from '../child-service.js';
+import { type ChildService, MAIN, startChildService } from '../child-service.js';
 import { pause } from '../eventually.js';
 import { residentBytesOf } from '../soak/samples.js';
 import type { Finding } from '../soak/verdict.js';
@@ -65,6 +64,7 @@ interface Progress {
   mostCountedBytes: number;
   mostByPart: Record<string, number>;
   mostDescriptors: number;
+  missedLooks: number;
   /** After the rest. */
   restingBytes: number;
   queriesUs: number[];
@@ -87,19 +87,25 @@ export async function runAbuse(
   tell: (text: string) => void,
   stop: AbortSignal,
 ): Promise<AbuseReport> {
-  const { directory, budgetMb, restSeconds } = options;
+  const { directory, budgetMb, descriptors, restSeconds } = options;
   mkdirSync(directory, { recursive: true });
   const file = join(directory, 'progress.json');
   const progress: Progress = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : nothingYet();
-  const service = await startChildService({
-    LOGRING_DATA_DIR: join(directory, 'store'),
-    LOGRING_MEMORY_BUDGET_MB: String(budgetMb),
-    LOGRING_CACHE_SECONDS: '900',
-  });
+  const limit = descriptors > 0 ? ['prlimit', `--nofile=${descriptors}`] : [];
+  // Ctrl-C is for the abuse, which ends the service in its own order.
+  const around = [...limit, 'setsid'];
+  const service = await startChildService(
+    {
+      LOGRING_DATA_DIR: join(directory, 'store'),
+      LOGRING_MEMORY_BUDGET_MB: String(budgetMb),
+      LOGRING_CACHE_SECONDS: '900',
+    },
+    [MAIN],
+    around,
+  );
   const ended = service.exited.then((code) => {
     throw new Error(`the service ended with ${code}:\n${service.output().slice(-5_000)}`);
   });
-  if (options.descriptors > 0) limitDescriptors(service, options.descriptors);
   try {
     await Promise.race([ended, pause(restSeconds * 1000, stop)]);
     const idleBytes = residentBytesOf(service.processId);
@@ -115,11 +121,6 @@ export async function runAbuse(
   return { isOver: !stop.aborted, progress, findings: findingsOf(progress, budgetMb * MEBIBYTE) };
 }
 
-function limitDescriptors({ processId }: ChildService, count: number): void {
-  const { status, error } = spawnSync('prlimit', ['--pid', String(processId), `--nofile=${count}`]);
-  if (status !== 0) throw new Error(`prlimit (util-linux) ended with ${error ?? status}`);
-}
-
 function nothingYet(): Progress {
   return {
     elapsedSeconds: 0,
@@ -127,6 +128,7 @@ function nothingYet(): Progress {
     mostCountedBytes: 0,
     mostByPart: {},
     mostDescriptors: 0,
+    missedLooks: 0,
     restingBytes: 0,
     queriesUs: [],
     postsUs: [],
@@ -169,7 +171,7 @@ async function attack(
   let toldMinute = 0;
   while (progress.elapsedSeconds < seconds && !stop.aborted) {
     await pause(SAMPLE_MS, stop);
-    await sample(service, progress, idleBytes);
+    if (!stop.aborted) await sample(service, progress, idleBytes);
     progress.elapsedSeconds = before + (monotonicUs() - startUs) / 1e6;
     if (Math.floor(progress.elapsedSeconds / 60) > toldMinute) {
       toldMinute = Math.floor(progress.elapsedSeconds / 60);
@@ -184,9 +186,15 @@ async function attack(
 }
 
 async function sample(service: ChildService, progress: Progress, idleBytes: number): Promise<void> {
+  if (!existsSync(`/proc/${service.processId}/status`)) return; // it has ended, and the caller hears of it
   const residentBytes = residentBytesOf(service.processId) - idleBytes;
   progress.mostResidentBytes = Math.max(progress.mostResidentBytes, residentBytes);
-  const metrics = await readMetrics(service);
+  const metrics = await readMetrics(service).catch(() => null);
+  // A look by a connection of its own finds none while descriptors are used up.
+  if (metrics === null) {
+    progress.missedLooks += 1;
+    return;
+  }
   progress.mostCountedBytes = Math.max(progress.mostCountedBytes, metrics.sum('logring_memory_bytes'));
   progress.mostDescriptors = Math.max(progress.mostDescriptors, metrics.sum('process_open_fds'));
   for (const part of metrics.labels('logring_memory_bytes', 'part')) {
@@ -247,8 +255,8 @@ function findingsOf(progress: Progress, budgetBytes: number): Finding[] {
 }
 
 function line(progress: Progress, processId: number): string {
-  const { mostResidentBytes, mostCountedBytes, mostDescriptors } = progress;
-  return `resident ${mib(residentBytesOf(processId))}, beyond the idle process at most ${mib(mostResidentBytes)}; counted at most ${mib(mostCountedBytes)}; at most ${mostDescriptors} descriptors`;
+  const { mostResidentBytes, mostCountedBytes, mostDescriptors, missedLooks } = progress;
+  return `resident ${mib(residentBytesOf(processId))}, beyond the idle process at most ${mib(mostResidentBytes)}; counted at most ${mib(mostCountedBytes)}; at most ${mostDescriptors} descriptors, ${missedLooks} looks without an answer`;
 }
 
 function mib(bytes: number): string {

@@ -96,6 +96,9 @@ async function attack({ url, seed, clients, holdMs }: AttackOrder): Promise<Atta
   return { outcomes: [...outcomes], problems: [...problems] };
 }
 
+// Ctrl-C is for its starter, which says when to stop.
+process.on('SIGINT', () => undefined);
+
 // Its starter is gone: nobody reads a report.
 process.once('disconnect', () => process.exit(1));
 

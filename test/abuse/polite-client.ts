@@ -102,6 +102,9 @@ function send(
   });
 }
 
+// Ctrl-C is for its starter, which says when to stop.
+process.on('SIGINT', () => undefined);
+
 // Its starter is gone: nobody reads a report.
 process.once('disconnect', () => process.exit(1));
 

@@ -1,12 +1,12 @@
 /** The service as it ships, life after life: on one directory and port, killed and started again. */
 
-import { fileURLToPath } from 'node:url';
 import { monotonicUs } from '../../src/system-clock.js';
-import { type ChildService, startChildService } from '../child-service.js';
+import { type ChildService, MAIN, startChildService } from '../child-service.js';
 import { freePort } from '../kafka/broker/free-port.js';
 import { Inspector } from './inspector.js';
 
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+/** Ctrl-C is for the soak, which ends the service in its own order. */
+const OWN_GROUP = ['setsid'];
 const INSPECTED = ['--inspect=127.0.0.1:0', MAIN];
 
 export class Lives {
@@ -36,7 +36,7 @@ export class Lives {
   }
 
   async begin(): Promise<void> {
-    const service = await startChildService(this.#settings, INSPECTED);
+    const service = await startChildService(this.#settings, INSPECTED, OWN_GROUP);
     this.#service = service;
     this.#inspector = await Inspector.connect(service.output());
     this.#startedUs = monotonicUs();

@@ -16,6 +16,7 @@ const COUNTED_FROM = 1 / 4;
 const BLOCK_SECONDS = 60;
 /** A slope that is not told from none, or an hour's growth below this share of what there is, is flat. */
 const SLOPE_ERRORS = 2;
+const LEAST_POINTS = 4;
 const HEAP_SHARE = 0.02;
 const RESIDENT_SHARE = 0.05;
 const DESCRIPTOR_SHARE = 0.05;
@@ -76,11 +77,12 @@ function meanOf(samples: readonly Sample[], pick: (sample: Sample) => number): n
 }
 
 function trendText({ slope, standardError, meanY, count }: Trend): string {
+  if (count < LEAST_POINTS) return `${count} points, too few for a slope: a longer soak has more`;
   return `${meanY.toFixed(1)} in the mean, ${slope.toFixed(2)} ± ${standardError.toFixed(2)} an hour (${count} points)`;
 }
 
 function isFlat({ slope, standardError, meanY, count }: Trend, share: number): boolean {
-  return count >= 3 && (slope <= SLOPE_ERRORS * standardError || slope <= share * meanY);
+  return count >= LEAST_POINTS && (slope <= SLOPE_ERRORS * standardError || slope <= share * meanY);
 }
 
 function diskFinding(samples: readonly Sample[]): Finding {

@@ -1,5 +1,6 @@
 /** What holds memory because of what comes in, part by part, and the budget over it. */
 
+import { sharedNameBytes } from '../engine/names.js';
 import type { Api } from './http/api.js';
 import type { IngestGate } from './ingest-gate.js';
 import { SPILLED_MATCH_SHARE } from './limits.js';
@@ -47,6 +48,7 @@ function memoryParts({ shards, store, logs, rewriter, api }: PartsPorts): Memory
     part('rows', () => sum(shards.edge.map(({ rows }) => rows))),
     part('usage', () => sum(shards.edge.map(({ usage }) => usage))),
     part('statistics', () => sum(shards.relay.map(({ stats }) => stats))),
+    part('names', sharedNameBytes),
     part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
     part('rewrite', () => rewriter().heldBytes),
     part('result-cache', () => api().endpoints.cache?.figures().bytes ?? 0),

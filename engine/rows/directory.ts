@@ -11,6 +11,8 @@
  */
 
 import { ByteReader, ByteWriter } from '../bytes.js';
+import { MAX_NAME_BYTES } from '../limits.js';
+import { LOST_NAME } from '../names.js';
 import { SegmentError } from '../segments.js';
 
 export interface RunDirectory {
@@ -19,7 +21,7 @@ export interface RunDirectory {
   /** Ascending; block i holds rows [blockFirstRows[i], blockFirstRows[i + 1]). */
   readonly blockFirstRows: Uint32Array;
   readonly blockFirstTimesUs: Float64Array;
-  /** Ascending as strings; parallel to the columns below. */
+  /** Ascending as strings but for LOST_NAME, of which there may be several; parallel to the columns below. */
   readonly projects: string[];
   readonly projectFirstRows: Uint32Array;
   readonly projectRowCounts: Uint32Array;
@@ -46,8 +48,8 @@ export function encodeDirectory(directory: RunDirectory): Uint8Array {
   return writer.finish();
 }
 
-/** Throws a SegmentError for bytes that are no directory. */
-export function decodeDirectory(bytes: Uint8Array): RunDirectory {
+/** Throws a SegmentError for bytes that are no directory. `shared` may return another string of the same text. */
+export function decodeDirectory(bytes: Uint8Array, shared = (name: string) => name): RunDirectory {
   const reader = new ByteReader(bytes);
   const rowCount = reader.u32();
   const rowByteCount = reader.f64();
@@ -67,7 +69,7 @@ export function decodeDirectory(bytes: Uint8Array): RunDirectory {
     newestUs: new Float64Array(projectCount),
   };
   for (let i = 0; i < projectCount; i++) {
-    directory.projects[i] = reader.string();
+    directory.projects[i] = shared(reader.stringUpTo(MAX_NAME_BYTES) ?? LOST_NAME);
     directory.projectFirstRows[i] = reader.u32();
     directory.projectRowCounts[i] = reader.u32();
     directory.oldestUs[i] = reader.f64();

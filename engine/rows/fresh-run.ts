@@ -19,7 +19,7 @@
 import { assert } from '../assert.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
 import { BLOCK_TARGET_BYTES } from '../limits.js';
-import { sharedName } from '../names.js';
+import { LOST_NAME, nameBytes, sharedName } from '../names.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { BlockBuilder, BlockIndex, indexBytesOfBlock, indexOfBlock, rowOfBlock } from './block.js';
 import { compareBytes } from './row-order.js';
@@ -29,11 +29,12 @@ const indexesWriter = new ByteWriter();
 
 /** The ordinals of one project's rows, ascending in the order of the file comment. */
 export interface ProjectRows {
+  readonly project: string;
   ordinals: Uint32Array;
   count: number;
 }
 
-/** Of a project in a run, beside its ordinals: its place in the map, and the objects that hold the ordinals. */
+/** Of a project in a run, beside its name and ordinals: its place in the map, and the objects that hold the ordinals. */
 const PROJECT_OVERHEAD_BYTES = 224;
 
 /** A block that takes no more rows, encoded when it was full: a save, which comes once for many, only hands it over. */
@@ -78,7 +79,7 @@ export class FreshRun {
     return this.#rowByteCount;
   }
 
-  /** Bytes of the columns, the per-project orders and the rows not yet handed to the store. */
+  /** Bytes of the columns, the per-project orders and names, and the rows not yet handed to the store. */
   get heldBytes(): number {
     const columnBytes = this.#timeOffsetsUs.byteLength + this.#idHashes.byteLength;
     const openBytes = this.#open?.heldBytes ?? 0;
@@ -126,10 +127,11 @@ export class FreshRun {
       this.#blockFirstOrdinals.push(this.#rowCount);
     }
     const open = this.#open;
-    open.append(timestampUs - this.info.startUs, idHash, project, row);
+    const rows = this.#projects.get(project) ?? this.#addProject(project);
+    open.append(timestampUs - this.info.startUs, idHash, rows.project, row);
     this.#openIsSaved = false;
     this.#rowByteCount += row.length;
-    this.#place(timestampUs - this.info.startUs, idHash, project);
+    this.#place(timestampUs - this.info.startUs, idHash, rows);
     if (open.byteCount >= BLOCK_TARGET_BYTES) this.#closeBlock();
   }
 
@@ -195,7 +197,10 @@ export class FreshRun {
     this.#blockFirstOrdinals.push(this.#rowCount);
     this.#rowByteCount += index.rowByteCount;
     for (let i = 0; i < index.rowCount; i++) {
-      this.#place(index.timeOffsetUs(i), index.idHash(i), index.project(i));
+      const project = index.project(i);
+      // Nobody can ask for a row without a name.
+      const rows = project === LOST_NAME ? null : (this.#projects.get(project) ?? this.#addProject(project));
+      this.#place(index.timeOffsetUs(i), index.idHash(i), rows);
     }
   }
 
@@ -222,8 +227,15 @@ export class FreshRun {
     this.#fullBytes = 0;
   }
 
+  #addProject(project: string): ProjectRows {
+    const rows = { project: sharedName(project), ordinals: new Uint32Array(2), count: 0 };
+    this.#projects.set(rows.project, rows);
+    this.#projectBytes += PROJECT_OVERHEAD_BYTES + nameBytes(project) + rows.ordinals.byteLength;
+    return rows;
+  }
+
   /** Adds the columns of the next ordinal and puts it at its place among its project's rows. */
-  #place(timeOffsetUs: number, idHash: number, project: string): void {
+  #place(timeOffsetUs: number, idHash: number, rows: ProjectRows | null): void {
     const ordinal = this.#rowCount;
     if (ordinal === this.#timeOffsetsUs.length) {
       this.#timeOffsetsUs = grown(this.#timeOffsetsUs);
@@ -232,12 +244,7 @@ export class FreshRun {
     this.#timeOffsetsUs[ordinal] = timeOffsetUs;
     this.#idHashes[ordinal] = idHash;
     this.#rowCount = ordinal + 1;
-    let rows = this.#projects.get(project);
-    if (rows === undefined) {
-      rows = { ordinals: new Uint32Array(2), count: 0 };
-      this.#projects.set(sharedName(project), rows);
-      this.#projectBytes += PROJECT_OVERHEAD_BYTES + rows.ordinals.byteLength;
-    }
+    if (rows === null) return;
     if (rows.count === rows.ordinals.length) {
       this.#projectBytes -= rows.ordinals.byteLength;
       rows.ordinals = grown(rows.ordinals);

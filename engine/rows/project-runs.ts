@@ -3,7 +3,14 @@
  * once and taken out little by little: a rewrite replaces up to a day's runs, each with many thousand projects.
  */
 
+import { LOST_NAME, nameBytes } from '../names.js';
 import type { SortedRun } from './sorted-run.js';
+
+/** Of a project of one run, beside its name: its place in the map, and two lists. */
+const PROJECT_BYTES = 208;
+
+/** The room that the two lists get with their second run; what they need for each run is the run's. */
+const LIST_ROOM_BYTES = 256;
 
 export interface RunOfProject {
   readonly run: SortedRun;
@@ -13,6 +20,7 @@ export interface RunOfProject {
 
 interface Entry {
   readonly project: string;
+  heldBytes: number;
   /** Parallel. */
   readonly runs: SortedRun[];
   readonly indexes: number[];
@@ -20,6 +28,7 @@ interface Entry {
 
 export class ProjectRuns {
   readonly #entries = new Map<string, Entry>();
+  #entryBytes = 0;
   /** Runs that are gone and may still be in entries: since the pass under way began, and before. */
   #gone = new Set<SortedRun>();
   #sweptOut = new Set<SortedRun>();
@@ -28,6 +37,11 @@ export class ProjectRuns {
 
   get projectCount(): number {
     return this.#entries.size;
+  }
+
+  /** Memory of names and lists; what a project takes of each run is the run's. */
+  get heldBytes(): number {
+    return this.#entryBytes;
   }
 
   /** Of projects that are gone, some are among them until a sweep meets them. */
@@ -50,15 +64,28 @@ export class ProjectRuns {
   add(run: SortedRun): void {
     const { projects } = run.directory;
     for (let i = 0; i < projects.length; i++) {
-      let entry = this.#entries.get(projects[i]);
+      if (projects[i] === LOST_NAME) continue;
+      const entry = this.#entries.get(projects[i]);
       if (entry === undefined) {
-        entry = { project: projects[i], runs: [], indexes: [] };
-        this.#entries.set(entry.project, entry);
+        this.#begin(projects[i], run, i);
+        continue;
       }
+      if (entry.runs.length === 1) this.#count(entry, LIST_ROOM_BYTES);
       projects[i] = entry.project;
       entry.runs.push(run);
       entry.indexes.push(i);
     }
+  }
+
+  #begin(project: string, run: SortedRun, index: number): void {
+    const entry = { project, heldBytes: 0, runs: [run], indexes: [index] };
+    this.#entries.set(project, entry);
+    this.#count(entry, PROJECT_BYTES + nameBytes(project));
+  }
+
+  #count(entry: Entry, byteCount: number): void {
+    entry.heldBytes += byteCount;
+    this.#entryBytes += byteCount;
   }
 
   delete(run: SortedRun): void {
@@ -84,7 +111,7 @@ export class ProjectRuns {
     }
   }
 
-  #takeOut({ project, runs, indexes }: Entry): void {
+  #takeOut({ project, heldBytes, runs, indexes }: Entry): void {
     let kept = 0;
     for (let i = 0; i < runs.length; i++) {
       if (this.#isGone(runs[i])) continue;
@@ -94,7 +121,9 @@ export class ProjectRuns {
     }
     runs.length = kept;
     indexes.length = kept;
-    if (kept === 0) this.#entries.delete(project);
+    if (kept > 0) return;
+    this.#entries.delete(project);
+    this.#entryBytes -= heldBytes;
   }
 
   #isGone(run: SortedRun): boolean {

@@ -13,6 +13,7 @@ import {
   REWRITE_SAMPLE_FROM_BYTES,
   SORTED_BLOCK_BYTES,
 } from '../limits.js';
+import { LOST_NAME, nameBytes } from '../names.js';
 import type { BlockReader, FileBuilder } from '../segments.js';
 import { indexOfBlock, rowOfBlock } from './block.js';
 import { decodeDirectory, type RunDirectory } from './directory.js';
@@ -60,9 +61,11 @@ export function* rewriteRuns(
 ): Generator<void, RunDirectory | null> {
   const spills: string[] = [];
   const sources: RowSource[] = [];
+  const names = new Map<string, string>();
   for (const input of plan.inputs) {
     if (input.kind === 'sorted') {
-      const directory = decodeDirectory(files.block(input.file, files.blockCount(input.file) - 1));
+      const bytes = files.block(input.file, files.blockCount(input.file) - 1);
+      const directory = decodeDirectory(bytes, (name) => onlyOne(names, name));
       sources.push(new SortedSource(files, input.file, directory, input.visibleFromUs));
     }
   }
@@ -77,6 +80,13 @@ export function* rewriteRuns(
   }
   for (const spill of spills) files.remove(spill);
   return directory;
+}
+
+/** The same text, one string for all directories: a day's hours have the same projects. */
+function onlyOne(names: Map<string, string>, name: string): string {
+  const first = names.get(name);
+  if (first === undefined) names.set(name, name);
+  return first ?? name;
 }
 
 /** Adds a source for each chunk of the fresh inputs' rows; all but the last chunk are spilled. */
@@ -106,15 +116,16 @@ function* sortFresh(
   sources.push(new ChunkSource(chunk.sort(compareProjectRows)));
 }
 
-/** Adds the visible rows of a fresh run's block; returns what they take. */
+/** Adds the visible rows of a fresh run's block that have a name; returns what they take. */
 function takeRows(block: Uint8Array, { startUs, visibleFromUs }: RewriteInput, chunk: ProjectRow[]): number {
   const index = indexOfBlock(block);
-  let byteCount = 0;
+  let byteCount = index.projects.reduce((sum, name) => sum + nameBytes(name), 0);
   for (let i = 0; i < index.rowCount; i++) {
     const timeUs = startUs + index.timeOffsetUs(i);
-    if (timeUs < visibleFromUs) continue;
+    const project = index.project(i);
+    if (timeUs < visibleFromUs || project === LOST_NAME) continue;
     const row = rowOfBlock(block, i);
-    chunk.push({ project: index.project(i), timeUs, idHash: index.idHash(i), row });
+    chunk.push({ project, timeUs, idHash: index.idHash(i), row });
     byteCount += row.length + REWRITE_ROW_BYTES;
   }
   return byteCount;
@@ -231,9 +242,10 @@ class SortedSource implements RowSource {
       const block = this.#blockOfRow();
       const at = this.#row - this.#blockFirstRow;
       const timeUs = block.timesUs[at];
-      if (timeUs < this.#visibleFromUs) continue;
+      const project = projects[this.#projectIndex];
+      if (timeUs < this.#visibleFromUs || project === LOST_NAME) continue;
       const row = rowOfSortedBlock(block, at);
-      this.current = { project: projects[this.#projectIndex], timeUs, idHash: block.idHashes[at], row };
+      this.current = { project, timeUs, idHash: block.idHashes[at], row };
       return true;
     }
     return false;

@@ -73,7 +73,7 @@ export class RowsView implements View<EdgeEntry> {
 
   /** O(runs). */
   get heldBytes(): number {
-    let bytes = 0;
+    let bytes = this.#projects.heldBytes;
     for (const run of this.#fresh) bytes += run.heldBytes;
     for (const run of this.#sorted) bytes += run.heldBytes;
     return bytes;

@@ -26,9 +26,9 @@ export class SortedRun {
     return this.directory.rowByteCount;
   }
 
-  /** Bytes of the directory; 60 for each project's name and place in the map of the view. */
+  /** Bytes of the directory without the names, which are the view's, and of each project's place in the view's lists. */
   get heldBytes(): number {
-    return 12 * this.directory.blockFirstRows.length + (24 + 60) * this.directory.projects.length;
+    return 12 * this.directory.blockFirstRows.length + (24 + 8 + 16) * this.directory.projects.length;
   }
 
   block(blockIndex: number): SortedBlock {

@@ -6,10 +6,10 @@
  */
 
 import type { ByteReader, ByteWriter } from '../bytes.js';
-import { sharedName } from '../names.js';
+import { nameBytes, sharedName } from '../names.js';
 import type { ScratchSpace } from '../scratch.js';
 import { SegmentError } from '../segments.js';
-import { readKey, writeKey } from './bucket-key.js';
+import { lostKey, readKey, writeKey } from './bucket-key.js';
 import type { Digest } from './digest.js';
 import {
   clearFigures,
@@ -45,6 +45,9 @@ export class Slot {
   /** VALUES of a bucket is its place here. */
   readonly #values = new SlotValues();
   #keyLength = 0;
+  #keyBytes = 0;
+  /** A slot that lives longer and has all keys of this one, or null: its strings serve for both, and it counts them. */
+  #namesake: Slot | null = null;
   #newestChange = 0;
 
   /** Tells this state of the slot from all others of any slot. */
@@ -58,7 +61,14 @@ export class Slot {
     this.#keys.length = 0;
     this.#values.clear();
     this.#keyLength = 0;
+    this.#keyBytes = 0;
+    this.#namesake = null;
     this.#newestChange = ++changeCount;
+  }
+
+  /** From now on keys are that slot's strings, as far as it has them. */
+  shareKeysOf(longer: Slot | null): void {
+    this.#namesake = longer;
   }
 
   /** To be called when nobody asks for it any more. */
@@ -82,7 +92,7 @@ export class Slot {
       this.#figures.byteLength +
       this.#values.heldBytes +
       this.#keys.length * BUCKET_OVERHEAD_BYTES +
-      2 * this.#keyLength
+      this.#keyBytes
     );
   }
 
@@ -129,17 +139,32 @@ export class Slot {
     }
   }
 
-  /** Gives a reserved bucket its key. Naming it twice, or two buckets alike, is not state that we saved. */
-  name(bucket: number, key: string): void {
+  /**
+   * Gives a reserved bucket its key; null: one that is too long to be asked for. Naming it twice, or two buckets alike, is not
+   * state that we saved.
+   */
+  name(bucket: number, givenKey: string | null): void {
+    const key = givenKey ?? lostKey(bucket);
     const known = this.#bucketByKey.get(key);
     if (known === bucket) return;
     if (known !== undefined || this.#keys[bucket] !== UNNAMED) {
       throw new SegmentError('the buckets in the segments of a slot have contradictory names');
     }
-    const name = sharedName(key);
+    const name = this.#namesake?.ownKey(key) ?? this.#countedKey(key);
     this.#keys[bucket] = name;
     this.#bucketByKey.set(name, bucket);
     this.#keyLength += key.length;
+  }
+
+  /** The string that it holds for that key; null when it has no such bucket. */
+  ownKey(key: string): string | null {
+    const bucket = this.#bucketByKey.get(key);
+    return bucket === undefined ? null : this.#keys[bucket];
+  }
+
+  #countedKey(key: string): string {
+    this.#keyBytes += nameBytes(key);
+    return sharedName(key);
   }
 
   assertNamed(): void {

@@ -46,7 +46,7 @@ export interface LevelFigures {
 }
 
 export class StatsView implements View<RelayEntry> {
-  readonly #levels = LEVELS.map((level) => new LevelSlots(level));
+  readonly #levels = levelSlots();
   readonly #scratch: ScratchSpace | null;
   readonly #limits: StatsLimits;
 
@@ -69,7 +69,8 @@ export class StatsView implements View<RelayEntry> {
     const outcome = outcomeOf(entry.statusCode);
     // Adding 0 makes -0 a plain zero, which no order of arrival can tell from another.
     const value = entry.executionTimeMs + 0;
-    for (let i = 0; i < this.#levels.length; i++) {
+    // Days first: their slots have the keys of all others.
+    for (let i = this.#levels.length - 1; i >= 0; i--) {
       this.#levels[i].at(timestampUs).apply(ofProject, ofFunction, outcome, value);
     }
   }
@@ -114,10 +115,18 @@ export class StatsView implements View<RelayEntry> {
   }
 }
 
+/** In the order of LEVELS. */
+function levelSlots(): LevelSlots[] {
+  const days = new LevelSlots(LEVELS[LEVELS.length - 1], null);
+  return [...LEVELS.slice(0, -1).map((level) => new LevelSlots(level, days)), days];
+}
+
 /** The slots of one level, by index. */
 class LevelSlots {
   readonly prefix: string;
   readonly #level: Level;
+  /** null: these are the days. */
+  readonly #days: LevelSlots | null;
   readonly #slots = new Map<number, StoredSlot>();
   /** Entries of one slot come together: the last one used. Its index is NaN, equal to none, while there is none. */
   #lastIndex = Number.NaN;
@@ -135,8 +144,9 @@ class LevelSlots {
   #seenFrom = Number.NEGATIVE_INFINITY;
   #newFrom = Number.NEGATIVE_INFINITY;
 
-  constructor(level: Level) {
+  constructor(level: Level, days: LevelSlots | null) {
     this.#level = level;
+    this.#days = days;
     this.prefix = `${PREFIX}${level.name}/`;
   }
 
@@ -153,6 +163,11 @@ class LevelSlots {
 
   find(index: number): Slot | null {
     return this.#slots.get(index)?.slot ?? null;
+  }
+
+  /** The slot that holds the time, or null. */
+  slotAt(timestampUs: number): Slot | null {
+    return this.find(slotIndex(timestampUs, this.#level.unitUs));
   }
 
   /** The slot that holds the time, made if there is none. */
@@ -234,6 +249,7 @@ class LevelSlots {
   #make(index: number): StoredSlot {
     const slot = new StoredSlot(this.#prefixOf(index), this.#spare ?? undefined);
     this.#spare = null;
+    slot.slot.shareKeysOf(this.#days?.slotAt(index * this.#level.unitUs) ?? null);
     this.#slots.set(index, slot);
     return slot;
   }

@@ -37,9 +37,11 @@ test('what is accepted is applied, and what each part holds is told', () =>
     expect([acceptedEntries, appliedEntries]).toEqual([40_000, 40_000]);
     const { partsMb } = samples.at(-1)!;
     expect(Object.keys(partsMb).sort()).toEqual([
+      'answers',
       'block-cache',
       'commit',
       'log',
+      'names',
       'request-bodies',
       'result-cache',
       'rewrite',

@@ -23,12 +23,13 @@ export interface GoldenStore {
 /** The first stores had none. */
 const LEFT_OUT = [MARKER_FILE, TABLE_LOCK_FILE];
 
-export function goldenPath(format: number): string {
-  return fileURLToPath(new URL(`../../../test/golden/store-format-${format}.json.gz`, import.meta.url));
+/** `name`: `format-<n>`; or `long-names`, of format 3, written when names could still have 100 KB. */
+export function goldenPath(name: string): string {
+  return fileURLToPath(new URL(`../../../test/golden/store-${name}.json.gz`, import.meta.url));
 }
 
-export function readGolden(format: number): GoldenStore {
-  return JSON.parse(gunzipSync(readFileSync(goldenPath(format))).toString()) as GoldenStore;
+export function readGolden(name: string): GoldenStore {
+  return JSON.parse(gunzipSync(readFileSync(goldenPath(name))).toString()) as GoldenStore;
 }
 
 export function unpackGolden({ files }: GoldenStore, directory: string): void {
@@ -53,8 +54,8 @@ async function writeGolden(): Promise<void> {
       files,
       answers: Object.fromEntries([...answers].map(([name, { text }]) => [name, text])),
     };
-    mkdirSync(dirname(goldenPath(STORE_FORMAT)), { recursive: true });
-    writeFileSync(goldenPath(STORE_FORMAT), gzipSync(JSON.stringify(golden), { level: 9 }));
+    mkdirSync(dirname(goldenPath(`format-${STORE_FORMAT}`)), { recursive: true });
+    writeFileSync(goldenPath(`format-${STORE_FORMAT}`), gzipSync(JSON.stringify(golden), { level: 9 }));
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

@@ -25,7 +25,8 @@ interface FoundLog {
  *
  *   nextOffset …       log that was found              marks          then
  *   none               any                                            from its start, no gap
- *   any                another cluster or topic id                    topic-recreated, behind the newest that matches
+ *   any                another cluster or topic id    any            topic-recreated, from its start: the newest marks may
+ *                                                                    be of records of it that were read before it was noticed
  *   before its start   the same                                       log-start-moved, from its start
  *   after its end      the same                        some there     log-truncated, behind the newest that matches
  *   after its end      the same                        none there     log-truncated, from its end: what lies before was read
@@ -42,8 +43,8 @@ export function findReadStart(
   const isOther = stored !== null && areOtherLogs(stored, found.identity);
   const bind = stored === null || isOther || knowsMore(found.identity, stored);
   if (nextOffset === null) return { offset: found.startOffset, gap: null, bind };
+  if (isOther) return { offset: found.startOffset, gap: 'topic-recreated', bind };
   const sameUntil = marks.matchedOffset === null ? found.startOffset : marks.matchedOffset + 1;
-  if (isOther) return { offset: sameUntil, gap: 'topic-recreated', bind };
   if (nextOffset < found.startOffset) return { offset: found.startOffset, gap: 'log-start-moved', bind };
   if (nextOffset > found.endOffset) {
     if (marks.differs || marks.matchedOffset !== null)

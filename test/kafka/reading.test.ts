@@ -222,7 +222,13 @@ for (const version of KAFKA_VERSIONS) {
       const { source, sink, fatal } = await rig.start({ topics: [topic], groupId: topic });
       await eventually(() => sink.nextOffset({ topic, partition: 0 }) === 20);
       await makeAgain(topic);
-      await rig.produce(topic, 0, numbered('new', 0, 40));
+      // As long as the old one, it could be read on before anybody looks.
+      await rig.produce(topic, 0, numbered('new', 0, 15));
+      await eventually(
+        () => sink.gaps.length === 1,
+        () => [...sink.nextOffsets, source.status()],
+      );
+      await rig.produce(topic, 0, numbered('new', 15, 40));
       await eventually(
         () => sink.nextOffset({ topic, partition: 0 }) === 40,
         () => [...sink.nextOffsets, sink.gaps, source.status()],

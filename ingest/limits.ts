@@ -88,6 +88,10 @@ assert(
   'a POST does not fit into the memory of them',
 );
 
+/** Bytes of values that the embedded log writes in one transaction; a larger POST is one by itself. Bigger: the transaction's
+ * copies take that much memory beside the bodies; smaller: many clients' POSTs wait for more syncs of the disk. */
+export const WRITE_BYTES = 16 * 1024 * 1024;
+
 /** Records and bytes that the embedded log hands to the sink at a time. Bigger: more memory; smaller: a POST's worth
  * of turns is spent on going back and forth. */
 export const DELIVERY_RECORDS = 256;

@@ -3,10 +3,10 @@
  * beyond `end` for what it answers, and comes to an end on any bytes; what it finds is right when the text is JSON.
  */
 
-const QUOTE = 0x22;
-const COMMA = 0x2c;
+export const QUOTE = 0x22;
+export const COMMA = 0x2c;
 const COLON = 0x3a;
-const BACKSLASH = 0x5c;
+export const BACKSLASH = 0x5c;
 export const OPEN_BRACKET = 0x5b;
 export const CLOSE_BRACKET = 0x5d;
 export const OPEN_BRACE = 0x7b;
@@ -63,19 +63,58 @@ export function endOfValue(bytes: Uint8Array, position: number, end: number): nu
   return i === position ? -1 : i;
 }
 
-/** Which kind of bracket closes which is left to the parser: in JSON the depth alone tells the end. */
 function endOfContainer(bytes: Uint8Array, position: number, end: number): number {
-  let depth = 0;
-  let i = position;
-  while (i < end) {
-    const byte = bytes[i++];
-    if (byte === QUOTE) {
-      while (i < end && bytes[i] !== QUOTE) i += bytes[i] === BACKSLASH ? 2 : 1;
-      i++;
-    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++;
-    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return i;
+  const scan = new ContainerScan(bytes, position, end);
+  scan.next(Number.POSITIVE_INFINITY);
+  return scan.end;
+}
+
+/**
+ * Finds the end of the object or array that begins at `position`, in as many calls as its finder likes. Which kind of bracket
+ * closes which is left to the parser: in JSON the depth alone tells the end.
+ */
+export class ContainerScan {
+  /** The position after the container; -1 as long as that is not known, and for good where it does not end. */
+  end = -1;
+  readonly #bytes: Uint8Array;
+  readonly #limit: number;
+  #position: number;
+  #depth = 0;
+  #isInString = false;
+
+  constructor(bytes: Uint8Array, position: number, end: number) {
+    this.#bytes = bytes;
+    this.#position = position;
+    this.#limit = end;
   }
-  return -1;
+
+  get isOver(): boolean {
+    return this.end >= 0 || this.#position >= this.#limit;
+  }
+
+  /** Looks at so many bytes. */
+  next(byteLimit: number): void {
+    const bytes = this.#bytes;
+    const stop = Math.min(this.#limit, this.#position + byteLimit);
+    let i = this.#position;
+    while (i < stop) {
+      if (this.#isInString) {
+        while (i < stop && bytes[i] !== QUOTE) i += bytes[i] === BACKSLASH ? 2 : 1;
+        if (i >= stop) break;
+        this.#isInString = false;
+        i++;
+        continue;
+      }
+      const byte = bytes[i++];
+      if (byte === QUOTE) this.#isInString = true;
+      else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) this.#depth++;
+      else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --this.#depth === 0) {
+        this.end = i;
+        break;
+      }
+    }
+    this.#position = i;
+  }
 }
 
 function endsScalar(byte: number): boolean {
@@ -165,81 +204,5 @@ function unescaped(key: Uint8Array): string | null {
   } catch {
     // Not JSON, so not this name either; whoever needs the text to be JSON parses it.
     return null;
-  }
-}
-
-/**
- * Takes a JSON array apart into its elements, one a call, and bears with elements that are not JSON themselves.
- *
- * That is sound as long as strings close, brackets match by kind and nothing is escaped outside of a string; anything
- * else makes the whole array `broken`, for then a place that looks like a border may lie within a string. Until the
- * splitter is `done` its ranges must not be used. Cost: O(length), in all calls together.
- */
-export class ArraySplitter {
-  readonly starts: number[] = [];
-  /** The element's end without the whitespace behind it; its start, where there is nothing between two commas. */
-  readonly ends: number[] = [];
-  state: 'unfinished' | 'done' | 'broken' = 'unfinished';
-  readonly #bytes: Uint8Array;
-  readonly #end: number;
-  readonly #maxDepth: number;
-  #position: number;
-
-  /** The array's `[` is at `start`; its `]` comes before `end`. */
-  constructor(bytes: Uint8Array, start: number, end: number, maxDepth: number) {
-    this.#bytes = bytes;
-    this.#end = end;
-    this.#maxDepth = maxDepth;
-    this.#position = start + 1;
-  }
-
-  /** How far it has come; once done, the position after the `]`. */
-  get position(): number {
-    return this.#position;
-  }
-
-  /** Finds the next element, or finds that there is none. */
-  next(): void {
-    const bytes = this.#bytes;
-    const end = this.#end;
-    const closers: number[] = [];
-    const start = skipWhitespace(bytes, this.#position, end);
-    let i = start;
-    while (i < end) {
-      const byte = bytes[i++];
-      if (byte === QUOTE) {
-        while (i < end && bytes[i] !== QUOTE) i += bytes[i] === BACKSLASH ? 2 : 1;
-        i++;
-      } else if (byte === COMMA) {
-        if (closers.length === 0) {
-          this.#add(start, i - 1);
-          return;
-        }
-      } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-        if (closers.length === this.#maxDepth) break;
-        closers.push(byte === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET);
-      } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-        if (closers.length === 0) {
-          if (byte === CLOSE_BRACKET) this.#finish(start, i - 1);
-          else this.state = 'broken';
-          return;
-        }
-        if (closers.pop() !== byte) break;
-      } else if (byte === BACKSLASH) break;
-    }
-    this.state = 'broken';
-  }
-
-  #add(start: number, comma: number): void {
-    this.starts.push(start);
-    this.ends.push(trimEnd(this.#bytes, start, comma));
-    this.#position = comma + 1;
-  }
-
-  #finish(start: number, closer: number): void {
-    const isEmptyArray = this.starts.length === 0 && start === closer;
-    if (!isEmptyArray) this.#add(start, closer);
-    this.#position = closer + 1;
-    this.state = 'done';
   }
 }

@@ -70,14 +70,18 @@ export class JsonWalk {
   #depth = 0;
   /** Whether the last string had one. */
   #hasEscape = false;
-  /** Of what is open: the byte that closes it, its fields and its slot. */
+  /** Of what is open: the byte that closes it, and where there may be any its fields and its slot. */
   #closers = new Uint8Array(64);
   readonly #contexts: (Fields | null)[] = [];
   readonly #slots: number[] = [];
+  /** What is open within so many others has no fields and no slot: a crafted element may have a million brackets open. */
+  readonly #fieldDepth: number;
 
   constructor(tree: FieldTree) {
     const { fields, endSlot } = fieldsOf(tree, 0);
     this.#fields = fields;
+    // Each level may be in an array, the outermost too.
+    this.#fieldDepth = 2 * depthOf(tree) + 2;
     this.starts = new Int32Array(endSlot).fill(ABSENT);
     this.ends = new Int32Array(endSlot);
     this.tooDeep = new Uint8Array(endSlot);
@@ -147,7 +151,7 @@ export class JsonWalk {
       this.#position += 1;
       // Only the first element of an array may have fields.
       if (closer === CLOSE_BRACKET) return null;
-      return this.#walkKey(this.#contexts[this.#depth - 1]);
+      return this.#walkKey(this.#depth <= this.#fieldDepth ? this.#contexts[this.#depth - 1] : null);
     }
     return null;
   }
@@ -163,8 +167,10 @@ export class JsonWalk {
       this.#closers = closers;
     }
     this.#closers[this.#depth] = byte === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET;
-    this.#contexts[this.#depth] = fields;
-    this.#slots[this.#depth] = slot;
+    if (this.#depth < this.#fieldDepth) {
+      this.#contexts[this.#depth] = fields;
+      this.#slots[this.#depth] = slot;
+    }
     this.#depth += 1;
     this.#position += 1;
     // The element's own brace is the first, its member's bracket the second.
@@ -177,14 +183,12 @@ export class JsonWalk {
 
   #shrinkStack(): void {
     this.#closers = new Uint8Array(64);
-    this.#contexts.length = 0;
-    this.#slots.length = 0;
   }
 
   #close(): void {
     this.#position += 1;
     this.#depth -= 1;
-    const slot = this.#slots[this.#depth];
+    const slot = this.#depth < this.#fieldDepth ? this.#slots[this.#depth] : NO_SLOT;
     if (slot !== NO_SLOT) this.ends[slot] = this.#position;
   }
 
@@ -318,6 +322,11 @@ function escapedFieldOf(fields: Fields, bytes: Uint8Array, start: number, end: n
 function isAt(name: Uint8Array, bytes: Uint8Array, start: number): boolean {
   for (let i = 0; i < name.length; i++) if (bytes[start + i] !== name[i]) return false;
   return true;
+}
+
+function depthOf(tree: FieldTree): number {
+  const inner = Object.values(tree).map((value) => (typeof value === 'number' ? 0 : depthOf(value.fields)));
+  return 1 + Math.max(0, ...inner);
 }
 
 function fieldsOf(tree: FieldTree, firstSlot: number): { readonly fields: Fields; readonly endSlot: number } {

@@ -6,10 +6,11 @@ import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import type { DeadLetter, DeadLetterReason } from '../dead-letters.js';
 import { MAX_NESTING_DEPTH, MAX_RECORD_BYTES, MAX_RECORD_ELEMENTS } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
+import { ArraySplitter } from './array-splitter.js';
 import { ByteSlab } from './byte-slab.js';
 import { decodeEdgeElement } from './edge-entry.js';
 import type { DecodeContext, DecodeElement, ElementSource } from './element.js';
-import { ArraySplitter, OPEN_BRACKET, skipByteOrderMark, skipWhitespace, trimEnd } from './json-scan.js';
+import { OPEN_BRACKET, skipByteOrderMark, skipWhitespace, trimEnd } from './json-scan.js';
 import { decodeRelayElement } from './relay-entry.js';
 
 const NO_BYTES = Buffer.alloc(0);

@@ -1,9 +1,9 @@
 /** Takes the body of a POST apart into its entries: one JSON object, an array, `{"batch":[…]}`, or a value a line. */
 
+import { ArraySplitter } from '../decode/array-splitter.js';
 import {
-  ArraySplitter,
   type ByteRange,
-  endOfValue,
+  ContainerScan,
   findMember,
   OPEN_BRACE,
   OPEN_BRACKET,
@@ -39,21 +39,60 @@ const ENTRY_MEMBERS = ['project', 'metadata', 'event_message', 'message'];
 
 /**
  * A body of lines is told by its content type, or by not being one JSON value. Lines without anything in them don't
- * count. The body must not change meanwhile; long ones are taken apart in several turns.
+ * count. The body must not change meanwhile. Whatever it holds, it is looked at in turns of SPLIT_BYTES, give or take a line
+ * of sensible length and the beginning of a batch.
  */
 export async function splitBody(
   body: Uint8Array,
   contentType: string,
   yieldTurn: () => Promise<void>,
 ): Promise<BodyElements | BodyProblem> {
-  const start = skipWhitespace(body, skipByteOrderMark(body), body.length);
-  const end = trimEnd(body, start, body.length);
+  const turns = new Turns(yieldTurn);
+  const start = await turns.skipWhitespace(body, skipByteOrderMark(body), body.length);
+  const end = await turns.trimEnd(body, start, body.length);
   if (start === end) return 'empty';
   const mediaType = contentType.split(';', 1)[0].trim().toLowerCase();
   const elements =
-    (LINE_TYPES.includes(mediaType) ? null : await splitValue(body, start, end, yieldTurn)) ??
-    splitLines(body, start, end);
+    (LINE_TYPES.includes(mediaType) ? null : await splitValue(body, start, end, turns)) ??
+    (await splitLines(body, start, end, turns));
   return elements.starts.length > MAX_BODY_ELEMENTS ? 'too-many-entries' : elements;
+}
+
+/** Divides the work on a body into turns of the event loop, by the bytes that are looked at. */
+class Turns {
+  readonly #yieldTurn: () => Promise<void>;
+  #left = SPLIT_BYTES;
+
+  constructor(yieldTurn: () => Promise<void>) {
+    this.#yieldTurn = yieldTurn;
+  }
+
+  /** Whether `next` is due, now that so many bytes more were looked at. */
+  isOver(byteCount: number): boolean {
+    this.#left -= byteCount;
+    return this.#left <= 0;
+  }
+
+  async next(): Promise<void> {
+    this.#left = SPLIT_BYTES;
+    await this.#yieldTurn();
+  }
+
+  async skipWhitespace(bytes: Uint8Array, position: number, end: number): Promise<number> {
+    for (let i = position; ; await this.next()) {
+      const stop = Math.min(end, i + SPLIT_BYTES);
+      i = skipWhitespace(bytes, i, stop);
+      if (i < stop || i === end) return i;
+    }
+  }
+
+  async trimEnd(bytes: Uint8Array, start: number, end: number): Promise<number> {
+    for (let i = end; ; await this.next()) {
+      const stop = Math.max(start, i - SPLIT_BYTES);
+      i = trimEnd(bytes, stop, i);
+      if (i > stop || i === start) return i;
+    }
+  }
 }
 
 /** The elements of a body that looks like one JSON object or array; null for anything else. */
@@ -61,17 +100,18 @@ async function splitValue(
   body: Uint8Array,
   start: number,
   end: number,
-  yieldTurn: () => Promise<void>,
+  turns: Turns,
 ): Promise<BodyElements | null> {
   if (body[start] === OPEN_BRACKET) {
-    const splitter = await splitArray(body, start, end, yieldTurn);
+    const splitter = await splitArray(body, start, end, turns);
     if (splitter === null || (splitter.state === 'done' && splitter.position !== end)) return null;
     return { form: 'array', starts: splitter.starts, ends: splitter.ends };
   }
   if (body[start] !== OPEN_BRACE) return null;
-  const array = startOfFirstMember(body, start, end, 'batch');
+  // One that begins further in has more around it than isBatch allows.
+  const array = startOfFirstMember(body, start, Math.min(end, start + MAX_ELEMENT_BYTES), 'batch');
   if (array >= 0 && body[array] === OPEN_BRACKET) {
-    const splitter = await splitArray(body, array, end, yieldTurn);
+    const splitter = await splitArray(body, array, end, turns);
     const isTooLong = splitter?.state === 'unfinished';
     if (
       splitter !== null &&
@@ -80,7 +120,9 @@ async function splitValue(
       return { form: 'batch', starts: splitter.starts, ends: splitter.ends };
     }
   }
-  return endOfValue(body, start, end) === end ? { form: 'object', starts: [start], ends: [end] } : null;
+  const scan = new ContainerScan(body, start, end);
+  for (scan.next(SPLIT_BYTES); !scan.isOver; scan.next(SPLIT_BYTES)) await turns.next();
+  return scan.end === end ? { form: 'object', starts: [start], ends: [end] } : null;
 }
 
 /** null when the array can't be taken apart. One with too many elements is left unfinished. */
@@ -88,15 +130,13 @@ async function splitArray(
   body: Uint8Array,
   start: number,
   end: number,
-  yieldTurn: () => Promise<void>,
+  turns: Turns,
 ): Promise<ArraySplitter | null> {
   const splitter = new ArraySplitter(body, start, end, MAX_NESTING_DEPTH);
-  let turnEnd = start + SPLIT_BYTES;
   while (splitter.state === 'unfinished' && splitter.starts.length <= MAX_BODY_ELEMENTS) {
-    splitter.next();
-    if (splitter.position < turnEnd) continue;
-    await yieldTurn();
-    turnEnd = splitter.position + SPLIT_BYTES;
+    const before = splitter.position;
+    splitter.next(SPLIT_BYTES);
+    if (turns.isOver(splitter.position - before)) await turns.next();
   }
   return splitter.state === 'broken' ? null : splitter;
 }
@@ -125,17 +165,21 @@ function isBatch(body: Uint8Array, start: number, end: number, array: ByteRange)
 }
 
 /** No line feed occurs within a JSON value that is written on one line. */
-function splitLines(body: Uint8Array, start: number, end: number): BodyElements {
+async function splitLines(body: Uint8Array, start: number, end: number, turns: Turns): Promise<BodyElements> {
   const starts: number[] = [];
   const ends: number[] = [];
   let position = start;
   while (position < end && starts.length <= MAX_BODY_ELEMENTS) {
     const feed = body.indexOf(LINE_FEED, position);
     const lineEnd = feed < 0 || feed > end ? end : feed;
-    const valueStart = skipWhitespace(body, position, lineEnd);
+    if (turns.isOver(lineEnd + 1 - position)) await turns.next();
+    const isLong = lineEnd - position > SPLIT_BYTES;
+    const valueStart = isLong
+      ? await turns.skipWhitespace(body, position, lineEnd)
+      : skipWhitespace(body, position, lineEnd);
     if (valueStart < lineEnd) {
       starts.push(valueStart);
-      ends.push(trimEnd(body, valueStart, lineEnd));
+      ends.push(isLong ? await turns.trimEnd(body, valueStart, lineEnd) : trimEnd(body, valueStart, lineEnd));
     }
     position = lineEnd + 1;
   }

@@ -4,14 +4,26 @@ import { createHash } from 'node:crypto';
 import { AssertionError, assert } from '../../engine/assert.js';
 import { decodeEdgeElement } from '../decode/edge-entry.js';
 import { decodeRelayElement } from '../decode/relay-entry.js';
-import { BACKLOG_BYTES, BUSY_RETRY_SECONDS, MAX_BODY_ELEMENTS, SPLIT_BYTES } from '../limits.js';
+import {
+  BACKLOG_BYTES,
+  BUSY_RETRY_SECONDS,
+  MAX_BODY_ELEMENTS,
+  MAX_RECORD_BYTES,
+  SPLIT_BYTES,
+} from '../limits.js';
 import type { LogSink, LogSource, LogSourceStatus, PartitionKey } from '../log-source.js';
 import { type BodyElements, splitBody } from './body.js';
 import { type DurableLog, LogFullError } from './durable-log.js';
 import type { ImportChunk, ImportState } from './import-state.js';
 import { PostedRecords, type RejectedEntry } from './posted-records.js';
 import type { PostIdentity } from './remembered-posts.js';
-import { type AppendResult, type AppendTerms, type KeyedPost, TopicLog } from './topic-log.js';
+import {
+  type AppendResult,
+  type AppendTerms,
+  type KeyedPost,
+  type RecordValues,
+  TopicLog,
+} from './topic-log.js';
 
 export interface EmbeddedLogPorts {
   readonly log: DurableLog;
@@ -43,6 +55,8 @@ export type AppendOutcome =
   | { readonly kind: 'unknown-source'; readonly knownSources: readonly string[] }
   | { readonly kind: 'not-json'; readonly detail: string }
   | { readonly kind: 'too-many-entries'; readonly maxCount: number }
+  /** No record could hold it, so it can't even be a dead letter. */
+  | { readonly kind: 'entry-too-large'; readonly index: number; readonly maxBytes: number }
   /** A chunk of an import that doesn't continue what stands of it. */
   | { readonly kind: 'out-of-place'; readonly importState: ImportState }
   /** The Idempotency-Key came before, with another body. */
@@ -172,6 +186,8 @@ export class EmbeddedLog implements LogSource {
     if (split === 'empty' && chunk === undefined) return EMPTY;
     if (split === 'too-many-entries') return { kind: 'too-many-entries', maxCount: MAX_BODY_ELEMENTS };
     const elements = split === 'empty' ? NO_ELEMENTS : split;
+    const tooLarge = elements.ends.findIndex((end, i) => end - elements.starts[i] > MAX_RECORD_BYTES);
+    if (tooLarge >= 0) return { kind: 'entry-too-large', index: tooLarge, maxBytes: MAX_RECORD_BYTES };
     const decodeElement = topic.key.topic === edgeTopic ? decodeEdgeElement : decodeRelayElement;
     const wholeBody = { offset: 0, timestampMs, value: body, projectTier: null };
     const records = new PostedRecords(elements, topic.key, wholeBody, decodeElement);
@@ -185,20 +201,21 @@ export class EmbeddedLog implements LogSource {
       const keyDigest = createHash('sha256').update(idempotencyKey).digest('hex');
       return await this.#storePost(topic, records, timestampMs, { keyDigest, bodyDigest });
     }
-    const { values, accepted, rejected } = records;
-    const isStored = values.length === 0 || (await this.#store(topic, values, timestampMs, {})) !== 'busy';
+    const { accepted, rejected } = records;
+    const isStored = records.count === 0 || (await this.#store(topic, records, timestampMs, {})) !== 'busy';
     return isStored ? { kind: 'stored', accepted, rejected, importState: null } : BUSY;
   }
 
   /** The first with its key is taken; the same again is answered as the first was, and counts no further. */
   async #storePost(
     topic: TopicLog,
-    { values, accepted, rejected }: PostedRecords,
+    records: PostedRecords,
     timestampMs: number,
     identity: PostIdentity,
   ): Promise<AppendOutcome> {
+    const { accepted, rejected } = records;
     const post: KeyedPost = { ...identity, accepted, rejected };
-    const result = await this.#store(topic, values, timestampMs, { post });
+    const result = await this.#store(topic, records, timestampMs, { post });
     if (result === 'busy') return BUSY;
     const first = result.first ?? post;
     if (first.bodyDigest !== post.bodyDigest) return { kind: 'key-reused' };
@@ -207,12 +224,13 @@ export class EmbeddedLog implements LogSource {
 
   async #storeChunk(
     topic: TopicLog,
-    { values, accepted, rejected }: PostedRecords,
+    records: PostedRecords,
     timestampMs: number,
     chunk: ImportChunk,
   ): Promise<AppendOutcome> {
+    const { accepted, rejected } = records;
     const part = { chunk, accepted, rejectedReasons: rejected.map(({ reason }) => reason) };
-    const result = await this.#store(topic, values, timestampMs, { part });
+    const result = await this.#store(topic, records, timestampMs, { part });
     if (result === 'busy') return BUSY;
     const { progress } = result;
     assert(progress !== null, 'a chunk was appended as if it were none');
@@ -224,7 +242,7 @@ export class EmbeddedLog implements LogSource {
   /** 'busy' when the storage can't take it: that is for the operator to mend, and the sender tries again. */
   async #store(
     topic: TopicLog,
-    values: readonly Uint8Array[],
+    values: RecordValues,
     timestampMs: number,
     terms: AppendTerms,
   ): Promise<AppendResult | 'busy'> {

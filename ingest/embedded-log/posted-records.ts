@@ -8,6 +8,7 @@ import { RecordDecoding } from '../decode/record.js';
 import { GROUP_BYTES, GROUP_ELEMENTS, MAX_NESTING_DEPTH, SLICE_BYTES, SLICE_ELEMENTS } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
 import type { BodyElements } from './body.js';
+import type { RecordValues } from './topic-log.js';
 
 export interface RejectedEntry {
   /** The entry's place in the POST. */
@@ -18,6 +19,7 @@ export interface RejectedEntry {
 const OPENING = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSING = Buffer.from(']');
+const EMPTY_OBJECT = Buffer.from('{}');
 
 const BYTE_ORDER_MARK_START = 0xef;
 
@@ -32,9 +34,9 @@ const slab = new ByteSlab();
  * What is said of an entry here is what the pipeline does with it later: both decode the same bytes with the same
  * code, and measure from the record's own timestamp.
  */
-export class PostedRecords {
-  /** The values of the records. */
-  readonly values: Buffer[] = [];
+export class PostedRecords implements RecordValues {
+  /** Of all values together. */
+  byteCount = 0;
   readonly rejected: RejectedEntry[] = [];
   accepted = 0;
   /** Entries that are JSON. Of lines only objects and arrays: a word or number is rather a piece of something else. */
@@ -42,7 +44,9 @@ export class PostedRecords {
   readonly #elements: BodyElements;
   readonly #source: ElementSource;
   readonly #decodeElement: DecodeElement<object>;
-  #group: Buffer[] = [];
+  /** Of each record the first of its elements, and how many they are. */
+  readonly #firsts: number[] = [];
+  readonly #counts: number[] = [];
   #groupElements = 0;
   #groupBytes = 0;
 
@@ -67,6 +71,23 @@ export class PostedRecords {
     this.#decodeElement = decodeElement;
   }
 
+  /** Of records. */
+  get count(): number {
+    return this.#firsts.length;
+  }
+
+  /** The value of a record, put together when it is asked for: all of them would be the body once more. */
+  value(record: number): Uint8Array {
+    const first = this.#firsts[record];
+    const count = this.#counts[record];
+    if (count === 1) return this.#element(first);
+    const pieces: Buffer[] = [];
+    for (let index = first; index < first + count; index++)
+      pieces.push(index === first ? OPENING : COMMA, this.#element(index));
+    pieces.push(CLOSING);
+    return Buffer.concat(pieces);
+  }
+
   /** Takes in all entries, in several turns. */
   async fill(yieldTurn: () => Promise<void>): Promise<void> {
     const { starts, ends } = this.#elements;
@@ -83,7 +104,13 @@ export class PostedRecords {
       sliceBytes = 0;
       sliceElements = 0;
     }
-    this.#closeGroup();
+    this.#closeGroup(starts.length);
+    // The decoder keeps what it decoded last: let that not be a whole body.
+    this.#decodeElement({ ...this.#source, bytes: EMPTY_OBJECT }, 0, EMPTY_OBJECT.length, 0);
+  }
+
+  #element(index: number): Buffer {
+    return this.#source.bytes.subarray(this.#elements.starts[index], this.#elements.ends[index]);
   }
 
   /** Whether a record's rules would make something else of the entry than an element's do. */
@@ -99,15 +126,15 @@ export class PostedRecords {
     const decoded = this.#decodeElement(this.#source, start, end, index);
     if (typeof decoded !== 'string') this.accepted++;
     else this.rejected.push({ index, reason: decoded });
-    const value = this.#source.bytes.subarray(start, end);
+    const value = this.#element(index);
     if (decoded !== 'not-json') this.#countJson(value);
     // An element that could nest deeper than an array's may would take its neighbours with it.
-    if (decoded === 'not-json' || decoded === 'too-large' || mayNestTooDeep(value)) this.#addRecord(value);
-    else this.#addToGroup(value);
+    if (decoded === 'not-json' || decoded === 'too-large' || mayNestTooDeep(value)) this.#addRecord(index);
+    else this.#addToGroup(index);
   }
 
   async #takeRecord(index: number, yieldTurn: () => Promise<void>): Promise<void> {
-    const value = this.#source.bytes.subarray(this.#elements.starts[index], this.#elements.ends[index]);
+    const value = this.#element(index);
     const { key, record, context } = this.#source;
     const decoding = new RecordDecoding(key, { ...record, value }, context, this.#decodeElement);
     let turnBytes = 0;
@@ -121,7 +148,7 @@ export class PostedRecords {
     this.accepted += entries.length;
     for (const { reason } of letters) this.rejected.push({ index, reason });
     if (elementCount === 0 || entries.length > 0 || letters.some(isJson)) this.#countJson(value);
-    this.#addRecord(value);
+    this.#addRecord(index);
   }
 
   #countJson(value: Buffer): void {
@@ -129,24 +156,30 @@ export class PostedRecords {
     if (this.#elements.form !== 'lines' || isContainer) this.jsonCount++;
   }
 
-  #addRecord(value: Buffer): void {
-    this.#closeGroup();
-    this.values.push(value);
+  #addRecord(index: number): void {
+    this.#closeGroup(index);
+    this.#firsts.push(index);
+    this.#counts.push(1);
+    this.byteCount += this.#elements.ends[index] - this.#elements.starts[index];
   }
 
-  #addToGroup(value: Buffer): void {
-    if (this.#groupElements === GROUP_ELEMENTS || this.#groupBytes + value.length > GROUP_BYTES)
-      this.#closeGroup();
-    this.#group.push(this.#groupElements === 0 ? OPENING : COMMA, value);
+  /** The elements of a group follow each other. */
+  #addToGroup(index: number): void {
+    const length = this.#elements.ends[index] - this.#elements.starts[index];
+    if (this.#groupElements === GROUP_ELEMENTS || this.#groupBytes + length > GROUP_BYTES)
+      this.#closeGroup(index);
     this.#groupElements++;
-    this.#groupBytes += value.length;
+    this.#groupBytes += length;
   }
 
-  #closeGroup(): void {
-    if (this.#groupElements === 0) return;
-    this.#group.push(CLOSING);
-    this.values.push(this.#groupElements === 1 ? this.#group[1] : Buffer.concat(this.#group));
-    this.#group = [];
+  /** The group's elements are those before `endIndex`. */
+  #closeGroup(endIndex: number): void {
+    const count = this.#groupElements;
+    if (count === 0) return;
+    this.#firsts.push(endIndex - count);
+    this.#counts.push(count);
+    // Brackets, and commas between.
+    this.byteCount += this.#groupBytes + (count === 1 ? 0 : count + 1);
     this.#groupElements = 0;
     this.#groupBytes = 0;
   }

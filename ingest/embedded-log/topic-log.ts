@@ -1,9 +1,9 @@
 /** One topic of the embedded log: gathers appends into durable writes, and delivers what is durable to the sink. */
 
 import { assert } from '../../engine/assert.js';
-import { DELIVERY_BYTES, DELIVERY_RECORDS } from '../limits.js';
+import { DELIVERY_BYTES, DELIVERY_RECORDS, WRITE_BYTES } from '../limits.js';
 import type { LogIdentity, LogRecord, LogSink, PartitionKey } from '../log-source.js';
-import type { DurableLog } from './durable-log.js';
+import type { DurableLog, StoredRecord } from './durable-log.js';
 import { advanced, type ChunkPlace, type ImportChunk, type ImportState, placeOf } from './import-state.js';
 import type { RejectedEntry } from './posted-records.js';
 import { type PostIdentity, type RememberedPost, RememberedPosts } from './remembered-posts.js';
@@ -19,6 +19,14 @@ export interface ImportedPart {
 export interface ImportProgress {
   readonly place: ChunkPlace;
   readonly state: ImportState;
+}
+
+/** The values of the records of an append, which may be put together only when they are asked for. */
+export interface RecordValues {
+  readonly count: number;
+  /** Of all of them. */
+  readonly byteCount: number;
+  value(record: number): Uint8Array;
 }
 
 /** The POST with an Idempotency-Key that an append is, and what it is answered. */
@@ -41,7 +49,7 @@ export interface AppendResult {
 
 interface PendingAppend {
   readonly timestampMs: number;
-  readonly values: readonly Uint8Array[];
+  readonly values: RecordValues;
   readonly terms: AppendTerms;
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: unknown) => void;
@@ -59,7 +67,7 @@ export class TopicLog {
   readonly key: PartitionKey;
   readonly #log: DurableLog;
   readonly #identity: LogIdentity;
-  #pending: PendingAppend[] = [];
+  readonly #pending: PendingAppend[] = [];
   #isWriting = false;
   /** Where this run's appends begin: what was there before is not part of the backlog's bytes. */
   readonly #firstOffset: number;
@@ -96,11 +104,7 @@ export class TopicLog {
    * next, a POST with a key only if none is remembered by it: that is decided here, behind all appends before it, for their
    * senders may have been other processes, or send the same while it is on its way.
    */
-  append(
-    values: readonly Uint8Array[],
-    timestampMs: number,
-    terms: AppendTerms = NO_TERMS,
-  ): Promise<AppendResult> {
+  append(values: RecordValues, timestampMs: number, terms: AppendTerms = NO_TERMS): Promise<AppendResult> {
     return new Promise((resolve, reject) => {
       this.#pending.push({ timestampMs, values, terms, resolve, reject });
       if (!this.#isWriting) void this.#write();
@@ -111,8 +115,7 @@ export class TopicLog {
   async #write(): Promise<void> {
     this.#isWriting = true;
     while (this.#pending.length > 0) {
-      const group = this.#pending;
-      this.#pending = [];
+      const group = this.#pending.splice(0, this.#groupLength());
       try {
         const results = await this.#writeGroup(group);
         group.forEach(({ resolve }, i) => {
@@ -125,10 +128,20 @@ export class TopicLog {
     this.#isWriting = false;
   }
 
+  /** How many of those in line are written as one. */
+  #groupLength(): number {
+    let byteCount = 0;
+    const beyond = this.#pending.findIndex(({ values }, i) => {
+      byteCount += values.byteCount;
+      return i > 0 && byteCount > WRITE_BYTES;
+    });
+    return beyond < 0 ? this.#pending.length : beyond;
+  }
+
   async #writeGroup(group: readonly PendingAppend[]): Promise<AppendResult[]> {
     let offset = this.endOffset;
     let byteCount = 0;
-    const records = [];
+    const records: StoredRecord[] = [];
     const notes: PendingNotes = { imports: new Map(), posts: new Map() };
     const results: AppendResult[] = [];
     for (const { timestampMs, values, terms } of group) {
@@ -137,10 +150,8 @@ export class TopicLog {
       const first = post === undefined ? null : this.#remember(post, notes.posts, timestampMs);
       results.push({ progress, first });
       if ((progress !== null && progress.place !== 'next') || first !== null) continue;
-      for (const value of values) {
-        records.push({ offset: offset++, timestampMs, value });
-        byteCount += value.length;
-      }
+      for (let i = 0; i < values.count; i++) records.push(new LazyRecord(offset++, timestampMs, values, i));
+      byteCount += values.byteCount;
     }
     if (records.length === 0 && notes.imports.size === 0 && notes.posts.size === 0) return results;
     await this.#log.append(this.key.topic, records, notes);
@@ -237,4 +248,22 @@ function isAlwaysCurrent(): boolean {
 
 function isSame(a: LogIdentity, b: LogIdentity): boolean {
   return a.clusterId === b.clusterId && a.topicId === b.topicId;
+}
+
+class LazyRecord implements StoredRecord {
+  readonly offset: number;
+  readonly timestampMs: number;
+  readonly #values: RecordValues;
+  readonly #index: number;
+
+  constructor(offset: number, timestampMs: number, values: RecordValues, index: number) {
+    this.offset = offset;
+    this.timestampMs = timestampMs;
+    this.#values = values;
+    this.#index = index;
+  }
+
+  get value(): Uint8Array {
+    return this.#values.value(this.#index);
+  }
 }

@@ -9,10 +9,9 @@
  * first time; another body with that key is a 409. `GET /api/logs?source_name=…&import_id=…` says the same without a chunk. See `logring import`.
  */
 
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import type { Grant } from './auth.js';
+import { BodyBudget, BodyMemory } from './body-memory.js';
 import {
   errorAnswer,
   invalidArgument,
@@ -26,6 +25,7 @@ import {
   quoted,
   unavailable,
 } from './errors.js';
+import { unpackGzip } from './gzip-body.js';
 import { idempotencyKeyOf, isChunked } from './headers.js';
 import {
   IDEMPOTENCY_KEY_LENGTH_LIMIT,
@@ -38,9 +38,6 @@ import { importChunkCall, importStateCall, ingestCall } from './parameters.js';
 import type { IngestOutcome, IngestPort } from './ports.js';
 import { type DecodedQuery, decodeQuery } from './query-string.js';
 import type { BodyConsumer, HttpAnswer, HttpRequest } from './server.js';
-
-const gunzipAsync = promisify(gunzip);
-const GUNZIP_CHUNK_BYTES = 256 * 1024;
 
 /** The parameter that makes a body a chunk of an import. */
 const IMPORT_ID = 'import_id';
@@ -59,19 +56,19 @@ const OUT_OF_MEMORY = unavailable('too many bodies are being taken in at once', 
 
 export class IngestApi {
   readonly #ingest: IngestPort;
-  readonly #memory: ByteBudget;
+  readonly #budget: BodyBudget;
   #refusedCount = 0;
-  /** Bodies are unpacked one after the other: each may grow to 64 MiB before the budget knows its size. */
-  #unpacking: Promise<unknown> = Promise.resolve();
+  /** Bodies are unpacked one after the other: several that are half unpacked could leave no room for any of them. */
+  #unpacking: Promise<void> = Promise.resolve();
 
   constructor(ingest: IngestPort, heldByteLimit: number) {
     this.#ingest = ingest;
-    this.#memory = new ByteBudget(heldByteLimit);
+    this.#budget = new BodyBudget(heldByteLimit);
   }
 
   /** Bytes of the bodies in progress. */
   get heldBytes(): number {
-    return this.#memory.held;
+    return this.#budget.held;
   }
 
   /** POSTs that were turned away because ingest was paused. */
@@ -102,17 +99,20 @@ export class IngestApi {
         errorAnswer(415, `the Content-Encoding ${quoted(coding)} is not known; known: gzip, identity`),
       );
     }
-    if (Number(request.headers.get('content-length')) > INGEST_PACKED_BYTE_LIMIT)
-      return refuseBody(request, TOO_LARGE);
+    const declaredBytes = Number(request.headers.get('content-length'));
+    if (declaredBytes > INGEST_PACKED_BYTE_LIMIT) return refuseBody(request, TOO_LARGE);
+    const packed = new BodyMemory(this.#budget, INGEST_PACKED_BYTE_LIMIT);
+    // What would find no room is not read at all; of a body in chunks that shows as it comes.
+    if (!packed.reserve(declaredBytes)) return refuseBody(request, OUT_OF_MEMORY);
     const { sourceName, ...chunk } = parsed.parameters;
     const identity = idempotencyKey === undefined ? chunk : { idempotencyKey };
     const contentType = request.headers.get('content-type');
     const close = isChunked(request.headers);
-    return new IngestBody(this.#memory, close, async (packed, held) => {
-      const body = coding.endsWith('gzip') ? await this.#unpack(packed, held) : packed;
-      if ('status' in body) return body;
-      return outcomeAnswer(await this.#ingest.append(sourceName, body, contentType, identity), sourceName);
-    });
+    const store = async (body: Uint8Array) =>
+      outcomeAnswer(await this.#ingest.append(sourceName, body, contentType, identity), sourceName);
+    return new IngestBody(packed, close, async () =>
+      coding.endsWith('gzip') ? await this.#storeUnpacked(packed, store) : await store(packed.bytes),
+    );
   }
 
   /** What is no POST, with a valid ingest key: how far an import has come. */
@@ -130,15 +130,24 @@ export class IngestApi {
       : jsonAnswer({ import: importMember(state) });
   }
 
-  #unpack(packed: Uint8Array, held: Holding): Promise<Uint8Array | HttpAnswer> {
-    const unpacked = this.#unpacking.then(async () => {
-      const body = await unpackBounded(packed);
-      if ('status' in body) return body;
-      held.release();
-      return held.take(body.length) ? body : OUT_OF_MEMORY;
-    });
-    this.#unpacking = unpacked;
-    return unpacked;
+  /** Lets go of the packed body as soon as it can. */
+  async #storeUnpacked(
+    packed: BodyMemory,
+    store: (body: Uint8Array) => Promise<HttpAnswer>,
+  ): Promise<HttpAnswer> {
+    const unpacked = new BodyMemory(this.#budget, INGEST_UNPACKED_BYTE_LIMIT);
+    try {
+      const unpacking = this.#unpacking.then(() => unpackGzip(packed.bytes, unpacked));
+      this.#unpacking = unpacking.then(() => undefined);
+      const outcome = await unpacking;
+      packed.release();
+      if (outcome === 'whole') return await store(unpacked.bytes);
+      if (outcome === 'too-large') return UNPACKED_TOO_LARGE;
+      if (outcome === 'no-memory') return OUT_OF_MEMORY;
+      return errorAnswer(400, `the body is not gzip, as its Content-Encoding says: ${outcome.notGzip}`);
+    } finally {
+      unpacked.release();
+    }
   }
 }
 
@@ -155,22 +164,6 @@ export function refuseBody(request: HttpRequest, answer: HttpAnswer): HttpAnswer
     end: () => ({ ...answer, close: isChunked(request.headers) }),
     abort() {},
   };
-}
-
-/** Never rejects: what gunzip doesn't like is the sender's mistake. */
-async function unpackBounded(packed: Uint8Array): Promise<Uint8Array | HttpAnswer> {
-  try {
-    return await gunzipAsync(packed, {
-      maxOutputLength: INGEST_UNPACKED_BYTE_LIMIT,
-      chunkSize: GUNZIP_CHUNK_BYTES,
-    });
-  } catch (error) {
-    if (error instanceof RangeError) return UNPACKED_TOO_LARGE;
-    return errorAnswer(
-      400,
-      `the body is not gzip, as its Content-Encoding says: ${(error as Error).message}`,
-    );
-  }
 }
 
 /** undefined where there is none. */
@@ -212,6 +205,10 @@ function outcomeAnswer(outcome: IngestOutcome, sourceName: string): HttpAnswer {
       return payloadTooLarge(
         `the body holds more than ${outcome.maxCount} entries; send them in several requests`,
       );
+    case 'entry-too-large':
+      return payloadTooLarge(
+        `the entry ${outcome.index} is over ${outcome.maxBytes / MEBIBYTE} MiB; nothing of the body was kept`,
+      );
     case 'key-reused':
       return errorAnswer(
         409,
@@ -231,19 +228,16 @@ function importMember({ nextByte, digest, accepted, rejectedByReason }: ImportSt
   return { next: nextByte, digest, accepted, rejected: rejectedByReason };
 }
 
-type StoreBody = (body: Uint8Array, held: Holding) => Promise<HttpAnswer>;
-
 /** Gathers a body within its limit and the common budget. Once refused, the rest is read and thrown away. */
 class IngestBody implements BodyConsumer {
-  readonly #held: Holding;
+  readonly #memory: BodyMemory;
   readonly #close: boolean;
-  readonly #store: StoreBody;
-  #pieces: Uint8Array[] = [];
+  readonly #store: () => Promise<HttpAnswer>;
   #byteCount = 0;
   #refusal: HttpAnswer | null = null;
 
-  constructor(memory: ByteBudget, close: boolean, store: StoreBody) {
-    this.#held = new Holding(memory);
+  constructor(memory: BodyMemory, close: boolean, store: () => Promise<HttpAnswer>) {
+    this.#memory = memory;
     this.#close = close;
     this.#store = store;
   }
@@ -252,66 +246,25 @@ class IngestBody implements BodyConsumer {
     this.#byteCount += piece.length;
     if (this.#refusal !== null) return this.#byteCount <= REFUSED_BODY_BYTE_LIMIT;
     if (this.#byteCount > INGEST_PACKED_BYTE_LIMIT) this.#refuse(TOO_LARGE);
-    else if (!this.#held.take(piece.length)) this.#refuse(OUT_OF_MEMORY);
-    else this.#pieces.push(new Uint8Array(piece));
+    else if (!this.#memory.add(piece)) this.#refuse(OUT_OF_MEMORY);
     return true;
   }
 
   async end(): Promise<HttpAnswer> {
     if (this.#refusal !== null) return { ...this.#refusal, close: this.#close };
-    const body = this.#pieces.length === 1 ? this.#pieces[0] : Buffer.concat(this.#pieces);
-    this.#pieces = [];
     try {
-      return { ...(await this.#store(body, this.#held)), close: this.#close };
+      return { ...(await this.#store()), close: this.#close };
     } finally {
-      this.#held.release();
+      this.#memory.release();
     }
   }
 
   abort(): void {
-    this.#pieces = [];
-    this.#held.release();
+    this.#memory.release();
   }
 
   #refuse(answer: HttpAnswer): void {
     this.#refusal = answer;
-    this.abort();
-  }
-}
-
-/** Bytes that may be held by all requests together. */
-class ByteBudget {
-  readonly #limit: number;
-  held = 0;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  tryTake(byteCount: number): boolean {
-    if (this.held + byteCount > this.#limit) return false;
-    this.held += byteCount;
-    return true;
-  }
-}
-
-/** What one request holds of the budget. */
-class Holding {
-  readonly #budget: ByteBudget;
-  #byteCount = 0;
-
-  constructor(budget: ByteBudget) {
-    this.#budget = budget;
-  }
-
-  take(byteCount: number): boolean {
-    if (!this.#budget.tryTake(byteCount)) return false;
-    this.#byteCount += byteCount;
-    return true;
-  }
-
-  release(): void {
-    this.#budget.held -= this.#byteCount;
-    this.#byteCount = 0;
+    this.#memory.release();
   }
 }

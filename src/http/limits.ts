@@ -31,9 +31,18 @@ export const INGEST_UNPACKED_BYTE_LIMIT = 64 * 1024 * 1024;
  * longer; smaller: senders see a reset connection instead of the answer that says why. */
 export const REFUSED_BODY_BYTE_LIMIT = 64 * 1024 * 1024;
 
-/** What all ingest bodies in progress may hold together, packed and unpacked. Bigger: memory; smaller than one packed
+/** What all ingest bodies in progress may hold together, packed and unpacked; one that says in advance that it finds no room is
+ * refused unread. Their copies on the way to the disk come to it, at most WRITE_BYTES or one body at a time. Bigger: memory; smaller than one packed
  * plus one unpacked body: a body that is allowed could never be taken. Beyond it senders get 503 and come again. */
 export const INGEST_HELD_BYTE_LIMIT = 160 * 1024 * 1024;
+
+/** From when on a body's memory is apart from the heap, and in which steps it grows. Bigger: what smaller bodies leave behind
+ * waits for the collector; smaller: a system call for each of many, and reading it is a little slower. */
+export const LARGE_BODY_BYTES = 1024 * 1024;
+export const BODY_STEP_BYTES = 1024 * 1024;
+
+/** What is unpacked at a time. Bigger: copying it holds up other requests; smaller: more turns for a large body. */
+export const GUNZIP_CHUNK_BYTES = 128 * 1024;
 
 /** The least of it, however small the memory budget: one packed and one unpacked body. */
 export const INGEST_HELD_BYTE_MINIMUM = INGEST_PACKED_BYTE_LIMIT + INGEST_UNPACKED_BYTE_LIMIT;

@@ -68,13 +68,14 @@ export type IngestOutcome =
   | { readonly kind: 'unknown-source'; readonly knownSources: readonly string[] }
   | { readonly kind: 'not-json'; readonly detail: string }
   | { readonly kind: 'too-many-entries'; readonly maxCount: number }
+  | { readonly kind: 'entry-too-large'; readonly index: number; readonly maxBytes: number }
   | { readonly kind: 'key-reused' }
   | { readonly kind: 'busy'; readonly retryAfterSeconds: number };
 
 export interface IngestPort {
   /** Why nothing is taken at the moment, or null: bodies are then not even read. */
   refusal(): { readonly reason: string; readonly retryAfterSeconds: number } | null;
-  /** Takes over the body, unpacked. Of a body that is not stored nothing is kept. */
+  /** The body, unpacked, is not looked at once it resolves: its memory is used for something else then. Of a body that is not stored nothing is kept. */
   append(
     sourceName: string,
     body: Uint8Array,

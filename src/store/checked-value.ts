@@ -35,14 +35,20 @@ export function checkedValue(
   name: string,
   codec: number,
   rawLength: number,
-  payload: Uint8Array,
+  ...pieces: readonly Uint8Array[]
 ): Uint8Array<ArrayBuffer> {
-  const value = new Uint8Array(HEADER_BYTES + payload.length);
+  let length = HEADER_BYTES;
+  for (const piece of pieces) length += piece.length;
+  const value = new Uint8Array(length);
   const view = new DataView(value.buffer);
   view.setUint8(0, VERSION);
   view.setUint8(1, codec);
   view.setUint32(2, rawLength, true);
-  value.set(payload, HEADER_BYTES);
+  let at = HEADER_BYTES;
+  for (const piece of pieces) {
+    value.set(piece, at);
+    at += piece.length;
+  }
   view.setUint32(CHECKSUM_AT, checksum(name, value), true);
   return value;
 }

@@ -9,8 +9,9 @@ export function sealEnvelope(name: string, raw: Uint8Array): Uint8Array {
 }
 
 /** The value to store for bytes that aren't worth compressing. */
-export function rawEnvelope(name: string, raw: Uint8Array): Uint8Array {
-  return checkedValue(name, CODEC_RAW, raw.length, raw);
+export function rawEnvelope(name: string, ...pieces: readonly Uint8Array[]): Uint8Array {
+  const rawLength = pieces.reduce((sum, { length }) => sum + length, 0);
+  return checkedValue(name, CODEC_RAW, rawLength, ...pieces);
 }
 
 /** The segment's bytes: the caller's to keep. Throws a SegmentError that names the segment and says what is wrong. */

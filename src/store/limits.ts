@@ -77,3 +77,7 @@ export const SOCKET_PATH_BYTES = 103;
  * does. Longer: a start beside a stopped process says so later; shorter: on a busy machine two that start at once may
  * both give way. */
 export const LOCK_WAIT_MS = 5000;
+
+/** Bytes of posted records that are copied and checksummed in one turn of the event loop. Bigger: a query waits for longer
+ * than half a millisecond; smaller: turns cost more than the work in them. */
+export const SEAL_BYTES = 512 * 1024;

@@ -9,6 +9,7 @@
  *   <topic>/post/<digest of key>  what a POST with an Idempotency-Key was answered, JSON, written with its append
  */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
 import {
@@ -21,6 +22,7 @@ import { type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-st
 import type { RememberedPost } from '../../ingest/embedded-log/remembered-posts.js';
 import { DiskFullError } from './disk-room.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
+import { SEAL_BYTES } from './limits.js';
 import type { Store } from './store.js';
 import type { Table } from './tables.js';
 
@@ -57,13 +59,17 @@ export class LmdbLog implements DurableLog {
   async append(topic: string, records: readonly StoredRecord[], notes: LogNotes = NO_NOTES): Promise<void> {
     const offsets = this.#offsetsOf(topic);
     const end = offsets.end + records.length;
-    const writes = records.map(({ offset, timestampMs, value }, i) => {
-      assert(offset === offsets.end + i, 'the records of an append are not dense');
-      const raw = new Uint8Array(8 + value.length);
-      new DataView(raw.buffer).setFloat64(0, timestampMs, true);
-      raw.set(value, 8);
-      return sealed(recordKey(topic, offset), raw);
-    });
+    const writes: Put[] = [];
+    let turnBytes = 0;
+    for (const record of records) {
+      const { offset, timestampMs, value } = record;
+      assert(offset === offsets.end + writes.length, 'the records of an append are not dense');
+      writes.push(sealed(recordKey(topic, offset), float64(timestampMs), value));
+      turnBytes += value.length;
+      if (turnBytes < SEAL_BYTES) continue;
+      await nextTurn();
+      turnBytes = 0;
+    }
     writes.push(sealedOffset(endKey(topic), end));
     const forgotten: string[] = [];
     for (const [importId, state] of notes.imports) writes.push(sealedJson(importKey(topic, importId), state));
@@ -149,8 +155,14 @@ export class LmdbLog implements DurableLog {
   }
 }
 
-function sealed(key: string, raw: Uint8Array): Put {
-  return { key, value: rawEnvelope(key, raw) };
+function sealed(key: string, ...pieces: readonly Uint8Array[]): Put {
+  return { key, value: rawEnvelope(key, ...pieces) };
+}
+
+function float64(value: number): Uint8Array {
+  const raw = new Uint8Array(8);
+  new DataView(raw.buffer).setFloat64(0, value, true);
+  return raw;
 }
 
 function sealedJson(key: string, value: object): Put {
@@ -162,9 +174,7 @@ function openedJson(key: string, stored: Uint8Array): unknown {
 }
 
 function sealedOffset(key: string, offset: number): Put {
-  const raw = new Uint8Array(8);
-  new DataView(raw.buffer).setFloat64(0, offset, true);
-  return sealed(key, raw);
+  return sealed(key, float64(offset));
 }
 
 function startKey(topic: string): string {

@@ -175,6 +175,34 @@ test('all bodies in progress share one budget: beyond it 503, and what ends or g
   expect(api.heldBytes).toBe(0);
 });
 
+test('of fifty bodies of 16 MiB at once those are read that fit into the budget, the others are refused unread', async () => {
+  const port = new SetIngest();
+  const limit = 3 * INGEST_PACKED_BYTE_LIMIT;
+  const api = new IngestApi(port, limit);
+  const disk = gate();
+  port.gate = disk.promise;
+  const headers = { 'Content-Length': String(INGEST_PACKED_BYTE_LIMIT) };
+  const bodies = Array.from({ length: 50 }, () => {
+    const grant = { projects: null, pace: null };
+    const body = api.open(requestOf(EDGE, headers, 'POST'), decodeQuery('source_name=edge'), grant);
+    if (!isBodyConsumer(body)) throw new Error('a body is wanted');
+    return body;
+  });
+  let mostBytes = api.heldBytes;
+  const piece = Buffer.alloc(MIB, ' ');
+  const start = Buffer.from('[]'.padEnd(MIB));
+  for (let i = 0; i < 16; i++) {
+    for (const body of bodies) expect(body.push(i === 0 ? start : piece)).toBe(true);
+    mostBytes = Math.max(mostBytes, api.heldBytes);
+  }
+  const answers = Promise.all(bodies.map((body) => body.end()));
+  expect(mostBytes).toBe(limit);
+  disk.open();
+  const statuses = (await answers).map(({ status }) => status);
+  expect(statuses).toEqual([...Array(3).fill(200), ...Array(47).fill(503)]);
+  expect(api.heldBytes).toBe(0);
+});
+
 test('ingest methods: POST only; with Kafka there is no ingest API, and the answer says so', async () => {
   const service = new TestService();
   const kafka = new TestService({ ingest: null, keys: new KeyRing([{ key: INGEST_KEY, projects: null }]) });

@@ -122,7 +122,7 @@ export class SetIngest implements IngestPort {
     const elements = parsedArray(text);
     if (elements === null) return { kind: 'not-json', detail: 'not an array' };
     if (elements.length > 10) return { kind: 'too-many-entries', maxCount: 10 };
-    this.bodies.push(body);
+    this.bodies.push(new Uint8Array(body));
     if (chunk !== undefined) this.chunks.push(chunk);
     if (idempotencyKey !== undefined) this.keys.push(idempotencyKey);
     const rejected = elements.flatMap((element, index) =>

@@ -12,6 +12,7 @@ import {
   MAX_BODY_ELEMENTS,
   MAX_ELEMENT_BYTES,
   MAX_NESTING_DEPTH,
+  SPLIT_BYTES,
 } from '../../ingest/limits.js';
 import { CONTEXT, EDGE_KEY, NOW_US } from '../decode/fixtures.js';
 
@@ -106,6 +107,10 @@ test('nothing, and too much', async () => {
 
 const ARRIVAL_MS = NOW_US / 1000;
 
+function valuesOf(records: PostedRecords): Uint8Array[] {
+  return Array.from({ length: records.count }, (_, record) => records.value(record));
+}
+
 async function postedRecords(body: Uint8Array, contentType: string): Promise<PostedRecords | null> {
   const elements = await splitBody(body, contentType, yieldTurn);
   if (typeof elements === 'string') return null;
@@ -148,30 +153,30 @@ test('each entry gets its verdict, by its place in the POST', async () => {
     // An entry that is an array stands for its elements.
     { index: 7, reason: 'not-an-object' },
   ]);
-  expect(records.values.map(String)).toEqual([
+  expect(valuesOf(records).map(String)).toEqual([
     `[${OK},{"project":""}]`,
     '{bad}',
     `[${OK},7,{"project":"p","timestamp":"x"}]`,
     '',
     `[${OK},8]`,
   ]);
-  expect(decoded(records.values).accepted).toBe(3);
+  expect(decoded(valuesOf(records)).accepted).toBe(3);
 });
 
 test('records stay short', async () => {
   const many = await posted(`[${Array.from({ length: 2 * GROUP_ELEMENTS + 1 }, () => OK).join(',')}]`);
-  expect(many.values.map((value) => JSON.parse(`${value}`).length ?? 1)).toEqual([
+  expect(valuesOf(many).map((value) => JSON.parse(`${value}`).length ?? 1)).toEqual([
     GROUP_ELEMENTS,
     GROUP_ELEMENTS,
     1,
   ]);
   const large = JSON.stringify({ project: 'p', message: 'x'.repeat(GROUP_BYTES / 2) });
   const few = await posted([large, large, OK].join('\n'));
-  expect(few.values.map((value) => value.length)).toEqual([large.length, large.length + OK.length + 3]);
+  expect(valuesOf(few).map((value) => value.length)).toEqual([large.length, large.length + OK.length + 3]);
   const tooLarge = JSON.stringify({ project: 'p', message: 'x'.repeat(MAX_ELEMENT_BYTES) });
   const mixed = await posted([OK, tooLarge, OK].join('\n'));
   expect(mixed.rejected).toEqual([{ index: 1, reason: 'too-large' }]);
-  expect(mixed.values.map((value) => value.length)).toEqual([OK.length, tooLarge.length, OK.length]);
+  expect(valuesOf(mixed).map((value) => value.length)).toEqual([OK.length, tooLarge.length, OK.length]);
 });
 
 test('how much of a body is JSON', async () => {
@@ -234,7 +239,9 @@ test('the answer to a POST is what the pipeline does later, whatever was posted'
     fc.asyncProperty(body, fc.constantFrom(JSON_TYPE, LINES_TYPE), async (bytes, contentType) => {
       const records = await postedRecords(bytes, contentType);
       if (records === null) return;
-      const later = decoded(records.values);
+      const values = valuesOf(records);
+      expect(records.byteCount).toBe(values.reduce((sum, { length }) => sum + length, 0));
+      const later = decoded(values);
       expect(later.accepted).toBe(records.accepted);
       expect(later.reasons).toEqual(records.rejected.map(({ reason }) => reason));
     }),
@@ -248,7 +255,7 @@ test('a line that nests deeper than an array may is a record of its own, and cos
   const lines = ['{"project":"p","id":"a"}', deep, '{"project":"p","id":"b"}'];
   const records = await posted(lines.join('\n'), 'application/x-ndjson');
   expect([records.accepted, records.rejected]).toEqual([3, []]);
-  const decoded = records.values.map((value, offset) =>
+  const decoded = valuesOf(records).map((value, offset) =>
     decodeEdgeRecord(EDGE_KEY, { offset, timestampMs: NOW_US / 1000, value, projectTier: null }, CONTEXT),
   );
   expect(decoded.map(({ entries, letters }) => [entries.length, letters.length])).toEqual([
@@ -256,4 +263,33 @@ test('a line that nests deeper than an array may is a record of its own, and cos
     [1, 0],
     [1, 0],
   ]);
+});
+
+test('whatever a body holds, it is taken apart in turns of some bytes each', async () => {
+  const length = 16 * SPLIT_BYTES;
+  const check = async (body: string, contentType = JSON_TYPE) => {
+    let turnCount = 0;
+    await splitBody(Buffer.from(body), contentType, () => {
+      turnCount++;
+      return Promise.resolve();
+    });
+    const name = `${body.slice(0, 10)}…${body.slice(-10)}`;
+    expect(turnCount, name).toBeGreaterThanOrEqual(Math.floor(body.length / SPLIT_BYTES) - 2);
+  };
+  const spaces = ' '.repeat(length);
+  await check(`${spaces}{}`);
+  await check(`{}${spaces}`);
+  await check(`[${spaces}]`);
+  await check(`[1,${spaces}2${spaces},3]`);
+  await check(`["${'x'.repeat(length)}"]`);
+  await check(`["${'\\\\'.repeat(length / 2)}`);
+  await check(`[${'[]'.repeat(length / 2)}]`);
+  await check(`[${'['.repeat(MAX_NESTING_DEPTH - 1)}${spaces}`);
+  await check(`{"a":"${'x'.repeat(length)}"}`);
+  await check(`{"a":${'['.repeat(length)}`);
+  await check(`${'{"a":'.repeat(length / 5)}`);
+  await check(`{${'"a":[[]],'.repeat(length / 9)}"b":1}`);
+  await check(`{"batch":[${spaces}1]}`);
+  await check('\n'.repeat(length), LINES_TYPE);
+  await check(`1\n${spaces}\n1`, LINES_TYPE);
 });

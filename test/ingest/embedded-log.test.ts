@@ -7,7 +7,8 @@ import { afterAll, expect, test } from 'vitest';
 import type { DurableLog, LogNotes, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
-import { MAX_ELEMENT_BYTES } from '../../ingest/limits.js';
+import { TopicLog } from '../../ingest/embedded-log/topic-log.js';
+import { MAX_ELEMENT_BYTES, MAX_RECORD_BYTES, WRITE_BYTES } from '../../ingest/limits.js';
 import type { LogRecord } from '../../ingest/log-source.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';
 import { Store } from '../../src/store/store.js';
@@ -352,4 +353,48 @@ test('a sink that fails is told, and the log stops delivering', async () => {
   await rig.log.stop();
   await rig.store.close();
   expect(rig.errors).toEqual([new Error('a bug')]);
+});
+
+test('an entry that no record could hold is refused with its POST', async () => {
+  const rig = await open(newDirectory());
+  await rig.log.start(rig.sink);
+  const huge = (byteCount: number) => Buffer.from(`[${String(post('a'))},"${'x'.repeat(byteCount - 2)}"]`);
+  const outcome = await rig.log.append('edge', huge(MAX_RECORD_BYTES + 1), JSON_TYPE);
+  expect(outcome).toEqual({ kind: 'entry-too-large', index: 1, maxBytes: MAX_RECORD_BYTES });
+  await close(rig);
+  expect(valuesOf(rig.sink)).toEqual([]);
+});
+
+test('what is written as one is bounded: a POST, or several up to a limit', async () => {
+  const writes: number[] = [];
+  const store = await Store.open(newDirectory(), 1 << 20);
+  const log = new LmdbLog(store);
+  const topic = new TopicLog('edge', {
+    startOffset: (name) => log.startOffset(name),
+    endOffset: (name) => log.endOffset(name),
+    read: (...call) => log.read(...call),
+    truncateBefore: (...call) => log.truncateBefore(...call),
+    append: (name, records, notes) => {
+      writes.push(records.reduce((sum, { value }) => sum + value.length, 0));
+      return log.append(name, records, notes);
+    },
+    importState: (...call) => log.importState(...call),
+    posts: (name) => log.posts(name),
+  });
+  const value = Buffer.alloc(WRITE_BYTES / 4);
+  const appends = Array.from({ length: 10 }, () =>
+    topic.append({ count: 1, byteCount: value.length, value: () => value }, 0),
+  );
+  await Promise.all(appends);
+  const large = { count: 2, byteCount: 2 * WRITE_BYTES, value: () => Buffer.alloc(WRITE_BYTES) };
+  await Promise.all([topic.append(large, 0), topic.append(large, 0)]);
+  expect(writes).toEqual([
+    value.length,
+    WRITE_BYTES,
+    WRITE_BYTES,
+    value.length,
+    2 * WRITE_BYTES,
+    2 * WRITE_BYTES,
+  ]);
+  await store.close();
 });

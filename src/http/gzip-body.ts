@@ -1,0 +1,28 @@
+/** Unpacks a gzip body on the thread pool, a piece at a time, as far as its memory allows. */
+
+import { createGunzip } from 'node:zlib';
+import type { BodyMemory } from './body-memory.js';
+import { GUNZIP_CHUNK_BYTES, INGEST_UNPACKED_BYTE_LIMIT } from './limits.js';
+
+/** What came of it; nothing of a body that is not `whole` is of use. */
+export type Unpacking = 'whole' | 'too-large' | 'no-memory' | { readonly notGzip: string };
+
+/** Never rejects: what is no gzip is the sender's mistake. Each piece is added in a turn of the event loop of its own. */
+export function unpackGzip(packed: Uint8Array, unpacked: BodyMemory): Promise<Unpacking> {
+  return new Promise((resolve) => {
+    const gunzip = createGunzip({ chunkSize: GUNZIP_CHUNK_BYTES });
+    let byteCount = 0;
+    const end = (outcome: Unpacking): void => {
+      gunzip.destroy();
+      resolve(outcome);
+    };
+    gunzip.on('data', (piece: Buffer) => {
+      byteCount += piece.length;
+      if (byteCount > INGEST_UNPACKED_BYTE_LIMIT) end('too-large');
+      else if (!unpacked.add(piece)) end('no-memory');
+    });
+    gunzip.on('end', () => end('whole'));
+    gunzip.on('error', ({ message }) => end({ notGzip: message }));
+    gunzip.end(packed);
+  });
+}

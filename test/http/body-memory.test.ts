@@ -1,0 +1,44 @@
+/** The memory of bodies: within one budget, and given back. */
+
+import { expect, test } from 'vitest';
+import { Random } from '../../bench/generator/random.js';
+import { BodyBudget, BodyMemory } from '../../src/http/body-memory.js';
+import { LARGE_BODY_BYTES } from '../../src/http/limits.js';
+
+const MIB = 1024 * 1024;
+
+test('what is added stands there, however large it becomes and in whatever pieces it comes', () => {
+  const random = new Random(1);
+  for (const length of [0, 1, 1000, LARGE_BODY_BYTES, LARGE_BODY_BYTES + 1, 5 * MIB]) {
+    const body = Buffer.alloc(length);
+    for (let i = 0; i < length; i += 1 + random.below(50)) body[i] = i;
+    const memory = new BodyMemory(new BodyBudget(16 * MIB), 5 * MIB);
+    for (let at = 0; at < length; ) {
+      const end = Math.min(length, at + random.between(1, 300_000));
+      expect(memory.add(body.subarray(at, end))).toBe(true);
+      at = end;
+    }
+    expect(memory.bytes.equals(body)).toBe(true);
+  }
+});
+
+test('bodies never hold more than the budget, and nothing once they are released', () => {
+  const budget = new BodyBudget(8 * MIB);
+  const [first, second, third] = Array.from({ length: 3 }, () => new BodyMemory(budget, 16 * MIB));
+  expect(first.reserve(5 * MIB)).toBe(true);
+  // What was reserved is there, whoever else comes.
+  expect(second.reserve(4 * MIB)).toBe(false);
+  expect(second.add(Buffer.alloc(3 * MIB))).toBe(true);
+  expect(third.add(Buffer.alloc(1))).toBe(false);
+  expect(first.add(Buffer.alloc(5 * MIB))).toBe(true);
+  expect(first.add(Buffer.alloc(1))).toBe(false);
+  expect([budget.held, first.bytes.length, second.bytes.length]).toEqual([8 * MIB, 5 * MIB, 3 * MIB]);
+  const { buffer } = first.bytes;
+  first.release();
+  // Not left to the collector.
+  expect(buffer.byteLength).toBe(0);
+  expect(budget.held).toBe(3 * MIB);
+  first.release();
+  second.release();
+  expect(budget.held).toBe(0);
+});

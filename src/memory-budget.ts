@@ -35,8 +35,8 @@ export interface MemoryBudgetPorts {
   /** Counted apart: it has what the other parts leave. */
   readonly cache: { readonly heldBytes: number; limit(capacityBytes: number): void };
   readonly parts: readonly MemoryPart[];
-  /** Asks the parts to let go of what need not be in memory; they may take their time. */
-  readonly spill: () => void;
+  /** Asks the parts to let go of what need not be in memory, near a pause also of what is soon needed again; they may take their time. */
+  readonly spill: (isNearPause: boolean) => void;
 }
 
 export class MemoryBudget {
@@ -53,9 +53,18 @@ export class MemoryBudget {
     this.#heldBytes = parts.reduce((sum, part) => sum + part.heldBytes(), 0);
     const leftBytes = Math.max(0, budgetBytes - this.#heldBytes);
     cache.limit(Math.min(CACHE_SHARE * budgetBytes, leftBytes));
-    if (this.#heldBytes >= SPILL_SHARE * budgetBytes) spill();
+    if (this.#heldBytes >= SPILL_SHARE * budgetBytes) spill(this.#heldBytes >= RESUME_SHARE * budgetBytes);
     if (this.#heldBytes >= PAUSE_SHARE * budgetBytes) gate.close('memory', this.#reason());
     else if (this.#heldBytes < RESUME_SHARE * budgetBytes) gate.open('memory');
+  }
+
+  /** Which budget would do for what is held once the store is loaded; null where this one does. */
+  shortfall(): string | null {
+    const { budgetBytes, parts } = this.#ports;
+    const heldBytes = parts.reduce((sum, part) => sum + part.heldBytes(), 0);
+    if (heldBytes < PAUSE_SHARE * budgetBytes) return null;
+    const neededMb = Math.ceil(heldBytes / SPILL_SHARE / MEBIBYTE);
+    return `LOGRING_MEMORY_BUDGET_MB=${budgetBytes / MEBIBYTE} is too small for what is stored: ${Math.round(heldBytes / MEBIBYTE)} MiB are held after the start, and ingest is paused; should it stay so, ${neededMb} would do`;
   }
 
   /** What each part holds now, the cache among them. */

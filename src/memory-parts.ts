@@ -27,7 +27,7 @@ export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports:
     gate,
     cache: store.cache,
     parts: memoryParts(ports),
-    spill: () => {
+    spill: (isNearPause) => {
       const matchBytes = (SPILLED_MATCH_SHARE * budgetBytes) / Math.max(1, shards.edge.length);
       for (const shard of shards.edge) {
         shard.usage.standing.spill(matchBytes);
@@ -35,7 +35,9 @@ export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports:
       }
       // Its spilling is the only one that takes its time: one a look.
       relayTurn = (relayTurn + 1) % Math.max(1, shards.relay.length);
-      shards.relay[relayTurn]?.spill();
+      const relay = shards.relay[relayTurn];
+      relay?.spill();
+      if (isNearPause) relay?.stats.spillOpen();
     },
   });
 }

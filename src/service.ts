@@ -16,7 +16,7 @@ import type { Api } from './http/api.js';
 import { ANSWER_LOOK_MS } from './http/limits.js';
 import type { AnswerWindow, DroppedSpan } from './http/ports.js';
 import { IngestGate } from './ingest-gate.js';
-import { CACHE_SHARE, MEMORY_LOOK_MS, TLS_LOOK_MS } from './limits.js';
+import { CACHE_SHARE, MEMORY_LOOK_MS, SPILL_SHARE, TLS_LOOK_MS } from './limits.js';
 import { createLogs, type Logs } from './logs.js';
 import { budgetBytesOf, type MemoryBudget, rewriteBytesOf } from './memory-budget.js';
 import { createMemoryBudget } from './memory-parts.js';
@@ -131,7 +131,8 @@ class Composition implements Service {
         'a file that nothing needs could not be removed; it is tried again',
       ),
     );
-    this.#shards = new Shards(store, { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC });
+    const topics = { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC };
+    this.#shards = new Shards(store, topics, {}, SPILL_SHARE * budgetBytesOf(config));
     const nowUs = clock.nowUs();
     const monotonicUs = clock.monotonicUs();
     this.#time = new TrustedTime(store.committedUs(), nowUs, monotonicUs);
@@ -232,6 +233,8 @@ class Composition implements Service {
     this.#every(ANSWER_LOOK_MS, () => this.#api.inFlight.look(clock.monotonicUs()));
     this.#every(TLS_LOOK_MS, () => void this.#http.tlsFiles?.look());
     this.#logs.start().catch(onFatal);
+    const shortfall = this.#memory.shortfall();
+    if (shortfall !== null) logger.warn(shortfall);
     logger.info(
       {
         version,

@@ -20,15 +20,25 @@ export class Shards {
   readonly #store: Store;
   readonly #topics: ShardTopics;
   readonly #usageLimits: Partial<UsageLimits>;
+  readonly #memoryBytes: number;
   readonly #owned = new Map<Scope, OwnedShard>();
   /** In the order of restoring; the views of all shards of a kind, for queries. */
   readonly edge: EdgeShard[] = [];
   readonly relay: RelayShard[] = [];
 
-  /** Restores every shard of the two topics that the store holds. Throws a SegmentError for damaged state. */
-  constructor(store: Store, topics: ShardTopics, usageLimits: Partial<UsageLimits> = {}) {
+  /**
+   * Restores every shard of the two topics that the store holds. Throws a SegmentError for damaged state. Beyond
+   * `memoryBytes` for all of them, what can be set aside is while it is read.
+   */
+  constructor(
+    store: Store,
+    topics: ShardTopics,
+    usageLimits: Partial<UsageLimits> = {},
+    memoryBytes = Number.POSITIVE_INFINITY,
+  ) {
     this.#store = store;
     this.#usageLimits = usageLimits;
+    this.#memoryBytes = memoryBytes;
     this.#topics = topics;
     for (const scope of store.scopes()) {
       const slash = scope.lastIndexOf('/');
@@ -59,13 +69,22 @@ export class Shards {
       shard = new EdgeShard(reader, this.#usageLimits);
       this.edge.push(shard);
     } else if (topic === this.#topics.relayTopic) {
-      shard = new RelayShard(reader, this.#store.scratch);
+      shard = new RelayShard(reader, this.#store.scratch, {
+        loadBytes: this.#memoryBytes - this.#heldBytes(),
+      });
       this.relay.push(shard);
     } else {
       throw new Error(`no shard is made of topic ${topic}`);
     }
     this.#owned.set(scope, { topic, partition, shard });
     return shard;
+  }
+
+  #heldBytes(): number {
+    let total = 0;
+    for (const { rows, usage } of this.edge) total += rows.heldBytes + usage.heldBytes;
+    for (const { stats } of this.relay) total += stats.heldBytes;
+    return total;
   }
 
   /** The scope of the edge shard that a view belongs to. */

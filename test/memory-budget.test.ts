@@ -11,6 +11,7 @@ class Rig {
   heldMb = 0;
   cacheLimitMb = 0;
   spillCount = 0;
+  isNearPause = false;
   readonly budget = new MemoryBudget({
     budgetBytes: 100 * MIB,
     gate: this.gate,
@@ -19,8 +20,9 @@ class Rig {
       { name: 'rows', heldBytes: () => (this.heldMb * MIB) / 4 },
       { name: 'usage', heldBytes: () => (3 * this.heldMb * MIB) / 4 },
     ],
-    spill: () => {
+    spill: (isNearPause) => {
       this.spillCount += 1;
+      this.isNearPause = isNearPause;
     },
   });
 
@@ -54,6 +56,25 @@ test('cache, spilling, pausing, and going on, in this order', () => {
     { part: 'usage', bytes: 66 * MIB },
     { part: 'block-cache', bytes: 3 },
   ]);
+});
+
+test('what is soon needed again is let go of before ingest pauses, not long before', () => {
+  const rig = new Rig();
+  const near = (heldMb: number): boolean => {
+    rig.look(heldMb);
+    return rig.isNearPause;
+  };
+  expect([near(80), near(89), near(91), rig.gate.isOpen]).toEqual([false, false, true, true]);
+});
+
+test('a budget that is too small for what a start has loaded is told, with one that would do', () => {
+  const rig = new Rig();
+  rig.heldMb = 94;
+  expect(rig.budget.shortfall()).toBe(null);
+  rig.heldMb = 120;
+  expect(rig.budget.shortfall()).toMatch(
+    /^LOGRING_MEMORY_BUDGET_MB=100 is too small .*120 MiB.*, 160 would do$/,
+  );
 });
 
 test('the gate opens when no cause is left, lets all go on who wait, and is held open for a stop', async () => {

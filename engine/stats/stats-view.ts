@@ -26,11 +26,14 @@ export interface StatsLimits {
   readonly asideFromBytes: number;
   /** Of values that are set aside at a time. */
   readonly asideStepBytes: number;
+  /** What loading may hold: beyond it, values of slots that are read go aside before the next one is. */
+  readonly loadBytes: number;
 }
 
 const USUAL_LIMITS: StatsLimits = {
   asideFromBytes: STATS_ASIDE_FROM_BYTES,
   asideStepBytes: STATS_ASIDE_STEP_BYTES,
+  loadBytes: Number.POSITIVE_INFINITY,
 };
 
 /** What one level holds, for the operator. */
@@ -87,8 +90,14 @@ export class StatsView implements View<RelayEntry> {
   spill(): boolean {
     for (const level of this.#levels) level.dropUnseen();
     const scratch = this.#scratch;
-    if (scratch !== null) this.#levels.some((level) => level.setAside(scratch, this.#limits));
+    if (scratch !== null) this.#levels.some((level) => level.setAside(scratch, this.#limits, false));
     return false;
+  }
+
+  /** A step of slots that are not over, saved or not: each entry for them then brings back what it adds to. */
+  spillOpen(): void {
+    const scratch = this.#scratch;
+    if (scratch !== null) this.#levels.some((level) => level.setAside(scratch, this.#limits, true));
   }
 
   save(writer: SegmentWriter): void {
@@ -96,12 +105,22 @@ export class StatsView implements View<RelayEntry> {
   }
 
   load(reader: SegmentReader): void {
+    let last: LevelSlots | null = null;
     for (const { name, bytes } of reader.list(PREFIX)) {
       const level = this.#levels.find(({ prefix }) => name.startsWith(prefix));
       if (level === undefined) throw new SegmentError('a segment of the statistics is of an unknown level');
+      // The segments of a slot come together.
+      if (last !== null && !last.isReplaying(name)) this.#keepWithinLoad(last);
       level.replay(name, bytes);
+      last = level;
     }
+    if (last !== null) this.#keepWithinLoad(last);
     for (const level of this.#levels) level.finishReplay();
+  }
+
+  #keepWithinLoad(level: LevelSlots): void {
+    if (this.#scratch !== null && this.heldBytes > this.#limits.loadBytes)
+      level.setReplayedAside(this.#scratch, this.#limits);
   }
 
   /** The slot of that index at the level of that place in LEVELS, or null. To be read only. */
@@ -136,6 +155,8 @@ class LevelSlots {
   readonly #uncounted = new Set<StoredSlot>();
   /** Expired slots whose segments the next save deletes. */
   #expired: StoredSlot[] = [];
+  /** While it is loaded: the slot that was read last. */
+  #replayed: StoredSlot | null = null;
   /** An expired slot, whose memory serves the next one. */
   #spare: Slot | null = null;
   /** The slot that it is time for, and the one before it, may still have many entries to come. */
@@ -198,9 +219,13 @@ class LevelSlots {
   }
 
   /** Sets values of a slot aside, a step of them; false when none is worth it, or there is no room. */
-  setAside(scratch: ScratchSpace, { asideFromBytes, asideStepBytes }: StatsLimits): boolean {
+  setAside(
+    scratch: ScratchSpace,
+    { asideFromBytes, asideStepBytes }: StatsLimits,
+    isOpenToo: boolean,
+  ): boolean {
     for (const [index, stored] of this.#slots) {
-      if (index >= this.#overBefore || stored.dirty) continue;
+      if (!isOpenToo && (index >= this.#overBefore || stored.dirty)) continue;
       if (stored.slot.values.heldBytes < asideFromBytes) continue;
       if (!stored.slot.setAside(scratch, asideStepBytes)) continue;
       this.#uncounted.add(stored);
@@ -220,6 +245,11 @@ class LevelSlots {
     }
   }
 
+  /** Whether a segment is of the slot that was replayed last. */
+  isReplaying(name: string): boolean {
+    return this.#replayed?.isOf(name) === true;
+  }
+
   replay(name: string, bytes: Uint8Array): void {
     const startText = name.slice(this.prefix.length).split('/', 1)[0];
     const index = (Number(startText) * US_PER_SECOND) / this.#level.unitUs;
@@ -228,10 +258,20 @@ class LevelSlots {
     }
     const slot = this.#slots.get(index) ?? this.#make(index);
     slot.replay(name, bytes);
+    this.#replayed = slot;
     this.#uncounted.add(slot);
   }
 
+  /** Sets aside all values of the slot that was replayed last, if that is worth it. No segment of it may follow. */
+  setReplayedAside(scratch: ScratchSpace, { asideFromBytes, asideStepBytes }: StatsLimits): void {
+    const stored = this.#replayed;
+    if (stored === null || stored.slot.values.heldBytes < asideFromBytes) return;
+    while (stored.slot.setAside(scratch, asideStepBytes));
+    this.#uncounted.add(stored);
+  }
+
   finishReplay(): void {
+    this.#replayed = null;
     for (const slot of this.#slots.values()) slot.finishReplay();
   }
 

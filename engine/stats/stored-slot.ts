@@ -117,6 +117,11 @@ export class StoredSlot {
     }
   }
 
+  /** Whether a segment of that name is one of its. */
+  isOf(name: string): boolean {
+    return name.startsWith(this.#prefix);
+  }
+
   /** Takes up the slot's next segment; they must come in order, and all of them. */
   replay(name: string, bytes: Uint8Array): void {
     const sequence = Number(name.slice(this.#prefix.length));

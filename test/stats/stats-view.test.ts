@@ -348,6 +348,69 @@ test('values of slots that are over are set aside; newer ones, and those not sav
   expect(scratch.openCount).toBe(0);
 });
 
+test('near a pause slots that are not over are set aside too, saved or not, and count on as before', () => {
+  const scratch = new MemoryScratch();
+  const view = new StatsView(scratch, { asideFromBytes: 100 });
+  const twin = new StatsView();
+  const both = (from: number, to: number): void => {
+    for (let i = from; i < to; i++)
+      for (const either of [view, twin]) either.apply(entry({ executionTimeMs: i, functionId: `f${i % 7}` }));
+  };
+  const same = (): void => {
+    for (const interval of INTERVALS) expect(ask(view, { interval })).toEqual(ask(twin, { interval }));
+  };
+  both(0, 2_000);
+  view.expire(NOW_US);
+  const heldBytes = view.heldBytes;
+  for (let i = 0; i < 20; i++) view.spill();
+  expect(view.heldBytes, 'nothing is over').toBe(heldBytes);
+  for (let i = 0; i < 20; i++) view.spillOpen();
+  // Without values there are keys and figures, and the events that wait for the next save.
+  expect(view.figures().reduce((sum, { exactValueCount }) => sum + exactValueCount, 0)).toBeGreaterThan(0);
+  expect(view.heldBytes).toBeLessThan(heldBytes - 4 * 8 * 2_000);
+  same();
+  both(2_000, 2_500);
+  same();
+  const tables = [new SegmentTable(), new SegmentTable()];
+  view.save(tables[0]);
+  twin.save(tables[1]);
+  for (const interval of INTERVALS)
+    expect(ask(restored(tables[0]), { interval })).toEqual(ask(restored(tables[1]), { interval }));
+});
+
+test('a start holds no more than it may: values that were read go aside before the next slot is read', () => {
+  const table = new SegmentTable();
+  const view = new StatsView();
+  const hours = 20;
+  for (let ago = 0; ago < hours; ago++)
+    for (let i = 0; i < 2_000; i++) {
+      const timestampUs = NOW_US - ago * US_PER_HOUR;
+      view.apply(entry({ timestampUs, executionTimeMs: i, functionId: `f${i % 10}` }));
+    }
+  view.expire(NOW_US);
+  view.save(table);
+  const allBytes = view.heldBytes;
+  const loadBytes = allBytes / 4;
+  const scratch = new MemoryScratch();
+  const loaded = new StatsView(scratch, { asideFromBytes: 100, loadBytes });
+  let mostBytes = 0;
+  loaded.load({
+    get: (name) => table.get(name),
+    block: (file, index) => table.block(file, index),
+    blockCount: (file) => table.blockCount(file),
+    *list(prefix) {
+      for (const segment of table.list(prefix)) {
+        mostBytes = Math.max(mostBytes, loaded.heldBytes);
+        yield segment;
+      }
+    },
+  });
+  // The slot that is read comes on top: the largest is a day, or two of them, at one level of four.
+  expect(mostBytes).toBeLessThan(loadBytes + allBytes / 4);
+  expect(scratch.openCount).toBeGreaterThan(0);
+  for (const interval of INTERVALS) expect(ask(loaded, { interval })).toEqual(ask(view, { interval }));
+});
+
 test('what can not be read back fails the question, and spoils no other', () => {
   const table = new SegmentTable();
   const scratch = new MemoryScratch();

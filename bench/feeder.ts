@@ -30,6 +30,9 @@ export interface FeedReport {
 }
 
 const BATCH_COUNT = 500;
+
+/** A broker on a busy machine takes its time; kafkajs by itself gives up a connection after a second. */
+const BROKER_PATIENCE_MS = 60_000;
 const TICK_MS = 20;
 
 /** Behind the clients, with which it shares a core: a latency must not be the wait for its turn. */
@@ -43,6 +46,8 @@ async function feed(order: FeedOrder): Promise<FeedReport> {
     brokers: [...order.brokers],
     clientId: 'logring-bench',
     logLevel: logLevel.NOTHING,
+    connectionTimeout: BROKER_PATIENCE_MS,
+    requestTimeout: BROKER_PATIENCE_MS,
   });
   const producer = kafka.producer();
   await producer.connect();

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 export const MAIN = fileURLToPath(new URL('../src/main.js', import.meta.url));
-const READY_DEADLINE_MS = 60_000;
+const READY_DEADLINE_MS = 300_000;
 
 export const TEST_KEY = 'test-key';
 

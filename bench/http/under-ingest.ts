@@ -44,17 +44,20 @@ export async function measureUnderIngest(
   });
   allowAllCores(service.processId);
   const feeder = startChild('./feeder.js');
+  const fed = reportOf<FeedReport>(feeder);
   const loadMakers = [...broker, feeder.pid!];
   for (const processId of loadMakers) allowAllCores(processId);
   feeder.send(feedOrder(sizes, brokers));
   try {
-    await untilArriving(service);
+    // A feed that fails ends it, with its reason.
+    await Promise.race([untilAnswering(service), fed]);
     giveWay(loadMakers, true);
     await measureRounds(service, sizes, note);
+    feeder.send('stop');
+    await fed;
   } finally {
     giveWay(loadMakers, false);
-    feeder.send('stop');
-    await reportOf<FeedReport>(feeder);
+    feeder.kill('SIGKILL');
     await service.kill('SIGTERM');
     await deleteTopics(brokers, Object.keys(PARTITIONS));
   }
@@ -72,10 +75,12 @@ function feedOrder({ seed, projects, ingestRate }: HttpSizes, brokers: readonly 
   };
 }
 
-async function untilArriving(service: ChildService): Promise<void> {
+/** Until entries of both kinds arrive, and every endpoint answers. */
+async function untilAnswering(service: ChildService): Promise<void> {
   const applied = async (topic: string) =>
     (await readMetrics(service)).sum('logring_entries_applied_total', `topic="${topic}"`);
-  while ((await applied(EDGE_TOPIC)) === 0 || (await applied(RELAY_TOPIC)) === 0)
+  const isReady = async () => (await fetch(`${service.url}/readyz`)).ok;
+  while ((await applied(EDGE_TOPIC)) === 0 || (await applied(RELAY_TOPIC)) === 0 || !(await isReady()))
     await new Promise((resolve) => setTimeout(resolve, 100));
 }
 

@@ -105,4 +105,4 @@ test(`nothing acknowledged is lost and nothing stands twice over ${KILL_COUNT} S
   // What was old when the service was last started is in runs of a day by now.
   expect(files.filter((name) => /\/d\d+-\d+$/.test(name)).length).toBeGreaterThan(0);
   expect(files.filter((name) => name.includes('spill'))).toEqual([]);
-}, 180_000);
+}, 600_000);

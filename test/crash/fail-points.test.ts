@@ -27,7 +27,7 @@ const CLIENT_COUNT = 4;
 /** So many kills are at a random moment, where none but the count of answers decides. */
 const RANDOM_SHARE = 0.1;
 const SCRIPT = fileURLToPath(new URL('./killed-service.js', import.meta.url));
-const TEST_TIMEOUT_MS = 120_000 + 10_000 * KILL_COUNT;
+const TEST_TIMEOUT_MS = 300_000 + 60_000 * KILL_COUNT;
 
 const directory = mkdtempSync(join(tmpdir(), 'logring-fail-points-'));
 let service: ChildService | null = null;

@@ -67,7 +67,7 @@ test('an importer that is killed goes on where it stood, and what was stored is 
   const again = await startImport(['--url', url, path]).ended;
   expect(again).toMatchObject({ code: 0, stdout: `${path}: 3,700 entries stand, 0 of them new\n` });
   await expectExactly(service.url, entries);
-}, 180_000);
+}, 600_000);
 
 test('one importer outlives a service that is killed and started again', async () => {
   const entries = pastEntries('killed-service', ENTRY_COUNT, MESSAGE_BYTES);
@@ -93,7 +93,7 @@ test('one importer outlives a service that is killed and started again', async (
     stdout: `${path}: 3,700 entries stand, 3,700 of them new\n`,
   });
   await expectExactly(service.url, entries);
-}, 180_000);
+}, 600_000);
 
 const MISSED_MS = 2_000;
 
@@ -135,7 +135,7 @@ test('the service is killed between the writes of a chunk to its disk', async ()
   }
   expect(await child.ended).toMatchObject({ code: 0 });
   await expectExactly(service.url, entries);
-}, 180_000);
+}, 600_000);
 
 test('an import into an idle store, killed with the store in the same process, goes on from standard input', async () => {
   const entries = pastEntries('idle', ENTRY_COUNT, MESSAGE_BYTES);
@@ -159,4 +159,4 @@ test('an import into an idle store, killed with the store in the same process, g
   expect(Number(fresh.replace(',', ''))).toBeLessThan(ENTRY_COUNT);
   expect(code).toBe(0);
   await expectExactly((await start('idle')).url, entries);
-}, 180_000);
+}, 600_000);

@@ -20,7 +20,7 @@ import { CLOCK, LogLines, type Member, Rig, uniqueName } from './rig.js';
 const run = promisify(execFile);
 const VERSION = '4.1';
 const STORE_PASSWORD = 'only-for-this-test';
-const TOOL_TIMEOUT_MS = 30_000;
+const TOOL_TIMEOUT_MS = 240_000;
 /** Certificates and listeners are set up by hand: only a broker from jars lets us. */
 const noJars = await jarsUnavailable();
 

@@ -13,7 +13,7 @@ import { SOUND } from './simulated-service.js';
 
 const HISTORY_COUNT = 5_000;
 const HISTORIES_PER_TEST = 500;
-const TEST_TIMEOUT_MS = 300_000;
+const TEST_TIMEOUT_MS = 600_000;
 
 const chosenSeed = process.env.LOGRING_TEST_SEED;
 const totals: Record<string, number> = {};

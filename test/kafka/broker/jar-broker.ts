@@ -15,8 +15,8 @@ import { type BrokerPorts, loggingFile, propertiesFile, serverProperties } from 
 
 const run = promisify(execFile);
 
-const FORMAT_TIMEOUT_MS = 60_000;
-const START_TIMEOUT_MS = 60_000;
+const FORMAT_TIMEOUT_MS = 240_000;
+const START_TIMEOUT_MS = 240_000;
 const STOP_TIMEOUT_MS = 20_000;
 const READY_LINE = 'Kafka Server started';
 /** A start takes 3 to 4 s on two cores; these keep it there. */

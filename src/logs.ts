@@ -113,6 +113,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
     const order = {
       connection: kafkaConnection(config, brokers),
       groupId: config.KAFKA_GROUP_ID,
+      directory: config.DATA_DIR,
       edgeTopic: config.EDGE_TOPIC,
       relayTopic: config.RELAY_TOPIC,
       deadLetterTopic: config.DEAD_LETTER_TOPIC,

@@ -119,6 +119,12 @@ export class ClusterView {
     return await broker.connectionPool.send(rawFetchRequest(key, offset));
   }
 
+  /** Has a member leave its group, as if it had said so itself. After a look. Rejects when the group does not know it. */
+  async leaveGroup(groupId: string, memberId: string): Promise<void> {
+    const coordinator = await this.#cluster.findGroupCoordinator({ groupId });
+    await coordinator.leaveGroup({ groupId, memberId });
+  }
+
   async #leaderOf({ topic, partition }: PartitionKey): Promise<InternalBroker> {
     const [nodeId] = Object.keys(this.#cluster.findLeaderForPartitions(topic, [partition]));
     return await this.#cluster.findBroker({ nodeId });

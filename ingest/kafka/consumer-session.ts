@@ -56,6 +56,8 @@ export interface SessionParts {
   readonly logger: KafkaLogger;
   readonly timing: KafkaTiming;
   readonly counters: KafkaSourceCounters;
+  /** As which member of the group it reads. */
+  onJoined(memberId: string): void;
   /** The consumer ended by itself: another must be made. */
   onEnded(error: Error): void;
   /** The sink failed, or we did: the process must end. */
@@ -126,7 +128,10 @@ export class ConsumerSession {
   /** Begins; what fails later is told through onEnded. */
   open(): void {
     const { consumer, events } = { consumer: this.#consumer, events: this.#consumer.events };
-    consumer.on(events.GROUP_JOIN, ({ payload }) => this.#join(payload.memberAssignment));
+    consumer.on(events.GROUP_JOIN, ({ payload }) => {
+      this.#parts.onJoined(payload.memberId);
+      this.#join(payload.memberAssignment);
+    });
     consumer.on(events.REBALANCING, () => this.#revokeAll());
     consumer.on(events.CRASH, ({ payload }) => this.#end(payload.error));
     consumer.on(events.START_BATCH_PROCESS, ({ payload }) => {

@@ -17,6 +17,7 @@ import { registerCodecs } from './codecs.js';
 import { ConsumerSession, type KafkaSourceCounters } from './consumer-session.js';
 import {
   COMMIT_TIMEOUT_MS,
+  DISMISS_TIMEOUT_MS,
   KAFKA_TIMING,
   type KafkaTiming,
   RESTART_FIRST_MS,
@@ -33,6 +34,10 @@ export interface KafkaLogSourceOptions {
   readonly topics: readonly string[];
   /** Shared with the sink. */
   readonly holds: Holds;
+  /** Of a member that is gone without having left the group, as after a kill; null when none is known. */
+  readonly lastMemberId: string | null;
+  /** Told the id that `lastMemberId` is to be after a kill. */
+  onJoined(memberId: string): void;
   readonly logger: KafkaLogger;
   readonly clock: KafkaClock;
   /** Called once, when the sink failed or no consumer makes progress: the process must end. */
@@ -58,6 +63,7 @@ export class KafkaLogSource implements LogSource {
   readonly #lanes = new ApplyLanes();
   readonly #watch: ProgressWatch;
   readonly #pendingCommits = new Map<string, Position>();
+  #lastMemberId: string | null;
   #sink: LogSink | null = null;
   #session: ConsumerSession | null = null;
   #look: ClusterLook | null = null;
@@ -82,6 +88,7 @@ export class KafkaLogSource implements LogSource {
     assert(options.topics.length > 0, 'a Kafka source needs topics');
     this.#options = options;
     this.#timing = options.timing ?? KAFKA_TIMING;
+    this.#lastMemberId = options.lastMemberId;
     this.#watch = new ProgressWatch(this.#timing.stallMs);
     this.#view = new ClusterView(this.#createClient(), options.topics);
   }
@@ -187,7 +194,9 @@ export class KafkaLogSource implements LogSource {
     if (topics.length > 0) await this.#watchProgress();
     if (this.#session !== null || topics.length === 0 || this.#stopping.isOpen || this.#fatal !== null)
       return;
-    if (this.#options.clock.nowMs() >= this.#restartAtMs) this.#openSession(topics);
+    if (this.#options.clock.nowMs() < this.#restartAtMs) return;
+    await this.#dismissLastMember();
+    if (!this.#stopping.isOpen) this.#openSession(topics);
   }
 
   async #lookAround(): Promise<ClusterLook | null> {
@@ -219,6 +228,19 @@ export class KafkaLogSource implements LogSource {
     }
   }
 
+  /** The group would wait for the session time-out of a member that is gone before it gives its partitions away. */
+  async #dismissLastMember(): Promise<void> {
+    const memberId = this.#lastMemberId;
+    if (memberId === null) return;
+    this.#lastMemberId = null;
+    const { clock, groupId, logger } = this.#options;
+    const left = this.#stopping.orOpen(this.#view.leaveGroup(groupId, memberId));
+    await within(clock, DISMISS_TIMEOUT_MS, left).then(
+      (inTime) => inTime && logger.info({ groupId, memberId }, 'kafka: the member before has left the group'),
+      () => undefined, // as a rule the group has forgotten it already; if not, it is waited for
+    );
+  }
+
   #openSession(topics: readonly string[]): void {
     assert(this.#sink !== null, 'a Kafka source opens no consumer before its start');
     const { groupId, holds, logger, clock } = this.#options;
@@ -234,6 +256,10 @@ export class KafkaLogSource implements LogSource {
       logger,
       timing: this.#timing,
       counters: this.counters,
+      onJoined: (memberId) => {
+        this.#lastMemberId = memberId;
+        this.#options.onJoined(memberId);
+      },
       onEnded: (error) => this.#sessionEnded(session, error),
       onFatal: (error) => this.#fail(error),
     });

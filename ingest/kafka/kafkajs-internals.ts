@@ -31,6 +31,7 @@ export interface RawRequest<T> {
 export interface InternalBroker {
   readonly versions: Readonly<Record<number, { readonly maxVersion: number } | undefined>> | null;
   readonly connectionPool: InternalConnectionPool;
+  leaveGroup(member: { readonly groupId: string; readonly memberId: string }): Promise<unknown>;
   /** Rejects with what the broker answers for a partition. */
   fetch(request: {
     readonly isolationLevel: 1;
@@ -56,6 +57,7 @@ export interface InternalCluster {
   /** Partitions by the node that leads them, as the metadata has it. */
   findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, number[]>>;
   findBroker(node: { readonly nodeId: string }): Promise<InternalBroker>;
+  findGroupCoordinator(group: { readonly groupId: string }): Promise<InternalBroker>;
   fetchTopicsOffset(
     topics: readonly {
       readonly topic: string;

@@ -96,6 +96,10 @@ export const REFUSAL_ENDS_MS = 6_000;
  * wait for the session time-out to learn that this member is gone. */
 export const STOP_TIMEOUT_MS = 5_000;
 
+/** How long having the member before leave the group may take. Bigger: a group that does not answer is joined later; smaller:
+ * the group waits for that member's session time-out. */
+export const DISMISS_TIMEOUT_MS = 3_000;
+
 /** How long one mirror of the offsets may take before the next may start. */
 export const COMMIT_TIMEOUT_MS = 10_000;
 

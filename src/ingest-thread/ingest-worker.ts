@@ -17,6 +17,7 @@ import { monotonicUs, wallClockUs } from '../system-clock.js';
 import { giveWayToServing } from '../thread-priority.js';
 import './heap-ballast.js';
 import { IN_FLIGHT_BYTES, INGEST_THREAD_NICENESS, STATUS_EVERY_MS } from './limits.js';
+import { readMember, writeMember } from './member-file.js';
 import { PackShard } from './pack-shard.js';
 import type { FromIngest, IngestOrder, LogLevel, ToIngest } from './protocol.js';
 
@@ -152,6 +153,17 @@ const source = new KafkaLogSource({
   groupId: order.groupId,
   topics: [order.edgeTopic, order.relayTopic],
   holds,
+  lastMemberId: readMember(order.directory, order.groupId),
+  onJoined: (memberId) => {
+    try {
+      writeMember(order.directory, order.groupId, memberId);
+    } catch (error) {
+      logger.warn(
+        { error: String(error) },
+        'kafka: the member id could not be kept; after a kill the group waits',
+      );
+    }
+  },
   logger,
   clock,
   onFatal: (error) => {

@@ -27,6 +27,8 @@ export type Position = PartitionKey & { readonly nextOffset: number };
 export interface IngestOrder {
   readonly connection: KafkaConnection;
   readonly groupId: string;
+  /** Where the member file is. */
+  readonly directory: string;
   readonly edgeTopic: string;
   readonly relayTopic: string;
   readonly deadLetterTopic: string;

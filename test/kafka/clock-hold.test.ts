@@ -69,6 +69,8 @@ describeKafka('Kafka with a wrong clock', () => {
       groupId: topic,
       topics: [topic],
       holds,
+      lastMemberId: null,
+      onJoined: () => undefined,
       logger: log,
       clock: CLOCK,
       timing: QUICK,

@@ -66,6 +66,8 @@ export interface Member {
   readonly holds: Holds;
   readonly log: LogLines;
   readonly fatal: Error[];
+  /** As which it has joined the group, the newest last. */
+  readonly memberIds: string[];
 }
 
 /** Starts sources and stops them all at the end. */
@@ -168,12 +170,14 @@ export class Rig {
       groupId: string;
       timing?: KafkaTiming;
       clock?: KafkaClock;
+      lastMemberId?: string;
       sink?: RecordingSink;
     },
     connection: KafkaConnection = connectionTo(this.#brokers),
   ): Promise<Member> {
     const log = new LogLines();
     const fatal: Error[] = [];
+    const memberIds: string[] = [];
     const sink = options.sink ?? new RecordingSink();
     const holds = new Holds({
       nowMs: CLOCK.nowMs,
@@ -184,13 +188,15 @@ export class Rig {
       holds,
       connection,
       groupId: options.groupId,
+      lastMemberId: options.lastMemberId ?? null,
+      onJoined: (memberId) => memberIds.push(memberId),
       topics: options.topics,
       logger: log,
       clock: options.clock ?? CLOCK,
       timing: options.timing ?? QUICK,
       onFatal: (error) => fatal.push(error),
     });
-    const member = { source, sink, holds, log, fatal };
+    const member = { source, sink, holds, log, fatal, memberIds };
     this.#members.push(member);
     await source.start(sink);
     return member;

@@ -8,6 +8,8 @@ import type { GeneratedProject } from './generator/traffic.js';
 
 type Row = Record<string, unknown>;
 
+const READY_POLL_MS = 50;
+
 interface PastQuestion {
   readonly path: string;
   readonly keep: (row: Row) => boolean;
@@ -32,7 +34,10 @@ export class PastAnswers {
     return this.#hash ?? '';
   }
 
+  /** Waits until they are whole. */
   async check(url: string): Promise<void> {
+    while ((await fetch(`${url}/readyz`)).status !== 200)
+      await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
     const hash = createHash('sha256');
     let rowCount = 0;
     for (const { path, keep } of this.#questions) {

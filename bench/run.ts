@@ -65,7 +65,7 @@ export async function runBench(
   ] as const) {
     await noteBareConsumer(nameOf(topic), { brokers, topic, group: 'bare', count }, note);
   }
-  const edgeOnly = { ...settings, LOGRING_RELAY_TOPIC: 'not-yet' };
+  const edgeOnly = { ...settings, LOGRING_RELAY_TOPIC: '' };
   const ingestOne = async (count: number, topic: string, given: Record<string, string>) => {
     const { service, figures } = await ingestTopic(count, topic, given);
     note(`ingest of ${nameOf(topic)}`, figures.entriesPerSecond, 'entries/s');

@@ -82,6 +82,19 @@ export interface LogSink {
 export interface PartitionStatus extends PartitionKey {
   /** The offset after the log's last record, or null when not known yet. */
   readonly endOffset: number | null;
+  /**
+   * When the newest end of the log was heard up to which everything is applied, by the source's clock; null until there
+   * is one. Infinity for a log of our own, whose answers are never old.
+   */
+  readonly wholeAsOfMs: number | null;
+}
+
+export interface TopicStatus {
+  readonly topic: string;
+  /** Its partitions are numbered from 0. */
+  readonly partitionCount: number;
+  /** Another one is another topic; '' where the brokers don't tell. */
+  readonly topicId: string;
 }
 
 /** A partition of which nothing is applied from an offset on (see holds.ts). */
@@ -96,13 +109,20 @@ export interface HeldPartition extends PartitionKey {
 export interface LogSourceStatus {
   /** Configured topics that don't exist yet. */
   readonly missingTopics: readonly string[];
-  /** Partitions of the topics that this process doesn't own; then its answers lack their entries. */
+  /** Those that exist, as their metadata was last heard. */
+  readonly topics: readonly TopicStatus[];
+  /**
+   * Partitions that another member of the group reads, or will: left out of our assignment when we last joined. While the
+   * group shares them out anew, those that were ours are not among them.
+   */
   readonly unassigned: readonly PartitionKey[];
   readonly assigned: readonly PartitionStatus[];
   /** Of the assigned ones, those that hold until something changes or an operator acknowledges it. */
   readonly held: readonly HeldPartition[];
   /** One sentence for the operator when the source can't be reached or makes no progress, else null. */
   readonly problem: string | null;
+  /** Whether the problem is that no broker answers: nobody can read the log then. */
+  readonly isUnreachable: boolean;
 }
 
 export interface LogSource {

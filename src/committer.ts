@@ -25,6 +25,8 @@ export interface CommitterPorts {
   readonly store: Pick<Store, 'commit' | 'assertSame'>;
   /** Writes more into the commit that a partition's shard is in. */
   readonly saveBeside: (key: PartitionKey, writer: SegmentWriter) => void;
+  /** Whether that has something new though no shard has. */
+  readonly isNewBeside?: () => boolean;
   readonly shards: () => Iterable<OwnedShard>;
   readonly nowUs: () => number;
   readonly monotonicUs: () => number;
@@ -85,7 +87,8 @@ export class Committer {
     this.#ports.store.assertSame();
     this.#expire();
     const due = this.#ports.monotonicUs() - this.#lastCommitUs >= IDLE_COMMIT_EVERY_US;
-    if (due || [...this.#ports.shards()].some(({ shard }) => shard.dirty)) await this.commit();
+    if (due || this.#ports.isNewBeside?.() || [...this.#ports.shards()].some(({ shard }) => shard.dirty))
+      await this.commit();
   }
 
   #expire(): void {

@@ -29,6 +29,8 @@ export interface LogsPorts {
   readonly marksOf: (key: PartitionKey) => Marks;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
+  /** Told how the source stands whenever that has changed; times are of the monotonic clock. */
+  readonly onStatus: (status: LogSourceStatus) => void;
   /** Keeps some of the dead letters. */
   readonly samples: DeadLetterSamples;
   /** What comes in waits while it is closed. */
@@ -60,7 +62,7 @@ export function createLogs(ports: LogsPorts): Logs {
 
 /** Posted logs: decoded on the serving thread, judged by when they arrived. */
 function embeddedLogs(ports: LogsPorts): Logs {
-  const { config, surroundings, store, shards, onGap, samples, gate, meter } = ports;
+  const { config, surroundings, store, shards, onGap, onStatus, samples, gate, meter } = ports;
   const { nowUs, monotonicUs } = surroundings.clock;
   const common = {
     edgeTopic: config.EDGE_TOPIC,
@@ -68,9 +70,10 @@ function embeddedLogs(ports: LogsPorts): Logs {
     nowUs,
     yieldTurn: () => yieldTurn(),
   };
-  const log = new EmbeddedLog({
+  const log: EmbeddedLog = new EmbeddedLog({
     ...common,
     log: new LmdbLog(store),
+    onWhole: () => onStatus(log.status()),
     onFatal: surroundings.onFatal,
   });
   const pipeline = new Pipeline({
@@ -106,7 +109,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
 
 /** Kafka's logs: consumed and decoded on the ingest thread, which begins with what the shards have. */
 function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
-  const { config, surroundings, shards, marksOf, onGap, samples, gate, meter } = ports;
+  const { config, surroundings, shards, marksOf, onGap, onStatus, samples, gate, meter } = ports;
   const { logger, clock, onFatal } = surroundings;
   let thread: IngestThread | null = null;
   const start = () => {
@@ -131,6 +134,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
       shardOf: (key) => shards.of(key),
       marksOf,
       onGap,
+      onStatus,
       onDeadLetters: (letters) => samples.keep(letters),
       logger,
       monotonicUs: clock.monotonicUs,

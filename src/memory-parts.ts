@@ -28,14 +28,14 @@ export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports:
     cache: store.cache,
     parts: memoryParts(ports),
     spill: (isNearPause) => {
-      const matchBytes = (SPILLED_MATCH_SHARE * budgetBytes) / Math.max(1, shards.edge.length);
-      for (const shard of shards.edge) {
+      const matchBytes = (SPILLED_MATCH_SHARE * budgetBytes) / Math.max(1, shards.heldEdge.length);
+      for (const shard of shards.heldEdge) {
         shard.usage.standing.spill(matchBytes);
         shard.spill();
       }
       // Its spilling is the only one that takes its time: one a look.
-      relayTurn = (relayTurn + 1) % Math.max(1, shards.relay.length);
-      const relay = shards.relay[relayTurn];
+      relayTurn = (relayTurn + 1) % Math.max(1, shards.heldRelay.length);
+      const relay = shards.heldRelay[relayTurn];
       relay?.spill();
       if (isNearPause) relay?.stats.spillOpen();
     },
@@ -47,9 +47,9 @@ function memoryParts({ shards, store, logs, rewriter, api }: PartsPorts): Memory
   const sum = (views: readonly { readonly heldBytes: number }[]) =>
     views.reduce((bytes, view) => bytes + view.heldBytes, 0);
   return [
-    part('rows', () => sum(shards.edge.map(({ rows }) => rows))),
-    part('usage', () => sum(shards.edge.map(({ usage }) => usage))),
-    part('statistics', () => sum(shards.relay.map(({ stats }) => stats))),
+    part('rows', () => sum(shards.heldEdge.map(({ rows }) => rows))),
+    part('usage', () => sum(shards.heldEdge.map(({ usage }) => usage))),
+    part('statistics', () => sum(shards.heldRelay.map(({ stats }) => stats))),
     part('names', sharedNameBytes),
     part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
     part('rewrite', () => rewriter().heldBytes),

@@ -1,60 +1,103 @@
-/** What `/readyz` says: one sentence for each reason why answers may lack entries, none when they don't. */
+/**
+ * What `/readyz` says: a sentence for each reason why this process should not be asked, and notes on what an operator
+ * should know all the same. An outage of Kafka is a note: answers from the store are whole, and say how old they are.
+ */
 
-import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
+import { US_PER_SECOND } from '../engine/time.js';
+import type { HeldPartition, LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
 import { ALARM_PATHS } from './http/alarms-api.js';
 import type { Shards } from './shards.js';
+import type { WholeAnswers } from './whole-answers.js';
 
 export interface ReadinessPorts {
   readonly shards: Shards;
+  readonly whole: WholeAnswers;
   readonly sourceStatus: () => LogSourceStatus;
   /** Gaps that no operator has acknowledged. */
   readonly gaps: () => readonly OffsetGap[];
   /** Why nothing is taken in at the moment, one sentence each. */
   readonly pauses: () => readonly string[];
   readonly stopping: () => boolean;
+  /** Answers from Kafka say that they are old; those from a log of our own are never, and wait for what is behind. */
+  readonly isOwnLog: boolean;
   readonly maxLagRecords: number;
   /** What is wrong with files of rows and usage, one sentence each. */
   readonly rowDamage: () => readonly string[];
+  /** What else there is to know. */
+  readonly notes: () => readonly string[];
   readonly dataDirectory: string;
+}
+
+export interface Readiness {
+  /** None: it is ready. */
+  readonly reasons: readonly string[];
+  readonly notes: readonly string[];
 }
 
 /** Reasons that name what is damaged; the rest is a number. */
 const DAMAGE_REASONS = 5;
 
-export function readinessReasons(ports: ReadinessPorts): string[] {
-  const reasons: string[] = [];
-  if (ports.stopping()) reasons.push('the service is stopping');
-  reasons.push(...ports.pauses());
+export function readinessOf(ports: ReadinessPorts): Readiness {
   const status = ports.sourceStatus();
-  if (status.problem !== null) reasons.push(status.problem);
-  for (const topic of status.missingTopics)
-    reasons.push(`topic ${topic} does not exist yet; it is waited for`);
-  for (const { topic, partition } of status.unassigned) {
-    reasons.push(`partition ${topic}/${partition} is not read by this process`);
+  const topics = topicReadiness(ports.whole, status.isUnreachable);
+  const isWaiting = topics.reasons.length > 0;
+  const lags = lagTexts(ports, status);
+  const problem = status.problem === null ? [] : [status.problem];
+  return {
+    reasons: [
+      ...(ports.stopping() ? ['the service is stopping'] : []),
+      ...ports.pauses(),
+      ...(isWaiting ? problem.filter((one) => !topics.reasons.some((reason) => reason.includes(one))) : []),
+      ...topics.reasons,
+      ...(ports.isOwnLog ? lags : []),
+      ...status.held.map(heldReason),
+      ...ports.gaps().map(gapReason),
+      ...damageReasons(ports),
+    ],
+    notes: [
+      ...(isWaiting ? [] : problem),
+      ...missingNotes(status.missingTopics, topics.reasons),
+      ...topics.notes,
+      ...(ports.isOwnLog ? [] : lags),
+      ...ports.notes(),
+    ],
+  };
+}
+
+/** Where the log can't be read by anybody, what was not read since the start is not waited for. */
+function topicReadiness(whole: WholeAnswers, isUnreachable: boolean): Readiness {
+  const reasons: string[] = [];
+  const notes: string[] = [];
+  for (const { topic, state, unreached } of whole.readings()) {
+    if (state.kind === 'none') reasons.push(state.reason);
+    else if (unreached !== null && !isUnreachable) reasons.push(unreached);
+    if (state.kind === 'old')
+      notes.push(`answers from topic ${topic} are ${Math.ceil(state.ageUs / US_PER_SECOND)} s old`);
   }
-  for (const { topic, partition, endOffset } of status.assigned) {
-    if (endOffset === null) {
-      reasons.push(`partition ${topic}/${partition}: the end of its log is not known yet`);
-      continue;
-    }
-    const lag = endOffset - (ports.shards.of({ topic, partition }).nextOffset ?? 0);
-    if (lag > ports.maxLagRecords) {
-      reasons.push(
-        `partition ${topic}/${partition} is ${lag} records behind, more than ${ports.maxLagRecords}`,
-      );
-    }
-  }
-  for (const { topic, partition, offset, sentence } of status.held) {
-    reasons.push(
-      `partition ${topic}/${partition} is held at offset ${offset}: ${sentence} (POST ${ALARM_PATHS.holds.acknowledge})`,
-    );
-  }
-  for (const gap of ports.gaps()) {
-    reasons.push(
-      `partition ${gap.topic}/${gap.partition} has a gap (${gap.reason}): offset ${gap.expectedOffset} was expected, reading went on at ${gap.resumedOffset}; POST ${ALARM_PATHS.gaps.acknowledge} clears it`,
-    );
-  }
-  return [...reasons, ...damageReasons(ports)];
+  return { reasons, notes };
+}
+
+function missingNotes(topics: readonly string[], reasons: readonly string[]): string[] {
+  return topics
+    .filter((topic) => !reasons.some((reason) => reason.startsWith(`topic ${topic} `)))
+    .map((topic) => `topic ${topic} does not exist; it is waited for`);
+}
+
+function lagTexts({ shards, maxLagRecords }: ReadinessPorts, { assigned }: LogSourceStatus): string[] {
+  return assigned.flatMap(({ topic, partition, endOffset }) => {
+    const lag = (endOffset ?? 0) - (shards.known({ topic, partition })?.nextOffset ?? 0);
+    return lag > maxLagRecords
+      ? [`partition ${topic}/${partition} is ${lag} records behind, more than ${maxLagRecords}`]
+      : [];
+  });
+}
+
+function heldReason({ topic, partition, offset, sentence }: HeldPartition): string {
+  return `partition ${topic}/${partition} is held at offset ${offset}: ${sentence} (POST ${ALARM_PATHS.holds.acknowledge})`;
+}
+
+function gapReason({ topic, partition, reason, expectedOffset, resumedOffset }: OffsetGap): string {
+  return `partition ${topic}/${partition} has a gap (${reason}): offset ${expectedOffset} was expected, reading went on at ${resumedOffset}; POST ${ALARM_PATHS.gaps.acknowledge} clears it`;
 }
 
 function damageReasons({ rowDamage, dataDirectory }: ReadinessPorts): string[] {

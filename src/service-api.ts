@@ -13,6 +13,7 @@ import { KeyRing } from './http/auth.js';
 import { consoleApi } from './http/console-api.js';
 import { consolePages } from './http/console-pages.js';
 import { descriptionPages } from './http/description/description-pages.js';
+import { ENDPOINT_NAMES, type EndpointName } from './http/endpoints.js';
 import {
   ANSWER_BUDGET_SHARE,
   ANSWER_BYTE_LIMIT,
@@ -20,15 +21,17 @@ import {
   INGEST_HELD_BYTE_LIMIT,
   INGEST_HELD_BYTE_MINIMUM,
 } from './http/limits.js';
-import type { AlarmPorts, DroppedPort, IngestPort } from './http/ports.js';
+import type { AlarmPorts, DroppedPort, IngestPort, StatePort } from './http/ports.js';
 import { RequestPaces } from './http/request-pace.js';
 import { encodeInvocationStatsRow } from './http/row-encoders.js';
 import type { BugReporter } from './http/server.js';
 import { KnownNames } from './known-names.js';
 import { STATS_MEMO_SHARE } from './limits.js';
 import { budgetBytesOf } from './memory-budget.js';
+import type { Readiness } from './readiness.js';
 import type { Surroundings } from './service.js';
 import type { Shards } from './shards.js';
+import type { WholeAnswers } from './whole-answers.js';
 
 export interface ApiParts {
   readonly config: Config;
@@ -38,16 +41,34 @@ export interface ApiParts {
   readonly ingest: IngestPort | null;
   readonly evaluator: ApiCountsEvaluator;
   readonly alarms: AlarmPorts;
-  /** Why the service is not ready; none when it is. */
-  readonly readiness: () => readonly string[];
-  /** What an operator should know though it is no reason not to be ready. */
-  readonly notes: () => readonly string[];
+  readonly states: StatePort;
+  /** Why the service is not ready; and what an operator should know though it is no reason not to be. */
+  readonly readiness: () => Readiness;
   readonly metrics: () => Promise<string>;
   /** null where nothing is taken in, so that there is nothing to say. */
   readonly status: ((nowUs: number) => ServiceStatus) | null;
   /** null when no repair has dropped anything that an answer may lack. */
   readonly dropped: DroppedPort | null;
   readonly bugs: BugReporter;
+}
+
+/** The log that an endpoint is answered from, and the setting that names it. */
+export function logOf(endpoint: EndpointName, config: Config): { topic: string; setting: string } {
+  return endpoint === 'functions.invocation-stats'
+    ? { topic: config.RELAY_TOPIC, setting: 'LOGRING_RELAY_TOPIC' }
+    : { topic: config.EDGE_TOPIC, setting: 'LOGRING_EDGE_TOPIC' };
+}
+
+/** What each endpoint has to answer from. */
+export function endpointStates(config: Config, whole: WholeAnswers): StatePort {
+  const logs = new Map(ENDPOINT_NAMES.map((endpoint) => [endpoint, logOf(endpoint, config)]));
+  return {
+    stateOf: (endpoint) => {
+      const { topic, setting } = logs.get(endpoint)!;
+      return topic === '' ? { kind: 'off', setting } : whole.state(topic);
+    },
+    epochOf: (endpoint) => whole.epoch(logs.get(endpoint)!.topic),
+  };
 }
 
 export function createApi({ config, surroundings, shards, evaluator, ...parts }: ApiParts): Api {
@@ -85,6 +106,7 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
       apiCounts: (parameters, nowUs) => evaluator.evaluate({ ...parameters, nowUs }),
       checkExpression: (expression) => evaluator.check(expression),
     },
+    states: parts.states,
     ingest: parts.ingest,
     ingestHeldBytes: Math.max(INGEST_HELD_BYTE_MINIMUM, Math.min(INGEST_HELD_BYTE_LIMIT, budgetBytes / 4)),
     answerBytes: Math.min(ANSWER_BYTE_LIMIT, ANSWER_BUDGET_SHARE * budgetBytes),
@@ -93,8 +115,7 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
     operator: {
       livez: () => ({ ok: true, reasons: [] }),
       readyz: () => {
-        const reasons = parts.readiness();
-        const notes = parts.notes();
+        const { reasons, notes } = parts.readiness();
         return { ok: reasons.length === 0, reasons, ...(notes.length === 0 ? {} : { notes }) };
       },
       metrics: parts.metrics,
@@ -105,7 +126,8 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
       ...descriptionPages({
         version: surroundings.version,
         endpointIds,
-        sourceNames: [config.EDGE_TOPIC, config.RELAY_TOPIC],
+        sourceNames: [config.EDGE_TOPIC, config.RELAY_TOPIC].filter((topic) => topic !== ''),
+        endpoints: ENDPOINT_NAMES.filter((name) => parts.states.stateOf(name).kind !== 'off'),
       }),
       ...(config.CONSOLE ? consolePages() : []),
       ...consoleApi({ names: new KnownNames(shards, () => yieldTurn()), status: parts.status }),

@@ -2,10 +2,10 @@
 
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { US_PER_MS } from '../engine/time.js';
+import { US_PER_MS, US_PER_SECOND } from '../engine/time.js';
 import { DeadLetterSamples } from '../ingest/dead-letter-samples.js';
 import { Gaps } from '../ingest/gaps.js';
-import type { HeldPartition, OffsetGap, PartitionKey } from '../ingest/log-source.js';
+import type { HeldPartition, LogSourceStatus, OffsetGap, PartitionKey } from '../ingest/log-source.js';
 import { PartitionMarks } from '../ingest/marks.js';
 import { Committer } from './committer.js';
 import type { Config } from './config.js';
@@ -13,6 +13,7 @@ import type { ServiceStatus } from './console/service-status.js';
 import { diskAlarm } from './disk-alarm.js';
 import { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import type { Api } from './http/api.js';
+import { ENDPOINT_NAMES } from './http/endpoints.js';
 import { ANSWER_LOOK_MS } from './http/limits.js';
 import type { AnswerWindow, DroppedSpan } from './http/ports.js';
 import { IngestGate } from './ingest-gate.js';
@@ -21,9 +22,9 @@ import { createLogs, type Logs } from './logs.js';
 import { budgetBytesOf, type MemoryBudget, rewriteBytesOf } from './memory-budget.js';
 import { createMemoryBudget } from './memory-parts.js';
 import { Metrics } from './metrics/metrics.js';
-import { readinessReasons } from './readiness.js';
+import { type Readiness, readinessOf } from './readiness.js';
 import { Rewriter } from './rewriter.js';
-import { createApi } from './service-api.js';
+import { createApi, endpointStates, logOf } from './service-api.js';
 import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
 import { type StatusPorts, serviceStatus } from './status.js';
@@ -33,6 +34,7 @@ import { withRemedy } from './store/sound-table.js';
 import { Store } from './store/store.js';
 import { type StoreParts, SYSTEM_PARTS } from './store/store-parts.js';
 import { clockNote, TrustedTime } from './trusted-time.js';
+import { WholeAnswers } from './whole-answers.js';
 
 export interface Surroundings {
   readonly logger: Logger;
@@ -59,6 +61,8 @@ export interface Service {
 
 /** How often cached results that are due are looked for. */
 const WARM_EVERY_MS = 100;
+/** How often a service that was never ready looks whether it is. */
+const READY_LOOK_MS = 100;
 /** Requests in progress get so long to finish when the service stops. */
 const DRAIN_MS = 5000;
 
@@ -93,6 +97,7 @@ class Composition implements Service {
   readonly #surroundings: Surroundings;
   readonly #store: Store;
   readonly #shards: Shards;
+  readonly #whole: WholeAnswers;
   readonly #logs: Logs;
   readonly #gate: IngestGate;
   readonly #memory: MemoryBudget;
@@ -112,6 +117,7 @@ class Composition implements Service {
   /** The log has heard of all commits, and has forgotten what it need not keep. */
   #told: Promise<unknown> = Promise.resolve();
   #isStopping = false;
+  #wasReady = false;
   #port = 0;
 
   constructor(config: Config, surroundings: Surroundings, store: Store, gate: IngestGate) {
@@ -137,8 +143,13 @@ class Composition implements Service {
     const monotonicUs = clock.monotonicUs();
     this.#time = new TrustedTime(store.committedUs(), nowUs, monotonicUs);
     this.#shards.expire(nowUs, this.#time.trustedUs(nowUs, monotonicUs));
-    for (const { topic, partition } of this.#shards.all())
-      this.#gaps.load({ topic, partition }, store.reader(`${topic}/${partition}`));
+    this.#whole = this.#createWhole();
+    for (const { topic, partition } of this.#shards.all()) {
+      const reader = store.reader(`${topic}/${partition}`);
+      this.#gaps.load({ topic, partition }, reader);
+      // What the embedded log has acknowledged is known, so nothing is answered before it is all applied.
+      if (config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader);
+    }
     this.#marks = new PartitionMarks((scope) => store.reader(scope));
     this.#logs = createLogs({
       config,
@@ -147,6 +158,7 @@ class Composition implements Service {
       shards: this.#shards,
       marksOf: (key) => this.#marks.of(key),
       onGap: (gap) => this.#noteGap(gap),
+      onStatus: (status) => this.#noteStatus(status),
       samples: this.#deadLetterSamples,
       gate,
       meter: { applied: (...batch) => this.#noteApplied(...batch) },
@@ -158,7 +170,9 @@ class Composition implements Service {
       saveBeside: (key, writer) => {
         this.#gaps.save(key, writer);
         this.#marks.of(key).save(writer);
+        this.#whole.save(key, writer);
       },
+      isNewBeside: () => this.#whole.hasNews,
       shards: () => this.#shards.all(),
       nowUs: clock.nowUs,
       monotonicUs: clock.monotonicUs,
@@ -233,6 +247,7 @@ class Composition implements Service {
     this.#every(ANSWER_LOOK_MS, () => this.#api.inFlight.look(clock.monotonicUs()));
     this.#every(TLS_LOOK_MS, () => void this.#http.tlsFiles?.look());
     this.#logs.start().catch(onFatal);
+    this.#noteStatus(this.#logs.status());
     const shortfall = this.#memory.shortfall();
     if (shortfall !== null) logger.warn(shortfall);
     logger.info(
@@ -246,9 +261,11 @@ class Composition implements Service {
         shards: [...this.#shards.all()].length,
         startMs: Math.round((clock.monotonicUs() - startUs) / 1000),
       },
-      'ready',
+      'listening',
     );
     this.#evaluator.start();
+    this.#every(READY_LOOK_MS, () => this.#sayReady());
+    this.#sayReady();
     return this;
   }
 
@@ -294,6 +311,34 @@ class Composition implements Service {
     this.#time.noteRecord(key, lastRecordMs * US_PER_MS, nowUs(), monotonicUs());
   }
 
+  #noteStatus(status: LogSourceStatus): void {
+    this.#whole.note(status);
+    this.#shards.leaveOut(status.unassigned);
+  }
+
+  #sayReady(): void {
+    if (this.#wasReady || this.#readiness().reasons.length > 0) return;
+    this.#wasReady = true;
+    this.#surroundings.logger.info({ url: this.url, notes: this.#readiness().notes }, 'ready');
+  }
+
+  #createWhole(): WholeAnswers {
+    const { clock } = this.#surroundings;
+    const { EDGE_TOPIC, RELAY_TOPIC, FRESH_MS, MAX_STALENESS_SECONDS } = this.#config;
+    return new WholeAnswers({
+      topics: [EDGE_TOPIC, RELAY_TOPIC].filter((topic) => topic !== ''),
+      freshUs: FRESH_MS * 1000,
+      maxStalenessUs: MAX_STALENESS_SECONDS * US_PER_SECOND,
+      nextOffset: (key) => this.#shards.known(key)?.nextOffset ?? null,
+      monotonicUs: clock.monotonicUs,
+      nowUs: clock.nowUs,
+      onPartitions: (topic) => {
+        for (const endpoint of ENDPOINT_NAMES)
+          if (logOf(endpoint, this.#config).topic === topic) this.#api.endpoints.forget(endpoint);
+      },
+    });
+  }
+
   #noteGap(gap: OffsetGap): void {
     this.#gaps.add(gap);
     this.#surroundings.logger.error(gap, 'gap: the log does not go on where the state left off');
@@ -327,7 +372,8 @@ class Composition implements Service {
       memory: () => this.#memory,
       memoryBudgetBytes: budgetBytesOf(this.#config),
       refusedPostCount: () => this.#api.ingest?.refusedCount ?? 0,
-      ready: () => this.#readiness().length === 0,
+      whole: this.#whole,
+      ready: () => this.#readiness().reasons.length === 0,
       droppedCount: () => this.#stillMissed().length,
       cutOffCount: () => this.#api.inFlight.cutOffCount,
       tls: () => this.#http.tlsFiles?.figures() ?? null,
@@ -346,8 +392,8 @@ class Composition implements Service {
         gaps: { open: () => this.#gaps.open, acknowledge: () => this.#acknowledgeGaps() },
         holds: { open: () => this.#logs.status().held, acknowledge: () => this.#acknowledgeHolds() },
       },
+      states: endpointStates(this.#config, this.#whole),
       readiness: () => this.#readiness(),
-      notes: () => this.#notes(),
       metrics: () => this.#metrics.text(),
       status: (nowUs) => this.#status(nowUs),
       bugs: this.#bugs(),
@@ -372,7 +418,6 @@ class Composition implements Service {
       store: this.#store,
       sourceStatus: () => this.#logs.status(),
       readiness: () => this.#readiness(),
-      notes: () => this.#notes(),
       resultCache: () => this.#api.endpoints.cache?.figures() ?? null,
       deadLetterSamples: () => this.#deadLetterSamples.all(),
       gaps: () => this.#gaps.open,
@@ -403,15 +448,18 @@ class Composition implements Service {
     };
   }
 
-  #readiness(): string[] {
-    return readinessReasons({
+  #readiness(): Readiness {
+    return readinessOf({
       shards: this.#shards,
+      whole: this.#whole,
       sourceStatus: () => this.#logs.status(),
       gaps: () => this.#gaps.open,
       pauses: () => this.#gate.reasons,
       stopping: () => this.#isStopping,
+      isOwnLog: this.#config.KAFKA_BROKERS === undefined,
       maxLagRecords: this.#config.MAX_LAG_RECORDS,
       rowDamage: () => this.#store.damage.problems(),
+      notes: () => this.#notes(),
       dataDirectory: this.#config.DATA_DIR,
     });
   }

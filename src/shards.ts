@@ -22,9 +22,12 @@ export class Shards {
   readonly #usageLimits: Partial<UsageLimits>;
   readonly #memoryBytes: number;
   readonly #owned = new Map<Scope, OwnedShard>();
-  /** In the order of restoring; the views of all shards of a kind, for queries. */
-  readonly edge: EdgeShard[] = [];
-  readonly relay: RelayShard[] = [];
+  /** Of each kind, in the order of restoring: those in the answers, and all that are held. */
+  edge: readonly EdgeShard[] = [];
+  relay: readonly RelayShard[] = [];
+  readonly heldEdge: EdgeShard[] = [];
+  readonly heldRelay: RelayShard[] = [];
+  #leftOut: ReadonlySet<AnyShard> = new Set();
 
   /**
    * Restores every shard of the two topics that the store holds. Throws a SegmentError for damaged state. Beyond
@@ -67,24 +70,41 @@ export class Shards {
     let shard: AnyShard;
     if (topic === this.#topics.edgeTopic) {
       shard = new EdgeShard(reader, this.#usageLimits);
-      this.edge.push(shard);
+      this.heldEdge.push(shard);
     } else if (topic === this.#topics.relayTopic) {
       shard = new RelayShard(reader, this.#store.scratch, {
         loadBytes: this.#memoryBytes - this.#heldBytes(),
       });
-      this.relay.push(shard);
+      this.heldRelay.push(shard);
     } else {
       throw new Error(`no shard is made of topic ${topic}`);
     }
     this.#owned.set(scope, { topic, partition, shard });
+    this.#listAnswering();
     return shard;
   }
 
   #heldBytes(): number {
     let total = 0;
-    for (const { rows, usage } of this.edge) total += rows.heldBytes + usage.heldBytes;
-    for (const { stats } of this.relay) total += stats.heldBytes;
+    for (const { rows, usage } of this.heldEdge) total += rows.heldBytes + usage.heldBytes;
+    for (const { stats } of this.heldRelay) total += stats.heldBytes;
     return total;
+  }
+
+  /**
+   * Partitions that another process reads are in no answer from now on, all others are. What this one has of them is still
+   * held, saved and expired as all is, so that they go on where they were once they are its own again.
+   */
+  leaveOut(partitions: readonly PartitionKey[]): void {
+    const shards = partitions.map((key) => this.known(key)).filter((shard) => shard !== undefined);
+    if (shards.length === this.#leftOut.size && shards.every((shard) => this.#leftOut.has(shard))) return;
+    this.#leftOut = new Set(shards);
+    this.#listAnswering();
+  }
+
+  #listAnswering(): void {
+    this.edge = this.heldEdge.filter((shard) => !this.#leftOut.has(shard));
+    this.relay = this.heldRelay.filter((shard) => !this.#leftOut.has(shard));
   }
 
   /** The scope of the edge shard that a view belongs to. */

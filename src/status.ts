@@ -6,6 +6,7 @@ import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
 import type { PartitionFigures, ServiceStatus } from './console/service-status.js';
 import type { CacheFigures } from './http/cache.js';
 import type { MemoryBudget } from './memory-budget.js';
+import type { Readiness } from './readiness.js';
 import type { Shards } from './shards.js';
 import type { Store } from './store/store.js';
 
@@ -15,8 +16,7 @@ export interface StatusPorts {
   readonly shards: Shards;
   readonly store: Store;
   readonly sourceStatus: () => LogSourceStatus;
-  readonly readiness: () => readonly string[];
-  readonly notes: () => readonly string[];
+  readonly readiness: () => Readiness;
   /** null when the result cache is off. */
   readonly resultCache: () => CacheFigures | null;
   readonly deadLetterSamples: () => readonly DeadLetterSample[];
@@ -30,13 +30,14 @@ export interface StatusPorts {
 export function serviceStatus(ports: StatusPorts, nowUs: number): ServiceStatus {
   const { shards, store, memory, memoryBudgetBytes } = ports;
   const results = ports.resultCache();
+  const readiness = ports.readiness();
   const usage = shards.edge.map((shard) => shard.usage.stats());
   return {
     nowUs,
     version: ports.version,
     logSource: ports.logSource,
-    problems: ports.readiness(),
-    notes: ports.notes(),
+    problems: readiness.reasons,
+    notes: readiness.notes,
     partitions: partitionsOf(ports),
     tiers: tiersOf(shards),
     usage: {

@@ -34,14 +34,19 @@ export class EndedEarlyError extends Error {
   }
 }
 
+/** What it says on its way: it listens, though its answers may be 503; they are whole. */
+type Stage = 'listening' | 'ready';
+
 /**
  * Starts `main.js`, or another script with its arguments, by another program if one is given to be around it, with these LOGRING_* settings only, on a free port; resolves
- * when it says that it is ready. Rejects with an EndedEarlyError when it ends before.
+ * when it says that it is ready, or with Kafka, which may keep it waiting, that it listens. Rejects with an EndedEarlyError
+ * when it ends before.
  */
 export function startChildService(
   settings: Record<string, string>,
   command: readonly string[] = [MAIN],
   around: readonly string[] = [],
+  until: Stage = settings.LOGRING_KAFKA_BROKERS === undefined ? 'ready' : 'listening',
 ): Promise<ChildService> {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('LOGRING_'));
   const [program, ...args] = [...around, process.execPath, ...command];
@@ -77,7 +82,7 @@ export function startChildService(
     });
     createInterface({ input: child.stdout }).on('line', (line) => {
       output += `${line}\n`;
-      const url = readyUrl(line);
+      const url = urlIn(line, until);
       if (url === null) return;
       clearTimeout(deadline);
       resolve({
@@ -94,8 +99,8 @@ export function startChildService(
   });
 }
 
-function readyUrl(line: string): string | null {
-  if (!line.includes('"msg":"ready"')) return null;
+function urlIn(line: string, until: Stage): string | null {
+  if (!line.includes(`"msg":"${until}"`)) return null;
   return (JSON.parse(line) as { url: string }).url;
 }
 

@@ -82,6 +82,8 @@ async function untilAnswering(service: ChildService): Promise<void> {
   const isReady = async () => (await fetch(`${service.url}/readyz`)).ok;
   while ((await applied(EDGE_TOPIC)) === 0 || (await applied(RELAY_TOPIC)) === 0 || !(await isReady()))
     await new Promise((resolve) => setTimeout(resolve, 100));
+  while ((await fetch(`${service.url}/readyz`)).status !== 200)
+    await new Promise((resolve) => setTimeout(resolve, 100));
 }
 
 async function measureRounds(service: ChildService, sizes: HttpSizes, note: Note): Promise<void> {

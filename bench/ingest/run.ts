@@ -123,7 +123,7 @@ async function measureCase(
       LOGRING_CACHE_SECONDS: '0',
     };
     // The relay log first: it leaves nothing to be rewritten, which would count for the other.
-    const ofRelay = await ingestTopic(count, relay, { ...settings, LOGRING_EDGE_TOPIC: 'not-yet' });
+    const ofRelay = await ingestTopic(count, relay, { ...settings, LOGRING_EDGE_TOPIC: '' });
     await ofRelay.service.kill('SIGTERM');
     const ofEdge = await ingestTopic(count, edge, settings);
     for (const [kind, { entriesPerSecond, entriesPerCoreSecond }] of [
@@ -187,7 +187,8 @@ async function measureVisible(
     steady: true,
   } satisfies FeedOrder);
   const appliedCount = async () => (await readMetrics(service)).sum('logring_entries_applied_total');
-  while ((await appliedCount()) === 0) await new Promise((resolve) => setTimeout(resolve, 100));
+  while ((await fetch(`${service.url}/readyz`)).status !== 200 || (await appliedCount()) === 0)
+    await new Promise((resolve) => setTimeout(resolve, 100));
   const rounds: Record<string, number>[] = [];
   let probed = 0;
   giveWay([feeder.pid!], true);

@@ -10,6 +10,7 @@ import { readConfig } from '../../src/config.js';
 import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
 import type { Api } from '../../src/http/api.js';
 import { HeaderList } from '../../src/http/headers.js';
+import { FRESH } from '../../src/http/ports.js';
 import type { HttpAnswer } from '../../src/http/server.js';
 import { CACHE_SHARE } from '../../src/limits.js';
 import { budgetBytesOf } from '../../src/memory-budget.js';
@@ -189,8 +190,8 @@ export async function openLogring(options: LogringOptions): Promise<LogringInPro
       gaps: { open: () => [], acknowledge: () => Promise.resolve([]) },
       holds: { open: () => [], acknowledge: () => Promise.resolve([]) },
     },
-    readiness: () => [],
-    notes: () => [],
+    states: { stateOf: () => FRESH, epochOf: () => 0 },
+    readiness: () => ({ reasons: [], notes: [] }),
     metrics: () => Promise.resolve(''),
     status: null,
     bugs: { report: fail },

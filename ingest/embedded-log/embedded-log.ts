@@ -27,12 +27,14 @@ import {
 
 export interface EmbeddedLogPorts {
   readonly log: DurableLog;
-  /** Also the names of the sources that can be posted to. */
+  /** Also the names of the sources that can be posted to; '' where there is none. */
   readonly edgeTopic: string;
   readonly relayTopic: string;
   readonly nowUs: () => number;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
+  /** Told when the sink has all that was acknowledged before the start, topic by topic. */
+  readonly onWhole?: () => void;
   /** Told when delivery failed, which ends the process. */
   readonly onFatal: (error: unknown) => void;
   /** Bytes that may be held or owed to the sink before POSTs are turned away; BACKLOG_BYTES unless given. */
@@ -94,7 +96,9 @@ export class EmbeddedLog implements LogSource {
 
   constructor(ports: EmbeddedLogPorts) {
     this.#ports = ports;
-    this.#topics = [ports.edgeTopic, ports.relayTopic].map((topic) => new TopicLog(topic, ports.log));
+    this.#topics = [ports.edgeTopic, ports.relayTopic]
+      .filter((topic) => topic !== '')
+      .map((topic) => new TopicLog(topic, ports.log, () => ports.onWhole?.()));
   }
 
   async start(sink: LogSink): Promise<void> {
@@ -143,10 +147,16 @@ export class EmbeddedLog implements LogSource {
   status(): LogSourceStatus {
     return {
       missingTopics: [],
+      topics: this.#topics.map(({ key: { topic } }) => ({ topic, partitionCount: 1, topicId: topic })),
       unassigned: [],
-      assigned: this.#topics.map(({ key, endOffset }) => ({ ...key, endOffset })),
+      assigned: this.#topics.map(({ key, endOffset, isWhole }) => ({
+        ...key,
+        endOffset,
+        wholeAsOfMs: isWhole ? Number.POSITIVE_INFINITY : null,
+      })),
       held: [],
       problem: this.#problem,
+      isUnreachable: false,
     };
   }
 

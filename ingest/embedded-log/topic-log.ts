@@ -71,12 +71,16 @@ export class TopicLog {
   #isWriting = false;
   /** Where this run's appends begin: what was there before is not part of the backlog's bytes. */
   readonly #firstOffset: number;
+  #isWhole = false;
+  readonly #onWhole: () => void;
   #undeliveredBytes = 0;
   readonly #posts: RememberedPosts;
   #isStopping = false;
   #wake: () => void = () => {};
 
-  constructor(topic: string, log: DurableLog) {
+  /** `onWhole` is called once: when the sink has all that was acknowledged before this run. */
+  constructor(topic: string, log: DurableLog, onWhole: () => void = () => undefined) {
+    this.#onWhole = onWhole;
     this.key = { topic, partition: 0 };
     this.#log = log;
     this.#identity = { clusterId: 'embedded', topicId: topic };
@@ -86,6 +90,10 @@ export class TopicLog {
 
   get endOffset(): number {
     return this.#log.endOffset(this.key.topic);
+  }
+
+  get isWhole(): boolean {
+    return this.#isWhole;
   }
 
   /** Bytes of this run's records that are durable and still to be delivered. */
@@ -208,12 +216,22 @@ export class TopicLog {
   async deliver(sink: LogSink): Promise<void> {
     let position = sink.nextOffset(this.key) ?? this.#log.startOffset(this.key.topic);
     for (;;) {
-      while (position < this.endOffset) position = await this.#deliverSome(sink, position);
+      this.#noteWhole(position);
+      while (position < this.endOffset) {
+        position = await this.#deliverSome(sink, position);
+        this.#noteWhole(position);
+      }
       if (this.#isStopping) return;
       await new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
     }
+  }
+
+  #noteWhole(position: number): void {
+    if (this.#isWhole || position < this.#firstOffset) return;
+    this.#isWhole = true;
+    this.#onWhole();
   }
 
   async #deliverSome(sink: LogSink, position: number): Promise<number> {

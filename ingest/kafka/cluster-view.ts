@@ -4,6 +4,7 @@ import type { KafkaMessage } from 'kafkajs';
 import type { LogIdentity, PartitionKey } from '../log-source.js';
 import { type Mark, markOf } from '../marks.js';
 import type { KafkaClient } from './client.js';
+import type { KafkaClock } from './clock.js';
 import { cutOffUnsound } from './fetch-layout.js';
 import { rawFetchRequest } from './fetch-request.js';
 import { TOPIC_AUTHORIZATION_FAILED } from './fetch-response.js';
@@ -37,6 +38,9 @@ export interface LogFound extends PartitionKey {
 }
 
 export interface ClusterLook {
+  /** When it began, and when the ends of the logs were heard. */
+  readonly begunMs: number;
+  readonly heardMs: number;
   readonly missingTopics: readonly string[];
   /** By partitionId. */
   readonly logs: ReadonlyMap<string, LogFound>;
@@ -51,8 +55,10 @@ export class ClusterView {
   readonly #topics: readonly string[];
   readonly #cluster: InternalCluster;
   readonly #client: KafkaClient;
+  readonly #clock: KafkaClock;
+  #latest: ClusterLook | null = null;
 
-  constructor(client: KafkaClient, topics: readonly string[]) {
+  constructor(client: KafkaClient, topics: readonly string[], clock: KafkaClock) {
     this.#client = client;
     this.#topics = topics;
     interceptFetches(client.kafka, () => ({
@@ -61,6 +67,7 @@ export class ClusterView {
       decoded: () => undefined,
       failed: () => undefined,
     }));
+    this.#clock = clock;
     this.#cluster = createCluster(client.kafka, {
       metadataMaxAge: 0,
       allowAutoTopicCreation: false,
@@ -68,8 +75,19 @@ export class ClusterView {
     });
   }
 
+  /** The last look to begin of those that have ended; null before the first. */
+  get latest(): ClusterLook | null {
+    return this.#latest;
+  }
+
   /** Asks anew. Rejects when no broker answers, after the client's own retries, and with a TopicsRefusedError. */
   async look(): Promise<ClusterLook> {
+    const look = await this.#look(this.#clock.nowMs());
+    if (this.#latest === null || this.#latest.begunMs <= look.begunMs) this.#latest = look;
+    return look;
+  }
+
+  async #look(begunMs: number): Promise<ClusterLook> {
     await this.#cluster.connect();
     const { clusterId, topics } = await this.#metadata();
     const refused = topics.filter(({ errorCode }) => errorCode === TOPIC_AUTHORIZATION_FAILED);
@@ -77,6 +95,7 @@ export class ClusterView {
     const existing = topics.filter(exists);
     const logs = new Map<string, LogFound>();
     const bounds = await this.#bounds(existing);
+    const heardMs = this.#clock.nowMs();
     for (const { topic, topicId, partitions } of existing) {
       for (const { partition, leaderEpoch } of partitions) {
         const id = partitionId({ topic, partition });
@@ -85,7 +104,8 @@ export class ClusterView {
       }
     }
     const found = new Set(existing.map(({ topic }) => topic));
-    return { missingTopics: this.#topics.filter((topic) => !found.has(topic)), logs };
+    const missingTopics = this.#topics.filter((topic) => !found.has(topic));
+    return { begunMs, heardMs, missingTopics, logs };
   }
 
   /**

@@ -77,6 +77,9 @@ export class ConsumerSession {
   readonly #unpackBudget: UnpackBudget;
   #running: Promise<void> = Promise.resolve();
   #hasJoined = false;
+  /** When the assignment came that holds now; null while the group shares out its partitions. */
+  #assignedAtMs: number | null = null;
+  #others: readonly PartitionKey[] | null = null;
   /** What the brokers said that kafkajs does not pass on. */
   readonly #refusedTopics = new Set<string>();
   #groupRefusal: Error | null = null;
@@ -123,6 +126,11 @@ export class ConsumerSession {
 
   get hasJoined(): boolean {
     return this.#hasJoined;
+  }
+
+  /** What the assignment left to other members, by the first look after it; null before the first. It stands until the next. */
+  get others(): readonly PartitionKey[] | null {
+    return this.#others;
   }
 
   /** Begins; what fails later is told through onEnded. */
@@ -182,6 +190,7 @@ export class ConsumerSession {
    * Answers false when a topic was made again: then only a new consumer sees its partitions as they are.
    */
   observe(look: ClusterLook, positions: ReadonlyMap<string, number>): boolean {
+    this.#findOthers(look);
     const doubtful: PartitionReader[] = [];
     for (const reader of this.#readers.values()) {
       const found = look.logs.get(reader.id);
@@ -199,7 +208,10 @@ export class ConsumerSession {
       }
       if (position === undefined) continue;
       if (position > endOffset || reader.position < startOffset || hasOtherLeader) doubtful.push(reader);
-      else this.#passHole(reader);
+      else {
+        reader.hear(endOffset, look.heardMs);
+        this.#passHole(reader);
+      }
     }
     this.#check(doubtful);
     return true;
@@ -237,6 +249,7 @@ export class ConsumerSession {
     this.#revokeAll();
     if (this.#isClosed) return;
     this.#lastHeartbeatMs = this.#parts.clock.nowMs();
+    this.#assignedAtMs = this.#lastHeartbeatMs;
     for (const [topic, partitions] of Object.entries(assignment)) {
       for (const partition of partitions) {
         const reader = new PartitionReader({ topic, partition });
@@ -252,7 +265,18 @@ export class ConsumerSession {
     void this.#prepare(readers);
   }
 
+  /** Only a look that began after the assignment lists all that it shared out. */
+  #findOthers(look: ClusterLook): void {
+    if (this.#assignedAtMs === null || look.begunMs < this.#assignedAtMs) return;
+    this.#assignedAtMs = Number.POSITIVE_INFINITY;
+    const { topics } = this.#parts;
+    this.#others = [...look.logs.values()]
+      .filter((log) => topics.includes(log.topic) && !this.#readers.has(partitionId(log)))
+      .map(({ topic, partition }) => ({ topic, partition }));
+  }
+
   #revokeAll(): void {
+    this.#assignedAtMs = null;
     for (const reader of this.#readers.values()) reader.revoke();
     this.#readers.clear();
   }
@@ -290,6 +314,7 @@ export class ConsumerSession {
           logger.warn({ error: String(error) }, 'kafka: can not look at the logs of the assigned partitions');
           return null;
         });
+        if (look !== null) this.#findOthers(look);
         waiting = waiting.filter((reader) => reader.isChecking);
         const keys = waiting.map(({ key }) => key);
         const findings = look === null ? null : await checkPartitions(keys, look, sink, view, failed);
@@ -300,7 +325,11 @@ export class ConsumerSession {
             failed(reader.key, error),
           );
           if (!reader.isChecking) continue;
-          if (skipTo === undefined || !this.#place(reader, found, findings?.get(reader.id), skipTo))
+          if (
+            skipTo === undefined ||
+            look === null ||
+            !this.#place(reader, look, findings?.get(reader.id), skipTo)
+          )
             left.push(reader);
         }
         waiting = left;
@@ -324,10 +353,11 @@ export class ConsumerSession {
   /** Answers whether the partition is read from now on. */
   #place(
     reader: PartitionReader,
-    found: LogFound | undefined,
+    look: ClusterLook,
     marks: MarkFindings | undefined,
     skipTo: number | null,
   ): boolean {
+    const found = look.logs.get(reader.id);
     if (this.#isClosed || found === undefined || found.bounds === null || marks === undefined) return false;
     const { sink, holds, logger, counters } = this.#parts;
     const nextOffset = sink.nextOffset(reader.key);
@@ -360,6 +390,7 @@ export class ConsumerSession {
     reader.endOffset = found.bounds.endOffset;
     reader.readableEndOffset = found.bounds.endOffset;
     reader.read(start.offset);
+    reader.hear(found.bounds.endOffset, look.heardMs);
     this.#consumer.seek({ ...reader.key, offset: String(start.offset) });
     this.#consumer.resume([{ topic: reader.key.topic, partitions: [reader.key.partition] }]);
     return true;

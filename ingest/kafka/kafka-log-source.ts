@@ -7,7 +7,7 @@
 import { assert } from '../../engine/assert.js';
 import type { Holds } from '../holds.js';
 import { Latch } from '../latch.js';
-import type { LogSink, LogSource, LogSourceStatus, PartitionKey } from '../log-source.js';
+import type { LogSink, LogSource, LogSourceStatus, PartitionKey, TopicStatus } from '../log-source.js';
 import { ApplyLanes } from './apply-lanes.js';
 import { createClient, type KafkaConnection } from './client.js';
 import type { KafkaLogger } from './client-logger.js';
@@ -24,6 +24,7 @@ import {
   RESTART_MAX_MS,
   STALL_RESTARTS,
 } from './limits.js';
+import type { PartitionReader } from './partition-reader.js';
 import { type ProgressSample, ProgressWatch, type Stall } from './progress-watch.js';
 import { refusalOf } from './refusal.js';
 
@@ -66,15 +67,18 @@ export class KafkaLogSource implements LogSource {
   #lastMemberId: string | null;
   #sink: LogSink | null = null;
   #session: ConsumerSession | null = null;
-  #look: ClusterLook | null = null;
+  /** Of the last look. */
+  #missingTopics: readonly string[] = [];
+  #others: readonly PartitionKey[] = [];
   #supervision: Promise<void> = Promise.resolve();
   #commit: Promise<void> | null = null;
   readonly #stopping = new Latch();
   #isHeld = false;
   /** Cuts the pause between two looks short. */
   #woken = new Latch();
-  /** Why the brokers can't be asked, a sentence. */
+  /** Why the brokers can't be asked, a sentence; and whether that is for them to allow. */
   #unreachable: string | null = null;
+  #isLookRefused = false;
   /** The consumer ended for what only an operator can mend. */
   #isRefused = false;
   #fetchesAtOpen = 0;
@@ -90,7 +94,7 @@ export class KafkaLogSource implements LogSource {
     this.#timing = options.timing ?? KAFKA_TIMING;
     this.#lastMemberId = options.lastMemberId;
     this.#watch = new ProgressWatch(this.#timing.stallMs);
-    this.#view = new ClusterView(this.#createClient(), options.topics);
+    this.#view = new ClusterView(this.#createClient(), options.topics, options.clock);
   }
 
   start(sink: LogSink): Promise<void> {
@@ -102,17 +106,20 @@ export class KafkaLogSource implements LogSource {
   }
 
   status(): LogSourceStatus {
-    const readers = this.#session?.readers ?? new Map();
-    const assigned = [...readers.values()].map(({ key, endOffset }) => ({ ...key, endOffset }));
-    const unassigned = [...(this.#look?.logs.values() ?? [])]
-      .filter((log) => !readers.has(partitionId(log)))
-      .map(({ topic, partition }) => ({ topic, partition }));
+    const readers = this.#session?.readers ?? new Map<string, PartitionReader>();
+    const look = this.#view.latest;
     return {
-      missingTopics: this.#look?.missingTopics ?? [],
-      unassigned,
-      assigned,
+      missingTopics: look?.missingTopics ?? [],
+      topics: look === null ? [] : topicsOf(look),
+      unassigned: this.#session?.others ?? this.#others,
+      assigned: [...readers.values()].map(({ key, endOffset, wholeAsOfMs }) => ({
+        ...key,
+        endOffset,
+        wholeAsOfMs,
+      })),
       held: this.#options.holds.open.filter((held) => readers.has(partitionId(held))),
       problem: this.#problem(),
+      isUnreachable: this.#unreachable !== null && !this.#isLookRefused,
     };
   }
 
@@ -155,7 +162,7 @@ export class KafkaLogSource implements LogSource {
   #problem(): string | null {
     if (this.#fatal !== null) return this.#fatal.message;
     if (this.#unreachable !== null) return this.#unreachable;
-    return this.#look === null ? 'the Kafka brokers have not been reached yet' : this.#consumerProblem;
+    return this.#view.latest === null ? 'the Kafka brokers have not been reached yet' : this.#consumerProblem;
   }
 
   /** One path to the end of the process. */
@@ -188,7 +195,10 @@ export class KafkaLogSource implements LogSource {
     const session = this.#session;
     if (session !== null) {
       const hasSameTopics = session.topics.join('\n') === topics.join('\n');
-      if (!hasSameTopics) await this.#closeSession('kafka: the topics that exist are others now');
+      if (!hasSameTopics)
+        await this.#closeSession('kafka: the consumer is made anew for the topics that exist now', {
+          topics,
+        });
       else if (!session.observe(look, positions)) await this.#closeSession('kafka: a topic was made again');
     }
     if (topics.length > 0) await this.#watchProgress();
@@ -205,14 +215,8 @@ export class KafkaLogSource implements LogSource {
       // kafkajs sits out its pauses between retries even when its connections are cut; stopping must not.
       const look = await this.#stopping.orOpen(this.#view.look());
       if (look === null) return null;
-      if (look.missingTopics.join('\n') !== (this.#look?.missingTopics ?? []).join('\n')) {
-        logger.warn(
-          { missingTopics: look.missingTopics },
-          'kafka: the topics that are waited for have changed',
-        );
-      }
+      this.#tellMissing(look.missingTopics);
       if (this.#unreachable !== null) logger.info({}, 'kafka: the brokers can be reached again');
-      this.#look = look;
       this.#unreachable = null;
       return look;
     } catch (error) {
@@ -222,6 +226,7 @@ export class KafkaLogSource implements LogSource {
       // Once, and again when it is another thing to mend.
       if (this.#unreachable === null || (refusal !== null && refusal !== this.#unreachable))
         logger.error({ error: message }, `kafka: ${refusal ?? 'the brokers can not be reached'}`);
+      this.#isLookRefused = refusal !== null;
       this.#unreachable = refusal ?? `the Kafka brokers can not be reached: ${message}`;
       this.#watch.pause();
       return null;
@@ -239,6 +244,19 @@ export class KafkaLogSource implements LogSource {
       (inTime) => inTime && logger.info({ groupId, memberId }, 'kafka: the member before has left the group'),
       () => undefined, // as a rule the group has forgotten it already; if not, it is waited for
     );
+  }
+
+  /** Says which topics appeared, and which are not there. */
+  #tellMissing(missing: readonly string[]): void {
+    const { logger } = this.#options;
+    const before = this.#missingTopics;
+    this.#missingTopics = missing;
+    for (const topic of before)
+      if (!missing.includes(topic))
+        logger.info({ topic }, `kafka: the topic ${topic} exists now and is read`);
+    for (const topic of missing)
+      if (!before.includes(topic))
+        logger.warn({ topic }, `kafka: the topic ${topic} does not exist; it is waited for`);
   }
 
   #openSession(topics: readonly string[]): void {
@@ -269,11 +287,11 @@ export class KafkaLogSource implements LogSource {
     session.open();
   }
 
-  async #closeSession(why: string): Promise<void> {
+  async #closeSession(why: string, fields: object = {}): Promise<void> {
     const session = this.#session;
     if (session === null) return;
-    this.#options.logger.warn({}, why);
-    this.#session = null;
+    this.#options.logger.warn(fields, why);
+    this.#forget(session);
     await session.close(this.#timing.stopTimeoutMs);
   }
 
@@ -291,9 +309,15 @@ export class KafkaLogSource implements LogSource {
         { error: error.message, delayMs },
         `kafka: ${refusal ?? 'the consumer ended and is made anew'}`,
       );
-    this.#session = null;
+    this.#forget(session);
     this.#restartAtMs = nowMs + delayMs;
     void session.close(this.#timing.stopTimeoutMs).then(() => this.#woken.open());
+  }
+
+  /** What it knew of other members stands until its successor joins. */
+  #forget(session: ConsumerSession): void {
+    this.#others = session.others ?? this.#others;
+    this.#session = null;
   }
 
   /** Also without a consumer: one that ends again and again makes no progress either. */
@@ -352,4 +376,14 @@ export class KafkaLogSource implements LogSource {
       }
     }
   }
+}
+
+function topicsOf(look: ClusterLook): TopicStatus[] {
+  const topics = new Map<string, { topic: string; partitionCount: number; topicId: string }>();
+  for (const { topic, identity } of look.logs.values()) {
+    const known = topics.get(topic);
+    if (known === undefined) topics.set(topic, { topic, partitionCount: 1, topicId: identity.topicId });
+    else known.partitionCount++;
+  }
+  return [...topics.values()];
 }

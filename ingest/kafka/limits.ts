@@ -76,6 +76,10 @@ export const UNPACKED_WAIT_MS = 10_000;
  * noticed later; smaller: more requests (two small ones a broker). */
 export const POLL_INTERVAL_MS = 2_000;
 
+/** Ends of a partition's log that were heard and are not reached yet, one a look, before every other is forgotten. More:
+ * memory for each partition that is behind; fewer: the age of answers is told coarser while catching up. */
+export const HEARD_ENDS = 64;
+
 /** How long records may wait without progress, or the consumer give no sign of life, before it is made anew. Bigger: a
  * stuck client is noticed later; smaller: a slow rebalance or broker start is taken for one. */
 export const STALL_MS = 30_000;

@@ -3,6 +3,7 @@
 import { assert } from '../../engine/assert.js';
 import type { LogIdentity, PartitionKey } from '../log-source.js';
 import { partitionId } from './cluster-view.js';
+import { HEARD_ENDS } from './limits.js';
 
 /**
  *   checking ──► reading ──► revoked      checking: paused, until sink and log were compared and it was sought
@@ -16,8 +17,6 @@ export class PartitionReader {
   readonly id: string;
   /** The log it is bound to; null until the first check. */
   identity: LogIdentity | null = null;
-  /** The offset from which kafkajs fetches next, as far as we let it. */
-  position = 0;
   /** The highest end of the log that a fetch told. A log's end never moves back, unless it is another log. */
   highWatermark = 0;
   /** The newest epoch of a leader that it was checked under; records of a later one may stand where others were read. */
@@ -29,12 +28,35 @@ export class PartitionReader {
   applying = false;
   /** Fetches in a row that brought a batch with a wrong checksum from where it stands. */
   unsoundFetches = 0;
+  /** When the newest end of the log was heard that was reached since; null: none was. */
+  wholeAsOfMs: number | null = null;
+  #position = 0;
+  /** What was heard and is not reached yet, oldest first. */
+  #ends: { readonly endOffset: number; readonly heardMs: number }[] = [];
   #state: 'checking' | 'reading' | 'held' | 'revoked' = 'checking';
   #term = 0;
 
   constructor(key: PartitionKey) {
     this.key = key;
     this.id = partitionId(key);
+  }
+
+  /** The offset from which kafkajs fetches next, as far as we let it: everything before it is applied. */
+  get position(): number {
+    return this.#position;
+  }
+
+  set position(offset: number) {
+    this.#position = offset;
+    this.#reach();
+  }
+
+  /** Takes note that the log, for a reader of committed records, ended at an offset. Times must rise. */
+  hear(endOffset: number, heardMs: number): void {
+    this.#ends.push({ endOffset, heardMs });
+    this.#reach();
+    // Far behind: of what was heard long ago less is needed.
+    if (this.#ends.length > HEARD_ENDS) this.#ends = this.#ends.filter((_, i) => i % 2 === 0);
   }
 
   get isReading(): boolean {
@@ -57,6 +79,8 @@ export class PartitionReader {
 
   /** From now on the log is read from `position`. */
   read(position: number): void {
+    // It may be another log.
+    this.#ends = [];
     this.advance(position);
     this.highWatermark = 0;
     this.#state = 'reading';
@@ -85,5 +109,13 @@ export class PartitionReader {
   revoke(): void {
     this.#state = 'revoked';
     this.#term++;
+  }
+
+  /** Later ends may be earlier ones: the log of committed records is cut off by an unclean election. */
+  #reach(): void {
+    const last = this.#ends.findLastIndex(({ endOffset }) => endOffset <= this.#position);
+    if (last < 0) return;
+    this.wholeAsOfMs = this.#ends[last].heardMs;
+    this.#ends.splice(0, last + 1);
   }
 }

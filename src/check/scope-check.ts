@@ -10,6 +10,7 @@ import { parsePartFile } from '../../engine/usage/sealed-part.js';
 import { intervalText } from '../http/incomplete.js';
 import type { DroppedPart } from '../store/dropped-table.js';
 import { sealEnvelope } from '../store/envelope.js';
+import { decodeWhole, WHOLE_SEGMENT } from '../whole-answers.js';
 import type { RecordedFiles } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
 import { topicLog, withoutRecords } from './log-records.js';
@@ -47,6 +48,7 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
     ...checkUsage(store, segments),
     ...checkStats(segments),
     ...checkBeside(segments),
+    ...checkWhole(segments),
     ...checkForeign(segments),
     ...lostViews(store, segments),
   ];
@@ -200,11 +202,27 @@ function checkBeside(segments: ScopeSegments): Finding[] {
   }));
 }
 
+function checkWhole(segments: ScopeSegments): Finding[] {
+  const bytes = segments.get(WHOLE_SEGMENT);
+  const isDamaged = segments.damagedNames.includes(WHOLE_SEGMENT);
+  const problem = bytes === null ? null : loadProblem(() => decodeWhole(bytes));
+  if (problem === null && !isDamaged) return [];
+  return [
+    {
+      what: `partition ${segments.scope}: as of when it was whole is damaged`,
+      remedy: 'is dropped; no answer depends on it, but there is none until it was read to its end again',
+      fixes: [{ do: 'delete', table: SEGMENTS, keys: [segments.keyOf(WHOLE_SEGMENT)] } satisfies Fix],
+      dropped: [],
+    },
+  ];
+}
+
 function checkForeign(segments: ScopeSegments): Finding[] {
   const isKnown = (name: string): boolean =>
     name === STATE ||
     name === MANIFEST ||
     BESIDE.includes(name) ||
+    name === WHOLE_SEGMENT ||
     /^rows\/(open\/.+|index\/.+\/[0-9]+)$/.test(name) ||
     partOf(name, '') !== null ||
     slotOf(name, '') !== null;

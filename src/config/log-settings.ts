@@ -22,14 +22,17 @@ const projectTiers = z.string().transform((value, context): ReadonlyMap<string, 
   return tiers;
 });
 
+/** '' for none. */
+const topicOrNone = z.literal('').or(topic);
+
 export const LOG_SETTINGS = {
   EDGE_TOPIC: {
-    schema: topic.default('cloudflare.logs.prod'),
-    help: 'topic, or source_name, of edge request logs',
+    schema: topicOrNone.default('cloudflare.logs.prod'),
+    help: 'topic, or source_name, of edge request logs; empty: logs.all and usage.api-counts are off',
   },
   RELAY_TOPIC: {
-    schema: topic.default('deno-relay-logs'),
-    help: 'topic, or source_name, of function relay logs',
+    schema: topicOrNone.default('deno-relay-logs'),
+    help: 'topic, or source_name, of function relay logs; empty: functions.invocation-stats is off',
   },
   DEAD_LETTER_TOPIC: {
     schema: topic.default('logring.dead-letters'),
@@ -45,14 +48,16 @@ export const LOG_SETTINGS = {
   },
   MAX_LAG_RECORDS: {
     schema: integer(0, 999_999_999).default(100_000),
-    help: 'records behind the log above which /readyz says no',
+    help: 'records behind the log above which /readyz says no; with Kafka it only notes it',
   },
 } as const satisfies Record<string, Setting>;
 
 export function logContradictions(config: Values<typeof LOG_SETTINGS>): string[] {
   const topics = [config.EDGE_TOPIC, config.RELAY_TOPIC, config.DEAD_LETTER_TOPIC].filter(
-    (name) => name !== undefined,
+    (name) => name !== undefined && name !== '',
   );
+  if (config.EDGE_TOPIC === '' && config.RELAY_TOPIC === '')
+    return ['LOGRING_EDGE_TOPIC, LOGRING_RELAY_TOPIC: must not both be empty'];
   if (new Set(topics).size === topics.length) return [];
   return [
     'LOGRING_EDGE_TOPIC, LOGRING_RELAY_TOPIC, LOGRING_DEAD_LETTER_TOPIC: must be three different topics',

@@ -13,6 +13,12 @@ export type Answer<Value> =
   /** The part that asked has asked for something else meanwhile, or the key is no longer valid. */
   | { readonly kind: 'dropped' };
 
+/** What `/readyz` answers. */
+export interface Health {
+  readonly reasons: readonly string[];
+  readonly notes?: readonly string[];
+}
+
 const PATIENCE_MS = 30_000;
 
 export class ApiClient {
@@ -52,6 +58,20 @@ export class ApiClient {
       return { kind: 'answered', value: body as Value, computedMs: computedMsOf(response.headers) };
     } catch {
       return { kind: signal.aborted ? 'dropped' : 'unreachable' };
+    }
+  }
+
+  /** null when nobody answers. */
+  async health(): Promise<Health | null> {
+    try {
+      const response = await fetch('readyz', {
+        cache: 'no-store',
+        credentials: 'omit',
+        signal: AbortSignal.timeout(PATIENCE_MS),
+      });
+      return (await response.json()) as Health;
+    } catch {
+      return null;
     }
   }
 }

@@ -147,7 +147,11 @@ export class IngestPart implements Part {
     if (text === this.#healthShown) return;
     this.#healthShown = text;
     const isReady = problems.length === 0;
-    const lead = isReady ? 'Ready: all answers are complete.' : 'Not ready:';
+    const lead = isReady
+      ? notes.length === 0
+        ? 'Ready: all answers are complete.'
+        : 'Ready, but:'
+      : 'Not ready:';
     const lines = [...problems, ...notes].map((line) => element('li', {}, line));
     health.className = `health ${isReady ? 'good' : 'bad'}`;
     health.replaceChildren(

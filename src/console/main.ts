@@ -7,6 +7,7 @@ import { IngestPart } from './ingest-part.js';
 import { LogsPart } from './logs-part.js';
 import type { Part, PartPorts } from './part.js';
 import { UNREACHABLE } from './questions.js';
+import { ReadinessLine } from './readiness-line.js';
 import { hashOf, routeOf } from './route.js';
 import { UsagePart } from './usage-part.js';
 
@@ -97,8 +98,11 @@ function askForKey(): void {
 function begin(key: string): void {
   const client = new ApiClient(key, () => signOut('Logring does not know this key any more.'));
   let projects: Promise<readonly string[]> | null = null;
+  const readiness = new ReadinessLine(client);
+  readiness.begin();
   const ports: PartPorts = {
     client,
+    lacking: () => readiness.reasons(),
     remember: (settings) => {
       if (shownName === null) return;
       history.replaceState(null, '', hashOf({ part: shownName, settings }));

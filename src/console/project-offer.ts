@@ -9,18 +9,25 @@ const OFFERED_COUNT = 8;
 export async function offerProjects(
   place: HTMLElement,
   question: string,
-  { projects }: PartPorts,
+  { projects, lacking }: PartPorts,
   take: (project: string) => void,
 ): Promise<void> {
   const lead = element('p', { class: 'lead' }, question);
   place.hidden = false;
   place.replaceChildren(lead);
   const known = await projects();
+  const reasons = known.length === 0 ? await lacking() : [];
   // Something else may be shown there by now.
   if (lead.parentElement !== place) return;
   if (known.length === 0) {
     place.append(
-      element('p', {}, 'There are no logs yet. Once some have come in, their projects are offered here.'),
+      element(
+        'p',
+        {},
+        reasons.length === 0
+          ? 'There are no logs yet. Once some have come in, their projects are offered here.'
+          : `Which projects there are is not known: ${reasons.join('; ')}.`,
+      ),
     );
     return;
   }

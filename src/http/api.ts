@@ -19,7 +19,16 @@ import {
 import { hasOneBody, isBodiless } from './headers.js';
 import { IngestApi, refuseBody } from './ingest-api.js';
 import { ANSWER_BYTE_LIMIT, CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
-import type { AlarmPorts, Clock, DroppedPort, Health, IngestPort, OperatorPort, QueryPort } from './ports.js';
+import type {
+  AlarmPorts,
+  Clock,
+  DroppedPort,
+  Health,
+  IngestPort,
+  OperatorPort,
+  QueryPort,
+  StatePort,
+} from './ports.js';
 import { DecodedQueries, type DecodedQuery, decodeQuery } from './query-string.js';
 import {
   type BodyConsumer,
@@ -56,6 +65,8 @@ export interface ApiOptions {
   readonly cacheSeconds: number;
   readonly cacheWarmSeconds: number;
   readonly queries: QueryPort;
+  /** Absent: all that is answered is fresh. */
+  readonly states?: StatePort;
   /** null when the logs come from Kafka. */
   readonly ingest: IngestPort | null;
   /** Bytes that the bodies of requests in progress may hold. */
@@ -84,13 +95,14 @@ export class Api implements HttpHandler {
   readonly #pages: ReadonlyMap<string, Page>;
 
   constructor(options: ApiOptions) {
-    const { queries, bugs, dropped, endpointIds, cacheSeconds, cacheWarmSeconds } = options;
+    const { queries, states, bugs, dropped, endpointIds, cacheSeconds, cacheWarmSeconds } = options;
     this.#options = options;
     this.inFlight = new AnswersInFlight(options.answerBytes ?? ANSWER_BYTE_LIMIT);
     this.endpoints = new Endpoints({
       queries,
       inFlight: this.inFlight,
       clock: options.clock,
+      ...(states === undefined ? {} : { states }),
       bugs,
       ...(dropped === undefined ? {} : { dropped }),
       compressor: new Compressor(),

@@ -45,6 +45,10 @@ export interface CacheOptions {
   readonly warmUs: number;
   readonly entryLimit: number;
   readonly byteLimit: number;
+  /** Answers that are due are not recomputed while it says no; their next turn comes a period later. */
+  readonly mayWarm?: (key: string) => boolean;
+  /** Others are handed out once and not kept. */
+  readonly isKept?: (body: Uint8Array) => boolean;
   /** Told of a failed warming; the old answer stays until it is too old. */
   readonly warmingFailed: (error: unknown) => void;
 }
@@ -63,6 +67,8 @@ export class ResultCache {
   readonly #byAsk = new Map<string, Entry>();
   readonly #byWarm = new Map<string, Entry>();
   readonly #pending = new Map<string, Promise<CachedAnswer>>();
+  /** By prefix of keys: what began before this is not kept. */
+  readonly #clearedAt = new Map<string, number>();
   #sequence = 0;
   #hits = 0;
   #misses = 0;
@@ -86,6 +92,19 @@ export class ResultCache {
     return entry;
   }
 
+  /** Whether `find` would find it; counts as no ask. */
+  has(key: string, nowUs: number): boolean {
+    const entry = this.#byAsk.get(key);
+    return entry !== undefined && this.#isUsable(entry, nowUs);
+  }
+
+  /** Drops what has keys of this prefix, and what is being computed for them. Prefixes are few, and none begins another. */
+  clear(prefix: string): void {
+    this.#clearedAt.set(prefix, this.#nextSequence());
+    for (const entry of [...this.#byAsk.values()]) if (entry.key.startsWith(prefix)) this.#drop(entry);
+    for (const key of [...this.#pending.keys()]) if (key.startsWith(prefix)) this.#pending.delete(key);
+  }
+
   /** The cached answer, or a computed one; callers that miss the same key at the same time share one computation. */
   get(key: string, nowUs: number, compute: Compute): CachedAnswer | Promise<CachedAnswer> {
     const held = this.find(key, nowUs);
@@ -95,7 +114,9 @@ export class ResultCache {
     if (pending !== undefined) return pending;
     const computed = this.refresh(key, nowUs, compute);
     if (!(computed instanceof Promise)) return computed;
-    const shared = computed.finally(() => this.#pending.delete(key));
+    const shared: Promise<CachedAnswer> = computed.finally(() => {
+      if (this.#pending.get(key) === shared) this.#pending.delete(key);
+    });
     this.#pending.set(key, shared);
     return shared;
   }
@@ -132,7 +153,7 @@ export class ResultCache {
       const due = this.#byWarm.values().next().value;
       if (due === undefined || !this.#isDue(due, nowUs)) return;
       this.#postpone(due, nowUs);
-      if (!due.isWarming) this.#warm(due, nowUs);
+      if (!due.isWarming && (this.#options.mayWarm?.(due.key) ?? true)) this.#warm(due, nowUs);
     }
   }
 
@@ -184,6 +205,11 @@ export class ResultCache {
 
   #storeAsked(computation: Computation, body: Uint8Array): CachedAnswer {
     const entry = this.#entryOf(computation, body, computation.nowUs);
+    if (!this.#isKept(body)) {
+      const previous = this.#byAsk.get(entry.key);
+      if (previous !== undefined && previous.sequence < entry.sequence) this.#drop(previous);
+      return entry;
+    }
     if (!this.#replace(entry)) return entry;
     this.#byAsk.delete(entry.key);
     this.#byAsk.set(entry.key, entry);
@@ -195,6 +221,10 @@ export class ResultCache {
   #storeWarmed(computation: Computation, body: Uint8Array): void {
     const previous = this.#byAsk.get(computation.key);
     if (previous === undefined) return;
+    if (!this.#isKept(body)) {
+      if (previous.sequence < computation.sequence) this.#drop(previous);
+      return;
+    }
     const entry = this.#entryOf(computation, body, previous.lastAskedUs);
     if (!this.#replace(entry)) return;
     this.#byAsk.set(entry.key, entry);
@@ -215,8 +245,14 @@ export class ResultCache {
     };
   }
 
-  /** False, and nothing done, when a computation that began later has already finished. */
+  #isKept(body: Uint8Array): boolean {
+    return this.#options.isKept?.(body) ?? true;
+  }
+
+  /** False, and nothing done, when a computation that began later has already finished, or all was cleared since it began. */
   #replace(entry: Entry): boolean {
+    for (const [prefix, sequence] of this.#clearedAt)
+      if (entry.sequence < sequence && entry.key.startsWith(prefix)) return false;
     const previous = this.#byAsk.get(entry.key);
     if (previous !== undefined && previous.sequence > entry.sequence) return false;
     this.#heldBytes += sizeOf(entry) - (previous === undefined ? 0 : sizeOf(previous));

@@ -3,6 +3,7 @@
 import { INCOMPLETE_HEADER } from './incomplete.js';
 import { PREFLIGHT_MAX_AGE_SECONDS } from './limits.js';
 import type { HeaderLine, HttpAnswer, HttpRequest } from './server.js';
+import { STALE_HEADER } from './stale.js';
 
 export class Cors {
   readonly #origins: ReadonlySet<string>;
@@ -37,7 +38,7 @@ export class Cors {
     if (this.#isAllowed(origin)) {
       headers.push(
         ['Access-Control-Allow-Origin', origin],
-        ['Access-Control-Expose-Headers', `Age, Retry-After, ${INCOMPLETE_HEADER}`],
+        ['Access-Control-Expose-Headers', `Age, Retry-After, ${INCOMPLETE_HEADER}, ${STALE_HEADER}`],
       );
     }
     return headers;

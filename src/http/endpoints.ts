@@ -12,25 +12,32 @@ import {
   invalidArgument,
   JSON_CONTENT_TYPE,
   NO_STORE,
+  notFound,
   type ParameterProblem,
   permissionDenied,
   quoted,
+  unavailable,
 } from './errors.js';
 import { incompleteLines, logsWindow, statsWindow, usageWindow } from './incomplete.js';
 import { LargeLogs } from './large-logs.js';
 import { CACHE_ENTRY_LIMIT, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE, LOGS_STEP_BYTES } from './limits.js';
 import { apiCountsCall, invocationStatsCall, logsCall } from './parameters.js';
-import type {
-  ApiCountsParameters,
-  Clock,
-  DroppedPort,
-  InvocationStatsParameters,
-  QueryPort,
+import {
+  type AnswerState,
+  type ApiCountsParameters,
+  type Clock,
+  type DroppedPort,
+  FRESH,
+  type InvocationStatsParameters,
+  type QueryPort,
+  type StatePort,
+  Unavailable,
 } from './ports.js';
 import type { DecodedQuery } from './query-string.js';
 import { expressionProblems, refusable, refusalOf } from './refusals.js';
-import { encodeApiCounts, encodeLogs, encodeRows } from './row-encoders.js';
+import { encodeApiCounts, encodeLogs, encodeRows, hasRows } from './row-encoders.js';
 import type { BugReporter, CacheOutcome, HeaderLine, HttpAnswer, HttpRequest } from './server.js';
+import { staleLines } from './stale.js';
 
 export const ENDPOINT_NAMES = ['logs.all', 'functions.invocation-stats', 'usage.api-counts'] as const;
 export type EndpointName = (typeof ENDPOINT_NAMES)[number];
@@ -42,12 +49,17 @@ export const ENDPOINT_IDS: Readonly<Record<EndpointName, string>> = {
   'usage.api-counts': '1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a03',
 };
 
+const ALWAYS_FRESH: StatePort = { stateOf: () => FRESH, epochOf: () => 0 };
+const CHANGED_RETRY_SECONDS = 1;
+
 const VARY_BY_CODING: HeaderLine = ['Vary', 'Accept-Encoding'];
 
 export interface EndpointOptions {
   readonly queries: QueryPort;
   readonly inFlight: AnswersInFlight;
   readonly clock: Clock;
+  /** Absent: all that is answered is fresh. */
+  readonly states?: StatePort;
   readonly compressor: Compressor;
   readonly bugs: BugReporter;
   /** Absent: nothing was ever dropped. */
@@ -75,6 +87,14 @@ type AnswerExtras = Pick<HttpAnswer, 'release' | 'cacheOutcome'>;
 /** The header lines of an answer as of nowUs that lacks something. */
 type Incomplete = (nowUs: number) => HeaderLine[];
 
+/** An answer that is about to be computed. */
+interface BucketedCall extends Pick<EndpointCall, 'request' | 'nowUs'> {
+  readonly state: AnswerState;
+  readonly key: string;
+  readonly incomplete: Incomplete;
+  readonly compute: Compute;
+}
+
 interface CachedCall extends Pick<EndpointCall, 'request' | 'nowUs'> {
   readonly cacheOutcome: CacheOutcome;
   readonly incomplete: Incomplete;
@@ -82,6 +102,7 @@ interface CachedCall extends Pick<EndpointCall, 'request' | 'nowUs'> {
 
 export class Endpoints {
   readonly #queries: QueryPort;
+  readonly #states: StatePort;
   readonly #compressor: Compressor;
   readonly #bodies = new BodyPool();
   readonly #largeLogs: LargeLogs;
@@ -95,6 +116,7 @@ export class Endpoints {
   constructor(options: EndpointOptions) {
     this.#queries = options.queries;
     this.#largeLogs = new LargeLogs(options.queries, options.inFlight, options.clock);
+    this.#states = options.states ?? ALWAYS_FRESH;
     this.#compressor = options.compressor;
     this.#dropped = options.dropped ?? null;
     this.#cacheControl = ['Cache-Control', `private, max-age=${options.cacheSeconds}`];
@@ -106,6 +128,8 @@ export class Endpoints {
             warmUs: options.cacheWarmSeconds * US_PER_SECOND,
             entryLimit: CACHE_ENTRY_LIMIT,
             byteLimit: options.cacheBytes,
+            mayWarm: (key) => this.#states.stateOf(endpointOf(key)).kind === 'fresh',
+            isKept: hasRows,
             warmingFailed: (error) => {
               if (refusalOf(error) === null) options.bugs.report(error, 'warming the result cache');
             },
@@ -130,22 +154,31 @@ export class Endpoints {
     return byId === undefined || byId === nameOrId.toLowerCase() ? null : byId;
   }
 
+  /** Nothing that was or is being computed for an endpoint is answered from the cache any more. */
+  forget(name: EndpointName): void {
+    this.#cache?.clear(`${name} `);
+  }
+
   answer(name: EndpointName, call: EndpointCall): Answer {
+    const state = this.#states.stateOf(name);
+    if (state.kind === 'off')
+      return notFound(`${name} is turned off here: ${state.setting}, which names its log, is empty`);
     const project = call.query.values.get('project') ?? '';
     if (project !== '' && !allows(call.grant, project)) return forbidden(name, project);
     switch (name) {
       case 'logs.all':
-        return this.#logs(call);
+        return this.#logs(call, state);
       case 'functions.invocation-stats':
-        return this.#invocationStats(call);
+        return this.#invocationStats(call, state);
       case 'usage.api-counts':
-        return this.#apiCounts(call);
+        return this.#apiCounts(call, state);
     }
   }
 
-  #logs({ request, query, nowUs }: EndpointCall): Answer {
+  #logs({ request, query, nowUs }: EndpointCall, state: AnswerState): Answer {
     const parsed = logsCall.parse(query);
     if (!parsed.ok) return invalidArgument(parsed.problems);
+    if (state.kind === 'none') return unavailable(state.reason, state.retryAfterSeconds);
     return refusable(() => {
       let buffer: Buffer | null = null;
       const rows = this.#queries.logs(parsed.parameters, nowUs, LOGS_STEP_BYTES, null);
@@ -161,14 +194,30 @@ export class Endpoints {
         if (buffer !== null) this.#bodies.giveBack(buffer);
         buffer = null;
       };
-      return this.#encoded(request, body, GZIP_LEVEL_ONCE, [NO_STORE, ...incomplete], release);
+      return this.#encoded(
+        request,
+        body,
+        GZIP_LEVEL_ONCE,
+        [NO_STORE, ...staleLines(state), ...incomplete],
+        release,
+      );
     });
   }
 
   async #manyLogs(request: HttpRequest, parameters: LogsParameters): Promise<HttpAnswer> {
+    const assertUnchanged = this.#unlessChanged('logs.all');
     const { rows, pieces, nowUs, holding } = await this.#largeLogs.read(parameters);
+    const state = this.#states.stateOf('logs.all');
+    try {
+      assertUnchanged();
+      if (state.kind === 'none') throw new Unavailable(state.reason, state.retryAfterSeconds);
+    } catch (error) {
+      holding.release();
+      throw error;
+    }
     const headers = [
       NO_STORE,
+      ...staleLines(state),
       ...incompleteLines('logs.all', this.#dropped, () => logsWindow(parameters, rows, nowUs)),
     ];
     const release = () => holding.release();
@@ -184,28 +233,41 @@ export class Endpoints {
     return packedAnswer(packed, headers, { release });
   }
 
-  #invocationStats(call: EndpointCall): Answer {
+  #invocationStats(call: EndpointCall, state: AnswerState): Answer {
     const parsed = invocationStatsCall.parse(call.query);
     if (!parsed.ok) return invalidArgument(parsed.problems);
     const { parameters } = parsed;
-    const incomplete: Incomplete = (nowUs) =>
-      incompleteLines('functions.invocation-stats', this.#dropped, () =>
-        statsWindow(parameters.interval, nowUs),
-      );
-    return this.#bucketed(call, statsKey(parameters), incomplete, (nowUs) =>
-      encodeRows(this.#queries.invocationStats(parameters, nowUs)),
-    );
+    const { request, nowUs } = call;
+    const name = 'functions.invocation-stats';
+    return this.#bucketed({
+      state,
+      request,
+      nowUs,
+      key: statsKey(parameters),
+      incomplete: (computedUs) =>
+        incompleteLines(name, this.#dropped, () => statsWindow(parameters.interval, computedUs)),
+      compute: (computedUs) => encodeRows(this.#queries.invocationStats(parameters, computedUs)),
+    });
   }
 
-  #apiCounts(call: EndpointCall): Answer {
+  #apiCounts(call: EndpointCall, state: AnswerState): Answer {
     const parsed = apiCountsCall.parse(call.query);
     if (!parsed.ok) return this.#withExpressionProblem(call.query, parsed.problems);
     const { parameters } = parsed;
-    const incomplete: Incomplete = (nowUs) =>
-      incompleteLines('usage.api-counts', this.#dropped, () => usageWindow(parameters.interval, nowUs));
-    return this.#bucketed(call, usageKey(parameters), incomplete, (nowUs) => {
-      const rows = this.#queries.apiCounts(parameters, nowUs);
-      return rows instanceof Promise ? rows.then(encodeApiCounts) : encodeApiCounts(rows);
+    const { request, nowUs } = call;
+    const name = 'usage.api-counts';
+    return this.#bucketed({
+      state,
+      request,
+      nowUs,
+      key: usageKey(parameters),
+      incomplete: (computedUs) =>
+        incompleteLines(name, this.#dropped, () => usageWindow(parameters.interval, computedUs)),
+      compute: (computedUs) => {
+        const rows = this.#queries.apiCounts(parameters, computedUs);
+        if (!(rows instanceof Promise)) return encodeApiCounts(rows);
+        return rows.then(encodeApiCounts).finally(this.#unlessChanged(name));
+      },
     });
   }
 
@@ -220,12 +282,23 @@ export class Endpoints {
     );
   }
 
-  #bucketed({ request, nowUs }: EndpointCall, key: string, incomplete: Incomplete, compute: Compute): Answer {
+  /** Throws when other partitions are in the answers than when it was called: one that was computed meanwhile may lack some. */
+  #unlessChanged(name: EndpointName): () => void {
+    const epoch = this.#states.epochOf(name);
+    return () => {
+      if (this.#states.epochOf(name) !== epoch)
+        throw new Unavailable('the partitions changed while it was computed', CHANGED_RETRY_SECONDS);
+    };
+  }
+
+  #bucketed({ state, request, nowUs, key, incomplete, compute }: BucketedCall): Answer {
+    if (state.kind === 'none') return unavailable(state.reason, state.retryAfterSeconds);
     const cache = this.#cache;
     return refusable(() => {
-      if (cache === null) {
+      // What is computed from an old state is answered once; what was computed from a fresh one has its time.
+      if (cache === null || (state.kind !== 'fresh' && (wantsFresh(request) || !cache.has(key, nowUs)))) {
         return whenReady(compute(nowUs), (body) =>
-          this.#encoded(request, body, GZIP_LEVEL_ONCE, [NO_STORE, ...incomplete(nowUs)]),
+          this.#encoded(request, body, GZIP_LEVEL_ONCE, liveLines(state, incomplete(nowUs))),
         );
       }
       const isRefresh = wantsFresh(request);
@@ -244,6 +317,10 @@ export class Endpoints {
     cache: ResultCache,
     cached: CachedAnswer,
   ): Answer {
+    // Not to be kept by anybody: the first entry is to be seen when it comes.
+    const isEmpty = !hasRows(cached.body);
+    if (isEmpty)
+      return plainAnswer(cached.body, [NO_STORE, ...incomplete(cached.computedUs)], { cacheOutcome });
     const ageSeconds = Math.max(0, Math.floor((nowUs - cached.computedUs) / US_PER_SECOND));
     const headers: HeaderLine[] = [
       this.#cacheControl,
@@ -298,11 +375,20 @@ function packedAnswer(packed: Body, headers: readonly HeaderLine[], extras: Answ
 
 /** Distinct for distinct parameters, whatever characters they hold: only the last part is of free length. */
 function statsKey({ interval, project, functionId }: InvocationStatsParameters): string {
-  return `stats ${interval} ${project.length} ${project}${functionId ?? ''}`;
+  return `functions.invocation-stats ${interval} ${project.length} ${project}${functionId ?? ''}`;
 }
 
 function usageKey({ interval, expression }: ApiCountsParameters): string {
-  return `usage ${interval} ${expression}`;
+  return `usage.api-counts ${interval} ${expression}`;
+}
+
+/** Of a key of the cache: it begins with the name. */
+function endpointOf(key: string): EndpointName {
+  return key.startsWith('usage.api-counts ') ? 'usage.api-counts' : 'functions.invocation-stats';
+}
+
+function liveLines(state: AnswerState, incomplete: readonly HeaderLine[]): HeaderLine[] {
+  return [NO_STORE, ...staleLines(state), ...incomplete];
 }
 
 function wantsFresh(request: HttpRequest): boolean {

@@ -6,6 +6,7 @@ import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.
 import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
+import type { EndpointName } from './endpoints.js';
 import type { STATS_INTERVALS } from './parameters.js';
 
 export interface InvocationStatsParameters {
@@ -41,6 +42,26 @@ export interface QueryPort {
   ): readonly ApiCountsRow[] | Promise<readonly ApiCountsRow[]>;
   /** Rejects with what apiCounts would refuse an expression with, whatever the other parameters are; at once for most. */
   checkExpression(expression: string): Promise<void>;
+}
+
+/** What an endpoint has to answer from at the moment. */
+export type AnswerState =
+  /** All that its log was known to hold. */
+  | { readonly kind: 'fresh' }
+  /** All that its log held so long ago. */
+  | { readonly kind: 'old'; readonly ageUs: number }
+  /** Nothing whole. */
+  | { readonly kind: 'none'; readonly reason: string; readonly retryAfterSeconds: number }
+  /** Its log is not read: the setting that would name it is empty. */
+  | { readonly kind: 'off'; readonly setting: string };
+
+export const FRESH: AnswerState = { kind: 'fresh' };
+
+export interface StatePort {
+  /** Asked at each request: O(1) while the endpoint is fresh. */
+  stateOf(endpoint: EndpointName): AnswerState;
+  /** Changes whenever other partitions are in the endpoint's answers: what is computed across a change lacks some. */
+  epochOf(endpoint: EndpointName): number;
 }
 
 /** The service can't answer now, and the caller should come again. */

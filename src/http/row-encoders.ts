@@ -77,6 +77,11 @@ export function encodeRows(rows: readonly string[]): Uint8Array {
   return Buffer.from(`{"result":[${rows.join(',')}]}`);
 }
 
+/** Of a body that is not packed. */
+export function hasRows(body: Uint8Array): boolean {
+  return body.length > PREFIX.length + SUFFIX.length;
+}
+
 /** `2026-11-21T07:00:00`: without offset and fraction; a bucket starts at a whole minute at least. */
 class UtcDatetimes {
   #day = Number.NaN;

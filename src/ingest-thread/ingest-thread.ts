@@ -19,6 +19,8 @@ export interface IngestThreadPorts {
   readonly marksOf: (key: PartitionKey) => Marks;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
+  /** Told of each status, its times by `monotonicUs` now. */
+  readonly onStatus: (status: LogSourceStatus) => void;
   /** Told of some of the dead letters. */
   readonly onDeadLetters: (samples: readonly DeadLetterSample[]) => void;
   readonly logger: KafkaLogger;
@@ -36,10 +38,12 @@ type SentRecords = Extract<FromIngest, { say: 'records' }>;
 /** What is known of Kafka before the thread has said anything. */
 export const NOT_YET: LogSourceStatus = {
   missingTopics: [],
+  topics: [],
   unassigned: [],
   assigned: [],
   held: [],
   problem: 'Kafka has not been reached yet',
+  isUnreachable: false,
 };
 
 export class IngestThread {
@@ -122,8 +126,9 @@ export class IngestThread {
         this.#ports.onDeadLetters(message.samples);
         return;
       case 'status':
-        this.#status = message.status;
+        this.#status = this.#inOurTime(message.status, message.nowMs);
         this.#unpackedBytes = message.unpackedBytes;
+        this.#ports.onStatus(this.#status);
         return;
       case 'log':
         logger[message.level](message.fields, message.message);
@@ -134,6 +139,16 @@ export class IngestThread {
       case 'stopped':
         this.#resolveStopped();
     }
+  }
+
+  /** The clocks of two threads have nothing in common but their pace. */
+  #inOurTime(status: LogSourceStatus, nowMs: number): LogSourceStatus {
+    const aheadMs = this.#ports.monotonicUs() / 1000 - nowMs;
+    const assigned = status.assigned.map(({ wholeAsOfMs, ...partition }) => ({
+      ...partition,
+      wholeAsOfMs: wholeAsOfMs === null ? null : wholeAsOfMs + aheadMs,
+    }));
+    return { ...status, assigned };
   }
 
   #then(task: () => void | Promise<void>): void {

@@ -151,7 +151,7 @@ const sink: LogSink = {
 const source = new KafkaLogSource({
   connection: order.connection,
   groupId: order.groupId,
-  topics: [order.edgeTopic, order.relayTopic],
+  topics: [order.edgeTopic, order.relayTopic].filter((topic) => topic !== ''),
   holds,
   lastMemberId: readMember(order.directory, order.groupId),
   onJoined: (memberId) => {
@@ -179,7 +179,7 @@ function sayStatus(): void {
   const text = JSON.stringify({ ...status, problem, unpackedBytes });
   if (text === lastStatus) return;
   lastStatus = text;
-  say({ say: 'status', status: { ...status, problem }, unpackedBytes });
+  say({ say: 'status', status: { ...status, problem }, nowMs: clock.nowMs(), unpackedBytes });
 }
 const statusTimer = setInterval(sayStatus, STATUS_EVERY_MS);
 

@@ -29,6 +29,7 @@ export interface IngestOrder {
   readonly groupId: string;
   /** Where the member file is. */
   readonly directory: string;
+  /** '' for none, but one of them there is. */
   readonly edgeTopic: string;
   readonly relayTopic: string;
   readonly deadLetterTopic: string;
@@ -70,6 +71,8 @@ export type FromIngest =
   | {
       readonly say: 'status';
       readonly status: LogSourceStatus;
+      /** By the clock of the times in the status, which is the thread's own. */
+      readonly nowMs: number;
       /** Of batches that are unpacked and not all applied. */
       readonly unpackedBytes: number;
     }

@@ -1,13 +1,16 @@
 /** What came in, how far it was read, and what stands in its way. */
 
+import { US_PER_SECOND } from '../../engine/time.js';
 import type { Gaps } from '../../ingest/gaps.js';
 import type { LogSourceStatus, PartitionKey } from '../../ingest/log-source.js';
 import { type IngestGate, PAUSE_CAUSES } from '../ingest-gate.js';
 import type { OwnedShard, Shards } from '../shards.js';
+import type { WholeAnswers } from '../whole-answers.js';
 import type { Readings } from './readings.js';
 
 export interface IngestReadingsPorts {
   readonly shards: Shards;
+  readonly whole: WholeAnswers;
   readonly sourceStatus: () => LogSourceStatus;
   readonly gaps: Gaps;
   readonly gate: IngestGate;
@@ -20,6 +23,7 @@ export interface IngestReadingsPorts {
 export function readIngest(readings: Readings, ports: IngestReadingsPorts): void {
   readShards(readings, ports.shards);
   readLag(readings, ports);
+  readAge(readings, ports.whole);
   readHindrances(readings, ports);
 }
 
@@ -59,7 +63,7 @@ function readLag(readings: Readings, ports: IngestReadingsPorts): void {
   const lagging = (add: (key: PartitionKey, lagRecords: number) => void) => {
     for (const { topic, partition, endOffset } of sourceStatus().assigned) {
       if (endOffset === null) continue;
-      const nextOffset = shards.of({ topic, partition }).nextOffset ?? 0;
+      const nextOffset = shards.known({ topic, partition })?.nextOffset ?? 0;
       add({ topic, partition }, Math.max(0, endOffset - nextOffset));
     }
   };
@@ -91,6 +95,18 @@ function readLag(readings: Readings, ports: IngestReadingsPorts): void {
   );
 }
 
+function readAge(readings: Readings, whole: WholeAnswers): void {
+  readings.read(
+    'logring_answer_age_seconds',
+    'Time since all that the log of a topic was known to hold was in the answers; 0 with the embedded log. Absent until it was, and while another process reads a partition',
+    ['topic'],
+    (add) => {
+      for (const { topic, ageUs } of whole.readings())
+        if (ageUs !== null) add({ topic }, ageUs / US_PER_SECOND);
+    },
+  );
+}
+
 function readHindrances(readings: Readings, ports: IngestReadingsPorts): void {
   const { sourceStatus, gaps, gate, refusedPostCount } = ports;
   readings.one(
@@ -100,7 +116,7 @@ function readHindrances(readings: Readings, ports: IngestReadingsPorts): void {
   );
   readings.one(
     'logring_unassigned_partitions',
-    'Partitions that this process does not read; its answers lack them',
+    'Partitions that another process of the group reads; the endpoints that need them answer 503',
     () => sourceStatus().unassigned.length,
   );
   readings.one('logring_missing_topics', 'Topics that do not exist yet', () => {

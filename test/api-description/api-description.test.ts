@@ -14,7 +14,7 @@ import { KeyRing } from '../../src/http/auth.js';
 import { descriptionPages } from '../../src/http/description/description-pages.js';
 import type { OpenApiDocument } from '../../src/http/description/openapi-document.js';
 import { REFERENCE_POLICY } from '../../src/http/description/reference-page.js';
-import { ENDPOINT_IDS } from '../../src/http/endpoints.js';
+import { ENDPOINT_IDS, ENDPOINT_NAMES } from '../../src/http/endpoints.js';
 import { CATALOGUE } from '../../src/http/errors.js';
 import { ISO_TIMESTAMP_PATTERN } from '../../src/http/iso-timestamp-pattern.js';
 import { Unavailable } from '../../src/http/ports.js';
@@ -222,7 +222,12 @@ test('errors that a healthy service does not give are as described, too', async 
 test('the reference page loads nothing, runs nothing, and takes what it shows for text only', async () => {
   const hostile = '</code></style><script>alert(1)</script><img src=x onerror=alert(1)>"\'&';
   const pages = new Map(
-    descriptionPages({ version: hostile, endpointIds: ENDPOINT_IDS, sourceNames: [hostile] }),
+    descriptionPages({
+      version: hostile,
+      endpointIds: ENDPOINT_IDS,
+      endpoints: ENDPOINT_NAMES,
+      sourceNames: [hostile],
+    }),
   );
   const page = bodyOf((await pages.get('/reference')!.answer(null as never, 0, null)) as HttpAnswer);
   expect(page).toContain(
@@ -244,7 +249,14 @@ test('the reference page loads nothing, runs nothing, and takes what it shows fo
 });
 
 function documentOf(version: string): OpenApiDocument {
-  const pages = new Map(descriptionPages({ version, endpointIds: ENDPOINT_IDS, sourceNames: ['edge'] }));
+  const pages = new Map(
+    descriptionPages({
+      version,
+      endpointIds: ENDPOINT_IDS,
+      endpoints: ENDPOINT_NAMES,
+      sourceNames: ['edge'],
+    }),
+  );
   return JSON.parse(
     bodyOf(pages.get('/openapi.json')!.answer(null as never, 0, null) as HttpAnswer),
   ) as OpenApiDocument;

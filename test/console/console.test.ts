@@ -8,6 +8,7 @@ import { goneTests } from './gone.js';
 import { hostileTests } from './hostile.js';
 import { ingestTests } from './ingest.js';
 import { logsTests } from './logs.js';
+import { notWholeTests } from './not-whole.js';
 import { Rig } from './rig.js';
 import { signInTests } from './sign-in.js';
 
@@ -28,5 +29,6 @@ describeBrowser('the console', () => {
   ingestTests(() => rig);
   hostileTests(() => rig);
   goneTests(() => rig);
+  notWholeTests(() => rig);
   accessibilityTests(() => rig);
 });

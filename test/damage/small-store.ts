@@ -18,6 +18,7 @@ import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';
 import { TABLE_FILE } from '../../src/store/sound-table.js';
 import { Store } from '../../src/store/store.js';
+import { encodeWhole, WHOLE_SEGMENT } from '../../src/whole-answers.js';
 
 export const EDGE_TOPIC = 'edge';
 export const RELAY_TOPIC = 'relay';
@@ -178,6 +179,7 @@ async function saveBeside(store: Store): Promise<void> {
   await store.commit((writerOf) => {
     gaps.save(key, writerOf(`${EDGE_TOPIC}/0`));
     marks.save(writerOf(`${EDGE_TOPIC}/0`));
+    writerOf(`${EDGE_TOPIC}/0`).put(WHOLE_SEGMENT, encodeWhole(NOW_US, 1));
   });
 }
 

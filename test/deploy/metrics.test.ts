@@ -93,6 +93,13 @@ async function useEverything(firstProject: number, endProject: number): Promise<
   const before = (reading(await scrape(), 'logring_entries_received_total', { topic: EDGE }) ?? 0) + 1;
   await post(EDGE, [...projects.map(edge), { event_message: 'of no project' }]);
   await post(RELAY, projects.map(relay));
+  // What has no rows is not kept.
+  await eventually(async () => {
+    const families = await scrape();
+    const applied = reading(families, 'logring_entries_applied_total', { topic: RELAY });
+    const received = reading(families, 'logring_entries_received_total', { topic: EDGE });
+    return applied === endProject && received === before + projects.length;
+  });
   for (const project of [projects[0], projects[1], projects.at(-1)!]) {
     await query(`logs.all?project=${project}&project_tier=PRO`);
     for (let i = 0; i < 2; i++) {
@@ -103,12 +110,6 @@ async function useEverything(firstProject: number, endProject: number): Promise<
       'Cache-Control': 'no-cache',
     });
   }
-  await eventually(async () => {
-    const families = await scrape();
-    const applied = reading(families, 'logring_entries_applied_total', { topic: RELAY });
-    const received = reading(families, 'logring_entries_received_total', { topic: EDGE });
-    return applied === endProject && received === before + projects.length;
-  });
 }
 
 test('names, types, units and help are as Prometheus wants them', async () => {

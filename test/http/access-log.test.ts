@@ -17,6 +17,7 @@ const STATS_OK = `${STATS}?project=p&interval=1hr`;
 test.each(BACK_ENDS)('%s: method, path, status, bytes, duration, cache outcome and tag', async (backEnd) => {
   const service = new TestService();
   const lines: AccessLine[] = [];
+  service.queries.fill();
   let clockUs = 0;
   const handler: HttpHandler = loggedHandler(service.api, {
     write: (line) => lines.push(line),

@@ -400,6 +400,7 @@ test('time: now is read once a request, and the query is asked as of it', async 
 
 test('result cache: 900 s for the two bucketed endpoints with Age and max-age, never for logs.all', async () => {
   const service = new TestService();
+  service.queries.fill();
   const check = async (target: string, asked: number, age: string | null, cacheControl: string) => {
     const answer = await service.ask(target);
     expect(service.queries.takeAsked().length).toBe(asked);
@@ -420,6 +421,7 @@ test('result cache: 900 s for the two bucketed endpoints with Age and max-age, n
 
 test('result cache: each distinct parameter set has its own answer, equal ones share it', async () => {
   const service = new TestService();
+  service.queries.fill();
   const check = async (query: string, asked: number) => {
     await service.ask(`${STATS}?${query}`);
     expect(service.queries.takeAsked().length, query).toBe(asked);
@@ -435,21 +437,22 @@ test('result cache: each distinct parameter set has its own answer, equal ones s
 
 test('result cache: Cache-Control: no-cache gets a fresh answer, which replaces the cached one', async () => {
   const service = new TestService();
-  service.queries.statsRows = [];
-  await service.ask(STATS_OK);
   service.queries.statsRows = [STATS_ROW];
+  await service.ask(STATS_OK);
+  service.queries.statsRows = [STATS_ROW, STATS_ROW];
   service.nowUs += 10e6;
   const count = (body: string) => body.split('"count"').length - 1;
-  expect(count(bodyOf(await service.ask(STATS_OK)))).toBe(0);
+  expect(count(bodyOf(await service.ask(STATS_OK)))).toBe(1);
   const fresh = await service.ask(STATS_OK, { 'Cache-Control': 'max-age=0, No-Cache' });
-  expect([count(bodyOf(fresh)), headerOf(fresh, 'Age')]).toEqual([1, '0']);
+  expect([count(bodyOf(fresh)), headerOf(fresh, 'Age')]).toEqual([2, '0']);
   service.nowUs += 5e6;
   const cached = await service.ask(STATS_OK);
-  expect([count(bodyOf(cached)), headerOf(cached, 'Age')]).toEqual([1, '5']);
+  expect([count(bodyOf(cached)), headerOf(cached, 'Age')]).toEqual([2, '5']);
 });
 
 test('result cache: durations are configuration, and 0 means live', async () => {
   const live = new TestService({ cacheSeconds: 0 });
+  live.queries.fill();
   for (let i = 0; i < 2; i++) {
     const answer = await live.ask(USAGE_OK);
     expect(live.queries.takeAsked().length).toBe(1);
@@ -457,9 +460,31 @@ test('result cache: durations are configuration, and 0 means live', async () => 
     expect(headerOf(answer, 'Cache-Control')).toBe('no-store');
   }
   const short = new TestService({ cacheSeconds: 2 });
+  short.queries.fill();
   expect(headerOf(await short.ask(USAGE_OK), 'Cache-Control')).toBe('private, max-age=2');
   short.nowUs += 2e6;
   expect(headerOf(await short.ask(USAGE_OK), 'Age')).toBe('0');
+});
+
+test('an answer without rows is not kept, by nobody: the first entry shows when it comes', async () => {
+  const service = new TestService();
+  for (const target of [STATS_OK, USAGE_OK]) {
+    const empty = await service.ask(target);
+    expect([textOf(empty), headerOf(empty, 'Cache-Control'), headerOf(empty, 'Age')]).toEqual([
+      '200 {"result":[]}',
+      'no-store',
+      null,
+    ]);
+  }
+  expect(service.api.endpoints.cache!.figures().entries).toBe(0);
+  service.queries.fill();
+  for (const target of [STATS_OK, USAGE_OK])
+    expect(headerOf(await service.ask(target), 'Cache-Control')).toBe('private, max-age=900');
+  // One that was kept goes when it has none any more.
+  service.queries.statsRows = [];
+  service.nowUs += 300e6;
+  service.api.endpoints.cache!.warmDue(service.nowUs);
+  expect(service.api.endpoints.cache!.figures().entries).toBe(1);
 });
 
 test('never a 200 for something that went wrong: unavailable is 503 with Retry-After, a bug is thrown on', async () => {

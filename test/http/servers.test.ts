@@ -409,6 +409,7 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
 
   test('requests are measured by route, status and cache outcome; closed sockets are counted', async () => {
     const service = new TestService();
+    service.queries.fill();
     const seen: string[] = [];
     const meter = {
       record: (route: string, status: number, cache: string, seconds: number) =>

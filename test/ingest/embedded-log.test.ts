@@ -105,12 +105,14 @@ test('what is posted is stored, answered and delivered', async () => {
   expect(rig.log.status()).toEqual({
     missingTopics: [],
     held: [],
+    topics: [EDGE, RELAY].map(({ topic }) => ({ topic, partitionCount: 1, topicId: topic })),
     unassigned: [],
     assigned: [
-      { ...EDGE, endOffset: 4 },
-      { ...RELAY, endOffset: 1 },
+      { ...EDGE, endOffset: 4, wholeAsOfMs: Number.POSITIVE_INFINITY },
+      { ...RELAY, endOffset: 1, wholeAsOfMs: Number.POSITIVE_INFINITY },
     ],
     problem: null,
+    isUnreachable: false,
   });
   await close(rig);
   // The rejected ones are delivered too: they become dead letters there.

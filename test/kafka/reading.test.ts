@@ -56,18 +56,20 @@ for (const version of KAFKA_VERSIONS) {
       await eventually(
         () =>
           source.status().problem === null &&
-          source.status().assigned.every(({ endOffset }) => endOffset !== null),
+          source.status().assigned.every(({ wholeAsOfMs }) => wholeAsOfMs !== null),
         () => source.status(),
       );
       expect(source.status()).toEqual({
         missingTopics: [],
         held: [],
+        topics: [{ topic, partitionCount: 2, topicId: expect.any(String) }],
         unassigned: [],
         assigned: [
-          { topic, partition: 0, endOffset: 50 },
-          { topic, partition: 1, endOffset: 40 },
+          { topic, partition: 0, endOffset: 50, wholeAsOfMs: expect.any(Number) },
+          { topic, partition: 1, endOffset: 40, wholeAsOfMs: expect.any(Number) },
         ],
         problem: null,
+        isUnreachable: false,
       });
       expect([sink.gaps, fatal]).toEqual([[], []]);
     });

@@ -5,11 +5,12 @@ import { POST_MEMORY_COUNT, POST_MEMORY_MS } from '../../../ingest/limits.js';
 import { ALARM_PATHS } from '../alarms-api.js';
 import { INGEST_PATH, QUERY_PATH_PREFIX } from '../api.js';
 import { FUNCTIONS_PATH, PROJECTS_PATH, STATUS_PATH } from '../console-api.js';
-import { ENDPOINT_NAMES, type EndpointName } from '../endpoints.js';
+import type { EndpointName } from '../endpoints.js';
 import type { ErrorCode } from '../errors.js';
 import { INCOMPLETE_HEADER } from '../incomplete.js';
 import { IDEMPOTENCY_KEY_LENGTH_LIMIT } from '../limits.js';
 import { apiCountsCall, functionsCall, ingestCall, invocationStatsCall, logsCall } from '../parameters.js';
+import { STALE_HEADER } from '../stale.js';
 import type { BodyName } from './bodies.js';
 import { jsonSchemaOf } from './json-schema.js';
 import type {
@@ -19,11 +20,20 @@ import type {
   OpenApiPath,
   OpenApiResponse,
 } from './openapi-document.js';
-import { bodyReference, errorReference, JSON_TYPE, jsonResponse, response } from './responses.js';
+import {
+  bodyReference,
+  errorReference,
+  type HeaderName,
+  JSON_TYPE,
+  jsonResponse,
+  response,
+} from './responses.js';
 
 export interface DescribedService {
   readonly version: string;
   readonly endpointIds: Readonly<Record<EndpointName, string>>;
+  /** Those that are not turned off. */
+  readonly endpoints: readonly EndpointName[];
   /** The logs that entries are posted to, by their topics. */
   readonly sourceNames: readonly string[];
 }
@@ -92,6 +102,8 @@ const QUERIES: Readonly<
   },
 };
 
+const ANSWER_HEADERS: readonly HeaderName[] = [STALE_HEADER, INCOMPLETE_HEADER];
+
 const CACHED_TEXT =
   ' The answer may come from the result cache, with its Age; `Cache-Control: no-cache` asks for a fresh one.';
 
@@ -100,9 +112,9 @@ export function pathsOf(service: DescribedService): Record<string, OpenApiPath> 
 }
 
 /** Each endpoint by its name and by its id, with one description. */
-function queryPaths({ endpointIds }: DescribedService): Record<string, OpenApiPath> {
+function queryPaths({ endpointIds, endpoints }: DescribedService): Record<string, OpenApiPath> {
   const paths: Record<string, OpenApiPath> = {};
-  for (const name of ENDPOINT_NAMES) {
+  for (const name of endpoints) {
     const { operationId, body, schema, isCached, text } = QUERIES[name];
     const get = operationOf({
       operationId,
@@ -112,7 +124,7 @@ function queryPaths({ endpointIds }: DescribedService): Record<string, OpenApiPa
       needsKey: true,
       parameters: parametersOf(schema),
       answers: {
-        200: jsonResponse('The rows.', body, isCached ? ['Age', INCOMPLETE_HEADER] : [INCOMPLETE_HEADER]),
+        200: jsonResponse('The rows.', body, isCached ? ['Age', ...ANSWER_HEADERS] : ANSWER_HEADERS),
       },
       errors: [400, 403, 503],
     });

@@ -2,6 +2,7 @@
 
 import { CATALOGUE, type ErrorCode } from '../errors.js';
 import { INCOMPLETE_HEADER } from '../incomplete.js';
+import { STALE_HEADER } from '../stale.js';
 import type { BodyName } from './bodies.js';
 import type {
   OpenApiDocument,
@@ -25,6 +26,11 @@ export const HEADERS = {
   },
   Allow: { description: 'The methods that are allowed.', schema: { type: 'string' } },
   'WWW-Authenticate': { description: 'How to send the key.', schema: { type: 'string' } },
+  [STALE_HEADER]: {
+    description:
+      'The answer counts all that the log held so many seconds ago, and perhaps not what came since. Absent: it is up to date.',
+    schema: { type: 'integer', minimum: 0 },
+  },
   [INCOMPLETE_HEADER]: {
     description:
       'The answer lacks what a repair of the store has dropped: the endpoint and an ISO 8601 interval, several behind commas.',

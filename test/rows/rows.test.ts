@@ -114,6 +114,23 @@ test('a partition expires when its end is no younger than the retention', () => 
   expect(view.figures()[0].rowCount).toBe(0);
 });
 
+test('rows that only the clock takes for expired are in no answer, and stay; runs are sealed by the clock', () => {
+  const view = new RowsView(new SegmentTable());
+  for (let i = 0; i < 1_000; i++) view.apply(entry({ project: `p${i}`, tierClass: '1d', text: 'kept' }));
+  const aheadUs = NOW_US + 100 * US_PER_DAY;
+  expect(view.expire(aheadUs, NOW_US)).toBe(true);
+  expect(ask([view], { project: 'p7' }, aheadUs)).toEqual([]);
+  expect(ask([view], { project: 'p7' })).toEqual(['kept']);
+});
+
+test('a run that was opened by a clock months ahead is sealed by the right one', () => {
+  const view = new RowsView(new SegmentTable());
+  view.expire(NOW_US + 100 * US_PER_DAY, NOW_US);
+  view.apply(entry({ timestampUs: NOW_US }));
+  const laterUs = NOW_US + 3 * US_PER_HOUR;
+  expect([view.expire(laterUs), view.expire(laterUs + US_PER_HOUR)]).toEqual([false, true]);
+});
+
 test('a project whose name begins with a byte order mark stays another one through restarts and rewrites', () => {
   const table = new SegmentTable();
   let view = new RowsView(table);

@@ -429,6 +429,28 @@ test('what can not be read back fails the question, and spoils no other', () => 
   expect(found).toEqual([1, undefined, 100]);
 });
 
+test('what only the clock takes for past is kept, but when memory is short what came meanwhile goes', () => {
+  const table = new SegmentTable();
+  const aheadUs = NOW_US + US_PER_HOUR / 2;
+  // Before the trusted time, and while the clock is half an hour ahead of it: a minute ago by the clock, and longer ago.
+  const view = viewOf(
+    entry(),
+    entry({ timestampUs: aheadUs - 20 * US_PER_MINUTE }),
+    entry({ timestampUs: aheadUs - US_PER_MINUTE }),
+  );
+  view.save(table);
+  const seconds = (): number => view.figures()[0].slotCount;
+  view.expire(aheadUs, NOW_US);
+  expect(seconds()).toBe(3);
+  const before = INTERVALS.map((interval) => ask(view, { interval }));
+  expect(ask(view, { interval: '5min' }, aheadUs).length).toBe(1);
+  view.spill();
+  view.save(table);
+  expect(seconds()).toBe(2);
+  for (const one of [view, restored(table)])
+    expect(INTERVALS.map((interval) => ask(one, { interval }))).toEqual(before);
+});
+
 test('a slot that expired and came back starts anew', () => {
   const table = new SegmentTable();
   const view = viewOf(entry({ executionTimeMs: 1 }));

@@ -144,7 +144,7 @@ test('a chunk is written anew until it is large, then the next begins', () => {
   loaded.apply(edgeEntry(HOUR_US + 5, 'late', 0));
   loaded.save(table);
   expect(table.names, 'the open chunk goes on').toEqual(before.names);
-  loaded.expire(HOUR_US + US_PER_HOUR + 7 * US_PER_DAY - 1);
+  loaded.expire(HOUR_US + 100 * US_PER_DAY, HOUR_US + US_PER_HOUR + 7 * US_PER_DAY - 1);
   loaded.save(table);
   expect(table.names, 'not expired').toEqual(before.names);
   loaded.expire(HOUR_US + US_PER_HOUR + 7 * US_PER_DAY);

@@ -63,16 +63,22 @@ export function endOfValue(bytes: Uint8Array, position: number, end: number): nu
   return i === position ? -1 : i;
 }
 
+/** Which kind of bracket closes which is left to the parser: in JSON the depth alone tells the end. */
 function endOfContainer(bytes: Uint8Array, position: number, end: number): number {
-  const scan = new ContainerScan(bytes, position, end);
-  scan.next(Number.POSITIVE_INFINITY);
-  return scan.end;
+  let depth = 0;
+  let i = position;
+  while (i < end) {
+    const byte = bytes[i++];
+    if (byte === QUOTE) {
+      while (i < end && bytes[i] !== QUOTE) i += bytes[i] === BACKSLASH ? 2 : 1;
+      i++;
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) depth++;
+    else if ((byte === CLOSE_BRACE || byte === CLOSE_BRACKET) && --depth === 0) return i;
+  }
+  return -1;
 }
 
-/**
- * Finds the end of the object or array that begins at `position`, in as many calls as its finder likes. Which kind of bracket
- * closes which is left to the parser: in JSON the depth alone tells the end.
- */
+/** The same in steps: finds the end of the object or array that begins at `position`. */
 export class ContainerScan {
   /** The position after the container; -1 as long as that is not known, and for good where it does not end. */
   end = -1;

@@ -110,17 +110,20 @@ export class StatsView implements View<RelayEntry> {
       const level = this.#levels.find(({ prefix }) => name.startsWith(prefix));
       if (level === undefined) throw new SegmentError('a segment of the statistics is of an unknown level');
       // The segments of a slot come together.
-      if (last !== null && !last.isReplaying(name)) this.#keepWithinLoad(last);
+      if (last !== null && !last.isReplaying(name)) this.#keepWithinLoad();
       level.replay(name, bytes);
       last = level;
     }
-    if (last !== null) this.#keepWithinLoad(last);
+    this.#keepWithinLoad();
     for (const level of this.#levels) level.finishReplay();
   }
 
-  #keepWithinLoad(level: LevelSlots): void {
-    if (this.#scratch !== null && this.heldBytes > this.#limits.loadBytes)
-      level.setReplayedAside(this.#scratch, this.#limits);
+  /** Of the slots that were read whole. */
+  #keepWithinLoad(): void {
+    const scratch = this.#scratch;
+    if (scratch === null) return;
+    while (this.heldBytes > this.#limits.loadBytes)
+      if (!this.#levels.some((level) => level.setAside(scratch, this.#limits, true))) return;
   }
 
   /** The slot of that index at the level of that place in LEVELS, or null. To be read only. */
@@ -260,14 +263,6 @@ class LevelSlots {
     slot.replay(name, bytes);
     this.#replayed = slot;
     this.#uncounted.add(slot);
-  }
-
-  /** Sets aside all values of the slot that was replayed last, if that is worth it. No segment of it may follow. */
-  setReplayedAside(scratch: ScratchSpace, { asideFromBytes, asideStepBytes }: StatsLimits): void {
-    const stored = this.#replayed;
-    if (stored === null || stored.slot.values.heldBytes < asideFromBytes) return;
-    while (stored.slot.setAside(scratch, asideStepBytes));
-    this.#uncounted.add(stored);
   }
 
   finishReplay(): void {

@@ -153,7 +153,8 @@ function history(seed: number): number {
   const tables = [new SegmentTable(), new SegmentTable()];
   const kept = [new StatsView(), new StatsView()];
   const scratch = new MemoryScratch();
-  const made = (): StatsView => new StatsView(scratch, { asideFromBytes: 100, asideStepBytes: 1_000 });
+  const made = (): StatsView =>
+    new StatsView(scratch, { asideFromBytes: 100, asideStepBytes: 1_000, loadBytes: 20_000 });
   const fromStore = (shard: number): StatsView => {
     const view = made();
     view.load(tables[shard]);
@@ -204,7 +205,10 @@ function history(seed: number): number {
           sinceSave[i].push(nowUs);
         }
     }
-    for (let left = random.below(4); left > 0; left--) views[shard].spill();
+    for (let left = random.below(4); left > 0; left--) {
+      if (random.chance(0.5)) views[shard].spill();
+      else views[shard].spillOpen();
+    }
     if (step % 20 === 19) compareAll(views, twin, nowUs, `seed ${seed}, step ${step}`);
   }
   for (const interval of INTERVALS) {

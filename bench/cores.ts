@@ -5,9 +5,12 @@
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { cpus } from 'node:os';
+import { cpus, loadavg } from 'node:os';
 
 const CORE_COUNT = cpus().length;
+
+/** Threads a core that want to run: more than a bench has itself, so others do. */
+const CROWDED_LOAD = 4;
 
 /** Keeps a process, and those that it starts from now on, to the last core. False where that can't be done. */
 export function keepToLastCore(processId: number): boolean {
@@ -31,13 +34,19 @@ function pin(processId: number, cores: string): boolean {
 /**
  * Leaves processes, with all their threads, only what others leave of their core, or ends that. In earnest a broker and
  * the producers have machines of their own: a client's latency must not be the wait until they leave the core that they
- * share here. False where that can't be done.
+ * share here. False where that can't be done, and where others keep the machine busy: there is no time left over then, and a
+ * broker without any loses its clients.
  */
 export function giveWay(processIds: readonly number[], on: boolean): boolean {
+  if (on && isCrowded()) return false;
   const policy = on ? '--idle' : '--other';
   return processIds.every(
     (id) => spawnSync('chrt', ['--all-tasks', policy, '--pid', '0', String(id)]).status === 0,
   );
+}
+
+function isCrowded(): boolean {
+  return loadavg()[0] > CROWDED_LOAD * CORE_COUNT;
 }
 
 /** Children of this process, their children, and so on. Only on Linux. */

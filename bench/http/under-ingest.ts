@@ -53,6 +53,7 @@ export async function measureUnderIngest(
     await Promise.race([untilAnswering(service), fed]);
     giveWay(loadMakers, true);
     await measureRounds(service, sizes, note);
+    giveWay(loadMakers, false);
     feeder.send('stop');
     await fed;
   } finally {

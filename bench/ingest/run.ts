@@ -187,8 +187,13 @@ async function measureVisible(
     steady: true,
   } satisfies FeedOrder);
   const appliedCount = async () => (await readMetrics(service)).sum('logring_entries_applied_total');
-  while ((await fetch(`${service.url}/readyz`)).status !== 200 || (await appliedCount()) === 0)
-    await new Promise((resolve) => setTimeout(resolve, 100));
+  const untilArriving = async () => {
+    while ((await fetch(`${service.url}/readyz`)).status !== 200 || (await appliedCount()) === 0)
+      await new Promise((resolve) => setTimeout(resolve, 100));
+  };
+  const feeding = reportOf<FeedReport>(feeder);
+  // A feed that fails ends it, with its reason.
+  await Promise.race([untilArriving(), feeding]);
   const rounds: Record<string, number>[] = [];
   let probed = 0;
   giveWay([feeder.pid!], true);
@@ -221,7 +226,7 @@ async function measureVisible(
   }
   giveWay([feeder.pid!], false);
   feeder.send('stop');
-  const fed = await reportOf<FeedReport>(feeder);
+  const fed = await feeding;
   await untilApplied(service, relay, fed.relayCount + probed);
   await untilApplied(service, edge, fed.edgeCount);
   await service.kill('SIGTERM');

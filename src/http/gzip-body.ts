@@ -17,12 +17,21 @@ export function unpackGzip(packed: Uint8Array, unpacked: BodyMemory): Promise<Un
       resolve(outcome);
     };
     gunzip.on('data', (piece: Buffer) => {
+      if (gunzip.destroyed) return;
       byteCount += piece.length;
       if (byteCount > INGEST_UNPACKED_BYTE_LIMIT) end('too-large');
       else if (!unpacked.add(piece)) end('no-memory');
     });
     gunzip.on('end', () => end('whole'));
     gunzip.on('error', ({ message }) => end({ notGzip: message }));
-    gunzip.end(packed);
+    const feed = (at: number): void => {
+      if (gunzip.destroyed) return;
+      const next = at + GUNZIP_CHUNK_BYTES;
+      // A copy: the thread pool may still be at it when the body's memory is given back.
+      const piece = Buffer.from(packed.subarray(at, next));
+      if (next < packed.length) gunzip.write(piece, () => feed(next));
+      else gunzip.end(piece);
+    };
+    feed(0);
   });
 }

@@ -1,9 +1,11 @@
 /** The memory of bodies: within one budget, and given back. */
 
+import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import { BodyBudget, BodyMemory } from '../../src/http/body-memory.js';
-import { LARGE_BODY_BYTES } from '../../src/http/limits.js';
+import { unpackGzip } from '../../src/http/gzip-body.js';
+import { GUNZIP_CHUNK_BYTES, LARGE_BODY_BYTES } from '../../src/http/limits.js';
 
 const MIB = 1024 * 1024;
 
@@ -20,6 +22,32 @@ test('what is added stands there, however large it becomes and in whatever piece
     }
     expect(memory.bytes.equals(body)).toBe(true);
   }
+});
+
+test('gzip is unpacked as one piece would be: in members, with garbage behind, cut off; and no further than its room', async () => {
+  const unpack = async (packed: Uint8Array, budgetBytes = 16 * MIB) => {
+    const memory = new BodyMemory(new BodyBudget(budgetBytes), 64 * MIB);
+    const outcome = await unpackGzip(packed, memory);
+    return outcome === 'whole' ? memory.bytes.toString('latin1') : outcome;
+  };
+  const text = Buffer.alloc(3 * MIB);
+  const random = new Random(2);
+  for (let i = 0; i < text.length; i++) text[i] = random.below(256);
+  const packed = gzipSync(text, { level: 0 });
+  const whole = text.toString('latin1');
+  expect(await unpack(packed)).toBe(whole);
+  expect(await unpack(Buffer.concat([packed, gzipSync('more')]))).toBe(`${whole}more`);
+  // A member that ends where a piece does.
+  for (let length = GUNZIP_CHUNK_BYTES - 40; length < GUNZIP_CHUNK_BYTES; length++) {
+    const first = gzipSync(text.subarray(0, length), { level: 0 });
+    if (first.length !== GUNZIP_CHUNK_BYTES) continue;
+    expect(await unpack(Buffer.concat([first, gzipSync('more')]))).toBe(`${whole.slice(0, length)}more`);
+  }
+  expect(await unpack(Buffer.concat([packed, Buffer.alloc(MIB)]))).toBe(whole);
+  expect(await unpack(packed.subarray(0, MIB))).toMatchObject({ notGzip: expect.any(String) });
+  expect(await unpack(text)).toMatchObject({ notGzip: expect.any(String) });
+  expect(await unpack(packed, 2 * MIB)).toBe('no-memory');
+  expect(await unpack(gzipSync(Buffer.alloc(64 * MIB + 1)), 80 * MIB)).toBe('too-large');
 });
 
 test('bodies never hold more than the budget, and nothing once they are released', () => {

@@ -265,11 +265,14 @@ function add(map: Map<number, number>, key: number, count: number): void {
   map.set(key, (map.get(key) ?? 0) + count);
 }
 
-/** Of now, of the past week, about to expire by either retention, or ahead; null: the record's own time. */
+/**
+ * Of now, of one time of day in the past week (any hour would be ever more files), about to expire by either retention, or ahead;
+ * null: the record's own time.
+ */
 function drawProbeTime(random: Random, nowUs: number): number | null {
   if (random.chance(0.05)) return null;
   if (random.chance(0.5)) return nowUs - random.below(US_PER_SECOND);
-  if (random.chance(0.5)) return nowUs - random.below(RETENTION_US);
+  if (random.chance(0.5)) return nowUs - random.below(7) * US_PER_DAY - random.below(US_PER_HOUR);
   if (random.chance(0.2)) return nowUs + random.below(50 * US_PER_MINUTE);
   const retentionUs = random.pick([US_PER_HOUR, US_PER_DAY, RETENTION_US]);
   return nowUs - retentionUs + random.below(EXPIRY_SPREAD_US);

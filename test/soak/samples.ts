@@ -59,8 +59,10 @@ export async function takeSample(second: number, sources: SampleSources): Promis
   };
 }
 
-export function residentBytesOf(processId: number): number {
-  const found = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${processId}/status`, 'utf8'));
+/** All of it, or of that the pages of files. */
+export function residentBytesOf(processId: number, name: 'VmRSS' | 'RssFile' = 'VmRSS'): number {
+  const status = readFileSync(`/proc/${processId}/status`, 'utf8');
+  const found = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(status);
   return Number(found?.[1] ?? Number.NaN) * 1024;
 }
 

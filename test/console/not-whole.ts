@@ -19,7 +19,7 @@ export function notWholeTests(rig: () => Rig): void {
     for (const part of ['Logs', 'Functions', 'Usage', 'Ingest']) {
       await page.getByRole('link', { name: part, exact: true }).click();
       await page
-        .getByRole('status')
+        .locator('#readiness')
         .filter({ hasText: /^Not ready:/ })
         .filter({ hasText: reason })
         .waitFor();

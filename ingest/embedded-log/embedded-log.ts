@@ -139,9 +139,9 @@ export class EmbeddedLog implements LogSource {
     return this.#topics.find(({ key }) => key.topic === sourceName)?.importState(importId) ?? null;
   }
 
-  /** Bytes of the bodies that are being taken in, and of what is remembered of those before. */
+  /** Bytes of what is being written and of what is remembered of POSTs. The bodies themselves are their reader's account. */
   get heldBytes(): number {
-    return this.#topics.reduce((bytes, topic) => bytes + topic.rememberedBytes, this.#inFlightBytes);
+    return this.#topics.reduce((bytes, topic) => bytes + topic.heldBytes, 0);
   }
 
   status(): LogSourceStatus {

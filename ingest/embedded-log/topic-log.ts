@@ -74,6 +74,7 @@ export class TopicLog {
   #isWhole = false;
   readonly #onWhole: () => void;
   #undeliveredBytes = 0;
+  #writtenBytes = 0;
   readonly #posts: RememberedPosts;
   #isStopping = false;
   #wake: () => void = () => {};
@@ -101,9 +102,9 @@ export class TopicLog {
     return this.#undeliveredBytes;
   }
 
-  /** Bytes of the POSTs that are remembered. */
-  get rememberedBytes(): number {
-    return this.#posts.heldBytes;
+  /** Bytes of the POSTs that are remembered, and of the records that are being written, which are copies. */
+  get heldBytes(): number {
+    return this.#posts.heldBytes + this.#writtenBytes;
   }
 
   /**
@@ -162,7 +163,10 @@ export class TopicLog {
       byteCount += values.byteCount;
     }
     if (records.length === 0 && notes.imports.size === 0 && notes.posts.size === 0) return results;
-    await this.#log.append(this.key.topic, records, notes);
+    this.#writtenBytes = byteCount;
+    await this.#log.append(this.key.topic, records, notes).finally(() => {
+      this.#writtenBytes = 0;
+    });
     assert(this.endOffset === offset, 'an append ended where it should not');
     this.#posts.apply(notes.posts);
     this.#undeliveredBytes += byteCount;

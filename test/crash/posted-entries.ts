@@ -53,6 +53,7 @@ export class PostedEntries {
 
   /** Resolves once the service has it, also when it is sent again; rejects when the service is gone before. */
   async send({ url }: ChildService, post: Post): Promise<void> {
+    if (post.state === 'absent') post.state = 'unknown';
     const response = await fetch(`${url}/api/logs?source_name=${SOURCES[post.kind]}`, {
       method: 'POST',
       headers: {

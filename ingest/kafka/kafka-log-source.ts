@@ -25,7 +25,7 @@ import {
   STALL_RESTARTS,
 } from './limits.js';
 import type { PartitionReader } from './partition-reader.js';
-import { type ProgressSample, ProgressWatch, type Stall } from './progress-watch.js';
+import { type ProgressSample, ProgressWatch, type Stall, samplesOf } from './progress-watch.js';
 import { refusalOf } from './refusal.js';
 
 export interface KafkaLogSourceOptions {
@@ -327,11 +327,7 @@ export class KafkaLogSource implements LogSource {
     const samples: ProgressSample[] = [
       { id: CONSUMER, position: this.counters.fetches, goal: Number.POSITIVE_INFINITY, applying },
     ];
-    for (const reader of readers) {
-      if (!reader.isReading) continue;
-      const { id, position, readableEndOffset } = reader;
-      samples.push({ id, position, goal: readableEndOffset, applying: reader.applying });
-    }
+    samples.push(...readers.flatMap(samplesOf));
     const hasFetched = this.counters.fetches > this.#fetchesAtOpen;
     // One broker of several may let us fetch before another refuses.
     const hasLasted =

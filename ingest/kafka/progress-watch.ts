@@ -1,5 +1,7 @@
 /** Notices that records wait and nothing moves, and counts how often a new consumer did not help. */
 
+import type { PartitionReader } from './partition-reader.js';
+
 export interface ProgressSample {
   readonly id: string;
   /** Rises with progress. */
@@ -8,6 +10,20 @@ export interface ProgressSample {
   readonly goal: number;
   /** Whether a batch is with the sink, which may take as long as it likes: that is backpressure, no stall. */
   readonly applying: boolean;
+}
+
+/**
+ * Of a partition that is read or holds; none while it is compared with its log. One that holds is the sink's to let go on:
+ * however often it is read again in vain, no new consumer would help.
+ */
+export function samplesOf(
+  reader: Pick<
+    PartitionReader,
+    'id' | 'position' | 'readableEndOffset' | 'isReading' | 'isHeld' | 'applying'
+  >,
+): ProgressSample[] {
+  const { id, position, readableEndOffset: goal, isReading, isHeld, applying } = reader;
+  return isReading || isHeld ? [{ id, position, goal, applying: applying || isHeld }] : [];
 }
 
 export interface Stall {

@@ -1,7 +1,8 @@
 /** What counts as a stall, and when it is forgiven. */
 
 import { expect, test } from 'vitest';
-import { ProgressWatch } from '../../ingest/kafka/progress-watch.js';
+import { PartitionReader } from '../../ingest/kafka/partition-reader.js';
+import { ProgressWatch, samplesOf } from '../../ingest/kafka/progress-watch.js';
 
 /** Looks once a second with a stall limit of 3 s; a look is `position/goal`, `position/goal*` while applying, '-' for a
  * pause. Answers the strikes of each look, '.' for none. */
@@ -43,4 +44,22 @@ test('time in which the brokers are away does not count', () => {
 test('progress forgives; a new consumer that starts again before the place does not', () => {
   expect(watch('5/9 5/9 5/9 5/9 6/9 6/9 6/9 6/9')).toBe('. . . 1 . . . 1');
   expect(watch('5/9 5/9 5/9 5/9 4/9 5/9 5/9 5/9 5/9')).toBe('. . . 1 . . . . 2');
+});
+
+test('a partition that holds, and is read again in vain now and then, is no stall', () => {
+  const progress = new ProgressWatch(30_000);
+  const reader = new PartitionReader({ topic: 't', partition: 0 });
+  const stalls: unknown[] = [];
+  reader.read(5);
+  reader.readableEndOffset = 9;
+  // Every ten seconds it is found as it is being read again, each time before its records came.
+  for (let second = 0; second < 600; second += 2) {
+    if (second % 10 === 0) {
+      reader.check();
+      reader.read(5);
+    }
+    stalls.push(progress.observe(second * 1_000, samplesOf(reader)));
+    if (reader.isReading) reader.hold();
+  }
+  expect(stalls.filter((stall) => stall !== null)).toEqual([]);
 });

@@ -187,6 +187,8 @@ export class WholeAnswers {
    */
   #list(topic: Topic, partitionCount: number, topicId: string): void {
     const isOther = topic.topicId !== null && topic.topicId !== topicId;
+    // A topic never loses partitions: a broker that was cut off from the others has not heard of them yet.
+    if (topicId !== '' && topic.topicId === topicId && partitionCount < topic.partitions.length) return;
     topic.topicId = topicId;
     if (!isOther && topic.partitions.length === partitionCount) return;
     const newest = topic.partitions.reduce<Partition | null>(

@@ -152,6 +152,16 @@ test('a partition that the topic gains is as whole as its siblings were: it had 
   expect(new Process(0).hear('1 a=-').hear('2 a=1').says()).toMatch(/^none: partition edge\/1 has not/);
 });
 
+test('a broker that has not heard of new partitions yet does not take them out of the answers, nor make them whole', () => {
+  const one = new Process(0).hear('2 a=1 b=1 c=-');
+  one.hear('3 a=2 b=2 c=-').at(20);
+  const { length } = one.changed;
+  expect(one.hear('3 a=20 b=20 c=-').says()).toBe('old 19');
+  expect(one.hear('2 a=20 b=20').says()).toBe('old 19');
+  expect(one.hear('3 a=20 b=20 c=-').says()).toBe('old 19');
+  expect(one.changed.length).toBe(length);
+});
+
 test('a topic made again clears what was computed from the one before, though it has as many partitions', () => {
   const one = new Process(0).hear('1 a=1');
   const { length } = one.changed;

@@ -46,14 +46,14 @@ test('work that ends before the latch opens, well or not', async () => {
 
 test('a wait for room to unpack in: released, or over', async () => {
   const latch = new Latch();
-  const budget = new UnpackBudget(DUE_AT_ONCE, latch, 1);
+  const budget = new UnpackBudget(DUE_AT_ONCE, latch, () => true, 1);
   await check(latch, async () => {
-    budget.hold(2);
+    budget.hold(latch, 2);
     const room = budget.room();
-    budget.release(2);
+    budget.release(latch);
     await room;
   });
-  budget.hold(2);
+  budget.hold(latch, 2);
   await check(latch, () => budget.room());
 });
 

@@ -88,7 +88,8 @@ export class ConsumerSession {
   constructor(parts: SessionParts) {
     this.#parts = parts;
     this.#lastHeartbeatMs = parts.clock.nowMs();
-    this.#unpackBudget = new UnpackBudget(parts.clock, this.#closing);
+    const isApplying = () => [...this.#readers.values()].some(({ applying }) => applying);
+    this.#unpackBudget = new UnpackBudget(parts.clock, this.#closing, isApplying);
     interceptFetches(parts.client.kafka, () => this.#fetchHooks());
     this.#consumer = parts.client.kafka.consumer({
       groupId: parts.groupId,

@@ -25,14 +25,17 @@ export class UnpackBudget {
   readonly #limitBytes: number;
   readonly #clock: KafkaClock;
   readonly #closing: Latch;
+  readonly #isApplying: () => boolean;
   #heldBytes = 0;
+  readonly #byHolder = new Map<object, { byteCount: number; sinceMs: number }>();
   /** Each looks whether there is room now. */
   readonly #waiters = new Set<() => void>();
 
-  /** Nobody waits any more once `closing` has opened. */
-  constructor(clock: KafkaClock, closing: Latch, limitBytes = UNPACKED_BYTES) {
+  /** Nobody waits any more once `closing` has opened. `isApplying` says whether anything of what is held is with the sink. */
+  constructor(clock: KafkaClock, closing: Latch, isApplying: () => boolean, limitBytes = UNPACKED_BYTES) {
     this.#clock = clock;
     this.#closing = closing;
+    this.#isApplying = isApplying;
     this.#limitBytes = limitBytes;
   }
 
@@ -44,16 +47,21 @@ export class UnpackBudget {
     return this.#heldBytes < this.#limitBytes;
   }
 
-  hold(byteCount: number): void {
+  /** On top of what the holder has already. */
+  hold(holder: object, byteCount: number): void {
+    const heldBefore = this.#byHolder.get(holder)?.byteCount ?? 0;
+    this.#byHolder.set(holder, { byteCount: heldBefore + byteCount, sinceMs: this.#clock.nowMs() });
     this.#heldBytes += byteCount;
   }
 
-  release(byteCount: number): void {
-    this.#heldBytes -= byteCount;
+  /** All that the holder has. */
+  release(holder: object): void {
+    this.#heldBytes -= this.#byHolder.get(holder)?.byteCount ?? 0;
+    this.#byHolder.delete(holder);
     for (const look of [...this.#waiters]) look();
   }
 
-  /** Resolves when there is room, or after a while: what a broker that is gone had sent is never released. */
+  /** Resolves when there is room, or after a while. */
   room(): Promise<void> {
     if (this.hasRoom || this.#closing.isOpen) return Promise.resolve();
     return new Promise((resolve) => {
@@ -66,10 +74,21 @@ export class UnpackBudget {
       const look = () => {
         if (this.hasRoom) end();
       };
-      const cancel = this.#clock.after(UNPACKED_WAIT_MS, end);
+      const cancel = this.#clock.after(UNPACKED_WAIT_MS, () => {
+        this.#releaseLost();
+        end();
+      });
       const leave = this.#closing.whenOpen(end);
       this.#waiters.add(look);
     });
+  }
+
+  /** Of a broker that is gone nothing is asked for again: what it had sent would be held for ever. */
+  #releaseLost(): void {
+    if (this.#isApplying()) return;
+    const nowMs = this.#clock.nowMs();
+    for (const [holder, { sinceMs }] of [...this.#byHolder])
+      if (nowMs - sinceMs >= UNPACKED_WAIT_MS) this.release(holder);
   }
 }
 
@@ -77,7 +96,7 @@ export class UnpackBudget {
 export class FetchUnpacker {
   readonly #budget: UnpackBudget;
   readonly #onUnsound: (id: string) => void;
-  #heldBytes = 0;
+  #hasAny = false;
   #fetchCount = 0;
   /** The last fetch that had something unpacked of a partition. */
   readonly #lastServed = new Map<string, number>();
@@ -90,9 +109,8 @@ export class FetchUnpacker {
 
   /** The next fetch is asked for: what the last one brought is applied by now, or will never be. */
   release(): void {
-    const heldBytes = this.#heldBytes;
-    this.#heldBytes = 0;
-    this.#budget.release(heldBytes);
+    this.#hasAny = false;
+    this.#budget.release(this);
   }
 
   /** Unpacks what the budget allows, at least one batch, and cuts off the rest in `payload`. */
@@ -105,7 +123,7 @@ export class FetchUnpacker {
     for (const set of inTurn) {
       if (cutOffUnsoundMessage(payload, set)) this.#onUnsound(set.id);
       for (const batch of wholeBatches(payload, set)) {
-        if (this.#heldBytes > 0 && !this.#budget.hasRoom) {
+        if (this.#hasAny && !this.#budget.hasRoom) {
           batch.cutOff();
           break;
         }
@@ -115,9 +133,8 @@ export class FetchUnpacker {
           break;
         }
         this.#lastServed.set(set.id, this.#fetchCount);
-        const costBytes = await unpackBatch(batch);
-        this.#heldBytes += costBytes;
-        this.#budget.hold(costBytes);
+        this.#budget.hold(this, await unpackBatch(batch));
+        this.#hasAny = true;
       }
     }
   }

@@ -10,7 +10,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { registerCodecs } from '../../ingest/kafka/codecs.js';
 import { crc32c } from '../../ingest/kafka/crc32c.js';
 import { correctFetch, type DecodedFetch } from '../../ingest/kafka/fetch-response.js';
-import { BATCH_RECORDS, RECORD_COST_BYTES } from '../../ingest/kafka/limits.js';
+import { BATCH_RECORDS, RECORD_COST_BYTES, UNPACKED_WAIT_MS } from '../../ingest/kafka/limits.js';
 import { toRecords } from '../../ingest/kafka/records.js';
 import { FetchUnpacker, UnpackBudget } from '../../ingest/kafka/unpack-budget.js';
 import { Latch } from '../../ingest/latch.js';
@@ -95,7 +95,7 @@ function response(partitions: readonly Buffer[]): Buffer {
 
 /** A broker's partitions, read to their end as kafkajs would: from the offset after what the last fetch brought. */
 async function readAll(logs: readonly (readonly TestBatch[])[], limitBytes: number) {
-  const budget = new UnpackBudget(CLOCK, NEVER, limitBytes);
+  const budget = new UnpackBudget(CLOCK, NEVER, () => true, limitBytes);
   const unpacker = new FetchUnpacker(budget, unexpected);
   const positions = logs.map(() => 0);
   const offsets: number[][] = logs.map(() => []);
@@ -151,7 +151,7 @@ for (const isPacked of [true, false]) {
   test(`a batch of too many records, ${isPacked ? 'packed' : 'plain'}, is one dead letter`, async () => {
     const log = [batch(0, BATCH_RECORDS + 1, 1, isPacked), batch(BATCH_RECORDS + 1, 2, 1, isPacked)];
     const payload = response([Buffer.concat(log.map(({ bytes }) => bytes))]);
-    await new FetchUnpacker(new UnpackBudget(CLOCK, NEVER), unexpected).unpack(payload, VERSION);
+    await new FetchUnpacker(new UnpackBudget(CLOCK, NEVER, () => true), unexpected).unpack(payload, VERSION);
     const [{ messages }] = (await decode(payload)).responses[0].partitions;
     const records = toRecords(messages as unknown as KafkaMessage[]);
     expect(records.map(({ offset, unreadable }) => [offset, unreadable])).toEqual([
@@ -163,7 +163,7 @@ for (const isPacked of [true, false]) {
 }
 
 test('a fetch waits while others hold what may be unpacked', async () => {
-  const budget = new UnpackBudget(CLOCK, NEVER, 1_000_000);
+  const budget = new UnpackBudget(CLOCK, NEVER, () => true, 1_000_000);
   const [one, other] = [new FetchUnpacker(budget, unexpected), new FetchUnpacker(budget, unexpected)];
   await one.unpack(response([batch(0, 2, 600_000, true).bytes]), VERSION);
   let isDone = false;
@@ -175,4 +175,40 @@ test('a fetch waits while others hold what may be unpacked', async () => {
   one.release();
   await waiting;
   expect(isDone).toBe(true);
+});
+
+test('what a broker that is gone had sent holds the fetches of the others up once, and not while the sink has it', async () => {
+  let nowMs = 0;
+  let isApplying = true;
+  const clock = {
+    nowMs: () => nowMs,
+    after: (delayMs: number, task: () => void) => {
+      const timer = setImmediate(() => {
+        nowMs += delayMs;
+        task();
+      });
+      return () => clearImmediate(timer);
+    },
+  };
+  const budget = new UnpackBudget(clock, NEVER, () => isApplying, 2_000_000);
+  const [gone, other] = [new FetchUnpacker(budget, unexpected), new FetchUnpacker(budget, unexpected)];
+  const log = response([Buffer.concat([0, 2, 4].map((at) => batch(at, 2, 300_000, true).bytes))]);
+  /** Of the three batches of a fetch, how many were unpacked; and how long it waited. */
+  const fetch = async (unpacker: FetchUnpacker) => {
+    unpacker.release();
+    const beganMs = nowMs;
+    const payload = Buffer.from(log);
+    await unpacker.unpack(payload, VERSION);
+    const [{ messages }] = (await decode(payload)).responses[0].partitions;
+    return [messages.length / 2, nowMs - beganMs];
+  };
+  expect(await fetch(gone)).toEqual([3, 0]);
+  budget.hold(gone, 1_000_000);
+  expect(await fetch(other)).toEqual([1, UNPACKED_WAIT_MS]);
+  expect(await fetch(other)).toEqual([1, UNPACKED_WAIT_MS]);
+  isApplying = false;
+  expect(await fetch(other)).toEqual([3, UNPACKED_WAIT_MS]);
+  expect(await fetch(other)).toEqual([3, 0]);
+  other.release();
+  expect(budget.heldBytes).toBe(0);
 });

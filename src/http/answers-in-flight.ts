@@ -50,13 +50,17 @@ export class AnswersInFlight {
     return this.#cutOffCount;
   }
 
-  /** A usual answer, which keeps `heldBytes` in memory. `close` ends its connection; it may be called before this returns. */
-  send(byteCount: number, heldBytes: number, close: () => void): Sending {
-    const sent = new Sent(byteCount, close, (end) => {
+  /**
+   * A usual answer, which keeps `heldBytes` in memory. `close` ends its connection; it may be called before this returns.
+   * `takenBytes`, where nobody notes progress: what the connection took so far, counted from anywhere.
+   */
+  send(byteCount: number, heldBytes: number, close: () => void, takenBytes?: () => number): Sending {
+    const changed = (end: boolean) => {
       if (end) {
         if (this.#usual.delete(sent)) this.#usualBytes -= heldBytes;
       } else if (this.#usual.delete(sent)) this.#usual.add(sent);
-    });
+    };
+    const sent = new Sent(byteCount, close, changed, takenBytes);
     this.#usual.add(sent);
     this.#usualBytes += heldBytes;
     for (const idlest of this.#usual) {
@@ -110,14 +114,21 @@ class Sent implements Sending {
   readonly close: () => void;
   readonly #leastBytes: number;
   readonly #changed: (end: boolean) => void;
+  readonly #takenBytes: () => number;
   sentBytes = 0;
   /** The beginning of the window: when it was, and what had been taken. */
   #markUs: number | null = null;
   #markBytes = 0;
 
-  constructor(byteCount: number, close: () => void, changed: (end: boolean) => void) {
+  constructor(
+    byteCount: number,
+    close: () => void,
+    changed: (end: boolean) => void,
+    takenBytes = () => this.sentBytes,
+  ) {
     this.close = close;
     this.#changed = changed;
+    this.#takenBytes = takenBytes;
     this.#leastBytes = Math.max(ANSWER_LEAST_BYTES, byteCount / ANSWER_WINDOW_COUNT);
   }
 
@@ -131,12 +142,11 @@ class Sent implements Sending {
   }
 
   isTooSlow(nowUs: number): boolean {
-    if (this.#markUs !== null) {
-      if (nowUs - this.#markUs < ANSWER_WINDOW_US) return false;
-      if (this.sentBytes - this.#markBytes < this.#leastBytes) return true;
-    }
+    if (this.#markUs !== null && nowUs - this.#markUs < ANSWER_WINDOW_US) return false;
+    const takenBytes = this.#takenBytes();
+    if (this.#markUs !== null && takenBytes - this.#markBytes < this.#leastBytes) return true;
     this.#markUs = nowUs;
-    this.#markBytes = this.sentBytes;
+    this.#markBytes = takenBytes;
     return false;
   }
 }

@@ -30,6 +30,13 @@ export function containedHandler(handler: HttpHandler, bugs: BugReporter): HttpH
 
   const containedBody = (body: BodyConsumer, where: string): BodyConsumer => {
     let broken: HttpAnswer | null = null;
+    const abort = (): void => {
+      try {
+        body.abort();
+      } catch (error) {
+        bugs.report(error, where);
+      }
+    };
     return {
       push(piece) {
         if (broken !== null) return false;
@@ -37,6 +44,7 @@ export function containedHandler(handler: HttpHandler, bugs: BugReporter): HttpH
           return body.push(piece);
         } catch (error) {
           broken = bugAnswer(error, where);
+          abort();
           return false;
         }
       },
@@ -48,13 +56,7 @@ export function containedHandler(handler: HttpHandler, bugs: BugReporter): HttpH
           return bugAnswer(error, where);
         }
       },
-      abort() {
-        try {
-          body.abort();
-        } catch (error) {
-          bugs.report(error, where);
-        }
-      },
+      abort,
     };
   };
 

@@ -7,9 +7,9 @@ import { GUNZIP_CHUNK_BYTES, INGEST_UNPACKED_BYTE_LIMIT } from './limits.js';
 /** What came of it; nothing of a body that is not `whole` is of use. */
 export type Unpacking = 'whole' | 'too-large' | 'no-memory' | { readonly notGzip: string };
 
-/** Never rejects: what is no gzip is the sender's mistake. Each piece is added in a turn of the event loop of its own. */
+/** What is no gzip is the sender's mistake; rejects only where the memory itself fails. Each piece is added in a turn of the event loop of its own. */
 export function unpackGzip(packed: Uint8Array, unpacked: BodyMemory): Promise<Unpacking> {
-  return new Promise((resolve) => {
+  return new Promise((resolve, reject) => {
     const gunzip = createGunzip({ chunkSize: GUNZIP_CHUNK_BYTES });
     let byteCount = 0;
     const end = (outcome: Unpacking): void => {
@@ -19,8 +19,14 @@ export function unpackGzip(packed: Uint8Array, unpacked: BodyMemory): Promise<Un
     gunzip.on('data', (piece: Buffer) => {
       if (gunzip.destroyed) return;
       byteCount += piece.length;
-      if (byteCount > INGEST_UNPACKED_BYTE_LIMIT) end('too-large');
-      else if (!unpacked.add(piece)) end('no-memory');
+      try {
+        if (byteCount > INGEST_UNPACKED_BYTE_LIMIT) end('too-large');
+        else if (!unpacked.add(piece)) end('no-memory');
+      } catch (error) {
+        // Thrown on from here it would end the process.
+        gunzip.destroy();
+        reject(error);
+      }
     });
     gunzip.on('end', () => end('whole'));
     gunzip.on('error', ({ message }) => end({ notGzip: message }));

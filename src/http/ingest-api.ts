@@ -138,7 +138,7 @@ export class IngestApi {
     const unpacked = new BodyMemory(this.#budget, INGEST_UNPACKED_BYTE_LIMIT);
     try {
       const unpacking = this.#unpacking.then(() => unpackGzip(packed.bytes, unpacked));
-      this.#unpacking = unpacking.then(() => undefined);
+      this.#unpacking = unpacking.then(nothing, nothing);
       const outcome = await unpacking;
       packed.release();
       if (outcome === 'whole') return await store(unpacked.bytes);
@@ -150,6 +150,8 @@ export class IngestApi {
     }
   }
 }
+
+function nothing(): void {}
 
 /** Answers a POST whose body isn't wanted after reading past it: a sender that is cut off sees no answer. */
 export function refuseBody(request: HttpRequest, answer: HttpAnswer): HttpAnswer | BodyConsumer {

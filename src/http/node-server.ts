@@ -201,7 +201,12 @@ export class NodeServer implements HttpServer {
     const byteCount = byteCountOf(body);
     const heldBytes = typeof body === 'string' ? byteCount : body.buffer.byteLength;
     const { socket } = response.req;
-    const sending = this.#inFlight.send(byteCount, heldBytes, () => socket.destroy());
+    const sending = this.#inFlight.send(
+      byteCount,
+      heldBytes,
+      () => socket.destroy(),
+      () => takenBytes(socket),
+    );
     response.once('close', () => sending.end());
   }
 
@@ -242,6 +247,14 @@ export class NodeServer implements HttpServer {
     this.#bugs.report(error, 'writing an answer');
     socket?.destroy();
   }
+}
+
+/** What the system took of all that was written. Node's own time-outs ask the handle too; nothing public says it amid a write. */
+function takenBytes(socket: Socket): number {
+  const { _handle: handle } = socket as unknown as {
+    readonly _handle?: { readonly writeQueueSize?: number } | null;
+  };
+  return socket.bytesWritten - (handle?.writeQueueSize ?? 0);
 }
 
 function tlsOptions({ certificate, key }: TlsIdentity) {

@@ -58,7 +58,7 @@ export function decodeQuery(rawQuery: string): DecodedQuery {
 
 /** V8 keeps all of a text alive for a piece of it: one parameter in a cache would hold the whole query string there. */
 function copied(text: string): string {
-  return Buffer.from(text, 'latin1').toString('latin1');
+  return Buffer.from(text).toString();
 }
 
 /** null for text outside ASCII, a `%` without two hexadecimal digits, and bytes that are not UTF-8. */

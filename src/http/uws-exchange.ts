@@ -25,6 +25,8 @@ export class Exchange {
   release: (() => void) | undefined;
   /** Set while the socket has not taken all of the body. */
   sending: Sending | null = null;
+  /** Whether a turn of the event loop is on its way that goes on with the body. */
+  hasTurn = false;
   /** Set while the body is being read. */
   body: BodyConsumer | null = null;
 

@@ -248,7 +248,8 @@ export class UwsServer implements HttpServer {
     const { response } = exchange;
     const reader = new BodyReader(body);
     this.#watch(exchange);
-    response.onWritable((offset) => this.#sendOn(exchange, reader, offset));
+    // It may call while a turn is on its way: the turn finds what it would do here. Both would send the same piece.
+    response.onWritable((offset) => exchange.hasTurn || this.#sendOn(exchange, reader, offset));
     const close = () => this.#close(exchange);
     if (isPieces(body)) {
       exchange.sending = this.#inFlight.sendLarge(reader.byteCount, close);
@@ -268,7 +269,10 @@ export class UwsServer implements HttpServer {
       const [ok, done] = exchange.response.tryEnd(piece, reader.byteCount);
       exchange.sending?.progressed(offset);
       if (done) this.#finished(exchange);
-      else if (ok) setImmediate(() => this.#sendNext(exchange, reader, offset + piece.length));
+      else if (ok) {
+        exchange.hasTurn = true;
+        setImmediate(() => this.#sendNext(exchange, reader, offset + piece.length));
+      }
       return ok;
     } catch (error) {
       this.#giveUp(exchange, error);
@@ -277,6 +281,7 @@ export class UwsServer implements HttpServer {
   }
 
   #sendNext(exchange: Exchange, reader: BodyReader, offset: number): void {
+    exchange.hasTurn = false;
     if (!exchange.isOver) this.#corked(exchange, () => this.#sendOn(exchange, reader, offset));
   }
 

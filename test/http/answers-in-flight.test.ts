@@ -9,6 +9,8 @@ import { AnswersInFlight } from '../../src/http/answers-in-flight.js';
 import { ANSWER_LEAST_BYTES, ANSWER_WINDOW_US, LOGS_STEP_BYTES } from '../../src/http/limits.js';
 import type { QueryPort } from '../../src/http/ports.js';
 import type { HttpAnswer } from '../../src/http/server.js';
+import type { Uws, UwsApp, UwsRequest, UwsResponse } from '../../src/http/uws-binary.js';
+import { UwsServer } from '../../src/http/uws-server.js';
 import { eventually } from '../eventually.js';
 import { SegmentTable } from '../segment-table.js';
 import { BACK_ENDS, type RawConnection, RunningServer } from './running-server.js';
@@ -171,6 +173,29 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     expect([inFlight.cutOffCount, service.bugs.bugs]).toEqual([0, []]);
   });
 
+  test('a client that goes on reading a usual answer is not cut off either, nor one whose answer waits behind another', async () => {
+    const body = Buffer.alloc(24 * MEBIBYTE, 'x');
+    const inFlight = new AnswersInFlight(3 * body.length);
+    const answer: HttpAnswer = { status: 200, headers: [], body, close: false };
+    const bugs = new BugLog();
+    const server = await RunningServer.start(backEnd, { open: () => answer }, bugs, undefined, inFlight);
+    running.push(server);
+    // uWebSockets.js closes the connection of a request that comes before the last answer has left.
+    const count = backEnd === 'node:http' ? 2 : 1;
+    const client = idleClient(server, get('/').repeat(count));
+    await eventually(() => client.received.includes('\r\n\r\n'));
+    for (let window = 0; client.received.length < count * body.length; window++) {
+      inFlight.look(window * ANSWER_WINDOW_US);
+      expect(inFlight.cutOffCount).toBe(0);
+      const wanted = Math.min(client.received.length + body.length / 3, count * body.length);
+      client.socket.resume();
+      await eventually(() => client.received.length >= wanted);
+      client.socket.pause();
+    }
+    await eventually(() => inFlight.heldBytes === 0);
+    expect([inFlight.cutOffCount, bugs.bugs]).toEqual([0, []]);
+  });
+
   test('usual answers that nobody reads stay within their bound: the idlest client gives way', async () => {
     const body = Buffer.alloc(12 * MEBIBYTE, 'x');
     const inFlight = new AnswersInFlight(3 * body.length);
@@ -241,4 +266,66 @@ test('a client must take enough of its answer in each window', () => {
   // A large one: a fifteenth of it.
   check(150_000_000, 10_000_000, false);
   check(150_000_000, 9_999_999, true);
+});
+
+/** Of uWebSockets.js what an answer in pieces needs; its socket takes all, and says at any time that it can take more. */
+class TakingResponse {
+  readonly taken: Uint8Array[] = [];
+  #takenBytes = 0;
+  #continueAt: (bodyOffset: number) => boolean = () => true;
+
+  get text(): string {
+    return Buffer.concat(this.taken).toString();
+  }
+
+  canTakeMore(): boolean {
+    return this.#continueAt(this.#takenBytes);
+  }
+
+  tryEnd(rest: Uint8Array, totalBytes: number): [boolean, boolean] {
+    this.taken.push(rest);
+    this.#takenBytes += rest.length;
+    return [true, this.#takenBytes >= totalBytes];
+  }
+
+  onWritable(continueAt: (bodyOffset: number) => boolean): void {
+    this.#continueAt = continueAt;
+  }
+
+  cork(write: () => void): void {
+    write();
+  }
+
+  onAborted(): void {}
+  writeStatus(): void {}
+  writeHeader(): void {}
+}
+
+test('no piece is sent twice when the socket can take more before the turn has come that sends the next', async () => {
+  let open: (response: UwsResponse, request: UwsRequest) => void = () => undefined;
+  const app = {
+    any: (_pattern: string, handler: typeof open) => {
+      open = handler;
+    },
+  };
+  const uws = { App: () => app as unknown as UwsApp } as unknown as Uws;
+  const pieces = ['{"result":[', 'row', ',', 'row', ']}'].map((text) => Buffer.from(text));
+  const answer: HttpAnswer = { status: 200, headers: [], body: pieces, close: false };
+  const bugs = new BugLog();
+  const parts = { bugs, inFlight: new AnswersInFlight(MEBIBYTE), identity: null };
+  new UwsServer(uws, { open: () => answer }, parts);
+  const response = new TakingResponse();
+  const request = {
+    getUrl: () => '/',
+    getQuery: () => undefined,
+    getCaseSensitiveMethod: () => 'GET',
+    forEach: () => undefined,
+  };
+  open(response as unknown as UwsResponse, request);
+  // What was only gathered did not leave after all: the socket was full, and no longer is.
+  expect(response.canTakeMore()).toBe(true);
+  const expected = Buffer.concat(pieces).toString();
+  await eventually(() => response.text.length >= expected.length);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([response.text, bugs.bugs]).toEqual([expected, []]);
 });

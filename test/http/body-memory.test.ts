@@ -4,8 +4,12 @@ import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import { BodyBudget, BodyMemory } from '../../src/http/body-memory.js';
+import { containedHandler } from '../../src/http/contained-handler.js';
 import { unpackGzip } from '../../src/http/gzip-body.js';
+import { HeaderList } from '../../src/http/headers.js';
 import { GUNZIP_CHUNK_BYTES, LARGE_BODY_BYTES } from '../../src/http/limits.js';
+import { type BodyConsumer, isBodyConsumer } from '../../src/http/server.js';
+import { BugLog } from './service.js';
 
 const MIB = 1024 * 1024;
 
@@ -69,4 +73,28 @@ test('bodies never hold more than the budget, and nothing once they are released
   first.release();
   second.release();
   expect(budget.held).toBe(0);
+});
+
+test('memory that the system refuses ends neither the process nor the budget', async () => {
+  class RefusedMemory extends BodyMemory {
+    override add(): boolean {
+      throw new RangeError('no memory');
+    }
+  }
+  const budget = new BodyBudget(8 * MIB);
+  const memory = new RefusedMemory(budget, 8 * MIB);
+  await expect(unpackGzip(gzipSync('text'), memory)).rejects.toThrow('no memory');
+
+  expect(memory.reserve(MIB)).toBe(true);
+  const consumer: BodyConsumer = {
+    push: () => memory.add(),
+    end: () => ({ status: 200, headers: [], body: '', close: false }),
+    abort: () => memory.release(),
+  };
+  const bugs = new BugLog();
+  const handler = containedHandler({ open: () => consumer }, bugs);
+  const opened = handler.open({ method: 'POST', path: '/', rawQuery: '', headers: new HeaderList() });
+  if (typeof opened !== 'object' || !isBodyConsumer(opened)) throw new Error('no body is read');
+  expect(opened.push(Buffer.alloc(1))).toBe(false);
+  expect([opened.end(), budget.held, bugs.bugs]).toMatchObject([{ status: 500 }, 0, ['POST /: no memory']]);
 });

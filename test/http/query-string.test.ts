@@ -56,3 +56,10 @@ test('what may hold a key is not kept', () => {
   for (const text of ['api_key=secret', 'project=a&api%5Fkey=secret', 'api_key=%zzsecret'])
     expect(ask(queries, text), text).not.toBe(ask(queries, text));
 });
+
+test('text beyond ASCII is malformed however long the query is', () => {
+  const raw = 'project=\u0141';
+  const long = `${raw}&a=${'b'.repeat(REMEMBERED_QUERY_LENGTH)}`;
+  expect(decodeQuery(long).malformed).toEqual(decodeQuery(raw).malformed);
+  expect(decodeQuery(raw).malformed).toHaveLength(1);
+});

@@ -68,9 +68,13 @@ export const RECORD_COST_BYTES = 512;
  * 120,000; fewer: honest batches become dead letters (a megabyte of compressed logs has some ten thousand). */
 export const BATCH_RECORDS = 100_000;
 
-/** How long a fetch waits for what others have unpacked to be applied. Longer: what a lost broker sent holds up the
- * others; shorter: each fetch unpacks a batch above the bound. */
+/** How long a fetch waits for what others have unpacked to be applied. Longer: a slow sink holds up all brokers; shorter: each
+ * fetch unpacks a batch above the bound. */
 export const UNPACKED_WAIT_MS = 10_000;
+
+/** After how long what was unpacked and is not with the sink counts as lost, as of a broker that is gone. Longer: it holds up the
+ * others, up to the session time-out; shorter: what a busy machine is about to hand over is taken for lost, and more is unpacked. */
+export const UNPACKED_LOST_MS = 2_000;
 
 /** How often topics, offsets and progress are looked at. Bigger: a missing topic, a recreated one and a stall are
  * noticed later; smaller: more requests (two small ones a broker). */

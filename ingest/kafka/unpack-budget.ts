@@ -18,7 +18,13 @@ import {
   recordSets,
   wholeBatches,
 } from './fetch-layout.js';
-import { BATCH_RECORDS, RECORD_COST_BYTES, UNPACKED_BYTES, UNPACKED_WAIT_MS } from './limits.js';
+import {
+  BATCH_RECORDS,
+  RECORD_COST_BYTES,
+  UNPACKED_BYTES,
+  UNPACKED_LOST_MS,
+  UNPACKED_WAIT_MS,
+} from './limits.js';
 import { unreadableRecords } from './unreadable-batch.js';
 
 export class UnpackBudget {
@@ -65,6 +71,8 @@ export class UnpackBudget {
   room(): Promise<void> {
     if (this.hasRoom || this.#closing.isOpen) return Promise.resolve();
     return new Promise((resolve) => {
+      let looksLeft = Math.ceil(UNPACKED_WAIT_MS / UNPACKED_LOST_MS);
+      let cancel = () => {};
       const end = () => {
         cancel();
         leave();
@@ -74,21 +82,26 @@ export class UnpackBudget {
       const look = () => {
         if (this.hasRoom) end();
       };
-      const cancel = this.#clock.after(UNPACKED_WAIT_MS, () => {
-        this.#releaseLost();
-        end();
-      });
+      const lookLater = () => {
+        cancel = this.#clock.after(UNPACKED_LOST_MS, () => {
+          this.#releaseLost();
+          if (!this.#waiters.has(look)) return;
+          if (--looksLeft === 0) end();
+          else lookLater();
+        });
+      };
+      lookLater();
       const leave = this.#closing.whenOpen(end);
       this.#waiters.add(look);
     });
   }
 
-  /** Of a broker that is gone nothing is asked for again: what it had sent would be held for ever. */
+  /** Of a broker that is gone, or all of whose partitions hold, nothing is asked for again: what it had sent would be held on. */
   #releaseLost(): void {
     if (this.#isApplying()) return;
     const nowMs = this.#clock.nowMs();
     for (const [holder, { sinceMs }] of [...this.#byHolder])
-      if (nowMs - sinceMs >= UNPACKED_WAIT_MS) this.release(holder);
+      if (nowMs - sinceMs >= UNPACKED_LOST_MS) this.release(holder);
   }
 }
 

@@ -10,7 +10,12 @@ import { beforeAll, expect, test } from 'vitest';
 import { registerCodecs } from '../../ingest/kafka/codecs.js';
 import { crc32c } from '../../ingest/kafka/crc32c.js';
 import { correctFetch, type DecodedFetch } from '../../ingest/kafka/fetch-response.js';
-import { BATCH_RECORDS, RECORD_COST_BYTES, UNPACKED_WAIT_MS } from '../../ingest/kafka/limits.js';
+import {
+  BATCH_RECORDS,
+  RECORD_COST_BYTES,
+  UNPACKED_LOST_MS,
+  UNPACKED_WAIT_MS,
+} from '../../ingest/kafka/limits.js';
 import { toRecords } from '../../ingest/kafka/records.js';
 import { FetchUnpacker, UnpackBudget } from '../../ingest/kafka/unpack-budget.js';
 import { Latch } from '../../ingest/latch.js';
@@ -207,7 +212,7 @@ test('what a broker that is gone had sent holds the fetches of the others up onc
   expect(await fetch(other)).toEqual([1, UNPACKED_WAIT_MS]);
   expect(await fetch(other)).toEqual([1, UNPACKED_WAIT_MS]);
   isApplying = false;
-  expect(await fetch(other)).toEqual([3, UNPACKED_WAIT_MS]);
+  expect(await fetch(other)).toEqual([3, UNPACKED_LOST_MS]);
   expect(await fetch(other)).toEqual([3, 0]);
   other.release();
   expect(budget.heldBytes).toBe(0);

@@ -192,6 +192,7 @@ export class ConsumerSession {
    */
   observe(look: ClusterLook, positions: ReadonlyMap<string, number>): boolean {
     this.#findOthers(look);
+    this.#unpackBudget.releaseLost();
     const doubtful: PartitionReader[] = [];
     for (const reader of this.#readers.values()) {
       const found = look.logs.get(reader.id);

@@ -84,7 +84,7 @@ export class UnpackBudget {
       };
       const lookLater = () => {
         cancel = this.#clock.after(UNPACKED_LOST_MS, () => {
-          this.#releaseLost();
+          this.releaseLost();
           if (!this.#waiters.has(look)) return;
           if (--looksLeft === 0) end();
           else lookLater();
@@ -96,8 +96,11 @@ export class UnpackBudget {
     });
   }
 
-  /** Of a broker that is gone, or all of whose partitions hold, nothing is asked for again: what it had sent would be held on. */
-  #releaseLost(): void {
+  /**
+   * Of a broker that is gone, or all of whose partitions hold, nothing is asked for again: what it had sent would be held on.
+   * To be called now and then, as it counts as memory also where nobody waits for room.
+   */
+  releaseLost(): void {
     if (this.#isApplying()) return;
     const nowMs = this.#clock.nowMs();
     for (const [holder, { sinceMs }] of [...this.#byHolder])

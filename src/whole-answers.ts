@@ -186,10 +186,11 @@ export class WholeAnswers {
    * that one's end was heard.
    */
   #list(topic: Topic, partitionCount: number, topicId: string): void {
-    const isOther = topic.topicId !== null && topic.topicId !== topicId;
+    // Of several brokers an older one may not tell the id.
+    const isOther = topicId !== '' && (topic.topicId ?? '') !== '' && topic.topicId !== topicId;
     // A topic never loses partitions: a broker that was cut off from the others has not heard of them yet.
     if (topicId !== '' && topic.topicId === topicId && partitionCount < topic.partitions.length) return;
-    topic.topicId = topicId;
+    if (topicId !== '') topic.topicId = topicId;
     if (!isOther && topic.partitions.length === partitionCount) return;
     const newest = topic.partitions.reduce<Partition | null>(
       (best, one) => (one.asOfUs !== null && one.asOfUs > (best?.asOfUs ?? -Infinity) ? one : best),

@@ -167,6 +167,8 @@ test('a topic made again clears what was computed from the one before, though it
   const { length } = one.changed;
   one.hear('1 a=1');
   expect(one.changed.length).toBe(length);
+  one.hear('1 a=1', { topics: [{ topic: 'edge', partitionCount: 1, topicId: '' }] }).hear('1 a=1');
+  expect(one.changed.length).toBe(length);
   one.hear('1 a=1', { topics: [{ topic: 'edge', partitionCount: 1, topicId: 'two' }] });
   expect(one.changed.length).toBe(length + 1);
   expect(one.says()).toBe('fresh');

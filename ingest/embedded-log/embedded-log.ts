@@ -74,6 +74,7 @@ export interface BodyIdentity {
 const NO_IDENTITY: BodyIdentity = {};
 const BUSY: AppendOutcome = { kind: 'busy', retryAfterSeconds: BUSY_RETRY_SECONDS };
 const EMPTY: AppendOutcome = { kind: 'not-json', detail: 'it is empty' };
+const TOO_MANY_ENTRIES: AppendOutcome = { kind: 'too-many-entries', maxCount: MAX_BODY_ELEMENTS };
 const NO_ELEMENTS: BodyElements = { form: 'lines', starts: [], ends: [] };
 const LINES_TYPE = 'application/x-ndjson';
 const NOT_JSON: AppendOutcome = {
@@ -194,7 +195,7 @@ export class EmbeddedLog implements LogSource {
     const timestampMs = Math.floor(nowUs() / 1000);
     const split = await splitBody(body, chunk === undefined ? contentType : LINES_TYPE, yieldTurn);
     if (split === 'empty' && chunk === undefined) return EMPTY;
-    if (split === 'too-many-entries') return { kind: 'too-many-entries', maxCount: MAX_BODY_ELEMENTS };
+    if (split === 'too-many-entries') return TOO_MANY_ENTRIES;
     const elements = split === 'empty' ? NO_ELEMENTS : split;
     const tooLarge = elements.ends.findIndex((end, i) => end - elements.starts[i] > MAX_RECORD_BYTES);
     if (tooLarge >= 0) return { kind: 'entry-too-large', index: tooLarge, maxBytes: MAX_RECORD_BYTES };
@@ -202,6 +203,7 @@ export class EmbeddedLog implements LogSource {
     const wholeBody = { offset: 0, timestampMs, value: body, projectTier: null };
     const records = new PostedRecords(elements, topic.key, wholeBody, decodeElement);
     await records.fill(yieldTurn);
+    if (records.hasTooMany) return TOO_MANY_ENTRIES;
     // Amidst an import each bad line counts on its own; at its beginning it is rather the wrong file.
     const mustHaveJson = chunk === undefined || chunk.startByte === 0;
     if (mustHaveJson && elements.starts.length > 0 && records.jsonCount === 0) return NOT_JSON;

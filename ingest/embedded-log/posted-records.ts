@@ -5,7 +5,14 @@ import { ByteSlab } from '../decode/byte-slab.js';
 import type { DecodeContext, DecodeElement, ElementSource } from '../decode/element.js';
 import { OPEN_BRACE, OPEN_BRACKET } from '../decode/json-scan.js';
 import { RecordDecoding } from '../decode/record.js';
-import { GROUP_BYTES, GROUP_ELEMENTS, MAX_NESTING_DEPTH, SLICE_BYTES, SLICE_ELEMENTS } from '../limits.js';
+import {
+  GROUP_BYTES,
+  GROUP_ELEMENTS,
+  MAX_BODY_ELEMENTS,
+  MAX_NESTING_DEPTH,
+  SLICE_BYTES,
+  SLICE_ELEMENTS,
+} from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
 import type { BodyElements } from './body.js';
 import type { RecordValues } from './topic-log.js';
@@ -41,6 +48,8 @@ export class PostedRecords implements RecordValues {
   accepted = 0;
   /** Entries that are JSON. Of lines only objects and arrays: a word or number is rather a piece of something else. */
   jsonCount = 0;
+  /** Entries, of those that are arrays their elements. */
+  #elementCount = 0;
   readonly #elements: BodyElements;
   readonly #source: ElementSource;
   readonly #decodeElement: DecodeElement<object>;
@@ -76,6 +85,11 @@ export class PostedRecords implements RecordValues {
     return this.#firsts.length;
   }
 
+  /** Whether `fill` gave up. An array's entries may be many more than the body seemed to have. */
+  get hasTooMany(): boolean {
+    return this.#elementCount > MAX_BODY_ELEMENTS;
+  }
+
   /** The value of a record, put together when it is asked for: all of them would be the body once more. */
   value(record: number): Uint8Array {
     const first = this.#firsts[record];
@@ -88,12 +102,12 @@ export class PostedRecords implements RecordValues {
     return Buffer.concat(pieces);
   }
 
-  /** Takes in all entries, in several turns. */
+  /** Takes in all entries, in several turns, unless they are too many. */
   async fill(yieldTurn: () => Promise<void>): Promise<void> {
     const { starts, ends } = this.#elements;
     let sliceBytes = 0;
     let sliceElements = 0;
-    for (let index = 0; index < starts.length; index++) {
+    for (let index = 0; index < starts.length && !this.hasTooMany; index++) {
       sliceBytes += ends[index] - starts[index];
       sliceElements++;
       if (this.#isTakenAsRecord(index)) await this.#takeRecord(index, yieldTurn);
@@ -126,6 +140,7 @@ export class PostedRecords implements RecordValues {
     const decoded = this.#decodeElement(this.#source, start, end, index);
     if (typeof decoded !== 'string') this.accepted++;
     else this.rejected.push({ index, reason: decoded });
+    this.#elementCount += 1;
     const value = this.#element(index);
     if (decoded !== 'not-json') this.#countJson(value);
     // An element that could nest deeper than an array's may would take its neighbours with it.
@@ -145,6 +160,7 @@ export class PostedRecords implements RecordValues {
       turnBytes = 0;
     }
     const { elementCount, entries, letters } = decoding;
+    this.#elementCount += Math.max(1, elementCount);
     this.accepted += entries.length;
     for (const { reason } of letters) this.rejected.push({ index, reason });
     if (elementCount === 0 || entries.length > 0 || letters.some(isJson)) this.#countJson(value);

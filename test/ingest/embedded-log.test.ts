@@ -133,6 +133,10 @@ test('bodies of which nothing is kept', async () => {
   await check('{"project":', { kind: 'not-json' });
   await check('7', { kind: 'not-json' });
   await check(`[${'7,'.repeat(200_000)}7]`, { kind: 'too-many-entries' });
+  // No more for being arrays within the array: what is said of each takes more memory than the body.
+  const inner = `[${'7,'.repeat(49_999)}7]`;
+  await check(`[${inner},${inner},${inner}]`, { kind: 'too-many-entries' });
+  await check(`${inner}\n${inner}\n${inner}`, { kind: 'too-many-entries' });
   await check('[]', { kind: 'stored', accepted: 0, rejected: [], importState: null });
   await check('{"batch":[]}', { kind: 'stored', accepted: 0, rejected: [], importState: null });
   expect(await rig.log.append('nowhere', post('a'), JSON_TYPE)).toEqual({

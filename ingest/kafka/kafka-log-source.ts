@@ -7,25 +7,19 @@
 import { assert } from '../../engine/assert.js';
 import type { Holds } from '../holds.js';
 import { Latch } from '../latch.js';
-import type { LogSink, LogSource, LogSourceStatus, PartitionKey, TopicStatus } from '../log-source.js';
+import type { LogSink, LogSource, LogSourceStatus, PartitionKey } from '../log-source.js';
 import { ApplyLanes } from './apply-lanes.js';
 import { createClient, type KafkaConnection } from './client.js';
 import type { KafkaLogger } from './client-logger.js';
 import { type KafkaClock, pause, within } from './clock.js';
-import { type ClusterLook, ClusterView, partitionId } from './cluster-view.js';
+import { ClusterView, partitionId } from './cluster-view.js';
+import { ClusterWatch } from './cluster-watch.js';
 import { registerCodecs } from './codecs.js';
+import { ConsumerHealth } from './consumer-health.js';
 import { ConsumerSession, type KafkaSourceCounters } from './consumer-session.js';
-import {
-  COMMIT_TIMEOUT_MS,
-  DISMISS_TIMEOUT_MS,
-  KAFKA_TIMING,
-  type KafkaTiming,
-  RESTART_FIRST_MS,
-  RESTART_MAX_MS,
-  STALL_RESTARTS,
-} from './limits.js';
+import { DISMISS_TIMEOUT_MS, KAFKA_TIMING, type KafkaTiming, STALL_RESTARTS } from './limits.js';
+import { OffsetMirror, type Position } from './offset-mirror.js';
 import type { PartitionReader } from './partition-reader.js';
-import { type ProgressSample, ProgressWatch, type Stall, samplesOf } from './progress-watch.js';
 import { refusalOf } from './refusal.js';
 
 export interface KafkaLogSourceOptions {
@@ -46,11 +40,6 @@ export interface KafkaLogSourceOptions {
   readonly timing?: KafkaTiming;
 }
 
-type Position = PartitionKey & { readonly nextOffset: number };
-
-/** The consumer as a whole, among the partitions that are watched for progress. */
-const CONSUMER = 'the consumer';
-
 export class KafkaLogSource implements LogSource {
   readonly counters: KafkaSourceCounters = {
     consumersStarted: 0,
@@ -62,39 +51,31 @@ export class KafkaLogSource implements LogSource {
   readonly #timing: KafkaTiming;
   readonly #view: ClusterView;
   readonly #lanes = new ApplyLanes();
-  readonly #watch: ProgressWatch;
-  readonly #pendingCommits = new Map<string, Position>();
+  readonly #health: ConsumerHealth;
+  readonly #cluster: ClusterWatch;
+  readonly #mirror: OffsetMirror;
   #lastMemberId: string | null;
   #sink: LogSink | null = null;
   #session: ConsumerSession | null = null;
-  /** Of the last look. */
-  #missingTopics: readonly string[] = [];
   #others: readonly PartitionKey[] = [];
   #supervision: Promise<void> = Promise.resolve();
-  #commit: Promise<void> | null = null;
   readonly #stopping = new Latch();
   #isHeld = false;
   /** Cuts the pause between two looks short. */
   #woken = new Latch();
-  /** Why the brokers can't be asked, a sentence; and whether that is for them to allow. */
-  #unreachable: string | null = null;
-  #isLookRefused = false;
-  /** The consumer ended for what only an operator can mend. */
-  #isRefused = false;
-  #fetchesAtOpen = 0;
-  #consumerProblem: string | null = null;
   #fatal: Error | null = null;
-  #failures = 0;
-  #openedAtMs = 0;
-  #restartAtMs = 0;
 
   constructor(options: KafkaLogSourceOptions) {
     assert(options.topics.length > 0, 'a Kafka source needs topics');
     this.#options = options;
     this.#timing = options.timing ?? KAFKA_TIMING;
     this.#lastMemberId = options.lastMemberId;
-    this.#watch = new ProgressWatch(this.#timing.stallMs);
-    this.#view = new ClusterView(this.#createClient(), options.topics, options.clock);
+    const { topics, clock, logger } = options;
+    const refusalOf = (error: unknown) => this.#refusal(error);
+    this.#view = new ClusterView(this.#createClient(), topics, clock);
+    this.#cluster = new ClusterWatch(this.#view, logger, refusalOf, this.#stopping);
+    this.#health = new ConsumerHealth(this.#timing, clock, logger, refusalOf);
+    this.#mirror = new OffsetMirror(clock, logger, () => (this.#stopping.isOpen ? null : this.#session));
   }
 
   start(sink: LogSink): Promise<void> {
@@ -107,10 +88,9 @@ export class KafkaLogSource implements LogSource {
 
   status(): LogSourceStatus {
     const readers = this.#session?.readers ?? new Map<string, PartitionReader>();
-    const look = this.#view.latest;
     return {
-      missingTopics: look?.missingTopics ?? [],
-      topics: look === null ? [] : topicsOf(look),
+      missingTopics: this.#view.latest?.missingTopics ?? [],
+      topics: this.#cluster.topics,
       unassigned: this.#session?.others ?? this.#others,
       assigned: [...readers.values()].map(({ key, endOffset, wholeAsOfMs }) => ({
         ...key,
@@ -118,18 +98,14 @@ export class KafkaLogSource implements LogSource {
         wholeAsOfMs,
       })),
       held: this.#options.holds.open.filter((held) => readers.has(partitionId(held))),
-      problem: this.#problem(),
-      isUnreachable: this.#unreachable !== null && !this.#isLookRefused,
+      problem: this.#fatal?.message ?? this.#cluster.problem ?? this.#health.problem,
+      isUnreachable: this.#cluster.isUnreachable,
     };
   }
 
   /** Resolves once the brokers have the positions or the try has failed, which is only logged. */
   committed(positions: readonly Position[]): Promise<void> {
-    for (const position of positions) this.#pendingCommits.set(partitionId(position), position);
-    this.#commit ??= this.#commitPending().finally(() => {
-      this.#commit = null;
-    });
-    return this.#commit;
+    return this.#mirror.commit(positions);
   }
 
   /** Whether the sink keeps batches waiting for long: records that wait meanwhile are no stall. */
@@ -159,12 +135,6 @@ export class KafkaLogSource implements LogSource {
     return refusalOf(error, { connection, topics, groupId, operations: ['Read'] });
   }
 
-  #problem(): string | null {
-    if (this.#fatal !== null) return this.#fatal.message;
-    if (this.#unreachable !== null) return this.#unreachable;
-    return this.#view.latest === null ? 'the Kafka brokers have not been reached yet' : this.#consumerProblem;
-  }
-
   /** One path to the end of the process. */
   #fail(error: unknown): void {
     if (this.#fatal !== null) return;
@@ -178,18 +148,22 @@ export class KafkaLogSource implements LogSource {
     while (!this.#stopping.isOpen && this.#fatal === null) {
       this.#woken = new Latch();
       await this.#superviseOnce();
-      const untilRestartMs =
-        this.#session === null ? this.#restartAtMs - clock.nowMs() : this.#timing.pollIntervalMs;
-      const restartIsNear = untilRestartMs > 0 && untilRestartMs < this.#timing.pollIntervalMs;
-      await pause(clock, restartIsNear ? untilRestartMs : this.#timing.pollIntervalMs, this.#woken);
+      const { pollIntervalMs } = this.#timing;
+      const untilRestartMs = this.#session === null ? this.#health.untilRestartMs : pollIntervalMs;
+      const restartIsNear = untilRestartMs > 0 && untilRestartMs < pollIntervalMs;
+      await pause(clock, restartIsNear ? untilRestartMs : pollIntervalMs, this.#woken);
     }
   }
 
   async #superviseOnce(): Promise<void> {
     const positions = new Map<string, number>();
     for (const reader of this.#session?.readers.values() ?? []) positions.set(reader.id, reader.position);
-    const look = await this.#lookAround();
-    if (look === null || this.#stopping.isOpen) return;
+    const look = await this.#cluster.look();
+    if (this.#stopping.isOpen) return;
+    if (look === null) {
+      this.#health.pause();
+      return;
+    }
     const missing = new Set(look.missingTopics);
     const topics = this.#options.topics.filter((topic) => !missing.has(topic));
     const session = this.#session;
@@ -204,33 +178,9 @@ export class KafkaLogSource implements LogSource {
     if (topics.length > 0) await this.#watchProgress();
     if (this.#session !== null || topics.length === 0 || this.#stopping.isOpen || this.#fatal !== null)
       return;
-    if (this.#options.clock.nowMs() < this.#restartAtMs) return;
+    if (this.#health.untilRestartMs > 0) return;
     await this.#dismissLastMember();
     if (!this.#stopping.isOpen) this.#openSession(topics);
-  }
-
-  async #lookAround(): Promise<ClusterLook | null> {
-    const { logger } = this.#options;
-    try {
-      // kafkajs sits out its pauses between retries even when its connections are cut; stopping must not.
-      const look = await this.#stopping.orOpen(this.#view.look());
-      if (look === null) return null;
-      this.#tellMissing(look.missingTopics);
-      if (this.#unreachable !== null) logger.info({}, 'kafka: the brokers can be reached again');
-      this.#unreachable = null;
-      return look;
-    } catch (error) {
-      if (this.#stopping.isOpen) return null;
-      const message = error instanceof Error ? error.message : String(error);
-      const refusal = this.#refusal(error);
-      // Once, and again when it is another thing to mend.
-      if (this.#unreachable === null || (refusal !== null && refusal !== this.#unreachable))
-        logger.error({ error: message }, `kafka: ${refusal ?? 'the brokers can not be reached'}`);
-      this.#isLookRefused = refusal !== null;
-      this.#unreachable = refusal ?? `the Kafka brokers can not be reached: ${message}`;
-      this.#watch.pause();
-      return null;
-    }
   }
 
   /** The group would wait for the session time-out of a member that is gone before it gives its partitions away. */
@@ -244,19 +194,6 @@ export class KafkaLogSource implements LogSource {
       (inTime) => inTime && logger.info({ groupId, memberId }, 'kafka: the member before has left the group'),
       () => undefined, // as a rule the group has forgotten it already; if not, it is waited for
     );
-  }
-
-  /** Says which topics appeared, and which are not there. */
-  #tellMissing(missing: readonly string[]): void {
-    const { logger } = this.#options;
-    const before = this.#missingTopics;
-    this.#missingTopics = missing;
-    for (const topic of before)
-      if (!missing.includes(topic))
-        logger.info({ topic }, `kafka: the topic ${topic} exists now and is read`);
-    for (const topic of missing)
-      if (!before.includes(topic))
-        logger.warn({ topic }, `kafka: the topic ${topic} does not exist; it is waited for`);
   }
 
   #openSession(topics: readonly string[]): void {
@@ -282,8 +219,7 @@ export class KafkaLogSource implements LogSource {
       onFatal: (error) => this.#fail(error),
     });
     this.#session = session;
-    this.#openedAtMs = clock.nowMs();
-    this.#fetchesAtOpen = this.counters.fetches;
+    this.#health.opened(this.counters.fetches);
     session.open();
   }
 
@@ -297,20 +233,8 @@ export class KafkaLogSource implements LogSource {
 
   #sessionEnded(session: ConsumerSession, error: Error): void {
     if (this.#session !== session || this.#stopping.isOpen) return;
-    const nowMs = this.#options.clock.nowMs();
-    if (nowMs - this.#openedAtMs > this.#timing.stallMs) this.#failures = 0;
-    const delayMs = Math.min(RESTART_FIRST_MS * 2 ** this.#failures++, RESTART_MAX_MS);
-    const refusal = this.#refusal(error);
-    const isNews = refusal === null || refusal !== this.#consumerProblem;
-    this.#isRefused = refusal !== null;
-    this.#consumerProblem = refusal ?? `the Kafka consumer ended and is made anew: ${error.message}`;
-    if (isNews)
-      this.#options.logger.error(
-        { error: error.message, delayMs },
-        `kafka: ${refusal ?? 'the consumer ended and is made anew'}`,
-      );
+    this.#health.ended(error);
     this.#forget(session);
-    this.#restartAtMs = nowMs + delayMs;
     void session.close(this.#timing.stopTimeoutMs).then(() => this.#woken.open());
   }
 
@@ -320,66 +244,13 @@ export class KafkaLogSource implements LogSource {
     this.#session = null;
   }
 
-  /** Also without a consumer: one that ends again and again makes no progress either. */
   async #watchProgress(): Promise<void> {
-    const readers = [...(this.#session?.readers.values() ?? [])];
-    const applying = readers.some((reader) => reader.applying);
-    const samples: ProgressSample[] = [
-      { id: CONSUMER, position: this.counters.fetches, goal: Number.POSITIVE_INFINITY, applying },
-    ];
-    samples.push(...readers.flatMap(samplesOf));
-    const hasFetched = this.counters.fetches > this.#fetchesAtOpen;
-    // One broker of several may let us fetch before another refuses.
-    const hasLasted =
-      !this.#isRefused || this.#options.clock.nowMs() - this.#openedAtMs > this.#timing.refusalEndsMs;
-    const isPlaced = readers.every((reader) => reader.isReading || reader.isHeld);
-    if (this.#session?.hasJoined && hasFetched && hasLasted && isPlaced) {
-      if (this.#isRefused) this.#options.logger.info({}, 'kafka: what was refused is allowed now');
-      this.#consumerProblem = null;
-      this.#isRefused = false;
-    }
-    // No consumer made anew helps against what an operator has to mend.
-    if (this.#isHeld || this.#isRefused) {
-      this.#watch.pause();
-      return;
-    }
-    const stall = this.#watch.observe(this.#options.clock.nowMs(), samples);
-    if (stall !== null) await this.#breakStall(stall);
+    const stall = this.#health.observe(this.#session, this.counters.fetches, this.#isHeld);
+    if (stall === null) return;
+    if (stall.strikes > STALL_RESTARTS)
+      this.#fail(
+        new Error(`Kafka: no progress in ${stall.where} with ${STALL_RESTARTS} consumers made anew`),
+      );
+    else await this.#closeSession('kafka: the consumer is made anew');
   }
-
-  async #breakStall(stall: Stall): Promise<void> {
-    const where =
-      stall.id === CONSUMER ? CONSUMER : `${stall.id} at offset ${stall.position} of ${stall.goal}`;
-    this.#consumerProblem = `no progress in ${where} for ${this.#timing.stallMs} ms, try ${stall.strikes}`;
-    this.#options.logger.error({ ...stall }, `kafka: ${this.#consumerProblem}`);
-    if (stall.strikes > STALL_RESTARTS) {
-      this.#fail(new Error(`Kafka: no progress in ${where} with ${STALL_RESTARTS} consumers made anew`));
-    } else {
-      await this.#closeSession('kafka: the consumer is made anew');
-    }
-  }
-
-  async #commitPending(): Promise<void> {
-    const { clock, logger } = this.#options;
-    while (this.#pendingCommits.size > 0 && this.#session !== null && !this.#stopping.isOpen) {
-      const positions = [...this.#pendingCommits.values()];
-      this.#pendingCommits.clear();
-      try {
-        const isDone = await within(clock, COMMIT_TIMEOUT_MS, this.#session.commit(positions));
-        if (!isDone) logger.warn({}, 'kafka: mirroring the offsets takes too long');
-      } catch (error) {
-        logger.warn({ error: String(error) }, 'kafka: mirroring the offsets failed');
-      }
-    }
-  }
-}
-
-function topicsOf(look: ClusterLook): TopicStatus[] {
-  const topics = new Map<string, { topic: string; partitionCount: number; topicId: string }>();
-  for (const { topic, identity } of look.logs.values()) {
-    const known = topics.get(topic);
-    if (known === undefined) topics.set(topic, { topic, partitionCount: 1, topicId: identity.topicId });
-    else known.partitionCount++;
-  }
-  return [...topics.values()];
 }

@@ -1,0 +1,163 @@
+/** Where a consumer's partitions are read from: each is placed at the sink's offset once its log is compared with what was read before. */
+
+import type { Consumer } from 'kafkajs';
+import type { Holds } from '../holds.js';
+import type { Latch } from '../latch.js';
+import type { LogSink, PartitionKey } from '../log-source.js';
+import type { ApplyLanes } from './apply-lanes.js';
+import type { Assignment } from './assignment.js';
+import type { KafkaLogger } from './client-logger.js';
+import { type KafkaClock, pause } from './clock.js';
+import type { ClusterLook, ClusterView, LogFound } from './cluster-view.js';
+import { CLIENT_MAX_RETRY_MS } from './limits.js';
+import { checkPartitions, type MarkFindings } from './mark-check.js';
+import type { PartitionReader } from './partition-reader.js';
+import { findReadStart, type ReadStart } from './read-start.js';
+import { nextSoundOffset } from './sound-offset.js';
+
+export interface PlacementParts {
+  readonly sink: LogSink;
+  readonly view: ClusterView;
+  readonly lanes: ApplyLanes;
+  readonly holds: Holds;
+  readonly clock: KafkaClock;
+  readonly logger: KafkaLogger;
+  readonly counters: { offsetGaps: number };
+  /** The sink failed, or we did: the process must end. */
+  onFatal(error: unknown): void;
+}
+
+export class Placement {
+  readonly #parts: PlacementParts;
+  readonly #consumer: Pick<Consumer, 'pause' | 'seek' | 'resume'>;
+  readonly #assignment: Assignment;
+  readonly #closing: Latch;
+
+  /** Nothing is placed any more once `closing` has opened. */
+  constructor(
+    parts: PlacementParts,
+    consumer: Pick<Consumer, 'pause' | 'seek' | 'resume'>,
+    assignment: Assignment,
+    closing: Latch,
+  ) {
+    this.#parts = parts;
+    this.#consumer = consumer;
+    this.#assignment = assignment;
+    this.#closing = closing;
+  }
+
+  /** Has partitions checked that were just assigned; also without any, as the look tells what other members have. */
+  begin(readers: readonly PartitionReader[]): void {
+    this.#pause(readers);
+    void this.#prepare(readers);
+  }
+
+  /** Has those checked again that are read or hold. */
+  check(readers: readonly PartitionReader[]): void {
+    const checked = readers.filter((reader) => reader.check());
+    if (checked.length > 0 && !this.#closing.isOpen) this.begin(checked);
+  }
+
+  /** Leaves a partition that was read paused, until it is checked again. */
+  hold(reader: PartitionReader): void {
+    reader.hold();
+    this.#pause([reader]);
+  }
+
+  #pause(readers: readonly PartitionReader[]): void {
+    this.#consumer.pause(readers.map(({ key }) => ({ topic: key.topic, partitions: [key.partition] })));
+  }
+
+  /** Places paused partitions at the sink's offsets and lets them be read, as soon as the cluster can tell about them. */
+  async #prepare(readers: readonly PartitionReader[]): Promise<void> {
+    const { lanes, view, clock, logger, sink } = this.#parts;
+    const failed = (key: PartitionKey, error: unknown) =>
+      logger.warn({ ...key, error: String(error) }, 'kafka: can not read in a log that is to be checked');
+    let waiting = readers;
+    try {
+      while (!this.#closing.isOpen) {
+        await Promise.all(waiting.map(({ id }) => lanes.idle(id)));
+        const look = await view.look().catch((error: unknown) => {
+          logger.warn({ error: String(error) }, 'kafka: can not look at the logs of the assigned partitions');
+          return null;
+        });
+        if (look !== null) this.#assignment.findOthers(look);
+        waiting = waiting.filter((reader) => reader.isChecking);
+        const keys = waiting.map(({ key }) => key);
+        const findings = look === null ? null : await checkPartitions(keys, look, sink, view, failed);
+        const left: PartitionReader[] = [];
+        for (const reader of waiting) {
+          const found = look?.logs.get(reader.id);
+          const skipTo = await this.#acknowledgedSkip(reader, found).catch((error: unknown) =>
+            failed(reader.key, error),
+          );
+          if (!reader.isChecking) continue;
+          if (
+            skipTo === undefined ||
+            look === null ||
+            !this.#place(reader, look, findings?.get(reader.id), skipTo)
+          )
+            left.push(reader);
+        }
+        waiting = left;
+        if (waiting.length === 0) return;
+        await pause(clock, CLIENT_MAX_RETRY_MS, this.#closing);
+      }
+    } catch (error) {
+      this.#parts.onFatal(error);
+    }
+  }
+
+  /** Where the log goes on behind a batch with a wrong checksum that an operator has given up; null where there is none. */
+  async #acknowledgedSkip({ key }: PartitionReader, found: LogFound | undefined): Promise<number | null> {
+    const { holds, sink, view } = this.#parts;
+    const bounds = found?.bounds ?? null;
+    if (bounds === null || !holds.isAcknowledged(key, 'checksum')) return null;
+    const badOffset = Math.max(sink.nextOffset(key) ?? 0, bounds.startOffset);
+    return await nextSoundOffset((offset) => view.rawFetch(key, offset), badOffset, bounds.endOffset);
+  }
+
+  /** Returns whether the partition is read from now on. */
+  #place(
+    reader: PartitionReader,
+    look: ClusterLook,
+    marks: MarkFindings | undefined,
+    skipTo: number | null,
+  ): boolean {
+    const found = look.logs.get(reader.id);
+    if (this.#closing.isOpen || found === undefined || found.bounds === null || marks === undefined)
+      return false;
+    const { sink, holds, logger, counters } = this.#parts;
+    const nextOffset = sink.nextOffset(reader.key);
+    let start: ReadStart = findReadStart(
+      sink.identity(reader.key),
+      nextOffset,
+      { identity: found.identity, ...found.bounds },
+      marks,
+    );
+    if (start.gap === null && skipTo !== null && skipTo > start.offset)
+      start = { ...start, offset: skipTo, gap: 'wrong-checksum' };
+    if (start.gap !== null && (nextOffset !== null || start.gap === 'wrong-checksum')) {
+      const gap = {
+        ...reader.key,
+        reason: start.gap,
+        expectedOffset: nextOffset ?? found.bounds.startOffset,
+        resumedOffset: start.offset,
+      };
+      counters.offsetGaps++;
+      logger.error(gap, `kafka: the log does not connect to what was read: ${start.gap}`);
+      sink.reportGap(gap);
+      holds.release(reader.key, 'checksum');
+    }
+    if (start.bind) sink.setIdentity(reader.key, found.identity);
+    reader.identity = found.identity;
+    reader.leaderEpoch = Math.max(reader.leaderEpoch, found.leaderEpoch);
+    reader.endOffset = found.bounds.endOffset;
+    reader.readableEndOffset = found.bounds.endOffset;
+    reader.read(start.offset);
+    reader.hear(found.bounds.endOffset, look.heardMs);
+    this.#consumer.seek({ ...reader.key, offset: String(start.offset) });
+    this.#consumer.resume([{ topic: reader.key.topic, partitions: [reader.key.partition] }]);
+    return true;
+  }
+}

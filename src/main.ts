@@ -25,7 +25,7 @@ const HELP = `Usage: logring [--help | --version | --print-config]
        logring import [FILE…]    takes in past entries; see logring import --help
        logring check [DIR]       verifies a store, and repairs it; see logring check --help
 
-Answers logs.all, functions.invocation-stats and usage.api-counts over HTTP, always up to date, from the logs that it
+Answers logs.all, functions.invocation-stats and usage.api-counts over HTTP, from the logs that it
 reads from Kafka or takes by POST /api/logs. Everything is set by environment variables; any of them may be given as a
 file by NAME_FILE. In brackets: the default.
 

@@ -1,6 +1,6 @@
 /** Kafka's records and a clock that is behind, from a real broker through the pipeline into shards. */
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { EdgeShard } from '../../engine/shard.js';
 import { Holds } from '../../ingest/holds.js';
 import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
@@ -8,35 +8,22 @@ import { Pipeline } from '../../ingest/pipeline.js';
 import { TimeHolds } from '../../ingest/time-holds.js';
 import { eventually } from '../eventually.js';
 import { SegmentTable } from '../segment-table.js';
-import { type Broker, startBroker } from './broker/broker.js';
 import { describeKafka } from './broker/kafka-suite.js';
-import { CLOCK, connectionTo, LogLines, QUICK, Rig, uniqueName } from './rig.js';
+import { CLOCK, connectionTo, LogLines, QUICK, rigForEachTest, uniqueName } from './rig.js';
 
 const HOUR_MS = 3_600_000;
 
 describeKafka('Kafka with a wrong clock', () => {
-  let broker: Broker;
-  let rig: Rig;
+  const suite = rigForEachTest();
   let source: KafkaLogSource;
 
-  beforeAll(async () => {
-    broker = await startBroker({ version: '4.1' });
-  });
-  afterAll(async () => {
-    await broker?.stop();
-  });
-  beforeEach(async () => {
-    rig = new Rig(broker.brokers);
-    await rig.connect();
-  });
   afterEach(async () => {
     await source?.stop();
-    await rig.close();
   });
 
   test('two hours behind: 200 of 200 good records wait, other partitions go on, and the right clock applies them', async () => {
     const topic = uniqueName('clock');
-    await rig.createTopic(topic, 2);
+    await suite.rig.createTopic(topic, 2);
     const shards = [new EdgeShard(new SegmentTable()), new EdgeShard(new SegmentTable())];
     let clockMs = Date.now() - 2 * HOUR_MS;
     let letterCount = 0;
@@ -65,7 +52,7 @@ describeKafka('Kafka with a wrong clock', () => {
     });
     const fatal: Error[] = [];
     source = new KafkaLogSource({
-      connection: connectionTo(broker.brokers),
+      connection: connectionTo(suite.broker.brokers),
       groupId: topic,
       topics: [topic],
       holds,
@@ -77,12 +64,12 @@ describeKafka('Kafka with a wrong clock', () => {
       onFatal: (error) => fatal.push(error),
     });
     const entry = (timestampMs: number) => JSON.stringify({ project: 'p', timestamp: timestampMs * 1000 });
-    await rig.produce(topic, 0, new Array<string>(200).fill(entry(Date.now())));
-    await rig.produce(topic, 1, new Array<string>(200).fill(entry(clockMs)));
+    await suite.rig.produce(topic, 0, new Array<string>(200).fill(entry(Date.now())));
+    await suite.rig.produce(topic, 1, new Array<string>(200).fill(entry(clockMs)));
     await source.start(pipeline);
     await eventually(() => shards[1].applied === 200 && source.status().held.length === 1);
     expect(source.status().held).toMatchObject([{ topic, partition: 0, offset: 0, reason: 'clock' }]);
-    await rig.produce(topic, 1, [entry(clockMs)]);
+    await suite.rig.produce(topic, 1, [entry(clockMs)]);
     await eventually(() => shards[1].applied === 201);
     expect([shards[0].received, shards[0].nextOffset, letterCount]).toEqual([0, null, 0]);
     clockMs = Date.now();

@@ -1,35 +1,22 @@
 /** What waits beside something that stays pending for life is let go of: the promises held do not grow with the looks taken. */
 
 import { queryObjects } from 'node:v8';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { KafkaClock } from '../../ingest/kafka/clock.js';
 import { eventually } from '../eventually.js';
-import { type Broker, startBroker } from './broker/broker.js';
 import { describeKafka } from './broker/kafka-suite.js';
-import { CLOCK, QUICK, Rig, uniqueName } from './rig.js';
+import { CLOCK, QUICK, rigForEachTest, uniqueName } from './rig.js';
 
 const LOOKS = 100;
 /** A look under way has some dozens of promises, kafkajs's included; one kept for each look would be LOOKS of them. */
 const UNDER_WAY = LOOKS / 2;
 
 describeKafka('promises held', () => {
-  let broker: Broker;
-  let rig: Rig;
-
-  beforeAll(async () => {
-    broker = await startBroker({ version: '4.1' });
-    rig = new Rig(broker.brokers);
-    await rig.connect();
-  });
-
-  afterAll(async () => {
-    await rig?.close();
-    await broker?.stop();
-  });
+  const suite = rigForEachTest();
 
   test('looks at the cluster leave nothing with what ends a source', async () => {
     const topic = uniqueName('looks');
-    await rig.createTopic(topic, 1);
+    await suite.rig.createTopic(topic, 1);
     const timing = { ...QUICK, pollIntervalMs: 1 };
     let looks = 0;
     const clock: KafkaClock = {
@@ -39,7 +26,7 @@ describeKafka('promises held', () => {
         return CLOCK.after(delayMs, task);
       },
     };
-    await rig.start({ topics: [topic], groupId: topic, timing, clock });
+    await suite.rig.start({ topics: [topic], groupId: topic, timing, clock });
     const heldAfter = async (count: number) => {
       await eventually(() => looks >= count);
       return queryObjects(Promise, { format: 'count' });

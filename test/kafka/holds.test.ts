@@ -1,12 +1,11 @@
 /** A partition that the sink holds: others go on, its offset stays, and it is read again when it may be. */
 
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { RecordBatch } from '../../ingest/log-source.js';
 import { eventually } from '../eventually.js';
-import { type Broker, startBroker } from './broker/broker.js';
 import { describeKafka } from './broker/kafka-suite.js';
 import { RecordingSink } from './recording-sink.js';
-import { Rig, uniqueName } from './rig.js';
+import { rigForEachTest, uniqueName } from './rig.js';
 
 /** Leaves what is behind an offset of partition 0 unread. */
 class HoldingSink extends RecordingSink {
@@ -23,44 +22,29 @@ class HoldingSink extends RecordingSink {
 }
 
 describeKafka('a partition that holds', () => {
-  let broker: Broker;
-  let rig: Rig;
-
-  beforeAll(async () => {
-    broker = await startBroker({ version: '4.1' });
-  });
-  afterAll(async () => {
-    await broker?.stop();
-  });
-  beforeEach(async () => {
-    rig = new Rig(broker.brokers);
-    await rig.connect();
-  });
-  afterEach(async () => {
-    await rig.close();
-  });
+  const suite = rigForEachTest();
 
   async function startHolding() {
     const topic = uniqueName('held');
-    await rig.createTopic(topic, 2);
+    await suite.rig.createTopic(topic, 2);
     const sink = new HoldingSink();
     sink.heldFrom = 3;
-    const member = await rig.start({ topics: [topic], groupId: topic, sink });
+    const member = await suite.rig.start({ topics: [topic], groupId: topic, sink });
     const held = { topic, partition: 0, offset: 3, reason: 'clock', sentence: 'it must' } as const;
     let applyCount = 0;
     sink.onHeld = () => {
       applyCount += 1;
       if (!member.holds.isAcknowledged(held, 'clock')) member.holds.hold(held, Infinity);
     };
-    await rig.produce(topic, 0, ['a', 'b', 'c', 'd', 'e']);
+    await suite.rig.produce(topic, 0, ['a', 'b', 'c', 'd', 'e']);
     await eventually(async () => member.source.status().held.length === 1);
     return { topic, sink, held, member, applyCount: () => applyCount };
   }
 
   test('others go on, it is told once, and goes on in order when it is released', async () => {
     const { topic, sink, held, member } = await startHolding();
-    await rig.produce(topic, 1, ['v', 'w']);
-    await rig.produce(topic, 0, ['f']);
+    await suite.rig.produce(topic, 1, ['v', 'w']);
+    await suite.rig.produce(topic, 0, ['f']);
     await eventually(async () => sink.offsets(`${topic}/1`).length === 2);
     expect(member.source.status().held).toEqual([held]);
     expect([sink.offsets(`${topic}/0`), sink.nextOffset(held)]).toEqual([[0, 1, 2], 3]);

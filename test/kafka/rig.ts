@@ -2,6 +2,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { type Admin, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
 import { Holds } from '../../ingest/holds.js';
 import type { KafkaConnection } from '../../ingest/kafka/client.js';
 import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
@@ -9,6 +10,7 @@ import type { KafkaClock } from '../../ingest/kafka/clock.js';
 import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
 import { KAFKA_TIMING, type KafkaTiming } from '../../ingest/kafka/limits.js';
 import { eventually } from '../eventually.js';
+import { type Broker, startBroker } from './broker/broker.js';
 import { RecordingSink } from './recording-sink.js';
 
 /** Real time: the brokers and kafkajs run on it too. */
@@ -201,4 +203,35 @@ export class Rig {
     await source.start(sink);
     return member;
   }
+}
+
+/** In a suite: one broker for all of its tests, and for each test a rig on it, which is closed after the test. */
+export function rigForEachTest(): { readonly broker: Broker; readonly rig: Rig } {
+  let broker: Broker;
+  let rig: Rig;
+  beforeAll(async () => {
+    broker = await startBroker({ version: '4.1' });
+  });
+  afterAll(async () => {
+    await broker?.stop();
+  });
+  beforeEach(async () => {
+    rig = new Rig(broker.brokers);
+    await rig.connect();
+  });
+  afterEach(async () => {
+    await rig?.close();
+  });
+  return {
+    get broker() {
+      return broker;
+    },
+    get rig() {
+      return rig;
+    },
+  };
+}
+
+export function numbered(prefix: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 }

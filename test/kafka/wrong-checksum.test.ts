@@ -2,50 +2,34 @@
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { eventually } from '../eventually.js';
-import { type Broker, startBroker } from './broker/broker.js';
 import { describeKafka } from './broker/kafka-suite.js';
-import { Rig, uniqueName } from './rig.js';
+import { numbered, rigForEachTest, uniqueName } from './rig.js';
 
 const BATCH = 10;
-
-function numbered(prefix: string): string[] {
-  return Array.from({ length: BATCH }, (_, index) => `${prefix}-${index}`);
-}
 
 function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index);
 }
 
 describeKafka('a batch with a wrong checksum', () => {
-  let broker: Broker;
-  let rig: Rig;
+  const suite = rigForEachTest();
   let topic: string;
 
-  beforeAll(async () => {
-    broker = await startBroker({ version: '4.1' });
-  });
-
-  afterAll(async () => {
-    await rig?.close();
-    await broker?.stop();
-  });
-
   beforeEach(async (context) => {
-    if (broker.restartWith === null) return context.skip('the logs of these brokers are not ours to touch');
-    await rig?.close();
+    if (suite.broker.restartWith === null)
+      return context.skip('the logs of these brokers are not ours to touch');
     topic = uniqueName('checksum');
-    rig = new Rig(broker.brokers);
-    await rig.connect();
-    await rig.createTopic(topic, 2);
-    for (const name of ['first', 'second', 'third']) await rig.produce(topic, 0, numbered(name));
-    await rig.produce(topic, 1, numbered('other'));
+    await suite.rig.createTopic(topic, 2);
+    for (const name of ['first', 'second', 'third'])
+      await suite.rig.produce(topic, 0, numbered(`${name}-`, BATCH));
+    await suite.rig.produce(topic, 1, numbered('other-', BATCH));
   });
 
   /** Changes a byte of partition 0 on the broker's disk: it checks what it is sent, not what it has. */
   function flip(place: (log: Buffer) => number): Promise<void> {
-    return broker.restartWith!(async (directory) => {
+    return suite.broker.restartWith!(async (directory) => {
       const file = join(directory, `${topic}-0`, `${'0'.repeat(20)}.log`);
       const log = await readFile(file);
       log[place(log)] ^= 0x10;
@@ -63,7 +47,7 @@ describeKafka('a batch with a wrong checksum', () => {
   const inBaseOffset = (log: Buffer) => second(log) + 5;
 
   async function startHeld(offset: number) {
-    const member = await rig.start({ topics: [topic], groupId: topic });
+    const member = await suite.rig.start({ topics: [topic], groupId: topic });
     await eventually(() => member.source.status().held.length === 1);
     expect(member.source.status().held).toMatchObject([{ topic, partition: 0, offset, reason: 'checksum' }]);
     await eventually(() => member.sink.offsets(`${topic}/1`).length === BATCH);
@@ -112,7 +96,7 @@ describeKafka('a batch with a wrong checksum', () => {
     const { source, sink, holds } = await startHeld(2 * BATCH);
     holds.acknowledge(source.status().held);
     await eventually(() => sink.gaps.length === 1);
-    await rig.produce(topic, 0, ['later']);
+    await suite.rig.produce(topic, 0, ['later']);
     await eventually(() => sink.nextOffset({ topic, partition: 0 }) === 3 * BATCH + 1);
     expect(sink.offsets(`${topic}/0`)).toEqual([...range(0, 2 * BATCH), 3 * BATCH]);
     expect(sink.gaps).toMatchObject([{ expectedOffset: 2 * BATCH, resumedOffset: 3 * BATCH }]);

@@ -16,7 +16,7 @@ export const MAX_NAME_BYTES = 1024;
 /** Bytes of the key that a function's bucket has: two names, and the length of one in digits. */
 export const MAX_BUCKET_KEY_BYTES = 2 * MAX_NAME_BYTES + 16;
 
-/** Memory of names that are shared, some 65,000 usual ones. Bigger: names that come no more are held for long; smaller: with
+/** Memory of names that are shared, some 65,000 usual ones. Bigger: names that no longer come are held for long; smaller: with
  * more names than this, each hour holds its own copies. */
 export const KNOWN_NAME_BYTES = 8 * 1024 * 1024;
 
@@ -170,7 +170,7 @@ export const DIGEST_TAIL_SHARE = 0.004;
 export const DIGEST_BUFFER_LENGTH = 512;
 
 /** Memory for buckets of answers that are remembered, of all series together. Bigger: less is left for logs; smaller: fleets of
- * dashboards with more series than fit have all of their buckets computed anew. A bucket takes some 700 bytes, the finest series
+ * dashboards with more series than fit have all of their buckets computed again. A bucket takes some 700 bytes, the finest series
  * has 301. */
 export const STATS_MEMO_BYTES = 128 * 1024 * 1024;
 

@@ -1,7 +1,7 @@
 /**
  * Names: one string for each that is met often, and what one takes in memory. Every decoded entry brings its own copies of its
- * project's and function's names; what keeps a name for long keeps the one from here, so that it is in memory once, however
- * many hours hold it.
+ * project's and function's names. What keeps a name for long keeps the one from here, so that it is in memory once for all
+ * hours.
  */
 
 import { KNOWN_NAME_BYTES } from './limits.js';
@@ -12,7 +12,7 @@ const STRING_OVERHEAD_BYTES = 56;
 /** Of a place in a Map, half of which is free now and then: key, value, chain and the hash table. */
 export const MAP_PLACE_BYTES = 48;
 
-/** A name as a segment without it loads it: it was longer than any that can be asked for. No entry's is empty. */
+/** Stands for a stored name that was longer than any that can be asked for, and is not loaded. No entry's name is empty. */
 export const LOST_NAME = '';
 
 const known = new Map<string, string>();
@@ -37,7 +37,7 @@ export function sharedName(name: string): string {
   return name;
 }
 
-/** What the shared names take; whoever holds one counts it too, as it may be forgotten here. */
+/** What the shared names take. Each holder of one counts it too, as it may be forgotten here. */
 export function sharedNameBytes(): number {
   return knownBytes;
 }

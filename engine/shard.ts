@@ -116,7 +116,7 @@ export class Shard<Entry> {
 
   /** See View.expire. What it forgot leaves the store with the next save. */
   expire(nowUs: number, trustedUs = nowUs): void {
-    assert(trustedUs <= nowUs, 'what is trusted to be past is past by the clock');
+    assert(trustedUs <= nowUs, 'the trusted time is not later than the clock');
     for (const view of this.#views) if (view.expire(nowUs, trustedUs)) this.#dirty = true;
   }
 

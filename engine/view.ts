@@ -8,9 +8,9 @@ export interface View<Entry> {
   /** Takes one entry, whatever its time: entries may come in any order. */
   apply(entry: Entry): void;
   /**
-   * Forgets whole partitions that no query at trustedUs or later can see; the time by the clock, nowUs, may be wrong and
-   * decides only what nothing is lost by. trustedUs is at most nowUs. But for a spill, nothing else ever drops an entry.
-   * Answers whether a save should not wait for entries to come; what is forgotten can.
+   * Forgets whole partitions that no query at trustedUs or later can see; nowUs, the clock's time, may be wrong and
+   * only decides things that lose nothing. trustedUs is at most nowUs. But for a spill, nothing else ever drops an entry.
+   * Returns whether a save should not wait for entries to come; what is forgotten can.
    */
   expire(nowUs: number, trustedUs: number): boolean;
   /** Writes what changed since the last save, and counts it as saved. A save that does not become durable ends the process. */

@@ -1,7 +1,7 @@
 /**
- * Partitions that hold: nothing of them is applied, and their offsets stay, until what was found at an offset has changed or
- * an operator acknowledges it. Who finds it decides what an acknowledgment does. Kept in memory only: after a start it is
- * found again.
+ * Partitions that hold: none of their records is applied, and their offsets stay, until what was found at an offset has changed
+ * or an operator acknowledges it. The code that finds it decides what an acknowledgment does. Kept in memory only: after a
+ * start it is found again.
  */
 
 import type { HeldPartition, PartitionKey } from './log-source.js';
@@ -16,7 +16,7 @@ interface Hold {
 export interface HoldsPorts {
   /** Never steps back. */
   readonly nowMs: () => number;
-  /** Told once for each hold, however often it is found again. */
+  /** Called once for each hold, however often it is found again. */
   readonly onHeld: (held: HeldPartition) => void;
   readonly onReleased: (held: HeldPartition) => void;
 }
@@ -29,14 +29,14 @@ export class Holds {
     this.#ports = ports;
   }
 
-  /** Those that nobody has acknowledged. */
+  /** The holds that are not acknowledged. */
   get open(): HeldPartition[] {
     return [...this.#byPartition.values()].flatMap(({ held, isAcknowledged }) =>
       isAcknowledged ? [] : [held],
     );
   }
 
-  /** To be called each time that a partition has to hold; retryAfterMs: Infinity for what nobody but an operator can mend. */
+  /** Called each time that a partition has to hold; retryAfterMs: Infinity when only an operator can end it. */
   hold(held: HeldPartition, retryAfterMs: number): void {
     const { nowMs, onHeld } = this.#ports;
     const known = this.#byPartition.get(nameOf(held));
@@ -49,7 +49,7 @@ export class Holds {
     if (isNews) onHeld(held);
   }
 
-  /** What it was held for, or a reason that it may be held for, is over: its acknowledgment, too. */
+  /** The reason is over, and with it its hold and its acknowledgment. */
   release(key: PartitionKey, reason: HeldPartition['reason'] | null = null): void {
     const hold = this.#byPartition.get(nameOf(key));
     if (hold === undefined || (reason !== null && hold.held.reason !== reason)) return;
@@ -57,7 +57,7 @@ export class Holds {
     this.#ports.onReleased(hold.held);
   }
 
-  /** Forgets those of all other partitions: they are another process's. */
+  /** Forgets those of all other partitions: another process reads them. */
   retain(keys: readonly PartitionKey[]): void {
     const names = new Set(keys.map(nameOf));
     for (const name of this.#byPartition.keys()) if (!names.has(name)) this.#byPartition.delete(name);

@@ -15,7 +15,7 @@ export const MAX_ELEMENT_BYTES = 1024 * 1024 - 1024;
  * client, runs out of stack; smaller: what producers really nest is refused. Source: the contract of entries. */
 export const MAX_METADATA_DEPTH = 100;
 
-/** How deep a walk's stack may be and stay allocated. Bigger: one crafted element's stack is held for ever; smaller: it is
+/** How deep a walk's stack may be and stay allocated. Bigger: one crafted element's stack is never freed; smaller: it is
  * allocated again for ordinary elements. */
 export const KEPT_WALK_DEPTH = 2 * MAX_METADATA_DEPTH;
 

@@ -73,7 +73,7 @@ export interface LogSink {
   /**
    * Applies records from the partition's next offset on and skips those before it. Resolves when the sink can take
    * more: that is the backpressure. Rejects only for our own bugs and a failing store, which end the process.
-   * `isCurrent` is asked between slices; once it answers false the rest of the batch is left unread. A batch of a
+   * `isCurrent` is asked between slices; once it returns false the rest of the batch is left unread. A batch of a
    * partition that has to hold is left unread from the offset on where it holds.
    */
   apply(batch: RecordBatch, isCurrent: () => boolean): Promise<void>;
@@ -84,7 +84,7 @@ export interface PartitionStatus extends PartitionKey {
   readonly endOffset: number | null;
   /**
    * When the newest end of the log was heard up to which everything is applied, by the source's clock; null until there
-   * is one. Infinity for a log of our own, whose answers are never old.
+   * is one. Infinity for the embedded log, whose answers are never old.
    */
   readonly wholeAsOfMs: number | null;
 }
@@ -113,7 +113,7 @@ export interface LogSourceStatus {
   readonly topics: readonly TopicStatus[];
   /**
    * Partitions that another member of the group reads, or will: left out of our assignment when we last joined. While the
-   * group shares them out anew, those that were ours are not among them.
+   * group assigns them again, those that were ours are not among them.
    */
   readonly unassigned: readonly PartitionKey[];
   readonly assigned: readonly PartitionStatus[];
@@ -121,7 +121,7 @@ export interface LogSourceStatus {
   readonly held: readonly HeldPartition[];
   /** One sentence for the operator when the source can't be reached or makes no progress, else null. */
   readonly problem: string | null;
-  /** Whether the problem is that no broker answers: nobody can read the log then. */
+  /** Whether the problem is that no broker answers: then no process can read the log. */
   readonly isUnreachable: boolean;
 }
 

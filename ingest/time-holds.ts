@@ -1,6 +1,6 @@
 /**
- * Decides when a partition holds because its records look too far ahead: by a clock that is behind, good records would become
- * dead letters one after another. Of each partition the last records are remembered, whether each was too far ahead.
+ * Decides when a partition holds because its records look too far ahead: while the clock is behind, good records would become
+ * dead letters one after another. For the last records of each partition it remembers whether each was too far ahead.
  *
  *   … ● ● ○ ● ○ ○ ○ ○      ○ too far ahead: once more than half of the last TIME_WINDOW_RECORDS are, the partition holds
  *         ▲                  before the first of them that is not applied yet, and none of them becomes a dead letter
@@ -63,7 +63,7 @@ export class TimeHolds {
   ): void {
     const clock = isoText(this.#latestUs() / US_PER_MS);
     const produced = timestampMs < 0 ? '' : `; the record there was produced at ${isoText(timestampMs)}`;
-    const sentence = `${aheadCount} of ${recordCount} records are more than an hour ahead of the clock, ${clock}${produced}. Set the clock right and it goes on by itself, or acknowledge: then records that are too far ahead become dead letters`;
+    const sentence = `${aheadCount} of ${recordCount} records are more than an hour ahead of the clock, ${clock}${produced}. Set the clock right and the partition goes on by itself, or acknowledge the hold: then records that are too far ahead become dead letters`;
     this.#holds.hold({ topic, partition, offset, reason: 'clock', sentence }, HOLD_RETRY_MS);
   }
 

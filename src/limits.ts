@@ -44,11 +44,11 @@ export const HEAP_GROWING_PERCENT = 100;
  * is known later; shorter: reads for nothing. */
 export const TLS_LOOK_MS = 5000;
 
-/** After how long who got no answer, because it would not be whole, may ask again. Longer: answers come later than they
+/** Retry-After of a 503 because an answer would not be whole. Longer: answers come later than they
  * could; shorter: callers ask in vain. */
 export const NOT_WHOLE_RETRY_SECONDS = 2;
 
-/** Partitions that a reason names; the rest is a number. More: lines that nobody reads; fewer: which ones is not said. */
+/** Partitions that a reason names; the rest is a number. More: lines too long to read; fewer: it is not said which. */
 export const LISTED_PARTITIONS = 3;
 
 /** Names that are looked at in one turn for a list of the console. Bigger: a query waits for longer; smaller: turns cost more

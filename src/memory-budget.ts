@@ -35,7 +35,7 @@ export interface MemoryBudgetPorts {
   /** Counted apart: it has what the other parts leave. */
   readonly cache: { readonly heldBytes: number; limit(capacityBytes: number): void };
   readonly parts: readonly MemoryPart[];
-  /** Asks the parts to let go of what need not be in memory, near a pause also of what is soon needed again; they may take their time. */
+  /** Asks the parts to free what need not be in memory, near a pause also what is soon needed again; they may take their time. */
   readonly spill: (isNearPause: boolean) => void;
 }
 
@@ -58,13 +58,13 @@ export class MemoryBudget {
     else if (this.#heldBytes < RESUME_SHARE * budgetBytes) gate.open('memory');
   }
 
-  /** Which budget would do for what is held once the store is loaded; null where this one does. */
+  /** Says which budget is enough for what is held once the store is loaded; null where this one is. */
   shortfall(): string | null {
     const { budgetBytes, parts } = this.#ports;
     const heldBytes = parts.reduce((sum, part) => sum + part.heldBytes(), 0);
     if (heldBytes < PAUSE_SHARE * budgetBytes) return null;
     const neededMb = Math.ceil(heldBytes / SPILL_SHARE / MEBIBYTE);
-    return `LOGRING_MEMORY_BUDGET_MB=${budgetBytes / MEBIBYTE} is too small for what is stored: ${Math.round(heldBytes / MEBIBYTE)} MiB are held after the start, and ingest is paused; should it stay so, ${neededMb} would do`;
+    return `LOGRING_MEMORY_BUDGET_MB=${budgetBytes / MEBIBYTE} is too small for what is stored: ${Math.round(heldBytes / MEBIBYTE)} MiB are held after the start, so ingest is paused; if it stays paused, set ${neededMb}`;
   }
 
   /** What each part holds now, the cache among them. */

@@ -1,6 +1,6 @@
 /**
- * What `/readyz` says: a sentence for each reason why this process should not be asked, and notes on what an operator
- * should know all the same. An outage of Kafka is a note: answers from the store are whole, and say how old they are.
+ * What `/readyz` says: a sentence for each reason why this process is not ready, and notes on what an operator should
+ * know although it is. An outage of Kafka is a note: answers from the store are whole, and say how old they are.
  */
 
 import { US_PER_SECOND } from '../engine/time.js';
@@ -18,18 +18,18 @@ export interface ReadinessPorts {
   /** Why nothing is taken in at the moment, one sentence each. */
   readonly pauses: () => readonly string[];
   readonly stopping: () => boolean;
-  /** Answers from Kafka say that they are old; those from a log of our own are never, and wait for what is behind. */
+  /** Answers from Kafka say how old they are. Those from the embedded log are never old, so there lag is a reason. */
   readonly isOwnLog: boolean;
   readonly maxLagRecords: number;
   /** What is wrong with files of rows and usage, one sentence each. */
   readonly rowDamage: () => readonly string[];
-  /** What else there is to know. */
+  /** Notes of other parts. */
   readonly notes: () => readonly string[];
   readonly dataDirectory: string;
 }
 
 export interface Readiness {
-  /** None: it is ready. */
+  /** Empty when it is ready. */
   readonly reasons: readonly string[];
   readonly notes: readonly string[];
 }
@@ -64,7 +64,7 @@ export function readinessOf(ports: ReadinessPorts): Readiness {
   };
 }
 
-/** Where the log can't be read by anybody, what was not read since the start is not waited for. */
+/** Where no process can read the log, what was not read since the start is not waited for. */
 function topicReadiness(whole: WholeAnswers, isUnreachable: boolean): Readiness {
   const reasons: string[] = [];
   const notes: string[] = [];
@@ -97,7 +97,7 @@ function heldReason({ topic, partition, offset, sentence }: HeldPartition): stri
 }
 
 function gapReason({ topic, partition, reason, expectedOffset, resumedOffset }: OffsetGap): string {
-  return `partition ${topic}/${partition} has a gap (${reason}): offset ${expectedOffset} was expected, reading went on at ${resumedOffset}; POST ${ALARM_PATHS.gaps.acknowledge} clears it`;
+  return `partition ${topic}/${partition} has a gap (${reason}): offset ${expectedOffset} was expected, reading went on at ${resumedOffset}; answers may lack entries; POST ${ALARM_PATHS.gaps.acknowledge} clears it`;
 }
 
 function damageReasons({ rowDamage, dataDirectory }: ReadinessPorts): string[] {

@@ -42,7 +42,7 @@ export interface ApiParts {
   readonly evaluator: ApiCountsEvaluator;
   readonly alarms: AlarmPorts;
   readonly states: StatePort;
-  /** Why the service is not ready; and what an operator should know though it is no reason not to be. */
+  /** Why the service is not ready; and what an operator should know although it is. */
   readonly readiness: () => Readiness;
   readonly metrics: () => Promise<string>;
   /** null where nothing is taken in, so that there is nothing to say. */
@@ -59,7 +59,7 @@ export function logOf(endpoint: EndpointName, config: Config): { topic: string; 
     : { topic: config.EDGE_TOPIC, setting: 'LOGRING_EDGE_TOPIC' };
 }
 
-/** What each endpoint has to answer from. */
+/** Whether each endpoint's state is whole, and how old it is. */
 export function endpointStates(config: Config, whole: WholeAnswers): StatePort {
   const logs = new Map(ENDPOINT_NAMES.map((endpoint) => [endpoint, logOf(endpoint, config)]));
   return {

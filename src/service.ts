@@ -147,7 +147,7 @@ class Composition implements Service {
     for (const { topic, partition } of this.#shards.all()) {
       const reader = store.reader(`${topic}/${partition}`);
       this.#gaps.load({ topic, partition }, reader);
-      // What the embedded log has acknowledged is known, so nothing is answered before it is all applied.
+      // What the embedded log has acknowledged is known, so there are no answers before all of it is applied.
       if (config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader);
     }
     this.#marks = new PartitionMarks((scope) => store.reader(scope));
@@ -183,7 +183,7 @@ class Composition implements Service {
         this.#rewriter.committed();
         const reckonedUs = this.#time.reckonedUs(clock.monotonicUs());
         const told = this.#logs.committed(positions, reckonedUs).catch(onFatal);
-        // Promise.all would hold the results of all commits before, one within another.
+        // Promise.all would keep the results of all earlier commits, one within another.
         this.#told = this.#told.then(() => told);
       },
       onFatal,
@@ -305,7 +305,7 @@ class Composition implements Service {
 
   #noteApplied(key: PartitionKey, durationUs: number, lastRecordMs: number | null): void {
     this.#metrics.applied(key, durationUs, lastRecordMs);
-    // What was posted has the clock's own time: it says nothing about it.
+    // The time of what was posted comes from the clock itself, so it confirms nothing.
     if (this.#config.KAFKA_BROKERS === undefined || lastRecordMs === null || lastRecordMs < 0) return;
     const { nowUs, monotonicUs } = this.#surroundings.clock;
     this.#time.noteRecord(key, lastRecordMs * US_PER_MS, nowUs(), monotonicUs());

@@ -92,8 +92,8 @@ export class Shards {
   }
 
   /**
-   * Partitions that another process reads are in no answer from now on, all others are. What this one has of them is still
-   * held, saved and expired as all is, so that they go on where they were once they are its own again.
+   * From now on no answer counts partitions that another process reads. Their shards stay in memory, are saved and expired as
+   * all others, so that they go on where they were once this process reads them again.
    */
   leaveOut(partitions: readonly PartitionKey[]): void {
     const shards = partitions.map((key) => this.known(key)).filter((shard) => shard !== undefined);

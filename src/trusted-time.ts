@@ -46,7 +46,7 @@ export class TrustedTime {
     return nowUs - Math.max(0, this.doubtUs(nowUs, monotonicUs));
   }
 
-  /** To be called now and then: sees whether the clock stands, and trusts one that has stood for long. */
+  /** To be called now and then: trusts a clock that has run on for long without a step. */
   look(nowUs: number, monotonicUs: number): void {
     const offsetUs = nowUs - monotonicUs;
     const isSteady = Math.abs(offsetUs - this.#offsetUs) <= CLOCK_STEP_US;
@@ -56,7 +56,7 @@ export class TrustedTime {
     this.#steadySinceUs = monotonicUs;
   }
 
-  /** A record was applied whose own timestamp is of whoever produced it: that several say the same is taken for a witness. */
+  /** A record was applied that has its producer's timestamp: when several say the same it confirms a time. */
   noteRecord(key: PartitionKey, recordUs: number, nowUs: number, monotonicUs: number): void {
     const doubtUs = this.doubtUs(nowUs, monotonicUs);
     if (doubtUs === 0) return;
@@ -84,6 +84,6 @@ export class TrustedTime {
 export function clockNote(doubtUs: number): string {
   const minutes = Math.round(Math.abs(doubtUs) / US_PER_MINUTE);
   return doubtUs > 0
-    ? `the clock is ${minutes} minutes ahead of the last commit and the time run since: what has expired meanwhile is in no answer, but is deleted only once the clock has stood for an hour or records confirm it`
-    : `the clock is ${minutes} minutes behind the last commit and the time run since: set it right, or answers lack what is newer than the clock`;
+    ? `the clock is ${minutes} minutes ahead of the last commit's time plus the time run since: what has expired by it is in no answer, but is deleted only once the clock has run on for an hour or records confirm it; if the clock is wrong, set it right`
+    : `the clock is ${minutes} minutes behind the last commit's time plus the time run since: set it right, or answers lack what is newer than the clock`;
 }

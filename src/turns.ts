@@ -1,4 +1,4 @@
-/** Turns of the event loop for pieces of long work: one piece a turn, whoever's it is, in the order of asking. */
+/** Turns of the event loop for pieces of long work: one piece a turn, of all work together, in the order of asking. */
 export class Turns {
   readonly #waiting: (() => void)[] = [];
 

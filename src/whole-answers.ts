@@ -2,8 +2,8 @@
  * Whether answers from a topic are whole, and how old they are: from what the log source says of its partitions, and
  * from what an earlier process has stored of it.
  *
- *   partition     never whole ──► whole as of a moment, which moves on ──► … ; at any time another process's
- *   its topic     no answers while one partition was never whole or is another process's; else as old as its oldest
+ *   partition     never whole ──► whole as of a time, which moves on; read by another process at any time
+ *   its topic     no answers while a partition was never whole or another process reads it; else as old as its oldest
  *
  * Stored with each partition, in the commit of its offset:
  *
@@ -20,16 +20,16 @@ import { LISTED_PARTITIONS, NOT_WHOLE_RETRY_SECONDS } from './limits.js';
 export const WHOLE_SEGMENT = 'whole';
 
 export interface WholeAnswersPorts {
-  /** Those that are read. */
+  /** The topics that are read. */
   readonly topics: readonly string[];
-  /** Above this age answers say so; above the second, unless it is 0, there are none. */
+  /** Above `freshUs` answers say how old they are; above `maxStalenessUs`, unless it is 0, there are none. */
   readonly freshUs: number;
   readonly maxStalenessUs: number;
   /** The next offset of a partition, null before its first record. */
   readonly nextOffset: (key: PartitionKey) => number | null;
   readonly monotonicUs: () => number;
   readonly nowUs: () => number;
-  /** The topic has other partitions now: what was computed from those before is not to be kept. */
+  /** The topic's answers come from other partitions now: what was computed before must not be cached. */
   readonly onPartitions: (topic: string) => void;
 }
 
@@ -46,7 +46,7 @@ interface Partition {
 export interface TopicReading {
   readonly topic: string;
   readonly state: AnswerState;
-  /** Of its oldest partition; null while one was never whole or is another process's. */
+  /** Of its oldest partition; null while one was never whole or another process reads it. */
   readonly ageUs: number | null;
   /** Why not every partition has reached its end since the start, or since another process read it; null when each has. */
   readonly unreached: string | null;
@@ -58,9 +58,9 @@ class Topic {
   partitions: Partition[] = [];
   topicId: string | null = null;
   isMissing = false;
-  /** Until then answers are fresh, whatever is or isn't heard. */
+  /** Until then answers are fresh, whatever the source reports. */
   freshUntilUs = Number.NEGATIVE_INFINITY;
-  /** Another one: other partitions are in the answers. */
+  /** Changes when answers come from other partitions. */
   epoch = 0;
   /** When the stored count of partitions was taken, wall clock. */
   storedUs = Number.NEGATIVE_INFINITY;
@@ -74,7 +74,7 @@ export class WholeAnswers {
   readonly #ports: WholeAnswersPorts;
   readonly #topics: ReadonlyMap<string, Topic>;
   #problem: string | null = null;
-  /** Partitions whose stored moment is worth a commit of its own: it is their first, or for another count of partitions. */
+  /** Partitions whose stored time needs a commit of its own: it is their first, or the count of partitions has changed. */
   readonly #news = new Set<string>();
   readonly #freshUs: number;
 
@@ -89,7 +89,7 @@ export class WholeAnswers {
     return this.#news.size > 0;
   }
 
-  /** Takes up what a save of the partition wrote; before the first status. */
+  /** Loads what a save of the partition wrote; called before the first status. */
   load(key: PartitionKey, reader: SegmentReader): void {
     const bytes = reader.get(WHOLE_SEGMENT);
     const topic = this.#of(key.topic);
@@ -127,7 +127,7 @@ export class WholeAnswers {
       topic.partitions.forEach((partition, number) => {
         if (partition.isElsewhere === elsewhere.has(number)) return;
         partition.isElsewhere = elsewhere.has(number);
-        // What the other has read is known of, and not here.
+        // What the other process has read is not applied here.
         partition.isReached = false;
         topic.epoch++;
       });
@@ -159,7 +159,7 @@ export class WholeAnswers {
     );
   }
 
-  /** Two equal ones: the same partitions were in the answers all the time between. */
+  /** Between two equal results answers came from the same partitions. */
   epoch(name: string): number {
     return this.#of(name)!.epoch;
   }
@@ -186,7 +186,7 @@ export class WholeAnswers {
    * that one's end was heard.
    */
   #list(topic: Topic, partitionCount: number, topicId: string): void {
-    // Of several brokers an older one may not tell the id.
+    // An older broker among several may not tell the id.
     const isOther = topicId !== '' && (topic.topicId ?? '') !== '' && topic.topicId !== topicId;
     // A topic never loses partitions: a broker that was cut off from the others has not heard of them yet.
     if (topicId !== '' && topic.topicId === topicId && partitionCount < topic.partitions.length) return;
@@ -253,12 +253,13 @@ export function encodeWhole(asOfUs: number, partitionCount: number): Uint8Array 
   return bytes.finish();
 }
 
-/** Throws a SegmentError for what is none. */
+/** Throws a SegmentError for bytes that are not a `whole` segment. */
 export function decodeWhole(bytes: Uint8Array): { asOfUs: number; partitionCount: number } {
   const reader = new ByteReader(bytes);
   const asOfUs = reader.f64();
   const partitionCount = reader.u32();
-  if (!Number.isFinite(asOfUs)) throw new SegmentError('a partition is whole as of no time');
+  if (!Number.isFinite(asOfUs))
+    throw new SegmentError('the time as of which a partition is whole is not a number');
   return { asOfUs, partitionCount };
 }
 

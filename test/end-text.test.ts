@@ -12,13 +12,13 @@ function check(message: string, expected: RegExp, directory = HERE): void {
 }
 
 test('each refusal of the system is told as what it is, and only a bug is a bug', () => {
-  check('ENOSPC: no space left on device, write', /is full; what was committed stands, make room/);
+  check('ENOSPC: no space left on device, write', /is full; what was committed is safe: make room/);
   // A file system that was mounted read-only after an error.
   check("EROFS: read-only file system, open '/d/f'", /can't be written to any more \(EROFS.*'\/d\/f'\)/);
   // Of our files, with their names, and of LMDB's.
   check(
     "EIO: i/o error, write '/d/f'",
-    /the disk of .* fails \(EIO.*'\/d\/f'\); .*mend the disk.*logring check/,
+    /the disk of .* fails \(EIO.*'\/d\/f'\): .*repair the disk.*logring check/,
   );
   check("the store can't be written: Input/output error", /the disk of .* fails/);
   check("EMFILE: too many open files, open '/d/f'", /too many files.*'\/d\/f'.*LimitNOFILE/);

@@ -1,6 +1,6 @@
 /**
  * The query of `functions.invocation-stats` over all shards. What was asked for before is remembered bucket by bucket: of
- * a series, only the newest buckets and those that an entry came late to are computed anew. Nothing is remembered of what has
+ * a series, only the newest buckets and those with late entries are computed again. Nothing is remembered of what has
  * no entries.
  */
 

@@ -85,7 +85,7 @@ export class StatsView implements View<RelayEntry> {
 
   /**
    * A step: it is called again as long as memory is short. First goes what came while the clock is not trusted and is out of
-   * every series by now: ingest would wait for an hour for its sake. The store has all else, so no save is due.
+   * every series by now: otherwise ingest would wait an hour for it. The store has all else, so no save is due.
    */
   spill(): boolean {
     for (const level of this.#levels) level.dropUnseen();

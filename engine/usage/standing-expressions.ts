@@ -163,7 +163,7 @@ export class StandingExpressions {
     this.#dropOldest(this.#limits.matchBytes, 1);
   }
 
-  /** Lets go of all but so many bytes, the latest asked too. */
+  /** Drops all but so many bytes, of the expression asked last too. */
   spill(matchBytes: number): void {
     this.#dropOldest(matchBytes, 0);
   }

@@ -19,7 +19,7 @@ export interface UrlAutomaton {
   readonly table: Int32Array;
   /** The same for two digits 0-9a-f at once: `digits[state + value of both]`. */
   readonly digits: Int32Array;
-  /** For whoever runs it over phrases: 64 places a state, those of states beyond `stateCount` clear. */
+  /** Used when it runs over phrases: 64 places a state; those of states beyond `stateCount` are clear. */
   readonly phraseTable: Int32Array;
   readonly stateCount: number;
   /** The state after an ASCII byte, or FOUND, which the table holds from then on; or LOST. */

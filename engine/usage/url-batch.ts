@@ -24,7 +24,7 @@ interface Piece {
   readonly end: number;
 }
 
-/** Where a batch's URLs are copied to: a buffer that came back from an earlier batch, as a rule. */
+/** Where a batch's URLs are copied to: usually a buffer that came back from an earlier batch. */
 export type BatchRoom = (byteCount: number) => Uint8Array<ArrayBuffer>;
 
 /** Copies the next unevaluated URLs of the parts, about `byteLimit` bytes and at least one. */

@@ -1,4 +1,4 @@
-/** Takes a JSON array apart into its elements without decoding them, in as many steps as its user likes. */
+/** Takes a JSON array apart into its elements without decoding them, in as many steps as the caller wants. */
 
 import {
   BACKSLASH,
@@ -35,7 +35,7 @@ const NOWHERE = -1;
  * Takes a JSON array apart into its elements, at most one a call, and bears with elements that are not JSON themselves.
  *
  * That is sound as long as strings close, brackets match by kind and nothing is escaped outside of a string; anything
- * else makes the whole array `broken`, for then a place that looks like a border may lie within a string. Until the
+ * else makes the whole array `broken`, because then a place that looks like a border may lie within a string. Until the
  * splitter is `done` its ranges must not be used. Cost: O(length), in all calls together.
  */
 export class ArraySplitter {

@@ -53,7 +53,7 @@ export function decodeRelayElement(
   };
 }
 
-/** A safe integer, or a string that is one as it is usually written; anything else is none, which is 0. */
+/** A safe integer, or a string that is one as it is usually written; 0 for anything else. */
 function statusCode(): number {
   const text = fields.text(STATUS_CODE);
   const code = text === null ? numberOf(STATUS_CODE) : Number(text);

@@ -39,7 +39,7 @@ export interface DurableLog {
   /**
    * Adds records with the offsets endOffset, endOffset + 1, …, all or none. Resolves once they are on disk for good
    * (synced): from then on `endOffset` and `read` know them, also after `kill -9`. Rejects when none was kept, with
-   * the reason; with a LogFullError for want of room. Each value is asked for once; the caller changes none until then. With the records, as one, go
+   * the reason; with a LogFullError when there is no room. Each value is asked for once; the caller changes none until then. With the records, as one, go
    * the notes.
    */
   append(topic: string, records: readonly StoredRecord[], notes?: LogNotes): Promise<void>;

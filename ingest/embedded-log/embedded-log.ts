@@ -27,7 +27,7 @@ import {
 
 export interface EmbeddedLogPorts {
   readonly log: DurableLog;
-  /** Also the names of the sources that can be posted to; '' where there is none. */
+  /** Also the names of the sources that can be posted to; '' where a log is turned off. */
   readonly edgeTopic: string;
   readonly relayTopic: string;
   readonly nowUs: () => number;

@@ -1,6 +1,6 @@
 /**
  * POSTs that came with an Idempotency-Key, and what they were answered: one that is sent again counts once. They are written
- * with the records of their append as one, so this holds whoever is killed between append and answer.
+ * with the records of their append as one, so this holds also when a process is killed between append and answer.
  */
 
 import { POST_ENTRY_BYTES, POST_MEMORY_BYTES, POST_MEMORY_COUNT, POST_MEMORY_MS } from '../limits.js';

@@ -150,7 +150,7 @@ export function* wholeBatches(payload: Buffer, { from, to }: RecordSet): Generat
 /** In Kafka's older formats: offset 8, size 4, CRC-32 4, what it is of. A corrupted magic looks like them, too. */
 const OLD_CRC_AT = 12;
 
-/** Cuts a set of older formats off at the first message whose checksum is wrong; answers whether there was one. */
+/** Cuts a set of older formats off at the first message whose checksum is wrong; returns whether there was one. */
 export function cutOffUnsoundMessage(payload: Buffer, { from, to }: RecordSet): boolean {
   for (let at = from; at + MAGIC_AT < to; ) {
     const next = at + PREFIX_BYTES + payload.readInt32BE(at + LENGTH_AT);

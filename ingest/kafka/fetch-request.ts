@@ -17,7 +17,7 @@ export class RawFetchError extends Error {
   override name = 'RawFetchError';
 
   constructor(errorCode: number) {
-    super(`the broker answers error ${errorCode} to a fetch`);
+    super(`the broker returns error ${errorCode} for a fetch`);
   }
 }
 

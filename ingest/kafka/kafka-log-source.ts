@@ -170,7 +170,7 @@ export class KafkaLogSource implements LogSource {
     if (session !== null) {
       const hasSameTopics = session.topics.join('\n') === topics.join('\n');
       if (!hasSameTopics)
-        await this.#closeSession('kafka: the consumer is made anew for the topics that exist now', {
+        await this.#closeSession('kafka: the consumer is restarted for the topics that exist now', {
           topics,
         });
       else if (!session.observe(look, positions)) await this.#closeSession('kafka: a topic was made again');
@@ -191,7 +191,9 @@ export class KafkaLogSource implements LogSource {
     const { clock, groupId, logger } = this.#options;
     const left = this.#stopping.orOpen(this.#view.leaveGroup(groupId, memberId));
     await within(clock, DISMISS_TIMEOUT_MS, left).then(
-      (inTime) => inTime && logger.info({ groupId, memberId }, 'kafka: the member before has left the group'),
+      (inTime) =>
+        inTime &&
+        logger.info({ groupId, memberId }, 'kafka: the member of the previous process has left the group'),
       () => undefined, // as a rule the group has forgotten it already; if not, it is waited for
     );
   }

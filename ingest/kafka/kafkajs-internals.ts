@@ -32,7 +32,7 @@ export interface InternalBroker {
   readonly versions: Readonly<Record<number, { readonly maxVersion: number } | undefined>> | null;
   readonly connectionPool: InternalConnectionPool;
   leaveGroup(member: { readonly groupId: string; readonly memberId: string }): Promise<unknown>;
-  /** Rejects with what the broker answers for a partition. */
+  /** Rejects with the error that the broker returns for a partition. */
   fetch(request: {
     readonly isolationLevel: 1;
     readonly maxWaitTime: number;

@@ -80,7 +80,7 @@ export const UNPACKED_LOST_MS = 2_000;
  * noticed later; smaller: more requests (two small ones a broker). */
 export const POLL_INTERVAL_MS = 2_000;
 
-/** Ends of a partition's log that were heard and are not reached yet, one a look, before every other is forgotten. More:
+/** Ends of a partition's log that were heard and are not reached yet, one a look, before every second one is forgotten. More:
  * memory for each partition that is behind; fewer: the age of answers is told coarser while catching up. */
 export const HEARD_ENDS = 64;
 
@@ -104,7 +104,7 @@ export const REFUSAL_ENDS_MS = 6_000;
  * wait for the session time-out to learn that this member is gone. */
 export const STOP_TIMEOUT_MS = 5_000;
 
-/** How long having the member before leave the group may take. Bigger: a group that does not answer is joined later; smaller:
+/** How long removing the previous process's member from the group may take. Bigger: a group that does not answer is joined later; smaller:
  * the group waits for that member's session time-out. */
 export const DISMISS_TIMEOUT_MS = 3_000;
 

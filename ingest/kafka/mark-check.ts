@@ -1,4 +1,4 @@
-/** Whether a log has, where records were read, still the records that were read. */
+/** Whether a log still has the records that were read from it. */
 
 import type { LogSink, PartitionKey } from '../log-source.js';
 import { isSameMark, type Mark } from '../marks.js';
@@ -17,7 +17,7 @@ export interface MarkFindings {
 export const SILENT: MarkFindings = { matchedOffset: null, differs: false };
 
 /**
- * From the newest mark back to the first that matches: one look as a rule. `markAt` resolves to null where the log has no
+ * From the newest mark back to the first that matches: usually one request. `markAt` resolves to null where the log has no
  * record at the offset (it has expired, was compacted away, or is a control record), which says nothing.
  */
 export async function checkMarks(
@@ -35,7 +35,7 @@ export async function checkMarks(
   return { matchedOffset: null, differs };
 }
 
-/** Of partitions that nothing is applied of meanwhile, by partitionId; those whose logs can't be asked are told and left out. */
+/** Of partitions of which nothing is applied meanwhile, by partitionId. Those whose logs can't be asked are logged and left out. */
 export async function checkPartitions(
   keys: readonly PartitionKey[],
   look: ClusterLook,

@@ -28,7 +28,7 @@ export class PartitionReader {
   applying = false;
   /** Fetches in a row that brought a batch with a wrong checksum from where it stands. */
   unsoundFetches = 0;
-  /** When the newest end of the log was heard that was reached since; null: none was. */
+  /** When the newest end of the log was heard that has been reached since; null: none has. */
   wholeAsOfMs: number | null = null;
   #position = 0;
   /** What was heard and is not reached yet, oldest first. */
@@ -98,7 +98,7 @@ export class PartitionReader {
     this.#term++;
   }
 
-  /** Answers whether it was reading or held: then the caller must have it checked. */
+  /** Returns whether it was reading or held: then the caller must have it checked. */
   check(): boolean {
     if (this.#state !== 'reading' && this.#state !== 'held') return false;
     this.#state = 'checking';

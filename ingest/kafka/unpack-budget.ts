@@ -37,7 +37,7 @@ export class UnpackBudget {
   /** Each looks whether there is room now. */
   readonly #waiters = new Set<() => void>();
 
-  /** Nobody waits any more once `closing` has opened. `isApplying` says whether anything of what is held is with the sink. */
+  /** Waiting ends once `closing` has opened. `isApplying` says whether anything of what is held is with the sink. */
   constructor(clock: KafkaClock, closing: Latch, isApplying: () => boolean, limitBytes = UNPACKED_BYTES) {
     this.#clock = clock;
     this.#closing = closing;
@@ -97,8 +97,8 @@ export class UnpackBudget {
   }
 
   /**
-   * Of a broker that is gone, or all of whose partitions hold, nothing is asked for again: what it had sent would be held on.
-   * To be called now and then, as it counts as memory also where nobody waits for room.
+   * Nothing is fetched again from a broker that is gone or all of whose partitions hold: what it had sent would be kept.
+   * To be called now and then: it counts as memory also where no fetch waits for room.
    */
   releaseLost(): void {
     if (this.#isApplying()) return;

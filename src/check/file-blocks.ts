@@ -40,7 +40,7 @@ export function recordedFiles(records: StoredTable): RecordedFiles {
   );
 }
 
-/** To read and make files with, by whoever holds the directory. */
+/** To read and make files with; the caller holds the directory. */
 export function systemFiles(): RewriteDisk {
   const disk = SYSTEM_DISK;
   return { disk, folders: new Folders(disk), removals: new Removals(disk) };

@@ -18,8 +18,8 @@ const LOST_RECORD = 'a record that was lost';
 
 /** What stands beside the records. */
 const NOTES = [
-  { pattern: IMPORT_KEY, name: 'how far an import has come', again: 'importing the same file' },
-  { pattern: POST_KEY, name: 'what a POST was answered', again: 'sending the same POST' },
+  { pattern: IMPORT_KEY, name: 'how far an import has come', again: 'importing the same file again' },
+  { pattern: POST_KEY, name: 'what a POST was answered', again: 'sending the same POST again' },
 ];
 
 export function checkLog(store: CheckedStore): Finding[] {
@@ -32,7 +32,7 @@ export function checkLog(store: CheckedStore): Finding[] {
     const { name, again } = note;
     findings.push({
       what: `embedded log: ${name} (${key}) is damaged`,
-      remedy: `is dropped; ${again} again would count its entries again`,
+      remedy: `is dropped; ${again} would count its entries again`,
       fixes: [],
       dropped: [],
     });

@@ -25,7 +25,7 @@ export const VIEWS: readonly ViewName[] = ['rows', 'usage', 'stats'];
 
 const STATE = 'shard';
 const MANIFEST = 'rows/manifest';
-/** Beside the state, which no answer depends on: alarms about the log, marks of what was read (see ingest/gaps.ts, marks.ts). */
+/** Segments that no answer depends on: alarms about the log, marks of what was read (see ingest/gaps.ts, marks.ts). */
 const BESIDE = ['gaps', 'marks'];
 
 export interface CheckedStore {
@@ -209,8 +209,9 @@ function checkWhole(segments: ScopeSegments): Finding[] {
   if (problem === null && !isDamaged) return [];
   return [
     {
-      what: `partition ${segments.scope}: as of when it was whole is damaged`,
-      remedy: 'is dropped; no answer depends on it, but there is none until it was read to its end again',
+      what: `partition ${segments.scope}: the time as of which it is whole is damaged`,
+      remedy:
+        'is dropped; with Kafka its endpoints return 503 until the partition has been read to its end again',
       fixes: [{ do: 'delete', table: SEGMENTS, keys: [segments.keyOf(WHOLE_SEGMENT)] } satisfies Fix],
       dropped: [],
     },

@@ -75,11 +75,11 @@ export const HTTP_SETTINGS = {
   },
   FRESH_MS: {
     schema: integer(3000, 86_400_000).default(10_000),
-    help: 'age from which an answer says in Logring-Stale-Seconds how old it is, ms',
+    help: 'age in ms from which an answer says in Logring-Stale-Seconds how old it is',
   },
   MAX_STALENESS_SECONDS: {
     schema: integer(0, 31_536_000).default(0),
-    help: 'age above which there is a 503 instead of an answer; 0 is never',
+    help: 'age above which an answer is a 503 instead; 0 is never',
   },
   LOGS_ALL_ID: {
     schema: uuid.default('1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a01'),

@@ -48,7 +48,7 @@ export const LOG_SETTINGS = {
   },
   MAX_LAG_RECORDS: {
     schema: integer(0, 999_999_999).default(100_000),
-    help: 'records behind the log above which /readyz says no; with Kafka it only notes it',
+    help: 'records behind the log above which /readyz is 503; with Kafka it is only a note there',
   },
 } as const satisfies Record<string, Setting>;
 

@@ -13,7 +13,7 @@ export type Answer<Value> =
   /** The part that asked has asked for something else meanwhile, or the key is no longer valid. */
   | { readonly kind: 'dropped' };
 
-/** What `/readyz` answers. */
+/** What `/readyz` returns. */
 export interface Health {
   readonly reasons: readonly string[];
   readonly notes?: readonly string[];
@@ -61,7 +61,7 @@ export class ApiClient {
     }
   }
 
-  /** null when nobody answers. */
+  /** null when the service does not answer. */
   async health(): Promise<Health | null> {
     try {
       const response = await fetch('readyz', {

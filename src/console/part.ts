@@ -19,6 +19,6 @@ export interface PartPorts {
   readonly tellProblem: (problem: string | null) => void;
   /** Projects to choose from. */
   readonly projects: () => Promise<readonly string[]>;
-  /** Why not all is answered at the moment; none when it is. */
+  /** Why the service is not ready; empty when it is. */
   readonly lacking: () => Promise<readonly string[]>;
 }

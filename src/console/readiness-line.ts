@@ -23,7 +23,7 @@ export class ReadinessLine {
     }, REFRESH_MS);
   }
 
-  /** Why not all is answered, as of now; none when it is, or when nobody answers, which is said elsewhere. */
+  /** Why the service is not ready; empty when it is, or when it does not answer, which is said elsewhere. */
   async reasons(): Promise<readonly string[]> {
     const health = await this.#client.health();
     if (health === null) return [];

@@ -129,7 +129,7 @@ export class ApiCountsEvaluator {
   }
 
   /**
-   * Rejects with an ExpressionError for what can't be evaluated. The thread compiles it, for that may take hundreds of
+   * Rejects with an ExpressionError for what can't be evaluated. The thread compiles it, because that may take hundreds of
    * milliseconds; what has no metacharacters is valid as it is.
    */
   async check(expression: string): Promise<void> {

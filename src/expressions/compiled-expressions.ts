@@ -22,7 +22,7 @@ export class CompiledExpressions {
     return this.#tablesMade;
   }
 
-  /** Throws what re2js throws for an expression that is none. */
+  /** Throws what re2js throws for an invalid expression. */
   pattern(expression: string): RE2JS {
     return this.#find(expression).pattern;
   }

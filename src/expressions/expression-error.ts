@@ -24,7 +24,10 @@ export class ExpressionError extends Error {
 }
 
 export function busy(otherCount: number): ExpressionError {
-  return new ExpressionError('busy', `waits behind ${otherCount} others, the limit`);
+  return new ExpressionError(
+    'busy',
+    `can't be evaluated now: ${otherCount} others are, which is the limit; try again`,
+  );
 }
 
 export function stopped(): ExpressionError {

@@ -226,7 +226,7 @@ export class MatchThread {
         this.#refuse(evaluation, new ExpressionError(reply.kind, reply.message));
       else if (reply.outcome === 'failed') this.#failed(evaluation, batch, reply);
       else {
-        // One that holds no URL is none of #room's.
+        // A batch without a URL is not counted in #room.
         if ((reply.spent?.length ?? 0) > 0) this.#spare = reply.spent!.buffer;
         this.#supply(evaluation, byteCount, reply.result, reply.elapsedMs);
       }

@@ -1,6 +1,6 @@
 /**
  * The operator's act on alarms that keep the service from being ready, gaps in the log and partitions that hold:
- * `GET /api/gaps` lists those that are open, and `POST /api/gaps/acknowledge` says that somebody has seen them. It takes
+ * `GET /api/gaps` lists those that are open, and `POST /api/gaps/acknowledge` acknowledges them. It takes
  * an ingest key and no body.
  */
 

@@ -65,7 +65,7 @@ export interface ApiOptions {
   readonly cacheSeconds: number;
   readonly cacheWarmSeconds: number;
   readonly queries: QueryPort;
-  /** Absent: all that is answered is fresh. */
+  /** Absent: all answers are fresh. */
   readonly states?: StatePort;
   /** null when the logs come from Kafka. */
   readonly ingest: IngestPort | null;
@@ -119,7 +119,7 @@ export class Api implements HttpHandler {
     this.#pages = options.pages ?? new Map();
   }
 
-  /** Memory of what is remembered of questions. */
+  /** Bytes of memory of what is remembered of questions. */
   get memoBytes(): number {
     return this.#options.queries.memoBytes?.() ?? 0;
   }

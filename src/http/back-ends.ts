@@ -20,7 +20,7 @@ const NEEDS_FILES = 'uWebSockets.js takes certificate and key from files only';
 export interface ServerOptions {
   readonly handler: HttpHandler;
   readonly bugs: BugReporter;
-  /** Absent: of its own, where nobody looks. */
+  /** Absent: it makes its own. */
   readonly inFlight?: AnswersInFlight;
   /** Present: HTTPS, and HTTPS only. */
   readonly identity?: TlsIdentity;

@@ -58,7 +58,7 @@ export class BodyMemory {
     this.#mostBytes = mostBytes;
   }
 
-  /** What was added so far. Nobody may look at it once it is released. */
+  /** What was added so far. Not to be read once it is released. */
   get bytes(): Buffer {
     return this.#large === null
       ? this.#small.subarray(0, this.#length)

@@ -1,5 +1,5 @@
 /**
- * Buffers for bodies of answers that are large and made anew each time, used over and over: allocating and freeing a
+ * Buffers for bodies of answers that are large and different each time, used over and over: allocating and freeing a
  * quarter of a megabyte a request makes the garbage collector stop the thread for milliseconds.
  */
 

@@ -1,4 +1,4 @@
-/** Bodies of answers: text, bytes, or the pieces of a large one, which nobody puts together. */
+/** Bodies of answers: text, bytes, or the pieces of a large one, which are never put together. */
 
 import { SEND_PIECE_BYTES } from './limits.js';
 

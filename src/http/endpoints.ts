@@ -58,7 +58,7 @@ export interface EndpointOptions {
   readonly queries: QueryPort;
   readonly inFlight: AnswersInFlight;
   readonly clock: Clock;
-  /** Absent: all that is answered is fresh. */
+  /** Absent: all answers are fresh. */
   readonly states?: StatePort;
   readonly compressor: Compressor;
   readonly bugs: BugReporter;
@@ -154,7 +154,7 @@ export class Endpoints {
     return byId === undefined || byId === nameOrId.toLowerCase() ? null : byId;
   }
 
-  /** Nothing that was or is being computed for an endpoint is answered from the cache any more. */
+  /** Drops what the cache has of an endpoint, also what is being computed. */
   forget(name: EndpointName): void {
     this.#cache?.clear(`${name} `);
   }
@@ -162,7 +162,7 @@ export class Endpoints {
   answer(name: EndpointName, call: EndpointCall): Answer {
     const state = this.#states.stateOf(name);
     if (state.kind === 'off')
-      return notFound(`${name} is turned off here: ${state.setting}, which names its log, is empty`);
+      return notFound(`${name} is turned off: ${state.setting}, which names its log, is empty`);
     const project = call.query.values.get('project') ?? '';
     if (project !== '' && !allows(call.grant, project)) return forbidden(name, project);
     switch (name) {
@@ -282,12 +282,15 @@ export class Endpoints {
     );
   }
 
-  /** Throws when other partitions are in the answers than when it was called: one that was computed meanwhile may lack some. */
+  /** The function returned throws if answers come from other partitions by then: what was computed meanwhile may lack some. */
   #unlessChanged(name: EndpointName): () => void {
     const epoch = this.#states.epochOf(name);
     return () => {
       if (this.#states.epochOf(name) !== epoch)
-        throw new Unavailable('the partitions changed while it was computed', CHANGED_RETRY_SECONDS);
+        throw new Unavailable(
+          'the partitions changed while the answer was computed; try again',
+          CHANGED_RETRY_SECONDS,
+        );
     };
   }
 
@@ -295,7 +298,7 @@ export class Endpoints {
     if (state.kind === 'none') return unavailable(state.reason, state.retryAfterSeconds);
     const cache = this.#cache;
     return refusable(() => {
-      // What is computed from an old state is answered once; what was computed from a fresh one has its time.
+      // What is computed from an old state is not cached; what was cached from a fresh one is still returned until its time is up.
       if (cache === null || (state.kind !== 'fresh' && (wantsFresh(request) || !cache.has(key, nowUs)))) {
         return whenReady(compute(nowUs), (body) =>
           this.#encoded(request, body, GZIP_LEVEL_ONCE, liveLines(state, incomplete(nowUs))),
@@ -317,7 +320,7 @@ export class Endpoints {
     cache: ResultCache,
     cached: CachedAnswer,
   ): Answer {
-    // Not to be kept by anybody: the first entry is to be seen when it comes.
+    // No cache may keep it, so that the first entry is seen when it comes.
     const isEmpty = !hasRows(cached.body);
     if (isEmpty)
       return plainAnswer(cached.body, [NO_STORE, ...incomplete(cached.computedUs)], { cacheOutcome });

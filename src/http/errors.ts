@@ -20,7 +20,7 @@ export const CATALOGUE = {
   409: {
     names: ['CONFLICT'],
     meaning:
-      'The Idempotency-Key came before with another body, or a chunk of an import does not continue what stands.',
+      'The Idempotency-Key was used before with another body, or a chunk of an import does not follow the one before.',
   },
   413: { names: ['PAYLOAD_TOO_LARGE'], meaning: 'The body is too large; send it in parts.' },
   414: { names: ['URI_TOO_LONG'], meaning: 'Path and query together are too long.' },

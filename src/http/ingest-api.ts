@@ -130,7 +130,7 @@ export class IngestApi {
       : jsonAnswer({ import: importMember(state) });
   }
 
-  /** Lets go of the packed body as soon as it can. */
+  /** Frees the packed body as soon as it can. */
   async #storeUnpacked(
     packed: BodyMemory,
     store: (body: Uint8Array) => Promise<HttpAnswer>,
@@ -168,12 +168,12 @@ export function refuseBody(request: HttpRequest, answer: HttpAnswer): HttpAnswer
   };
 }
 
-/** undefined where there is none. */
+/** undefined without the header. */
 function keyOf({ headers }: HttpRequest, isChunk: boolean): string | undefined | ParameterProblem {
   const parameter = 'Idempotency-Key';
   if (!headers.has('idempotency-key')) return undefined;
   if (isChunk)
-    return { parameter, message: 'does not go with import_id: a chunk is known by its place in the file' };
+    return { parameter, message: "can't be used with import_id: a chunk is known by its place in the file" };
   const message = `must be 1 to ${IDEMPOTENCY_KEY_LENGTH_LIMIT} printable ASCII characters, plain or as a quoted string`;
   return idempotencyKeyOf(headers) ?? { parameter, message };
 }
@@ -209,12 +209,12 @@ function outcomeAnswer(outcome: IngestOutcome, sourceName: string): HttpAnswer {
       );
     case 'entry-too-large':
       return payloadTooLarge(
-        `the entry ${outcome.index} is over ${outcome.maxBytes / MEBIBYTE} MiB; nothing of the body was kept`,
+        `the entry ${outcome.index} is larger than ${outcome.maxBytes / MEBIBYTE} MiB; nothing of the body was kept`,
       );
     case 'key-reused':
       return errorAnswer(
         409,
-        'a POST with this Idempotency-Key, but another body, was taken before; each body needs a key of its own',
+        'this Idempotency-Key was used before with another body; use a new key for each body',
       );
     case 'busy':
       return unavailable('the log takes no more at the moment', outcome.retryAfterSeconds);

@@ -1,6 +1,6 @@
 /**
- * Answers of `logs.all` that are too large for one turn of the event loop: read some rows a turn, one answer's a turn, and counted
- * among the answers in flight from the beginning.
+ * Answers of `logs.all` that are too large for one turn of the event loop: some rows of one answer are read a turn, and they are
+ * counted among the answers in flight from the beginning.
  */
 
 import { LASTING_ROW_BYTES } from '../../engine/rows/block.js';
@@ -15,7 +15,7 @@ import { logsPieces } from './row-encoders.js';
 export interface LargeLogsAnswer {
   readonly rows: readonly Uint8Array[];
   readonly pieces: readonly Uint8Array[];
-  /** The now that it is the answer of. */
+  /** The time of which it is the answer. */
   readonly nowUs: number;
   /** Counts the pieces; to be released when they have been sent. */
   readonly holding: Holding;
@@ -63,7 +63,7 @@ export class LargeLogs {
 function resize(holding: Holding, byteCount: number): void {
   if (holding.resize(byteCount)) return;
   throw new Unavailable(
-    'so many large answers are being sent that this one has no room (LOGRING_MEMORY_BUDGET_MB); ask again, or for a shorter time',
+    'so many large answers are being sent that there is no memory for this one; try again, ask for a shorter time, or raise LOGRING_MEMORY_BUDGET_MB',
     ANSWER_RETRY_SECONDS,
   );
 }

@@ -75,7 +75,7 @@ export const CACHE_ENTRY_OVERHEAD_BYTES = 700;
  * ten batches a second don't get round CACHE_ENTRY_LIMIT answers in a warming period (20,000 in 300 s are 67 a second). */
 export const WARM_BATCH_SIZE = 8;
 
-/** Bytes of a project or function id in a query, as UTF-8: what entries may have. Source: DESIGN 9. Bigger: what is
+/** Bytes of a project or function id in a query, as UTF-8: what entries may have. Bigger: what is
  * remembered of questions about names that no entry has takes that much each; smaller: names that are stored can't be asked for. */
 export const NAME_BYTE_LIMIT = MAX_NAME_BYTES;
 
@@ -96,8 +96,8 @@ export const HEAD_TIMEOUT_MS = 10_000;
  * smaller: 16 MiB don't come through a slow line (280 KB/s at 60 s). */
 export const REQUEST_TIMEOUT_MS = 60_000;
 
-/** A body of which nothing arrives for this long is given up: the same. Who doesn't take an answer is ANSWER_WINDOW_US' matter, and
- * who waits for one may wait. */
+/** A body of which nothing arrives for this long is given up: the same. ANSWER_WINDOW_US is for clients that don't take an answer;
+ * those that wait for one may wait. */
 export const BODY_IDLE_MS = 10_000;
 
 /** How often node:http looks for heads and bodies that took too long (by itself each 30 s). Bigger: they stay for as much longer;
@@ -110,8 +110,8 @@ export const CACHE_DROP_BATCH_SIZE = 1000;
 /** After how long an expression that found too many others under way may be asked again: about what one takes. */
 export const EXPRESSION_RETRY_SECONDS = 1;
 
-/** After how long a query may come again that found too many files open. Longer: callers wait for longer than they must;
- * shorter: they come in vain, on connections that take descriptors too. */
+/** Retry-After of a query that found too many files open. Longer: callers wait for longer than they must; shorter: they
+ * try in vain, on connections that take descriptors too. */
 export const DESCRIPTORS_RETRY_SECONDS = 2;
 
 /** After how long a body that found too many others under way may be sent again: about what one takes. */
@@ -140,7 +140,7 @@ export const ANSWER_BYTE_LIMIT = 128 * 1024 * 1024;
 export const ANSWER_BUDGET_SHARE = 1 / 8;
 
 /** What a client must take of an answer in this time, or it is cut off: ANSWER_LEAST_BYTES, and of a large one so much that it is
- * through in ANSWER_WINDOW_COUNT times that. More time, or less to take: who doesn't read holds memory for longer; less
+ * through in ANSWER_WINDOW_COUNT times that. More time, or less to take: clients that don't read hold memory for longer; less
  * time, or more: clients on slow lines are cut off. 64 KiB in 20 s are 26 kbit/s. */
 export const ANSWER_WINDOW_US = 20_000_000;
 export const ANSWER_LEAST_BYTES = 64 * 1024;

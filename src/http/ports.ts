@@ -44,7 +44,7 @@ export interface QueryPort {
   checkExpression(expression: string): Promise<void>;
 }
 
-/** What an endpoint has to answer from at the moment. */
+/** Whether an endpoint's state is whole now, and how old it is. */
 export type AnswerState =
   /** All that its log was known to hold. */
   | { readonly kind: 'fresh' }
@@ -60,7 +60,7 @@ export const FRESH: AnswerState = { kind: 'fresh' };
 export interface StatePort {
   /** Asked at each request: O(1) while the endpoint is fresh. */
   stateOf(endpoint: EndpointName): AnswerState;
-  /** Changes whenever other partitions are in the endpoint's answers: what is computed across a change lacks some. */
+  /** Changes whenever the endpoint's answers come from other partitions: what is computed across a change may lack some. */
   epochOf(endpoint: EndpointName): number;
 }
 
@@ -109,7 +109,7 @@ export interface IngestPort {
 
 /** Alarms of one kind: gaps, of each partition the latest; partitions that hold. */
 export interface AlarmPort<Alarm extends object> {
-  /** Those that nobody has acknowledged. */
+  /** Those that are not acknowledged. */
   open(): readonly Alarm[];
   /** Acknowledges all that are open; resolves with them once that is done, as durably as they are kept. */
   acknowledge(): Promise<readonly Alarm[]>;

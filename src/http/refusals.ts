@@ -31,7 +31,7 @@ export function refusalOf(error: unknown): HttpAnswer | null {
   if (error instanceof SegmentError) return dataLoss();
   if (isOutOfDescriptors(error))
     return unavailable(
-      'too many files and connections are open to read what is stored',
+      "too many files and connections are open, so what is stored can't be read; raise the limit of open files (ulimit -n, LimitNOFILE)",
       DESCRIPTORS_RETRY_SECONDS,
     );
   if (!(error instanceof ExpressionError)) return null;

@@ -27,7 +27,7 @@ export interface HttpAnswer {
   readonly headers: readonly HeaderLine[];
   /** The server neither copies nor changes it. Sent for HEAD too as far as its length goes. '' with 204 and 304. */
   readonly body: Body;
-  /** Called, once, when the body has been sent or nobody wants it any more: then it may change. Counts the memory of a body in pieces. */
+  /** Called once, when the body has been sent or is no longer wanted: then it may change. Counts the memory of a body in pieces. */
   readonly release?: (() => void) | undefined;
   /** Close the connection after this answer. */
   readonly close: boolean;

@@ -16,12 +16,12 @@ export class Exchange {
   readonly listener: Listener;
   readonly response: UwsResponse;
   isHead = false;
-  /** Whether it is heard of when the client goes away. */
+  /** Whether we are told when the client goes away. */
   isWatched = false;
   /** Ended or aborted: the response may not be touched any more. */
   isOver = false;
   mustClose = false;
-  /** Lets go of the body that is being sent. */
+  /** Releases the body that is being sent. */
   release: (() => void) | undefined;
   /** Set while the socket has not taken all of the body. */
   sending: Sending | null = null;

@@ -248,7 +248,7 @@ export class UwsServer implements HttpServer {
     const { response } = exchange;
     const reader = new BodyReader(body);
     this.#watch(exchange);
-    // It may call while a turn is on its way: the turn finds what it would do here. Both would send the same piece.
+    // It may call while a turn is scheduled: that turn does what would be done here, and both would send the same piece.
     response.onWritable((offset) => exchange.hasTurn || this.#sendOn(exchange, reader, offset));
     const close = () => this.#close(exchange);
     if (isPieces(body)) {

@@ -19,7 +19,7 @@ export interface IngestThreadPorts {
   readonly marksOf: (key: PartitionKey) => Marks;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
-  /** Told of each status, its times by `monotonicUs` now. */
+  /** Called with each status, its times by our `monotonicUs`. */
   readonly onStatus: (status: LogSourceStatus) => void;
   /** Told of some of the dead letters. */
   readonly onDeadLetters: (samples: readonly DeadLetterSample[]) => void;

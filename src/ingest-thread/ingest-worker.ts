@@ -110,11 +110,11 @@ const deadLetters = new KafkaDeadLetters({
 
 const holds = new Holds({
   nowMs: clock.nowMs,
-  onHeld: (held) => logger.error(held, 'kafka: a partition holds'),
+  onHeld: (held) => logger.error(held, 'kafka: a partition holds: none of its records is applied'),
   onReleased: ({ topic, partition }) => logger.info({ topic, partition }, 'kafka: a partition goes on'),
 });
 
-/** As it was last told: it goes on by a clock that never steps. */
+/** As last told; since then it moves on by a clock that never steps. */
 let reckoned = { us: order.reckonedUs, atUs: monotonicUs() };
 const reckonedUs = () => reckoned.us + monotonicUs() - reckoned.atUs;
 
@@ -125,7 +125,7 @@ const pipeline = new Pipeline({
   deadLetters: sampledSink(deadLetters, (samples) => say({ say: 'dead-letters', samples })),
   tiers: { tierByProject: order.tierByProject, defaultTier: order.defaultTier },
   judgedBy: 'clock',
-  // A clock that is wrong throws nothing out: too old is as seen from the earlier time, too far ahead from the later.
+  // So that a wrong clock makes no dead letters: too old is measured from the earlier time, too far ahead from the later.
   nowUs: () => Math.min(wallClockUs(), reckonedUs()),
   timeHolds: new TimeHolds(holds, () => Math.max(wallClockUs(), reckonedUs())),
   yieldTurn: async () => {
@@ -160,7 +160,7 @@ const source = new KafkaLogSource({
     } catch (error) {
       logger.warn(
         { error: String(error) },
-        'kafka: the member id could not be kept; after a kill the group waits',
+        'kafka: the member id could not be written; after a kill the next process waits for the session time-out',
       );
     }
   },

@@ -98,7 +98,7 @@ function readLag(readings: Readings, ports: IngestReadingsPorts): void {
 function readAge(readings: Readings, whole: WholeAnswers): void {
   readings.read(
     'logring_answer_age_seconds',
-    'Time since all that the log of a topic was known to hold was in the answers; 0 with the embedded log. Absent until it was, and while another process reads a partition',
+    'How old the answers from a topic are; 0 with the embedded log. Absent until each partition was read to its end once, and while another process reads one',
     ['topic'],
     (add) => {
       for (const { topic, ageUs } of whole.readings())
@@ -116,7 +116,7 @@ function readHindrances(readings: Readings, ports: IngestReadingsPorts): void {
   );
   readings.one(
     'logring_unassigned_partitions',
-    'Partitions that another process of the group reads; the endpoints that need them answer 503',
+    'Partitions that another process of the group reads; the endpoints that need them return 503',
     () => sourceStatus().unassigned.length,
   );
   readings.one('logring_missing_topics', 'Topics that do not exist yet', () => {
@@ -124,7 +124,7 @@ function readHindrances(readings: Readings, ports: IngestReadingsPorts): void {
   });
   readings.one(
     'logring_held_partitions',
-    'Partitions of which nothing is applied for now; /readyz says why',
+    'Partitions that hold: none of their records is applied; /readyz says why',
     () => sourceStatus().held.length,
   );
   readings.one(

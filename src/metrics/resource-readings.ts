@@ -30,7 +30,7 @@ export function readResources(readings: Readings, ports: ResourceReadingsPorts):
   );
   readings.one(
     'logring_unremoved_files',
-    'Files that nothing needs any more and that could not be removed yet',
+    'Files that are no longer needed and could not be removed yet',
     () => store.leftovers.fileCount,
   );
   readings.one(

@@ -1,5 +1,5 @@
 /**
- * The time of the last commit, in the table `meta`: what a start knows of the time beside the clock (see trusted-time.ts).
+ * The time of the last commit, in the table `meta`: all that a start knows of the time beside the clock (see trusted-time.ts).
  *
  *   committed-us   microseconds since the epoch, a decimal number
  */
@@ -15,11 +15,11 @@ export function committedTime(table: Table, committedUs: number): TableWrites {
   return { table, puts: [{ key: COMMITTED_TIME_KEY, value }], removedKeys: [] };
 }
 
-/** null where there is none. Throws a SegmentError for what is no time. */
+/** null before the first commit. Throws a SegmentError for a value that is not a time. */
 export function storedTimeUs(table: Table): number | null {
   const value = table.getBinary(COMMITTED_TIME_KEY);
   if (value === undefined) return null;
   const timeUs = Number(Buffer.from(openEnvelope(COMMITTED_TIME_KEY, value)).toString());
-  if (!Number.isSafeInteger(timeUs)) throw new SegmentError('the time of the last commit is no time');
+  if (!Number.isSafeInteger(timeUs)) throw new SegmentError('the time of the last commit is not a number');
   return timeUs;
 }

@@ -50,7 +50,7 @@ function refusal(directory: string, error: unknown): unknown {
   const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
   if (syscall === 'listen' && WITHOUT_SOCKETS.includes(code))
     return new UnwritableDirectoryError(
-      `the data directory ${directory} can't be locked (${code}): its file system takes no Unix socket from this user; set LOGRING_DATA_DIR to a directory on a local file system`,
+      `the data directory ${directory} can't be locked (${code}): this user can't make a Unix socket on its file system; set LOGRING_DATA_DIR to a directory on a local file system`,
     );
   if (UNWRITABLE.includes(code))
     return new UnwritableDirectoryError(
@@ -128,7 +128,7 @@ class Taker {
     }
   }
 
-  /** Lets go of all that it has, the directory too if it holds it. */
+  /** Releases all that it has, also the directory if it holds it. */
   async leave(): Promise<void> {
     rmSync(join(this.#directory, this.#name), { force: true });
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
@@ -155,7 +155,7 @@ class Taker {
       this.#server.unref();
       renameSync(join(this.#directory, listening), join(this.#directory, this.#name));
     } catch (error) {
-      // Only who holds the directory removes names of others.
+      // Only the process that holds the directory removes names of others.
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw inUse(this.#directory);
       throw error;
     }
@@ -165,7 +165,7 @@ class Taker {
     this.#waiting.add(socket);
     socket.unref();
     socket.on('close', () => this.#waiting.delete(socket));
-    // It need not wait to the end.
+    // The caller need not wait until the end.
     socket.on('error', () => undefined);
     if (this.#isHolding) socket.end(HELD);
   }
@@ -197,7 +197,7 @@ class Taker {
 
   #unknown(name: string, code: string): DirectoryInUseError {
     return new DirectoryInUseError(
-      `whether another Logring process uses the data directory ${this.#directory} can't be seen: ${join(this.#directory, name)} can't be connected to (${code}); if none does, remove that file`,
+      `the data directory ${this.#directory} may be in use by another Logring process: can't connect to ${join(this.#directory, name)} (${code}); if no other process runs, remove that file`,
     );
   }
 }

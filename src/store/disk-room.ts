@@ -1,6 +1,6 @@
 /**
  * Whether the system takes writes. A write that finds the disk full, or as many files open as may be, waits here and is
- * made again; meanwhile whoever feeds the store is told to pause. What the store has stays readable.
+ * made again; meanwhile ingest is told to pause. What the store has stays readable.
  *
  *   room ──a write fails because there is none──▶ short ──free bytes seen, or some time, and the write made again──▶ room
  */
@@ -19,7 +19,7 @@ const SHORTAGE_TEXT: Readonly<Record<Shortage, string>> = {
   descriptors: 'too many files are open',
 };
 
-/** A write found no room, and nobody waits for it any more. */
+/** A write found no room and is given up. */
 export class DiskFullError extends Error {
   override name = 'DiskFullError';
 }
@@ -102,7 +102,7 @@ export class DiskRoom {
     }
   }
 
-  /** From now on a write that meets a shortage is tried once more and then rejects. */
+  /** From now on a write that meets a shortage is tried one more time and then rejects. */
   stopWaiting(): void {
     this.#givenUp.open();
   }

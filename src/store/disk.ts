@@ -29,7 +29,7 @@ export interface Disk {
   close(descriptor: number): void;
   /** Returns how many bytes it has read: fewer than asked for at the end of the file only. */
   read(descriptor: number, into: Uint8Array, byteCount: number, position: number): number;
-  /** Adds bytes[from…] at the end of the file, and returns how many it took: at least one, and all only as a rule. */
+  /** Adds bytes[from…] at the end of the file, and returns how many it took: at least one, usually all. */
   write(descriptor: number, bytes: Uint8Array, from: number): number;
   /** Makes the bytes of a file durable, though not its name. */
   sync(descriptor: number): void;

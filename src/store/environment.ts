@@ -147,7 +147,7 @@ export class Environment implements Tables {
     } catch (error) {
       throw await writeFailure(error);
     }
-    // What is in a file that nobody will find again is not durable.
+    // A file that no later start finds again is not durable.
     this.#watch.assertSame();
   }
 

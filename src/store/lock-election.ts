@@ -1,14 +1,14 @@
 /**
- * Which of the processes that want a directory holds it, as steps that somebody else takes. Each has a name of its own
- * in the directory, never used before nor again, and is alive as long as it holds it or tries to:
+ * Decides which of the processes that want a directory holds it, as steps that the caller carries out. Each process has a
+ * name of its own in the directory, which is never used again, and is alive as long as it holds the directory or tries to:
  *
  *   publish ── list ── look at each other name ──all gone──▶ hold, remove what the dead left
  *                       │ alive, and earlier or holding ──▶ withdraw
  *                       ╰ alive, later, still trying ──▶ wait until it withdraws, dies or holds
  *
  * Two can't hold: of two that have published before they list, the one that lists last sees the other. One of several
- * holds: a name gives way to an earlier one only, or to a holder. Nobody takes a name away from a live process, as a
- * name that is dead stays dead. test/store/directory-lock plays all orders of three, with kills.
+ * holds: a name gives way to an earlier one only, or to a holder. No live process loses its name, because a name that is
+ * dead stays dead. test/store/directory-lock plays all orders of three, with kills.
  */
 
 /** The name that versions before this one held a directory by. */
@@ -17,7 +17,7 @@ const PREFIX = 'lock-';
 const UNPUBLISHED = '.new';
 
 export type LockStep =
-  /** The own name stands in the directory from now on, and is alive. */
+  /** From now on the own name is in the directory, and alive. */
   | { readonly do: 'publish' }
   /** All names that begin as such names do. */
   | { readonly do: 'list' }
@@ -25,7 +25,7 @@ export type LockStep =
   | { readonly do: 'look'; readonly name: string }
   /** The same, once its process holds the directory, has withdrawn or has died. */
   | { readonly do: 'wait'; readonly name: string }
-  /** Whoever waits is told. */
+  /** Tells the processes that wait. */
   | { readonly do: 'hold' }
   | { readonly do: 'withdraw' }
   | { readonly do: 'remove'; readonly name: string };
@@ -44,7 +44,7 @@ export function isLockName(name: string): boolean {
   return name === FORMER_NAME || name.startsWith(PREFIX);
 }
 
-/** Is given the names that a step finds, none by most; returns whether the directory is held. */
+/** Each step gets back the names that it finds, most of them none; returns whether the directory is held. */
 export function* takeDirectory(own: string): Generator<LockStep, boolean, readonly string[]> {
   yield { do: 'publish' };
   const others = (yield { do: 'list' }).filter((name) => name !== own);

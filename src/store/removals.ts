@@ -29,7 +29,7 @@ export class Removals {
     for (const path of this.#left.keys()) this.remove(path);
   }
 
-  /** To be called before a file of that name is made: tries once more, and returns whether nothing is left of another. */
+  /** To be called before a file of that name is made: tries again, and returns whether no other file of that name is left. */
   isGone(path: string): boolean {
     if (this.#left.has(path)) this.remove(path);
     return !this.#left.has(path);

@@ -111,7 +111,7 @@ describeSmallDisk('the service on a full disk', () => {
     disk.fill(512 * 1024);
     await postUntilFull();
     const exitCode = await service.kill('SIGTERM');
-    if (exitCode !== 0) expect(service.output()).toMatch(/is full; what was committed stands/);
+    if (exitCode !== 0) expect(service.output()).toMatch(/is full; what was committed is safe/);
     disk.release();
     await start();
     await expectAllOnce();

@@ -271,7 +271,7 @@ test('more expressions at once than the limit are turned away', async () => {
   const { apply, ask, expected } = fixture({ evaluationLimit: 2 });
   apply('abc');
   const answers = ['a.c', 'ab.', '.bc'].map((expression) => refusal(() => ask(expression)));
-  expect(await answers[2]).toBe('busy: waits behind 2 others, the limit');
+  expect(await answers[2]).toBe("busy: can't be evaluated now: 2 others are, which is the limit; try again");
   expect(await answers[0]).toBe(`answered ${expected('a.c')}`);
   expect(await answers[1]).toBe(`answered ${expected('ab.')}`);
   expect(rowsText(await ask('.bc'))).toBe(expected('.bc'));

@@ -65,7 +65,7 @@ test('literals under way are bounded like all expressions', async () => {
     (await evaluator.evaluate({ expression: `rest/v1/${i}`, interval: 'hourly', nowUs: NOW_US })).length;
   const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => ask(i)));
   expect(answers.map(({ status }) => status).join()).toMatch(/^(fulfilled,){3}(rejected,?){7}$/);
-  expect(String((answers[9] as PromiseRejectedResult).reason)).toContain('waits behind 3 others');
+  expect(String((answers[9] as PromiseRejectedResult).reason)).toContain('3 others are');
   await evaluator.stop();
 });
 

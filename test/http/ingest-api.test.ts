@@ -293,7 +293,7 @@ test('Idempotency-Key: 1 to 255 printable ASCII characters, plain or as a quoted
   expect(
     problemsOf(await post('k', `&import_id=f&import_start=0&import_bytes=2&import_end_digest=${digest}`)),
   ).toBe(
-    '400 INVALID_ARGUMENT Idempotency-Key: does not go with import_id: a chunk is known by its place in the file',
+    "400 INVALID_ARGUMENT Idempotency-Key: can't be used with import_id: a chunk is known by its place in the file",
   );
 });
 
@@ -301,7 +301,7 @@ test('another body with an Idempotency-Key that came before is 409', async () =>
   const service = new TestService();
   service.ingest.isKeyReused = true;
   expect(problemsOf(await service.post(EDGE, [Buffer.from('[]')], { 'Idempotency-Key': 'k' }))).toBe(
-    '409 CONFLICT a POST with this Idempotency-Key, but another body, was taken before; each body needs a key of its own',
+    '409 CONFLICT this Idempotency-Key was used before with another body; use a new key for each body',
   );
 });
 

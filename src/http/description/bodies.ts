@@ -54,10 +54,10 @@ const gap = z.strictObject({
 const heldPartition = z.strictObject({
   topic: z.string(),
   partition: z.int(),
-  offset: z.int().meta({ description: 'Nothing is applied from it on.' }),
+  offset: z.int().meta({ description: 'The first offset that is not applied.' }),
   reason: z.enum(['clock', 'checksum']),
   sentence: z.string().meta({
-    description: 'What was found, what would mend it, and what an acknowledgment does.',
+    description: 'What was found, what ends the hold, and what an acknowledgment does.',
   }),
 });
 

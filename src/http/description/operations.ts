@@ -141,8 +141,8 @@ const IDEMPOTENCY_KEY: OpenApiParameter = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    `A name of the sender's for this body, plain or as a quoted string. A body that is sent again with it within ${POST_MEMORY_MS / 3_600_000} hours counts ` +
-    `once and is answered as the first time; of each log the newest ${POST_MEMORY_COUNT} are remembered. Another body with it is a 409.`,
+    `The sender's name for this body, plain or as a quoted string. A body that is sent again with the same key within ${POST_MEMORY_MS / 3_600_000} hours counts ` +
+    `once and gets the same answer; of each log the newest ${POST_MEMORY_COUNT} are remembered. Another body with the same key is a 409.`,
   required: false,
   schema: { type: 'string', minLength: 1, maxLength: IDEMPOTENCY_KEY_LENGTH_LIMIT },
 };
@@ -154,7 +154,7 @@ function ingestPaths({ sourceNames }: DescribedService): Record<string, OpenApiP
     summary: 'Take in entries',
     description:
       'Answers once the entries are on disk. Plain or gzip, up to 16 MiB and 64 MiB unpacked. A body that is sent twice ' +
-      'counts twice, unless both times it comes with the same Idempotency-Key. `logring import` sends parameters of its own beside these, so that nothing of a file does.',
+      'counts twice, unless it has the same Idempotency-Key both times. `logring import` sends parameters of its own beside these, so that a file never counts twice.',
     needsKey: true,
     parameters: [
       ...parametersOf(ingestCall.schema).map((parameter) => ({
@@ -255,9 +255,9 @@ function operationPaths(): Record<string, OpenApiPath> {
         tag: 'operation',
         summary: 'Partitions that hold',
         description:
-          'Of these partitions nothing is applied from an offset on, as what stands there is not trusted. Takes an ingest key.',
+          'Partitions of which no record is applied, because their next records are not trusted. Takes an ingest key.',
         needsKey: true,
-        answers: { 200: jsonResponse('Those that nobody has acknowledged.', 'Holds') },
+        answers: { 200: jsonResponse('The holds that are not acknowledged.', 'Holds') },
         errors: [403],
       }),
     },
@@ -267,9 +267,9 @@ function operationPaths(): Record<string, OpenApiPath> {
         tag: 'operation',
         summary: 'Let the partitions that hold go on',
         description:
-          'Says that somebody has seen what holds them: they go on, and what each sentence says becomes of their records. Takes an ingest key and no body.',
+          'Lets them go on; the sentence of each says what becomes of its records. Takes an ingest key and no body.',
         needsKey: true,
-        answers: { 200: jsonResponse('Those that were acknowledged.', 'AcknowledgedHolds') },
+        answers: { 200: jsonResponse('The holds that this acknowledged.', 'AcknowledgedHolds') },
         errors: [400, 403],
       }),
     },

@@ -28,7 +28,7 @@ export const HEADERS = {
   'WWW-Authenticate': { description: 'How to send the key.', schema: { type: 'string' } },
   [STALE_HEADER]: {
     description:
-      'The answer counts all that the log held so many seconds ago, and perhaps not what came since. Absent: it is up to date.',
+      'The answer counts all that the log held so many seconds ago, and perhaps not what came since. Absent: it was less than LOGRING_FRESH_MS old when it was computed.',
     schema: { type: 'integer', minimum: 0 },
   },
   [INCOMPLETE_HEADER]: {

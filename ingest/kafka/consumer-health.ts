@@ -64,11 +64,11 @@ export class ConsumerHealth {
     const refusal = this.#refusalOf(error);
     const isNews = refusal === null || refusal !== this.#problem;
     this.#isRefused = refusal !== null;
-    this.#problem = refusal ?? `the Kafka consumer ended and is made anew: ${error.message}`;
+    this.#problem = refusal ?? `the Kafka consumer ended and is restarted: ${error.message}`;
     if (isNews)
       this.#logger.error(
         { error: error.message, delayMs },
-        `kafka: ${refusal ?? 'the consumer ended and is made anew'}`,
+        `kafka: ${refusal ?? 'the consumer ended and is restarted'}`,
       );
     this.#restartAtMs = this.#clock.nowMs() + delayMs;
   }

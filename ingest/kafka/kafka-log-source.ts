@@ -251,8 +251,8 @@ export class KafkaLogSource implements LogSource {
     if (stall === null) return;
     if (stall.strikes > STALL_RESTARTS)
       this.#fail(
-        new Error(`Kafka: no progress in ${stall.where} with ${STALL_RESTARTS} consumers made anew`),
+        new Error(`Kafka: no progress in ${stall.where} with ${STALL_RESTARTS} consumers restarted`),
       );
-    else await this.#closeSession('kafka: the consumer is made anew');
+    else await this.#closeSession('kafka: the consumer is restarted');
   }
 }

@@ -48,7 +48,7 @@ export const REQUEST_TIMEOUT_MS = 10_000;
 export const CONNECTION_TIMEOUT_MS = 3_000;
 
 /** The client's own retries of one operation before it gives up and a new consumer is made. More: a lost broker is
- * reported later; fewer: a short outage costs a new consumer, which joins the group anew. */
+ * reported later; fewer: a short outage costs a new consumer, which joins the group again. */
 export const CLIENT_RETRIES = 6;
 export const CLIENT_FIRST_RETRY_MS = 100;
 export const CLIENT_MAX_RETRY_MS = 2_000;
@@ -84,15 +84,15 @@ export const POLL_INTERVAL_MS = 2_000;
  * memory for each partition that is behind; fewer: the age of answers is told coarser while catching up. */
 export const HEARD_ENDS = 64;
 
-/** How long records may wait without progress, or the consumer give no sign of life, before it is made anew. Bigger: a
+/** How long records may wait without progress, or the consumer give no sign of life, before it is restarted. Bigger: a
  * stuck client is noticed later; smaller: a slow rebalance or broker start is taken for one. */
 export const STALL_MS = 30_000;
 
-/** Consumers made anew for the same stall before the process gives up. More: an unreadable partition goes unnoticed
+/** Consumers restarted for the same stall before the process gives up. More: an unreadable partition goes unnoticed
  * for longer; fewer: a passing fault of the broker ends the process. */
 export const STALL_RESTARTS = 4;
 
-/** The wait before a consumer that failed is made anew: doubled each time, up to the second. */
+/** The wait before a consumer that failed is restarted: doubled each time, up to the second. */
 export const RESTART_FIRST_MS = 200;
 export const RESTART_MAX_MS = 5_000;
 

@@ -98,7 +98,7 @@ function checkIndexes({ segments }: RunPlace, info: RunInfo, indexes: readonly U
   return [
     {
       what: `${runText(segments.scope, info)}: the index of its rows is damaged`,
-      remedy: 'is made anew from the rows; nothing is lost',
+      remedy: 'is rebuilt from the rows; nothing is lost',
       fixes,
       dropped: [],
     },

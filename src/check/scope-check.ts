@@ -120,7 +120,7 @@ function checkRows(store: CheckedStore, segments: ScopeSegments): Finding[] {
     const what = `rows of ${scope} that had just arrived`;
     findings.push({
       what: `rows of ${scope}: ${problem}`,
-      remedy: `is made anew from the row files${mayLackRuns ? '' : '; nothing is lost'}`,
+      remedy: `is rebuilt from the row files${mayLackRuns ? '' : '; nothing is lost'}`,
       fixes: [{ do: 'set-runs', scope, runs }],
       dropped: mayLackRuns ? [allOf('rows', store.nowUs, what)] : [],
     });

@@ -62,7 +62,7 @@ function checkTables({ directory, tables, nowUs }: CheckedStore): Finding[] {
   const findings = problems.map(
     (problem): Finding => ({
       what: `${TABLE_FILE}: ${problem}`,
-      remedy: 'the tables are written anew with everything that can be read of them',
+      remedy: 'the tables are written again with everything that can be read of them',
       fixes: [{ do: 'rewrite-tables' }],
       dropped: [],
     }),

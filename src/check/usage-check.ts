@@ -117,7 +117,7 @@ function checkSealed(
   return [
     {
       what: `${group.dropped.what}: what the store says of it and its file do not agree`,
-      remedy: 'is made anew from the file; nothing is lost',
+      remedy: 'is rebuilt from the file; nothing is lost',
       fixes,
       dropped: [],
     },

@@ -12,7 +12,7 @@ import { hashOf, routeOf } from './route.js';
 import { UsagePart } from './usage-part.js';
 
 const KEY_ITEM = 'logring-key';
-/** What the sign-in form says after the page was loaded anew. */
+/** What the sign-in form says after the page was loaded again. */
 const NOTE_ITEM = 'logring-note';
 /** What a request header can carry. */
 const KEY_FORM = /^[\x21-\x7e]+$/;
@@ -67,7 +67,7 @@ async function problemOf(key: string): Promise<string | null> {
   return answer.kind === 'answered' ? null : 'Logring can’t be reached.';
 }
 
-/** Ends with a page loaded anew: what was shown goes with the key. */
+/** Ends with a page loaded again: what was shown goes with the key. */
 function signOut(note: string): void {
   sessionStorage.removeItem(KEY_ITEM);
   if (note !== '') sessionStorage.setItem(NOTE_ITEM, note);

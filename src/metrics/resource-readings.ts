@@ -51,6 +51,10 @@ export function readResources(readings: Readings, ports: ResourceReadingsPorts):
   cached('logring_result_cache_bytes', 'Memory of cached results', 'bytes');
   cached('logring_result_cache_hits_total', 'Requests that the result cache answered', 'hits');
   cached('logring_result_cache_misses_total', 'Requests that it could not answer', 'misses');
-  cached('logring_result_cache_evictions_total', 'Results that went for want of room', 'evictions');
-  cached('logring_result_cache_warmings_total', 'Results that were computed anew in advance', 'warmings');
+  cached(
+    'logring_result_cache_evictions_total',
+    'Results that were dropped because the cache was full',
+    'evictions',
+  );
+  cached('logring_result_cache_warmings_total', 'Results that were computed again in advance', 'warmings');
 }

@@ -188,7 +188,7 @@ test.each([
   },
 );
 
-test('a sealed part whose summary is lost or wrong: it is made anew from its file', async () => {
+test('a sealed part whose summary is lost or wrong: it is rebuilt from its file', async () => {
   directory = mkdtempSync(join(tmpdir(), 'logring-damaged-'));
   await writeSmallStore(directory, LARGER);
   await start();
@@ -211,7 +211,7 @@ test('a sealed part whose summary is lost or wrong: it is made anew from its fil
   const repaired = check('--repair', directory);
   expect(repaired.status, repaired.said).toBe(0);
   expect(
-    repaired.said.match(/^damage: usage.*\n.*is made anew from the file; nothing is lost$/gm),
+    repaired.said.match(/^damage: usage.*\n.*is rebuilt from the file; nothing is lost$/gm),
   ).toHaveLength(2);
   await start();
   const after = await askUsage('daily', 'https');

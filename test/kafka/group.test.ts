@@ -121,7 +121,7 @@ for (const version of KAFKA_VERSIONS) {
       expect(sink.values(topic)).toEqual(['one']);
     });
 
-    test('consumers that get nowhere are made anew, and in the end the process is ended', async () => {
+    test('consumers that get nowhere are restarted, and in the end the process is ended', async () => {
       const topic = uniqueName('stalled');
       await rig.createTopic(topic, 1);
       // Below the least that the broker allows: it answers, but lets nobody join.
@@ -130,7 +130,7 @@ for (const version of KAFKA_VERSIONS) {
       await eventually(() => source.status().problem !== null);
       await eventually(() => fatal.length > 0);
       expect(fatal.map(({ message }) => message)).toEqual([
-        `Kafka: no progress in the consumer with ${STALL_RESTARTS} consumers made anew`,
+        `Kafka: no progress in the consumer with ${STALL_RESTARTS} consumers restarted`,
       ]);
       expect(log.count('no progress in the consumer')).toBe(STALL_RESTARTS + 1);
       expect(source.counters.consumersStarted).toBeGreaterThan(1);

@@ -47,6 +47,7 @@ test('what is accepted is applied, and what each part holds is told', () =>
       'rewrite',
       'rows',
       'statistics',
+      'statistics-memo',
       'usage',
     ]);
     expect(partsMb.usage).toBeGreaterThan(1);

@@ -53,6 +53,12 @@ export const TEN_MINUTES: Omit<AbuseOptions, 'directory'> = {
 const WHILE_BYTES = 150 * 2 ** 20;
 const AFTER_BYTES = 50 * 2 ** 20;
 const POLITE_P99_MS = 20;
+/** As the image and the systemd unit set them. */
+const MALLOC_SETTINGS = {
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '131072',
+};
 const SAMPLE_MS = 1_000;
 const MEBIBYTE = 2 ** 20;
 
@@ -100,6 +106,7 @@ export async function runAbuse(
       LOGRING_DATA_DIR: join(directory, 'store'),
       LOGRING_MEMORY_BUDGET_MB: String(budgetMb),
       LOGRING_CACHE_SECONDS: '900',
+      ...MALLOC_SETTINGS,
     },
     [MAIN],
     around,

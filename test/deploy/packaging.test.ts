@@ -111,6 +111,12 @@ test('the systemd unit sets what is a setting', () => {
   expect(problemsOf(Object.fromEntries(settings))).toEqual([]);
 });
 
+test('image and systemd unit have glibc give freed memory back alike', () => {
+  const settings = (file: string) => readFileSync(file, 'utf8').match(/MALLOC_\w+=\d+/g);
+  expect(settings('Dockerfile')).toHaveLength(3);
+  expect(settings('deploy/logring.service')).toEqual(settings('Dockerfile'));
+});
+
 const noSystemd = spawnSync('systemd-analyze', ['--version']).error !== undefined;
 test.skipIf(noSystemd)('systemd takes the unit, and calls it hardened', () => {
   const directory = mkdtempSync(join(tmpdir(), 'logring-unit-'));

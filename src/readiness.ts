@@ -44,7 +44,7 @@ export function readinessOf(ports: ReadinessPorts): Readiness {
   const lags = lagTexts(ports, status);
   const problem = status.problem === null ? [] : [status.problem];
   return {
-    reasons: [
+    reasons: distinct([
       ...(ports.stopping() ? ['the service is stopping'] : []),
       ...ports.pauses(),
       ...(isWaiting ? problem.filter((one) => !topics.reasons.some((reason) => reason.includes(one))) : []),
@@ -53,15 +53,20 @@ export function readinessOf(ports: ReadinessPorts): Readiness {
       ...status.held.map(heldReason),
       ...ports.gaps().map(gapReason),
       ...damageReasons(ports),
-    ],
-    notes: [
+    ]),
+    notes: distinct([
       ...(isWaiting ? [] : problem),
       ...missingNotes(status.missingTopics, topics.reasons),
       ...topics.notes,
       ...(ports.isOwnLog ? [] : lags),
       ...ports.notes(),
-    ],
+    ]),
   };
+}
+
+/** Two topics may lack the same, and a repair may have dropped one thing from several places. */
+function distinct(sentences: readonly string[]): string[] {
+  return [...new Set(sentences)];
 }
 
 /** Where no process can read the log, what was not read since the start is not waited for. */

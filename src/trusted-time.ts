@@ -80,10 +80,11 @@ export class TrustedTime {
   }
 }
 
-/** For the operator; doubtUs is not 0. */
+/** For the operator; doubtUs is not 0. A service that was off looks like one whose clock was set ahead. */
 export function clockNote(doubtUs: number): string {
-  const minutes = Math.round(Math.abs(doubtUs) / US_PER_MINUTE);
+  const minutes = Math.max(1, Math.round(Math.abs(doubtUs) / US_PER_MINUTE));
+  const apart = minutes === 1 ? '1 minute' : `${minutes} minutes`;
   return doubtUs > 0
-    ? `the clock is ${minutes} minutes ahead of the last commit's time plus the time run since: what has expired by it is in no answer, but is deleted only once the clock has run on for an hour or records confirm it; if the clock is wrong, set it right`
-    : `the clock is ${minutes} minutes behind the last commit's time plus the time run since: set it right, or answers lack what is newer than the clock`;
+    ? `by the clock ${apart} passed while the service was not running: what has expired since is in no answer, but is deleted only once the service has run for an hour or records confirm the clock; if that is wrong, set the clock right`
+    : `the clock is ${apart} behind the last commit: set it right, or answers about recent buckets lack what is newer than the clock`;
 }

@@ -31,7 +31,10 @@ export class ClusterWatch {
   /** Why the brokers can't be asked, a sentence. */
   get problem(): string | null {
     return (
-      this.#unreachable ?? (this.#view.latest === null ? 'the Kafka brokers have not been reached yet' : null)
+      this.#unreachable ??
+      (this.#view.latest === null
+        ? 'the Kafka brokers (LOGRING_KAFKA_BROKERS) have not been reached yet; they are tried again and again'
+        : null)
     );
   }
 

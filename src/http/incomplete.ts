@@ -26,8 +26,9 @@ export function incompleteLines(
   if (dropped === null) return [];
   const spans = dropped(window());
   if (spans.length === 0) return [];
-  const shown = spans.slice(0, INCOMPLETE_SPAN_LIMIT).map((span) => `${endpoint} ${intervalText(span)}`);
-  if (spans.length > shown.length) shown.push(`${endpoint} and ${spans.length - shown.length} more`);
+  const lines = [...new Set(spans.map((span) => `${endpoint} ${intervalText(span)}`))];
+  const shown = lines.slice(0, INCOMPLETE_SPAN_LIMIT);
+  if (lines.length > shown.length) shown.push(`${endpoint} and ${lines.length - shown.length} more`);
   return [[INCOMPLETE_HEADER, shown.join(', ')]];
 }
 

@@ -38,9 +38,9 @@ export interface LogFound extends PartitionKey {
 }
 
 export interface ClusterLook {
-  /** When it began, and when the ends of the logs were heard. */
+  /** When it began, and when the brokers were asked for the ends of the logs: all that was acknowledged before lies before these. */
   readonly begunMs: number;
-  readonly heardMs: number;
+  readonly askedMs: number;
   readonly missingTopics: readonly string[];
   /** By partitionId. */
   readonly logs: ReadonlyMap<string, LogFound>;
@@ -94,8 +94,9 @@ export class ClusterView {
     if (refused.length > 0) throw new TopicsRefusedError(refused.map(({ topic }) => topic));
     const existing = topics.filter(exists);
     const logs = new Map<string, LogFound>();
+    // What the brokers told may be older than when it came: one request of several is tried again.
+    const askedMs = this.#clock.nowMs();
     const bounds = await this.#bounds(existing);
-    const heardMs = this.#clock.nowMs();
     for (const { topic, topicId, partitions } of existing) {
       for (const { partition, leaderEpoch } of partitions) {
         const id = partitionId({ topic, partition });
@@ -105,7 +106,7 @@ export class ClusterView {
     }
     const found = new Set(existing.map(({ topic }) => topic));
     const missingTopics = this.#topics.filter((topic) => !found.has(topic));
-    return { begunMs, heardMs, missingTopics, logs };
+    return { begunMs, askedMs, missingTopics, logs };
   }
 
   /**

@@ -190,7 +190,7 @@ export class ConsumerSession {
       if (position === undefined) continue;
       if (position > endOffset || reader.position < startOffset || hasOtherLeader) doubtful.push(reader);
       else {
-        reader.hear(endOffset, look.heardMs);
+        reader.hear(endOffset, look.askedMs);
         this.#feed.passHole(reader);
       }
     }

@@ -32,7 +32,7 @@ export class PartitionReader {
   wholeAsOfMs: number | null = null;
   #position = 0;
   /** What was heard and is not reached yet, oldest first. */
-  #ends: { readonly endOffset: number; readonly heardMs: number }[] = [];
+  #ends: { readonly endOffset: number; readonly askedMs: number }[] = [];
   #state: 'checking' | 'reading' | 'held' | 'revoked' = 'checking';
   #term = 0;
 
@@ -52,8 +52,8 @@ export class PartitionReader {
   }
 
   /** Takes note that the log, for a reader of committed records, ended at an offset. Times must rise. */
-  hear(endOffset: number, heardMs: number): void {
-    this.#ends.push({ endOffset, heardMs });
+  hear(endOffset: number, askedMs: number): void {
+    this.#ends.push({ endOffset, askedMs });
     this.#reach();
     // Far behind: of what was heard long ago less is needed.
     if (this.#ends.length > HEARD_ENDS) this.#ends = this.#ends.filter((_, i) => i % 2 === 0);
@@ -115,7 +115,7 @@ export class PartitionReader {
   #reach(): void {
     const last = this.#ends.findLastIndex(({ endOffset }) => endOffset <= this.#position);
     if (last < 0) return;
-    this.wholeAsOfMs = this.#ends[last].heardMs;
+    this.wholeAsOfMs = this.#ends[last].askedMs;
     this.#ends.splice(0, last + 1);
   }
 }

@@ -155,7 +155,7 @@ export class Placement {
     reader.endOffset = found.bounds.endOffset;
     reader.readableEndOffset = found.bounds.endOffset;
     reader.read(start.offset);
-    reader.hear(found.bounds.endOffset, look.heardMs);
+    reader.hear(found.bounds.endOffset, look.askedMs);
     this.#consumer.seek({ ...reader.key, offset: String(start.offset) });
     this.#consumer.resume([{ topic: reader.key.topic, partitions: [reader.key.partition] }]);
     return true;

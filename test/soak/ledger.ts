@@ -7,6 +7,7 @@
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Random } from '../../bench/generator/random.js';
+import { wallClockUs } from '../../src/system-clock.js';
 import type { ModelEdgeEntry, ModelRelayEntry } from '../model/model.js';
 
 /** A request to the brokers. */
@@ -75,16 +76,17 @@ export class Ledger {
     const listed = Object.fromEntries(
       Object.entries(sums).map(([name, value]) => [name, value instanceof Map ? [...value] : value]),
     );
-    writeFileSync(file, JSON.stringify({ elapsedSeconds, sums: listed, probes }));
+    writeFileSync(file, JSON.stringify({ savedUs: wallClockUs(), elapsedSeconds, sums: listed, probes }));
   }
 
   static load(file: string): Ledger {
     const ledger = new Ledger();
-    const { elapsedSeconds, sums, probes } = JSON.parse(readFileSync(file, 'utf8'));
+    const { savedUs, elapsedSeconds, sums, probes } = JSON.parse(readFileSync(file, 'utf8'));
     ledger.elapsedSeconds = elapsedSeconds;
     for (const [name, value] of Object.entries(sums))
       Object.assign(ledger.sums, { [name]: Array.isArray(value) ? new Map(value as []) : value });
-    const request = { sentUs: 0, ackedUs: 0 };
+    // All was acknowledged by then, some of it just before: an answer that says it is older need not have it.
+    const request = { sentUs: 0, ackedUs: savedUs };
     for (const { name, edge, relay } of probes) {
       ledger.probes.push({
         name,

@@ -1,6 +1,6 @@
 /** The soak, small: three brokers, a service that is killed, a broker that is restarted; and that it goes on where it was stopped. */
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -40,6 +40,8 @@ describeKafka('a soak', () => {
       );
       expect(isOver).toBe(true);
       expect(problems).toEqual([]);
+      const wrongFile = join(directory, 'wrong.ndjson');
+      expect(existsSync(wrongFile) ? readFileSync(wrongFile, 'utf8').slice(0, 10_000) : '').toBe('');
       expect(stopped.figures.wrong + figures.wrong).toBe(0);
       expect(stopped.figures.probed + figures.probed).toBeGreaterThan(0);
       expect(findings.map(({ text }) => text.split(':')[0])).toEqual([

@@ -15,10 +15,11 @@ import type { UsageView } from '../../engine/usage/usage-view.js';
 import { coreCount } from '../core-count.js';
 import { monotonicUs } from '../system-clock.js';
 import { Turns } from '../turns.js';
-import { busy, ExpressionError, stopped } from './expression-error.js';
+import { busy, ExpressionError, slow, stopped } from './expression-error.js';
 import {
   EVALUATION_DEADLINE_MS,
   EVALUATION_LIMIT,
+  EVALUATION_WAIT_MS,
   EXPRESSION_LENGTH_LIMIT,
   MATCH_HELPER_LIMIT,
   MATCH_THREAD_HEAP_MB,
@@ -29,6 +30,8 @@ import { type BatchSource, MatchThread, type MatchThreadOptions } from './match-
 import { ThreadTime } from './thread-time.js';
 
 export interface EvaluatorOptions extends MatchThreadOptions {
+  /** After so long an ask is refused; the evaluation goes on, and what it finds is known to the next. */
+  readonly waitMs: number;
   /** Work on the serving thread at one go, in bytes searched. */
   readonly sliceBytes: number;
   /** Match threads beside the first, for expressions over many URLs. */
@@ -39,6 +42,7 @@ export interface EvaluatorOptions extends MatchThreadOptions {
 
 const DEFAULTS: Omit<EvaluatorOptions, 'files'> = {
   deadlineMs: EVALUATION_DEADLINE_MS,
+  waitMs: EVALUATION_WAIT_MS,
   heapMb: MATCH_THREAD_HEAP_MB,
   evaluationLimit: EVALUATION_LIMIT,
   sliceBytes: SLICE_BYTES,
@@ -108,9 +112,7 @@ export class ApiCountsEvaluator {
     if (this.#stopped) throw stopped();
     assertLength(expression);
     const waiting = this.#running.get(expression);
-    if (waiting !== undefined) {
-      return new Promise((resolve, reject) => waiting.push({ ...ask, resolve, reject }));
-    }
+    if (waiting !== undefined) return this.#answerTo(ask, (one) => waiting.push(one));
     const views = this.#views();
     const known = knownCounts(views, expression, ask);
     if (known !== null) return known;
@@ -123,8 +125,21 @@ export class ApiCountsEvaluator {
       return rows;
     }
     this.#running.set(expression, []);
-    return new Promise((resolve, reject) => {
-      void this.#runRounds(expression, { round, state, asks: [{ ...ask, resolve, reject }] });
+    return this.#answerTo(ask, (one) => void this.#runRounds(expression, { round, state, asks: [one] }));
+  }
+
+  /** What comes of an ask that is handed over, or a refusal when that takes too long. */
+  #answerTo(ask: ApiCountsAsk, handOver: (one: WaitingAsk) => void): Promise<ApiCountsRow[]> {
+    return new Promise<ApiCountsRow[]>((resolve, reject) => {
+      const { waitMs } = this.#options;
+      const timer = setTimeout(() => reject(slow(waitMs, this.#running.size - 1)), waitMs).unref();
+      const settled =
+        <Outcome>(settle: (outcome: Outcome) => void) =>
+        (outcome: Outcome) => {
+          clearTimeout(timer);
+          settle(outcome);
+        };
+      handOver({ ...ask, resolve: settled(resolve), reject: settled(reject) });
     });
   }
 

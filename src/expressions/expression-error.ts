@@ -2,7 +2,7 @@
 
 /**
  * invalid: not an expression of RE2's dialect. too-long, too-complex, too-expensive: over a limit of limits.ts.
- * busy: too many expressions are being evaluated. stopped: the service is shutting down.
+ * busy: too many expressions are being evaluated, or this one for too long already. stopped: the service is shutting down.
  */
 export type ExpressionErrorKind =
   | 'invalid'
@@ -27,6 +27,13 @@ export function busy(otherCount: number): ExpressionError {
   return new ExpressionError(
     'busy',
     `can't be evaluated now: ${otherCount} others are, which is the limit; try again`,
+  );
+}
+
+export function slow(waitMs: number, otherCount: number): ExpressionError {
+  return new ExpressionError(
+    'busy',
+    `is not evaluated after ${waitMs / 1000} s, while ${otherCount} others are evaluated too; it goes on, so try again`,
   );
 }
 

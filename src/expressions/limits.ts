@@ -43,6 +43,10 @@ export const EVALUATION_LIMIT = 256;
  * one over tens of millions of URLs doesn't finish. What was evaluated by then stays known. */
 export const EVALUATION_DEADLINE_MS = 30_000;
 
+/** How long an ask waits for its evaluation. Longer: proxies before us, which often wait for 60 s, give up with errors of their own;
+ * not longer than EVALUATION_DEADLINE_MS: an expression that is too expensive is never told so. */
+export const EVALUATION_WAIT_MS = 45_000;
+
 /** How often, at least, a batch under way is held against it: another thread may have begun on the same evaluation. Longer: it takes
  * more than it may by so much; shorter: timers for nothing. */
 export const DEADLINE_LOOK_MS = 1000;

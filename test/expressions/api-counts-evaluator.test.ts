@@ -10,6 +10,7 @@ import { UsageView } from '../../engine/usage/usage-view.js';
 import { ApiCountsEvaluator, type EvaluatorOptions } from '../../src/expressions/api-counts-evaluator.js';
 import { ExpressionError } from '../../src/expressions/expression-error.js';
 import { EXPRESSION_LENGTH_LIMIT, MATCH_THREAD_NICENESS } from '../../src/expressions/limits.js';
+import { eventually } from '../eventually.js';
 import { edgeEntry, NaiveUsage, rowsText, seededRandom } from '../usage/naive-usage.js';
 
 const HOUR_US = 498_611 * US_PER_HOUR;
@@ -275,6 +276,18 @@ test('more expressions at once than the limit are turned away', async () => {
   expect(await answers[0]).toBe(`answered ${expected('a.c')}`);
   expect(await answers[1]).toBe(`answered ${expected('ab.')}`);
   expect(rowsText(await ask('.bc'))).toBe(expected('.bc'));
+});
+
+test('an ask that waits too long is refused, and so is one that came later; what is found meanwhile answers the next', async () => {
+  const { apply, ask, expected, evaluator } = fixture({ waitMs: 1 });
+  apply('abc');
+  const answers = [1, 2].map(() => refusal(() => ask('a.c')));
+  for (const answer of answers)
+    expect(await answer).toBe(
+      'busy: is not evaluated after 0.001 s, while 0 others are evaluated too; it goes on, so try again',
+    );
+  await eventually(() => evaluator.runningCount === 0);
+  expect(rowsText(ask('a.c') as ApiCountsRow[])).toBe(expected('a.c'));
 });
 
 test.runIf(process.platform === 'linux')(

@@ -48,6 +48,8 @@ const TICK_MS = 5;
 const UNDERWAY_LIMIT = 200;
 const PROBE_SHARE = 0.3;
 const STANDING_SHARE = 0.01;
+/** Expressions that the service knows nothing of: each is searched for in all URLs, beside ingest on the same cores. */
+const NEW_EXPRESSIONS_PER_SECOND = 1;
 /** Finds every URL of the mass. */
 export const MASS_EXPRESSION = 'supabase';
 const WRONG_BODY_BYTES = 20_000;
@@ -67,6 +69,10 @@ export class Asker {
   readonly #random: Random;
   /** Of the standing question: the most that an answer had of each day but the first, and when it was asked. */
   #highest = new Map<string, number>();
+  /** What the service was asked since it started: expressions, and the probes that they are about. */
+  #known = new Map<string, Probe | null>();
+  #knownSinceTurn = -1;
+  #newExpressionsDueUs = 0;
 
   constructor(ports: AskerPorts) {
     this.#ports = ports;
@@ -96,15 +102,33 @@ export class Asker {
     const probe = random.chance(PROBE_SHARE) && ledger.probes.length > 0 ? ledger.drawProbe(random) : null;
     const subject =
       probe === null ? random.pick(mass) : { project: probe.name, functionIds: ['f1', 'f2', 'fx'] };
-    const question = drawQuestion(random, subject, wallClockUs());
+    const drawn = drawQuestion(random, subject, wallClockUs());
+    const { question, about } = this.#knownOrDue(drawn, probe);
     const headers: Record<string, string> = {};
     if (random.chance(0.5)) headers['Cache-Control'] = 'no-cache';
     if (random.chance(0.4)) headers['Accept-Encoding'] = 'gzip';
     const method = random.chance(0.05) ? ('HEAD' as const) : ('GET' as const);
     const answer = await this.#answerTo(question, { method, headers });
     if (answer === null) return;
-    const problem = this.#problemOf(question, probe, method, answer);
+    const problem = this.#problemOf(question, about, method, answer);
     if (problem !== null) this.#noteWrong(question, problem, answer);
+  }
+
+  /** The question, and the probe that it is about; with a known expression where a new one is not due yet. */
+  #knownOrDue(question: Question, probe: Probe | null): { question: Question; about: Probe | null } {
+    const turn = this.#ports.turn();
+    if (turn !== this.#knownSinceTurn) this.#known.clear();
+    this.#knownSinceTurn = turn;
+    if (question.endpoint !== 'usage.api-counts') return { question, about: probe };
+    const { expression } = question;
+    const nowUs = monotonicUs();
+    if (!this.#known.has(expression) && (nowUs >= this.#newExpressionsDueUs || this.#known.size === 0)) {
+      this.#newExpressionsDueUs = nowUs + US_PER_SECOND / NEW_EXPRESSIONS_PER_SECOND;
+      this.#known.set(expression, probe);
+    }
+    if (this.#known.has(expression)) return { question, about: probe };
+    const [known, about] = this.#random.pick([...this.#known]);
+    return { question: { ...question, expression: known }, about };
   }
 
   /** null when none came, which is wrong unless the service may be away. */

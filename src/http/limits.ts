@@ -89,6 +89,10 @@ export const PREFLIGHT_MAX_AGE_SECONDS = 7200;
 /** An idle connection is kept this long: what uWebSockets.js has built in, so both back ends do the same. */
 export const KEEP_ALIVE_MS = 10_000;
 
+/** What answers say of it in `Keep-Alive: timeout`. Longer: uWebSockets.js counts in steps of four seconds, and a client that uses a
+ * connection again just as it is closed gets an error in place of an answer; shorter: more connections are made for nothing. */
+export const KEEP_ALIVE_TOLD_SECONDS = 5;
+
 /** A request head must be complete in this time: the same. */
 export const HEAD_TIMEOUT_MS = 10_000;
 

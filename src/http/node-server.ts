@@ -24,6 +24,7 @@ import {
   type HttpServer,
   hasNoContent,
   isBodyConsumer,
+  KEEP_ALIVE_VALUE,
   ListenError,
   type ServerParts,
 } from './server.js';
@@ -187,6 +188,7 @@ export class NodeServer implements HttpServer {
       headers.push('Content-Length', String(byteCountOf(body)));
     }
     if (answer.close || mustClose || this.#closing) headers.push('Connection', 'close');
+    else headers.push('Keep-Alive', KEEP_ALIVE_VALUE);
     response.writeHead(answer.status, headers);
     if (response.req.method === 'HEAD') response.end();
     else if (isPieces(body)) this.#sendPieces(response, new BodyReader(body));

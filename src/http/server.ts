@@ -7,6 +7,7 @@
 import type { AnswersInFlight } from './answers-in-flight.js';
 import type { Body } from './body.js';
 import type { HeaderList } from './headers.js';
+import { KEEP_ALIVE_TOLD_SECONDS } from './limits.js';
 import type { TlsIdentity } from './tls-identity.js';
 
 export interface HttpRequest {
@@ -23,7 +24,7 @@ export type HeaderLine = readonly [name: string, value: string];
 
 export interface HttpAnswer {
   readonly status: number;
-  /** Without Content-Length, Connection and Date, which the server adds. */
+  /** Without Content-Length, Connection, Keep-Alive and Date, which the server adds. */
   readonly headers: readonly HeaderLine[];
   /** The server neither copies nor changes it. Sent for HEAD too as far as its length goes. '' with 204 and 304. */
   readonly body: Body;
@@ -104,6 +105,9 @@ export function isBodyConsumer(opened: Opened): opened is BodyConsumer {
 }
 
 /** Answers of these have neither a body nor a length of one. */
+/** Of `Keep-Alive`, on answers after which the connection is kept. */
+export const KEEP_ALIVE_VALUE = `timeout=${KEEP_ALIVE_TOLD_SECONDS}`;
+
 export function hasNoContent(status: number): boolean {
   return status === 204 || status === 304;
 }

@@ -12,6 +12,7 @@ import {
   type HttpServer,
   hasNoContent,
   isBodyConsumer,
+  KEEP_ALIVE_VALUE,
   ListenError,
   type ServerParts,
 } from './server.js';
@@ -225,6 +226,7 @@ export class UwsServer implements HttpServer {
     writeHead(response, answer);
     const byteCount = byteCountOf(body);
     if (this.#closing || exchange.listener.isRetired) response.writeHeader('Connection', 'close');
+    else response.writeHeader('Keep-Alive', KEEP_ALIVE_VALUE);
     const noContent = hasNoContent(answer.status);
     if (noContent || exchange.isHead) {
       // Its own way to report a length leaves the exchange open, and the connection's next request unanswered.

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { AnswersInFlight } from '../../src/http/answers-in-flight.js';
 import { containedHandler } from '../../src/http/contained-handler.js';
+import { KEEP_ALIVE_MS } from '../../src/http/limits.js';
 import { type ConnectionTimes, NodeServer } from '../../src/http/node-server.js';
 import { BACK_ENDS, RunningServer } from './running-server.js';
 import { INGEST_KEY, TestService } from './service.js';
@@ -35,6 +36,21 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     await server.server.close(0);
   });
 });
+
+test.each(BACK_ENDS)(
+  '%s says for how long a connection is kept, well before it closes it: a client that uses it again then gets no answer',
+  async (backEnd) => {
+    const service = new TestService();
+    const server = await RunningServer.start(backEnd, service.api, service.bugs);
+    for (const path of ['/livez', '/nothing']) {
+      const { headers } = await fetch(`${server.url}${path}`);
+      const [, seconds] = /^timeout=(\d+)$/.exec(headers.get('keep-alive') ?? '') ?? [];
+      // uWebSockets.js counts in steps of four seconds.
+      expect(Number(seconds) * 1000).toBeLessThan(KEEP_ALIVE_MS - 4000);
+    }
+    await server.server.close(0);
+  },
+);
 
 test('node:http lets an answer that takes its time be waited for', async () => {
   const service = new TestService();

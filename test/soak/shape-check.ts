@@ -48,7 +48,7 @@ function statsProblem(rows: readonly Record<string, unknown>[]): string | null {
     if (minMs === null) continue;
     const isOrdered = minMs <= p95Ms! && p95Ms! <= p99Ms! && p99Ms! <= maxMs!;
     // A sum of equal times is rounded, so their mean may be off by a bit.
-    const slackMs = 1e-9 * maxMs!;
+    const slackMs = 1e-9 * Math.max(-minMs, maxMs!);
     if (!isOrdered || !(meanMs! >= minMs - slackMs && meanMs! <= maxMs! + slackMs))
       return `times are not in order: ${JSON.stringify(row)}`;
   }

@@ -9,7 +9,7 @@ import type { Probe } from './ledger.js';
 import { probeProblem } from './probe-check.js';
 import type { Question } from './questions.js';
 import { shapeProblem } from './shape-check.js';
-import { trendOf } from './trend.js';
+import { trendBeside, trendOf } from './trend.js';
 
 const NOW_US = Date.UTC(2026, 10, 21, 7, 30) * 1000;
 const LOGS: Question = { endpoint: 'logs.all', project: 'p', tier: 'PRO', afterUs: null, untilUs: null };
@@ -148,4 +148,27 @@ test('a slope and its standard error', () => {
   ]);
   expect(slope).toBe(1);
   expect(standardError).toBeCloseTo(Math.sqrt(2 / 3 / 2), 12);
+});
+
+test('the slope of what does not go with a third value', () => {
+  // y = 1 + 2 x + 3 z, and 1 + 3 z.
+  const x = [0, 1, 2, 3, 4];
+  const z = [0, 5, 1, 6, 2];
+  const rising = trendBeside(
+    x.map((one, i) => [one, 1 + 2 * one + 3 * z[i]]),
+    z,
+  );
+  expect(rising.slope).toBeCloseTo(2, 12);
+  const flat = trendBeside(
+    x.map((one, i) => [one, 1 + 3 * z[i]]),
+    z,
+  );
+  expect(flat.slope).toBeCloseTo(0, 12);
+  // A third value that never changes changes nothing.
+  expect(
+    trendBeside(
+      x.map((one) => [one, 2 * one]),
+      [7, 7, 7, 7, 7],
+    ).slope,
+  ).toBeCloseTo(2, 12);
 });

@@ -1,7 +1,7 @@
 /** Whether what a service holds stayed flat, and whether its disk is as reckoned, from the samples of a soak. */
 
 import type { Sample } from './samples.js';
-import { type Trend, trendOf } from './trend.js';
+import { type Point, type Trend, trendBeside, trendOf } from './trend.js';
 
 export interface Finding {
   readonly text: string;
@@ -17,6 +17,8 @@ const BLOCK_SECONDS = 60;
 /** A slope that is not told from none, or an hour's growth below this share of what there is, is flat. */
 const SLOPE_ERRORS = 2;
 const LEAST_POINTS = 4;
+/** A slope that is known no better than this, as a share of what there is, shows nothing. */
+const LARGEST_ERROR_SHARE = 0.1;
 const HEAP_SHARE = 0.02;
 const RESIDENT_SHARE = 0.05;
 const DESCRIPTOR_SHARE = 0.05;
@@ -30,19 +32,37 @@ export function verdictOf(samples: readonly Sample[]): Finding[] {
   const lastSecond = samples.at(-1)?.second ?? 0;
   const counted = samples.filter(({ second }) => second >= COUNTED_FROM * lastSecond);
   const blocks = blocksOf(counted);
-  const flat = (name: string, share: number, unit: number, pick: (sample: Sample) => number): Finding => {
-    const trend = trendOf(
-      blocks.map((block) => [
+  const points = (unit: number, pick: (sample: Sample) => number) =>
+    blocks.map(
+      (block): Point => [
         meanOf(block, ({ second }) => second / 3_600),
         meanOf(block, (sample) => pick(sample) / unit),
-      ]),
+      ],
     );
+  const flat = (name: string, share: number, unit: number, pick: (sample: Sample) => number): Finding => {
+    const trend = trendOf(points(unit, pick));
     return { text: `${name}: ${trendText(trend)}`, isGood: isFlat(trend, share) };
+  };
+  // Whole hours expire, so that within each hour ever more is kept.
+  const kept = blocks.map((block) => meanOf(block, ({ keptEntries }) => keptEntries));
+  const flatBesideKept = (
+    name: string,
+    share: number,
+    unit: number,
+    pick: (sample: Sample) => number,
+  ): Finding => {
+    const trend = trendBeside(points(unit, pick), kept);
+    const isKnown = trend.standardError <= LARGEST_ERROR_SHARE * trend.meanY;
+    const text = `${name}, beside what goes with the entries kept: ${trendText(trend)}`;
+    return {
+      text: isKnown ? text : `${text}; not told apart from them: an hour of the clock must end in its midst`,
+      isGood: isKnown && isFlat(trend, share),
+    };
   };
   return [
     flat('heap after collection, MiB', HEAP_SHARE, MEBIBYTE, ({ heapBytes }) => heapBytes),
-    flat('resident memory, MiB', RESIDENT_SHARE, MEBIBYTE, ({ residentBytes }) => residentBytes),
-    flat('descriptors', DESCRIPTOR_SHARE, 1, ({ descriptors }) => descriptors),
+    flatBesideKept('resident memory, MiB', RESIDENT_SHARE, MEBIBYTE, ({ residentBytes }) => residentBytes),
+    flatBesideKept('descriptors', DESCRIPTOR_SHARE, 1, ({ descriptors }) => descriptors),
     diskFinding(counted),
   ];
 }

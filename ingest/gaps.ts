@@ -8,6 +8,7 @@
 import type { SegmentReader, SegmentWriter } from '../engine/segments.js';
 import { KEPT_GAPS } from './limits.js';
 import type { OffsetGap, PartitionKey } from './log-source.js';
+import { partitionId } from './partition-id.js';
 
 const SEGMENT = 'gaps';
 
@@ -52,7 +53,7 @@ export class Gaps {
   }
 
   save(key: PartitionKey, writer: SegmentWriter): void {
-    const gaps = this.#byPartition.get(nameOf(key));
+    const gaps = this.#byPartition.get(partitionId(key));
     if (gaps === undefined || gaps.isSaved) return;
     gaps.isSaved = true;
     if (gaps.count === 0) writer.delete(SEGMENT);
@@ -68,19 +69,15 @@ export class Gaps {
     const bytes = reader.get(SEGMENT);
     if (bytes === null) return;
     const { count, latest } = JSON.parse(new TextDecoder().decode(bytes)) as PartitionGaps;
-    this.#byPartition.set(nameOf(key), { count, latest, isSaved: true });
+    this.#byPartition.set(partitionId(key), { count, latest, isSaved: true });
   }
 
   #of(key: PartitionKey): PartitionGaps {
-    const name = nameOf(key);
+    const name = partitionId(key);
     const known = this.#byPartition.get(name);
     if (known !== undefined) return known;
     const gaps = { count: 0, latest: [], isSaved: true };
     this.#byPartition.set(name, gaps);
     return gaps;
   }
-}
-
-function nameOf({ topic, partition }: PartitionKey): string {
-  return `${topic}/${partition}`;
 }

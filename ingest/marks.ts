@@ -11,6 +11,7 @@ import { crc32 } from 'node:zlib';
 import type { SegmentReader, SegmentWriter } from '../engine/segments.js';
 import { KEPT_MARKS, MARK_SPREAD } from './limits.js';
 import type { LogRecord, PartitionKey } from './log-source.js';
+import { partitionId } from './partition-id.js';
 
 const SEGMENT = 'marks';
 const NO_BYTES = new Uint8Array(0);
@@ -95,8 +96,8 @@ export class PartitionMarks {
     this.#readerOf = readerOf;
   }
 
-  of({ topic, partition }: PartitionKey): Marks {
-    const scope = `${topic}/${partition}`;
+  of(key: PartitionKey): Marks {
+    const scope = partitionId(key);
     let marks = this.#byPartition.get(scope);
     if (marks === undefined) {
       marks = Marks.load(this.#readerOf(scope));

@@ -11,6 +11,7 @@ import { decodeRelayElement } from './decode/relay-entry.js';
 import { HELD_BYTES, HELD_ELEMENTS, SLICE_BYTES, SLICE_ELEMENTS } from './limits.js';
 import type { LogIdentity, LogRecord, LogSink, OffsetGap, PartitionKey, RecordBatch } from './log-source.js';
 import type { Mark } from './marks.js';
+import { partitionId } from './partition-id.js';
 import type { TimeHolds } from './time-holds.js';
 
 /** Of the kind that the partition's topic holds. */
@@ -103,7 +104,7 @@ export class Pipeline implements LogSink {
 
   async apply(batch: RecordBatch, isCurrent: () => boolean): Promise<void> {
     this.#assertIdle(batch);
-    const name = partitionName(batch);
+    const name = partitionId(batch);
     this.#applying.add(name);
     const slab = this.#idleSlabs.pop() ?? new ByteSlab();
     try {
@@ -117,7 +118,7 @@ export class Pipeline implements LogSink {
 
   #assertIdle(key: PartitionKey): void {
     assert(
-      !this.#applying.has(partitionName(key)),
+      !this.#applying.has(partitionId(key)),
       'a partition is given something while a batch of it is applied',
     );
   }
@@ -160,10 +161,6 @@ export class Pipeline implements LogSink {
     assert(topic === this.#ports.relayTopic, 'records of a topic that nobody asked for');
     return decodeRelayElement;
   }
-}
-
-function partitionName({ topic, partition }: PartitionKey): string {
-  return `${topic}/${partition}`;
 }
 
 interface BatchSettings extends Pick<PipelinePorts, 'tiers' | 'judgedBy'> {

@@ -10,6 +10,7 @@ import { US_PER_MS } from '../engine/time.js';
 import type { Holds } from './holds.js';
 import { HOLD_RETRY_MS, TIME_WINDOW_RECORDS } from './limits.js';
 import type { LogRecord, PartitionKey } from './log-source.js';
+import { partitionId } from './partition-id.js';
 
 /** A record that was decoded and is not applied. */
 export interface JudgedRecord {
@@ -68,8 +69,8 @@ export class TimeHolds {
   }
 
   /** Oldest first. */
-  #windowOf({ topic, partition }: PartitionKey): boolean[] {
-    const name = `${topic}/${partition}`;
+  #windowOf(key: PartitionKey): boolean[] {
+    const name = partitionId(key);
     let window = this.#windows.get(name);
     if (window === undefined) {
       window = [];

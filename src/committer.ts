@@ -9,6 +9,7 @@
 
 import type { SegmentWriter } from '../engine/segments.js';
 import type { PartitionKey } from '../ingest/log-source.js';
+import { partitionId } from '../ingest/partition-id.js';
 import type { OwnedShard } from './shards.js';
 import type { CommitFigures, Store } from './store/store.js';
 import type { TrustedTime } from './trusted-time.js';
@@ -106,7 +107,7 @@ export class Committer {
     const positions: Position[] = [];
     const figures = await this.#ports.store.commit(async (writerOf) => {
       for (const { topic, partition, shard } of [...this.#ports.shards()]) {
-        const writer = writerOf(`${topic}/${partition}`);
+        const writer = writerOf(partitionId({ topic, partition }));
         shard.save(writer);
         saveBeside({ topic, partition }, writer);
         if (shard.nextOffset !== null) positions.push({ topic, partition, nextOffset: shard.nextOffset });

@@ -5,6 +5,7 @@
 
 import { US_PER_SECOND } from '../engine/time.js';
 import type { HeldPartition, LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
+import { partitionId } from '../ingest/partition-id.js';
 import { ALARM_PATHS } from './http/alarms-api.js';
 import type { Shards } from './shards.js';
 import type { WholeAnswers } from './whole-answers.js';
@@ -92,17 +93,19 @@ function lagTexts({ shards, maxLagRecords }: ReadinessPorts, { assigned }: LogSo
   return assigned.flatMap(({ topic, partition, endOffset }) => {
     const lag = (endOffset ?? 0) - (shards.known({ topic, partition })?.nextOffset ?? 0);
     return lag > maxLagRecords
-      ? [`partition ${topic}/${partition} is ${lag} records behind, more than ${maxLagRecords}`]
+      ? [
+          `partition ${partitionId({ topic, partition })} is ${lag} records behind, more than ${maxLagRecords}`,
+        ]
       : [];
   });
 }
 
 function heldReason({ topic, partition, offset, sentence }: HeldPartition): string {
-  return `partition ${topic}/${partition} is held at offset ${offset}: ${sentence} (POST ${ALARM_PATHS.holds.acknowledge})`;
+  return `partition ${partitionId({ topic, partition })} is held at offset ${offset}: ${sentence} (POST ${ALARM_PATHS.holds.acknowledge})`;
 }
 
 function gapReason({ topic, partition, reason, expectedOffset, resumedOffset }: OffsetGap): string {
-  return `partition ${topic}/${partition} has a gap (${reason}): offset ${expectedOffset} was expected, reading went on at ${resumedOffset}; answers may lack entries; POST ${ALARM_PATHS.gaps.acknowledge} clears it`;
+  return `partition ${partitionId({ topic, partition })} has a gap (${reason}): offset ${expectedOffset} was expected, reading went on at ${resumedOffset}; answers may lack entries; POST ${ALARM_PATHS.gaps.acknowledge} clears it`;
 }
 
 function damageReasons({ rowDamage, dataDirectory }: ReadinessPorts): string[] {

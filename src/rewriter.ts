@@ -9,6 +9,7 @@ import type { RowsView } from '../engine/rows/rows-view.js';
 import { SegmentError } from '../engine/segments.js';
 import { EdgeShard } from '../engine/shard.js';
 import type { UsageView } from '../engine/usage/usage-view.js';
+import { partitionId } from '../ingest/partition-id.js';
 import type { OwnedShard } from './shards.js';
 import type { Scope, Store } from './store/store.js';
 
@@ -55,7 +56,7 @@ export class Rewriter {
     if (this.#isRunning || this.#stopped || this.#ports.monotonicUs() < this.#notBeforeUs) return;
     for (const { topic, partition, shard } of this.#ports.shards()) {
       if (!(shard instanceof EdgeShard)) continue;
-      const scope = `${topic}/${partition}`;
+      const scope = partitionId({ topic, partition });
       // What takes memory first.
       this.#beginSeal(scope, shard.usage);
       if (!this.#isRunning) this.#begin(scope, shard.rows);

@@ -7,6 +7,7 @@ import { DeadLetterSamples } from '../ingest/dead-letter-samples.js';
 import { Gaps } from '../ingest/gaps.js';
 import type { HeldPartition, LogSourceStatus, OffsetGap, PartitionKey } from '../ingest/log-source.js';
 import { PartitionMarks } from '../ingest/marks.js';
+import { partitionId } from '../ingest/partition-id.js';
 import { Committer } from './committer.js';
 import type { Config } from './config.js';
 import type { ServiceStatus } from './console/service-status.js';
@@ -145,7 +146,7 @@ class Composition implements Service {
     this.#shards.expire(nowUs, this.#time.trustedUs(nowUs, monotonicUs));
     this.#whole = this.#createWhole();
     for (const { topic, partition } of this.#shards.all()) {
-      const reader = store.reader(`${topic}/${partition}`);
+      const reader = store.reader(partitionId({ topic, partition }));
       this.#gaps.load({ topic, partition }, reader);
       // What the embedded log has acknowledged is known, so there are no answers before all of it is applied.
       if (config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader);

@@ -3,6 +3,7 @@
 import { EdgeShard, RelayShard } from '../engine/shard.js';
 import type { UsageLimits, UsageView } from '../engine/usage/usage-view.js';
 import type { PartitionKey } from '../ingest/log-source.js';
+import { partitionId, partitionOf } from '../ingest/partition-id.js';
 import type { Scope, Store } from './store/store.js';
 
 export type AnyShard = EdgeShard | RelayShard;
@@ -44,11 +45,8 @@ export class Shards {
     this.#memoryBytes = memoryBytes;
     this.#topics = topics;
     for (const scope of store.scopes()) {
-      const slash = scope.lastIndexOf('/');
-      const topic = scope.slice(0, slash);
-      if (topic === topics.edgeTopic || topic === topics.relayTopic) {
-        this.of({ topic, partition: Number(scope.slice(slash + 1)) });
-      }
+      const key = partitionOf(scope);
+      if (key.topic === topics.edgeTopic || key.topic === topics.relayTopic) this.of(key);
     }
   }
 
@@ -57,13 +55,13 @@ export class Shards {
   }
 
   /** The shard of a partition, if there is one already. */
-  known({ topic, partition }: PartitionKey): AnyShard | undefined {
-    return this.#owned.get(`${topic}/${partition}`)?.shard;
+  known(key: PartitionKey): AnyShard | undefined {
+    return this.#owned.get(partitionId(key))?.shard;
   }
 
   /** The shard of a partition of one of the two topics. */
   of({ topic, partition }: PartitionKey): AnyShard {
-    const scope = `${topic}/${partition}`;
+    const scope = partitionId({ topic, partition });
     const owned = this.#owned.get(scope);
     if (owned !== undefined) return owned.shard;
     const reader = this.#store.reader(scope);

@@ -3,6 +3,7 @@
 import { TIER_CLASSES } from '../engine/tier.js';
 import type { DeadLetterSample } from '../ingest/dead-letter-samples.js';
 import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
+import { partitionId } from '../ingest/partition-id.js';
 import type { PartitionFigures, ServiceStatus } from './console/service-status.js';
 import type { CacheFigures } from './http/cache.js';
 import type { MemoryBudget } from './memory-budget.js';
@@ -66,7 +67,7 @@ function partitionsOf({ shards, sourceStatus }: StatusPorts): PartitionFigures[]
   for (const { topic, partition } of keys) {
     const source = assigned.find((one) => one.topic === topic && one.partition === partition);
     const shard = shards.known({ topic, partition });
-    named.set(`${topic}/${partition}`, {
+    named.set(partitionId({ topic, partition }), {
       topic,
       partition,
       isRead: source !== undefined,

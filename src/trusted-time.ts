@@ -11,6 +11,7 @@
 
 import { US_PER_MINUTE } from '../engine/time.js';
 import type { PartitionKey } from '../ingest/log-source.js';
+import { partitionId } from '../ingest/partition-id.js';
 import { CLOCK_CONFIRM_US, CLOCK_RECORD_COUNT, CLOCK_STEP_US, CLOCK_TRUST_US } from './limits.js';
 
 export class TrustedTime {
@@ -60,7 +61,7 @@ export class TrustedTime {
   noteRecord(key: PartitionKey, recordUs: number, nowUs: number, monotonicUs: number): void {
     const doubtUs = this.doubtUs(nowUs, monotonicUs);
     if (doubtUs === 0) return;
-    const partition = `${key.topic}/${key.partition}`;
+    const partition = partitionId(key);
     const last = this.#records.get(partition) ?? [];
     last.push(recordUs);
     if (last.length > CLOCK_RECORD_COUNT) last.shift();

@@ -14,6 +14,7 @@ import { ByteReader, ByteWriter } from '../engine/bytes.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../engine/segments.js';
 import { US_PER_SECOND } from '../engine/time.js';
 import type { LogSourceStatus, PartitionKey } from '../ingest/log-source.js';
+import { partitionId } from '../ingest/partition-id.js';
 import { type AnswerState, FRESH } from './http/ports.js';
 import { LISTED_PARTITIONS, NOT_WHOLE_RETRY_SECONDS } from './limits.js';
 
@@ -137,7 +138,8 @@ export class WholeAnswers {
       if (known === undefined) continue;
       known.endOffset = endOffset;
       if (wholeAsOfMs === null) continue;
-      if (known.asOfUs === null && wholeAsOfMs !== Infinity) this.#news.add(`${topic}/${partition}`);
+      if (known.asOfUs === null && wholeAsOfMs !== Infinity)
+        this.#news.add(partitionId({ topic, partition }));
       known.asOfUs = Math.max(known.asOfUs ?? Number.NEGATIVE_INFINITY, wholeAsOfMs * 1000);
       known.isReached = true;
     }

@@ -1,7 +1,8 @@
 /** The partitions that the group gave to one consumer, and those that it left to other members. */
 
 import type { PartitionKey } from '../log-source.js';
-import { type ClusterLook, partitionId } from './cluster-view.js';
+import { partitionId } from '../partition-id.js';
+import type { ClusterLook } from './cluster-view.js';
 import { PartitionReader } from './partition-reader.js';
 
 export class Assignment {

@@ -3,6 +3,7 @@
 import type { KafkaMessage } from 'kafkajs';
 import type { LogIdentity, PartitionKey } from '../log-source.js';
 import { type Mark, markOf } from '../marks.js';
+import { partitionId } from '../partition-id.js';
 import type { KafkaClient } from './client.js';
 import type { KafkaClock } from './clock.js';
 import { cutOffUnsound } from './fetch-layout.js';
@@ -44,11 +45,6 @@ export interface ClusterLook {
   readonly missingTopics: readonly string[];
   /** By partitionId. */
   readonly logs: ReadonlyMap<string, LogFound>;
-}
-
-/** One string for one partition: a key for maps. */
-export function partitionId(key: PartitionKey): string {
-  return `${key.topic}/${key.partition}`;
 }
 
 export class ClusterView {

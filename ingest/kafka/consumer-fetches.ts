@@ -6,9 +6,9 @@
 import type { Holds } from '../holds.js';
 import type { Latch } from '../latch.js';
 import type { LogSink, PartitionKey } from '../log-source.js';
+import { partitionId } from '../partition-id.js';
 import type { Assignment } from './assignment.js';
 import type { KafkaClock } from './clock.js';
-import { partitionId } from './cluster-view.js';
 import { correctFetch, topicsRefused } from './fetch-response.js';
 import type { FetchHooks } from './kafkajs-internals.js';
 import { UNSOUND_FETCHES, UNSOUND_RETRY_MS } from './limits.js';

@@ -6,10 +6,11 @@
 import { type Consumer, PartitionAssigners } from 'kafkajs';
 import { Latch } from '../latch.js';
 import type { PartitionKey } from '../log-source.js';
+import { partitionId } from '../partition-id.js';
 import { Assignment } from './assignment.js';
 import { CLIENT_RETRY, type KafkaClient } from './client.js';
 import { within } from './clock.js';
-import { type ClusterLook, partitionId } from './cluster-view.js';
+import type { ClusterLook } from './cluster-view.js';
 import { ConsumerFetches } from './consumer-fetches.js';
 import { interceptFetches } from './kafkajs-internals.js';
 import {

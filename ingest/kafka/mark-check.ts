@@ -2,7 +2,8 @@
 
 import type { LogSink, PartitionKey } from '../log-source.js';
 import { isSameMark, type Mark } from '../marks.js';
-import { type ClusterLook, type ClusterView, partitionId } from './cluster-view.js';
+import { partitionId } from '../partition-id.js';
+import type { ClusterLook, ClusterView } from './cluster-view.js';
 import { MARK_CHECKS } from './limits.js';
 
 /** What the log says about marks. */

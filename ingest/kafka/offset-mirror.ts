@@ -1,9 +1,9 @@
 /** Mirrors the sink's offsets to the brokers, for those who look at the group; reading never relies on them. */
 
 import type { PartitionKey } from '../log-source.js';
+import { partitionId } from '../partition-id.js';
 import type { KafkaLogger } from './client-logger.js';
 import { type KafkaClock, within } from './clock.js';
-import { partitionId } from './cluster-view.js';
 import type { ConsumerSession } from './consumer-session.js';
 import { COMMIT_TIMEOUT_MS } from './limits.js';
 

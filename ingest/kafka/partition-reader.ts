@@ -2,7 +2,7 @@
 
 import { assert } from '../../engine/assert.js';
 import type { LogIdentity, PartitionKey } from '../log-source.js';
-import { partitionId } from './cluster-view.js';
+import { partitionId } from '../partition-id.js';
 import { HEARD_ENDS } from './limits.js';
 
 /**

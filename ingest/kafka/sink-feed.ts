@@ -3,10 +3,10 @@
 import type { Batch, EachBatchPayload } from 'kafkajs';
 import type { Holds } from '../holds.js';
 import type { LogSink, PartitionKey, RecordBatch } from '../log-source.js';
+import { partitionId } from '../partition-id.js';
 import type { ApplyLanes } from './apply-lanes.js';
 import type { Assignment } from './assignment.js';
 import type { KafkaClock } from './clock.js';
-import { partitionId } from './cluster-view.js';
 import { beatDuring } from './heartbeats.js';
 import { fetchedOffset, leaderEpochOf } from './kafkajs-internals.js';
 import type { KafkaTiming } from './limits.js';

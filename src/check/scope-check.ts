@@ -7,6 +7,7 @@ import { LEVELS } from '../../engine/stats/series.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
 import { US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
 import { parsePartFile } from '../../engine/usage/sealed-part.js';
+import { partitionOf } from '../../ingest/partition-id.js';
 import { intervalText } from '../http/incomplete.js';
 import type { DroppedPart } from '../store/dropped-table.js';
 import { sealEnvelope } from '../store/envelope.js';
@@ -59,7 +60,7 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
  * behind them, and they go, since nobody knows which of them the answers have.
  */
 function stateFromLog({ tables, nowUs }: CheckedStore, { scope, keyOf }: ScopeSegments): Finding | null {
-  const topic = scope.slice(0, scope.lastIndexOf('/'));
+  const { topic } = partitionOf(scope);
   const log = topicLog(tables, topic);
   if (log === null || !scope.endsWith('/0')) return null;
   const { start, end } = log;

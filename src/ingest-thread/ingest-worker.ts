@@ -16,6 +16,7 @@ import { TimeHolds } from '../../ingest/time-holds.js';
 import { monotonicUs, wallClockUs } from '../system-clock.js';
 import { giveWayToServing } from '../thread-priority.js';
 import './heap-ballast.js';
+import { partitionId } from '../../ingest/partition-id.js';
 import { IN_FLIGHT_BYTES, INGEST_THREAD_NICENESS, STATUS_EVERY_MS } from './limits.js';
 import { readMember, writeMember } from './member-file.js';
 import { PackShard } from './pack-shard.js';
@@ -70,7 +71,7 @@ const buffers = new BufferPool();
 const shards = new Map<string, PackShard>();
 
 function shardOf(key: PartitionKey): PackShard {
-  const name = `${key.topic}/${key.partition}`;
+  const name = partitionId(key);
   const known = shards.get(name);
   if (known !== undefined) return known;
   const stored = order.positions.find(

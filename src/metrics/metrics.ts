@@ -7,6 +7,7 @@
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 import { US_PER_SECOND } from '../../engine/time.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
 import type { RequestMeter } from '../http/request-meters.js';
 import type { CacheOutcome } from '../http/server.js';
 import type { IngestMeter } from '../ingest-meter.js';
@@ -96,7 +97,7 @@ export class Metrics implements RequestMeter, IngestMeter {
       add({ version: ports.version, http: ports.httpBackEnd() }, 1),
     );
     readings.one('logring_ready', '1 when /readyz says yes', () => (ports.ready() ? 1 : 0));
-    readIngest(readings, { ...ports, lastRecordMs: (key) => this.#lastRecordMs.get(nameOf(key)) });
+    readIngest(readings, { ...ports, lastRecordMs: (key) => this.#lastRecordMs.get(partitionId(key)) });
     this.#views = new ViewReadings(readings, ports.shards);
     readResources(readings, ports);
     readHttp(readings, ports);
@@ -124,7 +125,7 @@ export class Metrics implements RequestMeter, IngestMeter {
     this.#applySeconds.observe({ topic }, durationUs / US_PER_SECOND);
     // Kafka's oldest format has none and says -1.
     if (lastRecordMs === null || lastRecordMs < 0) return;
-    this.#lastRecordMs.set(nameOf(key), lastRecordMs);
+    this.#lastRecordMs.set(partitionId(key), lastRecordMs);
     const ageSeconds = this.#nowUs() / US_PER_SECOND - lastRecordMs / 1000;
     this.#freshnessSeconds.observe({ topic }, Math.max(0, ageSeconds));
   }
@@ -134,8 +135,4 @@ export class Metrics implements RequestMeter, IngestMeter {
     this.#views.count();
     return this.#registry.metrics();
   }
-}
-
-function nameOf({ topic, partition }: PartitionKey): string {
-  return `${topic}/${partition}`;
 }

@@ -14,6 +14,10 @@ export const RETENTION_US: Readonly<Record<TierClass, number>> = {
 
 export const LONGEST_RETENTION_US = RETENTION_US['90d'];
 
+/** As the wire has them. */
+export const TIER_NAMES = ['FREE', 'PRO', 'PAYG', 'ENTERPRISE'] as const;
+export type TierName = (typeof TIER_NAMES)[number];
+
 /** Unknown, empty and differently spelt tiers (`free`) are FREE, as the contract says. */
 export function tierClassOf(tier: string): TierClass {
   switch (tier) {

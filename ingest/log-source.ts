@@ -14,6 +14,11 @@ export interface PartitionKey {
   readonly partition: number;
 }
 
+/** How far a partition is read. */
+export interface Position extends PartitionKey {
+  readonly nextOffset: number;
+}
+
 export interface LogRecord {
   /** Offsets rise within a partition but need not be dense (compaction, transactions). */
   readonly offset: number;
@@ -130,7 +135,7 @@ export interface LogSource {
   start(sink: LogSink): Promise<void>;
   status(): LogSourceStatus;
   /** Told after each durable commit, as a mirror for lag tools; the stored offsets are the truth. */
-  committed(positions: readonly (PartitionKey & { readonly nextOffset: number })[]): Promise<void>;
+  committed(positions: readonly Position[]): Promise<void>;
   /** Stops delivery and leaves the group; after it resolves no more records are delivered. */
   stop(): Promise<void>;
 }

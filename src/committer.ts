@@ -8,7 +8,7 @@
  */
 
 import type { SegmentWriter } from '../engine/segments.js';
-import type { PartitionKey } from '../ingest/log-source.js';
+import type { PartitionKey, Position } from '../ingest/log-source.js';
 import { partitionId } from '../ingest/partition-id.js';
 import type { OwnedShard } from './shards.js';
 import type { CommitFigures, Store } from './store/store.js';
@@ -19,8 +19,6 @@ const COMMIT_PAUSE_MS = 500;
 
 /** Commits without new records come this often: they carry away what has expired, and say what time it is. */
 const IDLE_COMMIT_EVERY_US = 60_000_000;
-
-export type Position = PartitionKey & { readonly nextOffset: number };
 
 export interface CommitterPorts {
   readonly store: Pick<Store, 'commit' | 'assertSame'>;

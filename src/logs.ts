@@ -4,7 +4,13 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { type DeadLetterSamples, sampledSink } from '../ingest/dead-letter-samples.js';
 import { EmbeddedLog } from '../ingest/embedded-log/embedded-log.js';
 import type { KafkaConnection } from '../ingest/kafka/client.js';
-import type { HeldPartition, LogSourceStatus, OffsetGap, PartitionKey } from '../ingest/log-source.js';
+import type {
+  HeldPartition,
+  LogSourceStatus,
+  OffsetGap,
+  PartitionKey,
+  Position,
+} from '../ingest/log-source.js';
 import type { Marks } from '../ingest/marks.js';
 import { Pipeline } from '../ingest/pipeline.js';
 import type { Config } from './config.js';
@@ -12,7 +18,6 @@ import type { IngestPort } from './http/ports.js';
 import type { IngestGate } from './ingest-gate.js';
 import { type IngestMeter, meteredSink } from './ingest-meter.js';
 import { IngestThread, NOT_YET } from './ingest-thread/ingest-thread.js';
-import type { Position } from './ingest-thread/protocol.js';
 import { PAUSED_RETRY_SECONDS } from './limits.js';
 import type { Surroundings } from './service.js';
 import type { Shards } from './shards.js';

@@ -11,7 +11,7 @@ import {
   MAX_RECORD_BYTES,
   SPLIT_BYTES,
 } from '../limits.js';
-import type { LogSink, LogSource, LogSourceStatus, PartitionKey } from '../log-source.js';
+import type { LogSink, LogSource, LogSourceStatus, Position } from '../log-source.js';
 import { type BodyElements, splitBody } from './body.js';
 import { type DurableLog, LogFullError } from './durable-log.js';
 import type { ImportChunk, ImportState } from './import-state.js';
@@ -162,7 +162,7 @@ export class EmbeddedLog implements LogSource {
   }
 
   /** What is in the state for good need not be kept any more. */
-  async committed(positions: readonly (PartitionKey & { readonly nextOffset: number })[]): Promise<void> {
+  async committed(positions: readonly Position[]): Promise<void> {
     for (const { topic, partition, nextOffset } of positions) {
       const log = this.#topics.find(({ key }) => key.topic === topic && key.partition === partition);
       await log?.truncateBefore(nextOffset);

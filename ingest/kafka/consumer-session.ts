@@ -5,7 +5,7 @@
 
 import { type Consumer, PartitionAssigners } from 'kafkajs';
 import { Latch } from '../latch.js';
-import type { PartitionKey } from '../log-source.js';
+import type { PartitionKey, Position } from '../log-source.js';
 import { partitionId } from '../partition-id.js';
 import { Assignment } from './assignment.js';
 import { CLIENT_RETRY, type KafkaClient } from './client.js';
@@ -158,7 +158,7 @@ export class ConsumerSession {
   }
 
   /** Mirrors positions to the brokers; those of partitions that are not ours are left out. */
-  async commit(positions: readonly (PartitionKey & { readonly nextOffset: number })[]): Promise<void> {
+  async commit(positions: readonly Position[]): Promise<void> {
     const ours = positions.filter((position) => this.#assignment.readers.has(partitionId(position)));
     if (ours.length === 0 || this.#isClosed) return;
     await this.#consumer.commitOffsets(

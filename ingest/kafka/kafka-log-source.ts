@@ -7,7 +7,7 @@
 import { assert } from '../../engine/assert.js';
 import type { Holds } from '../holds.js';
 import { Latch } from '../latch.js';
-import type { LogSink, LogSource, LogSourceStatus, PartitionKey } from '../log-source.js';
+import type { LogSink, LogSource, LogSourceStatus, PartitionKey, Position } from '../log-source.js';
 import { partitionId } from '../partition-id.js';
 import { ApplyLanes } from './apply-lanes.js';
 import { createClient, type KafkaConnection } from './client.js';
@@ -19,7 +19,7 @@ import { registerCodecs } from './codecs.js';
 import { ConsumerHealth } from './consumer-health.js';
 import { ConsumerSession, type KafkaSourceCounters } from './consumer-session.js';
 import { DISMISS_TIMEOUT_MS, KAFKA_TIMING, type KafkaTiming, STALL_RESTARTS } from './limits.js';
-import { OffsetMirror, type Position } from './offset-mirror.js';
+import { OffsetMirror } from './offset-mirror.js';
 import type { PartitionReader } from './partition-reader.js';
 import { refusalOf } from './refusal.js';
 

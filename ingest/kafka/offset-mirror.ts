@@ -1,13 +1,11 @@
 /** Mirrors the sink's offsets to the brokers, for those who look at the group; reading never relies on them. */
 
-import type { PartitionKey } from '../log-source.js';
+import type { Position } from '../log-source.js';
 import { partitionId } from '../partition-id.js';
 import type { KafkaLogger } from './client-logger.js';
 import { type KafkaClock, within } from './clock.js';
 import type { ConsumerSession } from './consumer-session.js';
 import { COMMIT_TIMEOUT_MS } from './limits.js';
-
-export type Position = PartitionKey & { readonly nextOffset: number };
 
 export class OffsetMirror {
   readonly #clock: KafkaClock;

@@ -1,14 +1,9 @@
 /** The settings of HTTP: where it listens, who may ask, what is cached. */
 
 import { z } from 'zod';
+import type { ApiKey } from '../http/auth.js';
 import { checkedIdentity } from '../http/tls-identity.js';
 import { flag, integer, list, needs, needsPem, type Setting, text, type Values } from './setting.js';
-
-export interface ApiKey {
-  readonly key: string;
-  /** The projects that the key is limited to; null for all. */
-  readonly projects: readonly string[] | null;
-}
 
 const apiKeys = z.string().transform((value, context): ApiKey[] =>
   list(value).flatMap((part) => {

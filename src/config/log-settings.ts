@@ -1,23 +1,24 @@
 /** The settings of the logs themselves: their topics, and how long whose rows are kept. */
 
 import { z } from 'zod';
+import { TIER_NAMES, type TierName } from '../../engine/tier.js';
 import { integer, list, type Setting, type Values } from './setting.js';
-
-const TIERS = ['FREE', 'PRO', 'PAYG', 'ENTERPRISE'] as const;
-export type Tier = (typeof TIERS)[number];
 
 const topic = z
   .string()
   .regex(/^[a-zA-Z0-9._-]{1,249}$/, 'must be a Kafka topic name: 1 to 249 of a-z A-Z 0-9 . _ -')
   .refine((name) => name !== '.' && name !== '..', 'must not be . or ..');
 
-const projectTiers = z.string().transform((value, context): ReadonlyMap<string, Tier> => {
-  const tiers = new Map<string, Tier>();
+const projectTiers = z.string().transform((value, context): ReadonlyMap<string, TierName> => {
+  const tiers = new Map<string, TierName>();
   for (const part of list(value)) {
     const equals = part.lastIndexOf('=');
-    const tier = z.enum(TIERS).safeParse(part.slice(equals + 1));
+    const tier = z.enum(TIER_NAMES).safeParse(part.slice(equals + 1));
     if (equals > 0 && tier.success) tiers.set(part.slice(0, equals), tier.data);
-    else context.addIssue(`must be a comma-separated list of project=TIER, TIER one of ${TIERS.join(', ')}`);
+    else
+      context.addIssue(
+        `must be a comma-separated list of project=TIER, TIER one of ${TIER_NAMES.join(', ')}`,
+      );
   }
   return tiers;
 });
@@ -39,7 +40,7 @@ export const LOG_SETTINGS = {
     help: 'topic for records that cannot be used',
   },
   DEFAULT_TIER: {
-    schema: z.enum(TIERS, `must be one of ${TIERS.join(', ')}`).default('ENTERPRISE'),
+    schema: z.enum(TIER_NAMES, `must be one of ${TIER_NAMES.join(', ')}`).default('ENTERPRISE'),
     help: 'retention of entries whose project has no known tier',
   },
   PROJECT_TIERS: {

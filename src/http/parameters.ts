@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { parseIsoTimestampUs } from '../../engine/iso-timestamp.js';
 import type { LogsParameters } from '../../engine/rows/query.js';
-import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
+import { RETENTION_US, TIER_NAMES, tierClassOf } from '../../engine/tier.js';
 import { USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { EXPRESSION_LENGTH_LIMIT } from '../expressions/limits.js';
 import { type ParameterProblem, quoted } from './errors.js';
@@ -12,7 +12,6 @@ import { NAME_BYTE_LIMIT } from './limits.js';
 import type { ApiCountsParameters, InvocationStatsParameters } from './ports.js';
 import type { DecodedQuery } from './query-string.js';
 
-export const TIER_NAMES = ['FREE', 'PRO', 'PAYG', 'ENTERPRISE'] as const;
 export const STATS_INTERVALS = ['5min', '15min', '1hr', '1day', '7day'] as const;
 
 const FALLBACK_STATS_INTERVAL = '1day';

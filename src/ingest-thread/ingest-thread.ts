@@ -6,13 +6,19 @@
 import { Worker } from 'node:worker_threads';
 import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
 import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
-import type { HeldPartition, LogSourceStatus, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
+import type {
+  HeldPartition,
+  LogSourceStatus,
+  OffsetGap,
+  PartitionKey,
+  Position,
+} from '../../ingest/log-source.js';
 import type { Marks } from '../../ingest/marks.js';
 import type { ShardPort } from '../../ingest/pipeline.js';
 import { unpackRecords } from '../../ingest/record-pack.js';
 import type { IngestMeter } from '../ingest-meter.js';
 import { APPLY_SLICE_US } from './limits.js';
-import type { FromIngest, IngestOrder, Position, ToIngest } from './protocol.js';
+import type { FromIngest, IngestOrder, ToIngest } from './protocol.js';
 
 export interface IngestThreadPorts {
   readonly shardOf: (key: PartitionKey) => ShardPort;

@@ -8,6 +8,7 @@ import type {
   LogSourceStatus,
   OffsetGap,
   PartitionKey,
+  Position,
 } from '../../ingest/log-source.js';
 import type { Mark } from '../../ingest/marks.js';
 import type { RecordPack } from '../../ingest/record-pack.js';
@@ -20,8 +21,6 @@ export interface StoredState {
 }
 
 export type StoredPosition = PartitionKey & StoredState;
-
-export type Position = PartitionKey & { readonly nextOffset: number };
 
 /** All that the thread is told when it begins. */
 export interface IngestOrder {

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { LOG_ROW_LIMIT } from '../../../engine/limits.js';
+import { TIER_NAMES } from '../../../engine/tier.js';
 import { DEAD_LETTER_REASONS } from '../../../ingest/dead-letters.js';
 import { serviceStatus } from './status-body.js';
 
@@ -71,7 +72,7 @@ const entryMembers = {
   project_tier: z
     .string()
     .optional()
-    .meta({ examples: ['FREE', 'PRO', 'PAYG', 'ENTERPRISE'] }),
+    .meta({ examples: [...TIER_NAMES] }),
 };
 
 const edgeEntry = z

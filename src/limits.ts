@@ -23,6 +23,10 @@ export const SPILLED_MATCH_SHARE = 1 / 16;
  * what must be held; smaller: dashboards of many functions have them computed again. */
 export const STATS_MEMO_SHARE = 1 / 8;
 
+/** The same near a pause of ingest, and of cached answers. Bigger: ingest pauses while there is memory that nothing needs; smaller: what
+ * dashboards ask again and again is computed again. */
+export const TRIMMED_SHARE = 1 / 128;
+
 /** How often the memory is looked at, ms. Longer: more comes in meanwhile (a core takes in some 10 MB in it); shorter:
  * counting costs noticeably. */
 export const MEMORY_LOOK_MS = 100;

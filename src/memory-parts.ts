@@ -3,7 +3,7 @@
 import { sharedNameBytes } from '../engine/names.js';
 import type { Api } from './http/api.js';
 import type { IngestGate } from './ingest-gate.js';
-import { SPILLED_MATCH_SHARE } from './limits.js';
+import { SPILLED_MATCH_SHARE, TRIMMED_SHARE } from './limits.js';
 import type { Logs } from './logs.js';
 import { MemoryBudget, type MemoryPart } from './memory-budget.js';
 import type { Rewriter } from './rewriter.js';
@@ -14,8 +14,8 @@ import type { Store } from './store/store.js';
 export interface PartsPorts {
   readonly shards: Shards;
   readonly store: Store;
-  readonly logs: () => Logs;
-  readonly rewriter: () => Rewriter;
+  readonly logs: () => Pick<Logs, 'heldBytes'>;
+  readonly rewriter: () => Pick<Rewriter, 'heldBytes'>;
   readonly api: () => Api;
 }
 
@@ -37,7 +37,9 @@ export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports:
       relayTurn = (relayTurn + 1) % Math.max(1, shards.heldRelay.length);
       const relay = shards.heldRelay[relayTurn];
       relay?.spill();
-      if (isNearPause) relay?.stats.spillOpen();
+      if (!isNearPause) return;
+      relay?.stats.spillOpen();
+      ports.api().trim(TRIMMED_SHARE * budgetBytes);
     },
   });
 }

@@ -103,6 +103,7 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
           nowUs,
         ),
       memoBytes: () => stats.heldBytes,
+      trimMemo: (byteLimit) => stats.trim(byteLimit),
       apiCounts: (parameters, nowUs) => evaluator.evaluate({ ...parameters, nowUs }),
       checkExpression: (expression) => evaluator.check(expression),
     },

@@ -107,8 +107,13 @@ export class InvocationStats<Row> {
     this.#heldBytes -= bytesOf(key, memo);
   }
 
+  /** Forgets those asked for longest ago until the others take so many bytes at most. */
+  trim(byteLimit: number): void {
+    while (this.#heldBytes > byteLimit && this.#forgetOldest(null));
+  }
+
   /** Of the longest list, the series that nobody asked for longest; false when only `kept` is left. */
-  #forgetOldest(kept: SeriesMemo<Row>): boolean {
+  #forgetOldest(kept: SeriesMemo<Row> | null): boolean {
     let longest = 0;
     for (let level = 1; level < LEVELS.length; level++)
       if (this.#memos[level].size > this.#memos[longest].size) longest = level;

@@ -124,6 +124,12 @@ export class Api implements HttpHandler {
     return this.#options.queries.memoBytes?.() ?? 0;
   }
 
+  /** Memory is short: of answers, and of what is remembered of questions, so many bytes stay of each at most. */
+  trim(byteLimit: number): void {
+    this.#options.queries.trimMemo?.(byteLimit);
+    this.endpoints.cache?.trim(byteLimit);
+  }
+
   open(request: HttpRequest): Opened {
     const isIngestPost = request.path === INGEST_PATH && request.method === 'POST';
     if (!isIngestPost && !isBodiless(request.headers)) return this.#openUnexpectedBody(request);

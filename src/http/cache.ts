@@ -283,8 +283,13 @@ export class ResultCache {
     }
   }
 
-  #evict(): void {
-    while (this.#byAsk.size > this.#options.entryLimit || this.#heldBytes > this.#options.byteLimit) {
+  /** Drops those asked for longest ago until the others take so many bytes at most. */
+  trim(byteLimit: number): void {
+    this.#evict(byteLimit);
+  }
+
+  #evict(byteLimit = this.#options.byteLimit): void {
+    while (this.#byAsk.size > this.#options.entryLimit || this.#heldBytes > byteLimit) {
       const oldest = this.#byAsk.values().next().value;
       if (oldest === undefined) return;
       this.#drop(oldest);

@@ -33,8 +33,9 @@ export interface QueryPort {
   ): Uint8Array[] | null;
   /** Serialised rows, oldest bucket first. */
   invocationStats(parameters: InvocationStatsParameters, nowUs: number): readonly string[];
-  /** Memory of what is remembered of questions. */
+  /** Memory of what is remembered of questions, and what keeps it to so much from then until more is asked. */
   readonly memoBytes?: () => number;
+  readonly trimMemo?: (byteLimit: number) => void;
   /** Ordered by bucketStartUs, ascending. Throws or rejects with an ExpressionError for what can't be evaluated. */
   apiCounts(
     parameters: ApiCountsParameters,

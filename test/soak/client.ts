@@ -18,13 +18,23 @@ export interface AskOptions {
 export class Client {
   readonly #url: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
+  /** Requests whose connection was closed just as it was used again, as happens to a client that was busy for seconds. */
+  resentCount = 0;
 
   constructor(url: string) {
     this.#url = url;
   }
 
   /** Rejects where no answer comes. */
-  ask(path: string, { method = 'GET', headers = {} }: AskOptions = {}): Promise<Answer> {
+  ask(path: string, options: AskOptions = {}): Promise<Answer> {
+    return this.#ask(path, options).catch((error: unknown) => {
+      if (!(error instanceof ClosedError)) throw error;
+      this.resentCount += 1;
+      return this.#ask(path, options);
+    });
+  }
+
+  #ask(path: string, { method = 'GET', headers = {} }: AskOptions): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const askedUs = wallClockUs();
       const asked = request(
@@ -38,7 +48,9 @@ export class Client {
         },
       );
       asked.once('timeout', () => asked.destroy(new Error(`no answer within ${TIMEOUT_MS} ms`)));
-      asked.once('error', reject);
+      asked.once('error', (error: NodeJS.ErrnoException) =>
+        reject(asked.reusedSocket && error.code === 'ECONNRESET' ? new ClosedError(error.message) : error),
+      );
       asked.end();
     });
   }
@@ -46,6 +58,10 @@ export class Client {
   close(): void {
     this.#agent.destroy();
   }
+}
+
+class ClosedError extends Error {
+  override name = 'ClosedError';
 }
 
 async function bodyOf(response: IncomingMessage): Promise<Buffer> {

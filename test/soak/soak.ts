@@ -244,7 +244,7 @@ class Soak {
     return [
       `${Math.round(second)} s: life ${this.#lives.count}, ${this.#ledger.sums.entries} entries produced`,
       `${asked} asked, ${answered} answered (${probed} held against the model, ${cached} cached, ${stale} older)`,
-      `${refused} refused, ${lost} lost to kills, ${wrong} WRONG`,
+      `${refused} refused, ${lost} lost to kills, ${this.#client.resentCount} sent again, ${wrong} WRONG`,
       `heap ${mb(last?.heapBytes)}, resident ${mb(last?.residentBytes)}, counted ${mb(last?.countedBytes)}`,
       `${last?.descriptors} descriptors, store ${mb(last?.storeBytes)}, topics ${mb(last?.topicBytes)}`,
     ].join('; ');

@@ -54,3 +54,17 @@ test('of functions and projects without entries nothing is remembered, nor once 
   expect(stats.query([view], there, NOW_US + 3_600_000_000)).toEqual([]);
   expect([stats.heldBytes, stats.memoCount]).toEqual([0, 0]);
 });
+
+test('when memory is short, what was asked for longest ago is forgotten, and answers stay the same', () => {
+  const view = new StatsView();
+  const stats = new InvocationStats(encodeInvocationStatsRow, LIMIT_BYTES);
+  for (let i = 0; i < 100; i++) view.apply(entry(nameOf(i)));
+  const ask = (i: number) =>
+    stats.query([view], { project: 'p', functionId: nameOf(i), interval: '1hr' }, NOW_US);
+  const answers = Array.from({ length: 100 }, (_, i) => ask(i));
+  stats.trim(stats.heldBytes / 2);
+  expect([stats.memoCount >= 49, stats.memoCount <= 50]).toEqual([true, true]);
+  stats.trim(0);
+  expect([stats.heldBytes, stats.memoCount]).toEqual([0, 0]);
+  expect(Array.from({ length: 100 }, (_, i) => ask(i))).toEqual(answers);
+});

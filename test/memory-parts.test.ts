@@ -1,0 +1,51 @@
+/** Near a pause for memory, what can be computed again is let go of first. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { IngestGate } from '../src/ingest-gate.js';
+import { createMemoryBudget } from '../src/memory-parts.js';
+import { Shards } from '../src/shards.js';
+import { Store } from '../src/store/store.js';
+import { TestService } from './http/service.js';
+
+const QUESTIONS = 1_000;
+
+test('cached answers go before ingest pauses for them', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'logring-memory-'));
+  const store = await Store.open(directory, 0);
+  try {
+    const service = new TestService();
+    const { api, queries } = service;
+    queries.fill();
+    const cached = () => api.endpoints.cache!.figures().bytes;
+    for (let i = 0; i < QUESTIONS; i++)
+      await service.ask(`/api/endpoints/query/functions.invocation-stats?project=p${i}&interval=1hr`);
+    const gate = new IngestGate();
+    const parts = {
+      shards: new Shards(store, { edgeTopic: 'edge', relayTopic: 'relay' }),
+      store,
+      logs: () => ({ heldBytes: () => 0 }),
+      rewriter: () => ({ heldBytes: 0 }),
+      api: () => api,
+    };
+    const others = createMemoryBudget(Number.MAX_SAFE_INTEGER, gate, parts)
+      .readings()
+      .filter(({ part }) => part !== 'result-cache')
+      .reduce((sum, { bytes }) => sum + bytes, 0);
+    const before = cached();
+    // The answers bring it to 0.92 of the budget, above which it would soon pause.
+    const budgetBytes = (others + before) / 0.92;
+    const budget = createMemoryBudget(budgetBytes, gate, parts);
+    budget.look();
+    expect([gate.isOpen, cached() > 0, cached() <= budgetBytes / 100]).toEqual([true, true, true]);
+    // Not near it, all of them stay.
+    const atFirst = cached();
+    createMemoryBudget(2 * budgetBytes, gate, parts).look();
+    expect(cached()).toBe(atFirst);
+  } finally {
+    await store.close();
+    rmSync(directory, { recursive: true, force: true });
+  }
+});

@@ -67,6 +67,8 @@ interface Progress {
   elapsedSeconds: number;
   /** The most that was held beyond what the idle process takes, and by the parts of the budget. */
   mostResidentBytes: number;
+  /** When it was most: pages of files. */
+  fileBytesAtMost: number;
   mostCountedBytes: number;
   mostByPart: Record<string, number>;
   mostDescriptors: number;
@@ -135,6 +137,7 @@ function nothingYet(): Progress {
   return {
     elapsedSeconds: 0,
     mostResidentBytes: 0,
+    fileBytesAtMost: 0,
     mostCountedBytes: 0,
     mostByPart: {},
     mostDescriptors: 0,
@@ -199,7 +202,10 @@ async function attack(
 async function sample(service: ChildService, progress: Progress, idleBytes: number): Promise<void> {
   if (!existsSync(`/proc/${service.processId}/status`)) return; // it has ended, and the caller hears of it
   const residentBytes = residentBytesOf(service.processId) - idleBytes;
-  progress.mostResidentBytes = Math.max(progress.mostResidentBytes, residentBytes);
+  if (residentBytes > progress.mostResidentBytes) {
+    progress.mostResidentBytes = residentBytes;
+    progress.fileBytesAtMost = residentBytesOf(service.processId, 'RssFile');
+  }
   const metrics = await readMetrics(service).catch(() => null);
   // A look by a connection of its own finds none while descriptors are used up.
   if (metrics === null) {
@@ -239,8 +245,15 @@ async function restText(service: ChildService): Promise<string> {
 }
 
 function findingsOf(progress: Progress, budgetBytes: number): Finding[] {
-  const { mostResidentBytes, mostCountedBytes, mostByPart, restingBytes, problems, politeStatuses } =
-    progress;
+  const {
+    mostResidentBytes,
+    fileBytesAtMost,
+    mostCountedBytes,
+    mostByPart,
+    restingBytes,
+    problems,
+    politeStatuses,
+  } = progress;
   const parts = Object.entries(mostByPart).map(([part, bytes]) => `${part} ${mib(bytes)}`);
   const latency = (name: string, latenciesUs: readonly number[]): Finding => {
     const latencies = new Latencies(latenciesUs);
@@ -253,7 +266,7 @@ function findingsOf(progress: Progress, budgetBytes: number): Finding[] {
   const badStatuses = Object.keys(politeStatuses).filter((status) => status !== '200' && status !== '503');
   return [
     {
-      text: `resident beyond the idle process, at most ${mib(mostResidentBytes)} of ${mib(budgetBytes + WHILE_BYTES)}`,
+      text: `resident beyond the idle process, at most ${mib(mostResidentBytes)} of ${mib(budgetBytes + WHILE_BYTES)}; pages of files were ${mib(fileBytesAtMost)} of all`,
       isGood: mostResidentBytes <= budgetBytes + WHILE_BYTES,
     },
     {

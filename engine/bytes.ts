@@ -170,15 +170,6 @@ export class ByteReader {
     return text;
   }
 
-  /** The string, or null and none of it decoded if it is of more bytes. */
-  stringUpTo(maxBytes: number): string | null {
-    const length = this.#view.getUint32(this.#take(4), true);
-    this.#position -= 4;
-    if (length <= maxBytes) return this.string();
-    this.#take(4 + length);
-    return null;
-  }
-
   /** Whether these bytes stand at `start`, as many as there. */
   #isAt(start: number, length: number, utf8: Uint8Array): boolean {
     if (utf8.length !== length) return false;

@@ -13,9 +13,6 @@ export const MAX_FUTURE_US = US_PER_HOUR;
  * them, crowd out logs; smaller: producers' ids are refused. Source: the contract of entries. */
 export const MAX_NAME_BYTES = 1024;
 
-/** Bytes of the key that a function's bucket has: two names, and the length of one in digits. */
-export const MAX_BUCKET_KEY_BYTES = 2 * MAX_NAME_BYTES + 16;
-
 /** Memory of names that are shared, some 65,000 usual ones. Bigger: names that no longer come are held for long; smaller: with
  * more names than this, each hour holds its own copies. */
 export const KNOWN_NAME_BYTES = 8 * 1024 * 1024;

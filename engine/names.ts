@@ -12,9 +12,6 @@ const STRING_OVERHEAD_BYTES = 56;
 /** Of a place in a Map, half of which is free now and then: key, value, chain and the hash table. */
 export const MAP_PLACE_BYTES = 48;
 
-/** Stands for a stored name that was longer than any that can be asked for, and is not loaded. No entry's name is empty. */
-export const LOST_NAME = '';
-
 const known = new Map<string, string>();
 let knownBytes = 0;
 

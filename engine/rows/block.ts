@@ -9,8 +9,8 @@
  */
 
 import { ByteReader, ByteWriter } from '../bytes.js';
-import { BLOCK_TARGET_BYTES, MAX_NAME_BYTES, SPARE_BLOCK_COUNT } from '../limits.js';
-import { LOST_NAME, MAP_PLACE_BYTES } from '../names.js';
+import { BLOCK_TARGET_BYTES, SPARE_BLOCK_COUNT } from '../limits.js';
+import { MAP_PLACE_BYTES } from '../names.js';
 import { SegmentError } from '../segments.js';
 
 /** Room before the rows for what a block begins with, so that an ordinary block is encoded where it lies. */
@@ -142,7 +142,7 @@ export class BlockIndex {
     const projectCount = reader.u32();
     if (projectCount > this.rowCount || reader.remaining < 12 * this.rowCount)
       throw new SegmentError('a row index is not as long as its rows need');
-    for (let i = 0; i < projectCount; i++) this.#names.push(reader.stringUpTo(MAX_NAME_BYTES) ?? LOST_NAME);
+    for (let i = 0; i < projectCount; i++) this.#names.push(reader.string());
     this.#columns = reader.view(12 * this.rowCount);
     for (let i = 0; i < this.rowCount; i++)
       if (this.#at(2, i) >= projectCount)
@@ -161,7 +161,6 @@ export class BlockIndex {
     return this.#names;
   }
 
-  /** LOST_NAME, where an earlier version took in a longer one than can be asked for. */
   project(rowIndex: number): string {
     return this.#names[this.#at(2, rowIndex)];
   }

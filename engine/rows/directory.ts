@@ -11,8 +11,6 @@
  */
 
 import { ByteReader, ByteWriter } from '../bytes.js';
-import { MAX_NAME_BYTES } from '../limits.js';
-import { LOST_NAME } from '../names.js';
 import { SegmentError } from '../segments.js';
 
 export interface RunDirectory {
@@ -21,7 +19,7 @@ export interface RunDirectory {
   /** Ascending; block i holds rows [blockFirstRows[i], blockFirstRows[i + 1]). */
   readonly blockFirstRows: Uint32Array;
   readonly blockFirstTimesUs: Float64Array;
-  /** Ascending as strings but for LOST_NAME, of which there may be several; parallel to the columns below. */
+  /** Ascending as strings; parallel to the columns below. */
   readonly projects: string[];
   readonly projectFirstRows: Uint32Array;
   readonly projectRowCounts: Uint32Array;
@@ -69,7 +67,7 @@ export function decodeDirectory(bytes: Uint8Array, shared = (name: string) => na
     newestUs: new Float64Array(projectCount),
   };
   for (let i = 0; i < projectCount; i++) {
-    directory.projects[i] = shared(reader.stringUpTo(MAX_NAME_BYTES) ?? LOST_NAME);
+    directory.projects[i] = shared(reader.string());
     directory.projectFirstRows[i] = reader.u32();
     directory.projectRowCounts[i] = reader.u32();
     directory.oldestUs[i] = reader.f64();

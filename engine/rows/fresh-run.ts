@@ -19,7 +19,7 @@
 import { assert } from '../assert.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
 import { BLOCK_TARGET_BYTES } from '../limits.js';
-import { LOST_NAME, nameBytes, sharedName } from '../names.js';
+import { nameBytes, sharedName } from '../names.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { BlockBuilder, BlockIndex, indexBytesOfBlock, indexOfBlock, rowOfBlock } from './block.js';
 import { compareBytes } from './row-order.js';
@@ -198,8 +198,7 @@ export class FreshRun {
     this.#rowByteCount += index.rowByteCount;
     for (let i = 0; i < index.rowCount; i++) {
       const project = index.project(i);
-      // Nobody can ask for a row without a name.
-      const rows = project === LOST_NAME ? null : (this.#projects.get(project) ?? this.#addProject(project));
+      const rows = this.#projects.get(project) ?? this.#addProject(project);
       this.#place(index.timeOffsetUs(i), index.idHash(i), rows);
     }
   }
@@ -235,7 +234,7 @@ export class FreshRun {
   }
 
   /** Adds the columns of the next ordinal and puts it at its place among its project's rows. */
-  #place(timeOffsetUs: number, idHash: number, rows: ProjectRows | null): void {
+  #place(timeOffsetUs: number, idHash: number, rows: ProjectRows): void {
     const ordinal = this.#rowCount;
     if (ordinal === this.#timeOffsetsUs.length) {
       this.#timeOffsetsUs = grown(this.#timeOffsetsUs);
@@ -244,7 +243,6 @@ export class FreshRun {
     this.#timeOffsetsUs[ordinal] = timeOffsetUs;
     this.#idHashes[ordinal] = idHash;
     this.#rowCount = ordinal + 1;
-    if (rows === null) return;
     if (rows.count === rows.ordinals.length) {
       this.#projectBytes -= rows.ordinals.byteLength;
       rows.ordinals = grown(rows.ordinals);

@@ -3,7 +3,7 @@
  * once and taken out little by little: a rewrite replaces up to a day's runs, each with many thousand projects.
  */
 
-import { LOST_NAME, nameBytes } from '../names.js';
+import { nameBytes } from '../names.js';
 import type { SortedRun } from './sorted-run.js';
 
 /** Of a project of one run, beside its name: its place in the map, and two lists. */
@@ -64,7 +64,6 @@ export class ProjectRuns {
   add(run: SortedRun): void {
     const { projects } = run.directory;
     for (let i = 0; i < projects.length; i++) {
-      if (projects[i] === LOST_NAME) continue;
       const entry = this.#entries.get(projects[i]);
       if (entry === undefined) {
         this.#begin(projects[i], run, i);

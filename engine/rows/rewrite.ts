@@ -13,7 +13,7 @@ import {
   REWRITE_SAMPLE_FROM_BYTES,
   SORTED_BLOCK_BYTES,
 } from '../limits.js';
-import { LOST_NAME, nameBytes } from '../names.js';
+import { nameBytes } from '../names.js';
 import type { BlockReader, FileBuilder } from '../segments.js';
 import { indexOfBlock, rowOfBlock } from './block.js';
 import { decodeDirectory, type RunDirectory } from './directory.js';
@@ -116,14 +116,14 @@ function* sortFresh(
   sources.push(new ChunkSource(chunk.sort(compareProjectRows)));
 }
 
-/** Adds the visible rows of a fresh run's block that have a name; returns what they take. */
+/** Adds the visible rows of a fresh run's block; returns what they take. */
 function takeRows(block: Uint8Array, { startUs, visibleFromUs }: RewriteInput, chunk: ProjectRow[]): number {
   const index = indexOfBlock(block);
   let byteCount = index.projects.reduce((sum, name) => sum + nameBytes(name), 0);
   for (let i = 0; i < index.rowCount; i++) {
     const timeUs = startUs + index.timeOffsetUs(i);
     const project = index.project(i);
-    if (timeUs < visibleFromUs || project === LOST_NAME) continue;
+    if (timeUs < visibleFromUs) continue;
     const row = rowOfBlock(block, i);
     chunk.push({ project, timeUs, idHash: index.idHash(i), row });
     byteCount += row.length + REWRITE_ROW_BYTES;
@@ -243,7 +243,7 @@ class SortedSource implements RowSource {
       const at = this.#row - this.#blockFirstRow;
       const timeUs = block.timesUs[at];
       const project = projects[this.#projectIndex];
-      if (timeUs < this.#visibleFromUs || project === LOST_NAME) continue;
+      if (timeUs < this.#visibleFromUs) continue;
       const row = rowOfSortedBlock(block, at);
       this.current = { project, timeUs, idHash: block.idHashes[at], row };
       return true;

@@ -7,7 +7,6 @@
  */
 
 import type { ByteReader, ByteWriter } from '../bytes.js';
-import { MAX_BUCKET_KEY_BYTES } from '../limits.js';
 import { SegmentError } from '../segments.js';
 
 export function projectKey(project: string): string {
@@ -36,22 +35,11 @@ export function writeKey(out: ByteWriter, key: string): void {
   for (let i = 0; i < key.length; i++) out.u16(key.charCodeAt(i));
 }
 
-/** The key of a bucket whose names are longer than any that can be asked for: an earlier version took them in. */
-export function lostKey(bucket: number): string {
-  return `=${bucket}`;
-}
-
-/** null for a key of longer names than can be asked for, none of which is decoded. */
-export function readKey(segment: ByteReader): string | null {
+export function readKey(segment: ByteReader): string {
   const encoding = segment.u8();
-  if (encoding === UTF8) return segment.stringUpTo(MAX_BUCKET_KEY_BYTES);
+  if (encoding === UTF8) return segment.string();
   if (encoding !== UTF16) throw new SegmentError('a bucket key in a segment has no known encoding');
-  const length = segment.u32();
-  if (length > MAX_BUCKET_KEY_BYTES) {
-    segment.bytes(2 * length);
-    return null;
-  }
   let key = '';
-  for (let left = length; left > 0; left--) key += String.fromCharCode(segment.u16());
+  for (let left = segment.u32(); left > 0; left--) key += String.fromCharCode(segment.u16());
   return key;
 }

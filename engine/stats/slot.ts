@@ -9,7 +9,7 @@ import type { ByteReader, ByteWriter } from '../bytes.js';
 import { nameBytes, sharedName } from '../names.js';
 import type { ScratchSpace } from '../scratch.js';
 import { SegmentError } from '../segments.js';
-import { lostKey, readKey, writeKey } from './bucket-key.js';
+import { readKey, writeKey } from './bucket-key.js';
 import type { Digest } from './digest.js';
 import {
   clearFigures,
@@ -140,11 +140,9 @@ export class Slot {
   }
 
   /**
-   * Gives a reserved bucket its key; null: one that is too long to be asked for. Naming it twice, or two buckets alike, is not
-   * state that we saved.
+   * Gives a reserved bucket its key. Naming it twice, or two buckets alike, is not state that we saved.
    */
-  name(bucket: number, givenKey: string | null): void {
-    const key = givenKey ?? lostKey(bucket);
+  name(bucket: number, key: string): void {
     const known = this.#bucketByKey.get(key);
     if (known === bucket) return;
     if (known !== undefined || this.#keys[bucket] !== UNNAMED) {

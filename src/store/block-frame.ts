@@ -9,7 +9,6 @@
 
 import {
   type CheckedValue,
-  CODEC_PACKED_DEFLATE,
   CODEC_PACKED_ZSTD,
   CODEC_RAW,
   checkedValue,
@@ -17,11 +16,10 @@ import {
   damaged,
   NO_DICTIONARY,
   rawBytes,
-  uncompressed,
 } from './checked-value.js';
 import { packHex, unpackHex } from './hex-packing.js';
 import { DICTIONARY_BYTES, SORTED_ZSTD_LEVEL } from './limits.js';
-import { zstdCompress } from './zstd.js';
+import { zstdCompress, zstdDecompress } from './zstd.js';
 
 const PACKED_HEADER_BYTES = 12;
 
@@ -56,23 +54,19 @@ export function dictionaryOf(sample: Uint8Array): Uint8Array {
 /** The block: the caller's to keep. Throws a SegmentError that names the block and says what is wrong. */
 export function openFrame(name: string, value: Uint8Array, dictionary: Uint8Array): Uint8Array {
   const checked = checkValue('block', name, value);
-  return checked.codec === CODEC_PACKED_ZSTD || checked.codec === CODEC_PACKED_DEFLATE
+  return checked.codec === CODEC_PACKED_ZSTD
     ? openPacked(name, checked, dictionary)
     : rawBytes('block', name, checked);
 }
 
-function openPacked(
-  name: string,
-  { codec, payload, rawLength }: CheckedValue,
-  dictionary: Uint8Array,
-): Uint8Array {
+function openPacked(name: string, { payload, rawLength }: CheckedValue, dictionary: Uint8Array): Uint8Array {
   const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
   const hexAt = PACKED_HEADER_BYTES + view.getUint32(0, true);
   const textLength = view.getUint32(4, true);
   const textAt = hexAt + view.getUint32(8, true);
   const noise = payload.subarray(PACKED_HEADER_BYTES, hexAt);
   const hex = payload.subarray(hexAt, textAt);
-  const text = uncompressed(codec, payload.subarray(textAt), textLength, dictionary);
+  const text = zstdDecompress(payload.subarray(textAt), dictionary, textLength);
   if (text.length !== textLength) throw damaged('block', name, 'its text is not as long as it says');
   return unpackHex({ text, hex }, rawLength, noise);
 }

@@ -5,7 +5,7 @@
  *   version u8 │ codec u8 │ rawLength u32 │ crc32 u32 over name and all but itself │ payload
  */
 
-import { crc32, inflateRawSync } from 'node:zlib';
+import { crc32 } from 'node:zlib';
 import { SegmentError } from '../../engine/segments.js';
 import { QUICK_ZSTD_LEVEL } from './limits.js';
 import { zstdCompress, zstdDecompress } from './zstd.js';
@@ -14,12 +14,10 @@ const VERSION = 1;
 const CHECKSUM_AT = 6;
 const HEADER_BYTES = 10;
 
-/** How a payload holds its raw bytes. Stores of format 2 have deflate where today's have Zstandard. */
+/** How a payload holds its raw bytes. */
 export const CODEC_RAW = 0;
-export const CODEC_DEFLATE = 1;
 export const CODEC_ZSTD = 3;
 /** Of blocks only: see block-frame.ts. */
-export const CODEC_PACKED_DEFLATE = 2;
 export const CODEC_PACKED_ZSTD = 4;
 
 export const NO_DICTIONARY = new Uint8Array(0);
@@ -82,27 +80,10 @@ export function rawBytes(
   name: string,
   { codec, rawLength, payload }: CheckedValue,
 ): Uint8Array {
-  if (codec !== CODEC_RAW && codec !== CODEC_DEFLATE && codec !== CODEC_ZSTD)
-    throw damaged(kind, name, `its codec ${codec} is unknown`);
-  const raw = (
-    codec === CODEC_RAW ? payload : uncompressed(codec, payload, rawLength, NO_DICTIONARY)
-  ).slice();
+  if (codec !== CODEC_RAW && codec !== CODEC_ZSTD) throw damaged(kind, name, `its codec ${codec} is unknown`);
+  const raw = (codec === CODEC_RAW ? payload : zstdDecompress(payload, NO_DICTIONARY, rawLength)).slice();
   if (raw.length !== rawLength) throw damaged(kind, name, 'its length does not match');
   return raw;
-}
-
-/** Of a payload, or the compressed part of one; good until the next call. */
-export function uncompressed(
-  codec: number,
-  payload: Uint8Array,
-  rawLength: number,
-  dictionary: Uint8Array,
-): Uint8Array {
-  if (codec === CODEC_ZSTD || codec === CODEC_PACKED_ZSTD)
-    return zstdDecompress(payload, dictionary, rawLength);
-  // A chunk a little larger than what comes out spares zlib a second one.
-  const options = { maxOutputLength: rawLength + 1, chunkSize: Math.max(64, rawLength + 1) };
-  return inflateRawSync(payload, dictionary.length > 0 ? { ...options, dictionary } : options);
 }
 
 export function damaged(kind: string, name: string, what: string): SegmentError {

@@ -1,13 +1,10 @@
 /** The version of the store's layout, its tables and their keys, and how values are compressed. */
 
-export const STORE_FORMAT = 3;
-
-/** It differs in compression only, which each value names: such a store becomes one of today's format when it is opened. */
-const FORMAT_OF_DEFLATE = 2;
+export const STORE_FORMAT = 4;
 
 /** Whether a store of this format can be opened. Of any other it is refused. */
 export function isReadableFormat(stored: string): boolean {
-  return stored === String(STORE_FORMAT) || stored === String(FORMAT_OF_DEFLATE);
+  return stored === String(STORE_FORMAT);
 }
 
 export class StoreFormatError extends Error {

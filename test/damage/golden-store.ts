@@ -1,6 +1,6 @@
 /**
  * A store as it stood on disk, in one file: `test/golden/store-format-<n>.json.gz`, gzipped JSON of its files in base64
- * and of the answers that it gave. Making one anew, for a new format: node dist/test/damage/golden-store.js
+ * and of the answers that it gave. One for a new format is made by node dist/test/damage/golden-store.js
  */
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,16 +20,15 @@ export interface GoldenStore {
   readonly answers: Readonly<Record<string, string | null>>;
 }
 
-/** The first stores had none. */
+/** Opening a store makes them. */
 const LEFT_OUT = [MARKER_FILE, TABLE_LOCK_FILE];
 
-/** `name`: `format-<n>`; or `long-names`, of format 3, written when names could still have 100 KB. */
-export function goldenPath(name: string): string {
-  return fileURLToPath(new URL(`../../../test/golden/store-${name}.json.gz`, import.meta.url));
+export function goldenPath(format: number): string {
+  return fileURLToPath(new URL(`../../../test/golden/store-format-${format}.json.gz`, import.meta.url));
 }
 
-export function readGolden(name: string): GoldenStore {
-  return JSON.parse(gunzipSync(readFileSync(goldenPath(name))).toString()) as GoldenStore;
+export function readGolden(format: number): GoldenStore {
+  return JSON.parse(gunzipSync(readFileSync(goldenPath(format))).toString()) as GoldenStore;
 }
 
 export function unpackGolden({ files }: GoldenStore, directory: string): void {
@@ -54,8 +53,8 @@ async function writeGolden(): Promise<void> {
       files,
       answers: Object.fromEntries([...answers].map(([name, { text }]) => [name, text])),
     };
-    mkdirSync(dirname(goldenPath(`format-${STORE_FORMAT}`)), { recursive: true });
-    writeFileSync(goldenPath(`format-${STORE_FORMAT}`), gzipSync(JSON.stringify(golden), { level: 9 }));
+    mkdirSync(dirname(goldenPath(STORE_FORMAT)), { recursive: true });
+    writeFileSync(goldenPath(STORE_FORMAT), gzipSync(JSON.stringify(golden), { level: 9 }));
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

@@ -14,6 +14,8 @@ import type { IngestGate } from './ingest-gate.js';
 import { CACHE_SHARE, PAUSE_SHARE, RESUME_SHARE, REWRITE_SHARE, SPILL_SHARE } from './limits.js';
 
 const MEBIBYTE = 1024 * 1024;
+/** Parts that the reason of a pause names, the largest first. */
+const NAMED_PARTS = 3;
 
 export function budgetBytesOf({ MEMORY_BUDGET_MB }: Pick<Config, 'MEMORY_BUDGET_MB'>): number {
   return MEMORY_BUDGET_MB * MEBIBYTE;
@@ -74,9 +76,19 @@ export class MemoryBudget {
     return [...readings, { part: 'block-cache', bytes: cache.heldBytes }];
   }
 
+  /** In MiB. */
+  #largestParts(): string {
+    return this.#ports.parts
+      .map((part) => ({ name: part.name, mib: Math.round(part.heldBytes() / MEBIBYTE) }))
+      .sort((a, b) => b.mib - a.mib)
+      .slice(0, NAMED_PARTS)
+      .map(({ name, mib }) => `${name} ${mib}`)
+      .join(', ');
+  }
+
   #reason(): string {
     const { budgetBytes } = this.#ports;
     const held = Math.round(this.#heldBytes / MEBIBYTE);
-    return `ingest is paused: ${held} MiB are held, and LOGRING_MEMORY_BUDGET_MB allows ${budgetBytes / MEBIBYTE}; it goes on when enough was written away or has expired, or with a larger budget`;
+    return `ingest is paused: ${held} MiB are held (${this.#largestParts()}), and LOGRING_MEMORY_BUDGET_MB allows ${budgetBytes / MEBIBYTE}; it goes on when enough was written away or has expired, or with a larger budget`;
   }
 }

@@ -45,7 +45,7 @@ test('cache, spilling, pausing, and going on, in this order', () => {
   expect(rig.look(76)).toBe('cache 24, spilled 1, open');
   expect(rig.look(94)).toBe('cache 6, spilled 2, open');
   expect(rig.look(96)).toBe('cache 4, spilled 3, closed');
-  expect(rig.gate.reasons).toEqual([expect.stringContaining('96 MiB are held')]);
+  expect(rig.gate.reasons).toEqual([expect.stringContaining('96 MiB are held (usage 72, rows 24)')]);
   // Not at once: it would pause again with the next entries.
   expect(rig.look(92)).toBe('cache 8, spilled 4, closed');
   expect(rig.look(120)).toBe('cache 0, spilled 5, closed');

@@ -3,12 +3,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
-import { readConfig } from '../src/config.js';
 import type { ServiceStatus } from '../src/console/service-status.js';
-import { type Service, startService } from '../src/service.js';
+import type { Service } from '../src/service.js';
+import { startClockedService } from './clocked-service.js';
 import { LARGER, NOW_US, PROJECTS, writeSmallStore } from './damage/small-store.js';
 import { eventually } from './eventually.js';
 
@@ -31,24 +30,8 @@ afterEach(async () => {
 });
 
 async function start(): Promise<Service> {
-  const config = readConfig({
-    LOGRING_PORT: '0',
-    LOGRING_DATA_DIR: directory,
-    LOGRING_API_KEYS: KEY,
-    LOGRING_CACHE_SECONDS: '0',
-    LOGRING_EDGE_TOPIC: 'edge',
-    LOGRING_RELAY_TOPIC: 'relay',
-    LOGRING_MAX_LAG_RECORDS: '0',
-  });
-  const started = await startService(config, {
-    logger: pino({ level: 'silent' }),
-    clock: { nowUs: () => nowUs, monotonicUs: () => ranUs },
-    version: 'test',
-    onFatal: (error) => {
-      throw error;
-    },
-    announceKey: () => undefined,
-  });
+  const settings = { LOGRING_DATA_DIR: directory, LOGRING_API_KEYS: KEY };
+  const started = await startClockedService(settings, { nowUs: () => nowUs, monotonicUs: () => ranUs });
   service = started;
   await eventually(async () => (await fetch(`${started.url}/readyz`)).status === 200);
   return started;

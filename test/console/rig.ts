@@ -3,11 +3,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { readConfig } from '../../src/config.js';
-import { startService } from '../../src/service.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
+import { startClockedService } from '../clocked-service.js';
 import { launchBrowser } from './browser.js';
 
 export const KEY = 'key-for-all';
@@ -24,21 +22,16 @@ interface LoggedService {
 
 async function startLoggedService(): Promise<LoggedService> {
   const directory = await mkdtemp(join(tmpdir(), 'logring-console-'));
-  const config = readConfig({
-    LOGRING_PORT: '0',
-    LOGRING_DATA_DIR: directory,
-    LOGRING_API_KEYS: `${KEY},${LIMITED_KEY}=shop`,
-    LOGRING_MAX_LAG_RECORDS: '0',
-  });
-  const service = await startService(config, {
-    logger: pino({ level: 'silent' }),
-    clock: { nowUs: wallClockUs, monotonicUs },
-    version: 'test',
-    onFatal: (error) => {
-      throw error;
+  const service = await startClockedService(
+    {
+      LOGRING_DATA_DIR: directory,
+      LOGRING_API_KEYS: `${KEY},${LIMITED_KEY}=shop`,
+      LOGRING_CACHE_SECONDS: '900',
+      LOGRING_EDGE_TOPIC: EDGE,
+      LOGRING_RELAY_TOPIC: RELAY,
     },
-    announceKey: () => {},
-  });
+    { nowUs: wallClockUs, monotonicUs },
+  );
   return {
     url: service.url,
     post: (sourceName, entries) => postTo(service.url, KEY, sourceName, JSON.stringify(entries)),

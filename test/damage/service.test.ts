@@ -6,14 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { open } from 'lmdb';
-import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { encodeSummary } from '../../engine/usage/sealed-part.js';
-import { readConfig } from '../../src/config.js';
-import { type Service, startService } from '../../src/service.js';
+import type { Service } from '../../src/service.js';
 import { lockDirectory } from '../../src/store/directory-lock.js';
 import { sealEnvelope } from '../../src/store/envelope.js';
 import { monotonicUs } from '../../src/system-clock.js';
+import { startClockedService } from '../clocked-service.js';
 import { LARGER, NOW_US, PROJECTS, writeSmallStore } from './small-store.js';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -45,23 +44,8 @@ async function damagedStore(): Promise<void> {
 
 /** The clock stands at NOW_US. */
 async function start(): Promise<void> {
-  const config = readConfig({
-    LOGRING_PORT: '0',
-    LOGRING_DATA_DIR: directory,
-    LOGRING_API_KEYS: KEY,
-    LOGRING_CACHE_SECONDS: '0',
-    LOGRING_EDGE_TOPIC: 'edge',
-    LOGRING_RELAY_TOPIC: 'relay',
-  });
-  service = await startService(config, {
-    logger: pino({ level: 'silent' }),
-    clock: { nowUs: () => NOW_US, monotonicUs },
-    version: 'test',
-    onFatal: (error) => {
-      throw error;
-    },
-    announceKey: () => undefined,
-  });
+  const settings = { LOGRING_DATA_DIR: directory, LOGRING_API_KEYS: KEY };
+  service = await startClockedService(settings, { nowUs: () => NOW_US, monotonicUs });
 }
 
 async function ask(path: string): Promise<Response> {

@@ -10,9 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, brotliDecompressSync } from 'node:zlib';
-import { pino } from 'pino';
-import { readConfig } from '../../src/config.js';
-import { type Service, startService } from '../../src/service.js';
+import type { Service } from '../../src/service.js';
+import { startClockedService } from '../clocked-service.js';
 import { eventually } from '../eventually.js';
 
 export interface Phase {
@@ -67,24 +66,8 @@ export async function playRun(phases: readonly Phase[]): Promise<Phase[]> {
 }
 
 async function start(directory: string, nowUs: () => number): Promise<Service> {
-  const config = readConfig({
-    LOGRING_PORT: '0',
-    LOGRING_DATA_DIR: directory,
-    LOGRING_API_KEYS: KEY,
-    LOGRING_CACHE_SECONDS: '0',
-    LOGRING_EDGE_TOPIC: 'edge',
-    LOGRING_RELAY_TOPIC: 'relay',
-    LOGRING_MAX_LAG_RECORDS: '0',
-  });
-  const service = await startService(config, {
-    logger: pino({ level: 'silent' }),
-    clock: { nowUs, monotonicUs: nowUs },
-    version: 'test',
-    onFatal: (error) => {
-      throw error;
-    },
-    announceKey: () => undefined,
-  });
+  const settings = { LOGRING_DATA_DIR: directory, LOGRING_API_KEYS: KEY };
+  const service = await startClockedService(settings, { nowUs, monotonicUs: nowUs });
   await untilReady(service);
   return service;
 }

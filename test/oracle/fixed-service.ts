@@ -3,10 +3,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
-import { readConfig } from '../../src/config.js';
-import { startService } from '../../src/service.js';
 import { monotonicUs } from '../../src/system-clock.js';
+import { startClockedService } from '../clocked-service.js';
 import { ServiceClient } from './http-client.js';
 
 const KEY = 'key-of-the-oracle';
@@ -23,28 +21,12 @@ export interface FixedService {
 
 export async function startFixedService(nowUs: number): Promise<FixedService> {
   const directory = await mkdtemp(join(tmpdir(), 'logring-oracle-'));
-  const config = readConfig({
-    LOGRING_PORT: '0',
-    LOGRING_DATA_DIR: directory,
-    LOGRING_API_KEYS: KEY,
-    LOGRING_CACHE_SECONDS: '0',
-    LOGRING_CACHE_WARM_SECONDS: '0',
-    LOGRING_MAX_LAG_RECORDS: '0',
-    LOGRING_LOG_LEVEL: 'warn',
-  });
-  const service = await startService(config, {
-    logger: pino({ level: config.LOG_LEVEL }),
-    clock: { nowUs: () => nowUs, monotonicUs },
-    version: 'test',
-    onFatal: (error) => {
-      throw error;
-    },
-    announceKey: () => {},
-  });
+  const settings = { LOGRING_DATA_DIR: directory, LOGRING_API_KEYS: KEY, LOGRING_CACHE_WARM_SECONDS: '0' };
+  const service = await startClockedService(settings, { nowUs: () => nowUs, monotonicUs });
   return {
     client: new ServiceClient(service.url, KEY),
-    edgeTopic: config.EDGE_TOPIC,
-    relayTopic: config.RELAY_TOPIC,
+    edgeTopic: 'edge',
+    relayTopic: 'relay',
     async caughtUp() {
       // Ready means that no record is left to read; each round trip lets the service work on.
       while ((await fetch(`${service.url}/readyz`)).status !== 200);

@@ -108,7 +108,7 @@ export class Placement {
     }
   }
 
-  /** Where the log goes on behind a batch with a wrong checksum that an operator has given up; null where there is none. */
+  /** Where the log goes on behind a batch with a wrong checksum that an operator has given up; null where nothing was given up. */
   async #acknowledgedSkip({ key }: PartitionReader, found: LogFound | undefined): Promise<number | null> {
     const { holds, sink, view } = this.#parts;
     const bounds = found?.bounds ?? null;

@@ -19,7 +19,7 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { EdgeEntry } from '../engine/entry.js';
-import { type LogsParameters, queryLogs } from '../engine/rows/query.js';
+import { collectLogs, type LogsParameters, mergeLogs } from '../engine/rows/partial.js';
 import { RowsView } from '../engine/rows/rows-view.js';
 import { LONGEST_RETENTION_US } from '../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
@@ -145,7 +145,7 @@ function measure(
     for (let i = 0; i < SIZES.queries; i++) {
       const parameters = { project, retentionUs: LONGEST_RETENTION_US, ...drawWindow(random) };
       const startUs = monotonicUs();
-      const rows = queryLogs([view], parameters, NOW_US);
+      const rows = mergeLogs([collectLogs(view, parameters, NOW_US)]);
       latenciesUs.push(monotonicUs() - startUs);
       rowCount += rows.length;
       for (const row of rows) hash.update(row);
@@ -186,7 +186,7 @@ async function measureLive(
       const [, project] = random.pick(kinds);
       const parameters = { project, retentionUs: LONGEST_RETENTION_US, ...drawWindow(random) };
       const askedUs = monotonicUs();
-      queryLogs([view], parameters, NOW_US);
+      mergeLogs([collectLogs(view, parameters, NOW_US)]);
       latenciesUs.push(monotonicUs() - askedUs);
     }
     if (elapsedMs >= (commitCount + 1) * LIVE_COMMIT_EVERY_MS) {

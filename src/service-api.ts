@@ -3,8 +3,10 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { STATS_MEMO_BYTES } from '../engine/limits.js';
-import { queryLogsWithin } from '../engine/rows/query.js';
-import { InvocationStats } from '../engine/stats/query.js';
+import { collectLogs, mergeLogs } from '../engine/rows/partial.js';
+import { collectStats, questionOf } from '../engine/stats/partial.js';
+import { SeriesMerge } from '../engine/stats/series-merge.js';
+import { mergeCounts } from '../engine/usage/partial.js';
 import type { Config } from './config.js';
 import type { ServiceStatus } from './console/service-status.js';
 import type { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
@@ -75,7 +77,7 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
   const keys = config.API_KEYS ?? [madeKey(surroundings)];
   const budgetBytes = budgetBytesOf(config);
   const memoBytes = Math.min(STATS_MEMO_BYTES, STATS_MEMO_SHARE * budgetBytes);
-  const stats = new InvocationStats(encodeInvocationStatsRow, memoBytes);
+  const stats = new SeriesMerge(encodeInvocationStatsRow, memoBytes);
   const requestsPerSecond = config.KEY_REQUESTS_PER_SECOND;
   const paces = requestsPerSecond === 0 ? null : new RequestPaces(requestsPerSecond);
   const endpointIds = {
@@ -91,20 +93,21 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
     cacheSeconds: config.CACHE_SECONDS,
     cacheWarmSeconds: config.CACHE_WARM_SECONDS,
     queries: {
-      logs: (...question) =>
-        queryLogsWithin(
-          shards.edge.map(({ rows }) => rows),
-          ...question,
+      logs: (parameters, nowUs, byteLimit, reading) =>
+        mergeLogs(
+          shards.edge.map(({ rows }) => collectLogs(rows, parameters, nowUs, reading)),
+          byteLimit,
         ),
-      invocationStats: (parameters, nowUs) =>
-        stats.query(
-          shards.relay.map((shard) => shard.stats),
-          parameters,
-          nowUs,
-        ),
+      invocationStats: (parameters, nowUs) => {
+        const question = questionOf(parameters, nowUs);
+        return stats.merge(shards.relay.map((shard) => collectStats(shard.stats, question)));
+      },
       memoBytes: () => stats.heldBytes,
       trimMemo: (byteLimit) => stats.trim(byteLimit),
-      apiCounts: (parameters, nowUs) => evaluator.evaluate({ ...parameters, nowUs }),
+      apiCounts: ({ expression, interval }, nowUs) => {
+        const partials = evaluator.collect(expression, { interval, nowUs });
+        return partials instanceof Promise ? partials.then(mergeCounts) : mergeCounts(partials);
+      },
       checkExpression: (expression) => evaluator.check(expression),
     },
     states: parts.states,

@@ -4,6 +4,8 @@
  * row is two of its lines where columns would be thirteen.
  */
 
+import { SegmentError } from '../segments.js';
+
 export const COUNT = 0;
 export const ERROR_COUNT = 1;
 /** Five of them, 1xx to 5xx. */
@@ -46,6 +48,30 @@ export function countOutcome(figures: Float64Array, row: number, outcome: number
   if (outcome >= ERROR) figures[row + ERROR_COUNT] += 1;
   const statusClass = outcome & CLASS_MASK;
   if (statusClass !== 0) figures[row + CLASS_COUNTS + statusClass - 1] += 1;
+}
+
+/** Throws a SegmentError for a row, as read, that no entries make. */
+export function assertSound(figures: Float64Array, row: number): void {
+  const count = figures[row + COUNT];
+  const valueCount = figures[row + VALUE_COUNT];
+  let isSound = Number.isSafeInteger(count) && isShare(valueCount, count);
+  let classedCount = 0;
+  for (let i = 0; i < 5; i++) {
+    isSound &&= isShare(figures[row + CLASS_COUNTS + i], count);
+    classedCount += figures[row + CLASS_COUNTS + i];
+  }
+  isSound &&= isShare(classedCount, count) && isShare(figures[row + ERROR_COUNT], count);
+  isSound &&= valueCount === 0 || (figures[row + MIN] <= figures[row + MAX] && isFiniteRow(figures, row));
+  if (!isSound) throw new SegmentError('the figures of a bucket contradict each other');
+}
+
+function isShare(value: number, count: number): boolean {
+  return Number.isInteger(value) && value >= 0 && value <= count;
+}
+
+function isFiniteRow(figures: Float64Array, row: number): boolean {
+  for (let i = SUM_HIGH; i <= MAX; i++) if (!Number.isFinite(figures[row + i])) return false;
+  return true;
 }
 
 /** Adds one value to sum, extremes and count. */

@@ -12,6 +12,7 @@ import { SegmentError } from '../segments.js';
 import { readKey, writeKey } from './bucket-key.js';
 import type { Digest } from './digest.js';
 import {
+  assertSound,
   clearFigures,
   countOutcome,
   countValue,
@@ -205,10 +206,15 @@ export class Slot {
     return this.#values.setAside(this.#figures, this.bucketCount, scratch, stepBytes);
   }
 
-  /** Writes all of one bucket, name and values included. */
+  /** Writes all of one bucket, number and name included. */
   writeImage(bucket: number, out: ByteWriter): void {
     out.u32(bucket);
     writeKey(out, this.#keys[bucket]);
+    this.writeBucket(bucket, out);
+  }
+
+  /** Writes the figures and values of a bucket. */
+  writeBucket(bucket: number, out: ByteWriter): void {
     const row = bucket * FIGURE_COUNT;
     for (let i = 0; i < SAVED_FIGURE_COUNT; i++) out.f64(this.#figures[row + i]);
     this.#values.write(out, this.#figures[row + VALUES], this.#figures[row + VALUE_COUNT]);
@@ -218,12 +224,18 @@ export class Slot {
   readImage(segment: ByteReader): void {
     const bucket = segment.u32();
     if (bucket >= this.#keys.length) throw new SegmentError('an image in a segment is of no bucket');
-    this.#newestChange = ++changeCount;
     this.name(bucket, readKey(segment));
+    this.readBucket(bucket, segment);
+  }
+
+  /** Puts written figures and values in the place of what the bucket has. Throws a SegmentError. */
+  readBucket(bucket: number, segment: ByteReader): void {
+    this.#newestChange = ++changeCount;
     const row = bucket * FIGURE_COUNT;
     const figures = this.#figures;
     const hadCount = figures[row + VALUE_COUNT];
     for (let i = 0; i < SAVED_FIGURE_COUNT; i++) figures[row + i] = segment.f64();
+    assertSound(figures, row);
     const valueCount = figures[row + VALUE_COUNT];
     if (valueCount < hadCount)
       throw new SegmentError('an image in a segment is older than the events before it');

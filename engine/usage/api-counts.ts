@@ -1,4 +1,4 @@
-/** The windows, buckets and rows of `usage.api-counts`. Source: SPEC, `usage.api-counts`, and DESIGN section 1. */
+/** The windows, buckets and rows of `usage.api-counts`, and what one shard counts of them. Source: SPEC, `usage.api-counts`. */
 
 import { assert } from '../assert.js';
 import { truncateUs, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../time.js';
@@ -6,6 +6,11 @@ import { CELL_STRIDE } from './cells.js';
 
 export const USAGE_INTERVALS = ['hourly', 'daily', 'minutely'] as const;
 export type UsageInterval = (typeof USAGE_INTERVALS)[number];
+
+export interface ApiCountsAsk {
+  readonly interval: UsageInterval;
+  readonly nowUs: number;
+}
 
 /** One bucket with at least one matching entry in the window. */
 export interface ApiCountsRow {
@@ -42,15 +47,19 @@ export const USAGE_RETENTION_US = SPANS.daily.windowUs;
 
 /** The counts of one window as they are added up, over parts and over shards. */
 export class ApiCounts {
+  readonly ask: ApiCountsAsk;
   /** The window is [fromUs, endUs): the contract's window includes now, so it ends a microsecond behind it. */
   readonly fromUs: number;
   readonly endUs: number;
   readonly #bucketUs: number;
   readonly #firstBucketUs: number;
   readonly #bucketCount: number;
-  readonly #cells: Float64Array;
+  /** CELL_STRIDE a bucket. */
+  readonly cells: Float64Array;
 
-  constructor(interval: UsageInterval, nowUs: number) {
+  constructor(ask: ApiCountsAsk) {
+    const { interval, nowUs } = ask;
+    this.ask = ask;
     assert(Number.isSafeInteger(nowUs), 'now is not a whole number of microseconds');
     const { windowUs, bucketUs } = SPANS[interval];
     this.fromUs = nowUs - windowUs;
@@ -58,7 +67,7 @@ export class ApiCounts {
     this.#bucketUs = bucketUs;
     this.#firstBucketUs = truncateUs(this.fromUs, bucketUs);
     this.#bucketCount = Math.ceil((this.endUs - this.#firstBucketUs) / bucketUs);
-    this.#cells = new Float64Array(CELL_STRIDE * this.#bucketCount);
+    this.cells = new Float64Array(CELL_STRIDE * this.#bucketCount);
   }
 
   overlaps(part: HourSpan): boolean {
@@ -76,16 +85,33 @@ export class ApiCounts {
     while (startUs < endUs) {
       const bucketEndUs = Math.min(endUs, this.#firstBucketUs + (bucket + 1) * bucketUs);
       const base = CELL_STRIDE * bucket;
-      if (bucketEndUs - startUs === US_PER_HOUR) matches.countAll(this.#cells, base);
-      else matches.countBetween(startUs - part.startUs, bucketEndUs - part.startUs, this.#cells, base);
+      if (bucketEndUs - startUs === US_PER_HOUR) matches.countAll(this.cells, base);
+      else matches.countBetween(startUs - part.startUs, bucketEndUs - part.startUs, this.cells, base);
       startUs = bucketEndUs;
       bucket += 1;
     }
   }
 
+  /** Adds what another shard has counted for the same ask. */
+  merge({ ask, cells }: ApiCounts): void {
+    assert(
+      ask.interval === this.ask.interval && ask.nowUs === this.ask.nowUs,
+      'partial answers to different questions are merged',
+    );
+    for (let cell = 0; cell < cells.length; cell++) this.cells[cell] += cells[cell];
+  }
+
+  /** Whether entries could have made these counts. */
+  isSound(): boolean {
+    return this.cells.every(
+      (count, cell) =>
+        Number.isSafeInteger(count) && count >= 0 && count <= this.cells[cell - (cell % CELL_STRIDE)],
+    );
+  }
+
   rows(): ApiCountsRow[] {
     const rows: ApiCountsRow[] = [];
-    const cells = this.#cells;
+    const cells = this.cells;
     for (let bucket = 0; bucket < this.#bucketCount; bucket++) {
       const base = CELL_STRIDE * bucket;
       if (cells[base] === 0) continue;

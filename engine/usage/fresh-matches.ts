@@ -71,7 +71,7 @@ export class FreshMatches {
     this.#verdicts = NO_VERDICTS;
   }
 
-  /** Counts its bytes no more. A round that is still at work on it may go on. */
+  /** Counts its bytes no more. An evaluation that is under way may go on. */
   release(): void {
     this.#memory.heldBytes -= this.#verdicts.length;
     this.#memory = new MatchMemory();

@@ -1,5 +1,5 @@
 /**
- * How the parts of a round are shared among threads: each has a lane, which takes the next parts that no other has taken when
+ * How the parts of an evaluation are shared among threads: each has a lane, which takes the next parts that no other has taken when
  * it is through with those it has.
  */
 
@@ -12,7 +12,7 @@ import type { SealedPart } from './sealed-part.js';
 import { type BatchRoom, copyUrls, type UrlBatch } from './url-batch.js';
 import type { UsageView } from './usage-view.js';
 
-/** A fresh part as it was when the round began. */
+/** A fresh part as it was when the evaluation began. */
 export interface FreshTarget {
   readonly part: FreshPart;
   readonly matches: FreshMatches;
@@ -28,7 +28,7 @@ export interface SealedTarget {
 
 export type ScanTarget = FreshTarget | SealedTarget;
 
-/** A piece of a sealed part to be scanned elsewhere (see scanPart). What it holds stays the round's. */
+/** A piece of a sealed part to be scanned elsewhere (see scanPart). What it holds stays the evaluation's. */
 export interface PartBatch extends PartScanRequest {
   readonly kind: 'part';
   /** Whose part it is. */
@@ -66,7 +66,7 @@ export class ScanLane {
     return { kind: 'part', view, file: part.file, from: matches.next!, matches: matches.list.columns };
   }
 
-  /** What came of the batch taken last. It is noted for all rounds to come. */
+  /** What came of the batch taken last. It is noted for all evaluations to come. */
   supply(result: BatchResult): void {
     assert(this.isBusy, 'a lane is told of a batch that nobody asked for');
     if (result instanceof Uint8Array) this.#noteVerdicts(result);

@@ -34,7 +34,7 @@ export class SealedMatches {
     if (!this.#isReleased) this.#memory.heldBytes += this.#heldBytes - before;
   }
 
-  /** Counts its bytes no more. A round that is still at work on it may go on. */
+  /** Counts its bytes no more. An evaluation that is under way may go on. */
   release(): void {
     this.#memory.heldBytes -= this.#heldBytes;
     this.#isReleased = true;

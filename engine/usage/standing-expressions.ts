@@ -32,8 +32,8 @@ export class StandingExpression {
   lastAskedUs: number;
   /** Whether it is known to be a valid expression. */
   accepted: boolean;
-  /** How many rounds are working on it: it is not dropped meanwhile. */
-  roundCount = 0;
+  /** How many evaluations are under way: it is not dropped meanwhile. */
+  evaluationCount = 0;
   /** By birth of the part. A literal has none for a part younger than itself: then all is known, and nothing matches yet. */
   readonly matches = new Map<number, FreshMatches | SealedMatches>();
 
@@ -153,7 +153,8 @@ export class StandingExpressions {
   /** Drops what was not asked for lately. */
   expire(nowUs: number): void {
     for (const standing of this.#byExpression.values()) {
-      if (standing.lastAskedUs <= nowUs - STANDING_IDLE_US && standing.roundCount === 0) this.drop(standing);
+      if (standing.lastAskedUs <= nowUs - STANDING_IDLE_US && standing.evaluationCount === 0)
+        this.drop(standing);
     }
     this.trim();
   }
@@ -175,7 +176,7 @@ export class StandingExpressions {
         this.#byExpression.size <= this.#limits.expressionCount && this.memory.heldBytes <= matchBytes;
       left -= 1;
       if (withinLimits || left < keptCount) return;
-      if (standing.roundCount === 0) this.drop(standing);
+      if (standing.evaluationCount === 0) this.drop(standing);
     }
   }
 

@@ -14,7 +14,7 @@
  */
 
 import { crc32 } from 'node:zlib';
-import { crc32c } from './crc32c.js';
+import { crc32c } from '../../engine/crc32c.js';
 
 const FIRST_VERSION = 4;
 const LAST_VERSION = 11;

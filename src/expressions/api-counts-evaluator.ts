@@ -1,13 +1,13 @@
 /**
- * Answers `usage.api-counts`: at once when nothing is left to evaluate, else by a promise, while the serving thread goes
- * on with other things. Asks for one expression share its evaluation: those that come while a round is under way are
- * answered together by the next, so that each answer holds everything that was applied before its ask.
+ * Collects the partial answers of `usage.api-counts`: at once when nothing is left to evaluate, else by a promise, while the
+ * serving thread goes on with other things. Asks for one expression share its evaluation: those that come while one is under
+ * way are answered together by the next, so that each answer holds everything that was applied before its ask.
  */
 
 import { SegmentError } from '../../engine/segments.js';
-import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
-import { type ApiCountsAsk, ExpressionRound, type RoundState } from '../../engine/usage/expression-round.js';
-import { knownCounts } from '../../engine/usage/known-counts.js';
+import type { ApiCounts, ApiCountsAsk } from '../../engine/usage/api-counts.js';
+import { type EvaluationState, ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
+import { knownCounts } from '../../engine/usage/partial.js';
 import type { ScanLane } from '../../engine/usage/scan-lane.js';
 import { isLiteral } from '../../engine/usage/standing-expressions.js';
 import { noUrls, type UrlBatch } from '../../engine/usage/url-batch.js';
@@ -50,14 +50,14 @@ const DEFAULTS: Omit<EvaluatorOptions, 'files'> = {
   urlsPerHelper: URLS_PER_HELPER,
 };
 
-interface RunningRound {
-  readonly round: ExpressionRound;
-  readonly state: RoundState;
+interface Running {
+  readonly evaluation: ExpressionEvaluation;
+  readonly state: EvaluationState;
   readonly asks: readonly WaitingAsk[];
 }
 
 interface WaitingAsk extends ApiCountsAsk {
-  readonly resolve: (rows: ApiCountsRow[]) => void;
+  readonly resolve: (partials: ApiCounts[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -66,13 +66,13 @@ export class ApiCountsEvaluator {
   readonly #options: EvaluatorOptions;
   readonly #thread: MatchThread;
   readonly #helpers: readonly MatchThread[];
-  /** Expressions whose round is under way, with the asks that came since it began. */
+  /** Expressions whose evaluation is under way, with the asks that came since it began. */
   readonly #running = new Map<string, WaitingAsk[]>();
   /** Evaluations that wait for a turn of the event loop: it is given to one at a time. */
   readonly #turns = new Turns();
   #stopped = false;
 
-  /** `views` is asked for the usage views of all shards whenever a round begins. */
+  /** `views` is asked for the usage views of all shards whenever an evaluation begins. */
   constructor(
     views: () => readonly UsageView[],
     options: Partial<EvaluatorOptions> & Pick<EvaluatorOptions, 'files'>,
@@ -104,33 +104,35 @@ export class ApiCountsEvaluator {
   }
 
   /**
-   * The rows for a non-empty expression, in order of time. Throws or rejects with an ExpressionError. An answer at once
-   * costs tens of microseconds when the expression is up to date, and a slice at most.
+   * What each shard counts of a non-empty expression. Throws or rejects with an ExpressionError. At once it costs tens of
+   * microseconds when the expression is up to date, and a slice at most.
    */
-  evaluate(ask: ApiCountsAsk & { readonly expression: string }): ApiCountsRow[] | Promise<ApiCountsRow[]> {
-    const { expression } = ask;
+  collect(expression: string, ask: ApiCountsAsk): ApiCounts[] | Promise<ApiCounts[]> {
     if (this.#stopped) throw stopped();
     assertLength(expression);
     const waiting = this.#running.get(expression);
-    if (waiting !== undefined) return this.#answerTo(ask, (one) => waiting.push(one));
+    if (waiting !== undefined) return this.#collectLater(ask, (one) => waiting.push(one));
     const views = this.#views();
     const known = knownCounts(views, expression, ask);
     if (known !== null) return known;
     if (this.#running.size >= this.#options.evaluationLimit) throw busy(this.#running.size);
-    const round = new ExpressionRound(views, expression, [ask]);
-    const state = round.advance(this.#options.sliceBytes);
+    const evaluation = new ExpressionEvaluation(views, expression, [ask]);
+    const state = evaluation.advance(this.#options.sliceBytes);
     if (state === 'ready') {
-      const rows = round.rows(ask);
-      round.close();
-      return rows;
+      const partials = evaluation.collect(ask);
+      evaluation.close();
+      return partials;
     }
     this.#running.set(expression, []);
-    return this.#answerTo(ask, (one) => void this.#runRounds(expression, { round, state, asks: [one] }));
+    return this.#collectLater(
+      ask,
+      (one) => void this.#runAll(expression, { evaluation, state, asks: [one] }),
+    );
   }
 
   /** What comes of an ask that is handed over, or a refusal when that takes too long. */
-  #answerTo(ask: ApiCountsAsk, handOver: (one: WaitingAsk) => void): Promise<ApiCountsRow[]> {
-    return new Promise<ApiCountsRow[]>((resolve, reject) => {
+  #collectLater(ask: ApiCountsAsk, handOver: (one: WaitingAsk) => void): Promise<ApiCounts[]> {
+    return new Promise<ApiCounts[]>((resolve, reject) => {
       const { waitMs } = this.#options;
       const timer = setTimeout(() => reject(slow(waitMs, this.#running.size - 1)), waitMs).unref();
       const settled =
@@ -159,8 +161,8 @@ export class ApiCountsEvaluator {
     await Promise.all([this.#thread, ...this.#helpers].map((thread) => thread.stop()));
   }
 
-  /** Finishes a round, then one for the asks that came meanwhile, until none came. */
-  async #runRounds(expression: string, first: RunningRound): Promise<void> {
+  /** Finishes an evaluation, then one for the asks that came meanwhile, until none came. */
+  async #runAll(expression: string, first: Running): Promise<void> {
     let running = first;
     for (;;) {
       const settle = await this.#finish(expression, running);
@@ -169,35 +171,40 @@ export class ApiCountsEvaluator {
       else this.#running.set(expression, []);
       settle();
       if (asks.length === 0) return;
-      running = { round: new ExpressionRound(this.#views(), expression, asks), state: 'unfinished', asks };
+      const evaluation = new ExpressionEvaluation(this.#views(), expression, asks);
+      running = { evaluation, state: 'unfinished', asks };
     }
   }
 
-  /** Takes a round to its end; what it returns answers the asks, or refuses them. */
-  async #finish(expression: string, { round, state, asks }: RunningRound): Promise<() => void> {
+  /** Takes an evaluation to its end; what it returns answers the asks, or refuses them. */
+  async #finish(expression: string, { evaluation, state, asks }: Running): Promise<() => void> {
     try {
-      await this.#complete(expression, round, state);
-      const answers = asks.map((ask) => round.rows(ask));
-      round.close();
+      await this.#complete(expression, evaluation, state);
+      const partials = asks.map((ask) => evaluation.collect(ask));
+      evaluation.close();
       return () => {
-        for (let i = 0; i < asks.length; i++) asks[i].resolve(answers[i]);
+        for (let i = 0; i < asks.length; i++) asks[i].resolve(partials[i]);
       };
     } catch (error) {
-      round.close(error instanceof ExpressionError && ['invalid', 'too-complex'].includes(error.kind));
+      evaluation.close(error instanceof ExpressionError && ['invalid', 'too-complex'].includes(error.kind));
       return () => {
         for (const ask of asks) ask.reject(error);
       };
     }
   }
 
-  /** Goes on until the round is ready, never more than a slice in one turn of the event loop. */
-  async #complete(expression: string, round: ExpressionRound, firstState: RoundState): Promise<void> {
+  /** Goes on until it is ready, never more than a slice in one turn of the event loop. */
+  async #complete(
+    expression: string,
+    evaluation: ExpressionEvaluation,
+    firstState: EvaluationState,
+  ): Promise<void> {
     let state = firstState;
     while (state !== 'ready') {
-      if (state === 'waiting') await this.#match(expression, round);
+      if (state === 'waiting') await this.#match(expression, evaluation);
       await this.#turns.next();
       if (this.#stopped) throw stopped();
-      state = round.advance(this.#options.sliceBytes);
+      state = evaluation.advance(this.#options.sliceBytes);
     }
   }
 
@@ -206,16 +213,16 @@ export class ApiCountsEvaluator {
   }
 
   /** On the thread, with help where there are URLs enough. When one refuses, the others end with what they have in hand. */
-  async #match(expression: string, round: ExpressionRound): Promise<void> {
-    const { partCount, urlCount } = round.unscanned;
+  async #match(expression: string, evaluation: ExpressionEvaluation): Promise<void> {
+    const { partCount, urlCount } = evaluation.unscanned;
     const wanted = Math.min(Math.floor(urlCount / this.#options.urlsPerHelper), partCount - 1);
     const helpers = this.#helpers.slice(0, Math.max(0, wanted));
     const time = this.#threadTime();
-    const own = this.#thread.run(expression, round, time);
+    const own = this.#thread.run(expression, evaluation, time);
     const help = (helper: MatchThread) =>
-      this.#help((lane) => helper.run(expression, lane, time), helper, round, own);
+      this.#help((lane) => helper.run(expression, lane, time), helper, evaluation, own);
     const runs = [own, ...helpers.map(help)];
-    for (const run of runs) run.catch(() => round.giveUp());
+    for (const run of runs) run.catch(() => evaluation.giveUp());
     for (const outcome of await Promise.allSettled(runs))
       if (outcome.status === 'rejected') throw outcome.reason;
   }
@@ -224,10 +231,10 @@ export class ApiCountsEvaluator {
   async #help(
     run: (lane: ScanLane) => Promise<void>,
     helper: MatchThread,
-    round: ExpressionRound,
+    evaluation: ExpressionEvaluation,
     own: Promise<void>,
   ): Promise<void> {
-    const lane = round.addLane();
+    const lane = evaluation.addLane();
     const leave = () => {
       if (!lane.isBusy) helper.leave(lane);
     };

@@ -1,6 +1,6 @@
 /** The three saved queries as endpoints: their names and ids, and what each answers to a decoded query string. */
 
-import type { LogsParameters } from '../../engine/rows/query.js';
+import type { LogsParameters } from '../../engine/rows/partial.js';
 import { US_PER_SECOND } from '../../engine/time.js';
 import type { AnswersInFlight } from './answers-in-flight.js';
 import { allows, type Grant } from './auth.js';

@@ -7,7 +7,7 @@
  */
 
 import { LOG_ROW_LIMIT } from '../../engine/limits.js';
-import type { LogsParameters } from '../../engine/rows/query.js';
+import type { LogsParameters } from '../../engine/rows/partial.js';
 import { LEVELS, seriesOf } from '../../engine/stats/series.js';
 import { ApiCounts, type UsageInterval } from '../../engine/usage/api-counts.js';
 import { INCOMPLETE_SPAN_LIMIT } from './limits.js';
@@ -54,7 +54,7 @@ export function statsWindow(interval: string, nowUs: number): AnswerWindow {
 }
 
 export function usageWindow(interval: UsageInterval, nowUs: number): AnswerWindow {
-  const { fromUs, endUs } = new ApiCounts(interval, nowUs);
+  const { fromUs, endUs } = new ApiCounts({ interval, nowUs });
   return { view: 'usage', level: null, startUs: fromUs, endUs: endUs - 1 };
 }
 

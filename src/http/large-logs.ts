@@ -5,7 +5,7 @@
 
 import { LASTING_ROW_BYTES } from '../../engine/rows/block.js';
 import { LogsReading } from '../../engine/rows/logs-reading.js';
-import type { LogsParameters } from '../../engine/rows/query.js';
+import type { LogsParameters } from '../../engine/rows/partial.js';
 import { Turns } from '../turns.js';
 import type { AnswersInFlight, Holding } from './answers-in-flight.js';
 import { ANSWER_RETRY_SECONDS, LOGS_STEP_BYTES } from './limits.js';

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { parseIsoTimestampUs } from '../../engine/iso-timestamp.js';
-import type { LogsParameters } from '../../engine/rows/query.js';
+import type { LogsParameters } from '../../engine/rows/partial.js';
 import { RETENTION_US, TIER_NAMES, tierClassOf } from '../../engine/tier.js';
 import { USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { EXPRESSION_LENGTH_LIMIT } from '../expressions/limits.js';

@@ -1,7 +1,7 @@
 /** What the HTTP layer needs from the rest of the service: composition provides it. */
 
 import type { LogsReading } from '../../engine/rows/logs-reading.js';
-import type { LogsParameters } from '../../engine/rows/query.js';
+import type { LogsParameters } from '../../engine/rows/partial.js';
 import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
 import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';

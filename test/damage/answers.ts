@@ -1,12 +1,11 @@
 /** The answers of a small store as HTTP gives them: each what was answered, or that it was refused for damage; and what each was made of. */
 
-import { queryLogs } from '../../engine/rows/query.js';
 import { SegmentError } from '../../engine/segments.js';
-import { InvocationStats } from '../../engine/stats/query.js';
+import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { RETENTION_US } from '../../engine/tier.js';
 import { US_PER_HOUR } from '../../engine/time.js';
 import { USAGE_INTERVALS, type UsageInterval } from '../../engine/usage/api-counts.js';
-import { ExpressionRound } from '../../engine/usage/expression-round.js';
+import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { logsWindow, statsWindow, usageWindow } from '../../src/http/incomplete.js';
 import type { AnswerWindow } from '../../src/http/ports.js';
@@ -20,6 +19,7 @@ import { Shards } from '../../src/shards.js';
 import { type DroppedPart, overlappingParts } from '../../src/store/dropped-table.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';
 import { Store } from '../../src/store/store.js';
+import { queryLogs, queryStats, rowsOfCounts } from '../queries.js';
 import { matchHere } from '../usage/match-here.js';
 import { CACHE_BYTES, EDGE_TOPIC, NOW_US, PROJECTS, RELAY_TOPIC, smallPipeline } from './small-store.js';
 
@@ -101,11 +101,11 @@ function* logs(shards: Shards): Iterable<[string, Answer]> {
 
 function* stats(shards: Shards): Iterable<[string, Answer]> {
   const views = shards.relay.map((shard) => shard.stats);
-  const invocationStats = new InvocationStats(encodeInvocationStatsRow);
+  const merge = new SeriesMerge(encodeInvocationStatsRow);
   for (const project of PROJECTS) {
     for (const interval of STATS_INTERVALS) {
       const text = answered(() =>
-        encodeRows(invocationStats.query(views, { project, functionId: null, interval }, NOW_US)),
+        encodeRows(queryStats(merge, views, { project, functionId: null, interval }, NOW_US)),
       );
       yield [`stats ${project} ${interval}`, { text, window: statsWindow(interval, NOW_US) }];
     }
@@ -122,11 +122,11 @@ function* usage(store: Store, shards: Shards): Iterable<[string, Answer]> {
 function counts(store: Store, shards: Shards, interval: UsageInterval): Uint8Array {
   const ask = { interval, nowUs: NOW_US };
   const views = shards.edge.map((shard) => shard.usage);
-  const round = new ExpressionRound(views, 'https', [ask]);
+  const evaluation = new ExpressionEvaluation(views, 'https', [ask]);
   const blocksOf = (view: UsageView) => store.reader(shards.scopeOfUsage(view));
-  while (round.advance(SLICE_BYTES) !== 'ready') matchHere(round, 'https', SLICE_BYTES, blocksOf);
-  const rows = round.rows(ask);
-  round.close();
+  while (evaluation.advance(SLICE_BYTES) !== 'ready') matchHere(evaluation, 'https', SLICE_BYTES, blocksOf);
+  const rows = rowsOfCounts(evaluation.collect(ask), ask);
+  evaluation.close();
   return encodeApiCounts(rows);
 }
 

@@ -11,6 +11,7 @@ import { ApiCountsEvaluator, type EvaluatorOptions } from '../../src/expressions
 import { ExpressionError } from '../../src/expressions/expression-error.js';
 import { EXPRESSION_LENGTH_LIMIT, MATCH_THREAD_NICENESS } from '../../src/expressions/limits.js';
 import { eventually } from '../eventually.js';
+import { evaluatedRows } from '../queries.js';
 import { edgeEntry, NaiveUsage, rowsText, seededRandom } from '../usage/naive-usage.js';
 
 const HOUR_US = 498_611 * US_PER_HOUR;
@@ -43,9 +44,11 @@ function fixture(options: Partial<EvaluatorOptions> = {}, viewCount = 1) {
       views[arrivals % viewCount].apply(entry);
       twin.apply(entry);
     },
-    ask: (expression: string) => evaluator.evaluate({ expression, interval: 'minutely', nowUs: NOW_US }),
+    ask: (expression: string) =>
+      evaluatedRows(evaluator, { expression, interval: 'minutely', nowUs: NOW_US }),
     expected: (expression: string) => rowsText(twin.query(expression, 'minutely', NOW_US)),
-    askDays: (expression: string) => evaluator.evaluate({ expression, interval: 'daily', nowUs: NOW_US }),
+    askDays: (expression: string) =>
+      evaluatedRows(evaluator, { expression, interval: 'daily', nowUs: NOW_US }),
     expectedDays: (expression: string) => rowsText(twin.query(expression, 'daily', NOW_US)),
   };
 }
@@ -311,7 +314,7 @@ test('the match thread does not keep the process alive', () => {
     const { UsageView } = await import(${url('../../engine/usage/usage-view.js')});
     const evaluator = new ApiCountsEvaluator(() => [new UsageView()], {});
     const alive = setInterval(() => undefined, 1000);
-    await evaluator.evaluate({ expression: 'a.c', interval: 'daily', nowUs: ${NOW_US} });
+    await evaluator.collect('a.c', { interval: 'daily', nowUs: ${NOW_US} });
     clearInterval(alive);
     console.log('threads', evaluator.threadStartCount);`;
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 30_000 });

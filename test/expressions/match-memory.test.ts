@@ -8,6 +8,7 @@ import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.j
 import { CompiledExpressions } from '../../src/expressions/compiled-expressions.js';
 import { COMPILED_EXPRESSION_LIMIT } from '../../src/expressions/limits.js';
 import { ThreadTime } from '../../src/expressions/thread-time.js';
+import { evaluatedRows } from '../queries.js';
 import { edgeEntry, seededRandom } from '../usage/naive-usage.js';
 import { drawUrl, EXPRESSIONS } from '../usage/odd-urls.js';
 
@@ -46,7 +47,11 @@ test('URLs go to the thread in one buffer, however many expressions are asked', 
   for (let i = 0; i < 3000; i++) view.apply(edgeEntry(HOUR_US + i, `https://abc.example/rest/v1/${i}`, 0));
   const evaluator = new ApiCountsEvaluator(() => [view], { files: FILES });
   for (let i = 0; i < 30; i++) {
-    const [row] = await evaluator.evaluate({ expression: `abc.*/${i}$`, interval: 'hourly', nowUs: NOW_US });
+    const [row] = await evaluatedRows(evaluator, {
+      expression: `abc.*/${i}$`,
+      interval: 'hourly',
+      nowUs: NOW_US,
+    });
     expect(row.rest).toBe(0);
   }
   expect([evaluator.buffersMade, evaluator.threadStartCount]).toEqual([1, 1]);
@@ -62,7 +67,8 @@ test('literals under way are bounded like all expressions', async () => {
     sliceBytes: 1000,
   });
   const ask = async (i: number) =>
-    (await evaluator.evaluate({ expression: `rest/v1/${i}`, interval: 'hourly', nowUs: NOW_US })).length;
+    (await evaluatedRows(evaluator, { expression: `rest/v1/${i}`, interval: 'hourly', nowUs: NOW_US }))
+      .length;
   const answers = await Promise.allSettled(Array.from({ length: 10 }, (_, i) => ask(i)));
   expect(answers.map(({ status }) => status).join()).toMatch(/^(fulfilled,){3}(rejected,?){7}$/);
   expect(String((answers[9] as PromiseRejectedResult).reason)).toContain('3 others are');

@@ -10,6 +10,7 @@ import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
 import { Store } from '../../src/store/store.js';
+import { evaluatedRows } from '../queries.js';
 import { edgeEntry, NaiveUsage, rowsText } from '../usage/naive-usage.js';
 
 const SCOPE = 'edge/0';
@@ -53,7 +54,7 @@ async function openUsage(directory: string, limits = LIMITS) {
       }
     },
     ask: async (expression: string, nowUs = NOW_US): Promise<ApiCountsRow[]> =>
-      evaluator.evaluate({ expression, interval: 'daily', nowUs }),
+      evaluatedRows(evaluator, { expression, interval: 'daily', nowUs }),
   };
 }
 
@@ -88,7 +89,7 @@ test('answers over sealed parts are right, before and after a start, and at once
     for (const expression of EXPRESSIONS) {
       const expected = rowsText(twin.query(expression, 'daily', NOW_US));
       expect(rowsText(await opened.ask(expression)), expression).toBe(expected);
-      const again = opened.evaluator.evaluate({ expression, interval: 'daily', nowUs: NOW_US });
+      const again = evaluatedRows(opened.evaluator, { expression, interval: 'daily', nowUs: NOW_US });
       expect(rowsText(again as ApiCountsRow[]), `${expression} again`).toBe(expected);
     }
   };
@@ -110,7 +111,7 @@ test('answers over sealed parts are right, before and after a start, and at once
   // What is known of a part that is sealed only now stays known.
   second.usage.spill();
   await second.sealAll();
-  const answer = second.evaluator.evaluate({ expression: 'ref17', interval: 'daily', nowUs: NOW_US });
+  const answer = evaluatedRows(second.evaluator, { expression: 'ref17', interval: 'daily', nowUs: NOW_US });
   expect(rowsText(answer as ApiCountsRow[])).toBe(rowsText(twin.query('ref17', 'daily', NOW_US)));
   await check(second);
 });

@@ -3,7 +3,7 @@
 import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { LogsReading } from '../../engine/rows/logs-reading.js';
-import { type LogsParameters, queryLogs, queryLogsWithin } from '../../engine/rows/query.js';
+import { collectLogs, type LogsParameters, mergeLogs } from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { AnswersInFlight } from '../../src/http/answers-in-flight.js';
 import { ANSWER_LEAST_BYTES, ANSWER_WINDOW_US, LOGS_STEP_BYTES } from '../../src/http/limits.js';
@@ -62,7 +62,7 @@ class LargeRows implements QueryPort {
   logs(parameters: LogsParameters, nowUs: number, byteLimit: number, reading: LogsReading | null) {
     if (reading !== null) this.beforeTurn(this.turns.length);
     const before = reading?.heldBytes ?? 0;
-    const rows = queryLogsWithin([this.view], parameters, nowUs, byteLimit, reading);
+    const rows = mergeLogs([collectLogs(this.view, parameters, nowUs, reading)], byteLimit);
     if (reading !== null) {
       this.readBytes.push(reading.heldBytes - before);
       this.turns.push(this.#turn);
@@ -84,7 +84,7 @@ class LargeRows implements QueryPort {
 
   expected(parameters: Partial<LogsParameters>): string {
     const whole = { project: 'large', retentionUs: 7 * 86_400_000_000, startUs: null, endUs: null };
-    const rows = queryLogs([this.view], { ...whole, ...parameters }, NOW_US);
+    const rows = mergeLogs([collectLogs(this.view, { ...whole, ...parameters }, NOW_US)]);
     return `{"result":[${rows.map((row) => Buffer.from(row).toString()).join(',')}]}`;
   }
 }

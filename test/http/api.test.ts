@@ -5,6 +5,7 @@ import { UsageView } from '../../engine/usage/usage-view.js';
 import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
 import { ExpressionError } from '../../src/expressions/expression-error.js';
 import { Unavailable } from '../../src/http/ports.js';
+import { evaluatedRows } from '../queries.js';
 import {
   bodyOf,
   headerOf,
@@ -296,7 +297,7 @@ test('an invalid expression and a wrong interval are told in one answer', async 
   const evaluator = new ApiCountsEvaluator(() => [new UsageView()], { files });
   const queries = new SetQueries();
   queries.apiCounts = ({ expression, interval }, nowUs) =>
-    evaluator.evaluate({ expression, interval, nowUs });
+    evaluatedRows(evaluator, { expression, interval, nowUs });
   const service = new TestService({
     queries: Object.assign(queries, { checkExpression: (expression: string) => evaluator.check(expression) }),
   });

@@ -1,6 +1,6 @@
 /** A service for the tests of the HTTP layer: ports with set answers that write down what they are asked, and an Api on them. */
 
-import type { LogsParameters } from '../../engine/rows/query.js';
+import type { LogsParameters } from '../../engine/rows/partial.js';
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';

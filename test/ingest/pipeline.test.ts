@@ -3,7 +3,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { AssertionError } from '../../engine/assert.js';
-import { queryLogs } from '../../engine/rows/query.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
 import { LONGEST_RETENTION_US } from '../../engine/tier.js';
 import type { DeadLetter, DeadLetterSink } from '../../ingest/dead-letters.js';
@@ -12,6 +11,7 @@ import { HELD_ELEMENTS, KEPT_GAPS, SLICE_ELEMENTS } from '../../ingest/limits.js
 import type { LogRecord, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline, type PipelinePorts } from '../../ingest/pipeline.js';
 import { NOW_US } from '../decode/fixtures.js';
+import { queryLogs } from '../queries.js';
 import { SegmentTable } from '../segment-table.js';
 
 const EDGE: PartitionKey = { topic: 'edge', partition: 0 };

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
-import { crc32c } from '../../ingest/kafka/crc32c.js';
+import { crc32c } from '../../engine/crc32c.js';
 import { cutOffUnsoundMessage } from '../../ingest/kafka/fetch-layout.js';
 
 const require = createRequire(import.meta.url);

@@ -7,8 +7,8 @@ import { createRequire } from 'node:module';
 import { gzipSync } from 'node:zlib';
 import type { KafkaMessage } from 'kafkajs';
 import { beforeAll, expect, test } from 'vitest';
+import { crc32c } from '../../engine/crc32c.js';
 import { registerCodecs } from '../../ingest/kafka/codecs.js';
-import { crc32c } from '../../ingest/kafka/crc32c.js';
 import { correctFetch, type DecodedFetch } from '../../ingest/kafka/fetch-response.js';
 import {
   BATCH_RECORDS,

@@ -1,12 +1,12 @@
 /** The three queries, asked of shards as HTTP's handlers ask them, in the form in which the model answers. */
 
-import { queryLogs } from '../../engine/rows/query.js';
 import type { EdgeShard, RelayShard } from '../../engine/shard.js';
-import type { InvocationStats } from '../../engine/stats/query.js';
+import type { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
 import { type ApiCountsRow, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
-import { ExpressionRound } from '../../engine/usage/expression-round.js';
-import { knownCounts } from '../../engine/usage/known-counts.js';
+import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
+import { knownCounts } from '../../engine/usage/partial.js';
+import { queryLogs, queryStats, rowsOfCounts } from '../queries.js';
 import { type BlocksOf, matchHere } from '../usage/match-here.js';
 import type { SystemCountsRow, SystemStatsRow } from './answers.js';
 import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
@@ -23,7 +23,7 @@ export const SMALL_USAGE_LIMITS = {
   spillFromBytes: 1,
 };
 
-export type StatsMemo = InvocationStats<SystemStatsRow>;
+export type StatsMemo = SeriesMerge<SystemStatsRow>;
 
 export function answerLogs(
   shards: readonly EdgeShard[],
@@ -45,7 +45,7 @@ export function answerStats(
 ): readonly SystemStatsRow[] {
   const views = shards.map(({ stats }) => stats);
   // As HTTP does: an empty function id means all functions.
-  return stats.query(views, { project, functionId: functionId || null, interval }, nowUs);
+  return queryStats(stats, views, { project, functionId: functionId || null, interval }, nowUs);
 }
 
 /** Begins to count, and returns what finishes it. */
@@ -55,27 +55,27 @@ export function beginCounts(
   nowUs: number,
   blocksOf: BlocksOf,
 ): () => readonly SystemCountsRow[] {
-  const known = USAGE_INTERVALS.find((name) => name === interval)!;
-  const ask = { interval: known, nowUs };
+  const usageInterval = USAGE_INTERVALS.find((name) => name === interval)!;
+  const ask = { interval: usageInterval, nowUs };
   const views = shards.map(({ usage }) => usage);
-  const rows = knownCounts(views, expression, ask);
-  if (rows !== null) return () => rows.map(countsRow);
-  const round = new ExpressionRound(views, expression, [ask]);
+  const known = knownCounts(views, expression, ask);
+  if (known !== null) return () => rowsOfCounts(known, ask).map(countsRow);
+  const evaluation = new ExpressionEvaluation(views, expression, [ask]);
   const advance = (): boolean => {
     try {
-      const state = round.advance(SLICE_BYTES);
-      if (state === 'waiting') matchHere(round, expression, BATCH_BYTES, blocksOf);
+      const state = evaluation.advance(SLICE_BYTES);
+      if (state === 'waiting') matchHere(evaluation, expression, BATCH_BYTES, blocksOf);
       return state === 'ready';
     } catch (error) {
-      round.close();
+      evaluation.close();
       throw error;
     }
   };
   let isReady = advance();
   return () => {
     while (!isReady) isReady = advance();
-    const evaluated = round.rows(ask);
-    round.close();
+    const evaluated = rowsOfCounts(evaluation.collect(ask), ask);
+    evaluation.close();
     return evaluated.map(countsRow);
   };
 }

@@ -2,7 +2,7 @@
 
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
-import { InvocationStats } from '../../engine/stats/query.js';
+import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
@@ -26,7 +26,7 @@ const SMALL_STATS_LIMITS = { asideFromBytes: 100, asideStepBytes: 1_000 };
 export class EngineSystem implements System {
   readonly #tables: Record<Topic, SegmentTable[]>;
   readonly #history: History;
-  readonly #invocationStats = new InvocationStats<SystemStatsRow>((row) => row);
+  readonly #invocationStats = new SeriesMerge<SystemStatsRow>((row) => row);
   readonly letters: DeadLetter[] = [];
   #edge: EdgeShard[] = [];
   #relay: RelayShard[] = [];

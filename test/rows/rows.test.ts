@@ -4,12 +4,13 @@ import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { BLOCK_TARGET_BYTES, LOG_ROW_LIMIT } from '../../engine/limits.js';
-import { type LogsParameters, queryLogs } from '../../engine/rows/query.js';
+import { collectLogs, type LogsParameters, mergeLogs } from '../../engine/rows/partial.js';
 import { USUAL_SIZES } from '../../engine/rows/rewrite.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
 import { RETENTION_US, TIER_CLASSES } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
+import { queryLogs } from '../queries.js';
 import { SegmentTable, TableRewrite } from '../segment-table.js';
 
 /** So small that rewrites spill, and blocks are many. */
@@ -250,7 +251,9 @@ test('the newest rows anywhere in 90 days cost a handful of blocks, whoever asks
   const check = (project: string, startDay: number | null, endDay: number | null, blockCount: number) => {
     table.blocksRead = 0;
     const dayUs = (day: number | null) => (day === null ? null : startUs + day * US_PER_DAY - 1);
-    const count = ask([view], { project, startUs: dayUs(startDay), endUs: dayUs(endDay) }).length;
+    const retentionUs = RETENTION_US['90d'];
+    const parameters = { project, retentionUs, startUs: dayUs(startDay), endUs: dayUs(endDay) };
+    const count = mergeLogs([collectLogs(view, parameters, NOW_US)]).length;
     expect(table.blocksRead, `${project} ${startDay} ${endDay}`).toBeLessThanOrEqual(blockCount);
     return count;
   };

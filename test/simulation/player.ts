@@ -2,7 +2,7 @@
 
 import { Random } from '../../bench/generator/random.js';
 import { SegmentError } from '../../engine/segments.js';
-import { InvocationStats } from '../../engine/stats/query.js';
+import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { DiskFullError } from '../../src/store/disk-room.js';
 import type { StatsMemo } from '../model/engine-answers.js';
 import type { Question, Topic } from '../model/history.js';
@@ -50,7 +50,7 @@ export class Player {
   #life!: Life;
   #delivery!: Delivery;
   readonly #posts = new Posts();
-  readonly #stats: StatsMemo = new InvocationStats((row) => row);
+  readonly #stats: StatsMemo = new SeriesMerge((row) => row);
   /** By partition, back to what its last save wrote. */
   readonly #goBackToSaved = new Map<ModelPartition, () => void>();
   /** Back to what a crash leaves. */

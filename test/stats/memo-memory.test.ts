@@ -2,9 +2,10 @@
 
 import { expect, test } from 'vitest';
 import type { RelayEntry } from '../../engine/entry.js';
-import { InvocationStats } from '../../engine/stats/query.js';
+import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
 import { encodeInvocationStatsRow } from '../../src/http/row-encoders.js';
+import { queryStats } from '../queries.js';
 
 const NOW_US = Date.parse('2026-11-21T07:30:00Z') * 1000;
 const LIMIT_BYTES = 1024 * 1024;
@@ -20,11 +21,11 @@ function entry(functionId: string, timestampUs = NOW_US): RelayEntry {
 
 test('questions about many functions with long names stay within the bound', () => {
   const view = new StatsView();
-  const stats = new InvocationStats(encodeInvocationStatsRow, LIMIT_BYTES);
+  const stats = new SeriesMerge(encodeInvocationStatsRow, LIMIT_BYTES);
   for (let i = 0; i < 2000; i++) view.apply(entry(nameOf(i)));
   for (const interval of ['7day', '5min', '1hr', '1day']) {
     for (let i = 0; i < 2000; i++) {
-      const rows = stats.query([view], { project: 'p', functionId: nameOf(i), interval }, NOW_US);
+      const rows = queryStats(stats, [view], { project: 'p', functionId: nameOf(i), interval }, NOW_US);
       expect(rows.length).toBe(1);
       expect(stats.heldBytes).toBeLessThanOrEqual(LIMIT_BYTES + LARGEST_BYTES);
     }
@@ -33,34 +34,41 @@ test('questions about many functions with long names stay within the bound', () 
   }
 });
 
-function rowLength(stats: InvocationStats<string>, view: StatsView): number {
-  const [row] = stats.query([view], { project: 'p', functionId: nameOf(1999), interval: '1day' }, NOW_US);
+function rowLength(stats: SeriesMerge<string>, view: StatsView): number {
+  const [row] = queryStats(
+    stats,
+    [view],
+    { project: 'p', functionId: nameOf(1999), interval: '1day' },
+    NOW_US,
+  );
   return row.length;
 }
 
 test('of functions and projects without entries nothing is remembered, nor once their entries are gone', () => {
   const view = new StatsView();
-  const stats = new InvocationStats(encodeInvocationStatsRow, LIMIT_BYTES);
+  const stats = new SeriesMerge(encodeInvocationStatsRow, LIMIT_BYTES);
   view.apply(entry('there'));
   for (let i = 0; i < 5000; i++) {
     const question = { project: 'p', functionId: nameOf(i), interval: '5min' };
-    expect(stats.query([view], question, NOW_US)).toEqual([]);
-    expect(stats.query([view], { ...question, project: nameOf(i), functionId: null }, NOW_US)).toEqual([]);
+    expect(queryStats(stats, [view], question, NOW_US)).toEqual([]);
+    expect(queryStats(stats, [view], { ...question, project: nameOf(i), functionId: null }, NOW_US)).toEqual(
+      [],
+    );
   }
   expect([stats.heldBytes, stats.memoCount]).toEqual([0, 0]);
   const there = { project: 'p', functionId: 'there', interval: '5min' };
-  expect(stats.query([view], there, NOW_US).length).toBe(1);
+  expect(queryStats(stats, [view], there, NOW_US).length).toBe(1);
   expect(stats.memoCount).toBe(1);
-  expect(stats.query([view], there, NOW_US + 3_600_000_000)).toEqual([]);
+  expect(queryStats(stats, [view], there, NOW_US + 3_600_000_000)).toEqual([]);
   expect([stats.heldBytes, stats.memoCount]).toEqual([0, 0]);
 });
 
 test('when memory is short, what was asked for longest ago is forgotten, and answers stay the same', () => {
   const view = new StatsView();
-  const stats = new InvocationStats(encodeInvocationStatsRow, LIMIT_BYTES);
+  const stats = new SeriesMerge(encodeInvocationStatsRow, LIMIT_BYTES);
   for (let i = 0; i < 100; i++) view.apply(entry(nameOf(i)));
   const ask = (i: number) =>
-    stats.query([view], { project: 'p', functionId: nameOf(i), interval: '1hr' }, NOW_US);
+    queryStats(stats, [view], { project: 'p', functionId: nameOf(i), interval: '1hr' }, NOW_US);
   const answers = Array.from({ length: 100 }, (_, i) => ask(i));
   stats.trim(stats.heldBytes / 2);
   expect([stats.memoCount >= 49, stats.memoCount <= 50]).toEqual([true, true]);

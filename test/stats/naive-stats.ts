@@ -1,7 +1,7 @@
 /** The naive twin of the statistics view: every entry in an array, answered by filter and sort. */
 
 import type { RelayEntry } from '../../engine/entry.js';
-import type { InvocationStatsParameters } from '../../engine/stats/query.js';
+import type { InvocationStatsParameters } from '../../engine/stats/partial.js';
 
 const SECOND = 1_000_000;
 const MINUTE = 60 * SECOND;

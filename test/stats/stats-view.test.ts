@@ -6,10 +6,12 @@ import type { RelayEntry } from '../../engine/entry.js';
 import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
-import { InvocationStats, type InvocationStatsParameters } from '../../engine/stats/query.js';
+import type { InvocationStatsParameters } from '../../engine/stats/partial.js';
+import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
 import { MemoryScratch } from '../memory-scratch.js';
+import { queryStats } from '../queries.js';
 import { SegmentTable } from '../segment-table.js';
 import { rankError } from './distributions.js';
 import { type NaiveBucket, NaiveStats } from './naive-stats.js';
@@ -34,16 +36,16 @@ function entry(overrides: Partial<RelayEntry> = {}): RelayEntry {
 }
 
 /** One for each list of views: a history asks through the same one again and again, over restarts of its views. */
-const queries = new WeakMap<readonly StatsView[], InvocationStats<InvocationStatsRow>>();
+const queries = new WeakMap<readonly StatsView[], SeriesMerge<InvocationStatsRow>>();
 
 function answer(
   views: readonly StatsView[],
   parameters: InvocationStatsParameters,
   nowUs: number,
 ): InvocationStatsRow[] {
-  const stats = queries.get(views) ?? new InvocationStats((row: InvocationStatsRow) => row, MEMO_BYTES);
+  const stats = queries.get(views) ?? new SeriesMerge((row: InvocationStatsRow) => row, MEMO_BYTES);
   queries.set(views, stats);
-  return stats.query(views, parameters, nowUs);
+  return queryStats(stats, views, parameters, nowUs);
 }
 
 function ask(

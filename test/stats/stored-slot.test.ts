@@ -6,7 +6,7 @@ import { ByteWriter } from '../../engine/bytes.js';
 import { STATS_ASIDE_GROWTH, STATS_IMAGE_STEP_BYTES } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
 import { DIGEST_BYTES } from '../../engine/stats/digest.js';
-import { SAVED_FIGURE_COUNT, VALUE_COUNT } from '../../engine/stats/figures.js';
+import { CLASS_COUNTS, SAVED_FIGURE_COUNT, VALUE_COUNT } from '../../engine/stats/figures.js';
 import { NO_BUCKET, type Slot } from '../../engine/stats/slot.js';
 import { StoredSlot } from '../../engine/stats/stored-slot.js';
 import { MemoryScratch } from '../memory-scratch.js';
@@ -280,7 +280,9 @@ test('an image that lacks a value of the events before it is refused', () => {
     for (const field of [1, 0]) out.u32(field);
     out.u8(0);
     out.string(':a');
-    for (let i = 0; i < SAVED_FIGURE_COUNT; i++) out.f64(i === VALUE_COUNT ? imageValueCount : 1);
+    const isOtherClass = (i: number) => i > CLASS_COUNTS && i < CLASS_COUNTS + 5;
+    for (let i = 0; i < SAVED_FIGURE_COUNT; i++)
+      out.f64(i === VALUE_COUNT ? imageValueCount : isOtherClass(i) ? 0 : 1);
     for (let i = 0; i < imageValueCount; i++) out.f64(5);
     const table = new SegmentTable([[`${PREFIX}0000000000`, out.finish()]]);
     if (imageValueCount > 0) expect(restore(table).slot.values.exactValueCount).toBe(1);

@@ -17,13 +17,13 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import type { EdgeEntry } from '../../engine/entry.js';
-import { queryLogs } from '../../engine/rows/query.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
 import { LONGEST_RETENTION_US } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { APPEND_FILE_LIMIT } from '../../src/store/limits.js';
 import { Store } from '../../src/store/store.js';
+import { queryLogs } from '../queries.js';
 
 const SCOPE = 'edge/0';
 /** 2026-11-20T00:00:00Z. */

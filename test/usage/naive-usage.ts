@@ -4,10 +4,11 @@ import { RE2JS } from 're2js';
 import { assert } from '../../engine/assert.js';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
-import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
-import { type ApiCountsAsk, ExpressionRound } from '../../engine/usage/expression-round.js';
-import { knownCounts } from '../../engine/usage/known-counts.js';
+import type { ApiCountsAsk, ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
+import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
+import { knownCounts } from '../../engine/usage/partial.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
+import { rowsOfCounts } from '../queries.js';
 import { type BlocksOf, matchHere, NO_FILES } from './match-here.js';
 
 export function edgeEntry(timestampUs: number, urlText: string | null, areas: number): EdgeEntry {
@@ -62,9 +63,9 @@ export function rowsText(rows: readonly ApiCountsRow[]): string {
     .join('\n');
 }
 
-/** Takes a round to its end, in slices and batches of the given sizes; between them `meanwhile` may do as it likes. */
-export function finishRound(
-  round: ExpressionRound,
+/** Takes an evaluation to its end, in slices and batches of the given sizes; between them `meanwhile` may do as it likes. */
+export function finishEvaluation(
+  evaluation: ExpressionEvaluation,
   expression: string,
   sliceBytes: number,
   batchBytes: number,
@@ -72,9 +73,9 @@ export function finishRound(
   blocksOf: BlocksOf = NO_FILES,
 ): void {
   for (;;) {
-    const state = round.advance(sliceBytes);
+    const state = evaluation.advance(sliceBytes);
     if (state === 'ready') return;
-    if (state === 'waiting') matchHere(round, expression, batchBytes, blocksOf);
+    if (state === 'waiting') matchHere(evaluation, expression, batchBytes, blocksOf);
     meanwhile();
   }
 }
@@ -86,14 +87,14 @@ export function queryNow(
   blocksOf?: BlocksOf,
 ): ApiCountsRow[] {
   const before = knownCounts(views, expression, ask);
-  const round = new ExpressionRound(views, expression, [ask]);
-  finishRound(round, expression, 1 << 20, 1 << 20, () => undefined, blocksOf);
-  const rows = round.rows(ask);
-  round.close();
+  const evaluation = new ExpressionEvaluation(views, expression, [ask]);
+  finishEvaluation(evaluation, expression, 1 << 20, 1 << 20, () => undefined, blocksOf);
+  const rows = rowsOfCounts(evaluation.collect(ask), ask);
+  evaluation.close();
   for (const known of [before, knownCounts(views, expression, ask)])
     assert(
-      known === null || rowsText(known) === rowsText(rows),
-      'what is known at once is what a round finds',
+      known === null || rowsText(rowsOfCounts(known, ask)) === rowsText(rows),
+      'what is known at once is what an evaluation finds',
     );
   return rows;
 }

@@ -3,11 +3,12 @@
 import { expect, test } from 'vitest';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
-import { ExpressionRound } from '../../engine/usage/expression-round.js';
+import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
+import { rowsOfCounts } from '../queries.js';
 import { SegmentTable } from '../segment-table.js';
 import { matchHere, TableSeal } from './match-here.js';
-import { edgeEntry, finishRound, NaiveUsage, rowsText, seededRandom } from './naive-usage.js';
+import { edgeEntry, finishEvaluation, NaiveUsage, rowsText, seededRandom } from './naive-usage.js';
 
 const START_US = 1_795_000_000_000_000;
 
@@ -75,8 +76,9 @@ function differs(seed: number): string | null {
     const askedUs = random(3) === 0 ? Math.floor(nowUs / US_PER_MINUTE) * US_PER_MINUTE : nowUs;
     log.push(`ask ${expression} ${interval} ${askedUs}`);
     const states = [rowsText(twin.query(expression, interval, askedUs))];
-    const round = new ExpressionRound(views, expression, [{ interval, nowUs: askedUs }]);
-    const lanes = Array.from({ length: random(3) }, () => round.addLane());
+    const asked = { interval, nowUs: askedUs };
+    const evaluation = new ExpressionEvaluation(views, expression, [asked]);
+    const lanes = Array.from({ length: random(3) }, () => evaluation.addLane());
     const meanwhile = () => {
       for (const lane of lanes) if (random(2) === 0) matchHere(lane, expression, 1 + random(400), blocksOf);
       if (random(4) !== 0) return;
@@ -87,9 +89,9 @@ function differs(seed: number): string | null {
       else apply();
       states.push(rowsText(twin.query(expression, interval, askedUs)));
     };
-    finishRound(round, expression, 1 + random(400), 1 + random(200), meanwhile, blocksOf);
-    const answer = rowsText(round.rows({ interval, nowUs: askedUs }));
-    round.close();
+    finishEvaluation(evaluation, expression, 1 + random(400), 1 + random(200), meanwhile, blocksOf);
+    const answer = rowsText(rowsOfCounts(evaluation.collect(asked), asked));
+    evaluation.close();
     // A literal is answered for the state at the end, another expression for the one at the beginning.
     const expected = /[.^(+?$]/.test(expression) ? states[0] : states[states.length - 1];
     return answer === expected ? null : `answered\n${answer}\nexpected\n${expected}`;

@@ -11,14 +11,15 @@ import {
 import { SegmentError } from '../../engine/segments.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { areasOfPath } from '../../engine/usage/areas.js';
-import { ExpressionRound } from '../../engine/usage/expression-round.js';
-import { knownCounts } from '../../engine/usage/known-counts.js';
+import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
+import { knownCounts } from '../../engine/usage/partial.js';
 import { isLiteral } from '../../engine/usage/standing-expressions.js';
 import { hashBytes } from '../../engine/usage/url-index.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
+import { rowsOfCounts } from '../queries.js';
 import { SegmentTable } from '../segment-table.js';
 import { TableSeal } from './match-here.js';
-import { edgeEntry, finishRound, NaiveUsage, queryNow, rowsText, seededRandom } from './naive-usage.js';
+import { edgeEntry, finishEvaluation, NaiveUsage, queryNow, rowsText, seededRandom } from './naive-usage.js';
 
 const HOUR_US = 498_611 * US_PER_HOUR;
 
@@ -247,18 +248,20 @@ test('for want of memory the largest part is sealed, and what waits for it comes
   expect(table.files).toHaveLength(2);
 });
 
-test('what a round works on is not dropped under it', () => {
+test('what an evaluation works on is not dropped under it', () => {
   const view = new UsageView({ expressionCount: 1, matchBytes: 1_000 });
   for (let i = 0; i < 1000; i++) view.apply(edgeEntry(HOUR_US + i, `abc/${i}`, 1));
   const ask = { interval: 'hourly', nowUs: HOUR_US + 9999 } as const;
-  const literal = new ExpressionRound([view], 'abc', [ask]);
-  const other = new ExpressionRound([view], 'c/.', [ask]);
-  finishRound(literal, 'abc', 500, 500, () => view.expire(HOUR_US + 9999 + STANDING_IDLE_US));
+  const literal = new ExpressionEvaluation([view], 'abc', [ask]);
+  const other = new ExpressionEvaluation([view], 'c/.', [ask]);
+  finishEvaluation(literal, 'abc', 500, 500, () => view.expire(HOUR_US + 9999 + STANDING_IDLE_US));
   queryNow([view], 'zzz', ask);
-  finishRound(other, 'c/.', 500, 500);
+  finishEvaluation(other, 'c/.', 500, 500);
   view.apply(edgeEntry(HOUR_US + 2000, 'abc/new', 1));
-  expect(rowsText(literal.rows(ask)), 'up to date').toBe(`${HOUR_US} 1001/0/0/0`);
-  expect(rowsText(other.rows(ask)), 'as it was when it began').toBe(`${HOUR_US} 1000/0/0/0`);
+  expect(rowsText(rowsOfCounts(literal.collect(ask), ask)), 'up to date').toBe(`${HOUR_US} 1001/0/0/0`);
+  expect(rowsText(rowsOfCounts(other.collect(ask), ask)), 'as it was when it began').toBe(
+    `${HOUR_US} 1000/0/0/0`,
+  );
   literal.close();
   other.close();
   expect(view.stats().standingExpressions).toBe(1);
@@ -269,8 +272,8 @@ test('what was asked before is known at once: a literal whatever came since, an 
   const ask = { interval: 'hourly', nowUs: HOUR_US + 9999 } as const;
   const apply = (offsetUs: number, url: string) => view.apply(edgeEntry(HOUR_US + offsetUs, url, 1));
   const known = (expression: string) => {
-    const rows = knownCounts([view], expression, ask);
-    return rows && rowsText(rows);
+    const counts = knownCounts([view], expression, ask);
+    return counts && rowsText(rowsOfCounts(counts, ask));
   };
   for (let i = 0; i < 1000; i++) apply(i, `abc/${i}`);
   expect([known('abc'), known('c/.'), known('nowhere')]).toEqual([null, null, null]);

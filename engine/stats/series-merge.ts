@@ -1,28 +1,19 @@
 /**
- * The query of `functions.invocation-stats` over all shards. What was asked for before is remembered bucket by bucket: of
- * a series, only the newest buckets and those with late entries are computed again. Nothing is remembered of what has
- * no entries.
+ * Merges the partial answers of `functions.invocation-stats`. What was asked for before is remembered bucket by bucket: of a
+ * series, only the newest buckets and those with late entries are computed again. Nothing is remembered of what has no
+ * entries.
  */
 
+import { assert } from '../assert.js';
 import { STATS_MEMO_BYTES } from '../limits.js';
-import { functionKey, projectKey } from './bucket-key.js';
 import { BucketMerge, type InvocationStatsRow } from './bucket-merge.js';
-import { LEVELS, seriesOf } from './series.js';
+import type { StatsPartial } from './partial.js';
+import { LEVELS } from './series.js';
 import { SeriesMemo } from './series-memo.js';
-import type { Slot } from './slot.js';
-import type { StatsView } from './stats-view.js';
 
-export interface InvocationStatsParameters {
-  readonly project: string;
-  /** null for all functions of the project, entries that name none included. */
-  readonly functionId: string | null;
-  /** One of the five, or anything else for `1day`. */
-  readonly interval: string;
-}
-
-/** Made once for the views of all shards; `Row` is what `encode` makes of a bucket, once for each state of it. */
-export class InvocationStats<Row> {
-  readonly #encode: (row: InvocationStatsRow) => Row;
+/** `Row` is what `encode` makes of a bucket, once for each state of it. */
+export class SeriesMerge<Row> {
+  readonly encode: (row: InvocationStatsRow) => Row;
   readonly #merge = new BucketMerge();
   /** By key, least recently asked first; one map for each level. */
   readonly #memos = LEVELS.map(() => new Map<string, SeriesMemo<Row>>());
@@ -30,7 +21,7 @@ export class InvocationStats<Row> {
   #heldBytes = 0;
 
   constructor(encode: (row: InvocationStatsRow) => Row, byteLimit = STATS_MEMO_BYTES) {
-    this.#encode = encode;
+    this.encode = encode;
     this.#byteLimit = byteLimit;
   }
 
@@ -45,32 +36,37 @@ export class InvocationStats<Row> {
   }
 
   /**
-   * The non-empty buckets of the interval's series, in rising order. O(buckets · views), and of the values of those that
-   * changed since they were asked for last.
+   * The non-empty buckets of the series, in rising order: of partial answers to one question.
+   * O(buckets · partials), and of the values of those that changed since they were asked for last.
    */
-  query(
-    views: readonly StatsView[],
-    { project, functionId, interval }: InvocationStatsParameters,
-    nowUs: number,
-  ): Row[] {
-    const { level, firstSlot, lastSlot } = seriesOf(interval, nowUs);
-    const key = functionId === null ? projectKey(project) : functionKey(project, functionId);
+  merge(partials: readonly StatsPartial[]): Row[] {
+    if (partials.length === 0) return [];
+    const { question } = partials[0];
+    assert(
+      partials.every((partial) => partial.question.key === question.key),
+      'partial answers to different questions are merged',
+    );
+    const { level, firstSlot, lastSlot, key } = question;
     const memo = this.#memos[level].get(key) ?? new SeriesMemo<Row>(LEVELS[level]);
     this.#forget(level, key);
-    const slots: Slot[] = [];
     const rows: Row[] = [];
     for (let index = firstSlot; index <= lastSlot; index++) {
-      slots.length = 0;
+      let slotCount = 0;
       let newestChange = 0;
-      for (let v = 0; v < views.length; v++) {
-        const slot = views[v].slotAt(level, index);
+      for (let p = 0; p < partials.length; p++) {
+        const slot = partials[p].slotAt(index);
         if (slot === null) continue;
-        slots.push(slot);
+        slotCount += 1;
         if (slot.newestChange > newestChange) newestChange = slot.newestChange;
       }
-      if (slots.length === 0) continue;
-      if (!memo.knows(index, newestChange, slots.length)) {
-        memo.keep(index, newestChange, slots.length, this.#bucket(slots, key, index * LEVELS[level].unitUs));
+      if (slotCount === 0) continue;
+      if (!memo.knows(index, newestChange, slotCount)) {
+        memo.keep(
+          index,
+          newestChange,
+          slotCount,
+          this.#bucket(partials, index, index * LEVELS[level].unitUs),
+        );
       }
       const row = memo.rowOf(index);
       if (row !== null) rows.push(row);
@@ -79,14 +75,15 @@ export class InvocationStats<Row> {
     return rows;
   }
 
-  #bucket(slots: readonly Slot[], key: string, bucketStartUs: number): Row | null {
+  #bucket(partials: readonly StatsPartial[], index: number, bucketStartUs: number): Row | null {
     const merge = this.#merge;
     try {
-      for (const slot of slots) {
-        const bucket = slot.find(key);
-        if (bucket >= 0) merge.add(slot, bucket);
+      for (const partial of partials) {
+        const slot = partial.slotAt(index);
+        const bucket = slot === null ? -1 : partial.bucketAt(slot, index);
+        if (slot !== null && bucket >= 0) merge.add(slot, bucket);
       }
-      return merge.isEmpty ? null : this.#encode(merge.row(bucketStartUs));
+      return merge.isEmpty ? null : this.encode(merge.row(bucketStartUs));
     } finally {
       // Also when what was set aside can't be read: it must not be in the next answer.
       merge.clear();

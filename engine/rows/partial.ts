@@ -1,0 +1,240 @@
+/**
+ * The partial answer of `logs.all`: a shard's rows of one project, in runs that are opened when their turn comes. Merging
+ * takes the newest rows of all shards, so a shard reads only the blocks of those that belong to the answer.
+ *
+ *   rows 1   count u32 │ per row, newest first: timeUs f64, idHash u32, length u32, the row
+ */
+
+import { LOG_ROW_LIMIT } from '../limits.js';
+import { PartialError, readPartial, writePartial } from '../partial.js';
+import { RETENTION_US } from '../tier.js';
+import { FreshCursor, type RowCursor, SortedCursor } from './cursor.js';
+import type { LogsReading } from './logs-reading.js';
+import { compareRows, type Row } from './row-order.js';
+import type { RowsView } from './rows-view.js';
+import type { RunInfo } from './run.js';
+
+const FORM = 'rows 1';
+
+export interface LogsParameters {
+  readonly project: string;
+  /** How far back the caller's tier may look, µs. */
+  readonly retentionUs: number;
+  /** Inclusive bounds in µs; null is unbounded. The wire's strict lower bound is converted where it is read. */
+  readonly startUs: number | null;
+  readonly endUs: number | null;
+}
+
+/** Rows of the project that may belong to the answer, newest first. */
+interface RowSource {
+  /** No row of it that qualifies is newer. */
+  readonly newestUs: number;
+  /** Throws a SegmentError for a run that can't be read. */
+  open(): RowCursor;
+}
+
+/** To be merged, or written, in the same turn and once: what it leads to may change after it. */
+export interface LogsPartial {
+  readonly sources: readonly RowSource[];
+}
+
+/**
+ * A row is visible as long as both the caller's retention and that of the ring that holds it reach back to it, to the
+ * microsecond. With a `reading`, the same each time, what was read is not read again. O(runs that have the project).
+ */
+export function collectLogs(
+  view: RowsView,
+  parameters: LogsParameters,
+  nowUs: number,
+  reading: LogsReading | null = null,
+): LogsPartial {
+  const sources: RowSource[] = [];
+  view.retryUnreadable();
+  addFreshRuns(view, parameters, nowUs, reading, sources);
+  addSortedRuns(view, parameters, nowUs, reading, sources);
+  addUnreadableRuns(view, parameters, nowUs, sources);
+  return { sources };
+}
+
+/**
+ * The newest rows, at most LOG_ROW_LIMIT, in the order of row-order.ts; null as soon as they are more than `byteLimit`
+ * bytes: then it may be collected and merged again with a higher limit, in another turn.
+ * Throws a SegmentError when a row that may belong to the answer can't be read.
+ * Cost: O(rows returned × runs with rows among them), and the blocks that hold these rows are read.
+ */
+export function mergeLogs(partials: readonly LogsPartial[], byteLimit: number): Uint8Array[] | null;
+export function mergeLogs(partials: readonly LogsPartial[]): Uint8Array[];
+export function mergeLogs(partials: readonly LogsPartial[], byteLimit = Infinity): Uint8Array[] | null {
+  const rows: Uint8Array[] = [];
+  let byteCount = 0;
+  const isWhole = takeNewest(partials, ({ row }) => {
+    byteCount += row.length;
+    if (byteCount > byteLimit) return false;
+    rows.push(row);
+    return true;
+  });
+  return isWhole ? rows : null;
+}
+
+/** As it is now. Throws a SegmentError as mergeLogs does. At most LOG_ROW_LIMIT rows. */
+export function writeLogs(partial: LogsPartial): Uint8Array {
+  return writePartial(FORM, (out) => {
+    const rows: Row[] = [];
+    takeNewest([partial], ({ timeUs, idHash, row }) => rows.push({ timeUs, idHash, row: row.slice() }) > 0);
+    out.u32(rows.length);
+    for (const { timeUs, idHash, row } of rows) {
+      out.f64(timeUs);
+      out.u32(idHash);
+      out.u32(row.length);
+      out.bytes(row);
+    }
+  });
+}
+
+/** Throws a PartialError. The rows are views into `bytes`. */
+export function readLogs(bytes: Uint8Array): LogsPartial {
+  return readPartial(FORM, bytes, (content) => {
+    const count = content.u32();
+    if (count > LOG_ROW_LIMIT) throw new PartialError('a partial answer has more rows than an answer');
+    const rows: Row[] = [];
+    for (let i = 0; i < count; i++) {
+      const timeUs = content.f64();
+      const idHash = content.u32();
+      const row = { timeUs, idHash, row: content.bytes(content.u32()) };
+      if (!Number.isSafeInteger(timeUs)) throw new PartialError('a row of a partial answer has no time');
+      if (i > 0 && compareRows(rows[i - 1], row) < 0)
+        throw new PartialError('the rows of a partial answer are out of order');
+      rows.push(row);
+    }
+    return {
+      sources: rows.length === 0 ? [] : [{ newestUs: rows[0].timeUs, open: () => new ReadCursor(rows) }],
+    };
+  });
+}
+
+/** Rows that another process has written. */
+class ReadCursor implements RowCursor {
+  readonly #rows: readonly Row[];
+  #position = -1;
+
+  constructor(rows: readonly Row[]) {
+    this.#rows = rows;
+  }
+
+  get timeUs(): number {
+    return this.#rows[this.#position].timeUs;
+  }
+
+  get idHash(): number {
+    return this.#rows[this.#position].idHash;
+  }
+
+  get row(): Uint8Array {
+    return this.#rows[this.#position].row;
+  }
+
+  advance(): boolean {
+    this.#position += 1;
+    return this.#position < this.#rows.length;
+  }
+}
+
+/** Hands over the newest rows, one after another, until there are LOG_ROW_LIMIT or `take` wants no more: then false. */
+function takeNewest(partials: readonly LogsPartial[], take: (row: Row) => boolean): boolean {
+  const sources = partials.flatMap((partial) => partial.sources);
+  sources.sort((a, b) => b.newestUs - a.newestUs);
+  const cursors: RowCursor[] = [];
+  let opened = 0;
+  for (let taken = 0; taken < LOG_ROW_LIMIT; taken++) {
+    let newest = newestCursor(cursors);
+    while (opened < sources.length && (newest < 0 || sources[opened].newestUs >= cursors[newest].timeUs)) {
+      const cursor = sources[opened++].open();
+      if (cursor.advance()) cursors.push(cursor);
+      newest = newestCursor(cursors);
+    }
+    if (newest < 0) return true;
+    if (!take(cursors[newest])) return false;
+    if (!cursors[newest].advance()) cursors.splice(newest, 1);
+  }
+  return true;
+}
+
+function newestCursor(cursors: readonly RowCursor[]): number {
+  let newest = cursors.length - 1;
+  for (let i = newest - 1; i >= 0; i--) {
+    if (compareRows(cursors[i], cursors[newest]) > 0) newest = i;
+  }
+  return newest;
+}
+
+function addFreshRuns(
+  view: RowsView,
+  parameters: LogsParameters,
+  nowUs: number,
+  reading: LogsReading | null,
+  sources: RowSource[],
+): void {
+  const { project, endUs } = parameters;
+  for (const run of view.freshRuns()) {
+    const lowestUs = lowestVisibleUs(run.info, parameters, nowUs);
+    const lastUs = lastVisibleUs(run.info, parameters);
+    if (lastUs < lowestUs || lastUs < run.info.startUs) continue;
+    const rows = run.rowsOf(project);
+    if (rows === undefined) continue;
+    sources.push({
+      newestUs: Math.min(lastUs, run.timeUs(rows.ordinals[rows.count - 1])),
+      open: () => new FreshCursor(run, rows, lowestUs, endUs, reading),
+    });
+  }
+}
+
+function addSortedRuns(
+  view: RowsView,
+  parameters: LogsParameters,
+  nowUs: number,
+  reading: LogsReading | null,
+  sources: RowSource[],
+): void {
+  const { project, endUs } = parameters;
+  for (const { run, projectIndex } of view.sortedRunsOf(project)) {
+    const { oldestUs, newestUs } = run.directory;
+    const lowestUs = lowestVisibleUs(run.info, parameters, nowUs);
+    if (newestUs[projectIndex] < lowestUs) continue;
+    if (endUs !== null && oldestUs[projectIndex] > endUs) continue;
+    sources.push({
+      newestUs: Math.min(newestUs[projectIndex], endUs ?? Infinity),
+      open: () => new SortedCursor(run, projectIndex, lowestUs, endUs, reading),
+    });
+  }
+}
+
+function addUnreadableRuns(
+  view: RowsView,
+  parameters: LogsParameters,
+  nowUs: number,
+  sources: RowSource[],
+): void {
+  for (const run of view.unreadableRuns()) {
+    const lastUs = lastVisibleUs(run.info, parameters);
+    if (lastUs < lowestVisibleUs(run.info, parameters, nowUs) || lastUs < run.info.startUs) continue;
+    sources.push({
+      newestUs: lastUs,
+      open: () => {
+        throw run.reason;
+      },
+    });
+  }
+}
+
+function lowestVisibleUs(
+  { tierClass, visibleFromUs }: RunInfo,
+  { retentionUs, startUs }: LogsParameters,
+  nowUs: number,
+): number {
+  const keptUs = nowUs - Math.min(retentionUs, RETENTION_US[tierClass]);
+  return Math.max(startUs ?? -Infinity, keptUs, visibleFromUs);
+}
+
+function lastVisibleUs({ startUs, spanUs }: RunInfo, { endUs }: LogsParameters): number {
+  return Math.min(startUs + spanUs - 1, endUs ?? Infinity);
+}

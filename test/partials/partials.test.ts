@@ -1,0 +1,299 @@
+/**
+ * Partial answers as other processes get them: written and read, of any number of shards, in any order, they merge to what one
+ * shard with all entries answers. Bytes that are something else are an error.
+ */
+
+import { expect, test } from 'vitest';
+import { Random } from '../../bench/generator/random.js';
+import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
+import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
+import { PartialError, writePartial } from '../../engine/partial.js';
+import { collectLogs, mergeLogs, readLogs, writeLogs } from '../../engine/rows/partial.js';
+import { RowsView } from '../../engine/rows/rows-view.js';
+import { collectStats, questionOf, readStats, writeStats } from '../../engine/stats/partial.js';
+import { SeriesMerge } from '../../engine/stats/series-merge.js';
+import { StatsView } from '../../engine/stats/stats-view.js';
+import { RETENTION_US } from '../../engine/tier.js';
+import { US_PER_DAY, US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
+import { type ApiCountsAsk, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
+import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
+import { mergeCounts, readCounts, writeCounts } from '../../engine/usage/partial.js';
+import { UsageView } from '../../engine/usage/usage-view.js';
+import { SegmentTable } from '../segment-table.js';
+import { rankError } from '../stats/distributions.js';
+import { finishEvaluation } from '../usage/naive-usage.js';
+
+const NOW_US = Date.parse('2026-11-21T07:30:15Z') * 1000;
+const SHARD_COUNTS = [1, 2, 5, 16];
+const ENTRY_COUNT = 3000;
+const EXPRESSIONS = ['proj-1', 'proj-[12]', '.', 'nowhere'];
+
+type Bytes = Uint8Array<ArrayBufferLike>;
+
+/** What partial answers of one endpoint are made of, and what comes of them, as text. */
+interface Kind<Entry, Shard> {
+  readonly shardOf: (entries: readonly Entry[]) => Shard;
+  readonly questions: readonly {
+    readonly write: (shard: Shard) => Bytes;
+    readonly merge: (written: readonly Bytes[]) => string;
+  }[];
+}
+
+function edgeEntries(random: Random): EdgeEntry[] {
+  return Array.from({ length: ENTRY_COUNT }, (_, i) => {
+    const project = `proj-${random.below(3)}`;
+    const agoUs = [random.below(US_PER_HOUR), random.below(8 * US_PER_DAY), 0][random.below(3)];
+    // Rows with equal times, and with equal hashes, and some that are the same.
+    const timestampUs = NOW_US - Math.floor(agoUs / US_PER_SECOND) * US_PER_SECOND;
+    const row = Buffer.from(`{"id":${i % 100 === 0 ? 0 : i},"timestamp":${timestampUs}}`);
+    const url = random.below(9) === 0 ? null : Buffer.from(`https://${project}.example/rest/v1/${i % 50}`);
+    return {
+      timestampUs,
+      project,
+      tierClass: '90d',
+      idHash: random.below(4),
+      row,
+      url,
+      areas: random.below(16),
+    };
+  });
+}
+
+function relayEntries(random: Random): RelayEntry[] {
+  return Array.from({ length: ENTRY_COUNT }, () => ({
+    timestampUs: NOW_US - [random.below(200) * US_PER_SECOND, random.below(US_PER_DAY)][random.below(2)],
+    project: `proj-${random.below(2)}`,
+    functionId: ['f', 'g', 'ä\ud800', null][random.below(4)],
+    statusCode: [0, 200, 404, 503, 99][random.below(5)],
+    // Whole numbers: their sums are exact whatever the order.
+    executionTimeMs: random.below(20) === 0 ? Number.NaN : random.below(2000),
+  }));
+}
+
+const logsKind: Kind<EdgeEntry, RowsView> = {
+  shardOf: (entries) => {
+    const view = new RowsView(new SegmentTable());
+    for (const entry of entries) view.apply(entry);
+    return view;
+  },
+  questions: [
+    { project: 'proj-0', startUs: null, endUs: null },
+    { project: 'proj-1', startUs: NOW_US - 3 * US_PER_DAY, endUs: NOW_US - US_PER_HOUR },
+    { project: 'nowhere', startUs: null, endUs: null },
+  ].map((bounds) => ({
+    write: (view) => writeLogs(collectLogs(view, { ...bounds, retentionUs: RETENTION_US['90d'] }, NOW_US)),
+    merge: (written) => Buffer.concat(mergeLogs(written.map(readLogs)).map((row) => row.slice())).toString(),
+  })),
+};
+
+const statsKind: Kind<RelayEntry, StatsView> = {
+  shardOf: (entries) => {
+    const view = new StatsView();
+    for (const entry of entries) view.apply(entry);
+    return view;
+  },
+  questions: ['5min', '15min', '1hr', '1day', '7day'].flatMap((interval) =>
+    [null, 'f', 'ä\ud800', 'nowhere'].map((functionId) => {
+      const question = questionOf({ project: 'proj-1', functionId, interval }, NOW_US);
+      return {
+        write: (view: StatsView) => writeStats(collectStats(view, question)),
+        merge: (written: readonly Bytes[]) =>
+          JSON.stringify(new SeriesMerge((row) => row).merge(written.map((one) => readStats(one, question)))),
+      };
+    }),
+  ),
+};
+
+function countsOf(view: UsageView, expression: string, ask: ApiCountsAsk) {
+  const evaluation = new ExpressionEvaluation([view], expression, [ask]);
+  finishEvaluation(evaluation, expression, 1 << 20, 1 << 20);
+  const [counts] = evaluation.collect(ask);
+  evaluation.close();
+  return counts;
+}
+
+const countsKind: Kind<EdgeEntry, UsageView> = {
+  shardOf: (entries) => {
+    const view = new UsageView();
+    for (const entry of entries) view.apply(entry);
+    return view;
+  },
+  questions: USAGE_INTERVALS.flatMap((interval) =>
+    EXPRESSIONS.map((expression) => {
+      const ask = { interval, nowUs: NOW_US };
+      return {
+        write: (view: UsageView) => writeCounts(countsOf(view, expression, ask)),
+        merge: (written: readonly Bytes[]) =>
+          JSON.stringify(mergeCounts(written.map((one) => readCounts(one, ask)))),
+      };
+    }),
+  ),
+};
+
+/** Questions that were answered with something. */
+function checkMerges<Entry, Shard>(
+  kind: Kind<Entry, Shard>,
+  entries: readonly Entry[],
+  random: Random,
+): number {
+  const whole = kind.shardOf(entries);
+  const expected = kind.questions.map(({ write, merge }) => merge([write(whole)]));
+  for (const shardCount of SHARD_COUNTS) {
+    const parts: Entry[][] = Array.from({ length: shardCount }, () => []);
+    for (const entry of entries) parts[random.below(shardCount)].push(entry);
+    const shards = parts.map((part) => kind.shardOf(part));
+    kind.questions.forEach(({ write, merge }, i) => {
+      const written = shards.map(write);
+      expect(merge(written), `question ${i} of ${shardCount} shards`).toBe(expected[i]);
+      expect(merge(shuffled(written, random)), 'in another order').toBe(expected[i]);
+    });
+  }
+  return expected.filter((text) => text.length > 2).length;
+}
+
+function shuffled<Item>(items: readonly Item[], random: Random): Item[] {
+  const left = [...items];
+  return items.map(() => left.splice(random.below(left.length), 1)[0]);
+}
+
+test('rows of any number of shards merge to those of one', () => {
+  for (const seed of [1, 2, 3]) {
+    const random = new Random(seed);
+    expect(checkMerges(logsKind, edgeEntries(random), random)).toBe(2);
+  }
+});
+
+test('statistics of any number of shards merge to those of one', () => {
+  for (const seed of [1, 2, 3]) {
+    const random = new Random(seed);
+    const entries = relayEntries(random);
+    // Few enough that every value is known.
+    const few = entries.filter((_, i) => i % (ENTRY_COUNT / EXACT_VALUE_LIMIT) < 1);
+    expect(checkMerges(statsKind, few, random)).toBeGreaterThan(10);
+  }
+});
+
+test('counts of any number of shards merge to those of one', () => {
+  const random = new Random(1);
+  expect(checkMerges(countsKind, edgeEntries(random), random)).toBeGreaterThan(6);
+});
+
+test('percentiles of written digests stay within the bound, and all other figures are exact', () => {
+  const random = new Random(7);
+  const question = questionOf({ project: 'p', functionId: null, interval: '7day' }, NOW_US);
+  const values = Array.from({ length: 40_000 }, () => Math.floor(Math.exp(random.float() * 10)));
+  const shards = SHARD_COUNTS.slice(1).map((count) => Array.from({ length: count }, () => new StatsView()));
+  const entry = { timestampUs: NOW_US, project: 'p', functionId: null, statusCode: 500 };
+  for (const views of shards)
+    for (const [i, executionTimeMs] of values.entries())
+      views[i % views.length].apply({ ...entry, executionTimeMs });
+  for (const views of shards) {
+    const read = views.map((view) => readStats(writeStats(collectStats(view, question)), question));
+    const [row] = new SeriesMerge((one) => one).merge(read);
+    const sorted = Float64Array.from(values).sort();
+    expect([row.count, row.errorCount, row.minMs, row.maxMs]).toEqual([
+      values.length,
+      values.length,
+      sorted[0],
+      sorted[sorted.length - 1],
+    ]);
+    expect(row.meanMs).toBe(values.reduce((sum, value) => sum + value, 0) / values.length);
+    expect(rankError(sorted, 95, row.p95Ms!)).toBeLessThanOrEqual(0.005);
+    expect(rankError(sorted, 99, row.p99Ms!)).toBeLessThanOrEqual(0.002);
+  }
+});
+
+/** Bytes that no honest process has written, from a seed; with a right checksum or without. */
+function spoilt(written: Bytes, form: string, random: Random): Bytes {
+  const bytes = Buffer.from(written);
+  const start = 4 + form.length;
+  const content = bytes.subarray(start, bytes.length - 4);
+  switch (random.below(4)) {
+    case 0:
+      return bytes.subarray(0, random.below(bytes.length));
+    case 1:
+      bytes[random.below(bytes.length)] ^= 1 << random.below(8);
+      return bytes;
+    case 2:
+      for (let left = 1 + random.below(3); left > 0 && content.length > 0; left--)
+        content[random.below(content.length)] = random.below(256);
+      return writePartial(form, (out) => out.bytes(content));
+    default:
+      return writePartial(form, (out) => {
+        out.bytes(content.subarray(0, random.below(content.length + 1)));
+        for (let left = random.below(20); left > 0; left--) out.u8(random.below(256));
+      });
+  }
+}
+
+/** How many of the spoilt ones were refused; of those with a right checksum some can be read. */
+function checkSpoilt<Entry, Shard>(
+  kind: Kind<Entry, Shard>,
+  form: string,
+  entries: readonly Entry[],
+): { refused: number; read: number } {
+  const random = new Random(11);
+  const shard = kind.shardOf(entries);
+  const outcomes = { refused: 0, read: 0 };
+  for (const { write, merge } of kind.questions) {
+    const written = write(shard);
+    for (let i = 0; i < 300; i++) {
+      const bytes = spoilt(written, form, random);
+      try {
+        merge([bytes]);
+        outcomes.read += 1;
+      } catch (error) {
+        expect(error).toBeInstanceOf(PartialError);
+        outcomes.refused += 1;
+      }
+    }
+  }
+  return outcomes;
+}
+
+test('hostile bytes are an error, never a crash; without a right checksum nothing is read', () => {
+  const random = new Random(5);
+  const edge = edgeEntries(random).slice(0, 300);
+  const relay = relayEntries(random).slice(0, 300);
+  for (const { refused, read } of [
+    checkSpoilt(logsKind, 'rows 1', edge),
+    checkSpoilt(statsKind, 'stats 1', relay),
+    checkSpoilt(countsKind, 'usage 1', edge),
+  ]) {
+    expect(refused).toBeGreaterThan(read);
+  }
+  const whole = writeLogs(
+    collectLogs(
+      logsKind.shardOf(edge),
+      { project: 'proj-0', startUs: null, endUs: null, retentionUs: RETENTION_US['90d'] },
+      NOW_US,
+    ),
+  );
+  for (let at = 0; at < whole.length; at++) {
+    const flipped = Uint8Array.from(whole);
+    flipped[at] ^= 1 << (at % 8);
+    expect(() => readLogs(flipped), `a bit of byte ${at}`).toThrow(PartialError);
+    expect(() => readLogs(whole.subarray(0, at)), `${at} bytes`).toThrow(PartialError);
+  }
+});
+
+test('a partial answer to another question is refused', () => {
+  const stats = statsKind.shardOf([]);
+  const question = questionOf({ project: 'p', functionId: 'f', interval: '1hr' }, NOW_US);
+  const written = writeStats(collectStats(stats, question));
+  for (const other of [
+    questionOf({ project: 'p', functionId: 'g', interval: '1hr' }, NOW_US),
+    questionOf({ project: 'p', functionId: null, interval: '1hr' }, NOW_US),
+    questionOf({ project: 'p', functionId: 'f', interval: '15min' }, NOW_US),
+    questionOf({ project: 'p', functionId: 'f', interval: '1hr' }, NOW_US + US_PER_HOUR),
+  ])
+    expect(() => readStats(written, other)).toThrow(PartialError);
+  const ask = { interval: 'hourly', nowUs: NOW_US } as const;
+  const counts = writeCounts(countsOf(countsKind.shardOf([]), 'a', ask));
+  for (const other of [
+    { interval: 'daily', nowUs: NOW_US },
+    { interval: 'hourly', nowUs: NOW_US + 1 },
+  ] as const)
+    expect(() => readCounts(counts, other)).toThrow(PartialError);
+  expect(() => readCounts(written, ask)).toThrow(PartialError);
+});

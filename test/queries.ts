@@ -1,0 +1,69 @@
+/**
+ * The queries over the views of some shards, collected and merged as the endpoints do. Each answer is merged from the written
+ * partial answers as well, and has to be the same.
+ */
+
+import assert from 'node:assert/strict';
+import { collectLogs, type LogsParameters, mergeLogs, readLogs, writeLogs } from '../engine/rows/partial.js';
+import type { RowsView } from '../engine/rows/rows-view.js';
+import {
+  collectStats,
+  type InvocationStatsParameters,
+  questionOf,
+  readStats,
+  writeStats,
+} from '../engine/stats/partial.js';
+import { SeriesMerge } from '../engine/stats/series-merge.js';
+import type { StatsView } from '../engine/stats/stats-view.js';
+import type { ApiCounts, ApiCountsAsk, ApiCountsRow } from '../engine/usage/api-counts.js';
+import { mergeCounts, readCounts, writeCounts } from '../engine/usage/partial.js';
+import type { ApiCountsEvaluator } from '../src/expressions/api-counts-evaluator.js';
+
+export function queryLogs(
+  views: readonly RowsView[],
+  parameters: LogsParameters,
+  nowUs: number,
+): Uint8Array[] {
+  const collect = (view: RowsView) => collectLogs(view, parameters, nowUs);
+  // The buffer of a row may be filled again for the next answer.
+  const rows = mergeLogs(views.map(collect)).map((row) => row.slice());
+  const written = mergeLogs(views.map((view) => readLogs(writeLogs(collect(view)))));
+  assert.equal(textOf(written), textOf(rows), 'rows that were written');
+  return rows;
+}
+
+export function queryStats<Row>(
+  merge: SeriesMerge<Row>,
+  views: readonly StatsView[],
+  parameters: InvocationStatsParameters,
+  nowUs: number,
+): Row[] {
+  const question = questionOf(parameters, nowUs);
+  const partials = views.map((view) => collectStats(view, question));
+  const rows = merge.merge(partials);
+  const read = partials.map((partial) => readStats(writeStats(partial), question));
+  const written = new SeriesMerge(merge.encode).merge(read);
+  assert.equal(JSON.stringify(written), JSON.stringify(rows), 'buckets that were written');
+  return rows;
+}
+
+export function rowsOfCounts(partials: readonly ApiCounts[], ask: ApiCountsAsk): ApiCountsRow[] {
+  const rows = mergeCounts(partials);
+  const written = mergeCounts(partials.map((partial) => readCounts(writeCounts(partial), ask)));
+  assert.equal(JSON.stringify(written), JSON.stringify(rows), 'counts that were written');
+  return rows;
+}
+
+function textOf(rows: readonly Uint8Array[]): string {
+  return Buffer.concat(rows.flatMap((row) => [row, Buffer.from('\n')])).toString();
+}
+
+/** What an evaluator finds, at once if it does. */
+export function evaluatedRows(
+  evaluator: ApiCountsEvaluator,
+  { expression, ...ask }: ApiCountsAsk & { readonly expression: string },
+): ApiCountsRow[] | Promise<ApiCountsRow[]> {
+  const partials = evaluator.collect(expression, ask);
+  const rows = (collected: readonly ApiCounts[]) => rowsOfCounts(collected, ask);
+  return partials instanceof Promise ? partials.then(rows) : rows(partials);
+}

@@ -7,7 +7,7 @@ import { functionKey } from '../engine/stats/bucket-key.js';
 import { COUNT } from '../engine/stats/figures.js';
 import { seriesOf } from '../engine/stats/series.js';
 import type { Slot } from '../engine/stats/slot.js';
-import { Unavailable } from './http/ports.js';
+import { Unavailable } from './endpoints/refusal.js';
 import { LISTS_AT_ONCE, NAMES_A_TURN } from './limits.js';
 import type { Shards } from './shards.js';
 

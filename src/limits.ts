@@ -78,3 +78,6 @@ export const CLOCK_CONFIRM_US = 300_000_000;
 /** So many records of a partition in a row, each the last of what was applied together, are a witness. More: quiet topics
  * witness late; fewer: one producer with a wrong clock is believed. */
 export const CLOCK_RECORD_COUNT = 3;
+
+/** Characters of a caller's value that a message repeats. Bigger: answers as long as the request. */
+export const QUOTED_CHARACTER_LIMIT = 60;

@@ -39,7 +39,7 @@ export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports:
       relay?.spill();
       if (!isNearPause) return;
       relay?.stats.spillOpen();
-      ports.api().trim(TRIMMED_SHARE * budgetBytes);
+      ports.api().queries.trim(TRIMMED_SHARE * budgetBytes);
     },
   });
 }
@@ -55,8 +55,8 @@ function memoryParts({ shards, store, logs, rewriter, api }: PartsPorts): Memory
     part('names', sharedNameBytes),
     part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
     part('rewrite', () => rewriter().heldBytes),
-    part('result-cache', () => api().endpoints.cache?.figures().bytes ?? 0),
-    part('statistics-memo', () => api().memoBytes),
+    part('result-cache', () => api().queries.cache?.figures().bytes ?? 0),
+    part('statistics-memo', () => api().queries.memoBytes),
     part('answers', () => api().inFlight.heldBytes),
     part('request-bodies', () => api().ingest?.heldBytes ?? 0),
     part('log', () => logs().heldBytes()),

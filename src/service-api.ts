@@ -3,19 +3,17 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { STATS_MEMO_BYTES } from '../engine/limits.js';
-import { collectLogs, mergeLogs } from '../engine/rows/partial.js';
-import { collectStats, questionOf } from '../engine/stats/partial.js';
-import { SeriesMerge } from '../engine/stats/series-merge.js';
-import { mergeCounts } from '../engine/usage/partial.js';
 import type { Config } from './config.js';
 import type { ServiceStatus } from './console/service-status.js';
+import type { Endpoint, EndpointResources, LogName } from './endpoints/endpoint.js';
+import { ENDPOINTS } from './endpoints/list.js';
 import type { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
+import { AnswersInFlight } from './http/answers-in-flight.js';
 import { Api } from './http/api.js';
 import { KeyRing } from './http/auth.js';
 import { consoleApi } from './http/console-api.js';
 import { consolePages } from './http/console-pages.js';
 import { descriptionPages } from './http/description/description-pages.js';
-import { ENDPOINT_NAMES, type EndpointName } from './http/endpoints.js';
 import {
   ANSWER_BUDGET_SHARE,
   ANSWER_BYTE_LIMIT,
@@ -24,8 +22,8 @@ import {
   INGEST_HELD_BYTE_MINIMUM,
 } from './http/limits.js';
 import type { AlarmPorts, DroppedPort, IngestPort, StatePort } from './http/ports.js';
+import type { ServedEndpoint } from './http/query-api.js';
 import { RequestPaces } from './http/request-pace.js';
-import { encodeInvocationStatsRow } from './http/row-encoders.js';
 import type { BugReporter } from './http/server.js';
 import { KnownNames } from './known-names.js';
 import { STATS_MEMO_SHARE } from './limits.js';
@@ -54,66 +52,50 @@ export interface ApiParts {
   readonly bugs: BugReporter;
 }
 
-/** The log that an endpoint is answered from, and the setting that names it. */
-export function logOf(endpoint: EndpointName, config: Config): { topic: string; setting: string } {
-  return endpoint === 'functions.invocation-stats'
-    ? { topic: config.RELAY_TOPIC, setting: 'LOGRING_RELAY_TOPIC' }
-    : { topic: config.EDGE_TOPIC, setting: 'LOGRING_EDGE_TOPIC' };
+/** The topic of each log, and the setting that names it; `''` where the log is not read. */
+export function logTopics(config: Config): Readonly<Record<LogName, { topic: string; setting: string }>> {
+  return {
+    edge: { topic: config.EDGE_TOPIC, setting: 'LOGRING_EDGE_TOPIC' },
+    relay: { topic: config.RELAY_TOPIC, setting: 'LOGRING_RELAY_TOPIC' },
+  };
 }
 
-/** Whether each endpoint's state is whole, and how old it is. */
-export function endpointStates(config: Config, whole: WholeAnswers): StatePort {
-  const logs = new Map(ENDPOINT_NAMES.map((endpoint) => [endpoint, logOf(endpoint, config)]));
+/** Whether what comes from each log is whole, and how old it is. */
+export function logStates(config: Config, whole: WholeAnswers): StatePort {
+  const topics = logTopics(config);
   return {
-    stateOf: (endpoint) => {
-      const { topic, setting } = logs.get(endpoint)!;
+    stateOf: (log) => {
+      const { topic, setting } = topics[log];
       return topic === '' ? { kind: 'off', setting } : whole.state(topic);
     },
-    epochOf: (endpoint) => whole.epoch(logs.get(endpoint)!.topic),
+    epochOf: (log) => whole.epoch(topics[log].topic),
   };
 }
 
 export function createApi({ config, surroundings, shards, evaluator, ...parts }: ApiParts): Api {
   const keys = config.API_KEYS ?? [madeKey(surroundings)];
   const budgetBytes = budgetBytesOf(config);
-  const memoBytes = Math.min(STATS_MEMO_BYTES, STATS_MEMO_SHARE * budgetBytes);
-  const stats = new SeriesMerge(encodeInvocationStatsRow, memoBytes);
   const requestsPerSecond = config.KEY_REQUESTS_PER_SECOND;
   const paces = requestsPerSecond === 0 ? null : new RequestPaces(requestsPerSecond);
-  const endpointIds = {
-    'logs.all': config.LOGS_ALL_ID,
-    'functions.invocation-stats': config.INVOCATION_STATS_ID,
-    'usage.api-counts': config.API_COUNTS_ID,
-  };
+  const inFlight = new AnswersInFlight(Math.min(ANSWER_BYTE_LIMIT, ANSWER_BUDGET_SHARE * budgetBytes));
+  const endpoints = servedEndpoints(config, {
+    shards,
+    evaluator,
+    memoBytes: Math.min(STATS_MEMO_BYTES, STATS_MEMO_SHARE * budgetBytes),
+    largeAnswers: inFlight,
+    nowUs: surroundings.clock.nowUs,
+  });
   return new Api({
     keys: new KeyRing(keys, paces),
     ingestKeys: new KeyRing(config.INGEST_KEYS ?? keys, paces),
-    endpointIds,
+    endpoints,
     corsOrigins: config.CORS_ORIGINS ?? [],
     cacheSeconds: config.CACHE_SECONDS,
     cacheWarmSeconds: config.CACHE_WARM_SECONDS,
-    queries: {
-      logs: (parameters, nowUs, byteLimit, reading) =>
-        mergeLogs(
-          shards.edge.map(({ rows }) => collectLogs(rows, parameters, nowUs, reading)),
-          byteLimit,
-        ),
-      invocationStats: (parameters, nowUs) => {
-        const question = questionOf(parameters, nowUs);
-        return stats.merge(shards.relay.map((shard) => collectStats(shard.stats, question)));
-      },
-      memoBytes: () => stats.heldBytes,
-      trimMemo: (byteLimit) => stats.trim(byteLimit),
-      apiCounts: ({ expression, interval }, nowUs) => {
-        const partials = evaluator.collect(expression, { interval, nowUs });
-        return partials instanceof Promise ? partials.then(mergeCounts) : mergeCounts(partials);
-      },
-      checkExpression: (expression) => evaluator.check(expression),
-    },
     states: parts.states,
     ingest: parts.ingest,
     ingestHeldBytes: Math.max(INGEST_HELD_BYTE_MINIMUM, Math.min(INGEST_HELD_BYTE_LIMIT, budgetBytes / 4)),
-    answerBytes: Math.min(ANSWER_BYTE_LIMIT, ANSWER_BUDGET_SHARE * budgetBytes),
+    inFlight,
     resultCacheBytes: Math.min(CACHE_BYTE_LIMIT, budgetBytes / 8),
     alarms: parts.alarms,
     operator: {
@@ -129,15 +111,20 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
     pages: new Map([
       ...descriptionPages({
         version: surroundings.version,
-        endpointIds,
         sourceNames: [config.EDGE_TOPIC, config.RELAY_TOPIC].filter((topic) => topic !== ''),
-        endpoints: ENDPOINT_NAMES.filter((name) => parts.states.stateOf(name).kind !== 'off'),
+        endpoints: endpoints.filter(({ endpoint }) => parts.states.stateOf(endpoint.log).kind !== 'off'),
       }),
       ...(config.CONSOLE ? consolePages() : []),
       ...consoleApi({ names: new KnownNames(shards, () => yieldTurn()), status: parts.status }),
     ]),
     ...(parts.dropped === null ? {} : { dropped: parts.dropped }),
   });
+}
+
+function servedEndpoints(config: Config, resources: EndpointResources): ServedEndpoint[] {
+  const serve = (endpoint: Endpoint, id: string) =>
+    ({ id, endpoint, query: endpoint.open(resources) }) as ServedEndpoint;
+  return ENDPOINTS.map((endpoint) => serve(endpoint, config[endpoint.idSetting]));
 }
 
 function madeKey(surroundings: Surroundings) {

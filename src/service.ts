@@ -12,11 +12,11 @@ import { Committer } from './committer.js';
 import type { Config } from './config.js';
 import type { ServiceStatus } from './console/service-status.js';
 import { diskAlarm } from './disk-alarm.js';
+import type { AnswerWindow } from './endpoints/endpoint.js';
 import { ApiCountsEvaluator } from './expressions/api-counts-evaluator.js';
 import type { Api } from './http/api.js';
-import { ENDPOINT_NAMES } from './http/endpoints.js';
 import { ANSWER_LOOK_MS } from './http/limits.js';
-import type { AnswerWindow, DroppedSpan } from './http/ports.js';
+import type { DroppedSpan } from './http/ports.js';
 import { IngestGate } from './ingest-gate.js';
 import { CACHE_SHARE, MEMORY_LOOK_MS, SPILL_SHARE, TLS_LOOK_MS } from './limits.js';
 import { createLogs, type Logs } from './logs.js';
@@ -25,7 +25,7 @@ import { createMemoryBudget } from './memory-parts.js';
 import { Metrics } from './metrics/metrics.js';
 import { type Readiness, readinessOf } from './readiness.js';
 import { Rewriter } from './rewriter.js';
-import { createApi, endpointStates, logOf } from './service-api.js';
+import { createApi, logStates, logTopics } from './service-api.js';
 import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
 import { type StatusPorts, serviceStatus } from './status.js';
@@ -244,7 +244,7 @@ class Composition implements Service {
     this.#port = await this.#http.server.listen(this.#config.HOST, this.#config.PORT);
     this.#committer.start();
     this.#every(MEMORY_LOOK_MS, () => this.#memory.look());
-    this.#every(WARM_EVERY_MS, () => this.#api.endpoints.cache?.warmDue(clock.nowUs()));
+    this.#every(WARM_EVERY_MS, () => this.#api.queries.cache?.warmDue(clock.nowUs()));
     this.#every(ANSWER_LOOK_MS, () => this.#api.inFlight.look(clock.monotonicUs()));
     this.#every(TLS_LOOK_MS, () => void this.#http.tlsFiles?.look());
     this.#logs.start().catch(onFatal);
@@ -334,8 +334,8 @@ class Composition implements Service {
       monotonicUs: clock.monotonicUs,
       nowUs: clock.nowUs,
       onPartitions: (topic) => {
-        for (const endpoint of ENDPOINT_NAMES)
-          if (logOf(endpoint, this.#config).topic === topic) this.#api.endpoints.forget(endpoint);
+        const { edge } = logTopics(this.#config);
+        this.#api.queries.forget(topic === edge.topic ? 'edge' : 'relay');
       },
     });
   }
@@ -378,7 +378,7 @@ class Composition implements Service {
       droppedCount: () => this.#stillMissed().length,
       cutOffCount: () => this.#api.inFlight.cutOffCount,
       tls: () => this.#http.tlsFiles?.figures() ?? null,
-      resultCache: () => this.#api.endpoints.cache?.figures() ?? null,
+      resultCache: () => this.#api.queries.cache?.figures() ?? null,
     });
   }
 
@@ -393,7 +393,7 @@ class Composition implements Service {
         gaps: { open: () => this.#gaps.open, acknowledge: () => this.#acknowledgeGaps() },
         holds: { open: () => this.#logs.status().held, acknowledge: () => this.#acknowledgeHolds() },
       },
-      states: endpointStates(this.#config, this.#whole),
+      states: logStates(this.#config, this.#whole),
       readiness: () => this.#readiness(),
       metrics: () => this.#metrics.text(),
       status: (nowUs) => this.#status(nowUs),
@@ -419,7 +419,7 @@ class Composition implements Service {
       store: this.#store,
       sourceStatus: () => this.#logs.status(),
       readiness: () => this.#readiness(),
-      resultCache: () => this.#api.endpoints.cache?.figures() ?? null,
+      resultCache: () => this.#api.queries.cache?.figures() ?? null,
       deadLetterSamples: () => this.#deadLetterSamples.all(),
       gaps: () => this.#gaps.open,
       memory: () => this.#memory,

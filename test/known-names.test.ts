@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { RelayEntry } from '../engine/entry.js';
-import { Unavailable } from '../src/http/ports.js';
+import { Unavailable } from '../src/endpoints/refusal.js';
 import { KnownNames } from '../src/known-names.js';
 import { LISTS_AT_ONCE, NAMES_A_TURN } from '../src/limits.js';
 import { Shards } from '../src/shards.js';

@@ -19,7 +19,7 @@ test('cached answers go before ingest pauses for them', async () => {
     const service = new TestService();
     const { api, queries } = service;
     queries.fill();
-    const cached = () => api.endpoints.cache!.figures().bytes;
+    const cached = () => api.queries.cache!.figures().bytes;
     for (let i = 0; i < QUESTIONS; i++)
       await service.ask(`/api/endpoints/query/functions.invocation-stats?project=p${i}&interval=1hr`);
     const gate = new IngestGate();

@@ -1,6 +1,7 @@
 /** The settings of HTTP: where it listens, who may ask, what is cached. */
 
 import { z } from 'zod';
+import { ENDPOINTS } from '../endpoints/list.js';
 import type { ApiKey } from '../http/auth.js';
 import { checkedIdentity } from '../http/tls-identity.js';
 import { flag, integer, list, needs, needsPem, type Setting, text, type Values } from './setting.js';
@@ -31,6 +32,19 @@ const origins = z.string().transform((value, context): string[] => {
 });
 
 const uuid = z.guid('must be a UUID');
+
+type IdSetting = (typeof ENDPOINTS)[number]['idSetting'];
+type IdSettings = Readonly<Record<IdSetting, { schema: z.ZodDefault<typeof uuid>; help: string }>>;
+
+/** An id for each endpoint. */
+function idSettings(): IdSettings {
+  return Object.fromEntries(
+    ENDPOINTS.map(({ name, id, idSetting }) => [
+      idSetting,
+      { schema: uuid.default(id), help: `UUID of ${name}` },
+    ]),
+  ) as IdSettings;
+}
 
 export const HTTP_SETTINGS = {
   HOST: { schema: text.default('127.0.0.1'), help: 'address that HTTP listens on' },
@@ -76,18 +90,7 @@ export const HTTP_SETTINGS = {
     schema: integer(0, 31_536_000).default(0),
     help: 'age above which an answer is a 503 instead; 0 is never',
   },
-  LOGS_ALL_ID: {
-    schema: uuid.default('1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a01'),
-    help: 'UUID of logs.all',
-  },
-  INVOCATION_STATS_ID: {
-    schema: uuid.default('1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a02'),
-    help: 'UUID of functions.invocation-stats',
-  },
-  API_COUNTS_ID: {
-    schema: uuid.default('1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a03'),
-    help: 'UUID of usage.api-counts',
-  },
+  ...idSettings(),
 } as const satisfies Record<string, Setting>;
 
 /** `files`: the paths of what came from files. */
@@ -128,11 +131,8 @@ function tlsContradictions(
 }
 
 function idContradictions(config: Values<typeof HTTP_SETTINGS>): string[] {
-  const ids = [config.LOGS_ALL_ID, config.INVOCATION_STATS_ID, config.API_COUNTS_ID].map((id) =>
-    id?.toLowerCase(),
-  );
-  if (new Set(ids).size === ids.length) return [];
-  return [
-    'LOGRING_LOGS_ALL_ID, LOGRING_INVOCATION_STATS_ID, LOGRING_API_COUNTS_ID: must be three different UUIDs',
-  ];
+  const settings = ENDPOINTS.map(({ idSetting }) => idSetting);
+  const ids = new Set(settings.map((setting) => config[setting]?.toLowerCase()));
+  if (ids.size === settings.length) return [];
+  return [`${settings.map((setting) => `LOGRING_${setting}`).join(', ')}: must be different UUIDs`];
 }

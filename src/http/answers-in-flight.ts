@@ -7,6 +7,7 @@
  * Each has a bound of its own, so that large answers never push out usual ones.
  */
 
+import type { Holding } from '../endpoints/endpoint.js';
 import { ANSWER_LEAST_BYTES, ANSWER_WINDOW_COUNT, ANSWER_WINDOW_US } from './limits.js';
 
 /** An answer that is being sent. */
@@ -17,13 +18,6 @@ export interface Sending {
   progressed(sentBytes: number): void;
   /** Sent, or given up. */
   end(): void;
-}
-
-/** Memory of a large answer. */
-export interface Holding {
-  /** False, and all as before, when there is no room for so many bytes. What is alone may grow as `alone` says. */
-  resize(byteCount: number, alone?: boolean): boolean;
-  release(): void;
 }
 
 export class AnswersInFlight {

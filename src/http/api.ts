@@ -1,35 +1,27 @@
 /** Routing: which part of the API a request is for, whether it may, and how it is answered. A pure function of (request, now). */
 
+import type { DecodedQuery } from '../endpoints/call-parameters.js';
+import { quoted } from '../quoted.js';
 import { alarmOf, answerAlarm } from './alarms-api.js';
-import { AnswersInFlight } from './answers-in-flight.js';
+import type { AnswersInFlight } from './answers-in-flight.js';
 import { type Grant, type KeyRing, presentedKey } from './auth.js';
 import { Compressor } from './compression.js';
 import { Cors } from './cors.js';
-import { type EndpointName, Endpoints } from './endpoints.js';
 import {
   errorAnswer,
   JSON_CONTENT_TYPE,
   methodNotAllowed,
   NO_STORE,
   notFound,
-  quoted,
   tooManyRequests,
   unauthenticated,
 } from './errors.js';
 import { hasOneBody, isBodiless } from './headers.js';
 import { IngestApi, refuseBody } from './ingest-api.js';
-import { ANSWER_BYTE_LIMIT, CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
-import type {
-  AlarmPorts,
-  Clock,
-  DroppedPort,
-  Health,
-  IngestPort,
-  OperatorPort,
-  QueryPort,
-  StatePort,
-} from './ports.js';
-import { DecodedQueries, type DecodedQuery, decodeQuery } from './query-string.js';
+import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
+import type { AlarmPorts, Clock, DroppedPort, Health, IngestPort, OperatorPort, StatePort } from './ports.js';
+import { QueryApi, type ServedEndpoint } from './query-api.js';
+import { DecodedQueries, decodeQuery } from './query-string.js';
 import {
   type BodyConsumer,
   type BugReporter,
@@ -60,19 +52,17 @@ export interface Page {
 export interface ApiOptions {
   readonly keys: KeyRing;
   readonly ingestKeys: KeyRing;
-  readonly endpointIds?: Partial<Readonly<Record<EndpointName, string>>>;
+  readonly endpoints: readonly ServedEndpoint[];
   readonly corsOrigins: readonly string[];
   readonly cacheSeconds: number;
   readonly cacheWarmSeconds: number;
-  readonly queries: QueryPort;
   /** Absent: all answers are fresh. */
   readonly states?: StatePort;
   /** null when the logs come from Kafka. */
   readonly ingest: IngestPort | null;
   /** Bytes that the bodies of requests in progress may hold. */
   readonly ingestHeldBytes?: number;
-  /** Bytes that answers in flight may hold: see AnswersInFlight. */
-  readonly answerBytes?: number;
+  readonly inFlight: AnswersInFlight;
   /** Bytes of cached results. */
   readonly resultCacheBytes?: number;
   readonly alarms: AlarmPorts;
@@ -85,28 +75,25 @@ export interface ApiOptions {
 }
 
 export class Api implements HttpHandler {
-  readonly endpoints: Endpoints;
+  readonly queries: QueryApi;
   readonly inFlight: AnswersInFlight;
   /** null when the logs come from Kafka. */
   readonly ingest: IngestApi | null;
   readonly #options: ApiOptions;
   readonly #cors: Cors;
-  readonly #queries = new DecodedQueries();
+  readonly #decoded = new DecodedQueries();
   readonly #pages: ReadonlyMap<string, Page>;
 
   constructor(options: ApiOptions) {
-    const { queries, states, bugs, dropped, endpointIds, cacheSeconds, cacheWarmSeconds } = options;
+    const { endpoints, states, bugs, dropped, cacheSeconds, cacheWarmSeconds } = options;
     this.#options = options;
-    this.inFlight = new AnswersInFlight(options.answerBytes ?? ANSWER_BYTE_LIMIT);
-    this.endpoints = new Endpoints({
-      queries,
-      inFlight: this.inFlight,
-      clock: options.clock,
+    this.inFlight = options.inFlight;
+    this.queries = new QueryApi({
+      endpoints,
       ...(states === undefined ? {} : { states }),
       bugs,
       ...(dropped === undefined ? {} : { dropped }),
       compressor: new Compressor(),
-      ids: endpointIds ?? {},
       cacheSeconds,
       cacheWarmSeconds,
       cacheBytes: options.resultCacheBytes ?? CACHE_BYTE_LIMIT,
@@ -117,17 +104,6 @@ export class Api implements HttpHandler {
         : new IngestApi(options.ingest, options.ingestHeldBytes ?? INGEST_HELD_BYTE_LIMIT);
     this.#cors = new Cors(options.corsOrigins);
     this.#pages = options.pages ?? new Map();
-  }
-
-  /** Bytes of memory of what is remembered of questions. */
-  get memoBytes(): number {
-    return this.#options.queries.memoBytes?.() ?? 0;
-  }
-
-  /** Memory is short: of answers, and of what is remembered of questions, so many bytes stay of each at most. */
-  trim(byteLimit: number): void {
-    this.#options.queries.trimMemo?.(byteLimit);
-    this.endpoints.cache?.trim(byteLimit);
   }
 
   open(request: HttpRequest): Opened {
@@ -167,7 +143,8 @@ export class Api implements HttpHandler {
 
   /** The label of a path in the metrics: one of a closed set. */
   routeOf(path: string): string {
-    if (path.startsWith(QUERY_PATH_PREFIX)) return this.#endpointOf(path) ?? 'unknown-endpoint';
+    if (path.startsWith(QUERY_PATH_PREFIX))
+      return this.#endpointOf(path)?.endpoint.name ?? 'unknown-endpoint';
     if (path === INGEST_PATH) return 'ingest';
     const alarm = alarmOf(path);
     if (alarm !== null) return alarm;
@@ -192,16 +169,16 @@ export class Api implements HttpHandler {
 
   /** Without a valid key nothing is said about the request, not even whether the endpoint exists. */
   #answerQueryWithKey(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
-    const query = this.#queries.decode(request.rawQuery);
+    const query = this.#decoded.decode(request.rawQuery);
     const grant = this.#admit(this.#options.keys, request, query);
     if (isAnswer(grant)) return grant;
-    const name = this.#endpointOf(request.path);
-    if (name === null)
+    const endpoint = this.#endpointOf(request.path);
+    if (endpoint === null)
       return notFound(`no endpoint is called ${quoted(request.path.slice(QUERY_PATH_PREFIX.length))}`);
-    this.#queries.remember(request.rawQuery, query);
+    this.#decoded.remember(request.rawQuery, query);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return methodNotAllowed(request.method, QUERY_METHODS);
-    return this.endpoints.answer(name, { request, query, grant, nowUs: this.#options.clock.nowUs() });
+    return this.queries.answer(endpoint, { request, query, grant, nowUs: this.#options.clock.nowUs() });
   }
 
   #openIngest(request: HttpRequest): HttpAnswer | BodyConsumer {
@@ -247,9 +224,9 @@ export class Api implements HttpHandler {
     return waitUs === 0 ? grant : tooManyRequests(waitUs);
   }
 
-  #endpointOf(path: string): EndpointName | null {
+  #endpointOf(path: string): ServedEndpoint | null {
     const segment = path.slice(QUERY_PATH_PREFIX.length);
-    return this.endpoints.find(segment) ?? this.endpoints.find(decodePathSegment(segment));
+    return this.queries.find(segment) ?? this.queries.find(decodePathSegment(segment));
   }
 }
 

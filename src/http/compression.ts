@@ -3,7 +3,7 @@
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { createGzip, gzip } from 'node:zlib';
-import type { Holding } from './answers-in-flight.js';
+import type { Holding } from '../endpoints/endpoint.js';
 import { byteCountOf } from './body.js';
 import { GZIP_CONCURRENCY_LIMIT, GZIP_MIN_BYTES, SEND_PIECE_BYTES } from './limits.js';
 

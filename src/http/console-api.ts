@@ -4,11 +4,12 @@
  */
 
 import type { ServiceStatus } from '../console/service-status.js';
+import { CallParameters, projectName } from '../endpoints/call-parameters.js';
+import { quoted } from '../quoted.js';
 import type { Page } from './api.js';
 import { allows, type Grant } from './auth.js';
-import { invalidArgument, JSON_CONTENT_TYPE, NO_STORE, permissionDenied, quoted } from './errors.js';
+import { invalidArgument, JSON_CONTENT_TYPE, NO_STORE, permissionDenied } from './errors.js';
 import { LISTED_FUNCTION_LIMIT, LISTED_PROJECT_LIMIT } from './limits.js';
-import { functionsCall } from './parameters.js';
 import { decodeQuery } from './query-string.js';
 import { refusable } from './refusals.js';
 import type { HttpAnswer, HttpRequest } from './server.js';
@@ -16,6 +17,10 @@ import type { HttpAnswer, HttpRequest } from './server.js';
 export const PROJECTS_PATH = '/api/projects';
 export const FUNCTIONS_PATH = '/api/functions';
 export const STATUS_PATH = '/api/status';
+
+export const functionsCall = new CallParameters({ project: projectName }, (wire) => ({
+  project: wire.project,
+}));
 
 export interface ConsolePort {
   /** Either may throw, or reject with, Unavailable. */

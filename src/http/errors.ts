@@ -1,7 +1,8 @@
 /** The catalogue of errors that callers can get, and their one form. Bad requests are values here, never exceptions. */
 
 import { US_PER_SECOND } from '../../engine/time.js';
-import { QUOTED_CHARACTER_LIMIT } from './limits.js';
+import type { ParameterProblem } from '../endpoints/call-parameters.js';
+import { quoted } from '../quoted.js';
 import type { HeaderLine, HttpAnswer } from './server.js';
 
 /** Status code → the names that the answer gives it, the usual one first, and when it comes. */
@@ -40,12 +41,6 @@ export type ErrorCode = keyof typeof CATALOGUE;
 export const JSON_CONTENT_TYPE: HeaderLine = ['Content-Type', 'application/json; charset=utf-8'];
 /** On everything that no cache, the caller's included, may keep. */
 export const NO_STORE: HeaderLine = ['Cache-Control', 'no-store'];
-
-/** What is wrong with one parameter, as a phrase that reads on from its name: `must be one of hourly, daily`. */
-export interface ParameterProblem {
-  readonly parameter: string;
-  readonly message: string;
-}
 
 /** `{"error":{"code":…,"status":"…","message":"…","errors":[…]}}` */
 export function errorAnswer(
@@ -117,11 +112,4 @@ export function dataLoss(): HttpAnswer {
   const message =
     'stored data that this answer needs is damaged; /readyz says which, and what the operator can do';
   return errorAnswer(500, message, [], [], CATALOGUE[500].names[1]);
-}
-
-/** A caller's value for an error message, cut to a bearable length. */
-export function quoted(value: string): string {
-  const characters =
-    value.length > QUOTED_CHARACTER_LIMIT ? `${value.slice(0, QUOTED_CHARACTER_LIMIT)}…` : value;
-  return JSON.stringify(characters);
 }

@@ -10,6 +10,8 @@
  */
 
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
+import type { DecodedQuery, ParameterProblem } from '../endpoints/call-parameters.js';
+import { quoted } from '../quoted.js';
 import type { Grant } from './auth.js';
 import { BodyBudget, BodyMemory } from './body-memory.js';
 import {
@@ -19,14 +21,13 @@ import {
   methodNotAllowed,
   NO_STORE,
   notFound,
-  type ParameterProblem,
   payloadTooLarge,
   permissionDenied,
-  quoted,
   unavailable,
 } from './errors.js';
 import { unpackGzip } from './gzip-body.js';
 import { idempotencyKeyOf, isChunked } from './headers.js';
+import { importChunkCall, importStateCall, ingestCall } from './ingest-parameters.js';
 import {
   IDEMPOTENCY_KEY_LENGTH_LIMIT,
   INGEST_PACKED_BYTE_LIMIT,
@@ -34,9 +35,8 @@ import {
   INGEST_UNPACKED_BYTE_LIMIT,
   REFUSED_BODY_BYTE_LIMIT,
 } from './limits.js';
-import { importChunkCall, importStateCall, ingestCall } from './parameters.js';
 import type { IngestOutcome, IngestPort } from './ports.js';
-import { type DecodedQuery, decodeQuery } from './query-string.js';
+import { decodeQuery } from './query-string.js';
 import type { BodyConsumer, HttpAnswer, HttpRequest } from './server.js';
 
 /** The parameter that makes a body a chunk of an import. */

@@ -1,7 +1,5 @@
 /** Every cap of the HTTP layer, each with its reason: what too big and too small would mean. */
 
-import { MAX_NAME_BYTES } from '../../engine/limits.js';
-
 /** Length of path and query together. Bigger: more memory that a caller without a key can make us hold; smaller:
  * long regular expressions don't fit. uWebSockets.js itself drops a connection whose head comes in several TCP
  * segments and is longer than 4 KiB. */
@@ -75,13 +73,6 @@ export const CACHE_ENTRY_OVERHEAD_BYTES = 700;
  * ten batches a second don't get round CACHE_ENTRY_LIMIT answers in a warming period (20,000 in 300 s are 67 a second). */
 export const WARM_BATCH_SIZE = 8;
 
-/** Bytes of a project or function id in a query, as UTF-8: what entries may have. Bigger: what is
- * remembered of questions about names that no entry has takes that much each; smaller: names that are stored can't be asked for. */
-export const NAME_BYTE_LIMIT = MAX_NAME_BYTES;
-
-/** Characters of a caller's value that an error message repeats. Bigger: answers as long as the request. */
-export const QUOTED_CHARACTER_LIMIT = 60;
-
 /** How long a browser may remember a CORS preflight. Bigger: a changed configuration takes longer to arrive;
  * browsers cap it at two hours and less anyway. */
 export const PREFLIGHT_MAX_AGE_SECONDS = 7200;
@@ -111,26 +102,12 @@ export const CONNECTION_LOOK_MS = 1000;
 /** Unasked cache entries dropped in one go. Bigger: 20,000 at once take some milliseconds; smaller: no harm. */
 export const CACHE_DROP_BATCH_SIZE = 1000;
 
-/** After how long an expression that found too many others under way may be asked again: about what one takes. */
-export const EXPRESSION_RETRY_SECONDS = 1;
-
 /** Retry-After of a query that found too many files open. Longer: callers wait for longer than they must; shorter: they
  * try in vain, on connections that take descriptors too. */
 export const DESCRIPTORS_RETRY_SECONDS = 2;
 
 /** After how long a body that found too many others under way may be sent again: about what one takes. */
 export const INGEST_RETRY_SECONDS = 1;
-
-/** A pooled body: a hundred rows of `logs.all` of the usual size. Bigger: memory for little; smaller: usual answers are
- * allocated anew. */
-export const POOLED_BODY_BYTES = 512 * 1024;
-
-/** Pooled bodies kept while nobody needs them. Bigger: memory that idles; smaller: bursts allocate. */
-export const BODY_POOL_COUNT = 16;
-
-/** Bytes of rows of `logs.all` up to which an answer is read and put together in one turn of the event loop. Bigger: others wait
- * for it, some 5 ms a MiB; smaller: usual answers (a quarter of a MiB) take several turns. */
-export const LOGS_STEP_BYTES = 1024 * 1024;
 
 /** Bytes of a large answer that a socket is given in one turn. Bigger: others wait for longer than a tenth of a millisecond;
  * smaller: more turns. */
@@ -152,9 +129,6 @@ export const ANSWER_WINDOW_COUNT = 15;
 
 /** How often that is looked at, ms. Longer: slow clients stay for longer; shorter: looking costs more. */
 export const ANSWER_LOOK_MS = 1000;
-
-/** After how long a large answer for which there is no room may be asked for again: about what sending one takes. */
-export const ANSWER_RETRY_SECONDS = 5;
 
 /** Spans that the header of an incomplete answer names. More: a damaged disk makes headers that clients refuse; fewer:
  * the operator's tools have to be asked sooner. */
@@ -182,3 +156,6 @@ export const KEY_TAG_ROUND_COUNT = 1024;
 export const REMEMBERED_QUERY_COUNT = 1_000;
 export const REMEMBERED_QUERY_LENGTH = 500;
 export const REMEMBERED_PARAMETER_COUNT = 8;
+
+/** Retry-After of a query whose partitions changed while it was answered. Longer: callers wait for nothing; shorter: there is none. */
+export const CHANGED_RETRY_SECONDS = 1;

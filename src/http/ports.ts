@@ -1,51 +1,11 @@
 /** What the HTTP layer needs from the rest of the service: composition provides it. */
 
-import type { LogsReading } from '../../engine/rows/logs-reading.js';
-import type { LogsParameters } from '../../engine/rows/partial.js';
-import type { ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
 import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
-import type { EndpointName } from './endpoints.js';
-import type { STATS_INTERVALS } from './parameters.js';
+import type { AnswerWindow, LogName } from '../endpoints/endpoint.js';
 
-export interface InvocationStatsParameters {
-  readonly project: string;
-  /** null: all functions of the project. */
-  readonly functionId: string | null;
-  readonly interval: (typeof STATS_INTERVALS)[number];
-}
-
-export interface ApiCountsParameters {
-  /** A regular expression as the caller wrote it. */
-  readonly expression: string;
-  readonly interval: UsageInterval;
-}
-
-/** Any of them may throw, or reject with, Unavailable, or a SegmentError for what is damaged in the store. */
-export interface QueryPort {
-  /** Serialised rows, newest first; null for more than `byteLimit` bytes of them: see queryLogsWithin. */
-  logs(
-    parameters: LogsParameters,
-    nowUs: number,
-    byteLimit: number,
-    reading: LogsReading | null,
-  ): Uint8Array[] | null;
-  /** Serialised rows, oldest bucket first. */
-  invocationStats(parameters: InvocationStatsParameters, nowUs: number): readonly string[];
-  /** Memory of what is remembered of questions, and what keeps it to so much from then until more is asked. */
-  readonly memoBytes?: () => number;
-  readonly trimMemo?: (byteLimit: number) => void;
-  /** Ordered by bucketStartUs, ascending. Throws or rejects with an ExpressionError for what can't be evaluated. */
-  apiCounts(
-    parameters: ApiCountsParameters,
-    nowUs: number,
-  ): readonly ApiCountsRow[] | Promise<readonly ApiCountsRow[]>;
-  /** Rejects with what apiCounts would refuse an expression with, whatever the other parameters are; at once for most. */
-  checkExpression(expression: string): Promise<void>;
-}
-
-/** Whether an endpoint's state is whole now, and how old it is. */
+/** Whether what answers come from is whole now, and how old it is. */
 export type AnswerState =
   /** All that its log was known to hold. */
   | { readonly kind: 'fresh' }
@@ -53,27 +13,16 @@ export type AnswerState =
   | { readonly kind: 'old'; readonly ageUs: number }
   /** Nothing whole. */
   | { readonly kind: 'none'; readonly reason: string; readonly retryAfterSeconds: number }
-  /** Its log is not read: the setting that would name it is empty. */
+  /** The log is not read: the setting that would name it is empty. */
   | { readonly kind: 'off'; readonly setting: string };
 
 export const FRESH: AnswerState = { kind: 'fresh' };
 
 export interface StatePort {
-  /** Asked at each request: O(1) while the endpoint is fresh. */
-  stateOf(endpoint: EndpointName): AnswerState;
-  /** Changes whenever the endpoint's answers come from other partitions: what is computed across a change may lack some. */
-  epochOf(endpoint: EndpointName): number;
-}
-
-/** The service can't answer now, and the caller should come again. */
-export class Unavailable extends Error {
-  override name = 'Unavailable';
-  readonly retryAfterSeconds: number;
-
-  constructor(message: string, retryAfterSeconds: number) {
-    super(message);
-    this.retryAfterSeconds = retryAfterSeconds;
-  }
+  /** Asked at each request: O(1) while the log's answers are fresh. */
+  stateOf(log: LogName): AnswerState;
+  /** Changes whenever the log's answers come from other partitions: what is computed across a change may lack some. */
+  epochOf(log: LogName): number;
 }
 
 export type IngestOutcome =
@@ -119,16 +68,6 @@ export interface AlarmPort<Alarm extends object> {
 export interface AlarmPorts {
   readonly gaps: AlarmPort<OffsetGap>;
   readonly holds: AlarmPort<HeldPartition>;
-}
-
-/** What an answer was made of. */
-export interface AnswerWindow {
-  readonly view: 'rows' | 'usage' | 'stats';
-  /** Of statistics: the length of their slots. */
-  readonly level: string | null;
-  /** Both inclusive. */
-  readonly startUs: number;
-  readonly endUs: number;
 }
 
 /** Half-open. A start of -Infinity: as far as anything goes back. */

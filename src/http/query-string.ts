@@ -1,16 +1,8 @@
 /** Decodes query strings in form encoding: `a=b&c=d`, `+` for a space, percent-encoded UTF-8. */
 
-import { type ParameterProblem, quoted } from './errors.js';
+import type { DecodedQuery, ParameterProblem } from '../endpoints/call-parameters.js';
+import { quoted } from '../quoted.js';
 import { REMEMBERED_PARAMETER_COUNT, REMEMBERED_QUERY_COUNT, REMEMBERED_QUERY_LENGTH } from './limits.js';
-
-export interface DecodedQuery {
-  /** The first value of each parameter. */
-  readonly values: ReadonlyMap<string, string>;
-  /** Parameters that came more than once. */
-  readonly repeated: ReadonlySet<string>;
-  /** Names and values that are not percent-encoded UTF-8; they are in `values` no further. */
-  readonly malformed: readonly ParameterProblem[];
-}
 
 /** Query strings of late, decoded: dashboards send the same again and again. What may hold a key is not kept. */
 export class DecodedQueries {

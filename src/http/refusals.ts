@@ -1,11 +1,10 @@
-/** What the ports of the API refuse, thrown or rejected, and how it is answered. */
+/** What endpoints and ports of the API refuse, thrown or rejected, and how it is answered. */
 
 import { SegmentError } from '../../engine/segments.js';
-import { ExpressionError } from '../expressions/expression-error.js';
+import { InvalidArgument, Unavailable } from '../endpoints/refusal.js';
 import { isOutOfDescriptors } from '../store/system-errors.js';
-import { dataLoss, invalidArgument, type ParameterProblem, unavailable } from './errors.js';
-import { DESCRIPTORS_RETRY_SECONDS, EXPRESSION_RETRY_SECONDS } from './limits.js';
-import { Unavailable } from './ports.js';
+import { dataLoss, invalidArgument, unavailable } from './errors.js';
+import { DESCRIPTORS_RETRY_SECONDS } from './limits.js';
 import type { HttpAnswer } from './server.js';
 
 type Answer = HttpAnswer | Promise<HttpAnswer>;
@@ -28,28 +27,12 @@ export function refusable(run: () => Answer): Answer {
 /** null for what is no refusal. */
 export function refusalOf(error: unknown): HttpAnswer | null {
   if (error instanceof Unavailable) return unavailable(error.message, error.retryAfterSeconds);
+  if (error instanceof InvalidArgument) return invalidArgument(error.problems);
   if (error instanceof SegmentError) return dataLoss();
   if (isOutOfDescriptors(error))
     return unavailable(
       "too many files and connections are open, so what is stored can't be read; raise the limit of open files (ulimit -n, LimitNOFILE)",
       DESCRIPTORS_RETRY_SECONDS,
     );
-  if (!(error instanceof ExpressionError)) return null;
-  switch (error.kind) {
-    case 'invalid':
-    case 'too-long':
-    case 'too-complex':
-    case 'too-expensive':
-      return invalidArgument(expressionProblems(error));
-    case 'busy':
-    case 'stopped':
-      return unavailable(`the expression ${error.message}`, EXPRESSION_RETRY_SECONDS);
-  }
-}
-
-/** What is wrong with an expression that was refused; nothing where the service is too busy to say. */
-export function expressionProblems(error: unknown): ParameterProblem[] {
-  if (!(error instanceof ExpressionError)) throw error;
-  const { kind, message } = error;
-  return kind === 'busy' || kind === 'stopped' ? [] : [{ parameter: 'project', message }];
+  return null;
 }

@@ -10,14 +10,14 @@ import { createTraffic } from '../../bench/generator/traffic.js';
 import { parseIsoTimestampUs } from '../../engine/iso-timestamp.js';
 import { SegmentError } from '../../engine/segments.js';
 import { US_PER_SECOND } from '../../engine/time.js';
+import { ISO_TIMESTAMP_PATTERN } from '../../src/endpoints/iso-timestamp-pattern.js';
+import { ENDPOINTS } from '../../src/endpoints/list.js';
+import { Unavailable } from '../../src/endpoints/refusal.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { descriptionPages } from '../../src/http/description/description-pages.js';
 import type { OpenApiDocument } from '../../src/http/description/openapi-document.js';
 import { REFERENCE_POLICY } from '../../src/http/description/reference-page.js';
-import { ENDPOINT_IDS, ENDPOINT_NAMES } from '../../src/http/endpoints.js';
 import { CATALOGUE } from '../../src/http/errors.js';
-import { ISO_TIMESTAMP_PATTERN } from '../../src/http/iso-timestamp-pattern.js';
-import { Unavailable } from '../../src/http/ports.js';
 import { RequestPaces } from '../../src/http/request-pace.js';
 import type { HttpAnswer } from '../../src/http/server.js';
 import { wallClockUs } from '../../src/system-clock.js';
@@ -224,8 +224,7 @@ test('the reference page loads nothing, runs nothing, and takes what it shows fo
   const pages = new Map(
     descriptionPages({
       version: hostile,
-      endpointIds: ENDPOINT_IDS,
-      endpoints: ENDPOINT_NAMES,
+      endpoints: ENDPOINTS.map((endpoint) => ({ id: endpoint.id, endpoint })),
       sourceNames: [hostile],
     }),
   );
@@ -252,8 +251,7 @@ function documentOf(version: string): OpenApiDocument {
   const pages = new Map(
     descriptionPages({
       version,
-      endpointIds: ENDPOINT_IDS,
-      endpoints: ENDPOINT_NAMES,
+      endpoints: ENDPOINTS.map((endpoint) => ({ id: endpoint.id, endpoint })),
       sourceNames: ['edge'],
     }),
   );

@@ -7,14 +7,14 @@ import { US_PER_HOUR } from '../../engine/time.js';
 import { USAGE_INTERVALS, type UsageInterval } from '../../engine/usage/api-counts.js';
 import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
-import { logsWindow, statsWindow, usageWindow } from '../../src/http/incomplete.js';
-import type { AnswerWindow } from '../../src/http/ports.js';
+import { apiCounts, encodeApiCounts } from '../../src/endpoints/api-counts.js';
+import { type AnswerWindow, encodeRows } from '../../src/endpoints/endpoint.js';
 import {
-  encodeApiCounts,
   encodeInvocationStatsRow,
-  encodeLogs,
-  encodeRows,
-} from '../../src/http/row-encoders.js';
+  invocationStats,
+  STATS_INTERVALS,
+} from '../../src/endpoints/invocation-stats.js';
+import { encodeLogs, logsWindow } from '../../src/endpoints/logs-body.js';
 import { Shards } from '../../src/shards.js';
 import { type DroppedPart, overlappingParts } from '../../src/store/dropped-table.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';
@@ -24,7 +24,6 @@ import { matchHere } from '../usage/match-here.js';
 import { CACHE_BYTES, EDGE_TOPIC, NOW_US, PROJECTS, RELAY_TOPIC, smallPipeline } from './small-store.js';
 
 const SLICE_BYTES = 1 << 20;
-const STATS_INTERVALS = ['5min', '15min', '1hr', '1day', '7day'];
 /** Hours before now that `logs.all` is asked for: from, to. */
 const LOG_SPANS: readonly (readonly [number, number])[] = [
   [2000, 0],
@@ -107,7 +106,10 @@ function* stats(shards: Shards): Iterable<[string, Answer]> {
       const text = answered(() =>
         encodeRows(queryStats(merge, views, { project, functionId: null, interval }, NOW_US)),
       );
-      yield [`stats ${project} ${interval}`, { text, window: statsWindow(interval, NOW_US) }];
+      yield [
+        `stats ${project} ${interval}`,
+        { text, window: invocationStats.window({ project, functionId: null, interval }, NOW_US) },
+      ];
     }
   }
 }
@@ -115,7 +117,10 @@ function* stats(shards: Shards): Iterable<[string, Answer]> {
 function* usage(store: Store, shards: Shards): Iterable<[string, Answer]> {
   for (const interval of USAGE_INTERVALS) {
     const text = answered(() => counts(store, shards, interval));
-    yield [`usage ${interval}`, { text, window: usageWindow(interval, NOW_US) }];
+    yield [
+      `usage ${interval}`,
+      { text, window: apiCounts.window({ expression: 'https', interval }, NOW_US) },
+    ];
   }
 }
 

@@ -5,16 +5,16 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { LogsReading } from '../../engine/rows/logs-reading.js';
 import { collectLogs, type LogsParameters, mergeLogs } from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
+import { LOGS_STEP_BYTES } from '../../src/endpoints/limits.js';
 import { AnswersInFlight } from '../../src/http/answers-in-flight.js';
-import { ANSWER_LEAST_BYTES, ANSWER_WINDOW_US, LOGS_STEP_BYTES } from '../../src/http/limits.js';
-import type { QueryPort } from '../../src/http/ports.js';
+import { ANSWER_LEAST_BYTES, ANSWER_WINDOW_US } from '../../src/http/limits.js';
 import type { HttpAnswer } from '../../src/http/server.js';
 import type { Uws, UwsApp, UwsRequest, UwsResponse } from '../../src/http/uws-binary.js';
 import { UwsServer } from '../../src/http/uws-server.js';
 import { eventually } from '../eventually.js';
 import { SegmentTable } from '../segment-table.js';
 import { BACK_ENDS, type RawConnection, RunningServer } from './running-server.js';
-import { BugLog, bytesOf, headerOf, KEY, NOW_US, TestService } from './service.js';
+import { BugLog, bytesOf, headerOf, KEY, NOW_US, type TestQueries, TestService } from './service.js';
 
 const MEBIBYTE = 1024 * 1024;
 const ROW_BYTES = 200 * 1024;
@@ -34,7 +34,7 @@ afterEach(async () => {
 });
 
 /** Rows of two projects in the engine's own view; notes what each turn reads. */
-class LargeRows implements QueryPort {
+class LargeRows implements TestQueries {
   readonly view = new RowsView(new SegmentTable());
   mostHeldBytes = 0;
   readonly readBytes: number[] = [];

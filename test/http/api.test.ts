@@ -2,9 +2,9 @@
 
 import { expect, test } from 'vitest';
 import { UsageView } from '../../engine/usage/usage-view.js';
+import { Unavailable } from '../../src/endpoints/refusal.js';
 import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
 import { ExpressionError } from '../../src/expressions/expression-error.js';
-import { Unavailable } from '../../src/http/ports.js';
 import { evaluatedRows } from '../queries.js';
 import {
   bodyOf,
@@ -141,7 +141,7 @@ test('unknown endpoint: 404; UUID (in either case) and name go through one looku
     '404 NOT_FOUND no endpoint is called "nope"',
   );
 
-  const own = new TestService({ endpointIds: { 'logs.all': 'AAAAAAAA-0d5e-4b0e-8a55-6f2b9d1c7a01' } });
+  const own = new TestService({ ids: { 'logs.all': 'AAAAAAAA-0d5e-4b0e-8a55-6f2b9d1c7a01' } });
   const query = '?project=p&project_tier=PRO';
   expect((await own.ask(`/api/endpoints/query/aaaaaaaa-0D5E-4b0e-8a55-6f2b9d1c7a01${query}`)).status).toBe(
     200,
@@ -477,15 +477,15 @@ test('an answer without rows is not kept, by nobody: the first entry shows when 
       null,
     ]);
   }
-  expect(service.api.endpoints.cache!.figures().entries).toBe(0);
+  expect(service.api.queries.cache!.figures().entries).toBe(0);
   service.queries.fill();
   for (const target of [STATS_OK, USAGE_OK])
     expect(headerOf(await service.ask(target), 'Cache-Control')).toBe('private, max-age=900');
   // One that was kept goes when it has none any more.
   service.queries.statsRows = [];
   service.nowUs += 300e6;
-  service.api.endpoints.cache!.warmDue(service.nowUs);
-  expect(service.api.endpoints.cache!.figures().entries).toBe(1);
+  service.api.queries.cache!.warmDue(service.nowUs);
+  expect(service.api.queries.cache!.figures().entries).toBe(1);
 });
 
 test('never a 200 for something that went wrong: unavailable is 503 with Retry-After, a bug is thrown on', async () => {

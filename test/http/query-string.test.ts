@@ -1,13 +1,15 @@
 /** Query strings that are remembered are decoded as all others, and no key is. */
 
 import { expect, test } from 'vitest';
+import { apiCounts } from '../../src/endpoints/api-counts.js';
+import type { DecodedQuery } from '../../src/endpoints/call-parameters.js';
+import { logsAll } from '../../src/endpoints/logs-all.js';
 import {
   REMEMBERED_PARAMETER_COUNT,
   REMEMBERED_QUERY_COUNT,
   REMEMBERED_QUERY_LENGTH,
 } from '../../src/http/limits.js';
-import { apiCountsCall, logsCall } from '../../src/http/parameters.js';
-import { DecodedQueries, type DecodedQuery, decodeQuery } from '../../src/http/query-string.js';
+import { DecodedQueries, decodeQuery } from '../../src/http/query-string.js';
 
 function ask(queries: DecodedQueries, text: string): DecodedQuery {
   const query = queries.decode(text);
@@ -43,11 +45,14 @@ test('odd queries are decoded as always, and the large ones not kept', () => {
 test('each call reads the same query by its own rules', () => {
   const query = new DecodedQueries().decode('project=a&interval=daily&project_tier=PRO');
   for (let round = 0; round < 2; round++) {
-    expect(apiCountsCall.parse(query)).toEqual({
+    expect(apiCounts.parameters.parse(query)).toEqual({
       ok: true,
       parameters: { expression: 'a', interval: 'daily' },
     });
-    expect(logsCall.parse(query)).toMatchObject({ ok: true, parameters: { project: 'a', startUs: null } });
+    expect(logsAll.parameters.parse(query)).toMatchObject({
+      ok: true,
+      parameters: { project: 'a', startUs: null },
+    });
   }
 });
 

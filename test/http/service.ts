@@ -1,24 +1,26 @@
-/** A service for the tests of the HTTP layer: ports with set answers that write down what they are asked, and an Api on them. */
+/** A service for the tests of the HTTP layer: endpoints with set answers that write down what they are asked, and an Api on them. */
 
+import type { LogsReading } from '../../engine/rows/logs-reading.js';
 import type { LogsParameters } from '../../engine/rows/partial.js';
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
-import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
+import type { InvocationStatsParameters } from '../../engine/stats/partial.js';
+import type { ApiCounts, ApiCountsRow } from '../../engine/usage/api-counts.js';
 import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
 import { type ImportChunk, type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
+import { type ApiCountsParameters, apiCounts } from '../../src/endpoints/api-counts.js';
+import { type EndpointResources, encodeRows } from '../../src/endpoints/endpoint.js';
+import { encodeInvocationStatsRow, invocationStats } from '../../src/endpoints/invocation-stats.js';
+import { logsAll } from '../../src/endpoints/logs-all.js';
+import { LogsAnswers } from '../../src/endpoints/logs-answers.js';
+import type { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
+import { AnswersInFlight } from '../../src/http/answers-in-flight.js';
 import { Api, type ApiOptions } from '../../src/http/api.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { type Body, isPieces } from '../../src/http/body.js';
 import { HeaderList } from '../../src/http/headers.js';
-import type {
-  ApiCountsParameters,
-  IngestOutcome,
-  IngestPort,
-  InvocationStatsParameters,
-  OperatorPort,
-  QueryPort,
-} from '../../src/http/ports.js';
-import { encodeInvocationStatsRow } from '../../src/http/row-encoders.js';
+import type { IngestOutcome, IngestPort, OperatorPort } from '../../src/http/ports.js';
+import type { ServedEndpoint } from '../../src/http/query-api.js';
 import {
   type BugReporter,
   type HttpAnswer,
@@ -34,8 +36,73 @@ export const LIMITED_KEY = 'key-for-two';
 export const LIMITED_PROJECTS = ['alpha', 'beta'];
 export const INGEST_KEY = 'key-for-ingest';
 
+/** What the endpoints of a TestService answer. Any may throw, or reject with, what queries are refused with. */
+export interface TestQueries {
+  /** Null for more than `byteLimit` bytes of rows. */
+  logs(
+    parameters: LogsParameters,
+    nowUs: number,
+    byteLimit: number,
+    reading: LogsReading | null,
+  ): Uint8Array[] | null;
+  invocationStats(parameters: InvocationStatsParameters, nowUs: number): readonly string[];
+  apiCounts(parameters: ApiCountsParameters, nowUs: number): ApiCountsRow[] | Promise<ApiCountsRow[]>;
+  checkExpression(expression: string): Promise<void>;
+}
+
+/** The endpoints, with these for what their shards would say. */
+function servedBy(
+  queries: TestQueries,
+  inFlight: AnswersInFlight,
+  nowUs: () => number,
+  ids: Readonly<Record<string, string>>,
+): ServedEndpoint[] {
+  const logs = new LogsAnswers((...question) => queries.logs(...question), inFlight, nowUs);
+  const counted = (rows: ApiCountsRow[]) => [{ rows: () => rows } as unknown as ApiCounts];
+  const evaluator: Pick<ApiCountsEvaluator, 'collect' | 'check'> = {
+    collect: (expression, ask) => {
+      const rows = queries.apiCounts({ expression, interval: ask.interval }, ask.nowUs);
+      return rows instanceof Promise ? rows.then(counted) : counted(rows);
+    },
+    check: (expression) => queries.checkExpression(expression),
+  };
+  return [
+    {
+      id: ids['logs.all'] ?? logsAll.id,
+      endpoint: logsAll,
+      query: {
+        collect: () => [],
+        write: neverWritten,
+        read: neverWritten,
+        answer: (parameters, now) => logs.answer(parameters as LogsParameters, now),
+      },
+    },
+    {
+      id: ids['functions.invocation-stats'] ?? invocationStats.id,
+      endpoint: invocationStats as ServedCached['endpoint'],
+      query: {
+        collect: (parameters, now) => [queries.invocationStats(parameters as InvocationStatsParameters, now)],
+        merge: ([rows]) => encodeRows(rows as string[]),
+        write: neverWritten,
+        read: neverWritten,
+      },
+    },
+    {
+      id: ids['usage.api-counts'] ?? apiCounts.id,
+      endpoint: apiCounts as ServedCached['endpoint'],
+      query: apiCounts.open({ evaluator } as unknown as EndpointResources) as ServedCached['query'],
+    },
+  ];
+}
+
+type ServedCached = Extract<ServedEndpoint, { readonly endpoint: { readonly isCached: true } }>;
+
+function neverWritten(): never {
+  throw new Error('no answer leaves this process');
+}
+
 /** Answers what was set, as of any now. */
-export class SetQueries implements QueryPort {
+export class SetQueries implements TestQueries {
   readonly asked: string[] = [];
   logRows: Uint8Array[] = [
     Buffer.from('{"id":"a","timestamp":2,"event_message":null,"metadata":{"x":1.50}}'),
@@ -180,6 +247,13 @@ export class BugLog implements BugReporter {
   }
 }
 
+interface TestOptions extends Partial<ApiOptions> {
+  readonly queries?: TestQueries;
+  /** By the names of endpoints. */
+  readonly ids?: Readonly<Record<string, string>>;
+  readonly answerBytes?: number;
+}
+
 export class TestService {
   readonly queries = new SetQueries();
   readonly ingest = new SetIngest();
@@ -190,8 +264,12 @@ export class TestService {
   readonly api: Api;
   nowUs = NOW_US;
 
-  constructor(options: Partial<ApiOptions> = {}) {
+  constructor({ queries = this.queries, ids = {}, answerBytes = 2 ** 27, ...options }: TestOptions = {}) {
+    const inFlight = new AnswersInFlight(answerBytes);
+    const nowUs = options.clock?.nowUs ?? (() => this.nowUs);
     this.api = new Api({
+      inFlight,
+      endpoints: servedBy(queries, inFlight, nowUs, ids),
       keys: new KeyRing([
         { key: KEY, projects: null },
         { key: LIMITED_KEY, projects: LIMITED_PROJECTS },
@@ -203,7 +281,6 @@ export class TestService {
       corsOrigins: [],
       cacheSeconds: 900,
       cacheWarmSeconds: 300,
-      queries: this.queries,
       ingest: this.ingest,
       alarms: {
         gaps: { open: () => this.gaps, acknowledge: async () => this.gaps.splice(0) },

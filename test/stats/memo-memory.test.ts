@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { RelayEntry } from '../../engine/entry.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
-import { encodeInvocationStatsRow } from '../../src/http/row-encoders.js';
+import { encodeInvocationStatsRow } from '../../src/endpoints/invocation-stats.js';
 import { queryStats } from '../queries.js';
 
 const NOW_US = Date.parse('2026-11-21T07:30:00Z') * 1000;

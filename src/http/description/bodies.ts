@@ -1,48 +1,12 @@
 /** The bodies of requests and answers as schemas, for the OpenAPI document; tests hold the service's answers against them. */
 
 import { z } from 'zod';
-import { LOG_ROW_LIMIT } from '../../../engine/limits.js';
 import { TIER_NAMES } from '../../../engine/tier.js';
 import { DEAD_LETTER_REASONS } from '../../../ingest/dead-letters.js';
+import { count } from '../../endpoints/call-parameters.js';
+import type { Endpoint } from '../../endpoints/endpoint.js';
+import { ENDPOINTS } from '../../endpoints/list.js';
 import { serviceStatus } from './status-body.js';
-
-const milliseconds = z.number().nullable();
-const count = z.int().min(0);
-const timestampUs = z.int();
-
-const logsRow = z.strictObject({
-  id: z.string().meta({ description: 'Identifier of the entry; made where it came without one.' }),
-  timestamp: timestampUs.meta({ description: 'Time of the entry, microseconds since the epoch.' }),
-  event_message: z.string().nullable(),
-  metadata: z.unknown().meta({ description: 'As it was ingested, byte for byte; null without any.' }),
-});
-
-const invocationStatsRow = z.strictObject({
-  timestamp: timestampUs.meta({ description: 'Start of the bucket, microseconds since the epoch.' }),
-  min_execution_time: milliseconds.meta({
-    description: 'Milliseconds, like the next four; null where no entry of the bucket has an execution time.',
-  }),
-  max_execution_time: milliseconds,
-  avg_execution_time: milliseconds,
-  p95_execution_time: milliseconds,
-  p99_execution_time: milliseconds,
-  count: count.meta({ description: 'Entries of the bucket.' }),
-  error_count: count.meta({ description: 'Those of them whose status code is 400 or higher.' }),
-});
-
-const apiCountsRow = z.strictObject({
-  timestamp: z
-    .string()
-    .regex(/^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}$/)
-    .meta({
-      description: 'Start of the bucket in UTC, without an offset.',
-      examples: ['2026-11-21T07:00:00'],
-    }),
-  total_rest_requests: count,
-  total_storage_requests: count,
-  total_auth_requests: count,
-  total_realtime_requests: count,
-});
 
 const gap = z.strictObject({
   topic: z.string(),
@@ -105,17 +69,17 @@ const element = z
 
 const other = z.looseObject({}).meta({ description: 'Any other object: no entry, either.' });
 
+/** The rows of an endpoint. */
+function rowsBody({ description: { row, order, maxRowCount } }: Endpoint): z.ZodObject {
+  const rows = z.array(row);
+  return z
+    .strictObject({ result: maxRowCount === undefined ? rows : rows.max(maxRowCount) })
+    .meta({ description: order });
+}
+
 /** By the names that the document gives them. */
-export const BODIES = {
-  LogsAll: z
-    .strictObject({ result: z.array(logsRow).max(LOG_ROW_LIMIT) })
-    .meta({ description: 'Newest first.' }),
-  InvocationStats: z
-    .strictObject({ result: z.array(invocationStatsRow) })
-    .meta({ description: 'A row a bucket that has entries, oldest first.' }),
-  ApiCounts: z
-    .strictObject({ result: z.array(apiCountsRow) })
-    .meta({ description: 'A row a bucket that has entries, oldest first.' }),
+export const BODIES: Readonly<Record<string, z.ZodType>> = {
+  ...Object.fromEntries(ENDPOINTS.map((endpoint) => [endpoint.description.bodyName, rowsBody(endpoint)])),
   Entries: z
     .union([edgeEntry, relayEntry, z.looseObject({ batch: z.array(element) }), z.array(element), other])
     .meta({
@@ -163,6 +127,4 @@ export const BODIES = {
         .meta({ description: 'What is wrong with each parameter.' }),
     }),
   }),
-} as const;
-
-export type BodyName = keyof typeof BODIES;
+};

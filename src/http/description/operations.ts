@@ -4,14 +4,13 @@ import type { z } from 'zod';
 import { POST_MEMORY_COUNT, POST_MEMORY_MS } from '../../../ingest/limits.js';
 import { ALARM_PATHS } from '../alarms-api.js';
 import { INGEST_PATH, QUERY_PATH_PREFIX } from '../api.js';
-import { FUNCTIONS_PATH, PROJECTS_PATH, STATUS_PATH } from '../console-api.js';
-import type { EndpointName } from '../endpoints.js';
+import { FUNCTIONS_PATH, functionsCall, PROJECTS_PATH, STATUS_PATH } from '../console-api.js';
 import type { ErrorCode } from '../errors.js';
 import { INCOMPLETE_HEADER } from '../incomplete.js';
+import { ingestCall } from '../ingest-parameters.js';
 import { IDEMPOTENCY_KEY_LENGTH_LIMIT } from '../limits.js';
-import { apiCountsCall, functionsCall, ingestCall, invocationStatsCall, logsCall } from '../parameters.js';
+import type { ServedEndpoint } from '../query-api.js';
 import { STALE_HEADER } from '../stale.js';
-import type { BodyName } from './bodies.js';
 import { jsonSchemaOf } from './json-schema.js';
 import type {
   JsonSchema,
@@ -31,9 +30,8 @@ import {
 
 export interface DescribedService {
   readonly version: string;
-  readonly endpointIds: Readonly<Record<EndpointName, string>>;
   /** Those that are not turned off. */
-  readonly endpoints: readonly EndpointName[];
+  readonly endpoints: readonly Pick<ServedEndpoint, 'id' | 'endpoint'>[];
   /** The logs that entries are posted to, by their topics. */
   readonly sourceNames: readonly string[];
 }
@@ -73,35 +71,6 @@ interface Sketch {
   readonly errors: readonly ErrorCode[];
 }
 
-const QUERIES: Readonly<
-  Record<
-    EndpointName,
-    { operationId: string; body: BodyName; schema: z.ZodObject; isCached: boolean; text: string }
-  >
-> = {
-  'logs.all': {
-    operationId: 'logsAll',
-    body: 'LogsAll',
-    schema: logsCall.schema,
-    isCached: false,
-    text: 'The newest 100 edge logs of a project, within the retention of its tier and the given bounds.',
-  },
-  'functions.invocation-stats': {
-    operationId: 'invocationStats',
-    body: 'InvocationStats',
-    schema: invocationStatsCall.schema,
-    isCached: true,
-    text: 'Count, errors, minimum, maximum, mean, 95th and 99th percentile of function invocations, bucket by bucket.',
-  },
-  'usage.api-counts': {
-    operationId: 'apiCounts',
-    body: 'ApiCounts',
-    schema: apiCountsCall.schema,
-    isCached: true,
-    text: 'Requests to the areas rest, storage, auth and realtime, bucket by bucket.',
-  },
-};
-
 const ANSWER_HEADERS: readonly HeaderName[] = [STALE_HEADER, INCOMPLETE_HEADER];
 
 const CACHED_TEXT =
@@ -112,24 +81,25 @@ export function pathsOf(service: DescribedService): Record<string, OpenApiPath> 
 }
 
 /** Each endpoint by its name and by its id, with one description. */
-function queryPaths({ endpointIds, endpoints }: DescribedService): Record<string, OpenApiPath> {
+function queryPaths({ endpoints }: DescribedService): Record<string, OpenApiPath> {
   const paths: Record<string, OpenApiPath> = {};
-  for (const name of endpoints) {
-    const { operationId, body, schema, isCached, text } = QUERIES[name];
+  for (const { id, endpoint } of endpoints) {
+    const { name, isCached, parameters } = endpoint;
+    const { operationId, bodyName, text } = endpoint.description;
     const get = operationOf({
       operationId,
       tag: 'query',
       summary: name,
       description: text + (isCached ? CACHED_TEXT : ''),
       needsKey: true,
-      parameters: parametersOf(schema),
+      parameters: parametersOf(parameters.schema),
       answers: {
-        200: jsonResponse('The rows.', body, isCached ? ['Age', ...ANSWER_HEADERS] : ANSWER_HEADERS),
+        200: jsonResponse('The rows.', bodyName, isCached ? ['Age', ...ANSWER_HEADERS] : ANSWER_HEADERS),
       },
       errors: [400, 403, 503],
     });
     paths[QUERY_PATH_PREFIX + name] = { get };
-    paths[QUERY_PATH_PREFIX + endpointIds[name]] = {
+    paths[QUERY_PATH_PREFIX + id] = {
       get: { ...get, operationId: `${operationId}ById`, summary: `${name}, by its id` },
     };
   }

@@ -3,7 +3,6 @@
 import { CATALOGUE, type ErrorCode } from '../errors.js';
 import { INCOMPLETE_HEADER } from '../incomplete.js';
 import { STALE_HEADER } from '../stale.js';
-import type { BodyName } from './bodies.js';
 import type {
   OpenApiDocument,
   OpenApiHeader,
@@ -81,7 +80,7 @@ function errorResponse(
 
 export function jsonResponse(
   description: string,
-  body: BodyName,
+  body: string,
   headers: readonly HeaderName[] = [],
 ): OpenApiResponse {
   return response(description, { [JSON_TYPE]: bodyReference(body) }, headers);
@@ -100,7 +99,7 @@ export function response(
   };
 }
 
-export function bodyReference(name: BodyName): OpenApiMedia {
+export function bodyReference(name: string): OpenApiMedia {
   return { schema: referenceTo('schemas', name) };
 }
 

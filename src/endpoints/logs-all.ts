@@ -1,0 +1,98 @@
+/** `logs.all`. Source: SPEC. */
+
+import { z } from 'zod';
+import { parseIsoTimestampUs } from '../../engine/iso-timestamp.js';
+import { LOG_ROW_LIMIT } from '../../engine/limits.js';
+import type { LogsReading } from '../../engine/rows/logs-reading.js';
+import {
+  collectLogs,
+  type LogsParameters,
+  type LogsPartial,
+  mergeLogs,
+  readLogs,
+  writeLogs,
+} from '../../engine/rows/partial.js';
+import { RETENTION_US, TIER_NAMES, tierClassOf } from '../../engine/tier.js';
+import { quoted } from '../quoted.js';
+import { CallParameters, projectName, requiredText, timestampUs } from './call-parameters.js';
+import type { LiveEndpoint } from './endpoint.js';
+import { ISO_TIMESTAMP_PATTERN } from './iso-timestamp-pattern.js';
+import { LogsAnswers } from './logs-answers.js';
+
+const isoTimestamp = z
+  .string()
+  .transform((value, context): number | null => {
+    if (value === '') return null;
+    const timestampUs = parseIsoTimestampUs(value);
+    if (timestampUs === null) {
+      context.addIssue(`must be an ISO 8601 timestamp such as 2026-11-21T07:00:00Z, not ${quoted(value)}`);
+      return z.NEVER;
+    }
+    return timestampUs;
+  })
+  .optional()
+  .meta({ pattern: ISO_TIMESTAMP_PATTERN });
+
+export const logsAll = {
+  name: 'logs.all',
+  id: '1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a01',
+  idSetting: 'LOGS_ALL_ID',
+  log: 'edge',
+  isCached: false,
+  limitedKeyRule: 'it may ask for those only',
+  parameters: new CallParameters(
+    {
+      project: projectName,
+      project_tier: requiredText.meta({
+        description: 'Selects the retention: 1, 7, 90 or 90 days. Any other value behaves as FREE.',
+        examples: [...TIER_NAMES],
+      }),
+      iso_timestamp_start: isoTimestamp.meta({
+        description:
+          'Only entries after this time, itself excluded: ISO 8601, such as `2026-11-21T07:00:00Z`; UTC where it has no offset. Empty: no bound.',
+      }),
+      iso_timestamp_end: isoTimestamp.meta({
+        description:
+          'Only entries up to this time, itself included: ISO 8601, such as `2026-11-21T08:00:00Z`; UTC where it has no offset. Empty: no bound.',
+      }),
+    },
+    (wire): LogsParameters => {
+      const startUs = wire.iso_timestamp_start ?? null;
+      return {
+        project: wire.project,
+        retentionUs: RETENTION_US[tierClassOf(wire.project_tier)],
+        // The wire's bounds are `> start` and `<= end`; inside both are inclusive, and times are whole microseconds.
+        startUs: startUs === null ? null : startUs + 1,
+        endUs: wire.iso_timestamp_end ?? null,
+      };
+    },
+  ),
+  description: {
+    operationId: 'logsAll',
+    bodyName: 'LogsAll',
+    text: 'The newest 100 edge logs of a project, within the retention of its tier and the given bounds.',
+    order: 'Newest first.',
+    maxRowCount: LOG_ROW_LIMIT,
+    row: z.strictObject({
+      id: z.string().meta({ description: 'Identifier of the entry; made where it came without one.' }),
+      timestamp: timestampUs.meta({ description: 'Time of the entry, microseconds since the epoch.' }),
+      event_message: z.string().nullable(),
+      metadata: z.unknown().meta({ description: 'As it was ingested, byte for byte; null without any.' }),
+    }),
+  },
+  open: ({ shards, largeAnswers, nowUs: readClock }) => {
+    const collect = (parameters: LogsParameters, nowUs: number, reading: LogsReading | null = null) =>
+      shards.edge.map(({ rows }) => collectLogs(rows, parameters, nowUs, reading));
+    const answers = new LogsAnswers(
+      (parameters, nowUs, byteLimit, reading) => mergeLogs(collect(parameters, nowUs, reading), byteLimit),
+      largeAnswers,
+      readClock,
+    );
+    return {
+      collect,
+      write: writeLogs,
+      read: readLogs,
+      answer: (parameters, nowUs) => answers.answer(parameters, nowUs),
+    };
+  },
+} as const satisfies LiveEndpoint<LogsParameters, LogsPartial>;

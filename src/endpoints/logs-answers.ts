@@ -1,0 +1,94 @@
+/**
+ * Answers of `logs.all`. Usual ones are put together at once, in buffers that are used again. Of those that are too large for
+ * one turn of the event loop some rows of one answer are read a turn, and they are counted among the large answers from the
+ * beginning.
+ */
+
+import { LASTING_ROW_BYTES } from '../../engine/rows/block.js';
+import { LogsReading } from '../../engine/rows/logs-reading.js';
+import type { LogsParameters } from '../../engine/rows/partial.js';
+import { Turns } from '../turns.js';
+import { BodyPool } from './body-pool.js';
+import type { EndpointResources, Holding, LiveAnswer } from './endpoint.js';
+import { ANSWER_RETRY_SECONDS, LOGS_STEP_BYTES } from './limits.js';
+import { encodeLogs, logsPieces, logsWindow } from './logs-body.js';
+import { Unavailable } from './refusal.js';
+
+/** Null for more than `byteLimit` bytes of rows. */
+export type QueryLogs = (
+  parameters: LogsParameters,
+  nowUs: number,
+  byteLimit: number,
+  reading: LogsReading | null,
+) => Uint8Array[] | null;
+
+export class LogsAnswers {
+  readonly #query: QueryLogs;
+  readonly #largeAnswers: EndpointResources['largeAnswers'];
+  readonly #nowUs: () => number;
+  readonly #bodies = new BodyPool();
+  readonly #turns = new Turns();
+
+  constructor(query: QueryLogs, largeAnswers: EndpointResources['largeAnswers'], nowUs: () => number) {
+    this.#query = query;
+    this.#largeAnswers = largeAnswers;
+    this.#nowUs = nowUs;
+  }
+
+  answer(parameters: LogsParameters, nowUs: number): LiveAnswer | Promise<LiveAnswer> {
+    const rows = this.#query(parameters, nowUs, LOGS_STEP_BYTES, null);
+    return rows === null ? this.#large(parameters) : this.#usual(rows, parameters, nowUs);
+  }
+
+  #usual(rows: readonly Uint8Array[], parameters: LogsParameters, nowUs: number): LiveAnswer {
+    let buffer: Buffer | null = null;
+    const body = encodeLogs(rows, (byteCount) => {
+      buffer = this.#bodies.take(byteCount);
+      return buffer;
+    });
+    return {
+      body,
+      window: () => logsWindow(parameters, rows, nowUs),
+      holding: null,
+      release: () => {
+        if (buffer !== null) this.#bodies.giveBack(buffer);
+        buffer = null;
+      },
+    };
+  }
+
+  /** Rejects with Unavailable when there is no room for it. */
+  async #large(parameters: LogsParameters): Promise<LiveAnswer> {
+    const holding = this.#largeAnswers.hold();
+    const reading = new LogsReading();
+    try {
+      for (let byteLimit = LOGS_STEP_BYTES; ; byteLimit += LOGS_STEP_BYTES) {
+        await this.#turns.next();
+        const nowUs = this.#nowUs();
+        const rows = this.#query(parameters, nowUs, byteLimit, reading);
+        if (rows === null) {
+          resize(holding, reading.heldBytes);
+          continue;
+        }
+        const body = logsPieces(rows, LASTING_ROW_BYTES);
+        resize(
+          holding,
+          body.reduce((bytes, { buffer }) => bytes + buffer.byteLength, 0),
+        );
+        const window = logsWindow(parameters, rows, nowUs);
+        return { body, window: () => window, holding, release: () => holding.release() };
+      }
+    } catch (error) {
+      holding.release();
+      throw error;
+    }
+  }
+}
+
+function resize(holding: Holding, byteCount: number): void {
+  if (holding.resize(byteCount)) return;
+  throw new Unavailable(
+    'so many large answers are being sent that there is no memory for this one; try again, ask for a shorter time, or raise LOGRING_MEMORY_BUDGET_MB',
+    ANSWER_RETRY_SECONDS,
+  );
+}

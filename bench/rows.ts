@@ -225,7 +225,7 @@ function memoryBytes(): number {
 }
 
 function diskLines(opened: Opened, directory: string, rowBytes: number): Line[] {
-  const rowCount = opened.view.figures().reduce((sum, tier) => sum + tier.rowCount, 0);
+  const rowCount = opened.view.figures().reduce((sum, { values }) => sum + values[0]!, 0);
   const usedBytes = opened.store.usedBytes();
   const files = readdirSync(join(directory, 'files'), { recursive: true, withFileTypes: true });
   return [

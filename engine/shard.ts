@@ -11,7 +11,7 @@ import type { ScratchSpace } from './scratch.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from './segments.js';
 import { type StatsLimits, StatsView } from './stats/stats-view.js';
 import { type UsageLimits, UsageView } from './usage/usage-view.js';
-import type { View } from './view.js';
+import type { MemoryPressure, View } from './view.js';
 
 /** The version of everything that the engine saves. A shard saved by another is refused, not guessed at. */
 export const SHARD_FORMAT = 2;
@@ -47,7 +47,7 @@ export function encodeShardState(
 }
 
 export class Shard<Entry> {
-  readonly #views: readonly View<Entry>[];
+  readonly views: readonly View<Entry>[];
   #nextOffset: number | null = null;
   #identity: LogIdentity | null = null;
   #received = 0;
@@ -56,7 +56,7 @@ export class Shard<Entry> {
   #dirty = false;
 
   protected constructor(views: readonly View<Entry>[]) {
-    this.#views = views;
+    this.views = views;
   }
 
   /** The offset that comes next, or null before the first record. */
@@ -82,9 +82,14 @@ export class Shard<Entry> {
     return this.#rejectedByReason;
   }
 
-  /** Whether anything changed since the last save. */
+  /** Whether anything came since the last save, or a view wants one. */
   get dirty(): boolean {
     return this.#dirty;
+  }
+
+  /** Whether a save would write anything, or delete what was forgotten. */
+  get hasUnsaved(): boolean {
+    return this.#dirty || this.views.some((view) => view.hasUnsaved);
   }
 
   setIdentity(identity: LogIdentity): void {
@@ -101,7 +106,7 @@ export class Shard<Entry> {
   /** Takes one record whole: its entries, the reasons of its elements that could not be used, and the offset after it. */
   applyRecord(entries: readonly Entry[], rejectedReasons: readonly string[], nextOffset: number): void {
     assert(this.#nextOffset === null || nextOffset > this.#nextOffset, 'a record is applied a second time');
-    const views = this.#views;
+    const views = this.views;
     for (let i = 0; i < entries.length; i++) {
       for (let v = 0; v < views.length; v++) views[v].apply(entries[i]);
     }
@@ -117,12 +122,12 @@ export class Shard<Entry> {
   /** See View.expire. What it forgot leaves the store with the next save. */
   expire(nowUs: number, trustedUs = nowUs): void {
     assert(trustedUs <= nowUs, 'the trusted time is not later than the clock');
-    for (const view of this.#views) if (view.expire(nowUs, trustedUs)) this.#dirty = true;
+    for (const view of this.views) if (view.expire(nowUs, trustedUs)) this.#dirty = true;
   }
 
   /** See View.spill. */
-  spill(): void {
-    for (const view of this.#views) if (view.spill?.()) this.#dirty = true;
+  spill(view: View<Entry>, pressure: MemoryPressure): void {
+    if (view.spill?.(pressure)) this.#dirty = true;
   }
 
   save(writer: SegmentWriter): void {
@@ -130,14 +135,17 @@ export class Shard<Entry> {
       STATE_SEGMENT,
       encodeShardState(this.#nextOffset, this.#identity, this.#applied, this.#rejectedByReason),
     );
-    for (const view of this.#views) view.save(writer);
+    for (const view of this.views) view.save(writer);
     this.#dirty = false;
   }
 
-  /** Restores a saved shard into this fresh one. Without saved state it stays empty. */
+  /** Restores a saved shard into this fresh one. Without saved state it stays empty, and that is saved next. */
   protected load(reader: SegmentReader): void {
     const bytes = reader.get(STATE_SEGMENT);
-    if (bytes === null) return;
+    if (bytes === null) {
+      this.#dirty = true;
+      return;
+    }
     const state = new ByteReader(bytes);
     const format = state.u32();
     if (format !== SHARD_FORMAT) {
@@ -158,7 +166,7 @@ export class Shard<Entry> {
       this.#rejectedByReason.set(reason, count);
       this.#received += count;
     }
-    for (const view of this.#views) view.load(reader);
+    for (const view of this.views) view.load(reader);
   }
 }
 

@@ -1,8 +1,9 @@
-/** A view: the state behind one endpoint, within one shard. A fourth endpoint is one more of these. */
+/** A view: the state behind an endpoint, within one shard. engine/views.ts lists them. */
 
 import type { SegmentReader, SegmentWriter } from './segments.js';
 
 export interface View<Entry> {
+  readonly kind: ViewKind;
   /** Bytes of memory that its state takes, nearly; cheap enough to be asked ten times a second. */
   readonly heldBytes: number;
   /** Takes one entry, whatever its time: entries may come in any order. */
@@ -13,13 +14,72 @@ export interface View<Entry> {
    * Returns whether a save should not wait for entries to come; what is forgotten can.
    */
   expire(nowUs: number, trustedUs: number): boolean;
+  /** Whether a save would write or delete anything. Some microseconds. */
+  readonly hasUnsaved: boolean;
   /** Writes what changed since the last save, and counts it as saved. A save that does not become durable ends the process. */
   save(writer: SegmentWriter): void;
   /** Restores what save wrote into a fresh view, which then answers and evolves as the saved one would have. */
   load(reader: SegmentReader): void;
   /**
-   * Memory is short: makes ready to leave it, with the next saves, what the store can hold as well. Answers whether a
+   * Memory is short: makes ready to leave it, with the next saves, what the store can hold as well. Returns whether a
    * save is due for that.
    */
-  spill?(): boolean;
+  spill?(pressure: MemoryPressure): boolean;
+  /** What it holds: a line for each label, in a fixed order. May cost milliseconds. */
+  figures(): FigureLine[];
+}
+
+export interface MemoryPressure {
+  /** Ingest pauses soon. */
+  readonly isNearPause: boolean;
+  /** Bytes that may stay of what the view has for questions to come, and can find again. */
+  readonly keptBytes: number;
+}
+
+/** What all views of a kind have in common. */
+export interface ViewKind {
+  /** The names of its segments begin with it and `/`. */
+  readonly name: string;
+  /** For people. */
+  readonly title: string;
+  /** The log that its entries come from. */
+  readonly log: 'edge' | 'relay';
+  /** What figures are told for each of: a tier, a level; null: all in one line. */
+  readonly label: string | null;
+  readonly figures: readonly FigureKind[];
+  /** A spill takes milliseconds: one shard's at a time. */
+  readonly spillsSlowly?: true;
+  /** Whether a segment is one of its. */
+  owns(segment: string): boolean;
+  /** Segments that are of no use without each other; null for a segment that is none of them. */
+  groupOf(segment: string): SegmentGroup | null;
+}
+
+/** A number for operators. */
+export interface FigureKind {
+  /** What the metrics call it, behind `logring_`. */
+  readonly name: string;
+  /** What a table calls it. */
+  readonly title: string;
+  readonly help: string;
+  readonly unit: 'count' | 'bytes' | 'timestampSeconds';
+  /** What it is of several views together. */
+  readonly over: 'sum' | 'least';
+}
+
+export interface FigureLine {
+  /** null where the kind has no label. */
+  readonly label: string | null;
+  /** In the order of the kind's figures; null: there is none. */
+  readonly values: readonly (number | null)[];
+}
+
+export interface SegmentGroup {
+  /** Tells it from other groups. */
+  readonly key: string;
+  /** Of statistics: the length of the slot. */
+  readonly level: string | null;
+  /** Its entries lie in [startUs, endUs). */
+  readonly startUs: number;
+  readonly endUs: number;
 }

@@ -106,7 +106,7 @@ export class Committer {
     const figures = await this.#ports.store.commit(async (writerOf) => {
       for (const { topic, partition, shard } of [...this.#ports.shards()]) {
         const writer = writerOf(partitionId({ topic, partition }));
-        shard.save(writer);
+        if (shard.hasUnsaved) shard.save(writer);
         saveBeside({ topic, partition }, writer);
         if (shard.nextOffset !== null) positions.push({ topic, partition, nextOffset: shard.nextOffset });
         await yieldTurn();

@@ -6,11 +6,15 @@ export type PauseCause = (typeof PAUSE_CAUSES)[number];
 export class IngestGate {
   readonly #reasonByCause = new Map<PauseCause, string>();
   readonly #pauseCounts = new Map<PauseCause, number>();
-  /** Told when it was closed, and when it was opened. */
-  onChange: (isOpen: boolean) => void = () => undefined;
+  #onChange: (isOpen: boolean) => void = () => undefined;
   #isHeldOpen = false;
   #opened: Promise<void> = Promise.resolve();
   #noteOpened: () => void = () => undefined;
+
+  /** From now on `onChange` is told when it was closed, and when it was opened. */
+  tell(onChange: (isOpen: boolean) => void): void {
+    this.#onChange = onChange;
+  }
 
   get isOpen(): boolean {
     return this.#isHeldOpen || this.#reasonByCause.size === 0;
@@ -43,7 +47,7 @@ export class IngestGate {
     this.#opened = new Promise((resolve) => {
       this.#noteOpened = resolve;
     });
-    this.onChange(false);
+    this.#onChange(false);
   }
 
   open(cause: PauseCause): void {
@@ -61,6 +65,6 @@ export class IngestGate {
 
   #letIn(): void {
     this.#noteOpened();
-    this.onChange(true);
+    this.#onChange(true);
   }
 }

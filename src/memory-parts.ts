@@ -1,6 +1,8 @@
 /** What holds memory because of what comes in, part by part, and the budget over it. */
 
 import { sharedNameBytes } from '../engine/names.js';
+import type { Shard } from '../engine/shard.js';
+import { VIEWS } from '../engine/views.js';
 import type { Api } from './http/api.js';
 import type { IngestGate } from './ingest-gate.js';
 import { SPILLED_MATCH_SHARE, TRIMMED_SHARE } from './limits.js';
@@ -21,37 +23,39 @@ export interface PartsPorts {
 
 export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports: PartsPorts): MemoryBudget {
   const { shards, store } = ports;
-  let relayTurn = 0;
+  const spillViews = spillInTurn(shards, budgetBytes);
   return new MemoryBudget({
     budgetBytes,
     gate,
     cache: store.cache,
     parts: memoryParts(ports),
     spill: (isNearPause) => {
-      const matchBytes = (SPILLED_MATCH_SHARE * budgetBytes) / Math.max(1, shards.heldEdge.length);
-      for (const shard of shards.heldEdge) {
-        shard.usage.standing.spill(matchBytes);
-        shard.spill();
-      }
-      // Its spilling is the only one that takes its time: one a look.
-      relayTurn = (relayTurn + 1) % Math.max(1, shards.heldRelay.length);
-      const relay = shards.heldRelay[relayTurn];
-      relay?.spill();
-      if (!isNearPause) return;
-      relay?.stats.spillOpen();
-      ports.api().queries.trim(TRIMMED_SHARE * budgetBytes);
+      spillViews(isNearPause);
+      if (isNearPause) ports.api().queries.trim(TRIMMED_SHARE * budgetBytes);
     },
   });
 }
 
+/** Of views that spill slowly, one shard's at a time. */
+function spillInTurn(shards: Shards, budgetBytes: number): (isNearPause: boolean) => void {
+  let turn = 0;
+  return (isNearPause) => {
+    const held = [...shards.all()];
+    const keptBytes = (SPILLED_MATCH_SHARE * budgetBytes) / Math.max(1, held.length);
+    const slow = held.filter(({ shard }) => shard.views.some(({ kind }) => kind.spillsSlowly));
+    turn = (turn + 1) % Math.max(1, slow.length);
+    for (const one of held) {
+      const shard: Shard<never> = one.shard;
+      for (const view of shard.views)
+        if (!view.kind.spillsSlowly || one === slow[turn]) shard.spill(view, { isNearPause, keptBytes });
+    }
+  };
+}
+
 function memoryParts({ shards, store, logs, rewriter, api }: PartsPorts): MemoryPart[] {
   const part = (name: string, heldBytes: () => number): MemoryPart => ({ name, heldBytes });
-  const sum = (views: readonly { readonly heldBytes: number }[]) =>
-    views.reduce((bytes, view) => bytes + view.heldBytes, 0);
   return [
-    part('rows', () => sum(shards.heldEdge.map(({ rows }) => rows))),
-    part('usage', () => sum(shards.heldEdge.map(({ usage }) => usage))),
-    part('statistics', () => sum(shards.heldRelay.map(({ stats }) => stats))),
+    ...VIEWS.map(({ kind }) => part(kind.title.toLowerCase(), () => shards.heldBytes(kind))),
     part('names', sharedNameBytes),
     part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
     part('rewrite', () => rewriter().heldBytes),

@@ -1,6 +1,6 @@
 /**
- * Has stored rows rewritten and usage sealed, one at a time, on the storage thread: asks the edge shards after each commit
- * what is due, and commits what comes of it. What is due and how it is done is the engine's matter.
+ * Has stored rows rewritten and usage sealed, one at a time, on the storage thread: asks the edge shards after each commit,
+ * round and round, what is due, and commits what comes of it. What is due and how it is done is the engine's matter.
  */
 
 import type { RunDirectory } from '../engine/rows/directory.js';
@@ -37,6 +37,8 @@ export class Rewriter {
   #heldBytes = 0;
   #stopped = false;
   #notBeforeUs = -Infinity;
+  /** The shard that had something to do last: others come first. */
+  #lastIndex = -1;
 
   constructor(ports: RewriterPorts) {
     this.#ports = ports;
@@ -54,13 +56,18 @@ export class Rewriter {
   /** To be called when a commit is durable and no further one has begun. */
   committed(): void {
     if (this.#isRunning || this.#stopped || this.#ports.monotonicUs() < this.#notBeforeUs) return;
-    for (const { topic, partition, shard } of this.#ports.shards()) {
+    const shards = [...this.#ports.shards()];
+    for (let i = 1; i <= shards.length; i++) {
+      const index = (this.#lastIndex + i) % shards.length;
+      const { topic, partition, shard } = shards[index];
       if (!(shard instanceof EdgeShard)) continue;
       const scope = partitionId({ topic, partition });
       // What takes memory first.
       this.#beginSeal(scope, shard.usage);
       if (!this.#isRunning) this.#begin(scope, shard.rows);
-      if (this.#isRunning) return;
+      if (!this.#isRunning) continue;
+      this.#lastIndex = index;
+      return;
     }
   }
 

@@ -165,7 +165,7 @@ class Composition implements Service {
       meter: { applied: (...batch) => this.#noteApplied(...batch) },
       time: this.#time,
     });
-    gate.onChange = (isOpen) => this.#logs.hold(!isOpen);
+    gate.tell((isOpen) => this.#logs.hold(!isOpen));
     this.#committer = new Committer({
       store,
       saveBeside: (key, writer) => {
@@ -212,8 +212,8 @@ class Composition implements Service {
     });
     this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage), {
       files: {
-        locate: (view, file) => store.located(this.#shards.scopeOfUsage(view), file),
-        damaged: (view, file, problem) => store.noteDamage(this.#shards.scopeOfUsage(view), file, problem),
+        locate: (view, file) => store.located(this.#shards.scopeOf(view), file),
+        damaged: (view, file, problem) => store.noteDamage(this.#shards.scopeOf(view), file, problem),
       },
     });
     this.#metrics = this.#createMetrics();

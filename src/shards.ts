@@ -1,7 +1,8 @@
 /** All shards of this process, by topic and partition: made or restored when they are first asked for. */
 
 import { EdgeShard, RelayShard } from '../engine/shard.js';
-import type { UsageLimits, UsageView } from '../engine/usage/usage-view.js';
+import type { UsageLimits } from '../engine/usage/usage-view.js';
+import type { View, ViewKind } from '../engine/view.js';
 import type { PartitionKey } from '../ingest/log-source.js';
 import { partitionId, partitionOf } from '../ingest/partition-id.js';
 import type { Scope, Store } from './store/store.js';
@@ -23,11 +24,9 @@ export class Shards {
   readonly #usageLimits: Partial<UsageLimits>;
   readonly #memoryBytes: number;
   readonly #owned = new Map<Scope, OwnedShard>();
-  /** Of each kind, in the order of restoring: those in the answers, and all that are held. */
+  /** Of each log, in the order of restoring: those in the answers. */
   edge: readonly EdgeShard[] = [];
   relay: readonly RelayShard[] = [];
-  readonly heldEdge: EdgeShard[] = [];
-  readonly heldRelay: RelayShard[] = [];
   #leftOut: ReadonlySet<AnyShard> = new Set();
 
   /**
@@ -68,12 +67,10 @@ export class Shards {
     let shard: AnyShard;
     if (topic === this.#topics.edgeTopic) {
       shard = new EdgeShard(reader, this.#usageLimits);
-      this.heldEdge.push(shard);
     } else if (topic === this.#topics.relayTopic) {
       shard = new RelayShard(reader, this.#store.scratch, {
-        loadBytes: this.#memoryBytes - this.#heldBytes(),
+        loadBytes: this.#memoryBytes - this.heldBytes(),
       });
-      this.heldRelay.push(shard);
     } else {
       throw new Error(`no shard is made of topic ${topic}`);
     }
@@ -82,10 +79,11 @@ export class Shards {
     return shard;
   }
 
-  #heldBytes(): number {
+  /** Memory of the views, or of those of one kind. */
+  heldBytes(kind?: ViewKind): number {
     let total = 0;
-    for (const { rows, usage } of this.heldEdge) total += rows.heldBytes + usage.heldBytes;
-    for (const { stats } of this.heldRelay) total += stats.heldBytes;
+    for (const { shard } of this.#owned.values())
+      for (const view of shard.views) if (kind === undefined || view.kind === kind) total += view.heldBytes;
     return total;
   }
 
@@ -101,15 +99,18 @@ export class Shards {
   }
 
   #listAnswering(): void {
-    this.edge = this.heldEdge.filter((shard) => !this.#leftOut.has(shard));
-    this.relay = this.heldRelay.filter((shard) => !this.#leftOut.has(shard));
+    const answering = [...this.#owned.values()]
+      .map(({ shard }) => shard)
+      .filter((shard) => !this.#leftOut.has(shard));
+    this.edge = answering.filter((shard) => shard instanceof EdgeShard);
+    this.relay = answering.filter((shard) => shard instanceof RelayShard);
   }
 
-  /** The scope of the edge shard that a view belongs to. */
-  scopeOfUsage(view: UsageView): Scope {
+  /** The scope of the shard that a view belongs to. */
+  scopeOf(view: View<never>): Scope {
     for (const [scope, { shard }] of this.#owned)
-      if (shard instanceof EdgeShard && shard.usage === view) return scope;
-    throw new Error('a usage view belongs to no shard');
+      if ((shard.views as readonly View<never>[]).includes(view)) return scope;
+    throw new Error('a view belongs to no shard');
   }
 
   /** See View.expire. */

@@ -1,6 +1,5 @@
 /** How the service is, for its console: read from the parts' own figures when it is asked for. */
 
-import { TIER_CLASSES } from '../engine/tier.js';
 import type { DeadLetterSample } from '../ingest/dead-letter-samples.js';
 import type { LogSourceStatus, OffsetGap } from '../ingest/log-source.js';
 import { partitionId } from '../ingest/partition-id.js';
@@ -10,6 +9,7 @@ import type { MemoryBudget } from './memory-budget.js';
 import type { Readiness } from './readiness.js';
 import type { Shards } from './shards.js';
 import type { Store } from './store/store.js';
+import { viewFigures } from './view-figures.js';
 
 export interface StatusPorts {
   readonly version: string;
@@ -32,7 +32,6 @@ export function serviceStatus(ports: StatusPorts, nowUs: number): ServiceStatus 
   const { shards, store, memory, memoryBudgetBytes } = ports;
   const results = ports.resultCache();
   const readiness = ports.readiness();
-  const usage = shards.edge.map((shard) => shard.usage.stats());
   return {
     nowUs,
     version: ports.version,
@@ -40,13 +39,13 @@ export function serviceStatus(ports: StatusPorts, nowUs: number): ServiceStatus 
     problems: readiness.reasons,
     notes: readiness.notes,
     partitions: partitionsOf(ports),
-    tiers: tiersOf(shards),
-    usage: {
-      entries: sum(usage, ({ entries }) => entries),
-      urls: sum(usage, ({ urls }) => urls),
-      standingExpressions: sum(usage, ({ standingExpressions }) => standingExpressions),
-    },
-    statistics: statisticsOf(shards),
+    views: viewFigures(shards).map(({ kind, lines }) => ({
+      name: kind.name,
+      title: kind.title,
+      label: kind.label,
+      figures: kind.figures.map(({ name, title, unit }) => ({ name, title, unit })),
+      lines,
+    })),
     resultCache:
       results === null
         ? null
@@ -82,34 +81,6 @@ function partitionsOf({ shards, sourceStatus }: StatusPorts): PartitionFigures[]
   );
 }
 
-/** One for each tier class; partitions added up. */
-function tiersOf(shards: Shards): ServiceStatus['tiers'] {
-  const figures = shards.edge.flatMap(({ rows }) => rows.figures());
-  return TIER_CLASSES.map((tier) => {
-    const ofTier = figures.filter(({ tierClass }) => tierClass === tier);
-    const starts = ofTier.flatMap(({ oldestUs }) => (oldestUs === null ? [] : [oldestUs]));
-    return {
-      tier,
-      rows: sum(ofTier, ({ rowCount }) => rowCount),
-      rowBytes: sum(ofTier, ({ rowByteCount }) => rowByteCount),
-      heldBytes: sum(ofTier, ({ heldBytes }) => heldBytes),
-      runs: sum(ofTier, ({ partitionCount }) => partitionCount),
-      oldestUs: starts.length === 0 ? null : Math.min(...starts),
-    };
-  });
-}
-
-function statisticsOf(shards: Shards): ServiceStatus['statistics'] {
-  const levels = new Map<string, { level: string; slots: number; buckets: number }>();
-  for (const { stats } of shards.relay) {
-    for (const { level, slotCount, bucketCount } of stats.figures()) {
-      const known = levels.get(level) ?? { level, slots: 0, buckets: 0 };
-      levels.set(level, { level, slots: known.slots + slotCount, buckets: known.buckets + bucketCount });
-    }
-  }
-  return [...levels.values()];
-}
-
 /** The most frequent first. */
 function deadLetterCounts(shards: Shards): ServiceStatus['deadLetters']['counts'] {
   const counts = new Map<string, { topic: string; reason: string; count: number }>();
@@ -120,8 +91,4 @@ function deadLetterCounts(shards: Shards): ServiceStatus['deadLetters']['counts'
     }
   }
   return [...counts.values()].sort((a, b) => b.count - a.count);
-}
-
-function sum<Item>(items: readonly Item[], pick: (item: Item) => number): number {
-  return items.reduce((total, item) => total + pick(item), 0);
 }

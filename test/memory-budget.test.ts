@@ -78,7 +78,7 @@ test('a budget that is too small for what a start has loaded is told, with one t
 test('the gate opens when no cause is left, lets all go on who wait, and is held open for a stop', async () => {
   const gate = new IngestGate();
   const changes: boolean[] = [];
-  gate.onChange = (isOpen) => void changes.push(isOpen);
+  gate.tell((isOpen) => void changes.push(isOpen));
   await gate.whenOpen();
   gate.close('memory', 'too much');
   gate.close('disk', 'full');

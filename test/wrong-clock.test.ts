@@ -65,8 +65,9 @@ async function answers(): Promise<unknown[]> {
 }
 
 async function rowCount(): Promise<number> {
-  const { tiers } = (await ask('/api/status')) as ServiceStatus;
-  return tiers.reduce((sum, { rows }) => sum + rows, 0);
+  const { views } = (await ask('/api/status')) as ServiceStatus;
+  const { lines } = views.find(({ name }) => name === 'rows')!;
+  return lines.reduce((sum, { values }) => sum + values[0]!, 0);
 }
 
 test.each([2, 26, 2400])(

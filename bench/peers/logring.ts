@@ -167,8 +167,8 @@ export async function openLogring(options: LogringOptions): Promise<LogringInPro
   const shards = new Shards(store, { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC });
   const evaluator = new ApiCountsEvaluator(() => shards.edge.map(({ usage }) => usage), {
     files: {
-      locate: (view, file) => store.located(shards.scopeOfUsage(view), file),
-      damaged: (view, file, problem) => store.noteDamage(shards.scopeOfUsage(view), file, problem),
+      locate: (view, file) => store.located(shards.scopeOf(view), file),
+      damaged: (view, file, problem) => store.noteDamage(shards.scopeOf(view), file, problem),
     },
   });
   const fail = (error: unknown) => {

@@ -13,10 +13,11 @@ import type { EdgeEntry } from '../entry.js';
 import { SEALS_AT_A_TIME, SPILLED_BUSY_RUN_BYTES, SPILLED_RUN_BYTES, SWEEP_PROJECTS } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
-import { slotIndex, truncateUs, US_PER_HOUR } from '../time.js';
-import type { View } from '../view.js';
+import { slotIndex, truncateUs, US_PER_HOUR, US_PER_SECOND } from '../time.js';
+import type { FigureLine, View } from '../view.js';
 import { decodeDirectory, type RunDirectory } from './directory.js';
 import { FreshRun, removeFreshRun } from './fresh-run.js';
+import { ROWS } from './kind.js';
 import { OpenRuns } from './open-runs.js';
 import { ProjectRuns, type RunOfProject } from './project-runs.js';
 import type { RewritePlan } from './rewrite.js';
@@ -29,17 +30,6 @@ type Run = FreshRun | SortedRun | UnreadableRun;
 
 const MANIFEST = 'rows/manifest';
 
-export interface TierFigures {
-  readonly tierClass: TierClass;
-  readonly partitionCount: number;
-  readonly rowCount: number;
-  /** Of the rows as they are answered. */
-  readonly rowByteCount: number;
-  readonly heldBytes: number;
-  /** Start of the oldest hour that is answered from, or of its day, µs since the epoch; null without rows. */
-  readonly oldestUs: number | null;
-}
-
 /** A rewrite under way, and what will be known of its output. */
 interface RewriteUnderWay {
   readonly plan: RewritePlan;
@@ -48,6 +38,7 @@ interface RewriteUnderWay {
 }
 
 export class RowsView implements View<EdgeEntry> {
+  readonly kind = ROWS;
   readonly #reader: SegmentReader;
   readonly #fresh = new Set<FreshRun>();
   readonly #sorted = new Set<SortedRun>();
@@ -131,8 +122,17 @@ export class RowsView implements View<EdgeEntry> {
    * Seals large runs, the largest first, without waiting for more or late rows: sealed runs are rewritten,
    * and a rewritten one has no index a row. Rows that come after all begin another run. Runs of fewer bytes stay.
    */
-  spill(runBytes = SPILLED_RUN_BYTES, busyBytes = SPILLED_BUSY_RUN_BYTES): boolean {
+  spill(): boolean {
+    return this.sealLarge(SPILLED_RUN_BYTES, SPILLED_BUSY_RUN_BYTES);
+  }
+
+  /** Of a run whose hour is not over, `busyBytes` and more. */
+  sealLarge(runBytes: number, busyBytes: number): boolean {
     return this.#sealSome(this.#open.large(runBytes, busyBytes, this.#nowUs));
+  }
+
+  get hasUnsaved(): boolean {
+    return this.#manifestIsDirty || this.#unsaved.size + this.#gone.size + this.#built.size > 0;
   }
 
   save(writer: SegmentWriter): void {
@@ -246,20 +246,21 @@ export class RowsView implements View<EdgeEntry> {
     this.#endRewrite(plan);
   }
 
-  /** What each ring holds, for the operator. O(runs and their projects). */
-  figures(): TierFigures[] {
+  /** O(runs and their projects). */
+  figures(): FigureLine[] {
     return TIER_CLASSES.map((tierClass) => {
       const runs = this.#runs().filter(({ info }) => info.tierClass === tierClass);
+      const sum = (of: (run: Run) => number) => runs.reduce((total, run) => total + of(run), 0);
+      const oldestUs = runs.map(({ info }) => Math.max(info.startUs, info.visibleFromUs));
       return {
-        tierClass,
-        partitionCount: runs.length,
-        rowCount: runs.reduce((sum, run) => sum + run.rowCount, 0),
-        rowByteCount: runs.reduce((sum, run) => sum + run.rowByteCount, 0),
-        heldBytes: runs.reduce((sum, run) => sum + run.heldBytes, 0),
-        oldestUs: runs.reduce<number | null>((oldest, { info }) => {
-          const startUs = Math.max(info.startUs, info.visibleFromUs);
-          return oldest === null || startUs < oldest ? startUs : oldest;
-        }, null),
+        label: tierClass,
+        values: [
+          sum(({ rowCount }) => rowCount),
+          sum(({ rowByteCount }) => rowByteCount),
+          sum(({ heldBytes }) => heldBytes),
+          runs.length,
+          runs.length === 0 ? null : Math.min(...oldestUs) / US_PER_SECOND,
+        ],
       };
     });
   }

@@ -11,9 +11,10 @@ import { SPARE_SLOT_BYTES, STATS_ASIDE_FROM_BYTES, STATS_ASIDE_STEP_BYTES } from
 import type { ScratchSpace } from '../scratch.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { slotIndex, US_PER_SECOND } from '../time.js';
-import type { View } from '../view.js';
+import type { FigureLine, MemoryPressure, View } from '../view.js';
 import { functionKey, projectKey } from './bucket-key.js';
 import { outcomeOf } from './figures.js';
+import { STATS } from './kind.js';
 import { keptFromUs, LEVELS, type Level } from './series.js';
 import type { Slot } from './slot.js';
 import { StoredSlot } from './stored-slot.js';
@@ -49,6 +50,7 @@ export interface LevelFigures {
 }
 
 export class StatsView implements View<RelayEntry> {
+  readonly kind = STATS;
   readonly #levels = levelSlots();
   readonly #scratch: ScratchSpace | null;
   readonly #limits: StatsLimits;
@@ -87,17 +89,22 @@ export class StatsView implements View<RelayEntry> {
    * A step: it is called again as long as memory is short. First goes what came while the clock is not trusted and is out of
    * every series by now: otherwise ingest would wait an hour for it. The store has all else, so no save is due.
    */
-  spill(): boolean {
+  spill({ isNearPause }: Pick<MemoryPressure, 'isNearPause'> = { isNearPause: false }): boolean {
     for (const level of this.#levels) level.dropUnseen();
-    const scratch = this.#scratch;
-    if (scratch !== null) this.#levels.some((level) => level.setAside(scratch, this.#limits, false));
+    this.#setAside(false);
+    // Each entry for slots that are not over then brings back what it adds to.
+    if (isNearPause) this.#setAside(true);
     return false;
   }
 
-  /** A step of slots that are not over, saved or not: each entry for them then brings back what it adds to. */
-  spillOpen(): void {
+  #setAside(isOpenToo: boolean): void {
     const scratch = this.#scratch;
-    if (scratch !== null) this.#levels.some((level) => level.setAside(scratch, this.#limits, true));
+    if (scratch !== null) this.#levels.some((level) => level.setAside(scratch, this.#limits, isOpenToo));
+  }
+
+  /** O(slots). */
+  get hasUnsaved(): boolean {
+    return this.#levels.some((level) => level.hasUnsaved);
   }
 
   save(writer: SegmentWriter): void {
@@ -131,8 +138,15 @@ export class StatsView implements View<RelayEntry> {
     return this.#levels[level].find(index);
   }
 
+  /** O(slots). */
+  figures(): FigureLine[] {
+    return this.levelFigures().map(({ level, slotCount, bucketCount, byteCount }) => {
+      return { label: level, values: [slotCount, bucketCount, byteCount] };
+    });
+  }
+
   /** One for each level. O(slots). */
-  figures(): LevelFigures[] {
+  levelFigures(): LevelFigures[] {
     return this.#levels.map((level) => level.figures());
   }
 }
@@ -234,6 +248,12 @@ class LevelSlots {
       this.#uncounted.add(stored);
       return true;
     }
+    return false;
+  }
+
+  get hasUnsaved(): boolean {
+    if (this.#expired.length > 0) return true;
+    for (const slot of this.#slots.values()) if (slot.dirty) return true;
     return false;
   }
 

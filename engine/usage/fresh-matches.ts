@@ -10,6 +10,7 @@
  */
 
 import { assert } from '../assert.js';
+import type { ByteSearch } from '../byte-search.js';
 import { ENTRY_BLOCK_COUNT } from '../limits.js';
 import type { FreshPart } from './fresh-part.js';
 import { MatchList, MatchMemory } from './match-list.js';
@@ -88,13 +89,13 @@ export class FreshMatches {
 
 /**
  * Evaluates a literal over the next URLs of a part, about `byteBudget` bytes of them and at least the rest
- * of a page, and returns how many bytes it went over. The search is the platform's own, over many URLs at once: the
- * first hit at or behind a URL's start is a match when it ends within that URL, and else the URL has none.
+ * of a page, and returns how many bytes it went over. The search goes over many URLs at once: the first hit at or behind a
+ * URL's start is a match when it ends within that URL, and else the URL has none.
  */
 export function evaluateLiteral(
   part: FreshPart,
   matches: FreshMatches,
-  literal: Uint8Array,
+  literal: ByteSearch,
   byteBudget: number,
 ): number {
   const pages = part.urls.pages;
@@ -104,20 +105,20 @@ export function evaluateLiteral(
     const page = pages[pageIndex];
     const first = matches.evaluatedUrls - page.firstCode;
     const start = page.startOf(first);
-    const haystack = Buffer.from(page.bytes.buffer, page.bytes.byteOffset, page.byteCount);
+    const { bytes, byteCount } = page;
     let index = first;
-    let hit = haystack.indexOf(literal, start);
+    let hit = literal.find(bytes, start, byteCount);
     while (hit >= 0) {
       while (page.ends[index] <= hit) {
         matches.addVerdict(false);
         index += 1;
       }
       matches.addVerdict(hit + literal.length <= page.ends[index]);
-      hit = haystack.indexOf(literal, page.ends[index]);
+      hit = literal.find(bytes, page.ends[index], byteCount);
       index += 1;
     }
     for (; index < page.count; index++) matches.addVerdict(false);
-    searched += page.byteCount - start;
+    searched += byteCount - start;
     pageIndex += 1;
   }
   return searched;

@@ -4,6 +4,7 @@
  */
 
 import { assert } from '../assert.js';
+import { ByteSearch } from '../byte-search.js';
 import { ApiCounts, type ApiCountsAsk } from './api-counts.js';
 import { evaluateLiteral, type FreshMatches } from './fresh-matches.js';
 import type { FreshPart } from './fresh-part.js';
@@ -26,6 +27,8 @@ export class ShardEvaluation {
   readonly unscanned: ScanTarget[] = [];
   readonly #view: UsageView;
   readonly #standing: StandingExpression;
+  /** null: no literal. */
+  readonly #literal: ByteSearch | null;
   readonly #fresh: FreshTarget[] = [];
   /** Parts that are to be scanned, whose files stay until it is closed. */
   readonly #sealed: SealedPart[] = [];
@@ -41,6 +44,7 @@ export class ShardEvaluation {
     this.#view = view;
     this.#standing = view.ask(expression, Math.max(...asks.map(({ nowUs }) => nowUs)));
     const standing = this.#standing;
+    this.#literal = standing.literal === null ? null : new ByteSearch(standing.literal);
     assert(
       standing.literal !== null || standing.evaluationCount === 0,
       'an expression is evaluated once at a time',
@@ -70,7 +74,7 @@ export class ShardEvaluation {
 
   /** Goes on once nothing is to be scanned any more; returns what is left of `budgetBytes`. */
   advance(budgetBytes: number): number {
-    const { literal } = this.#standing;
+    const literal = this.#literal;
     return literal === null ? this.#foldFrozen(budgetBytes) : this.#advanceLiteral(literal, budgetBytes);
   }
 
@@ -118,7 +122,7 @@ export class ShardEvaluation {
     this.unscanned.push({ view: this.#view, part, matches });
   }
 
-  #advanceLiteral(literal: Uint8Array, budgetBytes: number): number {
+  #advanceLiteral(literal: ByteSearch, budgetBytes: number): number {
     let left = budgetBytes;
     this.#isReady = false;
     for (const { part, matches } of this.#fresh) {

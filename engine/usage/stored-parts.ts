@@ -3,7 +3,6 @@
  *
  *   usage/<hour>/<part>/<chunk>    see usage-chunk.ts; the last one is written anew until it is large enough
  *   usage/<hour>/<part>/sealed     see sealed-part.ts
- *   usage/<hour>/<chunk>           as the first version wrote it: one part an hour; the first save writes it anew
  */
 
 import { USAGE_CHUNK_BYTES } from '../limits.js';
@@ -11,7 +10,6 @@ import { SegmentError, type SegmentReader, type SegmentWriter } from '../segment
 import { FreshPart } from './fresh-part.js';
 import {
   encodeSummary,
-  hourPrefix,
   loadSummary,
   type PartName,
   padded,
@@ -38,8 +36,6 @@ export class StoredParts {
   /** Whose segments are to be deleted. */
   readonly #expired = new Set<PartName>();
   readonly #unwantedFiles = new Set<string>();
-  /** Hours that stand as the first version wrote them. */
-  readonly #oldHours = new Set<number>();
   /** Expired, but its file is still being read. */
   readonly #lingering = new Set<SealedPart>();
 
@@ -68,6 +64,18 @@ export class StoredParts {
     this.#unwantedFiles.add(file);
   }
 
+  get hasUnsaved(): boolean {
+    const { size: changedCount } = this.#changed;
+    return (
+      changedCount +
+        this.#sealed.size +
+        this.#expired.size +
+        this.#unwantedFiles.size +
+        this.#lingering.size >
+      0
+    );
+  }
+
   save(writer: SegmentWriter): void {
     for (const part of this.#lingering) {
       if (part.readerCount > 0) continue;
@@ -76,8 +84,6 @@ export class StoredParts {
       this.#expired.add(part.name);
       this.#unwantedFiles.add(part.file);
     }
-    for (const hourIndex of this.#oldHours) writer.deletePrefix(hourPrefix(hourIndex));
-    this.#oldHours.clear();
     for (const name of this.#expired) writer.deletePrefix(partPrefix(name));
     this.#expired.clear();
     for (const file of this.#unwantedFiles) writer.remove(file);
@@ -101,7 +107,9 @@ export class StoredParts {
   load(reader: SegmentReader, newBirth: () => number): (FreshPart | SealedPart)[] {
     const parts: (FreshPart | SealedPart)[] = [];
     for (const segment of reader.list(PREFIX)) {
-      const { name, chunkIndex, isOld } = parseUsageName(segment.name);
+      const parsed = parseUsageName(segment.name);
+      if (parsed === null) throw new SegmentError('a usage segment has a foreign name');
+      const { name, chunkIndex } = parsed;
       let part = parts.at(-1);
       const isNew = part === undefined || !isSame(part.name, name);
       if (chunkIndex === null) {
@@ -114,11 +122,6 @@ export class StoredParts {
         parts.push(part);
       }
       const chunkStart = decodeChunk(segment.bytes, part);
-      if (isOld) {
-        this.#oldHours.add(name.hourIndex);
-        this.#changed.add(part);
-        continue;
-      }
       this.#saved.set(part, nextChunk({ chunkIndex, chunkStart }, segment.bytes.length, part));
     }
     return parts;
@@ -140,16 +143,12 @@ interface UsageName {
   readonly name: PartName;
   /** null: of a summary. */
   readonly chunkIndex: number | null;
-  /** As the first version wrote it. */
-  readonly isOld: boolean;
 }
 
-/** Throws a SegmentError for a name that no segment of usage has. */
-export function parseUsageName(text: string): UsageName {
-  const match = /^usage\/(\d{8})\/(?:(\d{8})\/)?(?:(\d{8})|sealed)$/.exec(text);
-  if (match === null || (match[2] === undefined && match[3] === undefined))
-    throw new SegmentError('a usage segment has a foreign name');
-  const name = { hourIndex: Number(match[1]), partIndex: Number(match[2] ?? 0) };
-  const chunkIndex = match[3] === undefined ? null : Number(match[3]);
-  return { name, chunkIndex, isOld: match[2] === undefined };
+/** Null for a name that no segment of usage has. */
+export function parseUsageName(text: string): UsageName | null {
+  const match = /^usage\/(\d{8})\/(\d{8})\/(?:(\d{8})|sealed)$/.exec(text);
+  if (match === null) return null;
+  const name = { hourIndex: Number(match[1]), partIndex: Number(match[2]) };
+  return { name, chunkIndex: match[3] === undefined ? null : Number(match[3]) };
 }

@@ -1,5 +1,6 @@
 /** Runs an automaton over URLs as they are, one after another: those of fresh parts. */
 
+import { ByteSearch } from '../byte-search.js';
 import { FOUND, LOST, UNKNOWN, type UrlAutomaton } from './url-automaton.js';
 import type { UrlBatch } from './url-batch.js';
 
@@ -23,17 +24,17 @@ export function scanUrls(
   }
 }
 
-/** The URLs that may match: those that hold the literal, found by the platform's own search over many at once. */
+/** The URLs that may match: those that hold the literal, found by a search over many at once. */
 class Candidates {
-  readonly #haystack: Buffer;
+  readonly #bytes: Uint8Array;
   readonly #ends: Uint32Array;
-  readonly #literal: Uint8Array | null;
+  readonly #literal: ByteSearch | null;
   #next = 0;
 
   constructor(bytes: Uint8Array, ends: Uint32Array, literal: Uint8Array | null) {
-    this.#haystack = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#bytes = bytes;
     this.#ends = ends;
-    this.#literal = literal;
+    this.#literal = literal === null ? null : new ByteSearch(literal);
   }
 
   /** The index of the next one, or the number of URLs when there is none. */
@@ -41,7 +42,7 @@ class Candidates {
     const ends = this.#ends;
     if (this.#literal === null || this.#next === ends.length) return this.#take(this.#next);
     for (let i = this.#next; ; ) {
-      const hit = this.#haystack.indexOf(this.#literal, i === 0 ? 0 : ends[i - 1]);
+      const hit = this.#literal.find(this.#bytes, i === 0 ? 0 : ends[i - 1], ends[ends.length - 1]);
       if (hit < 0) return this.#take(ends.length);
       while (ends[i] <= hit) i += 1;
       if (hit + this.#literal.length <= ends[i]) return this.#take(i);

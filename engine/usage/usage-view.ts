@@ -19,9 +19,10 @@ import {
 } from '../limits.js';
 import type { SegmentReader, SegmentWriter } from '../segments.js';
 import { slotIndex, US_PER_HOUR } from '../time.js';
-import type { View } from '../view.js';
+import type { FigureLine, MemoryPressure, View } from '../view.js';
 import { USAGE_RETENTION_US } from './api-counts.js';
 import { FreshPart } from './fresh-part.js';
+import { USAGE } from './kind.js';
 import type { SealPlan } from './seal.js';
 import { type PartSummary, partFile, SealedPart } from './sealed-part.js';
 import { StandingExpression, StandingExpressions, type StandingLimits } from './standing-expressions.js';
@@ -64,6 +65,7 @@ export interface UsageStats {
 }
 
 export class UsageView implements View<EdgeEntry> {
+  readonly kind = USAGE;
   readonly standing: StandingExpressions;
   readonly #limits: UsageLimits;
   /** By birth. */
@@ -127,8 +129,8 @@ export class UsageView implements View<EdgeEntry> {
    * Has the largest part sealed next, whatever its hour, unless others wait for it or none is worth a file; and lets go of
    * matches, which can be found again.
    */
-  spill(): boolean {
-    this.standing.spill(SPILLED_MATCH_BYTES);
+  spill({ keptBytes }: Pick<MemoryPressure, 'keptBytes'> = { keptBytes: SPILLED_MATCH_BYTES }): boolean {
+    this.standing.spill(Math.min(keptBytes, SPILLED_MATCH_BYTES));
     return this.#frozen.size > 0 || this.#freezeLargest();
   }
 
@@ -161,6 +163,10 @@ export class UsageView implements View<EdgeEntry> {
     this.#endSealing();
   }
 
+  get hasUnsaved(): boolean {
+    return this.#stored.hasUnsaved;
+  }
+
   save(writer: SegmentWriter): void {
     this.#stored.save(writer);
   }
@@ -191,7 +197,13 @@ export class UsageView implements View<EdgeEntry> {
     });
   }
 
-  /** For the operator; costs O(parts + their blocks). */
+  /** O(parts + their blocks). */
+  figures(): FigureLine[] {
+    const { entries, urls, standingExpressions } = this.stats();
+    return [{ label: null, values: [entries, urls, standingExpressions] }];
+  }
+
+  /** O(parts + their blocks). */
   stats(): UsageStats {
     let entries = 0;
     let urls = 0;

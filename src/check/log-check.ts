@@ -1,5 +1,6 @@
 /** The embedded log: offsets that agree with its records, and with what the state has; records without a hole. */
 
+import { VIEWS } from '../../engine/views.js';
 import type { Finding } from './findings.js';
 import {
   IMPORT_KEY,
@@ -11,7 +12,7 @@ import {
   topicLog,
   topicsOf,
 } from './log-records.js';
-import { allOf, type CheckedStore, VIEWS } from './scope-check.js';
+import { allOf, type CheckedStore } from './scope-check.js';
 
 /** In the place of a record that is lost: it becomes a dead letter, and reading goes on behind it. */
 const LOST_RECORD = 'a record that was lost';
@@ -67,13 +68,13 @@ function checkTopic(store: CheckedStore, topic: string): Finding[] {
 function lostRecords({ nowUs, tables }: CheckedStore, topic: string, lost: readonly number[]): Finding {
   const what = `${lost.length} records of the embedded log of ${topic}, the first at offset ${lost[0]}`;
   const keys = [...tables.table('segments').keys()];
-  const views = VIEWS.filter((view) => keys.some((key) => key.startsWith(`${topic}/0:${view}/`)));
+  const views = VIEWS.filter(({ kind }) => keys.some((key) => key.startsWith(`${topic}/0:${kind.name}/`)));
   const placeholder = Buffer.concat([offsetBytes(0), Buffer.from(LOST_RECORD)]);
   return {
     what: `${what}: damaged or missing`,
     remedy: 'become dead letters',
     fixes: lost.map((offset) => putLog(recordKey(topic, offset), placeholder)),
-    dropped: (views.length > 0 ? views : VIEWS).map((view) => allOf(view, nowUs, what)),
+    dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) => allOf(kind, nowUs, what)),
   };
 }
 
@@ -94,7 +95,7 @@ function lostEnd({ tables, nowUs }: CheckedStore): Finding[] {
       what: `${what} may be lost`,
       remedy: 'those that can be read stay, the others are dropped',
       fixes: [],
-      dropped: VIEWS.map((view) => allOf(view, nowUs, what)),
+      dropped: VIEWS.map(({ kind }) => allOf(kind, nowUs, what)),
     },
   ];
 }

@@ -1,28 +1,32 @@
 /** Everything of one scope, a partition of a topic: its state, its rows, its usage, its statistics. */
 
+import { ROWS } from '../../engine/rows/kind.js';
 import { decodeManifest, parseRunFile, type RunInfo, runFile } from '../../engine/rows/run.js';
 import { SegmentError } from '../../engine/segments.js';
 import { EdgeShard, encodeShardState } from '../../engine/shard.js';
-import { LEVELS } from '../../engine/stats/series.js';
-import { StatsView } from '../../engine/stats/stats-view.js';
-import { US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
+import { US_PER_HOUR } from '../../engine/time.js';
+import { USAGE } from '../../engine/usage/kind.js';
 import { parsePartFile } from '../../engine/usage/sealed-part.js';
+import type { ViewKind } from '../../engine/view.js';
+import { type ListedView, VIEWS } from '../../engine/views.js';
 import { partitionOf } from '../../ingest/partition-id.js';
-import { intervalText } from '../http/incomplete.js';
 import type { DroppedPart } from '../store/dropped-table.js';
 import { sealEnvelope } from '../store/envelope.js';
 import { decodeWhole, WHOLE_SEGMENT } from '../whole-answers.js';
 import type { RecordedFiles } from './file-blocks.js';
-import type { Finding, Fix } from './findings.js';
+import { type Finding, type Fix, note } from './findings.js';
 import { topicLog, withoutRecords } from './log-records.js';
 import { checkRun } from './run-check.js';
 import { type LostSpan, ScopeSegments, SEGMENTS } from './scope-segments.js';
-import { damageOf, type Group, type GroupOf, groupIsGone, groupsOf, loadProblem } from './segment-groups.js';
+import { damageOf, groupIsGone, groupOf, groupsOf, loadProblem } from './segment-groups.js';
 import type { StoredTables } from './stored-tables.js';
-import { checkUsage, partOf } from './usage-check.js';
+import { checkUsage } from './usage-check.js';
 
-export type ViewName = DroppedPart['view'];
-export const VIEWS: readonly ViewName[] = ['rows', 'usage', 'stats'];
+/** Views of which files are the greater part. */
+const FILE_CHECKS: Readonly<Record<string, (store: CheckedStore, segments: ScopeSegments) => Finding[]>> = {
+  [ROWS.name]: checkRows,
+  [USAGE.name]: checkUsage,
+};
 
 const STATE = 'shard';
 const MANIFEST = 'rows/manifest';
@@ -45,9 +49,7 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
     return [scopeIsGone(store, segments, stateProblem ?? 'its state is lost')];
   return [
     ...(newState === null ? [] : [newState]),
-    ...checkRows(store, segments),
-    ...checkUsage(store, segments),
-    ...checkStats(segments),
+    ...VIEWS.flatMap((view) => FILE_CHECKS[view.kind.name]?.(store, segments) ?? checkGroups(segments, view)),
     ...checkBeside(segments),
     ...checkWhole(segments),
     ...checkForeign(segments),
@@ -76,14 +78,14 @@ function stateFromLog({ tables, nowUs }: CheckedStore, { scope, keyOf }: ScopeSe
       { do: 'put', table: SEGMENTS, key, value: sealEnvelope(key, encodeShardState(end)) },
       ...withoutRecords(topic, log),
     ],
-    dropped: end > start ? VIEWS.map((view) => allOf(view, nowUs, what)) : [],
+    dropped: end > start ? VIEWS.map(({ kind }) => allOf(kind, nowUs, what)) : [],
   };
 }
 
 function scopeIsGone({ nowUs }: CheckedStore, segments: ScopeSegments, problem: string): Finding {
   const { scope } = segments;
   const names = [...segments.names(), ...segments.damagedNames];
-  const views = VIEWS.filter((view) => names.some((name) => name.startsWith(`${view}/`)));
+  const views = VIEWS.filter(({ kind }) => names.some((name) => name.startsWith(`${kind.name}/`)));
   return {
     what: `partition ${scope}: ${problem}, and without the next offset nothing can be added to the rest`,
     remedy:
@@ -96,7 +98,7 @@ function scopeIsGone({ nowUs }: CheckedStore, segments: ScopeSegments, problem: 
         keys: recordKeys(segments.tables, (key) => key.startsWith(`${scope}:`)),
       },
     ],
-    dropped: (views.length > 0 ? views : VIEWS).map((view) => allOf(view, nowUs, `partition ${scope}`)),
+    dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) => allOf(kind, nowUs, `partition ${scope}`)),
   };
 }
 
@@ -123,7 +125,7 @@ function checkRows(store: CheckedStore, segments: ScopeSegments): Finding[] {
       what: `rows of ${scope}: ${problem}`,
       remedy: `is rebuilt from the row files${mayLackRuns ? '' : '; nothing is lost'}`,
       fixes: [{ do: 'set-runs', scope, runs }],
-      dropped: mayLackRuns ? [allOf('rows', store.nowUs, what)] : [],
+      dropped: mayLackRuns ? [allOf(ROWS, store.nowUs, what)] : [],
     });
   }
   for (const info of runs) findings.push(...checkRun({ ...store, segments }, info));
@@ -173,25 +175,14 @@ function checkUnlisted(store: CheckedStore, segments: ScopeSegments, runs: reado
   ];
 }
 
-/** Segments that build on each other: those of a slot. */
-function checkStats(segments: ScopeSegments): Finding[] {
+function checkGroups(segments: ScopeSegments, { kind, checkGroup }: ListedView): Finding[] {
   const findings: Finding[] = [];
-  for (const group of groupsOf(segments, 'stats/', slotOf)) {
+  for (const group of groupsOf(segments, kind)) {
     const problem =
-      damageOf(segments, group) ?? loadProblem(() => new StatsView().load(segments.reader(group.names)));
+      damageOf(segments, group) ?? loadProblem(() => checkGroup?.(segments.reader(group.names)));
     if (problem !== null) findings.push(groupIsGone(segments, group, problem));
   }
   return findings;
-}
-
-function slotOf(name: string, scope: string): Group | null {
-  const match = /^(stats\/([a-z]+)\/(-?[0-9]{12})\/)[0-9]{10}$/.exec(name);
-  const level = LEVELS.find((known) => known.name === match?.[2]);
-  if (match === null || level === undefined) return null;
-  const startUs = Number(match[3]) * US_PER_SECOND;
-  const endUs = startUs + level.unitUs;
-  const what = `statistics of ${scope} by ${level.name}, ${intervalText({ startUs, endUs })}`;
-  return { key: match[1], dropped: { view: 'stats', level: level.name, startUs, endUs, what } };
 }
 
 function checkBeside(segments: ScopeSegments): Finding[] {
@@ -219,64 +210,52 @@ function checkWhole(segments: ScopeSegments): Finding[] {
   ];
 }
 
+/** They may be a later version's, or a view's that this one does not have. */
 function checkForeign(segments: ScopeSegments): Finding[] {
   const isKnown = (name: string): boolean =>
     name === STATE ||
-    name === MANIFEST ||
     BESIDE.includes(name) ||
     name === WHOLE_SEGMENT ||
-    /^rows\/(open\/.+|index\/.+\/[0-9]+)$/.test(name) ||
-    partOf(name, '') !== null ||
-    slotOf(name, '') !== null;
+    VIEWS.some(({ kind }) => kind.owns(name));
   const names = [...segments.names(), ...segments.damagedNames].filter((name) => !isKnown(name));
-  return names.map((name) => ({
-    what: `segment ${segments.keyOf(name)} is of nothing that this version knows`,
-    remedy: 'is dropped',
-    fixes: [{ do: 'delete', table: SEGMENTS, keys: [segments.keyOf(name)] } satisfies Fix],
-    dropped: [],
-  }));
+  return names.map((name) => note(`this version does not know segment ${segments.keyOf(name)}; it stays`));
 }
 
 /** What may have stood where a key or a page can't be read: nobody knows, so answers about it may lack something. */
 function lostViews({ nowUs }: CheckedStore, segments: ScopeSegments): Finding[] {
   const names = [...segments.names()];
-  const hasStats = names.some((name) => name.startsWith('stats/'));
-  const hasRows = names.some((name) => name.startsWith('rows/') || name.startsWith('usage/'));
-  // A partition has either; the same finding is told once.
-  const findings = [
-    ...(hasStats ? [] : lostViewsOf('usage', partOf, segments, nowUs)),
-    ...(hasRows ? [] : lostViewsOf('stats', slotOf, segments, nowUs)),
-  ];
+  const logs = new Set(
+    VIEWS.filter(({ kind }) => names.some((name) => name.startsWith(`${kind.name}/`))).map(
+      ({ kind }) => kind.log,
+    ),
+  );
+  // A partition is of one log; the same finding is told once.
+  const findings = VIEWS.filter(
+    ({ kind }) => kind !== ROWS && (logs.size === 0 || logs.has(kind.log)),
+  ).flatMap(({ kind }) => lostViewsOf(kind, segments, nowUs));
   return [...new Map(findings.map((finding) => [finding.what, finding])).values()];
 }
 
-function lostViewsOf(view: ViewName, groupOf: GroupOf, segments: ScopeSegments, nowUs: number): Finding[] {
-  return segments.lostSpans(`${view}/`).map((span) => lostView(view, groupOf, span, segments.scope, nowUs));
+function lostViewsOf(kind: ViewKind, segments: ScopeSegments, nowUs: number): Finding[] {
+  return segments.lostSpans(`${kind.name}/`).map((span) => lostView(kind, span, segments.scope, nowUs));
 }
 
-function lostView(
-  view: ViewName,
-  groupOf: GroupOf,
-  { low, high }: LostSpan,
-  scope: string,
-  nowUs: number,
-): Finding {
-  const first = low === null ? null : groupOf(low, scope);
-  const last = high === null ? null : groupOf(high, scope);
+function lostView(kind: ViewKind, { low, high }: LostSpan, scope: string, nowUs: number): Finding {
+  const first = low === null ? null : groupOf(kind, low, scope);
+  const last = high === null ? null : groupOf(kind, high, scope);
   const isWithin = first !== null && last !== null && first.dropped.level === last.dropped.level;
-  const name = view === 'stats' ? 'statistics' : view;
-  const what = `${name} of ${scope}, from ${low ?? 'the beginning'} to ${high ?? 'the end'}`;
+  const what = `${kind.title.toLowerCase()} of ${scope}, from ${low ?? 'the beginning'} to ${high ?? 'the end'}`;
   return {
     what: `${what}: some of it may be lost`,
     remedy: 'is dropped',
     fixes: [],
-    dropped: [isWithin ? { ...first.dropped, endUs: last.dropped.endUs, what } : allOf(view, nowUs, what)],
+    dropped: [isWithin ? { ...first.dropped, endUs: last.dropped.endUs, what } : allOf(kind, nowUs, what)],
   };
 }
 
-export function allOf(view: ViewName, nowUs: number, what: string): DroppedPart {
+export function allOf({ name }: ViewKind, nowUs: number, what: string): DroppedPart {
   // Entries may be an hour ahead.
-  return { view, level: null, startUs: null, endUs: nowUs + US_PER_HOUR, what };
+  return { view: name, level: null, startUs: null, endUs: nowUs + US_PER_HOUR, what };
 }
 
 function rowFileKeysOf({ files }: CheckedStore, scope: string): string[] {

@@ -1,6 +1,8 @@
 /** Segments that build on each other, and are dropped together. */
 
 import { SegmentError } from '../../engine/segments.js';
+import type { ViewKind } from '../../engine/view.js';
+import { intervalText } from '../http/incomplete.js';
 import type { DroppedPart } from '../store/dropped-table.js';
 import type { Finding } from './findings.js';
 import { type ScopeSegments, SEGMENTS } from './scope-segments.js';
@@ -16,14 +18,21 @@ export interface FoundGroup extends Group {
   readonly names: readonly string[];
 }
 
-/** The group that a segment belongs to; null for one that belongs to none. */
-export type GroupOf = (name: string, scope: string) => Group | null;
+/** The group of a view's segment; null for one that belongs to none. */
+export function groupOf(kind: ViewKind, segment: string, scope: string): Group | null {
+  const group = kind.groupOf(segment);
+  if (group === null) return null;
+  const { key, level, startUs, endUs } = group;
+  const by = level === null ? '' : ` by ${level}`;
+  const what = `${kind.title.toLowerCase()} of ${scope}${by}, ${intervalText({ startUs, endUs })}`;
+  return { key, dropped: { view: kind.name, level, startUs, endUs, what } };
+}
 
-/** The groups of the segments whose names begin with `prefix`. */
-export function groupsOf(segments: ScopeSegments, prefix: string, groupOf: GroupOf): FoundGroup[] {
+/** The groups of a view's segments. */
+export function groupsOf(segments: ScopeSegments, kind: ViewKind): FoundGroup[] {
   const groups = new Map<string, Group & { readonly names: string[] }>();
   for (const name of [...segments.names(), ...segments.damagedNames]) {
-    const group = name.startsWith(prefix) ? groupOf(name, segments.scope) : null;
+    const group = groupOf(kind, name, segments.scope);
     if (group === null) continue;
     const known = groups.get(group.key);
     if (known === undefined) groups.set(group.key, { ...group, names: [name] });

@@ -2,13 +2,14 @@
 
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { VIEWS } from '../../engine/views.js';
 import { scopeFolder } from '../store/block-files.js';
 import { FORMAT_KEY, lostTables, MARKER_FILE, ROW_FILES_FOLDER, TABLE_FILE } from '../store/sound-table.js';
 import { recordedFiles } from './file-blocks.js';
 import { type Finding, note } from './findings.js';
 import { checkLog } from './log-check.js';
 import { topicsOf } from './log-records.js';
-import { allOf, type CheckedStore, checkScope, VIEWS } from './scope-check.js';
+import { allOf, type CheckedStore, checkScope } from './scope-check.js';
 import { SEGMENTS } from './scope-segments.js';
 import { StoredTables } from './stored-tables.js';
 
@@ -77,7 +78,7 @@ function checkTables({ directory, tables, nowUs }: CheckedStore): Finding[] {
     findings.push({
       ...note(`${TABLE_FILE}: ${what} may be lost, and nobody knows of what`),
       remedy: 'is kept as far as it can be read',
-      dropped: VIEWS.map((view) => allOf(view, nowUs, what)),
+      dropped: VIEWS.map(({ kind }) => allOf(kind, nowUs, what)),
     });
   }
   if (!tables.isEmpty && !tables.table('meta').has(FORMAT_KEY)) {

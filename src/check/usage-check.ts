@@ -1,46 +1,34 @@
 /** The usage of one scope, part by part: the segments of those in memory, the files of those that are sealed. */
 
 import { SegmentError } from '../../engine/segments.js';
-import { US_PER_HOUR } from '../../engine/time.js';
+import { USAGE } from '../../engine/usage/kind.js';
 import {
   encodeSummary,
   type PartName,
-  padded,
   parsePartFile,
   partFile,
-  partPrefix,
   summaryName,
 } from '../../engine/usage/sealed-part.js';
 import { parseUsageName } from '../../engine/usage/stored-parts.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
-import { intervalText } from '../http/incomplete.js';
 import { sealEnvelope } from '../store/envelope.js';
 import { FileBlocks } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
 import { checkPartFile } from './part-file.js';
 import type { CheckedStore } from './scope-check.js';
 import { type ScopeSegments, SEGMENTS } from './scope-segments.js';
-import {
-  damageOf,
-  type FoundGroup,
-  type Group,
-  groupIsGone,
-  groupsOf,
-  loadProblem,
-} from './segment-groups.js';
-
-const PREFIX = 'usage/';
+import { damageOf, type FoundGroup, groupIsGone, groupOf, groupsOf, loadProblem } from './segment-groups.js';
 
 export function checkUsage(store: CheckedStore, segments: ScopeSegments): Finding[] {
   const findings: Finding[] = [];
   const sealed = new Map<string, { readonly name: PartName; readonly group: FoundGroup }>();
   for (const name of filedParts(store, segments.scope)) {
-    const group = { ...partGroup(name, segments.scope), names: [] };
+    const group = { ...groupOf(USAGE, summaryName(name), segments.scope)!, names: [] };
     sealed.set(group.key, { name, group });
   }
-  for (const group of groupsOf(segments, PREFIX, partOf)) {
-    const { name, isOld } = parseUsageName(group.names[0]);
-    if (!isOld && (sealed.has(group.key) || group.names.includes(summaryName(name)))) {
+  for (const group of groupsOf(segments, USAGE)) {
+    const { name } = parseUsageName(group.names[0])!;
+    if (sealed.has(group.key) || group.names.includes(summaryName(name))) {
       sealed.set(group.key, { name, group });
       continue;
     }
@@ -51,36 +39,6 @@ export function checkUsage(store: CheckedStore, segments: ScopeSegments): Findin
   return [...findings, ...[...sealed.values()].flatMap((part) => checkSealed(store, segments, part))];
 }
 
-/** The part that a segment belongs to; null for one of anything else. */
-export function partOf(segment: string, scope: string): Group | null {
-  let group: Group | null = null;
-  // A name that is none of usage leaves it null.
-  loadProblem(() => {
-    const { name, isOld } = parseUsageName(segment);
-    group = isOld ? hourGroup(name, scope) : partGroup(name, scope);
-  });
-  return group;
-}
-
-/** An hour as the first version wrote it. */
-function hourGroup({ hourIndex }: PartName, scope: string): Group {
-  const startUs = hourIndex * US_PER_HOUR;
-  const endUs = startUs + US_PER_HOUR;
-  const what = `usage of ${scope}, ${intervalText({ startUs, endUs })}`;
-  return {
-    key: `${PREFIX}${padded(hourIndex)}`,
-    dropped: { view: 'usage', level: null, startUs, endUs, what },
-  };
-}
-
-function partGroup(name: PartName, scope: string): Group {
-  const { dropped } = hourGroup(name, scope);
-  return {
-    key: partPrefix(name),
-    dropped: { ...dropped, what: `${dropped.what} (part ${name.partIndex})` },
-  };
-}
-
 function filedParts({ files }: CheckedStore, scope: string): PartName[] {
   const prefix = `${scope}:`;
   return [...files.keys()].flatMap((fileKey) => {
@@ -89,7 +47,7 @@ function filedParts({ files }: CheckedStore, scope: string): PartName[] {
   });
 }
 
-/** A file is the part, all of it: its summary can be made anew, and chunks beside it are of before. */
+/** A file is the part, all of it: its summary can be made anew, and chunks beside it are not needed. */
 function checkSealed(
   store: CheckedStore,
   segments: ScopeSegments,

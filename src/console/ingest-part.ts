@@ -3,19 +3,10 @@
 import { DataTable } from './data-table.js';
 import { DeadLetterPanel } from './dead-letter-panel.js';
 import { element, found } from './dom.js';
-import {
-  bytesText,
-  clockText,
-  counted,
-  countText,
-  rateText,
-  shareText,
-  spanText,
-  timeText,
-} from './formats.js';
+import { bytesText, clockText, countText, rateText, shareText, spanText, timeText } from './formats.js';
 import type { Part, PartPorts } from './part.js';
 import { Questions } from './questions.js';
-import type { PartitionFigures, ServiceStatus } from './service-status.js';
+import type { FigureUnit, PartitionFigures, ServiceStatus, ViewStatus } from './service-status.js';
 import { showTiles } from './tiles.js';
 
 const REFRESH_MS = 2000;
@@ -26,6 +17,7 @@ const TIER_NAMES: Readonly<Record<string, string>> = { '1d': '1 day', '7d': '7 d
 const shown = found('ingest-shown', HTMLDivElement);
 const health = found('ingest-health', HTMLDivElement);
 const tiles = found('ingest-tiles', HTMLDListElement);
+const viewCards = found('ingest-views', HTMLDivElement);
 const summary = found('ingest-summary', HTMLParagraphElement);
 
 export class IngestPart implements Part {
@@ -36,12 +28,6 @@ export class IngestPart implements Part {
     ['Topic', 'Partition', 'Next offset', 'Lag', 'Entries', 'Rate'],
     'None yet.',
   );
-  readonly #tiers = tableIn(
-    'ingest-tiers',
-    'Rows by tier',
-    ['Kept for', 'Rows', 'Bytes', 'Index in memory', 'Runs', 'Oldest'],
-    'None yet.',
-  );
   readonly #memory = tableIn('ingest-memory', 'Memory', ['Part', 'Bytes', 'Of the budget'], 'None.');
   readonly #caches = tableIn(
     'ingest-caches',
@@ -49,7 +35,8 @@ export class IngestPart implements Part {
     ['Cache', 'Bytes', 'Hits', 'Misses', 'Hit rate'],
     'None.',
   );
-  readonly #views = tableIn('ingest-views', 'Statistics and usage', ['Part', 'Held'], 'None yet.');
+  /** By the names of the views. */
+  readonly #views = new Map<string, DataTable>();
   readonly #gaps = tableIn(
     'ingest-gaps',
     'Gaps',
@@ -98,18 +85,7 @@ export class IngestPart implements Part {
         this.#rateText([figures]),
       ]),
     );
-    this.#tiers.show(
-      status.tiers.map(({ tier, rows, rowBytes, heldBytes, runs, oldestUs }) => [
-        TIER_NAMES[tier] ?? tier,
-        countText(rows),
-        bytesText(rowBytes),
-        bytesText(heldBytes),
-        countText(runs),
-        oldestUs === null
-          ? '–'
-          : `${timeText(oldestUs).slice(0, 16)} (${spanText((status.nowUs - oldestUs) / 1000)} ago)`,
-      ]),
-    );
+    for (const view of status.views) this.#showView(view, status.nowUs);
     const { parts, budgetBytes } = status.memory;
     this.#memory.show(
       [...parts, { part: 'all', bytes: heldBytes(status) }].map(({ part, bytes }) => [
@@ -119,17 +95,6 @@ export class IngestPart implements Part {
       ]),
     );
     this.#showCaches(status);
-    this.#views.show([
-      ...status.statistics.map(({ level, slots, buckets }) => [
-        `Statistics by the ${level}`,
-        `${counted(slots, 'slot', 'slots')}, ${counted(buckets, 'bucket', 'buckets')}`,
-      ]),
-      [
-        'Usage',
-        `${counted(status.usage.entries, 'entry', 'entries')}, ${counted(status.usage.urls, 'URL', 'URLs')}`,
-      ],
-      ['Standing expressions', countText(status.usage.standingExpressions)],
-    ]);
     this.#gaps.show(
       status.gaps.map(({ topic, partition, reason, expectedOffset, resumedOffset }) => [
         `${topic}/${partition}, ${reason}`,
@@ -167,7 +132,7 @@ export class IngestPart implements Part {
     showTiles(tiles, [
       { name: 'Entries', value: this.#rateText(status.partitions) },
       { name: 'Lag', value: countText(lag), note: lag === 1 ? 'record' : 'records' },
-      { name: 'Rows kept', value: countText(status.tiers.reduce((sum, { rows }) => sum + rows, 0)) },
+      { name: 'Rows kept', value: countText(figureSum(status.views, 'rows')) },
       { name: 'Store', value: bytesText(status.store.usedBytes), note: 'on disk' },
       {
         name: 'Memory',
@@ -176,6 +141,23 @@ export class IngestPart implements Part {
       },
       { name: 'Dead letters', value: countText(deadCount) },
     ]);
+  }
+
+  #showView({ name, title, label, figures, lines }: ViewStatus, nowUs: number): void {
+    let table = this.#views.get(name);
+    if (table === undefined) {
+      const card = element('div', { class: 'card full', id: `ingest-view-${name}` });
+      viewCards.append(card);
+      const columns = [label === null ? 'All' : label, ...figures.map((figure) => figure.title)];
+      table = new DataTable(card, title, columns, 'None yet.');
+      this.#views.set(name, table);
+    }
+    table.show(
+      lines.map((line) => [
+        line.label === null ? 'All' : (TIER_NAMES[line.label] ?? line.label),
+        ...line.values.map((value, i) => figureText(figures[i].unit, value, nowUs)),
+      ]),
+    );
   }
 
   #showCaches({ resultCache, blockCache }: ServiceStatus): void {
@@ -209,6 +191,23 @@ export class IngestPart implements Part {
 
 function tableIn(id: string, title: string, columns: readonly string[], nothing: string): DataTable {
   return new DataTable(found(id, HTMLDivElement), title, columns, nothing);
+}
+
+function figureText(unit: FigureUnit, value: number | null, nowUs: number): string {
+  if (value === null) return '–';
+  if (unit === 'bytes') return bytesText(value);
+  if (unit === 'count') return countText(value);
+  return `${timeText(value * 1_000_000).slice(0, 16)} (${spanText(nowUs / 1000 - value * 1000)} ago)`;
+}
+
+/** Over all lines. */
+function figureSum(views: readonly ViewStatus[], figure: string): number {
+  let sum = 0;
+  for (const { figures, lines } of views) {
+    const i = figures.findIndex(({ name }) => name === figure);
+    if (i >= 0) for (const { values } of lines) sum += values[i] ?? 0;
+  }
+  return sum;
 }
 
 function lagOf({ endOffset, nextOffset }: PartitionFigures): number | null {

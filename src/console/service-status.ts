@@ -10,18 +10,7 @@ export interface ServiceStatus {
   /** What one should know though all is well. */
   readonly notes: readonly string[];
   readonly partitions: readonly PartitionFigures[];
-  readonly tiers: readonly TierStatus[];
-  readonly usage: {
-    readonly entries: number;
-    readonly urls: number;
-    readonly standingExpressions: number;
-  };
-  /** One for each level, fine to coarse. */
-  readonly statistics: readonly {
-    readonly level: string;
-    readonly slots: number;
-    readonly buckets: number;
-  }[];
+  readonly views: readonly ViewStatus[];
   /** null when it is off. */
   readonly resultCache: CacheStatus | null;
   readonly blockCache: Omit<CacheStatus, 'entries'>;
@@ -49,19 +38,26 @@ export interface PartitionFigures {
   readonly received: number;
 }
 
-export interface TierStatus {
-  /** How long its rows are kept: `1d`, `7d`, `90d`. */
-  readonly tier: string;
-  readonly rows: number;
-  /** As they are answered, not compressed. */
-  readonly rowBytes: number;
-  /** Memory of their index. */
-  readonly heldBytes: number;
-  /** Runs of rows, an hour's or a day's each. */
-  readonly runs: number;
-  /** Start of the oldest run, µs since the epoch; null without rows. */
-  readonly oldestUs: number | null;
+/** What the views of one kind hold together. */
+export interface ViewStatus {
+  readonly name: string;
+  readonly title: string;
+  /** What there is a line for each of; null: one line. */
+  readonly label: string | null;
+  readonly figures: readonly {
+    /** As in the metrics, behind `logring_`. */
+    readonly name: string;
+    readonly title: string;
+    readonly unit: FigureUnit;
+  }[];
+  readonly lines: readonly {
+    readonly label: string | null;
+    /** In the order of the figures; null: there is none. */
+    readonly values: readonly (number | null)[];
+  }[];
 }
+
+export type FigureUnit = 'count' | 'bytes' | 'timestampSeconds';
 
 export interface CacheStatus {
   readonly entries: number;

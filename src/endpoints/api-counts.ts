@@ -11,8 +11,7 @@ import {
 import { mergeCounts, readCounts, writeCounts } from '../../engine/usage/partial.js';
 import { ExpressionError } from '../expressions/expression-error.js';
 import { EXPRESSION_LENGTH_LIMIT } from '../expressions/limits.js';
-import { quoted } from '../quoted.js';
-import { CallParameters, count, filledText, type ParameterProblem } from './call-parameters.js';
+import { CallParameters, count, filledText, oneOf, type ParameterProblem } from './call-parameters.js';
 import { type CachedEndpoint, encodeRows } from './endpoint.js';
 import { EXPRESSION_RETRY_SECONDS } from './limits.js';
 import { InvalidArgument, Unavailable } from './refusal.js';
@@ -41,17 +40,10 @@ export const apiCounts = {
           description:
             "A regular expression in RE2's dialect, searched in the whole request URL. A project reference is one.",
         }),
-      interval: z
-        .enum(USAGE_INTERVALS, {
-          error: ({ input }) =>
-            input === undefined
-              ? `is required: one of ${USAGE_INTERVALS.join(', ')}`
-              : `must be one of ${USAGE_INTERVALS.join(', ')}, not ${quoted(String(input))}`,
-        })
-        .meta({
-          description:
-            'The last hour by the hour, the last seven days by the day, the last 60 minutes by the minute.',
-        }),
+      interval: oneOf(USAGE_INTERVALS).meta({
+        description:
+          'The last hour by the hour, the last seven days by the day, the last 60 minutes by the minute.',
+      }),
     },
     (wire): ApiCountsParameters => ({ expression: wire.project, interval: wire.interval }),
   ),

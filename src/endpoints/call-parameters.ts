@@ -2,6 +2,8 @@
 
 import { z } from 'zod';
 import { MAX_NAME_BYTES } from '../../engine/limits.js';
+import { TIER_NAMES } from '../../engine/tier.js';
+import { quoted } from '../quoted.js';
 
 /** What is wrong with one parameter, as a phrase that reads on from its name: `must be one of hourly, daily`. */
 export interface ParameterProblem {
@@ -41,6 +43,21 @@ export const projectName = limitedName(filledText, 'Project reference.');
 
 export function nameText(description: string) {
   return limitedName(z.string(), description);
+}
+
+export const projectTier = requiredText.meta({
+  description: 'Selects the retention: 1, 7, 90 or 90 days. Any other value behaves as FREE.',
+  examples: [...TIER_NAMES],
+});
+
+/** One of these, as they are. */
+export function oneOf<Value extends string>(values: readonly [Value, ...Value[]]) {
+  return z.enum(values, {
+    error: ({ input }) =>
+      input === undefined
+        ? `is required: one of ${values.join(', ')}`
+        : `must be one of ${values.join(', ')}, not ${quoted(String(input))}`,
+  });
 }
 
 /** Of rows. */

@@ -12,9 +12,9 @@ import {
   readLogs,
   writeLogs,
 } from '../../engine/rows/partial.js';
-import { RETENTION_US, TIER_NAMES, tierClassOf } from '../../engine/tier.js';
+import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
 import { quoted } from '../quoted.js';
-import { CallParameters, projectName, requiredText, timestampUs } from './call-parameters.js';
+import { CallParameters, projectName, projectTier, timestampUs } from './call-parameters.js';
 import type { LiveEndpoint } from './endpoint.js';
 import { ISO_TIMESTAMP_PATTERN } from './iso-timestamp-pattern.js';
 import { LogsAnswers } from './logs-answers.js';
@@ -43,10 +43,7 @@ export const logsAll = {
   parameters: new CallParameters(
     {
       project: projectName,
-      project_tier: requiredText.meta({
-        description: 'Selects the retention: 1, 7, 90 or 90 days. Any other value behaves as FREE.',
-        examples: [...TIER_NAMES],
-      }),
+      project_tier: projectTier,
       iso_timestamp_start: isoTimestamp.meta({
         description:
           'Only entries after this time, itself excluded: ISO 8601, such as `2026-11-21T07:00:00Z`; UTC where it has no offset. Empty: no bound.',

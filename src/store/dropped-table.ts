@@ -8,7 +8,8 @@ import { LONGEST_RETENTION_US } from '../../engine/tier.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
 
 export interface DroppedPart {
-  readonly view: 'rows' | 'usage' | 'stats';
+  /** The name of its kind. */
+  readonly view: string;
   /** Of statistics the level whose slot it is; null: of all. */
   readonly level: string | null;
   /** Entries of [startUs, endUs) may be gone; null: as far as anything goes back. */

@@ -128,7 +128,7 @@ function counts(store: Store, shards: Shards, interval: UsageInterval): Uint8Arr
   const ask = { interval, nowUs: NOW_US };
   const views = shards.edge.map((shard) => shard.usage);
   const evaluation = new ExpressionEvaluation(views, 'https', [ask]);
-  const blocksOf = (view: UsageView) => store.reader(shards.scopeOfUsage(view));
+  const blocksOf = (view: UsageView) => store.reader(shards.scopeOf(view));
   while (evaluation.advance(SLICE_BYTES) !== 'ready') matchHere(evaluation, 'https', SLICE_BYTES, blocksOf);
   const rows = rowsOfCounts(evaluation.collect(ask), ask);
   evaluation.close();

@@ -74,6 +74,17 @@ test('engine knows no clock, timer, chance, environment, log or process', () => 
   expect(found).toEqual([]);
 });
 
+test('engine knows no globals of Node', () => {
+  const globals =
+    /(?<![.#\w'"`/-])(?:Buffer|process|global|__dirname|__filename|queueMicrotask|structuredClone|fetch)\b(?!\s*[:?]\s)/;
+  const found = sources('engine').flatMap(({ path, text }) => {
+    const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*|'[^'\n]*'/g, '');
+    const match = globals.exec(code);
+    return match === null ? [] : [`${path}: ${match[0]}`];
+  });
+  expect(found).toEqual([]);
+});
+
 test('the real clock is read in src/system-clock.ts only, and in the browser in its clock.ts', () => {
   const found = ['engine', 'ingest', 'src']
     .flatMap(sources)

@@ -71,12 +71,12 @@ export class EngineSystem implements System {
   commit(): void {
     this.#commitCount += 1;
     for (const [partition, shard] of this.#edge.entries()) {
-      if (this.#commitCount % SPILL_EVERY === 0) shard.rows.spill(1, 1);
+      if (this.#commitCount % SPILL_EVERY === 0) shard.rows.sealLarge(1, 1);
       shard.save(this.#tables.edge[partition]);
     }
     for (const [partition, shard] of this.#relay.entries()) {
       shard.save(this.#tables.relay[partition]);
-      shard.spill();
+      shard.spill(shard.stats, { isNearPause: false, keptBytes: 0 });
     }
   }
 

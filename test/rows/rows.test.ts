@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import type { EdgeEntry } from '../../engine/entry.js';
-import { BLOCK_TARGET_BYTES, LOG_ROW_LIMIT } from '../../engine/limits.js';
+import { BLOCK_TARGET_BYTES, LOG_ROW_LIMIT, SPILLED_BUSY_RUN_BYTES } from '../../engine/limits.js';
 import { collectLogs, type LogsParameters, mergeLogs } from '../../engine/rows/partial.js';
 import { USUAL_SIZES } from '../../engine/rows/rewrite.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
@@ -110,9 +110,9 @@ test('a partition expires when its end is no younger than the retention', () => 
   const view = viewOf(entry({ tierClass: '1d', timestampUs: hour }));
   const gone = hour + US_PER_HOUR + US_PER_DAY;
   view.expire(gone - 1);
-  expect(view.figures()[0].rowCount).toBe(1);
+  expect(view.figures()[0].values[0]).toBe(1);
   view.expire(gone);
-  expect(view.figures()[0].rowCount).toBe(0);
+  expect(view.figures()[0].values[0]).toBe(0);
 });
 
 test('rows that only the clock takes for expired are in no answer, and stay; runs are sealed by the clock', () => {
@@ -267,7 +267,7 @@ test('the newest rows anywhere in 90 days cost a handful of blocks, whoever asks
   expect(check('once', null, 20, 0)).toBe(0);
   expect(check('once', 29, 30, 1)).toBe(1);
   // One run a day; the last hours and the open ones apart.
-  expect(view.figures()[2].partitionCount).toBeLessThan(days + 30);
+  expect(view.figures()[2].values[3]).toBeLessThan(days + 30);
 });
 
 function randomEntry(random: Random, nowUs: number): EdgeEntry {
@@ -298,7 +298,7 @@ test.each(Array.from({ length: 40 }, (_, seed) => seed))('view and twin agree: s
     views[random.between(0, 1)].apply(one);
     entries.push(one);
     if (random.between(0, 20) === 0) save();
-    if (random.between(0, 30) === 0) for (const view of views) view.spill(1);
+    if (random.between(0, 30) === 0) for (const view of views) view.sealLarge(1, SPILLED_BUSY_RUN_BYTES);
     if (random.between(0, 10) === 0) {
       const stepCount = random.pick([1, 5, 10_000]);
       rewrites = rewrites.map((running, i) => {

@@ -40,7 +40,7 @@ function differenceOf(
     case 'stats':
       return statsProblem(model.invocationStats(question, nowUs), answerStats(stats, relay, question, nowUs));
     case 'counts': {
-      const blocksOf = (view: UsageView) => store.reader(shards.scopeOfUsage(view));
+      const blocksOf = (view: UsageView) => store.reader(shards.scopeOf(view));
       const rows = beginCounts(edge, question, nowUs, blocksOf)();
       const answer = countsText(rows.map(({ bucketStartUs: startUs, counts }) => ({ startUs, counts })));
       const expected = countsText(model.apiCounts(question, nowUs));

@@ -21,7 +21,7 @@ export function rowFilesProblem(directory: string, disk: Disk, store: Store): st
     if (manifest === null) continue;
     for (const info of decodeManifest(manifest).runs) named.add(`${scope}:${runFile(info)}`);
     for (const { name } of reader.list('usage/')) {
-      const { name: part, chunkIndex } = parseUsageName(name);
+      const { name: part, chunkIndex } = parseUsageName(name)!;
       if (chunkIndex === null) named.add(`${scope}:${partFile(part)}`);
     }
   }

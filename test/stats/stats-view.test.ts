@@ -209,7 +209,7 @@ function history(seed: number): number {
     }
     for (let left = random.below(4); left > 0; left--) {
       if (random.chance(0.5)) views[shard].spill();
-      else views[shard].spillOpen();
+      else views[shard].spill({ isNearPause: true });
     }
     if (step % 20 === 19) compareAll(views, twin, nowUs, `seed ${seed}, step ${step}`);
   }
@@ -326,7 +326,7 @@ test('expiry forgets what no series reaches, each level by its own window, in th
   check(NOW_US + US_PER_HOUR + US_PER_MINUTE, 'day hour');
   check(NOW_US + US_PER_DAY + US_PER_HOUR / 2, 'day');
   check(NOW_US + 8 * US_PER_DAY, '');
-  expect(view.figures().map(({ slotCount }) => slotCount)).toEqual([0, 0, 0, 0]);
+  expect(view.levelFigures().map(({ slotCount }) => slotCount)).toEqual([0, 0, 0, 0]);
 });
 
 test('values of slots that are over are set aside; newer ones, and those not saved, stay', () => {
@@ -370,9 +370,11 @@ test('near a pause slots that are not over are set aside too, saved or not, and 
   const heldBytes = view.heldBytes;
   for (let i = 0; i < 20; i++) view.spill();
   expect(view.heldBytes, 'nothing is over').toBe(heldBytes);
-  for (let i = 0; i < 20; i++) view.spillOpen();
+  for (let i = 0; i < 20; i++) view.spill({ isNearPause: true });
   // Without values there are keys and figures, and the events that wait for the next save.
-  expect(view.figures().reduce((sum, { exactValueCount }) => sum + exactValueCount, 0)).toBeGreaterThan(0);
+  expect(view.levelFigures().reduce((sum, { exactValueCount }) => sum + exactValueCount, 0)).toBeGreaterThan(
+    0,
+  );
   expect(view.heldBytes).toBeLessThan(heldBytes - 4 * 8 * 2_000);
   same();
   both(2_000, 2_500);
@@ -445,7 +447,7 @@ test('what only the clock takes for past is kept, but when memory is short what 
     entry({ timestampUs: aheadUs - US_PER_MINUTE }),
   );
   view.save(table);
-  const seconds = (): number => view.figures()[0].slotCount;
+  const seconds = (): number => view.levelFigures()[0].slotCount;
   view.expire(aheadUs, NOW_US);
   expect(seconds()).toBe(3);
   const before = INTERVALS.map((interval) => ask(view, { interval }));
@@ -519,7 +521,7 @@ test('the figures for the operator count what is held', () => {
   const entries = Array.from({ length: 600 }, (_, i) =>
     entry({ functionId: 'f', executionTimeMs: i, timestampUs: NOW_US + (i < 300 ? 0 : US_PER_SECOND) }),
   );
-  const figures = viewOf(...entries, entry({ project: 'b' })).figures();
+  const figures = viewOf(...entries, entry({ project: 'b' })).levelFigures();
   expect(figures.map(({ byteCount, ...rest }) => rest)).toEqual([
     { level: 'second', slotCount: 2, bucketCount: 5, exactValueCount: 1201, digestCount: 0 },
     { level: 'minute', slotCount: 1, bucketCount: 3, exactValueCount: 1, digestCount: 2 },

@@ -157,34 +157,6 @@ test('a chunk is written anew until it is large, then the next begins', () => {
   expect(table.names).toEqual([]);
 });
 
-test('usage as the first version saved it is read, and written anew with the next save', () => {
-  const view = new UsageView();
-  const table = new SegmentTable();
-  for (let i = 0; i < 20; i++) {
-    view.apply(edgeEntry(HOUR_US + i, `${i}`.padEnd(USAGE_CHUNK_BYTES / 8, 'x'), 1));
-    view.save(table);
-  }
-  // An hour was one part, which the names said nothing of.
-  const old = new SegmentTable(
-    table.names.map((name) => [name.replace('/00000000/', '/'), table.get(name)!]),
-  );
-  expect(old.names).toEqual([
-    'usage/00498611/00000000',
-    'usage/00498611/00000001',
-    'usage/00498611/00000002',
-  ]);
-  const loaded = new UsageView();
-  loaded.load(old);
-  const ask = { interval: 'hourly', nowUs: HOUR_US + 9999 } as const;
-  const expected = `${HOUR_US} 20/0/0/0`;
-  expect(rowsText(queryNow([loaded], 'x', ask))).toBe(expected);
-  loaded.save(old);
-  expect(old.names).toEqual(['usage/00498611/00000000/00000000']);
-  const again = new UsageView();
-  again.load(old);
-  expect(rowsText(queryNow([again], 'x', ask))).toBe(expected);
-});
-
 test('damaged or foreign segments are refused', () => {
   const view = new UsageView();
   const table = new SegmentTable();

@@ -30,21 +30,28 @@ export const serviceStatus = z.strictObject({
       received: count.meta({ description: 'Entries, usable or not, since the store began.' }),
     }),
   ),
-  tiers: z.array(
+  views: z.array(
     z.strictObject({
-      tier: name.meta({ description: 'How long its rows are kept.', examples: ['1d', '7d', '90d'] }),
-      rows: count,
-      rowBytes: count.meta({ description: 'As they are answered, not compressed.' }),
-      heldBytes: count.meta({ description: 'Memory of their index.' }),
-      runs: count,
-      oldestUs: z
-        .number()
-        .nullable()
-        .meta({ description: 'Start of the oldest run, microseconds since the epoch.' }),
+      name,
+      title: name,
+      label: name.nullable().meta({ description: 'What there is a line for each of; null: one line.' }),
+      figures: z.array(
+        z.strictObject({
+          name: name.meta({ description: 'As in the metrics, behind `logring_`.' }),
+          title: name,
+          unit: z.enum(['count', 'bytes', 'timestampSeconds']),
+        }),
+      ),
+      lines: z.array(
+        z.strictObject({
+          label: name.nullable(),
+          values: z
+            .array(z.number().nullable())
+            .meta({ description: 'In the order of the figures; null: there is none.' }),
+        }),
+      ),
     }),
   ),
-  usage: z.strictObject({ entries: count, urls: count, standingExpressions: count }),
-  statistics: z.array(z.strictObject({ level: name, slots: count, buckets: count })),
   resultCache: z.strictObject({ entries: count, ...lookups }).nullable(),
   blockCache: z.strictObject(lookups),
   deadLetters: z.strictObject({

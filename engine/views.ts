@@ -1,0 +1,21 @@
+/** All kinds of views; shard.ts says which shards have them. */
+
+import { ROWS } from './rows/kind.js';
+import type { SegmentReader } from './segments.js';
+import { STATS } from './stats/kind.js';
+import { StatsView } from './stats/stats-view.js';
+import { USAGE } from './usage/kind.js';
+import { UsageView } from './usage/usage-view.js';
+import type { ViewKind } from './view.js';
+
+export interface ListedView {
+  readonly kind: ViewKind;
+  /** Throws a SegmentError unless the segments of a group are whole; null where files are what counts. */
+  readonly checkGroup: ((reader: SegmentReader) => void) | null;
+}
+
+export const VIEWS: readonly ListedView[] = [
+  { kind: ROWS, checkGroup: null },
+  { kind: USAGE, checkGroup: (reader) => new UsageView().load(reader) },
+  { kind: STATS, checkGroup: (reader) => new StatsView().load(reader) },
+];

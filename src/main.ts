@@ -8,6 +8,7 @@ import { SegmentError } from '../engine/segments.js';
 import { runCheck } from './check/check-command.js';
 import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js';
 import { endText } from './end-text.js';
+import { endpointNames } from './endpoints/list.js';
 import { ListenError } from './http/server.js';
 import { TlsError } from './http/tls-identity.js';
 import { runImport } from './import/import-command.js';
@@ -25,8 +26,8 @@ const HELP = `Usage: logring [--help | --version | --print-config]
        logring import [FILE…]    takes in past entries; see logring import --help
        logring check [DIR]       verifies a store, and repairs it; see logring check --help
 
-Answers logs.all, functions.invocation-stats and usage.api-counts over HTTP, from the logs that it
-reads from Kafka or takes by POST /api/logs. Everything is set by environment variables; any of them may be given as a
+Answers ${endpointNames()} over HTTP, from the logs
+that it reads from Kafka or takes by POST /api/logs. Everything is set by environment variables; any of them may be given as a
 file by NAME_FILE. In brackets: the default.
 
 ${settingsHelp()}

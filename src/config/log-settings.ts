@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { TIER_NAMES, type TierName } from '../../engine/tier.js';
+import { endpointNames } from '../endpoints/list.js';
 import { integer, list, type Setting, type Values } from './setting.js';
 
 const topic = z
@@ -29,11 +30,11 @@ const topicOrNone = z.literal('').or(topic);
 export const LOG_SETTINGS = {
   EDGE_TOPIC: {
     schema: topicOrNone.default('cloudflare.logs.prod'),
-    help: 'topic, or source_name, of edge request logs; empty: logs.all and usage.api-counts are off',
+    help: `topic, or source_name, of edge request logs; empty: it is not read, which turns off ${endpointNames('edge')}`,
   },
   RELAY_TOPIC: {
     schema: topicOrNone.default('deno-relay-logs'),
-    help: 'topic, or source_name, of function relay logs; empty: functions.invocation-stats is off',
+    help: `topic, or source_name, of function relay logs; empty: it is not read, which turns off ${endpointNames('relay')}`,
   },
   DEAD_LETTER_TOPIC: {
     schema: topic.default('logring.dead-letters'),

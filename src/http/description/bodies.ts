@@ -5,7 +5,7 @@ import { TIER_NAMES } from '../../../engine/tier.js';
 import { DEAD_LETTER_REASONS } from '../../../ingest/dead-letters.js';
 import { count } from '../../endpoints/call-parameters.js';
 import type { Endpoint } from '../../endpoints/endpoint.js';
-import { ENDPOINTS } from '../../endpoints/list.js';
+import { ENDPOINTS, endpointNames } from '../../endpoints/list.js';
 import { serviceStatus } from './status-body.js';
 
 const gap = z.strictObject({
@@ -49,7 +49,7 @@ const edgeEntry = z
       })
       .optional(),
   })
-  .meta({ description: 'A request at the edge: for logs.all and usage.api-counts.' });
+  .meta({ description: `A request at the edge: for ${endpointNames('edge')}.` });
 
 const relayEntry = z
   .looseObject({
@@ -61,7 +61,7 @@ const relayEntry = z
       response: z.looseObject({ status_code: z.int().optional() }).optional(),
     }),
   })
-  .meta({ description: 'An invocation of a function: for functions.invocation-stats.' });
+  .meta({ description: `An invocation of a function: for ${endpointNames('relay')}.` });
 
 const element = z
   .unknown()

@@ -52,7 +52,7 @@ export const SECURITY_SCHEMES = {
 const WITH_KEY = Object.keys(SECURITY_SCHEMES).map((name) => ({ [name]: [] }));
 
 export const TAGS = {
-  query: 'The three saved queries. HEAD is answered like GET, without the body.',
+  query: 'The saved queries. HEAD is answered like GET, without the body.',
   ingest: 'Taking logs in over HTTP, where they do not come from Kafka.',
   console: 'What the web console asks beside the queries.',
   operation: 'For operators and their tools.',

@@ -123,6 +123,13 @@ export class ElementFields extends JsonWalk {
     return this.bytes.toString('latin1', this.starts[slot], this.ends[slot]);
   }
 
+  /** A response status: a safe integer, or a string that is one as it is usually written; 0 for anything else. */
+  status(slot: number): number {
+    const text = this.text(slot);
+    const code = text !== null ? Number(text) : this.isNumber(slot) ? Number(this.numberText(slot)) : 0;
+    return Number.isSafeInteger(code) && (text === null || text === String(code)) ? code : 0;
+  }
+
   #firstByte(slot: number): number {
     const start = this.starts[slot];
     return start < 0 ? 0 : this.bytes[start];

@@ -47,17 +47,10 @@ export function decodeRelayElement(
     project: wellFormed(project),
     // No caller can ask for a function without a name: an empty one means all of them.
     functionId: functionId !== null && functionId !== '' ? wellFormed(functionId) : null,
-    statusCode: statusCode(),
+    statusCode: fields.status(STATUS_CODE),
     // 1e400 is a number in JSON, and Infinity as a double.
     executionTimeMs: Number.isFinite(executionTimeMs) ? executionTimeMs : Number.NaN,
   };
-}
-
-/** A safe integer, or a string that is one as it is usually written; 0 for anything else. */
-function statusCode(): number {
-  const text = fields.text(STATUS_CODE);
-  const code = text === null ? numberOf(STATUS_CODE) : Number(text);
-  return Number.isSafeInteger(code) && (text === null || text === String(code)) ? code : 0;
 }
 
 function numberOf(slot: number): number {

@@ -240,6 +240,7 @@ function edgeEntry(timestampUs: number, url: string, areas: number): EdgeEntry {
     row,
     url: Buffer.from(url, 'latin1'),
     areas,
+    outcome: 0,
   };
 }
 

@@ -18,6 +18,8 @@ export interface EdgeEntry {
   readonly url: Uint8Array | null;
   /** Which of the four API areas the request path matches, as bits (see usage/areas.ts). */
   readonly areas: number;
+  /** What it counts as by its response status (see event-counts/outcome.ts). */
+  readonly outcome: number;
 }
 
 /** An entry of the function relay log. */

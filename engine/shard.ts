@@ -6,6 +6,7 @@
 import { assert } from './assert.js';
 import { ByteReader, ByteWriter } from './bytes.js';
 import type { EdgeEntry, RelayEntry } from './entry.js';
+import { EventCountsView } from './event-counts/event-counts-view.js';
 import { RowsView } from './rows/rows-view.js';
 import type { ScratchSpace } from './scratch.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from './segments.js';
@@ -14,7 +15,7 @@ import { type UsageLimits, UsageView } from './usage/usage-view.js';
 import type { MemoryPressure, View } from './view.js';
 
 /** The version of everything that the engine saves. A shard saved by another is refused, not guessed at. */
-export const SHARD_FORMAT = 2;
+export const SHARD_FORMAT = 3;
 
 /** Which log the offsets count in (see ingest's log sources). */
 export interface LogIdentity {
@@ -170,18 +171,21 @@ export class Shard<Entry> {
   }
 }
 
-/** Rows and usage of one partition of the edge request log. */
+/** Rows, usage and event counts of one partition of the edge request log. */
 export class EdgeShard extends Shard<EdgeEntry> {
   readonly rows: RowsView;
   readonly usage: UsageView;
+  readonly eventCounts: EventCountsView;
 
   /** Restores what the reader holds of this shard; the reader goes on serving its row blocks. */
   constructor(reader: SegmentReader, usageLimits: Partial<UsageLimits> = {}) {
     const rows = new RowsView(reader);
     const usage = new UsageView(usageLimits);
-    super([rows, usage]);
+    const eventCounts = new EventCountsView();
+    super([rows, usage, eventCounts]);
     this.rows = rows;
     this.usage = usage;
+    this.eventCounts = eventCounts;
     this.load(reader);
   }
 }

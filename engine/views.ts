@@ -1,5 +1,7 @@
 /** All kinds of views; shard.ts says which shards have them. */
 
+import { EventCountsView } from './event-counts/event-counts-view.js';
+import { EVENT_COUNTS } from './event-counts/kind.js';
 import { ROWS } from './rows/kind.js';
 import type { SegmentReader } from './segments.js';
 import { STATS } from './stats/kind.js';
@@ -17,5 +19,6 @@ export interface ListedView {
 export const VIEWS: readonly ListedView[] = [
   { kind: ROWS, checkGroup: null },
   { kind: USAGE, checkGroup: (reader) => new UsageView().load(reader) },
+  { kind: EVENT_COUNTS, checkGroup: (reader) => new EventCountsView().load(reader) },
   { kind: STATS, checkGroup: (reader) => new StatsView().load(reader) },
 ];

@@ -7,7 +7,7 @@
  *   u32   entryEnd × records │ columns of the kind × entries
  *           edge: idHash, project, rowEnd, urlEnd │ relay: project, functionId
  *   u8    columns of the kind × entries
- *           edge: tierClass, areas
+ *           edge: tierClass, areas, outcome
  *
  * Projects and functions are places in a list of names; what an entry lacks is NONE.
  */
@@ -49,7 +49,7 @@ export interface RecordPack {
 }
 
 /** How many columns of each width the entries of a kind have. */
-const WIDTHS = { edge: { f64: 1, u32: 4, u8: 2 }, relay: { f64: 3, u32: 2, u8: 0 } } as const;
+const WIDTHS = { edge: { f64: 1, u32: 4, u8: 3 }, relay: { f64: 3, u32: 2, u8: 0 } } as const;
 
 const NONE = 0xffffffff;
 const NO_URL = 0x80;
@@ -140,7 +140,7 @@ export class PackBuilder {
     return { ...pack, buffer };
   }
 
-  #addEdge({ timestampUs, idHash, project, tierClass, areas, row, url }: EdgeEntry): void {
+  #addEdge({ timestampUs, idHash, project, tierClass, areas, outcome, row, url }: EdgeEntry): void {
     const { f64, u32, u8 } = this.#columns;
     f64[0].push(timestampUs);
     u32[0].push(idHash);
@@ -149,6 +149,7 @@ export class PackBuilder {
     u32[3].push(url === null ? this.#byteCount : this.#write(url));
     u8[0].push(TIER_CLASSES.indexOf(tierClass));
     u8[1].push(url === null ? areas | NO_URL : areas);
+    u8[2].push(outcome);
   }
 
   #addRelay({ timestampUs, project, functionId, statusCode, executionTimeMs }: RelayEntry): void {
@@ -206,7 +207,7 @@ function edgeReader({ buffer, names, byteCount }: RecordPack, { f64, u32, u8 }: 
   const bytes = new Uint8Array(buffer, 0, byteCount);
   const [timestampsUs] = f64;
   const [idHashes, projects, rowEnds, urlEnds] = u32;
-  const [tierClasses, areas] = u8;
+  const [tierClasses, areas, outcomes] = u8;
   return (at: number): EdgeEntry => {
     const isWithoutUrl = (areas[at] & NO_URL) !== 0;
     return {
@@ -217,6 +218,7 @@ function edgeReader({ buffer, names, byteCount }: RecordPack, { f64, u32, u8 }: 
       row: bytes.subarray(at === 0 ? 0 : urlEnds[at - 1], rowEnds[at]),
       url: isWithoutUrl ? null : bytes.subarray(rowEnds[at], urlEnds[at]),
       areas: areas[at] & ~NO_URL,
+      outcome: outcomes[at],
     };
   };
 }

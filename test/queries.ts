@@ -4,6 +4,16 @@
  */
 
 import assert from 'node:assert/strict';
+import type { EventCountsView } from '../engine/event-counts/event-counts-view.js';
+import {
+  collectEventCounts,
+  type EventCountsParameters,
+  type EventCountsRow,
+  eventQuestionOf,
+  mergeEventCounts,
+  readEventCounts,
+  writeEventCounts,
+} from '../engine/event-counts/partial.js';
 import { collectLogs, type LogsParameters, mergeLogs, readLogs, writeLogs } from '../engine/rows/partial.js';
 import type { RowsView } from '../engine/rows/rows-view.js';
 import {
@@ -44,6 +54,21 @@ export function queryStats<Row>(
   const read = partials.map((partial) => readStats(writeStats(partial), question));
   const written = new SeriesMerge(merge.encode).merge(read);
   assert.equal(JSON.stringify(written), JSON.stringify(rows), 'buckets that were written');
+  return rows;
+}
+
+export function queryEventCounts(
+  views: readonly EventCountsView[],
+  parameters: EventCountsParameters,
+  nowUs: number,
+): EventCountsRow[] {
+  const question = eventQuestionOf(parameters, nowUs);
+  const partials = views.map((view) => collectEventCounts(view, question));
+  const rows = mergeEventCounts(partials);
+  const written = mergeEventCounts(
+    partials.map((partial) => readEventCounts(writeEventCounts(partial), question)),
+  );
+  assert.equal(JSON.stringify(written), JSON.stringify(rows), 'event counts that were written');
   return rows;
 }
 

@@ -221,7 +221,7 @@ function edgeMetadata(
   const filler = fillerBytes === 0 ? '' : random.hex(random.below(fillerBytes));
   const url = `${host}${path}${search}${filler.slice(0, filler.length / 4)}`;
   if (!odd) {
-    return `{"n":1.50,"filler":"${filler}","request":{"method":"GET","path":"${path}","url":"${url}"},"response":{"status_code":200}}`;
+    return `{"n":1.50,"filler":"${filler}","request":{"method":"GET","path":"${path}","url":"${url}"},"response":{"status_code":${drawStatus(random)}}}`;
   }
   if (random.chance(0.15))
     return random.pick([null, 'null', '[]', '"text"', '7', '[[]]', '{}', '[null]', '{"request":[]}']);
@@ -232,7 +232,9 @@ function edgeMetadata(
   if (random.chance(0.8)) inner.push(`"url":${JSON.stringify(url)}`);
   if (random.chance(0.1)) inner.push('"method":null');
   const request = nested(random, objectText(random, inner, odd), odd);
-  return nested(random, objectText(random, [`"request":${request}`, '"response":{}'], odd), odd);
+  const response = nested(random, objectText(random, [`"status_code":${drawStatus(random)}`], odd), odd);
+  const members = [`"request":${request}`, random.chance(0.3) ? '"response":{}' : `"response":${response}`];
+  return nested(random, objectText(random, members, odd), odd);
 }
 
 function drawStatus(random: Random): string {

@@ -41,6 +41,7 @@ export class Truth {
         row: Buffer.from(id),
         url,
         path,
+        statusCode: 0,
       });
     }
     for (const { timestampUs, project, statusCode, executionTimeMs } of relay) {

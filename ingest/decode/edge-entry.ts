@@ -1,6 +1,7 @@
 /** Decodes entries of the edge request log, and serialises the rows that `logs.all` answers with. */
 
 import type { EdgeEntry } from '../../engine/entry.js';
+import { outcomeOf } from '../../engine/event-counts/outcome.js';
 import { type TierClass, tierClassOf } from '../../engine/tier.js';
 import { areasOfPath } from '../../engine/usage/areas.js';
 import type { DeadLetterReason } from '../dead-letters.js';
@@ -19,6 +20,7 @@ const PROJECT_TIER = 5;
 const METADATA = 6;
 const URL = 8;
 const PATH = 9;
+const STATUS_CODE = 11;
 
 const fields = new ElementFields({
   id: ID,
@@ -27,7 +29,13 @@ const fields = new ElementFields({
   message: MESSAGE,
   project: PROJECT,
   project_tier: PROJECT_TIER,
-  metadata: { slot: METADATA, fields: { request: { slot: 7, fields: { url: URL, path: PATH } } } },
+  metadata: {
+    slot: METADATA,
+    fields: {
+      request: { slot: 7, fields: { url: URL, path: PATH } },
+      response: { slot: 10, fields: { status_code: STATUS_CODE } },
+    },
+  },
 });
 
 const ID_KEY = Buffer.from('{"id":');
@@ -69,6 +77,7 @@ export function decodeEdgeElement(
     row,
     url: urlBytes(slab),
     areas: requestAreas(),
+    outcome: outcomeOf(fields.status(STATUS_CODE)),
   };
 }
 

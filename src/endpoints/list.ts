@@ -2,10 +2,11 @@
 
 import { apiCounts } from './api-counts.js';
 import type { LogName } from './endpoint.js';
+import { eventCounts } from './event-counts.js';
 import { invocationStats } from './invocation-stats.js';
 import { logsAll } from './logs-all.js';
 
-export const ENDPOINTS = [logsAll, invocationStats, apiCounts] as const;
+export const ENDPOINTS = [logsAll, invocationStats, apiCounts, eventCounts] as const;
 
 /** `a`, `a and b`, `a, b and c`: of one log, or all. */
 export function endpointNames(log?: LogName): string {

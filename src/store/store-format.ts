@@ -1,6 +1,6 @@
 /** The version of the store's layout, its tables and their keys, and how values are compressed. */
 
-export const STORE_FORMAT = 4;
+export const STORE_FORMAT = 5;
 
 /** Whether a store of this format can be opened. Of any other it is refused. */
 export function isReadableFormat(stored: string): boolean {

@@ -29,6 +29,7 @@ import { DescribedApi } from './described-api.js';
 const LOGS = '/api/endpoints/query/logs.all';
 const STATS = '/api/endpoints/query/functions.invocation-stats';
 const USAGE = '/api/endpoints/query/usage.api-counts';
+const EVENTS = '/api/endpoints/query/logs.event-counts';
 const POST = '/api/logs';
 const EDGE_TOPIC = 'cloudflare.logs.prod';
 
@@ -79,7 +80,7 @@ test('the document is valid OpenAPI 3.1, and every error of the catalogue is in 
   expect(result.valid).toBe(true);
   const names = Object.values(CATALOGUE).map((entry) => entry.names[0]);
   expect(Object.keys(api.document.components.responses)).toEqual(names);
-  expect(api.operations().map(({ operation }) => operation.operationId)).toHaveLength(19);
+  expect(api.operations().map(({ operation }) => operation.operationId)).toHaveLength(21);
 });
 
 test('answers of a running service are as described, with rows in them', async () => {
@@ -94,6 +95,7 @@ test('answers of a running service are as described, with rows in them', async (
   expect(await asked(STATS, { project: 'bare', interval: '1hr' })).toContain('"min_execution_time":null');
   for (const interval of ['minutely', 'hourly', 'daily']) {
     expect(await asked(USAGE, { project, interval })).toContain('"total_rest_requests"');
+    expect(await asked(EVENTS, { ...tier, interval })).toContain('"ok_count"');
   }
   for (const { path, method, operation } of api.operations()) {
     const query = { ...tier, interval: 'daily', source_name: EDGE_TOPIC };

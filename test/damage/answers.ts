@@ -1,5 +1,6 @@
 /** The answers of a small store as HTTP gives them: each what was answered, or that it was refused for damage; and what each was made of. */
 
+import { EVENT_INTERVALS } from '../../engine/event-counts/windows.js';
 import { SegmentError } from '../../engine/segments.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { RETENTION_US } from '../../engine/tier.js';
@@ -9,6 +10,7 @@ import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.j
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { apiCounts, encodeApiCounts } from '../../src/endpoints/api-counts.js';
 import { type AnswerWindow, encodeRows } from '../../src/endpoints/endpoint.js';
+import { eventCounts } from '../../src/endpoints/event-counts.js';
 import {
   encodeInvocationStatsRow,
   invocationStats,
@@ -19,7 +21,7 @@ import { Shards } from '../../src/shards.js';
 import { type DroppedPart, overlappingParts } from '../../src/store/dropped-table.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';
 import { Store } from '../../src/store/store.js';
-import { queryLogs, queryStats, rowsOfCounts } from '../queries.js';
+import { queryEventCounts, queryLogs, queryStats, rowsOfCounts } from '../queries.js';
 import { matchHere } from '../usage/match-here.js';
 import { CACHE_BYTES, EDGE_TOPIC, NOW_US, PROJECTS, RELAY_TOPIC, smallPipeline } from './small-store.js';
 
@@ -58,7 +60,7 @@ export async function askStore(directory: string): Promise<OpenedAnswers> {
   try {
     const shards = new Shards(store, { edgeTopic: EDGE_TOPIC, relayTopic: RELAY_TOPIC });
     await readLog(store, shards);
-    const answers = new Map([...logs(shards), ...stats(shards), ...usage(store, shards)]);
+    const answers = new Map([...logs(shards), ...stats(shards), ...usage(store, shards), ...events(shards)]);
     return { answers, damagedFileCount: store.damage.fileCount, dropped: store.dropped() };
   } finally {
     await store.close();
@@ -121,6 +123,17 @@ function* usage(store: Store, shards: Shards): Iterable<[string, Answer]> {
       `usage ${interval}`,
       { text, window: apiCounts.window({ expression: 'https', interval }, NOW_US) },
     ];
+  }
+}
+
+function* events(shards: Shards): Iterable<[string, Answer]> {
+  const views = shards.edge.map(({ eventCounts }) => eventCounts);
+  for (const project of PROJECTS) {
+    for (const interval of EVENT_INTERVALS) {
+      const parameters = { project, interval, retentionUs: RETENTION_US['90d'] };
+      const text = answered(() => Buffer.from(JSON.stringify(queryEventCounts(views, parameters, NOW_US))));
+      yield [`events ${project} ${interval}`, { text, window: eventCounts.window(parameters, NOW_US) }];
+    }
   }
 }
 

@@ -36,8 +36,8 @@ test('a stored directory of this format is whole and gives the answers that it g
 
 test.each([
   ['1', /has format 1.*older version.*run the version that wrote it.*empty LOGRING_DATA_DIR/],
-  ['3', /has format 3.*older version.*run the version that wrote it.*empty LOGRING_DATA_DIR/],
-  ['5', /has format 5.*newer version.*run that one.*empty LOGRING_DATA_DIR/],
+  ['4', /has format 4.*older version.*run the version that wrote it.*empty LOGRING_DATA_DIR/],
+  ['6', /has format 6.*newer version.*run that one.*empty LOGRING_DATA_DIR/],
 ])('a store of format %s is refused with what to do, and is not changed', async (format, sentence) => {
   unpackGolden(readGolden(STORE_FORMAT), directory);
   const path = join(directory, 'store.lmdb');

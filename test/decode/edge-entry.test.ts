@@ -1,6 +1,7 @@
 /** Entries of the edge request log: every field in every form that producers send. */
 
 import { expect, test } from 'vitest';
+import { ERROR, OK, WARNING } from '../../engine/event-counts/outcome.js';
 import { idHash } from '../../ingest/decode/entry-id.js';
 import { pathOfUrl } from '../../ingest/decode/url-path.js';
 import { EDGE_KEY, edgeEntry, edgeLetters, NOW_US, outcome, RECORD_MS, rowText } from './fixtures.js';
@@ -22,6 +23,7 @@ test('a whole entry', () => {
     row: `{"id":"a1","timestamp":${NOW_US},"event_message":"GET | 200","metadata":${metadata}}`,
     url: 'https://p.example.co/rest/v1/todos?a=1',
     areas: 1,
+    outcome: 0,
   });
 });
 
@@ -36,6 +38,7 @@ test('nothing but a project', () => {
     row: `{"id":"${id}","timestamp":${RECORD_MS * 1000},"event_message":null,"metadata":null}`,
     url: null,
     areas: 0,
+    outcome: 0,
   });
 });
 
@@ -194,4 +197,37 @@ test('the path of URLs of every shape', () => {
   check('https:/rest', 'https:/rest');
   check('http://h\n/rest', '/rest');
   check('https://h/%E0%A4%A/rest', '/%E0%A4%A/rest');
+});
+
+test('the outcome goes by the response status: a safe integer, or a string that is one, wherever it nests', () => {
+  const check = (response: string, expected: number) => {
+    const { outcome } = edgeEntry(`{"project":"p","metadata":{"response":${response}}}`);
+    expect(outcome, response).toBe(expected);
+  };
+  for (const status of [
+    '200',
+    '399',
+    '0',
+    '-500',
+    '"301"',
+    '1e2',
+    'null',
+    'true',
+    '{}',
+    '[500]',
+    '"5e2"',
+    '"500 "',
+  ])
+    check(`{"status_code":${status}}`, OK);
+  for (const status of ['"0500"', '500.5', '"500.0"', '9007199254740993', '1e400'])
+    check(`{"status_code":${status}}`, OK);
+  for (const status of ['400', '499', '"404"', '4.04e2']) check(`{"status_code":${status}}`, WARNING);
+  for (const status of ['500', '599', '"503"', '600', '9007199254740991'])
+    check(`{"status_code":${status}}`, ERROR);
+  check('[{"status_code":404},{"status_code":200}]', WARNING);
+  check('[{"status_code":"503"}]', ERROR);
+  check('[]', OK);
+  check('"500"', OK);
+  expect(edgeEntry('{"project":"p","metadata":[{"response":[{"status_code":500}]}]}').outcome).toBe(ERROR);
+  expect(edgeEntry('{"project":"p"}').outcome).toBe(OK);
 });

@@ -56,7 +56,16 @@ class LargeRows implements TestQueries {
     row.write(text);
     row.write('"}', row.length - 2);
     const timestampUs = NOW_US - index;
-    this.view.apply({ timestampUs, project, tierClass: '90d', idHash: 0, row, url: null, areas: 0 });
+    this.view.apply({
+      timestampUs,
+      project,
+      tierClass: '90d',
+      idHash: 0,
+      row,
+      url: null,
+      areas: 0,
+      outcome: 0,
+    });
   }
 
   logs(parameters: LogsParameters, nowUs: number, byteLimit: number, reading: LogsReading | null) {

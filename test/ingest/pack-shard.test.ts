@@ -29,7 +29,7 @@ function recordsOfPack(entries: readonly EdgeEntry[]): number {
 
 function entry(rowBytes: number): EdgeEntry {
   const row = new Uint8Array(rowBytes);
-  return { timestampUs: 0, project: 'p', tierClass: '90d', idHash: 0, row, url: null, areas: 0 };
+  return { timestampUs: 0, project: 'p', tierClass: '90d', idHash: 0, row, url: null, areas: 0, outcome: 0 };
 }
 
 test('small entries, several a record', () =>

@@ -21,6 +21,7 @@ const edgeEntry = fc.record({
   row: someBytes,
   url: fc.option(someBytes),
   areas: fc.integer({ min: 0, max: 15 }),
+  outcome: fc.integer({ min: 0, max: 2 }),
 });
 const relayEntry = fc.record({
   timestampUs,

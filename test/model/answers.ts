@@ -16,7 +16,7 @@ export interface SystemStatsRow {
 
 export interface SystemCountsRow {
   readonly bucketStartUs: number;
-  /** rest, storage, auth, realtime. */
+  /** rest, storage, auth, realtime; or ok, warning, error. */
   readonly counts: readonly number[];
 }
 
@@ -52,6 +52,15 @@ function bucketProblem(expected: StatsAnswer, row: SystemStatsRow): string | nul
   const text = String([row.count, row.errorCount, row.minMs, row.maxMs, row.meanMs]);
   if (text !== expectedText) return `count, errors, min, max, mean are ${text}, expected ${expectedText}`;
   return percentileProblem(sortedMs, 95, row.p95Ms) ?? percentileProblem(sortedMs, 99, row.p99Ms);
+}
+
+export function eventsProblem(
+  expected: readonly CountsAnswer[],
+  answered: readonly SystemCountsRow[],
+): string | null {
+  const text = countsText(answered.map(({ bucketStartUs, counts }) => ({ startUs: bucketStartUs, counts })));
+  const expectedText = countsText(expected);
+  return text === expectedText ? null : `event counts are\n  ${text}\nexpected\n  ${expectedText}`;
 }
 
 /** Equal for equal counts. */

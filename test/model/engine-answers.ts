@@ -1,15 +1,16 @@
 /** The three queries, asked of shards as HTTP's handlers ask them, in the form in which the model answers. */
 
+import { EVENT_INTERVALS } from '../../engine/event-counts/windows.js';
 import type { EdgeShard, RelayShard } from '../../engine/shard.js';
 import type { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
 import { type ApiCountsRow, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
 import { knownCounts } from '../../engine/usage/partial.js';
-import { queryLogs, queryStats, rowsOfCounts } from '../queries.js';
+import { queryEventCounts, queryLogs, queryStats, rowsOfCounts } from '../queries.js';
 import { type BlocksOf, matchHere } from '../usage/match-here.js';
 import type { SystemCountsRow, SystemStatsRow } from './answers.js';
-import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
+import type { CountsQuestion, EventsQuestion, LogsQuestion, StatsQuestion } from './model.js';
 
 /** So small that most evaluations take several slices and batches. */
 const SLICE_BYTES = 200;
@@ -46,6 +47,19 @@ export function answerStats(
   const views = shards.map(({ stats }) => stats);
   // As HTTP does: an empty function id means all functions.
   return queryStats(stats, views, { project, functionId: functionId || null, interval }, nowUs);
+}
+
+export function answerEvents(
+  shards: readonly EdgeShard[],
+  { project, tier, interval }: EventsQuestion,
+  nowUs: number,
+): readonly SystemCountsRow[] {
+  const views = shards.map(({ eventCounts }) => eventCounts);
+  const known = EVENT_INTERVALS.find((name) => name === interval)!;
+  const parameters = { project, retentionUs: RETENTION_US[tierClassOf(tier)], interval: known };
+  return queryEventCounts(views, parameters, nowUs).map(({ bucketStartUs, ok, warning, error }) => {
+    return { bucketStartUs, counts: [ok, warning, error] };
+  });
 }
 
 /** Begins to count, and returns what finishes it. */

@@ -11,9 +11,9 @@ import { MemoryScratch } from '../memory-scratch.js';
 import { SegmentTable, TableRewrite } from '../segment-table.js';
 import { TableSeal } from '../usage/match-here.js';
 import type { SystemCountsRow, SystemStatsRow } from './answers.js';
-import { answerLogs, answerStats, beginCounts, SMALL_USAGE_LIMITS } from './engine-answers.js';
+import { answerEvents, answerLogs, answerStats, beginCounts, SMALL_USAGE_LIMITS } from './engine-answers.js';
 import type { History, Topic } from './history.js';
-import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
+import type { CountsQuestion, EventsQuestion, LogsQuestion, StatsQuestion } from './model.js';
 import type { Delivery, PartitionCounts, System } from './replay.js';
 
 /** So small that rewrites spill what they sort, and make several blocks of a project's rows. */
@@ -129,6 +129,10 @@ export class EngineSystem implements System {
 
   stats(question: StatsQuestion, nowUs: number): readonly SystemStatsRow[] {
     return answerStats(this.#invocationStats, this.#relay, question, nowUs);
+  }
+
+  events(question: EventsQuestion, nowUs: number): readonly SystemCountsRow[] {
+    return answerEvents(this.#edge, question, nowUs);
   }
 
   beginCounts(question: CountsQuestion, nowUs: number): () => readonly SystemCountsRow[] {

@@ -28,6 +28,7 @@ export type Question =
       readonly functionId: string | null;
       readonly interval: string;
     }
+  | { readonly ask: 'events'; readonly project: string; readonly tier: string; readonly interval: string }
   | { readonly ask: 'counts'; readonly expression: string; readonly interval: string };
 
 export type Step =
@@ -250,7 +251,7 @@ class Draw {
     const { projects, functionIds } = this.#climate;
     const kind = random.float();
     const project = random.chance(0.05) ? 'nobody' : random.pick(projects);
-    if (kind < 0.35) {
+    if (kind < 0.3) {
       return {
         ask: 'logs',
         project,
@@ -259,10 +260,12 @@ class Draw {
         untilUs: this.#bound(),
       };
     }
-    if (kind < 0.7) {
+    if (kind < 0.6) {
       const functionId = random.chance(0.5) ? null : random.chance(0.05) ? '' : random.pick(functionIds);
       return { ask: 'stats', project, functionId, interval: random.pick(STATS_INTERVALS) };
     }
+    if (kind < 0.75)
+      return { ask: 'events', project, tier: random.pick(TIERS), interval: random.pick(COUNTS_INTERVALS) };
     return { ask: 'counts', expression: this.#expression(), interval: random.pick(COUNTS_INTERVALS) };
   }
 

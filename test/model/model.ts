@@ -16,6 +16,8 @@ export interface ModelEdgeEntry {
   readonly row: Buffer;
   readonly url: string | null;
   readonly path: string;
+  /** 0 is none. */
+  readonly statusCode: number;
 }
 
 export interface ModelRelayEntry {
@@ -37,6 +39,12 @@ export interface LogsQuestion {
 export interface StatsQuestion {
   readonly project: string;
   readonly functionId: string | null;
+  readonly interval: string;
+}
+
+export interface EventsQuestion {
+  readonly project: string;
+  readonly tier: string;
   readonly interval: string;
 }
 
@@ -81,6 +89,13 @@ const WINDOWS: Readonly<Record<string, readonly [backUs: number, bucketUs: numbe
   minutely: [60 * MINUTE, MINUTE],
 };
 
+const EVENT_LEVELS = [
+  { innerUs: MINUTE, keptUs: HOUR },
+  { innerUs: HOUR, keptUs: DAY },
+  { innerUs: DAY, keptUs: 90 * DAY },
+];
+const EVENT_INTERVALS = ['minutely', 'hourly', 'daily'];
+
 const TIER_DAYS: Readonly<Record<string, number>> = { FREE: 1, PRO: 7, PAYG: 90, ENTERPRISE: 90 };
 
 export function daysOfTier(tier: string): number {
@@ -91,7 +106,10 @@ function truncate(timestampUs: number, unitUs: number): number {
   return timestampUs - (((timestampUs % unitUs) + unitUs) % unitUs);
 }
 
-/** An entry, the log it came from, and which views still hold it: rows and usage, or the four levels of the statistics. Never changed. */
+/**
+ * An entry, the log it came from, and what still holds it: rows, usage and the levels of event counts, or the four levels
+ * of the statistics. Never changed.
+ */
 interface Held<Entry> {
   readonly entry: Entry;
   readonly log: string;
@@ -103,7 +121,7 @@ export class Model {
   #relay: Held<ModelRelayEntry>[] = [];
 
   applyEdge(entry: ModelEdgeEntry, log = ''): void {
-    this.#edge.push({ entry, log, heldBy: [true, entry.url !== null] });
+    this.#edge.push({ entry, log, heldBy: [true, entry.url !== null, true, true, true] });
   }
 
   applyRelay(entry: ModelRelayEntry, log = ''): void {
@@ -112,15 +130,17 @@ export class Model {
 
   /** Forgets the partitions that no query at nowUs or later can see. */
   expire(nowUs: number): void {
-    this.#edge = this.#edge.map(({ entry, log, heldBy: [inRows, inUsage] }) => {
+    const isKept = (timestampUs: number, { innerUs, keptUs }: (typeof LEVELS)[number]): boolean =>
+      truncate(timestampUs, innerUs) >= truncate(nowUs - keptUs, innerUs);
+    this.#edge = this.#edge.map(({ entry, log, heldBy: [inRows, inUsage, ...inLevels] }) => {
       const hourEnd = truncate(entry.timestampUs, HOUR) + HOUR;
       const rowsKept = hourEnd > nowUs - entry.keptDays * DAY;
-      return { entry, log, heldBy: [inRows && rowsKept, inUsage && hourEnd > nowUs - 7 * DAY] };
+      const levels = inLevels.map((held, i) => held && isKept(entry.timestampUs, EVENT_LEVELS[i]));
+      return { entry, log, heldBy: [inRows && rowsKept, inUsage && hourEnd > nowUs - 7 * DAY, ...levels] };
     });
     this.#relay = this.#relay.map(({ entry, log, heldBy }) => {
-      const isKept = ({ innerUs, keptUs }: (typeof LEVELS)[number]): boolean =>
-        truncate(entry.timestampUs, innerUs) >= truncate(nowUs - keptUs, innerUs);
-      return { entry, log, heldBy: heldBy.map((held, level) => held && isKept(LEVELS[level])) };
+      const levels = heldBy.map((held, level) => held && isKept(entry.timestampUs, LEVELS[level]));
+      return { entry, log, heldBy: levels };
     });
   }
 
@@ -172,6 +192,23 @@ export class Model {
           sortedMs: times.sort((a, b) => a - b),
         };
       });
+  }
+
+  /** Of each bucket the entries that were ok, warnings and errors. */
+  eventCounts({ project, tier, interval }: EventsQuestion, nowUs: number): CountsAnswer[] {
+    const level = EVENT_INTERVALS.indexOf(interval);
+    const { innerUs } = EVENT_LEVELS[level];
+    const backUs = interval === 'daily' ? daysOfTier(tier) * DAY : EVENT_LEVELS[level].keptUs;
+    const buckets = new Map<number, number[]>();
+    for (const { entry, heldBy } of this.#edge) {
+      if (entry.project !== project || !heldBy[2 + level]) continue;
+      const startUs = truncate(entry.timestampUs, innerUs);
+      if (startUs < truncate(nowUs - backUs, innerUs) || startUs > truncate(nowUs, innerUs)) continue;
+      const counts = buckets.get(startUs) ?? [0, 0, 0];
+      buckets.set(startUs, counts);
+      counts[entry.statusCode >= 500 ? 2 : entry.statusCode >= 400 ? 1 : 0] += 1;
+    }
+    return [...buckets].sort(([a], [b]) => a - b).map(([startUs, counts]) => ({ startUs, counts }));
   }
 
   apiCounts({ expression, interval }: CountsQuestion, nowUs: number): CountsAnswer[] {

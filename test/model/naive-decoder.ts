@@ -42,7 +42,9 @@ export function decodeEdgeNaively(record: NaiveRecord, nowUs: number): NaiveElem
     const id =
       textOrNull(object.id) ?? numberId ?? `${record.topic}/${record.partition}/${record.offset}/${index}`;
     const message = textOrNull(object.event_message) ?? textOrNull(object.message);
-    const request = firstObject(firstObject(object.metadata)?.request);
+    const metadata = firstObject(object.metadata);
+    const request = firstObject(metadata?.request);
+    const statusCode = firstObject(metadata?.response)?.status_code;
     const url = textOrNull(request?.url);
     const tier = textOrNull(object.project_tier) || record.projectTier || 'ENTERPRISE';
     const row =
@@ -56,6 +58,7 @@ export function decodeEdgeNaively(record: NaiveRecord, nowUs: number): NaiveElem
       row: Buffer.from(row),
       url: url === null ? null : wellFormed(url),
       path: textOrNull(request?.path) ?? (url === null ? '' : pathOf(url)),
+      statusCode: isStatus(statusCode) ? Number(statusCode) : 0,
     };
   });
 }

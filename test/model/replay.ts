@@ -4,13 +4,14 @@ import type { DeadLetter } from '../../ingest/dead-letters.js';
 import type { LogRecord } from '../../ingest/log-source.js';
 import {
   countsText,
+  eventsProblem,
   rowsProblem,
   type SystemCountsRow,
   type SystemStatsRow,
   statsProblem,
 } from './answers.js';
 import type { History, Question, Step, Topic } from './history.js';
-import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
+import type { CountsQuestion, EventsQuestion, LogsQuestion, StatsQuestion } from './model.js';
 import { type ModelPartition, ModelReader } from './model-reader.js';
 
 export interface PartitionCounts {
@@ -47,6 +48,7 @@ export interface System {
   reload(): void;
   logs(question: LogsQuestion, nowUs: number): Uint8Array[];
   stats(question: StatsQuestion, nowUs: number): readonly SystemStatsRow[];
+  events(question: EventsQuestion, nowUs: number): readonly SystemCountsRow[];
   /** Begins to count, and returns what finishes it. */
   beginCounts(question: CountsQuestion, nowUs: number): () => readonly SystemCountsRow[];
   partitionCounts(topic: Topic, partition: number): PartitionCounts;
@@ -234,6 +236,11 @@ class Player {
         const expected = model.invocationStats(question, this.nowUs);
         return statsProblem(expected, this.#system.stats(question, this.nowUs));
       }
+      case 'events':
+        return eventsProblem(
+          model.eventCounts(question, this.nowUs),
+          this.#system.events(question, this.nowUs),
+        );
       case 'counts':
         return this.#finishCounts() ?? this.#beginCounts(question) ?? this.#finishCounts();
     }

@@ -52,6 +52,7 @@ function edgeEntry(index: number, timestampUs = HOUR_US + index): EdgeEntry {
     row: ROW,
     url: null,
     areas: 0,
+    outcome: 0,
   };
 }
 

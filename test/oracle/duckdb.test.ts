@@ -7,7 +7,7 @@ import { percentileProblem } from '../model/quantiles.js';
 import { type FixedService, startFixedService } from './fixed-service.js';
 import type { ServiceClient } from './http-client.js';
 import { createOracle, type Oracle, type OracleStatsRow, type StatsRow } from './oracle.js';
-import { countsQueries, edgesUs, logsQueries, statsQueries } from './questions.js';
+import { countsQueries, edgesUs, eventsQueries, logsQueries, statsQueries } from './questions.js';
 
 const SEED = 20_261_121;
 const ENTRY_COUNT = 50_000;
@@ -94,6 +94,19 @@ test('usage.api-counts answers as SQL does', async () => {
     rowCount += expected.length;
   }
   expect(rowCount).toBeGreaterThan(1_000);
+});
+
+test('logs.event-counts answers as SQL does', async () => {
+  let rowCount = 0;
+  let warningCount = 0;
+  for (const query of eventsQueries(projects)) {
+    const expected = await oracle.eventCounts(query, NOW_US);
+    expect(await client.eventCounts(query), JSON.stringify(query)).toEqual(expected);
+    rowCount += expected.length;
+    warningCount += expected.filter((row) => row.warning_count > 0 && row.error_count > 0).length;
+  }
+  expect(rowCount).toBeGreaterThan(1_500);
+  expect(warningCount).toBeGreaterThan(100);
 });
 
 /** The column names in their order are part of what is compared. */

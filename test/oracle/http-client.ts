@@ -1,6 +1,15 @@
 /** Feeds and asks a running service over HTTP, as its users do. */
 
-import type { CountsQuery, CountsRow, LogsQuery, LogsRow, StatsQuery, StatsRow } from './oracle.js';
+import type {
+  CountsQuery,
+  CountsRow,
+  EventsQuery,
+  EventsRow,
+  LogsQuery,
+  LogsRow,
+  StatsQuery,
+  StatsRow,
+} from './oracle.js';
 
 const ENTRIES_PER_POST = 1_000;
 
@@ -37,6 +46,10 @@ export class ServiceClient {
 
   apiCounts(query: CountsQuery): Promise<CountsRow[]> {
     return this.#rows('usage.api-counts', { ...query });
+  }
+
+  eventCounts(query: EventsQuery): Promise<EventsRow[]> {
+    return this.#rows('logs.event-counts', { ...query });
   }
 
   async #rows<Row>(endpoint: string, parameters: Record<string, string>): Promise<Row[]> {

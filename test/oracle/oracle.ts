@@ -1,4 +1,4 @@
-/** The three queries as SQL over a table of raw entries, run by DuckDB: an oracle that shares no code with the engine. */
+/** The queries as SQL over a table of raw entries, run by DuckDB: an oracle that shares no code with the engine. */
 
 import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb/node-api';
 
@@ -46,6 +46,19 @@ export interface StatsQuery {
   readonly function_id?: string;
 }
 
+export interface EventsRow {
+  readonly timestamp: number;
+  readonly ok_count: number;
+  readonly warning_count: number;
+  readonly error_count: number;
+}
+
+export interface EventsQuery {
+  readonly project: string;
+  readonly project_tier: string;
+  readonly interval: string;
+}
+
 export interface CountsQuery {
   readonly project: string;
   readonly interval: string;
@@ -55,6 +68,7 @@ export interface Oracle {
   logs(query: LogsQuery, nowUs: number): Promise<LogsRow[]>;
   invocationStats(query: StatsQuery, nowUs: number): Promise<OracleStatsRow[]>;
   apiCounts(query: CountsQuery, nowUs: number): Promise<CountsRow[]>;
+  eventCounts(query: EventsQuery, nowUs: number): Promise<EventsRow[]>;
   close(): void;
 }
 
@@ -80,7 +94,8 @@ from (
     coalesce(raw->>'$.project_tier', 'ENTERPRISE') as ring_tier,
     json_extract(raw, '$.metadata')::VARCHAR as metadata,
     raw->>'$.metadata.request.url' as url,
-    raw->>'$.metadata.request.path' as path
+    raw->>'$.metadata.request.path' as path,
+    (raw->>'$.metadata.response.status_code')::INTEGER as status_code
   from edge_raw)`;
 
 const RELAY_TABLE = `
@@ -171,6 +186,26 @@ select strftime(bucket, '%Y-%m-%dT%H:%M:%S') as timestamp,
   coalesce(sum(realtime), 0)::DOUBLE as total_realtime_requests
 from counted group by bucket order by bucket`;
 
+/** interval → how far back, bucket; the days go back as far as the tier. */
+const EVENT_WINDOWS: Readonly<Record<string, readonly [string, string]>> = {
+  minutely: ['60 minute', 'minute'],
+  hourly: ['24 hour', 'hour'],
+  daily: ['tier', 'day'],
+};
+
+const TIER_DAYS: Readonly<Record<string, number>> = { PRO: 7, PAYG: 90, ENTERPRISE: 90 };
+
+const eventsSql = (window: string, bucket: string): string => `
+select epoch_us(date_trunc('${bucket}', timestamp)::TIMESTAMP)::DOUBLE as timestamp,
+  (count(*) filter (status_code < 400 or status_code is null))::DOUBLE as ok_count,
+  (count(*) filter (status_code between 400 and 499))::DOUBLE as warning_count,
+  (count(*) filter (status_code >= 500))::DOUBLE as error_count
+from edge
+where project = $project
+  and timestamp >= date_trunc('${bucket}', make_timestamp($now::BIGINT) - interval ${window})
+  and date_trunc('${bucket}', timestamp) <= date_trunc('${bucket}', make_timestamp($now::BIGINT))
+group by 1 order by 1`;
+
 async function fill(connection: DuckDBConnection, table: string, texts: readonly string[]): Promise<void> {
   const appender = await connection.createAppender(table);
   for (const text of texts) {
@@ -225,6 +260,11 @@ export async function createOracle(
     apiCounts(query, nowUs) {
       const [window, bucket] = WINDOWS[query.interval];
       return rows<CountsRow>(countsSql(window, bucket), { now: String(nowUs), project: query.project });
+    },
+    eventCounts({ project, project_tier, interval }, nowUs) {
+      const [window, bucket] = EVENT_WINDOWS[interval];
+      const back = window === 'tier' ? `${TIER_DAYS[project_tier] ?? 1} day` : window;
+      return rows<EventsRow>(eventsSql(back, bucket), { now: String(nowUs), project });
     },
     close() {
       connection.closeSync();

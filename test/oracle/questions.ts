@@ -2,7 +2,7 @@
 
 import type { Random } from '../../bench/generator/random.js';
 import type { Traffic } from '../../bench/generator/traffic.js';
-import type { CountsQuery, LogsQuery, StatsQuery } from './oracle.js';
+import type { CountsQuery, EventsQuery, LogsQuery, StatsQuery } from './oracle.js';
 
 const SECOND = 1_000_000;
 const MINUTE = 60 * SECOND;
@@ -107,4 +107,11 @@ export function countsQueries(projects: readonly string[]): CountsQuery[] {
     '[[:upper:]]',
   ];
   return expressions.flatMap((project) => COUNTS_INTERVALS.map((interval) => ({ project, interval })));
+}
+
+export function* eventsQueries(projects: readonly string[]): Iterable<EventsQuery> {
+  for (const project of [...projects, 'nobody'])
+    for (const interval of COUNTS_INTERVALS)
+      for (const tier of interval === 'daily' ? TIERS : ['PRO'])
+        yield { project, project_tier: tier, interval };
 }

@@ -6,6 +6,15 @@
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
+import { EventCountsView } from '../../engine/event-counts/event-counts-view.js';
+import {
+  collectEventCounts,
+  eventQuestionOf,
+  mergeEventCounts,
+  readEventCounts,
+  writeEventCounts,
+} from '../../engine/event-counts/partial.js';
+import { EVENT_INTERVALS } from '../../engine/event-counts/windows.js';
 import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
 import { PartialError, writePartial } from '../../engine/partial.js';
 import { collectLogs, mergeLogs, readLogs, writeLogs } from '../../engine/rows/partial.js';
@@ -55,6 +64,7 @@ function edgeEntries(random: Random): EdgeEntry[] {
       row,
       url,
       areas: random.below(16),
+      outcome: random.below(3),
     };
   });
 }
@@ -130,6 +140,24 @@ const countsKind: Kind<EdgeEntry, UsageView> = {
   ),
 };
 
+const eventsKind: Kind<EdgeEntry, EventCountsView> = {
+  shardOf: (entries) => {
+    const view = new EventCountsView();
+    for (const entry of entries) view.apply(entry);
+    return view;
+  },
+  questions: EVENT_INTERVALS.flatMap((interval) =>
+    ['proj-0', 'proj-2', 'nowhere'].map((project) => {
+      const question = eventQuestionOf({ project, interval, retentionUs: RETENTION_US['90d'] }, NOW_US);
+      return {
+        write: (view: EventCountsView) => writeEventCounts(collectEventCounts(view, question)),
+        merge: (written: readonly Bytes[]) =>
+          JSON.stringify(mergeEventCounts(written.map((one) => readEventCounts(one, question)))),
+      };
+    }),
+  ),
+};
+
 /** Questions that were answered with something. */
 function checkMerges<Entry, Shard>(
   kind: Kind<Entry, Shard>,
@@ -176,6 +204,11 @@ test('statistics of any number of shards merge to those of one', () => {
 test('counts of any number of shards merge to those of one', () => {
   const random = new Random(1);
   expect(checkMerges(countsKind, edgeEntries(random), random)).toBeGreaterThan(6);
+});
+
+test('event counts of any number of shards merge to those of one', () => {
+  const random = new Random(1);
+  expect(checkMerges(eventsKind, edgeEntries(random), random)).toBe(6);
 });
 
 test('percentiles of written digests stay within the bound, and all other figures are exact', () => {
@@ -259,6 +292,7 @@ test('hostile bytes are an error, never a crash; without a right checksum nothin
     checkSpoilt(logsKind, 'rows 1', edge),
     checkSpoilt(statsKind, 'stats 1', relay),
     checkSpoilt(countsKind, 'usage 1', edge),
+    checkSpoilt(eventsKind, 'event-counts 1', edge),
   ]) {
     expect(refused).toBeGreaterThan(read);
   }

@@ -27,6 +27,7 @@ function entry(overrides: Partial<EdgeEntry> & { text?: string }): EdgeEntry {
     row: Buffer.from(text),
     url: null,
     areas: 0,
+    outcome: 0,
     ...fields,
   };
 }

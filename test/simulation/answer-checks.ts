@@ -4,8 +4,14 @@ import type { UsageView } from '../../engine/usage/usage-view.js';
 import type { Shards } from '../../src/shards.js';
 import type { DeadLetterTable } from '../../src/store/dead-letter-table.js';
 import type { Store } from '../../src/store/store.js';
-import { countsText, rowsProblem, statsProblem } from '../model/answers.js';
-import { answerLogs, answerStats, beginCounts, type StatsMemo } from '../model/engine-answers.js';
+import { countsText, eventsProblem, rowsProblem, statsProblem } from '../model/answers.js';
+import {
+  answerEvents,
+  answerLogs,
+  answerStats,
+  beginCounts,
+  type StatsMemo,
+} from '../model/engine-answers.js';
 import type { Question } from '../model/history.js';
 import type { Model } from '../model/model.js';
 import type { ModelReader } from '../model/model-reader.js';
@@ -39,6 +45,8 @@ function differenceOf(
       return rowsProblem(model.logs(question, nowUs), answerLogs(edge, question, nowUs));
     case 'stats':
       return statsProblem(model.invocationStats(question, nowUs), answerStats(stats, relay, question, nowUs));
+    case 'events':
+      return eventsProblem(model.eventCounts(question, nowUs), answerEvents(edge, question, nowUs));
     case 'counts': {
       const blocksOf = (view: UsageView) => store.reader(shards.scopeOf(view));
       const rows = beginCounts(edge, question, nowUs, blocksOf)();

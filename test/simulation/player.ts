@@ -281,6 +281,8 @@ export class Player {
       this.#ask({ ask: 'logs', project, tier: 'ENTERPRISE', afterUs: null, untilUs: null });
       this.#ask({ ask: 'stats', project, functionId: null, interval: '7day' });
       this.#ask({ ask: 'stats', project, functionId: null, interval: '1hr' });
+      for (const interval of ['daily', 'minutely'])
+        this.#ask({ ask: 'events', project, tier: 'ENTERPRISE', interval });
     }
     this.#ask({ ask: 'counts', expression: '.', interval: 'daily' });
   }

@@ -226,7 +226,7 @@ class Draw {
   #question(): Question {
     const random = this.#random;
     const project = random.pick(this.#projects);
-    const kind = random.below(3);
+    const kind = random.below(4);
     if (kind === 0) {
       const bound = (): number | null => (random.chance(0.5) ? null : this.#timeUs());
       return { ask: 'logs', project, tier: random.pick(TIERS), afterUs: bound(), untilUs: bound() };
@@ -235,6 +235,8 @@ class Draw {
       const functionId = random.chance(0.5) ? null : random.pick(FUNCTION_IDS);
       return { ask: 'stats', project, functionId, interval: random.pick(STATS_INTERVALS) };
     }
+    if (kind === 2)
+      return { ask: 'events', project, tier: random.pick(TIERS), interval: random.pick(COUNTS_INTERVALS) };
     return {
       ask: 'counts',
       expression: random.pick(EXPRESSIONS),

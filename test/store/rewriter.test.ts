@@ -27,7 +27,7 @@ afterEach(async () => {
 
 function entry(timestampUs: number): EdgeEntry {
   const row = Buffer.from(`{"timestamp":${timestampUs}}`);
-  return { timestampUs, project: 'p', tierClass: '90d', idHash: 0, row, url: null, areas: 0 };
+  return { timestampUs, project: 'p', tierClass: '90d', idHash: 0, row, url: null, areas: 0, outcome: 0 };
 }
 
 function rowFiles(): string[] {

@@ -176,6 +176,7 @@ function entries(seed: number): EdgeEntry[] {
       row: Buffer.from(text),
       url: null,
       areas: 0,
+      outcome: 0,
     });
   }
   return list;

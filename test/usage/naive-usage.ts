@@ -13,7 +13,16 @@ import { type BlocksOf, matchHere, NO_FILES } from './match-here.js';
 
 export function edgeEntry(timestampUs: number, urlText: string | null, areas: number): EdgeEntry {
   const url = urlText === null ? null : Buffer.from(urlText);
-  return { timestampUs, project: 'p', tierClass: '7d', idHash: 0, row: new Uint8Array(0), url, areas };
+  return {
+    timestampUs,
+    project: 'p',
+    tierClass: '7d',
+    idHash: 0,
+    row: new Uint8Array(0),
+    url,
+    areas,
+    outcome: 0,
+  };
 }
 
 export class NaiveUsage {

@@ -1,0 +1,122 @@
+/**
+ * The partial answer of `logs.event-counts`: one shard's counts of a project in each bucket of the series.
+ *
+ *   event-counts 1   project │ level u8 │ first and last slot f64 │ per bucket, oldest first: three counts f64
+ */
+
+import { assert } from '../assert.js';
+import { PartialError, readPartial, writePartial } from '../partial.js';
+import type { EventCountsView } from './event-counts-view.js';
+import { ERROR, OK, OUTCOME_COUNT, WARNING } from './outcome.js';
+import { EVENT_LEVELS, type EventInterval, type EventSeries, eventSeriesOf } from './windows.js';
+
+const FORM = 'event-counts 1';
+
+export interface EventCountsParameters {
+  readonly project: string;
+  /** How far back the caller's tier may look by the day, µs. */
+  readonly retentionUs: number;
+  readonly interval: EventInterval;
+}
+
+/** What is asked for: the same of all partial answers that are merged. */
+export interface EventCountsQuestion extends EventSeries {
+  readonly project: string;
+}
+
+export interface EventCountsPartial {
+  readonly question: EventCountsQuestion;
+  /** By bucket and outcome. */
+  readonly counts: Float64Array;
+}
+
+/** One bucket that has entries. */
+export interface EventCountsRow {
+  readonly bucketStartUs: number;
+  readonly ok: number;
+  readonly warning: number;
+  readonly error: number;
+}
+
+export function eventQuestionOf(parameters: EventCountsParameters, nowUs: number): EventCountsQuestion {
+  const { project, interval, retentionUs } = parameters;
+  return { project, ...eventSeriesOf(interval, retentionUs, nowUs) };
+}
+
+/** O(buckets). */
+export function collectEventCounts(view: EventCountsView, question: EventCountsQuestion): EventCountsPartial {
+  const partial = emptyPartial(question);
+  const { level, firstSlot, lastSlot, project } = question;
+  const code = view.codeOf(project);
+  if (code < 0) return partial;
+  for (let index = firstSlot; index <= lastSlot; index++) {
+    const slot = view.slotAt(level, index);
+    const row = slot === null ? -1 : slot.find(code);
+    if (slot === null || row < 0) continue;
+    const base = OUTCOME_COUNT * (index - firstSlot);
+    for (let outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+      partial.counts[base + outcome] = slot.countOf(row, outcome);
+  }
+  return partial;
+}
+
+/** Oldest first, of partial answers to one question. */
+export function mergeEventCounts(partials: readonly EventCountsPartial[]): EventCountsRow[] {
+  if (partials.length === 0) return [];
+  const { question } = partials[0];
+  const { counts } = emptyPartial(question);
+  for (const partial of partials) {
+    assert(isSame(partial.question, question), 'partial answers to different questions are merged');
+    for (let i = 0; i < counts.length; i++) counts[i] += partial.counts[i];
+  }
+  const rows: EventCountsRow[] = [];
+  for (let bucket = 0; bucket < counts.length / OUTCOME_COUNT; bucket++) {
+    const base = OUTCOME_COUNT * bucket;
+    const [ok, warning, error] = [counts[base + OK], counts[base + WARNING], counts[base + ERROR]];
+    if (ok + warning + error === 0) continue;
+    const bucketStartUs = (question.firstSlot + bucket) * EVENT_LEVELS[question.level].unitUs;
+    rows.push({ bucketStartUs, ok, warning, error });
+  }
+  return rows;
+}
+
+export function writeEventCounts({ question, counts }: EventCountsPartial): Uint8Array {
+  return writePartial(FORM, (out) => {
+    out.string(question.project);
+    out.u8(question.level);
+    out.f64(question.firstSlot);
+    out.f64(question.lastSlot);
+    for (const count of counts) out.f64(count);
+  });
+}
+
+/** Throws a PartialError, also for the answer to another question. */
+export function readEventCounts(bytes: Uint8Array, question: EventCountsQuestion): EventCountsPartial {
+  return readPartial(FORM, bytes, (content) => {
+    const read = {
+      project: content.string(),
+      level: content.u8(),
+      firstSlot: content.f64(),
+      lastSlot: content.f64(),
+    };
+    if (!isSame(read, question)) throw new PartialError('a partial answer is to another question');
+    const partial = emptyPartial(question);
+    for (let i = 0; i < partial.counts.length; i++) {
+      const count = content.f64();
+      if (!Number.isSafeInteger(count) || count < 0) throw new PartialError('a count is not a count');
+      partial.counts[i] = count;
+    }
+    return partial;
+  });
+}
+
+function emptyPartial(question: EventCountsQuestion): EventCountsPartial {
+  const bucketCount = question.lastSlot - question.firstSlot + 1;
+  return { question, counts: new Float64Array(OUTCOME_COUNT * bucketCount) };
+}
+
+function isSame(a: EventCountsQuestion, b: EventCountsQuestion): boolean {
+  return (
+    a.project === b.project && a.level === b.level && a.firstSlot === b.firstSlot && a.lastSlot === b.lastSlot
+  );
+}

@@ -1,5 +1,6 @@
 /** Little-endian binary encoding of segments: a growing writer, and a reader that refuses to run past its end. */
 
+import { fnv1a } from './fnv1a.js';
 import { SegmentError } from './segments.js';
 
 const encoder = new TextEncoder();
@@ -72,7 +73,7 @@ export class ByteWriter {
     this.#length += 4 + written;
   }
 
-  /** Begins anew in the same memory, unless it has grown beyond what is worth keeping. */
+  /** Starts again in the same memory, unless it has grown beyond what is worth keeping. */
   clear(): void {
     this.#length = 0;
     if (this.#bytes.length <= KEPT_BYTES) return;
@@ -159,8 +160,7 @@ export class ByteReader {
     const length = this.u32();
     const start = this.#take(length);
     if (length > DECODED_BYTES) return decodeText(this.#bytes.subarray(start, start + length));
-    let hash = length;
-    for (let i = 0; i < length; i++) hash = Math.imul(hash ^ this.#bytes[start + i], 0x01000193);
+    const hash = fnv1a(this.#bytes, start, start + length);
     const slot = (hash ^ (hash >>> 15)) & (DECODED_SLOTS - 1);
     const known = decoded[slot];
     if (known !== undefined && this.#isAt(start, length, known.utf8)) return known.text;

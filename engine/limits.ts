@@ -1,5 +1,6 @@
 /** Every cap of the engine, each with its reason: what too big and too small would mean. */
 
+import { assert } from './assert.js';
 import { US_PER_HOUR } from './time.js';
 
 /** `logs.all` returns at most this many rows. Source: SPEC, `logs.all`, rule 3. */
@@ -27,7 +28,7 @@ export const EXACT_VALUE_LIMIT = 512;
 export const BLOCK_TARGET_BYTES = 16 * 1024;
 
 /** Buffers of stored blocks that are kept to be filled again, 26 KB each. Bigger: memory for bursts that are over; smaller:
- * what a commit of 20,000 entries a second holds is allocated anew each time. */
+ * what a commit of 20,000 entries a second holds is allocated again each time. */
 export const SPARE_BLOCK_COUNT = 1024;
 
 /** How long after its hour a run of rows in order of arrival goes on for rows that come late; also how long a run that
@@ -64,7 +65,7 @@ export const REWRITE_CHUNK_BYTES = 64 * 1024 * 1024;
 export const REWRITE_ROW_BYTES = 256;
 
 /** Bytes of rows that a rewrite gives the store as a sample. More than makes the store's
- * dictionary of 64 KB is of no use; less: blocks compress worse. */
+ * dictionary of 64 KB is not used; less: blocks compress worse. */
 export const REWRITE_SAMPLE_BYTES = 80 * 1024;
 
 /** Bytes of rows from which a sample pays. Bigger: small runs compress badly; smaller: the sample outweighs them. */
@@ -99,7 +100,7 @@ export const USAGE_PART_BYTES = 16 * 1024 * 1024;
  * evaluated on the spot go through the match thread. */
 export const USAGE_SEAL_FROM_BYTES = 1024 * 1024;
 
-/** The same for want of memory. Smaller: files for next to nothing. */
+/** The same because memory is short. Smaller: files for next to nothing. */
 export const USAGE_SPILL_FROM_BYTES = 64 * 1024;
 
 /** Memory of a shard's URLs and entries that are not sealed, beyond which the largest part is. Bigger: less is left for
@@ -147,7 +148,7 @@ export const STANDING_MATCH_BYTES = 256 * 1024 * 1024;
 export const SPILLED_MATCH_BYTES = 32 * 1024 * 1024;
 
 /** How long an expression stands after it was last asked for. Longer: memory for what nobody asks; shorter than the
- * cache's life (900 s): every recomputation would start anew. */
+ * cache's life (900 s): every recomputation would start from nothing. */
 export const STANDING_IDLE_US = US_PER_HOUR / 2;
 
 /** Bytes from which a chunk of usage is closed. Bigger: each save under low traffic writes more again; smaller: more
@@ -171,16 +172,16 @@ export const DIGEST_BUFFER_LENGTH = 512;
  * has 301. */
 export const STATS_MEMO_BYTES = 128 * 1024 * 1024;
 
-/** Bytes of bucket images that one save writes for a slot that is due to be written anew. Bigger: saves that stop the
+/** Bytes of bucket images that one save writes for a slot that is due to be written again. Bigger: saves that stop the
  * thread for longer; smaller: more segments live beside each other. */
 export const STATS_IMAGE_STEP_BYTES = 256 * 1024;
 
 /** Writers of events that are kept for the next save. Bigger: memory for what a backfill once needed; smaller: they are
- * allocated anew for every slot and save. */
+ * allocated again for every slot and save. */
 export const SPARE_EVENT_WRITERS = 64;
 
 /** Bytes up to which an expired slot's arrays serve the level's next slot. Bigger: an hour's or a day's peak is held for
- * ever; smaller: each second allocates its slot anew. */
+ * ever; smaller: each second allocates its slot again. */
 export const SPARE_SLOT_BYTES = 1024 * 1024;
 
 /** Memory for values of a slot from which they are set aside when memory is short. Bigger: less can be freed; smaller: an open file
@@ -198,3 +199,20 @@ export const STATS_ASIDE_GROWTH = 4;
 /** What a segment of events counts for, at least, when they are weighed against a slot's images. Bigger: idle slots
  * are rewritten for a few events; smaller: a start has to read many tiny segments. */
 export const STATS_SEGMENT_COST_BYTES = 1024;
+
+assert(
+  isPowerOfTwo(URL_INDEX_CAPACITY) && isPowerOfTwo(PAGE_FILTER_BYTES),
+  'tables are as large as a power of two',
+);
+assert(PHRASE_LENGTH_LIMIT <= 255, 'the length of a phrase is one byte');
+assert(MATCH_BLOCK_COUNT <= 256, 'a part of a block of matches is counted in lanes of 8 bits');
+assert(SPILLED_MATCH_BYTES < STANDING_MATCH_BYTES, 'while memory is short less is kept');
+assert(
+  USAGE_SPILL_FROM_BYTES <= USAGE_SEAL_FROM_BYTES && USAGE_SEAL_FROM_BYTES <= USAGE_PART_BYTES,
+  'the more pressing the reason, the smaller the parts that are sealed',
+);
+assert(SPILLED_RUN_BYTES <= SPILLED_BUSY_RUN_BYTES, 'a run whose hour is over is sealed before a busy one');
+
+function isPowerOfTwo(count: number): boolean {
+  return Number.isInteger(Math.log2(count));
+}

@@ -38,9 +38,9 @@ export interface FileBuilder extends BlockReader {
    * are hardly compressed: the file lives for a moment only, or is compact as it is.
    */
   create(file: string, sample: Uint8Array | null): void;
-  /** The first `noiseBytes` of the block are numbers that would not compress, and would make the rest compress worse; they
+  /** The first `plainBytes` of the block are numbers that would not compress, and would make the rest compress worse; they
    * may be all of it. The bytes are lent for the call. */
-  append(file: string, bytes: Uint8Array, noiseBytes: number): void;
+  append(file: string, bytes: Uint8Array, plainBytes: number): void;
   /** Removes a file that it made. */
   remove(file: string): void;
 }

@@ -26,7 +26,7 @@ export interface LogIdentity {
 const STATE_SEGMENT = 'shard';
 const NO_REASONS: ReadonlyMap<string, number> = new Map();
 
-/** What the shard itself saves; a repair makes it anew with nothing but an offset. */
+/** What the shard itself saves; a repair makes it again with nothing but an offset. */
 export function encodeShardState(
   nextOffset: number | null,
   identity: LogIdentity | null = null,

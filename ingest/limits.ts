@@ -123,3 +123,16 @@ export const POOLED_BYTES = 32 * 1024 * 1024;
  * they reach less far back. 24 at 4 reach back a hundred million records and cost a kilobyte a commit. */
 export const KEPT_MARKS = 24;
 export const MARK_SPREAD = 4;
+
+assert(
+  TIME_WINDOW_RECORDS <= HELD_ELEMENTS,
+  'the records that are looked at are known before the first is applied',
+);
+assert(
+  MAX_ELEMENT_BYTES <= MAX_RECORD_BYTES && GROUP_BYTES <= WRITE_BYTES,
+  'what is part of another fits into it',
+);
+assert(
+  SLAB_BYTES <= SLAB_KEPT_BYTES && SMALLEST_POOLED_BYTES <= POOLED_BYTES,
+  'what is kept holds one at least',
+);

@@ -63,7 +63,7 @@ export interface OffsetGap extends PartitionKey {
   readonly resumedOffset: number;
 }
 
-/** What a log source needs from whoever applies its records. */
+/** What a log source needs from the sink of its records. */
 export interface LogSink {
   /** The next offset to read, or null for a partition never read: then from its beginning. */
   nextOffset(key: PartitionKey): number | null;

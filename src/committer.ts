@@ -74,7 +74,7 @@ export class Committer {
       this.round().then(
         () => this.#schedule(),
         (error) => {
-          // Whoever stops it is told by `stop`.
+          // Who stops it is told by `stop`.
           if (!this.#stopped) this.#ports.onFatal(error);
         },
       );

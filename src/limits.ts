@@ -1,5 +1,7 @@
 /** Every cap of the process as a whole, each with its reason: what too big and too small would mean. */
 
+import { assert } from '../engine/assert.js';
+
 /** The share of the memory budget that caches row blocks, at most. Bigger: less for what must be held; smaller: more
  * blocks are read from disk. */
 export const CACHE_SHARE = 1 / 4;
@@ -81,3 +83,10 @@ export const CLOCK_RECORD_COUNT = 3;
 
 /** Characters of a caller's value that a message repeats. Bigger: answers as long as the request. */
 export const QUOTED_CHARACTER_LIMIT = 60;
+
+assert(
+  SPILL_SHARE < RESUME_SHARE && RESUME_SHARE < PAUSE_SHARE && PAUSE_SHARE < 1,
+  'spilling comes before pausing',
+);
+assert(TRIMMED_SHARE < STATS_MEMO_SHARE, 'near a pause less is remembered');
+assert(CLOCK_CONFIRM_US < CLOCK_TRUST_US, 'a witness is nearer than the time that a clock has to stand');

@@ -19,7 +19,7 @@ import type { IngestGate } from './ingest-gate.js';
 import { type IngestMeter, meteredSink } from './ingest-meter.js';
 import { IngestThread, NOT_YET } from './ingest-thread/ingest-thread.js';
 import { PAUSED_RETRY_SECONDS } from './limits.js';
-import type { Surroundings } from './service.js';
+import type { Platform } from './service.js';
 import type { Shards } from './shards.js';
 import { DeadLetterTable } from './store/dead-letter-table.js';
 import { LmdbLog } from './store/lmdb-log.js';
@@ -28,7 +28,7 @@ import type { TrustedTime } from './trusted-time.js';
 
 export interface LogsPorts {
   readonly config: Config;
-  readonly surroundings: Surroundings;
+  readonly platform: Platform;
   readonly store: Store;
   readonly shards: Shards;
   readonly marksOf: (key: PartitionKey) => Marks;
@@ -67,8 +67,8 @@ export function createLogs(ports: LogsPorts): Logs {
 
 /** Posted logs: decoded on the serving thread, judged by when they arrived. */
 function embeddedLogs(ports: LogsPorts): Logs {
-  const { config, surroundings, store, shards, onGap, onStatus, samples, gate, meter } = ports;
-  const { nowUs, monotonicUs } = surroundings.clock;
+  const { config, platform, store, shards, onGap, onStatus, samples, gate, meter } = ports;
+  const { nowUs, monotonicUs } = platform.clock;
   const common = {
     edgeTopic: config.EDGE_TOPIC,
     relayTopic: config.RELAY_TOPIC,
@@ -79,7 +79,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
     ...common,
     log: new LmdbLog(store),
     onWhole: () => onStatus(log.status()),
-    onFatal: surroundings.onFatal,
+    onFatal: platform.onFatal,
   });
   const pipeline = new Pipeline({
     ...common,
@@ -114,8 +114,8 @@ function embeddedLogs(ports: LogsPorts): Logs {
 
 /** Kafka's logs: consumed and decoded on the ingest thread, which begins with what the shards have. */
 function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
-  const { config, surroundings, shards, marksOf, onGap, onStatus, samples, gate, meter } = ports;
-  const { logger, clock, onFatal } = surroundings;
+  const { config, platform, shards, marksOf, onGap, onStatus, samples, gate, meter } = ports;
+  const { logger, clock, onFatal } = platform;
   let thread: IngestThread | null = null;
   const start = () => {
     const order = {

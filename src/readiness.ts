@@ -23,7 +23,7 @@ export interface ReadinessPorts {
   readonly isOwnLog: boolean;
   readonly maxLagRecords: number;
   /** What is wrong with files of rows and usage, one sentence each. */
-  readonly rowDamage: () => readonly string[];
+  readonly fileDamage: () => readonly string[];
   /** Notes of other parts. */
   readonly notes: () => readonly string[];
   readonly dataDirectory: string;
@@ -108,8 +108,8 @@ function gapReason({ topic, partition, reason, expectedOffset, resumedOffset }: 
   return `partition ${partitionId({ topic, partition })} has a gap (${reason}): offset ${expectedOffset} was expected, reading went on at ${resumedOffset}; answers may lack entries; POST ${ALARM_PATHS.gaps.acknowledge} clears it`;
 }
 
-function damageReasons({ rowDamage, dataDirectory }: ReadinessPorts): string[] {
-  const problems = rowDamage();
+function damageReasons({ fileDamage, dataDirectory }: ReadinessPorts): string[] {
+  const problems = fileDamage();
   const reasons = problems
     .slice(0, DAMAGE_REASONS)
     .map((problem) => `${problem}; answers that need it are refused`);

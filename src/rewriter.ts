@@ -13,7 +13,7 @@ import { partitionId } from '../ingest/partition-id.js';
 import type { OwnedShard } from './shards.js';
 import type { Scope, Store } from './store/store.js';
 
-/** Pause after a rewrite that failed for want of room or the like. Longer: the index of rows stays in memory for
+/** Pause after a rewrite that failed because there is no room or the like. Longer: the index of rows stays in memory for
  * longer; shorter: a full disk is filled and emptied all the time. */
 const RETRY_PAUSE_US = 60_000_000;
 

@@ -29,13 +29,13 @@ import { KnownNames } from './known-names.js';
 import { STATS_MEMO_SHARE } from './limits.js';
 import { budgetBytesOf } from './memory-budget.js';
 import type { Readiness } from './readiness.js';
-import type { Surroundings } from './service.js';
+import type { Platform } from './service.js';
 import type { Shards } from './shards.js';
 import type { WholeAnswers } from './whole-answers.js';
 
-export interface ApiParts {
+export interface ApiPorts {
   readonly config: Config;
-  readonly surroundings: Surroundings;
+  readonly platform: Platform;
   readonly shards: Shards;
   /** null when the logs come from Kafka. */
   readonly ingest: IngestPort | null;
@@ -72,8 +72,8 @@ export function logStates(config: Config, whole: WholeAnswers): StatePort {
   };
 }
 
-export function createApi({ config, surroundings, shards, evaluator, ...parts }: ApiParts): Api {
-  const keys = config.API_KEYS ?? [madeKey(surroundings)];
+export function createApi({ config, platform, shards, evaluator, ...parts }: ApiPorts): Api {
+  const keys = config.API_KEYS ?? [madeKey(platform)];
   const budgetBytes = budgetBytesOf(config);
   const requestsPerSecond = config.KEY_REQUESTS_PER_SECOND;
   const paces = requestsPerSecond === 0 ? null : new RequestPaces(requestsPerSecond);
@@ -83,7 +83,7 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
     evaluator,
     memoBytes: Math.min(STATS_MEMO_BYTES, STATS_MEMO_SHARE * budgetBytes),
     largeAnswers: inFlight,
-    nowUs: surroundings.clock.nowUs,
+    nowUs: platform.clock.nowUs,
   });
   return new Api({
     keys: new KeyRing(keys, paces),
@@ -106,11 +106,11 @@ export function createApi({ config, surroundings, shards, evaluator, ...parts }:
       },
       metrics: parts.metrics,
     },
-    clock: surroundings.clock,
+    clock: platform.clock,
     bugs: parts.bugs,
     pages: new Map([
       ...descriptionPages({
-        version: surroundings.version,
+        version: platform.version,
         sourceNames: [config.EDGE_TOPIC, config.RELAY_TOPIC].filter((topic) => topic !== ''),
         endpoints: endpoints.filter(({ endpoint }) => parts.states.stateOf(endpoint.log).kind !== 'off'),
       }),
@@ -127,8 +127,8 @@ function servedEndpoints(config: Config, resources: EndpointResources): ServedEn
   return ENDPOINTS.map((endpoint) => serve(endpoint, config[endpoint.idSetting]));
 }
 
-function madeKey(surroundings: Surroundings) {
+function madeKey(platform: Platform) {
   const key = randomBytes(24).toString('base64url');
-  surroundings.announceKey(key);
+  platform.announceKey(key);
   return { key, projects: null };
 }

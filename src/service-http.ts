@@ -9,11 +9,11 @@ import { meteredHandler, type RequestMeter } from './http/request-meters.js';
 import type { BackEndName, BugReporter } from './http/server.js';
 import { TlsFiles } from './http/tls-files.js';
 import { checkedIdentity, type TlsIdentity } from './http/tls-identity.js';
-import type { Surroundings } from './service.js';
+import type { Platform } from './service.js';
 
-export interface ServiceHttpParts {
+export interface ServiceHttpPorts {
   readonly config: Config;
-  readonly surroundings: Surroundings;
+  readonly platform: Platform;
   readonly api: Api;
   readonly meter: RequestMeter;
   readonly bugs: BugReporter;
@@ -26,9 +26,9 @@ export interface ServiceHttp extends ChosenServer {
 
 const BACK_ENDS: Readonly<Record<string, BackEndName>> = { uws: 'uWebSockets.js', node: 'node:http' };
 
-export function createServiceHttp({ config, surroundings, api, meter, bugs }: ServiceHttpParts): ServiceHttp {
+export function createServiceHttp({ config, platform, api, meter, bugs }: ServiceHttpPorts): ServiceHttp {
   const identity = identityOf(config);
-  const { monotonicUs } = surroundings.clock;
+  const { monotonicUs } = platform.clock;
   const forced = BACK_ENDS[config.HTTP_BACKEND];
   const chosen = createHttpServer({
     handler: api,
@@ -38,14 +38,14 @@ export function createServiceHttp({ config, surroundings, api, meter, bugs }: Se
     ...(identity === null ? {} : { identity }),
     observe: (handler) => {
       const metered = meteredHandler(handler, meter, (path) => api.routeOf(path), monotonicUs);
-      return config.ACCESS_LOG ? loggedHandler(metered, accessLog(api, surroundings)) : metered;
+      return config.ACCESS_LOG ? loggedHandler(metered, accessLog(api, platform)) : metered;
     },
   });
-  return { ...chosen, tlsFiles: identity === null ? null : tlsFilesOf(identity, chosen, surroundings) };
+  return { ...chosen, tlsFiles: identity === null ? null : tlsFilesOf(identity, chosen, platform) };
 }
 
 /** Its lines are written whatever the level of the service's own log. */
-function accessLog(api: Api, { logger, clock }: Surroundings): AccessLogPorts {
+function accessLog(api: Api, { logger, clock }: Platform): AccessLogPorts {
   const lines = logger.child({}, { level: 'info' });
   return {
     write: (line) => lines.info(line, 'request'),
@@ -72,7 +72,7 @@ function identityOf({ TLS_CERT, TLS_KEY, files }: Config): TlsIdentity | null {
 function tlsFilesOf(
   identity: TlsIdentity,
   { server }: ChosenServer,
-  { logger, clock }: Surroundings,
+  { logger, clock }: Platform,
 ): TlsFiles | null {
   const warnIfExpired = ({ expiresUs }: TlsIdentity) => {
     if (expiresUs < clock.nowUs())
@@ -89,7 +89,7 @@ function tlsFilesOf(
     onFailed: (problem) =>
       logger.error(
         { problem, ...identity.paths },
-        'TLS: the new certificate and key are of no use; the ones before stay in use',
+        'TLS: the new certificate and key are not usable; the ones before stay in use',
       ),
   });
 }

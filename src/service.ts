@@ -33,11 +33,11 @@ import { DiskFullError } from './store/disk-room.js';
 import { type DroppedPart, isStillMissed, overlappingParts } from './store/dropped-table.js';
 import { withRemedy } from './store/sound-table.js';
 import { Store } from './store/store.js';
-import { type StoreParts, SYSTEM_PARTS } from './store/store-parts.js';
+import { type StoreBackEnds, SYSTEM_PARTS } from './store/store-back-ends.js';
 import { clockNote, TrustedTime } from './trusted-time.js';
 import { WholeAnswers } from './whole-answers.js';
 
-export interface Surroundings {
+export interface Platform {
   readonly logger: Logger;
   readonly clock: { readonly nowUs: () => number; readonly monotonicUs: () => number };
   readonly version: string;
@@ -73,20 +73,20 @@ const DRAIN_MS = 5000;
  */
 export async function startService(
   config: Config,
-  surroundings: Surroundings,
-  storeParts: StoreParts = SYSTEM_PARTS,
+  platform: Platform,
+  storeParts: StoreBackEnds = SYSTEM_PARTS,
 ): Promise<Service> {
-  const { clock } = surroundings;
+  const { clock } = platform;
   const startUs = clock.monotonicUs();
   const gate = new IngestGate();
   const store = await Store.open(
     config.DATA_DIR,
     CACHE_SHARE * budgetBytesOf(config),
-    diskAlarm(gate, surroundings.logger, config.DATA_DIR),
+    diskAlarm(gate, platform.logger, config.DATA_DIR),
     storeParts,
   );
   try {
-    return await new Composition(config, surroundings, store, gate).start(startUs);
+    return await new Composition(config, platform, store, gate).start(startUs);
   } catch (error) {
     await store.close();
     throw withRemedy(error, config.DATA_DIR);
@@ -95,7 +95,7 @@ export async function startService(
 
 class Composition implements Service {
   readonly #config: Config;
-  readonly #surroundings: Surroundings;
+  readonly #platform: Platform;
   readonly #store: Store;
   readonly #shards: Shards;
   readonly #whole: WholeAnswers;
@@ -121,22 +121,19 @@ class Composition implements Service {
   #wasReady = false;
   #port = 0;
 
-  constructor(config: Config, surroundings: Surroundings, store: Store, gate: IngestGate) {
-    const { clock } = surroundings;
+  constructor(config: Config, platform: Platform, store: Store, gate: IngestGate) {
+    const { clock } = platform;
     const onFatal = (error: unknown) => this.#fail(error);
     this.#config = config;
-    this.#surroundings = surroundings;
+    this.#platform = platform;
     this.#store = store;
     this.#gate = gate;
     this.#dropped = store.dropped();
     store.damage.tell((problem) =>
-      surroundings.logger.error({ problem }, 'a stored file is damaged; answers that need it are refused'),
+      platform.logger.error({ problem }, 'a stored file is damaged; answers that need it are refused'),
     );
     store.leftovers.tell(({ problem }) =>
-      surroundings.logger.warn(
-        { problem },
-        'a file that nothing needs could not be removed; it is tried again',
-      ),
+      platform.logger.warn({ problem }, 'a file that nothing needs could not be removed; it is tried again'),
     );
     const topics = { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC };
     this.#shards = new Shards(store, topics, {}, SPILL_SHARE * budgetBytesOf(config));
@@ -154,7 +151,7 @@ class Composition implements Service {
     this.#marks = new PartitionMarks((scope) => store.reader(scope));
     this.#logs = createLogs({
       config,
-      surroundings,
+      platform,
       store,
       shards: this.#shards,
       marksOf: (key) => this.#marks.of(key),
@@ -197,7 +194,7 @@ class Composition implements Service {
       monotonicUs: clock.monotonicUs,
       commit: () => this.#committer.commit(),
       onFailed: (error, scope) =>
-        surroundings.logger.error(
+        platform.logger.error(
           { err: error, scope },
           'rows or usage could not be rewritten; they stay as they are',
         ),
@@ -220,7 +217,7 @@ class Composition implements Service {
     this.#api = this.#createApi();
     this.#http = createServiceHttp({
       config,
-      surroundings,
+      platform,
       api: this.#api,
       meter: this.#metrics,
       bugs: this.#bugs(),
@@ -240,7 +237,7 @@ class Composition implements Service {
   }
 
   async start(startUs: number): Promise<Service> {
-    const { logger, clock, onFatal, version } = this.#surroundings;
+    const { logger, clock, onFatal, version } = this.#platform;
     this.#port = await this.#http.server.listen(this.#config.HOST, this.#config.PORT);
     this.#committer.start();
     this.#every(MEMORY_LOOK_MS, () => this.#memory.look());
@@ -287,7 +284,7 @@ class Composition implements Service {
   }
 
   #every(periodMs: number, task: () => void): void {
-    const { onFatal } = this.#surroundings;
+    const { onFatal } = this.#platform;
     this.#timers.push(
       setInterval(() => {
         try {
@@ -301,14 +298,14 @@ class Composition implements Service {
 
   /** A full disk while the service stops is what `stop` rejects with. */
   #fail(error: unknown): void {
-    if (!this.#isStopping || !(error instanceof DiskFullError)) this.#surroundings.onFatal(error);
+    if (!this.#isStopping || !(error instanceof DiskFullError)) this.#platform.onFatal(error);
   }
 
   #noteApplied(key: PartitionKey, durationUs: number, lastRecordMs: number | null): void {
     this.#metrics.applied(key, durationUs, lastRecordMs);
     // The time of what was posted comes from the clock itself, so it confirms nothing.
     if (this.#config.KAFKA_BROKERS === undefined || lastRecordMs === null || lastRecordMs < 0) return;
-    const { nowUs, monotonicUs } = this.#surroundings.clock;
+    const { nowUs, monotonicUs } = this.#platform.clock;
     this.#time.noteRecord(key, lastRecordMs * US_PER_MS, nowUs(), monotonicUs());
   }
 
@@ -320,11 +317,11 @@ class Composition implements Service {
   #sayReady(): void {
     if (this.#wasReady || this.#readiness().reasons.length > 0) return;
     this.#wasReady = true;
-    this.#surroundings.logger.info({ url: this.url, notes: this.#readiness().notes }, 'ready');
+    this.#platform.logger.info({ url: this.url, notes: this.#readiness().notes }, 'ready');
   }
 
   #createWhole(): WholeAnswers {
-    const { clock } = this.#surroundings;
+    const { clock } = this.#platform;
     const { EDGE_TOPIC, RELAY_TOPIC, FRESH_MS, MAX_STALENESS_SECONDS } = this.#config;
     return new WholeAnswers({
       topics: [EDGE_TOPIC, RELAY_TOPIC].filter((topic) => topic !== ''),
@@ -342,32 +339,32 @@ class Composition implements Service {
 
   #noteGap(gap: OffsetGap): void {
     this.#gaps.add(gap);
-    this.#surroundings.logger.error(gap, 'gap: the log does not go on where the state left off');
+    this.#platform.logger.error(gap, 'gap: the log does not go on where the state left off');
   }
 
   async #acknowledgeGaps(): Promise<readonly OffsetGap[]> {
     const acknowledged = this.#gaps.open;
     this.#gaps.acknowledge();
     await this.#committer.commit();
-    this.#surroundings.logger.info({ acknowledged }, 'gaps: acknowledged by an operator');
+    this.#platform.logger.info({ acknowledged }, 'gaps: acknowledged by an operator');
     return acknowledged;
   }
 
   async #acknowledgeHolds(): Promise<readonly HeldPartition[]> {
     const { held } = this.#logs.status();
     this.#logs.acknowledgeHolds(held);
-    this.#surroundings.logger.info({ acknowledged: held }, 'holds: acknowledged by an operator');
+    this.#platform.logger.info({ acknowledged: held }, 'holds: acknowledged by an operator');
     return held;
   }
 
   #createMetrics(): Metrics {
     return new Metrics({
-      version: this.#surroundings.version,
+      version: this.#platform.version,
       httpBackEnd: () => this.httpBackEnd,
       shards: this.#shards,
       store: this.#store,
       sourceStatus: () => this.#logs.status(),
-      nowUs: this.#surroundings.clock.nowUs,
+      nowUs: this.#platform.clock.nowUs,
       gaps: this.#gaps,
       gate: this.#gate,
       memory: () => this.#memory,
@@ -385,7 +382,7 @@ class Composition implements Service {
   #createApi(): Api {
     return createApi({
       config: this.#config,
-      surroundings: this.#surroundings,
+      platform: this.#platform,
       shards: this.#shards,
       ingest: this.#logs.ingest,
       evaluator: this.#evaluator,
@@ -403,7 +400,7 @@ class Composition implements Service {
   }
 
   #notes(): string[] {
-    const { nowUs, monotonicUs } = this.#surroundings.clock;
+    const { nowUs, monotonicUs } = this.#platform.clock;
     const doubtUs = this.#time.doubtUs(nowUs(), monotonicUs());
     return [
       ...this.#stillMissed().map(({ what }) => `dropped by a repair: ${what}`),
@@ -413,7 +410,7 @@ class Composition implements Service {
 
   #status(nowUs: number): ServiceStatus {
     const ports: StatusPorts = {
-      version: this.#surroundings.version,
+      version: this.#platform.version,
       logSource: this.#config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
       shards: this.#shards,
       store: this.#store,
@@ -429,7 +426,7 @@ class Composition implements Service {
   }
 
   #stillMissed(): readonly DroppedPart[] {
-    const nowUs = this.#surroundings.clock.nowUs();
+    const nowUs = this.#platform.clock.nowUs();
     return this.#dropped.filter((part) => isStillMissed(part, nowUs));
   }
 
@@ -444,7 +441,7 @@ class Composition implements Service {
     return {
       report: (error: unknown, where: string) => {
         this.#metrics.bugMet();
-        this.#surroundings.logger.error({ err: error, where }, 'a request failed for a bug of Logring');
+        this.#platform.logger.error({ err: error, where }, 'a request failed for a bug of Logring');
       },
     };
   }
@@ -459,7 +456,7 @@ class Composition implements Service {
       stopping: () => this.#isStopping,
       isOwnLog: this.#config.KAFKA_BROKERS === undefined,
       maxLagRecords: this.#config.MAX_LAG_RECORDS,
-      rowDamage: () => this.#store.damage.problems(),
+      fileDamage: () => this.#store.damage.problems(),
       notes: () => this.#notes(),
       dataDirectory: this.#config.DATA_DIR,
     });

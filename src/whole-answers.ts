@@ -105,8 +105,9 @@ export class WholeAnswers {
   }
 
   /** Nothing for a partition that was never whole, or is never old. */
-  save({ topic: name, partition }: PartitionKey, writer: SegmentWriter): void {
-    this.#news.delete(`${name}/${partition}`);
+  save(key: PartitionKey, writer: SegmentWriter): void {
+    const { topic: name, partition } = key;
+    this.#news.delete(partitionId(key));
     const topic = this.#of(name);
     const asOfUs = topic?.partitions[partition]?.asOfUs ?? null;
     if (topic === undefined || asOfUs === null || asOfUs === Number.POSITIVE_INFINITY) return;
@@ -200,7 +201,7 @@ export class WholeAnswers {
     );
     topic.partitions.length = Math.min(topic.partitions.length, partitionCount);
     for (const known of keysOf(topic, ({ asOfUs }) => asOfUs !== null))
-      this.#news.add(`${topic.name}/${known}`);
+      this.#news.add(partitionId({ topic: topic.name, partition: known }));
     grow(topic, partitionCount, newest);
     topic.epoch++;
     this.#ports.onPartitions(topic.name);
@@ -300,7 +301,9 @@ function keysOf({ partitions }: Topic, is: (partition: Partition) => boolean): n
 
 /** `partition edge/3`, `partitions edge/1, edge/2 and 4 more`. */
 function listText({ name }: Topic, numbers: readonly number[]): string {
-  const shown = numbers.slice(0, LISTED_PARTITIONS).map((number) => `${name}/${number}`);
+  const shown = numbers
+    .slice(0, LISTED_PARTITIONS)
+    .map((partition) => partitionId({ topic: name, partition }));
   const more = numbers.length - shown.length;
   return `${numbers.length === 1 ? 'partition' : 'partitions'} ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

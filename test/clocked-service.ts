@@ -2,12 +2,12 @@
 
 import { pino } from 'pino';
 import { readConfig } from '../src/config.js';
-import { type Service, type Surroundings, startService } from '../src/service.js';
+import { type Platform, type Service, startService } from '../src/service.js';
 
 /** On a free port, with these LOGRING_* settings; without a cache unless they say so, and ready once all that is posted is applied. */
 export function startClockedService(
   settings: Readonly<Record<string, string>>,
-  clock: Surroundings['clock'],
+  clock: Platform['clock'],
 ): Promise<Service> {
   const config = readConfig({
     LOGRING_PORT: '0',

@@ -59,11 +59,11 @@ test('a wait for room to unpack in: released, or over', async () => {
 
 test('a full disk that is looked at again and again', async () => {
   let looks = 0;
-  const surroundings = {
+  const platform = {
     disk: { freeBytes: () => 0 },
     pause: () => new Promise<void>((resolve) => setImmediate(resolve)),
   };
-  const room = new DiskRoom('/data', surroundings, UNTOLD);
+  const room = new DiskRoom('/data', platform, UNTOLD);
   let noteLooks: () => void = () => undefined;
   const write = async () => {
     if (++looks % ROUNDS === 0) noteLooks();

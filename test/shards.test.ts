@@ -71,7 +71,7 @@ test('to ask for readiness makes no shard', async () => {
       stopping: () => false,
       isOwnLog: true,
       maxLagRecords: 4,
-      rowDamage: () => [],
+      fileDamage: () => [],
       notes: () => [],
       dataDirectory: 'DIR',
     });

@@ -176,7 +176,7 @@ export async function openLogring(options: LogringOptions): Promise<LogringInPro
   };
   const api = createApi({
     config,
-    surroundings: {
+    platform: {
       logger: pino({ level: 'silent' }),
       clock: { nowUs: () => options.nowUs, monotonicUs },
       version: VERSION,

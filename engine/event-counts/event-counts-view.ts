@@ -50,7 +50,8 @@ export class EventCountsView implements View<EdgeEntry> {
   load(reader: SegmentReader): void {
     for (const { name, bytes } of reader.list(PREFIX)) {
       const level = this.#levels.find(({ prefix }) => name.startsWith(prefix));
-      if (level === undefined) throw new SegmentError('a segment of event counts is of an unknown level');
+      if (level === undefined)
+        throw new SegmentError('a segment of event counts belongs to an unknown level');
       level.replay(name, bytes);
     }
   }
@@ -124,7 +125,7 @@ class LevelSlots {
     const startText = name.slice(this.prefix.length).split('/', 1)[0];
     const index = (Number(startText) * US_PER_SECOND) / this.#level.unitUs;
     if (!Number.isInteger(index) || !name.startsWith(this.#prefixOf(index)))
-      throw new SegmentError('a segment of event counts is of no slot');
+      throw new SegmentError('a segment of event counts belongs to no slot');
     const slot = this.#slots.get(index) ?? this.#make(index);
     slot.replay(name, bytes);
   }

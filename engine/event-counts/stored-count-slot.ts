@@ -109,7 +109,7 @@ export class StoredCountSlot {
     const changeCount = segment.u32();
     for (let left = changeCount; left > 0; left--) {
       const row = segment.u32();
-      if (row >= slot.rowCount) throw new SegmentError('an event count is of no project');
+      if (row >= slot.rowCount) throw new SegmentError('an event count belongs to no project');
       for (let outcome = 0; outcome < OUTCOME_COUNT; outcome++) {
         const count = segment.f64();
         if (!Number.isSafeInteger(count) || count < slot.countOf(row, outcome))

@@ -10,6 +10,7 @@
  *   │ per project: name, firstRow u32, rowCount u32, oldestUs f64, newestUs f64
  */
 
+import { upperBound } from '../binary-search.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
 import { SegmentError } from '../segments.js';
 
@@ -79,12 +80,5 @@ export function decodeDirectory(bytes: Uint8Array, shared = (name: string) => na
 
 /** The block that holds a row. O(log blocks). */
 export function blockOfRow({ blockFirstRows }: RunDirectory, row: number): number {
-  let low = 0;
-  let high = blockFirstRows.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1;
-    if (blockFirstRows[middle] <= row) low = middle;
-    else high = middle - 1;
-  }
-  return low;
+  return upperBound(blockFirstRows, 1, blockFirstRows.length, row) - 1;
 }

@@ -9,7 +9,7 @@
  *   projects  a →   0  2  1                               4 bytes a row: ordinals, ascending by (time, …)
  *             b →   4  3
  *
- * Full blocks are in the run's file; the block being filled is a segment that each save writes anew. A row that comes
+ * Full blocks are in the run's file; the block being filled is a segment that each save writes again. A row that comes
  * late is inserted at its place: the bytes moved are four a row behind it, and rows come nearly in order.
  *
  *   rows/index/<run>/<block>   indexes of the blocks from that one on, as many as a save appended
@@ -17,6 +17,7 @@
  */
 
 import { assert } from '../assert.js';
+import { upperBound } from '../binary-search.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
 import { BLOCK_TARGET_BYTES } from '../limits.js';
 import { nameBytes, sharedName } from '../names.js';
@@ -287,14 +288,7 @@ export class FreshRun {
 
   #blockOf(ordinal: number): number {
     const firsts = this.#blockFirstOrdinals;
-    let low = 0;
-    let high = firsts.length - 1;
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1;
-      if (firsts[middle] <= ordinal) low = middle;
-      else high = middle - 1;
-    }
-    return low;
+    return upperBound(firsts, 1, firsts.length, ordinal) - 1;
   }
 }
 

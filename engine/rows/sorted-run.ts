@@ -1,5 +1,6 @@
 /** A sorted run as queries see it: its directory in memory, its rows read back block by block. */
 
+import { upperBound } from '../binary-search.js';
 import type { BlockReader } from '../segments.js';
 import { blockOfRow, type RunDirectory } from './directory.js';
 import { type RunInfo, runFile } from './run.js';
@@ -46,22 +47,13 @@ export class SortedRun {
     if (directory.newestUs[projectIndex] <= timeUs) return endRow;
     if (directory.oldestUs[projectIndex] > timeUs) return firstRow;
     // The last block whose first row is the project's and not too late; the first block begins before the project.
-    let low = blockOfRow(directory, firstRow);
-    let high = blockOfRow(directory, endRow - 1);
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1;
-      if (directory.blockFirstTimesUs[middle] <= timeUs) low = middle;
-      else high = middle - 1;
-    }
-    const { timesUs, rowCount } = this.block(low);
-    const blockFirstRow = directory.blockFirstRows[low];
-    let row = Math.max(firstRow, blockFirstRow);
-    let end = Math.min(endRow, blockFirstRow + rowCount);
-    while (row < end) {
-      const middle = (row + end) >>> 1;
-      if (timesUs[middle - blockFirstRow] <= timeUs) row = middle + 1;
-      else end = middle;
-    }
-    return row;
+    const first = blockOfRow(directory, firstRow);
+    const last = blockOfRow(directory, endRow - 1);
+    const blockIndex = upperBound(directory.blockFirstTimesUs, first + 1, last + 1, timeUs) - 1;
+    const { timesUs, rowCount } = this.block(blockIndex);
+    const blockFirstRow = directory.blockFirstRows[blockIndex];
+    const from = Math.max(firstRow - blockFirstRow, 0);
+    const to = Math.min(endRow - blockFirstRow, rowCount);
+    return blockFirstRow + upperBound(timesUs, from, to, timeUs);
   }
 }

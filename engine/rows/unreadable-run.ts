@@ -1,5 +1,5 @@
 /**
- * A run whose file can't be read: nobody knows whose rows it has, so whoever's answer reaches back to it is refused. It
+ * A run whose file can't be read: nobody knows whose rows it has, so every answer that reaches back to it is refused. It
  * is tried again whenever rows are asked for, and expires as any other run.
  */
 

@@ -56,7 +56,7 @@ export class Slot {
     return this.#newestChange;
   }
 
-  /** Begins anew as another slot, in the same memory. */
+  /** Becomes another slot, in the same memory. */
   clear(): void {
     this.#bucketByKey.clear();
     this.#keys.length = 0;
@@ -223,7 +223,7 @@ export class Slot {
   /** Puts a written bucket in the place of what is there of it. */
   readImage(segment: ByteReader): void {
     const bucket = segment.u32();
-    if (bucket >= this.#keys.length) throw new SegmentError('an image in a segment is of no bucket');
+    if (bucket >= this.#keys.length) throw new SegmentError('an image in a segment belongs to no bucket');
     this.name(bucket, readKey(segment));
     this.readBucket(bucket, segment);
   }

@@ -1,6 +1,6 @@
 /**
  * The state behind `functions.invocation-stats` within one shard: time slots at four levels, from seconds to days. Each
- * entry counts in one slot of every level, by its own timestamp, whatever the time is. For want of memory, values of slots
+ * entry counts in one slot of every level, by its own timestamp, whatever the time is. When memory is short, values of slots
  * that are over are set aside in scratch files.
  *
  * segments: stats/<level>/<start of the slot in seconds>/<number>
@@ -115,7 +115,8 @@ export class StatsView implements View<RelayEntry> {
     let last: LevelSlots | null = null;
     for (const { name, bytes } of reader.list(PREFIX)) {
       const level = this.#levels.find(({ prefix }) => name.startsWith(prefix));
-      if (level === undefined) throw new SegmentError('a segment of the statistics is of an unknown level');
+      if (level === undefined)
+        throw new SegmentError('a segment of the statistics belongs to an unknown level');
       // The segments of a slot come together.
       if (last !== null && !last.isReplaying(name)) this.#keepWithinLoad();
       level.replay(name, bytes);
@@ -258,7 +259,7 @@ class LevelSlots {
   }
 
   save(writer: SegmentWriter): void {
-    // First, as a late entry may have made a slot anew.
+    // First, as a late entry may have made a slot again.
     for (const slot of this.#expired) slot.delete(writer);
     this.#expired = [];
     for (const slot of this.#slots.values()) {
@@ -277,7 +278,7 @@ class LevelSlots {
     const startText = name.slice(this.prefix.length).split('/', 1)[0];
     const index = (Number(startText) * US_PER_SECOND) / this.#level.unitUs;
     if (!Number.isInteger(index) || !name.startsWith(this.#prefixOf(index))) {
-      throw new SegmentError('a segment of the statistics is of no slot');
+      throw new SegmentError('a segment of the statistics belongs to no slot');
     }
     const slot = this.#slots.get(index) ?? this.#make(index);
     slot.replay(name, bytes);

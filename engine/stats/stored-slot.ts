@@ -150,7 +150,7 @@ export class StoredSlot {
     if (eventCount > 0) this.#eventCostBytes += Math.max(eventCount * EVENT_BYTES, STATS_SEGMENT_COST_BYTES);
   }
 
-  /** After the last replay: what can be told only now. A turn that was under way begins anew. */
+  /** After the last replay: what can be told only now. A turn that was under way starts again. */
   finishReplay(): void {
     this.slot.assertNamed();
   }

@@ -69,7 +69,7 @@ export class ValueArena {
     if (end === 1) out[at] = cells[cell];
   }
 
-  /** Gives the cells of the `count` values at `head` to whoever pushes next. */
+  /** Gives the cells of the `count` values at `head` to the next push. */
   release(head: number, count: number): void {
     if (count === 0) return;
     this.#valueCount -= count;

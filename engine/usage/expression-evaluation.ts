@@ -80,7 +80,7 @@ export class ExpressionEvaluation {
     return lane;
   }
 
-  /** There is no more to be had of it. */
+  /** No batch is handed out any more. */
   giveUp(): void {
     this.#hasGivenUp = true;
     for (const lane of this.#lanes) lane.giveUp();

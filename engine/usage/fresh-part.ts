@@ -15,15 +15,15 @@ export class FreshPart {
   readonly name: PartName;
   readonly startUs: number;
   /** Rises with each part and each standing expression of a view: tells which of two was there first. */
-  readonly birth: number;
+  readonly sequence: number;
   readonly urls = new UrlPages();
   readonly entries = new EntryColumns();
   #index: UrlIndex | null = null;
 
-  constructor(name: PartName, birth: number) {
+  constructor(name: PartName, sequence: number) {
     this.name = name;
     this.startUs = name.hourIndex * US_PER_HOUR;
-    this.birth = birth;
+    this.sequence = sequence;
   }
 
   get endUs(): number {

@@ -10,7 +10,7 @@ const GRAM_LENGTH = 4;
 /** 32 less the bits of an index. */
 const HASH_SHIFT = Math.clz32(8 * PAGE_FILTER_BYTES) + 1;
 
-/** What a page must hold lest it be ruled out: all of some bits, or some of several needs, or all of them. */
+/** What a page must hold or else it is ruled out: all of some bits, or some of several needs, or all of them. */
 export type PageNeed =
   | { readonly bits: readonly number[] }
   | { readonly all: readonly PageNeed[] }

@@ -30,17 +30,17 @@ export class SealedPart {
   readonly kind = 'sealed';
   readonly name: PartName;
   readonly startUs: number;
-  /** See FreshPart.birth: the fresh part's, when it was sealed in this process. */
-  readonly birth: number;
+  /** See FreshPart.sequence: the fresh part's, when it was sealed in this process. */
+  readonly sequence: number;
   readonly file: string;
   readonly summary: PartSummary;
   /** Rounds that may still read the file. */
   readerCount = 0;
 
-  constructor(name: PartName, birth: number, summary: PartSummary) {
+  constructor(name: PartName, sequence: number, summary: PartSummary) {
     this.name = name;
     this.startUs = name.hourIndex * US_PER_HOUR;
-    this.birth = birth;
+    this.sequence = sequence;
     this.file = partFile(name);
     this.summary = summary;
   }

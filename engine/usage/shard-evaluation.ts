@@ -32,7 +32,7 @@ export class ShardEvaluation {
   readonly #fresh: FreshTarget[] = [];
   /** Parts that are to be scanned, whose files stay until it is closed. */
   readonly #sealed: SealedPart[] = [];
-  /** What all is known from, by birth of the part. */
+  /** What all is known from, by sequence of the part. */
   readonly #counted = new Map<number, Counted>();
   /** Fresh targets before it are folded. */
   #foldedTargets = 0;
@@ -89,7 +89,7 @@ export class ShardEvaluation {
     // Parts that came since are known, too.
     for (const part of this.#view.parts()) {
       if (!counts.overlaps(part)) continue;
-      const matches = this.#counted.get(part.birth)?.matches ?? standing.matches.get(part.birth);
+      const matches = this.#counted.get(part.sequence)?.matches ?? standing.matches.get(part.sequence);
       if (matches !== undefined) counts.add(part, matches.list);
     }
     return counts;
@@ -109,13 +109,13 @@ export class ShardEvaluation {
     if (matches === null) return;
     matches.reserve(part.urls.count);
     this.#fresh.push({ part, matches, urlCount: part.urls.count, entryCount: part.entries.count });
-    this.#counted.set(part.birth, { part, matches });
+    this.#counted.set(part.sequence, { part, matches });
   }
 
   #takeUpSealed(part: SealedPart): void {
     const matches = this.#view.standing.matchesOfSealed(this.#standing, part);
     if (matches === null) return;
-    this.#counted.set(part.birth, { part, matches });
+    this.#counted.set(part.sequence, { part, matches });
     if (!(matches instanceof SealedMatches) || matches.isComplete) return;
     part.readerCount += 1;
     this.#sealed.push(part);

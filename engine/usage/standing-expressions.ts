@@ -27,21 +27,21 @@ export class StandingExpression {
   readonly expression: string;
   /** The UTF-8 bytes of a literal, else null. */
   readonly literal: Uint8Array | null;
-  /** See FreshPart.birth. */
-  readonly birth: number;
+  /** See FreshPart.sequence. */
+  readonly sequence: number;
   lastAskedUs: number;
   /** Whether it is known to be a valid expression. */
   accepted: boolean;
   /** How many evaluations are under way: it is not dropped meanwhile. */
   evaluationCount = 0;
-  /** By birth of the part. A literal has none for a part younger than itself: then all is known, and nothing matches yet. */
+  /** By sequence of the part. A literal has none for a part younger than itself: then all is known, and nothing matches yet. */
   readonly matches = new Map<number, FreshMatches | SealedMatches>();
 
-  constructor(expression: string, birth: number, nowUs: number) {
+  constructor(expression: string, sequence: number, nowUs: number) {
     this.expression = expression;
     this.literal = isLiteral(expression) ? encoder.encode(expression) : null;
     this.accepted = this.literal !== null;
-    this.birth = birth;
+    this.sequence = sequence;
     this.lastAskedUs = nowUs;
   }
 
@@ -95,7 +95,7 @@ export class StandingExpressions {
 
   /** The matches among all entries of a part; null when some are still to be evaluated. */
   wholeMatches(standing: StandingExpression, part: FreshPart | SealedPart): CountedMatches | null {
-    const known = standing.matches.get(part.birth);
+    const known = standing.matches.get(part.sequence);
     if (known === undefined) return isKnownToHaveNone(standing, part) ? NONE : null;
     if (known instanceof SealedMatches) return known.isComplete ? known.list : null;
     const entryCount = part.kind === 'fresh' ? part.entries.count : part.summary.entryCount;
@@ -104,11 +104,11 @@ export class StandingExpressions {
 
   /** What is known of an expression over a fresh part; null when the part is younger and holds no match of a literal. */
   matchesOfFresh(standing: StandingExpression, part: FreshPart): FreshMatches | null {
-    const known = standing.matches.get(part.birth);
+    const known = standing.matches.get(part.sequence);
     if (known instanceof FreshMatches) return known;
     if (isKnownToHaveNone(standing, part)) return null;
     const matches = new FreshMatches(this.memory);
-    standing.matches.set(part.birth, matches);
+    standing.matches.set(part.sequence, matches);
     return matches;
   }
 
@@ -117,13 +117,13 @@ export class StandingExpressions {
    * its URLs have other places now.
    */
   matchesOfSealed(standing: StandingExpression, part: SealedPart): FreshMatches | SealedMatches | null {
-    const known = standing.matches.get(part.birth);
+    const known = standing.matches.get(part.sequence);
     if (known instanceof SealedMatches || known?.foldedEntries === part.summary.entryCount || known?.live)
       return known;
     if (known === undefined && isKnownToHaveNone(standing, part)) return null;
     known?.release();
     const matches = new SealedMatches(this.memory);
-    standing.matches.set(part.birth, matches);
+    standing.matches.set(part.sequence, matches);
     return matches;
   }
 
@@ -132,21 +132,21 @@ export class StandingExpressions {
     const hitCount = this.#literals.match(url, url.length);
     for (let i = 0; i < hitCount; i++) {
       const standing = this.#literals.hits[i];
-      let matches = standing.matches.get(part.birth);
+      let matches = standing.matches.get(part.sequence);
       if (matches === undefined) {
-        if (part.birth < standing.birth) continue;
+        if (part.sequence < standing.sequence) continue;
         matches = new FreshMatches(this.memory);
         matches.goLive();
-        standing.matches.set(part.birth, matches);
+        standing.matches.set(part.sequence, matches);
       }
       if (matches instanceof FreshMatches && matches.live) matches.list.insert(offsetUs, areas);
     }
   }
 
-  forgetPart(birth: number): void {
+  forgetPart(sequence: number): void {
     for (const standing of this.#byExpression.values()) {
-      standing.matches.get(birth)?.release();
-      standing.matches.delete(birth);
+      standing.matches.get(sequence)?.release();
+      standing.matches.delete(sequence);
     }
   }
 
@@ -192,8 +192,8 @@ export class StandingExpressions {
 
 /** A literal takes note of all entries of parts younger than itself. */
 function isKnownToHaveNone(
-  { literal, birth }: StandingExpression,
-  part: { readonly birth: number },
+  { literal, sequence }: StandingExpression,
+  part: { readonly sequence: number },
 ): boolean {
-  return literal !== null && part.birth > birth;
+  return literal !== null && part.sequence > sequence;
 }

@@ -1,7 +1,7 @@
 /**
  * How the parts of a view stand in the store: a fresh one as chunks, a sealed one as a file and a summary.
  *
- *   usage/<hour>/<part>/<chunk>    see usage-chunk.ts; the last one is written anew until it is large enough
+ *   usage/<hour>/<part>/<chunk>    see usage-chunk.ts; the last one is written again until it is large enough
  *   usage/<hour>/<part>/sealed     see sealed-part.ts
  */
 
@@ -104,7 +104,7 @@ export class StoredParts {
   }
 
   /** The parts that are stored, in order of hour and part. */
-  load(reader: SegmentReader, newBirth: () => number): (FreshPart | SealedPart)[] {
+  load(reader: SegmentReader, nextSequence: () => number): (FreshPart | SealedPart)[] {
     const parts: (FreshPart | SealedPart)[] = [];
     for (const segment of reader.list(PREFIX)) {
       const parsed = parseUsageName(segment.name);
@@ -114,11 +114,11 @@ export class StoredParts {
       const isNew = part === undefined || !isSame(part.name, name);
       if (chunkIndex === null) {
         if (!isNew) throw new SegmentError('a part of usage is in chunks and in a file as well');
-        parts.push(new SealedPart(name, newBirth(), loadSummary(segment.bytes, name, reader)));
+        parts.push(new SealedPart(name, nextSequence(), loadSummary(segment.bytes, name, reader)));
         continue;
       }
       if (part === undefined || part.kind === 'sealed' || isNew) {
-        part = new FreshPart(name, newBirth());
+        part = new FreshPart(name, nextSequence());
         parts.push(part);
       }
       const chunkStart = decodeChunk(segment.bytes, part);

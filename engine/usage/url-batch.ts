@@ -1,6 +1,6 @@
-/** URLs of fresh parts on their way to whoever matches them. */
+/** URLs of fresh parts on their way to the match thread. */
 
-import { lowerBound } from './lower-bound.js';
+import { lowerBound } from '../binary-search.js';
 import type { FreshTarget } from './scan-lane.js';
 import type { UrlPage } from './url-pages.js';
 

@@ -1,10 +1,11 @@
 /**
  * Finds the code of a URL that a part has seen lately: a bounded hash table over the newest codes. It may fail to
  * find a URL that is there, and then the URL is held twice: that costs memory and changes no answer, because every code
- * is evaluated on its own. So the table may be emptied when it is full, and a probe may give up: whoever makes up URLs
+ * is evaluated on its own. So the table may be emptied when it is full, and a probe may give up: somebody who makes up URLs
  * that collide gains nothing.
  */
 
+import { fnv1a } from '../fnv1a.js';
 import { URL_INDEX_CAPACITY, URL_PROBE_LIMIT } from '../limits.js';
 import type { UrlPages } from './url-pages.js';
 
@@ -85,7 +86,6 @@ function place(slots: Uint32Array, hash: number, ordinal: number): void {
 
 /** FNV-1a over the first `length` bytes, its bits mixed once more because slots are picked by the low ones. */
 export function hashBytes(bytes: Uint8Array, length: number): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < length; i++) hash = Math.imul(hash ^ bytes[i], 0x01000193);
+  const hash = fnv1a(bytes, 0, length);
   return (hash ^ (hash >>> 15)) >>> 0;
 }

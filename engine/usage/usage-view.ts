@@ -1,9 +1,9 @@
 /**
  * The state behind `usage.api-counts` within one shard: hours over seven days, each in parts, and standing expressions.
  *
- *   hour 17   sealed │ sealed │ fresh       late entries begin a fresh part anew
- *   hour 18   sealed │ frozen │ open        a part is frozen when it is large, when its hour is over, or for want of memory;
- *                                           a frozen one is sealed by whoever asks for the plan, off this thread
+ *   hour 17   sealed │ sealed │ fresh       late entries begin another fresh part
+ *   hour 18   sealed │ frozen │ open        a part is frozen when it is large, when its hour is over, or because memory is short;
+ *                                           a frozen one is sealed by the one who asks for the plan, off this thread
  */
 
 import { assert } from '../assert.js';
@@ -37,7 +37,7 @@ export interface UsageLimits extends StandingLimits {
   readonly partBytes: number;
   /** Content from which a part is sealed once its hour is over. */
   readonly sealFromBytes: number;
-  /** Content from which a part is sealed for want of memory. */
+  /** Content from which a part is sealed because memory is short. */
   readonly spillFromBytes: number;
 }
 
@@ -68,7 +68,7 @@ export class UsageView implements View<EdgeEntry> {
   readonly kind = USAGE;
   readonly standing: StandingExpressions;
   readonly #limits: UsageLimits;
-  /** By birth. */
+  /** By sequence. */
   readonly #parts = new Map<number, UsagePart>();
   /** The part of an hour that takes its entries, by hour index. */
   readonly #open = new Map<number, FreshPart>();
@@ -76,7 +76,7 @@ export class UsageView implements View<EdgeEntry> {
   readonly #frozen = new Set<FreshPart>();
   readonly #stored = new StoredParts();
   #sealing: FreshPart | null = null;
-  #births = 0;
+  #lastSequence = 0;
   #nextPartIndex = 0;
   #latest: FreshPart | null = null;
 
@@ -153,8 +153,8 @@ export class UsageView implements View<EdgeEntry> {
       this.#stored.unwanted(partFile(name));
       return;
     }
-    const part = new SealedPart(name, fresh.birth, summary);
-    this.#parts.set(part.birth, part);
+    const part = new SealedPart(name, fresh.sequence, summary);
+    this.#parts.set(part.sequence, part);
     this.#stored.sealed(fresh, part);
   }
 
@@ -173,8 +173,8 @@ export class UsageView implements View<EdgeEntry> {
 
   load(reader: SegmentReader): void {
     assert(this.#parts.size === 0, 'a usage view is loaded only while it is empty');
-    for (const part of this.#stored.load(reader, () => this.#newBirth())) {
-      this.#parts.set(part.birth, part);
+    for (const part of this.#stored.load(reader, () => this.#nextSequence())) {
+      this.#parts.set(part.sequence, part);
       const { hourIndex, partIndex } = part.name;
       this.#nextPartIndex = Math.max(this.#nextPartIndex, partIndex + 1);
       if (part.kind === 'sealed') continue;
@@ -193,7 +193,7 @@ export class UsageView implements View<EdgeEntry> {
   /** Makes an expression stand, or notes that it was asked for again. */
   ask(expression: string, nowUs: number): StandingExpression {
     return this.standing.ask(expression, nowUs, () => {
-      return new StandingExpression(expression, this.#newBirth(), nowUs);
+      return new StandingExpression(expression, this.#nextSequence(), nowUs);
     });
   }
 
@@ -228,8 +228,8 @@ export class UsageView implements View<EdgeEntry> {
     const known = this.#open.get(hourIndex);
     if (known !== undefined) return known;
     assert(hourIndex >= 0, 'an edge entry lies before 1970');
-    const part = new FreshPart({ hourIndex, partIndex: this.#nextPartIndex++ }, this.#newBirth());
-    this.#parts.set(part.birth, part);
+    const part = new FreshPart({ hourIndex, partIndex: this.#nextPartIndex++ }, this.#nextSequence());
+    this.#parts.set(part.sequence, part);
     this.#open.set(hourIndex, part);
     return part;
   }
@@ -252,8 +252,8 @@ export class UsageView implements View<EdgeEntry> {
   }
 
   #expirePart(part: UsagePart): void {
-    this.#parts.delete(part.birth);
-    this.standing.forgetPart(part.birth);
+    this.#parts.delete(part.sequence);
+    this.standing.forgetPart(part.sequence);
     this.#stored.expired(part);
     if (part.kind === 'sealed') return;
     if (!this.#frozen.delete(part)) this.#open.delete(part.name.hourIndex);
@@ -267,8 +267,8 @@ export class UsageView implements View<EdgeEntry> {
     return part;
   }
 
-  #newBirth(): number {
-    this.#births += 1;
-    return this.#births;
+  #nextSequence(): number {
+    this.#lastSequence += 1;
+    return this.#lastSequence;
   }
 }

@@ -21,7 +21,7 @@ export interface DecodeContext {
   /** What "too far ahead" is measured from; not before nowUs. */
   readonly latestUs: number;
   readonly tiers: TierSettings;
-  /** Where the bytes of entries are written; they stand until whoever owns it rewinds it. */
+  /** Where the bytes of entries are written; they stand until its owner rewinds it. */
   readonly slab: ByteSlab;
 }
 
@@ -58,7 +58,7 @@ const LONGEST_ESCAPE_BYTES = 6;
 export class ElementFields extends JsonWalk {
   bytes: Buffer = Buffer.alloc(0);
 
-  /** Takes up an element. Returns why it is of no use, or null. */
+  /** Takes up an element. Returns why it can't be used, or null. */
   read(source: ElementSource, start: number, end: number): DeadLetterReason | null {
     if (end - start > MAX_ELEMENT_BYTES) return 'too-large';
     const { bytes } = source;

@@ -208,7 +208,7 @@ function unescaped(key: Uint8Array): string | null {
   try {
     return JSON.parse(`"${Buffer.from(key).toString('latin1')}"`);
   } catch {
-    // Not JSON, so not this name either; whoever needs the text to be JSON parses it.
+    // Not JSON, so not this name either; who needs the text to be JSON parses it.
     return null;
   }
 }

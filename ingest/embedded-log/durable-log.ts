@@ -3,7 +3,7 @@
 import type { ImportState } from './import-state.js';
 import type { PostChanges, RememberedPost } from './remembered-posts.js';
 
-/** There is no room for an append; whoever provides the log tells the operator. */
+/** There is no room for an append; the provider of the log tells the operator. */
 export class LogFullError extends Error {
   override name = 'LogFullError';
 }

@@ -1,6 +1,6 @@
 /**
  * How far an import of past entries has come. The state is written with the records of each chunk as one, so a chunk
- * counts exactly once, however often it is sent and whoever is killed meanwhile.
+ * counts exactly once, however often it is sent and whatever is killed meanwhile.
  *
  * Positions are bytes of the imported file, unpacked. Digests are the importer's, over all of the file up to a
  * position; '' at 0. The log only compares them: a chunk is taken if it goes on exactly where, and with what, the

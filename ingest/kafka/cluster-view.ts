@@ -76,7 +76,7 @@ export class ClusterView {
     return this.#latest;
   }
 
-  /** Asks anew. Rejects when no broker answers, after the client's own retries, and with a TopicsRefusedError. */
+  /** Asks again. Rejects when no broker answers, after the client's own retries, and with a TopicsRefusedError. */
   async look(): Promise<ClusterLook> {
     const look = await this.#look(this.#clock.nowMs());
     if (this.#latest === null || this.#latest.begunMs <= look.begunMs) this.#latest = look;

@@ -18,21 +18,21 @@ import { FetchUnpacker, UnpackBudget } from './unpack-budget.js';
 
 const GROUP_REFUSED = 'GROUP_AUTHORIZATION_FAILED';
 
-export interface ConsumerFetchesParts {
+export interface ConsumerFetchesPorts {
   readonly sink: LogSink;
   readonly holds: Holds;
   readonly clock: KafkaClock;
 }
 
 export class ConsumerFetches {
-  readonly #parts: ConsumerFetchesParts;
+  readonly #parts: ConsumerFetchesPorts;
   readonly #assignment: Assignment;
   readonly #placement: Placement;
   readonly budget: UnpackBudget;
   readonly #refusedTopics = new Set<string>();
   #groupRefusal: Error | null = null;
 
-  constructor(parts: ConsumerFetchesParts, assignment: Assignment, placement: Placement, closing: Latch) {
+  constructor(parts: ConsumerFetchesPorts, assignment: Assignment, placement: Placement, closing: Latch) {
     this.#parts = parts;
     this.#assignment = assignment;
     this.#placement = placement;

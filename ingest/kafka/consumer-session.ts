@@ -22,7 +22,7 @@ import {
   REBALANCE_TIMEOUT_MS,
 } from './limits.js';
 import type { PartitionReader } from './partition-reader.js';
-import { Placement, type PlacementParts } from './placement.js';
+import { Placement, type PlacementPorts } from './placement.js';
 import { areOtherLogs } from './read-start.js';
 import { SinkFeed } from './sink-feed.js';
 
@@ -36,7 +36,7 @@ export interface KafkaSourceCounters {
   fetches: number;
 }
 
-export interface SessionParts extends PlacementParts {
+export interface SessionPorts extends PlacementPorts {
   readonly client: KafkaClient;
   readonly groupId: string;
   readonly topics: readonly string[];
@@ -52,7 +52,7 @@ export interface SessionParts extends PlacementParts {
 const MEMBERSHIP_ERRORS = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']);
 
 export class ConsumerSession {
-  readonly #parts: SessionParts;
+  readonly #parts: SessionPorts;
   readonly #consumer: Consumer;
   readonly #assignment: Assignment;
   readonly #placement: Placement;
@@ -63,7 +63,7 @@ export class ConsumerSession {
   #hasJoined = false;
   #lastHeartbeatMs: number;
 
-  constructor(parts: SessionParts) {
+  constructor(parts: SessionPorts) {
     this.#parts = parts;
     this.#lastHeartbeatMs = parts.clock.nowMs();
     interceptFetches(parts.client.kafka, () => this.#fetches.hooks());

@@ -1,5 +1,7 @@
 /** Every cap of the Kafka source, each with its reason: what too big and too small would mean. */
 
+import { assert } from '../../engine/assert.js';
+
 /** Kafka's own member time-out. Bigger: a member killed with SIGKILL holds up its successor for longer; smaller: a
  * pause of the process or the network costs a rebalance. */
 export const SESSION_TIMEOUT_MS = 8_000;
@@ -153,3 +155,8 @@ export const SOCKET_READ_BYTES = 64 * 1024;
 /** The longest response that is put together in one buffer as it comes. Bigger: memory that a broken broker may ask for by
  * a length alone; smaller: full fetches are joined from pieces by kafkajs. */
 export const JOINED_RESPONSE_BYTES = 2 * FETCH_BYTES;
+
+assert(3 * HEARTBEAT_INTERVAL_MS <= SESSION_TIMEOUT_MS, 'two heartbeats may be lost');
+assert(CLIENT_FIRST_RETRY_MS <= CLIENT_MAX_RETRY_MS && RESTART_FIRST_MS <= RESTART_MAX_MS, 'waits grow');
+assert(UNPACKED_LOST_MS < UNPACKED_WAIT_MS, 'what is lost is known before others give up waiting for it');
+assert(FETCH_PARTITION_BYTES <= FETCH_BYTES, 'a fetch brings one partition at least');

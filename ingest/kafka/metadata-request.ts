@@ -5,6 +5,7 @@
  */
 
 import type { RawRequest } from './kafkajs-internals.js';
+import { unsignedVarint } from './varint.js';
 
 export const METADATA_API_KEY = 3;
 export const METADATA_WITH_TOPIC_IDS = 10;
@@ -192,12 +193,4 @@ function int32(value: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeInt32BE(value);
   return bytes;
-}
-
-function unsignedVarint(value: number): Buffer {
-  const bytes: number[] = [];
-  let rest = value;
-  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest & 127) | 128);
-  bytes.push(rest);
-  return Buffer.from(bytes);
 }

@@ -71,7 +71,7 @@ export class PartitionReader {
     return this.#state === 'checking';
   }
 
-  /** Answers true until the partition is taken away or checked anew: for the batch that is applied now. */
+  /** Answers true until the partition is taken away or checked again: for the batch that is applied now. */
   currentTerm(): () => boolean {
     const term = this.#term;
     return () => this.#term === term;

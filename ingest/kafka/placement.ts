@@ -15,7 +15,7 @@ import type { PartitionReader } from './partition-reader.js';
 import { findReadStart, type ReadStart } from './read-start.js';
 import { nextSoundOffset } from './sound-offset.js';
 
-export interface PlacementParts {
+export interface PlacementPorts {
   readonly sink: LogSink;
   readonly view: ClusterView;
   readonly lanes: ApplyLanes;
@@ -28,14 +28,14 @@ export interface PlacementParts {
 }
 
 export class Placement {
-  readonly #parts: PlacementParts;
+  readonly #parts: PlacementPorts;
   readonly #consumer: Pick<Consumer, 'pause' | 'seek' | 'resume'>;
   readonly #assignment: Assignment;
   readonly #closing: Latch;
 
   /** Nothing is placed any more once `closing` has opened. */
   constructor(
-    parts: PlacementParts,
+    parts: PlacementPorts,
     consumer: Pick<Consumer, 'pause' | 'seek' | 'resume'>,
     assignment: Assignment,
     closing: Latch,

@@ -43,7 +43,7 @@ export class ProgressWatch {
     this.#stallMs = stallMs;
   }
 
-  /** Takes a look at all that is watched; answers the first stall, which begins to count anew. */
+  /** Takes a look at all that is watched; answers the first stall, which begins to count again. */
   observe(nowMs: number, samples: readonly ProgressSample[]): Stall | null {
     let stall: Stall | null = null;
     for (const { id, position, goal, applying } of samples) {

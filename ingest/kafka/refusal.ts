@@ -83,7 +83,7 @@ function refusedUser({ sasl }: KafkaConnection): string {
 function refusedCertificate(code: string, message: string, { tls }: KafkaConnection): string | null {
   if (UNTRUSTED_CODES.has(code)) {
     const known = tls?.ca === undefined ? "the system's authorities" : 'LOGRING_KAFKA_SSL_CA';
-    return `the Kafka brokers' certificate is of no authority among ${known} (${code}): set LOGRING_KAFKA_SSL_CA to the certificate of theirs`;
+    return `the Kafka brokers' certificate was not issued by any authority among ${known} (${code}): set LOGRING_KAFKA_SSL_CA to the certificate of the authority that issued it`;
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return `the Kafka brokers' certificate is for other names than LOGRING_KAFKA_BROKERS or the brokers' advertised.listeners give: ${message}`;

@@ -14,7 +14,7 @@ import type { PartitionReader } from './partition-reader.js';
 import type { Placement } from './placement.js';
 import { toRecords } from './records.js';
 
-export interface SinkFeedParts {
+export interface SinkFeedPorts {
   readonly sink: LogSink;
   readonly lanes: ApplyLanes;
   readonly holds: Holds;
@@ -26,11 +26,11 @@ export interface SinkFeedParts {
 }
 
 export class SinkFeed {
-  readonly #parts: SinkFeedParts;
+  readonly #parts: SinkFeedPorts;
   readonly #assignment: Assignment;
   readonly #placement: Placement;
 
-  constructor(parts: SinkFeedParts, assignment: Assignment, placement: Placement) {
+  constructor(parts: SinkFeedPorts, assignment: Assignment, placement: Placement) {
     this.#parts = parts;
     this.#assignment = assignment;
     this.#placement = placement;

@@ -10,6 +10,7 @@
 
 import type { KafkaMessage } from 'kafkajs';
 import type { UnreadableReason } from '../log-source.js';
+import { varint } from './varint.js';
 
 const HEADER_BYTES = 61;
 const MAGIC_AT = 16;
@@ -67,12 +68,4 @@ function encodeRecord(offsetDelta: number, value: Uint8Array | null): Buffer {
     varint(0),
   ]);
   return Buffer.concat([varint(body.length), body]);
-}
-
-function varint(value: number): Buffer {
-  const bytes: number[] = [];
-  let rest = value < 0 ? -2 * value - 1 : 2 * value;
-  for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest & 127) | 128);
-  bytes.push(rest);
-  return Buffer.from(bytes);
 }

@@ -4,7 +4,7 @@ import type { RunInfo } from '../../engine/rows/run.js';
 import type { DroppedPart } from '../store/dropped-table.js';
 
 export type Fix =
-  /** The tables are written anew, as every repair does. */
+  /** The tables are written again, as every repair does. */
   | { readonly do: 'rewrite-tables' }
   | { readonly do: 'delete'; readonly table: string; readonly keys: readonly string[] }
   /** `value` is what is stored, sealed. */

@@ -36,7 +36,7 @@ function withoutBlocks(files: RewriteFiles, info: RunInfo, damagedBlocks: readon
   for (let i = 0; i < files.blockCount(damagedFile); i++) if (!damagedBlocks.includes(i)) left.push(i);
   return {
     create: (file, sample) => files.create(file, sample),
-    append: (file, bytes, noiseBytes) => files.append(file, bytes, noiseBytes),
+    append: (file, bytes, plainBytes) => files.append(file, bytes, plainBytes),
     remove: (file) => files.remove(file),
     blockCount: (file) => (file === damagedFile ? left.length : files.blockCount(file)),
     block: (file, index) => {

@@ -21,7 +21,7 @@ export interface CheckedResult {
 }
 
 /**
- * To be called by whoever holds the directory's lock. Throws a SegmentError for a directory whose tables are missing, a
+ * To be called by the holder of the directory's lock. Throws a SegmentError for a directory whose tables are missing, a
  * StoreFormatError for a store of another version, or the system's error.
  */
 export function checkStore(directory: string, nowUs: number): CheckedResult {
@@ -76,7 +76,7 @@ function checkTables({ directory, tables, nowUs }: CheckedStore): Finding[] {
   if (isOfUnknownExtent) {
     const what = isOutdated ? 'what the last commit brought' : 'what stood on damaged pages';
     findings.push({
-      ...note(`${TABLE_FILE}: ${what} may be lost, and nobody knows of what`),
+      ...note(`${TABLE_FILE}: ${what} may be lost, and it is not known of what`),
       remedy: 'is kept as far as it can be read',
       dropped: VIEWS.map(({ kind }) => allOf(kind, nowUs, what)),
     });

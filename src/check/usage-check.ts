@@ -47,7 +47,7 @@ function filedParts({ files }: CheckedStore, scope: string): PartName[] {
   });
 }
 
-/** A file is the part, all of it: its summary can be made anew, and chunks beside it are not needed. */
+/** A file is the part, all of it: its summary can be made again, and chunks beside it are not needed. */
 function checkSealed(
   store: CheckedStore,
   segments: ScopeSegments,

@@ -110,7 +110,7 @@ export class LogsPart implements Part {
     this.#submit();
   }
 
-  /** Asks anew. */
+  /** Asks again. */
   async #search(): Promise<void> {
     this.#questions.drop();
     followButton.setAttribute('aria-pressed', String(this.#isFollowing));

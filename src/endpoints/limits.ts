@@ -11,7 +11,7 @@ export const ANSWER_RETRY_SECONDS = 5;
 export const EXPRESSION_RETRY_SECONDS = 1;
 
 /** A pooled body: a hundred rows of `logs.all` of the usual size. Bigger: memory for little; smaller: usual answers are
- * allocated anew. */
+ * allocated again. */
 export const POOLED_BODY_BYTES = 512 * 1024;
 
 /** Pooled bodies kept while nobody needs them. Bigger: memory that idles; smaller: bursts allocate. */

@@ -227,7 +227,7 @@ export class ApiCountsEvaluator {
       if (outcome.status === 'rejected') throw outcome.reason;
   }
 
-  /** Of a helper that can't be had there is no help: the thread does it all. One that has nothing to do is not waited for. */
+  /** Of a helper that can't be started there is no help: the thread does it all. One that has nothing to do is not waited for. */
   async #help(
     run: (lane: ScanLane) => Promise<void>,
     helper: MatchThread,

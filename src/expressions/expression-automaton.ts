@@ -88,7 +88,7 @@ export class ExpressionAutomaton implements UrlAutomaton {
     return this.#states.length;
   }
 
-  /** The tables, clear for another automaton. This one is of no more use. */
+  /** The tables, clear for another automaton. This one can't be used any more. */
   release(): AutomatonTables {
     this.#tables.clear(this.#states.length);
     return this.#tables;
@@ -99,7 +99,7 @@ export class ExpressionAutomaton implements UrlAutomaton {
     if (from === undefined || this.#isFull()) return LOST;
     const next = this.#dfa.step(from, this.#dfa.runeClass(byte), byte, UNANCHORED) as DfaState | null;
     this.work += STEP_WORK + STEP_WORK_PER_INSTRUCTION * from.nfaStates.length;
-    // re2js begins anew when its memory is used up; here that is the end.
+    // re2js starts again when its memory is used up; here that is the end.
     if (next === null) return LOST;
     const number = next.isMatch ? FOUND : this.#numberOf(next);
     this.table[state + byte] = number;

@@ -1,7 +1,7 @@
 /**
  * Shares the match thread among evaluations: one batch at a time, the evaluation that has had the least of the thread
  * goes next, so no expression keeps another waiting for longer than a batch. An expression that takes too long, or more
- * memory than the thread may have, is refused and the thread begins anew; the others lose nothing.
+ * memory than the thread may have, is refused and the thread starts again; the others lose nothing.
  */
 
 import { Worker } from 'node:worker_threads';
@@ -267,7 +267,7 @@ export class MatchThread {
     this.#sendNext();
   }
 
-  /** The thread died, for want of memory as a rule. Others may have filled it, so the batch is tried once more. */
+  /** The thread died, usually because memory is short. Others may have filled it, so the batch is tried once more. */
   #recover(error: Error): void {
     const wasReady = this.#ready;
     this.#dropWorker();

@@ -73,7 +73,7 @@ function invalidity(error: RE2JSException): string {
   return `is no regular expression of RE2's dialect: ${error.message.replace(/^error parsing regexp: /, '')}`;
 }
 
-/** The file is opened anew for each piece: that takes microseconds, a piece milliseconds. */
+/** The file is opened again for each piece: that takes microseconds, a piece milliseconds. */
 function scan(
   request: MatchRequest & { readonly kind: 'part' },
   automaton: ExpressionAutomaton,

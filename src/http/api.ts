@@ -216,7 +216,7 @@ export class Api implements HttpHandler {
     return metrics instanceof Promise ? metrics.then(metricsAnswer) : metricsAnswer(metrics);
   }
 
-  /** Who asks; or the answer to whoever may not, or not so often. */
+  /** Who asks; or the answer to those who may not, or not so often. */
   #admit(ring: KeyRing, request: HttpRequest, query: DecodedQuery): Grant | HttpAnswer {
     const grant = ring.grantOf(keyOf(request, query));
     if (grant === null) return unauthenticated();

@@ -26,7 +26,7 @@ export interface Grant {
 const TAG_SALT = 'logring access log';
 const TAG_BYTES = 4;
 
-/** In hexadecimal, which is quicker to be had than bytes. */
+/** In hexadecimal, which is quicker to get than bytes. */
 const DIGEST_LENGTH = 64;
 
 export class KeyRing {
@@ -51,7 +51,7 @@ export class KeyRing {
 
   /**
    * Eight letters that stand for the key where it must not be seen, the same after every start; null where grantOf says so.
-   * They tell which of the configured keys it was to whoever has those, and are slow to guess from.
+   * They tell which of the configured keys it was to somebody who has those, and are slow to guess from.
    */
   tagOf(key: string): string | null {
     const found = this.#find(key);

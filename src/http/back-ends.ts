@@ -24,13 +24,13 @@ export interface ServerOptions {
   readonly inFlight?: AnswersInFlight;
   /** Present: HTTPS, and HTTPS only. */
   readonly identity?: TlsIdentity;
-  /** For tests; asking for a server that can't be had throws. */
+  /** For tests; asking for a server that can't be loaded throws. */
   readonly forced?: BackEndName;
   /** Wraps the handler once it can't throw any more, to measure it. */
   readonly observe?: (contained: HttpHandler) => HttpHandler;
 }
 
-/** Throws when the server that was asked for can't be had, or can't use the certificate. */
+/** Throws when the server that was asked for can't be loaded, or can't use the certificate. */
 export function createHttpServer(options: ServerOptions): ChosenServer {
   const { handler, bugs, forced, observe, identity = null } = options;
   const inFlight = options.inFlight ?? new AnswersInFlight(ANSWER_BYTE_LIMIT);

@@ -121,7 +121,7 @@ export class ResultCache {
     return shared;
   }
 
-  /** Computes the answer anew, whatever is cached, and caches it. What compute throws is thrown and not cached. */
+  /** Computes the answer again, whatever is cached, and caches it. What compute throws is thrown and not cached. */
   refresh(key: string, nowUs: number, compute: Compute): CachedAnswer | Promise<CachedAnswer> {
     const place = { key, nowUs, compute, sequence: this.#nextSequence() };
     const computed = compute(nowUs);

@@ -1,5 +1,7 @@
 /** Every cap of the HTTP layer, each with its reason: what too big and too small would mean. */
 
+import { assert } from '../../engine/assert.js';
+
 /** Length of path and query together. Bigger: more memory that a caller without a key can make us hold; smaller:
  * long regular expressions don't fit. uWebSockets.js itself drops a connection whose head comes in several TCP
  * segments and is longer than 4 KiB. */
@@ -142,7 +144,7 @@ export const LISTED_PROJECT_LIMIT = 200;
 /** Function ids that `/api/functions` gives of a project, for the same reasons. */
 export const LISTED_FUNCTION_LIMIT = 500;
 
-/** Characters of a method and a path in the access log. Bigger: whoever has no key can make long lines; smaller: paths
+/** Characters of a method and a path in the access log. Bigger: callers without a key can make long lines; smaller: paths
  * of ours (an endpoint by its id has 58) are cut. */
 export const LOGGED_METHOD_LENGTH_LIMIT = 20;
 export const LOGGED_PATH_LENGTH_LIMIT = 200;
@@ -159,3 +161,12 @@ export const REMEMBERED_PARAMETER_COUNT = 8;
 
 /** Retry-After of a query whose partitions changed while it was answered. Longer: callers wait for nothing; shorter: there is none. */
 export const CHANGED_RETRY_SECONDS = 1;
+
+assert(HEAD_BYTE_LIMIT > TARGET_BYTE_LIMIT, 'a long target is refused by us, not by the server');
+assert(INGEST_HELD_BYTE_LIMIT >= INGEST_HELD_BYTE_MINIMUM, 'the largest body fits into what bodies may hold');
+assert(
+  1000 * KEEP_ALIVE_TOLD_SECONDS < KEEP_ALIVE_MS,
+  'clients are told of a shorter time than connections are kept',
+);
+assert(ANSWER_LOOK_MS * 1000 < ANSWER_WINDOW_US, 'slow clients are looked at within their time');
+assert(WARM_BATCH_SIZE * 10 * 300 >= CACHE_ENTRY_LIMIT, 'all cached answers are computed again within 300 s');

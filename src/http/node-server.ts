@@ -26,7 +26,7 @@ import {
   isBodyConsumer,
   KEEP_ALIVE_VALUE,
   ListenError,
-  type ServerParts,
+  type ServerPorts,
 } from './server.js';
 import type { TlsIdentity } from './tls-identity.js';
 
@@ -57,7 +57,7 @@ export class NodeServer implements HttpServer {
   #closing = false;
 
   /** The handler must be a contained one. */
-  constructor(handler: HttpHandler, { bugs, inFlight, identity }: ServerParts, times = USUAL_TIMES) {
+  constructor(handler: HttpHandler, { bugs, inFlight, identity }: ServerPorts, times = USUAL_TIMES) {
     this.#bodyIdleMs = times.bodyIdleMs;
     this.#handler = handler;
     this.#bugs = bugs;

@@ -8,7 +8,7 @@ import { REMEMBERED_PARAMETER_COUNT, REMEMBERED_QUERY_COUNT, REMEMBERED_QUERY_LE
 export class DecodedQueries {
   readonly #decoded = new Map<string, DecodedQuery>();
 
-  /** Remembered, or anew. */
+  /** Remembered, or decoded now. */
   decode(rawQuery: string): DecodedQuery {
     return this.#decoded.get(rawQuery) ?? decodeQuery(rawQuery);
   }

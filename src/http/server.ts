@@ -36,7 +36,7 @@ export interface HttpAnswer {
   readonly cacheOutcome?: CacheOutcome | undefined;
 }
 
-/** Held; not held; held or not, the caller wanted it computed anew. */
+/** Held; not held; held or not, the caller wanted it computed again. */
 export type CacheOutcome = 'hit' | 'miss' | 'refresh';
 
 /** The connection is closed at once, without an answer: nothing more that comes over it can be trusted. */
@@ -88,7 +88,7 @@ export interface HttpServer {
 
 export type BackEndName = 'uWebSockets.js' | 'node:http';
 
-export interface ServerParts {
+export interface ServerPorts {
   readonly bugs: BugReporter;
   readonly inFlight: AnswersInFlight;
   /** null: without TLS. */

@@ -23,7 +23,7 @@ export class TlsError extends Error {
   override name = 'TlsError';
 }
 
-/** Throws a TlsError. A certificate that has expired is no error: whoever trusts it all the same may go on. */
+/** Throws a TlsError. A certificate that has expired is no error: a client may trust it all the same. */
 export function checkedIdentity(certificate: string, key: string, paths: TlsPaths | null): TlsIdentity {
   let first: X509Certificate;
   try {

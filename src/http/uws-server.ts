@@ -14,7 +14,7 @@ import {
   isBodyConsumer,
   KEEP_ALIVE_VALUE,
   ListenError,
-  type ServerParts,
+  type ServerPorts,
 } from './server.js';
 import { TlsError, type TlsIdentity } from './tls-identity.js';
 import type { Uws, UwsApp, UwsListenSocket, UwsRequest, UwsResponse } from './uws-binary.js';
@@ -38,7 +38,7 @@ export class UwsServer implements HttpServer {
   #drained: (() => void) | null = null;
 
   /** The handler must be a contained one: an exception that reaches uWebSockets.js aborts the process. */
-  constructor(uws: Uws, handler: HttpHandler, { bugs, inFlight, identity }: ServerParts) {
+  constructor(uws: Uws, handler: HttpHandler, { bugs, inFlight, identity }: ServerPorts) {
     this.#uws = uws;
     this.#handler = handler;
     this.#bugs = bugs;
@@ -114,7 +114,7 @@ export class UwsServer implements HttpServer {
     }
   }
 
-  /** Instead of whoever has it now; #listenSocket is null where it can't be had. */
+  /** In place of the app that has it now; #listenSocket is null where it can't listen. */
   #takePort({ app }: Listener): void {
     this.#stopListening();
     app.listen(this.#host, this.#port, this.#uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {

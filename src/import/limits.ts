@@ -39,6 +39,6 @@ export const LONGEST_RETRY_AFTER_SECONDS = 60;
  * for; smaller: a slow line's chunks never arrive. */
 export const REQUEST_MS = 120_000;
 
-/** How often the bar is drawn anew, and how often a line is written where there is no terminal. */
+/** How often the bar is drawn again, and how often a line is written where there is no terminal. */
 export const BAR_MS = 200;
 export const LINE_MS = 5_000;

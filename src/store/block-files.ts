@@ -15,10 +15,10 @@ import { openFrame } from './block-frame.js';
 import { NO_DICTIONARY } from './checked-value.js';
 import type { Disk } from './disk.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
+import { FileDamage } from './file-damage.js';
 import { type Leftover, Leftovers } from './leftovers.js';
 import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES } from './limits.js';
 import { readError } from './read-error.js';
-import { RowDamage } from './row-damage.js';
 import type { FileEnd, StoredFile } from './storage-protocol.js';
 import { StoreChangedError } from './store-watch.js';
 import { errorText, isOutOfDescriptors } from './system-errors.js';
@@ -46,7 +46,7 @@ export interface FileRecord {
 
 export class BlockFiles {
   /** What is known of damage so far; readings add to it. */
-  readonly damage = new RowDamage();
+  readonly damage = new FileDamage();
   /** Files that nothing needs and that are still there. */
   readonly leftovers = new Leftovers();
   readonly #disk: Disk;

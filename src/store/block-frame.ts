@@ -23,22 +23,22 @@ import { zstdCompress, zstdDecompress } from './zstd.js';
 
 const PACKED_HEADER_BYTES = 12;
 
-/** For blocks that live for months. The first noiseBytes are left as they are. The dictionary, which may be empty, must be there to open it. */
+/** For blocks that live for months. The first plainBytes are left as they are. The dictionary, which may be empty, must be there to open it. */
 export function sealPacked(
   name: string,
   raw: Uint8Array,
-  noiseBytes: number,
+  plainBytes: number,
   dictionary: Uint8Array,
 ): Uint8Array {
-  const { text, hex } = packHex(raw.subarray(noiseBytes));
+  const { text, hex } = packHex(raw.subarray(plainBytes));
   const compressed = zstdCompress(text, SORTED_ZSTD_LEVEL, dictionary);
-  const payload = new Uint8Array(PACKED_HEADER_BYTES + noiseBytes + hex.length + compressed.length);
+  const payload = new Uint8Array(PACKED_HEADER_BYTES + plainBytes + hex.length + compressed.length);
   const view = new DataView(payload.buffer);
-  view.setUint32(0, noiseBytes, true);
+  view.setUint32(0, plainBytes, true);
   view.setUint32(4, text.length, true);
   view.setUint32(8, hex.length, true);
-  const hexAt = PACKED_HEADER_BYTES + noiseBytes;
-  payload.set(raw.subarray(0, noiseBytes), PACKED_HEADER_BYTES);
+  const hexAt = PACKED_HEADER_BYTES + plainBytes;
+  payload.set(raw.subarray(0, plainBytes), PACKED_HEADER_BYTES);
   payload.set(hex, hexAt);
   payload.set(compressed, hexAt + hex.length);
   return payload.length < raw.length

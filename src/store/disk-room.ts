@@ -42,14 +42,14 @@ export interface DiskSurroundings {
 
 export class DiskRoom {
   readonly #directory: string;
-  readonly #surroundings: DiskSurroundings;
+  readonly #platform: DiskSurroundings;
   readonly #ports: DiskRoomPorts;
   /** Writes that met a shortage and stand out. */
   readonly #outstanding: Record<Shortage, number> = { disk: 0, descriptors: 0 };
   readonly #givenUp = new Latch();
 
-  constructor(directory: string, surroundings: DiskSurroundings, ports: DiskRoomPorts) {
-    this.#surroundings = surroundings;
+  constructor(directory: string, platform: DiskSurroundings, ports: DiskRoomPorts) {
+    this.#platform = platform;
     this.#directory = directory;
     this.#ports = ports;
   }
@@ -132,7 +132,7 @@ export class DiskRoom {
   async #seeRoom(shortage: Shortage): Promise<void> {
     const mostLooks = shortage === 'disk' ? DISK_TRY_ANYWAY_LOOKS : 1;
     for (let looks = 0; looks < mostLooks && !this.#givenUp.isOpen; looks++) {
-      await this.#givenUp.orOpen(this.#surroundings.pause(DISK_LOOK_MS));
+      await this.#givenUp.orOpen(this.#platform.pause(DISK_LOOK_MS));
       if (this.#freeBytes() >= DISK_ROOM_BYTES) return;
     }
   }
@@ -151,7 +151,7 @@ export class DiskRoom {
   /** What isn't known is no reason to wait: a directory that is gone. */
   #freeBytes(): number {
     try {
-      return this.#surroundings.disk.freeBytes(this.#directory);
+      return this.#platform.disk.freeBytes(this.#directory);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === undefined) throw error;
       return Number.POSITIVE_INFINITY;

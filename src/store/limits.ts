@@ -8,7 +8,7 @@ export const COMPRESS_FROM_BYTES = 1024;
  * longer than some tens of microseconds; smaller: a commit of many blocks takes more turns. */
 export const ARENA_BYTES = 256 * 1024;
 
-/** How hard is compressed what is soon written anew: blocks of the last hours, segments. Higher: 3 takes twice the time for
+/** How hard is compressed what is soon written again: blocks of the last hours, segments. Higher: 3 takes twice the time for
  * 1 % less; lower: -1 leaves a third more bytes for little less time. */
 export const QUICK_ZSTD_LEVEL = 1;
 

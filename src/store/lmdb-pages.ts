@@ -288,7 +288,8 @@ function treeAt(view: DataView, at: number): Tree {
 function assertHeader(page: number, view: DataView, kind: number, maxTransaction: number): void {
   if (u64(view, 0) !== page) throw damaged(page, 'it says that it is another page');
   const transaction = u64(view, 8);
-  if (transaction < 1 || transaction > maxTransaction) throw damaged(page, 'it is of no past transaction');
+  if (transaction < 1 || transaction > maxTransaction)
+    throw damaged(page, 'its transaction is not a past one');
   if (view.getUint16(16, true) !== 0 || view.getUint16(18, true) !== kind)
     throw damaged(page, 'it is of another kind than it should be');
 }

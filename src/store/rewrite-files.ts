@@ -85,12 +85,12 @@ export class RewriteFiles implements FileBuilder {
       this.#addFrame(made, sealPacked(this.#nameOf(file, 0), dictionary, 0, NO_DICTIONARY));
   }
 
-  append(file: string, bytes: Uint8Array, noiseBytes: number): void {
+  append(file: string, bytes: Uint8Array, plainBytes: number): void {
     const made = this.#fileOf(file);
     const name = this.#nameOf(file, made.frameEnds.length);
     const dictionary = made.dictionary;
-    if (dictionary !== null) this.#addFrame(made, sealPacked(name, bytes, noiseBytes, dictionary));
-    else if (noiseBytes === bytes.length) this.#addFrame(made, rawEnvelope(name, bytes));
+    if (dictionary !== null) this.#addFrame(made, sealPacked(name, bytes, plainBytes, dictionary));
+    else if (plainBytes === bytes.length) this.#addFrame(made, rawEnvelope(name, bytes));
     else this.#addFrame(made, compressedValue(name, bytes));
   }
 

@@ -69,7 +69,7 @@ export function valueProblem(key: string, value: Uint8Array): string | null {
 }
 
 /**
- * To be called, by whoever holds the directory's lock, before LMDB opens the tables. Throws a SegmentError when they
+ * To be called, by the holder of the directory's lock, before LMDB opens the tables. Throws a SegmentError when they
  * are damaged or missing, a StoreFormatError for those of another version.
  */
 export function examineTables(directory: string): void {

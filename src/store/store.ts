@@ -19,12 +19,12 @@ import type { DirectoryLock } from './directory-lock.js';
 import { DiskRoom, type DiskRoomPorts, UNTOLD } from './disk-room.js';
 import { DROPPED_TABLE, type DroppedPart, decodeDropped } from './dropped-table.js';
 import { openEnvelope } from './envelope.js';
+import type { FileDamage } from './file-damage.js';
 import { Folders } from './folders.js';
 import type { Leftovers } from './leftovers.js';
-import type { RowDamage } from './row-damage.js';
 import { DiskScratch } from './scratch-space.js';
 import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
-import { type StoreParts, SYSTEM_PARTS } from './store-parts.js';
+import { type StoreBackEnds, SYSTEM_PARTS } from './store-back-ends.js';
 import type { LocatedFile } from './stored-blocks.js';
 import type { Table, Tables, TableWrites } from './tables.js';
 
@@ -56,7 +56,7 @@ export class Store {
 
   private constructor(
     directory: string,
-    parts: StoreParts,
+    parts: StoreBackEnds,
     { lock, tables, room }: { lock: DirectoryLock; tables: Tables; room: DiskRoomPorts },
     cacheBytes: number,
   ) {
@@ -81,7 +81,7 @@ export class Store {
   }
 
   /** What of the files is known to be damaged. */
-  get damage(): RowDamage {
+  get damage(): FileDamage {
     return this.#files.damage;
   }
 
@@ -94,7 +94,7 @@ export class Store {
     directory: string,
     cacheBytes: number,
     room = UNTOLD,
-    parts: StoreParts = SYSTEM_PARTS,
+    parts: StoreBackEnds = SYSTEM_PARTS,
   ): Promise<Store> {
     const folders = new Folders(parts.disk);
     folders.make(directory);

@@ -9,7 +9,7 @@ import { pino } from 'pino';
 import { readConfig } from '../../src/config.js';
 import { startService } from '../../src/service.js';
 import { startStorageWorker } from '../../src/store/storage-link.js';
-import { SYSTEM_PARTS } from '../../src/store/store-parts.js';
+import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import { Killer, killingDisk, killingStorage, killingTables } from './fail-point.js';
 

@@ -171,7 +171,11 @@ describeKafka('a broker that asks who comes', () => {
       { sasl: { mechanism: 'scram-sha-256', username: 'logring', password: 'right' } },
       /do not offer SASL scram-sha-256 on this port: set LOGRING_KAFKA_SASL_MECHANISM/,
     ],
-    ['no authority for its certificate', { tls: {} }, /no authority among .+: set LOGRING_KAFKA_SSL_CA/],
+    [
+      'no authority for its certificate',
+      { tls: {} },
+      /not issued by any authority among .+: set LOGRING_KAFKA_SSL_CA/,
+    ],
   ] as const) {
     test.skipIf(noJars !== null)(`it is not read with ${name}, and the status says why`, async () => {
       await isRefused(await read({ ...secure, ...wrong }), problem);

@@ -16,7 +16,7 @@ import type { Question } from '../model/history.js';
 import type { Model } from '../model/model.js';
 import type { ModelReader } from '../model/model-reader.js';
 
-export interface AnsweringParts {
+export interface AnsweringPorts {
   readonly shards: Shards;
   readonly store: Store;
 }
@@ -25,7 +25,7 @@ export function answerProblem(
   stats: StatsMemo,
   question: Question,
   model: Model,
-  parts: AnsweringParts,
+  parts: AnsweringPorts,
   nowUs: number,
 ): string | null {
   const problem = differenceOf(stats, question, model, parts, nowUs);
@@ -36,7 +36,7 @@ function differenceOf(
   stats: StatsMemo,
   question: Question,
   model: Model,
-  { shards, store }: AnsweringParts,
+  { shards, store }: AnsweringPorts,
   nowUs: number,
 ): string | null {
   const { edge, relay } = shards;

@@ -7,7 +7,7 @@ import { afterEach, expect, test } from 'vitest';
 import { refusalOf } from '../../src/http/refusals.js';
 import { type Disk, SYSTEM_DISK } from '../../src/store/disk.js';
 import { Store } from '../../src/store/store.js';
-import { SYSTEM_PARTS } from '../../src/store/store-parts.js';
+import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
 
 const SCOPE = 'edge/0';
 const FILES = ['a', 'b', 'c', 'd'];

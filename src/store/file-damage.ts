@@ -1,6 +1,6 @@
 /** Which files of rows and usage are known to be damaged, for the operator: found at the start or when a block was read. */
 
-export class RowDamage {
+export class FileDamage {
   readonly #byFile = new Map<string, string>();
   #onFound: (problem: string) => void = () => undefined;
 

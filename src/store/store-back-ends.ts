@@ -9,7 +9,7 @@ import { ARENA_BYTES } from './limits.js';
 import { type StartStorage, startStorageWorker } from './storage-link.js';
 import type { Tables } from './tables.js';
 
-export interface StoreParts extends DiskSurroundings {
+export interface StoreBackEnds extends DiskSurroundings {
   /** Of the serving thread. */
   readonly disk: Disk;
   readonly lock: (directory: string) => Promise<DirectoryLock>;
@@ -20,7 +20,7 @@ export interface StoreParts extends DiskSurroundings {
   readonly arenaBytes: number;
 }
 
-export const SYSTEM_PARTS: StoreParts = {
+export const SYSTEM_PARTS: StoreBackEnds = {
   disk: SYSTEM_DISK,
   lock: lockDirectory,
   openTables: (directory) => Environment.open(directory),

@@ -2,7 +2,7 @@
 
 import { US_PER_HOUR } from '../time.js';
 import type { SegmentGroup, ViewKind } from '../view.js';
-import { partPrefix } from './sealed-part.js';
+import { partPrefix } from './sealed/sealed-part.js';
 import { parseUsageName } from './stored-parts.js';
 
 export const USAGE: ViewKind = {

@@ -7,7 +7,8 @@
 
 import { USAGE_CHUNK_BYTES } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
-import { FreshPart } from './fresh-part.js';
+import { FreshPart } from './fresh/fresh-part.js';
+import { type ChunkMark, decodeChunk, encodeChunk } from './fresh/usage-chunk.js';
 import {
   encodeSummary,
   loadSummary,
@@ -16,8 +17,7 @@ import {
   partPrefix,
   SealedPart,
   summaryName,
-} from './sealed-part.js';
-import { type ChunkMark, decodeChunk, encodeChunk } from './usage-chunk.js';
+} from './sealed/sealed-part.js';
 
 const PREFIX = 'usage/';
 

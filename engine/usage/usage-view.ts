@@ -21,11 +21,15 @@ import type { SegmentReader, SegmentWriter } from '../segments.js';
 import { slotIndex, US_PER_HOUR } from '../time.js';
 import type { FigureLine, MemoryPressure, View } from '../view.js';
 import { USAGE_RETENTION_US } from './api-counts.js';
-import { FreshPart } from './fresh-part.js';
+import {
+  StandingExpression,
+  StandingExpressions,
+  type StandingLimits,
+} from './expressions/standing-expressions.js';
+import { FreshPart } from './fresh/fresh-part.js';
 import { USAGE } from './kind.js';
-import type { SealPlan } from './seal.js';
-import { type PartSummary, partFile, SealedPart } from './sealed-part.js';
-import { StandingExpression, StandingExpressions, type StandingLimits } from './standing-expressions.js';
+import type { SealPlan } from './sealed/seal.js';
+import { type PartSummary, partFile, SealedPart } from './sealed/sealed-part.js';
 import { StoredParts } from './stored-parts.js';
 
 export type UsagePart = FreshPart | SealedPart;

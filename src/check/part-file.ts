@@ -4,10 +4,15 @@ import { PAGE_FILTER_BYTES } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
 import { US_PER_HOUR } from '../../engine/time.js';
 import { AREA_COUNT } from '../../engine/usage/areas.js';
-import { addGrams } from '../../engine/usage/gram-filter.js';
-import { decodePhrases, encodePhrases } from '../../engine/usage/page-text.js';
-import { openPage, PageUnpacker, type SealedPage, sharedLength } from '../../engine/usage/sealed-page.js';
-import { BLOCKS_BESIDE_PAGES, filterStart, type PartSummary } from '../../engine/usage/sealed-part.js';
+import { addGrams } from '../../engine/usage/sealed/gram-filter.js';
+import { decodePhrases, encodePhrases } from '../../engine/usage/sealed/page-text.js';
+import {
+  openPage,
+  PageUnpacker,
+  type SealedPage,
+  sharedLength,
+} from '../../engine/usage/sealed/sealed-page.js';
+import { BLOCKS_BESIDE_PAGES, filterStart, type PartSummary } from '../../engine/usage/sealed/sealed-part.js';
 
 /** A file's blocks: bytes, or why there are none. */
 interface PartBlocks {

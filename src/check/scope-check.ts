@@ -6,7 +6,7 @@ import { SegmentError } from '../../engine/segments.js';
 import { EdgeShard, encodeShardState } from '../../engine/shard.js';
 import { US_PER_HOUR } from '../../engine/time.js';
 import { USAGE } from '../../engine/usage/kind.js';
-import { parsePartFile } from '../../engine/usage/sealed-part.js';
+import { parsePartFile } from '../../engine/usage/sealed/sealed-part.js';
 import type { ViewKind } from '../../engine/view.js';
 import { type ListedView, VIEWS } from '../../engine/views.js';
 import { partitionOf } from '../../ingest/partition-id.js';

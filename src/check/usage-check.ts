@@ -8,7 +8,7 @@ import {
   parsePartFile,
   partFile,
   summaryName,
-} from '../../engine/usage/sealed-part.js';
+} from '../../engine/usage/sealed/sealed-part.js';
 import { parseUsageName } from '../../engine/usage/stored-parts.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { sealEnvelope } from '../store/envelope.js';

@@ -6,11 +6,14 @@
 
 import { SegmentError } from '../../engine/segments.js';
 import type { ApiCounts, ApiCountsAsk } from '../../engine/usage/api-counts.js';
-import { type EvaluationState, ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
+import {
+  type EvaluationState,
+  ExpressionEvaluation,
+} from '../../engine/usage/expressions/expression-evaluation.js';
+import type { ScanLane } from '../../engine/usage/expressions/scan-lane.js';
+import { isLiteral } from '../../engine/usage/expressions/standing-expressions.js';
+import { noUrls, type UrlBatch } from '../../engine/usage/expressions/url-batch.js';
 import { knownCounts } from '../../engine/usage/partial.js';
-import type { ScanLane } from '../../engine/usage/scan-lane.js';
-import { isLiteral } from '../../engine/usage/standing-expressions.js';
-import { noUrls, type UrlBatch } from '../../engine/usage/url-batch.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { coreCount } from '../core-count.js';
 import { monotonicUs } from '../system-clock.js';

@@ -7,9 +7,9 @@
  */
 
 import type { RE2JS } from 're2js';
-import { needOfLiteral, type PageNeed } from '../../engine/usage/gram-filter.js';
-import { DASH, DIGIT_BYTES } from '../../engine/usage/page-text.js';
-import { FOUND, LOST, type UrlAutomaton } from '../../engine/usage/url-automaton.js';
+import { FOUND, LOST, type UrlAutomaton } from '../../engine/usage/expressions/url-automaton.js';
+import { needOfLiteral, type PageNeed } from '../../engine/usage/sealed/gram-filter.js';
+import { DASH, DIGIT_BYTES } from '../../engine/usage/sealed/page-text.js';
 import { AutomatonTables } from './automaton-tables.js';
 import { AUTOMATON_INSTRUCTION_LIMIT } from './limits.js';
 

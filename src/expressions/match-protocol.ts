@@ -3,7 +3,7 @@
  * asked one question at a time, and answers each once.
  */
 
-import type { PartScanRequest, ScanResult } from '../../engine/usage/part-scan.js';
+import type { PartScanRequest, ScanResult } from '../../engine/usage/sealed/part-scan.js';
 import type { LocatedFile } from '../store/stored-blocks.js';
 import type { ExpressionErrorKind } from './expression-error.js';
 

@@ -7,8 +7,8 @@
 import { Worker } from 'node:worker_threads';
 import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
-import type { BatchResult, PartBatch } from '../../engine/usage/scan-lane.js';
-import type { BatchRoom, UrlBatch } from '../../engine/usage/url-batch.js';
+import type { BatchResult, PartBatch } from '../../engine/usage/expressions/scan-lane.js';
+import type { BatchRoom, UrlBatch } from '../../engine/usage/expressions/url-batch.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import type { LocatedFile } from '../store/stored-blocks.js';
 import { busy, ExpressionError, stopped } from './expression-error.js';

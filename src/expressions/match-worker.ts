@@ -3,8 +3,8 @@
 import { parentPort } from 'node:worker_threads';
 import { RE2JSException } from 're2js';
 import { SegmentError } from '../../engine/segments.js';
-import { type ScanResult, scanPart } from '../../engine/usage/part-scan.js';
-import { scanUrls } from '../../engine/usage/url-scan.js';
+import { scanUrls } from '../../engine/usage/expressions/url-scan.js';
+import { type ScanResult, scanPart } from '../../engine/usage/sealed/part-scan.js';
 import { StoredBlocks } from '../store/stored-blocks.js';
 import { monotonicUs } from '../system-clock.js';
 import { giveWayToServing, rest } from '../thread-priority.js';

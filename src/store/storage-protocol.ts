@@ -1,8 +1,8 @@
 /** What the serving thread asks the storage thread, and what it is answered: one answer a question, by its id. */
 
 import type { RewritePlan } from '../../engine/rows/rewrite.js';
-import type { SealPlan } from '../../engine/usage/seal.js';
-import type { PartSummary } from '../../engine/usage/sealed-part.js';
+import type { SealPlan } from '../../engine/usage/sealed/seal.js';
+import type { PartSummary } from '../../engine/usage/sealed/sealed-part.js';
 import type { Leftover } from './leftovers.js';
 
 export interface WriteItem {

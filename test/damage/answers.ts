@@ -6,7 +6,7 @@ import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { RETENTION_US } from '../../engine/tier.js';
 import { US_PER_HOUR } from '../../engine/time.js';
 import { USAGE_INTERVALS, type UsageInterval } from '../../engine/usage/api-counts.js';
-import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
+import { ExpressionEvaluation } from '../../engine/usage/expressions/expression-evaluation.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { apiCounts, encodeApiCounts } from '../../src/endpoints/api-counts.js';
 import { type AnswerWindow, encodeRows } from '../../src/endpoints/endpoint.js';

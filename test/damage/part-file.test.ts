@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { SegmentError } from '../../engine/segments.js';
 import { US_PER_HOUR } from '../../engine/time.js';
-import { openPage } from '../../engine/usage/sealed-page.js';
+import { openPage } from '../../engine/usage/sealed/sealed-page.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { checkPartFile } from '../../src/check/part-file.js';
 import { SegmentTable } from '../segment-table.js';

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { open } from 'lmdb';
 import { afterEach, expect, test } from 'vitest';
-import { encodeSummary } from '../../engine/usage/sealed-part.js';
+import { encodeSummary } from '../../engine/usage/sealed/sealed-part.js';
 import type { Service } from '../../src/service.js';
 import { lockDirectory } from '../../src/store/directory-lock.js';
 import { sealEnvelope } from '../../src/store/envelope.js';

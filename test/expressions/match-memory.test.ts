@@ -2,7 +2,7 @@
 
 import { RE2JS } from 're2js';
 import { expect, test } from 'vitest';
-import { scanUrls } from '../../engine/usage/url-scan.js';
+import { scanUrls } from '../../engine/usage/expressions/url-scan.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
 import { CompiledExpressions } from '../../src/expressions/compiled-expressions.js';

@@ -5,7 +5,7 @@ import type { EdgeShard, RelayShard } from '../../engine/shard.js';
 import type { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
 import { type ApiCountsRow, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
-import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
+import { ExpressionEvaluation } from '../../engine/usage/expressions/expression-evaluation.js';
 import { knownCounts } from '../../engine/usage/partial.js';
 import { queryEventCounts, queryLogs, queryStats, rowsOfCounts } from '../queries.js';
 import { type BlocksOf, matchHere } from '../usage/match-here.js';

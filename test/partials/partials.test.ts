@@ -25,7 +25,7 @@ import { StatsView } from '../../engine/stats/stats-view.js';
 import { RETENTION_US } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
 import { type ApiCountsAsk, USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
-import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
+import { ExpressionEvaluation } from '../../engine/usage/expressions/expression-evaluation.js';
 import { mergeCounts, readCounts, writeCounts } from '../../engine/usage/partial.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { SegmentTable } from '../segment-table.js';

@@ -2,11 +2,11 @@
 
 import { RE2JS } from 're2js';
 import type { BlockReader } from '../../engine/segments.js';
-import { type ScanResult, scanPart } from '../../engine/usage/part-scan.js';
-import type { PartBatch } from '../../engine/usage/scan-lane.js';
-import { type SealPlan, sealPart } from '../../engine/usage/seal.js';
-import type { PartSummary } from '../../engine/usage/sealed-part.js';
-import { scanUrls } from '../../engine/usage/url-scan.js';
+import type { PartBatch } from '../../engine/usage/expressions/scan-lane.js';
+import { scanUrls } from '../../engine/usage/expressions/url-scan.js';
+import { type ScanResult, scanPart } from '../../engine/usage/sealed/part-scan.js';
+import { type SealPlan, sealPart } from '../../engine/usage/sealed/seal.js';
+import type { PartSummary } from '../../engine/usage/sealed/sealed-part.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { AutomatonTables } from '../../src/expressions/automaton-tables.js';
 import { ExpressionAutomaton } from '../../src/expressions/expression-automaton.js';

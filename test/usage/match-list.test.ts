@@ -3,8 +3,8 @@
 import { expect, test } from 'vitest';
 import { MATCH_BLOCK_COUNT } from '../../engine/limits.js';
 import { CELL_STRIDE } from '../../engine/usage/cells.js';
-import { LiteralIndex } from '../../engine/usage/literal-index.js';
-import { MatchList, MatchMemory } from '../../engine/usage/match-list.js';
+import { LiteralIndex } from '../../engine/usage/expressions/literal-index.js';
+import { MatchList, MatchMemory } from '../../engine/usage/expressions/match-list.js';
 import { seededRandom } from './naive-usage.js';
 
 interface Match {

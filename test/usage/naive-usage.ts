@@ -5,7 +5,7 @@ import { assert } from '../../engine/assert.js';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import type { ApiCountsAsk, ApiCountsRow, UsageInterval } from '../../engine/usage/api-counts.js';
-import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
+import { ExpressionEvaluation } from '../../engine/usage/expressions/expression-evaluation.js';
 import { knownCounts } from '../../engine/usage/partial.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { rowsOfCounts } from '../queries.js';

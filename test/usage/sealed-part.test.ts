@@ -9,16 +9,16 @@ import {
   PhraseCounts,
   TextPacker,
   unpackText,
-} from '../../engine/usage/page-text.js';
-import { type ScanPosition, scanPart } from '../../engine/usage/part-scan.js';
-import { sealPart } from '../../engine/usage/seal.js';
+} from '../../engine/usage/sealed/page-text.js';
+import { type ScanPosition, scanPart } from '../../engine/usage/sealed/part-scan.js';
+import { sealPart } from '../../engine/usage/sealed/seal.js';
 import {
   type MatchColumns,
   NO_MATCHES,
   SortedMatches,
   sortMatches,
-} from '../../engine/usage/sorted-matches.js';
-import { sortUrls } from '../../engine/usage/url-order.js';
+} from '../../engine/usage/sealed/sorted-matches.js';
+import { sortUrls } from '../../engine/usage/sealed/url-order.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { AutomatonTables } from '../../src/expressions/automaton-tables.js';
 import { ExpressionAutomaton } from '../../src/expressions/expression-automaton.js';

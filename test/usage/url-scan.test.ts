@@ -2,7 +2,7 @@
 
 import { RE2JS } from 're2js';
 import { expect, test } from 'vitest';
-import { scanUrls } from '../../engine/usage/url-scan.js';
+import { scanUrls } from '../../engine/usage/expressions/url-scan.js';
 import { AutomatonTables } from '../../src/expressions/automaton-tables.js';
 import { ExpressionAutomaton } from '../../src/expressions/expression-automaton.js';
 import { seededRandom } from './naive-usage.js';

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
-import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
+import { ExpressionEvaluation } from '../../engine/usage/expressions/expression-evaluation.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { rowsOfCounts } from '../queries.js';
 import { SegmentTable } from '../segment-table.js';

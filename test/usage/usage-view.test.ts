@@ -11,10 +11,10 @@ import {
 import { SegmentError } from '../../engine/segments.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { areasOfPath } from '../../engine/usage/areas.js';
-import { ExpressionEvaluation } from '../../engine/usage/expression-evaluation.js';
+import { ExpressionEvaluation } from '../../engine/usage/expressions/expression-evaluation.js';
+import { isLiteral } from '../../engine/usage/expressions/standing-expressions.js';
+import { hashBytes } from '../../engine/usage/fresh/url-index.js';
 import { knownCounts } from '../../engine/usage/partial.js';
-import { isLiteral } from '../../engine/usage/standing-expressions.js';
-import { hashBytes } from '../../engine/usage/url-index.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { rowsOfCounts } from '../queries.js';
 import { SegmentTable } from '../segment-table.js';

@@ -8,10 +8,10 @@
  * Adding costs O(log blocks + block), late or not, so producers with different clocks cost no more than others.
  */
 
-import { assert } from '../assert.js';
-import { lowerBound } from '../binary-search.js';
-import { MATCH_BLOCK_COUNT } from '../limits.js';
-import { addAreas, addCells, addSlice, CELL_STRIDE } from './cells.js';
+import { assert } from '../../assert.js';
+import { lowerBound } from '../../binary-search.js';
+import { MATCH_BLOCK_COUNT } from '../../limits.js';
+import { addAreas, addCells, addSlice, CELL_STRIDE } from '../cells.js';
 
 const SMALLEST_BLOCK_COUNT = 8;
 /** What an empty list takes up, what it takes once it is begun, and a block beside its columns: measured roughly, meant for the memory bound. */

@@ -3,10 +3,10 @@
  * hour's further entries go to another.
  */
 
-import { US_PER_HOUR } from '../time.js';
+import { US_PER_HOUR } from '../../time.js';
+import type { SealPlan } from '../sealed/seal.js';
+import type { PartName } from '../sealed/sealed-part.js';
 import { EntryColumns } from './entry-columns.js';
-import type { SealPlan } from './seal.js';
-import type { PartName } from './sealed-part.js';
 import { hashBytes, NOT_FOUND, UrlIndex } from './url-index.js';
 import { UrlPages } from './url-pages.js';
 

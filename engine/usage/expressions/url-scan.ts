@@ -1,6 +1,6 @@
 /** Runs an automaton over URLs as they are, one after another: those of fresh parts. */
 
-import { ByteSearch } from '../byte-search.js';
+import { ByteSearch } from '../../byte-search.js';
 import { FOUND, LOST, UNKNOWN, type UrlAutomaton } from './url-automaton.js';
 import type { UrlBatch } from './url-batch.js';
 

@@ -5,8 +5,8 @@
  * that collide gains nothing.
  */
 
-import { fnv1a } from '../fnv1a.js';
-import { URL_INDEX_CAPACITY, URL_PROBE_LIMIT } from '../limits.js';
+import { fnv1a } from '../../fnv1a.js';
+import { URL_INDEX_CAPACITY, URL_PROBE_LIMIT } from '../../limits.js';
 import type { UrlPages } from './url-pages.js';
 
 export const NOT_FOUND = -1;

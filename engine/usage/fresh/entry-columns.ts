@@ -3,7 +3,7 @@
  * columns, so that growing never copies more than the first block; in shared memory, as the URLs do.
  */
 
-import { ENTRY_BLOCK_COUNT } from '../limits.js';
+import { ENTRY_BLOCK_COUNT } from '../../limits.js';
 
 const SMALLEST_BLOCK_COUNT = 32;
 

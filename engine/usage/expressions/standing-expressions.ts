@@ -4,14 +4,14 @@
  * least recently asked go first, and idle ones go with time.
  */
 
-import { STANDING_IDLE_US } from '../limits.js';
-import type { CountedMatches } from './api-counts.js';
-import { FreshMatches } from './fresh-matches.js';
-import type { FreshPart } from './fresh-part.js';
+import { STANDING_IDLE_US } from '../../limits.js';
+import type { CountedMatches } from '../api-counts.js';
+import { FreshMatches } from '../fresh/fresh-matches.js';
+import type { FreshPart } from '../fresh/fresh-part.js';
+import { NONE, SealedMatches } from '../sealed/sealed-matches.js';
+import type { SealedPart } from '../sealed/sealed-part.js';
 import { LiteralIndex } from './literal-index.js';
 import { MatchMemory } from './match-list.js';
-import { NONE, SealedMatches } from './sealed-matches.js';
-import type { SealedPart } from './sealed-part.js';
 
 const encoder = new TextEncoder();
 

@@ -3,16 +3,16 @@
  * of it. It needs nothing of other shards; expression-evaluation.ts says in what order things go, and what is exact.
  */
 
-import { assert } from '../assert.js';
-import { ByteSearch } from '../byte-search.js';
-import { ApiCounts, type ApiCountsAsk } from './api-counts.js';
-import { evaluateLiteral, type FreshMatches } from './fresh-matches.js';
-import type { FreshPart } from './fresh-part.js';
+import { assert } from '../../assert.js';
+import { ByteSearch } from '../../byte-search.js';
+import { ApiCounts, type ApiCountsAsk } from '../api-counts.js';
+import { evaluateLiteral, type FreshMatches } from '../fresh/fresh-matches.js';
+import type { FreshPart } from '../fresh/fresh-part.js';
+import { SealedMatches } from '../sealed/sealed-matches.js';
+import type { SealedPart } from '../sealed/sealed-part.js';
+import type { UsageView } from '../usage-view.js';
 import { type FreshTarget, type ScanTarget, urlsLeft } from './scan-lane.js';
-import { SealedMatches } from './sealed-matches.js';
-import type { SealedPart } from './sealed-part.js';
 import type { StandingExpression } from './standing-expressions.js';
-import type { UsageView } from './usage-view.js';
 
 /** What folding one entry costs, in bytes searched: what a slice is measured in. */
 const ENTRY_COST_BYTES = 64;

@@ -9,7 +9,7 @@
  * part reads them where they are.
  */
 
-import { URL_PAGE_BYTES } from '../limits.js';
+import { URL_PAGE_BYTES } from '../../limits.js';
 
 const SMALLEST_PAGE_BYTES = 1024;
 

@@ -4,7 +4,7 @@
  * name in their host rules out all pages but its own.
  */
 
-import { PAGE_FILTER_BYTES } from '../limits.js';
+import { PAGE_FILTER_BYTES } from '../../limits.js';
 
 const GRAM_LENGTH = 4;
 /** 32 less the bits of an index. */

@@ -7,6 +7,7 @@
  *   this URL     ╰─── shared ───╯ rest: looked up, from states[shared] on
  */
 
+import { FOUND, LOST, UNKNOWN, type UrlAutomaton } from '../expressions/url-automaton.js';
 import {
   DASH,
   DIGIT_BYTES,
@@ -22,7 +23,6 @@ import {
 import { type PhraseSteps, stepIndex } from './phrase-steps.js';
 import { HEAD_BYTES, LARGE, PageUnpacker, type SealedPage } from './sealed-page.js';
 import type { MatchCollector } from './sorted-matches.js';
-import { FOUND, LOST, UNKNOWN, type UrlAutomaton } from './url-automaton.js';
 
 const NOWHERE = Number.POSITIVE_INFINITY;
 /** What a URL costs beside its text, in look-ups. */

@@ -9,11 +9,11 @@
  * and the verdicts are dropped.
  */
 
-import { assert } from '../assert.js';
-import type { ByteSearch } from '../byte-search.js';
-import { ENTRY_BLOCK_COUNT } from '../limits.js';
+import { assert } from '../../assert.js';
+import type { ByteSearch } from '../../byte-search.js';
+import { ENTRY_BLOCK_COUNT } from '../../limits.js';
+import { MatchList, MatchMemory } from '../expressions/match-list.js';
 import type { FreshPart } from './fresh-part.js';
-import { MatchList, MatchMemory } from './match-list.js';
 
 const NO_VERDICTS = new Uint8Array(0);
 

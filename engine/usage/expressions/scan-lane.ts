@@ -3,14 +3,14 @@
  * it is through with those it has.
  */
 
-import { assert } from '../assert.js';
-import type { FreshMatches } from './fresh-matches.js';
-import type { FreshPart } from './fresh-part.js';
-import type { PartScanRequest, ScanResult } from './part-scan.js';
-import type { SealedMatches } from './sealed-matches.js';
-import type { SealedPart } from './sealed-part.js';
+import { assert } from '../../assert.js';
+import type { FreshMatches } from '../fresh/fresh-matches.js';
+import type { FreshPart } from '../fresh/fresh-part.js';
+import type { PartScanRequest, ScanResult } from '../sealed/part-scan.js';
+import type { SealedMatches } from '../sealed/sealed-matches.js';
+import type { SealedPart } from '../sealed/sealed-part.js';
+import type { UsageView } from '../usage-view.js';
 import { type BatchRoom, copyUrls, type UrlBatch } from './url-batch.js';
-import type { UsageView } from './usage-view.js';
 
 /** A fresh part as it was when the evaluation began. */
 export interface FreshTarget {

@@ -1,6 +1,6 @@
 /** What is known of one expression over one sealed part: the matches of its URLs up to a place, and in the end of all. */
 
-import type { MatchMemory } from './match-list.js';
+import type { MatchMemory } from '../expressions/match-list.js';
 import type { ScanPosition, ScanResult } from './part-scan.js';
 import { NO_MATCHES, SortedMatches } from './sorted-matches.js';
 

@@ -7,10 +7,10 @@
  *   offsets within the hour in us (u32 each), URL codes (u32 each), areas (u8 each)
  */
 
-import { ByteReader, ByteWriter } from '../bytes.js';
-import { ENTRY_BLOCK_COUNT } from '../limits.js';
-import { SegmentError } from '../segments.js';
-import { US_PER_HOUR } from '../time.js';
+import { ByteReader, ByteWriter } from '../../bytes.js';
+import { ENTRY_BLOCK_COUNT } from '../../limits.js';
+import { SegmentError } from '../../segments.js';
+import { US_PER_HOUR } from '../../time.js';
 import type { FreshPart } from './fresh-part.js';
 
 /** A position between two arrivals of a part. */

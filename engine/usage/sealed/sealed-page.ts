@@ -10,8 +10,8 @@
  * The first URL of a page shares nothing. A URL with very many entries comes several times.
  */
 
-import { PAGE_FILTER_BYTES } from '../limits.js';
-import { SegmentError } from '../segments.js';
+import { PAGE_FILTER_BYTES } from '../../limits.js';
+import { SegmentError } from '../../segments.js';
 import { addGrams } from './gram-filter.js';
 import { TextPacker, unpackedLimit, unpackText } from './page-text.js';
 

@@ -6,10 +6,10 @@
  *   segment     pageCount │ urlCount │ entryCount (u32 each)
  */
 
-import { ByteReader, ByteWriter } from '../bytes.js';
-import { PAGE_FILTER_BYTES } from '../limits.js';
-import { SegmentError, type SegmentReader } from '../segments.js';
-import { US_PER_HOUR } from '../time.js';
+import { ByteReader, ByteWriter } from '../../bytes.js';
+import { PAGE_FILTER_BYTES } from '../../limits.js';
+import { SegmentError, type SegmentReader } from '../../segments.js';
+import { US_PER_HOUR } from '../../time.js';
 
 /** The filters and the phrases. */
 export const BLOCKS_BESIDE_PAGES = 2;

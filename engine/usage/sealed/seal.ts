@@ -3,14 +3,14 @@
  * wherever its plan is sent, whose columns are shared with the part rather than copied, and gives way now and then.
  */
 
-import { PAGE_ENTRY_LIMIT, PAGE_FILTER_BYTES, PHRASE_SAMPLE_COUNT, SEALED_PAGE_BYTES } from '../limits.js';
-import type { FileBuilder } from '../segments.js';
-import type { EntryBlock } from './entry-columns.js';
+import { PAGE_ENTRY_LIMIT, PAGE_FILTER_BYTES, PHRASE_SAMPLE_COUNT, SEALED_PAGE_BYTES } from '../../limits.js';
+import type { FileBuilder } from '../../segments.js';
+import type { EntryBlock } from '../fresh/entry-columns.js';
+import type { UrlPage } from '../fresh/url-pages.js';
 import { encodePhrases, PhraseCounts } from './page-text.js';
 import { PageWriter, sharedLength } from './sealed-page.js';
 import { filterStart, type PartName, type PartSummary, partFile } from './sealed-part.js';
 import { type FlatUrls, sortUrls } from './url-order.js';
-import type { UrlPage } from './url-pages.js';
 
 type Plain<T, Keys extends keyof T> = { readonly [Key in Keys]: T[Key] };
 

@@ -1,8 +1,8 @@
 /** URLs of fresh parts on their way to the match thread. */
 
-import { lowerBound } from '../binary-search.js';
+import { lowerBound } from '../../binary-search.js';
+import type { UrlPage } from '../fresh/url-pages.js';
 import type { FreshTarget } from './scan-lane.js';
-import type { UrlPage } from './url-pages.js';
 
 /** URLs to be matched elsewhere. One with no URL at all only asks whether the expression is valid. */
 export interface UrlBatch {

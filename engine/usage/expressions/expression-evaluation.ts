@@ -10,12 +10,12 @@
  *   at most that of the entry that brought it, so a prefix of the entries needs only a prefix of the URLs.
  */
 
-import { assert } from '../assert.js';
-import type { ApiCounts, ApiCountsAsk } from './api-counts.js';
+import { assert } from '../../assert.js';
+import type { ApiCounts, ApiCountsAsk } from '../api-counts.js';
+import type { UsageView } from '../usage-view.js';
 import { type BatchResult, type PartBatch, ScanLane, type ScanTarget, urlsLeft } from './scan-lane.js';
 import { ShardEvaluation } from './shard-evaluation.js';
 import { type BatchRoom, noUrls, type UrlBatch } from './url-batch.js';
-import type { UsageView } from './usage-view.js';
 
 /** unfinished: advance again. waiting: batches are to be worked on first. */
 export type EvaluationState = 'ready' | 'unfinished' | 'waiting';

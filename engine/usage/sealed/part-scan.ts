@@ -3,7 +3,8 @@
  * reader of blocks, and where it stopped is a part of what it returns.
  */
 
-import type { BlockReader } from '../segments.js';
+import type { BlockReader } from '../../segments.js';
+import type { UrlAutomaton } from '../expressions/url-automaton.js';
 import { mayHold, type PageNeed } from './gram-filter.js';
 import { PageScan } from './page-scan.js';
 import { decodePhrases } from './page-text.js';
@@ -11,7 +12,6 @@ import { PhraseSteps } from './phrase-steps.js';
 import { openPage } from './sealed-page.js';
 import { BLOCKS_BESIDE_PAGES, filterStart } from './sealed-part.js';
 import { MatchCollector, type MatchColumns } from './sorted-matches.js';
-import type { UrlAutomaton } from './url-automaton.js';
 
 /** A URL of a part. */
 export interface ScanPosition {

@@ -9,8 +9,8 @@
  *   0xff               the next byte is itself: of text beyond ASCII
  */
 
-import { PHRASE_LENGTH_LIMIT } from '../limits.js';
-import { SegmentError } from '../segments.js';
+import { PHRASE_LENGTH_LIMIT } from '../../limits.js';
+import { SegmentError } from '../../segments.js';
 
 export const DIGIT_RUN = 0x80;
 export const PHRASE = 0xc0;

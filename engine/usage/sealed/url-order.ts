@@ -3,7 +3,7 @@
  * for all that share it; URLs share most of theirs. It gives way so that other work can go on beside it.
  */
 
-import { URL_SORT_STEP } from '../limits.js';
+import { URL_SORT_STEP } from '../../limits.js';
 
 /** URLs one behind the other: code c is bytes[starts[c] .. starts[c + 1]). */
 export interface FlatUrls {

@@ -6,8 +6,8 @@
  *   sums       per block: the counts of all blocks before it, one a cell (see CELL_STRIDE); last, those of all
  */
 
-import { lowerBound } from '../binary-search.js';
-import { addCells, addSlice, CELL_STRIDE } from './cells.js';
+import { lowerBound } from '../../binary-search.js';
+import { addCells, addSlice, CELL_STRIDE } from '../cells.js';
 
 const BLOCK_BITS = 6;
 const BLOCK_COUNT = 2 ** BLOCK_BITS;

@@ -6,7 +6,7 @@
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { loadUws } from '../src/http/uws-binary.js';
+import { loadUws } from '../src/http/server/uws-binary.js';
 
 const HOST = '127.0.0.1';
 

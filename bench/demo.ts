@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../engine/time.js';
 import { readConfig } from '../src/config.js';
-import { type Service, startService } from '../src/service.js';
+import { type Service, startService } from '../src/service/service.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
 import { createTraffic, type Traffic } from './generator/traffic.js';
 

@@ -2,7 +2,7 @@
 
 import { pino } from 'pino';
 import { readConfig } from '../src/config.js';
-import { type Platform, type Service, startService } from '../src/service.js';
+import { type Platform, type Service, startService } from '../src/service/service.js';
 
 /** On a free port, with these LOGRING_* settings; without a cache unless they say so, and ready once all that is posted is applied. */
 export function startClockedService(

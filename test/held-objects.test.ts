@@ -3,7 +3,7 @@
 import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';
 import { type KafkaClock, pause } from '../ingest/kafka/clock.js';
-import { UnpackBudget } from '../ingest/kafka/unpack-budget.js';
+import { UnpackBudget } from '../ingest/kafka/codecs/unpack-budget.js';
 import { Latch } from '../ingest/latch.js';
 import { DiskFullError, DiskRoom, UNTOLD } from '../src/store/disk-room.js';
 import { startFixedService } from './oracle/fixed-service.js';

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { RelayEntry } from '../engine/entry.js';
 import { Unavailable } from '../src/endpoints/refusal.js';
-import { KnownNames } from '../src/known-names.js';
 import { LISTS_AT_ONCE, NAMES_A_TURN } from '../src/limits.js';
-import { Shards } from '../src/shards.js';
+import { KnownNames } from '../src/service/known-names.js';
+import { Shards } from '../src/service/shards.js';
 import { Store } from '../src/store/store.js';
 
 const NOW_US = Date.UTC(2026, 10, 15, 12) * 1000;

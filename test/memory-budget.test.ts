@@ -1,8 +1,8 @@
 /** The memory budget: the cache gives way, then what can be spilled, and last ingest pauses; it goes on with hysteresis. */
 
 import { expect, test } from 'vitest';
-import { IngestGate } from '../src/ingest-gate.js';
-import { MemoryBudget } from '../src/memory-budget.js';
+import { IngestGate } from '../src/service/ingest-gate.js';
+import { MemoryBudget } from '../src/service/memory-budget.js';
 
 const MIB = 2 ** 20;
 

@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { IngestGate } from '../src/ingest-gate.js';
-import { createMemoryBudget } from '../src/memory-parts.js';
-import { Shards } from '../src/shards.js';
+import { IngestGate } from '../src/service/ingest-gate.js';
+import { createMemoryBudget } from '../src/service/memory-parts.js';
+import { Shards } from '../src/service/shards.js';
 import { Store } from '../src/store/store.js';
 import { TestService } from './http/service.js';
 

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { EdgeEntry } from '../engine/entry.js';
 import type { LogSourceStatus } from '../ingest/log-source.js';
-import { readinessOf } from '../src/readiness.js';
-import { Shards } from '../src/shards.js';
+import { readinessOf } from '../src/service/readiness.js';
+import { Shards } from '../src/service/shards.js';
 import { Store } from '../src/store/store.js';
 
 const TOPICS = { edgeTopic: 'edge', relayTopic: 'relay' };

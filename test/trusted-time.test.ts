@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../engine/time.js';
-import { TrustedTime } from '../src/trusted-time.js';
+import { TrustedTime } from '../src/service/trusted-time.js';
 
 /** The last commit. */
 const COMMIT_US = Date.parse('2026-11-21T07:00:00Z') * 1000;

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { LogSourceStatus } from '../ingest/log-source.js';
-import { WholeAnswers } from '../src/whole-answers.js';
+import { WholeAnswers } from '../src/service/whole-answers.js';
 
 const SECOND = 1_000_000;
 /** 2026-11-21T07:00:00Z */

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
 import type { ServiceStatus } from '../src/console/service-status.js';
-import type { Service } from '../src/service.js';
+import type { Service } from '../src/service/service.js';
 import { startClockedService } from './clocked-service.js';
 import { LARGER, NOW_US, PROJECTS, writeSmallStore } from './damage/small-store.js';
 import { eventually } from './eventually.js';

@@ -5,7 +5,7 @@
 
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.js';
-import { startService } from '../../src/service.js';
+import { startService } from '../../src/service/service.js';
 import { monotonicUs } from '../../src/system-clock.js';
 
 const nowUs = Number(process.argv[2]);

@@ -6,10 +6,11 @@
 import type { IHeaders, Message, Producer } from 'kafkajs';
 import type { DeadLetter, DeadLetterSink } from '../dead-letters.js';
 import { Latch } from '../latch.js';
-import { createClient, type KafkaClient, type KafkaConnection } from './client.js';
-import type { KafkaLogger } from './client-logger.js';
 import { type KafkaClock, pause, within } from './clock.js';
-import { ClusterView } from './cluster-view.js';
+import { createClient, type KafkaClient, type KafkaConnection } from './cluster/client.js';
+import type { KafkaLogger } from './cluster/client-logger.js';
+import { ClusterView } from './cluster/cluster-view.js';
+import { refusalOf } from './cluster/refusal.js';
 import {
   CLIENT_FIRST_RETRY_MS,
   CLIENT_RETRIES,
@@ -20,7 +21,6 @@ import {
   RESTART_MAX_MS,
   STOP_TIMEOUT_MS,
 } from './limits.js';
-import { refusalOf } from './refusal.js';
 
 export interface KafkaDeadLettersOptions {
   readonly connection: KafkaConnection;

@@ -2,9 +2,9 @@
 
 import type { Position } from '../log-source.js';
 import { partitionId } from '../partition-id.js';
-import type { KafkaLogger } from './client-logger.js';
 import { type KafkaClock, within } from './clock.js';
-import type { ConsumerSession } from './consumer-session.js';
+import type { KafkaLogger } from './cluster/client-logger.js';
+import type { ConsumerSession } from './consumer/consumer-session.js';
 import { COMMIT_TIMEOUT_MS } from './limits.js';
 
 export class OffsetMirror {

@@ -4,16 +4,16 @@ import type { Consumer } from 'kafkajs';
 import type { Holds } from '../holds.js';
 import type { Latch } from '../latch.js';
 import type { LogSink, PartitionKey } from '../log-source.js';
-import type { ApplyLanes } from './apply-lanes.js';
-import type { Assignment } from './assignment.js';
-import type { KafkaLogger } from './client-logger.js';
 import { type KafkaClock, pause } from './clock.js';
-import type { ClusterLook, ClusterView, LogFound } from './cluster-view.js';
+import type { KafkaLogger } from './cluster/client-logger.js';
+import type { ClusterLook, ClusterView, LogFound } from './cluster/cluster-view.js';
+import type { ApplyLanes } from './consumer/apply-lanes.js';
+import type { Assignment } from './consumer/assignment.js';
+import { checkPartitions, type MarkFindings } from './consumer/mark-check.js';
+import type { PartitionReader } from './consumer/partition-reader.js';
+import { findReadStart, type ReadStart } from './consumer/read-start.js';
+import { nextSoundOffset } from './consumer/sound-offset.js';
 import { CLIENT_MAX_RETRY_MS } from './limits.js';
-import { checkPartitions, type MarkFindings } from './mark-check.js';
-import type { PartitionReader } from './partition-reader.js';
-import { findReadStart, type ReadStart } from './read-start.js';
-import { nextSoundOffset } from './sound-offset.js';
 
 export interface PlacementPorts {
   readonly sink: LogSink;

@@ -7,7 +7,7 @@ import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { type RunInfo, runFile } from '../../engine/rows/run.js';
 import { decodeSortedBlock, type SortedBlock } from '../../engine/rows/sorted-block.js';
 import { SegmentError } from '../../engine/segments.js';
-import { intervalText } from '../http/incomplete.js';
+import { intervalText } from '../http/query/incomplete.js';
 import type { DroppedPart } from '../store/dropped-table.js';
 import { sealEnvelope } from '../store/envelope.js';
 import { FileBlocks, type RecordedFiles } from './file-blocks.js';

@@ -2,7 +2,7 @@
 
 import { SegmentError } from '../../engine/segments.js';
 import type { ViewKind } from '../../engine/view.js';
-import { intervalText } from '../http/incomplete.js';
+import { intervalText } from '../http/query/incomplete.js';
 import type { DroppedPart } from '../store/dropped-table.js';
 import type { Finding } from './findings.js';
 import { type ScopeSegments, SEGMENTS } from './scope-segments.js';

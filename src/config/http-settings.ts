@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { ENDPOINTS } from '../endpoints/list.js';
 import type { ApiKey } from '../http/auth.js';
-import { checkedIdentity } from '../http/tls-identity.js';
+import { checkedIdentity } from '../http/server/tls-identity.js';
 import { flag, integer, list, needs, needsPem, type Setting, text, type Values } from './setting.js';
 
 const apiKeys = z.string().transform((value, context): ApiKey[] =>

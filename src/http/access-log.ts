@@ -4,8 +4,8 @@
  */
 
 import { US_PER_MS } from '../../engine/time.js';
-import { byteCountOf } from './body.js';
 import { LOGGED_METHOD_LENGTH_LIMIT, LOGGED_PATH_LENGTH_LIMIT } from './limits.js';
+import { byteCountOf } from './server/body.js';
 import {
   type CacheOutcome,
   CLOSE_SOCKET,
@@ -14,7 +14,7 @@ import {
   type HttpRequest,
   isBodyConsumer,
   type Opened,
-} from './server.js';
+} from './server/server.js';
 
 export interface AccessLine {
   readonly method: string;

@@ -7,7 +7,7 @@
 import type { Grant } from './auth.js';
 import { JSON_CONTENT_TYPE, methodNotAllowed, NO_STORE, permissionDenied } from './errors.js';
 import type { AlarmPort } from './ports.js';
-import type { HttpAnswer, HttpRequest } from './server.js';
+import type { HttpAnswer, HttpRequest } from './server/server.js';
 
 export type AlarmName = 'gaps' | 'holds';
 

@@ -3,9 +3,7 @@
 import type { DecodedQuery } from '../endpoints/call-parameters.js';
 import { quoted } from '../quoted.js';
 import { alarmOf, answerAlarm } from './alarms-api.js';
-import type { AnswersInFlight } from './answers-in-flight.js';
 import { type Grant, type KeyRing, presentedKey } from './auth.js';
-import { Compressor } from './compression.js';
 import { Cors } from './cors.js';
 import {
   errorAnswer,
@@ -16,12 +14,14 @@ import {
   tooManyRequests,
   unauthenticated,
 } from './errors.js';
-import { hasOneBody, isBodiless } from './headers.js';
-import { IngestApi, refuseBody } from './ingest-api.js';
+import { IngestApi, refuseBody } from './ingest/ingest-api.js';
 import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
 import type { AlarmPorts, Clock, DroppedPort, Health, IngestPort, OperatorPort, StatePort } from './ports.js';
-import { QueryApi, type ServedEndpoint } from './query-api.js';
-import { DecodedQueries, decodeQuery } from './query-string.js';
+import { Compressor } from './query/compression.js';
+import { QueryApi, type ServedEndpoint } from './query/query-api.js';
+import { DecodedQueries, decodeQuery } from './query/query-string.js';
+import type { AnswersInFlight } from './server/answers-in-flight.js';
+import { hasOneBody, isBodiless } from './server/headers.js';
 import {
   type BodyConsumer,
   type BugReporter,
@@ -30,7 +30,7 @@ import {
   type HttpHandler,
   type HttpRequest,
   type Opened,
-} from './server.js';
+} from './server/server.js';
 
 export const QUERY_PATH_PREFIX = '/api/endpoints/query/';
 export const INGEST_PATH = '/api/logs';

@@ -6,7 +6,7 @@
 import { hash, scryptSync, timingSafeEqual } from 'node:crypto';
 import { KEY_TAG_ROUND_COUNT } from './limits.js';
 import type { RequestPace, RequestPaces } from './request-pace.js';
-import type { HttpRequest } from './server.js';
+import type { HttpRequest } from './server/server.js';
 
 export interface ApiKey {
   /** Printable ASCII without spaces: what a header can carry. */

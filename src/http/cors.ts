@@ -1,9 +1,9 @@
 /** CORS for the query API: browsers of configured origins may ask; by default none. Keys are headers, never cookies. */
 
-import { INCOMPLETE_HEADER } from './incomplete.js';
 import { PREFLIGHT_MAX_AGE_SECONDS } from './limits.js';
-import type { HeaderLine, HttpAnswer, HttpRequest } from './server.js';
-import { STALE_HEADER } from './stale.js';
+import { INCOMPLETE_HEADER } from './query/incomplete.js';
+import { STALE_HEADER } from './query/stale.js';
+import type { HeaderLine, HttpAnswer, HttpRequest } from './server/server.js';
 
 export class Cors {
   readonly #origins: ReadonlySet<string>;

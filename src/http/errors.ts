@@ -3,7 +3,7 @@
 import { US_PER_SECOND } from '../../engine/time.js';
 import type { ParameterProblem } from '../endpoints/call-parameters.js';
 import { quoted } from '../quoted.js';
-import type { HeaderLine, HttpAnswer } from './server.js';
+import type { HeaderLine, HttpAnswer } from './server/server.js';
 
 /** Status code → the names that the answer gives it, the usual one first, and when it comes. */
 export const CATALOGUE = {

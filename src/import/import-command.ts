@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { type Config, ConfigError, readConfig } from '../config.js';
 import { endText } from '../end-text.js';
-import { type Service, startService } from '../service.js';
+import { type Service, startService } from '../service/service.js';
 import { DirectoryInUseError } from '../store/directory-lock.js';
 import { monotonicUs, wallClockUs } from '../system-clock.js';
 import { ImportClient, type ImportClientOptions } from './import-client.js';

@@ -5,7 +5,7 @@
 
 import { Worker } from 'node:worker_threads';
 import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
-import type { KafkaLogger } from '../../ingest/kafka/client-logger.js';
+import type { KafkaLogger } from '../../ingest/kafka/cluster/client-logger.js';
 import type {
   HeldPartition,
   LogSourceStatus,
@@ -16,7 +16,7 @@ import type {
 import type { Marks } from '../../ingest/marks.js';
 import type { ShardPort } from '../../ingest/pipeline.js';
 import { unpackRecords } from '../../ingest/record-pack.js';
-import type { IngestMeter } from '../ingest-meter.js';
+import type { IngestMeter } from '../service/ingest-meter.js';
 import { APPLY_SLICE_US } from './limits.js';
 import type { FromIngest, IngestOrder, ToIngest } from './protocol.js';
 

@@ -1,7 +1,7 @@
 /** What the ingest thread and the serving thread say to each other. Messages of one direction arrive in order. */
 
 import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
-import type { KafkaConnection } from '../../ingest/kafka/client.js';
+import type { KafkaConnection } from '../../ingest/kafka/cluster/client.js';
 import type {
   HeldPartition,
   LogIdentity,

@@ -1,7 +1,7 @@
 /** What HTTP counts by itself: clients that were cut off, the certificate that it shows. */
 
 import { US_PER_SECOND } from '../../engine/time.js';
-import type { TlsFigures } from '../http/tls-files.js';
+import type { TlsFigures } from '../http/server/tls-files.js';
 import type { Readings } from './readings.js';
 
 export interface HttpReadingsPorts {

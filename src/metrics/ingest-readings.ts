@@ -3,9 +3,9 @@
 import { US_PER_SECOND } from '../../engine/time.js';
 import type { Gaps } from '../../ingest/gaps.js';
 import type { LogSourceStatus, PartitionKey } from '../../ingest/log-source.js';
-import { type IngestGate, PAUSE_CAUSES } from '../ingest-gate.js';
-import type { OwnedShard, Shards } from '../shards.js';
-import type { WholeAnswers } from '../whole-answers.js';
+import { type IngestGate, PAUSE_CAUSES } from '../service/ingest-gate.js';
+import type { OwnedShard, Shards } from '../service/shards.js';
+import type { WholeAnswers } from '../service/whole-answers.js';
 import type { Readings } from './readings.js';
 
 export interface IngestReadingsPorts {

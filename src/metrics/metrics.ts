@@ -8,9 +8,9 @@ import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client
 import { US_PER_SECOND } from '../../engine/time.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
-import type { RequestMeter } from '../http/request-meters.js';
-import type { CacheOutcome } from '../http/server.js';
-import type { IngestMeter } from '../ingest-meter.js';
+import type { RequestMeter } from '../http/server/request-meters.js';
+import type { CacheOutcome } from '../http/server/server.js';
+import type { IngestMeter } from '../service/ingest-meter.js';
 import type { CommitFigures } from '../store/store.js';
 import { type HttpReadingsPorts, readHttp } from './http-readings.js';
 import { type IngestReadingsPorts, readIngest } from './ingest-readings.js';

@@ -1,7 +1,7 @@
 /** What is used up: memory by part, disk, the caches. */
 
-import type { CacheFigures } from '../http/cache.js';
-import type { MemoryBudget } from '../memory-budget.js';
+import type { CacheFigures } from '../http/query/cache.js';
+import type { MemoryBudget } from '../service/memory-budget.js';
 import type { Store } from '../store/store.js';
 import type { Readings } from './readings.js';
 

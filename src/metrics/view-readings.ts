@@ -2,8 +2,8 @@
 
 import type { ViewKind } from '../../engine/view.js';
 import { VIEWS } from '../../engine/views.js';
-import type { Shards } from '../shards.js';
-import { type ViewFigures, viewFigures } from '../view-figures.js';
+import type { Shards } from '../service/shards.js';
+import { type ViewFigures, viewFigures } from '../service/view-figures.js';
 import type { Readings } from './readings.js';
 
 export class ViewReadings {

@@ -19,7 +19,7 @@ import type { OpenApiDocument } from '../../src/http/description/openapi-documen
 import { REFERENCE_POLICY } from '../../src/http/description/reference-page.js';
 import { CATALOGUE } from '../../src/http/errors.js';
 import { RequestPaces } from '../../src/http/request-pace.js';
-import type { HttpAnswer } from '../../src/http/server.js';
+import type { HttpAnswer } from '../../src/http/server/server.js';
 import { wallClockUs } from '../../src/system-clock.js';
 import { type ChildService, startChildService, TEST_KEY } from '../child-service.js';
 import { eventually } from '../eventually.js';

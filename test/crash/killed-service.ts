@@ -7,7 +7,7 @@
 import { setEnvironmentData } from 'node:worker_threads';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.js';
-import { startService } from '../../src/service.js';
+import { startService } from '../../src/service/service.js';
 import { startStorageWorker } from '../../src/store/storage-link.js';
 import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';

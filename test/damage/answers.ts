@@ -17,7 +17,7 @@ import {
   STATS_INTERVALS,
 } from '../../src/endpoints/invocation-stats.js';
 import { encodeLogs, logsWindow } from '../../src/endpoints/logs-body.js';
-import { Shards } from '../../src/shards.js';
+import { Shards } from '../../src/service/shards.js';
 import { type DroppedPart, overlappingParts } from '../../src/store/dropped-table.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';
 import { Store } from '../../src/store/store.js';

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { open } from 'lmdb';
 import { afterEach, expect, test } from 'vitest';
 import { encodeSummary } from '../../engine/usage/sealed/sealed-part.js';
-import type { Service } from '../../src/service.js';
+import type { Service } from '../../src/service/service.js';
 import { lockDirectory } from '../../src/store/directory-lock.js';
 import { sealEnvelope } from '../../src/store/envelope.js';
 import { monotonicUs } from '../../src/system-clock.js';

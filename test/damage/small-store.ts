@@ -13,12 +13,12 @@ import { NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import { Gaps } from '../../ingest/gaps.js';
 import { Marks } from '../../ingest/marks.js';
 import { Pipeline } from '../../ingest/pipeline.js';
-import { Shards } from '../../src/shards.js';
+import { Shards } from '../../src/service/shards.js';
+import { encodeWhole, WHOLE_SEGMENT } from '../../src/service/whole-answers.js';
 import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';
 import { TABLE_FILE } from '../../src/store/sound-table.js';
 import { Store } from '../../src/store/store.js';
-import { encodeWhole, WHOLE_SEGMENT } from '../../src/whole-answers.js';
 
 export const EDGE_TOPIC = 'edge';
 export const RELAY_TOPIC = 'relay';

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, brotliDecompressSync } from 'node:zlib';
-import type { Service } from '../../src/service.js';
+import type { Service } from '../../src/service/service.js';
 import { startClockedService } from '../clocked-service.js';
 import { eventually } from '../eventually.js';
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type AccessLine, loggedHandler } from '../../src/http/access-log.js';
 import { KeyRing } from '../../src/http/auth.js';
-import type { HttpHandler } from '../../src/http/server.js';
+import type { HttpHandler } from '../../src/http/server/server.js';
 import { startChildService } from '../child-service.js';
 import { BACK_ENDS, RunningServer } from './running-server.js';
 import { BugLog, INGEST_KEY, KEY, TestService } from './service.js';

@@ -3,12 +3,12 @@
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
-import { BodyBudget, BodyMemory } from '../../src/http/body-memory.js';
-import { containedHandler } from '../../src/http/contained-handler.js';
-import { unpackGzip } from '../../src/http/gzip-body.js';
-import { HeaderList } from '../../src/http/headers.js';
+import { BodyBudget, BodyMemory } from '../../src/http/ingest/body-memory.js';
+import { unpackGzip } from '../../src/http/ingest/gzip-body.js';
 import { GUNZIP_CHUNK_BYTES, LARGE_BODY_BYTES } from '../../src/http/limits.js';
-import { type BodyConsumer, isBodyConsumer } from '../../src/http/server.js';
+import { containedHandler } from '../../src/http/server/contained-handler.js';
+import { HeaderList } from '../../src/http/server/headers.js';
+import { type BodyConsumer, isBodyConsumer } from '../../src/http/server/server.js';
 import { BugLog } from './service.js';
 
 const MIB = 1024 * 1024;

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type CacheOptions, ResultCache } from '../../src/http/cache.js';
 import { CACHE_ENTRY_OVERHEAD_BYTES, WARM_BATCH_SIZE } from '../../src/http/limits.js';
+import { type CacheOptions, ResultCache } from '../../src/http/query/cache.js';
 import { gate } from './service.js';
 
 const CACHE_US = 900;

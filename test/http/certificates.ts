@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TlsPaths } from '../../src/http/tls-identity.js';
+import type { TlsPaths } from '../../src/http/server/tls-identity.js';
 
 /** `DIR/NAME.crt` and `DIR/NAME.key`, for 127.0.0.1, the name as common name. */
 export function makeCertificate(directory: string, name: string, days = 30): TlsPaths {

@@ -2,8 +2,8 @@
 
 import { gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { acceptsGzip, Compressor } from '../../src/http/compression.js';
 import { GZIP_CONCURRENCY_LIMIT, GZIP_MIN_BYTES } from '../../src/http/limits.js';
+import { acceptsGzip, Compressor } from '../../src/http/query/compression.js';
 import { bodyOf, bytesOf, headerOf, TestService } from './service.js';
 
 test('Accept-Encoding is read with its weights', () => {

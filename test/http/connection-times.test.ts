@@ -1,10 +1,10 @@
 /** How long either server keeps connections on which nothing more comes. */
 
 import { describe, expect, test } from 'vitest';
-import { AnswersInFlight } from '../../src/http/answers-in-flight.js';
-import { containedHandler } from '../../src/http/contained-handler.js';
 import { KEEP_ALIVE_MS } from '../../src/http/limits.js';
-import { type ConnectionTimes, NodeServer } from '../../src/http/node-server.js';
+import { AnswersInFlight } from '../../src/http/server/answers-in-flight.js';
+import { containedHandler } from '../../src/http/server/contained-handler.js';
+import { type ConnectionTimes, NodeServer } from '../../src/http/server/node-server.js';
 import { BACK_ENDS, RunningServer } from './running-server.js';
 import { INGEST_KEY, TestService } from './service.js';
 

@@ -2,7 +2,7 @@
 
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { consolePages } from '../../src/http/console-pages.js';
+import { consolePages } from '../../src/http/console/console-pages.js';
 import { BACK_ENDS, RunningServer, statusesOf } from './running-server.js';
 import { bodyOf, TestService } from './service.js';
 

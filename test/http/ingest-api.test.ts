@@ -3,15 +3,15 @@
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { KeyRing } from '../../src/http/auth.js';
-import { IngestApi } from '../../src/http/ingest-api.js';
+import { IngestApi } from '../../src/http/ingest/ingest-api.js';
 import {
   INGEST_HELD_BYTE_LIMIT,
   INGEST_PACKED_BYTE_LIMIT,
   INGEST_UNPACKED_BYTE_LIMIT,
   REFUSED_BODY_BYTE_LIMIT,
 } from '../../src/http/limits.js';
-import { decodeQuery } from '../../src/http/query-string.js';
-import { isBodyConsumer } from '../../src/http/server.js';
+import { decodeQuery } from '../../src/http/query/query-string.js';
+import { isBodyConsumer } from '../../src/http/server/server.js';
 import {
   gate,
   headerOf,

@@ -9,7 +9,7 @@ import {
   REMEMBERED_QUERY_COUNT,
   REMEMBERED_QUERY_LENGTH,
 } from '../../src/http/limits.js';
-import { DecodedQueries, decodeQuery } from '../../src/http/query-string.js';
+import { DecodedQueries, decodeQuery } from '../../src/http/query/query-string.js';
 
 function ask(queries: DecodedQueries, text: string): DecodedQuery {
   const query = queries.decode(text);

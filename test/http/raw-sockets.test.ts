@@ -2,8 +2,8 @@
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { HttpHandler } from '../../src/http/server.js';
-import { CLOSE_SOCKET } from '../../src/http/server.js';
+import type { HttpHandler } from '../../src/http/server/server.js';
+import { CLOSE_SOCKET } from '../../src/http/server/server.js';
 import { BACK_ENDS, RunningServer, statusesOf } from './running-server.js';
 import { INGEST_KEY, KEY, TestService } from './service.js';
 

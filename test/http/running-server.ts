@@ -1,11 +1,11 @@
 /** A server of either kind on a free port of the loopback, and raw connections to it. */
 
 import { connect, type Socket } from 'node:net';
-import type { AnswersInFlight } from '../../src/http/answers-in-flight.js';
-import { createHttpServer } from '../../src/http/back-ends.js';
-import type { BackEndName, BugReporter, HttpHandler, HttpServer } from '../../src/http/server.js';
-import type { TlsIdentity } from '../../src/http/tls-identity.js';
-import { loadUws } from '../../src/http/uws-binary.js';
+import type { AnswersInFlight } from '../../src/http/server/answers-in-flight.js';
+import { createHttpServer } from '../../src/http/server/back-ends.js';
+import type { BackEndName, BugReporter, HttpHandler, HttpServer } from '../../src/http/server/server.js';
+import type { TlsIdentity } from '../../src/http/server/tls-identity.js';
+import { loadUws } from '../../src/http/server/uws-binary.js';
 
 /** Both servers where uWebSockets.js loads; the start-up line of the service says why where it doesn't. */
 export const BACK_ENDS: readonly BackEndName[] =

@@ -4,10 +4,16 @@ import { createHash } from 'node:crypto';
 import { type IncomingMessage, request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createHttpServer } from '../../src/http/back-ends.js';
-import { meteredHandler } from '../../src/http/request-meters.js';
-import type { BackEndName, HttpAnswer, HttpHandler, HttpRequest, Opened } from '../../src/http/server.js';
-import { loadUws } from '../../src/http/uws-binary.js';
+import { createHttpServer } from '../../src/http/server/back-ends.js';
+import { meteredHandler } from '../../src/http/server/request-meters.js';
+import type {
+  BackEndName,
+  HttpAnswer,
+  HttpHandler,
+  HttpRequest,
+  Opened,
+} from '../../src/http/server/server.js';
+import { loadUws } from '../../src/http/server/uws-binary.js';
 import { BACK_ENDS, RunningServer } from './running-server.js';
 import { BugLog, gate, INGEST_KEY, KEY, TestService } from './service.js';
 

@@ -14,20 +14,20 @@ import { encodeInvocationStatsRow, invocationStats } from '../../src/endpoints/i
 import { logsAll } from '../../src/endpoints/logs-all.js';
 import { LogsAnswers } from '../../src/endpoints/logs-answers.js';
 import type { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
-import { AnswersInFlight } from '../../src/http/answers-in-flight.js';
 import { Api, type ApiOptions } from '../../src/http/api.js';
 import { KeyRing } from '../../src/http/auth.js';
-import { type Body, isPieces } from '../../src/http/body.js';
-import { HeaderList } from '../../src/http/headers.js';
 import type { IngestOutcome, IngestPort, OperatorPort } from '../../src/http/ports.js';
-import type { ServedEndpoint } from '../../src/http/query-api.js';
+import type { ServedEndpoint } from '../../src/http/query/query-api.js';
+import { AnswersInFlight } from '../../src/http/server/answers-in-flight.js';
+import { type Body, isPieces } from '../../src/http/server/body.js';
+import { HeaderList } from '../../src/http/server/headers.js';
 import {
   type BugReporter,
   type HttpAnswer,
   type HttpRequest,
   isBodyConsumer,
   type Opened,
-} from '../../src/http/server.js';
+} from '../../src/http/server/server.js';
 
 /** 2026-11-21T07:00:00Z */
 export const NOW_US = 1_795_244_400_000_000;

@@ -1,7 +1,7 @@
 /** A member of the group that was killed: its successor has it leave, and does not wait for its session. */
 
 import { expect, test } from 'vitest';
-import { createClient } from '../../ingest/kafka/client.js';
+import { createClient } from '../../ingest/kafka/cluster/client.js';
 import { eventually } from '../eventually.js';
 import { describeKafka } from './broker/kafka-suite.js';
 import { CLOCK, connectionTo, LogLines, rigForEachTest, uniqueName } from './rig.js';

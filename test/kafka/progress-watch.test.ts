@@ -1,8 +1,8 @@
 /** What counts as a stall, and when it is forgiven. */
 
 import { expect, test } from 'vitest';
-import { PartitionReader } from '../../ingest/kafka/partition-reader.js';
-import { ProgressWatch, samplesOf } from '../../ingest/kafka/progress-watch.js';
+import { PartitionReader } from '../../ingest/kafka/consumer/partition-reader.js';
+import { ProgressWatch, samplesOf } from '../../ingest/kafka/consumer/progress-watch.js';
 
 /** Looks once a second with a stall limit of 3 s; a look is `position/goal`, `position/goal*` while applying, '-' for a
  * pause. Answers the strikes of each look, '.' for none. */

@@ -1,7 +1,7 @@
 /** Where reading starts and what is a gap, case by case. */
 
 import { expect, test } from 'vitest';
-import { findReadStart } from '../../ingest/kafka/read-start.js';
+import { findReadStart } from '../../ingest/kafka/consumer/read-start.js';
 
 /**
  * `cluster/topic` for an identity, '' for none; `start..end` for the log; `offset gap bind` expected. Of the marks, the

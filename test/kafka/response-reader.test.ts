@@ -3,9 +3,9 @@
 import { type AddressInfo, createServer } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createClient } from '../../ingest/kafka/client.js';
+import { createClient } from '../../ingest/kafka/cluster/client.js';
 import { JOINED_RESPONSE_BYTES } from '../../ingest/kafka/limits.js';
-import { ResponseReader } from '../../ingest/kafka/response-reader.js';
+import { ResponseReader } from '../../ingest/kafka/protocol/response-reader.js';
 import { eventually } from '../eventually.js';
 import { CLOCK, connectionTo, LogLines } from './rig.js';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { KafkaConnection } from '../../ingest/kafka/client.js';
+import type { KafkaConnection } from '../../ingest/kafka/cluster/client.js';
 import { KafkaDeadLetters } from '../../ingest/kafka/dead-letter-topic.js';
 import { eventually } from '../eventually.js';
 import type { Broker } from './broker/broker.js';

@@ -8,16 +8,16 @@ import { gzipSync } from 'node:zlib';
 import type { KafkaMessage } from 'kafkajs';
 import { beforeAll, expect, test } from 'vitest';
 import { crc32c } from '../../engine/crc32c.js';
-import { registerCodecs } from '../../ingest/kafka/codecs.js';
-import { correctFetch, type DecodedFetch } from '../../ingest/kafka/fetch-response.js';
+import { registerCodecs } from '../../ingest/kafka/codecs/codecs.js';
+import { FetchUnpacker, UnpackBudget } from '../../ingest/kafka/codecs/unpack-budget.js';
 import {
   BATCH_RECORDS,
   RECORD_COST_BYTES,
   UNPACKED_LOST_MS,
   UNPACKED_WAIT_MS,
 } from '../../ingest/kafka/limits.js';
-import { toRecords } from '../../ingest/kafka/records.js';
-import { FetchUnpacker, UnpackBudget } from '../../ingest/kafka/unpack-budget.js';
+import { correctFetch, type DecodedFetch } from '../../ingest/kafka/protocol/fetch-response.js';
+import { toRecords } from '../../ingest/kafka/protocol/records.js';
 import { Latch } from '../../ingest/latch.js';
 import { CLOCK } from './rig.js';
 

@@ -2,10 +2,10 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { unpackLz4 } from '../../ingest/kafka/lz4.js';
-import { unpackSnappy } from '../../ingest/kafka/snappy.js';
-import { isUnpackedTooLarge } from '../../ingest/kafka/unpacked-too-large.js';
-import { unpackZstd } from '../../ingest/kafka/zstd.js';
+import { unpackLz4 } from '../../ingest/kafka/codecs/lz4.js';
+import { unpackSnappy } from '../../ingest/kafka/codecs/snappy.js';
+import { isUnpackedTooLarge } from '../../ingest/kafka/codecs/unpacked-too-large.js';
+import { unpackZstd } from '../../ingest/kafka/codecs/zstd.js';
 
 type Unpack = (packed: Uint8Array, limitBytes: number) => Promise<Uint8Array>;
 

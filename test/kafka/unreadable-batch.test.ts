@@ -4,8 +4,8 @@ import { createRequire } from 'node:module';
 import { gzipSync } from 'node:zlib';
 import type { KafkaMessage } from 'kafkajs';
 import { afterAll, expect, test } from 'vitest';
-import { registerCodecs } from '../../ingest/kafka/codecs.js';
-import { toRecords } from '../../ingest/kafka/records.js';
+import { registerCodecs } from '../../ingest/kafka/codecs/codecs.js';
+import { toRecords } from '../../ingest/kafka/protocol/records.js';
 
 interface Decoded {
   readonly records: KafkaMessage[];

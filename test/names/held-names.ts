@@ -12,8 +12,8 @@ import { SortedRun } from '../../engine/rows/sorted-run.js';
 import type { SegmentReader, SegmentWriter } from '../../engine/segments.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
-import { IngestGate } from '../../src/ingest-gate.js';
-import { MemoryBudget } from '../../src/memory-budget.js';
+import { IngestGate } from '../../src/service/ingest-gate.js';
+import { MemoryBudget } from '../../src/service/memory-budget.js';
 import { SegmentTable } from '../segment-table.js';
 
 export interface HeldNames {

@@ -1,7 +1,7 @@
 /** Compares what a simulated life answers with the model; what differs comes as a sentence. */
 
 import type { UsageView } from '../../engine/usage/usage-view.js';
-import type { Shards } from '../../src/shards.js';
+import type { Shards } from '../../src/service/shards.js';
 import type { DeadLetterTable } from '../../src/store/dead-letter-table.js';
 import type { Store } from '../../src/store/store.js';
 import { countsText, eventsProblem, rowsProblem, statsProblem } from '../model/answers.js';

@@ -8,8 +8,8 @@ import type { EdgeEntry } from '../../engine/entry.js';
 import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
 import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
-import { Rewriter } from '../../src/rewriter.js';
-import { Shards } from '../../src/shards.js';
+import { Rewriter } from '../../src/service/rewriter.js';
+import { Shards } from '../../src/service/shards.js';
 import { Store } from '../../src/store/store.js';
 
 const EDGE = { topic: 'edge', partition: 0 };

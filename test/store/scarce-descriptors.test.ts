@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { refusalOf } from '../../src/http/refusals.js';
+import { refusalOf } from '../../src/http/query/refusals.js';
 import { type Disk, SYSTEM_DISK } from '../../src/store/disk.js';
 import { Store } from '../../src/store/store.js';
 import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';

@@ -3,7 +3,7 @@
 import type { Page } from '../api.js';
 import { JSON_CONTENT_TYPE } from '../errors.js';
 import { DESCRIPTION_MAX_AGE_SECONDS } from '../limits.js';
-import type { HeaderLine } from '../server.js';
+import type { HeaderLine } from '../server/server.js';
 import { openApiDocument } from './openapi.js';
 import type { DescribedService } from './operations.js';
 import { REFERENCE_POLICY, referencePage } from './reference-page.js';

@@ -4,13 +4,13 @@ import type { z } from 'zod';
 import { POST_MEMORY_COUNT, POST_MEMORY_MS } from '../../../ingest/limits.js';
 import { ALARM_PATHS } from '../alarms-api.js';
 import { INGEST_PATH, QUERY_PATH_PREFIX } from '../api.js';
-import { FUNCTIONS_PATH, functionsCall, PROJECTS_PATH, STATUS_PATH } from '../console-api.js';
+import { FUNCTIONS_PATH, functionsCall, PROJECTS_PATH, STATUS_PATH } from '../console/console-api.js';
 import type { ErrorCode } from '../errors.js';
-import { INCOMPLETE_HEADER } from '../incomplete.js';
-import { ingestCall } from '../ingest-parameters.js';
+import { ingestCall } from '../ingest/ingest-parameters.js';
 import { IDEMPOTENCY_KEY_LENGTH_LIMIT } from '../limits.js';
-import type { ServedEndpoint } from '../query-api.js';
-import { STALE_HEADER } from '../stale.js';
+import { INCOMPLETE_HEADER } from '../query/incomplete.js';
+import type { ServedEndpoint } from '../query/query-api.js';
+import { STALE_HEADER } from '../query/stale.js';
 import { jsonSchemaOf } from './json-schema.js';
 import type {
   JsonSchema,

@@ -1,8 +1,8 @@
 /** The answers that operations share: headers, and the errors of the catalogue. */
 
 import { CATALOGUE, type ErrorCode } from '../errors.js';
-import { INCOMPLETE_HEADER } from '../incomplete.js';
-import { STALE_HEADER } from '../stale.js';
+import { INCOMPLETE_HEADER } from '../query/incomplete.js';
+import { STALE_HEADER } from '../query/stale.js';
 import type {
   OpenApiDocument,
   OpenApiHeader,

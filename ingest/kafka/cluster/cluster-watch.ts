@@ -1,0 +1,94 @@
+/** Looks at the cluster, and says once what it finds changed: topics that are missing or appear, brokers that can't be reached. */
+
+import type { Latch } from '../../latch.js';
+import type { TopicStatus } from '../../log-source.js';
+import type { KafkaLogger } from './client-logger.js';
+import type { ClusterLook, ClusterView } from './cluster-view.js';
+
+export class ClusterWatch {
+  readonly #view: ClusterView;
+  readonly #logger: KafkaLogger;
+  readonly #refusalOf: (error: unknown) => string | null;
+  readonly #stopping: Latch;
+  /** Of the last look. */
+  #missingTopics: readonly string[] = [];
+  #unreachable: string | null = null;
+  #isRefused = false;
+
+  /** `refusalOf` returns a sentence for an error that is for an operator to mend. */
+  constructor(
+    view: ClusterView,
+    logger: KafkaLogger,
+    refusalOf: (error: unknown) => string | null,
+    stopping: Latch,
+  ) {
+    this.#view = view;
+    this.#logger = logger;
+    this.#refusalOf = refusalOf;
+    this.#stopping = stopping;
+  }
+
+  /** Why the brokers can't be asked, a sentence. */
+  get problem(): string | null {
+    return (
+      this.#unreachable ??
+      (this.#view.latest === null
+        ? 'the Kafka brokers (LOGRING_KAFKA_BROKERS) have not been reached yet; they are tried again and again'
+        : null)
+    );
+  }
+
+  /** Whether the last look failed, and not for what the brokers do not allow. */
+  get isUnreachable(): boolean {
+    return this.#unreachable !== null && !this.#isRefused;
+  }
+
+  /** Of the last look. */
+  get topics(): TopicStatus[] {
+    const topics = new Map<string, { topic: string; partitionCount: number; topicId: string }>();
+    for (const { topic, identity } of this.#view.latest?.logs.values() ?? []) {
+      const known = topics.get(topic);
+      if (known === undefined) topics.set(topic, { topic, partitionCount: 1, topicId: identity.topicId });
+      else known.partitionCount++;
+    }
+    return [...topics.values()];
+  }
+
+  /** Null when the brokers can't be asked, or once it stops. */
+  async look(): Promise<ClusterLook | null> {
+    try {
+      // kafkajs sits out its pauses between retries even when its connections are cut; stopping must not.
+      const look = await this.#stopping.orOpen(this.#view.look());
+      if (look === null) return null;
+      this.#tellMissing(look.missingTopics);
+      if (this.#unreachable !== null) this.#logger.info({}, 'kafka: the brokers can be reached again');
+      this.#unreachable = null;
+      return look;
+    } catch (error) {
+      if (!this.#stopping.isOpen) this.#tellUnreachable(error);
+      return null;
+    }
+  }
+
+  #tellUnreachable(error: unknown): void {
+    const message = error instanceof Error ? error.message : String(error);
+    const refusal = this.#refusalOf(error);
+    // Once, and again when it is another thing to mend.
+    if (this.#unreachable === null || (refusal !== null && refusal !== this.#unreachable))
+      this.#logger.error({ error: message }, `kafka: ${refusal ?? 'the brokers can not be reached'}`);
+    this.#isRefused = refusal !== null;
+    this.#unreachable = refusal ?? `the Kafka brokers can not be reached: ${message}`;
+  }
+
+  /** Says which topics appeared, and which are not there. */
+  #tellMissing(missing: readonly string[]): void {
+    const before = this.#missingTopics;
+    this.#missingTopics = missing;
+    for (const topic of before)
+      if (!missing.includes(topic))
+        this.#logger.info({ topic }, `kafka: the topic ${topic} exists now and is read`);
+    for (const topic of missing)
+      if (!before.includes(topic))
+        this.#logger.warn({ topic }, `kafka: the topic ${topic} does not exist; it is waited for`);
+  }
+}

@@ -1,0 +1,234 @@
+/**
+ * The parts of kafkajs 2.2.4 that it keeps to itself and that this source can't do without, named in one place: its
+ * connection to a cluster (for topic ids, which its own requests are too old to ask for), its fetches (see
+ * fetch-response.ts) and the offset at which a batch was asked for. An assertion fails at start if another version
+ * hides them elsewhere.
+ */
+
+import type { Socket } from 'node:net';
+import type { Batch, Kafka } from 'kafkajs';
+import { assert } from '../../../engine/assert.js';
+import type { DecodedFetch } from '../protocol/fetch-response.js';
+
+/** Of the length that a response begins with. */
+const LENGTH_BYTES = 4;
+
+/** A request in kafkajs's own terms; `encode` gives what follows the request header of version 1. */
+export interface RawRequest<T> {
+  readonly request: {
+    readonly apiKey: number;
+    readonly apiVersion: number;
+    readonly apiName: string;
+    encode(): Promise<{ readonly buffer: Buffer }>;
+  };
+  readonly response: {
+    /** `payload` is what follows the correlation id. */
+    decode(payload: Buffer): Promise<T>;
+    parse(decoded: T): Promise<T>;
+  };
+}
+
+export interface InternalBroker {
+  readonly versions: Readonly<Record<number, { readonly maxVersion: number } | undefined>> | null;
+  readonly connectionPool: InternalConnectionPool;
+  leaveGroup(member: { readonly groupId: string; readonly memberId: string }): Promise<unknown>;
+  /** Rejects with the error that the broker returns for a partition. */
+  fetch(request: {
+    readonly isolationLevel: 1;
+    readonly maxWaitTime: number;
+    readonly maxBytes: number;
+    readonly topics: readonly {
+      readonly topic: string;
+      readonly partitions: readonly {
+        readonly partition: number;
+        readonly fetchOffset: number;
+        readonly maxBytes: number;
+      }[];
+    }[];
+  }): Promise<DecodedFetch>;
+}
+
+export interface InternalCluster {
+  targetTopics: Set<string>;
+  readonly brokerPool: { findConnectedBroker(): Promise<InternalBroker> };
+  connect(): Promise<void>;
+  disconnect(): Promise<void>;
+  refreshMetadata(): Promise<void>;
+  /** Partitions by the node that leads them, as the metadata has it. */
+  findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, number[]>>;
+  findBroker(node: { readonly nodeId: string }): Promise<InternalBroker>;
+  findGroupCoordinator(group: { readonly groupId: string }): Promise<InternalBroker>;
+  fetchTopicsOffset(
+    topics: readonly {
+      readonly topic: string;
+      readonly fromBeginning: boolean;
+      readonly partitions: readonly { readonly partition: number }[];
+    }[],
+  ): Promise<{ topic: string; partitions: { partition: number; offset: string }[] }[]>;
+}
+
+interface InternalConnection {
+  readonly requestQueue: InternalRequestQueue;
+  readonly socket: Socket | null;
+  /** What has come and is not used yet. */
+  chunks: Buffer[];
+  bytesBuffered: number;
+  /** How many there must be before kafkajs looks at them. */
+  bytesNeeded: number;
+  processData(bytes: Buffer): void;
+}
+
+interface InternalConnectionPool {
+  readonly pool: readonly InternalConnection[];
+  send<T>(request: RawRequest<T>): Promise<T>;
+}
+
+interface InternalRequestQueue {
+  readonly pending: readonly unknown[];
+  scheduleCheckPendingRequests(): void;
+}
+
+interface InternalPoolBuilder {
+  build(destination?: object): Promise<InternalConnectionPool>;
+}
+
+interface ClusterOptions {
+  readonly metadataMaxAge: number;
+  readonly allowAutoTopicCreation: boolean;
+  /** 1: offsets are those that a reader of committed records can reach. */
+  readonly isolationLevel: 1;
+}
+
+type ClusterFactory = (options: ClusterOptions) => InternalCluster & {
+  readonly connectionPoolBuilder?: InternalPoolBuilder;
+};
+
+/** A connection to the cluster with the settings of the client. */
+export function createCluster(kafka: Kafka, options: ClusterOptions): InternalCluster {
+  return factories(kafka)[factoryKey(kafka)](options);
+}
+
+/**
+ * Spares the client's later connections a timer for every response: with nothing pending kafkajs sets it to a negative
+ * time, of which Node 24 warns.
+ */
+export function spareTimers(kafka: Kafka): void {
+  onConnectionPools(kafka, (connections) => {
+    for (const { requestQueue } of connections.pool) {
+      const schedule = requestQueue.scheduleCheckPendingRequests.bind(requestQueue);
+      requestQueue.scheduleCheckPendingRequests = () => {
+        if (requestQueue.pending.length > 0) schedule();
+      };
+    }
+  });
+}
+
+/**
+ * Of the client's later connections: spares them a copy of every response, which kafkajs joins with the nothing that was
+ * left before; and where kafkajs fails over what came, as from a port that is not Kafka's, ends the connection with
+ * that error, not the process.
+ */
+export function guardResponses(kafka: Kafka): void {
+  onConnectionPools(kafka, (connections) => {
+    for (const connection of connections.pool) {
+      const processData = connection.processData.bind(connection);
+      connection.processData = (bytes) => {
+        if (connection.bytesBuffered === 0) connection.chunks = [];
+        try {
+          processData(bytes);
+        } catch (error) {
+          connection.chunks = [];
+          connection.bytesBuffered = 0;
+          connection.bytesNeeded = LENGTH_BYTES;
+          connection.socket?.destroy(new Error(`not a response of Kafka: ${(error as Error).message}`));
+        }
+      };
+    }
+  });
+}
+
+/** What is done around the fetches from one broker, of which kafkajs makes one at a time. */
+export interface FetchHooks {
+  /** Before a fetch is asked for. */
+  asked(): void;
+  /** With a response as it came, before kafkajs decodes it; it may be changed. */
+  came(payload: Buffer, apiVersion: number): Promise<void>;
+  /** With the decoded response, before kafkajs looks at it; it may be changed. */
+  decoded(fetch: DecodedFetch, payload: Buffer, apiVersion: number): void;
+  /** With the error of another request; kafkajs keeps to itself why it finds no coordinator. */
+  failed(error: unknown): void;
+}
+
+/** Puts hooks around all fetches of the client's later consumers: `hooksFor` is asked once for each broker. */
+export function interceptFetches(kafka: Kafka, hooksFor: () => FetchHooks): void {
+  onConnectionPools(kafka, (connections) => {
+    const send = connections.send.bind(connections);
+    const hooks = hooksFor();
+    connections.send = (request) => {
+      if (request.request.apiName !== 'Fetch')
+        return send(request).catch((error: unknown) => {
+          hooks.failed(error);
+          throw error;
+        });
+      hooks.asked();
+      return send(hooked(request, hooks));
+    };
+  });
+}
+
+/** Lets `change` at each new pool of connections to a broker, for all clusters that the client connects to from now on. */
+function onConnectionPools(kafka: Kafka, change: (connections: InternalConnectionPool) => void): void {
+  const key = factoryKey(kafka);
+  const create = factories(kafka)[key];
+  factories(kafka)[key] = (options) => {
+    const cluster = create(options);
+    const builder = cluster.connectionPoolBuilder;
+    assert(builder !== undefined, 'kafkajs builds its connections otherwise: another version than 2.2.4?');
+    const build = builder.build;
+    builder.build = async (destination) => {
+      const connections = await build(destination);
+      change(connections);
+      return connections;
+    };
+    return cluster;
+  };
+}
+
+function hooked<T>(request: RawRequest<T>, hooks: FetchHooks): RawRequest<T> {
+  const { decode, parse } = request.response;
+  const { apiVersion } = request.request;
+  const decodeWithHooks = async (payload: Buffer) => {
+    await hooks.came(payload, apiVersion);
+    const decoded = await decode(payload);
+    hooks.decoded(decoded as DecodedFetch, payload, apiVersion);
+    return decoded;
+  };
+  return { ...request, response: { decode: decodeWithHooks, parse } };
+}
+
+function factories(kafka: Kafka): Record<symbol, ClusterFactory> {
+  return kafka as unknown as Record<symbol, ClusterFactory>;
+}
+
+function factoryKey(kafka: Kafka): symbol {
+  const key = Object.getOwnPropertySymbols(kafka).find(
+    (symbol) => symbol.description === 'private:Kafka:createCluster',
+  );
+  assert(key !== undefined, 'kafkajs hides its cluster elsewhere: another version than 2.2.4?');
+  return key;
+}
+
+/** The offset that kafkajs asked for when it got the batch: where it has jumped to, if it jumped. */
+export function fetchedOffset(batch: Batch): number {
+  const { fetchedOffset: offset } = batch as Batch & { readonly fetchedOffset?: string };
+  assert(offset !== undefined, 'kafkajs names the fetched offset otherwise: another version than 2.2.4?');
+  return Number(offset);
+}
+
+/** The epoch of the leader that took the batch's last record; -1 for formats that do not tell. */
+export function leaderEpochOf({ messages }: Batch): number {
+  const last = messages.at(-1) as
+    | { readonly batchContext?: { readonly partitionLeaderEpoch?: number } }
+    | undefined;
+  return last?.batchContext?.partitionLeaderEpoch ?? -1;
+}

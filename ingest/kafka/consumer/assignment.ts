@@ -1,0 +1,56 @@
+/** The partitions that the group gave to one consumer, and those that it left to other members. */
+
+import type { PartitionKey } from '../../log-source.js';
+import { partitionId } from '../../partition-id.js';
+import type { ClusterLook } from '../cluster/cluster-view.js';
+import { PartitionReader } from './partition-reader.js';
+
+export class Assignment {
+  readonly #topics: readonly string[];
+  readonly #readers = new Map<string, PartitionReader>();
+  /** When the assignment came that holds now; null while the group shares out its partitions. */
+  #assignedAtMs: number | null = null;
+  #others: readonly PartitionKey[] | null = null;
+
+  constructor(topics: readonly string[]) {
+    this.#topics = topics;
+  }
+
+  /** By partitionId. */
+  get readers(): ReadonlyMap<string, PartitionReader> {
+    return this.#readers;
+  }
+
+  /** What the assignment left to other members, by the first look after it; null before the first. It stands until the next. */
+  get others(): readonly PartitionKey[] | null {
+    return this.#others;
+  }
+
+  /** In place of what was assigned before. */
+  assign(partitionsByTopic: Readonly<Record<string, readonly number[]>>, nowMs: number): PartitionReader[] {
+    this.revoke();
+    this.#assignedAtMs = nowMs;
+    for (const [topic, partitions] of Object.entries(partitionsByTopic)) {
+      for (const partition of partitions) {
+        const reader = new PartitionReader({ topic, partition });
+        this.#readers.set(reader.id, reader);
+      }
+    }
+    return [...this.#readers.values()];
+  }
+
+  revoke(): void {
+    this.#assignedAtMs = null;
+    for (const reader of this.#readers.values()) reader.revoke();
+    this.#readers.clear();
+  }
+
+  /** Only a look that began after the assignment lists all that it shared out. */
+  findOthers(look: ClusterLook): void {
+    if (this.#assignedAtMs === null || look.begunMs < this.#assignedAtMs) return;
+    this.#assignedAtMs = Number.POSITIVE_INFINITY;
+    this.#others = [...look.logs.values()]
+      .filter((log) => this.#topics.includes(log.topic) && !this.#readers.has(partitionId(log)))
+      .map(({ topic, partition }) => ({ topic, partition }));
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * What is done around the fetches of one consumer: unpacks within a budget, corrects, and takes note of what kafkajs does
+ * not pass on.
+ */
+
+import type { Holds } from '../../holds.js';
+import type { Latch } from '../../latch.js';
+import type { LogSink, PartitionKey } from '../../log-source.js';
+import { partitionId } from '../../partition-id.js';
+import type { KafkaClock } from '../clock.js';
+import type { FetchHooks } from '../cluster/kafkajs-internals.js';
+import { TopicsRefusedError } from '../cluster/refusal.js';
+import { FetchUnpacker, UnpackBudget } from '../codecs/unpack-budget.js';
+import { UNSOUND_FETCHES, UNSOUND_RETRY_MS } from '../limits.js';
+import type { Placement } from '../placement.js';
+import { correctFetch, topicsRefused } from '../protocol/fetch-response.js';
+import type { Assignment } from './assignment.js';
+
+const GROUP_REFUSED = 'GROUP_AUTHORIZATION_FAILED';
+
+export interface ConsumerFetchesPorts {
+  readonly sink: LogSink;
+  readonly holds: Holds;
+  readonly clock: KafkaClock;
+}
+
+export class ConsumerFetches {
+  readonly #parts: ConsumerFetchesPorts;
+  readonly #assignment: Assignment;
+  readonly #placement: Placement;
+  readonly budget: UnpackBudget;
+  readonly #refusedTopics = new Set<string>();
+  #groupRefusal: Error | null = null;
+
+  constructor(parts: ConsumerFetchesPorts, assignment: Assignment, placement: Placement, closing: Latch) {
+    this.#parts = parts;
+    this.#assignment = assignment;
+    this.#placement = placement;
+    const isApplying = () => [...assignment.readers.values()].some(({ applying }) => applying);
+    this.budget = new UnpackBudget(parts.clock, closing, isApplying);
+  }
+
+  /** What the brokers do not allow; null when they refused nothing. */
+  get refusal(): Error | null {
+    const refused = [...this.#refusedTopics];
+    return refused.length > 0 ? new TopicsRefusedError(refused) : this.#groupRefusal;
+  }
+
+  /** For one broker. */
+  hooks(): FetchHooks {
+    const unpacker = new FetchUnpacker(this.budget, (id) => this.#noteUnsound(id));
+    return {
+      asked: () => unpacker.release(),
+      came: (payload, apiVersion) => unpacker.unpack(payload, apiVersion),
+      decoded: (fetch, payload, apiVersion) => {
+        for (const topic of topicsRefused(fetch)) this.#refusedTopics.add(topic);
+        this.#leaveRange(correctFetch(fetch, payload, apiVersion));
+      },
+      failed: (error) => {
+        if (error instanceof Error && 'type' in error && error.type === GROUP_REFUSED)
+          this.#groupRefusal = error;
+      },
+    };
+  }
+
+  /** The log has no such offset: a gap, most likely, which the check finds out. */
+  #leaveRange(partitions: readonly PartitionKey[]): void {
+    const readers = partitions.map((key) => this.#assignment.readers.get(partitionId(key)));
+    this.#placement.check(readers.filter((reader) => reader !== undefined));
+  }
+
+  /** A batch came with a wrong checksum. The next fetch may bring it whole; where it doesn't, the partition holds. */
+  #noteUnsound(id: string): void {
+    const reader = this.#assignment.readers.get(id);
+    if (reader === undefined || !reader.isReading || ++reader.unsoundFetches < UNSOUND_FETCHES) return;
+    const sentence =
+      'the record batch there has a wrong checksum, so the disk of the broker or the network is damaged; it is fetched again from time to time, as another leader may have it whole; acknowledged, reading goes on behind it, and what is skipped is a gap';
+    const offset = this.#parts.sink.nextOffset(reader.key) ?? reader.position;
+    this.#parts.holds.hold({ ...reader.key, offset, reason: 'checksum', sentence }, UNSOUND_RETRY_MS);
+    this.#placement.hold(reader);
+  }
+}

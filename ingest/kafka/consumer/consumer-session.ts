@@ -1,0 +1,239 @@
+/**
+ * One kafkajs consumer from joining the group to leaving it: passes on what kafkajs and the cluster say to its assignment,
+ * placement, fetches and feed.
+ */
+
+import { type Consumer, PartitionAssigners } from 'kafkajs';
+import { Latch } from '../../latch.js';
+import type { PartitionKey, Position } from '../../log-source.js';
+import { partitionId } from '../../partition-id.js';
+import { within } from '../clock.js';
+import { CLIENT_RETRY, type KafkaClient } from '../cluster/client.js';
+import type { ClusterLook } from '../cluster/cluster-view.js';
+import { interceptFetches } from '../cluster/kafkajs-internals.js';
+import {
+  CONCURRENT_PARTITIONS,
+  FETCH_BYTES,
+  FETCH_PARTITION_BYTES,
+  FETCH_WAIT_MS,
+  type KafkaTiming,
+  REBALANCE_TIMEOUT_MS,
+} from '../limits.js';
+import { Placement, type PlacementPorts } from '../placement.js';
+import { Assignment } from './assignment.js';
+import { ConsumerFetches } from './consumer-fetches.js';
+import type { PartitionReader } from './partition-reader.js';
+import { areOtherLogs } from './read-start.js';
+import { SinkFeed } from './sink-feed.js';
+
+/** For metrics; they only rise. */
+export interface KafkaSourceCounters {
+  consumersStarted: number;
+  offsetGaps: number;
+  /** Batches left out because their partition was no longer ours or had to be checked first; they are read again. */
+  droppedBatches: number;
+  /** Fetches that the consumer made: its sign of life. */
+  fetches: number;
+}
+
+export interface SessionPorts extends PlacementPorts {
+  readonly client: KafkaClient;
+  readonly groupId: string;
+  readonly topics: readonly string[];
+  readonly timing: KafkaTiming;
+  readonly counters: KafkaSourceCounters;
+  /** As which member of the group it reads. */
+  onJoined(memberId: string): void;
+  /** The consumer ended by itself: another must be made. */
+  onEnded(error: Error): void;
+}
+
+/** Answers of the coordinator that mean: this member's assignment is void; kafkajs joins the group again. */
+const MEMBERSHIP_ERRORS = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']);
+
+export class ConsumerSession {
+  readonly #parts: SessionPorts;
+  readonly #consumer: Consumer;
+  readonly #assignment: Assignment;
+  readonly #placement: Placement;
+  readonly #fetches: ConsumerFetches;
+  readonly #feed: SinkFeed;
+  readonly #closing = new Latch();
+  #running: Promise<void> = Promise.resolve();
+  #hasJoined = false;
+  #lastHeartbeatMs: number;
+
+  constructor(parts: SessionPorts) {
+    this.#parts = parts;
+    this.#lastHeartbeatMs = parts.clock.nowMs();
+    interceptFetches(parts.client.kafka, () => this.#fetches.hooks());
+    this.#consumer = parts.client.kafka.consumer({
+      groupId: parts.groupId,
+      partitionAssigners: [PartitionAssigners.roundRobin],
+      sessionTimeout: parts.timing.sessionTimeoutMs,
+      heartbeatInterval: parts.timing.heartbeatIntervalMs,
+      rebalanceTimeout: REBALANCE_TIMEOUT_MS,
+      metadataMaxAge: parts.timing.metadataMaxAgeMs,
+      maxBytesPerPartition: FETCH_PARTITION_BYTES,
+      maxBytes: FETCH_BYTES,
+      maxWaitTimeInMs: FETCH_WAIT_MS,
+      allowAutoTopicCreation: false,
+      // A consumer that failed is replaced by our own hand, with a client of its own.
+      retry: { ...CLIENT_RETRY, restartOnFailure: () => Promise.resolve(false) },
+    });
+    this.#assignment = new Assignment(parts.topics);
+    this.#placement = new Placement(parts, this.#consumer, this.#assignment, this.#closing);
+    this.#fetches = new ConsumerFetches(parts, this.#assignment, this.#placement, this.#closing);
+    this.#feed = new SinkFeed(parts, this.#assignment, this.#placement);
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.isOpen;
+  }
+
+  /** Bytes that are unpacked and not all applied. */
+  get unpackedBytes(): number {
+    return this.#fetches.budget.heldBytes;
+  }
+
+  /** By partitionId. */
+  get readers(): ReadonlyMap<string, PartitionReader> {
+    return this.#assignment.readers;
+  }
+
+  get topics(): readonly string[] {
+    return this.#parts.topics;
+  }
+
+  get hasJoined(): boolean {
+    return this.#hasJoined;
+  }
+
+  /** What other members have, as far as this one knows. */
+  get others(): readonly PartitionKey[] | null {
+    return this.#assignment.others;
+  }
+
+  /** Begins; what fails later is told through onEnded. */
+  open(): void {
+    const { consumer, events } = { consumer: this.#consumer, events: this.#consumer.events };
+    consumer.on(events.GROUP_JOIN, ({ payload }) => {
+      this.#parts.onJoined(payload.memberId);
+      this.#join(payload.memberAssignment);
+    });
+    consumer.on(events.REBALANCING, () => this.#assignment.revoke());
+    consumer.on(events.CRASH, ({ payload }) => this.#end(payload.error));
+    consumer.on(events.START_BATCH_PROCESS, ({ payload }) => {
+      if (payload.batchSize === 0) this.#feed.passFiltered(payload);
+    });
+    consumer.on(events.HEARTBEAT, () => {
+      this.#lastHeartbeatMs = this.#parts.clock.nowMs();
+    });
+    consumer.on(events.FETCH, () => {
+      this.#parts.counters.fetches++;
+    });
+    this.#parts.counters.consumersStarted++;
+    this.#running = this.#run().catch((error: unknown) => this.#end(error));
+  }
+
+  /** Leaves the group. Resolves within `limitMs`, whatever the brokers do; no batch is applied afterwards. */
+  async close(limitMs: number): Promise<void> {
+    if (this.#isClosed) return;
+    this.#closing.open();
+    this.#assignment.revoke();
+    // Not before it runs: kafkajs forgets a consumer that is stopped while it joins, and then can't stop it any more.
+    const left = this.#running.then(() => this.#consumer.disconnect());
+    const inTime = await within(this.#parts.clock, limitMs, left).catch((error: unknown) => {
+      this.#parts.logger.warn({ error: String(error) }, 'kafka: leaving the consumer group failed');
+      return true;
+    });
+    if (!inTime) {
+      this.#parts.logger.warn(
+        { limitMs },
+        'kafka: leaving the consumer group took too long; its connections are cut',
+      );
+      left.catch(() => undefined); // said above; cutting the connections ends it with an error
+    }
+    this.#parts.client.cut();
+  }
+
+  /** Mirrors positions to the brokers; those of partitions that are not ours are left out. */
+  async commit(positions: readonly Position[]): Promise<void> {
+    const ours = positions.filter((position) => this.#assignment.readers.has(partitionId(position)));
+    if (ours.length === 0 || this.#isClosed) return;
+    await this.#consumer.commitOffsets(
+      ours.map(({ topic, partition, nextOffset }) => ({ topic, partition, offset: String(nextOffset) })),
+    );
+  }
+
+  /**
+   * Compares a look at the cluster with what is being read; `positions`, by partitionId, were taken before the look.
+   * Returns false when a topic was made again: then only a new consumer sees its partitions as they are.
+   */
+  observe(look: ClusterLook, positions: ReadonlyMap<string, number>): boolean {
+    this.#assignment.findOthers(look);
+    this.#fetches.budget.releaseLost();
+    const doubtful: PartitionReader[] = [];
+    for (const reader of this.#assignment.readers.values()) {
+      const found = look.logs.get(reader.id);
+      if (found === undefined) continue;
+      if (reader.identity !== null && areOtherLogs(reader.identity, found.identity)) return false;
+      const position = positions.get(reader.id);
+      if (found.bounds === null || (!reader.isReading && !reader.isHeld)) continue;
+      const { startOffset, endOffset } = found.bounds;
+      reader.readableEndOffset = endOffset;
+      reader.endOffset = Math.max(reader.endOffset ?? 0, endOffset);
+      const hasOtherLeader = found.leaderEpoch > reader.leaderEpoch;
+      if (reader.isHeld) {
+        if (hasOtherLeader || this.#parts.holds.isDue(reader.key)) doubtful.push(reader);
+        continue;
+      }
+      if (position === undefined) continue;
+      if (position > endOffset || reader.position < startOffset || hasOtherLeader) doubtful.push(reader);
+      else {
+        reader.hear(endOffset, look.askedMs);
+        this.#feed.passHole(reader);
+      }
+    }
+    this.#placement.check(doubtful);
+    return true;
+  }
+
+  async #run(): Promise<void> {
+    await this.#consumer.connect();
+    await this.#consumer.subscribe({ topics: [...this.#parts.topics], fromBeginning: true });
+    await this.#consumer.run({
+      autoCommit: false,
+      eachBatchAutoResolve: false,
+      partitionsConsumedConcurrently: CONCURRENT_PARTITIONS,
+      eachBatch: (payload) => this.#feed.applyBatch(payload, (error) => this.#missHeartbeat(error)),
+    });
+  }
+
+  /** Called by kafkajs synchronously, before the first fetch under the new assignment. */
+  #join(partitionsByTopic: Readonly<Record<string, readonly number[]>>): void {
+    if (this.#isClosed) return;
+    this.#lastHeartbeatMs = this.#parts.clock.nowMs();
+    const readers = this.#assignment.assign(partitionsByTopic, this.#lastHeartbeatMs);
+    this.#parts.holds.retain(readers.map(({ key }) => key));
+    this.#placement.begin(readers);
+    this.#hasJoined = true;
+    const partitions = readers.map(({ id }) => id);
+    this.#parts.logger.info({ groupId: this.#parts.groupId, partitions }, 'kafka: joined the consumer group');
+  }
+
+  #end(error: unknown): void {
+    if (this.#isClosed) return;
+    this.#assignment.revoke();
+    this.#parts.onEnded(this.#fetches.refusal ?? (error instanceof Error ? error : new Error(String(error))));
+  }
+
+  #missHeartbeat(error: unknown): void {
+    const type = error instanceof Error && 'type' in error ? String(error.type) : '';
+    const silentMs = this.#parts.clock.nowMs() - this.#lastHeartbeatMs;
+    if (MEMBERSHIP_ERRORS.has(type)) this.#assignment.revoke();
+    // By now the group may have given our partitions away.
+    else if (silentMs > this.#parts.timing.sessionTimeoutMs)
+      this.#placement.check([...this.#assignment.readers.values()]);
+  }
+}

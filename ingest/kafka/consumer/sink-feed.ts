@@ -1,0 +1,125 @@
+/** The way of a consumer's batches to the sink: only those are handed over that connect to what was read. */
+
+import type { Batch, EachBatchPayload } from 'kafkajs';
+import type { Holds } from '../../holds.js';
+import type { LogSink, PartitionKey, RecordBatch } from '../../log-source.js';
+import { partitionId } from '../../partition-id.js';
+import type { KafkaClock } from '../clock.js';
+import { fetchedOffset, leaderEpochOf } from '../cluster/kafkajs-internals.js';
+import type { KafkaTiming } from '../limits.js';
+import type { Placement } from '../placement.js';
+import { toRecords } from '../protocol/records.js';
+import type { ApplyLanes } from './apply-lanes.js';
+import type { Assignment } from './assignment.js';
+import { beatDuring } from './heartbeats.js';
+import type { PartitionReader } from './partition-reader.js';
+
+export interface SinkFeedPorts {
+  readonly sink: LogSink;
+  readonly lanes: ApplyLanes;
+  readonly holds: Holds;
+  readonly clock: KafkaClock;
+  readonly timing: Pick<KafkaTiming, 'heartbeatIntervalMs'>;
+  readonly counters: { droppedBatches: number };
+  /** The sink failed, or we did: the process must end. */
+  onFatal(error: unknown): void;
+}
+
+export class SinkFeed {
+  readonly #parts: SinkFeedPorts;
+  readonly #assignment: Assignment;
+  readonly #placement: Placement;
+
+  constructor(parts: SinkFeedPorts, assignment: Assignment, placement: Placement) {
+    this.#parts = parts;
+    this.#assignment = assignment;
+    this.#placement = placement;
+  }
+
+  /**
+   * The only way that records take. Never rejects: kafkajs would retry the batch for ever. `onMissed` is told of heartbeats that
+   * fail while the batch's partition is still ours.
+   */
+  async applyBatch(
+    { batch, heartbeat, resolveOffset }: EachBatchPayload,
+    onMissed: (error: unknown) => void,
+  ): Promise<void> {
+    const reader = this.#assignment.readers.get(partitionId(batch));
+    if (reader === undefined || !reader.isReading) {
+      this.#parts.counters.droppedBatches++;
+      return;
+    }
+    const highWatermark = Number(batch.highWatermark);
+    const leaderEpoch = leaderEpochOf(batch);
+    const isOfOtherLeader = leaderEpoch > reader.leaderEpoch;
+    if (fetchedOffset(batch) !== reader.position || highWatermark < reader.highWatermark || isOfOtherLeader) {
+      // kafkajs has jumped, or the log is another one, or may be: a new leader may not have had all that was read.
+      this.#parts.counters.droppedBatches++;
+      reader.leaderEpoch = Math.max(reader.leaderEpoch, leaderEpoch);
+      this.#placement.check([reader]);
+      return;
+    }
+    reader.highWatermark = highWatermark;
+    reader.endOffset = highWatermark;
+    const { clock, timing, holds } = this.#parts;
+    const isCurrent = reader.currentTerm();
+    try {
+      const nextOffset = Number(batch.lastOffset()) + 1;
+      const beat = () =>
+        heartbeat().catch((error: unknown) => {
+          if (isCurrent()) onMissed(error);
+        });
+      reader.applying = true;
+      await beatDuring(clock, Math.ceil(timing.heartbeatIntervalMs / 3), beat, () =>
+        this.#hand(reader, recordBatch(batch, nextOffset), isCurrent),
+      );
+      if (!isCurrent()) return;
+      if ((this.#parts.sink.nextOffset(reader.key) ?? 0) < nextOffset) {
+        // The sink has left the rest unread.
+        this.#placement.hold(reader);
+        return;
+      }
+      reader.advance(nextOffset);
+      holds.release(reader.key, 'checksum');
+      resolveOffset(batch.lastOffset());
+    } catch (error) {
+      this.#assignment.revoke();
+      this.#parts.onFatal(error);
+    } finally {
+      reader.applying = false;
+    }
+  }
+
+  /** Hands a batch to the sink, after all that the partition has under way. Rejects as the sink does. */
+  #hand(reader: PartitionReader, batch: RecordBatch, isCurrent: () => boolean): Promise<void> {
+    return this.#parts.lanes.run(reader.id, async () => {
+      if (isCurrent()) await this.#parts.sink.apply(batch, isCurrent);
+    });
+  }
+
+  /** kafkajs steps over batches of nothing but transaction markers and aborted records by itself and only tells of it. */
+  passFiltered(payload: PartitionKey & { readonly lastOffset: string }): void {
+    const reader = this.#assignment.readers.get(partitionId(payload));
+    if (reader === undefined || !reader.isReading) return;
+    const nextOffset = Number(payload.lastOffset) + 1;
+    if (nextOffset > reader.position) {
+      reader.advance(nextOffset);
+      this.passHole(reader);
+    } else {
+      this.#placement.check([reader]);
+    }
+  }
+
+  /** Lets the sink know that its next offset lies in a hole which the reading has passed. */
+  passHole(reader: PartitionReader): void {
+    const nextOffset = this.#parts.sink.nextOffset(reader.key);
+    if (reader.applying || nextOffset === null || nextOffset >= reader.position) return;
+    const batch = { ...reader.key, records: [], nextOffset: reader.position };
+    this.#hand(reader, batch, reader.currentTerm()).catch((error: unknown) => this.#parts.onFatal(error));
+  }
+}
+
+function recordBatch(batch: Batch, nextOffset: number): RecordBatch {
+  const { topic, partition } = batch;
+  return { topic, partition, records: toRecords(batch.messages), nextOffset };
+}

@@ -1,0 +1,197 @@
+/**
+ * Where things are in a fetch response and in a record batch, for what has to be known or changed before kafkajs decodes.
+ *
+ * Layout of a response (versions 4 to 11), and of the head of a record batch:
+ *
+ *   │ throttle 4 │ [7+: error 2, session 4] │ topics: name, partitions: ↓ │
+ *   │ partition 4 │ error 2 │ high watermark 8 │ last stable 8 │ [5+: log start 8] │ aborted: (producer 8, first 8)* │
+ *   │ [11: preferred replica 4] │ records size 4, batches … │
+ *
+ *   │ base offset 8 │ length 4 │ epoch 4 │ magic 1 │ crc 4 │ attributes 2 │ last offset delta 4 │ times 16 │
+ *   │ producer 8+2 │ sequence 4 │ record count 4 │ records …
+ *
+ * Source: https://kafka.apache.org/protocol#The_Messages_Fetch and https://kafka.apache.org/documentation/#recordbatch
+ */
+
+import { crc32 } from 'node:zlib';
+import { crc32c } from '../../../engine/crc32c.js';
+
+const FIRST_VERSION = 4;
+const LAST_VERSION = 11;
+
+const LENGTH_AT = 8;
+const MAGIC_AT = 16;
+const CRC_AT = 17;
+const ATTRIBUTES_AT = 21;
+const LAST_OFFSET_DELTA_AT = 23;
+const RECORD_COUNT_AT = 57;
+/** Up to the length itself: what `length` does not count. */
+const PREFIX_BYTES = 12;
+const HEADER_BYTES = 61;
+const MAGIC = 2;
+const CODEC_MASK = 7;
+const MAX_INT32 = 0x7fffffff;
+
+/** The records of one partition in a response. */
+export interface RecordSet {
+  /** Topic and partition. */
+  readonly id: string;
+  /** Kafka's: 0 for none. */
+  readonly errorCode: number;
+  /** The end of the log; negative when not known. */
+  readonly highWatermark: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** For each partition of the response, in order. Empty for a version whose layout isn't known here. */
+export function recordSets(payload: Buffer, apiVersion: number): RecordSet[] {
+  if (apiVersion < FIRST_VERSION || apiVersion > LAST_VERSION) return [];
+  const sets: RecordSet[] = [];
+  let at = apiVersion >= 7 ? 10 : 4;
+  const readCount = () => {
+    const count = payload.readInt32BE(at);
+    at += 4;
+    return count;
+  };
+  for (let topics = readCount(); topics > 0; topics--) {
+    const nameEnd = at + 2 + payload.readInt16BE(at);
+    const topic = payload.toString('utf8', at + 2, nameEnd);
+    at = nameEnd;
+    for (let partitions = readCount(); partitions > 0; partitions--) {
+      const id = `${topic}/${payload.readInt32BE(at)}`;
+      const errorCode = payload.readInt16BE(at + 4);
+      const highWatermark = Number(payload.readBigInt64BE(at + 6));
+      at += apiVersion >= 5 ? 30 : 22;
+      const abortedCount = Math.max(0, readCount());
+      at += 16 * abortedCount + (apiVersion >= 11 ? 4 : 0);
+      const size = Math.max(0, readCount());
+      sets.push({ id, errorCode, highWatermark, from: at, to: at + size });
+      at += size;
+    }
+  }
+  return sets;
+}
+
+/** A record batch within a response. */
+export class BatchView {
+  readonly #payload: Buffer;
+  readonly #at: number;
+
+  constructor(payload: Buffer, at: number) {
+    this.#payload = payload;
+    this.#at = at;
+  }
+
+  get byteCount(): number {
+    return PREFIX_BYTES + this.#payload.readInt32BE(this.#at + LENGTH_AT);
+  }
+
+  /** Whether the checksum is right: of all but base offset, length, epoch and magic. Cost: a microsecond for 2.3 KB. */
+  get isSound(): boolean {
+    const end = this.#at + this.byteCount;
+    return (
+      crc32c(this.#payload, this.#at + ATTRIBUTES_AT, end) === this.#payload.readUInt32BE(this.#at + CRC_AT)
+    );
+  }
+
+  get baseOffset(): number {
+    return Number(this.#payload.readBigInt64BE(this.#at));
+  }
+
+  /** Kafka's number; 0 is none. */
+  get codec(): number {
+    return this.#payload.readInt16BE(this.#at + ATTRIBUTES_AT) & CODEC_MASK;
+  }
+
+  get recordCount(): number {
+    return this.#payload.readInt32BE(this.#at + RECORD_COUNT_AT);
+  }
+
+  /** The offset after the batch, whatever compaction has taken from it. */
+  get endOffset(): number {
+    const lastDelta = this.#payload.readInt32BE(this.#at + LAST_OFFSET_DELTA_AT);
+    return this.baseOffset + lastDelta + 1;
+  }
+
+  /** What follows the header. */
+  get records(): Buffer {
+    return this.#payload.subarray(this.#at + HEADER_BYTES, this.#at + this.byteCount);
+  }
+
+  /** From here on the partition's records look cut off, as a full response leaves them: they are asked for again. */
+  cutOff(): void {
+    this.#payload.writeInt32BE(MAX_INT32, this.#at + LENGTH_AT);
+  }
+
+  /** Makes it one record, packed in a codec that is not in use: that codec is then asked for the record. */
+  makeOne(): void {
+    const attributes = this.#payload.readInt16BE(this.#at + ATTRIBUTES_AT);
+    this.#payload.writeInt16BE(attributes | CODEC_MASK, this.#at + ATTRIBUTES_AT);
+    this.#payload.writeInt32BE(1, this.#at + RECORD_COUNT_AT);
+  }
+}
+
+/** Whether the batch's checksum is right, and its base offset, which that is not of, not behind the end of the log. */
+export function isSoundIn({ highWatermark }: RecordSet, batch: BatchView): boolean {
+  return batch.isSound && (highWatermark < 0 || batch.endOffset <= highWatermark);
+}
+
+/** The whole batches of a record set, in order: the last one may be cut off, as brokers fill a response up to the byte. */
+export function* wholeBatches(payload: Buffer, { from, to }: RecordSet): Generator<BatchView, void, void> {
+  for (let at = from; at + HEADER_BYTES <= to; ) {
+    const next = at + PREFIX_BYTES + payload.readInt32BE(at + LENGTH_AT);
+    if (next > to || next <= at || payload[at + MAGIC_AT] !== MAGIC) return;
+    yield new BatchView(payload, at);
+    at = next;
+  }
+}
+
+/** In Kafka's older formats: offset 8, size 4, CRC-32 4, what it is of. A corrupted magic looks like them, too. */
+const OLD_CRC_AT = 12;
+
+/** Cuts a set of older formats off at the first message whose checksum is wrong; returns whether there was one. */
+export function cutOffUnsoundMessage(payload: Buffer, { from, to }: RecordSet): boolean {
+  for (let at = from; at + MAGIC_AT < to; ) {
+    const next = at + PREFIX_BYTES + payload.readInt32BE(at + LENGTH_AT);
+    if (next > to || next <= at + MAGIC_AT || payload[at + MAGIC_AT] === MAGIC) return false;
+    if (crc32(payload.subarray(at + MAGIC_AT, next)) !== payload.readUInt32BE(at + OLD_CRC_AT)) {
+      payload.writeInt32BE(MAX_INT32, at + LENGTH_AT);
+      return true;
+    }
+    at = next;
+  }
+  return false;
+}
+
+/** Cuts all sets off at the first batch or message whose checksum is wrong: the rest looks not sent. */
+export function cutOffUnsound(payload: Buffer, apiVersion: number): void {
+  for (const set of recordSets(payload, apiVersion)) {
+    cutOffUnsoundMessage(payload, set);
+    for (const batch of wholeBatches(payload, set)) {
+      if (isSoundIn(set, batch)) continue;
+      batch.cutOff();
+      break;
+    }
+  }
+}
+
+/**
+ * The offset at which a reader of `fromOffset` finds the first batch of a set that is whole, ends behind it, and lies before
+ * `endOffset`; it may begin at any byte. null where there is none.
+ */
+export function findSoundBatch(
+  payload: Buffer,
+  { from, to }: RecordSet,
+  fromOffset: number,
+  endOffset: number,
+): number | null {
+  for (let at = from; at + HEADER_BYTES <= to; at++) {
+    if (payload[at + MAGIC_AT] !== MAGIC) continue;
+    const batch = new BatchView(payload, at);
+    if (batch.byteCount < HEADER_BYTES || at + batch.byteCount > to) continue;
+    if (batch.endOffset <= fromOffset || batch.baseOffset >= endOffset || !batch.isSound) continue;
+    return Math.max(fromOffset, batch.baseOffset);
+  }
+  return null;
+}

@@ -1,0 +1,71 @@
+/**
+ * Makes a batch that can't be unpacked pass through kafkajs as records of its own, so that it becomes a dead letter:
+ * otherwise kafkajs would end the consumer, come back, and end again at the same batch for ever.
+ *
+ * kafkajs hands a codec only the packed bytes, but as a view into the whole batch, whose header lies before it:
+ *
+ *   │ base offset 8 │ length 4 │ epoch 4 │ magic 1 │ crc 4 │ attributes 2 │ last offset delta 4 │ times 16 │
+ *   │ producer 8+2 │ sequence 4 │ record count 4 │ packed records …
+ */
+
+import type { KafkaMessage } from 'kafkajs';
+import type { UnreadableReason } from '../../log-source.js';
+import { varint } from './varint.js';
+
+const HEADER_BYTES = 61;
+const MAGIC_AT = 16;
+const LAST_OFFSET_DELTA_AT = 23;
+const RECORD_COUNT_AT = 57;
+const MAGIC = 2;
+
+/** A header of the records made here; unforgeable, because only buffers made here are in `reasonByBuffer`. */
+const MARK = 'logring.unreadable';
+const reasonByBuffer = new WeakMap<ArrayBufferLike, UnreadableReason>();
+
+/**
+ * As many records as the batch says it has, in the form that unpacking would have given. The last one stands at the
+ * batch's last offset and holds the packed bytes; those before it are fillers. Throws when `packed` lies in no batch
+ * of the present format.
+ */
+export function unreadableRecords(packed: Uint8Array, reason: UnreadableReason): Buffer {
+  if (packed.byteOffset < HEADER_BYTES) throw new RangeError('not in a record batch');
+  const header = Buffer.from(packed.buffer, packed.byteOffset - HEADER_BYTES, HEADER_BYTES);
+  if (header[MAGIC_AT] !== MAGIC) throw new RangeError('not in a record batch of the present format');
+  const count = header.readInt32BE(RECORD_COUNT_AT);
+  const lastOffsetDelta = header.readInt32BE(LAST_OFFSET_DELTA_AT);
+  const parts: Buffer[] = [];
+  for (let index = 0; index < count - 1; index++)
+    parts.push(encodeRecord(Math.min(index, lastOffsetDelta), null));
+  parts.push(encodeRecord(lastOffsetDelta, packed));
+  const joined = Buffer.concat(parts);
+  // A memory block of its own, not a piece of a shared pool: the mark is for this batch alone.
+  const records = Buffer.allocUnsafeSlow(joined.length);
+  joined.copy(records);
+  reasonByBuffer.set(records.buffer, reason);
+  return records;
+}
+
+/** What kind of record kafkajs delivers: a real one, a filler to be left out, or one that stands for its batch. */
+export function unreadableReason(message: KafkaMessage): UnreadableReason | 'filler' | null {
+  if (message.headers === undefined || !(MARK in message.headers) || message.key === null) return null;
+  const reason = reasonByBuffer.get(message.key.buffer);
+  if (reason === undefined) return null;
+  return message.value === null ? 'filler' : reason;
+}
+
+function encodeRecord(offsetDelta: number, value: Uint8Array | null): Buffer {
+  const mark = Buffer.from(MARK);
+  const body = Buffer.concat([
+    Buffer.from([0, 0]), // attributes, timestamp delta
+    varint(offsetDelta),
+    varint(1),
+    Buffer.from([0]), // a key of one byte: it leads back to the memory block
+    varint(value === null ? -1 : value.length),
+    value ?? Buffer.alloc(0),
+    varint(1),
+    varint(mark.length),
+    mark,
+    varint(0),
+  ]);
+  return Buffer.concat([varint(body.length), body]);
+}

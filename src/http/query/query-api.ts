@@ -1,0 +1,357 @@
+/** The query API: which endpoint a request is for, whether it may, and how its answer is cached, compressed and marked. */
+
+import { US_PER_SECOND } from '../../../engine/time.js';
+import type { DecodedQuery, ParameterProblem } from '../../endpoints/call-parameters.js';
+import {
+  type CachedEndpoint,
+  type CachedQuery,
+  EMPTY_BODY_BYTES,
+  type LiveAnswer,
+  type LiveEndpoint,
+  type LiveQuery,
+  type LogName,
+} from '../../endpoints/endpoint.js';
+import { Unavailable } from '../../endpoints/refusal.js';
+import { quoted } from '../../quoted.js';
+import { allows, type Grant } from '../auth.js';
+import {
+  invalidArgument,
+  JSON_CONTENT_TYPE,
+  NO_STORE,
+  notFound,
+  permissionDenied,
+  unavailable,
+} from '../errors.js';
+import { CACHE_ENTRY_LIMIT, CHANGED_RETRY_SECONDS, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE } from '../limits.js';
+import { type AnswerState, type DroppedPort, FRESH, type StatePort } from '../ports.js';
+import { type Body, isPieces } from '../server/body.js';
+import type { BugReporter, CacheOutcome, HeaderLine, HttpAnswer, HttpRequest } from '../server/server.js';
+import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
+import { acceptsGzip, type Compressor } from './compression.js';
+import { incompleteLines } from './incomplete.js';
+import { refusable, refusalOf } from './refusals.js';
+import { staleLines } from './stale.js';
+
+const ALWAYS_FRESH: StatePort = { stateOf: () => FRESH, epochOf: () => 0 };
+
+const VARY_BY_CODING: HeaderLine = ['Vary', 'Accept-Encoding'];
+
+/** An endpoint under the id that callers use, and what answers it. */
+export type ServedEndpoint = ServedCached | ServedLive;
+
+interface ServedCached {
+  readonly id: string;
+  readonly endpoint: CachedEndpoint;
+  readonly query: CachedQuery;
+}
+
+interface ServedLive {
+  readonly id: string;
+  readonly endpoint: LiveEndpoint;
+  readonly query: LiveQuery;
+}
+
+export interface QueryApiOptions {
+  readonly endpoints: readonly ServedEndpoint[];
+  /** Absent: all answers are fresh. */
+  readonly states?: StatePort;
+  readonly compressor: Compressor;
+  readonly bugs: BugReporter;
+  /** Absent: nothing was ever dropped. */
+  readonly dropped?: DroppedPort;
+  /** How long answers of cached endpoints are kept; 0: not at all. */
+  readonly cacheSeconds: number;
+  /** How often cached answers are recomputed; 0: when they are asked for after cacheSeconds. */
+  readonly cacheWarmSeconds: number;
+  /** Bytes that cached answers may take. */
+  readonly cacheBytes: number;
+}
+
+/** A request whose key is known and whose query string is decoded. */
+export interface QueryCall {
+  readonly request: HttpRequest;
+  readonly query: DecodedQuery;
+  readonly grant: Grant;
+  readonly nowUs: number;
+}
+
+type Answer = HttpAnswer | Promise<HttpAnswer>;
+type AnswerExtras = Pick<HttpAnswer, 'release' | 'cacheOutcome'>;
+/** The header lines of an answer as of nowUs that lacks something. */
+type Incomplete = (nowUs: number) => HeaderLine[];
+
+interface CachedCall extends Pick<QueryCall, 'request' | 'nowUs'> {
+  readonly cacheOutcome: CacheOutcome;
+  readonly incomplete: Incomplete;
+}
+
+export class QueryApi {
+  readonly #states: StatePort;
+  readonly #compressor: Compressor;
+  readonly #dropped: DroppedPort | null;
+  readonly #cacheControl: HeaderLine;
+  /** null: every answer is live. */
+  readonly #cache: ResultCache | null;
+  readonly #endpoints: readonly ServedEndpoint[];
+  /** Names and ids in one lookup. */
+  readonly #byNameOrId = new Map<string, ServedEndpoint>();
+
+  constructor(options: QueryApiOptions) {
+    this.#states = options.states ?? ALWAYS_FRESH;
+    this.#compressor = options.compressor;
+    this.#dropped = options.dropped ?? null;
+    this.#cacheControl = ['Cache-Control', `private, max-age=${options.cacheSeconds}`];
+    this.#endpoints = options.endpoints;
+    for (const served of options.endpoints) {
+      this.#byNameOrId.set(served.endpoint.name, served);
+      this.#byNameOrId.set(served.id.toLowerCase(), served);
+    }
+    this.#cache =
+      options.cacheSeconds === 0
+        ? null
+        : new ResultCache({
+            cacheUs: options.cacheSeconds * US_PER_SECOND,
+            warmUs: options.cacheWarmSeconds * US_PER_SECOND,
+            entryLimit: CACHE_ENTRY_LIMIT,
+            byteLimit: options.cacheBytes,
+            mayWarm: (key) => this.#states.stateOf(this.#logOfKey(key)).kind === 'fresh',
+            isKept: hasRows,
+            warmingFailed: (error) => {
+              if (refusalOf(error) === null) options.bugs.report(error, 'warming the result cache');
+            },
+          });
+  }
+
+  /** null when the result cache is off. */
+  get cache(): ResultCache | null {
+    return this.#cache;
+  }
+
+  /** Bytes of memory of what the endpoints remember of questions. */
+  get memoBytes(): number {
+    return this.#endpoints.reduce((sum, { query }) => sum + (query.memoBytes ?? 0), 0);
+  }
+
+  /** Memory is short: of answers, and of what is remembered of questions, so many bytes stay of each at most. */
+  trim(byteLimit: number): void {
+    for (const { query } of this.#endpoints) query.trim?.(byteLimit);
+    this.#cache?.trim(byteLimit);
+  }
+
+  /** By name, or by id in either case. */
+  find(nameOrId: string): ServedEndpoint | null {
+    const exact = this.#byNameOrId.get(nameOrId);
+    if (exact !== undefined) return exact;
+    const byId = this.#byNameOrId.get(nameOrId.toLowerCase());
+    // Names are compared as they are.
+    return byId === undefined || byId.endpoint.name === nameOrId.toLowerCase() ? null : byId;
+  }
+
+  /** Drops what the cache has of the endpoints of a log, also what is being computed. */
+  forget(log: LogName): void {
+    for (const { endpoint } of this.#endpoints)
+      if (endpoint.log === log) this.#cache?.clear(`${endpoint.name} `);
+  }
+
+  answer(served: ServedEndpoint, call: QueryCall): Answer {
+    const { name, log, limitedKeyRule, parameters } = served.endpoint;
+    const state = this.#states.stateOf(log);
+    if (state.kind === 'off')
+      return notFound(`${name} is turned off: ${state.setting}, which names its log, is empty`);
+    const project = call.query.values.get('project') ?? '';
+    if (project !== '' && !allows(call.grant, project))
+      return permissionDenied(
+        `this key is limited to other projects than ${quoted(project)}; ${limitedKeyRule}`,
+      );
+    const parsed = parameters.parse(call.query);
+    if (!parsed.ok) return this.#refuse(served, call.query, parsed.problems);
+    if (state.kind === 'none') return unavailable(state.reason, state.retryAfterSeconds);
+    return refusable(() =>
+      isCached(served)
+        ? this.#answerCached(served, parsed.parameters, call, state)
+        : this.#answerLive(served, parsed.parameters, call, state),
+    );
+  }
+
+  #refuse({ query }: ServedEndpoint, decoded: DecodedQuery, problems: readonly ParameterProblem[]): Answer {
+    const further = query.furtherProblems?.(decoded, problems);
+    if (further === undefined) return invalidArgument(problems);
+    return further.then((more) => invalidArgument([...more, ...problems]));
+  }
+
+  #answerLive(
+    served: ServedLive,
+    parameters: unknown,
+    { request, nowUs }: QueryCall,
+    state: AnswerState,
+  ): Answer {
+    const { name, log } = served.endpoint;
+    const assertUnchanged = this.#unlessChanged(log);
+    const answer = served.query.answer(parameters, nowUs);
+    if (!(answer instanceof Promise)) return this.#live(name, request, state, answer);
+    return answer.then((later) => {
+      const stateNow = this.#states.stateOf(log);
+      try {
+        assertUnchanged();
+        if (stateNow.kind === 'none') throw new Unavailable(stateNow.reason, stateNow.retryAfterSeconds);
+      } catch (error) {
+        later.release();
+        throw error;
+      }
+      return this.#live(name, request, stateNow, later);
+    });
+  }
+
+  #live(
+    name: string,
+    request: HttpRequest,
+    state: AnswerState,
+    { body, window, holding, release }: LiveAnswer,
+  ): Answer {
+    const headers = liveLines(state, incompleteLines(name, this.#dropped, window));
+    if (!isPieces(body)) return this.#encoded(request, body, headers, release);
+    if (holding === null || !acceptsGzip(request.headers.get('accept-encoding')))
+      return plainAnswer(body, headers, { release });
+    return this.#compressor.tryGzipPieces(body, GZIP_LEVEL_ONCE, holding).then(
+      (packed) =>
+        packed === null
+          ? plainAnswer(body, headers, { release })
+          : packedAnswer(packed, headers, { release }),
+      (error) => {
+        release();
+        throw error;
+      },
+    );
+  }
+
+  #answerCached(
+    { endpoint, query }: ServedCached,
+    parameters: unknown,
+    { request, nowUs }: QueryCall,
+    state: AnswerState,
+  ): Answer {
+    const key = `${endpoint.name} ${endpoint.cacheKey(parameters)}`;
+    const incomplete = (computedUs: number) =>
+      incompleteLines(endpoint.name, this.#dropped, () => endpoint.window(parameters, computedUs));
+    const compute: Compute = (computedUs) => {
+      const partials = query.collect(parameters, computedUs);
+      if (!(partials instanceof Promise)) return query.merge(partials, parameters);
+      return partials
+        .then((collected) => query.merge(collected, parameters))
+        .finally(this.#unlessChanged(endpoint.log));
+    };
+    const cache = this.#cache;
+    // What is computed from an old state is not cached; what was cached from a fresh one is still returned until its time is up.
+    if (cache === null || (state.kind !== 'fresh' && (wantsFresh(request) || !cache.has(key, nowUs)))) {
+      return whenReady(compute(nowUs), (body) =>
+        this.#encoded(request, body, liveLines(state, incomplete(nowUs))),
+      );
+    }
+    const isRefresh = wantsFresh(request);
+    const held = isRefresh ? null : cache.find(key, nowUs);
+    const cacheOutcome = held !== null ? 'hit' : isRefresh ? 'refresh' : 'miss';
+    const computed =
+      held ?? (isRefresh ? cache.refresh(key, nowUs, compute) : cache.get(key, nowUs, compute));
+    return whenReady(computed, (cached) =>
+      this.#cached({ request, nowUs, cacheOutcome, incomplete }, cache, cached),
+    );
+  }
+
+  #cached(
+    { request, nowUs, cacheOutcome, incomplete }: CachedCall,
+    cache: ResultCache,
+    cached: CachedAnswer,
+  ): Answer {
+    // No cache may keep it, so that the first entry is seen when it comes.
+    if (!hasRows(cached.body))
+      return plainAnswer(cached.body, [NO_STORE, ...incomplete(cached.computedUs)], { cacheOutcome });
+    const ageSeconds = Math.max(0, Math.floor((nowUs - cached.computedUs) / US_PER_SECOND));
+    const headers: HeaderLine[] = [
+      this.#cacheControl,
+      ['Age', String(ageSeconds)],
+      ...incomplete(cached.computedUs),
+    ];
+    const plain = () => plainAnswer(cached.body, headers, { cacheOutcome });
+    if (!acceptsGzip(request.headers.get('accept-encoding'))) return plain();
+    if (cached.packed !== null) return packedAnswer(cached.packed, headers, { cacheOutcome });
+    const packing = this.#compressor.tryGzip(cached.body, GZIP_LEVEL_CACHED);
+    if (packing === null) return plain();
+    return packing.then((packed) => {
+      cache.addPacked(cached, packed);
+      return packedAnswer(packed, headers, { cacheOutcome });
+    });
+  }
+
+  /** `release` is called when the body has done its service, whichever form of it is sent. */
+  #encoded(
+    request: HttpRequest,
+    body: Uint8Array,
+    headers: readonly HeaderLine[],
+    release: () => void = () => undefined,
+  ): Answer {
+    const packing = acceptsGzip(request.headers.get('accept-encoding'))
+      ? this.#compressor.tryGzip(body, GZIP_LEVEL_ONCE)
+      : null;
+    if (packing === null) return plainAnswer(body, headers, { release });
+    return packing.then((packed) => {
+      release();
+      return packedAnswer(packed, headers);
+    });
+  }
+
+  /** The function returned throws if answers come from other partitions by then: what was computed meanwhile may lack some. */
+  #unlessChanged(log: LogName): () => void {
+    const epoch = this.#states.epochOf(log);
+    return () => {
+      if (this.#states.epochOf(log) !== epoch)
+        throw new Unavailable(
+          'the partitions changed while the answer was computed; try again',
+          CHANGED_RETRY_SECONDS,
+        );
+    };
+  }
+
+  /** Of a key of the cache: it begins with the endpoint's name. */
+  #logOfKey(key: string): LogName {
+    return this.#byNameOrId.get(key.slice(0, key.indexOf(' ')))!.endpoint.log;
+  }
+}
+
+function isCached(served: ServedEndpoint): served is ServedCached {
+  return served.endpoint.isCached;
+}
+
+function plainAnswer(body: Body, headers: readonly HeaderLine[], extras: AnswerExtras = {}): HttpAnswer {
+  const { release, cacheOutcome } = extras;
+  return {
+    status: 200,
+    headers: [JSON_CONTENT_TYPE, VARY_BY_CODING, ...headers],
+    body,
+    close: false,
+    release,
+    cacheOutcome,
+  };
+}
+
+function packedAnswer(packed: Body, headers: readonly HeaderLine[], extras: AnswerExtras = {}): HttpAnswer {
+  return plainAnswer(packed, [['Content-Encoding', 'gzip'], ...headers], extras);
+}
+
+function liveLines(state: AnswerState, incomplete: readonly HeaderLine[]): HeaderLine[] {
+  return [NO_STORE, ...staleLines(state), ...incomplete];
+}
+
+/** Of a body that is not packed. */
+function hasRows(body: Uint8Array): boolean {
+  return body.length > EMPTY_BODY_BYTES;
+}
+
+function wantsFresh(request: HttpRequest): boolean {
+  const cacheControl = request.headers.get('cache-control');
+  return cacheControl !== '' && /(^|,)\s*no-cache\s*(,|$)/i.test(cacheControl);
+}
+
+/** Runs at once what can be answered at once. */
+function whenReady<T>(value: T | Promise<T>, then: (value: T) => Answer): Answer {
+  return value instanceof Promise ? value.then(then) : then(value);
+}

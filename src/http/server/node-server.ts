@@ -1,0 +1,278 @@
+/** The server on node:http, or node:https, for wherever uWebSockets.js has no binary. */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import {
+  BODY_IDLE_MS,
+  CONNECTION_LOOK_MS,
+  HEAD_BYTE_LIMIT,
+  HEAD_TIMEOUT_MS,
+  KEEP_ALIVE_MS,
+  REQUEST_TIMEOUT_MS,
+} from '../limits.js';
+import type { AnswersInFlight } from './answers-in-flight.js';
+import { BodyReader, byteCountOf, isPieces } from './body.js';
+import { HeaderList } from './headers.js';
+import {
+  type BodyConsumer,
+  type BugReporter,
+  CLOSE_SOCKET,
+  type HttpAnswer,
+  type HttpHandler,
+  type HttpServer,
+  hasNoContent,
+  isBodyConsumer,
+  KEEP_ALIVE_VALUE,
+  ListenError,
+  type ServerPorts,
+} from './server.js';
+import type { TlsIdentity } from './tls-identity.js';
+
+const MALFORMED = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
+
+/** What uWebSockets.js has built in. */
+const USUAL_TIMES = {
+  keepAliveMs: KEEP_ALIVE_MS,
+  headMs: HEAD_TIMEOUT_MS,
+  bodyIdleMs: BODY_IDLE_MS,
+  requestMs: REQUEST_TIMEOUT_MS,
+  lookMs: CONNECTION_LOOK_MS,
+};
+
+export type ConnectionTimes = typeof USUAL_TIMES;
+
+export class NodeServer implements HttpServer {
+  readonly name = 'node:http';
+  readonly #server: Server;
+  /** The same server; null without TLS. */
+  readonly #tlsServer: TlsServer | null;
+  readonly #handler: HttpHandler;
+  readonly #bugs: BugReporter;
+  readonly #inFlight: AnswersInFlight;
+  readonly #bodyIdleMs: number;
+  /** Answers in progress on a connection: nothing else may be written into them. */
+  readonly #openBySocket = new WeakMap<Duplex, number>();
+  #closing = false;
+
+  /** The handler must be a contained one. */
+  constructor(handler: HttpHandler, { bugs, inFlight, identity }: ServerPorts, times = USUAL_TIMES) {
+    this.#bodyIdleMs = times.bodyIdleMs;
+    this.#handler = handler;
+    this.#bugs = bugs;
+    this.#inFlight = inFlight;
+    const options = {
+      insecureHTTPParser: false,
+      // #isMalformed looks for it: node:http would refuse the request and read the next one.
+      requireHostHeader: false,
+      maxHeaderSize: HEAD_BYTE_LIMIT,
+      keepAliveTimeout: times.keepAliveMs,
+      headersTimeout: times.headMs,
+      requestTimeout: times.requestMs,
+      connectionsCheckingInterval: times.lookMs,
+      noDelay: true,
+    };
+    this.#tlsServer =
+      identity === null
+        ? null
+        : createTlsServer({ ...options, ...tlsOptions(identity), handshakeTimeout: times.headMs });
+    this.#server = this.#tlsServer ?? createServer(options);
+    // No limit here: lines beyond one would be dropped in silence. HeaderList counts them.
+    this.#server.maxHeadersCount = 0;
+    this.#server.on('request', (request, response) => this.#open(request, response));
+    this.#server.on('clientError', (_error, socket) => this.#refuse(socket));
+  }
+
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const failed = (error: Error): void =>
+        reject(
+          new ListenError(`can't listen on ${host}:${port} (LOGRING_HOST, LOGRING_PORT): ${error.message}`),
+        );
+      this.#server.once('error', failed);
+      this.#server.listen({ host, port, exclusive: true }, () => {
+        this.#server.off('error', failed);
+        this.#server.on('error', (error) => this.#bugs.report(error, 'the listening socket'));
+        const address = this.#server.address();
+        resolve(typeof address === 'object' && address !== null ? address.port : port);
+      });
+    });
+  }
+
+  renewIdentity(identity: TlsIdentity): void {
+    this.#tlsServer?.setSecureContext(tlsOptions(identity));
+  }
+
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => this.#server.closeAllConnections(), graceMs);
+      this.#server.close(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+      this.#server.closeIdleConnections();
+    });
+  }
+
+  #open(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    // What the parser still has of a connection that was refused is not read.
+    if (socket.destroyed || socket.writableEnded) return;
+    try {
+      const headers = headerList(request.rawHeaders);
+      if (isMalformed(request, headers)) {
+        this.#refuse(socket);
+        return;
+      }
+      this.#countOpen(socket, +1);
+      response.once('close', () => this.#countOpen(socket, -1));
+      const target = request.url ?? '';
+      const queryAt = target.indexOf('?');
+      const opened = this.#handler.open({
+        method: request.method ?? '',
+        path: queryAt < 0 ? target : target.slice(0, queryAt),
+        rawQuery: queryAt < 0 ? '' : target.slice(queryAt + 1),
+        headers,
+      });
+      if (opened === CLOSE_SOCKET) socket.destroy();
+      else if (isBodyConsumer(opened)) this.#readBody(request, response, opened);
+      else if (opened instanceof Promise) this.#answerLater(response, opened, false);
+      else this.#answer(response, opened, false);
+    } catch (error) {
+      this.#giveUp(socket, error);
+    }
+  }
+
+  #readBody(request: IncomingMessage, response: ServerResponse, body: BodyConsumer): void {
+    let isReading = true;
+    const { socket } = request;
+    socket.setTimeout(this.#bodyIdleMs);
+    const end = (mustClose: boolean): void => {
+      isReading = false;
+      socket.setTimeout(0);
+      const answer = body.end();
+      if (answer instanceof Promise) this.#answerLater(response, answer, mustClose);
+      else this.#answer(response, answer, mustClose);
+    };
+    request.on('data', (piece: Buffer) => {
+      if (isReading && !body.push(piece)) end(true);
+    });
+    request.on('end', () => {
+      if (isReading) end(false);
+    });
+    // Also after a body that breaks off or does not parse.
+    response.on('close', () => {
+      if (isReading) body.abort();
+      isReading = false;
+    });
+  }
+
+  #answerLater(response: ServerResponse, answer: Promise<HttpAnswer>, mustClose: boolean): void {
+    answer
+      .then((value) => this.#answer(response, value, mustClose))
+      .catch((error: unknown) => this.#giveUp(response.socket, error));
+  }
+
+  /** node:http keeps what the socket doesn't take yet, and drops it when the client goes away. */
+  #answer(response: ServerResponse, answer: HttpAnswer, mustClose: boolean): void {
+    const { body, release } = answer;
+    if (response.destroyed) {
+      release?.();
+      return;
+    }
+    if (release !== undefined) response.once('close', release);
+    const headers = answer.headers.flat();
+    if (!hasNoContent(answer.status)) {
+      headers.push('Content-Length', String(byteCountOf(body)));
+    }
+    if (answer.close || mustClose || this.#closing) headers.push('Connection', 'close');
+    else headers.push('Keep-Alive', KEEP_ALIVE_VALUE);
+    response.writeHead(answer.status, headers);
+    if (response.req.method === 'HEAD') response.end();
+    else if (isPieces(body)) this.#sendPieces(response, new BodyReader(body));
+    else {
+      response.end(body);
+      if (response.writableLength > 0) this.#watch(response, body);
+    }
+  }
+
+  /** What the socket has not taken at once. */
+  #watch(response: ServerResponse, body: string | Uint8Array): void {
+    const byteCount = byteCountOf(body);
+    const heldBytes = typeof body === 'string' ? byteCount : body.buffer.byteLength;
+    const { socket } = response.req;
+    const sending = this.#inFlight.send(
+      byteCount,
+      heldBytes,
+      () => socket.destroy(),
+      () => takenBytes(socket),
+    );
+    response.once('close', () => sending.end());
+  }
+
+  /** A piece a turn, each when the one before has left. */
+  #sendPieces(response: ServerResponse, reader: BodyReader): void {
+    const { socket } = response.req;
+    const sending = this.#inFlight.sendLarge(reader.byteCount, () => socket.destroy());
+    response.once('close', () => sending.end());
+    let offset = 0;
+    const sendNext = () => {
+      if (response.destroyed) return;
+      sending.progressed(offset);
+      if (offset === reader.byteCount) {
+        response.end();
+        return;
+      }
+      const piece = reader.pieceAt(offset);
+      offset += piece.length;
+      response.write(piece, () => setImmediate(sendNext));
+    };
+    sendNext();
+  }
+
+  /** What is no HTTP is answered by a bare 400, unless an answer is on its way, which that would corrupt. */
+  #refuse(socket: Duplex): void {
+    if (socket.writable && !this.#openBySocket.has(socket)) socket.end(MALFORMED, () => socket.destroy());
+    else socket.destroy();
+  }
+
+  #countOpen(socket: Socket, change: number): void {
+    const count = (this.#openBySocket.get(socket) ?? 0) + change;
+    if (count > 0) this.#openBySocket.set(socket, count);
+    else this.#openBySocket.delete(socket);
+  }
+
+  /** For our own bugs in this file: the connection is closed, since nobody knows what was sent. */
+  #giveUp(socket: Socket | null, error: unknown): void {
+    this.#bugs.report(error, 'writing an answer');
+    socket?.destroy();
+  }
+}
+
+/** What the system took of all that was written. Node's own time-outs ask the handle too; nothing public says it amid a write. */
+function takenBytes(socket: Socket): number {
+  const { _handle: handle } = socket as unknown as {
+    readonly _handle?: { readonly writeQueueSize?: number } | null;
+  };
+  return socket.bytesWritten - (handle?.writeQueueSize ?? 0);
+}
+
+function tlsOptions({ certificate, key }: TlsIdentity) {
+  return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
+}
+
+/** What node:http's parser lets through and uWebSockets.js doesn't. */
+function isMalformed({ httpVersion, url }: IncomingMessage, headers: HeaderList): boolean {
+  if (url?.startsWith('/') !== true) return true;
+  if (httpVersion === '1.1') return !headers.has('host');
+  return httpVersion !== '1.0' || headers.has('transfer-encoding');
+}
+
+function headerList(rawHeaders: readonly string[]): HeaderList {
+  const headers = new HeaderList();
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2)
+    headers.add(rawHeaders[i].toLowerCase(), rawHeaders[i + 1]);
+  return headers;
+}

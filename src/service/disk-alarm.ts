@@ -1,0 +1,30 @@
+/** What a full disk, or too many open files, mean for the service: said once, ingest paused, and both taken back afterwards. */
+
+import type { Logger } from 'pino';
+import type { DiskRoomPorts } from '../store/disk-room.js';
+import type { IngestGate } from './ingest-gate.js';
+
+export function diskAlarm(gate: IngestGate, logger: Logger, directory: string): DiskRoomPorts {
+  const texts = {
+    disk: {
+      short: `the disk of ${directory} is full: ingest is paused until there is room`,
+      paused: `ingest is paused: the disk of ${directory} is full; it goes on by itself when there is room`,
+      over: `there is room on the disk of ${directory} again`,
+    },
+    descriptors: {
+      short: `too many files are open to write to ${directory}: ingest is paused until some are closed`,
+      paused: `ingest is paused: too many files and connections are open to write to ${directory}; it goes on by itself when some are closed, or with a higher limit (ulimit -n, LimitNOFILE)`,
+      over: `files in ${directory} can be opened again`,
+    },
+  };
+  return {
+    onShort: (shortage, reason) => {
+      logger.error({ reason }, texts[shortage].short);
+      gate.close(shortage, texts[shortage].paused);
+    },
+    onRoom: (shortage) => {
+      logger.info(texts[shortage].over);
+      gate.open(shortage);
+    },
+  };
+}

@@ -1,0 +1,195 @@
+/** Where the logs of this process come from: the embedded log or Kafka, with all that stands between it and the shards. */
+
+import { setImmediate as yieldTurn } from 'node:timers/promises';
+import { type DeadLetterSamples, sampledSink } from '../../ingest/dead-letter-samples.js';
+import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
+import type { KafkaConnection } from '../../ingest/kafka/cluster/client.js';
+import type {
+  HeldPartition,
+  LogSourceStatus,
+  OffsetGap,
+  PartitionKey,
+  Position,
+} from '../../ingest/log-source.js';
+import type { Marks } from '../../ingest/marks.js';
+import { Pipeline } from '../../ingest/pipeline.js';
+import type { Config } from '../config.js';
+import type { IngestPort } from '../http/ports.js';
+import { IngestThread, NOT_YET } from '../ingest-thread/ingest-thread.js';
+import { PAUSED_RETRY_SECONDS } from '../limits.js';
+import { DeadLetterTable } from '../store/dead-letter-table.js';
+import { LmdbLog } from '../store/lmdb-log.js';
+import type { Store } from '../store/store.js';
+import type { IngestGate } from './ingest-gate.js';
+import { type IngestMeter, meteredSink } from './ingest-meter.js';
+import type { Platform } from './service.js';
+import type { Shards } from './shards.js';
+import type { TrustedTime } from './trusted-time.js';
+
+export interface LogsPorts {
+  readonly config: Config;
+  readonly platform: Platform;
+  readonly store: Store;
+  readonly shards: Shards;
+  readonly marksOf: (key: PartitionKey) => Marks;
+  /** Told of each gap, once the shard has moved. */
+  readonly onGap: (gap: OffsetGap) => void;
+  /** Told how the source stands whenever that has changed; times are of the monotonic clock. */
+  readonly onStatus: (status: LogSourceStatus) => void;
+  /** Keeps some of the dead letters. */
+  readonly samples: DeadLetterSamples;
+  /** What comes in waits while it is closed. */
+  readonly gate: IngestGate;
+  readonly meter: IngestMeter;
+  readonly time: TrustedTime;
+}
+
+export interface Logs {
+  /** null when logs are not taken over HTTP. */
+  readonly ingest: IngestPort | null;
+  start(): Promise<void>;
+  status(): LogSourceStatus;
+  /** Bytes of what is on its way to the shards. */
+  heldBytes(): number;
+  /** The gate was closed, or opened: where nothing moves, that is no stall. */
+  hold(isHeld: boolean): void;
+  /** An operator has acknowledged that these partitions hold. */
+  acknowledgeHolds(held: readonly HeldPartition[]): void;
+  /** `reckonedUs`: see trusted-time.ts. */
+  committed(positions: readonly Position[], reckonedUs: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function createLogs(ports: LogsPorts): Logs {
+  const brokers = ports.config.KAFKA_BROKERS;
+  return brokers === undefined ? embeddedLogs(ports) : kafkaLogs(ports, brokers);
+}
+
+/** Posted logs: decoded on the serving thread, judged by when they arrived. */
+function embeddedLogs(ports: LogsPorts): Logs {
+  const { config, platform, store, shards, onGap, onStatus, samples, gate, meter } = ports;
+  const { nowUs, monotonicUs } = platform.clock;
+  const common = {
+    edgeTopic: config.EDGE_TOPIC,
+    relayTopic: config.RELAY_TOPIC,
+    nowUs,
+    yieldTurn: () => yieldTurn(),
+  };
+  const log: EmbeddedLog = new EmbeddedLog({
+    ...common,
+    log: new LmdbLog(store),
+    onWhole: () => onStatus(log.status()),
+    onFatal: platform.onFatal,
+  });
+  const pipeline = new Pipeline({
+    ...common,
+    shardOf: (key) => shards.of(key),
+    deadLetters: sampledSink(new DeadLetterTable(store), (letters) => samples.keep(letters)),
+    tiers: tierSettings(config),
+    judgedBy: 'arrival',
+    timeHolds: null,
+    onGap,
+    yieldTurn: async () => {
+      await yieldTurn();
+      await gate.whenOpen();
+    },
+  });
+  return {
+    ingest: {
+      append: (...call) => log.append(...call),
+      importState: (...call) => log.importState(...call),
+      refusal: () =>
+        gate.isOpen ? null : { reason: gate.reasons.join('; '), retryAfterSeconds: PAUSED_RETRY_SECONDS },
+    },
+    start: () => log.start(meteredSink(pipeline, meter, monotonicUs)),
+    status: () => log.status(),
+    heldBytes: () => log.heldBytes,
+    // What waits here is on disk, and nobody takes it for a stall.
+    hold: () => undefined,
+    acknowledgeHolds: () => undefined,
+    committed: (positions) => log.committed(positions),
+    stop: () => log.stop(),
+  };
+}
+
+/** Kafka's logs: consumed and decoded on the ingest thread, which begins with what the shards have. */
+function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
+  const { config, platform, shards, marksOf, onGap, onStatus, samples, gate, meter } = ports;
+  const { logger, clock, onFatal } = platform;
+  let thread: IngestThread | null = null;
+  const start = () => {
+    const order = {
+      connection: kafkaConnection(config, brokers),
+      groupId: config.KAFKA_GROUP_ID,
+      directory: config.DATA_DIR,
+      edgeTopic: config.EDGE_TOPIC,
+      relayTopic: config.RELAY_TOPIC,
+      deadLetterTopic: config.DEAD_LETTER_TOPIC,
+      ...tierSettings(config),
+      positions: [...shards.all()].map(({ topic, partition, shard }) => ({
+        topic,
+        partition,
+        nextOffset: shard.nextOffset,
+        identity: shard.identity,
+        marks: marksOf({ topic, partition }).oldestFirst,
+      })),
+      reckonedUs: ports.time.reckonedUs(clock.monotonicUs()),
+    };
+    thread = new IngestThread(order, {
+      shardOf: (key) => shards.of(key),
+      marksOf,
+      onGap,
+      onStatus,
+      onDeadLetters: (letters) => samples.keep(letters),
+      logger,
+      monotonicUs: clock.monotonicUs,
+      meter,
+      yieldTurn: () => yieldTurn(),
+      mayApply: () => gate.whenOpen(),
+      onFatal,
+    });
+    if (!gate.isOpen) thread.hold(true);
+    return Promise.resolve();
+  };
+  return {
+    ingest: null,
+    start,
+    status: () => thread?.status() ?? NOT_YET,
+    heldBytes: () => thread?.heldBytes ?? 0,
+    hold: (isHeld) => thread?.hold(isHeld),
+    acknowledgeHolds: (held) => thread?.acknowledgeHolds(held),
+    committed: (positions, reckonedUs) => Promise.resolve(thread?.committed(positions, reckonedUs)),
+    stop: () => thread?.stop() ?? Promise.resolve(),
+  };
+}
+
+function tierSettings(config: Config) {
+  return {
+    tierByProject: config.PROJECT_TIERS ?? new Map<string, string>(),
+    defaultTier: config.DEFAULT_TIER,
+  };
+}
+
+function kafkaConnection(config: Config, brokers: readonly string[]): KafkaConnection {
+  const { KAFKA_SSL_CA: ca, KAFKA_SSL_CERT: cert, KAFKA_SSL_KEY: key } = config;
+  const {
+    KAFKA_SASL_MECHANISM: mechanism,
+    KAFKA_SASL_USERNAME: username,
+    KAFKA_SASL_PASSWORD: password,
+  } = config;
+  return {
+    brokers,
+    clientId: 'logring',
+    tls: config.KAFKA_SSL
+      ? {
+          ...(ca === undefined ? {} : { ca }),
+          ...(cert === undefined ? {} : { cert }),
+          ...(key === undefined ? {} : { key }),
+        }
+      : null,
+    sasl:
+      mechanism === undefined || username === undefined || password === undefined
+        ? null
+        : { mechanism, username, password },
+  };
+}

@@ -1,0 +1,94 @@
+/**
+ * Keeps what the process holds within LOGRING_MEMORY_BUDGET_MB: each part counts its own; towards the budget's end the
+ * block cache gives way, then what can be spilled is, and last ingest pauses until there is room again. Nothing is
+ * dropped.
+ *
+ *   0                                       3/4        0.9      0.95       1    of the budget, without the cache
+ *   │                                        │ spill    │ go on   │ pause    │
+ *   │ cache: 1/4 at most ─────────────────── shrinks ── to ────── nothing ──▶│
+ */
+
+import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
+import type { Config } from '../config.js';
+import { CACHE_SHARE, PAUSE_SHARE, RESUME_SHARE, REWRITE_SHARE, SPILL_SHARE } from '../limits.js';
+import type { IngestGate } from './ingest-gate.js';
+
+const MEBIBYTE = 1024 * 1024;
+/** Parts that the reason of a pause names, the largest first. */
+const NAMED_PARTS = 3;
+
+export function budgetBytesOf({ MEMORY_BUDGET_MB }: Pick<Config, 'MEMORY_BUDGET_MB'>): number {
+  return MEMORY_BUDGET_MB * MEBIBYTE;
+}
+
+/** What a rewrite may sort in memory at a time. */
+export function rewriteBytesOf(config: Pick<Config, 'MEMORY_BUDGET_MB'>): number {
+  return Math.min(REWRITE_CHUNK_BYTES, REWRITE_SHARE * budgetBytesOf(config));
+}
+
+export interface MemoryPart {
+  readonly name: string;
+  heldBytes(): number;
+}
+
+export interface MemoryBudgetPorts {
+  readonly budgetBytes: number;
+  readonly gate: IngestGate;
+  /** Counted apart: it has what the other parts leave. */
+  readonly cache: { readonly heldBytes: number; limit(capacityBytes: number): void };
+  readonly parts: readonly MemoryPart[];
+  /** Asks the parts to free what need not be in memory, near a pause also what is soon needed again; they may take their time. */
+  readonly spill: (isNearPause: boolean) => void;
+}
+
+export class MemoryBudget {
+  readonly #ports: MemoryBudgetPorts;
+  #heldBytes = 0;
+
+  constructor(ports: MemoryBudgetPorts) {
+    this.#ports = ports;
+  }
+
+  /** To be called every MEMORY_LOOK_MS. Costs what counting costs. */
+  look(): void {
+    const { budgetBytes, gate, cache, parts, spill } = this.#ports;
+    this.#heldBytes = parts.reduce((sum, part) => sum + part.heldBytes(), 0);
+    const leftBytes = Math.max(0, budgetBytes - this.#heldBytes);
+    cache.limit(Math.min(CACHE_SHARE * budgetBytes, leftBytes));
+    if (this.#heldBytes >= SPILL_SHARE * budgetBytes) spill(this.#heldBytes >= RESUME_SHARE * budgetBytes);
+    if (this.#heldBytes >= PAUSE_SHARE * budgetBytes) gate.close('memory', this.#reason());
+    else if (this.#heldBytes < RESUME_SHARE * budgetBytes) gate.open('memory');
+  }
+
+  /** Says which budget is enough for what is held once the store is loaded; null where this one is. */
+  shortfall(): string | null {
+    const { budgetBytes, parts } = this.#ports;
+    const heldBytes = parts.reduce((sum, part) => sum + part.heldBytes(), 0);
+    if (heldBytes < PAUSE_SHARE * budgetBytes) return null;
+    const neededMb = Math.ceil(heldBytes / SPILL_SHARE / MEBIBYTE);
+    return `LOGRING_MEMORY_BUDGET_MB=${budgetBytes / MEBIBYTE} is too small for what is stored: ${Math.round(heldBytes / MEBIBYTE)} MiB are held after the start, so ingest is paused; if it stays paused, set ${neededMb}`;
+  }
+
+  /** What each part holds now, the cache among them. */
+  readings(): readonly { readonly part: string; readonly bytes: number }[] {
+    const { cache, parts } = this.#ports;
+    const readings = parts.map((part) => ({ part: part.name, bytes: part.heldBytes() }));
+    return [...readings, { part: 'block-cache', bytes: cache.heldBytes }];
+  }
+
+  /** In MiB. */
+  #largestParts(): string {
+    return this.#ports.parts
+      .map((part) => ({ name: part.name, mib: Math.round(part.heldBytes() / MEBIBYTE) }))
+      .sort((a, b) => b.mib - a.mib)
+      .slice(0, NAMED_PARTS)
+      .map(({ name, mib }) => `${name} ${mib}`)
+      .join(', ');
+  }
+
+  #reason(): string {
+    const { budgetBytes } = this.#ports;
+    const held = Math.round(this.#heldBytes / MEBIBYTE);
+    return `ingest is paused: ${held} MiB are held (${this.#largestParts()}), and LOGRING_MEMORY_BUDGET_MB allows ${budgetBytes / MEBIBYTE}; it goes on when enough was written away or has expired, or with a larger budget`;
+  }
+}

@@ -1,0 +1,68 @@
+/** What holds memory because of what comes in, part by part, and the budget over it. */
+
+import { sharedNameBytes } from '../../engine/names.js';
+import type { Shard } from '../../engine/shard.js';
+import { VIEWS } from '../../engine/views.js';
+import type { Api } from '../http/api.js';
+import { SPILLED_MATCH_SHARE, TRIMMED_SHARE } from '../limits.js';
+import { ARENA_BYTES } from '../store/limits.js';
+import type { Store } from '../store/store.js';
+import type { IngestGate } from './ingest-gate.js';
+import type { Logs } from './logs.js';
+import { MemoryBudget, type MemoryPart } from './memory-budget.js';
+import type { Rewriter } from './rewriter.js';
+import type { Shards } from './shards.js';
+
+export interface PartsPorts {
+  readonly shards: Shards;
+  readonly store: Store;
+  readonly logs: () => Pick<Logs, 'heldBytes'>;
+  readonly rewriter: () => Pick<Rewriter, 'heldBytes'>;
+  readonly api: () => Api;
+}
+
+export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports: PartsPorts): MemoryBudget {
+  const { shards, store } = ports;
+  const spillViews = spillInTurn(shards, budgetBytes);
+  return new MemoryBudget({
+    budgetBytes,
+    gate,
+    cache: store.cache,
+    parts: memoryParts(ports),
+    spill: (isNearPause) => {
+      spillViews(isNearPause);
+      if (isNearPause) ports.api().queries.trim(TRIMMED_SHARE * budgetBytes);
+    },
+  });
+}
+
+/** Of views that spill slowly, one shard's at a time. */
+function spillInTurn(shards: Shards, budgetBytes: number): (isNearPause: boolean) => void {
+  let turn = 0;
+  return (isNearPause) => {
+    const held = [...shards.all()];
+    const keptBytes = (SPILLED_MATCH_SHARE * budgetBytes) / Math.max(1, held.length);
+    const slow = held.filter(({ shard }) => shard.views.some(({ kind }) => kind.spillsSlowly));
+    turn = (turn + 1) % Math.max(1, slow.length);
+    for (const one of held) {
+      const shard: Shard<never> = one.shard;
+      for (const view of shard.views)
+        if (!view.kind.spillsSlowly || one === slow[turn]) shard.spill(view, { isNearPause, keptBytes });
+    }
+  };
+}
+
+function memoryParts({ shards, store, logs, rewriter, api }: PartsPorts): MemoryPart[] {
+  const part = (name: string, heldBytes: () => number): MemoryPart => ({ name, heldBytes });
+  return [
+    ...VIEWS.map(({ kind }) => part(kind.title.toLowerCase(), () => shards.heldBytes(kind))),
+    part('names', sharedNameBytes),
+    part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
+    part('rewrite', () => rewriter().heldBytes),
+    part('result-cache', () => api().queries.cache?.figures().bytes ?? 0),
+    part('statistics-memo', () => api().queries.memoBytes),
+    part('answers', () => api().inFlight.heldBytes),
+    part('request-bodies', () => api().ingest?.heldBytes ?? 0),
+    part('log', () => logs().heldBytes()),
+  ];
+}

@@ -1,0 +1,137 @@
+/**
+ * Has stored rows rewritten and usage sealed, one at a time, on the storage thread: asks the edge shards after each commit,
+ * round and round, what is due, and commits what comes of it. What is due and how it is done is the engine's matter.
+ */
+
+import type { RunDirectory } from '../../engine/rows/directory.js';
+import type { RewritePlan } from '../../engine/rows/rewrite.js';
+import type { RowsView } from '../../engine/rows/rows-view.js';
+import { SegmentError } from '../../engine/segments.js';
+import { EdgeShard } from '../../engine/shard.js';
+import type { UsageView } from '../../engine/usage/usage-view.js';
+import { partitionId } from '../../ingest/partition-id.js';
+import type { Scope, Store } from '../store/store.js';
+import type { OwnedShard } from './shards.js';
+
+/** Pause after a rewrite that failed because there is no room or the like. Longer: the index of rows stays in memory for
+ * longer; shorter: a full disk is filled and emptied all the time. */
+const RETRY_PAUSE_US = 60_000_000;
+
+export interface RewriterPorts {
+  readonly store: Pick<Store, 'rewrite' | 'sealPart'>;
+  /** What a rewrite may sort in memory at a time. */
+  readonly chunkBytes: number;
+  readonly shards: () => Iterable<OwnedShard>;
+  readonly nowUs: () => number;
+  readonly monotonicUs: () => number;
+  /** Commits what a rewrite has changed. */
+  readonly commit: () => Promise<void>;
+  /** A rewrite or seal failed; what it was to work on stays as it was. */
+  readonly onFailed: (error: unknown, scope: Scope) => void;
+  readonly onFatal: (error: unknown) => void;
+}
+
+export class Rewriter {
+  readonly #ports: RewriterPorts;
+  #isRunning = false;
+  #heldBytes = 0;
+  #stopped = false;
+  #notBeforeUs = -Infinity;
+  /** The shard that had something to do last: others come first. */
+  #lastIndex = -1;
+
+  constructor(ports: RewriterPorts) {
+    this.#ports = ports;
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  /** What the rewrite or seal under way may hold on the storage thread. */
+  get heldBytes(): number {
+    return this.#isRunning ? this.#heldBytes : 0;
+  }
+
+  /** To be called when a commit is durable and no further one has begun. */
+  committed(): void {
+    if (this.#isRunning || this.#stopped || this.#ports.monotonicUs() < this.#notBeforeUs) return;
+    const shards = [...this.#ports.shards()];
+    for (let i = 1; i <= shards.length; i++) {
+      const index = (this.#lastIndex + i) % shards.length;
+      const { topic, partition, shard } = shards[index];
+      if (!(shard instanceof EdgeShard)) continue;
+      const scope = partitionId({ topic, partition });
+      // What takes memory first.
+      this.#beginSeal(scope, shard.usage);
+      if (!this.#isRunning) this.#begin(scope, shard.rows);
+      if (!this.#isRunning) continue;
+      this.#lastIndex = index;
+      return;
+    }
+  }
+
+  /** From now on nothing is begun, and the store may break off what is under way. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  #begin(scope: Scope, rows: RowsView): void {
+    const plan = rows.planRewrite(this.#ports.nowUs());
+    if (plan === null) return;
+    this.#isRunning = true;
+    this.#heldBytes = Math.min(plan.rowByteCount, this.#ports.chunkBytes);
+    this.#ports.store
+      .rewrite(scope, plan, this.#ports.chunkBytes)
+      .then(
+        (directory) => this.#finish(rows, plan, directory),
+        (error) => this.#fail(scope, rows, plan, error),
+      )
+      .catch(this.#ports.onFatal);
+  }
+
+  #beginSeal(scope: Scope, usage: UsageView): void {
+    const plan = usage.planSeal();
+    if (plan === null) return;
+    this.#isRunning = true;
+    this.#heldBytes = plan.contentBytes;
+    this.#ports.store
+      .sealPart(scope, plan)
+      .then(
+        async (summary) => {
+          this.#isRunning = false;
+          if (this.#stopped) return;
+          usage.finishSeal(plan, summary);
+          await this.#ports.commit();
+        },
+        (error) => {
+          this.#isRunning = false;
+          if (this.#stopped) return;
+          usage.dropSeal();
+          this.#failed(scope, error);
+        },
+      )
+      .catch(this.#ports.onFatal);
+  }
+
+  async #finish(rows: RowsView, plan: RewritePlan, directory: RunDirectory | null): Promise<void> {
+    this.#isRunning = false;
+    if (this.#stopped) return;
+    rows.finishRewrite(plan, directory);
+    await this.#ports.commit();
+  }
+
+  #fail(scope: Scope, rows: RowsView, plan: RewritePlan, error: unknown): void {
+    this.#isRunning = false;
+    if (this.#stopped) return;
+    // Damage stays; anything else may pass.
+    if (error instanceof SegmentError) rows.failRewrite(plan);
+    else rows.dropRewrite(plan);
+    this.#failed(scope, error);
+  }
+
+  #failed(scope: Scope, error: unknown): void {
+    if (!(error instanceof SegmentError)) this.#notBeforeUs = this.#ports.monotonicUs() + RETRY_PAUSE_US;
+    this.#ports.onFailed(error, scope);
+  }
+}

@@ -1,0 +1,99 @@
+/** The HTTP server over the API of this process: measured, and with TLS where it is configured. */
+
+import { US_PER_SECOND } from '../../engine/time.js';
+import type { Config } from '../config.js';
+import { type AccessLogPorts, loggedHandler } from '../http/access-log.js';
+import type { Api } from '../http/api.js';
+import { type ChosenServer, createHttpServer } from '../http/server/back-ends.js';
+import { meteredHandler, type RequestMeter } from '../http/server/request-meters.js';
+import type { BackEndName, BugReporter } from '../http/server/server.js';
+import { TlsFiles } from '../http/server/tls-files.js';
+import { checkedIdentity, type TlsIdentity } from '../http/server/tls-identity.js';
+import type { Platform } from './service.js';
+
+export interface ServiceHttpPorts {
+  readonly config: Config;
+  readonly platform: Platform;
+  readonly api: Api;
+  readonly meter: RequestMeter;
+  readonly bugs: BugReporter;
+}
+
+export interface ServiceHttp extends ChosenServer {
+  /** null without TLS, and where certificate and key don't come from files. */
+  readonly tlsFiles: TlsFiles | null;
+}
+
+const BACK_ENDS: Readonly<Record<string, BackEndName>> = { uws: 'uWebSockets.js', node: 'node:http' };
+
+export function createServiceHttp({ config, platform, api, meter, bugs }: ServiceHttpPorts): ServiceHttp {
+  const identity = identityOf(config);
+  const { monotonicUs } = platform.clock;
+  const forced = BACK_ENDS[config.HTTP_BACKEND];
+  const chosen = createHttpServer({
+    handler: api,
+    bugs,
+    inFlight: api.inFlight,
+    ...(forced === undefined ? {} : { forced }),
+    ...(identity === null ? {} : { identity }),
+    observe: (handler) => {
+      const metered = meteredHandler(handler, meter, (path) => api.routeOf(path), monotonicUs);
+      return config.ACCESS_LOG ? loggedHandler(metered, accessLog(api, platform)) : metered;
+    },
+  });
+  return { ...chosen, tlsFiles: identity === null ? null : tlsFilesOf(identity, chosen, platform) };
+}
+
+/** Its lines are written whatever the level of the service's own log. */
+function accessLog(api: Api, { logger, clock }: Platform): AccessLogPorts {
+  const lines = logger.child({}, { level: 'info' });
+  return {
+    write: (line) => lines.info(line, 'request'),
+    keyTagOf: (request) => api.keyTagOf(request),
+    monotonicUs: clock.monotonicUs,
+  };
+}
+
+/** Where HTTP is reached, such as `http://127.0.0.1:4000`. */
+export function urlOf(config: Config, port: number): string {
+  const { HOST, TLS_CERT } = config;
+  const scheme = TLS_CERT === undefined ? 'http' : 'https';
+  return `${scheme}://${HOST.includes(':') ? `[${HOST}]` : HOST}:${port}`;
+}
+
+/** The configuration has been checked: the two go together. */
+function identityOf({ TLS_CERT, TLS_KEY, files }: Config): TlsIdentity | null {
+  if (TLS_CERT === undefined || TLS_KEY === undefined) return null;
+  const { TLS_CERT: certificate, TLS_KEY: key } = files;
+  const paths = certificate === undefined || key === undefined ? null : { certificate, key };
+  return checkedIdentity(TLS_CERT, TLS_KEY, paths);
+}
+
+function tlsFilesOf(
+  identity: TlsIdentity,
+  { server }: ChosenServer,
+  { logger, clock }: Platform,
+): TlsFiles | null {
+  const warnIfExpired = ({ expiresUs }: TlsIdentity) => {
+    if (expiresUs < clock.nowUs())
+      logger.warn({ expired: dateText(expiresUs) }, 'TLS: the certificate has expired; clients refuse it');
+  };
+  warnIfExpired(identity);
+  if (identity.paths === null) return null;
+  return new TlsFiles(identity, identity.paths, {
+    server,
+    onRenewed: (renewed) => {
+      logger.info({ expires: dateText(renewed.expiresUs) }, 'TLS: a new certificate is in use');
+      warnIfExpired(renewed);
+    },
+    onFailed: (problem) =>
+      logger.error(
+        { problem, ...identity.paths },
+        'TLS: the new certificate and key are not usable; the ones before stay in use',
+      ),
+  });
+}
+
+function dateText(timeUs: number): string {
+  return new Date(Math.floor((timeUs / US_PER_SECOND) * 1000)).toISOString();
+}

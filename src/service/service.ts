@@ -1,0 +1,464 @@
+/** Composition: makes the parts, connects them, starts them in order and stops them in the opposite one. */
+
+import { setImmediate as yieldTurn } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { US_PER_MS, US_PER_SECOND } from '../../engine/time.js';
+import { DeadLetterSamples } from '../../ingest/dead-letter-samples.js';
+import { Gaps } from '../../ingest/gaps.js';
+import type { HeldPartition, LogSourceStatus, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
+import { PartitionMarks } from '../../ingest/marks.js';
+import { partitionId } from '../../ingest/partition-id.js';
+import type { Config } from '../config.js';
+import type { ServiceStatus } from '../console/service-status.js';
+import type { AnswerWindow } from '../endpoints/endpoint.js';
+import { ApiCountsEvaluator } from '../expressions/api-counts-evaluator.js';
+import type { Api } from '../http/api.js';
+import { ANSWER_LOOK_MS } from '../http/limits.js';
+import type { DroppedSpan } from '../http/ports.js';
+import { CACHE_SHARE, MEMORY_LOOK_MS, SPILL_SHARE, TLS_LOOK_MS } from '../limits.js';
+import { Metrics } from '../metrics/metrics.js';
+import { DiskFullError } from '../store/disk-room.js';
+import { type DroppedPart, isStillMissed, overlappingParts } from '../store/dropped-table.js';
+import { withRemedy } from '../store/sound-table.js';
+import { Store } from '../store/store.js';
+import { type StoreBackEnds, SYSTEM_PARTS } from '../store/store-back-ends.js';
+import { Committer } from './committer.js';
+import { diskAlarm } from './disk-alarm.js';
+import { IngestGate } from './ingest-gate.js';
+import { createLogs, type Logs } from './logs.js';
+import { budgetBytesOf, type MemoryBudget, rewriteBytesOf } from './memory-budget.js';
+import { createMemoryBudget } from './memory-parts.js';
+import { type Readiness, readinessOf } from './readiness.js';
+import { Rewriter } from './rewriter.js';
+import { createApi, logStates, logTopics } from './service-api.js';
+import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
+import { Shards } from './shards.js';
+import { type StatusPorts, serviceStatus } from './status.js';
+import { clockNote, TrustedTime } from './trusted-time.js';
+import { WholeAnswers } from './whole-answers.js';
+
+export interface Platform {
+  readonly logger: Logger;
+  readonly clock: { readonly nowUs: () => number; readonly monotonicUs: () => number };
+  readonly version: string;
+  /** Ends the process: something failed that the service can't go on with. */
+  readonly onFatal: (error: unknown) => void;
+  /** Told the key that was made because none is configured. */
+  readonly announceKey: (key: string) => void;
+}
+
+export interface Service {
+  /** Where HTTP listens, such as `http://127.0.0.1:4000`. */
+  readonly url: string;
+  readonly httpBackEnd: string;
+  /** Resolves when everything applied so far is durable. */
+  commit(): Promise<void>;
+  /**
+   * Not ready, drains, commits, leaves the group, lets go of the directory. Rejects with a DiskFullError when there was
+   * no room for the last commit: then what was committed stands, and the log has the rest.
+   */
+  stop(): Promise<void>;
+}
+
+/** How often cached results that are due are looked for. */
+const WARM_EVERY_MS = 100;
+/** How often a service that was never ready looks whether it is. */
+const READY_LOOK_MS = 100;
+/** Requests in progress get so long to finish when the service stops. */
+const DRAIN_MS = 5000;
+
+/**
+ * Resolves once stored state is restored and HTTP listens; the log is read from then on. Rejects with a sentence for
+ * the operator when the directory, the store or the port can't be used.
+ */
+export async function startService(
+  config: Config,
+  platform: Platform,
+  storeParts: StoreBackEnds = SYSTEM_PARTS,
+): Promise<Service> {
+  const { clock } = platform;
+  const startUs = clock.monotonicUs();
+  const gate = new IngestGate();
+  const store = await Store.open(
+    config.DATA_DIR,
+    CACHE_SHARE * budgetBytesOf(config),
+    diskAlarm(gate, platform.logger, config.DATA_DIR),
+    storeParts,
+  );
+  try {
+    return await new Composition(config, platform, store, gate).start(startUs);
+  } catch (error) {
+    await store.close();
+    throw withRemedy(error, config.DATA_DIR);
+  }
+}
+
+class Composition implements Service {
+  readonly #config: Config;
+  readonly #platform: Platform;
+  readonly #store: Store;
+  readonly #shards: Shards;
+  readonly #whole: WholeAnswers;
+  readonly #logs: Logs;
+  readonly #gate: IngestGate;
+  readonly #memory: MemoryBudget;
+  readonly #gaps = new Gaps();
+  readonly #marks: PartitionMarks;
+  readonly #deadLetterSamples = new DeadLetterSamples();
+  /** What repairs have dropped. */
+  readonly #dropped: readonly DroppedPart[];
+  readonly #time: TrustedTime;
+  readonly #committer: Committer;
+  readonly #rewriter: Rewriter;
+  readonly #evaluator: ApiCountsEvaluator;
+  readonly #metrics: Metrics;
+  readonly #api: Api;
+  readonly #http: ServiceHttp;
+  readonly #timers: NodeJS.Timeout[] = [];
+  /** The log has heard of all commits, and has forgotten what it need not keep. */
+  #told: Promise<unknown> = Promise.resolve();
+  #isStopping = false;
+  #wasReady = false;
+  #port = 0;
+
+  constructor(config: Config, platform: Platform, store: Store, gate: IngestGate) {
+    const { clock } = platform;
+    const onFatal = (error: unknown) => this.#fail(error);
+    this.#config = config;
+    this.#platform = platform;
+    this.#store = store;
+    this.#gate = gate;
+    this.#dropped = store.dropped();
+    store.damage.tell((problem) =>
+      platform.logger.error({ problem }, 'a stored file is damaged; answers that need it are refused'),
+    );
+    store.leftovers.tell(({ problem }) =>
+      platform.logger.warn({ problem }, 'a file that nothing needs could not be removed; it is tried again'),
+    );
+    const topics = { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC };
+    this.#shards = new Shards(store, topics, {}, SPILL_SHARE * budgetBytesOf(config));
+    const nowUs = clock.nowUs();
+    const monotonicUs = clock.monotonicUs();
+    this.#time = new TrustedTime(store.committedUs(), nowUs, monotonicUs);
+    this.#shards.expire(nowUs, this.#time.trustedUs(nowUs, monotonicUs));
+    this.#whole = this.#createWhole();
+    for (const { topic, partition } of this.#shards.all()) {
+      const reader = store.reader(partitionId({ topic, partition }));
+      this.#gaps.load({ topic, partition }, reader);
+      // What the embedded log has acknowledged is known, so there are no answers before all of it is applied.
+      if (config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader);
+    }
+    this.#marks = new PartitionMarks((scope) => store.reader(scope));
+    this.#logs = createLogs({
+      config,
+      platform,
+      store,
+      shards: this.#shards,
+      marksOf: (key) => this.#marks.of(key),
+      onGap: (gap) => this.#noteGap(gap),
+      onStatus: (status) => this.#noteStatus(status),
+      samples: this.#deadLetterSamples,
+      gate,
+      meter: { applied: (...batch) => this.#noteApplied(...batch) },
+      time: this.#time,
+    });
+    gate.tell((isOpen) => this.#logs.hold(!isOpen));
+    this.#committer = new Committer({
+      store,
+      saveBeside: (key, writer) => {
+        this.#gaps.save(key, writer);
+        this.#marks.of(key).save(writer);
+        this.#whole.save(key, writer);
+      },
+      isNewBeside: () => this.#whole.hasNews,
+      shards: () => this.#shards.all(),
+      nowUs: clock.nowUs,
+      monotonicUs: clock.monotonicUs,
+      time: this.#time,
+      yieldTurn: () => yieldTurn(),
+      onCommitted: (positions, figures, durationUs) => {
+        this.#metrics.committed(figures, durationUs);
+        this.#rewriter.committed();
+        const reckonedUs = this.#time.reckonedUs(clock.monotonicUs());
+        const told = this.#logs.committed(positions, reckonedUs).catch(onFatal);
+        // Promise.all would keep the results of all earlier commits, one within another.
+        this.#told = this.#told.then(() => told);
+      },
+      onFatal,
+    });
+    this.#rewriter = new Rewriter({
+      store,
+      chunkBytes: rewriteBytesOf(config),
+      shards: () => this.#shards.all(),
+      nowUs: clock.nowUs,
+      monotonicUs: clock.monotonicUs,
+      commit: () => this.#committer.commit(),
+      onFailed: (error, scope) =>
+        platform.logger.error(
+          { err: error, scope },
+          'rows or usage could not be rewritten; they stay as they are',
+        ),
+      onFatal,
+    });
+    this.#memory = createMemoryBudget(budgetBytesOf(config), gate, {
+      shards: this.#shards,
+      store,
+      logs: () => this.#logs,
+      rewriter: () => this.#rewriter,
+      api: () => this.#api,
+    });
+    this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage), {
+      files: {
+        locate: (view, file) => store.located(this.#shards.scopeOf(view), file),
+        damaged: (view, file, problem) => store.noteDamage(this.#shards.scopeOf(view), file, problem),
+      },
+    });
+    this.#metrics = this.#createMetrics();
+    this.#api = this.#createApi();
+    this.#http = createServiceHttp({
+      config,
+      platform,
+      api: this.#api,
+      meter: this.#metrics,
+      bugs: this.#bugs(),
+    });
+  }
+
+  get url(): string {
+    return urlOf(this.#config, this.#port);
+  }
+
+  get httpBackEnd(): string {
+    return this.#http.server.name;
+  }
+
+  commit(): Promise<void> {
+    return this.#committer.commit();
+  }
+
+  async start(startUs: number): Promise<Service> {
+    const { logger, clock, onFatal, version } = this.#platform;
+    this.#port = await this.#http.server.listen(this.#config.HOST, this.#config.PORT);
+    this.#committer.start();
+    this.#every(MEMORY_LOOK_MS, () => this.#memory.look());
+    this.#every(WARM_EVERY_MS, () => this.#api.queries.cache?.warmDue(clock.nowUs()));
+    this.#every(ANSWER_LOOK_MS, () => this.#api.inFlight.look(clock.monotonicUs()));
+    this.#every(TLS_LOOK_MS, () => void this.#http.tlsFiles?.look());
+    this.#logs.start().catch(onFatal);
+    this.#noteStatus(this.#logs.status());
+    const shortfall = this.#memory.shortfall();
+    if (shortfall !== null) logger.warn(shortfall);
+    logger.info(
+      {
+        version,
+        url: this.url,
+        http: this.httpBackEnd,
+        httpFallback: this.#http.fallbackReason,
+        logs: this.#config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
+        dataDirectory: this.#config.DATA_DIR,
+        shards: [...this.#shards.all()].length,
+        startMs: Math.round((clock.monotonicUs() - startUs) / 1000),
+      },
+      'listening',
+    );
+    this.#evaluator.start();
+    this.#every(READY_LOOK_MS, () => this.#sayReady());
+    this.#sayReady();
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    // From here on what finds the disk full is given up, and nothing waits at the gate.
+    this.#store.room.stopWaiting();
+    this.#gate.holdOpen();
+    await this.#http.server.close(DRAIN_MS);
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#logs.stop();
+    this.#rewriter.stop();
+    const [commit] = await Promise.allSettled([this.#committer.stop()]);
+    await this.#told;
+    await this.#evaluator.stop();
+    await this.#store.close();
+    if (commit.status === 'rejected') throw commit.reason;
+  }
+
+  #every(periodMs: number, task: () => void): void {
+    const { onFatal } = this.#platform;
+    this.#timers.push(
+      setInterval(() => {
+        try {
+          task();
+        } catch (error) {
+          onFatal(error);
+        }
+      }, periodMs),
+    );
+  }
+
+  /** A full disk while the service stops is what `stop` rejects with. */
+  #fail(error: unknown): void {
+    if (!this.#isStopping || !(error instanceof DiskFullError)) this.#platform.onFatal(error);
+  }
+
+  #noteApplied(key: PartitionKey, durationUs: number, lastRecordMs: number | null): void {
+    this.#metrics.applied(key, durationUs, lastRecordMs);
+    // The time of what was posted comes from the clock itself, so it confirms nothing.
+    if (this.#config.KAFKA_BROKERS === undefined || lastRecordMs === null || lastRecordMs < 0) return;
+    const { nowUs, monotonicUs } = this.#platform.clock;
+    this.#time.noteRecord(key, lastRecordMs * US_PER_MS, nowUs(), monotonicUs());
+  }
+
+  #noteStatus(status: LogSourceStatus): void {
+    this.#whole.note(status);
+    this.#shards.leaveOut(status.unassigned);
+  }
+
+  #sayReady(): void {
+    if (this.#wasReady || this.#readiness().reasons.length > 0) return;
+    this.#wasReady = true;
+    this.#platform.logger.info({ url: this.url, notes: this.#readiness().notes }, 'ready');
+  }
+
+  #createWhole(): WholeAnswers {
+    const { clock } = this.#platform;
+    const { EDGE_TOPIC, RELAY_TOPIC, FRESH_MS, MAX_STALENESS_SECONDS } = this.#config;
+    return new WholeAnswers({
+      topics: [EDGE_TOPIC, RELAY_TOPIC].filter((topic) => topic !== ''),
+      freshUs: FRESH_MS * 1000,
+      maxStalenessUs: MAX_STALENESS_SECONDS * US_PER_SECOND,
+      nextOffset: (key) => this.#shards.known(key)?.nextOffset ?? null,
+      monotonicUs: clock.monotonicUs,
+      nowUs: clock.nowUs,
+      onPartitions: (topic) => {
+        const { edge } = logTopics(this.#config);
+        this.#api.queries.forget(topic === edge.topic ? 'edge' : 'relay');
+      },
+    });
+  }
+
+  #noteGap(gap: OffsetGap): void {
+    this.#gaps.add(gap);
+    this.#platform.logger.error(gap, 'gap: the log does not go on where the state left off');
+  }
+
+  async #acknowledgeGaps(): Promise<readonly OffsetGap[]> {
+    const acknowledged = this.#gaps.open;
+    this.#gaps.acknowledge();
+    await this.#committer.commit();
+    this.#platform.logger.info({ acknowledged }, 'gaps: acknowledged by an operator');
+    return acknowledged;
+  }
+
+  async #acknowledgeHolds(): Promise<readonly HeldPartition[]> {
+    const { held } = this.#logs.status();
+    this.#logs.acknowledgeHolds(held);
+    this.#platform.logger.info({ acknowledged: held }, 'holds: acknowledged by an operator');
+    return held;
+  }
+
+  #createMetrics(): Metrics {
+    return new Metrics({
+      version: this.#platform.version,
+      httpBackEnd: () => this.httpBackEnd,
+      shards: this.#shards,
+      store: this.#store,
+      sourceStatus: () => this.#logs.status(),
+      nowUs: this.#platform.clock.nowUs,
+      gaps: this.#gaps,
+      gate: this.#gate,
+      memory: () => this.#memory,
+      memoryBudgetBytes: budgetBytesOf(this.#config),
+      refusedPostCount: () => this.#api.ingest?.refusedCount ?? 0,
+      whole: this.#whole,
+      ready: () => this.#readiness().reasons.length === 0,
+      droppedCount: () => this.#stillMissed().length,
+      cutOffCount: () => this.#api.inFlight.cutOffCount,
+      tls: () => this.#http.tlsFiles?.figures() ?? null,
+      resultCache: () => this.#api.queries.cache?.figures() ?? null,
+    });
+  }
+
+  #createApi(): Api {
+    return createApi({
+      config: this.#config,
+      platform: this.#platform,
+      shards: this.#shards,
+      ingest: this.#logs.ingest,
+      evaluator: this.#evaluator,
+      alarms: {
+        gaps: { open: () => this.#gaps.open, acknowledge: () => this.#acknowledgeGaps() },
+        holds: { open: () => this.#logs.status().held, acknowledge: () => this.#acknowledgeHolds() },
+      },
+      states: logStates(this.#config, this.#whole),
+      readiness: () => this.#readiness(),
+      metrics: () => this.#metrics.text(),
+      status: (nowUs) => this.#status(nowUs),
+      bugs: this.#bugs(),
+      dropped: this.#dropped.length === 0 ? null : (window) => this.#droppedWithin(window),
+    });
+  }
+
+  #notes(): string[] {
+    const { nowUs, monotonicUs } = this.#platform.clock;
+    const doubtUs = this.#time.doubtUs(nowUs(), monotonicUs());
+    return [
+      ...this.#stillMissed().map(({ what }) => `dropped by a repair: ${what}`),
+      ...(doubtUs === 0 ? [] : [clockNote(doubtUs)]),
+    ];
+  }
+
+  #status(nowUs: number): ServiceStatus {
+    const ports: StatusPorts = {
+      version: this.#platform.version,
+      logSource: this.#config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
+      shards: this.#shards,
+      store: this.#store,
+      sourceStatus: () => this.#logs.status(),
+      readiness: () => this.#readiness(),
+      resultCache: () => this.#api.queries.cache?.figures() ?? null,
+      deadLetterSamples: () => this.#deadLetterSamples.all(),
+      gaps: () => this.#gaps.open,
+      memory: () => this.#memory,
+      memoryBudgetBytes: budgetBytesOf(this.#config),
+    };
+    return serviceStatus(ports, nowUs);
+  }
+
+  #stillMissed(): readonly DroppedPart[] {
+    const nowUs = this.#platform.clock.nowUs();
+    return this.#dropped.filter((part) => isStillMissed(part, nowUs));
+  }
+
+  #droppedWithin(window: AnswerWindow): DroppedSpan[] {
+    return overlappingParts(this.#dropped, window).map(({ startUs, endUs }) => ({
+      startUs: startUs ?? -Infinity,
+      endUs,
+    }));
+  }
+
+  #bugs() {
+    return {
+      report: (error: unknown, where: string) => {
+        this.#metrics.bugMet();
+        this.#platform.logger.error({ err: error, where }, 'a request failed for a bug of Logring');
+      },
+    };
+  }
+
+  #readiness(): Readiness {
+    return readinessOf({
+      shards: this.#shards,
+      whole: this.#whole,
+      sourceStatus: () => this.#logs.status(),
+      gaps: () => this.#gaps.open,
+      pauses: () => this.#gate.reasons,
+      stopping: () => this.#isStopping,
+      isOwnLog: this.#config.KAFKA_BROKERS === undefined,
+      maxLagRecords: this.#config.MAX_LAG_RECORDS,
+      fileDamage: () => this.#store.damage.problems(),
+      notes: () => this.#notes(),
+      dataDirectory: this.#config.DATA_DIR,
+    });
+  }
+}

@@ -1,0 +1,120 @@
+/** All shards of this process, by topic and partition: made or restored when they are first asked for. */
+
+import { EdgeShard, RelayShard } from '../../engine/shard.js';
+import type { UsageLimits } from '../../engine/usage/usage-view.js';
+import type { View, ViewKind } from '../../engine/view.js';
+import type { PartitionKey } from '../../ingest/log-source.js';
+import { partitionId, partitionOf } from '../../ingest/partition-id.js';
+import type { Scope, Store } from '../store/store.js';
+
+export type AnyShard = EdgeShard | RelayShard;
+
+export interface OwnedShard extends PartitionKey {
+  readonly shard: AnyShard;
+}
+
+export interface ShardTopics {
+  readonly edgeTopic: string;
+  readonly relayTopic: string;
+}
+
+export class Shards {
+  readonly #store: Store;
+  readonly #topics: ShardTopics;
+  readonly #usageLimits: Partial<UsageLimits>;
+  readonly #memoryBytes: number;
+  readonly #owned = new Map<Scope, OwnedShard>();
+  /** Of each log, in the order of restoring: those in the answers. */
+  edge: readonly EdgeShard[] = [];
+  relay: readonly RelayShard[] = [];
+  #leftOut: ReadonlySet<AnyShard> = new Set();
+
+  /**
+   * Restores every shard of the two topics that the store holds. Throws a SegmentError for damaged state. Beyond
+   * `memoryBytes` for all of them, what can be set aside is while it is read.
+   */
+  constructor(
+    store: Store,
+    topics: ShardTopics,
+    usageLimits: Partial<UsageLimits> = {},
+    memoryBytes = Number.POSITIVE_INFINITY,
+  ) {
+    this.#store = store;
+    this.#usageLimits = usageLimits;
+    this.#memoryBytes = memoryBytes;
+    this.#topics = topics;
+    for (const scope of store.scopes()) {
+      const key = partitionOf(scope);
+      if (key.topic === topics.edgeTopic || key.topic === topics.relayTopic) this.of(key);
+    }
+  }
+
+  all(): Iterable<OwnedShard> {
+    return this.#owned.values();
+  }
+
+  /** The shard of a partition, if there is one already. */
+  known(key: PartitionKey): AnyShard | undefined {
+    return this.#owned.get(partitionId(key))?.shard;
+  }
+
+  /** The shard of a partition of one of the two topics. */
+  of({ topic, partition }: PartitionKey): AnyShard {
+    const scope = partitionId({ topic, partition });
+    const owned = this.#owned.get(scope);
+    if (owned !== undefined) return owned.shard;
+    const reader = this.#store.reader(scope);
+    let shard: AnyShard;
+    if (topic === this.#topics.edgeTopic) {
+      shard = new EdgeShard(reader, this.#usageLimits);
+    } else if (topic === this.#topics.relayTopic) {
+      shard = new RelayShard(reader, this.#store.scratch, {
+        loadBytes: this.#memoryBytes - this.heldBytes(),
+      });
+    } else {
+      throw new Error(`no shard is made of topic ${topic}`);
+    }
+    this.#owned.set(scope, { topic, partition, shard });
+    this.#listAnswering();
+    return shard;
+  }
+
+  /** Memory of the views, or of those of one kind. */
+  heldBytes(kind?: ViewKind): number {
+    let total = 0;
+    for (const { shard } of this.#owned.values())
+      for (const view of shard.views) if (kind === undefined || view.kind === kind) total += view.heldBytes;
+    return total;
+  }
+
+  /**
+   * From now on no answer counts partitions that another process reads. Their shards stay in memory, are saved and expired as
+   * all others, so that they go on where they were once this process reads them again.
+   */
+  leaveOut(partitions: readonly PartitionKey[]): void {
+    const shards = partitions.map((key) => this.known(key)).filter((shard) => shard !== undefined);
+    if (shards.length === this.#leftOut.size && shards.every((shard) => this.#leftOut.has(shard))) return;
+    this.#leftOut = new Set(shards);
+    this.#listAnswering();
+  }
+
+  #listAnswering(): void {
+    const answering = [...this.#owned.values()]
+      .map(({ shard }) => shard)
+      .filter((shard) => !this.#leftOut.has(shard));
+    this.edge = answering.filter((shard) => shard instanceof EdgeShard);
+    this.relay = answering.filter((shard) => shard instanceof RelayShard);
+  }
+
+  /** The scope of the shard that a view belongs to. */
+  scopeOf(view: View<never>): Scope {
+    for (const [scope, { shard }] of this.#owned)
+      if ((shard.views as readonly View<never>[]).includes(view)) return scope;
+    throw new Error('a view belongs to no shard');
+  }
+
+  /** See View.expire. */
+  expire(nowUs: number, trustedUs = nowUs): void {
+    for (const { shard } of this.#owned.values()) shard.expire(nowUs, trustedUs);
+  }
+}

@@ -1,0 +1,94 @@
+/** How the service is, for its console: read from the parts' own figures when it is asked for. */
+
+import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
+import type { LogSourceStatus, OffsetGap } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
+import type { PartitionFigures, ServiceStatus } from '../console/service-status.js';
+import type { CacheFigures } from '../http/query/cache.js';
+import type { Store } from '../store/store.js';
+import type { MemoryBudget } from './memory-budget.js';
+import type { Readiness } from './readiness.js';
+import type { Shards } from './shards.js';
+import { viewFigures } from './view-figures.js';
+
+export interface StatusPorts {
+  readonly version: string;
+  readonly logSource: ServiceStatus['logSource'];
+  readonly shards: Shards;
+  readonly store: Store;
+  readonly sourceStatus: () => LogSourceStatus;
+  readonly readiness: () => Readiness;
+  /** null when the result cache is off. */
+  readonly resultCache: () => CacheFigures | null;
+  readonly deadLetterSamples: () => readonly DeadLetterSample[];
+  /** Those that nobody has acknowledged. */
+  readonly gaps: () => readonly OffsetGap[];
+  readonly memory: () => MemoryBudget;
+  readonly memoryBudgetBytes: number;
+}
+
+/** O(runs, parts and their blocks, slots): a handful of milliseconds at worst. */
+export function serviceStatus(ports: StatusPorts, nowUs: number): ServiceStatus {
+  const { shards, store, memory, memoryBudgetBytes } = ports;
+  const results = ports.resultCache();
+  const readiness = ports.readiness();
+  return {
+    nowUs,
+    version: ports.version,
+    logSource: ports.logSource,
+    problems: readiness.reasons,
+    notes: readiness.notes,
+    partitions: partitionsOf(ports),
+    views: viewFigures(shards).map(({ kind, lines }) => ({
+      name: kind.name,
+      title: kind.title,
+      label: kind.label,
+      figures: kind.figures.map(({ name, title, unit }) => ({ name, title, unit })),
+      lines,
+    })),
+    resultCache:
+      results === null
+        ? null
+        : { entries: results.entries, bytes: results.bytes, hits: results.hits, misses: results.misses },
+    blockCache: { bytes: store.cache.heldBytes, hits: store.cache.hits, misses: store.cache.misses },
+    deadLetters: { counts: deadLetterCounts(shards), samples: ports.deadLetterSamples() },
+    store: { usedBytes: store.usedBytes(), damagedFiles: store.damage.fileCount },
+    gaps: ports.gaps(),
+    memory: { budgetBytes: memoryBudgetBytes, parts: memory().readings() },
+  };
+}
+
+/** Those that this process reads, has read, or should read, by topic and number. */
+function partitionsOf({ shards, sourceStatus }: StatusPorts): PartitionFigures[] {
+  const { assigned, unassigned, held } = sourceStatus();
+  const named = new Map<string, PartitionFigures>();
+  const keys = [...assigned, ...unassigned, ...shards.all()];
+  for (const { topic, partition } of keys) {
+    const source = assigned.find((one) => one.topic === topic && one.partition === partition);
+    const shard = shards.known({ topic, partition });
+    named.set(partitionId({ topic, partition }), {
+      topic,
+      partition,
+      isRead: source !== undefined,
+      isHeld: held.some((one) => one.topic === topic && one.partition === partition),
+      nextOffset: shard?.nextOffset ?? null,
+      endOffset: source?.endOffset ?? null,
+      received: shard?.received ?? 0,
+    });
+  }
+  return [...named.values()].sort(
+    (a, b) => (a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : 0) || a.partition - b.partition,
+  );
+}
+
+/** The most frequent first. */
+function deadLetterCounts(shards: Shards): ServiceStatus['deadLetters']['counts'] {
+  const counts = new Map<string, { topic: string; reason: string; count: number }>();
+  for (const { topic, shard } of shards.all()) {
+    for (const [reason, count] of shard.rejectedByReason) {
+      const name = `${topic} ${reason}`;
+      counts.set(name, { topic, reason, count: count + (counts.get(name)?.count ?? 0) });
+    }
+  }
+  return [...counts.values()].sort((a, b) => b.count - a.count);
+}

@@ -1,0 +1,309 @@
+/**
+ * Whether answers from a topic are whole, and how old they are: from what the log source says of its partitions, and
+ * from what an earlier process has stored of it.
+ *
+ *   partition     never whole ──► whole as of a time, which moves on; read by another process at any time
+ *   its topic     no answers while a partition was never whole or another process reads it; else as old as its oldest
+ *
+ * Stored with each partition, in the commit of its offset:
+ *
+ *   whole   f64 wall clock, µs, as of which it was whole; u32 partitions that its topic had
+ */
+
+import { ByteReader, ByteWriter } from '../../engine/bytes.js';
+import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engine/segments.js';
+import { US_PER_SECOND } from '../../engine/time.js';
+import type { LogSourceStatus, PartitionKey } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
+import { type AnswerState, FRESH } from '../http/ports.js';
+import { LISTED_PARTITIONS, NOT_WHOLE_RETRY_SECONDS } from '../limits.js';
+
+export const WHOLE_SEGMENT = 'whole';
+
+export interface WholeAnswersPorts {
+  /** The topics that are read. */
+  readonly topics: readonly string[];
+  /** Above `freshUs` answers say how old they are; above `maxStalenessUs`, unless it is 0, there are none. */
+  readonly freshUs: number;
+  readonly maxStalenessUs: number;
+  /** The next offset of a partition, null before its first record. */
+  readonly nextOffset: (key: PartitionKey) => number | null;
+  readonly monotonicUs: () => number;
+  readonly nowUs: () => number;
+  /** The topic's answers come from other partitions now: what was computed before must not be cached. */
+  readonly onPartitions: (topic: string) => void;
+}
+
+interface Partition {
+  /** By the monotonic clock; null when it was never whole. Infinity: it is never old. */
+  asOfUs: number | null;
+  /** Whether its end was reached since the start, or since another process read it. */
+  isReached: boolean;
+  isElsewhere: boolean;
+  endOffset: number | null;
+}
+
+/** How a topic stands, for readiness and metrics. */
+export interface TopicReading {
+  readonly topic: string;
+  readonly state: AnswerState;
+  /** Of its oldest partition; null while one was never whole or another process reads it. */
+  readonly ageUs: number | null;
+  /** Why not every partition has reached its end since the start, or since another process read it; null when each has. */
+  readonly unreached: string | null;
+}
+
+class Topic {
+  readonly name: string;
+  /** By number, as many as the topic was last known to have. */
+  partitions: Partition[] = [];
+  topicId: string | null = null;
+  isMissing = false;
+  /** Until then answers are fresh, whatever the source reports. */
+  freshUntilUs = Number.NEGATIVE_INFINITY;
+  /** Changes when answers come from other partitions. */
+  epoch = 0;
+  /** When the stored count of partitions was taken, wall clock. */
+  storedUs = Number.NEGATIVE_INFINITY;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+export class WholeAnswers {
+  readonly #ports: WholeAnswersPorts;
+  readonly #topics: ReadonlyMap<string, Topic>;
+  #problem: string | null = null;
+  /** Partitions whose stored time needs a commit of its own: it is their first, or the count of partitions has changed. */
+  readonly #news = new Set<string>();
+  readonly #freshUs: number;
+
+  constructor(ports: WholeAnswersPorts) {
+    this.#ports = ports;
+    this.#freshUs = Math.min(ports.freshUs, ports.maxStalenessUs === 0 ? Infinity : ports.maxStalenessUs);
+    this.#topics = new Map(ports.topics.map((topic) => [topic, new Topic(topic)]));
+  }
+
+  /** Whether a partition has become whole for the first time, or a topic has other partitions, since the last save. */
+  get hasNews(): boolean {
+    return this.#news.size > 0;
+  }
+
+  /** Loads what a save of the partition wrote; called before the first status. */
+  load(key: PartitionKey, reader: SegmentReader): void {
+    const bytes = reader.get(WHOLE_SEGMENT);
+    const topic = this.#of(key.topic);
+    if (bytes === null || topic === undefined) return;
+    const { asOfUs, partitionCount } = decodeWhole(bytes);
+    const { monotonicUs, nowUs } = this.#ports;
+    grow(topic, key.partition + 1, null);
+    topic.partitions[key.partition].asOfUs = monotonicUs() - Math.max(0, nowUs() - asOfUs);
+    if (asOfUs < topic.storedUs) return;
+    topic.storedUs = asOfUs;
+    grow(topic, partitionCount, null);
+  }
+
+  /** Nothing for a partition that was never whole, or is never old. */
+  save(key: PartitionKey, writer: SegmentWriter): void {
+    const { topic: name, partition } = key;
+    this.#news.delete(partitionId(key));
+    const topic = this.#of(name);
+    const asOfUs = topic?.partitions[partition]?.asOfUs ?? null;
+    if (topic === undefined || asOfUs === null || asOfUs === Number.POSITIVE_INFINITY) return;
+    const ageUs = this.#ports.monotonicUs() - asOfUs;
+    writer.put(WHOLE_SEGMENT, encodeWhole(this.#ports.nowUs() - ageUs, topic.partitions.length));
+  }
+
+  note(status: LogSourceStatus): void {
+    this.#problem = status.problem;
+    for (const topic of this.#topics.values()) {
+      topic.isMissing = status.missingTopics.includes(topic.name);
+      const listed = status.topics.find(({ topic: name }) => name === topic.name);
+      if (listed !== undefined) this.#list(topic, listed.partitionCount, listed.topicId);
+    }
+    for (const topic of this.#topics.values()) {
+      const elsewhere = new Set(
+        status.unassigned.filter((key) => key.topic === topic.name).map(({ partition }) => partition),
+      );
+      topic.partitions.forEach((partition, number) => {
+        if (partition.isElsewhere === elsewhere.has(number)) return;
+        partition.isElsewhere = elsewhere.has(number);
+        // What the other process has read is not applied here.
+        partition.isReached = false;
+        topic.epoch++;
+      });
+    }
+    for (const { topic, partition, endOffset, wholeAsOfMs } of status.assigned) {
+      const known = this.#of(topic)?.partitions[partition];
+      if (known === undefined) continue;
+      known.endOffset = endOffset;
+      if (wholeAsOfMs === null) continue;
+      if (known.asOfUs === null && wholeAsOfMs !== Infinity)
+        this.#news.add(partitionId({ topic, partition }));
+      known.asOfUs = Math.max(known.asOfUs ?? Number.NEGATIVE_INFINITY, wholeAsOfMs * 1000);
+      known.isReached = true;
+    }
+    for (const topic of this.#topics.values()) topic.freshUntilUs = freshUntilUs(topic, this.#freshUs);
+  }
+
+  /** O(1) while answers are fresh, else O(partitions). */
+  state(name: string): AnswerState {
+    const topic = this.#of(name)!;
+    const nowUs = this.#ports.monotonicUs();
+    if (nowUs <= topic.freshUntilUs) return FRESH;
+    const { maxStalenessUs } = this.#ports;
+    const lacking = this.#lacking(topic);
+    const ageUs = ageOf(topic, nowUs);
+    if (lacking !== null || ageUs === null) return this.#none(lacking ?? `topic ${name} has no partitions`);
+    if (maxStalenessUs === 0 || ageUs <= maxStalenessUs) return { kind: 'old', ageUs };
+    return this.#none(
+      `answers from topic ${name} would be ${Math.ceil(ageUs / US_PER_SECOND)} s old, more than LOGRING_MAX_STALENESS_SECONDS (${maxStalenessUs / US_PER_SECOND}) allows${this.#because()}`,
+    );
+  }
+
+  /** Between two equal results answers came from the same partitions. */
+  epoch(name: string): number {
+    return this.#of(name)!.epoch;
+  }
+
+  readings(): TopicReading[] {
+    const nowUs = this.#ports.monotonicUs();
+    return [...this.#topics.values()].map((topic) => {
+      const unreached = keysOf(topic, ({ isReached }) => !isReached);
+      return {
+        topic: topic.name,
+        state: this.state(topic.name),
+        ageUs: ageOf(topic, nowUs),
+        unreached: unreached.length > 0 ? this.#unreachedText(topic, unreached) : null,
+      };
+    });
+  }
+
+  #of(name: string): Topic | undefined {
+    return this.#topics.get(name);
+  }
+
+  /**
+   * A partition that the topic has gained is as whole as its newest sibling: it did not exist, and so had no records, when
+   * that one's end was heard.
+   */
+  #list(topic: Topic, partitionCount: number, topicId: string): void {
+    // An older broker among several may not tell the id.
+    const isOther = topicId !== '' && (topic.topicId ?? '') !== '' && topic.topicId !== topicId;
+    // A topic never loses partitions: a broker that was cut off from the others has not heard of them yet.
+    if (topicId !== '' && topic.topicId === topicId && partitionCount < topic.partitions.length) return;
+    if (topicId !== '') topic.topicId = topicId;
+    if (!isOther && topic.partitions.length === partitionCount) return;
+    const newest = topic.partitions.reduce<Partition | null>(
+      (best, one) => (one.asOfUs !== null && one.asOfUs > (best?.asOfUs ?? -Infinity) ? one : best),
+      null,
+    );
+    topic.partitions.length = Math.min(topic.partitions.length, partitionCount);
+    for (const known of keysOf(topic, ({ asOfUs }) => asOfUs !== null))
+      this.#news.add(partitionId({ topic: topic.name, partition: known }));
+    grow(topic, partitionCount, newest);
+    topic.epoch++;
+    this.#ports.onPartitions(topic.name);
+  }
+
+  /** Why there are no answers, or null. */
+  #lacking(topic: Topic): string | null {
+    if (topic.partitions.length === 0) return this.#unknownText(topic);
+    const elsewhere = keysOf(topic, ({ isElsewhere }) => isElsewhere);
+    if (elsewhere.length > 0)
+      return `${listText(topic, elsewhere)} ${elsewhere.length === 1 ? 'is' : 'are'} read by another process of the same Kafka group; each Logring needs a LOGRING_KAFKA_GROUP_ID of its own`;
+    const never = keysOf(topic, ({ asOfUs }) => asOfUs === null);
+    return never.length === 0 ? null : `${this.#behindText(topic, never)}${this.#because()}`;
+  }
+
+  #unreachedText(topic: Topic, partitions: readonly number[]): string {
+    return topic.isMissing
+      ? this.#unknownText(topic)
+      : `${this.#behindText(topic, partitions)} since the start`;
+  }
+
+  #unknownText({ name, isMissing }: Topic): string {
+    if (isMissing) return `topic ${name} does not exist yet; it is waited for`;
+    return this.#problem ?? `the partitions of topic ${name} are not known yet`;
+  }
+
+  #behindText(topic: Topic, partitions: readonly number[]): string {
+    let recordCount = 0;
+    for (const partition of partitions) {
+      const { endOffset } = topic.partitions[partition];
+      const nextOffset = this.#ports.nextOffset({ topic: topic.name, partition }) ?? 0;
+      recordCount += Math.max(0, (endOffset ?? 0) - nextOffset);
+    }
+    const has = partitions.length === 1 ? 'has' : 'have';
+    const left = recordCount === 0 ? '' : ` (${recordCount} records are left)`;
+    return `${listText(topic, partitions)} ${has} not been read to the end yet${left}`;
+  }
+
+  #because(): string {
+    return this.#problem === null ? '' : `; ${this.#problem}`;
+  }
+
+  #none(reason: string): AnswerState {
+    return { kind: 'none', reason, retryAfterSeconds: NOT_WHOLE_RETRY_SECONDS };
+  }
+}
+
+export function encodeWhole(asOfUs: number, partitionCount: number): Uint8Array {
+  const bytes = new ByteWriter();
+  bytes.f64(asOfUs);
+  bytes.u32(partitionCount);
+  return bytes.finish();
+}
+
+/** Throws a SegmentError for bytes that are not a `whole` segment. */
+export function decodeWhole(bytes: Uint8Array): { asOfUs: number; partitionCount: number } {
+  const reader = new ByteReader(bytes);
+  const asOfUs = reader.f64();
+  const partitionCount = reader.u32();
+  if (!Number.isFinite(asOfUs))
+    throw new SegmentError('the time as of which a partition is whole is not a number');
+  return { asOfUs, partitionCount };
+}
+
+function grow(topic: Topic, partitionCount: number, like: Partition | null): void {
+  while (topic.partitions.length < partitionCount)
+    topic.partitions.push({
+      asOfUs: like?.asOfUs ?? null,
+      isReached: like?.isReached ?? false,
+      isElsewhere: false,
+      endOffset: null,
+    });
+}
+
+function freshUntilUs({ partitions }: Topic, freshUs: number): number {
+  let oldestUs = partitions.length === 0 ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+  for (const { asOfUs, isReached, isElsewhere } of partitions) {
+    if (asOfUs === null || !isReached || isElsewhere) return Number.NEGATIVE_INFINITY;
+    oldestUs = Math.min(oldestUs, asOfUs);
+  }
+  return oldestUs + freshUs;
+}
+
+function ageOf({ partitions }: Topic, nowUs: number): number | null {
+  if (partitions.length === 0) return null;
+  let ageUs = 0;
+  for (const { asOfUs, isElsewhere } of partitions) {
+    if (asOfUs === null || isElsewhere) return null;
+    ageUs = Math.max(ageUs, nowUs - asOfUs);
+  }
+  return ageUs;
+}
+
+function keysOf({ partitions }: Topic, is: (partition: Partition) => boolean): number[] {
+  return partitions.flatMap((partition, number) => (is(partition) ? [number] : []));
+}
+
+/** `partition edge/3`, `partitions edge/1, edge/2 and 4 more`. */
+function listText({ name }: Topic, numbers: readonly number[]): string {
+  const shown = numbers
+    .slice(0, LISTED_PARTITIONS)
+    .map((partition) => partitionId({ topic: name, partition }));
+  const more = numbers.length - shown.length;
+  return `${numbers.length === 1 ? 'partition' : 'partitions'} ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}

@@ -2,16 +2,12 @@
 
 import { isUtf8 } from 'node:buffer';
 import { assert } from '../../engine/assert.js';
-import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import type { DeadLetter, DeadLetterReason } from '../dead-letters.js';
 import { MAX_NESTING_DEPTH, MAX_RECORD_BYTES, MAX_RECORD_ELEMENTS } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
 import { ArraySplitter } from './array-splitter.js';
-import { ByteSlab } from './byte-slab.js';
-import { decodeEdgeElement } from './edge-entry.js';
 import type { DecodeContext, DecodeElement, ElementSource } from './element.js';
 import { OPEN_BRACKET, skipByteOrderMark, skipWhitespace, trimEnd } from './json-scan.js';
-import { decodeRelayElement } from './relay-entry.js';
 
 const NO_BYTES = Buffer.alloc(0);
 
@@ -123,39 +119,4 @@ export class RecordDecoding<Entry extends object> implements ElementSource {
     const { topic, partition } = this.key;
     this.letters.push({ topic, partition, offset: this.record.offset, index, reason, value });
   }
-}
-
-export interface DecodedRecord<Entry extends object> {
-  /** In the order of the elements. */
-  readonly entries: readonly Entry[];
-  /** The elements that are none, each with its index; or one letter for the whole value, where it can't be taken apart. */
-  readonly letters: readonly DeadLetter[];
-}
-
-/** What a record is decoded by, when the bytes of its entries are their own. */
-export type RecordContext = Omit<DecodeContext, 'slab'>;
-
-/** Decodes a record of the edge request log. Never throws, whatever the value. */
-export function decodeEdgeRecord(
-  key: PartitionKey,
-  record: LogRecord,
-  context: RecordContext,
-): DecodedRecord<EdgeEntry> {
-  const slab = new ByteSlab();
-  return decodeWhole(new RecordDecoding(key, record, { ...context, slab }, decodeEdgeElement));
-}
-
-/** Decodes a record of the function relay log. Never throws, whatever the value. */
-export function decodeRelayRecord(
-  key: PartitionKey,
-  record: LogRecord,
-  context: RecordContext,
-): DecodedRecord<RelayEntry> {
-  const slab = new ByteSlab();
-  return decodeWhole(new RecordDecoding(key, record, { ...context, slab }, decodeRelayElement));
-}
-
-function decodeWhole<Entry extends object>(decoding: RecordDecoding<Entry>): DecodedRecord<Entry> {
-  while (!decoding.isFinished) decoding.step();
-  return decoding;
 }

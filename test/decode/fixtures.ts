@@ -2,8 +2,12 @@
 
 import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
-import { decodeEdgeRecord, decodeRelayRecord, type RecordContext } from '../../ingest/decode/record.js';
-import type { LogRecord } from '../../ingest/log-source.js';
+import { ByteSlab } from '../../ingest/decode/byte-slab.js';
+import { decodeEdgeElement } from '../../ingest/decode/edge-entry.js';
+import type { DecodeContext } from '../../ingest/decode/element.js';
+import { RecordDecoding } from '../../ingest/decode/record.js';
+import { decodeRelayElement } from '../../ingest/decode/relay-entry.js';
+import type { LogRecord, PartitionKey } from '../../ingest/log-source.js';
 
 /** 2026-11-21T12:00:00Z, in microseconds. */
 export const NOW_US = 1_795_262_400_000_000;
@@ -57,4 +61,39 @@ export function edgeLetters(
 
 export function rowText(value: string | Uint8Array, more?: Partial<LogRecord>): string {
   return Buffer.from(edgeEntry(value, more).row).toString();
+}
+
+export interface DecodedRecord<Entry extends object> {
+  /** In the order of the elements. */
+  readonly entries: readonly Entry[];
+  /** The elements that are none, each with its index; or one letter for the whole value, where it can't be taken apart. */
+  readonly letters: readonly DeadLetter[];
+}
+
+/** What a record is decoded by, when the bytes of its entries are their own. */
+export type RecordContext = Omit<DecodeContext, 'slab'>;
+
+/** A record of the edge request log, whole. */
+export function decodeEdgeRecord(
+  key: PartitionKey,
+  record: LogRecord,
+  context: RecordContext,
+): DecodedRecord<EdgeEntry> {
+  const slab = new ByteSlab();
+  return decodeWhole(new RecordDecoding(key, record, { ...context, slab }, decodeEdgeElement));
+}
+
+/** A record of the function relay log, whole. */
+export function decodeRelayRecord(
+  key: PartitionKey,
+  record: LogRecord,
+  context: RecordContext,
+): DecodedRecord<RelayEntry> {
+  const slab = new ByteSlab();
+  return decodeWhole(new RecordDecoding(key, record, { ...context, slab }, decodeRelayElement));
+}
+
+function decodeWhole<Entry extends object>(decoding: RecordDecoding<Entry>): DecodedRecord<Entry> {
+  while (!decoding.isFinished) decoding.step();
+  return decoding;
 }

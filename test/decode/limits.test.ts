@@ -3,10 +3,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MAX_NAME_BYTES } from '../../engine/limits.js';
-import { decodeEdgeRecord, decodeRelayRecord } from '../../ingest/decode/record.js';
 import { MAX_METADATA_DEPTH } from '../../ingest/limits.js';
 import { decodeEdgeNaively, decodeRelayNaively } from '../model/naive-decoder.js';
-import { CONTEXT, EDGE_KEY, RELAY_KEY, record } from './fixtures.js';
+import { CONTEXT, decodeEdgeRecord, decodeRelayRecord, EDGE_KEY, RELAY_KEY, record } from './fixtures.js';
 
 /** What becomes of one entry of each log, `edge relay`; `ok` where it is one. */
 function outcomes(edge: string, relay: string): string {

@@ -2,8 +2,7 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decodeEdgeRecord } from '../../ingest/decode/record.js';
-import { CONTEXT, EDGE_KEY, record, rowText } from './fixtures.js';
+import { CONTEXT, decodeEdgeRecord, EDGE_KEY, record, rowText } from './fixtures.js';
 
 /** `members` are all of the element's besides the project; `expected` is the metadata's text. */
 function check(members: string, expected: string): void {

@@ -4,14 +4,24 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ByteSlab } from '../../ingest/decode/byte-slab.js';
 import { decodeEdgeElement } from '../../ingest/decode/edge-entry.js';
-import { decodeEdgeRecord, decodeRelayRecord, RecordDecoding } from '../../ingest/decode/record.js';
+import { RecordDecoding } from '../../ingest/decode/record.js';
 import {
   MAX_ELEMENT_BYTES,
   MAX_NESTING_DEPTH,
   MAX_RECORD_BYTES,
   MAX_RECORD_ELEMENTS,
 } from '../../ingest/limits.js';
-import { CONTEXT, EDGE_KEY, edgeEntry, edgeLetters, outcome, RELAY_KEY, record } from './fixtures.js';
+import {
+  CONTEXT,
+  decodeEdgeRecord,
+  decodeRelayRecord,
+  EDGE_KEY,
+  edgeEntry,
+  edgeLetters,
+  outcome,
+  RELAY_KEY,
+  record,
+} from './fixtures.js';
 
 const OK = '{"project":"p"}';
 

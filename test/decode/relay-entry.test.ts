@@ -1,8 +1,7 @@
 /** Entries of the function relay log: every field in every form that producers send. */
 
 import { expect, test } from 'vitest';
-import { decodeRelayRecord } from '../../ingest/decode/record.js';
-import { CONTEXT, NOW_US, RECORD_MS, RELAY_KEY, record, relayEntry } from './fixtures.js';
+import { CONTEXT, decodeRelayRecord, NOW_US, RECORD_MS, RELAY_KEY, record, relayEntry } from './fixtures.js';
 
 test('a whole entry', () => {
   const metadata =

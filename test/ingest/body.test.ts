@@ -3,7 +3,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { decodeEdgeElement } from '../../ingest/decode/edge-entry.js';
-import { decodeEdgeRecord } from '../../ingest/decode/record.js';
 import { splitBody } from '../../ingest/embedded-log/body.js';
 import { PostedRecords } from '../../ingest/embedded-log/posted-records.js';
 import {
@@ -14,7 +13,7 @@ import {
   MAX_NESTING_DEPTH,
   SPLIT_BYTES,
 } from '../../ingest/limits.js';
-import { CONTEXT, EDGE_KEY, NOW_US } from '../decode/fixtures.js';
+import { CONTEXT, decodeEdgeRecord, EDGE_KEY, NOW_US } from '../decode/fixtures.js';
 
 const OK = '{"project":"p"}';
 const JSON_TYPE = 'application/json';

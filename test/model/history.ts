@@ -260,11 +260,11 @@ class Draw {
         untilUs: this.#bound(),
       };
     }
-    if (kind < 0.6) {
+    if (kind < 0.66) {
       const functionId = random.chance(0.5) ? null : random.chance(0.05) ? '' : random.pick(functionIds);
       return { ask: 'stats', project, functionId, interval: random.pick(STATS_INTERVALS) };
     }
-    if (kind < 0.75)
+    if (kind < 0.8)
       return { ask: 'events', project, tier: random.pick(TIERS), interval: random.pick(COUNTS_INTERVALS) };
     return { ask: 'counts', expression: this.#expression(), interval: random.pick(COUNTS_INTERVALS) };
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 /**
  * Bytes that the files below a directory occupy, or those that are `counted` by their names. A file that goes meanwhile,
- * rewritten or expired, counts as none.
+ * compacted or expired, counts as none.
  */
 export function directoryBytes(directory: string, counted = (_file: string) => true): number {
   return readdirSync(directory, { recursive: true, withFileTypes: true })

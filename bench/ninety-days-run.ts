@@ -31,7 +31,7 @@ export interface NinetyDaysSizes {
   readonly rate: number;
   readonly budgetMb: number;
   readonly seed: number;
-  /** The store is taken as rewritten after so long without a change. What a backfill leaves is due after a minute. */
+  /** The store is taken as compacted after so long without a change. What a backfill leaves is due after a minute. */
   readonly settleSeconds: number;
 }
 
@@ -69,7 +69,7 @@ export async function runNinetyDays(
   const isFilled = existsSync(join(directory, 'files'));
   let service = await start(settings);
   if (!isFilled) await fill(service, sizes, nowUs, note);
-  await untilRewritten(service, sizes);
+  await untilCompacted(service, sizes);
   await noteSizes(service, directory, note);
 
   const kinds = projectKinds(sizes);
@@ -142,7 +142,7 @@ async function noteSizes(service: ChildService, directory: string, note: Note): 
   note('resident memory', metrics.sum('process_resident_memory_bytes') / 2 ** 20, 'MiB');
 }
 
-async function untilRewritten(service: ChildService, { settleSeconds }: NinetyDaysSizes): Promise<void> {
+async function untilCompacted(service: ChildService, { settleSeconds }: NinetyDaysSizes): Promise<void> {
   let usedBytes = Number.NaN;
   let changedUs = monotonicUs();
   await poll(async () => {

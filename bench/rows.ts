@@ -76,11 +76,11 @@ async function openRows(directory: string, cacheBytes: number): Promise<Opened> 
   return { store, view, loadMs: (monotonicUs() - startUs) / 1000 };
 }
 
-/** Rewrites until nothing is due. Returns how long that took. */
-async function rewriteAll({ store, view }: Opened, nowUs: number): Promise<number> {
+/** Compactions until nothing is due. Returns how long that took. */
+async function compactionAll({ store, view }: Opened, nowUs: number): Promise<number> {
   const startUs = monotonicUs();
-  for (let plan = view.planRewrite(nowUs); plan !== null; plan = view.planRewrite(nowUs)) {
-    view.finishRewrite(plan, await store.rewrite(SCOPE, plan));
+  for (let plan = view.planCompaction(nowUs); plan !== null; plan = view.planCompaction(nowUs)) {
+    view.finishCompaction(plan, await store.compact(SCOPE, plan));
     await store.commit((writerOf) => view.save(writerOf(SCOPE)));
   }
   return monotonicUs() - startUs;
@@ -98,11 +98,11 @@ function decode(traffic: Traffic, timestampUs: number): EdgeEntry {
 }
 
 /** Rows evenly over the days, an hour's at a time; a project with one an hour, and one with three in all. */
-async function fill(opened: Opened, traffic: Traffic): Promise<{ rewriteUs: number; rowBytes: number }> {
+async function fill(opened: Opened, traffic: Traffic): Promise<{ compactionUs: number; rowBytes: number }> {
   const { store, view } = opened;
   const startUs = NOW_US - SIZES.days * US_PER_DAY;
   const hourCount = SIZES.days * 24;
-  let rewriteUs = 0;
+  let compactionUs = 0;
   let rowBytes = 0;
   for (let hour = 0; hour < hourCount; hour++) {
     const first = Math.floor((SIZES.rows * hour) / hourCount);
@@ -119,9 +119,9 @@ async function fill(opened: Opened, traffic: Traffic): Promise<{ rewriteUs: numb
     const nowUs = hourUs + US_PER_HOUR;
     view.expire(nowUs);
     await store.commit((writerOf) => view.save(writerOf(SCOPE)));
-    rewriteUs += await rewriteAll(opened, nowUs);
+    compactionUs += await compactionAll(opened, nowUs);
   }
-  return { rewriteUs, rowBytes };
+  return { compactionUs, rowBytes };
 }
 
 function drawWindow(random: Random): Pick<LogsParameters, 'startUs' | 'endUs'> {
@@ -250,12 +250,12 @@ async function main(): Promise<void> {
     ];
     const filled = await openRows(directory, 0);
     const startUs = monotonicUs();
-    const { rewriteUs, rowBytes } = await fill(filled, traffic);
+    const { compactionUs, rowBytes } = await fill(filled, traffic);
     const lines: Line[] = [
       ['filled in', `${((monotonicUs() - startUs) / 1e6).toFixed(1)} s`],
       [
-        'of that rewriting',
-        `${((rewriteUs / 1e6) * 1).toFixed(1)} s, ${(rewriteUs / SIZES.rows).toFixed(1)} µs a row`,
+        'of that compaction',
+        `${((compactionUs / 1e6) * 1).toFixed(1)} s, ${(compactionUs / SIZES.rows).toFixed(1)} µs a row`,
       ],
       ...diskLines(filled, directory, rowBytes),
     ];

@@ -56,27 +56,27 @@ export const SPILLED_BUSY_RUN_BYTES = 32 * 1024 * 1024;
  * generated row), but a sparse project's row costs more to read; smaller: more directory a row. */
 export const SORTED_BLOCK_BYTES = 16 * 1024;
 
-/** Bytes of rows that a rewrite sorts in memory at a time, at most. Bigger: more memory beside the serving thread's;
+/** Bytes of rows that a compaction sorts in memory at a time, at most. Bigger: more memory beside the serving thread's;
  * smaller: a busy hour goes through more spill files. */
-export const REWRITE_CHUNK_BYTES = 64 * 1024 * 1024;
+export const COMPACTION_CHUNK_BYTES = 64 * 1024 * 1024;
 
 /** What a row takes while it is sorted, beside its bytes: an object, a view, its numbers. Smaller than it is: chunks of
  * small rows take several times what they may. */
-export const REWRITE_ROW_BYTES = 256;
+export const COMPACTION_ROW_BYTES = 256;
 
-/** Bytes of rows that a rewrite gives the store as a sample. More than makes the store's
+/** Bytes of rows that a compaction gives the store as a sample. More than makes the store's
  * dictionary of 64 KB is not used; less: blocks compress worse. */
-export const REWRITE_SAMPLE_BYTES = 80 * 1024;
+export const COMPACTION_SAMPLE_BYTES = 80 * 1024;
 
 /** Bytes of rows from which a sample pays. Bigger: small runs compress badly; smaller: the sample outweighs them. */
-export const REWRITE_SAMPLE_FROM_BYTES = 128 * 1024;
+export const COMPACTION_SAMPLE_FROM_BYTES = 128 * 1024;
 
 /** Projects that each expiry, twice a second, frees of runs that are gone. Bigger: queries wait for longer than a
  * millisecond; smaller: what is gone stays in memory for longer. */
 export const SWEEP_PROJECTS = 2_000;
 
 /** A day's run is merged with later runs of that day once they are this share of it, or so many. Bigger: queries look
- * into more runs; smaller: a trickle of late rows has the day rewritten again and again. */
+ * into more runs; smaller: a trickle of late rows has the day compacted again and again. */
 export const DAY_MERGE_SHARE = 1 / 4;
 export const DAY_MERGE_COUNT = 16;
 

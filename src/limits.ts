@@ -13,9 +13,9 @@ export const SPILL_SHARE = 0.75;
 export const PAUSE_SHARE = 0.95;
 export const RESUME_SHARE = 0.9;
 
-/** The share of the memory budget that a rewrite may sort in memory at a time; the thread that does it takes about twice
+/** The share of the memory budget that a compaction may sort in memory at a time; the thread that does it takes about twice
  * that. Bigger: it counts while little else can be freed; smaller: busy hours go through more spill files. */
-export const REWRITE_SHARE = 1 / 16;
+export const COMPACTION_SHARE = 1 / 16;
 
 /** The share of the memory budget that matches of expressions keep while memory is short, of all shards together. Bigger: less is left
  * for what can't be found again; smaller: expressions are evaluated over and over. */

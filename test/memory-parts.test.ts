@@ -27,7 +27,7 @@ test('cached answers go before ingest pauses for them', async () => {
       shards: new Shards(store, { edgeTopic: 'edge', relayTopic: 'relay' }),
       store,
       logs: () => ({ heldBytes: () => 0 }),
-      rewriter: () => ({ heldBytes: 0 }),
+      compactor: () => ({ heldBytes: 0 }),
       api: () => api,
     };
     const others = createMemoryBudget(Number.MAX_SAFE_INTEGER, gate, parts)

@@ -1,7 +1,7 @@
 /** Segments and files of blocks in memory: the store's side of engine/segments.ts, for tests without a disk. */
 
+import { type CompactionPlan, type CompactionSizes, compactRuns } from '../engine/rows/compaction.js';
 import type { RunDirectory } from '../engine/rows/directory.js';
-import { type RewritePlan, type RewriteSizes, rewriteRuns } from '../engine/rows/rewrite.js';
 import type { RowsView } from '../engine/rows/rows-view.js';
 import {
   type FileBuilder,
@@ -112,22 +112,27 @@ export class SegmentTable implements SegmentReader, SegmentWriter, FileBuilder {
   }
 }
 
-/** A rewrite under way, as the storage thread would run it. */
-export class TableRewrite {
-  readonly plan: RewritePlan;
+/** A compaction under way, as the storage thread would run it. */
+export class TableCompaction {
+  readonly plan: CompactionPlan;
   readonly #view: RowsView;
   readonly #steps: Generator<void, RunDirectory | null>;
 
-  private constructor(view: RowsView, table: SegmentTable, plan: RewritePlan, sizes: RewriteSizes) {
+  private constructor(view: RowsView, table: SegmentTable, plan: CompactionPlan, sizes: CompactionSizes) {
     this.plan = plan;
     this.#view = view;
-    this.#steps = rewriteRuns(plan, builderFor(plan, table), sizes);
+    this.#steps = compactRuns(plan, builderFor(plan, table), sizes);
   }
 
-  /** Begins the rewrite that is due, if one is. */
-  static begin(view: RowsView, table: SegmentTable, nowUs: number, sizes: RewriteSizes): TableRewrite | null {
-    const plan = view.planRewrite(nowUs);
-    return plan && new TableRewrite(view, table, plan, sizes);
+  /** Begins the compaction that is due, if one is. */
+  static begin(
+    view: RowsView,
+    table: SegmentTable,
+    nowUs: number,
+    sizes: CompactionSizes,
+  ): TableCompaction | null {
+    const plan = view.planCompaction(nowUs);
+    return plan && new TableCompaction(view, table, plan, sizes);
   }
 
   /** Goes on; true when it is finished. */
@@ -135,7 +140,7 @@ export class TableRewrite {
     for (let i = 0; i < stepCount; i++) {
       const step = this.#steps.next();
       if (!step.done) continue;
-      this.#view.finishRewrite(this.plan, step.value);
+      this.#view.finishCompaction(this.plan, step.value);
       return true;
     }
     return false;
@@ -143,7 +148,7 @@ export class TableRewrite {
 }
 
 /** Reads the inputs as they were at the beginning, as a thread does that has them open. */
-function builderFor({ inputs }: RewritePlan, table: SegmentTable): FileBuilder {
+function builderFor({ inputs }: CompactionPlan, table: SegmentTable): FileBuilder {
   const whole = table.copy();
   const isInput = (file: string): boolean => inputs.some((input) => input.file === file);
   return {

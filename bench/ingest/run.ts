@@ -122,7 +122,7 @@ async function measureCase(
       LOGRING_KAFKA_GROUP_ID: `${edge}-${round}`,
       LOGRING_CACHE_SECONDS: '0',
     };
-    // The relay log first: it leaves nothing to be rewritten, which would count for the other.
+    // The relay log first: it leaves nothing to be compacted, which would count for the other.
     const ofRelay = await ingestTopic(count, relay, { ...settings, LOGRING_EDGE_TOPIC: '' });
     await ofRelay.service.kill('SIGTERM');
     const ofEdge = await ingestTopic(count, edge, settings);

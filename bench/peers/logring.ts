@@ -35,7 +35,7 @@ const VERSION = 'this one';
 export interface LogringOptions {
   readonly directory: string;
   readonly nowUs: number;
-  /** So many looks at the disk without a change: nothing is left to be rewritten. */
+  /** So many looks at the disk without a change: nothing is left to be compacted. */
   readonly quietPolls: number;
 }
 

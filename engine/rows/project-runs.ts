@@ -1,6 +1,6 @@
 /**
  * Which sorted runs have rows of a project, so that those without are never looked at. Runs that go are passed over at
- * once and taken out little by little: a rewrite replaces up to a day's runs, each with many thousand projects.
+ * once and taken out little by little: a compaction replaces up to a day's runs, each with many thousand projects.
  */
 
 import { nameBytes } from '../names.js';

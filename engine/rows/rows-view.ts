@@ -2,7 +2,7 @@
  * The rows of `logs.all` within one shard: for each tier class runs of rows, as far back as the class is kept.
  *
  *   '1d'   [h] … [h] [h] [h│h]            a row goes to the open run of its class and hour,
- *   '7d'   [d……] … [d……] [h] … [h] [h]    rewrites make sorted runs of those that are sealed (see rewrite-policy.ts),
+ *   '7d'   [d……] … [d……] [h] … [h] [h]    compactions make sorted runs of those that are sealed (see compaction-policy.ts),
  *   '90d'  [d……] … … … [d……] [h] … [h]    expiry drops whole runs at the left, and hours within a day's run
  *
  *   rows/manifest   which runs there are; the only place that says so
@@ -15,13 +15,13 @@ import { SegmentError, type SegmentReader, type SegmentWriter } from '../segment
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_HOUR, US_PER_SECOND } from '../time.js';
 import type { FigureLine, View } from '../view.js';
+import type { CompactionPlan } from './compaction.js';
+import { nextCompaction } from './compaction-policy.js';
 import { decodeDirectory, type RunDirectory } from './directory.js';
 import { FreshRun, removeFreshRun } from './fresh-run.js';
 import { ROWS } from './kind.js';
 import { OpenRuns } from './open-runs.js';
 import { ProjectRuns, type RunOfProject } from './project-runs.js';
-import type { RewritePlan } from './rewrite.js';
-import { nextRewriting } from './rewrite-policy.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from './run.js';
 import { SortedRun } from './sorted-run.js';
 import { UnreadableRun } from './unreadable-run.js';
@@ -30,9 +30,9 @@ type Run = FreshRun | SortedRun | UnreadableRun;
 
 const MANIFEST = 'rows/manifest';
 
-/** A rewrite under way, and what will be known of its output. */
-interface RewriteUnderWay {
-  readonly plan: RewritePlan;
+/** A compaction under way, and what will be known of its output. */
+interface CompactionUnderWay {
+  readonly plan: CompactionPlan;
   readonly inputs: readonly Run[];
   readonly info: RunInfo;
 }
@@ -53,8 +53,8 @@ export class RowsView implements View<EdgeEntry> {
   readonly #built = new Set<string>();
   readonly #gone = new Set<Run | string>();
   #manifestIsDirty = false;
-  #rewrite: RewriteUnderWay | null = null;
-  /** Runs that could not be rewritten. */
+  #compaction: CompactionUnderWay | null = null;
+  /** Runs that could not be compacted. */
   readonly #stuck = new Set<Run>();
 
   /** The reader serves the blocks that were saved, for as long as the view lives. */
@@ -114,13 +114,13 @@ export class RowsView implements View<EdgeEntry> {
       this.#hideExpired(run.info, trustedUs);
       if (isExpired(run.info)) this.#drop(run);
     }
-    if (this.#rewrite !== null) this.#hideExpired(this.#rewrite.info, trustedUs);
+    if (this.#compaction !== null) this.#hideExpired(this.#compaction.info, trustedUs);
     return this.#sealSome(this.#open.due(nowUs));
   }
 
   /**
-   * Seals large runs, the largest first, without waiting for more or late rows: sealed runs are rewritten,
-   * and a rewritten one has no index a row. Rows that come after all begin another run. Runs of fewer bytes stay.
+   * Seals large runs, the largest first, without waiting for more or late rows: sealed runs are compacted,
+   * and a compacted one has no index a row. Rows that come after all begin another run. Runs of fewer bytes stay.
    */
   spill(): boolean {
     return this.sealLarge(SPILLED_RUN_BYTES, SPILLED_BUSY_RUN_BYTES);
@@ -191,16 +191,16 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   /**
-   * The next rewrite, or null when none is due or one is under way. To be asked when the last save is durable: the
+   * The next compaction, or null when none is due or one is under way. To be asked when the last save is durable: the
    * plan reads files only. It is under way until one of the three below.
    */
-  planRewrite(nowUs: number): RewritePlan | null {
-    if (this.#rewrite !== null) return null;
+  planCompaction(nowUs: number): CompactionPlan | null {
+    if (this.#compaction !== null) return null;
     const settled = [...this.#fresh].filter((run) => run.isSettled && !this.#unsaved.has(run));
     const candidates: Run[] = [...settled, ...this.#sorted].filter(
       (run) => !this.#stuck.has(run) && !this.#built.has(run.file),
     );
-    const next = nextRewriting(candidates, nowUs);
+    const next = nextCompaction(candidates, nowUs);
     if (next === null) return null;
     const { tierClass } = next.runs[0].info;
     const info: RunInfo = {
@@ -212,20 +212,20 @@ export class RowsView implements View<EdgeEntry> {
       visibleFromUs: -Infinity,
       isSealed: true,
     };
-    const plan: RewritePlan = {
+    const plan: CompactionPlan = {
       output: runFile(info),
       inputs: next.runs.map(({ file, info: { kind, startUs, visibleFromUs } }) => {
         return { file, kind, startUs, visibleFromUs };
       }),
       rowByteCount: next.runs.reduce((sum, { rowByteCount }) => sum + rowByteCount, 0),
     };
-    this.#rewrite = { plan, inputs: next.runs, info };
+    this.#compaction = { plan, inputs: next.runs, info };
     return plan;
   }
 
   /** Puts the output, null when there is none, in the place of its inputs: in answers at once, in the store with the next save. */
-  finishRewrite(plan: RewritePlan, directory: RunDirectory | null): void {
-    const { inputs, info } = this.#endRewrite(plan);
+  finishCompaction(plan: CompactionPlan, directory: RunDirectory | null): void {
+    const { inputs, info } = this.#endCompaction(plan);
     for (const run of inputs) this.#drop(run);
     this.#manifestIsDirty = true;
     if (directory === null) return;
@@ -236,14 +236,14 @@ export class RowsView implements View<EdgeEntry> {
     }
   }
 
-  /** Leaves the inputs as they are, never to be rewritten by this process. */
-  failRewrite(plan: RewritePlan): void {
-    for (const run of this.#endRewrite(plan).inputs) this.#stuck.add(run);
+  /** Leaves the inputs as they are, never to be compacted by this process. */
+  failCompaction(plan: CompactionPlan): void {
+    for (const run of this.#endCompaction(plan).inputs) this.#stuck.add(run);
   }
 
-  /** Leaves the inputs as they are; the rewrite may be planned again. */
-  dropRewrite(plan: RewritePlan): void {
-    this.#endRewrite(plan);
+  /** Leaves the inputs as they are; the compaction may be planned again. */
+  dropCompaction(plan: CompactionPlan): void {
+    this.#endCompaction(plan);
   }
 
   /** O(runs and their projects). */
@@ -327,11 +327,11 @@ export class RowsView implements View<EdgeEntry> {
     this.#manifestIsDirty = true;
   }
 
-  #endRewrite(plan: RewritePlan): RewriteUnderWay {
-    const rewrite = this.#rewrite;
-    assert(rewrite !== null && rewrite.plan === plan, 'a rewrite ends that is not under way');
-    this.#rewrite = null;
-    return rewrite;
+  #endCompaction(plan: CompactionPlan): CompactionUnderWay {
+    const compaction = this.#compaction;
+    assert(compaction !== null && compaction.plan === plan, 'a compaction ends that is not under way');
+    this.#compaction = null;
+    return compaction;
   }
 }
 

@@ -3,11 +3,11 @@
 import { join } from 'node:path';
 import { SegmentError } from '../../engine/segments.js';
 import { decodeFileRecord, scopeFolder } from '../store/block-files.js';
+import { type CompactionDisk, CompactionFiles } from '../store/compaction-files.js';
 import { SYSTEM_DISK } from '../store/disk.js';
 import { openEnvelope } from '../store/envelope.js';
 import { Folders } from '../store/folders.js';
 import { Removals } from '../store/removals.js';
-import { type RewriteDisk, RewriteFiles } from '../store/rewrite-files.js';
 import { ROW_FILES_FOLDER } from '../store/sound-table.js';
 import type { StoredFile } from '../store/storage-protocol.js';
 import { isOutOfDescriptors } from '../store/system-errors.js';
@@ -41,7 +41,7 @@ export function recordedFiles(records: StoredTable): RecordedFiles {
 }
 
 /** To read and make files with; the caller holds the directory. */
-export function systemFiles(): RewriteDisk {
+export function systemFiles(): CompactionDisk {
   const disk = SYSTEM_DISK;
   return { disk, folders: new Folders(disk), removals: new Removals(disk) };
 }
@@ -49,7 +49,7 @@ export function systemFiles(): RewriteDisk {
 /** The blocks of one file: bytes, or why there are none. To be closed. */
 export class FileBlocks {
   readonly count: number;
-  readonly #files: RewriteFiles;
+  readonly #files: CompactionFiles;
   readonly #file: string;
 
   /** Throws a SegmentError for a file that can't be opened. */
@@ -57,7 +57,7 @@ export class FileBlocks {
     const folder = scopeFolder(join(directory, ROW_FILES_FOLDER), scope);
     this.#file = stored.file;
     try {
-      this.#files = new RewriteFiles(systemFiles(), `${scope}:`, folder, [stored]);
+      this.#files = new CompactionFiles(systemFiles(), `${scope}:`, folder, [stored]);
     } catch (error) {
       // That is no damage of the file.
       if (isOutOfDescriptors(error)) throw error;

@@ -9,6 +9,7 @@ import { open } from 'lmdb';
 import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from '../../engine/rows/run.js';
 import { fileRecord, scopeFolder } from '../store/block-files.js';
+import { CompactionFiles } from '../store/compaction-files.js';
 import { SYSTEM_DISK } from '../store/disk.js';
 import {
   DROPPED_TABLE,
@@ -19,7 +20,6 @@ import {
   isStillMissed,
 } from '../store/dropped-table.js';
 import { openEnvelope, sealEnvelope } from '../store/envelope.js';
-import { RewriteFiles } from '../store/rewrite-files.js';
 import { FORMAT_KEY, ROW_FILES_FOLDER, TABLE_FILE, TABLE_LOCK_FILE } from '../store/sound-table.js';
 import { STORE_FORMAT } from '../store/store-format.js';
 import { systemFiles } from './file-blocks.js';
@@ -127,7 +127,7 @@ class Repair {
     rmSync(join(folder, runFile(made)), { force: true });
     const inputs = [files.get(`${scope}:${file}`)!];
     const frameEnds = salvage(
-      new RewriteFiles(systemFiles(), `${scope}:`, folder, inputs),
+      new CompactionFiles(systemFiles(), `${scope}:`, folder, inputs),
       info,
       damagedBlocks,
       runFile(made),

@@ -1,26 +1,26 @@
-/** Takes what can be read of a run into a new sorted run, by the rewrite that every run goes through. */
+/** Takes what can be read of a run into a new sorted run, by the compaction that every run goes through. */
 
+import { type CompactionPlan, compactRuns } from '../../engine/rows/compaction.js';
 import { decodeDirectory, encodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
-import { type RewritePlan, rewriteRuns } from '../../engine/rows/rewrite.js';
 import { type RunInfo, runFile } from '../../engine/rows/run.js';
 import type { FileBuilder } from '../../engine/segments.js';
-import type { RewriteFiles } from '../store/rewrite-files.js';
+import type { CompactionFiles } from '../store/compaction-files.js';
 
 /** Returns where the frames of the new file end: none when there are no rows. The files are let go of. */
 export function salvage(
-  files: RewriteFiles,
+  files: CompactionFiles,
   info: RunInfo,
   damagedBlocks: readonly number[],
   output: string,
 ): Float64Array {
   const file = runFile(info);
-  const plan: RewritePlan = {
+  const plan: CompactionPlan = {
     output,
     inputs: [{ file, kind: info.kind, startUs: info.startUs, visibleFromUs: info.visibleFromUs }],
     rowByteCount: Infinity,
   };
   try {
-    const steps = rewriteRuns(plan, withoutBlocks(files, info, damagedBlocks));
+    const steps = compactRuns(plan, withoutBlocks(files, info, damagedBlocks));
     while (!steps.next().done);
     return files.finish(output);
   } catch (error) {
@@ -30,7 +30,7 @@ export function salvage(
 }
 
 /** The same files, of which the run's has only the other blocks, and a directory to match. */
-function withoutBlocks(files: RewriteFiles, info: RunInfo, damagedBlocks: readonly number[]): FileBuilder {
+function withoutBlocks(files: CompactionFiles, info: RunInfo, damagedBlocks: readonly number[]): FileBuilder {
   const damagedFile = runFile(info);
   const left: number[] = [];
   for (let i = 0; i < files.blockCount(damagedFile); i++) if (!damagedBlocks.includes(i)) left.push(i);

@@ -8,9 +8,9 @@
  *   │ cache: 1/4 at most ─────────────────── shrinks ── to ────── nothing ──▶│
  */
 
-import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
+import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';
 import type { Config } from '../config.js';
-import { CACHE_SHARE, PAUSE_SHARE, RESUME_SHARE, REWRITE_SHARE, SPILL_SHARE } from '../limits.js';
+import { CACHE_SHARE, COMPACTION_SHARE, PAUSE_SHARE, RESUME_SHARE, SPILL_SHARE } from '../limits.js';
 import type { IngestGate } from './ingest-gate.js';
 
 const MEBIBYTE = 1024 * 1024;
@@ -21,9 +21,9 @@ export function budgetBytesOf({ MEMORY_BUDGET_MB }: Pick<Config, 'MEMORY_BUDGET_
   return MEMORY_BUDGET_MB * MEBIBYTE;
 }
 
-/** What a rewrite may sort in memory at a time. */
-export function rewriteBytesOf(config: Pick<Config, 'MEMORY_BUDGET_MB'>): number {
-  return Math.min(REWRITE_CHUNK_BYTES, REWRITE_SHARE * budgetBytesOf(config));
+/** What a compaction may sort in memory at a time. */
+export function compactionBytesOf(config: Pick<Config, 'MEMORY_BUDGET_MB'>): number {
+  return Math.min(COMPACTION_CHUNK_BYTES, COMPACTION_SHARE * budgetBytesOf(config));
 }
 
 export interface MemoryPart {

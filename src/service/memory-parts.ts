@@ -7,17 +7,17 @@ import type { Api } from '../http/api.js';
 import { SPILLED_MATCH_SHARE, TRIMMED_SHARE } from '../limits.js';
 import { ARENA_BYTES } from '../store/limits.js';
 import type { Store } from '../store/store.js';
+import type { Compactor } from './compactor.js';
 import type { IngestGate } from './ingest-gate.js';
 import type { Logs } from './logs.js';
 import { MemoryBudget, type MemoryPart } from './memory-budget.js';
-import type { Rewriter } from './rewriter.js';
 import type { Shards } from './shards.js';
 
 export interface PartsPorts {
   readonly shards: Shards;
   readonly store: Store;
   readonly logs: () => Pick<Logs, 'heldBytes'>;
-  readonly rewriter: () => Pick<Rewriter, 'heldBytes'>;
+  readonly compactor: () => Pick<Compactor, 'heldBytes'>;
   readonly api: () => Api;
 }
 
@@ -52,13 +52,13 @@ function spillInTurn(shards: Shards, budgetBytes: number): (isNearPause: boolean
   };
 }
 
-function memoryParts({ shards, store, logs, rewriter, api }: PartsPorts): MemoryPart[] {
+function memoryParts({ shards, store, logs, compactor, api }: PartsPorts): MemoryPart[] {
   const part = (name: string, heldBytes: () => number): MemoryPart => ({ name, heldBytes });
   return [
     ...VIEWS.map(({ kind }) => part(kind.title.toLowerCase(), () => shards.heldBytes(kind))),
     part('names', sharedNameBytes),
     part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
-    part('rewrite', () => rewriter().heldBytes),
+    part('compaction', () => compactor().heldBytes),
     part('result-cache', () => api().queries.cache?.figures().bytes ?? 0),
     part('statistics-memo', () => api().queries.memoBytes),
     part('answers', () => api().inFlight.heldBytes),

@@ -23,13 +23,13 @@ import { withRemedy } from '../store/sound-table.js';
 import { Store } from '../store/store.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from '../store/store-back-ends.js';
 import { Committer } from './committer.js';
+import { Compactor } from './compactor.js';
 import { diskAlarm } from './disk-alarm.js';
 import { IngestGate } from './ingest-gate.js';
 import { createLogs, type Logs } from './logs.js';
-import { budgetBytesOf, type MemoryBudget, rewriteBytesOf } from './memory-budget.js';
+import { budgetBytesOf, compactionBytesOf, type MemoryBudget } from './memory-budget.js';
 import { createMemoryBudget } from './memory-parts.js';
 import { type Readiness, readinessOf } from './readiness.js';
-import { Rewriter } from './rewriter.js';
 import { createApi, logStates, logTopics } from './service-api.js';
 import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
@@ -109,7 +109,7 @@ class Composition implements Service {
   readonly #dropped: readonly DroppedPart[];
   readonly #time: TrustedTime;
   readonly #committer: Committer;
-  readonly #rewriter: Rewriter;
+  readonly #compactor: Compactor;
   readonly #evaluator: ApiCountsEvaluator;
   readonly #metrics: Metrics;
   readonly #api: Api;
@@ -178,7 +178,7 @@ class Composition implements Service {
       yieldTurn: () => yieldTurn(),
       onCommitted: (positions, figures, durationUs) => {
         this.#metrics.committed(figures, durationUs);
-        this.#rewriter.committed();
+        this.#compactor.committed();
         const reckonedUs = this.#time.reckonedUs(clock.monotonicUs());
         const told = this.#logs.committed(positions, reckonedUs).catch(onFatal);
         // Promise.all would keep the results of all earlier commits, one within another.
@@ -186,9 +186,9 @@ class Composition implements Service {
       },
       onFatal,
     });
-    this.#rewriter = new Rewriter({
+    this.#compactor = new Compactor({
       store,
-      chunkBytes: rewriteBytesOf(config),
+      chunkBytes: compactionBytesOf(config),
       shards: () => this.#shards.all(),
       nowUs: clock.nowUs,
       monotonicUs: clock.monotonicUs,
@@ -196,7 +196,7 @@ class Composition implements Service {
       onFailed: (error, scope) =>
         platform.logger.error(
           { err: error, scope },
-          'rows or usage could not be rewritten; they stay as they are',
+          'rows or usage could not be compacted; they stay as they are',
         ),
       onFatal,
     });
@@ -204,7 +204,7 @@ class Composition implements Service {
       shards: this.#shards,
       store,
       logs: () => this.#logs,
-      rewriter: () => this.#rewriter,
+      compactor: () => this.#compactor,
       api: () => this.#api,
     });
     this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage), {
@@ -275,7 +275,7 @@ class Composition implements Service {
     await this.#http.server.close(DRAIN_MS);
     for (const timer of this.#timers) clearInterval(timer);
     await this.#logs.stop();
-    this.#rewriter.stop();
+    this.#compactor.stop();
     const [commit] = await Promise.allSettled([this.#committer.stop()]);
     await this.#told;
     await this.#evaluator.stop();

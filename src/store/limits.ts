@@ -21,13 +21,13 @@ export const SORTED_ZSTD_LEVEL = 3;
  * and 4 % and save a sixth and a quarter of the time. */
 export const DICTIONARY_BYTES = 64 * 1024;
 
-/** Dictionaries that a thread keeps at hand for compression. More: 64 KB each; fewer: a day's rewrite, which reads one of
+/** Dictionaries that a thread keeps at hand for compression. More: 64 KB each; fewer: a day's compaction, which reads one of
  * each hour, copies them again and again. */
 export const WASM_DICTIONARY_COUNT = 32;
 
-/** How long the storage thread goes on with a rewrite before it looks for a commit, ms. Longer: commits wait; shorter:
+/** How long the storage thread goes on with a compaction before it looks for a commit, ms. Longer: commits wait; shorter:
  * looking costs more than the work. */
-export const REWRITE_SLICE_MS = 4;
+export const COMPACTION_SLICE_MS = 4;
 
 /** Bytes that are read at a time, up to the end of the block that is asked for: what comes before it is asked for next.
  * Bigger: a query for few rows reads more than it needs; smaller: a hundred rows take more reads, each of which a cold
@@ -66,7 +66,7 @@ export const RESERVE_PIECE_BYTES = 256 * 1024;
 export const RESERVE_SLACK_BYTES = 1024 * 1024;
 
 /** How far the storage thread gives way to the serving thread where they share a core, 0 to 19. Bigger: commits take
- * longer on a busy machine; smaller: a rewrite delays requests by turns of the scheduler. */
+ * longer on a busy machine; smaller: a compaction delays requests by turns of the scheduler. */
 export const STORAGE_THREAD_NICENESS = 5;
 
 /** Bytes of a Unix socket's path, by the system that has the fewest (macOS, one for the end). More: systems cut it off or

@@ -1,6 +1,6 @@
 /** What the serving thread asks the storage thread, and what it is answered: one answer a question, by its id. */
 
-import type { RewritePlan } from '../../engine/rows/rewrite.js';
+import type { CompactionPlan } from '../../engine/rows/compaction.js';
 import type { SealPlan } from '../../engine/usage/sealed/seal.js';
 import type { PartSummary } from '../../engine/usage/sealed/sealed-part.js';
 import type { Leftover } from './leftovers.js';
@@ -43,9 +43,9 @@ export type StorageQuestion =
   /** Those that the disk does not let go are tried again with each question. */
   | { readonly do: 'remove'; readonly paths: readonly string[] }
   | {
-      readonly do: 'rewrite';
-      readonly plan: RewritePlan;
-      /** See RewriteSizes. */
+      readonly do: 'compact';
+      readonly plan: CompactionPlan;
+      /** See CompactionSizes. */
       readonly chunkBytes: number;
       /** Begins the names of blocks: scope and colon. */
       readonly namePrefix: string;
@@ -56,7 +56,7 @@ export type StorageQuestion =
   | {
       readonly do: 'seal';
       readonly plan: SealPlan;
-      /** As for a rewrite. */
+      /** As for a compaction. */
       readonly namePrefix: string;
       readonly folder: string;
     };
@@ -68,7 +68,7 @@ export interface Written {
   readonly lengths: readonly number[];
 }
 
-export interface Rewritten {
+export interface Compacted {
   /** Where each frame of the output ends; the first is the dictionary, the last the directory. None: there is no output. */
   readonly frameEnds: Float64Array;
   readonly directory: Uint8Array | null;
@@ -84,7 +84,7 @@ export interface Removed {
   readonly left: readonly Leftover[];
 }
 
-export type Done = Written | Rewritten | Sealed | Removed | null;
+export type Done = Written | Compacted | Sealed | Removed | null;
 
 export type StorageAnswer = { readonly id: number } & (
   | { readonly done: Done }

@@ -13,10 +13,10 @@ import type { Leftover } from './leftovers.js';
 import { COMPRESS_FROM_BYTES } from './limits.js';
 import type { StartStorage, StorageLink } from './storage-link.js';
 import type {
+  Compacted,
   Done,
   FileEnd,
   Removed,
-  Rewritten,
   Sealed,
   StorageAnswer,
   StorageQuestion,
@@ -96,8 +96,8 @@ export class StorageThread {
   }
 
   /** Rejects with a SegmentError when an input is damaged; then nothing is left of the output. */
-  async rewrite(question: Omit<StorageQuestion & { readonly do: 'rewrite' }, 'do'>): Promise<Rewritten> {
-    return (await this.#ask({ do: 'rewrite', ...question })) as Rewritten;
+  async compact(question: Omit<StorageQuestion & { readonly do: 'compact' }, 'do'>): Promise<Compacted> {
+    return (await this.#ask({ do: 'compact', ...question })) as Compacted;
   }
 
   /** Rejects when the file can't be written; then nothing is left of it. */
@@ -105,7 +105,7 @@ export class StorageThread {
     return (await this.#ask({ do: 'seal', ...question })) as Sealed;
   }
 
-  /** Waits for writes under way, then ends the thread; a rewrite or seal is broken off. */
+  /** Waits for writes under way, then ends the thread; a compaction or seal is broken off. */
   async stop(): Promise<void> {
     await this.#turn;
     this.#fail(new Error('the storage thread is stopped'));

@@ -1,25 +1,25 @@
 /**
- * The work of the storage thread: compresses, checksums and writes what commits bring, and rewrites rows and seals
- * usage in between, so that the serving thread needn't. A commit waits for a rewrite no longer than a slice of it.
+ * The work of the storage thread: compresses, checksums and writes what commits bring, and compacts rows and seals
+ * usage in between, so that the serving thread needn't. A commit waits for a compaction no longer than a slice of it.
  */
 
 import { parentPort } from 'node:worker_threads';
 import { SORTED_BLOCK_BYTES } from '../../engine/limits.js';
+import { compactRuns } from '../../engine/rows/compaction.js';
 import { encodeDirectory } from '../../engine/rows/directory.js';
-import { rewriteRuns } from '../../engine/rows/rewrite.js';
 import { SegmentError } from '../../engine/segments.js';
 import { sealPart } from '../../engine/usage/sealed/seal.js';
 import { partFile } from '../../engine/usage/sealed/sealed-part.js';
 import { monotonicUs } from '../system-clock.js';
 import { compressedValue } from './checked-value.js';
+import { type CompactionDisk, CompactionFiles } from './compaction-files.js';
 import type { Disk } from './disk.js';
 import { sealEnvelope } from './envelope.js';
 import { FileAppender } from './file-appender.js';
 import { Folders } from './folders.js';
-import { REWRITE_SLICE_MS } from './limits.js';
+import { COMPACTION_SLICE_MS } from './limits.js';
 import { Removals } from './removals.js';
-import { type RewriteDisk, RewriteFiles } from './rewrite-files.js';
-import type { Done, Rewritten, Sealed, StorageAnswer, StorageQuestion, Written } from './storage-protocol.js';
+import type { Compacted, Done, Sealed, StorageAnswer, StorageQuestion, Written } from './storage-protocol.js';
 
 export interface StoragePorts {
   readonly disk: Disk;
@@ -27,7 +27,7 @@ export interface StoragePorts {
   /** Runs a task once waiting questions have been taken. */
   readonly later: (task: () => void) => void;
   readonly monotonicUs: () => number;
-  /** See RewriteSizes. */
+  /** See CompactionSizes. */
   readonly blockBytes: number;
 }
 
@@ -57,7 +57,7 @@ export class StorageWork {
     this.#appender = new FileAppender(ports.disk, this.#folders, this.#removals);
   }
 
-  /** Does what is asked, and answers; a rewrite goes on later. What fails is answered too. */
+  /** Does what is asked, and answers; a compaction goes on later. What fails is answered too. */
   take({ id, ...question }: StorageQuestion & { readonly id: number }): void {
     try {
       this.#removals.retry();
@@ -79,8 +79,8 @@ export class StorageWork {
           for (const path of question.paths) this.#removals.remove(path);
           this.#answer({ id, done: { left: this.#removals.left() } });
           break;
-        case 'rewrite':
-          this.#beginRewrite(id, question);
+        case 'compact':
+          this.#beginCompaction(id, question);
           break;
         case 'seal':
           this.#beginSeal(id, question);
@@ -120,28 +120,33 @@ export class StorageWork {
     return { sealed: sealed.buffer, lengths };
   }
 
-  #beginRewrite(id: number, question: StorageQuestion & { readonly do: 'rewrite' }): void {
+  #beginCompaction(id: number, question: StorageQuestion & { readonly do: 'compact' }): void {
     const { plan, chunkBytes, namePrefix, folder, inputs } = question;
     const { blockBytes } = this.#ports;
-    const files = new RewriteFiles(this.#rewriteDisk(), namePrefix, folder, inputs);
-    this.#build(id, files, rewriteRuns(plan, files, { chunkBytes, blockBytes }), (directory): Rewritten => {
+    const files = new CompactionFiles(this.#compactionDisk(), namePrefix, folder, inputs);
+    this.#build(id, files, compactRuns(plan, files, { chunkBytes, blockBytes }), (directory): Compacted => {
       return { frameEnds: files.finish(plan.output), directory: directory && encodeDirectory(directory) };
     });
   }
 
   #beginSeal(id: number, { plan, namePrefix, folder }: StorageQuestion & { readonly do: 'seal' }): void {
-    const files = new RewriteFiles(this.#rewriteDisk(), namePrefix, folder, []);
+    const files = new CompactionFiles(this.#compactionDisk(), namePrefix, folder, []);
     this.#build(id, files, sealPart(plan, files), (summary): Sealed => {
       return { frameEnds: files.finish(partFile(plan.name)), summary };
     });
   }
 
-  #rewriteDisk(): RewriteDisk {
+  #compactionDisk(): CompactionDisk {
     return { disk: this.#ports.disk, folders: this.#folders, removals: this.#removals };
   }
 
   /** Takes the steps in slices, and answers what `finish` makes of their result. */
-  #build<T>(id: number, files: RewriteFiles, steps: Generator<void, T>, finish: (result: T) => Done): void {
+  #build<T>(
+    id: number,
+    files: CompactionFiles,
+    steps: Generator<void, T>,
+    finish: (result: T) => Done,
+  ): void {
     const slice = (): void => {
       try {
         const step = this.#advance(steps);
@@ -158,7 +163,7 @@ export class StorageWork {
   /** Goes on for a slice, or to the end. */
   #advance<T>(steps: Generator<void, T>): IteratorResult<void, T> {
     const { monotonicUs } = this.#ports;
-    const endUs = monotonicUs() + REWRITE_SLICE_MS * 1000;
+    const endUs = monotonicUs() + COMPACTION_SLICE_MS * 1000;
     for (;;) {
       const step = steps.next();
       if (step.done === true || monotonicUs() >= endUs) return step;

@@ -5,9 +5,9 @@
  */
 
 import { assert } from '../../engine/assert.js';
-import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
+import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';
+import type { CompactionPlan } from '../../engine/rows/compaction.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
-import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engine/segments.js';
 import type { SealPlan } from '../../engine/usage/sealed/seal.js';
 import { type PartSummary, partFile } from '../../engine/usage/sealed/sealed-part.js';
@@ -211,16 +211,16 @@ export class Store {
   }
 
   /**
-   * Runs a rewrite of a scope's files on the storage thread; what it reads must be durable. The output can be read once
+   * Runs a compaction of a scope's files on the storage thread; what it reads must be durable. The output can be read once
    * it resolves, and counts once a commit adopts it. Rejects with a SegmentError when an input is damaged.
    */
-  async rewrite(
+  async compact(
     scope: Scope,
-    plan: RewritePlan,
-    chunkBytes = REWRITE_CHUNK_BYTES,
+    plan: CompactionPlan,
+    chunkBytes = COMPACTION_CHUNK_BYTES,
   ): Promise<RunDirectory | null> {
     const { directory, frameEnds } = await this.#thread
-      .rewrite({
+      .compact({
         plan,
         chunkBytes,
         namePrefix: `${scope}:`,
@@ -270,7 +270,7 @@ export class Store {
     return written.map(({ value }) => value!);
   }
 
-  /** Waits for writes under way, then lets go of the directory. A rewrite under way is broken off: its promise rejects. */
+  /** Waits for writes under way, then lets go of the directory. A compaction under way is broken off: its promise rejects. */
   async close(): Promise<void> {
     await this.#tables.close();
     await this.#removal;

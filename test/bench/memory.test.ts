@@ -44,7 +44,7 @@ test('what is accepted is applied, and what each part holds is told', () =>
       'names',
       'request-bodies',
       'result-cache',
-      'rewrite',
+      'compaction',
       'rows',
       'statistics',
       'statistics-memo',

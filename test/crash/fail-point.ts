@@ -16,13 +16,13 @@ export const FAIL_POINTS = [
   'after commit',
   'before log-append',
   'after log-append',
-  'before rewrite',
-  'after rewrite',
-  'before rewrite-write',
-  'amid rewrite-write',
-  'after rewrite-write',
-  'before rewrite-sync',
-  'after rewrite-sync',
+  'before compaction',
+  'after compaction',
+  'before compaction-write',
+  'amid compaction-write',
+  'after compaction-write',
+  'before compaction-sync',
+  'after compaction-sync',
   'before unlink',
   'after unlink',
   'before truncate',
@@ -59,7 +59,7 @@ export class Killer {
   }
 
   around<Result>(
-    name: 'sync' | 'sync-folder' | 'rewrite-sync' | 'unlink' | 'truncate',
+    name: 'sync' | 'sync-folder' | 'compaction-sync' | 'unlink' | 'truncate',
     effect: () => Result,
   ) {
     this.pass(`before ${name}`);
@@ -70,7 +70,7 @@ export class Killer {
 }
 
 export function killingDisk(disk: Disk, killer: Killer): Disk {
-  /** Descriptors of files that rewrites make. */
+  /** Descriptors of files that compactions make. */
   const made = new Set<number>();
   return {
     ...disk,
@@ -84,7 +84,7 @@ export function killingDisk(disk: Disk, killer: Killer): Disk {
       disk.close(descriptor);
     },
     write: (descriptor, bytes, from) => {
-      const name = made.has(descriptor) ? 'rewrite-write' : 'write';
+      const name = made.has(descriptor) ? 'compaction-write' : 'write';
       killer.pass(`before ${name}`);
       if (killer.isDue(`amid ${name}`)) {
         disk.write(descriptor, bytes.subarray(0, Math.ceil((from + bytes.length) / 2)), from);
@@ -95,20 +95,20 @@ export function killingDisk(disk: Disk, killer: Killer): Disk {
       return taken;
     },
     sync: (descriptor) =>
-      killer.around(made.has(descriptor) ? 'rewrite-sync' : 'sync', () => disk.sync(descriptor)),
+      killer.around(made.has(descriptor) ? 'compaction-sync' : 'sync', () => disk.sync(descriptor)),
     syncFolder: (folder) => killer.around('sync-folder', () => disk.syncFolder(folder)),
     truncate: (path, byteCount) => killer.around('truncate', () => disk.truncate(path, byteCount)),
     remove: (path) => killer.around('unlink', () => disk.remove(path)),
   };
 }
 
-/** The points around a rewrite, as the serving thread sees it. */
+/** The points around a compaction, as the serving thread sees it. */
 export function killingStorage(start: StartStorage, killer: Killer): StartStorage {
   return (listener) => {
     const link = start({
       answered: (answer) => {
         if ('done' in answer && answer.done !== null && 'frameEnds' in answer.done)
-          killer.pass('after rewrite');
+          killer.pass('after compaction');
         listener.answered(answer);
       },
       failed: (error) => listener.failed(error),
@@ -116,7 +116,7 @@ export function killingStorage(start: StartStorage, killer: Killer): StartStorag
     return {
       ...link,
       post: (question) => {
-        if (question.do === 'rewrite') killer.pass('before rewrite');
+        if (question.do === 'compact') killer.pass('before compaction');
         link.post(question);
       },
     };

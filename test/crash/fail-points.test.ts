@@ -1,5 +1,5 @@
 /**
- * SIGKILL at named points of the store, before, amid and after each write, sync, commit, rewrite and removal, and at
+ * SIGKILL at named points of the store, before, amid and after each write, sync, commit, compaction and removal, and at
  * random moments: nothing acknowledged is lost, nothing stands twice, a POST that is sent again with its Idempotency-Key
  * neither, and no file is left behind.
  *

@@ -96,7 +96,7 @@ export function smallPipeline(store: Store, shards: Shards): Pipeline {
   });
 }
 
-/** Seals, commits and rewrites as the service does by and by, until nothing is due. */
+/** Seals, commits and compacts as the service does by and by, until nothing is due. */
 async function settle(store: Store, shards: Shards, nowUs: number): Promise<void> {
   const commit = () =>
     store.commit(
@@ -112,9 +112,9 @@ async function settle(store: Store, shards: Shards, nowUs: number): Promise<void
   for (const { topic, partition, shard } of shards.all()) {
     if (!(shard instanceof EdgeShard)) continue;
     for (;;) {
-      const plan = shard.rows.planRewrite(nowUs);
+      const plan = shard.rows.planCompaction(nowUs);
       if (plan === null) break;
-      shard.rows.finishRewrite(plan, await store.rewrite(`${topic}/${partition}`, plan));
+      shard.rows.finishCompaction(plan, await store.compact(`${topic}/${partition}`, plan));
       await commit();
     }
     for (let plan = shard.usage.planSeal(); plan !== null; plan = shard.usage.planSeal()) {

@@ -1,6 +1,6 @@
 /** The engine behind the real pipeline, with segment tables in memory for a store: what histories are played to. */
 
-import type { RewritePlan } from '../../engine/rows/rewrite.js';
+import type { CompactionPlan } from '../../engine/rows/compaction.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
@@ -8,7 +8,7 @@ import type { DeadLetter } from '../../ingest/dead-letters.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { MemoryScratch } from '../memory-scratch.js';
-import { SegmentTable, TableRewrite } from '../segment-table.js';
+import { SegmentTable, TableCompaction } from '../segment-table.js';
 import { TableSeal } from '../usage/match-here.js';
 import type { SystemCountsRow, SystemStatsRow } from './answers.js';
 import { answerEvents, answerLogs, answerStats, beginCounts, SMALL_USAGE_LIMITS } from './engine-answers.js';
@@ -16,8 +16,8 @@ import type { History, Topic } from './history.js';
 import type { CountsQuestion, EventsQuestion, LogsQuestion, StatsQuestion } from './model.js';
 import type { Delivery, PartitionCounts, System } from './replay.js';
 
-/** So small that rewrites spill what they sort, and make several blocks of a project's rows. */
-const REWRITE_SIZES = { chunkBytes: 5_000, blockBytes: 1_000 };
+/** So small that compactions spill what they sort, and make several blocks of a project's rows. */
+const COMPACTION_SIZES = { chunkBytes: 5_000, blockBytes: 1_000 };
 /** At one commit in so many all runs of rows are sealed, as for want of memory. */
 const SPILL_EVERY = 7;
 /** So small that there is always something to set aside. */
@@ -32,7 +32,7 @@ export class EngineSystem implements System {
   #relay: RelayShard[] = [];
   #pipeline!: Pipeline;
   /** One for each edge shard. */
-  #rewrites: (TableRewrite | null)[] = [];
+  #compactions: (TableCompaction | null)[] = [];
   #seals: (TableSeal | null)[] = [];
   /** Of the delivery under way. */
   #nowUs = 0;
@@ -80,23 +80,24 @@ export class EngineSystem implements System {
     }
   }
 
-  rewrite(stepCount: number, nowUs: number): void {
+  compact(stepCount: number, nowUs: number): void {
     for (const [partition, { rows, usage }] of this.#edge.entries()) {
       const table = this.#tables.edge[partition];
       const seal = this.#seals[partition] ?? TableSeal.begin(usage, table);
       this.#seals[partition] = (seal?.advance(stepCount) ?? true) ? null : seal;
-      const rewrite = this.#rewrites[partition] ?? TableRewrite.begin(rows, table, nowUs, REWRITE_SIZES);
-      const isFinished = rewrite?.advance(stepCount) ?? true;
-      if (rewrite !== null && isFinished) this.rewritten(rewrite.plan, table);
-      this.#rewrites[partition] = isFinished ? null : rewrite;
+      const compaction =
+        this.#compactions[partition] ?? TableCompaction.begin(rows, table, nowUs, COMPACTION_SIZES);
+      const isFinished = compaction?.advance(stepCount) ?? true;
+      if (compaction !== null && isFinished) this.compacted(compaction.plan, table);
+      this.#compactions[partition] = isFinished ? null : compaction;
     }
   }
 
   /** For bugs to be planted in. */
-  protected rewritten(_plan: RewritePlan, _table: SegmentTable): void {}
+  protected compacted(_plan: CompactionPlan, _table: SegmentTable): void {}
 
   reload(): void {
-    this.#rewrites = this.#tables.edge.map(() => null);
+    this.#compactions = this.#tables.edge.map(() => null);
     this.#seals = this.#tables.edge.map(() => null);
     for (const table of this.#tables.edge) table.forgetAside();
     this.#edge = this.#tables.edge.map((table) => new EdgeShard(table, SMALL_USAGE_LIMITS));

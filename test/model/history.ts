@@ -48,8 +48,8 @@ export type Step =
   | { readonly do: 'clock'; readonly byUs: number }
   | { readonly do: 'expire' }
   | { readonly do: 'commit' }
-  /** Rewrites of stored rows begin, or go on by so many steps. */
-  | { readonly do: 'rewrite'; readonly stepCount: number }
+  /** Compactions of stored rows begin, or go on by so many steps. */
+  | { readonly do: 'compact'; readonly stepCount: number }
   /** Commit, and go on with shards loaded from the store. */
   | { readonly do: 'restart' }
   /** Go on with shards loaded from the last commit, and read the log from where they are. */
@@ -163,7 +163,7 @@ class Draw {
       return { do: 'begin-counts', expression: this.#expression(), interval: random.pick(COUNTS_INTERVALS) };
     }
     if (kind < 0.13 * restless) return { do: 'finish-counts' };
-    if (kind < 0.15 * restless) return { do: 'rewrite', stepCount: random.pick([1, 3, 1_000, 1_000]) };
+    if (kind < 0.15 * restless) return { do: 'compact', stepCount: random.pick([1, 3, 1_000, 1_000]) };
     if (kind < 0.45) return { do: 'ask', ...this.#question() };
     const place = this.#place();
     const recordCount = random.chance(0.7) ? 1 : random.between(2, 12);

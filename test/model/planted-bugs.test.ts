@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { PAGE_FILTER_BYTES } from '../../engine/limits.js';
-import type { RewritePlan } from '../../engine/rows/rewrite.js';
+import type { CompactionPlan } from '../../engine/rows/compaction.js';
 import { SegmentTable } from '../segment-table.js';
 import type { SystemStatsRow } from './answers.js';
 import { type MakeSystem, seedReport } from './campaign.js';
@@ -108,20 +108,20 @@ class DoubleDelivery extends EngineSystem {
 isFound('records that are applied a second time', (history) => new DoubleDelivery(history));
 
 class EarlyUnlink extends EngineSystem {
-  protected override rewritten(plan: RewritePlan, table: SegmentTable): void {
+  protected override compacted(plan: CompactionPlan, table: SegmentTable): void {
     for (const { file } of plan.inputs) table.remove(file);
   }
 }
-isFound('a rewrite that removes its inputs before a commit', (history) => new EarlyUnlink(history));
+isFound('a compaction that removes its inputs before a commit', (history) => new EarlyUnlink(history));
 
-/** A table on which a rewrite loses what a crash would find torn: the last block before the directory. */
-class ShortRewrite extends EngineSystem {
-  protected override rewritten(plan: RewritePlan, table: SegmentTable): void {
+/** A table on which a compaction loses what a crash would find torn: the last block before the directory. */
+class ShortCompaction extends EngineSystem {
+  protected override compacted(plan: CompactionPlan, table: SegmentTable): void {
     const blockCount = table.blockCount(plan.output);
     if (blockCount > 2) table.replaceBlock(plan.output, blockCount - 2, table.block(plan.output, 0));
   }
 }
-isFound('a rewrite with a block twice and another not at all', (history) => new ShortRewrite(history));
+isFound('a compaction with a block twice and another not at all', (history) => new ShortCompaction(history));
 
 /** A table that loses what the filters of sealed parts say. */
 class BlankFilters extends SegmentTable {

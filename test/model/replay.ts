@@ -42,8 +42,8 @@ export interface System {
   deliver(delivery: Delivery): Promise<void>;
   expire(nowUs: number): void;
   commit(): void;
-  /** Goes on with the rewrites of stored rows by so many steps, or begins them. */
-  rewrite(stepCount: number, nowUs: number): void;
+  /** Goes on with the compactions of stored rows by so many steps, or begins them. */
+  compact(stepCount: number, nowUs: number): void;
   /** Goes on from the last commit, as a new process would. */
   reload(): void;
   logs(question: LogsQuestion, nowUs: number): Uint8Array[];
@@ -126,8 +126,8 @@ class Player {
       case 'commit':
         this.#commit();
         return null;
-      case 'rewrite':
-        this.#system.rewrite(step.stepCount, this.nowUs);
+      case 'compact':
+        this.#system.compact(step.stepCount, this.nowUs);
         return null;
       case 'restart':
         this.#commit();

@@ -37,7 +37,7 @@ function undisturbed(step: Step): readonly Step[] {
     step.do === 'commit' ||
     step.do === 'restart' ||
     step.do === 'crash' ||
-    step.do === 'rewrite' ||
+    step.do === 'compact' ||
     step.do === 'redeliver'
   )
     return [];

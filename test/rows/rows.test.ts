@@ -4,17 +4,17 @@ import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { BLOCK_TARGET_BYTES, LOG_ROW_LIMIT, SPILLED_BUSY_RUN_BYTES } from '../../engine/limits.js';
+import { USUAL_SIZES } from '../../engine/rows/compaction.js';
 import { collectLogs, type LogsParameters, mergeLogs } from '../../engine/rows/partial.js';
-import { USUAL_SIZES } from '../../engine/rows/rewrite.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
 import { RETENTION_US, TIER_CLASSES } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
 import { queryLogs } from '../queries.js';
-import { SegmentTable, TableRewrite } from '../segment-table.js';
+import { SegmentTable, TableCompaction } from '../segment-table.js';
 
-/** So small that rewrites spill, and blocks are many. */
-const REWRITE_SIZES = { chunkBytes: 20_000, blockBytes: 300 };
+/** So small that compactions spill, and blocks are many. */
+const COMPACTION_SIZES = { chunkBytes: 20_000, blockBytes: 300 };
 const NOW_US = Date.parse('2026-11-21T07:30:00Z') * 1000;
 
 function entry(overrides: Partial<EdgeEntry> & { text?: string }): EdgeEntry {
@@ -133,7 +133,7 @@ test('a run that was opened by a clock months ahead is sealed by the right one',
   expect([view.expire(laterUs), view.expire(laterUs + US_PER_HOUR)]).toEqual([false, true]);
 });
 
-test('a project whose name begins with a byte order mark stays another one through restarts and rewrites', () => {
+test('a project whose name begins with a byte order mark stays another one through restarts and compactions', () => {
   const table = new SegmentTable();
   let view = new RowsView(table);
   view.apply(entry({ project: '\ufeffshop', text: 'theirs' }));
@@ -149,8 +149,8 @@ test('a project whose name begins with a byte order mark stays another one throu
   const laterUs = NOW_US + 3 * US_PER_HOUR;
   view.expire(laterUs);
   view.save(table);
-  const rewrite = TableRewrite.begin(view, table, laterUs, USUAL_SIZES);
-  expect(rewrite?.advance(Infinity)).toBe(true);
+  const compaction = TableCompaction.begin(view, table, laterUs, USUAL_SIZES);
+  expect(compaction?.advance(Infinity)).toBe(true);
   view.save(table);
   check();
   view = new RowsView(table);
@@ -169,11 +169,11 @@ test('when memory is short, hours that are over leave it early; rows that come l
   }
   view.expire(NOW_US);
   view.save(table);
-  expect(TableRewrite.begin(view, table, NOW_US, USUAL_SIZES)).toBeNull();
+  expect(TableCompaction.begin(view, table, NOW_US, USUAL_SIZES)).toBeNull();
   const heldBytes = view.heldBytes;
   expect([view.spill(), view.spill()]).toEqual([true, false]);
   view.save(table);
-  expect(TableRewrite.begin(view, table, NOW_US, USUAL_SIZES)?.advance(Infinity)).toBe(true);
+  expect(TableCompaction.begin(view, table, NOW_US, USUAL_SIZES)?.advance(Infinity)).toBe(true);
   view.save(table);
   expect(view.heldBytes).toBeLessThan(0.7 * heldBytes);
   view.apply(entry({ project: 'p7', timestampUs: lastHourUs, text: 'late', idHash: 1 }));
@@ -244,7 +244,7 @@ test('the newest rows anywhere in 90 days cost a handful of blocks, whoever asks
     view.expire(startUs + (hour + 1) * US_PER_HOUR);
     view.save(table);
     while (
-      TableRewrite.begin(view, table, startUs + (hour + 1) * US_PER_HOUR, USUAL_SIZES)?.advance(Infinity)
+      TableCompaction.begin(view, table, startUs + (hour + 1) * US_PER_HOUR, USUAL_SIZES)?.advance(Infinity)
     ) {
       view.save(table);
     }
@@ -293,7 +293,7 @@ test.each(Array.from({ length: 40 }, (_, seed) => seed))('view and twin agree: s
   };
   let entries: EdgeEntry[] = [];
   let nowUs = NOW_US;
-  let rewrites: (TableRewrite | null)[] = [null, null];
+  let compactions: (TableCompaction | null)[] = [null, null];
   for (let step = 0; step < 400; step++) {
     const one = randomEntry(random, nowUs);
     views[random.between(0, 1)].apply(one);
@@ -302,14 +302,14 @@ test.each(Array.from({ length: 40 }, (_, seed) => seed))('view and twin agree: s
     if (random.between(0, 30) === 0) for (const view of views) view.sealLarge(1, SPILLED_BUSY_RUN_BYTES);
     if (random.between(0, 10) === 0) {
       const stepCount = random.pick([1, 5, 10_000]);
-      rewrites = rewrites.map((running, i) => {
-        const rewrite = running ?? TableRewrite.begin(views[i], tables[i], nowUs, REWRITE_SIZES);
-        return rewrite?.advance(stepCount) === false ? rewrite : null;
+      compactions = compactions.map((running, i) => {
+        const compaction = running ?? TableCompaction.begin(views[i], tables[i], nowUs, COMPACTION_SIZES);
+        return compaction?.advance(stepCount) === false ? compaction : null;
       });
     }
     if (random.between(0, 40) === 0) {
       save();
-      rewrites = [null, null];
+      compactions = [null, null];
       for (const table of tables) table.forgetAside();
       views = tables.map((of) => {
         const view = new RowsView(of);

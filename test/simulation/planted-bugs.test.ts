@@ -60,10 +60,10 @@ isFound('a commit before its sync', {
   },
 });
 
-isFound('a rewrite that unlinks its inputs before its output is committed', {
-  rewriterStore: (store, disk) => ({
-    rewrite: async (scope, plan, chunkBytes) => {
-      const directory = await store.rewrite(scope, plan, chunkBytes);
+isFound('a compaction that unlinks its inputs before its output is committed', {
+  compactorStore: (store, disk) => ({
+    compact: async (scope, plan, chunkBytes) => {
+      const directory = await store.compact(scope, plan, chunkBytes);
       for (const { file } of plan.inputs)
         disk.remove(`${DATA_FOLDER}/files/${scope.replaceAll('/', '+')}/${file}`);
       return directory;
@@ -106,7 +106,7 @@ for (const [place, isFirst] of [
   });
 }
 
-isFound('a rewrite whose output is not synced', {
+isFound('a compaction whose output is not synced', {
   disk: (disk, thread) => {
     if (thread === 'serving') return disk;
     const made = new Set<number>();

@@ -27,7 +27,7 @@ export interface Figures {
   powerCuts: number;
   errors: number;
   removalErrors: number;
-  rewrites: number;
+  compactions: number;
   commits: number;
   filesSeen: number;
 }
@@ -74,7 +74,7 @@ export class Player {
       powerCuts: 0,
       errors: 0,
       removalErrors: 0,
-      rewrites: 0,
+      compactions: 0,
       commits: 0,
       filesSeen: 0,
     };
@@ -177,11 +177,11 @@ export class Player {
   }
 
   async #restart(): Promise<void> {
-    const { rewriter, committer, store } = this.#life.parts;
+    const { compactor, committer, store } = this.#life.parts;
     store.room.stopWaiting();
     await this.#delivery.stop();
     if (this.#life.isOver) return;
-    rewriter.stop();
+    compactor.stop();
     if ((await this.#life.finish(committer.stop().then(() => true))) === null) return;
     if ((await this.#life.finish(store.close().then(() => true))) === null) return;
     this.#world.faults.ended = 'process';
@@ -247,8 +247,8 @@ export class Player {
   }
 
   #bury(faults: Faults, figures: Figures): void {
-    const { fatal, damage, rewriteCount, hasBegun } = this.#life;
-    figures.rewrites += rewriteCount;
+    const { fatal, damage, compactionCount, hasBegun } = this.#life;
+    figures.compactions += compactionCount;
     figures.errors += faults.errorCount;
     figures.removalErrors += faults.removalErrorCount;
     if (damage !== null) throw damage;

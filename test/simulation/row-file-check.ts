@@ -7,7 +7,7 @@ import type { Disk } from '../../src/store/disk.js';
 import { openEnvelope } from '../../src/store/envelope.js';
 import type { Store } from '../../src/store/store.js';
 
-/** null when all is well. To be asked when no commit, rewrite or removal is under way. */
+/** null when all is well. To be asked when no commit, compaction or removal is under way. */
 export function rowFilesProblem(directory: string, disk: Disk, store: Store): string | null {
   const known = new Map<string, number>();
   for (const { key, value } of store.table('files').getRange()) {

@@ -1,6 +1,6 @@
 /**
  * The service over a simulated disk against the reference model: seeded short histories with crashes at any operation,
- * power cuts that tear what is not synced, disk errors, clock steps and rewrites, every answer compared.
+ * power cuts that tear what is not synced, disk errors, clock steps and compactions, every answer compared.
  *
  *   LOGRING_TEST_SEED=17    only the history of this seed
  *   npm run simulate        a longer campaign
@@ -41,7 +41,7 @@ if (chosenSeed !== undefined) {
     expect(totals.powerCuts).toBeGreaterThan(HISTORY_COUNT / 2);
     expect(totals.errors).toBeGreaterThan(HISTORY_COUNT / 10);
     expect(totals.removalErrors).toBeGreaterThan(HISTORY_COUNT / 100);
-    expect(totals.rewrites).toBeGreaterThan(HISTORY_COUNT);
+    expect(totals.compactions).toBeGreaterThan(HISTORY_COUNT);
     for (const operation of OPERATIONS) expect(totals[`at ${operation}`], operation).toBeGreaterThan(0);
     expect(totals.filesSeen).toBeGreaterThan(HISTORY_COUNT);
   });

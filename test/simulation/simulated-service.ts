@@ -1,5 +1,5 @@
 /**
- * One life of the service: our own shards, pipeline, committer, rewriter and store, as src/service.ts connects them, on a
+ * One life of the service: our own shards, pipeline, committer, compactor and store, as src/service.ts connects them, on a
  * simulated disk and simulated tables; what event loop and threads would decide, a schedule does.
  */
 
@@ -10,7 +10,7 @@ import { Gaps } from '../../ingest/gaps.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { Committer } from '../../src/service/committer.js';
-import { Rewriter, type RewriterPorts } from '../../src/service/rewriter.js';
+import { Compactor, type CompactorPorts } from '../../src/service/compactor.js';
 import { Shards } from '../../src/service/shards.js';
 import { TrustedTime } from '../../src/service/trusted-time.js';
 import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
@@ -30,14 +30,14 @@ import { type SimulatedTables, TablesOfLife, type TablesPorts } from './simulate
 export const DATA_FOLDER = '/data';
 export const TOPICS = { edgeTopic: 'edge', relayTopic: 'relay' };
 
-/** So small that rewrites spill what they sort, and make several blocks of a project's rows. */
-const REWRITE_CHUNK_BYTES = 5_000;
-const REWRITE_BLOCK_BYTES = 1_000;
+/** So small that compactions spill what they sort, and make several blocks of a project's rows. */
+const COMPACTION_CHUNK_BYTES = 5_000;
+const COMPACTION_BLOCK_BYTES = 1_000;
 /** Half of the blocks are read from the disk again. */
 const CACHE_BYTES = 20_000;
 /** So small that a commit takes several. */
 const ARENA_BYTES = 3_000;
-/** More than a slice of a rewrite takes: every step of one is a slice. */
+/** More than a slice of a compaction takes: every step of one is a slice. */
 const STORAGE_TICK_US = 1_000_000;
 
 /** What outlives a process. */
@@ -65,14 +65,14 @@ export interface Assembly {
   readonly disk: (disk: DiskOfLife, thread: 'serving' | 'storage') => Disk;
   readonly tables: (ports: TablesPorts) => TablesOfLife;
   readonly link: (link: StorageLink, schedule: Schedule, answer: (id: number) => void) => StorageLink;
-  readonly rewriterStore: (store: Store, disk: Disk) => RewriterPorts['store'];
+  readonly compactorStore: (store: Store, disk: Disk) => CompactorPorts['store'];
 }
 
 export const SOUND: Assembly = {
   disk: (disk) => disk,
   tables: (ports) => new TablesOfLife(ports),
   link: (link) => link,
-  rewriterStore: (store) => store,
+  compactorStore: (store) => store,
 };
 
 export class Life {
@@ -82,9 +82,9 @@ export class Life {
   #parts: Parts | null = null;
   /** What would have ended the process with a message. */
   fatal: unknown = null;
-  /** Rewrites that failed for damage, of which there is none. */
+  /** Compactions that failed for damage, of which there is none. */
   damage: unknown = null;
-  rewriteCount = 0;
+  compactionCount = 0;
 
   constructor(ports: LifePorts, assembly: Assembly) {
     this.#ports = ports;
@@ -185,18 +185,18 @@ export class Life {
       },
       shards: () => shards.all(),
       onCommitted: (positions) => {
-        rewriter.committed();
+        compactor.committed();
         embeddedLog?.committed(positions).catch(onFatal);
       },
       onFatal,
     });
-    const rewriter: Rewriter = new Rewriter({
+    const compactor: Compactor = new Compactor({
       ...clock,
-      store: this.#assembly.rewriterStore(store, disk),
-      chunkBytes: REWRITE_CHUNK_BYTES,
+      store: this.#assembly.compactorStore(store, disk),
+      chunkBytes: COMPACTION_CHUNK_BYTES,
       shards: () => shards.all(),
       commit: () => {
-        this.rewriteCount += 1;
+        this.compactionCount += 1;
         return committer.commit();
       },
       onFailed: (error) => {
@@ -221,7 +221,7 @@ export class Life {
       this.#ports.source === 'kafka'
         ? null
         : new EmbeddedLog({ ...TOPICS, log: new LmdbLog(store), nowUs, yieldTurn, onFatal });
-    return { store, shards, time, committer, rewriter, pipeline, deadLetters, embeddedLog };
+    return { store, shards, time, committer, compactor, pipeline, deadLetters, embeddedLog };
   }
 
   #startStorage(disk: Disk): StartStorage {
@@ -244,7 +244,7 @@ export class Life {
           monotonicUs += STORAGE_TICK_US;
           return monotonicUs;
         },
-        blockBytes: REWRITE_BLOCK_BYTES,
+        blockBytes: COMPACTION_BLOCK_BYTES,
       });
       const link: StorageLink = {
         post: (question) => {
@@ -272,7 +272,7 @@ export interface Parts {
   readonly shards: Shards;
   readonly time: TrustedTime;
   readonly committer: Committer;
-  readonly rewriter: Rewriter;
+  readonly compactor: Compactor;
   readonly pipeline: Pipeline;
   readonly deadLetters: DeadLetterTable;
   /** null with Kafka. */

@@ -22,7 +22,7 @@ const LARGEST_ERROR_SHARE = 0.1;
 const HEAP_SHARE = 0.02;
 const RESIDENT_SHARE = 0.05;
 const DESCRIPTOR_SHARE = 0.05;
-/** Disk of an edge entry, its row, its URL and what is being rewritten, and of a store without entries. */
+/** Disk of an edge entry, its row, its URL and what is being compacted, and of a store without entries. */
 const ENTRY_DISK_BYTES = 500;
 const EMPTY_DISK_BYTES = 512 * 2 ** 20;
 

@@ -1,4 +1,4 @@
-/** Row files on a real disk: written before they count, cut back, removed, rewritten; damage of every kind is refused. */
+/** Row files on a real disk: written before they count, cut back, removed, compacted; damage of every kind is refused. */
 
 import {
   appendFileSync,
@@ -208,10 +208,10 @@ async function filled(directory: string): Promise<Rig> {
   return rig;
 }
 
-async function rewriteAll({ store, view }: Rig): Promise<void> {
+async function compactionAll({ store, view }: Rig): Promise<void> {
   const nowUs = DAY_US + 3 * US_PER_DAY;
-  for (let plan = view.planRewrite(nowUs); plan !== null; plan = view.planRewrite(nowUs)) {
-    view.finishRewrite(plan, await store.rewrite(SCOPE, plan));
+  for (let plan = view.planCompaction(nowUs); plan !== null; plan = view.planCompaction(nowUs)) {
+    view.finishCompaction(plan, await store.compact(SCOPE, plan));
     await save({ store, view });
   }
 }
@@ -232,41 +232,41 @@ function answers(view: RowsView): string {
   ).join('\n\n');
 }
 
-test('a rewrite changes no answer: at once, after its commit and after a restart; its inputs are unlinked', async () => {
+test('a compaction changes no answer: at once, after its commit and after a restart; its inputs are unlinked', async () => {
   const directory = newDirectory();
   const rig = await filled(directory);
   const before = answers(rig.view);
   expect(before.split('\n').length).toBeGreaterThan(500);
   expect(rowFiles(directory)).toHaveLength(48);
   const nowUs = DAY_US + 3 * US_PER_DAY;
-  const plan = rig.view.planRewrite(nowUs)!;
-  const directoryOfRows = await rig.store.rewrite(SCOPE, plan);
+  const plan = rig.view.planCompaction(nowUs)!;
+  const directoryOfRows = await rig.store.compact(SCOPE, plan);
   expect(answers(rig.view)).toBe(before);
-  rig.view.finishRewrite(plan, directoryOfRows);
+  rig.view.finishCompaction(plan, directoryOfRows);
   expect(answers(rig.view)).toBe(before);
   await save(rig);
   expect(answers(rig.view)).toBe(before);
-  await rewriteAll(rig);
+  await compactionAll(rig);
   expect(answers(rig.view)).toBe(before);
   await closeStores();
   expect(rowFiles(directory).map((path) => path.replace(/.*\/(.).*/, '$1'))).toEqual(['d', 'd']);
   expect(answers((await load(directory)).view)).toBe(before);
 });
 
-test('a rewrite that was not committed leaves nothing: neither a file nor a change', async () => {
+test('a compaction that was not committed leaves nothing: neither a file nor a change', async () => {
   const directory = newDirectory();
   const rig = await filled(directory);
   const before = answers(rig.view);
   const files = rowFiles(directory);
-  const plan = rig.view.planRewrite(DAY_US + 3 * US_PER_DAY)!;
-  rig.view.finishRewrite(plan, await rig.store.rewrite(SCOPE, plan));
+  const plan = rig.view.planCompaction(DAY_US + 3 * US_PER_DAY)!;
+  rig.view.finishCompaction(plan, await rig.store.compact(SCOPE, plan));
   expect(rowFiles(directory)).toHaveLength(files.length + 1);
   await closeStores();
   const again = await load(directory);
   expect(rowFiles(directory)).toEqual(files);
   expect(answers(again.view)).toBe(before);
   // Broken off in the middle.
-  const broken = again.store.rewrite(SCOPE, again.view.planRewrite(DAY_US + 3 * US_PER_DAY)!);
+  const broken = again.store.compact(SCOPE, again.view.planCompaction(DAY_US + 3 * US_PER_DAY)!);
   const refused = expect(broken).rejects.toThrow(/is stopped/);
   await closeStores();
   await refused;
@@ -274,7 +274,7 @@ test('a rewrite that was not committed leaves nothing: neither a file nor a chan
   expect(rowFiles(directory)).toEqual(files);
 });
 
-test('a rewrite of a damaged file is refused and leaves its inputs and nothing else', async () => {
+test('a compaction of a damaged file is refused and leaves its inputs and nothing else', async () => {
   const directory = newDirectory();
   const rig = await filled(directory);
   const files = rowFiles(directory);
@@ -282,12 +282,12 @@ test('a rewrite of a damaged file is refused and leaves its inputs and nothing e
   const bytes = readFileSync(path);
   bytes[bytes.length >>> 1] ^= 4;
   writeFileSync(path, bytes);
-  const plan = rig.view.planRewrite(DAY_US + 3 * US_PER_DAY)!;
-  await expect(rig.store.rewrite(SCOPE, plan)).rejects.toThrow(SegmentError);
-  rig.view.failRewrite(plan);
+  const plan = rig.view.planCompaction(DAY_US + 3 * US_PER_DAY)!;
+  await expect(rig.store.compact(SCOPE, plan)).rejects.toThrow(SegmentError);
+  rig.view.failCompaction(plan);
   expect(rowFiles(directory)).toEqual(files);
   // The other day is no worse for it.
-  await rewriteAll(rig);
+  await compactionAll(rig);
   await closeStores();
   expect(rowFiles(directory)).toHaveLength(25);
 });
@@ -295,8 +295,8 @@ test('a rewrite of a damaged file is refused and leaves its inputs and nothing e
 test('a flipped byte anywhere in a sorted or a fresh file is refused, never answered from', async () => {
   const directory = newDirectory();
   const rig = await filled(directory);
-  const plan = rig.view.planRewrite(DAY_US + 3 * US_PER_DAY)!;
-  rig.view.finishRewrite(plan, await rig.store.rewrite(SCOPE, plan));
+  const plan = rig.view.planCompaction(DAY_US + 3 * US_PER_DAY)!;
+  rig.view.finishCompaction(plan, await rig.store.compact(SCOPE, plan));
   await save(rig);
   const before = answers(rig.view);
   await closeStores();

@@ -1,10 +1,10 @@
 /**
- * Has stored rows rewritten and usage sealed, one at a time, on the storage thread: asks the edge shards after each commit,
+ * Has stored rows compacted and usage sealed, one at a time, on the storage thread: asks the edge shards after each commit,
  * round and round, what is due, and commits what comes of it. What is due and how it is done is the engine's matter.
  */
 
+import type { CompactionPlan } from '../../engine/rows/compaction.js';
 import type { RunDirectory } from '../../engine/rows/directory.js';
-import type { RewritePlan } from '../../engine/rows/rewrite.js';
 import type { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
 import { EdgeShard } from '../../engine/shard.js';
@@ -13,26 +13,26 @@ import { partitionId } from '../../ingest/partition-id.js';
 import type { Scope, Store } from '../store/store.js';
 import type { OwnedShard } from './shards.js';
 
-/** Pause after a rewrite that failed because there is no room or the like. Longer: the index of rows stays in memory for
+/** Pause after a compaction that failed because there is no room or the like. Longer: the index of rows stays in memory for
  * longer; shorter: a full disk is filled and emptied all the time. */
 const RETRY_PAUSE_US = 60_000_000;
 
-export interface RewriterPorts {
-  readonly store: Pick<Store, 'rewrite' | 'sealPart'>;
-  /** What a rewrite may sort in memory at a time. */
+export interface CompactorPorts {
+  readonly store: Pick<Store, 'compact' | 'sealPart'>;
+  /** What a compaction may sort in memory at a time. */
   readonly chunkBytes: number;
   readonly shards: () => Iterable<OwnedShard>;
   readonly nowUs: () => number;
   readonly monotonicUs: () => number;
-  /** Commits what a rewrite has changed. */
+  /** Commits what a compaction has changed. */
   readonly commit: () => Promise<void>;
-  /** A rewrite or seal failed; what it was to work on stays as it was. */
+  /** A compaction or seal failed; what it was to work on stays as it was. */
   readonly onFailed: (error: unknown, scope: Scope) => void;
   readonly onFatal: (error: unknown) => void;
 }
 
-export class Rewriter {
-  readonly #ports: RewriterPorts;
+export class Compactor {
+  readonly #ports: CompactorPorts;
   #isRunning = false;
   #heldBytes = 0;
   #stopped = false;
@@ -40,7 +40,7 @@ export class Rewriter {
   /** The shard that had something to do last: others come first. */
   #lastIndex = -1;
 
-  constructor(ports: RewriterPorts) {
+  constructor(ports: CompactorPorts) {
     this.#ports = ports;
   }
 
@@ -48,7 +48,7 @@ export class Rewriter {
     return this.#isRunning;
   }
 
-  /** What the rewrite or seal under way may hold on the storage thread. */
+  /** What the compaction or seal under way may hold on the storage thread. */
   get heldBytes(): number {
     return this.#isRunning ? this.#heldBytes : 0;
   }
@@ -77,12 +77,12 @@ export class Rewriter {
   }
 
   #begin(scope: Scope, rows: RowsView): void {
-    const plan = rows.planRewrite(this.#ports.nowUs());
+    const plan = rows.planCompaction(this.#ports.nowUs());
     if (plan === null) return;
     this.#isRunning = true;
     this.#heldBytes = Math.min(plan.rowByteCount, this.#ports.chunkBytes);
     this.#ports.store
-      .rewrite(scope, plan, this.#ports.chunkBytes)
+      .compact(scope, plan, this.#ports.chunkBytes)
       .then(
         (directory) => this.#finish(rows, plan, directory),
         (error) => this.#fail(scope, rows, plan, error),
@@ -114,19 +114,19 @@ export class Rewriter {
       .catch(this.#ports.onFatal);
   }
 
-  async #finish(rows: RowsView, plan: RewritePlan, directory: RunDirectory | null): Promise<void> {
+  async #finish(rows: RowsView, plan: CompactionPlan, directory: RunDirectory | null): Promise<void> {
     this.#isRunning = false;
     if (this.#stopped) return;
-    rows.finishRewrite(plan, directory);
+    rows.finishCompaction(plan, directory);
     await this.#ports.commit();
   }
 
-  #fail(scope: Scope, rows: RowsView, plan: RewritePlan, error: unknown): void {
+  #fail(scope: Scope, rows: RowsView, plan: CompactionPlan, error: unknown): void {
     this.#isRunning = false;
     if (this.#stopped) return;
     // Damage stays; anything else may pass.
-    if (error instanceof SegmentError) rows.failRewrite(plan);
-    else rows.dropRewrite(plan);
+    if (error instanceof SegmentError) rows.failCompaction(plan);
+    else rows.dropCompaction(plan);
     this.#failed(scope, error);
   }
 

@@ -1,14 +1,14 @@
-/** The rewriter over a real store: it goes on by itself until nothing is due, and survives what it can't rewrite. */
+/** The compactor over a real store: it goes on by itself until nothing is due, and survives what it can't compact. */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import type { EdgeEntry } from '../../engine/entry.js';
-import { REWRITE_CHUNK_BYTES } from '../../engine/limits.js';
+import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
 import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
-import { Rewriter } from '../../src/service/rewriter.js';
+import { Compactor } from '../../src/service/compactor.js';
 import { Shards } from '../../src/service/shards.js';
 import { Store } from '../../src/store/store.js';
 
@@ -34,9 +34,9 @@ function rowFiles(): string[] {
   return readdirSync(join(directory, 'files', 'edge+0', '90d')).sort();
 }
 
-/** A store with six hours of rows in each of three days, and the rewriter at work on it until nothing is due. */
-async function rewriteAll(damage: () => void): Promise<unknown[]> {
-  directory = mkdtempSync(join(tmpdir(), 'logring-rewriter-'));
+/** A store with six hours of rows in each of three days, and the compactor at work on it until nothing is due. */
+async function compactionAll(damage: () => void): Promise<unknown[]> {
+  directory = mkdtempSync(join(tmpdir(), 'logring-compactor-'));
   const opened = await Store.open(directory, 1 << 20);
   store = opened;
   const shards = new Shards(opened, { edgeTopic: 'edge', relayTopic: 'relay' });
@@ -54,9 +54,9 @@ async function rewriteAll(damage: () => void): Promise<unknown[]> {
   damage();
   const failures: unknown[] = [];
   await new Promise<void>((resolve, reject) => {
-    const rewriter: Rewriter = new Rewriter({
+    const compactor: Compactor = new Compactor({
       store: opened,
-      chunkBytes: REWRITE_CHUNK_BYTES,
+      chunkBytes: COMPACTION_CHUNK_BYTES,
       shards: () => shards.all(),
       nowUs: () => NOW_US + US_PER_DAY,
       monotonicUs: () => 0,
@@ -71,8 +71,8 @@ async function rewriteAll(damage: () => void): Promise<unknown[]> {
       onFatal: reject,
     });
     const goOn = (): void => {
-      rewriter.committed();
-      if (!rewriter.isRunning) resolve();
+      compactor.committed();
+      if (!compactor.isRunning) resolve();
     };
     goOn();
   });
@@ -80,15 +80,15 @@ async function rewriteAll(damage: () => void): Promise<unknown[]> {
   return failures;
 }
 
-test('it rewrites until every day is one run', async () => {
-  expect(await rewriteAll(() => undefined)).toEqual([]);
+test('it compacts until every day is one run', async () => {
+  expect(await compactionAll(() => undefined)).toEqual([]);
   await store!.close();
   store = null;
   expect(rowFiles().map((name) => name[0])).toEqual(['d', 'd', 'd']);
 });
 
 test('a damaged file stays as it is, is reported once, and holds up nothing else', async () => {
-  const failures = await rewriteAll(() => {
+  const failures = await compactionAll(() => {
     const path = join(directory, 'files', 'edge+0', '90d', rowFiles()[8]);
     const bytes = readFileSync(path);
     bytes[bytes.length - 1] ^= 1;

@@ -1,4 +1,4 @@
-/** The files of one rewrite or seal, on the storage thread: reads its inputs, which stay open to the end, and writes what it makes. */
+/** The files of one compaction or seal, on the storage thread: reads its inputs, which stay open to the end, and writes what it makes. */
 
 import { dirname, join } from 'node:path';
 import { assert } from '../../engine/assert.js';
@@ -22,13 +22,13 @@ interface OpenFile {
 }
 
 /** What all that make files on a disk have in common. */
-export interface RewriteDisk {
+export interface CompactionDisk {
   readonly disk: Disk;
   readonly folders: Folders;
   readonly removals: Removals;
 }
 
-export class RewriteFiles implements FileBuilder {
+export class CompactionFiles implements FileBuilder {
   readonly #disk: Disk;
   readonly #namePrefix: string;
   readonly #folder: string;
@@ -38,7 +38,7 @@ export class RewriteFiles implements FileBuilder {
 
   /** `folders` and `removals` are those of all that make files on that disk. */
   constructor(
-    { disk, folders, removals }: RewriteDisk,
+    { disk, folders, removals }: CompactionDisk,
     namePrefix: string,
     folder: string,
     inputs: readonly StoredFile[],
@@ -161,7 +161,7 @@ export class RewriteFiles implements FileBuilder {
 
   #fileOf(file: string): OpenFile {
     const open = this.#files.get(file);
-    assert(open !== undefined, 'a rewrite names a file that it does not have');
+    assert(open !== undefined, 'a compaction names a file that it does not have');
     return open;
   }
 }

@@ -1,19 +1,19 @@
-/** What is rewritten next: runs as text in, the rewrite as text out. */
+/** What is compacted next: runs as text in, the compaction as text out. */
 
 import { expect, test } from 'vitest';
-import { nextRewriting, type Rewritable } from '../../engine/rows/rewrite-policy.js';
+import { type Compactable, nextCompaction } from '../../engine/rows/compaction-policy.js';
 import type { TierClass } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
 
 const DAY = 20_000;
 
 /** `90d f5:100` is a fresh run of hour 5 with 100 bytes of rows; s is a sorted hour; d0 is the run of day 0. */
-function runs(text: string): Rewritable[] {
+function runs(text: string): Compactable[] {
   const [tierClass, ...words] = text.split(' ');
   return words.map((word, id) => {
     const [, kind, at, bytes] = /^([fsd])(\d+):(\d+)$/.exec(word)!;
     const isDay = kind === 'd';
-    const info: Rewritable['info'] = {
+    const info: Compactable['info'] = {
       id,
       kind: kind === 'f' ? 'fresh' : 'sorted',
       tierClass: tierClass as TierClass,
@@ -28,11 +28,11 @@ function runs(text: string): Rewritable[] {
 
 /** The ids of what is merged, and into what, as of that many hours after the first day's start. */
 function next(text: string, nowHours: number): string {
-  const rewriting = nextRewriting(runs(text), DAY * US_PER_DAY + nowHours * US_PER_HOUR);
-  if (rewriting === null) return 'nothing';
-  const hours = (rewriting.startUs - DAY * US_PER_DAY) / US_PER_HOUR;
-  const into = rewriting.spanUs === US_PER_DAY ? `d${hours / 24}` : `h${hours}`;
-  return `${rewriting.runs.map(({ info }) => info.id).join('+')} > ${into}`;
+  const due = nextCompaction(runs(text), DAY * US_PER_DAY + nowHours * US_PER_HOUR);
+  if (due === null) return 'nothing';
+  const hours = (due.startUs - DAY * US_PER_DAY) / US_PER_HOUR;
+  const into = due.spanUs === US_PER_DAY ? `d${hours / 24}` : `h${hours}`;
+  return `${due.runs.map(({ info }) => info.id).join('+')} > ${into}`;
 }
 
 test('sealed hours are sorted, the oldest first; an hour that is sorted stays until its day is over', () => {

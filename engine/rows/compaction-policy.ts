@@ -1,5 +1,5 @@
 /**
- * What is rewritten next. Of the classes that keep more than a day, the hours of a day that is over are merged into
+ * What is compacted next. Of the classes that keep more than a day, the hours of a day that is over are merged into
  * one run, so that a sparse project's rows of a day lie together; all other sealed hours are sorted.
  *
  *   fresh hours ──▶ sorted hour ──▶ day      1d: hours only; a backfill's hours of days long past go to the day at once
@@ -11,23 +11,23 @@ import { truncateUs, US_PER_DAY } from '../time.js';
 import type { RunInfo } from './run.js';
 
 /** What the policy looks at in a run. */
-export interface Rewritable {
+export interface Compactable {
   readonly info: RunInfo;
   readonly rowByteCount: number;
 }
 
 /** Runs to be made one, and what the one covers. */
-export interface Rewriting<Run extends Rewritable> {
+export interface DueCompaction<Run extends Compactable> {
   readonly runs: readonly Run[];
   readonly startUs: number;
   readonly spanUs: number;
 }
 
-/** The rewrite that is due, the oldest first, or null; `runs` are those whose rows are all in their files. O(runs). */
-export function nextRewriting<Run extends Rewritable>(
+/** The compaction that is due, the oldest first, or null; `runs` are those whose rows are all in their files. O(runs). */
+export function nextCompaction<Run extends Compactable>(
   runs: Iterable<Run>,
   nowUs: number,
-): Rewriting<Run> | null {
+): DueCompaction<Run> | null {
   const days = new Map<string, Run[]>();
   for (const run of runs) {
     const key = `${run.info.tierClass}/${truncateUs(run.info.startUs, US_PER_DAY)}`;
@@ -35,7 +35,7 @@ export function nextRewriting<Run extends Rewritable>(
     if (sameDay === undefined) days.set(key, [run]);
     else sameDay.push(run);
   }
-  let next: Rewriting<Run> | null = null;
+  let next: DueCompaction<Run> | null = null;
   for (const sameDay of days.values()) {
     const due = dueOfDay(sameDay, nowUs);
     if (due !== null && (next === null || due.startUs < next.startUs)) next = due;
@@ -43,7 +43,10 @@ export function nextRewriting<Run extends Rewritable>(
   return next;
 }
 
-function dueOfDay<Run extends Rewritable>(sameDay: readonly Run[], nowUs: number): Rewriting<Run> | null {
+function dueOfDay<Run extends Compactable>(
+  sameDay: readonly Run[],
+  nowUs: number,
+): DueCompaction<Run> | null {
   const { tierClass, startUs } = sameDay[0].info;
   const dayUs = truncateUs(startUs, US_PER_DAY);
   const isOver = dayUs + US_PER_DAY + ROW_PARTITION_OPEN_US <= nowUs;
@@ -64,7 +67,7 @@ function dueOfDay<Run extends Rewritable>(sameDay: readonly Run[], nowUs: number
   return { runs: inputs, startUs: hour.startUs, spanUs: hour.spanUs };
 }
 
-function dayIsDue(sameDay: readonly Rewritable[]): boolean {
+function dayIsDue(sameDay: readonly Compactable[]): boolean {
   const days = sameDay.filter(({ info }) => info.spanUs === US_PER_DAY);
   const parts = sameDay.filter(({ info }) => info.spanUs !== US_PER_DAY);
   if (parts.length === 0) return false;
@@ -74,6 +77,6 @@ function dayIsDue(sameDay: readonly Rewritable[]): boolean {
   return parts.length > 1 || parts[0].info.kind === 'fresh';
 }
 
-function byteCountOf(runs: readonly Rewritable[]): number {
+function byteCountOf(runs: readonly Compactable[]): number {
   return runs.reduce((sum, { rowByteCount }) => sum + rowByteCount, 0);
 }

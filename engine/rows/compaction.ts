@@ -1,5 +1,5 @@
 /**
- * A rewrite: several runs become one sorted run. Pure: blocks in, blocks out, the same for the same input; it runs
+ * A compaction: several runs become one sorted run. Pure: blocks in, blocks out, the same for the same input; it runs
  * wherever its plan, plain data, is sent, and gives way after every block so that other work can go on beside it.
  *
  *   fresh runs ──▶ chunks of 64 MB at most, each sorted ──▶ spill files, when it takes more than one ─╮
@@ -7,10 +7,10 @@
  */
 
 import {
-  REWRITE_CHUNK_BYTES,
-  REWRITE_ROW_BYTES,
-  REWRITE_SAMPLE_BYTES,
-  REWRITE_SAMPLE_FROM_BYTES,
+  COMPACTION_CHUNK_BYTES,
+  COMPACTION_ROW_BYTES,
+  COMPACTION_SAMPLE_BYTES,
+  COMPACTION_SAMPLE_FROM_BYTES,
   SORTED_BLOCK_BYTES,
 } from '../limits.js';
 import { nameBytes } from '../names.js';
@@ -22,7 +22,7 @@ import type { RunKind } from './run.js';
 import { type ProjectRow, RunWriter } from './run-writer.js';
 import { decodeSortedBlock, rowOfSortedBlock, type SortedBlock } from './sorted-block.js';
 
-export interface RewriteInput {
+export interface CompactionInput {
   readonly file: string;
   readonly kind: RunKind;
   readonly startUs: number;
@@ -30,21 +30,24 @@ export interface RewriteInput {
   readonly visibleFromUs: number;
 }
 
-export interface RewritePlan {
-  readonly inputs: readonly RewriteInput[];
+export interface CompactionPlan {
+  readonly inputs: readonly CompactionInput[];
   readonly output: string;
   /** Of the rows of all inputs. */
   readonly rowByteCount: number;
 }
 
-export interface RewriteSizes {
+export interface CompactionSizes {
   /** Bytes of rows, and of the objects that stand for them, that are sorted at a time. */
   readonly chunkBytes: number;
   /** Bytes of rows in a block of the output. */
   readonly blockBytes: number;
 }
 
-export const USUAL_SIZES: RewriteSizes = { chunkBytes: REWRITE_CHUNK_BYTES, blockBytes: SORTED_BLOCK_BYTES };
+export const USUAL_SIZES: CompactionSizes = {
+  chunkBytes: COMPACTION_CHUNK_BYTES,
+  blockBytes: SORTED_BLOCK_BYTES,
+};
 
 /** Rows in order, one at a time. */
 interface RowSource {
@@ -54,10 +57,10 @@ interface RowSource {
 }
 
 /** Resolves, once it has run through, to the directory of the output; without rows there is no output. */
-export function* rewriteRuns(
-  plan: RewritePlan,
+export function* compactRuns(
+  plan: CompactionPlan,
   files: FileBuilder,
-  sizes: RewriteSizes = USUAL_SIZES,
+  sizes: CompactionSizes = USUAL_SIZES,
 ): Generator<void, RunDirectory | null> {
   const spills: string[] = [];
   const sources: RowSource[] = [];
@@ -91,9 +94,9 @@ function onlyOne(names: Map<string, string>, name: string): string {
 
 /** Adds a source for each chunk of the fresh inputs' rows; all but the last chunk are spilled. */
 function* sortFresh(
-  plan: RewritePlan,
+  plan: CompactionPlan,
   files: FileBuilder,
-  sizes: RewriteSizes,
+  sizes: CompactionSizes,
   sources: RowSource[],
   spills: string[],
 ): Generator<void, void> {
@@ -117,7 +120,11 @@ function* sortFresh(
 }
 
 /** Adds the visible rows of a fresh run's block; returns what they take. */
-function takeRows(block: Uint8Array, { startUs, visibleFromUs }: RewriteInput, chunk: ProjectRow[]): number {
+function takeRows(
+  block: Uint8Array,
+  { startUs, visibleFromUs }: CompactionInput,
+  chunk: ProjectRow[],
+): number {
   const index = indexOfBlock(block);
   let byteCount = index.projects.reduce((sum, name) => sum + nameBytes(name), 0);
   for (let i = 0; i < index.rowCount; i++) {
@@ -126,7 +133,7 @@ function takeRows(block: Uint8Array, { startUs, visibleFromUs }: RewriteInput, c
     if (timeUs < visibleFromUs) continue;
     const row = rowOfBlock(block, i);
     chunk.push({ project, timeUs, idHash: index.idHash(i), row });
-    byteCount += row.length + REWRITE_ROW_BYTES;
+    byteCount += row.length + COMPACTION_ROW_BYTES;
   }
   return byteCount;
 }
@@ -144,12 +151,15 @@ function* spillChunk(
 }
 
 /** Rows from all over the inputs, evenly spread. */
-function* sampleOf({ inputs, rowByteCount }: RewritePlan, files: FileBuilder): Generator<void, Uint8Array> {
-  if (rowByteCount < REWRITE_SAMPLE_FROM_BYTES) return new Uint8Array(0);
+function* sampleOf(
+  { inputs, rowByteCount }: CompactionPlan,
+  files: FileBuilder,
+): Generator<void, Uint8Array> {
+  if (rowByteCount < COMPACTION_SAMPLE_FROM_BYTES) return new Uint8Array(0);
   // The last block of a sorted run is its directory.
   const blockCounts = inputs.map(({ file, kind }) => files.blockCount(file) - (kind === 'sorted' ? 1 : 0));
   const blockCount = blockCounts.reduce((sum, count) => sum + count, 0);
-  const sample = new Uint8Array(REWRITE_SAMPLE_BYTES);
+  const sample = new Uint8Array(COMPACTION_SAMPLE_BYTES);
   let length = 0;
   // As many blocks as their rows, some 2 KB each, may fill the sample; a few more where rows are smaller.
   const step = Math.max(1, Math.floor(blockCount / 48));
@@ -165,7 +175,7 @@ function* sampleOf({ inputs, rowByteCount }: RewritePlan, files: FileBuilder): G
 
 /** The middle row of the block that comes at that place among all. */
 function sampleRow(
-  inputs: readonly RewriteInput[],
+  inputs: readonly CompactionInput[],
   blockCounts: readonly number[],
   at: number,
   files: BlockReader,

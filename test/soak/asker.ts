@@ -48,8 +48,13 @@ const TICK_MS = 5;
 const UNDERWAY_LIMIT = 200;
 const PROBE_SHARE = 0.3;
 const STANDING_SHARE = 0.01;
-/** Expressions that the service knows nothing of: each is searched for in all URLs, beside ingest on the same cores. */
-const NEW_EXPRESSIONS_PER_SECOND = 1;
+/**
+ * Expressions that the service knows nothing of: each is searched for in all URLs, beside ingest on the same cores, and
+ * kept up to date from then on. After the first ones they come rarely, so that what is kept does not grow with the hour.
+ */
+const NEW_EXPRESSION_EVERY_US = US_PER_SECOND;
+const MANY_EXPRESSIONS = 600;
+const LATER_EXPRESSION_EVERY_US = 60 * US_PER_SECOND;
 /** Finds every URL of the mass. */
 export const MASS_EXPRESSION = 'supabase';
 const WRONG_BODY_BYTES = 20_000;
@@ -123,7 +128,8 @@ export class Asker {
     const { expression } = question;
     const nowUs = monotonicUs();
     if (!this.#known.has(expression) && (nowUs >= this.#newExpressionsDueUs || this.#known.size === 0)) {
-      this.#newExpressionsDueUs = nowUs + US_PER_SECOND / NEW_EXPRESSIONS_PER_SECOND;
+      this.#newExpressionsDueUs =
+        nowUs + (this.#known.size < MANY_EXPRESSIONS ? NEW_EXPRESSION_EVERY_US : LATER_EXPRESSION_EVERY_US);
       this.#known.set(expression, probe);
     }
     if (this.#known.has(expression)) return { question, about: probe };

@@ -10,7 +10,7 @@ import { type AnswerTimes, rowsOf, timesAtRest } from './answer.js';
 import { MASS_EXPRESSION } from './asker.js';
 import type { Client } from './client.js';
 import type { Ledger } from './ledger.js';
-import { type Buckets, countsProblem, probeProblem, statsRow } from './probe-check.js';
+import { type Buckets, countsProblem, probeProblem, statsRow, usageBuckets } from './probe-check.js';
 import { allQuestions, pathOf } from './questions.js';
 
 export interface FinalPorts {
@@ -113,7 +113,7 @@ async function massCountsProblems({ client, ledger }: FinalPorts): Promise<strin
     if (answer.status !== 200) problems.push(`${path}: status ${answer.status}: ${answer.body}`);
     else {
       const { sure, possible } = massBuckets(ledger, backUs, bucketUs, timesAtRest(answer));
-      const problem = countsProblem(answer, [sure, sure], [possible, possible]);
+      const problem = countsProblem(usageBuckets(answer), [sure, sure], [possible, possible]);
       if (problem !== null) problems.push(`${path}: ${problem}`);
     }
   }

@@ -1,7 +1,7 @@
 /**
  * A soak beside the test suite: real brokers, kills, and an answer held against the model sixty times a second.
  *
- *   npm run soak                                          an hour, as HOUR in options.ts has it
+ *   npm run soak                                          twenty minutes and an hour, as HOUR in options.ts has it
  *   npm run soak -- --killSeconds 0 --restartSeconds 0 --projects 10000 --edgePartitions 12 --relayPartitions 12 --budgetMb 1536
  *
  * Begin it so that a whole hour of the clock ends in its midst, as then what the service keeps falls, and growth with time shows

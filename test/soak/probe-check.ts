@@ -4,7 +4,14 @@
  */
 
 import { statsProblem as exactStatsProblem, type SystemStatsRow } from '../model/answers.js';
-import { type CountsQuestion, type LogsQuestion, Model, type StatsQuestion } from '../model/model.js';
+import {
+  type CountsAnswer,
+  type CountsQuestion,
+  type EventsQuestion,
+  type LogsQuestion,
+  Model,
+  type StatsQuestion,
+} from '../model/model.js';
 import { type Answer, type AnswerTimes, rowsOf } from './answer.js';
 import type { Held, Probe } from './ledger.js';
 import type { Question } from './questions.js';
@@ -29,6 +36,8 @@ export function probeProblem(
       return bounds.statsProblem(question);
     case 'usage.api-counts':
       return bounds.countsProblem(question);
+    case 'logs.event-counts':
+      return bounds.eventsProblem(question);
   }
 }
 
@@ -101,11 +110,22 @@ class Bounds {
   }
 
   countsProblem(question: CountsQuestion): string | null {
+    return this.#bucketsProblem(usageBuckets, (model, nowUs) => model.apiCounts(question, nowUs));
+  }
+
+  eventsProblem(question: EventsQuestion): string | null {
+    return this.#bucketsProblem(eventBuckets, (model, nowUs) => model.eventCounts(question, nowUs));
+  }
+
+  #bucketsProblem(
+    bucketsIn: (answer: Answer) => Bucket[],
+    ask: (model: Model, nowUs: number) => CountsAnswer[],
+  ): string | null {
     const { fromUs, toUs } = this.#times;
     const bucketsOf = (model: Model, nowUs: number): Buckets =>
-      new Map(model.apiCounts(question, nowUs).map(({ startUs, counts }) => [startUs, counts]));
+      new Map(ask(model, nowUs).map(({ startUs, counts }) => [startUs, counts]));
     return countsProblem(
-      this.#answer,
+      bucketsIn(this.#answer),
       [bucketsOf(this.#sure, fromUs), bucketsOf(this.#sure, toUs)],
       [bucketsOf(this.#possible, fromUs), bucketsOf(this.#possible, toUs)],
     );
@@ -113,37 +133,52 @@ class Bounds {
 }
 
 export type Buckets = Map<number, readonly number[]>;
+/** Of an answer. */
+type Bucket = readonly [startUs: number, counts: readonly number[]];
+
+export function usageBuckets(answer: Answer): Bucket[] {
+  return rowsOf(answer).map((row) => [Date.parse(`${row.timestamp}Z`) * 1000, countsOf(row)]);
+}
+
+function eventBuckets(answer: Answer): Bucket[] {
+  return rowsOf(answer).map((row) => [row.timestamp as number, eventsOf(row)]);
+}
 
 /**
  * As now goes on, the counts of a bucket only fall (the first) or only rise (the last): those of an answer lie between
  * those at the two ends of the time in which it was made.
  */
 export function countsProblem(
-  answer: Answer,
+  answer: readonly Bucket[],
   sure: readonly [Buckets, Buckets],
   possible: readonly [Buckets, Buckets],
 ): string | null {
   const left = new Set([...sure[0].keys()].filter((startUs) => sure[1].has(startUs)));
   let lastUs = Number.NEGATIVE_INFINITY;
-  for (const row of rowsOf(answer)) {
-    const startUs = Date.parse(`${row.timestamp}Z`) * 1000;
+  for (const [startUs, counts] of answer) {
     if (startUs <= lastUs) return `bucket ${startUs} comes after ${lastUs}`;
     lastUs = startUs;
-    if (!possible.some((buckets) => buckets.has(startUs))) return `there is no bucket ${row.timestamp}`;
+    if (!possible.some((buckets) => buckets.has(startUs))) return `there is no bucket ${isoOf(startUs)}`;
     const [leastFrom, leastTo, mostFrom, mostTo] = [...sure, ...possible].map(
       (buckets) => buckets.get(startUs) ?? [0, 0, 0, 0],
     );
-    for (const [column, count] of countsOf(row).entries()) {
+    for (const [column, count] of counts.entries()) {
       const least = Math.min(leastFrom[column], leastTo[column]);
       const most = Math.max(mostFrom[column], mostTo[column]);
       if (!(count >= least && count <= most))
-        return `bucket ${row.timestamp}, column ${column} is ${count}, expected ${least} to ${most}`;
+        return `bucket ${isoOf(startUs)}, column ${column} is ${count}, expected ${least} to ${most}`;
     }
     left.delete(startUs);
   }
-  return left.size === 0
-    ? null
-    : `there are no buckets ${[...left].map((us) => new Date(us / 1000).toISOString())}`;
+  return left.size === 0 ? null : `there are no buckets ${[...left].map(isoOf)}`;
+}
+
+function isoOf(timestampUs: number): string {
+  return new Date(timestampUs / 1000).toISOString();
+}
+
+export function eventsOf(row: Record<string, unknown>): number[] {
+  return ['ok', 'warning', 'error'].map((outcome) => row[`${outcome}_count`] as number);
 }
 
 export function countsOf(row: Record<string, unknown>): number[] {

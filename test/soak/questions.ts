@@ -1,13 +1,14 @@
-/** Questions of all kinds: the three endpoints, all intervals, tiers, time ranges, literal and regular expressions. */
+/** Questions of all kinds: the endpoints, all intervals, tiers, time ranges, literal and regular expressions. */
 
 import type { Random } from '../../bench/generator/random.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
-import type { CountsQuestion, LogsQuestion, StatsQuestion } from '../model/model.js';
+import type { CountsQuestion, EventsQuestion, LogsQuestion, StatsQuestion } from '../model/model.js';
 
 export type Question =
   | ({ readonly endpoint: 'logs.all' } & LogsQuestion)
   | ({ readonly endpoint: 'functions.invocation-stats' } & StatsQuestion)
-  | ({ readonly endpoint: 'usage.api-counts' } & CountsQuestion);
+  | ({ readonly endpoint: 'usage.api-counts' } & CountsQuestion)
+  | ({ readonly endpoint: 'logs.event-counts' } & EventsQuestion);
 
 /** Whom a question is about. */
 export interface Subject {
@@ -21,7 +22,7 @@ const COUNTS_INTERVALS = ['hourly', 'daily', 'minutely'];
 const BACK_US = [US_PER_MINUTE, US_PER_HOUR, US_PER_DAY, 7 * US_PER_DAY];
 
 export function drawQuestion(random: Random, { project, functionIds }: Subject, nowUs: number): Question {
-  switch (random.below(3)) {
+  switch (random.below(4)) {
     case 0:
       return {
         endpoint: 'logs.all',
@@ -36,6 +37,13 @@ export function drawQuestion(random: Random, { project, functionIds }: Subject, 
         project,
         functionId: random.chance(0.5) ? null : random.pick(functionIds),
         interval: random.pick(STATS_INTERVALS),
+      };
+    case 2:
+      return {
+        endpoint: 'logs.event-counts',
+        project,
+        tier: random.pick(TIERS),
+        interval: random.pick(COUNTS_INTERVALS),
       };
     default: {
       // They mean the same to RE2 and to JavaScript.
@@ -66,6 +74,12 @@ export function allQuestions({ project, functionIds }: Subject): Question[] {
         interval,
       })),
     ),
+    ...COUNTS_INTERVALS.map((interval) => ({
+      endpoint: 'logs.event-counts' as const,
+      project,
+      tier: 'ENTERPRISE',
+      interval,
+    })),
     ...COUNTS_INTERVALS.flatMap((interval) =>
       [project, `^https?://${project}[.]`].map((expression) => ({
         endpoint: 'usage.api-counts' as const,
@@ -94,6 +108,10 @@ function parametersOf(question: Question): Record<string, string> {
     case 'functions.invocation-stats': {
       const { project, functionId, interval } = question;
       return { project, interval, ...(functionId === null ? {} : { function_id: functionId }) };
+    }
+    case 'logs.event-counts': {
+      const { project, tier, interval } = question;
+      return { project, project_tier: tier, interval };
     }
     case 'usage.api-counts':
       return { project: question.expression, interval: question.interval };

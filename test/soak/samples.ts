@@ -19,6 +19,8 @@ export interface Sample {
   readonly residentBytes: number;
   /** What the service counts against its budget. */
   readonly countedBytes: number;
+  /** The same by part, and what else the metrics say of what is held: what grows is looked up here. */
+  readonly held: Readonly<Record<string, number>>;
   readonly descriptors: number;
   readonly storeBytes: number;
   readonly topicBytes: number;
@@ -50,6 +52,7 @@ export async function takeSample(second: number, sources: SampleSources): Promis
     heapBytes,
     residentBytes: residentBytesOf(processId),
     countedBytes: metrics.sum('logring_memory_bytes'),
+    held: heldOf(metrics),
     descriptors: readdirSync(`/proc/${processId}/fd`).length,
     storeBytes: directoryBytes(storeDirectory),
     topicBytes: brokersDirectory === null ? 0 : directoryBytes(brokersDirectory),
@@ -57,6 +60,30 @@ export async function takeSample(second: number, sources: SampleSources): Promis
     producedEntries: ledger.sums.entries,
     figures: { ...figures },
   };
+}
+
+const PARTS = [
+  'rows',
+  'usage',
+  'event counts',
+  'statistics',
+  'names',
+  'result-cache',
+  'statistics-memo',
+  'log',
+];
+const OTHERS = [
+  'logring_standing_expressions',
+  'logring_usage_urls',
+  'logring_usage_entries',
+  'logring_rows',
+];
+
+function heldOf(metrics: Awaited<ReturnType<typeof readMetrics>>): Record<string, number> {
+  return Object.fromEntries([
+    ...PARTS.map((part) => [part, metrics.sum('logring_memory_bytes', `part="${part}"`)] as const),
+    ...OTHERS.map((name) => [name, metrics.sum(name)] as const),
+  ]);
 }
 
 /** All of it, or of that the pages of files. */

@@ -1,7 +1,7 @@
 /** What holds for any answer, whatever was produced: its columns, its order, its bounds. */
 
 import { type Answer, rowsOf } from './answer.js';
-import { countsOf, statsRow } from './probe-check.js';
+import { countsOf, eventsOf, statsRow } from './probe-check.js';
 import type { Question } from './questions.js';
 
 const ROW_LIMIT = 100;
@@ -17,6 +17,8 @@ export function shapeProblem(question: Question, answer: Answer): string | null 
       return statsProblem(rows);
     case 'usage.api-counts':
       return countsProblem(rows);
+    case 'logs.event-counts':
+      return eventsProblem(rows);
   }
 }
 
@@ -63,6 +65,21 @@ function countsProblem(rows: readonly Record<string, unknown>[]): string | null 
     last = start;
     if (!countsOf(row).every((count) => Number.isSafeInteger(count) && count >= 0))
       return `counts are ${JSON.stringify(row)}`;
+  }
+  return null;
+}
+
+function eventsProblem(rows: readonly Record<string, unknown>[]): string | null {
+  let lastUs = Number.NEGATIVE_INFINITY;
+  for (const row of rows) {
+    const columns = Object.keys(row).join();
+    if (columns !== 'timestamp,ok_count,warning_count,error_count') return `columns are ${columns}`;
+    const startUs = row.timestamp as number;
+    if (!(startUs > lastUs)) return `bucket ${startUs} comes after ${lastUs}`;
+    lastUs = startUs;
+    const counts = eventsOf(row);
+    const isSound = counts.every((count) => Number.isSafeInteger(count) && count >= 0);
+    if (!isSound || counts.every((count) => count === 0)) return `counts are ${JSON.stringify(row)}`;
   }
   return null;
 }

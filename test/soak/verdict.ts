@@ -1,7 +1,7 @@
 /** Whether what a service holds stayed flat, and whether its disk is as reckoned, from the samples of a soak. */
 
 import type { Sample } from './samples.js';
-import { type Point, type Trend, trendBeside, trendOf } from './trend.js';
+import { type Point, type Trend, trendBeside } from './trend.js';
 
 export interface Finding {
   readonly text: string;
@@ -39,10 +39,6 @@ export function verdictOf(samples: readonly Sample[]): Finding[] {
         meanOf(block, (sample) => pick(sample) / unit),
       ],
     );
-  const flat = (name: string, share: number, unit: number, pick: (sample: Sample) => number): Finding => {
-    const trend = trendOf(points(unit, pick));
-    return { text: `${name}: ${trendText(trend)}`, isGood: isFlat(trend, share) };
-  };
   // Whole hours expire, so that within each hour ever more is kept.
   const kept = blocks.map((block) => meanOf(block, ({ keptEntries }) => keptEntries));
   const flatBesideKept = (
@@ -60,7 +56,7 @@ export function verdictOf(samples: readonly Sample[]): Finding[] {
     };
   };
   return [
-    flat('heap after collection, MiB', HEAP_SHARE, MEBIBYTE, ({ heapBytes }) => heapBytes),
+    flatBesideKept('heap after collection, MiB', HEAP_SHARE, MEBIBYTE, ({ heapBytes }) => heapBytes),
     flatBesideKept('resident memory, MiB', RESIDENT_SHARE, MEBIBYTE, ({ residentBytes }) => residentBytes),
     flatBesideKept('descriptors', DESCRIPTOR_SHARE, 1, ({ descriptors }) => descriptors),
     diskFinding(counted),

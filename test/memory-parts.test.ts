@@ -26,9 +26,9 @@ test('cached answers go before ingest pauses for them', async () => {
     const parts = {
       shards: new Shards(store, { edgeTopic: 'edge', relayTopic: 'relay' }),
       store,
-      logs: () => ({ heldBytes: () => 0 }),
-      compactor: () => ({ heldBytes: 0 }),
-      api: () => api,
+      logs: { heldBytes: () => 0 },
+      compactor: { heldBytes: 0 },
+      api,
     };
     const others = createMemoryBudget(Number.MAX_SAFE_INTEGER, gate, parts)
       .readings()

@@ -16,9 +16,9 @@ import type { Shards } from './shards.js';
 export interface PartsPorts {
   readonly shards: Shards;
   readonly store: Store;
-  readonly logs: () => Pick<Logs, 'heldBytes'>;
-  readonly compactor: () => Pick<Compactor, 'heldBytes'>;
-  readonly api: () => Api;
+  readonly logs: Pick<Logs, 'heldBytes'>;
+  readonly compactor: Pick<Compactor, 'heldBytes'>;
+  readonly api: Api;
 }
 
 export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports: PartsPorts): MemoryBudget {
@@ -31,7 +31,7 @@ export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports:
     parts: memoryParts(ports),
     spill: (isNearPause) => {
       spillViews(isNearPause);
-      if (isNearPause) ports.api().queries.trim(TRIMMED_SHARE * budgetBytes);
+      if (isNearPause) ports.api.queries.trim(TRIMMED_SHARE * budgetBytes);
     },
   });
 }
@@ -41,11 +41,12 @@ function spillInTurn(shards: Shards, budgetBytes: number): (isNearPause: boolean
   let turn = 0;
   return (isNearPause) => {
     const held = [...shards.all()];
-    const keptBytes = (SPILLED_MATCH_SHARE * budgetBytes) / Math.max(1, held.length);
     const slow = held.filter(({ shard }) => shard.views.some(({ kind }) => kind.spillsSlowly));
     turn = (turn + 1) % Math.max(1, slow.length);
     for (const one of held) {
       const shard: Shard<never> = one.shard;
+      const peerCount = held.filter(({ topic }) => topic === one.topic).length;
+      const keptBytes = (SPILLED_MATCH_SHARE * budgetBytes) / peerCount;
       for (const view of shard.views)
         if (!view.kind.spillsSlowly || one === slow[turn]) shard.spill(view, { isNearPause, keptBytes });
     }
@@ -58,11 +59,11 @@ function memoryParts({ shards, store, logs, compactor, api }: PartsPorts): Memor
     ...VIEWS.map(({ kind }) => part(kind.title.toLowerCase(), () => shards.heldBytes(kind))),
     part('names', sharedNameBytes),
     part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
-    part('compaction', () => compactor().heldBytes),
-    part('result-cache', () => api().queries.cache?.figures().bytes ?? 0),
-    part('statistics-memo', () => api().queries.memoBytes),
-    part('answers', () => api().inFlight.heldBytes),
-    part('request-bodies', () => api().ingest?.heldBytes ?? 0),
-    part('log', () => logs().heldBytes()),
+    part('compaction', () => compactor.heldBytes),
+    part('result-cache', () => api.queries.cache?.figures().bytes ?? 0),
+    part('statistics-memo', () => api.queries.memoBytes),
+    part('answers', () => api.inFlight.heldBytes),
+    part('request-bodies', () => api.ingest?.heldBytes ?? 0),
+    part('log', () => logs.heldBytes()),
   ];
 }

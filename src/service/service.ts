@@ -9,16 +9,12 @@ import type { HeldPartition, LogSourceStatus, OffsetGap, PartitionKey } from '..
 import { PartitionMarks } from '../../ingest/marks.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { Config } from '../config.js';
-import type { ServiceStatus } from '../console/service-status.js';
-import type { AnswerWindow } from '../endpoints/endpoint.js';
 import { ApiCountsEvaluator } from '../expressions/api-counts-evaluator.js';
 import type { Api } from '../http/api.js';
 import { ANSWER_LOOK_MS } from '../http/limits.js';
-import type { DroppedSpan } from '../http/ports.js';
 import { CACHE_SHARE, MEMORY_LOOK_MS, SPILL_SHARE, TLS_LOOK_MS } from '../limits.js';
 import { Metrics } from '../metrics/metrics.js';
 import { DiskFullError } from '../store/disk-room.js';
-import { type DroppedPart, isStillMissed, overlappingParts } from '../store/dropped-table.js';
 import { withRemedy } from '../store/sound-table.js';
 import { Store } from '../store/store.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from '../store/store-back-ends.js';
@@ -29,12 +25,11 @@ import { IngestGate } from './ingest-gate.js';
 import { createLogs, type Logs } from './logs.js';
 import { budgetBytesOf, compactionBytesOf, type MemoryBudget } from './memory-budget.js';
 import { createMemoryBudget } from './memory-parts.js';
-import { type Readiness, readinessOf } from './readiness.js';
+import { SelfReport } from './self-report.js';
 import { createApi, logStates, logTopics } from './service-api.js';
 import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
-import { type StatusPorts, serviceStatus } from './status.js';
-import { clockNote, TrustedTime } from './trusted-time.js';
+import { TrustedTime } from './trusted-time.js';
 import { WholeAnswers } from './whole-answers.js';
 
 export interface Platform {
@@ -105,9 +100,8 @@ class Composition implements Service {
   readonly #gaps = new Gaps();
   readonly #marks: PartitionMarks;
   readonly #deadLetterSamples = new DeadLetterSamples();
-  /** What repairs have dropped. */
-  readonly #dropped: readonly DroppedPart[];
   readonly #time: TrustedTime;
+  readonly #report: SelfReport;
   readonly #committer: Committer;
   readonly #compactor: Compactor;
   readonly #evaluator: ApiCountsEvaluator;
@@ -128,7 +122,6 @@ class Composition implements Service {
     this.#platform = platform;
     this.#store = store;
     this.#gate = gate;
-    this.#dropped = store.dropped();
     store.damage.tell((problem) =>
       platform.logger.error({ problem }, 'a stored file is damaged; answers that need it are refused'),
     );
@@ -200,21 +193,36 @@ class Composition implements Service {
         ),
       onFatal,
     });
-    this.#memory = createMemoryBudget(budgetBytesOf(config), gate, {
-      shards: this.#shards,
-      store,
-      logs: () => this.#logs,
-      compactor: () => this.#compactor,
-      api: () => this.#api,
-    });
     this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage), {
       files: {
         locate: (view, file) => store.located(this.#shards.scopeOf(view), file),
         damaged: (view, file, problem) => store.noteDamage(this.#shards.scopeOf(view), file, problem),
       },
     });
+    this.#report = new SelfReport({
+      config,
+      platform,
+      store,
+      shards: this.#shards,
+      whole: this.#whole,
+      gaps: this.#gaps,
+      gate,
+      time: this.#time,
+      deadLetterSamples: this.#deadLetterSamples,
+      sourceStatus: () => this.#logs.status(),
+      memory: () => this.#memory,
+      resultCache: () => this.#api.queries.cache?.figures() ?? null,
+      stopping: () => this.#isStopping,
+    });
     this.#metrics = this.#createMetrics();
     this.#api = this.#createApi();
+    this.#memory = createMemoryBudget(budgetBytesOf(config), gate, {
+      shards: this.#shards,
+      store,
+      logs: this.#logs,
+      compactor: this.#compactor,
+      api: this.#api,
+    });
     this.#http = createServiceHttp({
       config,
       platform,
@@ -315,9 +323,9 @@ class Composition implements Service {
   }
 
   #sayReady(): void {
-    if (this.#wasReady || this.#readiness().reasons.length > 0) return;
+    if (this.#wasReady || this.#report.readiness().reasons.length > 0) return;
     this.#wasReady = true;
-    this.#platform.logger.info({ url: this.url, notes: this.#readiness().notes }, 'ready');
+    this.#platform.logger.info({ url: this.url, notes: this.#report.readiness().notes }, 'ready');
   }
 
   #createWhole(): WholeAnswers {
@@ -371,8 +379,8 @@ class Composition implements Service {
       memoryBudgetBytes: budgetBytesOf(this.#config),
       refusedPostCount: () => this.#api.ingest?.refusedCount ?? 0,
       whole: this.#whole,
-      ready: () => this.#readiness().reasons.length === 0,
-      droppedCount: () => this.#stillMissed().length,
+      ready: () => this.#report.readiness().reasons.length === 0,
+      droppedCount: () => this.#report.stillMissed().length,
       cutOffCount: () => this.#api.inFlight.cutOffCount,
       tls: () => this.#http.tlsFiles?.figures() ?? null,
       resultCache: () => this.#api.queries.cache?.figures() ?? null,
@@ -391,50 +399,12 @@ class Composition implements Service {
         holds: { open: () => this.#logs.status().held, acknowledge: () => this.#acknowledgeHolds() },
       },
       states: logStates(this.#config, this.#whole),
-      readiness: () => this.#readiness(),
+      readiness: () => this.#report.readiness(),
       metrics: () => this.#metrics.text(),
-      status: (nowUs) => this.#status(nowUs),
+      status: (nowUs) => this.#report.status(nowUs),
       bugs: this.#bugs(),
-      dropped: this.#dropped.length === 0 ? null : (window) => this.#droppedWithin(window),
+      dropped: this.#report.droppedWithin,
     });
-  }
-
-  #notes(): string[] {
-    const { nowUs, monotonicUs } = this.#platform.clock;
-    const doubtUs = this.#time.doubtUs(nowUs(), monotonicUs());
-    return [
-      ...this.#stillMissed().map(({ what }) => `dropped by a repair: ${what}`),
-      ...(doubtUs === 0 ? [] : [clockNote(doubtUs)]),
-    ];
-  }
-
-  #status(nowUs: number): ServiceStatus {
-    const ports: StatusPorts = {
-      version: this.#platform.version,
-      logSource: this.#config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
-      shards: this.#shards,
-      store: this.#store,
-      sourceStatus: () => this.#logs.status(),
-      readiness: () => this.#readiness(),
-      resultCache: () => this.#api.queries.cache?.figures() ?? null,
-      deadLetterSamples: () => this.#deadLetterSamples.all(),
-      gaps: () => this.#gaps.open,
-      memory: () => this.#memory,
-      memoryBudgetBytes: budgetBytesOf(this.#config),
-    };
-    return serviceStatus(ports, nowUs);
-  }
-
-  #stillMissed(): readonly DroppedPart[] {
-    const nowUs = this.#platform.clock.nowUs();
-    return this.#dropped.filter((part) => isStillMissed(part, nowUs));
-  }
-
-  #droppedWithin(window: AnswerWindow): DroppedSpan[] {
-    return overlappingParts(this.#dropped, window).map(({ startUs, endUs }) => ({
-      startUs: startUs ?? -Infinity,
-      endUs,
-    }));
   }
 
   #bugs() {
@@ -444,21 +414,5 @@ class Composition implements Service {
         this.#platform.logger.error({ err: error, where }, 'a request failed for a bug of Logring');
       },
     };
-  }
-
-  #readiness(): Readiness {
-    return readinessOf({
-      shards: this.#shards,
-      whole: this.#whole,
-      sourceStatus: () => this.#logs.status(),
-      gaps: () => this.#gaps.open,
-      pauses: () => this.#gate.reasons,
-      stopping: () => this.#isStopping,
-      isOwnLog: this.#config.KAFKA_BROKERS === undefined,
-      maxLagRecords: this.#config.MAX_LAG_RECORDS,
-      fileDamage: () => this.#store.damage.problems(),
-      notes: () => this.#notes(),
-      dataDirectory: this.#config.DATA_DIR,
-    });
   }
 }

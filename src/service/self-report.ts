@@ -1,0 +1,110 @@
+/** What the service says of itself to operators: whether it is ready, how it is, and what repairs have dropped. */
+
+import type { DeadLetterSamples } from '../../ingest/dead-letter-samples.js';
+import type { Gaps } from '../../ingest/gaps.js';
+import type { LogSourceStatus } from '../../ingest/log-source.js';
+import type { Config } from '../config.js';
+import type { ServiceStatus } from '../console/service-status.js';
+import type { AnswerWindow } from '../endpoints/endpoint.js';
+import type { DroppedSpan } from '../http/ports.js';
+import type { CacheFigures } from '../http/query/cache.js';
+import { type DroppedPart, isStillMissed, overlappingParts } from '../store/dropped-table.js';
+import type { Store } from '../store/store.js';
+import type { IngestGate } from './ingest-gate.js';
+import { budgetBytesOf, type MemoryBudget } from './memory-budget.js';
+import { type Readiness, readinessOf } from './readiness.js';
+import type { Platform } from './service.js';
+import type { Shards } from './shards.js';
+import { serviceStatus } from './status.js';
+import { clockNote, type TrustedTime } from './trusted-time.js';
+import type { WholeAnswers } from './whole-answers.js';
+
+export interface SelfReportPorts {
+  readonly config: Config;
+  readonly platform: Platform;
+  readonly store: Store;
+  readonly shards: Shards;
+  readonly whole: WholeAnswers;
+  readonly gaps: Gaps;
+  readonly gate: IngestGate;
+  readonly time: TrustedTime;
+  readonly deadLetterSamples: DeadLetterSamples;
+  readonly sourceStatus: () => LogSourceStatus;
+  readonly memory: () => MemoryBudget;
+  /** null when the result cache is off. */
+  readonly resultCache: () => CacheFigures | null;
+  readonly stopping: () => boolean;
+}
+
+export class SelfReport {
+  readonly #ports: SelfReportPorts;
+  /** What repairs have dropped. */
+  readonly #dropped: readonly DroppedPart[];
+
+  constructor(ports: SelfReportPorts) {
+    this.#ports = ports;
+    this.#dropped = ports.store.dropped();
+  }
+
+  readiness(): Readiness {
+    const { config, shards, whole, sourceStatus, gaps, gate, store, stopping } = this.#ports;
+    return readinessOf({
+      shards,
+      whole,
+      sourceStatus,
+      gaps: () => gaps.open,
+      pauses: () => gate.reasons,
+      stopping,
+      isOwnLog: config.KAFKA_BROKERS === undefined,
+      maxLagRecords: config.MAX_LAG_RECORDS,
+      fileDamage: () => store.damage.problems(),
+      notes: () => this.#notes(),
+      dataDirectory: config.DATA_DIR,
+    });
+  }
+
+  status(nowUs: number): ServiceStatus {
+    const { config, platform, shards, store, sourceStatus, resultCache, gaps, memory } = this.#ports;
+    return serviceStatus(
+      {
+        version: platform.version,
+        logSource: config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
+        shards,
+        store,
+        sourceStatus,
+        readiness: () => this.readiness(),
+        resultCache,
+        deadLetterSamples: () => this.#ports.deadLetterSamples.all(),
+        gaps: () => gaps.open,
+        memory,
+        memoryBudgetBytes: budgetBytesOf(config),
+      },
+      nowUs,
+    );
+  }
+
+  /** What repairs have dropped that answers may still lack. */
+  stillMissed(): readonly DroppedPart[] {
+    const nowUs = this.#ports.platform.clock.nowUs();
+    return this.#dropped.filter((part) => isStillMissed(part, nowUs));
+  }
+
+  /** null when no repair has dropped anything. */
+  get droppedWithin(): ((window: AnswerWindow) => DroppedSpan[]) | null {
+    if (this.#dropped.length === 0) return null;
+    return (window) =>
+      overlappingParts(this.#dropped, window).map(({ startUs, endUs }) => ({
+        startUs: startUs ?? -Infinity,
+        endUs,
+      }));
+  }
+
+  #notes(): string[] {
+    const { nowUs, monotonicUs } = this.#ports.platform.clock;
+    const doubtUs = this.#ports.time.doubtUs(nowUs(), monotonicUs());
+    return [
+      ...this.stillMissed().map(({ what }) => `dropped by a repair: ${what}`),
+      ...(doubtUs === 0 ? [] : [clockNote(doubtUs)]),
+    ];
+  }
+}

@@ -35,16 +35,16 @@ export const SPARE_BLOCK_COUNT = 1024;
  * late rows began goes on. Longer: more rows cost memory for their index; shorter: more, smaller runs to merge. */
 export const ROW_PARTITION_OPEN_US = US_PER_HOUR;
 
-/** So long without a row, and a run of an hour long past that holds some memory is sealed: a backfill has gone on to other hours.
+/** So long without a row, and a run of an hour long past that holds some memory is closed: a backfill has gone on to other hours.
  * Longer: its rows stay in order of arrival, which is slow to ask and to start with; shorter: a backfill that goes back and
  * forth makes several runs an hour. */
 export const ROW_PARTITION_QUIET_US = 60_000_000;
 
-/** Runs that one expiry seals. Bigger: the commit after a backfill of many hours has that many files to write and sync;
+/** Runs that one expiry closes. Bigger: the commit after a backfill of many hours has that many files to write and sync;
  * smaller: such runs hold their index in memory for longer. */
-export const SEALS_AT_A_TIME = 64;
+export const CLOSES_AT_A_TIME = 64;
 
-/** Memory of a run of rows from which it is sealed early, when memory is short or a backfill is over. Bigger: less can be
+/** Memory of a run of rows from which it is closed early, when memory is short or a backfill is over. Bigger: less can be
  * freed; smaller: the day is made of many small runs, which are merged again and again. */
 export const SPILLED_RUN_BYTES = 64 * 1024;
 
@@ -211,7 +211,7 @@ assert(
   USAGE_SPILL_FROM_BYTES <= USAGE_SEAL_FROM_BYTES && USAGE_SEAL_FROM_BYTES <= USAGE_PART_BYTES,
   'the more pressing the reason, the smaller the parts that are sealed',
 );
-assert(SPILLED_RUN_BYTES <= SPILLED_BUSY_RUN_BYTES, 'a run whose hour is over is sealed before a busy one');
+assert(SPILLED_RUN_BYTES <= SPILLED_BUSY_RUN_BYTES, 'a run whose hour is over is closed before a busy one');
 
 function isPowerOfTwo(count: number): boolean {
   return Number.isInteger(Math.log2(count));

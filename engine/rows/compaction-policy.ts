@@ -1,6 +1,6 @@
 /**
  * What is compacted next. Of the classes that keep more than a day, the hours of a day that is over are merged into
- * one run, so that a sparse project's rows of a day lie together; all other sealed hours are sorted.
+ * one run, so that a sparse project's rows of a day lie together; all other closed hours are sorted.
  *
  *   fresh hours ──▶ sorted hour ──▶ day      1d: hours only; a backfill's hours of days long past go to the day at once
  *                └─ late rows ──────▶ day'   merged again once there are enough of them

@@ -89,7 +89,7 @@ export class FreshRun {
 
   /** Whether all rows are in the file, as far as the last save was durable, and no more will come. */
   get isSettled(): boolean {
-    return this.info.isSealed && this.#open === null && this.#full.length === 0;
+    return this.info.isClosed && this.#open === null && this.#full.length === 0;
   }
 
   /** With their rows, in order of arrival. */
@@ -122,7 +122,7 @@ export class FreshRun {
   }
 
   append(timestampUs: number, idHash: number, project: string, row: Uint8Array): void {
-    assert(!this.info.isSealed, 'a row is added to a sealed run');
+    assert(!this.info.isClosed, 'a row is added to a closed run');
     if (this.#open === null) {
       this.#open = new BlockBuilder(this.#rowCount, this.#rowCount > 0);
       this.#blockFirstOrdinals.push(this.#rowCount);
@@ -153,8 +153,8 @@ export class FreshRun {
   }
 
   /** Takes no more rows; the next save moves the last ones to the file. */
-  seal(): void {
-    this.info.isSealed = true;
+  close(): void {
+    this.info.isClosed = true;
     if (this.#open !== null) this.#closeBlock();
   }
 

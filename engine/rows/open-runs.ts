@@ -1,4 +1,4 @@
-/** The fresh runs that rows are still added to, one at most for each tier class and hour, and when they are to be sealed. */
+/** The fresh runs that rows are still added to, one at most for each tier class and hour, and when they are to be closed. */
 
 import { ROW_PARTITION_OPEN_US, ROW_PARTITION_QUIET_US, SPILLED_RUN_BYTES } from '../limits.js';
 import { TIER_CLASSES, type TierClass } from '../tier.js';
@@ -6,8 +6,8 @@ import { slotIndex, US_PER_HOUR } from '../time.js';
 import type { FreshRun } from './fresh-run.js';
 
 interface Opening {
-  /** From then on it is sealed, once its hour is long over. */
-  sealFromUs: number;
+  /** From then on it is closed, once its hour is long over. */
+  closeFromUs: number;
   /** An expiry up to which rows came. */
   changedUs: number;
 }
@@ -23,7 +23,7 @@ export class OpenRuns {
 
   add(run: FreshRun, nowUs: number): void {
     this.#hoursOf(run).set(hourOf(run), run);
-    this.#openings.set(run, { sealFromUs: nowUs + ROW_PARTITION_OPEN_US, changedUs: nowUs });
+    this.#openings.set(run, { closeFromUs: nowUs + ROW_PARTITION_OPEN_US, changedUs: nowUs });
   }
 
   /** Does nothing with a run that isn't open. */
@@ -43,10 +43,10 @@ export class OpenRuns {
     for (const [run, opening] of this.#openings) {
       if (endUs(run) + ROW_PARTITION_OPEN_US > nowUs) continue;
       // The clock may have been ahead.
-      opening.sealFromUs = Math.min(opening.sealFromUs, nowUs + ROW_PARTITION_OPEN_US);
+      opening.closeFromUs = Math.min(opening.closeFromUs, nowUs + ROW_PARTITION_OPEN_US);
       opening.changedUs = Math.min(opening.changedUs, nowUs);
       const isQuiet = opening.changedUs + ROW_PARTITION_QUIET_US <= nowUs;
-      if (opening.sealFromUs <= nowUs || (isQuiet && run.heldBytes >= SPILLED_RUN_BYTES)) due.push(run);
+      if (opening.closeFromUs <= nowUs || (isQuiet && run.heldBytes >= SPILLED_RUN_BYTES)) due.push(run);
     }
     return due;
   }

@@ -2,7 +2,7 @@
  * The rows of `logs.all` within one shard: for each tier class runs of rows, as far back as the class is kept.
  *
  *   '1d'   [h] … [h] [h] [h│h]            a row goes to the open run of its class and hour,
- *   '7d'   [d……] … [d……] [h] … [h] [h]    compactions make sorted runs of those that are sealed (see compaction-policy.ts),
+ *   '7d'   [d……] … [d……] [h] … [h] [h]    compactions make sorted runs of those that are closed (see compaction-policy.ts),
  *   '90d'  [d……] … … … [d……] [h] … [h]    expiry drops whole runs at the left, and hours within a day's run
  *
  *   rows/manifest   which runs there are; the only place that says so
@@ -10,7 +10,7 @@
 
 import { assert } from '../assert.js';
 import type { EdgeEntry } from '../entry.js';
-import { SEALS_AT_A_TIME, SPILLED_BUSY_RUN_BYTES, SPILLED_RUN_BYTES, SWEEP_PROJECTS } from '../limits.js';
+import { CLOSES_AT_A_TIME, SPILLED_BUSY_RUN_BYTES, SPILLED_RUN_BYTES, SWEEP_PROJECTS } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_HOUR, US_PER_SECOND } from '../time.js';
@@ -105,7 +105,7 @@ export class RowsView implements View<EdgeEntry> {
     this.#unsaved.add(run);
   }
 
-  /** Also seals runs whose hour is over by the clock. O(runs). */
+  /** Also closes runs whose hour is over by the clock. O(runs). */
   expire(nowUs: number, trustedUs = nowUs): boolean {
     this.#nowUs = nowUs;
     for (const run of this.#unsaved) this.#open.noteRows(run, nowUs);
@@ -115,20 +115,20 @@ export class RowsView implements View<EdgeEntry> {
       if (isExpired(run.info)) this.#drop(run);
     }
     if (this.#compaction !== null) this.#hideExpired(this.#compaction.info, trustedUs);
-    return this.#sealSome(this.#open.due(nowUs));
+    return this.#closeSome(this.#open.due(nowUs));
   }
 
   /**
-   * Seals large runs, the largest first, without waiting for more or late rows: sealed runs are compacted,
+   * Closes large runs, the largest first, without waiting for more or late rows: closed runs are compacted,
    * and a compacted one has no index a row. Rows that come after all begin another run. Runs of fewer bytes stay.
    */
   spill(): boolean {
-    return this.sealLarge(SPILLED_RUN_BYTES, SPILLED_BUSY_RUN_BYTES);
+    return this.closeLarge(SPILLED_RUN_BYTES, SPILLED_BUSY_RUN_BYTES);
   }
 
   /** Of a run whose hour is not over, `busyBytes` and more. */
-  sealLarge(runBytes: number, busyBytes: number): boolean {
-    return this.#sealSome(this.#open.large(runBytes, busyBytes, this.#nowUs));
+  closeLarge(runBytes: number, busyBytes: number): boolean {
+    return this.#closeSome(this.#open.large(runBytes, busyBytes, this.#nowUs));
   }
 
   get hasUnsaved(): boolean {
@@ -171,7 +171,7 @@ export class RowsView implements View<EdgeEntry> {
       return null;
     } catch (error) {
       // A run that rows are still added to has to be whole.
-      if (!(error instanceof SegmentError) || !info.isSealed) throw error;
+      if (!(error instanceof SegmentError) || !info.isClosed) throw error;
       return error;
     }
   }
@@ -185,9 +185,9 @@ export class RowsView implements View<EdgeEntry> {
     run.load();
     // What is added must go to the end of what the file should have.
     const blockCount = reader.blockCount(run.file);
-    if (!info.isSealed && blockCount > 0) reader.block(run.file, blockCount - 1);
+    if (!info.isClosed && blockCount > 0) reader.block(run.file, blockCount - 1);
     this.#fresh.add(run);
-    if (!info.isSealed) this.#open.add(run, this.#nowUs);
+    if (!info.isClosed) this.#open.add(run, this.#nowUs);
   }
 
   /**
@@ -210,7 +210,7 @@ export class RowsView implements View<EdgeEntry> {
       startUs: next.startUs,
       spanUs: next.spanUs,
       visibleFromUs: -Infinity,
-      isSealed: true,
+      isClosed: true,
     };
     const plan: CompactionPlan = {
       output: runFile(info),
@@ -278,7 +278,7 @@ export class RowsView implements View<EdgeEntry> {
         startUs: hour * US_PER_HOUR,
         spanUs: US_PER_HOUR,
         visibleFromUs: -Infinity,
-        isSealed: false,
+        isClosed: false,
       },
       this.#reader,
     );
@@ -295,9 +295,9 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   /** The first few. Whether there were any. */
-  #sealSome(runs: readonly FreshRun[]): boolean {
-    for (const run of runs.slice(0, SEALS_AT_A_TIME)) {
-      run.seal();
+  #closeSome(runs: readonly FreshRun[]): boolean {
+    for (const run of runs.slice(0, CLOSES_AT_A_TIME)) {
+      run.close();
       this.#open.delete(run);
       this.#unsaved.add(run);
       this.#manifestIsDirty = true;

@@ -21,7 +21,7 @@ export interface RunInfo {
   /** Rows before it have expired; they are still in the file, but not in any answer. */
   visibleFromUs: number;
   /** Whether rows may no longer be added. Always so for sorted runs. */
-  isSealed: boolean;
+  isClosed: boolean;
 }
 
 /** The name of the run's file, such as `90d/h0000494123-00000017`: class, hour since the epoch, id. */
@@ -34,7 +34,7 @@ export function runFile({ id, tierClass, startUs, spanUs }: RunInfo): string {
 const RUN_FILE = /^([0-9]+d)\/([hd])([0-9]{10})-([0-9]{8,16})$/;
 
 /** What the name of a run's file says of it; null for a name of no run. */
-export function parseRunFile(file: string, kind: RunKind, isSealed: boolean): RunInfo | null {
+export function parseRunFile(file: string, kind: RunKind, isClosed: boolean): RunInfo | null {
   const match = RUN_FILE.exec(file);
   const tierClass = TIER_CLASSES.find((known) => known === match?.[1]);
   if (match === null || tierClass === undefined) return null;
@@ -45,7 +45,7 @@ export function parseRunFile(file: string, kind: RunKind, isSealed: boolean): Ru
     startUs: Number(match[3]) * US_PER_HOUR,
     spanUs: match[2] === 'h' ? US_PER_HOUR : US_PER_DAY,
     visibleFromUs: -Infinity,
-    isSealed,
+    isClosed,
   };
 }
 
@@ -64,7 +64,7 @@ export function encodeManifest(nextId: number, runs: Iterable<RunInfo>): Uint8Ar
     writer.f64(run.startUs);
     writer.f64(run.spanUs);
     writer.f64(run.visibleFromUs);
-    writer.u8(run.isSealed ? 1 : 0);
+    writer.u8(run.isClosed ? 1 : 0);
   }
   return writer.finish();
 }
@@ -82,7 +82,7 @@ export function decodeManifest(bytes: Uint8Array): { nextId: number; runs: RunIn
     const startUs = reader.f64();
     const spanUs = reader.f64();
     const visibleFromUs = reader.f64();
-    return { id, kind, tierClass, startUs, spanUs, visibleFromUs, isSealed: reader.u8() === 1 };
+    return { id, kind, tierClass, startUs, spanUs, visibleFromUs, isClosed: reader.u8() === 1 };
   });
   if (reader.remaining > 0) throw new SegmentError('the manifest of row files is longer than it says');
   return { nextId, runs };

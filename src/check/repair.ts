@@ -19,7 +19,7 @@ import {
   encodeDropped,
   isStillMissed,
 } from '../store/dropped-table.js';
-import { openEnvelope, sealEnvelope } from '../store/envelope.js';
+import { openEnvelope, wrapEnvelope } from '../store/envelope.js';
 import { FORMAT_KEY, ROW_FILES_FOLDER, TABLE_FILE, TABLE_LOCK_FILE } from '../store/sound-table.js';
 import { STORE_FORMAT } from '../store/store-format.js';
 import { systemFiles } from './file-blocks.js';
@@ -82,7 +82,7 @@ class Repair {
     const { tables, nowUs } = this.#store;
     for (const [scope, { nextId, list }] of this.#runs) {
       const key = `${scope}:${MANIFEST}`;
-      tables.table(SEGMENTS).set(key, sealEnvelope(key, encodeManifest(nextId, list)));
+      tables.table(SEGMENTS).set(key, wrapEnvelope(key, encodeManifest(nextId, list)));
     }
     const table = tables.table(DROPPED_TABLE);
     const parts = [...[...table].map(([key, value]) => decodeDropped(key, value)), ...dropped];
@@ -122,7 +122,7 @@ class Repair {
     const { directory, tables, files } = this.#store;
     const file = runFile(info);
     const runs = this.#runsOf(scope);
-    const made: RunInfo = { ...info, id: runs.nextId++, kind: 'sorted', isSealed: true };
+    const made: RunInfo = { ...info, id: runs.nextId++, kind: 'sorted', isClosed: true };
     const folder = scopeFolder(join(directory, ROW_FILES_FOLDER), scope);
     rmSync(join(folder, runFile(made)), { force: true });
     const inputs = [files.get(`${scope}:${file}`)!];

@@ -9,7 +9,7 @@ import { decodeSortedBlock, type SortedBlock } from '../../engine/rows/sorted-bl
 import { SegmentError } from '../../engine/segments.js';
 import { intervalText } from '../http/query/incomplete.js';
 import type { DroppedPart } from '../store/dropped-table.js';
-import { sealEnvelope } from '../store/envelope.js';
+import { wrapEnvelope } from '../store/envelope.js';
 import { FileBlocks, type RecordedFiles } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
 import { type ScopeSegments, SEGMENTS } from './scope-segments.js';
@@ -93,7 +93,7 @@ function checkIndexes({ segments }: RunPlace, info: RunInfo, indexes: readonly U
   ];
   if (expected.length > 0) {
     const key = segments.keyOf(`${prefix}${'0'.repeat(8)}`);
-    fixes.push({ do: 'put', table: SEGMENTS, key, value: sealEnvelope(key, expected) });
+    fixes.push({ do: 'put', table: SEGMENTS, key, value: wrapEnvelope(key, expected) });
   }
   return [
     {
@@ -121,9 +121,9 @@ function checkOpenBlock({ segments }: RunPlace, info: RunInfo): Finding[] {
   const name = openName(runFile(info));
   const bytes = segments.get(name);
   const key = segments.keyOf(name);
-  const isUnsealed = !info.isSealed;
+  const isOpen = !info.isClosed;
   if (bytes === null && !segments.damagedNames.includes(name)) {
-    if (!isUnsealed || !segments.tables.mayHaveLost(SEGMENTS, key)) return [];
+    if (!isOpen || !segments.tables.mayHaveLost(SEGMENTS, key)) return [];
   } else if (bytes !== null && !(whole(() => indexBytesOf(bytes)) instanceof SegmentError)) return [];
   const isThere = bytes !== null || segments.damagedNames.includes(name);
   return [

@@ -12,7 +12,7 @@ import { type ListedView, VIEWS } from '../../engine/views.js';
 import { partitionOf } from '../../ingest/partition-id.js';
 import { decodeWhole, WHOLE_SEGMENT } from '../service/whole-answers.js';
 import type { DroppedPart } from '../store/dropped-table.js';
-import { sealEnvelope } from '../store/envelope.js';
+import { wrapEnvelope } from '../store/envelope.js';
 import type { RecordedFiles } from './file-blocks.js';
 import { type Finding, type Fix, note } from './findings.js';
 import { topicLog, withoutRecords } from './log-records.js';
@@ -75,7 +75,7 @@ function stateFromLog({ tables, nowUs }: CheckedStore, { scope, keyOf }: ScopeSe
         ? `goes on at offset ${end}; ${what} are dropped`
         : `goes on at offset ${end}; nothing is lost`,
     fixes: [
-      { do: 'put', table: SEGMENTS, key, value: sealEnvelope(key, encodeShardState(end)) },
+      { do: 'put', table: SEGMENTS, key, value: wrapEnvelope(key, encodeShardState(end)) },
       ...withoutRecords(topic, log),
     ],
     dropped: end > start ? VIEWS.map(({ kind }) => allOf(kind, nowUs, what)) : [],

@@ -11,7 +11,7 @@ import {
 } from '../../engine/usage/sealed/sealed-part.js';
 import { parseUsageName } from '../../engine/usage/stored-parts.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
-import { sealEnvelope } from '../store/envelope.js';
+import { wrapEnvelope } from '../store/envelope.js';
 import { FileBlocks } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
 import { checkPartFile } from './part-file.js';
@@ -70,7 +70,7 @@ function checkSealed(
   const key = segments.keyOf(summary);
   const fixes: Fix[] = [
     { do: 'delete', table: SEGMENTS, keys: others.map((segment) => segments.keyOf(segment)) },
-    { do: 'put', table: SEGMENTS, key, value: sealEnvelope(key, expected) },
+    { do: 'put', table: SEGMENTS, key, value: wrapEnvelope(key, expected) },
   ];
   return [
     {

@@ -3,7 +3,7 @@
 import { dirname, join } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { type FileBuilder, SegmentError } from '../../engine/segments.js';
-import { dictionaryOf, openFrame, sealPacked } from './block-frame.js';
+import { dictionaryOf, openFrame, wrapPacked } from './block-frame.js';
 import { compressedValue, NO_DICTIONARY } from './checked-value.js';
 import type { Disk } from './disk.js';
 import { rawEnvelope } from './envelope.js';
@@ -82,14 +82,14 @@ export class CompactionFiles implements FileBuilder {
     };
     this.#files.set(file, made);
     if (dictionary !== null)
-      this.#addFrame(made, sealPacked(this.#nameOf(file, 0), dictionary, 0, NO_DICTIONARY));
+      this.#addFrame(made, wrapPacked(this.#nameOf(file, 0), dictionary, 0, NO_DICTIONARY));
   }
 
   append(file: string, bytes: Uint8Array, plainBytes: number): void {
     const made = this.#fileOf(file);
     const name = this.#nameOf(file, made.frameEnds.length);
     const dictionary = made.dictionary;
-    if (dictionary !== null) this.#addFrame(made, sealPacked(name, bytes, plainBytes, dictionary));
+    if (dictionary !== null) this.#addFrame(made, wrapPacked(name, bytes, plainBytes, dictionary));
     else if (plainBytes === bytes.length) this.#addFrame(made, rawEnvelope(name, bytes));
     else this.#addFrame(made, compressedValue(name, bytes));
   }

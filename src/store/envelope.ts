@@ -4,7 +4,7 @@ import { CODEC_RAW, checkedValue, checkValue, compressedValue, rawBytes } from '
 import { COMPRESS_FROM_BYTES } from './limits.js';
 
 /** The value to store. Compresses, so on the storage thread only. */
-export function sealEnvelope(name: string, raw: Uint8Array): Uint8Array {
+export function wrapEnvelope(name: string, raw: Uint8Array): Uint8Array {
   return raw.length < COMPRESS_FROM_BYTES ? rawEnvelope(name, raw) : compressedValue(name, raw);
 }
 

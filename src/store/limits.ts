@@ -1,6 +1,6 @@
 /** Every cap of the store, each with its reason: what too big and too small would mean. */
 
-/** Below this a segment is stored as it is, and sealed where it stands. Bigger: the serving thread copies and
+/** Below this a segment is stored as it is, and wrapped where it stands. Bigger: the serving thread copies and
  * checksums more; smaller: going to the storage thread costs more than compressing gains. */
 export const COMPRESS_FROM_BYTES = 1024;
 
@@ -80,4 +80,4 @@ export const LOCK_WAIT_MS = 5000;
 
 /** Bytes of posted records that are copied and checksummed in one turn of the event loop. Bigger: a query waits for longer
  * than half a millisecond; smaller: turns cost more than the work in them. */
-export const SEAL_BYTES = 512 * 1024;
+export const WRAP_BYTES = 512 * 1024;

@@ -22,7 +22,7 @@ import { type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-st
 import type { RememberedPost } from '../../ingest/embedded-log/remembered-posts.js';
 import { DiskFullError } from './disk-room.js';
 import { openEnvelope, rawEnvelope } from './envelope.js';
-import { SEAL_BYTES } from './limits.js';
+import { WRAP_BYTES } from './limits.js';
 import type { Store } from './store.js';
 import type { Table } from './tables.js';
 
@@ -64,18 +64,19 @@ export class LmdbLog implements DurableLog {
     for (const record of records) {
       const { offset, timestampMs, value } = record;
       assert(offset === offsets.end + writes.length, 'the records of an append are not dense');
-      writes.push(sealed(recordKey(topic, offset), float64(timestampMs), value));
+      writes.push(wrapped(recordKey(topic, offset), float64(timestampMs), value));
       turnBytes += value.length;
-      if (turnBytes < SEAL_BYTES) continue;
+      if (turnBytes < WRAP_BYTES) continue;
       await nextTurn();
       turnBytes = 0;
     }
-    writes.push(sealedOffset(endKey(topic), end));
+    writes.push(wrappedOffset(endKey(topic), end));
     const forgotten: string[] = [];
-    for (const [importId, state] of notes.imports) writes.push(sealedJson(importKey(topic, importId), state));
+    for (const [importId, state] of notes.imports)
+      writes.push(wrappedJson(importKey(topic, importId), state));
     for (const [digest, post] of notes.posts) {
       if (post === null) forgotten.push(postKey(topic, digest));
-      else writes.push(sealedJson(postKey(topic, digest), post));
+      else writes.push(wrappedJson(postKey(topic, digest), post));
     }
     const { room } = this.#store;
     await room
@@ -129,7 +130,7 @@ export class LmdbLog implements DurableLog {
     assert(offset <= offsets.end, 'the embedded log is truncated beyond its end');
     const { start } = offsets;
     offsets.start = offset;
-    const moved = [sealedOffset(startKey(topic), offset)];
+    const moved = [wrappedOffset(startKey(topic), offset)];
     const gone = Array.from({ length: offset - start }, (_, i) => recordKey(topic, start + i));
     await this.#store.room.retried(() => this.#write(moved, gone));
   }
@@ -155,7 +156,7 @@ export class LmdbLog implements DurableLog {
   }
 }
 
-function sealed(key: string, ...pieces: readonly Uint8Array[]): Put {
+function wrapped(key: string, ...pieces: readonly Uint8Array[]): Put {
   return { key, value: rawEnvelope(key, ...pieces) };
 }
 
@@ -165,16 +166,16 @@ function float64(value: number): Uint8Array {
   return raw;
 }
 
-function sealedJson(key: string, value: object): Put {
-  return sealed(key, Buffer.from(JSON.stringify(value)));
+function wrappedJson(key: string, value: object): Put {
+  return wrapped(key, Buffer.from(JSON.stringify(value)));
 }
 
 function openedJson(key: string, stored: Uint8Array): unknown {
   return JSON.parse(new TextDecoder().decode(openEnvelope(key, stored)));
 }
 
-function sealedOffset(key: string, offset: number): Put {
-  return sealed(key, float64(offset));
+function wrappedOffset(key: string, offset: number): Put {
+  return wrapped(key, float64(offset));
 }
 
 function startKey(topic: string): string {

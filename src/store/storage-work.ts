@@ -14,7 +14,7 @@ import { monotonicUs } from '../system-clock.js';
 import { compressedValue } from './checked-value.js';
 import { type CompactionDisk, CompactionFiles } from './compaction-files.js';
 import type { Disk } from './disk.js';
-import { sealEnvelope } from './envelope.js';
+import { wrapEnvelope } from './envelope.js';
 import { FileAppender } from './file-appender.js';
 import { Folders } from './folders.js';
 import { COMPACTION_SLICE_MS } from './limits.js';
@@ -103,7 +103,7 @@ export class StorageWork {
     for (const { name, end, path } of items) {
       const raw = new Uint8Array(arena, start, end - start);
       start = end;
-      const value = path === null ? sealEnvelope(name, raw) : compressedValue(name, raw);
+      const value = path === null ? wrapEnvelope(name, raw) : compressedValue(name, raw);
       lengths.push(value.length);
       if (path !== null) this.#appender.append(path, value);
       else {

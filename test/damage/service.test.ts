@@ -10,7 +10,7 @@ import { afterEach, expect, test } from 'vitest';
 import { encodeSummary } from '../../engine/usage/sealed/sealed-part.js';
 import type { Service } from '../../src/service/service.js';
 import { lockDirectory } from '../../src/store/directory-lock.js';
-import { sealEnvelope } from '../../src/store/envelope.js';
+import { wrapEnvelope } from '../../src/store/envelope.js';
 import { monotonicUs } from '../../src/system-clock.js';
 import { startClockedService } from '../clocked-service.js';
 import { LARGER, NOW_US, PROJECTS, writeSmallStore } from './small-store.js';
@@ -190,7 +190,7 @@ test('a sealed part whose summary is lost or wrong: it is rebuilt from its file'
   expect(summaries.length).toBe(4);
   await table.remove(summaries[0]);
   const wrong = encodeSummary({ pageCount: 1, urlCount: 1, entryCount: 1 });
-  await table.put(summaries[1], Buffer.from(sealEnvelope(summaries[1], wrong)));
+  await table.put(summaries[1], Buffer.from(wrapEnvelope(summaries[1], wrong)));
   await root.close();
   const repaired = check('--repair', directory);
   expect(repaired.status, repaired.said).toBe(0);

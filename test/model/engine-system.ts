@@ -71,7 +71,7 @@ export class EngineSystem implements System {
   commit(): void {
     this.#commitCount += 1;
     for (const [partition, shard] of this.#edge.entries()) {
-      if (this.#commitCount % SPILL_EVERY === 0) shard.rows.sealLarge(1, 1);
+      if (this.#commitCount % SPILL_EVERY === 0) shard.rows.closeLarge(1, 1);
       shard.save(this.#tables.edge[partition]);
     }
     for (const [partition, shard] of this.#relay.entries()) {

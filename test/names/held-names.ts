@@ -94,7 +94,7 @@ function sortedRows(): [object, () => number] {
       startUs: day * US_PER_DAY,
       spanUs: US_PER_DAY,
       visibleFromUs: 0,
-      isSealed: true,
+      isClosed: true,
     } as const;
     const directory = {
       rowCount: projectCount,

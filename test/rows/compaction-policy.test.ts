@@ -20,7 +20,7 @@ function runs(text: string): Compactable[] {
       startUs: DAY * US_PER_DAY + Number(at) * (isDay ? US_PER_DAY : US_PER_HOUR),
       spanUs: isDay ? US_PER_DAY : US_PER_HOUR,
       visibleFromUs: -Infinity,
-      isSealed: true,
+      isClosed: true,
     };
     return { info, rowByteCount: Number(bytes) };
   });

@@ -18,7 +18,7 @@ function run(id: number, projects: string[]): SortedRun {
     startUs: 0,
     spanUs: 3_600_000_000,
     visibleFromUs: -Infinity,
-    isSealed: true,
+    isClosed: true,
   };
   const column = new Float64Array(projects.length);
   const directory: RunDirectory = {

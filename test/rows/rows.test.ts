@@ -185,9 +185,9 @@ test('a large hour long past is sealed a minute after the last row of a backfill
   const view = new RowsView(new SegmentTable());
   const pastUs = NOW_US - 10 * US_PER_HOUR;
   const after = (seconds: number): boolean => {
-    const isSealed = view.expire(NOW_US + seconds * US_PER_SECOND);
+    const isClosed = view.expire(NOW_US + seconds * US_PER_SECOND);
     view.save(new SegmentTable());
-    return isSealed;
+    return isClosed;
   };
   view.expire(NOW_US);
   for (let i = 0; i < 1_000; i++) view.apply(entry({ project: `p${i}`, timestampUs: pastUs }));
@@ -299,7 +299,7 @@ test.each(Array.from({ length: 40 }, (_, seed) => seed))('view and twin agree: s
     views[random.between(0, 1)].apply(one);
     entries.push(one);
     if (random.between(0, 20) === 0) save();
-    if (random.between(0, 30) === 0) for (const view of views) view.sealLarge(1, SPILLED_BUSY_RUN_BYTES);
+    if (random.between(0, 30) === 0) for (const view of views) view.closeLarge(1, SPILLED_BUSY_RUN_BYTES);
     if (random.between(0, 10) === 0) {
       const stepCount = random.pick([1, 5, 10_000]);
       compactions = compactions.map((running, i) => {

@@ -31,7 +31,7 @@ export const TRIMMED_SHARE = 1 / 128;
 
 /** How often the memory is looked at, ms. Longer: more comes in meanwhile (a core takes in some 10 MB in it); shorter:
  * counting costs noticeably. */
-export const MEMORY_LOOK_MS = 100;
+export const MEMORY_CHECK_MS = 100;
 
 /** After how long a POST that was turned away because ingest is paused may try again. Longer: senders wait for longer
  * than the pause; shorter: they come in vain. */
@@ -48,7 +48,7 @@ export const HEAP_GROWING_PERCENT = 100;
 
 /** How often the files of the TLS certificate are looked at, ms. Longer: a broken pair, which is told at the second look,
  * is known later; shorter: reads for nothing. */
-export const TLS_LOOK_MS = 5000;
+export const TLS_CHECK_MS = 5000;
 
 /** Retry-After of a 503 because an answer would not be whole. Longer: answers come later than they
  * could; shorter: callers ask in vain. */

@@ -31,25 +31,25 @@ class Rig {
   }
 
   /** What a look at so many MiB comes to, such as `cache 25, spilled 0, open`. */
-  look(heldMb: number): string {
+  check(heldMb: number): string {
     this.heldMb = heldMb;
-    this.budget.look();
+    this.budget.check();
     return `cache ${this.cacheLimitMb}, spilled ${this.spillCount}, ${this.gate.isOpen ? 'open' : 'closed'}`;
   }
 }
 
 test('cache, spilling, pausing, and going on, in this order', () => {
   const rig = new Rig();
-  expect(rig.look(0)).toBe('cache 25, spilled 0, open');
-  expect(rig.look(74)).toBe('cache 25, spilled 0, open');
-  expect(rig.look(76)).toBe('cache 24, spilled 1, open');
-  expect(rig.look(94)).toBe('cache 6, spilled 2, open');
-  expect(rig.look(96)).toBe('cache 4, spilled 3, closed');
+  expect(rig.check(0)).toBe('cache 25, spilled 0, open');
+  expect(rig.check(74)).toBe('cache 25, spilled 0, open');
+  expect(rig.check(76)).toBe('cache 24, spilled 1, open');
+  expect(rig.check(94)).toBe('cache 6, spilled 2, open');
+  expect(rig.check(96)).toBe('cache 4, spilled 3, closed');
   expect(rig.gate.reasons).toEqual([expect.stringContaining('96 MiB are held (usage 72, rows 24)')]);
   // Not at once: it would pause again with the next entries.
-  expect(rig.look(92)).toBe('cache 8, spilled 4, closed');
-  expect(rig.look(120)).toBe('cache 0, spilled 5, closed');
-  expect(rig.look(88)).toBe('cache 12, spilled 6, open');
+  expect(rig.check(92)).toBe('cache 8, spilled 4, closed');
+  expect(rig.check(120)).toBe('cache 0, spilled 5, closed');
+  expect(rig.check(88)).toBe('cache 12, spilled 6, open');
   expect(rig.gate.pauseCount('memory')).toBe(1);
   expect(rig.budget.readings()).toEqual([
     { part: 'rows', bytes: 22 * MIB },
@@ -61,7 +61,7 @@ test('cache, spilling, pausing, and going on, in this order', () => {
 test('what is soon needed again is let go of before ingest pauses, not long before', () => {
   const rig = new Rig();
   const near = (heldMb: number): boolean => {
-    rig.look(heldMb);
+    rig.check(heldMb);
     return rig.isNearPause;
   };
   expect([near(80), near(89), near(91), rig.gate.isOpen]).toEqual([false, false, true, true]);

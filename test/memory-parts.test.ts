@@ -38,11 +38,11 @@ test('cached answers go before ingest pauses for them', async () => {
     // The answers bring it to 0.92 of the budget, above which it would soon pause.
     const budgetBytes = (others + before) / 0.92;
     const budget = createMemoryBudget(budgetBytes, gate, parts);
-    budget.look();
+    budget.check();
     expect([gate.isOpen, cached() > 0, cached() <= budgetBytes / 100]).toEqual([true, true, true]);
     // Not near it, all of them stay.
     const atFirst = cached();
-    createMemoryBudget(2 * budgetBytes, gate, parts).look();
+    createMemoryBudget(2 * budgetBytes, gate, parts).check();
     expect(cached()).toBe(atFirst);
   } finally {
     await store.close();

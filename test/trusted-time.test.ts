@@ -64,7 +64,7 @@ class Running {
   }
 
   #look(): void {
-    this.#time.look(this.nowUs, this.monotonicUs);
+    this.#time.observe(this.nowUs, this.monotonicUs);
   }
 }
 

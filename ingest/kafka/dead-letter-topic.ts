@@ -143,8 +143,8 @@ export class KafkaDeadLetters implements DeadLetterSink {
 
   async #createTopic(client: KafkaClient): Promise<void> {
     const { topic, logger, clock } = this.#options;
-    const look = await new ClusterView(client, [topic], clock).look();
-    if (look.missingTopics.length === 0) return;
+    const state = await new ClusterView(client, [topic], clock).read();
+    if (state.missingTopics.length === 0) return;
     const admin = client.kafka.admin();
     await admin.connect();
     try {

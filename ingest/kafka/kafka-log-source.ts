@@ -159,13 +159,13 @@ export class KafkaLogSource implements LogSource {
   async #superviseOnce(): Promise<void> {
     const positions = new Map<string, number>();
     for (const reader of this.#session?.readers.values() ?? []) positions.set(reader.id, reader.position);
-    const look = await this.#cluster.look();
+    const state = await this.#cluster.read();
     if (this.#stopping.isOpen) return;
-    if (look === null) {
+    if (state === null) {
       this.#health.pause();
       return;
     }
-    const missing = new Set(look.missingTopics);
+    const missing = new Set(state.missingTopics);
     const topics = this.#options.topics.filter((topic) => !missing.has(topic));
     const session = this.#session;
     if (session !== null) {
@@ -174,7 +174,7 @@ export class KafkaLogSource implements LogSource {
         await this.#closeSession('kafka: the consumer is restarted for the topics that exist now', {
           topics,
         });
-      else if (!session.observe(look, positions)) await this.#closeSession('kafka: a topic was made again');
+      else if (!session.observe(state, positions)) await this.#closeSession('kafka: a topic was made again');
     }
     if (topics.length > 0) await this.#watchProgress();
     if (this.#session !== null || topics.length === 0 || this.#stopping.isOpen || this.#fatal !== null)

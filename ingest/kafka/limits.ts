@@ -82,7 +82,7 @@ export const UNPACKED_LOST_MS = 2_000;
  * noticed later; smaller: more requests (two small ones a broker). */
 export const POLL_INTERVAL_MS = 2_000;
 
-/** Ends of a partition's log that were heard and are not reached yet, one a look, before every second one is forgotten. More:
+/** Ends of a partition's log that were heard and are not reached yet, one a poll, before every second one is forgotten. More:
  * memory for each partition that is behind; fewer: the age of answers is told coarser while catching up. */
 export const HEARD_ENDS = 64;
 

@@ -6,7 +6,7 @@ import type { Latch } from '../latch.js';
 import type { LogSink, PartitionKey } from '../log-source.js';
 import { type KafkaClock, pause } from './clock.js';
 import type { KafkaLogger } from './cluster/client-logger.js';
-import type { ClusterLook, ClusterView, LogFound } from './cluster/cluster-view.js';
+import type { ClusterState, ClusterView, LogFound } from './cluster/cluster-view.js';
 import type { ApplyLanes } from './consumer/apply-lanes.js';
 import type { Assignment } from './consumer/assignment.js';
 import { checkPartitions, type MarkFindings } from './consumer/mark-check.js';
@@ -46,7 +46,7 @@ export class Placement {
     this.#closing = closing;
   }
 
-  /** Has partitions checked that were just assigned; also without any, as the look tells what other members have. */
+  /** Has partitions checked that were just assigned; also without any, as the reading tells what other members have. */
   begin(readers: readonly PartitionReader[]): void {
     this.#pause(readers);
     void this.#prepare(readers);
@@ -77,25 +77,25 @@ export class Placement {
     try {
       while (!this.#closing.isOpen) {
         await Promise.all(waiting.map(({ id }) => lanes.idle(id)));
-        const look = await view.look().catch((error: unknown) => {
-          logger.warn({ error: String(error) }, 'kafka: can not look at the logs of the assigned partitions');
+        const state = await view.read().catch((error: unknown) => {
+          logger.warn({ error: String(error) }, 'kafka: cannot read the logs of the assigned partitions');
           return null;
         });
-        if (look !== null) this.#assignment.findOthers(look);
+        if (state !== null) this.#assignment.findOthers(state);
         waiting = waiting.filter((reader) => reader.isChecking);
         const keys = waiting.map(({ key }) => key);
-        const findings = look === null ? null : await checkPartitions(keys, look, sink, view, failed);
+        const findings = state === null ? null : await checkPartitions(keys, state, sink, view, failed);
         const left: PartitionReader[] = [];
         for (const reader of waiting) {
-          const found = look?.logs.get(reader.id);
+          const found = state?.logs.get(reader.id);
           const skipTo = await this.#acknowledgedSkip(reader, found).catch((error: unknown) =>
             failed(reader.key, error),
           );
           if (!reader.isChecking) continue;
           if (
             skipTo === undefined ||
-            look === null ||
-            !this.#place(reader, look, findings?.get(reader.id), skipTo)
+            state === null ||
+            !this.#place(reader, state, findings?.get(reader.id), skipTo)
           )
             left.push(reader);
         }
@@ -120,11 +120,11 @@ export class Placement {
   /** Returns whether the partition is read from now on. */
   #place(
     reader: PartitionReader,
-    look: ClusterLook,
+    state: ClusterState,
     marks: MarkFindings | undefined,
     skipTo: number | null,
   ): boolean {
-    const found = look.logs.get(reader.id);
+    const found = state.logs.get(reader.id);
     if (this.#closing.isOpen || found === undefined || found.bounds === null || marks === undefined)
       return false;
     const { sink, holds, logger, counters } = this.#parts;
@@ -155,7 +155,7 @@ export class Placement {
     reader.endOffset = found.bounds.endOffset;
     reader.readableEndOffset = found.bounds.endOffset;
     reader.read(start.offset);
-    reader.hear(found.bounds.endOffset, look.askedMs);
+    reader.hear(found.bounds.endOffset, state.askedMs);
     this.#consumer.seek({ ...reader.key, offset: String(start.offset) });
     this.#consumer.resume([{ topic: reader.key.topic, partitions: [reader.key.partition] }]);
     return true;

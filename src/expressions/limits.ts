@@ -49,7 +49,7 @@ export const EVALUATION_WAIT_MS = 45_000;
 
 /** How often, at least, a batch under way is held against it: another thread may have begun on the same evaluation. Longer: it takes
  * more than it may by so much; shorter: timers for nothing. */
-export const DEADLINE_LOOK_MS = 1000;
+export const DEADLINE_CHECK_MS = 1000;
 
 /** Thread time that a piece of a sealed part takes when no other expression waits. Bigger: one that comes meanwhile waits for
  * that long; smaller: the thread idles more often, while it waits for its next piece. */

@@ -14,7 +14,7 @@ import type { LocatedFile } from '../store/stored-blocks.js';
 import { busy, ExpressionError, stopped } from './expression-error.js';
 import {
   BATCH_TARGET_MS,
-  DEADLINE_LOOK_MS,
+  DEADLINE_CHECK_MS,
   FIRST_BATCH_BYTES,
   LARGEST_BATCH_BYTES,
   LONE_SCAN_MS,
@@ -256,7 +256,7 @@ export class MatchThread {
       if (time.leftMs <= 0) this.#abandon(evaluation);
       else if (this.#inFlight !== null) this.#inFlight.deadline = this.#timer(evaluation);
     };
-    return setTimeout(look, Math.min(time.lookMs, DEADLINE_LOOK_MS)).unref();
+    return setTimeout(look, Math.min(time.lookMs, DEADLINE_CHECK_MS)).unref();
   }
 
   /** The batch in flight has used up its evaluation's time: only ending the thread stops it. */

@@ -99,7 +99,7 @@ export const BODY_IDLE_MS = 10_000;
 
 /** How often node:http looks for heads and bodies that took too long (by itself each 30 s). Bigger: they stay for as much longer;
  * smaller: looking costs more. */
-export const CONNECTION_LOOK_MS = 1000;
+export const CONNECTION_CHECK_MS = 1000;
 
 /** Unasked cache entries dropped in one go. Bigger: 20,000 at once take some milliseconds; smaller: no harm. */
 export const CACHE_DROP_BATCH_SIZE = 1000;
@@ -130,7 +130,7 @@ export const ANSWER_LEAST_BYTES = 64 * 1024;
 export const ANSWER_WINDOW_COUNT = 15;
 
 /** How often that is looked at, ms. Longer: slow clients stay for longer; shorter: looking costs more. */
-export const ANSWER_LOOK_MS = 1000;
+export const ANSWER_CHECK_MS = 1000;
 
 /** Spans that the header of an incomplete answer names. More: a damaged disk makes headers that clients refuse; fewer:
  * the operator's tools have to be asked sooner. */
@@ -168,5 +168,5 @@ assert(
   1000 * KEEP_ALIVE_TOLD_SECONDS < KEEP_ALIVE_MS,
   'clients are told of a shorter time than connections are kept',
 );
-assert(ANSWER_LOOK_MS * 1000 < ANSWER_WINDOW_US, 'slow clients are looked at within their time');
+assert(ANSWER_CHECK_MS * 1000 < ANSWER_WINDOW_US, 'slow clients are looked at within their time');
 assert(WARM_BATCH_SIZE * 10 * 300 >= CACHE_ENTRY_LIMIT, 'all cached answers are computed again within 300 s');

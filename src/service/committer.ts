@@ -94,7 +94,7 @@ export class Committer {
     const { time } = this.#ports;
     const nowUs = this.#ports.nowUs();
     const monotonicUs = this.#ports.monotonicUs();
-    time.look(nowUs, monotonicUs);
+    time.observe(nowUs, monotonicUs);
     const trustedUs = time.trustedUs(nowUs, monotonicUs);
     for (const { shard } of this.#ports.shards()) shard.expire(nowUs, trustedUs);
   }

@@ -49,8 +49,8 @@ export class MemoryBudget {
     this.#ports = ports;
   }
 
-  /** To be called every MEMORY_LOOK_MS. Costs what counting costs. */
-  look(): void {
+  /** To be called every MEMORY_CHECK_MS. Costs what counting costs. */
+  check(): void {
     const { budgetBytes, gate, cache, parts, spill } = this.#ports;
     this.#heldBytes = parts.reduce((sum, part) => sum + part.heldBytes(), 0);
     const leftBytes = Math.max(0, budgetBytes - this.#heldBytes);

@@ -11,8 +11,8 @@ import { partitionId } from '../../ingest/partition-id.js';
 import type { Config } from '../config.js';
 import { ApiCountsEvaluator } from '../expressions/api-counts-evaluator.js';
 import type { Api } from '../http/api.js';
-import { ANSWER_LOOK_MS } from '../http/limits.js';
-import { CACHE_SHARE, MEMORY_LOOK_MS, SPILL_SHARE, TLS_LOOK_MS } from '../limits.js';
+import { ANSWER_CHECK_MS } from '../http/limits.js';
+import { CACHE_SHARE, MEMORY_CHECK_MS, SPILL_SHARE, TLS_CHECK_MS } from '../limits.js';
 import { Metrics } from '../metrics/metrics.js';
 import { DiskFullError } from '../store/disk-room.js';
 import { withRemedy } from '../store/sound-table.js';
@@ -58,7 +58,7 @@ export interface Service {
 /** How often cached results that are due are looked for. */
 const WARM_EVERY_MS = 100;
 /** How often a service that was never ready looks whether it is. */
-const READY_LOOK_MS = 100;
+const READY_CHECK_MS = 100;
 /** Requests in progress get so long to finish when the service stops. */
 const DRAIN_MS = 5000;
 
@@ -248,10 +248,10 @@ class Composition implements Service {
     const { logger, clock, onFatal, version } = this.#platform;
     this.#port = await this.#http.server.listen(this.#config.HOST, this.#config.PORT);
     this.#committer.start();
-    this.#every(MEMORY_LOOK_MS, () => this.#memory.look());
+    this.#every(MEMORY_CHECK_MS, () => this.#memory.check());
     this.#every(WARM_EVERY_MS, () => this.#api.queries.cache?.warmDue(clock.nowUs()));
-    this.#every(ANSWER_LOOK_MS, () => this.#api.inFlight.look(clock.monotonicUs()));
-    this.#every(TLS_LOOK_MS, () => void this.#http.tlsFiles?.look());
+    this.#every(ANSWER_CHECK_MS, () => this.#api.inFlight.cutOffSlow(clock.monotonicUs()));
+    this.#every(TLS_CHECK_MS, () => void this.#http.tlsFiles?.check());
     this.#logs.start().catch(onFatal);
     this.#noteStatus(this.#logs.status());
     const shortfall = this.#memory.shortfall();
@@ -270,7 +270,7 @@ class Composition implements Service {
       'listening',
     );
     this.#evaluator.start();
-    this.#every(READY_LOOK_MS, () => this.#sayReady());
+    this.#every(READY_CHECK_MS, () => this.#sayReady());
     this.#sayReady();
     return this;
   }

@@ -48,7 +48,7 @@ export class TrustedTime {
   }
 
   /** To be called now and then: trusts a clock that has run on for long without a step. */
-  look(nowUs: number, monotonicUs: number): void {
+  observe(nowUs: number, monotonicUs: number): void {
     const offsetUs = nowUs - monotonicUs;
     const isSteady = Math.abs(offsetUs - this.#offsetUs) <= CLOCK_STEP_US;
     if (isSteady && monotonicUs - this.#steadySinceUs < CLOCK_TRUST_US) return;

@@ -7,7 +7,7 @@
 
 import { Latch } from '../../ingest/latch.js';
 import type { Disk } from './disk.js';
-import { DISK_LOOK_MS, DISK_ROOM_BYTES, DISK_TRY_ANYWAY_LOOKS } from './limits.js';
+import { DISK_CHECK_MS, DISK_ROOM_BYTES, DISK_TRY_ANYWAY_CHECKS } from './limits.js';
 import { StorageEndedError } from './storage-thread.js';
 import { errorText, isDiskFailure, isOutOfDescriptors, isOutOfRoom } from './system-errors.js';
 
@@ -130,9 +130,9 @@ export class DiskRoom {
 
   /** Resolves once there seems to be room; after a while anyway, as a quota's limits and descriptors don't show. */
   async #seeRoom(shortage: Shortage): Promise<void> {
-    const mostLooks = shortage === 'disk' ? DISK_TRY_ANYWAY_LOOKS : 1;
+    const mostLooks = shortage === 'disk' ? DISK_TRY_ANYWAY_CHECKS : 1;
     for (let looks = 0; looks < mostLooks && !this.#givenUp.isOpen; looks++) {
-      await this.#givenUp.orOpen(this.#platform.pause(DISK_LOOK_MS));
+      await this.#givenUp.orOpen(this.#platform.pause(DISK_CHECK_MS));
       if (this.#freeBytes() >= DISK_ROOM_BYTES) return;
     }
   }

@@ -51,11 +51,11 @@ export const STRETCH_BYTES = 256 * 1024;
 export const DISK_ROOM_BYTES = 4 * 1024 * 1024;
 
 /** How often a full disk is looked at, ms. Longer: ingest stays paused for longer than it must; shorter: no harm. */
-export const DISK_LOOK_MS = 250;
+export const DISK_CHECK_MS = 250;
 
 /** Looks after which a write is tried although no room was seen. More: a quota that was raised is noticed later; fewer:
  * tries in vain, of which LMDB writes a line each to the standard error. */
-export const DISK_TRY_ANYWAY_LOOKS = 40;
+export const DISK_TRY_ANYWAY_CHECKS = 40;
 
 /** Zeros that are added to LMDB's file at a time when a transaction needs room. Bigger: a small disk is full earlier;
  * smaller: more writes. */

@@ -140,10 +140,10 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     const other = await fetch(`${server.url}${PATH}?${SMALL}`, { headers: { 'X-API-KEY': KEY } });
     expect([other.status, await other.text()]).toEqual([200, queries.expected({ project: 'small' })]);
 
-    inFlight.look(0);
-    inFlight.look(ANSWER_WINDOW_US - 1);
+    inFlight.cutOffSlow(0);
+    inFlight.cutOffSlow(ANSWER_WINDOW_US - 1);
     expect(inFlight.cutOffCount).toBe(0);
-    inFlight.look(ANSWER_WINDOW_US);
+    inFlight.cutOffSlow(ANSWER_WINDOW_US);
     await eventually(() => inFlight.heldBytes === 0);
     expect(inFlight.cutOffCount).toBe(served.length);
     for (const { socket } of served) socket.resume();
@@ -171,7 +171,7 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     const client = idleClient(server, get(`${PATH}?${LARGE}`));
     await eventually(() => client.received.includes('\r\n\r\n'));
     for (let window = 0; client.received.length < expected.length; window++) {
-      inFlight.look(window * ANSWER_WINDOW_US);
+      inFlight.cutOffSlow(window * ANSWER_WINDOW_US);
       const wanted = client.received.length + expected.length / 4;
       client.socket.resume();
       await eventually(() => client.received.length >= Math.min(wanted, expected.length));
@@ -194,7 +194,7 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     const client = idleClient(server, get('/').repeat(count));
     await eventually(() => client.received.includes('\r\n\r\n'));
     for (let window = 0; client.received.length < count * body.length; window++) {
-      inFlight.look(window * ANSWER_WINDOW_US);
+      inFlight.cutOffSlow(window * ANSWER_WINDOW_US);
       expect(inFlight.cutOffCount).toBe(0);
       const wanted = Math.min(client.received.length + body.length / 3, count * body.length);
       client.socket.resume();
@@ -221,8 +221,8 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     }
     expect(inFlight.cutOffCount).toBe(3);
     expect((await fetch(server.url).then((response) => response.arrayBuffer())).byteLength).toBe(body.length);
-    inFlight.look(0);
-    inFlight.look(ANSWER_WINDOW_US);
+    inFlight.cutOffSlow(0);
+    inFlight.cutOffSlow(ANSWER_WINDOW_US);
     await eventually(() => inFlight.heldBytes === 0);
     expect(bugs.bugs).toEqual([]);
   });
@@ -265,9 +265,9 @@ test('a client must take enough of its answer in each window', () => {
     const sending = inFlight.send(byteCount, 1000, () => {
       closed = true;
     });
-    inFlight.look(5);
+    inFlight.cutOffSlow(5);
     sending.progressed(takenBytes);
-    inFlight.look(5 + ANSWER_WINDOW_US);
+    inFlight.cutOffSlow(5 + ANSWER_WINDOW_US);
     expect([closed, inFlight.heldBytes]).toEqual([isCutOff, isCutOff ? 0 : 1000]);
   };
   check(500_000, ANSWER_LEAST_BYTES, false);

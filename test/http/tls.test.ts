@@ -82,29 +82,29 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await asked(port, agent)).toBe('200 one');
-    await files.look();
+    await files.check();
     expect(told).toEqual([]);
 
     put(two.certificate, two.key);
-    await Promise.all([files.look(), files.look()]);
+    await Promise.all([files.check(), files.check()]);
     expect(told.splice(0)).toEqual(['renewed true']);
     expect(await asked(port)).toBe('200 two');
     // Who is connected goes on, with the certificate that was shown to it.
     expect(await asked(port, agent)).toBe('200 one');
 
     put(one.certificate, two.key);
-    await files.look();
+    await files.check();
     expect(told).toEqual([]);
-    for (let i = 0; i < 3; i++) await files.look();
+    for (let i = 0; i < 3; i++) await files.check();
     expect(told.splice(0)).toEqual(['the key is not that of the certificate']);
     expect(await asked(port)).toBe('200 two');
     rmSync(paths.key);
-    for (let i = 0; i < 3; i++) await files.look();
+    for (let i = 0; i < 3; i++) await files.check();
     expect(told.splice(0)).toEqual([expect.stringMatching(/^ENOENT/)]);
     writeFileSync(paths.key, 'half a ke');
-    await files.look();
+    await files.check();
     copyFileSync(one.key, paths.key);
-    await files.look();
+    await files.check();
     expect(told).toEqual(['renewed true']);
     expect(await asked(port)).toBe('200 one');
     expect(files.figures()).toMatchObject({ renewalCount: 2, failureCount: 2 });

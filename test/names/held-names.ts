@@ -183,7 +183,7 @@ function budget(): [object, () => number] {
     if (i % 100 > 0) continue;
     rows.save(NOWHERE);
     stats.save(NOWHERE);
-    memory.look();
+    memory.check();
   }
   if (gate.isOpen) throw new Error('the budget was never used up');
   return [[rows, stats], () => rows.heldBytes + stats.heldBytes];

@@ -162,7 +162,7 @@ export class Player {
   /** By the time that the service trusts, as the round after it does; test/trusted-time has what that may be. */
   #expireModel(): void {
     const { time } = this.#life.parts;
-    time.look(this.#nowUs, this.#monotonicUs);
+    time.observe(this.#nowUs, this.#monotonicUs);
     this.#reader.model.expire(time.trustedUs(this.#nowUs, this.#monotonicUs));
   }
 

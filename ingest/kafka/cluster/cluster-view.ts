@@ -38,7 +38,7 @@ export interface LogFound extends PartitionKey {
   readonly bounds: { readonly startOffset: number; readonly endOffset: number } | null;
 }
 
-export interface ClusterLook {
+export interface ClusterState {
   /** When it began, and when the brokers were asked for the ends of the logs: all that was acknowledged before lies before these. */
   readonly begunMs: number;
   readonly askedMs: number;
@@ -52,7 +52,7 @@ export class ClusterView {
   readonly #cluster: InternalCluster;
   readonly #client: KafkaClient;
   readonly #clock: KafkaClock;
-  #latest: ClusterLook | null = null;
+  #latest: ClusterState | null = null;
 
   constructor(client: KafkaClient, topics: readonly string[], clock: KafkaClock) {
     this.#client = client;
@@ -71,19 +71,19 @@ export class ClusterView {
     });
   }
 
-  /** The last look to begin of those that have ended; null before the first. */
-  get latest(): ClusterLook | null {
+  /** The last reading to begin of those that have ended; null before the first. */
+  get latest(): ClusterState | null {
     return this.#latest;
   }
 
   /** Asks again. Rejects when no broker answers, after the client's own retries, and with a TopicsRefusedError. */
-  async look(): Promise<ClusterLook> {
-    const look = await this.#look(this.#clock.nowMs());
-    if (this.#latest === null || this.#latest.begunMs <= look.begunMs) this.#latest = look;
-    return look;
+  async read(): Promise<ClusterState> {
+    const state = await this.#readAt(this.#clock.nowMs());
+    if (this.#latest === null || this.#latest.begunMs <= state.begunMs) this.#latest = state;
+    return state;
   }
 
-  async #look(begunMs: number): Promise<ClusterLook> {
+  async #readAt(begunMs: number): Promise<ClusterState> {
     await this.#cluster.connect();
     const { clusterId, topics } = await this.#metadata();
     const refused = topics.filter(({ errorCode }) => errorCode === TOPIC_AUTHORIZATION_FAILED);
@@ -107,7 +107,7 @@ export class ClusterView {
 
   /**
    * Of the record that the log has at an offset; null where it has none that can be read (compacted away, a control record,
-   * expired by now). After a look. Rejects when its leader can't be asked.
+   * expired by now). After a reading. Rejects when its leader can't be asked.
    */
   async markAt({ topic, partition }: PartitionKey, offset: number): Promise<Mark | null> {
     const broker = await this.#leaderOf({ topic, partition });
@@ -130,13 +130,13 @@ export class ClusterView {
     return record === undefined ? null : markOf(record);
   }
 
-  /** A response of FETCH_VERSION with what the log has from an offset on, as it came. After a look. */
+  /** A response of FETCH_VERSION with what the log has from an offset on, as it came. After a reading. */
   async rawFetch(key: PartitionKey, offset: number): Promise<Buffer> {
     const broker = await this.#leaderOf(key);
     return await broker.connectionPool.send(rawFetchRequest(key, offset));
   }
 
-  /** Has a member leave its group, as if it had said so itself. After a look. Rejects when the group does not know it. */
+  /** Has a member leave its group, as if it had said so itself. After a reading. Rejects when the group does not know it. */
   async leaveGroup(groupId: string, memberId: string): Promise<void> {
     const coordinator = await this.#cluster.findGroupCoordinator({ groupId });
     await coordinator.leaveGroup({ groupId, memberId });
@@ -147,7 +147,7 @@ export class ClusterView {
     return await this.#cluster.findBroker({ nodeId });
   }
 
-  /** Ends the connections; a look under way ends with an error. */
+  /** Ends the connections; a reading under way ends with an error. */
   close(): void {
     this.#client.cut();
   }

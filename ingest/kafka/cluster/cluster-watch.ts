@@ -3,14 +3,14 @@
 import type { Latch } from '../../latch.js';
 import type { TopicStatus } from '../../log-source.js';
 import type { KafkaLogger } from './client-logger.js';
-import type { ClusterLook, ClusterView } from './cluster-view.js';
+import type { ClusterState, ClusterView } from './cluster-view.js';
 
 export class ClusterWatch {
   readonly #view: ClusterView;
   readonly #logger: KafkaLogger;
   readonly #refusalOf: (error: unknown) => string | null;
   readonly #stopping: Latch;
-  /** Of the last look. */
+  /** Of the last reading. */
   #missingTopics: readonly string[] = [];
   #unreachable: string | null = null;
   #isRefused = false;
@@ -38,12 +38,12 @@ export class ClusterWatch {
     );
   }
 
-  /** Whether the last look failed, and not for what the brokers do not allow. */
+  /** Whether the last reading failed, and not for what the brokers do not allow. */
   get isUnreachable(): boolean {
     return this.#unreachable !== null && !this.#isRefused;
   }
 
-  /** Of the last look. */
+  /** Of the last reading. */
   get topics(): TopicStatus[] {
     const topics = new Map<string, { topic: string; partitionCount: number; topicId: string }>();
     for (const { topic, identity } of this.#view.latest?.logs.values() ?? []) {
@@ -55,15 +55,15 @@ export class ClusterWatch {
   }
 
   /** Null when the brokers can't be asked, or once it stops. */
-  async look(): Promise<ClusterLook | null> {
+  async read(): Promise<ClusterState | null> {
     try {
       // kafkajs sits out its pauses between retries even when its connections are cut; stopping must not.
-      const look = await this.#stopping.orOpen(this.#view.look());
-      if (look === null) return null;
-      this.#tellMissing(look.missingTopics);
+      const state = await this.#stopping.orOpen(this.#view.read());
+      if (state === null) return null;
+      this.#tellMissing(state.missingTopics);
       if (this.#unreachable !== null) this.#logger.info({}, 'kafka: the brokers can be reached again');
       this.#unreachable = null;
-      return look;
+      return state;
     } catch (error) {
       if (!this.#stopping.isOpen) this.#tellUnreachable(error);
       return null;

@@ -64,7 +64,7 @@ export class UnpackBudget {
   release(holder: object): void {
     this.#heldBytes -= this.#byHolder.get(holder)?.byteCount ?? 0;
     this.#byHolder.delete(holder);
-    for (const look of [...this.#waiters]) look();
+    for (const check of [...this.#waiters]) check();
   }
 
   /** Resolves when there is room, or after a while. */
@@ -76,23 +76,23 @@ export class UnpackBudget {
       const end = () => {
         cancel();
         leave();
-        this.#waiters.delete(look);
+        this.#waiters.delete(check);
         resolve();
       };
-      const look = () => {
+      const check = () => {
         if (this.hasRoom) end();
       };
       const lookLater = () => {
         cancel = this.#clock.after(UNPACKED_LOST_MS, () => {
           this.releaseLost();
-          if (!this.#waiters.has(look)) return;
+          if (!this.#waiters.has(check)) return;
           if (--looksLeft === 0) end();
           else lookLater();
         });
       };
       lookLater();
       const leave = this.#closing.whenOpen(end);
-      this.#waiters.add(look);
+      this.#waiters.add(check);
     });
   }
 

@@ -2,7 +2,7 @@
 
 import type { PartitionKey } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
-import type { ClusterLook } from '../cluster/cluster-view.js';
+import type { ClusterState } from '../cluster/cluster-view.js';
 import { PartitionReader } from './partition-reader.js';
 
 export class Assignment {
@@ -21,7 +21,7 @@ export class Assignment {
     return this.#readers;
   }
 
-  /** What the assignment left to other members, by the first look after it; null before the first. It stands until the next. */
+  /** What the assignment left to other members, by the first reading after it; null before the first. It stands until the next. */
   get others(): readonly PartitionKey[] | null {
     return this.#others;
   }
@@ -45,11 +45,11 @@ export class Assignment {
     this.#readers.clear();
   }
 
-  /** Only a look that began after the assignment lists all that it shared out. */
-  findOthers(look: ClusterLook): void {
-    if (this.#assignedAtMs === null || look.begunMs < this.#assignedAtMs) return;
+  /** Only a reading that began after the assignment lists all that it shared out. */
+  findOthers(state: ClusterState): void {
+    if (this.#assignedAtMs === null || state.begunMs < this.#assignedAtMs) return;
     this.#assignedAtMs = Number.POSITIVE_INFINITY;
-    this.#others = [...look.logs.values()]
+    this.#others = [...state.logs.values()]
       .filter((log) => this.#topics.includes(log.topic) && !this.#readers.has(partitionId(log)))
       .map(({ topic, partition }) => ({ topic, partition }));
   }

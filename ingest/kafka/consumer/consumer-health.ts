@@ -73,13 +73,13 @@ export class ConsumerHealth {
     this.#restartAtMs = this.#clock.nowMs() + delayMs;
   }
 
-  /** Time until the next look does not count as time without progress. */
+  /** Time until the next check does not count as time without progress. */
   pause(): void {
     this.#progress.pause();
   }
 
   /**
-   * Takes a look, also while there is no consumer: those that end again and again make no progress either. Returns the
+   * Checks, also while there is no consumer: those that end again and again make no progress either. Returns the
    * first stall; `strikes` counts those in a row. While the sink keeps batches waiting nothing counts as a stall.
    */
   observe(

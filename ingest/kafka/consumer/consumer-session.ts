@@ -9,7 +9,7 @@ import type { PartitionKey, Position } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
 import { within } from '../clock.js';
 import { CLIENT_RETRY, type KafkaClient } from '../cluster/client.js';
-import type { ClusterLook } from '../cluster/cluster-view.js';
+import type { ClusterState } from '../cluster/cluster-view.js';
 import { interceptFetches } from '../cluster/kafkajs-internals.js';
 import {
   CONCURRENT_PARTITIONS,
@@ -167,15 +167,15 @@ export class ConsumerSession {
   }
 
   /**
-   * Compares a look at the cluster with what is being read; `positions`, by partitionId, were taken before the look.
+   * Compares the state of the cluster with what is being read; `positions`, by partitionId, were taken before the look.
    * Returns false when a topic was made again: then only a new consumer sees its partitions as they are.
    */
-  observe(look: ClusterLook, positions: ReadonlyMap<string, number>): boolean {
-    this.#assignment.findOthers(look);
+  observe(state: ClusterState, positions: ReadonlyMap<string, number>): boolean {
+    this.#assignment.findOthers(state);
     this.#fetches.budget.releaseLost();
     const doubtful: PartitionReader[] = [];
     for (const reader of this.#assignment.readers.values()) {
-      const found = look.logs.get(reader.id);
+      const found = state.logs.get(reader.id);
       if (found === undefined) continue;
       if (reader.identity !== null && areOtherLogs(reader.identity, found.identity)) return false;
       const position = positions.get(reader.id);
@@ -191,7 +191,7 @@ export class ConsumerSession {
       if (position === undefined) continue;
       if (position > endOffset || reader.position < startOffset || hasOtherLeader) doubtful.push(reader);
       else {
-        reader.hear(endOffset, look.askedMs);
+        reader.hear(endOffset, state.askedMs);
         this.#feed.passHole(reader);
       }
     }

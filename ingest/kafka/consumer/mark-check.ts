@@ -3,7 +3,7 @@
 import type { LogSink, PartitionKey } from '../../log-source.js';
 import { isSameMark, type Mark } from '../../marks.js';
 import { partitionId } from '../../partition-id.js';
-import type { ClusterLook, ClusterView } from '../cluster/cluster-view.js';
+import type { ClusterState, ClusterView } from '../cluster/cluster-view.js';
 import { MARK_CHECKS } from '../limits.js';
 
 /** What the log says about marks. */
@@ -39,7 +39,7 @@ export async function checkMarks(
 /** Of partitions of which nothing is applied meanwhile, by partitionId. Those whose logs can't be asked are logged and left out. */
 export async function checkPartitions(
   keys: readonly PartitionKey[],
-  look: ClusterLook,
+  state: ClusterState,
   sink: Pick<LogSink, 'marks'>,
   view: Pick<ClusterView, 'markAt'>,
   onFailed: (key: PartitionKey, error: unknown) => void,
@@ -49,7 +49,7 @@ export async function checkPartitions(
   const checkNext = async () => {
     for (let key = left.pop(); key !== undefined; key = left.pop()) {
       const of = key;
-      const bounds = look.logs.get(partitionId(key))?.bounds ?? null;
+      const bounds = state.logs.get(partitionId(key))?.bounds ?? null;
       if (bounds === null) continue;
       const { startOffset, endOffset } = bounds;
       const within = sink.marks(key).filter(({ offset }) => offset >= startOffset && offset < endOffset);

@@ -43,7 +43,7 @@ export class ProgressWatch {
     this.#stallMs = stallMs;
   }
 
-  /** Takes a look at all that is watched; answers the first stall, which begins to count again. */
+  /** Checks all that is watched; returns the first stall, which begins to count again. */
   observe(nowMs: number, samples: readonly ProgressSample[]): Stall | null {
     let stall: Stall | null = null;
     for (const { id, position, goal, applying } of samples) {
@@ -62,7 +62,7 @@ export class ProgressWatch {
     return stall;
   }
 
-  /** Time until the next look doesn't count: the brokers don't answer, or the consumer is new. */
+  /** Time until the next check doesn't count: the brokers don't answer, or the consumer is new. */
   pause(): void {
     this.#sinceById.clear();
   }

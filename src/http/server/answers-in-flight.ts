@@ -92,7 +92,7 @@ export class AnswersInFlight {
   }
 
   /** Closes the connections of clients that took too little since an earlier look. nowUs is of a clock that never steps. */
-  look(nowUs: number): void {
+  cutOffSlow(nowUs: number): void {
     for (const sending of [this.#usual, this.#large])
       for (const sent of sending) if (sent.isTooSlow(nowUs)) this.#cutOff(sent);
   }

@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import {
   BODY_IDLE_MS,
-  CONNECTION_LOOK_MS,
+  CONNECTION_CHECK_MS,
   HEAD_BYTE_LIMIT,
   HEAD_TIMEOUT_MS,
   KEEP_ALIVE_MS,
@@ -38,7 +38,7 @@ const USUAL_TIMES = {
   headMs: HEAD_TIMEOUT_MS,
   bodyIdleMs: BODY_IDLE_MS,
   requestMs: REQUEST_TIMEOUT_MS,
-  lookMs: CONNECTION_LOOK_MS,
+  lookMs: CONNECTION_CHECK_MS,
 };
 
 export type ConnectionTimes = typeof USUAL_TIMES;

@@ -50,7 +50,7 @@ export class TlsFiles {
   }
 
   /** To be called every few seconds; does nothing while an earlier call is under way. */
-  async look(): Promise<void> {
+  async check(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {

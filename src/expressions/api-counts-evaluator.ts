@@ -225,7 +225,7 @@ export class ApiCountsEvaluator {
     const help = (helper: MatchThread) =>
       this.#help((lane) => helper.run(expression, lane, time), helper, evaluation, own);
     const runs = [own, ...helpers.map(help)];
-    for (const run of runs) run.catch(() => evaluation.giveUp());
+    for (const run of runs) run.catch(() => evaluation.cancel());
     for (const outcome of await Promise.allSettled(runs))
       if (outcome.status === 'rejected') throw outcome.reason;
   }
@@ -259,7 +259,7 @@ class NoUrls implements BatchSource {
     return this.#isTaken ? null : noUrls();
   }
 
-  supply(): void {
+  note(): void {
     this.#isTaken = true;
   }
 }

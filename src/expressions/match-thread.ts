@@ -27,7 +27,7 @@ export interface BatchSource {
   /** The next batch, or null when there is none. A batch whose results never came is asked for again. */
   takeBatch(byteLimit: number, room: BatchRoom): UrlBatch | PartBatch | null;
   /** What came of the batch taken last. */
-  supply(result: BatchResult): void;
+  note(result: BatchResult): void;
 }
 
 export interface MatchThreadOptions {
@@ -228,7 +228,7 @@ export class MatchThread {
       else {
         // A batch without a URL is not counted in #room.
         if ((reply.spent?.length ?? 0) > 0) this.#spare = reply.spent!.buffer;
-        this.#supply(evaluation, byteCount, reply.result, reply.elapsedMs);
+        this.#note(evaluation, byteCount, reply.result, reply.elapsedMs);
       }
     }
     this.#sendNext();
@@ -243,8 +243,8 @@ export class MatchThread {
     this.#refuse(evaluation, isDamage ? new SegmentError(message) : new Error(message));
   }
 
-  #supply(evaluation: Evaluation, byteCount: number, result: BatchResult, elapsedMs: number): void {
-    evaluation.source.supply(result);
+  #note(evaluation: Evaluation, byteCount: number, result: BatchResult, elapsedMs: number): void {
+    evaluation.source.note(result);
     evaluation.turnMs += elapsedMs;
     evaluation.batchBytes = nextBatchBytes(evaluation.batchBytes, byteCount, elapsedMs);
     if (evaluation.time.leftMs <= 0) this.#refuse(evaluation, this.#tooExpensive());

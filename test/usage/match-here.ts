@@ -35,7 +35,7 @@ export function matchHere(
   const batch = source.takeBatch(byteCount, (length) => new Uint8Array(length));
   if (batch === null) return;
   const automaton = automatonOf(expression);
-  source.supply(
+  source.note(
     batch.kind === 'part'
       ? scan(automaton, batch, byteCount, blocksOf)
       : scanUrls(batch, automaton, () => undefined),

@@ -26,7 +26,7 @@ export class ExpressionEvaluation {
   /** The first is the evaluation's own. */
   readonly #lanes: ScanLane[];
   #isAccepted: boolean;
-  #hasGivenUp = false;
+  #isCancelled = false;
   #isClosed = false;
 
   /** `close` must follow. */
@@ -54,14 +54,14 @@ export class ExpressionEvaluation {
    * compiled yet at least a batch of none. Null: nothing is left.
    */
   takeBatch(byteLimit: number, room: BatchRoom): UrlBatch | PartBatch | null {
-    if (this.#hasGivenUp) return null;
+    if (this.#isCancelled) return null;
     return this.#lanes[0].takeBatch(byteLimit, room) ?? (this.#isAccepted ? null : noUrls());
   }
 
   /** What came of the batch taken last. It is noted for all evaluations to come. */
-  supply(result: BatchResult): void {
+  note(result: BatchResult): void {
     assert(!this.#isClosed, 'a closed evaluation takes no results');
-    if (this.#lanes[0].isBusy) this.#lanes[0].supply(result);
+    if (this.#lanes[0].isBusy) this.#lanes[0].note(result);
     if (this.#isAccepted) return;
     this.#isAccepted = true;
     for (const shard of this.#shards) shard.accept();
@@ -81,9 +81,9 @@ export class ExpressionEvaluation {
   }
 
   /** No batch is handed out any more. */
-  giveUp(): void {
-    this.#hasGivenUp = true;
-    for (const lane of this.#lanes) lane.giveUp();
+  cancel(): void {
+    this.#isCancelled = true;
+    for (const lane of this.#lanes) lane.cancel();
   }
 
   /** The partial answers to one of the asks, once ready: one of each view. */

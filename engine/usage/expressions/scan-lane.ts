@@ -43,7 +43,7 @@ export class ScanLane {
   readonly #untaken: ScanTarget[];
   #fresh: FreshTarget[] = [];
   #sealed: SealedTarget | null = null;
-  #hasGivenUp = false;
+  #isCancelled = false;
 
   constructor(untaken: ScanTarget[]) {
     this.#untaken = untaken;
@@ -58,7 +58,7 @@ export class ScanLane {
    * batch whose results never came is asked for again.
    */
   takeBatch(byteLimit: number, room: BatchRoom): UrlBatch | PartBatch | null {
-    if (this.#hasGivenUp) return null;
+    if (this.#isCancelled) return null;
     if (!this.isBusy) this.#take(byteLimit);
     if (this.#sealed === null)
       return this.#fresh.length === 0 ? null : copyUrls(this.#fresh, byteLimit, room);
@@ -67,15 +67,15 @@ export class ScanLane {
   }
 
   /** What came of the batch taken last. It is noted for all evaluations to come. */
-  supply(result: BatchResult): void {
+  note(result: BatchResult): void {
     assert(this.isBusy, 'a lane is told of a batch that nobody asked for');
     if (result instanceof Uint8Array) this.#noteVerdicts(result);
     else this.#sealed!.matches.scanned(result);
   }
 
   /** There is no further batch; what is in hand is still taken note of. */
-  giveUp(): void {
-    this.#hasGivenUp = true;
+  cancel(): void {
+    this.#isCancelled = true;
   }
 
   /** A sealed part, or fresh ones: one, or as many as `byteLimit` bytes of what is left of them hold. */

@@ -52,8 +52,8 @@ export class ShardEvaluation {
     standing.evaluationCount += 1;
     for (const part of view.parts()) {
       if (!windows.some((window) => window.overlaps(part))) continue;
-      if (part.kind === 'fresh') this.#takeUpFresh(part);
-      else this.#takeUpSealed(part);
+      if (part.kind === 'fresh') this.#addFresh(part);
+      else this.#addSealed(part);
     }
     if (standing.literal === null)
       this.unscanned.push(...this.#fresh.filter((target) => urlsLeft(target) > 0));
@@ -104,7 +104,7 @@ export class ShardEvaluation {
     else this.#view.standing.trim();
   }
 
-  #takeUpFresh(part: FreshPart): void {
+  #addFresh(part: FreshPart): void {
     const matches = this.#view.standing.matchesOfFresh(this.#standing, part);
     if (matches === null) return;
     matches.reserve(part.urls.count);
@@ -112,7 +112,7 @@ export class ShardEvaluation {
     this.#counted.set(part.sequence, { part, matches });
   }
 
-  #takeUpSealed(part: SealedPart): void {
+  #addSealed(part: SealedPart): void {
     const matches = this.#view.standing.matchesOfSealed(this.#standing, part);
     if (matches === null) return;
     this.#counted.set(part.sequence, { part, matches });

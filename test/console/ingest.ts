@@ -25,7 +25,7 @@ export function ingestTests(rig: () => Rig): void {
         .allInnerTexts(),
     ).toEqual(expect.arrayContaining(['0']));
     expect(
-      await region('Rows by tier')
+      await region('Rows')
         .getByRole('row', { name: /^90 days/ })
         .innerText(),
     ).toMatch(/\(\d+ (s|min|h|d) ago\)/);

@@ -233,13 +233,7 @@ export class QueryApi {
     const key = `${endpoint.name} ${endpoint.cacheKey(parameters)}`;
     const incomplete = (computedUs: number) =>
       incompleteLines(endpoint.name, this.#dropped, () => endpoint.window(parameters, computedUs));
-    const compute: Compute = (computedUs) => {
-      const partials = query.collect(parameters, computedUs);
-      if (!(partials instanceof Promise)) return query.merge(partials, parameters);
-      return partials
-        .then((collected) => query.merge(collected, parameters))
-        .finally(this.#unlessChanged(endpoint.log));
-    };
+    const compute = this.#computing({ endpoint, query }, parameters);
     const cache = this.#cache;
     // What is computed from an old state is not cached; what was cached from a fresh one is still returned until its time is up.
     if (cache === null || (state.kind !== 'fresh' && (wantsFresh(request) || !cache.has(key, nowUs)))) {
@@ -255,6 +249,17 @@ export class QueryApi {
     return whenReady(computed, (cached) =>
       this.#cached({ request, nowUs, cacheOutcome, incomplete }, cache, cached),
     );
+  }
+
+  /** The cache keeps it: nothing of the request must be in its reach. */
+  #computing({ endpoint, query }: Omit<ServedCached, 'id'>, parameters: unknown): Compute {
+    return (computedUs) => {
+      const partials = query.collect(parameters, computedUs);
+      if (!(partials instanceof Promise)) return query.merge(partials, parameters);
+      return partials
+        .then((collected) => query.merge(collected, parameters))
+        .finally(this.#unlessChanged(endpoint.log));
+    };
   }
 
   #cached(

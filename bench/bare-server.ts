@@ -1,5 +1,5 @@
 /**
- * A server that does nothing but send the same bytes to whoever asks: what sockets, clients and the machine's scheduler
+ * A server that does nothing but send the same bytes to every client: what sockets, clients and the machine's scheduler
  * take by themselves, measured like everything else. Started by a bench as a child process; takes the body, or its length,
  * and answers with its port, by messages.
  */
@@ -22,7 +22,7 @@ function listen(body: Uint8Array, listening: (port: number) => void): void {
     // Corked, or what comes with other requests is sent in seven pieces.
     .any('/*', (response) => void response.cork(() => void response.end(body, false)))
     .listen(HOST, 0, uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
-      if (socket === false) throw new Error('the bare server can not listen');
+      if (socket === false) throw new Error('the bare server cannot listen');
       listening(uws.us_socket_local_port(socket));
     });
 }

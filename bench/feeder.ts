@@ -1,6 +1,6 @@
 /**
  * A process that produces generated entries into Kafka: so many as fast as it goes, or at a steady rate until told to
- * stop. Started by bench/main.ts; takes a FeedOrder, then perhaps 'stop'; answers with a FeedReport.
+ * stop. Started by bench/main.ts; takes a FeedOrder, then perhaps 'stop'; returns a FeedReport.
  */
 
 import { setPriority } from 'node:os';

@@ -1,7 +1,7 @@
 /**
  * A process that posts generated edge entries to a running service: the past in order as fast as it is taken, or of the
  * moment at a steady rate until told to stop. Started by bench/ninety-days-run.ts; takes a PostOrder, then perhaps
- * 'stop'; answers with a PostReport.
+ * 'stop'; returns a PostReport.
  */
 
 import { Agent, request } from 'node:http';

@@ -3,7 +3,7 @@
  * back, and a latency counts from when its request was due, so that a stall is seen in all requests it delays. Closed
  * loop: so many connections ask as fast as they are answered.
  *
- * Started by a bench as a child process; takes a LoadOrder, then perhaps 'stop', and answers with a LoadReport, by messages.
+ * Started by a bench as a child process; takes a LoadOrder, then perhaps 'stop', and returns a LoadReport, by messages.
  */
 
 import { Agent, request } from 'node:http';

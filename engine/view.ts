@@ -51,7 +51,7 @@ export interface ViewKind {
   readonly spillsSlowly?: true;
   /** Whether a segment is one of its. */
   owns(segment: string): boolean;
-  /** Segments that are of no use without each other; null for a segment that is none of them. */
+  /** Segments that are of no use without each other; null for any other segment. */
   groupOf(segment: string): SegmentGroup | null;
 }
 

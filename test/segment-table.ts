@@ -29,7 +29,7 @@ export class SegmentTable implements SegmentReader, SegmentWriter, FileBuilder {
     return new SegmentTable(this.#segments, this.#files);
   }
 
-  /** What a process that begins anew no longer finds. */
+  /** What a new process no longer finds. */
   forgetAside(): void {
     this.#aside.clear();
   }

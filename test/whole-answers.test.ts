@@ -101,7 +101,7 @@ test('a topic is answered from once each partition has reached an end of its log
   expect(one.says('relay')).toBe('none: the partitions of topic relay are not known yet');
 });
 
-test('the age is that of the oldest partition; above LOGRING_FRESH_MS it is said, above the most staleness there are none', () => {
+test('the age is that of the oldest partition; above LOGRING_FRESH_MS it is said, above the most staleness they are refused', () => {
   const one = new Process(0, { maxStalenessSeconds: 60 });
   one.hear('2 a=1 b=4');
   expect(one.at(11).says()).toBe('fresh');

@@ -1,6 +1,6 @@
 /**
  * `npm run bench:http`: what an answer costs beside a bare server that sends the same bytes, one core each; and the two
- * bucketed endpoints, never cached, while entries arrive from Kafka, where a broker can be had. `-- --small` takes seconds
+ * bucketed endpoints, never cached, while entries arrive from Kafka, where there is a broker. `-- --small` takes seconds
  * and runs in the test suite; `--entries N --projects N --rounds N --seconds N --ingestRate N --requestRate N --seed N`.
  */
 

@@ -3,7 +3,7 @@
  * answer ends. Closed loop: each connection keeps so many requests on their way. Open loop: requests leave when they are
  * due, whatever comes back, and a latency counts from then.
  *
- * Started by a bench as a child process; takes a SocketOrder and answers with a SocketReport, by messages.
+ * Started by a bench as a child process; takes a SocketOrder and returns a SocketReport, by messages.
  */
 
 import { connect, type Socket } from 'node:net';

@@ -1,5 +1,5 @@
 /**
- * The two bucketed endpoints, each answer computed anew, while entries arrive from Kafka: from another process over
+ * The two bucketed endpoints, no answer from the cache, while entries arrive from Kafka: from another process over
  * sockets in an open loop, and as the service's own histogram has it.
  */
 

@@ -139,7 +139,7 @@ class Filler {
     this.#newestUs = Math.max(this.#newestUs, edge.at(-1)!.timestampUs, relay.at(-1)!.timestampUs);
   }
 
-  /** Percentiles don't add up: buckets of statistics that have entries more are made anew. Counts are added. */
+  /** Percentiles don't add up: buckets of statistics that got more entries are made again. Counts are added. */
   async rollUp(): Promise<void> {
     const projects = [...this.#relayProjects];
     for (const unitUs of STATS_UNITS_US) {

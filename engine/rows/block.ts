@@ -135,7 +135,7 @@ export class BlockIndex {
   /** The three columns, one behind the other. */
   readonly #columns: DataView;
 
-  /** Takes the next index of a segment that holds several, one behind the other. Throws a SegmentError for what is none. */
+  /** Takes the next index of a segment that holds several, one behind the other. Throws a SegmentError for anything else. */
   constructor(reader: ByteReader) {
     this.rowCount = reader.u32();
     this.rowByteCount = reader.u32();

@@ -1,4 +1,4 @@
-/** Decodes entries of the edge request log, and serialises the rows that `logs.all` answers with. */
+/** Decodes entries of the edge request log, and serialises the rows of `logs.all`. */
 
 import type { EdgeEntry } from '../../engine/entry.js';
 import { outcomeOf } from '../../engine/event-counts/outcome.js';

@@ -25,7 +25,7 @@ export function skipWhitespace(bytes: Uint8Array, position: number, end: number)
   return i;
 }
 
-/** The position after the last byte before `end` that is no whitespace; `start` when there is none. */
+/** The position after the last byte before `end` that is not whitespace; `start` if there is no such byte. */
 export function trimEnd(bytes: Uint8Array, start: number, end: number): number {
   let i = end;
   while (i > start && isWhitespace(bytes[i - 1])) i--;

@@ -116,7 +116,7 @@ export class KafkaDeadLetters implements DeadLetterSink {
     const message = error instanceof Error ? error.message : String(error);
     const { connection, topic, logger } = this.#options;
     const attempt = { connection, topics: [topic], groupId: null, operations: ['Write', 'Create'] as const };
-    const problem = `dead letters can not be written to ${topic}, and ingest waits: ${refusalOf(error, attempt) ?? message}`;
+    const problem = `dead letters cannot be written to ${topic}, and ingest waits: ${refusalOf(error, attempt) ?? message}`;
     const isNews =
       this.#problem === null || (refusalOf(error, attempt) !== null && problem !== this.#problem);
     if (isNews) logger.error({ topic, error: message }, `kafka: ${problem}`);

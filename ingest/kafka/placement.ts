@@ -72,7 +72,7 @@ export class Placement {
   async #prepare(readers: readonly PartitionReader[]): Promise<void> {
     const { lanes, view, clock, logger, sink } = this.#parts;
     const failed = (key: PartitionKey, error: unknown) =>
-      logger.warn({ ...key, error: String(error) }, 'kafka: can not read in a log that is to be checked');
+      logger.warn({ ...key, error: String(error) }, 'kafka: cannot read in a log that is to be checked');
     let waiting = readers;
     try {
       while (!this.#closing.isOpen) {

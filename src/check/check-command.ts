@@ -26,7 +26,7 @@ whether they agree. It says what is damaged and what a repair would do about it,
              ${BEFORE_REPAIR_FILE}, to be deleted when they are not needed any more. Make a copy of DIR first.
 
 Exit codes: 0 the store is whole, or is so after the repair; 1 it is damaged; 2 wrong arguments or configuration;
-3 it could not be checked: another process holds it, there is none, or another version wrote it.
+3 it could not be checked: another process holds it, it does not exist, or another version wrote it.
 `;
 
 const DAMAGED_EXIT_CODE = 1;

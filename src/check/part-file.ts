@@ -92,7 +92,7 @@ function checkUrls(
   return filter;
 }
 
-/** Numbers that lead out of the page, or to a phrase that is none, end as the errors of the language. */
+/** Numbers that lead out of the page, or to a phrase that does not exist, end as the errors of the language. */
 function unpacked(unpacker: PageUnpacker, index: number): void {
   try {
     unpacker.unpack(index);

@@ -122,7 +122,7 @@ function unknownFiles({ directory, files }: CheckedStore): Finding[] {
   for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     if (!entry.isDirectory() && !known.has(path))
-      findings.push(note(`${path} is no file of the store; the next start removes it`));
+      findings.push(note(`${path} is not a file of the store; the next start removes it`));
   }
   return findings;
 }

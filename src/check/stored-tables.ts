@@ -79,5 +79,5 @@ function entryProblem(table: string, key: string, value: Uint8Array, path: strin
   const format = Buffer.from(value).toString();
   if (key === FORMAT_KEY && isReadableFormat(format)) return null;
   if (key === FORMAT_KEY && /^[1-9][0-9]{0,5}$/.test(format)) throw storeFormatError(path, format);
-  return `what stands in the table meta under ${JSON.stringify(key)} is no format`;
+  return `the table meta holds no format version under ${JSON.stringify(key)}`;
 }

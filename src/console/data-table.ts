@@ -1,4 +1,4 @@
-/** A card's heading and its table, whose rows are set anew whenever the figures are. */
+/** A card's heading and its table, whose rows are replaced with every reading of the figures. */
 
 import { element } from './dom.js';
 

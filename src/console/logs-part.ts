@@ -152,7 +152,7 @@ export class LogsPart implements Part {
       rows = await this.#ask({ ...window, untilUs });
       if (rows === null) break;
       addedCount = this.#list.addOlder(rows);
-      // As many entries as an answer holds are of this microsecond: what else is of it can't be had.
+      // As many entries as an answer holds are of this microsecond: the rest of it cannot be fetched.
       untilUs -= 1;
     } while (addedCount === 0 && rows.length === ROW_LIMIT);
     olderButton.disabled = false;

@@ -111,7 +111,7 @@ function readHindrances(readings: Readings, ports: IngestReadingsPorts): void {
   const { sourceStatus, gaps, gate, refusedPostCount } = ports;
   readings.one(
     'logring_log_source_up',
-    '0 while the log can not be read or makes no progress; /readyz says why',
+    '0 while the log cannot be read or makes no progress; /readyz says why',
     () => (sourceStatus().problem === null ? 1 : 0),
   );
   readings.one(

@@ -23,7 +23,7 @@ export const WHOLE_SEGMENT = 'whole';
 export interface WholeAnswersPorts {
   /** The topics that are read. */
   readonly topics: readonly string[];
-  /** Above `freshUs` answers say how old they are; above `maxStalenessUs`, unless it is 0, there are none. */
+  /** Above `freshUs` answers say how old they are; above `maxStalenessUs`, unless it is 0, they are refused. */
   readonly freshUs: number;
   readonly maxStalenessUs: number;
   /** The next offset of a partition, null before its first record. */

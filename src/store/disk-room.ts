@@ -2,7 +2,7 @@
  * Whether the system takes writes. A write that finds the disk full, or as many files open as may be, waits here and is
  * made again; meanwhile ingest is told to pause. What the store has stays readable.
  *
- *   room ──a write fails because there is none──▶ short ──free bytes seen, or some time, and the write made again──▶ room
+ *   room ──a write fails because the disk is full──▶ short ──free bytes seen, or some time, and the write made again──▶ room
  */
 
 import { Latch } from '../../ingest/latch.js';

@@ -29,7 +29,7 @@ export function encodeDropped(key: string, part: DroppedPart): Uint8Array {
   return rawEnvelope(key, Buffer.from(JSON.stringify(part)));
 }
 
-/** Throws a SegmentError for what is none. */
+/** Throws a SegmentError for anything else. */
 export function decodeDropped(key: string, value: Uint8Array): DroppedPart {
   return JSON.parse(Buffer.from(openEnvelope(key, value)).toString()) as DroppedPart;
 }

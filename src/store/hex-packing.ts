@@ -72,7 +72,7 @@ class Packer {
     this.#hex = isOrdinary ? packedHex : new Uint8Array(raw.length >>> 1);
   }
 
-  /** No run of LEAST_RUN digits lies where every LEAST_RUN-th byte is none, so that most bytes are not looked at. */
+  /** No run of LEAST_RUN digits lies where no LEAST_RUN-th byte is one, so that most bytes are skipped. */
   pack(): PackedHex {
     const raw = this.#raw;
     let from = 0;

@@ -5,7 +5,7 @@ import { SegmentError } from '../../engine/segments.js';
 /** Of the system's errors those that are of one file, for as long as nobody mends it. */
 const UNREADABLE = ['EACCES', 'EIO', 'EISDIR', 'ELOOP', 'ENOTDIR', 'ENXIO', 'EPERM'];
 
-/** What the system says of a file that it can't open or read is damage like any other; the rest is none: it is thrown. */
+/** A file that the system cannot open or read is damaged like any other; all other errors are thrown. */
 export function readError(path: string, error: unknown): SegmentError {
   if (error instanceof SegmentError) return error;
   const code = (error as NodeJS.ErrnoException).code ?? '';

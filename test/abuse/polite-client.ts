@@ -1,6 +1,6 @@
 /**
  * A process of a well-behaved client: asks the three endpoints and posts small bodies at a steady rate, and writes down
- * how long each took from when it was due. Started by abuse.ts; takes a PoliteOrder, then 'stop'; answers with a PoliteReport.
+ * how long each took from when it was due. Started by abuse.ts; takes a PoliteOrder, then 'stop'; returns a PoliteReport.
  */
 
 import { Agent, request } from 'node:http';

@@ -1,5 +1,5 @@
 /**
- * A suite of tests that needs a browser. Where none can be had it is skipped with a line that says so; where the
+ * A suite of tests that needs a browser. Where there is none it is skipped with a line that says so; where the
  * environment says CI that is a failure.
  */
 
@@ -13,7 +13,7 @@ export function describeBrowser(name: string, body: () => void): void {
     describe(name, () => test.skip(`skipped: ${browserUnavailable}`));
   } else {
     describe(name, () =>
-      test('a browser can be had', () => {
+      test('a browser is there', () => {
         throw new Error(`${browserUnavailable}: CI must have one`);
       }),
     );

@@ -15,7 +15,7 @@ export function notWholeTests(rig: () => Rig): void {
     const service = await startChildService({ LOGRING_DATA_DIR: directory, LOGRING_KAFKA_BROKERS: brokers });
     const page = await rig().open('#/logs', {}, service.url);
     await signIn(page, TEST_KEY);
-    const reason = /(has not|can not|have not).* reached/;
+    const reason = /(has not|cannot|have not).* reached/;
     for (const part of ['Logs', 'Functions', 'Usage', 'Ingest']) {
       await page.getByRole('link', { name: part, exact: true }).click();
       await page

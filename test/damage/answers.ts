@@ -158,7 +158,7 @@ function answered(ask: () => Uint8Array): string | null {
 }
 
 /**
- * What is wrong with answers, given the right ones: null for none. A refused answer is none, as long as damage is shown,
+ * What is wrong with answers, given the right ones: null for none. A refused answer is not wrong, as long as damage is shown,
  * nor is one that says that it lacks something.
  */
 export function wrongAnswer(

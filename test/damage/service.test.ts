@@ -242,7 +242,7 @@ test('a directory that is read-only: the start says so, and it can be checked bu
   chmodSync(directory, 0o755);
 });
 
-test('what can not be checked: no store, a store in use, wrong arguments', async () => {
+test('what cannot be checked: no store, a store in use, wrong arguments', async () => {
   directory = mkdtempSync(join(tmpdir(), 'logring-damaged-'));
   expect(check(directory)).toMatchObject({ status: 3, said: expect.stringMatching(/store.lmdb is missing/) });
   expect(check(join(directory, 'nowhere'))).toMatchObject({

@@ -58,7 +58,7 @@ test('bodies never hold more than the budget, and nothing once they are released
   const budget = new BodyBudget(8 * MIB);
   const [first, second, third] = Array.from({ length: 3 }, () => new BodyMemory(budget, 16 * MIB));
   expect(first.reserve(5 * MIB)).toBe(true);
-  // What was reserved is there, whoever else comes.
+  // What was reserved stays there while others come.
   expect(second.reserve(4 * MIB)).toBe(false);
   expect(second.add(Buffer.alloc(3 * MIB))).toBe(true);
   expect(third.add(Buffer.alloc(1))).toBe(false);

@@ -65,7 +65,7 @@ test('every problem of the parameters at once, the intervals named', async () =>
   expect(problemsOf(answer)).toMatch(/^403 .*limited to other projects than "p"; it may ask for those only$/);
 });
 
-test('it is cached by project, tier and interval, and asked anew with no-cache', async () => {
+test('it is cached by project, tier and interval, and computed again for no-cache', async () => {
   const { service, apply } = serviceWith({});
   const ask = async (query: string, headers = {}) => {
     const answer = await service.ask(`${PATH}?${query}`, headers);

@@ -17,7 +17,7 @@ function ask(queries: DecodedQueries, text: string): DecodedQuery {
   return query;
 }
 
-test('a remembered query is what it would be decoded anew, however many came since', () => {
+test('a remembered query is what decoding it again would give, however many came since', () => {
   const queries = new DecodedQueries();
   const texts = Array.from(
     { length: REMEMBERED_QUERY_COUNT + 50 },

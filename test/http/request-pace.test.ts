@@ -9,7 +9,7 @@ import { headerOf, INGEST_KEY, KEY, problemsOf, TestService } from './service.js
 
 const TARGET = '/api/endpoints/query/functions.invocation-stats?project=p&interval=1hr';
 
-test('a burst of a second is let through, then one a turn; whoever waits as told may ask again', () => {
+test('a burst of a second is let through, then one a turn; who waits as told may ask again', () => {
   const pace = new RequestPace(3);
   const taken = (nowUs: number) => Math.ceil(pace.take(nowUs));
   expect([0, 0, 0, 0].map(taken)).toEqual([0, 0, 0, 333_334]);

@@ -98,7 +98,7 @@ test('nothing of the window that holds becomes a dead letter; what stands before
   expect(rig.said).toEqual(['held at 362']);
 });
 
-test('some that are too far ahead are dead letters as ever, and so is whatever else is of no use', async () => {
+test('some that are too far ahead are dead letters as ever, and so is whatever else cannot be used', async () => {
   const rig = new Rig();
   expect(await rig.read('49x 51o 200-')).toBe('51 applied, 249 dead, 0 held');
   // Half of the last ones, never more.

@@ -113,7 +113,7 @@ for (const version of KAFKA_VERSIONS) {
         'min.compaction.lag.ms': '0',
       });
       // Two of the big ones fit in no segment together, so that the old record's batch, emptied by compaction and kept
-      // for the state of its producer, ends a segment: whoever stops there never sees what follows.
+      // for the state of its producer, ends a segment: a reader that stops there never sees what follows.
       const big = 'x'.repeat(700_000);
       await producer.sendKeyed(topic, 0, 'other', `first-${big}`);
       await producer.sendKeyed(topic, 0, 'same', 'old');

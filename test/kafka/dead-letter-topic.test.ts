@@ -124,7 +124,7 @@ for (const version of KAFKA_VERSIONS) {
       const nobody = deadLetters('nowhere', [`127.0.0.1:${await freePort()}`]);
       const outcome = nobody.write([letter(1, 'one')]).catch((error: unknown) => error);
       await eventually(() => nobody.problem !== null);
-      expect(nobody.problem).toMatch(/dead letters can not be written to nowhere/);
+      expect(nobody.problem).toMatch(/dead letters cannot be written to nowhere/);
       await nobody.stop();
       expect(await outcome).toBeInstanceOf(DeadLettersStoppedError);
     });

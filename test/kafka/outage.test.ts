@@ -102,7 +102,7 @@ describeKafka('a broker that goes away', () => {
       connectionTo([`127.0.0.1:${await freePort()}`]),
     );
     await eventually(
-      () => /brokers can not be reached/.test(source.status().problem ?? ''),
+      () => /brokers cannot be reached/.test(source.status().problem ?? ''),
       () => source.status().problem,
     );
     await endsWithin(STOP_BOUND_MS, source.stop());

@@ -179,7 +179,7 @@ describeKafka('the service on Kafka', () => {
     await untilReady();
     await broker.kill();
     try {
-      await eventually(async () => (await readyz()).text.includes('can not be reached'));
+      await eventually(async () => (await readyz()).text.includes('cannot be reached'));
       expect((await readyz()).status).toBe(200);
       expect(await rowIds()).toEqual(['a']);
       expect(await service.kill('SIGTERM')).toBe(0);

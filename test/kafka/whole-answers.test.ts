@@ -1,4 +1,4 @@
-/** Answers of a service on Kafka are whole or say how old they are, else there are none: whatever the brokers and other processes do. */
+/** Answers of a service on Kafka are whole or say how old they are, else they are refused: whatever the brokers and other processes do. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -163,10 +163,10 @@ describeKafka('whole answers on Kafka', () => {
     settings.LOGRING_KAFKA_BROKERS = `127.0.0.1:${await freePort()}`;
     const service = await start(newDirectory());
     for (const query of [LOGS, USAGE, STATS]) expectRefused(await ask(service, query), /reached/);
-    await eventually(async () => (await ask(service, LOGS)).text.includes('can not be reached'));
+    await eventually(async () => (await ask(service, LOGS)).text.includes('cannot be reached'));
     expect(await readyz(service)).toMatchObject({
       status: 503,
-      text: expect.stringContaining('can not be reached'),
+      text: expect.stringContaining('cannot be reached'),
     });
     expect(service.output()).not.toContain('"msg":"ready"');
     // What is wrong with a request is said all the same.
@@ -291,7 +291,7 @@ describeKafka('whole answers on Kafka', () => {
       ]);
       const live = await ask(service, USAGE, { 'Cache-Control': 'no-cache' });
       expect([live.headers.has('age'), live.headers.has('logring-stale-seconds')]).toEqual([false, true]);
-      await eventually(async () => (await readyz(service)).text.includes('can not be reached'));
+      await eventually(async () => (await readyz(service)).text.includes('cannot be reached'));
       expect(await readyz(service)).toMatchObject({
         status: 200,
         text: expect.stringMatching(/"reasons":\[\].*answers from topic .* are [0-9]+ s old/),

@@ -18,7 +18,7 @@ import type { Delivery, PartitionCounts, System } from './replay.js';
 
 /** So small that compactions spill what they sort, and make several blocks of a project's rows. */
 const COMPACTION_SIZES = { chunkBytes: 5_000, blockBytes: 1_000 };
-/** At one commit in so many all runs of rows are sealed, as for want of memory. */
+/** At one commit in so many all runs of rows are closed, as when memory is short. */
 const SPILL_EVERY = 7;
 /** So small that there is always something to set aside. */
 const SMALL_STATS_LIMITS = { asideFromBytes: 100, asideStepBytes: 1_000 };

@@ -229,7 +229,7 @@ class CountingTable extends SegmentTable {
   }
 }
 
-test('the newest rows anywhere in 90 days cost a handful of blocks, whoever asks and whatever the window', () => {
+test('the newest rows anywhere in 90 days cost a handful of blocks, for any project and any window', () => {
   const table = new CountingTable();
   const view = new RowsView(table);
   const days = 60;

@@ -284,7 +284,7 @@ test('percentiles are elements of the data by nearest rank, up to the limit', ()
   check(512, 487, 507);
 });
 
-test('a negative zero is a zero, so that the order of equal values can not be seen', () => {
+test('a negative zero is a zero, so that the order of equal values cannot be seen', () => {
   const zeros = [entry({ executionTimeMs: -0 }), entry({ executionTimeMs: 0 })];
   for (const entries of [zeros, zeros.toReversed(), [zeros[0]]]) {
     const [row] = ask(viewOf(...entries));
@@ -419,7 +419,7 @@ test('a start holds no more than it may: values that were read go aside before t
   for (const interval of INTERVALS) expect(ask(loaded, { interval })).toEqual(ask(view, { interval }));
 });
 
-test('what can not be read back fails the question, and spoils no other', () => {
+test('what cannot be read back fails the question, and spoils no other', () => {
   const table = new SegmentTable();
   const scratch = new MemoryScratch();
   const view = new StatsView(scratch, { asideFromBytes: 100 });
@@ -459,7 +459,7 @@ test('what only the clock takes for past is kept, but when memory is short what 
     expect(INTERVALS.map((interval) => ask(one, { interval }))).toEqual(before);
 });
 
-test('a slot that expired and came back starts anew', () => {
+test('a slot that expired and came back starts empty', () => {
   const table = new SegmentTable();
   const view = viewOf(entry({ executionTimeMs: 1 }));
   view.save(table);

@@ -141,7 +141,7 @@ test('what is set aside leaves the memory, comes back for late entries, and its 
   expect([scratch.openCount, slot.values.heldBytes < heldBytes / 1_000]).toEqual([0, true]);
 });
 
-test('a large slot is written anew in steps; a restart amid them loses nothing', () => {
+test('a large slot is written again in steps; a restart amid them loses nothing', () => {
   const traffic = new Traffic(1, 800);
   const table = new WeighingTable();
   let stored = new StoredSlot(PREFIX);

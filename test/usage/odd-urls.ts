@@ -1,4 +1,4 @@
-/** URLs and expressions that ask much of whoever looks for one in the other. */
+/** URLs and expressions that are costly to match with each other. */
 
 export type Random = (bound: number) => number;
 

@@ -122,7 +122,7 @@ test('URLs made up to collide are counted right', () => {
   }
 });
 
-test('a chunk is written anew until it is large, then the next begins', () => {
+test('a chunk is written again until it is large, then the next begins', () => {
   const view = new UsageView();
   const table = new SegmentTable();
   const saveEach = (count: number, urlLength: number) => {
@@ -202,7 +202,7 @@ test('matches are bounded, but the latest asked is always answered', () => {
   }
 });
 
-test('for want of memory the largest part is sealed, and what waits for it comes first', () => {
+test('when memory is short the largest part is sealed, and what waits for it comes first', () => {
   const view = new UsageView({ spillFromBytes: 1_000 });
   const table = new SegmentTable();
   for (let i = 0; i < 100; i++) view.apply(edgeEntry(HOUR_US + i, `abc/${i}`, 1));

@@ -173,7 +173,7 @@ function unpackDigits(
   return to;
 }
 
-/** Where the next run of digits or tail of a UUID begins that is worth packing; `end` when there is none. */
+/** Where the next run of digits or tail of a UUID begins that is worth packing; `end` without one. */
 function nextRun(bytes: Uint8Array, start: number, end: number): number {
   let digitCount = 0;
   for (let i = start; i < end; i++) {

@@ -75,9 +75,9 @@ export class ClusterWatch {
     const refusal = this.#refusalOf(error);
     // Once, and again when it is another thing to mend.
     if (this.#unreachable === null || (refusal !== null && refusal !== this.#unreachable))
-      this.#logger.error({ error: message }, `kafka: ${refusal ?? 'the brokers can not be reached'}`);
+      this.#logger.error({ error: message }, `kafka: ${refusal ?? 'the brokers cannot be reached'}`);
     this.#isRefused = refusal !== null;
-    this.#unreachable = refusal ?? `the Kafka brokers can not be reached: ${message}`;
+    this.#unreachable = refusal ?? `the Kafka brokers cannot be reached: ${message}`;
   }
 
   /** Says which topics appeared, and which are not there. */

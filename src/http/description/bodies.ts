@@ -65,7 +65,7 @@ const relayEntry = z
 
 const element = z
   .unknown()
-  .meta({ description: 'What is no entry is kept as a dead letter, and reported as rejected.' });
+  .meta({ description: 'What cannot be used as an entry is kept as a dead letter and reported as rejected.' });
 
 const other = z.looseObject({}).meta({ description: 'Any other object: no entry, either.' });
 
@@ -89,7 +89,7 @@ export const BODIES: Readonly<Record<string, z.ZodType>> = {
     message: z.string(),
     accepted: count.meta({ description: 'Entries that are on disk, and in answers at once.' }),
     rejected: z.array(z.strictObject({ index: count, reason: z.enum(DEAD_LETTER_REASONS) })).meta({
-      description: 'Entries that can not be used, by their place in the body. They are kept as dead letters.',
+      description: 'Entries that cannot be used, by their place in the body. They are kept as dead letters.',
     }),
   }),
   Gaps: z.strictObject({ gaps: z.array(gap) }),

@@ -22,7 +22,7 @@ export interface BrokerOptions {
 export interface Broker {
   /** `host:port`, as clients take them. */
   readonly brokers: string[];
-  /** Whether kill, restart and signal can be had: not of brokers given in the environment. */
+  /** Whether kill, restart and signal work: not for brokers given in the environment. */
   readonly canBeKilled: boolean;
   /** Ends the broker and removes its data, unless that is in a directory of the caller's. */
   stop(): Promise<void>;
@@ -40,7 +40,7 @@ const GIVEN_BROKERS = (process.env.LOGRING_TEST_BROKERS ?? '').split(',').filter
 
 const dockerIsThere = GIVEN_BROKERS.length === 0 && (await dockerAnswers());
 
-/** Why no broker can be had here, or null. */
+/** Why there is no broker here, or null. */
 export const kafkaUnavailable: string | null =
   GIVEN_BROKERS.length > 0 || dockerIsThere ? null : await jarsUnavailable();
 

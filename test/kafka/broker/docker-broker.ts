@@ -10,7 +10,7 @@ import { serverProperties } from './server-properties.js';
 const PROBE_TIMEOUT_MS = 2_000;
 const START_TIMEOUT_MS = 120_000;
 
-/** Asks the engine itself: a Docker command without an engine behind it is of no use. */
+/** Asks the engine itself: a Docker command without an engine behind it does not help. */
 export async function dockerAnswers(): Promise<boolean> {
   const host = process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock';
   const url = new URL(host);

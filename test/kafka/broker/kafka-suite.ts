@@ -1,5 +1,5 @@
 /**
- * A suite of tests that needs a broker. Where none can be had it is skipped with a line that says so; where the
+ * A suite of tests that needs a broker. Where there is none it is skipped with a line that says so; where the
  * environment says CI that is a failure.
  */
 
@@ -13,7 +13,7 @@ export function describeKafka(name: string, body: () => void): void {
     describe(name, () => test.skip(`skipped: ${kafkaUnavailable}`));
   } else {
     describe(name, () =>
-      test('a broker can be had', () => {
+      test('a broker is there', () => {
         throw new Error(`${kafkaUnavailable}: CI must have a broker`);
       }),
     );

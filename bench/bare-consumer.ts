@@ -1,6 +1,7 @@
 /**
- * A process that reads a topic from its beginning and does nothing with what it reads: what Kafka's client takes by
- * itself. Started by a bench as a child process; takes a ConsumeOrder, and returns a ConsumeReport, by messages.
+ * A process that reads a topic from its beginning and does nothing with what it reads: what Kafka's client
+ * takes by itself. Started by a bench as a child process; takes a ConsumeOrder, and returns a ConsumeReport,
+ * by messages.
  */
 
 import { Kafka, logLevel } from 'kafkajs';

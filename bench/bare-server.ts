@@ -1,7 +1,7 @@
 /**
- * A server that does nothing but send the same bytes to every client: what sockets, clients and the machine's scheduler
- * take by themselves, measured like everything else. Started by a bench as a child process; takes the body, or its length,
- * and answers with its port, by messages.
+ * A server that does nothing but send the same bytes to every client: what sockets, clients and the machine's
+ * scheduler take by themselves, measured like everything else. Started by a bench as a child process; takes
+ * the body, or its length, and answers with its port, by messages.
  */
 
 import { createServer } from 'node:http';

@@ -1,6 +1,7 @@
 /**
- * Which cores processes run on. A bench has more processes than a small machine has cores: broker, producer and clients
- * share the last one, and the service may use all, so that its main thread seldom waits for one of them.
+ * Which cores processes run on. A bench has more processes than a small machine has cores: broker, producer
+ * and clients share the last one, and the service may use all, so that its main thread seldom waits for one
+ * of them.
  */
 
 import { spawnSync } from 'node:child_process';
@@ -12,7 +13,9 @@ const CORE_COUNT = cpus().length;
 /** Threads a core that want to run: more than a bench has itself, so others do. */
 const CROWDED_LOAD = 4;
 
-/** Keeps a process, and those that it starts from now on, to the last core. False where that can't be done. */
+/**
+ * Keeps a process, and those that it starts from now on, to the last core. False where that can't be done.
+ */
 export function keepToLastCore(processId: number): boolean {
   return CORE_COUNT > 1 && pin(processId, String(CORE_COUNT - 1));
 }
@@ -32,10 +35,10 @@ function pin(processId: number, cores: string): boolean {
 }
 
 /**
- * Leaves processes, with all their threads, only what others leave of their core, or ends that. In earnest a broker and
- * the producers have machines of their own: a client's latency must not be the wait until they leave the core that they
- * share here. False where that can't be done, and where others keep the machine busy: there is no time left over then, and a
- * broker without any loses its clients.
+ * Leaves processes, with all their threads, only what others leave of their core, or ends that. In earnest a
+ * broker and the producers have machines of their own: a client's latency must not be the wait until they
+ * leave the core that they share here. False where that can't be done, and where others keep the machine
+ * busy: there is no time left over then, and a broker without any loses its clients.
  */
 export function giveWay(processIds: readonly number[], on: boolean): boolean {
   if (on && isCrowded()) return false;

@@ -1,6 +1,6 @@
 /**
- * `npm run demo`: Logring on the embedded log with a temporary directory, fed over HTTP with realistic traffic of a few
- * projects from the past week and then live, until Ctrl-C, which leaves nothing behind.
+ * `npm run demo`: Logring on the embedded log with a temporary directory, fed over HTTP with realistic
+ * traffic of a few projects from the past week and then live, until Ctrl-C, which leaves nothing behind.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -18,7 +18,9 @@ const PAST_ENTRY_COUNT = 24_000;
 const POST_ENTRY_COUNT = 1_000;
 const LIVE_ENTRIES_PER_SECOND = 40;
 
-/** Times of past entries: a quarter of them in each window, so that every interval of every query has data. */
+/**
+ * Times of past entries: a quarter of them in each window, so that every interval of every query has data.
+ */
 const PAST_WINDOWS_US = [7 * US_PER_DAY, US_PER_DAY, US_PER_HOUR, 5 * US_PER_MINUTE];
 
 const directory = mkdtempSync(join(tmpdir(), 'logring-demo-'));

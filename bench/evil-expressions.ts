@@ -1,6 +1,6 @@
 /**
- * Expressions that make a backtracking matcher take for ever, the URLs that they do it on, and, for each expression, a
- * linear search that says what it must find.
+ * Expressions that make a backtracking matcher take for ever, the URLs that they do it on, and, for each
+ * expression, a linear search that says what it must find.
  */
 
 import { Random } from './generator/random.js';
@@ -40,7 +40,10 @@ function hasInTurn(url: string, letters: string): boolean {
 
 const TAILS = ['!', 'y', '!', 'a', '!', 'z', '!', '!xxy', '!=', '!'];
 
-/** Distinct, of about so many characters: long runs of one letter and of few letters, which end in what spoils a match. */
+/**
+ * Distinct, of about so many characters: long runs of one letter and of few letters, which end in what spoils
+ * a match.
+ */
 export function evilUrls(project: string, count: number, length: number, seed: number): string[] {
   const random = new Random(seed);
   return Array.from({ length: count }, (_, i) => {

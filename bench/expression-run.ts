@@ -1,6 +1,6 @@
 /**
- * The steps of the bench of expressions: load, ask the other questions alone, then while evil expressions are evaluated
- * one after another, then while they all are at once.
+ * The steps of the bench of expressions: load, ask the other questions alone, then while evil expressions are
+ * evaluated one after another, then while they all are at once.
  */
 
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
@@ -37,7 +37,10 @@ export interface ExpressionAnswer extends ExpressionAsk {
   readonly elapsedMs: number;
 }
 
-/** A right count, or a refusal: also an expression that can be answered may be refused when there is too much to search. */
+/**
+ * A right count, or a refusal: also an expression that can be answered may be refused when there is too much
+ * to search.
+ */
 export function isRight({ status, found, expected }: ExpressionAnswer): boolean {
   return status === 400 ? found === null : status === 200 && found !== null && found === expected;
 }
@@ -45,7 +48,10 @@ export function isRight({ status, found, expected }: ExpressionAnswer): boolean 
 /** What the others saw in one phase of the bench. */
 export interface OthersReport {
   readonly failures: number;
-  /** The longest that the service's thread, and that of the client that took the latencies, didn't come to a new turn. */
+  /**
+   * The longest that the service's thread, and that of the client that took the latencies, didn't come to a
+   * new turn.
+   */
   readonly serviceHeldUpMs: number;
   readonly clientHeldUpMs: number;
   readonly byKind: Readonly<Record<string, Latencies>>;
@@ -85,7 +91,8 @@ export async function runExpressionBench(
       expected: finds === null ? null : restUrls.filter(finds).length,
     }));
     const order = othersOrder(service, project, sizes);
-    // The plain name is evaluated once, and what is compiled is compiled: the others are asked again and again in life.
+    // The plain name is evaluated once, and what is compiled is compiled: the others are asked again and
+    // again in life.
     await runOthers(service, { ...order, seconds: Math.min(1, sizes.quietSeconds) });
     const quiet = await runOthers(service, { ...order, seconds: sizes.quietSeconds });
     const inTurn = await whileOthersAsk(service, order, async () => {

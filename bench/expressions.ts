@@ -1,7 +1,7 @@
 /**
- * `npm run bench:expressions`: how long other requests take while evil expressions are evaluated over long URLs. Prints a
- * table; exits with 1 when an answer is wrong or the goal is missed. `-- --urls N --rate N --seconds N --seed N` set the
- * sizes. A small size runs in the test suite.
+ * `npm run bench:expressions`: how long other requests take while evil expressions are evaluated over long
+ * URLs. Prints a table; exits with 1 when an answer is wrong or the goal is missed. `-- --urls N --rate N
+ * --seconds N --seed N` set the sizes. A small size runs in the test suite.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -62,7 +62,10 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
-/** Answers with the slowest, in milliseconds. What the client was held up is the machine's, and in its latencies. */
+/**
+ * Answers with the slowest, in milliseconds. What the client was held up is the machine's, and in its
+ * latencies.
+ */
 function printOthers(phase: string, { byKind, serviceHeldUpMs, clientHeldUpMs }: OthersReport): number {
   const slowestMs: number[] = [];
   for (const [kind, latencies] of Object.entries(byKind)) {

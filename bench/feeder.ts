@@ -1,6 +1,6 @@
 /**
- * A process that produces generated entries into Kafka: so many as fast as it goes, or at a steady rate until told to
- * stop. Started by bench/main.ts; takes a FeedOrder, then perhaps 'stop'; returns a FeedReport.
+ * A process that produces generated entries into Kafka: so many as fast as it goes, or at a steady rate until
+ * told to stop. Started by bench/main.ts; takes a FeedOrder, then perhaps 'stop'; returns a FeedReport.
  */
 
 import { setPriority } from 'node:os';
@@ -19,8 +19,10 @@ export interface FeedOrder {
   readonly spreadUs: number | null;
   /** True: counts are a second's; go on until told to stop. */
   readonly steady: boolean;
-  /** Entries that are handed to Kafka's client at a time, BATCH_COUNT if it isn't said: what of them comes to one partition is
-   * a batch, of a MiB at most. */
+  /**
+   * Entries that are handed to Kafka's client at a time, BATCH_COUNT if it isn't said: what of them comes to
+   * one partition is a batch, of a MiB at most.
+   */
   readonly batchCount?: number;
 }
 

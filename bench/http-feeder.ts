@@ -1,7 +1,7 @@
 /**
- * A process that posts generated edge entries to a running service: the past in order as fast as it is taken, or of the
- * moment at a steady rate until told to stop. Started by bench/ninety-days-run.ts; takes a PostOrder, then perhaps
- * 'stop'; returns a PostReport.
+ * A process that posts generated edge entries to a running service: the past in order as fast as it is taken,
+ * or of the moment at a steady rate until told to stop. Started by bench/ninety-days-run.ts; takes a
+ * PostOrder, then perhaps 'stop'; returns a PostReport.
  */
 
 import { Agent, request } from 'node:http';
@@ -23,7 +23,10 @@ export interface PostOrder {
   readonly key: string;
   readonly seed: number;
   readonly projectCount: number;
-  /** Entries in all, evenly over the time from `startUs` to `endUs`; or a second, of the moment, when that is null. */
+  /**
+   * Entries in all, evenly over the time from `startUs` to `endUs`; or a second, of the moment, when that is
+   * null.
+   */
   readonly count: number;
   readonly past: Past | null;
 }

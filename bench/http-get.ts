@@ -1,4 +1,7 @@
-/** A GET over one kept connection, at a third of what fetch costs: for latencies of answers that take less than that. */
+/**
+ * A GET over one kept connection, at a third of what fetch costs: for latencies of answers that take less
+ * than that.
+ */
 
 import { Agent, request } from 'node:http';
 import { TEST_KEY } from '../test/child-service.js';

@@ -1,9 +1,10 @@
 /**
- * A client process that asks a service over real sockets. Open loop: requests leave at a fixed rate whatever comes
- * back, and a latency counts from when its request was due, so that a stall is seen in all requests it delays. Closed
- * loop: so many connections ask as fast as they are answered.
+ * A client process that asks a service over real sockets. Open loop: requests leave at a fixed rate whatever
+ * comes back, and a latency counts from when its request was due, so that a stall is seen in all requests it
+ * delays. Closed loop: so many connections ask as fast as they are answered.
  *
- * Started by a bench as a child process; takes a LoadOrder, then perhaps 'stop', and returns a LoadReport, by messages.
+ * Started by a bench as a child process; takes a LoadOrder, then perhaps 'stop', and returns a LoadReport, by
+ * messages.
  */
 
 import { Agent, request } from 'node:http';
@@ -89,7 +90,8 @@ class Run {
       const due = Math.min(total, Math.floor(((monotonicUs() - startUs) * rate) / 1e6) + 1);
       while (asks.length < due) asks.push(this.#ask(startUs + (asks.length * 1e6) / rate));
       const waitUs = startUs + (asks.length * 1e6) / rate - monotonicUs();
-      // A timer may come a millisecond late: the last of them is spent looking at the clock, the others asleep.
+      // A timer may come a millisecond late: the last of them is spent looking at the clock, the others
+      // asleep.
       await new Promise((resolve) => (waitUs > SPIN_US ? setTimeout(resolve, 1) : setImmediate(resolve)));
     }
     await Promise.all(asks);

@@ -1,6 +1,7 @@
 /**
- * Made-up traffic into Kafka until SIGTERM, for compose.yaml: edge and relay entries of the moment, half each, to the
- * topics that Logring reads by default. Settings: GENERATOR_KAFKA_BROKERS, GENERATOR_ENTRIES_PER_SECOND.
+ * Made-up traffic into Kafka until SIGTERM, for compose.yaml: edge and relay entries of the moment, half
+ * each, to the topics that Logring reads by default. Settings: GENERATOR_KAFKA_BROKERS,
+ * GENERATOR_ENTRIES_PER_SECOND.
  */
 
 import { Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';

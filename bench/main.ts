@@ -1,7 +1,8 @@
 /**
- * `npm run bench`: loads generated entries from a real Kafka, then asks the service while more arrive, kills it and
- * starts it again. Prints a table, and the same as JSON with machine, versions and seed. `-- --small` takes seconds and
- * runs in the test suite, so that this can't rot; `--edge N --relay N --rate N --seconds N --seed N` set the sizes.
+ * `npm run bench`: loads generated entries from a real Kafka, then asks the service while more arrive, kills
+ * it and starts it again. Prints a table, and the same as JSON with machine, versions and seed. `-- --small`
+ * takes seconds and runs in the test suite, so that this can't rot; `--edge N --relay N --rate N --seconds N
+ * --seed N` set the sizes.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

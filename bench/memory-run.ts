@@ -1,4 +1,7 @@
-/** The steps of the memory bench: post distinct URLs of many projects for a while, and write down what the service holds. */
+/**
+ * The steps of the memory bench: post distinct URLs of many projects for a while, and write down what the
+ * service holds.
+ */
 
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -29,7 +32,10 @@ export interface MemorySizes {
 export interface MemorySample {
   readonly second: number;
   readonly residentMb: number;
-  /** Of that, what is no file: pages of the store that LMDB has mapped go when memory is wanted. null: not known here. */
+  /**
+   * Of that, what is no file: pages of the store that LMDB has mapped go when memory is wanted. null: not
+   * known here.
+   */
   readonly anonymousMb: number | null;
   readonly heapMb: number;
   readonly externalMb: number;
@@ -96,8 +102,8 @@ export async function runMemoryBench(
 }
 
 /**
- * What is held by a service that has had an entry of each kind of so many projects, and nothing since: a sample after each
- * of so many seconds. V8 gives back what the burst took within a minute.
+ * What is held by a service that has had an entry of each kind of so many projects, and nothing since: a
+ * sample after each of so many seconds. V8 gives back what the burst took within a minute.
  */
 export async function measureIdleProjects(
   projects: number,
@@ -152,7 +158,10 @@ function anonymousMbOf(processId: number): number | null {
   return found === null ? null : Number(found[1]) / 1024;
 }
 
-/** The log has everything that was accepted; the state has what was applied, all of it where ingest isn't paused. */
+/**
+ * The log has everything that was accepted; the state has what was applied, all of it where ingest isn't
+ * paused.
+ */
 async function untilApplied(service: { readonly url: string }, acceptedEntries: number): Promise<number> {
   for (;;) {
     const metrics = await readMetrics(service);

@@ -1,8 +1,9 @@
 /**
- * `npm run bench:memory`: the service at a memory budget, fed with distinct URLs of many projects for a while. Prints what
- * it holds over time, and exits with 1 when an entry was lost or doubled. `-- --budget MB --minutes N --urls N --projects N
- * --rate N --spread-hours N --idle N --seed N`; `--idle N` measures so many idle projects instead. A small size runs in
- * the test suite.
+ * `npm run bench:memory`: the service at a memory budget, fed with distinct URLs of many projects for a
+ * while. Prints what it holds over time, and exits with 1 when an entry was lost or doubled. `-- --budget MB
+ * --minutes N --urls N --projects N
+ * --rate N --spread-hours N --idle N --seed N`; `--idle N` measures so many idle projects instead. A small
+ * size runs in the test suite.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /**
- * The steps of the bench of ninety days: fill a service with rows of the past by POST, ask for rows anywhere in it from
- * cold and from warm files while more arrive, kill it, start it again, and compare what it answers.
+ * The steps of the bench of ninety days: fill a service with rows of the past by POST, ask for rows anywhere
+ * in it from cold and from warm files while more arrive, kill it, start it again, and compare what it
+ * answers.
  */
 
 import { createHash } from 'node:crypto';
@@ -31,7 +32,10 @@ export interface NinetyDaysSizes {
   readonly rate: number;
   readonly budgetMb: number;
   readonly seed: number;
-  /** The store is taken as compacted after so long without a change. What a backfill leaves is due after a minute. */
+  /**
+   * The store is taken as compacted after so long without a change. What a backfill leaves is due after a
+   * minute.
+   */
   readonly settleSeconds: number;
 }
 
@@ -172,7 +176,10 @@ function projectKinds({
   ];
 }
 
-/** Questions about the past, which arriving entries must not change: narrow and wide windows anywhere in the days. */
+/**
+ * Questions about the past, which arriving entries must not change: narrow and wide windows anywhere in the
+ * days.
+ */
 class Windows {
   readonly kinds: readonly { readonly name: string; readonly paths: readonly string[] }[];
 

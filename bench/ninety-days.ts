@@ -1,8 +1,9 @@
 /**
- * `npm run bench:ninety-days`: twenty million edge rows over ninety days in a running service, and what it costs to keep
- * them, to ask for rows anywhere among them while more arrive, and to start again after SIGKILL. It needs some 10 GB of
- * disk and half an hour. `-- --rows N --days N --projects N --queries N --query-rate N --rate N --budget MB --seed N`;
- * `--directory DIR` keeps the store there, and a later run with the same directory and sizes only asks.
+ * `npm run bench:ninety-days`: twenty million edge rows over ninety days in a running service, and what it
+ * costs to keep them, to ask for rows anywhere among them while more arrive, and to start again after
+ * SIGKILL. It needs some 10 GB of disk and half an hour. `-- --rows N --days N --projects N --queries N
+ * --query-rate N --rate N --budget MB --seed N`; `--directory DIR` keeps the store there, and a later run
+ * with the same directory and sizes only asks.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

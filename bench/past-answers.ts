@@ -16,8 +16,8 @@ interface PastQuestion {
 }
 
 /**
- * Answers that what arrives from now on must not change: windows of rows in the past, and the whole days of the bucketed
- * endpoints. Each check must find what the first one found.
+ * Answers that what arrives from now on must not change: windows of rows in the past, and the whole days of
+ * the bucketed endpoints. Each check must find what the first one found.
  */
 export class PastAnswers {
   readonly #questions: readonly PastQuestion[];

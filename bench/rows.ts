@@ -1,12 +1,12 @@
 /**
- * The row store by itself: 90 days of generated rows through engine and store, without a log source, then bytes on disk,
- * memory, load time and latencies of `logs.all`. Prints a table, and a hash of the answers.
+ * The row store by itself: 90 days of generated rows through engine and store, without a log source, then
+ * bytes on disk, memory, load time and latencies of `logs.all`. Prints a table, and a hash of the answers.
  *
  *   node dist/bench/rows.js --rows 1000000 [--days 90] [--projects 1000] [--queries 2000] [--seconds 10] [--seed 1]
  *   node dist/bench/rows.js --small     seconds; runs in the test suite
  *
- * "Cold" is without the block cache, the files being read from the system's; where the process may (root on Linux), that
- * one is emptied beforehand too, and the table says so.
+ * "Cold" is without the block cache, the files being read from the system's; where the process may (root on
+ * Linux), that one is emptied beforehand too, and the table says so.
  */
 
 import { createHash } from 'node:crypto';
@@ -162,7 +162,10 @@ const LIVE_QUERIES_PER_SECOND = 200;
 const LIVE_TURN_MS = 5;
 const LIVE_COMMIT_EVERY_MS = 500;
 
-/** Asks, with a block cache that begins empty, while rows arrive and are committed; how long the longest turn of the event loop took. */
+/**
+ * Asks, with a block cache that begins empty, while rows arrive and are committed; how long the longest turn
+ * of the event loop took.
+ */
 async function measureLive(
   { store, view }: Opened,
   traffic: Traffic,

@@ -21,7 +21,9 @@ import { createTopics, deleteTopics, nameOf, ownNames } from './topics.js';
 export interface BenchReport {
   readonly rows: readonly (readonly [string, string])[];
   readonly figures: Readonly<Record<string, number>>;
-  /** Of the answers about the loaded past, the same before, while and after more arrives and after SIGKILL. */
+  /**
+   * Of the answers about the loaded past, the same before, while and after more arrives and after SIGKILL.
+   */
   readonly answersHash: string;
 }
 
@@ -166,7 +168,10 @@ async function noteLatency(
   note(`${name} failures`, open.failures + closed.failures, '');
 }
 
-/** The limit of this machine at this moment: the same clients ask a server that does nothing, beside the busy service. */
+/**
+ * The limit of this machine at this moment: the same clients ask a server that does nothing, beside the busy
+ * service.
+ */
 async function noteBareServer(sizes: BenchSizes, beside: Beside, note: Note): Promise<void> {
   const server = startChild('./bare-server.js');
   allowAllCores(server.pid!);

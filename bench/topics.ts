@@ -1,4 +1,7 @@
-/** Topics of a run on a broker that may be somebody's: names that no other run has, made before it and deleted after it. */
+/**
+ * Topics of a run on a broker that may be somebody's: names that no other run has, made before it and deleted
+ * after it.
+ */
 
 import { type Admin, Kafka, logLevel } from 'kafkajs';
 

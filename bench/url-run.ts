@@ -1,7 +1,7 @@
 /**
- * The bench of distinct URLs: fills a store with very many of them over the seven days, then starts a service on it and
- * asks expressions that were never asked, while others ask the endpoints; every answer is compared with a count made
- * while filling.
+ * The bench of distinct URLs: fills a store with very many of them over the seven days, then starts a service
+ * on it and asks expressions that were never asked, while others ask the endpoints; every answer is compared
+ * with a count made while filling.
  */
 
 import { RE2JS } from 're2js';
@@ -31,13 +31,17 @@ import { readMetrics } from './service-metrics.js';
 
 export interface UrlSizes {
   readonly urls: number;
-  /** Over how much time they are spread, up to now; at most 165 hours, so that all are within the seven days. */
+  /**
+   * Over how much time they are spread, up to now; at most 165 hours, so that all are within the seven days.
+   */
   readonly hours: number;
   readonly projects: number;
   readonly budgetMb: number;
   /** Other requests a second, of all kinds together. */
   readonly rate: number;
-  /** How often each expression is asked again, and of how many quiet projects a name and a pattern are asked. */
+  /**
+   * How often each expression is asked again, and of how many quiet projects a name and a pattern are asked.
+   */
   readonly repeats: number;
   readonly seed: number;
 }

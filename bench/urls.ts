@@ -1,7 +1,8 @@
 /**
- * `npm run bench:urls`: what very many distinct URLs cost, and what an expression that was never asked takes over them. Prints
- * a table; exits with 1 when an answer is wrong or a goal is missed. `-- --urls N --hours N --projects N --budget MB --rate N --seed N` set
- * the sizes; the goals are for 10,000,000, and for 100,000. A small size runs in the test suite.
+ * `npm run bench:urls`: what very many distinct URLs cost, and what an expression that was never asked takes
+ * over them. Prints a table; exits with 1 when an answer is wrong or a goal is missed. `-- --urls N --hours N
+ * --projects N --budget MB --rate N --seed N` set the sizes; the goals are for 10,000,000, and for 100,000. A
+ * small size runs in the test suite.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,7 +11,9 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runUrlBench, type UrlReport, type UrlSizes } from './url-run.js';
 
-/** Of each expression; of names and patterns over no more than SMALL_URLS the 99th percentile has a goal too. */
+/**
+ * Of each expression; of names and patterns over no more than SMALL_URLS the 99th percentile has a goal too.
+ */
 const FIRST_GOAL_MS = 2_000;
 const SMALL_URLS = 100_000;
 const SMALL_FIRST_GOAL_MS = 100;

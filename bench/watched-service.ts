@@ -1,6 +1,6 @@
 /**
- * The service, and a finer look at its event loop than its own, which would cost every service 3 % of a core: at SIGUSR2 it says
- * for how long the loop was held up at most since it was last asked.
+ * The service, and a finer look at its event loop than its own, which would cost every service 3 % of a core:
+ * at SIGUSR2 it says for how long the loop was held up at most since it was last asked.
  */
 
 import { monitorEventLoopDelay } from 'node:perf_hooks';

@@ -1,4 +1,7 @@
-/** Assertions for our own bugs: a failed one ends the process through its one crash path. Bad input never gets here. */
+/**
+ * Assertions for our own bugs: a failed one ends the process through its one crash path. Bad input never gets
+ * here.
+ */
 
 export class AssertionError extends Error {
   override name = 'AssertionError';

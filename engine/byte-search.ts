@@ -1,7 +1,7 @@
 /**
- * Finds bytes in bytes: Horspool's simplification of Boyer and Moore's search ("Practical fast searching in strings"). The last
- * byte under the needle says how far it may move, so of a haystack that does not hold it about a byte in each
- * needle's length is looked at.
+ * Finds bytes in bytes: Horspool's simplification of Boyer and Moore's search ("Practical fast searching in
+ * strings"). The last byte under the needle says how far it may move, so of a haystack that does not hold it
+ * about a byte in each needle's length is looked at.
  */
 
 import { assert } from './assert.js';

@@ -1,4 +1,6 @@
-/** Little-endian binary encoding of segments: a growing writer, and a reader that refuses to run past its end. */
+/**
+ * Little-endian binary encoding of segments: a growing writer, and a reader that refuses to run past its end.
+ */
 
 import { fnv1a } from './fnv1a.js';
 import { SegmentError } from './segments.js';
@@ -8,8 +10,8 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Short texts decoded last, by a hash of their bytes: segments say the same names again and again, and comparing bytes takes
- * a tenth of the time of decoding them.
+ * Short texts decoded last, by a hash of their bytes: segments say the same names again and again, and
+ * comparing bytes takes a tenth of the time of decoding them.
  */
 const DECODED_SLOTS = 4096;
 const DECODED_BYTES = 64;

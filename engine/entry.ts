@@ -1,4 +1,6 @@
-/** Decoded log entries, as ingest hands them to a shard. All fields are always set; validity is ingest's duty. */
+/**
+ * Decoded log entries, as ingest hands them to a shard. All fields are always set; validity is ingest's duty.
+ */
 
 import type { TierClass } from './tier.js';
 

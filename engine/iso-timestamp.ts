@@ -10,10 +10,10 @@ const MAX_FRACTION_DIGITS = 9;
  *   2026-11-21                      midnight UTC
  *   2026-11-21T07:00[:00[.123456789]][offset]
  *
- * `T` may be `t` or one space; the fraction's point may be a comma, and what it holds beyond microseconds is cut. The
- * offset is `Z`, `z`, `±hh:mm`, `±hhmm` or `±hh`; without one the time is UTC. `24:00:00` is the next day's midnight,
- * and a leap second (23:59:60 UTC) the first second after it. Everything else out of range, the 29th of February of
- * a common year included, is null.
+ * `T` may be `t` or one space; the fraction's point may be a comma, and what it holds beyond microseconds is
+ * cut. The offset is `Z`, `z`, `±hh:mm`, `±hhmm` or `±hh`; without one the time is UTC. `24:00:00` is the
+ * next day's midnight, and a leap second (23:59:60 UTC) the first second after it. Everything else out of
+ * range, the 29th of February of a common year included, is null.
  */
 export function parseIsoTimestampUs(text: string): number | null {
   const year = digits(text, 0, 4);
@@ -90,7 +90,10 @@ function daysInMonth(year: number, month: number): number {
   return month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31;
 }
 
-/** Days from 1970-01-01 in the Gregorian calendar, which counts months from March so that the leap day comes last. */
+/**
+ * Days from 1970-01-01 in the Gregorian calendar, which counts months from March so that the leap day comes
+ * last.
+ */
 function daysSinceEpoch(year: number, month: number, day: number): number {
   const marchYear = month > 2 ? year : year - 1;
   const marchMonth = month > 2 ? month - 3 : month + 9;

@@ -1,12 +1,15 @@
 /**
- * Names: one string for each that is met often, and what one takes in memory. Every decoded entry brings its own copies of its
- * project's and function's names. What keeps a name for long keeps the one from here, so that it is in memory once for all
- * hours.
+ * Names: one string for each that is met often, and what one takes in memory. Every decoded entry brings its
+ * own copies of its project's and function's names. What keeps a name for long keeps the one from here, so
+ * that it is in memory once for all hours.
  */
 
 import { KNOWN_NAME_BYTES } from './limits.js';
 
-/** Of a string beside its characters: its head and what rounds it up, and the pieces that a joined one stays made of. */
+/**
+ * Of a string beside its characters: its head and what rounds it up, and the pieces that a joined one stays
+ * made of.
+ */
 const STRING_OVERHEAD_BYTES = 56;
 
 /** Of a place in a Map, half of which is free now and then: key, value, chain and the hash table. */

@@ -1,6 +1,6 @@
 /**
- * The written form of partial answers. A partial answer is what one shard contributes to an answer: complete for that shard,
- * and mergeable with those of the others, wherever they are.
+ * The written form of partial answers. A partial answer is what one shard contributes to an answer: complete
+ * for that shard, and mergeable with those of the others, wherever they are.
  *
  *   form (length u32, text such as `rows 1`) │ content │ CRC-32C of all before, u32
  */

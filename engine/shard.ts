@@ -1,6 +1,6 @@
 /**
- * A shard: all state that derives from one partition of one topic, the next offset to read included, so that state
- * and offset are saved as one and each record changes the answers exactly once.
+ * A shard: all state that derives from one partition of one topic, the next offset to read included, so that
+ * state and offset are saved as one and each record changes the answers exactly once.
  */
 
 import { assert } from './assert.js';
@@ -104,7 +104,10 @@ export class Shard<Entry> {
     this.#dirty = true;
   }
 
-  /** Takes one record whole: its entries, the reasons of its elements that could not be used, and the offset after it. */
+  /**
+   * Takes one record whole: its entries, the reasons of its elements that could not be used, and the offset
+   * after it.
+   */
   applyRecord(entries: readonly Entry[], rejectedReasons: readonly string[], nextOffset: number): void {
     assert(this.#nextOffset === null || nextOffset > this.#nextOffset, 'a record is applied a second time');
     const views = this.views;
@@ -140,7 +143,9 @@ export class Shard<Entry> {
     this.#dirty = false;
   }
 
-  /** Restores a saved shard into this fresh one. Without saved state it stays empty, and that is saved next. */
+  /**
+   * Restores a saved shard into this fresh one. Without saved state it stays empty, and that is saved next.
+   */
   protected load(reader: SegmentReader): void {
     const bytes = reader.get(STATE_SEGMENT);
     if (bytes === null) {

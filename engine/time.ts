@@ -1,6 +1,6 @@
 /**
- * Time as integers: microseconds since the Unix epoch, UTC. A microsecond count exceeds 32 bits, so bit operators
- * never touch one; it stays far below 2^53, so doubles hold it exactly.
+ * Time as integers: microseconds since the Unix epoch, UTC. A microsecond count exceeds 32 bits, so bit
+ * operators never touch one; it stays far below 2^53, so doubles hold it exactly.
  */
 
 export const US_PER_MS = 1_000;

@@ -1,4 +1,7 @@
-/** Buffers that are used again: what is allocated and forgotten by the megabyte brings on collections of garbage. */
+/**
+ * Buffers that are used again: what is allocated and forgotten by the megabyte brings on collections of
+ * garbage.
+ */
 
 import { POOLED_BYTES, SMALLEST_POOLED_BYTES } from './limits.js';
 

@@ -1,4 +1,7 @@
-/** A few of the dead letters met last, of each reason, cut short and in memory: for an operator to see what they look like. */
+/**
+ * A few of the dead letters met last, of each reason, cut short and in memory: for an operator to see what
+ * they look like.
+ */
 
 import type { DeadLetter, DeadLetterReason, DeadLetterSink } from './dead-letters.js';
 import { SAMPLE_BYTES, SAMPLES_OF_REASON } from './limits.js';
@@ -15,7 +18,9 @@ export interface DeadLetterSample {
   readonly byteCount: number;
 }
 
-/** The same sink, which tells samples of what it has made durable: of each write the last few of each reason. */
+/**
+ * The same sink, which tells samples of what it has made durable: of each write the last few of each reason.
+ */
 export function sampledSink(
   sink: DeadLetterSink,
   tell: (samples: readonly DeadLetterSample[]) => void,

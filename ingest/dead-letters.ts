@@ -29,6 +29,8 @@ export interface DeadLetter {
 
 /** Where dead letters go: a Kafka topic, or a table of the store. */
 export interface DeadLetterSink {
-  /** Resolves once the letters are durable. The same letter may come again after a crash; its origin tells it. */
+  /**
+   * Resolves once the letters are durable. The same letter may come again after a crash; its origin tells it.
+   */
   write(letters: readonly DeadLetter[]): Promise<void>;
 }

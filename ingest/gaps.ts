@@ -1,6 +1,6 @@
 /**
- * The gaps that no operator has acknowledged, for readiness and metrics. They are kept with the offsets that they are
- * about, in the same commit, and so outlive the process.
+ * The gaps that no operator has acknowledged, for readiness and metrics. They are kept with the offsets that
+ * they are about, in the same commit, and so outlive the process.
  *
  *   gaps   JSON: how many, and the last of them; of one partition
  */

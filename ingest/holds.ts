@@ -1,7 +1,7 @@
 /**
- * Partitions that hold: none of their records is applied, and their offsets stay, until what was found at an offset has changed
- * or an operator acknowledges it. The code that finds it decides what an acknowledgment does. Kept in memory only: after a
- * start it is found again.
+ * Partitions that hold: none of their records is applied, and their offsets stay, until what was found at an
+ * offset has changed or an operator acknowledges it. The code that finds it decides what an acknowledgment
+ * does. Kept in memory only: after a start it is found again.
  */
 
 import type { HeldPartition, PartitionKey } from './log-source.js';
@@ -37,7 +37,9 @@ export class Holds {
     );
   }
 
-  /** Called each time that a partition has to hold; retryAfterMs: Infinity when only an operator can end it. */
+  /**
+   * Called each time that a partition has to hold; retryAfterMs: Infinity when only an operator can end it.
+   */
   hold(held: HeldPartition, retryAfterMs: number): void {
     const { nowMs, onHeld } = this.#ports;
     const known = this.#byPartition.get(partitionId(held));

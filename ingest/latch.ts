@@ -1,6 +1,6 @@
 /**
- * Opens once, such as at the end of a service, and keeps nothing of those that no longer wait for it. A promise does: whatever
- * was raced or chained against one that stays pending is kept as long as it is.
+ * Opens once, such as at the end of a service, and keeps nothing of those that no longer wait for it. A
+ * promise does: whatever was raced or chained against one that stays pending is kept as long as it is.
  */
 
 export class Latch {

@@ -1,7 +1,7 @@
 /**
  * The seam between where logs come from and what is done with them. A log source delivers the records of each
- * partition in offset order to a sink; the sink owns the truth about how far a partition was read, and makes it
- * durable together with what the records changed. There are two sources: Kafka and the embedded log.
+ * partition in offset order to a sink; the sink owns the truth about how far a partition was read, and makes
+ * it durable together with what the records changed. There are two sources: Kafka and the embedded log.
  */
 
 import type { LogIdentity } from '../engine/shard.js';
@@ -29,8 +29,8 @@ export interface LogRecord {
   /** The record's `project_tier` header, if any. */
   readonly projectTier: string | null;
   /**
-   * Why the source could not unpack the record, or null or absent when it could: then the record is a dead letter of
-   * this reason, whose value is what came (all of a compressed batch, at the batch's last offset).
+   * Why the source could not unpack the record, or null or absent when it could: then the record is a dead
+   * letter of this reason, whose value is what came (all of a compressed batch, at the batch's last offset).
    */
   readonly unreadable?: UnreadableReason | null;
 }
@@ -40,8 +40,8 @@ export type UnreadableReason = Extract<DeadLetterReason, 'unknown-codec' | 'too-
 export interface RecordBatch extends PartitionKey {
   readonly records: readonly LogRecord[];
   /**
-   * The partition's next offset after these records, where the log has none at the offsets before it (compaction,
-   * transaction markers); absent: the offset after the last record. `records` may be empty then.
+   * The partition's next offset after these records, where the log has none at the offsets before it
+   * (compaction, transaction markers); absent: the offset after the last record. `records` may be empty then.
    */
   readonly nextOffset?: number;
 }
@@ -69,17 +69,21 @@ export interface LogSink {
   nextOffset(key: PartitionKey): number | null;
   /** The identity stored with the partition's offset, or null when it was never read. */
   identity(key: PartitionKey): LogIdentity | null;
-  /** Of records before the next offset, oldest first: what the log must still have there, if it has anything. */
+  /**
+   * Of records before the next offset, oldest first: what the log must still have there, if it has anything.
+   */
   marks(key: PartitionKey): readonly Mark[];
-  /** Binds a partition to its log, before its first record is applied and after a gap of `topic-recreated`. */
+  /**
+   * Binds a partition to its log, before its first record is applied and after a gap of `topic-recreated`.
+   */
   setIdentity(key: PartitionKey, identity: LogIdentity): void;
   /** Notes a gap and moves the partition to `resumedOffset`, from which apply goes on. */
   reportGap(gap: OffsetGap): void;
   /**
-   * Applies records from the partition's next offset on and skips those before it. Resolves when the sink can take
-   * more: that is the backpressure. Rejects only for our own bugs and a failing store, which end the process.
-   * `isCurrent` is asked between slices; once it returns false the rest of the batch is left unread. A batch of a
-   * partition that has to hold is left unread from the offset on where it holds.
+   * Applies records from the partition's next offset on and skips those before it. Resolves when the sink can
+   * take more: that is the backpressure. Rejects only for our own bugs and a failing store, which end the
+   * process. `isCurrent` is asked between slices; once it returns false the rest of the batch is left unread.
+   * A batch of a partition that has to hold is left unread from the offset on where it holds.
    */
   apply(batch: RecordBatch, isCurrent: () => boolean): Promise<void>;
 }
@@ -88,8 +92,8 @@ export interface PartitionStatus extends PartitionKey {
   /** The offset after the log's last record, or null when not known yet. */
   readonly endOffset: number | null;
   /**
-   * When the newest end of the log was heard up to which everything is applied, by the source's clock; null until there
-   * is one. Infinity for the embedded log, whose answers are never old.
+   * When the newest end of the log was heard up to which everything is applied, by the source's clock; null
+   * until there is one. Infinity for the embedded log, whose answers are never old.
    */
   readonly wholeAsOfMs: number | null;
 }
@@ -117,8 +121,8 @@ export interface LogSourceStatus {
   /** Those that exist, as their metadata was last heard. */
   readonly topics: readonly TopicStatus[];
   /**
-   * Partitions that another member of the group reads, or will: left out of our assignment when we last joined. While the
-   * group assigns them again, those that were ours are not among them.
+   * Partitions that another member of the group reads, or will: left out of our assignment when we last
+   * joined. While the group assigns them again, those that were ours are not among them.
    */
   readonly unassigned: readonly PartitionKey[];
   readonly assigned: readonly PartitionStatus[];

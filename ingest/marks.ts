@@ -1,6 +1,6 @@
 /**
- * Marks of records that were read, kept beside the offset and in the same commit: they tell whether a log is still the
- * one that was read. The newest is of the last record, the older ones are ever further apart.
+ * Marks of records that were read, kept beside the offset and in the same commit: they tell whether a log is
+ * still the one that was read. The newest is of the last record, the older ones are ever further apart.
  *
  *   records   ·············· 4000 ········ 4800 ··· 4950 · 4990 4999 │ next offset 5000
  *

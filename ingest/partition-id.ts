@@ -1,4 +1,6 @@
-/** One string for one partition: in messages, as a key of maps, and as the scope of its shard in the store. */
+/**
+ * One string for one partition: in messages, as a key of maps, and as the scope of its shard in the store.
+ */
 
 import type { PartitionKey } from './log-source.js';
 

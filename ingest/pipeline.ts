@@ -1,4 +1,7 @@
-/** The way of records into shards: decoded, unusable ones kept as dead letters, applied in slices between queries. */
+/**
+ * The way of records into shards: decoded, unusable ones kept as dead letters, applied in slices between
+ * queries.
+ */
 
 import { assert } from '../engine/assert.js';
 import type { EdgeEntry, RelayEntry } from '../engine/entry.js';
@@ -27,8 +30,9 @@ export interface ShardPort {
   /** Goes on at another offset, also at a smaller one. */
   moveTo(nextOffset: number): void;
   /**
-   * Takes a record whole: its entries, a reason for each other element, the offset after it, and the record as it came;
-   * null where it stands for offsets that have no record. The bytes of entries are lent for the call: they are copied or gone.
+   * Takes a record whole: its entries, a reason for each other element, the offset after it, and the record
+   * as it came; null where it stands for offsets that have no record. The bytes of entries are lent for the
+   * call: they are copied or gone.
    */
   applyRecord(
     entries: readonly Entry[],
@@ -46,12 +50,15 @@ export interface PipelinePorts {
   readonly deadLetters: DeadLetterSink;
   readonly tiers: TierSettings;
   /**
-   * When an entry counts as too old or too far ahead. `clock`: as seen from now. `arrival`: as seen from its record's
-   * own timestamp, which is then the time of arrival; so a replay judges as the first reading did.
+   * When an entry counts as too old or too far ahead. `clock`: as seen from now. `arrival`: as seen from its
+   * record's own timestamp, which is then the time of arrival; so a replay judges as the first reading did.
    */
   readonly judgedBy: 'clock' | 'arrival';
   readonly nowUs: () => number;
-  /** Where a partition holds rather than that most of its records become dead letters for being too far ahead; or null. */
+  /**
+   * Where a partition holds rather than that most of its records become dead letters for being too far ahead;
+   * or null.
+   */
   readonly timeHolds: TimeHolds | null;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
@@ -63,11 +70,12 @@ const NO_REASONS: readonly string[] = [];
 const NO_MARKS: readonly Mark[] = [];
 
 /**
- * Of each partition one batch at a time; partitions may take turns. At the end of every turn each shard stands
- * between two records, so a commit may save it then. A record's dead letters are durable before its offset counts.
+ * Of each partition one batch at a time; partitions may take turns. At the end of every turn each shard
+ * stands between two records, so a commit may save it then. A record's dead letters are durable before its
+ * offset counts.
  *
- * Cost: at most SLICE_ELEMENTS elements or SLICE_BYTES in a turn, but a record is applied in one: a record that is an
- * array of thousands holds the event loop up for some microseconds an element.
+ * Cost: at most SLICE_ELEMENTS elements or SLICE_BYTES in a turn, but a record is applied in one: a record
+ * that is an array of thousands holds the event loop up for some microseconds an element.
  */
 export class Pipeline implements LogSink {
   readonly #ports: PipelinePorts;
@@ -170,7 +178,10 @@ interface BatchSettings extends Pick<PipelinePorts, 'tiers' | 'judgedBy'> {
   readonly slab: ByteSlab;
 }
 
-/** One batch on its way: records decoded one after another, held, and let go when their dead letters are durable. */
+/**
+ * One batch on its way: records decoded one after another, held, and let go when their dead letters are
+ * durable.
+ */
 class BatchWork {
   /** The dead letters of all records held, and of the one being decoded. */
   letters: DeadLetter[] = [];
@@ -242,8 +253,8 @@ class BatchWork {
   }
 
   /**
-   * Applies held records for one turn: as many as make a slice, at least one. Their letters must be durable. True when
-   * more are held; when none is, the letters are forgotten.
+   * Applies held records for one turn: as many as make a slice, at least one. Their letters must be durable.
+   * True when more are held; when none is, the letters are forgotten.
    */
   applySlice(shard: ShardPort): boolean {
     let elements = 0;

@@ -1,6 +1,7 @@
 /**
- * Decides when a partition holds because its records look too far ahead: while the clock is behind, good records would become
- * dead letters one after another. For the last records of each partition it remembers whether each was too far ahead.
+ * Decides when a partition holds because its records look too far ahead: while the clock is behind, good
+ * records would become dead letters one after another. For the last records of each partition it remembers
+ * whether each was too far ahead.
  *
  *   … ● ● ○ ● ○ ○ ○ ○      ○ too far ahead: once more than half of the last TIME_WINDOW_RECORDS are, the partition holds
  *         ▲                  before the first of them that is not applied yet, and none of them becomes a dead letter
@@ -35,8 +36,8 @@ export class TimeHolds {
   }
 
   /**
-   * How many of the records, the next ones of the partition, may be applied with their dead letters: all of them, or those
-   * before the one where it holds from now on. These are taken for applied.
+   * How many of the records, the next ones of the partition, may be applied with their dead letters: all of
+   * them, or those before the one where it holds from now on. These are taken for applied.
    */
   admit(key: PartitionKey, records: readonly JudgedRecord[]): number {
     if (records.length === 0) return 0;

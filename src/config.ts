@@ -1,6 +1,7 @@
 /**
- * Configuration: environment variables `LOGRING_*`, declared by area in config/. Every problem is reported at once; a
- * name that isn't declared is refused, as it is most likely a typing error. A value may come from a file: NAME_FILE.
+ * Configuration: environment variables `LOGRING_*`, declared by area in config/. Every problem is reported at
+ * once; a name that isn't declared is refused, as it is most likely a typing error. A value may come from a
+ * file: NAME_FILE.
  */
 
 import { readFileSync } from 'node:fs';

@@ -6,7 +6,10 @@ import { availableParallelism } from 'node:os';
 /** Of a container: "<microseconds, or max> <of so many>", from Linux' control groups. */
 const QUOTA_FILE = '/sys/fs/cgroup/cpu.max';
 
-/** Whole ones, at least 1. Node counts those that it may run on, but not the time that a container may use of them. */
+/**
+ * Whole ones, at least 1. Node counts those that it may run on, but not the time that a container may use of
+ * them.
+ */
 export function coreCount(): number {
   return Math.max(1, Math.min(availableParallelism(), Math.floor(quotaCores())));
 }

@@ -1,5 +1,8 @@
 #!/usr/bin/env node
-/** The command line: reads the configuration, starts the service, and ends the process in one orderly way or one loud one. */
+/**
+ * The command line: reads the configuration, starts the service, and ends the process in one orderly way or
+ * one loud one.
+ */
 
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
@@ -33,7 +36,10 @@ file by NAME_FILE. In brackets: the default.
 ${settingsHelp()}
 `;
 
-/** Signals so close are one: a terminal or a supervisor signals the whole group, and npm, which is in it, passes it on too. */
+/**
+ * Signals so close are one: a terminal or a supervisor signals the whole group, and npm, which is in it,
+ * passes it on too.
+ */
 const SAME_SIGNAL_US = 1_000_000;
 
 /** Exit codes: 0 asked to stop, 1 failed, 2 wrong arguments or configuration. */

@@ -1,4 +1,7 @@
-/** Turns of the event loop for pieces of long work: one piece a turn, of all work together, in the order of asking. */
+/**
+ * Turns of the event loop for pieces of long work: one piece a turn, of all work together, in the order of
+ * asking.
+ */
 export class Turns {
   readonly #waiting: (() => void)[] = [];
 

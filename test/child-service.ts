@@ -1,4 +1,6 @@
-/** The service as users run it: a child process of its own, started from the environment, ended by signals. */
+/**
+ * The service as users run it: a child process of its own, started from the environment, ended by signals.
+ */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
@@ -38,9 +40,9 @@ export class EndedEarlyError extends Error {
 type Stage = 'listening' | 'ready';
 
 /**
- * Starts `main.js`, or another script with its arguments, by another program if one is given to be around it, with these LOGRING_* settings only, on a free port; resolves
- * when it says that it is ready, or with Kafka, which may keep it waiting, that it listens. Rejects with an EndedEarlyError
- * when it ends before.
+ * Starts `main.js`, or another script with its arguments, by another program if one is given to be around it,
+ * with these LOGRING_* settings only, on a free port; resolves when it says that it is ready, or with Kafka,
+ * which may keep it waiting, that it listens. Rejects with an EndedEarlyError when it ends before.
  */
 export function startChildService(
   settings: Record<string, string>,

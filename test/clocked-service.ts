@@ -4,7 +4,10 @@ import { pino } from 'pino';
 import { readConfig } from '../src/config.js';
 import { type Platform, type Service, startService } from '../src/service/service.js';
 
-/** On a free port, with these LOGRING_* settings; without a cache unless they say so, and ready once all that is posted is applied. */
+/**
+ * On a free port, with these LOGRING_* settings; without a cache unless they say so, and ready once all that
+ * is posted is applied.
+ */
 export function startClockedService(
   settings: Readonly<Record<string, string>>,
   clock: Platform['clock'],

@@ -1,4 +1,7 @@
-/** `npm run demo` as a newcomer runs it: three curl lines that answer with rows, the console's address, and nothing left after Ctrl-C. */
+/**
+ * `npm run demo` as a newcomer runs it: three curl lines that answer with rows, the console's address, and
+ * nothing left after Ctrl-C.
+ */
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';

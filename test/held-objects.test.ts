@@ -1,4 +1,7 @@
-/** What has waited beside something that lasts for life leaves nothing behind: objects of the heap are counted. */
+/**
+ * What has waited beside something that lasts for life leaves nothing behind: objects of the heap are
+ * counted.
+ */
 
 import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';

@@ -1,4 +1,6 @@
-/** Names for the console: made in turns, once for all who ask for the same, and only so many lists at a time. */
+/**
+ * Names for the console: made in turns, once for all who ask for the same, and only so many lists at a time.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** The memory budget: the cache gives way, then what can be spilled, and last ingest pauses; it goes on with hysteresis. */
+/**
+ * The memory budget: the cache gives way, then what can be spilled, and last ingest pauses; it goes on with
+ * hysteresis.
+ */
 
 import { expect, test } from 'vitest';
 import { IngestGate } from '../src/service/ingest-gate.js';

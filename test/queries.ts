@@ -1,6 +1,6 @@
 /**
- * The queries over the views of some shards, collected and merged as the endpoints do. Each answer is merged from the written
- * partial answers as well, and has to be the same.
+ * The queries over the views of some shards, collected and merged as the endpoints do. Each answer is merged
+ * from the written partial answers as well, and has to be the same.
  */
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,6 @@
-/** Segments and files of blocks in memory: the store's side of engine/segments.ts, for tests without a disk. */
+/**
+ * Segments and files of blocks in memory: the store's side of engine/segments.ts, for tests without a disk.
+ */
 
 import { type CompactionPlan, type CompactionSizes, compactRuns } from '../engine/rows/compaction.js';
 import type { RunDirectory } from '../engine/rows/directory.js';

@@ -1,4 +1,7 @@
-/** Shards of partitions that another process reads: in no answer, and not lost; and of partitions that nobody has read: none. */
+/**
+ * Shards of partitions that another process reads: in no answer, and not lost; and of partitions that nobody
+ * has read: none.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +37,8 @@ test('a partition that was taken away is in no query, is saved all the same, and
     taken.applyRecord(none as never, ['not-json'], 7);
     shards.leaveOut([key(1)]);
     expect([shards.edge, [...shards.all()].map(({ shard }) => shard)]).toEqual([[kept], [kept, taken]]);
-    // What was on its way to it when it was taken is its own, and a partition that comes meanwhile is in the answers.
+    // What was on its way to it when it was taken is its own, and a partition that comes meanwhile is in the
+    // answers.
     expect(shards.of(key(1))).toBe(taken);
     const come = shards.of(key(2));
     expect(shards.edge).toEqual([kept, come]);

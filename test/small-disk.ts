@@ -1,6 +1,7 @@
 /**
- * A disk that a test can fill: a tmpfs of its own, and a ballast file on it. Where none can be mounted (it takes root, on
- * Linux) such tests are skipped with a line that says so; where the environment says CI that is a failure.
+ * A disk that a test can fill: a tmpfs of its own, and a ballast file on it. Where none can be mounted (it
+ * takes root, on Linux) such tests are skipped with a line that says so; where the environment says CI that
+ * is a failure.
  */
 
 import { execFileSync } from 'node:child_process';

@@ -7,7 +7,9 @@ import { TrustedTime } from '../src/service/trusted-time.js';
 /** The last commit. */
 const COMMIT_US = Date.parse('2026-11-21T07:00:00Z') * 1000;
 
-/** A service that runs on a clock, which is `clockUs` after the true time: both count from the last commit. */
+/**
+ * A service that runs on a clock, which is `clockUs` after the true time: both count from the last commit.
+ */
 class Running {
   readonly #time: TrustedTime;
   #trueUs: number;

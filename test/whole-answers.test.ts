@@ -35,8 +35,8 @@ class Process {
   }
 
   /**
-   * `2 a=5 b=- elsewhere=1`: the topic edge has two partitions, of 0 (a) the end of 5 s was reached, of 1 (b) none yet, and
-   * 1 is another process's.
+   * `2 a=5 b=- elsewhere=1`: the topic edge has two partitions, of 0 (a) the end of 5 s was reached, of 1 (b)
+   * none yet, and 1 is another process's.
    */
   hear(text: string, more: Partial<LogSourceStatus> = {}): this {
     const [count, ...words] = text.split(' ');

@@ -1,4 +1,7 @@
-/** The whole service with a clock that is wrong: nothing is deleted by it, and nothing that has expired by it is shown. */
+/**
+ * The whole service with a clock that is wrong: nothing is deleted by it, and nothing that has expired by it
+ * is shown.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 /**
- * Small records in every form that the contract allows, and in some that it does not: all spellings of a timestamp,
- * objects nested in arrays at every level, absent pieces, arrays of entries, and records that nothing can be done with.
+ * Small records in every form that the contract allows, and in some that it does not: all spellings of a
+ * timestamp, objects nested in arrays at every level, absent pieces, arrays of entries, and records that
+ * nothing can be done with.
  */
 
 import type { Random } from './random.js';
@@ -27,7 +28,10 @@ export const TIME_SHAPES = [
 ] as const;
 export type TimeShape = (typeof TIME_SHAPES)[number];
 
-/** One stream of odd records: what it gives depends on the random source, the options and how much it gave before. */
+/**
+ * One stream of odd records: what it gives depends on the random source, the options and how much it gave
+ * before.
+ */
 export class OddRecords {
   readonly #random: Random;
   readonly #options: OddOptions;
@@ -38,7 +42,10 @@ export class OddRecords {
     this.#options = options;
   }
 
-  /** JSON text of an edge entry. `timestampUs` null leaves the member out, so that the record's own time counts. */
+  /**
+   * JSON text of an edge entry. `timestampUs` null leaves the member out, so that the record's own time
+   * counts.
+   */
   edge(timestampUs: number | null): string {
     const random = this.#random;
     const odd = random.chance(this.#options.oddShare);
@@ -149,7 +156,10 @@ function messageMembers(random: Random, odd: boolean): string[] {
   ]);
 }
 
-/** µs in any of the forms that keep at least whole seconds; a form that cuts the fraction gives an earlier time. */
+/**
+ * µs in any of the forms that keep at least whole seconds; a form that cuts the fraction gives an earlier
+ * time.
+ */
 function timestampText(random: Random, timestampUs: number, odd: boolean): string {
   if (!odd) return String(timestampUs);
   const seconds = Math.floor(timestampUs / 1_000_000);

@@ -1,4 +1,6 @@
-/** A seeded random source (xoshiro128**), shared by benches and tests: one seed, one stream, on every machine. */
+/**
+ * A seeded random source (xoshiro128**), shared by benches and tests: one seed, one stream, on every machine.
+ */
 
 const HEX_PAIRS = Array.from({ length: 65_536 }, (_, value) => value.toString(16).padStart(4, '0'));
 
@@ -109,7 +111,9 @@ export class Random {
   }
 }
 
-/** Draws ranks 0 … count − 1 with probability proportional to 1 / (rank + 1)^exponent: few busy, many quiet. */
+/**
+ * Draws ranks 0 … count − 1 with probability proportional to 1 / (rank + 1)^exponent: few busy, many quiet.
+ */
 export class Zipf {
   readonly #cumulative: Float64Array;
 

@@ -1,4 +1,7 @@
-/** The request lines of the generated edge logs: method, path, query string and status for each area of the API. */
+/**
+ * The request lines of the generated edge logs: method, path, query string and status for each area of the
+ * API.
+ */
 
 import type { Random } from './random.js';
 

@@ -1,7 +1,8 @@
 /**
- * Realistic edge and relay log entries from a seed, in the shape and size of a platform's real ones (2.2 KB and 1 KB):
- * few busy projects and many quiet ones, random ids and hashes inside as real traffic has them, so that what is
- * measured on it, compression above all, means something. Cost: see `throughput` in the generator's test.
+ * Realistic edge and relay log entries from a seed, in the shape and size of a platform's real ones (2.2 KB
+ * and 1 KB): few busy projects and many quiet ones, random ids and hashes inside as real traffic has them, so
+ * that what is measured on it, compression above all, means something. Cost: see `throughput` in the
+ * generator's test.
  */
 
 import { type Client, createClient } from './clients.js';

@@ -1,7 +1,8 @@
 /**
- * `npm run bench:http`: what an answer costs beside a bare server that sends the same bytes, one core each; and the two
- * bucketed endpoints, never cached, while entries arrive from Kafka, where there is a broker. `-- --small` takes seconds
- * and runs in the test suite; `--entries N --projects N --rounds N --seconds N --ingestRate N --requestRate N --seed N`.
+ * `npm run bench:http`: what an answer costs beside a bare server that sends the same bytes, one core each;
+ * and the two bucketed endpoints, never cached, while entries arrive from Kafka, where there is a broker. `--
+ * --small` takes seconds and runs in the test suite; `--entries N --projects N --rounds N --seconds N
+ * --ingestRate N --requestRate N --seed N`.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

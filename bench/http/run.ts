@@ -1,4 +1,7 @@
-/** The steps of the bench of HTTP: hot answers beside a bare server that sends the same bytes, then uncached under ingest. */
+/**
+ * The steps of the bench of HTTP: hot answers beside a bare server that sends the same bytes, then uncached
+ * under ingest.
+ */
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';

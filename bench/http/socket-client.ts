@@ -1,7 +1,7 @@
 /**
- * A client process that costs as little as it can: plain sockets, one receive buffer each, no more of HTTP than where an
- * answer ends. Closed loop: each connection keeps so many requests on their way. Open loop: requests leave when they are
- * due, whatever comes back, and a latency counts from then.
+ * A client process that costs as little as it can: plain sockets, one receive buffer each, no more of HTTP
+ * than where an answer ends. Closed loop: each connection keeps so many requests on their way. Open loop:
+ * requests leave when they are due, whatever comes back, and a latency counts from then.
  *
  * Started by a bench as a child process; takes a SocketOrder and returns a SocketReport, by messages.
  */

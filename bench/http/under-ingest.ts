@@ -1,6 +1,6 @@
 /**
- * The two bucketed endpoints, no answer from the cache, while entries arrive from Kafka: from another process over
- * sockets in an open loop, and as the service's own histogram has it.
+ * The two bucketed endpoints, no answer from the cache, while entries arrive from Kafka: from another process
+ * over sockets in an open loop, and as the service's own histogram has it.
  */
 
 import { monotonicUs } from '../../src/system-clock.js';

@@ -1,7 +1,8 @@
 /**
- * `npm run bench:ingest`: what taking entries in from Kafka costs beside a bare consumer, with few and many projects and
- * partitions, and how soon an entry shows in an answer while 20,000 a second arrive. `-- --small` takes seconds and runs in the
- * test suite; `--entries N --rounds N --seconds N --projects N,M --partitions N,M --rate N --probes N --seed N`.
+ * `npm run bench:ingest`: what taking entries in from Kafka costs beside a bare consumer, with few and many
+ * projects and partitions, and how soon an entry shows in an answer while 20,000 a second arrive. `--
+ * --small` takes seconds and runs in the test suite; `--entries N --rounds N --seconds N --projects N,M
+ * --partitions N,M --rate N --probes N --seed N`.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * A process that produces one entry at a time, of a function that nobody else calls, and asks for that function until
- * the answer has it: from produced to visible. Started by a bench as a child process; takes a ProbeOrder and answers with
- * a ProbeReport, by messages.
+ * A process that produces one entry at a time, of a function that nobody else calls, and asks for that
+ * function until the answer has it: from produced to visible. Started by a bench as a child process; takes a
+ * ProbeOrder and answers with a ProbeReport, by messages.
  */
 
 import { Kafka, logLevel } from 'kafkajs';

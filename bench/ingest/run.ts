@@ -1,6 +1,7 @@
 /**
- * The steps of the bench of ingest. For each number of projects and of partitions: entries into Kafka, then in rounds a bare
- * consumer and a new service that reads them from the beginning, and what that costs. Last, how soon an entry shows.
+ * The steps of the bench of ingest. For each number of projects and of partitions: entries into Kafka, then
+ * in rounds a bare consumer and a new service that reads them from the beginning, and what that costs. Last,
+ * how soon an entry shows.
  */
 
 import { mkdirSync, rmSync } from 'node:fs';
@@ -24,7 +25,10 @@ import { createTopics, deleteTopics, ownNames } from '../topics.js';
 import type { ProbeOrder, ProbeReport } from './probe.js';
 import type { IngestSizes } from './sizes.js';
 
-/** What there is to be taken in: what a service finds that was away for some minutes, or all that it ever needs. */
+/**
+ * What there is to be taken in: what a service finds that was away for some minutes, or all that it ever
+ * needs.
+ */
 const LAG_US = 10 * US_PER_MINUTE;
 const BACKFILL_US = 7 * US_PER_DAY - US_PER_HOUR;
 const ASKED_PROJECTS = 20;

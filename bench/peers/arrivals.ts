@@ -1,4 +1,7 @@
-/** What answers take while entries arrive: a system is fed at a fixed rate, and its peers are asked meanwhile, in turn. */
+/**
+ * What answers take while entries arrive: a system is fed at a fixed rate, and its peers are asked meanwhile,
+ * in turn.
+ */
 
 import { performance } from 'node:perf_hooks';
 import { setImmediate, setTimeout } from 'node:timers/promises';
@@ -28,7 +31,10 @@ export interface FedFigures {
   readonly figures: readonly Figure[];
 }
 
-/** Asks one peer while the system takes the batches; ends when all are in, brought up, and each question was asked. */
+/**
+ * Asks one peer while the system takes the batches; ends when all are in, brought up, and each question was
+ * asked.
+ */
 export async function askWhileFed(
   system: System,
   peer: Peer,
@@ -56,7 +62,10 @@ export async function askWhileFed(
   };
 }
 
-/** Lets the feed go on between two asks; in the process of the asker the one doesn't wait for the other otherwise. */
+/**
+ * Lets the feed go on between two asks; in the process of the asker the one doesn't wait for the other
+ * otherwise.
+ */
 async function askInTurn(ask: Ask, latenciesUs: number[], { asks, roundMs }: ArrivalSizes): Promise<void> {
   const endMs = performance.now() + roundMs;
   for (let i = 0; i < asks && (i === 0 || performance.now() < endMs); i++) {

@@ -1,5 +1,6 @@
 /**
- * ClickHouse within the asking process, where its package is installed: half a gigabyte, so it is no dependency.
+ * ClickHouse within the asking process, where its package is installed: half a gigabyte, so it is no
+ * dependency.
  */
 
 import { createRequire } from 'node:module';

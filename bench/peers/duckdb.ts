@@ -12,8 +12,8 @@ const TABLES = `
   create table relay_arrived (ts bigint, project varchar, ms double, status smallint);`;
 
 /**
- * It passes over row groups by the least and greatest values in them: so a project's rows should lie together, and those
- * of 2 KB in groups of which few bytes are read for nothing.
+ * It passes over row groups by the least and greatest values in them: so a project's rows should lie
+ * together, and those of 2 KB in groups of which few bytes are read for nothing.
  */
 const SORTED = `
   create table wide.edge as select * from edge_arrived order by project, ts;

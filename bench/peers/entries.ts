@@ -1,4 +1,7 @@
-/** The generated entries of a comparison, in batches, as JSON text for Logring and as columns for those that have tables. */
+/**
+ * The generated entries of a comparison, in batches, as JSON text for Logring and as columns for those that
+ * have tables.
+ */
 
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { createTraffic, type Traffic } from '../generator/traffic.js';
@@ -38,7 +41,10 @@ export interface EntrySizes {
   readonly seed: number;
 }
 
-/** 2026-11-21T07:29:43.210987Z: in the middle of every bucket. All entries lie before it, and every question is asked then. */
+/**
+ * 2026-11-21T07:29:43.210987Z: in the middle of every bucket. All entries lie before it, and every question
+ * is asked then.
+ */
 export const NOW_US = 1_795_246_183_210_987;
 /** A little over the seven days, so that windows cut something off. */
 const SPREAD_US = 7 * US_PER_DAY + 6 * US_PER_HOUR;

@@ -1,6 +1,7 @@
 /**
- * A whole Logring as a process of its own, whose clock stands still at the time given in µs as its argument: what it
- * answers depends on its entries only. Settings come from the environment, and it says when it is ready, as main.ts does.
+ * A whole Logring as a process of its own, whose clock stands still at the time given in µs as its argument:
+ * what it answers depends on its entries only. Settings come from the environment, and it says when it is
+ * ready, as main.ts does.
  */
 
 import { pino } from 'pino';

@@ -1,6 +1,7 @@
 /**
- * Logring, twice on the same stored entries: as the service that users run, asked over HTTP; and, once that has stopped,
- * its API within the asking process, for those peers that run there. No answer comes from the result cache.
+ * Logring, twice on the same stored entries: as the service that users run, asked over HTTP; and, once that
+ * has stopped, its API within the asking process, for those peers that run there. No answer comes from the
+ * result cache.
  */
 
 import { fileURLToPath } from 'node:url';
@@ -121,7 +122,10 @@ async function post(client: Client, { edgeTexts, relayTexts }: EntryBatch): Prom
   ]);
 }
 
-/** While ingest is paused a body is turned away unread: the answer says so, or the connection breaks. None of it is kept. */
+/**
+ * While ingest is paused a body is turned away unread: the answer says so, or the connection breaks. None of
+ * it is kept.
+ */
 async function postUntilTaken(client: Client, source: string, texts: readonly string[]): Promise<void> {
   const request = {
     method: 'POST',

@@ -1,7 +1,8 @@
 /**
- * `npm run bench:peers`: Logring beside what one would otherwise take, on the same entries in one run, answers compared
- * first. `-- --small` takes seconds and runs in the test suite; `--entries N,M --projects N --seed N --rounds N` set the
- * sizes: entries of each kind, one comparison for each number given; `--systems PostgreSQL,Redis` leaves out the others.
+ * `npm run bench:peers`: Logring beside what one would otherwise take, on the same entries in one run,
+ * answers compared first. `-- --small` takes seconds and runs in the test suite; `--entries N,M --projects N
+ * --seed N --rounds N` set the sizes: entries of each kind, one comparison for each number given; `--systems
+ * PostgreSQL,Redis` leaves out the others.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** A PostgreSQL server of the bench's own: found on this machine, begun in a new directory, reached over TCP, as all here are. */
+/**
+ * A PostgreSQL server of the bench's own: found on this machine, begun in a new directory, reached over TCP,
+ * as all here are.
+ */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -18,7 +21,10 @@ const UNPRIVILEGED_USERS = ['postgres', 'nobody'];
 const START_DEADLINE_MS = 30_000;
 const POLL_MS = 50;
 
-/** Durability is off, for loading only: questions write nothing. The rest is what its own manual advises for 8 GB and more. */
+/**
+ * Durability is off, for loading only: questions write nothing. The rest is what its own manual advises for 8
+ * GB and more.
+ */
 const SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: HOST,
   unix_socket_directories: '',
@@ -52,8 +58,8 @@ export function findPostgres(): string | null {
 }
 
 /**
- * In a directory of its own, which its user can reach wherever the bench's is, and which goes when it stops. Rejects with
- * what the server said when it doesn't start.
+ * In a directory of its own, which its user can reach wherever the bench's is, and which goes when it stops.
+ * Rejects with what the server said when it doesn't start.
  */
 export async function startPostgres(programs: string): Promise<PostgresServer> {
   const directory = mkdtempSync(join(tmpdir(), 'logring-peers-'));

@@ -29,9 +29,9 @@ const INSERT_USAGE = `insert into usage
 const INSERT_RELAY = `insert into relay select * from unnest($1::bigint[], $2::text[], $3::float8[], $4::smallint[])`;
 
 /**
- * What a question reads lies together in an index; by URL for expressions that say how it begins. One of three-letter
- * pieces (pg_trgm) would find a quiet project sooner; the busiest, which is asked about, it does not, and the planner
- * takes it for the last hour too, twenty times as long.
+ * What a question reads lies together in an index; by URL for expressions that say how it begins. One of
+ * three-letter pieces (pg_trgm) would find a quiet project sooner; the busiest, which is asked about, it does
+ * not, and the planner takes it for the last hour too, twenty times as long.
  */
 const INDEXES = [
   'create index on edge (project, ts desc)',
@@ -139,7 +139,9 @@ class Filler {
     this.#newestUs = Math.max(this.#newestUs, edge.at(-1)!.timestampUs, relay.at(-1)!.timestampUs);
   }
 
-  /** Percentiles don't add up: buckets of statistics that got more entries are made again. Counts are added. */
+  /**
+   * Percentiles don't add up: buckets of statistics that got more entries are made again. Counts are added.
+   */
   async rollUp(): Promise<void> {
     const projects = [...this.#relayProjects];
     for (const unitUs of STATS_UNITS_US) {

@@ -1,4 +1,7 @@
-/** What every peer is asked: the parameter sets of the comparison, narrow ones and wide ones, about one project. */
+/**
+ * What every peer is asked: the parameter sets of the comparison, narrow ones and wide ones, about one
+ * project.
+ */
 
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 

@@ -1,10 +1,11 @@
 /**
- * The roll-up tables that PostgreSQL and SQLite are given, and the questions over them; the same SQL for both but for
- * how parameters are bound.
+ * The roll-up tables that PostgreSQL and SQLite are given, and the questions over them; the same SQL for both
+ * but for how parameters are bound.
  *
- * Statistics: a finished row for each project and minute, hour and day, percentiles and all. Usage: counts for each minute
- * and hour, by every project that a URL names, its own or another's in the query string; the ends of a window, which cut
- * through minutes, are counted in the entries themselves. So answers are exact, for names of projects.
+ * Statistics: a finished row for each project and minute, hour and day, percentiles and all. Usage: counts
+ * for each minute and hour, by every project that a URL names, its own or another's in the query string; the
+ * ends of a window, which cut through minutes, are counted in the entries themselves. So answers are exact,
+ * for names of projects.
  */
 
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';

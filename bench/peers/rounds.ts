@@ -1,4 +1,6 @@
-/** Asks all peers in turn, round after round, so that what else happens on the machine happens to all of them. */
+/**
+ * Asks all peers in turn, round after round, so that what else happens on the machine happens to all of them.
+ */
 
 import { performance } from 'node:perf_hooks';
 import { median } from '../median.js';

@@ -1,4 +1,7 @@
-/** The steps of the comparison: fill all with the same entries, compare the answers, then measure, round after round. */
+/**
+ * The steps of the comparison: fill all with the same entries, compare the answers, then measure, round after
+ * round.
+ */
 
 import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
@@ -256,7 +259,10 @@ class Comparison {
     return columns;
   }
 
-  /** The first peer asked is Logring: what it answers goes into Redis, and others must answer the same whole rows. */
+  /**
+   * The first peer asked is Logring: what it answers goes into Redis, and others must answer the same whole
+   * rows.
+   */
   async #compare(question: Question, peer: Peer, ask: Ask): Promise<void> {
     const result = await ask.run();
     const rows = ask.rows(result);

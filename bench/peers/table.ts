@@ -1,4 +1,7 @@
-/** The figures of the comparison as tables in Markdown: milliseconds, and how many times Logring's a peer's are. */
+/**
+ * The figures of the comparison as tables in Markdown: milliseconds, and how many times Logring's a peer's
+ * are.
+ */
 
 import type { Figure } from './rounds.js';
 import type { PeerColumn, PeerReport } from './run.js';

@@ -1,4 +1,7 @@
-/** What the answers must be: the reference model over what the questions are about, and how answers are judged by it. */
+/**
+ * What the answers must be: the reference model over what the questions are about, and how answers are judged
+ * by it.
+ */
 
 import { Model } from '../../test/model/model.js';
 import { percentileProblem } from '../../test/model/quantiles.js';
@@ -86,7 +89,10 @@ function rank(sortedMs: readonly number[], percent: number): number {
   return sortedMs[Math.ceil((percent * sortedMs.length) / 100) - 1];
 }
 
-/** Says what is wrong with an answer; null when nothing is. Percentiles of many values may be as far off as Logring says. */
+/**
+ * Says what is wrong with an answer; null when nothing is. Percentiles of many values may be as far off as
+ * Logring says.
+ */
 export function answerProblem(
   question: Question,
   expected: readonly ExpectedRow[],

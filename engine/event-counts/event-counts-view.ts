@@ -1,6 +1,7 @@
 /**
- * The state behind `logs.event-counts` within one shard: slots of minutes, hours and days, each with the counts of every
- * project that had an entry in it. Each edge entry counts in one slot of every level, by its own timestamp.
+ * The state behind `logs.event-counts` within one shard: slots of minutes, hours and days, each with the
+ * counts of every project that had an entry in it. Each edge entry counts in one slot of every level, by its
+ * own timestamp.
  *
  * segments: event-counts/<level>/<start of the slot in seconds>/<number>
  */

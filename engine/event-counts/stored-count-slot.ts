@@ -1,6 +1,6 @@
 /**
- * A slot together with its segments. A save writes the rows that changed since the last one, as they are now; once that
- * has cost as much as the whole slot, it writes all rows, and the segments before it go.
+ * A slot together with its segments. A save writes the rows that changed since the last one, as they are now;
+ * once that has cost as much as the whole slot, it writes all rows, and the segments before it go.
  *
  *   segment = first new row, new row count, their projects, changed row count, per changed row: row, three counts
  */

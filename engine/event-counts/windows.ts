@@ -1,4 +1,7 @@
-/** The intervals of `logs.event-counts`: how far back each goes, in which buckets, and which slots are kept for them. */
+/**
+ * The intervals of `logs.event-counts`: how far back each goes, in which buckets, and which slots are kept
+ * for them.
+ */
 
 import { LONGEST_RETENTION_US } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../time.js';

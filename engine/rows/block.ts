@@ -19,10 +19,16 @@ const IDLE_BYTES = HEAD_BYTES + 4096;
 /** The last row of a block goes beyond its target. */
 const BUSY_BYTES = HEAD_BYTES + BLOCK_TARGET_BYTES + 8 * 1024;
 
-/** A row of so many bytes lies in no buffer that is filled again: views of it stay right, whatever becomes of its block. */
+/**
+ * A row of so many bytes lies in no buffer that is filled again: views of it stay right, whatever becomes of
+ * its block.
+ */
 export const LASTING_ROW_BYTES = BUSY_BYTES;
 
-/** Buffers of blocks that were stored, to be filled again: new ones by the hundred a second bring on collections. */
+/**
+ * Buffers of blocks that were stored, to be filled again: new ones by the hundred a second bring on
+ * collections.
+ */
 const spareBuffers: Uint8Array[] = [];
 const indexWriter = new ByteWriter();
 
@@ -135,7 +141,10 @@ export class BlockIndex {
   /** The three columns, one behind the other. */
   readonly #columns: DataView;
 
-  /** Takes the next index of a segment that holds several, one behind the other. Throws a SegmentError for anything else. */
+  /**
+   * Takes the next index of a segment that holds several, one behind the other. Throws a SegmentError for
+   * anything else.
+   */
   constructor(reader: ByteReader) {
     this.rowCount = reader.u32();
     this.rowByteCount = reader.u32();
@@ -181,7 +190,9 @@ export function indexOfBlock(block: Uint8Array): BlockIndex {
   return new BlockIndex(new ByteReader(indexBytesOfBlock(block)));
 }
 
-/** The row at rowIndex of a block that indexOfBlock or a saved index has shown to have it: a view, not a copy. */
+/**
+ * The row at rowIndex of a block that indexOfBlock or a saved index has shown to have it: a view, not a copy.
+ */
 export function rowOfBlock(block: Uint8Array, rowIndex: number): Uint8Array {
   const indexLength = u32At(block, 0);
   const rowCount = u32At(block, 4);

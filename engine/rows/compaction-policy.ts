@@ -1,6 +1,7 @@
 /**
- * What is compacted next. Of the classes that keep more than a day, the hours of a day that is over are merged into
- * one run, so that a sparse project's rows of a day lie together; all other closed hours are sorted.
+ * What is compacted next. Of the classes that keep more than a day, the hours of a day that is over are
+ * merged into one run, so that a sparse project's rows of a day lie together; all other closed hours are
+ * sorted.
  *
  *   fresh hours ──▶ sorted hour ──▶ day      1d: hours only; a backfill's hours of days long past go to the day at once
  *                └─ late rows ──────▶ day'   merged again once there are enough of them
@@ -23,7 +24,10 @@ export interface DueCompaction<Run extends Compactable> {
   readonly spanUs: number;
 }
 
-/** The compaction that is due, the oldest first, or null; `runs` are those whose rows are all in their files. O(runs). */
+/**
+ * The compaction that is due, the oldest first, or null; `runs` are those whose rows are all in their files.
+ * O(runs).
+ */
 export function nextCompaction<Run extends Compactable>(
   runs: Iterable<Run>,
   nowUs: number,

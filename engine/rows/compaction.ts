@@ -1,6 +1,7 @@
 /**
- * A compaction: several runs become one sorted run. Pure: blocks in, blocks out, the same for the same input; it runs
- * wherever its plan, plain data, is sent, and gives way after every block so that other work can go on beside it.
+ * A compaction: several runs become one sorted run. Pure: blocks in, blocks out, the same for the same input;
+ * it runs wherever its plan, plain data, is sent, and gives way after every block so that other work can go
+ * on beside it.
  *
  *   fresh runs ──▶ chunks of 64 MB at most, each sorted ──▶ spill files, when it takes more than one ─╮
  *   sorted runs ────────────────────────────────────────────────────────────────────────────────────┴▶ merge ──▶ output

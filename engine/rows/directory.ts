@@ -1,6 +1,6 @@
 /**
- * The directory of a sorted run: which rows are whose, and where they stand; nothing per row. It is the last block of
- * the run's file.
+ * The directory of a sorted run: which rows are whose, and where they stand; nothing per row. It is the last
+ * block of the run's file.
  *
  *   row         0    1    2    3    4    5    6    7    8     counted through the file
  *   blocks     [0 ──────────][3 ─────────][6 ───────────]     first row and its time, 12 bytes a block
@@ -47,7 +47,9 @@ export function encodeDirectory(directory: RunDirectory): Uint8Array {
   return writer.finish();
 }
 
-/** Throws a SegmentError for bytes that are no directory. `shared` may return another string of the same text. */
+/**
+ * Throws a SegmentError for bytes that are no directory. `shared` may return another string of the same text.
+ */
 export function decodeDirectory(bytes: Uint8Array, shared = (name: string) => name): RunDirectory {
   const reader = new ByteReader(bytes);
   const rowCount = reader.u32();

@@ -1,6 +1,6 @@
 /**
- * One hour's rows of one tier class in order of arrival, and for every project the order in which `logs.all` returns
- * them (see row-order.ts).
+ * One hour's rows of one tier class in order of arrival, and for every project the order in which `logs.all`
+ * returns them (see row-order.ts).
  *
  *   ordinal          0     1     2     3     4   …        arrival; 8 bytes a row in two columns
  *   timeOffsetsUs   10    20    15    30    20
@@ -9,8 +9,9 @@
  *   projects  a →   0  2  1                               4 bytes a row: ordinals, ascending by (time, …)
  *             b →   4  3
  *
- * Full blocks are in the run's file; the block being filled is a segment that each save writes again. A row that comes
- * late is inserted at its place: the bytes moved are four a row behind it, and rows come nearly in order.
+ * Full blocks are in the run's file; the block being filled is a segment that each save writes again. A row
+ * that comes late is inserted at its place: the bytes moved are four a row behind it, and rows come nearly in
+ * order.
  *
  *   rows/index/<run>/<block>   indexes of the blocks from that one on, as many as a save appended
  *   rows/open/<run>            the block being filled
@@ -35,10 +36,16 @@ export interface ProjectRows {
   count: number;
 }
 
-/** Of a project in a run, beside its name and ordinals: its place in the map, and the objects that hold the ordinals. */
+/**
+ * Of a project in a run, beside its name and ordinals: its place in the map, and the objects that hold the
+ * ordinals.
+ */
 const PROJECT_OVERHEAD_BYTES = 224;
 
-/** A block that takes no more rows, encoded when it was full: a save, which comes once for many, only hands it over. */
+/**
+ * A block that takes no more rows, encoded when it was full: a save, which comes once for many, only hands it
+ * over.
+ */
 interface FullBlock {
   readonly block: BlockBuilder;
   readonly encoded: Uint8Array;
@@ -137,8 +144,8 @@ export class FreshRun {
   }
 
   /**
-   * The position behind the last of the project's rows that is not later than timeUs: rows [0, position) qualify.
-   * O(log rows).
+   * The position behind the last of the project's rows that is not later than timeUs: rows [0, position)
+   * qualify. O(log rows).
    */
   upperPosition(rows: ProjectRows, timeUs: number): number {
     const offsetUs = timeUs - this.info.startUs;

@@ -1,7 +1,7 @@
 /**
- * What a query of large rows that goes on over several turns has read, so that it begins each turn from the start, and answers
- * for one moment, without reading anything twice. All of it never changes: blocks of sorted runs, and of fresh runs the rows
- * that are too large for a buffer that is filled again.
+ * What a query of large rows that goes on over several turns has read, so that it begins each turn from the
+ * start, and answers for one moment, without reading anything twice. All of it never changes: blocks of
+ * sorted runs, and of fresh runs the rows that are too large for a buffer that is filled again.
  */
 
 import { LASTING_ROW_BYTES } from './block.js';

@@ -1,4 +1,7 @@
-/** The fresh runs that rows are still added to, one at most for each tier class and hour, and when they are to be closed. */
+/**
+ * The fresh runs that rows are still added to, one at most for each tier class and hour, and when they are to
+ * be closed.
+ */
 
 import { ROW_PARTITION_OPEN_US, ROW_PARTITION_QUIET_US, SPILLED_RUN_BYTES } from '../limits.js';
 import { TIER_CLASSES, type TierClass } from '../tier.js';
@@ -51,7 +54,9 @@ export class OpenRuns {
     return due;
   }
 
-  /** Those of at least so many bytes in memory, or `busyBytes` if their hour is not over, the largest first. */
+  /**
+   * Those of at least so many bytes in memory, or `busyBytes` if their hour is not over, the largest first.
+   */
   large(byteCount: number, busyBytes: number, nowUs: number): FreshRun[] {
     const leastBytes = (run: FreshRun) => (endUs(run) <= nowUs ? byteCount : busyBytes);
     return [...this.#openings.keys()]

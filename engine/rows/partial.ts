@@ -1,6 +1,7 @@
 /**
- * The partial answer of `logs.all`: a shard's rows of one project, in runs that are opened when their turn comes. Merging
- * takes the newest rows of all shards, so a shard reads only the blocks of those that belong to the answer.
+ * The partial answer of `logs.all`: a shard's rows of one project, in runs that are opened when their turn
+ * comes. Merging takes the newest rows of all shards, so a shard reads only the blocks of those that belong
+ * to the answer.
  *
  *   rows 1   count u32 │ per row, newest first: timeUs f64, idHash u32, length u32, the row
  */
@@ -20,7 +21,9 @@ export interface LogsParameters {
   readonly project: string;
   /** How far back the caller's tier may look, µs. */
   readonly retentionUs: number;
-  /** Inclusive bounds in µs; null is unbounded. The wire's strict lower bound is converted where it is read. */
+  /**
+   * Inclusive bounds in µs; null is unbounded. The wire's strict lower bound is converted where it is read.
+   */
   readonly startUs: number | null;
   readonly endUs: number | null;
 }
@@ -39,8 +42,9 @@ export interface LogsPartial {
 }
 
 /**
- * A row is visible as long as both the caller's retention and that of the ring that holds it reach back to it, to the
- * microsecond. With a `reading`, the same each time, what was read is not read again. O(runs that have the project).
+ * A row is visible as long as both the caller's retention and that of the ring that holds it reach back to
+ * it, to the microsecond. With a `reading`, the same each time, what was read is not read again. O(runs that
+ * have the project).
  */
 export function collectLogs(
   view: RowsView,
@@ -57,10 +61,10 @@ export function collectLogs(
 }
 
 /**
- * The newest rows, at most LOG_ROW_LIMIT, in the order of row-order.ts; null as soon as they are more than `byteLimit`
- * bytes: then it may be collected and merged again with a higher limit, in another turn.
- * Throws a SegmentError when a row that may belong to the answer can't be read.
- * Cost: O(rows returned × runs with rows among them), and the blocks that hold these rows are read.
+ * The newest rows, at most LOG_ROW_LIMIT, in the order of row-order.ts; null as soon as they are more than
+ * `byteLimit` bytes: then it may be collected and merged again with a higher limit, in another turn. Throws a
+ * SegmentError when a row that may belong to the answer can't be read. Cost: O(rows returned × runs with rows
+ * among them), and the blocks that hold these rows are read.
  */
 export function mergeLogs(partials: readonly LogsPartial[], byteLimit: number): Uint8Array[] | null;
 export function mergeLogs(partials: readonly LogsPartial[]): Uint8Array[];
@@ -139,7 +143,10 @@ class ReadCursor implements RowCursor {
   }
 }
 
-/** Hands over the newest rows, one after another, until there are LOG_ROW_LIMIT or `take` wants no more: then false. */
+/**
+ * Hands over the newest rows, one after another, until there are LOG_ROW_LIMIT or `take` wants no more: then
+ * false.
+ */
 function takeNewest(partials: readonly LogsPartial[], take: (row: Row) => boolean): boolean {
   const sources = partials.flatMap((partial) => partial.sources);
   sources.sort((a, b) => b.newestUs - a.newestUs);

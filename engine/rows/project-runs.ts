@@ -1,6 +1,7 @@
 /**
- * Which sorted runs have rows of a project, so that those without are never looked at. Runs that go are passed over at
- * once and taken out little by little: a compaction replaces up to a day's runs, each with many thousand projects.
+ * Which sorted runs have rows of a project, so that those without are never looked at. Runs that go are
+ * passed over at once and taken out little by little: a compaction replaces up to a day's runs, each with
+ * many thousand projects.
  */
 
 import { nameBytes } from '../names.js';
@@ -60,7 +61,9 @@ export class ProjectRuns {
     return found;
   }
 
-  /** From then on the run's names are those of the map, so that a name is held once. O(projects of the run). */
+  /**
+   * From then on the run's names are those of the map, so that a name is held once. O(projects of the run).
+   */
   add(run: SortedRun): void {
     const { projects } = run.directory;
     for (let i = 0; i < projects.length; i++) {

@@ -1,6 +1,7 @@
 /**
- * The order of rows of one project: by time, then by id hash descending, then by row bytes descending. `logs.all` walks
- * it backwards. It depends on what the rows are, never on when they came or where they stand.
+ * The order of rows of one project: by time, then by id hash descending, then by row bytes descending.
+ * `logs.all` walks it backwards. It depends on what the rows are, never on when they came or where they
+ * stand.
  */
 
 export interface Row {

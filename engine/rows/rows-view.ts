@@ -1,5 +1,6 @@
 /**
- * The rows of `logs.all` within one shard: for each tier class runs of rows, as far back as the class is kept.
+ * The rows of `logs.all` within one shard: for each tier class runs of rows, as far back as the class is
+ * kept.
  *
  *   '1d'   [h] … [h] [h] [h│h]            a row goes to the open run of its class and hour,
  *   '7d'   [d……] … [d……] [h] … [h] [h]    compactions make sorted runs of those that are closed (see compaction-policy.ts),
@@ -120,7 +121,8 @@ export class RowsView implements View<EdgeEntry> {
 
   /**
    * Closes large runs, the largest first, without waiting for more or late rows: closed runs are compacted,
-   * and a compacted one has no index a row. Rows that come after all begin another run. Runs of fewer bytes stay.
+   * and a compacted one has no index a row. Rows that come after all begin another run. Runs of fewer bytes
+   * stay.
    */
   spill(): boolean {
     return this.closeLarge(SPILLED_RUN_BYTES, SPILLED_BUSY_RUN_BYTES);
@@ -191,8 +193,8 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   /**
-   * The next compaction, or null when none is due or one is under way. To be asked when the last save is durable: the
-   * plan reads files only. It is under way until one of the three below.
+   * The next compaction, or null when none is due or one is under way. To be asked when the last save is
+   * durable: the plan reads files only. It is under way until one of the three below.
    */
   planCompaction(nowUs: number): CompactionPlan | null {
     if (this.#compaction !== null) return null;
@@ -223,7 +225,10 @@ export class RowsView implements View<EdgeEntry> {
     return plan;
   }
 
-  /** Puts the output, null when there is none, in the place of its inputs: in answers at once, in the store with the next save. */
+  /**
+   * Puts the output, null when there is none, in the place of its inputs: in answers at once, in the store
+   * with the next save.
+   */
   finishCompaction(plan: CompactionPlan, directory: RunDirectory | null): void {
     const { inputs, info } = this.#endCompaction(plan);
     for (const run of inputs) this.#drop(run);
@@ -305,7 +310,9 @@ export class RowsView implements View<EdgeEntry> {
     return runs.length > 0;
   }
 
-  /** Expiry goes by whole hours, so that it takes the same rows whether their hour is a run of its own or not. */
+  /**
+   * Expiry goes by whole hours, so that it takes the same rows whether their hour is a run of its own or not.
+   */
   #hideExpired(info: RunInfo, trustedUs: number): void {
     const visibleFromUs = truncateUs(trustedUs - RETENTION_US[info.tierClass], US_PER_HOUR);
     if (visibleFromUs <= Math.max(info.startUs, info.visibleFromUs)) return;

@@ -1,6 +1,7 @@
 /**
- * What is known of a run: rows of one tier class and one span of time, in one file. Rows come into fresh runs of an
- * hour, in order of arrival; compactions make sorted runs of them, of an hour and then of a day (see compaction-policy.ts).
+ * What is known of a run: rows of one tier class and one span of time, in one file. Rows come into fresh runs
+ * of an hour, in order of arrival; compactions make sorted runs of them, of an hour and then of a day (see
+ * compaction-policy.ts).
  */
 
 import { ByteReader, ByteWriter } from '../bytes.js';

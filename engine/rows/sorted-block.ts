@@ -1,6 +1,6 @@
 /**
- * A block of a sorted run: some 16 KB of rows, ordered by project, then as row-order.ts says. Whose rows they are stands
- * in the run's directory.
+ * A block of a sorted run: some 16 KB of rows, ordered by project, then as row-order.ts says. Whose rows they
+ * are stands in the run's directory.
  *
  *   rowCount u32 │ firstTimeUs f64 │ per row: Δtime varint (zigzag), row length varint, idHash u32 │ row bytes
  */

@@ -27,7 +27,10 @@ export class SortedRun {
     return this.directory.rowByteCount;
   }
 
-  /** Bytes of the directory without the names, which are the view's, and of each project's place in the view's lists. */
+  /**
+   * Bytes of the directory without the names, which are the view's, and of each project's place in the view's
+   * lists.
+   */
   get heldBytes(): number {
     return 12 * this.directory.blockFirstRows.length + (24 + 8 + 16) * this.directory.projects.length;
   }
@@ -37,8 +40,8 @@ export class SortedRun {
   }
 
   /**
-   * The row behind the last of a project's rows that is not later than timeUs; the project's first row when there is
-   * none. Reads a block at most, none when all rows qualify.
+   * The row behind the last of a project's rows that is not later than timeUs; the project's first row when
+   * there is none. Reads a block at most, none when all rows qualify.
    */
   upperRow(projectIndex: number, timeUs: number): number {
     const { directory } = this;
@@ -46,7 +49,8 @@ export class SortedRun {
     const endRow = firstRow + directory.projectRowCounts[projectIndex];
     if (directory.newestUs[projectIndex] <= timeUs) return endRow;
     if (directory.oldestUs[projectIndex] > timeUs) return firstRow;
-    // The last block whose first row is the project's and not too late; the first block begins before the project.
+    // The last block whose first row is the project's and not too late; the first block begins before the
+    // project.
     const first = blockOfRow(directory, firstRow);
     const last = blockOfRow(directory, endRow - 1);
     const blockIndex = upperBound(directory.blockFirstTimesUs, first + 1, last + 1, timeUs) - 1;

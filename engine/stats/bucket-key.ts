@@ -1,6 +1,7 @@
 /**
- * The name of a bucket within its slot, for a project alone or a function of it. Names come from outside and may hold
- * any characters, so no separator is safe: a function's key begins with the length of the project's name instead.
+ * The name of a bucket within its slot, for a project alone or a function of it. Names come from outside and
+ * may hold any characters, so no separator is safe: a function's key begins with the length of the project's
+ * name instead.
  *
  *     project "shop"                 :shop
  *     project "shop", function "f"   4:shopf

@@ -1,7 +1,7 @@
 /**
- * One bucket of an answer out of its parts, one from each shard. Counts, sums and extremes add up. Percentiles come
- * from all values where every part still has them, else from the upper tails of the digests and values together. Its
- * scratch memory serves bucket after bucket and query after query.
+ * One bucket of an answer out of its parts, one from each shard. Counts, sums and extremes add up.
+ * Percentiles come from all values where every part still has them, else from the upper tails of the digests
+ * and values together. Its scratch memory serves bucket after bucket and query after query.
  */
 
 import { EXACT_VALUE_LIMIT } from '../limits.js';
@@ -22,7 +22,9 @@ import { LargestValues } from './largest-values.js';
 import type { Slot } from './slot.js';
 import { UpperTail } from './upper-tail.js';
 
-/** A row of `functions.invocation-stats`. The five times are null where no entry had a numeric execution time. */
+/**
+ * A row of `functions.invocation-stats`. The five times are null where no entry had a numeric execution time.
+ */
 export interface InvocationStatsRow {
   readonly bucketStartUs: number;
   readonly count: number;
@@ -107,7 +109,10 @@ export class BucketMerge {
     };
   }
 
-  /** True when all values are known and in #values; false when digests took part, and the upper `rank` are in #tail. */
+  /**
+   * True when all values are known and in #values; false when digests took part, and the upper `rank` are in
+   * #tail.
+   */
   #gatherValues(rank: number): boolean {
     let digestedCount = 0;
     this.#valueCount = 0;
@@ -131,8 +136,9 @@ export class BucketMerge {
   }
 
   /**
-   * A value from which up there is all that the upper `rank` values need. Where a single digest holds so many, its own
-   * floor is one. So is the lowest floor when each digest gives its share of the rank. The higher leaves less to sort.
+   * A value from which up there is all that the upper `rank` values need. Where a single digest holds so
+   * many, its own floor is one. So is the lowest floor when each digest gives its share of the rank. The
+   * higher leaves less to sort.
    */
   #tailFloor(rank: number, digestedCount: number): number {
     let highestOwn = Number.NEGATIVE_INFINITY;
@@ -156,7 +162,10 @@ export class BucketMerge {
   }
 }
 
-/** The nearest rank ⌈percent/100 · count⌉, counted from the highest value. In whole numbers: 0.95 is not exact. */
+/**
+ * The nearest rank ⌈percent/100 · count⌉, counted from the highest value. In whole numbers: 0.95 is not
+ * exact.
+ */
 function rankFromTop(percent: number, count: number): number {
   return count - Math.ceil((percent * count) / 100) + 1;
 }

@@ -1,17 +1,18 @@
 /**
- * The values of one bucket that holds too many to keep: a merging t-digest (Dunning and Ertl, "Computing extremely
- * accurate quantiles using t-digests") that answers high percentiles with a small error in rank.
+ * The values of one bucket that holds too many to keep: a merging t-digest (Dunning and Ertl, "Computing
+ * extremely accurate quantiles using t-digests") that answers high percentiles with a small error in rank.
  *
  *     centroids   min | mean, weight | mean, weight | … | max     in rising order, finer towards the maximum
  *     buffer      values not merged yet, in the order they came
  *
  * Of the usual scale functions we take the logarithmic one, and only its upper half: just the 95th and 99th
- * percentiles are ever asked for, so the centroids go there, at a third of k1's error for the same memory. It comes
- * down to one rule: a centroid may stand for DIGEST_CENTROID_SHARE of the weight from its start upwards (plus
- * DIGEST_TAIL_SHARE of all weight). The lowest and the highest value are centroids of their own and never merge.
+ * percentiles are ever asked for, so the centroids go there, at a third of k1's error for the same memory. It
+ * comes down to one rule: a centroid may stand for DIGEST_CENTROID_SHARE of the weight from its start upwards
+ * (plus DIGEST_TAIL_SHARE of all weight). The lowest and the highest value are centroids of their own and
+ * never merge.
  *
- * The buffer is merged when it is full and at no other time, so that state is a function of the values and their order
- * alone. A query reads centroids and buffer as they are.
+ * The buffer is merged when it is full and at no other time, so that state is a function of the values and
+ * their order alone. A query reads centroids and buffer as they are.
  */
 
 import { assert } from '../assert.js';
@@ -21,8 +22,9 @@ import { SegmentError } from '../segments.js';
 import type { UpperTail } from './upper-tail.js';
 
 /**
- * Two neighbours together weigh more than the first alone was allowed, so each pair takes its share of the weight that
- * is left: the number of pairs is the logarithm below. The extremes and the pair cut short at the end come on top.
+ * Two neighbours together weigh more than the first alone was allowed, so each pair takes its share of the
+ * weight that is left: the number of pairs is the logarithm below. The extremes and the pair cut short at the
+ * end come on top.
  */
 export const CENTROID_LIMIT =
   2 *
@@ -62,8 +64,9 @@ export class Digest {
   }
 
   /**
-   * A value from which up this digest holds all that can matter to the `rank` highest values, here or together with
-   * other digests: the centroid after the one that completes them. −∞ when it takes more than the centroids.
+   * A value from which up this digest holds all that can matter to the `rank` highest values, here or
+   * together with other digests: the centroid after the one that completes them. −∞ when it takes more than
+   * the centroids.
    */
   tailFloor(rank: number): number {
     const weights = this.#weights;
@@ -130,7 +133,10 @@ export class Digest {
   }
 }
 
-/** Merges rising centroids and rising values of weight 1 into the scratch arrays; returns the number of centroids. */
+/**
+ * Merges rising centroids and rising values of weight 1 into the scratch arrays; returns the number of
+ * centroids.
+ */
 function mergeSorted(
   means: Float64Array,
   weights: Float64Array,

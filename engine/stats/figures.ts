@@ -1,7 +1,7 @@
 /**
- * The figures of one bucket: a row of FIGURE_COUNT numbers in an array that holds the rows of many buckets one after
- * the other. A row, not a column each: an entry touches eight buckets that are rarely in the processor's cache, and a
- * row is two of its lines where columns would be thirteen.
+ * The figures of one bucket: a row of FIGURE_COUNT numbers in an array that holds the rows of many buckets
+ * one after the other. A row, not a column each: an entry touches eight buckets that are rarely in the
+ * processor's cache, and a row is two of its lines where columns would be thirteen.
  */
 
 import { SegmentError } from '../segments.js';
@@ -96,7 +96,10 @@ export function meanOf(figures: Float64Array, row: number): number {
   return (figures[row + SUM_HIGH] + figures[row + SUM_LOW]) / figures[row + VALUE_COUNT] / SUM_SCALE;
 }
 
-/** What the addition to SUM_HIGH rounds off goes to SUM_LOW (Knuth's TwoSum): 106 bits, so the order can't be seen. */
+/**
+ * What the addition to SUM_HIGH rounds off goes to SUM_LOW (Knuth's TwoSum): 106 bits, so the order can't be
+ * seen.
+ */
 function addToSum(figures: Float64Array, row: number, high: number, low: number): void {
   const before = figures[row + SUM_HIGH];
   const after = before + high;

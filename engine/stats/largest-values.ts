@@ -1,10 +1,15 @@
-/** Selects the n largest of many values without sorting them: a heap with the smallest of the selected on top. */
+/**
+ * Selects the n largest of many values without sorting them: a heap with the smallest of the selected on top.
+ */
 
 export class LargestValues {
   #heap = new Float64Array(64);
   #size = 0;
 
-  /** Selects the `size` largest of the first `length` values; 0 < size ≤ length. O(length · log size) at worst. */
+  /**
+   * Selects the `size` largest of the first `length` values; 0 < size ≤ length. O(length · log size) at
+   * worst.
+   */
   select(values: Float64Array, length: number, size: number): void {
     if (size > this.#heap.length) this.#heap = new Float64Array(2 * size);
     const heap = this.#heap;
@@ -18,7 +23,10 @@ export class LargestValues {
     this.#size = size;
   }
 
-  /** The `size`-th largest of all; at most the size selected, and falling from call to call: the others are let go. */
+  /**
+   * The `size`-th largest of all; at most the size selected, and falling from call to call: the others are
+   * let go.
+   */
   smallestOf(size: number): number {
     const heap = this.#heap;
     while (this.#size > size) {

@@ -1,6 +1,6 @@
 /**
- * The partial answer of `functions.invocation-stats`: one shard's buckets of a project or a function, in the series that the
- * interval asks for.
+ * The partial answer of `functions.invocation-stats`: one shard's buckets of a project or a function, in the
+ * series that the interval asks for.
  *
  *   stats 1   level u8 │ first and last slot f64 │ key │ count u32 │ per bucket, oldest first: slot f64, figures and values
  */
@@ -30,7 +30,9 @@ export interface StatsQuestion extends Series {
 /** To be merged, or written, in the same turn: what it leads to may change after it. */
 export interface StatsPartial {
   readonly question: StatsQuestion;
-  /** What holds the bucket of a time slot, if anything does; null where the shard has no entries of that time. */
+  /**
+   * What holds the bucket of a time slot, if anything does; null where the shard has no entries of that time.
+   */
   slotAt(index: number): Slot | null;
   /** The bucket in what slotAt returned, or -1. */
   bucketAt(slot: Slot, index: number): number;

@@ -1,11 +1,14 @@
 /**
- * The rows of one key's series at one level, as they were last computed, in a ring that holds the longest series of the
- * level. A row is right as long as the bucket's slots are the same ones, and unchanged.
+ * The rows of one key's series at one level, as they were last computed, in a ring that holds the longest
+ * series of the level. A row is right as long as the bucket's slots are the same ones, and unchanged.
  */
 
 import type { Level } from './series.js';
 
-/** What a memo takes up beside its columns, and a row beside its text, or as an object: measured roughly, meant for the memory bound. */
+/**
+ * What a memo takes up beside its columns, and a row beside its text, or as an object: measured roughly,
+ * meant for the memory bound.
+ */
 const OVERHEAD_BYTES = 600;
 const ROW_OVERHEAD_BYTES = 350;
 /** Of the columns and the list of rows. */
@@ -15,7 +18,9 @@ export class SeriesMemo<Row> {
   readonly bucketCount: number;
   #heldBytes: number;
   readonly #indexes: Float64Array;
-  /** Of the slots that a row was made from: the number of the newest change to any, and how many they were. */
+  /**
+   * Of the slots that a row was made from: the number of the newest change to any, and how many they were.
+   */
   readonly #newestChanges: Float64Array;
   readonly #slotCounts: Uint32Array;
   readonly #rows: (Row | null)[];

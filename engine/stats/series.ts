@@ -1,4 +1,7 @@
-/** The four levels of time slots that statistics are kept at, and which slots each interval of the endpoint reads. */
+/**
+ * The four levels of time slots that statistics are kept at, and which slots each interval of the endpoint
+ * reads.
+ */
 
 import { slotIndex, truncateUs, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../time.js';
 
@@ -30,7 +33,9 @@ export interface Series {
   readonly lastSlot: number;
 }
 
-/** The buckets of one answer. Any interval but the five is `1day`. Source: SPEC, `functions.invocation-stats`. */
+/**
+ * The buckets of one answer. Any interval but the five is `1day`. Source: SPEC, `functions.invocation-stats`.
+ */
 export function seriesOf(interval: string, nowUs: number): Series {
   switch (interval) {
     case '5min':

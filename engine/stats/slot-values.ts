@@ -1,12 +1,13 @@
 /**
- * The values of a slot's buckets. What a bucket has is found by a place, a number that it keeps beside the count of its
- * values:
+ * The values of a slot's buckets. What a bucket has is found by a place, a number that it keeps beside the
+ * count of its values:
  *
  *     place ──▶ up to EXACT_VALUE_LIMIT values: runs in the value arena (0 or above: their head)
  *           ├─▶ more: a digest (0 or above: its index)
  *           └─▶ set aside: either of them in a scratch file (below 0), until a value is added
  *
- * What is brought back stays in the file. Once that is most of it, what counts moves to another file, a step at a time.
+ * What is brought back stays in the file. Once that is most of it, what counts moves to another file, a step
+ * at a time.
  */
 
 import { assert } from '../assert.js';
@@ -135,8 +136,8 @@ export class SlotValues {
   }
 
   /**
-   * Sets aside values of buckets, of which `figures` has the rows, `stepBytes` or a little more at a time. Once all have
-   * been, their memory goes. Answers whether it got on; without room it does nothing.
+   * Sets aside values of buckets, of which `figures` has the rows, `stepBytes` or a little more at a time.
+   * Once all have been, their memory goes. Answers whether it got on; without room it does nothing.
    */
   setAside(figures: Float64Array, bucketCount: number, scratch: ScratchSpace, stepBytes: number): boolean {
     if (this.asideBytes > STATS_ASIDE_GROWTH * this.imageByteCount) this.#beginMoving();

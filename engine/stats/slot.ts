@@ -1,6 +1,7 @@
 /**
- * The buckets of one time slot: one for each project and for each function of it that had an entry then. A bucket is
- * a number; its key, figures and values lie in arrays of the slot, so that it all goes at once when the slot does.
+ * The buckets of one time slot: one for each project and for each function of it that had an entry then. A
+ * bucket is a number; its key, figures and values lie in arrays of the slot, so that it all goes at once when
+ * the slot does.
  *
  *     key ──▶ bucket ──▶ figures row ──▶ values (slot-values.ts)
  */
@@ -47,7 +48,10 @@ export class Slot {
   readonly #values = new SlotValues();
   #keyLength = 0;
   #keyBytes = 0;
-  /** A slot that lives longer and has all keys of this one, or null: its strings serve for both, and it counts them. */
+  /**
+   * A slot that lives longer and has all keys of this one, or null: its strings serve for both, and it counts
+   * them.
+   */
   #namesake: Slot | null = null;
   #newestChange = 0;
 

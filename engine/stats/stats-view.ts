@@ -1,7 +1,7 @@
 /**
- * The state behind `functions.invocation-stats` within one shard: time slots at four levels, from seconds to days. Each
- * entry counts in one slot of every level, by its own timestamp, whatever the time is. When memory is short, values of slots
- * that are over are set aside in scratch files.
+ * The state behind `functions.invocation-stats` within one shard: time slots at four levels, from seconds to
+ * days. Each entry counts in one slot of every level, by its own timestamp, whatever the time is. When memory
+ * is short, values of slots that are over are set aside in scratch files.
  *
  * segments: stats/<level>/<start of the slot in seconds>/<number>
  */
@@ -86,8 +86,9 @@ export class StatsView implements View<RelayEntry> {
   }
 
   /**
-   * A step: it is called again as long as memory is short. First goes what came while the clock is not trusted and is out of
-   * every series by now: otherwise ingest would wait an hour for it. The store has all else, so no save is due.
+   * A step: it is called again as long as memory is short. First goes what came while the clock is not
+   * trusted and is out of every series by now: otherwise ingest would wait an hour for it. The store has all
+   * else, so no save is due.
    */
   spill({ isNearPause }: Pick<MemoryPressure, 'isNearPause'> = { isNearPause: false }): boolean {
     for (const level of this.#levels) level.dropUnseen();
@@ -165,7 +166,10 @@ class LevelSlots {
   /** null: these are the days. */
   readonly #days: LevelSlots | null;
   readonly #slots = new Map<number, StoredSlot>();
-  /** Entries of one slot come together: the last one used. Its index is NaN, equal to none, while there is none. */
+  /**
+   * Entries of one slot come together: the last one used. Its index is NaN, equal to none, while there is
+   * none.
+   */
   #lastIndex = Number.NaN;
   #lastSlot: StoredSlot | null = null;
   /** What the slots hold, but for the changes of some. */
@@ -179,7 +183,10 @@ class LevelSlots {
   #spare: Slot | null = null;
   /** The slot that it is time for, and the one before it, may still have many entries to come. */
   #overBefore = Number.NEGATIVE_INFINITY;
-  /** As seen from the clock, which may be wrong, slots before this are in no series; those behind the trusted time are new. */
+  /**
+   * As seen from the clock, which may be wrong, slots before this are in no series; those behind the trusted
+   * time are new.
+   */
   #seenFrom = Number.NEGATIVE_INFINITY;
   #newFrom = Number.NEGATIVE_INFINITY;
 

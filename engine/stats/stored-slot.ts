@@ -1,9 +1,9 @@
 /**
- * A slot together with its segments. A save writes the events since the last one; replaying them through the same code
- * restores the slot. Once the events outweigh the slot itself, saves also write images of its buckets, a step at a
- * time, each image standing for all events before it; when all buckets had their turn, what was written before the
- * turn began is deleted. So what is written stays below twice the events, what is read at start below three times the
- * slot, and no save has to write a large slot at once.
+ * A slot together with its segments. A save writes the events since the last one; replaying them through the
+ * same code restores the slot. Once the events outweigh the slot itself, saves also write images of its
+ * buckets, a step at a time, each image standing for all events before it; when all buckets had their turn,
+ * what was written before the turn began is deleted. So what is written stays below twice the events, what is
+ * read at start below three times the slot, and no save has to write a large slot at once.
  *
  *     0 events │ 1 events │ 2 events + images a–c │ 3 events + images d–f │ 4 events
  *     ╰── deleted by 3 ──╯  ╰── a turn ───────────────────────────────────╯

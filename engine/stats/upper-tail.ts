@@ -1,7 +1,7 @@
 /**
- * The upper tail of one or more digests and exact values together: weighted values from which the n-th highest is
- * read off. Merging digests to answer is only this; none of them is compressed again for it, so merging costs no
- * accuracy. Scratch memory, used again from query to query.
+ * The upper tail of one or more digests and exact values together: weighted values from which the n-th
+ * highest is read off. Merging digests to answer is only this; none of them is compressed again for it, so
+ * merging costs no accuracy. Scratch memory, used again from query to query.
  */
 
 /** Gaps of Shell's sort, after Ciura; it needs no memory, and its input is a few sorted stretches. */
@@ -29,8 +29,9 @@ export class UpperTail {
   }
 
   /**
-   * The value of rank 1 (the highest) and on; the tail must weigh at least `rank`. A centroid stands at the middle of
-   * the ranks it covers, and between two of them we interpolate: so values of weight 1 answer exactly.
+   * The value of rank 1 (the highest) and on; the tail must weigh at least `rank`. A centroid stands at the
+   * middle of the ranks it covers, and between two of them we interpolate: so values of weight 1 answer
+   * exactly.
    */
   valueAt(rank: number): number {
     const values = this.#values;

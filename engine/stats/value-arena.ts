@@ -1,7 +1,8 @@
 /**
- * The exact values of many buckets in one array. Each bucket's values lie in runs that double, newest first, each with
- * a cell that leads to the run before; the first run is a single cell and has none. So nothing is ever moved, at most
- * half of the newest run is empty, and reading is by stretches. The value of index i lies in run 32 − clz32(i):
+ * The exact values of many buckets in one array. Each bucket's values lie in runs that double, newest first,
+ * each with a cell that leads to the run before; the first run is a single cell and has none. So nothing is
+ * ever moved, at most half of the newest run is empty, and reading is by stretches. The value of index i lies
+ * in run 32 − clz32(i):
  *
  *     run 0    run 1      run 2         run 3
  *     [v0] ←── [·|v1] ←── [·|v2 v3] ←── [·|v4 v5 – –]      head = start of run 3, count = 6

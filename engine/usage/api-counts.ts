@@ -1,4 +1,7 @@
-/** The windows, buckets and rows of `usage.api-counts`, and what one shard counts of them. Source: SPEC, `usage.api-counts`. */
+/**
+ * The windows, buckets and rows of `usage.api-counts`, and what one shard counts of them. Source: SPEC,
+ * `usage.api-counts`.
+ */
 
 import { assert } from '../assert.js';
 import { truncateUs, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../time.js';
@@ -26,7 +29,10 @@ export interface CountedMatches {
   readonly count: number;
   /** Adds the counts of all matches to the cells at `base`. */
   countAll(cells: Float64Array, base: number): void;
-  /** Adds the counts of the matches with fromUs <= offset < toUs to the cells at `base`; fromUs is at most toUs. */
+  /**
+   * Adds the counts of the matches with fromUs <= offset < toUs to the cells at `base`; fromUs is at most
+   * toUs.
+   */
   countBetween(fromUs: number, toUs: number, cells: Float64Array, base: number): void;
 }
 
@@ -48,7 +54,9 @@ export const USAGE_RETENTION_US = SPANS.daily.windowUs;
 /** The counts of one window as they are added up, over parts and over shards. */
 export class ApiCounts {
   readonly ask: ApiCountsAsk;
-  /** The window is [fromUs, endUs): the contract's window includes now, so it ends a microsecond behind it. */
+  /**
+   * The window is [fromUs, endUs): the contract's window includes now, so it ends a microsecond behind it.
+   */
   readonly fromUs: number;
   readonly endUs: number;
   readonly #bucketUs: number;

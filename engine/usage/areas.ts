@@ -4,7 +4,10 @@
 export const AREA_PATTERNS = ['/rest', '/storage', '/auth', '/realtime'] as const;
 export const AREA_COUNT = AREA_PATTERNS.length;
 
-/** Bit i is set when the path contains AREA_PATTERNS[i] anywhere; one request counts under each that it matches. */
+/**
+ * Bit i is set when the path contains AREA_PATTERNS[i] anywhere; one request counts under each that it
+ * matches.
+ */
 export function areasOfPath(path: string): number {
   let areas = 0;
   if (path.includes('/rest')) areas |= 1;

@@ -1,6 +1,7 @@
 /**
- * The partial answer of `usage.api-counts`: what one shard counts in each bucket of the window (see api-counts.ts). Of an
- * expression of which nothing is left to be evaluated it is counted here; else see shard-evaluation.ts.
+ * The partial answer of `usage.api-counts`: what one shard counts in each bucket of the window (see
+ * api-counts.ts). Of an expression of which nothing is left to be evaluated it is counted here; else see
+ * shard-evaluation.ts.
  *
  *   usage 1   interval u8 │ now f64 │ bucket count u32 │ per bucket: five counts f64, all and by area
  */

@@ -1,5 +1,6 @@
 /**
- * The state behind `usage.api-counts` within one shard: hours over seven days, each in parts, and standing expressions.
+ * The state behind `usage.api-counts` within one shard: hours over seven days, each in parts, and standing
+ * expressions.
  *
  *   hour 17   sealed │ sealed │ fresh       late entries begin another fresh part
  *   hour 18   sealed │ frozen │ open        a part is frozen when it is large, when its hour is over, or because memory is short;
@@ -130,15 +131,18 @@ export class UsageView implements View<EdgeEntry> {
   }
 
   /**
-   * Has the largest part sealed next, whatever its hour, unless others wait for it or none is worth a file; and lets go of
-   * matches, which can be found again.
+   * Has the largest part sealed next, whatever its hour, unless others wait for it or none is worth a file;
+   * and lets go of matches, which can be found again.
    */
   spill({ keptBytes }: Pick<MemoryPressure, 'keptBytes'> = { keptBytes: SPILLED_MATCH_BYTES }): boolean {
     this.standing.spill(Math.min(keptBytes, SPILLED_MATCH_BYTES));
     return this.#frozen.size > 0 || this.#freezeLargest();
   }
 
-  /** What is to be sealed next, if anything. One of the two methods below ends it, before another is asked for. */
+  /**
+   * What is to be sealed next, if anything. One of the two methods below ends it, before another is asked
+   * for.
+   */
   planSeal(): SealPlan | null {
     assert(this.#sealing === null, 'a part is sealed while another is');
     if (this.#frozen.size === 0 && this.freshBytes > this.#limits.freshBytes) this.#freezeLargest();

@@ -26,21 +26,27 @@ for (const byte of [OPEN_BRACE, OPEN_BRACKET]) KINDS[byte] = OPENER;
 for (const byte of [CLOSE_BRACE, CLOSE_BRACKET]) KINDS[byte] = CLOSER;
 KINDS[BACKSLASH] = ESCAPE;
 
-/** What closes the brackets that are open, of the splitter that is at work: one that pauses amid an element keeps its own. */
+/**
+ * What closes the brackets that are open, of the splitter that is at work: one that pauses amid an element
+ * keeps its own.
+ */
 let openClosers = new Uint8Array(64);
 
 const NOWHERE = -1;
 
 /**
- * Takes a JSON array apart into its elements, at most one a call, and bears with elements that are not JSON themselves.
+ * Takes a JSON array apart into its elements, at most one a call, and bears with elements that are not JSON
+ * themselves.
  *
- * That is sound as long as strings close, brackets match by kind and nothing is escaped outside of a string; anything
- * else makes the whole array `broken`, because then a place that looks like a border may lie within a string. Until the
- * splitter is `done` its ranges must not be used. Cost: O(length), in all calls together.
+ * That is sound as long as strings close, brackets match by kind and nothing is escaped outside of a string;
+ * anything else makes the whole array `broken`, because then a place that looks like a border may lie within
+ * a string. Until the splitter is `done` its ranges must not be used. Cost: O(length), in all calls together.
  */
 export class ArraySplitter {
   readonly starts: number[] = [];
-  /** The element's end without the whitespace behind it; its start, where there is nothing between two commas. */
+  /**
+   * The element's end without the whitespace behind it; its start, where there is nothing between two commas.
+   */
   readonly ends: number[] = [];
   state: 'unfinished' | 'done' | 'broken' = 'unfinished';
   readonly #bytes: Uint8Array;
@@ -117,7 +123,10 @@ export class ArraySplitter {
     else if (depth > 0) this.#closers = closers.slice(0, depth);
   }
 
-  /** The position after the string that goes on at `position`, or at or just behind `stop` where it has not ended by then. */
+  /**
+   * The position after the string that goes on at `position`, or at or just behind `stop` where it has not
+   * ended by then.
+   */
   #skipText(position: number, stop: number): number {
     const bytes = this.#bytes;
     let i = position;

@@ -1,6 +1,7 @@
 /**
- * Writes byte strings one behind the other into large buffers, and uses these again: strings of some kilobytes would
- * cost more to allocate than to fill, and what is allocated and forgotten brings on collections of garbage.
+ * Writes byte strings one behind the other into large buffers, and uses these again: strings of some
+ * kilobytes would cost more to allocate than to fill, and what is allocated and forgotten brings on
+ * collections of garbage.
  */
 
 import { SLAB_BYTES, SLAB_KEPT_BYTES } from '../limits.js';

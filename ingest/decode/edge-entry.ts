@@ -115,8 +115,8 @@ function searchText(slot: number): string | null {
 }
 
 /**
- * `{"id":…,"timestamp":…,"event_message":…,"metadata":…}`, the metadata byte for byte as it was ingested. Returns the hash
- * of the id.
+ * `{"id":…,"timestamp":…,"event_message":…,"metadata":…}`, the metadata byte for byte as it was ingested.
+ * Returns the hash of the id.
  */
 function writeRow(source: ElementSource, index: number, timestampUs: number): number {
   const { slab } = source.context;

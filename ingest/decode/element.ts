@@ -104,7 +104,10 @@ export class ElementFields extends JsonWalk {
       : (JSON.parse(this.bytes.toString('utf8', start, end)) as string);
   }
 
-  /** Whether it is a string of more bytes of UTF-8 than a name may have. Little is decoded for that, however long it is. */
+  /**
+   * Whether it is a string of more bytes of UTF-8 than a name may have. Little is decoded for that, however
+   * long it is.
+   */
   isTooLongName(slot: number): boolean {
     if (!this.isString(slot)) return false;
     const writtenBytes = this.ends[slot] - this.starts[slot] - 2;
@@ -123,7 +126,9 @@ export class ElementFields extends JsonWalk {
     return this.bytes.toString('latin1', this.starts[slot], this.ends[slot]);
   }
 
-  /** A response status: a safe integer, or a string that is one as it is usually written; 0 for anything else. */
+  /**
+   * A response status: a safe integer, or a string that is one as it is usually written; 0 for anything else.
+   */
   status(slot: number): number {
     const text = this.text(slot);
     const code = text !== null ? Number(text) : this.isNumber(slot) ? Number(this.numberText(slot)) : 0;
@@ -136,14 +141,17 @@ export class ElementFields extends JsonWalk {
   }
 }
 
-/** The text with unpaired surrogates, which no UTF-8 can hold, replaced: what is stored equals what is in memory. */
+/**
+ * The text with unpaired surrogates, which no UTF-8 can hold, replaced: what is stored equals what is in
+ * memory.
+ */
 export function wellFormed(text: string): string {
   return /[\ud800-\udfff]/u.test(text) ? text.replace(/[\ud800-\udfff]/gu, '\ufffd') : text;
 }
 
 /**
- * The element's timestamp in microseconds since the epoch; where it names none, its record's. NaN when unusable, and
- * ±Infinity beyond all times.
+ * The element's timestamp in microseconds since the epoch; where it names none, its record's. NaN when
+ * unusable, and ±Infinity beyond all times.
  */
 export function elementTimestampUs(source: ElementSource, fields: ElementFields, slot: number): number {
   if (fields.isNull(slot)) {

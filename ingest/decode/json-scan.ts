@@ -1,6 +1,7 @@
 /**
- * Finds values in the bytes of JSON text without decoding them. Everything here is iterative, looks at no byte at or
- * beyond `end` for what it answers, and comes to an end on any bytes; what it finds is right when the text is JSON.
+ * Finds values in the bytes of JSON text without decoding them. Everything here is iterative, looks at no
+ * byte at or beyond `end` for what it answers, and comes to an end on any bytes; what it finds is right when
+ * the text is JSON.
  */
 
 export const QUOTE = 0x22;
@@ -80,7 +81,9 @@ function endOfContainer(bytes: Uint8Array, position: number, end: number): numbe
 
 /** The same in steps: finds the end of the object or array that begins at `position`. */
 export class ContainerScan {
-  /** The position after the container; -1 as long as that is not known, and for good where it does not end. */
+  /**
+   * The position after the container; -1 as long as that is not known, and for good where it does not end.
+   */
   end = -1;
   readonly #bytes: Uint8Array;
   readonly #limit: number;
@@ -135,8 +138,8 @@ function endsScalar(byte: number): boolean {
 }
 
 /**
- * Finds the value of the member `name` (ASCII) of the object whose `{` is at `start`. Of several, the last counts, as
- * for JSON.parse. False when there is none. O(length).
+ * Finds the value of the member `name` (ASCII) of the object whose `{` is at `start`. Of several, the last
+ * counts, as for JSON.parse. False when there is none. O(length).
  */
 export function findMember(
   bytes: Uint8Array,

@@ -1,6 +1,7 @@
 /**
- * One pass over the bytes of an element: whether they are JSON, exactly as JSON.parse has it, and where the values of a few
- * fields lie. Nothing is decoded or allocated for what nobody asks for; it takes a third of the time of JSON.parse.
+ * One pass over the bytes of an element: whether they are JSON, exactly as JSON.parse has it, and where the
+ * values of a few fields lie. Nothing is decoded or allocated for what nobody asks for; it takes a third of
+ * the time of JSON.parse.
  */
 
 import { assert } from '../../engine/assert.js';
@@ -35,8 +36,8 @@ const FALSE = Buffer.from('false');
 const NULL = Buffer.from('null');
 
 /**
- * Fields by name: their slot, and the fields within, of an object or of the first element of an array. Slots count from
- * 0; those within a field come after its own.
+ * Fields by name: their slot, and the fields within, of an object or of the first element of an array. Slots
+ * count from 0; those within a field come after its own.
  */
 export interface FieldTree {
   readonly [name: string]: number | { readonly slot: number; readonly fields: FieldTree };
@@ -58,10 +59,16 @@ const ABSENT = -1;
 const NO_SLOT = -1;
 
 export class JsonWalk {
-  /** By slot: bytes [start, end) of the value; of a key given twice of the last one. Start is -1 for what is absent. */
+  /**
+   * By slot: bytes [start, end) of the value; of a key given twice of the last one. Start is -1 for what is
+   * absent.
+   */
   readonly starts: Int32Array;
   readonly ends: Int32Array;
-  /** By slot, of the element's own members only: 1 where brackets nest deeper than MAX_METADATA_DEPTH, the value's own counted. */
+  /**
+   * By slot, of the element's own members only: 1 where brackets nest deeper than MAX_METADATA_DEPTH, the
+   * value's own counted.
+   */
   readonly tooDeep: Uint8Array;
   readonly #fields: Fields;
   #bytes: Uint8Array = new Uint8Array(0);
@@ -74,7 +81,10 @@ export class JsonWalk {
   #closers = new Uint8Array(64);
   readonly #contexts: (Fields | null)[] = [];
   readonly #slots: number[] = [];
-  /** What is open within so many others has no fields and no slot: a crafted element may have a million brackets open. */
+  /**
+   * What is open within so many others has no fields and no slot: a crafted element may have a million
+   * brackets open.
+   */
   readonly #fieldDepth: number;
 
   constructor(tree: FieldTree) {
@@ -87,7 +97,10 @@ export class JsonWalk {
     this.tooDeep = new Uint8Array(endSlot);
   }
 
-  /** Walks bytes [start, end), which are UTF-8, without whitespace around. Slots are those of the last walk, of an object. */
+  /**
+   * Walks bytes [start, end), which are UTF-8, without whitespace around. Slots are those of the last walk,
+   * of an object.
+   */
   walk(bytes: Uint8Array, start: number, end: number): 'object' | 'not-an-object' | 'not-json' {
     this.starts.fill(ABSENT);
     this.tooDeep.fill(0);
@@ -136,7 +149,10 @@ export class JsonWalk {
     }
   }
 
-  /** Passes closers, then a comma, and the key behind it in an object. Undefined where that is no JSON; null: no field. */
+  /**
+   * Passes closers, then a comma, and the key behind it in an object. Undefined where that is no JSON; null:
+   * no field.
+   */
   #walkToNextValue(): Field | null | undefined {
     while (this.#depth > 0) {
       this.#skipSpace();

@@ -12,8 +12,8 @@ import { OPEN_BRACKET, skipByteOrderMark, skipWhitespace, trimEnd } from './json
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * The decoding of one record, in steps of at most one element, so that a large array need not be decoded in one turn.
- * It changes nothing outside itself. Once finished, each element is an entry or a dead letter.
+ * The decoding of one record, in steps of at most one element, so that a large array need not be decoded in
+ * one turn. It changes nothing outside itself. Once finished, each element is an entry or a dead letter.
  */
 export class RecordDecoding<Entry extends object> implements ElementSource {
   readonly key: PartitionKey;

@@ -17,9 +17,10 @@ export function textTimestampUs(text: string): number {
 }
 
 /**
- * Microseconds since the epoch of a decimal number in its own text, with a fraction and an exponent if it likes: cut,
- * exactly, without going through a double, which would round a fraction and hold nanoseconds to 256. Its unit follows from its magnitude. Beyond all times it is ±Infinity, and
- * NaN when the text is not a number.
+ * Microseconds since the epoch of a decimal number in its own text, with a fraction and an exponent if it
+ * likes: cut, exactly, without going through a double, which would round a fraction and hold nanoseconds to
+ * 256. Its unit follows from its magnitude. Beyond all times it is ±Infinity, and NaN when the text is not a
+ * number.
  */
 export function numericTimestampUs(text: string): number {
   if (text.length <= 16 && isDigits(text)) return integerTimestampUs(Number(text));

@@ -1,4 +1,7 @@
-/** Takes the body of a POST apart into its entries: one JSON object, an array, `{"batch":[…]}`, or a value a line. */
+/**
+ * Takes the body of a POST apart into its entries: one JSON object, an array, `{"batch":[…]}`, or a value a
+ * line.
+ */
 
 import { ArraySplitter } from '../decode/array-splitter.js';
 import {
@@ -38,9 +41,9 @@ const LINE_TYPES = [
 const ENTRY_MEMBERS = ['project', 'metadata', 'event_message', 'message'];
 
 /**
- * A body of lines is told by its content type, or by not being one JSON value. Lines without anything in them don't
- * count. The body must not change meanwhile. Whatever it holds, it is looked at in turns of SPLIT_BYTES, give or take a line
- * of sensible length and the beginning of a batch.
+ * A body of lines is told by its content type, or by not being one JSON value. Lines without anything in them
+ * don't count. The body must not change meanwhile. Whatever it holds, it is looked at in turns of
+ * SPLIT_BYTES, give or take a line of sensible length and the beginning of a batch.
  */
 export async function splitBody(
   body: Uint8Array,
@@ -141,7 +144,9 @@ async function splitArray(
   return splitter.state === 'broken' ? null : splitter;
 }
 
-/** Whether the object in [start, end), apart from what its array `batch` holds, is JSON and no entry itself. */
+/**
+ * Whether the object in [start, end), apart from what its array `batch` holds, is JSON and no entry itself.
+ */
 function isBatch(body: Uint8Array, start: number, end: number, array: ByteRange): boolean {
   const shellLength = end - start - (array.end - array.start) + 2;
   if (shellLength > MAX_ELEMENT_BYTES) return false;

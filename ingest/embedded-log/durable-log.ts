@@ -37,10 +37,10 @@ export interface DurableLog {
   /** The offset of the first record that is still kept; `endOffset` when there is none. */
   startOffset(topic: string): number;
   /**
-   * Adds records with the offsets endOffset, endOffset + 1, …, all or none. Resolves once they are on disk for good
-   * (synced): from then on `endOffset` and `read` know them, also after `kill -9`. Rejects when none was kept, with
-   * the reason; with a LogFullError when there is no room. Each value is asked for once; the caller changes none until then. With the records, as one, go
-   * the notes.
+   * Adds records with the offsets endOffset, endOffset + 1, …, all or none. Resolves once they are on disk
+   * for good (synced): from then on `endOffset` and `read` know them, also after `kill -9`. Rejects when none
+   * was kept, with the reason; with a LogFullError when there is no room. Each value is asked for once; the
+   * caller changes none until then. With the records, as one, go the notes.
    */
   append(topic: string, records: readonly StoredRecord[], notes?: LogNotes): Promise<void>;
   /** How far an import of the topic has come, durably; NOT_BEGUN for an id that is not known. */
@@ -48,11 +48,13 @@ export interface DurableLog {
   /** The topic's POSTs that are remembered, by digest of their key. Read once, at the start. */
   posts(topic: string): Iterable<readonly [string, RememberedPost]>;
   /**
-   * The records from `fromOffset` on, in order and without holes: at most `maxCount`, and no more after the one that
-   * takes the sum of the value lengths to `maxBytes`. Empty only at the end. `fromOffset` is between startOffset and
-   * endOffset. The values are the caller's to keep.
+   * The records from `fromOffset` on, in order and without holes: at most `maxCount`, and no more after the
+   * one that takes the sum of the value lengths to `maxBytes`. Empty only at the end. `fromOffset` is between
+   * startOffset and endOffset. The values are the caller's to keep.
    */
   read(topic: string, fromOffset: number, maxCount: number, maxBytes: number): StoredRecord[];
-  /** Forgets the records before `offset`, which is at most endOffset. Need not be durable when it resolves. */
+  /**
+   * Forgets the records before `offset`, which is at most endOffset. Need not be durable when it resolves.
+   */
   truncateBefore(topic: string, offset: number): Promise<void>;
 }

@@ -1,4 +1,7 @@
-/** The log source without Kafka: entries that were posted, kept in a durable local log until the state has them. */
+/**
+ * The log source without Kafka: entries that were posted, kept in a durable local log until the state has
+ * them.
+ */
 
 import { createHash } from 'node:crypto';
 import { AssertionError, assert } from '../../engine/assert.js';
@@ -65,7 +68,10 @@ export type AppendOutcome =
   | { readonly kind: 'key-reused' }
   | { readonly kind: 'busy'; readonly retryAfterSeconds: number };
 
-/** What a body says of itself: which chunk of an import it is, or by which key it is known when it is sent again. */
+/**
+ * What a body says of itself: which chunk of an import it is, or by which key it is known when it is sent
+ * again.
+ */
 export interface BodyIdentity {
   readonly chunk?: ImportChunk;
   readonly idempotencyKey?: string;
@@ -83,8 +89,9 @@ const NOT_JSON: AppendOutcome = {
 };
 
 /**
- * Each topic has one partition, 0, and dense offsets. The sink must judge entries by the time of arrival, which is
- * the timestamp of their record: only then does the answer to a POST stay true when the log is replayed.
+ * Each topic has one partition, 0, and dense offsets. The sink must judge entries by the time of arrival,
+ * which is the timestamp of their record: only then does the answer to a POST stay true when the log is
+ * replayed.
  */
 export class EmbeddedLog implements LogSource {
   readonly #ports: EmbeddedLogPorts;
@@ -109,9 +116,9 @@ export class EmbeddedLog implements LogSource {
   }
 
   /**
-   * Takes the entries of a body: durable when it resolves, and visible in answers soon after. The body must not
-   * change until then. Rejects only for our own bugs. The body of a chunk of an import is taken as lines, whatever its
-   * content type.
+   * Takes the entries of a body: durable when it resolves, and visible in answers soon after. The body must
+   * not change until then. Rejects only for our own bugs. The body of a chunk of an import is taken as lines,
+   * whatever its content type.
    */
   async append(
     sourceName: string,
@@ -140,7 +147,10 @@ export class EmbeddedLog implements LogSource {
     return this.#topics.find(({ key }) => key.topic === sourceName)?.importState(importId) ?? null;
   }
 
-  /** Bytes of what is being written and of what is remembered of POSTs. The bodies themselves are their reader's account. */
+  /**
+   * Bytes of what is being written and of what is remembered of POSTs. The bodies themselves are their
+   * reader's account.
+   */
   get heldBytes(): number {
     return this.#topics.reduce((bytes, topic) => bytes + topic.heldBytes, 0);
   }

@@ -1,10 +1,10 @@
 /**
- * How far an import of past entries has come. The state is written with the records of each chunk as one, so a chunk
- * counts exactly once, however often it is sent and whatever is killed meanwhile.
+ * How far an import of past entries has come. The state is written with the records of each chunk as one, so
+ * a chunk counts exactly once, however often it is sent and whatever is killed meanwhile.
  *
- * Positions are bytes of the imported file, unpacked. Digests are the importer's, over all of the file up to a
- * position; '' at 0. The log only compares them: a chunk is taken if it goes on exactly where, and with what, the
- * import left off.
+ * Positions are bytes of the imported file, unpacked. Digests are the importer's, over all of the file up to
+ * a position; '' at 0. The log only compares them: a chunk is taken if it goes on exactly where, and with
+ * what, the import left off.
  */
 
 export interface ImportState {
@@ -29,7 +29,10 @@ export interface ImportChunk {
 
 export const NOT_BEGUN: ImportState = { nextByte: 0, digest: '', accepted: 0, rejectedByReason: {} };
 
-/** `next`: to be taken; `there`: it has been, nothing is to be done; `elsewhere`: it doesn't continue what stands. */
+/**
+ * `next`: to be taken; `there`: it has been, nothing is to be done; `elsewhere`: it doesn't continue what
+ * stands.
+ */
 export type ChunkPlace = 'next' | 'there' | 'elsewhere';
 
 export function placeOf(chunk: ImportChunk, state: ImportState): ChunkPlace {

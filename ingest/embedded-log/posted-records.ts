@@ -34,19 +34,22 @@ const BYTE_ORDER_MARK_START = 0xef;
 const slab = new ByteSlab();
 
 /**
- * Entries go into records in their order. Those that are JSON, rejected or not, share a record as an array, up to a
- * limit. Anything else is a record of its own, for within an array it could spoil its neighbours; so is an entry that
- * is an array itself, and is taken for its elements.
+ * Entries go into records in their order. Those that are JSON, rejected or not, share a record as an array,
+ * up to a limit. Anything else is a record of its own, for within an array it could spoil its neighbours; so
+ * is an entry that is an array itself, and is taken for its elements.
  *
- * What is said of an entry here is what the pipeline does with it later: both decode the same bytes with the same
- * code, and measure from the record's own timestamp.
+ * What is said of an entry here is what the pipeline does with it later: both decode the same bytes with the
+ * same code, and measure from the record's own timestamp.
  */
 export class PostedRecords implements RecordValues {
   /** Of all values together. */
   byteCount = 0;
   readonly rejected: RejectedEntry[] = [];
   accepted = 0;
-  /** Entries that are JSON. Of lines only objects and arrays: a word or number is rather a piece of something else. */
+  /**
+   * Entries that are JSON. Of lines only objects and arrays: a word or number is rather a piece of something
+   * else.
+   */
   jsonCount = 0;
   /** Entries, of those that are arrays their elements. */
   #elementCount = 0;

@@ -1,6 +1,7 @@
 /**
- * POSTs that came with an Idempotency-Key, and what they were answered: one that is sent again counts once. They are written
- * with the records of their append as one, so this holds also when a process is killed between append and answer.
+ * POSTs that came with an Idempotency-Key, and what they were answered: one that is sent again counts once.
+ * They are written with the records of their append as one, so this holds also when a process is killed
+ * between append and answer.
  */
 
 import { POST_ENTRY_BYTES, POST_MEMORY_BYTES, POST_MEMORY_COUNT, POST_MEMORY_MS } from '../limits.js';
@@ -23,7 +24,10 @@ export interface RememberedPost {
 /** By digest of the key; null: forgotten. */
 export type PostChanges = ReadonlyMap<string, RememberedPost | null>;
 
-/** Of one topic. What changes is worked out first (`find`, `change`) and taken over once it is durable (`apply`). */
+/**
+ * Of one topic. What changes is worked out first (`find`, `change`) and taken over once it is durable
+ * (`apply`).
+ */
 export class RememberedPosts {
   /** Oldest first. */
   readonly #posts: Map<string, RememberedPost>;

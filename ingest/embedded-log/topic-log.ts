@@ -1,4 +1,7 @@
-/** One topic of the embedded log: gathers appends into durable writes, and delivers what is durable to the sink. */
+/**
+ * One topic of the embedded log: gathers appends into durable writes, and delivers what is durable to the
+ * sink.
+ */
 
 import { assert } from '../../engine/assert.js';
 import { DELIVERY_BYTES, DELIVERY_RECORDS, WRITE_BYTES } from '../limits.js';
@@ -108,10 +111,11 @@ export class TopicLog {
   }
 
   /**
-   * Appends a record for each value, in order, as one; other appends come before or behind it. Resolves when they are
-   * durable; rejects with the storage's error when none was kept. A chunk of an import is appended only where it is
-   * next, a POST with a key only if none is remembered by it: that is decided here, behind all appends before it, for their
-   * senders may have been other processes, or send the same while it is on its way.
+   * Appends a record for each value, in order, as one; other appends come before or behind it. Resolves when
+   * they are durable; rejects with the storage's error when none was kept. A chunk of an import is appended
+   * only where it is next, a POST with a key only if none is remembered by it: that is decided here, behind
+   * all appends before it, for their senders may have been other processes, or send the same while it is on
+   * its way.
    */
   append(values: RecordValues, timestampMs: number, terms: AppendTerms = NO_TERMS): Promise<AppendResult> {
     return new Promise((resolve, reject) => {

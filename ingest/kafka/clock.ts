@@ -1,4 +1,6 @@
-/** The time that the Kafka source runs on; the composition hands in the real one, tests may hand in another. */
+/**
+ * The time that the Kafka source runs on; the composition hands in the real one, tests may hand in another.
+ */
 
 import type { Latch } from '../latch.js';
 

@@ -1,6 +1,6 @@
 /**
- * Keeps dead letters in a Kafka topic, which it creates if need be. A letter is never dropped: while the brokers are
- * away the writer waits, and a value that they refuse as too large is cut.
+ * Keeps dead letters in a Kafka topic, which it creates if need be. A letter is never dropped: while the
+ * brokers are away the writer waits, and a value that they refuse as too large is cut.
  */
 
 import type { IHeaders, Message, Producer } from 'kafkajs';
@@ -29,7 +29,10 @@ export interface KafkaDeadLettersOptions {
   readonly clock: KafkaClock;
 }
 
-/** What a write that was still waiting rejects with when the sink is stopped; its letters may or may not be there. */
+/**
+ * What a write that was still waiting rejects with when the sink is stopped; its letters may or may not be
+ * there.
+ */
 export class DeadLettersStoppedError extends Error {
   override name = 'DeadLettersStoppedError';
 }
@@ -176,8 +179,9 @@ export class KafkaDeadLetters implements DeadLetterSink {
 }
 
 /**
- * Whatever partitions the topic has: of a request that goes to several brokers, kafkajs 2.2.4 forgets, when it tries again
- * after one of them failed, what then belongs to another that has answered already, and says that all is written.
+ * Whatever partitions the topic has: of a request that goes to several brokers, kafkajs 2.2.4 forgets, when
+ * it tries again after one of them failed, what then belongs to another that has answered already, and says
+ * that all is written.
  */
 function toFirstPartition(): number {
   return 0;
@@ -197,8 +201,8 @@ function toMessage(letter: DeadLetter): Message {
 }
 
 /**
- * Two halves of a request; of a single message, one with half of its value and the number of bytes it had at first in
- * the header `logring.truncated`. null when there is nothing left to cut.
+ * Two halves of a request; of a single message, one with half of its value and the number of bytes it had at
+ * first in the header `logring.truncated`. null when there is nothing left to cut.
  */
 function makeSmaller(messages: readonly Message[]): Message[][] | null {
   if (messages.length > 1) {

@@ -1,7 +1,7 @@
 /**
- * The log source that reads Kafka. The sink's offsets are the truth: every partition is compared with its log and
- * sought before anything of it is read; what does not connect is reported, never jumped over. This class watches the
- * cluster and keeps one consumer going; see consumer-session.ts for the reading itself.
+ * The log source that reads Kafka. The sink's offsets are the truth: every partition is compared with its log
+ * and sought before anything of it is read; what does not connect is reported, never jumped over. This class
+ * watches the cluster and keeps one consumer going; see consumer-session.ts for the reading itself.
  */
 
 import { assert } from '../../engine/assert.js';
@@ -184,7 +184,10 @@ export class KafkaLogSource implements LogSource {
     if (!this.#stopping.isOpen) this.#openSession(topics);
   }
 
-  /** The group would wait for the session time-out of a member that is gone before it gives its partitions away. */
+  /**
+   * The group would wait for the session time-out of a member that is gone before it gives its partitions
+   * away.
+   */
   async #dismissLastMember(): Promise<void> {
     const memberId = this.#lastMemberId;
     if (memberId === null) return;

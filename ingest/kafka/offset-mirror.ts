@@ -1,4 +1,6 @@
-/** Mirrors the sink's offsets to the brokers, for those who look at the group; reading never relies on them. */
+/**
+ * Mirrors the sink's offsets to the brokers, for those who look at the group; reading never relies on them.
+ */
 
 import type { Position } from '../log-source.js';
 import { partitionId } from '../partition-id.js';

@@ -1,4 +1,7 @@
-/** Where a consumer's partitions are read from: each is placed at the sink's offset once its log is compared with what was read before. */
+/**
+ * Where a consumer's partitions are read from: each is placed at the sink's offset once its log is compared
+ * with what was read before.
+ */
 
 import type { Consumer } from 'kafkajs';
 import type { Holds } from '../holds.js';
@@ -46,7 +49,10 @@ export class Placement {
     this.#closing = closing;
   }
 
-  /** Has partitions checked that were just assigned; also without any, as the reading tells what other members have. */
+  /**
+   * Has partitions checked that were just assigned; also without any, as the reading tells what other members
+   * have.
+   */
   begin(readers: readonly PartitionReader[]): void {
     this.#pause(readers);
     void this.#prepare(readers);
@@ -68,7 +74,10 @@ export class Placement {
     this.#consumer.pause(readers.map(({ key }) => ({ topic: key.topic, partitions: [key.partition] })));
   }
 
-  /** Places paused partitions at the sink's offsets and lets them be read, as soon as the cluster can tell about them. */
+  /**
+   * Places paused partitions at the sink's offsets and lets them be read, as soon as the cluster can tell
+   * about them.
+   */
   async #prepare(readers: readonly PartitionReader[]): Promise<void> {
     const { lanes, view, clock, logger, sink } = this.#parts;
     const failed = (key: PartitionKey, error: unknown) =>
@@ -108,7 +117,10 @@ export class Placement {
     }
   }
 
-  /** Where the log goes on behind a batch with a wrong checksum that an operator has given up; null where nothing was given up. */
+  /**
+   * Where the log goes on behind a batch with a wrong checksum that an operator has given up; null where
+   * nothing was given up.
+   */
   async #acknowledgedSkip({ key }: PartitionReader, found: LogFound | undefined): Promise<number | null> {
     const { holds, sink, view } = this.#parts;
     const bounds = found?.bounds ?? null;

@@ -1,4 +1,6 @@
-/** The embedded log: offsets that agree with its records, and with what the state has; records without a hole. */
+/**
+ * The embedded log: offsets that agree with its records, and with what the state has; records without a hole.
+ */
 
 import { VIEWS } from '../../engine/views.js';
 import type { Finding } from './findings.js';
@@ -78,7 +80,9 @@ function lostRecords({ nowUs, tables }: CheckedStore, topic: string, lost: reado
   };
 }
 
-/** Where neither the end nor the records behind can be read, records may have been lost that nothing tells of. */
+/**
+ * Where neither the end nor the records behind can be read, records may have been lost that nothing tells of.
+ */
 function lostEnd({ tables, nowUs }: CheckedStore): Finding[] {
   const isLost = tables.survey.lost.some(({ table, low, high }) => {
     if (table !== LOG && table !== '*') return false;

@@ -16,7 +16,9 @@ export interface TopicLog {
   readonly storedEnd: number | null;
   /** Of records, those with damaged values included, ascending. */
   readonly offsets: readonly number[];
-  /** The range of records that is to be taken for the log's: as stored, where it is, else as the records are. */
+  /**
+   * The range of records that is to be taken for the log's: as stored, where it is, else as the records are.
+   */
   readonly start: number;
   readonly end: number;
 }

@@ -1,4 +1,6 @@
-/** The file of a sealed part of usage, read whole: every URL and entry, and the filters that rule pages out. */
+/**
+ * The file of a sealed part of usage, read whole: every URL and entry, and the filters that rule pages out.
+ */
 
 import { PAGE_FILTER_BYTES } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
@@ -50,7 +52,10 @@ function wholeBlock(file: PartBlocks, index: number): Uint8Array {
   return block;
 }
 
-/** URLs one after another, in order of their bytes; one with very many entries comes several times, and counts once. */
+/**
+ * URLs one after another, in order of their bytes; one with very many entries comes several times, and counts
+ * once.
+ */
 class UrlSequence {
   count = 0;
   #last = Buffer.alloc(1024);
@@ -92,7 +97,9 @@ function checkUrls(
   return filter;
 }
 
-/** Numbers that lead out of the page, or to a phrase that does not exist, end as the errors of the language. */
+/**
+ * Numbers that lead out of the page, or to a phrase that does not exist, end as the errors of the language.
+ */
 function unpacked(unpacker: PageUnpacker, index: number): void {
   try {
     unpacker.unpack(index);

@@ -1,6 +1,7 @@
 /**
- * Repairs a store: drops what a check has found to be damaged, notes what answers lack from then on, and writes the
- * tables again. What stood before counts until the new tables take their place, in one step; they are kept beside.
+ * Repairs a store: drops what a check has found to be damaged, notes what answers lack from then on, and
+ * writes the tables again. What stood before counts until the new tables take their place, in one step; they
+ * are kept beside.
  */
 
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';

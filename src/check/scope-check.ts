@@ -30,7 +30,10 @@ const FILE_CHECKS: Readonly<Record<string, (store: CheckedStore, segments: Scope
 
 const STATE = 'shard';
 const MANIFEST = 'rows/manifest';
-/** Segments that no answer depends on: alarms about the log, marks of what was read (see ingest/gaps.ts, marks.ts). */
+/**
+ * Segments that no answer depends on: alarms about the log, marks of what was read (see ingest/gaps.ts,
+ * marks.ts).
+ */
 const BESIDE = ['gaps', 'marks'];
 
 export interface CheckedStore {
@@ -58,8 +61,8 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
 }
 
 /**
- * Of a partition of the embedded log the next offset is known to within the records that the log still has: it is set
- * behind them, and they go, since nobody knows which of them the answers have.
+ * Of a partition of the embedded log the next offset is known to within the records that the log still has:
+ * it is set behind them, and they go, since nobody knows which of them the answers have.
  */
 function stateFromLog({ tables, nowUs }: CheckedStore, { scope, keyOf }: ScopeSegments): Finding | null {
   const { topic } = partitionOf(scope);
@@ -221,7 +224,10 @@ function checkForeign(segments: ScopeSegments): Finding[] {
   return names.map((name) => note(`this version does not know segment ${segments.keyOf(name)}; it stays`));
 }
 
-/** What may have stood where a key or a page can't be read: nobody knows, so answers about it may lack something. */
+/**
+ * What may have stood where a key or a page can't be read: nobody knows, so answers about it may lack
+ * something.
+ */
 function lostViews({ nowUs }: CheckedStore, segments: ScopeSegments): Finding[] {
   const names = [...segments.names()];
   const logs = new Set(

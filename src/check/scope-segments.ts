@@ -1,4 +1,7 @@
-/** The segments of one scope as a check reads them: whole values only, and any part of them as a SegmentReader. */
+/**
+ * The segments of one scope as a check reads them: whole values only, and any part of them as a
+ * SegmentReader.
+ */
 
 import type { SegmentReader } from '../../engine/segments.js';
 import { openEnvelope } from '../store/envelope.js';

@@ -21,8 +21,8 @@ export interface CheckedResult {
 }
 
 /**
- * To be called by the holder of the directory's lock. Throws a SegmentError for a directory whose tables are missing, a
- * StoreFormatError for a store of another version, or the system's error.
+ * To be called by the holder of the directory's lock. Throws a SegmentError for a directory whose tables are
+ * missing, a StoreFormatError for a store of another version, or the system's error.
  */
 export function checkStore(directory: string, nowUs: number): CheckedResult {
   const path = join(directory, TABLE_FILE);

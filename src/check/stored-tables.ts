@@ -34,7 +34,10 @@ export class StoredTables {
     this.isEmpty = damaged.length === 0 && [...tables.values()].every(({ size }) => size === 0);
   }
 
-  /** Holds all of it in memory. Throws a StoreFormatError for a store of another version, or the system's error. */
+  /**
+   * Holds all of it in memory. Throws a StoreFormatError for a store of another version, or the system's
+   * error.
+   */
   static read(directory: string): StoredTables {
     const path = join(directory, TABLE_FILE);
     const tables = new Map<string, StoredTable>(TABLES.map((name) => [name, new Map()]));

@@ -1,4 +1,6 @@
-/** The usage of one scope, part by part: the segments of those in memory, the files of those that are sealed. */
+/**
+ * The usage of one scope, part by part: the segments of those in memory, the files of those that are sealed.
+ */
 
 import { SegmentError } from '../../engine/segments.js';
 import { USAGE } from '../../engine/usage/kind.js';

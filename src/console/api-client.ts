@@ -4,7 +4,9 @@ export type Answer<Value> =
   | {
       readonly kind: 'answered';
       readonly value: Value;
-      /** When it was computed, ms since the epoch by the server's clock; null where the server doesn't say. */
+      /**
+       * When it was computed, ms since the epoch by the server's clock; null where the server doesn't say.
+       */
       readonly computedMs: number | null;
     }
   | { readonly kind: 'refused'; readonly status: number; readonly message: string }

@@ -1,4 +1,7 @@
-/** The rows of a bucketed answer set into the series of all buckets of its window: those without a row are gaps. */
+/**
+ * The rows of a bucketed answer set into the series of all buckets of its window: those without a row are
+ * gaps.
+ */
 
 export interface Buckets {
   /** Starts of all buckets, ms since the epoch, ascending. */
@@ -9,8 +12,8 @@ export interface Buckets {
 }
 
 /**
- * `backMs` before `nowMs` lies in the first bucket and `nowMs` in the last, but rows outside, from clocks that differ,
- * make the series longer. Rows ascend.
+ * `backMs` before `nowMs` lies in the first bucket and `nowMs` in the last, but rows outside, from clocks
+ * that differ, make the series longer. Rows ascend.
  */
 export function bucketsOf(
   rowStartsMs: readonly number[],

@@ -1,4 +1,7 @@
-/** A chart with what belongs to it: a heading, a legend that says the values under the pointer, and all values as a table. */
+/**
+ * A chart with what belongs to it: a heading, a legend that says the values under the pointer, and all values
+ * as a table.
+ */
 
 import { Chart, type ChartContent } from './chart.js';
 import { element } from './dom.js';

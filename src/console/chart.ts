@@ -16,7 +16,9 @@ export interface Series {
 
 export interface ChartContent {
   readonly buckets: Buckets;
-  /** `over`: bars one before the other, the first hindmost; `stacked`: one upon the other, the first lowest. */
+  /**
+   * `over`: bars one before the other, the first hindmost; `stacked`: one upon the other, the first lowest.
+   */
   readonly kind: 'lines' | 'over' | 'stacked';
   readonly series: readonly Series[];
   /** How a value reads at the axis. */
@@ -26,7 +28,9 @@ export interface ChartContent {
 const TALL_PX = 220;
 const SMALL_PX = 170;
 const SMALL_BELOW_PX = 500;
-/** Up to here every value of a line has a point; beyond only values between gaps, which no line would show. */
+/**
+ * Up to here every value of a line has a point; beyond only values between gaps, which no line would show.
+ */
 const POINTS_UP_TO = 61;
 /** Seconds between two ticks of the time axis; never within a bucket. */
 const TIME_STEPS_S = [

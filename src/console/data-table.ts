@@ -7,7 +7,9 @@ export class DataTable {
   readonly #body = element('tbody', {});
   readonly #nothing: string;
 
-  /** `nothing` is what the table says when it has no rows. The first column is text, the others are figures. */
+  /**
+   * `nothing` is what the table says when it has no rows. The first column is text, the others are figures.
+   */
   constructor(place: HTMLElement, title: string, columns: readonly string[], nothing: string) {
     this.#columnCount = columns.length;
     this.#nothing = nothing;

@@ -1,4 +1,6 @@
-/** Making and finding elements. Text becomes text nodes, here and everywhere: what logs say is never markup. */
+/**
+ * Making and finding elements. Text becomes text nodes, here and everywhere: what logs say is never markup.
+ */
 
 type Child = Node | string;
 type Attributes = Readonly<Record<string, string>>;

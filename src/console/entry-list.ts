@@ -35,7 +35,10 @@ export class EntryList {
     this.#list.replaceChildren();
   }
 
-  /** Rows newest first, all of them older than those that are shown, or at the time of the last one. Returns how many were new. */
+  /**
+   * Rows newest first, all of them older than those that are shown, or at the time of the last one. Returns
+   * how many were new.
+   */
   addOlder(rows: readonly LogRow[]): number {
     const added = this.#unknown(rows).map((row) => new LogEntry(row));
     this.#applyFilter(added);

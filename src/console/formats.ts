@@ -93,7 +93,10 @@ export function bucketText(startMs: number, stepMs: number): string {
   return stepMs < 60_000 ? clock : `${dayText(startMs)} ${clock.slice(0, 5)}`;
 }
 
-/** Labels of a time axis, in seconds since the epoch: midnights are days, other times of day as fine as the step. */
+/**
+ * Labels of a time axis, in seconds since the epoch: midnights are days, other times of day as fine as the
+ * step.
+ */
 export function axisTimes(seconds: readonly number[], stepSeconds: number): string[] {
   return seconds.map((second) => {
     const ms = second * 1000;

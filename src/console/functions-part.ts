@@ -1,4 +1,6 @@
-/** Functions: how often the functions of a project were called, how often they failed, and how long they took. */
+/**
+ * Functions: how often the functions of a project were called, how often they failed, and how long they took.
+ */
 
 import { bucketsOf } from './buckets.js';
 import { ChartPanel } from './chart-panel.js';

@@ -1,4 +1,7 @@
-/** Logs: the entries of a project in a window of time, newest first; older ones by asking on from the oldest shown. */
+/**
+ * Logs: the entries of a project in a window of time, newest first; older ones by asking on from the oldest
+ * shown.
+ */
 
 import { browserNowMs } from './clock.js';
 import { element, found, visibleText } from './dom.js';

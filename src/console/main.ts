@@ -1,4 +1,7 @@
-/** The console's beginning: signs in with a key that only this tab keeps, and shows the part that the address names. */
+/**
+ * The console's beginning: signs in with a key that only this tab keeps, and shows the part that the address
+ * names.
+ */
 
 import { type Answer, ApiClient } from './api-client.js';
 import { element, found } from './dom.js';

@@ -1,4 +1,7 @@
-/** What a part asks the server: answers that were overtaken are dropped, what stands in the way is said in one place. */
+/**
+ * What a part asks the server: answers that were overtaken are dropped, what stands in the way is said in one
+ * place.
+ */
 
 import type { Answer } from './api-client.js';
 import type { PartPorts } from './part.js';

@@ -1,4 +1,7 @@
-/** What the address says after its `#`: which part is shown, and with which settings. `#/logs?project=abc&tier=PRO` */
+/**
+ * What the address says after its `#`: which part is shown, and with which settings.
+ * `#/logs?project=abc&tier=PRO`
+ */
 
 export type Settings = Readonly<Record<string, string>>;
 

@@ -116,7 +116,10 @@ function refuse(error: unknown): never {
   throw new Unavailable(`the expression ${(error as Error).message}`, EXPRESSION_RETRY_SECONDS);
 }
 
-/** What is wrong with an expression that was refused; nothing where the service is too busy to say. Throws other errors. */
+/**
+ * What is wrong with an expression that was refused; nothing where the service is too busy to say. Throws
+ * other errors.
+ */
 function expressionProblems(error: unknown): ParameterProblem[] {
   if (!(error instanceof ExpressionError)) throw error;
   const { kind, message } = error;

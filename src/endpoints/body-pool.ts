@@ -1,6 +1,6 @@
 /**
- * Buffers for bodies of answers that are large and different each time, used over and over: allocating and freeing a
- * quarter of a megabyte a request makes the garbage collector stop the thread for milliseconds.
+ * Buffers for bodies of answers that are large and different each time, used over and over: allocating and
+ * freeing a quarter of a megabyte a request makes the garbage collector stop the thread for milliseconds.
  */
 
 import { BODY_POOL_COUNT, POOLED_BODY_BYTES } from './limits.js';

@@ -1,11 +1,16 @@
-/** The parameters of one call of the API: their schema, which the OpenAPI document is made from too, and how they are read. */
+/**
+ * The parameters of one call of the API: their schema, which the OpenAPI document is made from too, and how
+ * they are read.
+ */
 
 import { z } from 'zod';
 import { MAX_NAME_BYTES } from '../../engine/limits.js';
 import { TIER_NAMES } from '../../engine/tier.js';
 import { quoted } from '../quoted.js';
 
-/** What is wrong with one parameter, as a phrase that reads on from its name: `must be one of hourly, daily`. */
+/**
+ * What is wrong with one parameter, as a phrase that reads on from its name: `must be one of hourly, daily`.
+ */
 export interface ParameterProblem {
   readonly parameter: string;
   readonly message: string;
@@ -89,7 +94,10 @@ export class CallParameters<Shape extends z.ZodRawShape, Parameters> implements 
     this.#convert = convert;
   }
 
-  /** Every problem of the query string at once. Parameters that are not of this call are ignored. The same query is parsed once. */
+  /**
+   * Every problem of the query string at once. Parameters that are not of this call are ignored. The same
+   * query is parsed once.
+   */
   parse(query: DecodedQuery): Parsed<Parameters> {
     let parsed = this.#parsed.get(query);
     if (parsed === undefined) {

@@ -1,6 +1,7 @@
 /**
- * The contract of an endpoint: all that HTTP, the description of the API, the configuration and other processes need to know
- * of one saved query. Each has a file here; list.ts is the only place that names them all.
+ * The contract of an endpoint: all that HTTP, the description of the API, the configuration and other
+ * processes need to know of one saved query. Each has a file here; list.ts is the only place that names them
+ * all.
  *
  *   parameters ──► collect, shard by shard ──► partial answers ──► merge ──► rows as JSON
  *                                                   ▲ │
@@ -49,14 +50,20 @@ interface EndpointFacts<Parameters> {
   readonly description: EndpointDescription;
 }
 
-/** Any of these may throw, or reject with, Unavailable, InvalidArgument, or a SegmentError for what is damaged in the store. */
+/**
+ * Any of these may throw, or reject with, Unavailable, InvalidArgument, or a SegmentError for what is damaged
+ * in the store.
+ */
 interface Collecting<Parameters, Partial> {
   /** What each shard of this process contributes. */
   collect(parameters: Parameters, nowUs: number): Partial[] | Promise<Partial[]>;
   write(partial: Partial): Uint8Array;
   /** Throws a PartialError for bytes that are no partial answer to this question. */
   read(bytes: Uint8Array, parameters: Parameters, nowUs: number): Partial;
-  /** What else is wrong with a query that is refused for `problems`; absent where the schema of the parameters says all. */
+  /**
+   * What else is wrong with a query that is refused for `problems`; absent where the schema of the parameters
+   * says all.
+   */
   furtherProblems?(query: DecodedQuery, problems: readonly ParameterProblem[]): Promise<ParameterProblem[]>;
   /** Memory of what is remembered of questions, bytes; `trim` keeps it to so much until more is asked. */
   readonly memoBytes?: number;
@@ -103,7 +110,10 @@ export type Endpoint = CachedEndpoint | LiveEndpoint;
 
 /** Memory of a large answer. */
 export interface Holding {
-  /** False, and all as before, when there is no room for so many bytes. What is alone may grow as `alone` says. */
+  /**
+   * False, and all as before, when there is no room for so many bytes. What is alone may grow as `alone`
+   * says.
+   */
   resize(byteCount: number, alone?: boolean): boolean;
   release(): void;
 }

@@ -1,6 +1,6 @@
 /**
- * The ISO 8601 timestamps that the query API takes (engine/iso-timestamp.ts), as a regular expression for those who read
- * the API's description. What it can't say is left to the text beside it: leap seconds.
+ * The ISO 8601 timestamps that the query API takes (engine/iso-timestamp.ts), as a regular expression for
+ * those who read the API's description. What it can't say is left to the text beside it: leap seconds.
  */
 
 const MONTH_DAY =

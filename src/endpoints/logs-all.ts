@@ -58,7 +58,8 @@ export const logsAll = {
       return {
         project: wire.project,
         retentionUs: RETENTION_US[tierClassOf(wire.project_tier)],
-        // The wire's bounds are `> start` and `<= end`; inside both are inclusive, and times are whole microseconds.
+        // The wire's bounds are `> start` and `<= end`; inside both are inclusive, and times are whole
+        // microseconds.
         startUs: startUs === null ? null : startUs + 1,
         endUs: wire.iso_timestamp_end ?? null,
       };

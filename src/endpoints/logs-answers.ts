@@ -1,7 +1,7 @@
 /**
- * Answers of `logs.all`. Usual ones are put together at once, in buffers that are used again. Of those that are too large for
- * one turn of the event loop some rows of one answer are read a turn, and they are counted among the large answers from the
- * beginning.
+ * Answers of `logs.all`. Usual ones are put together at once, in buffers that are used again. Of those that
+ * are too large for one turn of the event loop some rows of one answer are read a turn, and they are counted
+ * among the large answers from the beginning.
  */
 
 import { LASTING_ROW_BYTES } from '../../engine/rows/block.js';

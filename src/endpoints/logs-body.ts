@@ -1,4 +1,7 @@
-/** The body of `logs.all`: rows that are JSON already, copied or as pieces; and the window that they are the answer of. */
+/**
+ * The body of `logs.all`: rows that are JSON already, copied or as pieces; and the window that they are the
+ * answer of.
+ */
 
 import { LOG_ROW_LIMIT } from '../../engine/limits.js';
 import type { LogsParameters } from '../../engine/rows/partial.js';
@@ -28,7 +31,10 @@ export function encodeLogs(rows: readonly Uint8Array[], allocate: (byteCount: nu
   return body.subarray(0, length);
 }
 
-/** The same as pieces, for what is too large to be copied in one turn: rows of `lastingBytes` or more are pieces themselves, the others are copied. */
+/**
+ * The same as pieces, for what is too large to be copied in one turn: rows of `lastingBytes` or more are
+ * pieces themselves, the others are copied.
+ */
 export function logsPieces(rows: readonly Uint8Array[], lastingBytes: number): Uint8Array[] {
   const pieces: Uint8Array[] = [];
   let copied: Uint8Array[] = [PREFIX];

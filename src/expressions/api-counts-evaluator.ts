@@ -1,7 +1,8 @@
 /**
- * Collects the partial answers of `usage.api-counts`: at once when nothing is left to evaluate, else by a promise, while the
- * serving thread goes on with other things. Asks for one expression share its evaluation: those that come while one is under
- * way are answered together by the next, so that each answer holds everything that was applied before its ask.
+ * Collects the partial answers of `usage.api-counts`: at once when nothing is left to evaluate, else by a
+ * promise, while the serving thread goes on with other things. Asks for one expression share its evaluation:
+ * those that come while one is under way are answered together by the next, so that each answer holds
+ * everything that was applied before its ask.
  */
 
 import { SegmentError } from '../../engine/segments.js';
@@ -86,7 +87,10 @@ export class ApiCountsEvaluator {
     this.#helpers = Array.from({ length: this.#options.helperCount }, () => new MatchThread(this.#options));
   }
 
-  /** Begins the match thread, so that the first expression doesn't wait for it; helpers begin when there is work for them. */
+  /**
+   * Begins the match thread, so that the first expression doesn't wait for it; helpers begin when there is
+   * work for them.
+   */
   start(): void {
     this.#thread.start();
   }
@@ -107,8 +111,8 @@ export class ApiCountsEvaluator {
   }
 
   /**
-   * What each shard counts of a non-empty expression. Throws or rejects with an ExpressionError. At once it costs tens of
-   * microseconds when the expression is up to date, and a slice at most.
+   * What each shard counts of a non-empty expression. Throws or rejects with an ExpressionError. At once it
+   * costs tens of microseconds when the expression is up to date, and a slice at most.
    */
   collect(expression: string, ask: ApiCountsAsk): ApiCounts[] | Promise<ApiCounts[]> {
     if (this.#stopped) throw stopped();
@@ -149,8 +153,8 @@ export class ApiCountsEvaluator {
   }
 
   /**
-   * Rejects with an ExpressionError for what can't be evaluated. The thread compiles it, because that may take hundreds of
-   * milliseconds; what has no metacharacters is valid as it is.
+   * Rejects with an ExpressionError for what can't be evaluated. The thread compiles it, because that may
+   * take hundreds of milliseconds; what has no metacharacters is valid as it is.
    */
   async check(expression: string): Promise<void> {
     if (this.#stopped) throw stopped();
@@ -215,7 +219,10 @@ export class ApiCountsEvaluator {
     return new ThreadTime(this.#options.deadlineMs, () => monotonicUs() / 1000);
   }
 
-  /** On the thread, with help where there are URLs enough. When one refuses, the others end with what they have in hand. */
+  /**
+   * On the thread, with help where there are URLs enough. When one refuses, the others end with what they
+   * have in hand.
+   */
   async #match(expression: string, evaluation: ExpressionEvaluation): Promise<void> {
     const { partCount, urlCount } = evaluation.unscanned;
     const wanted = Math.min(Math.floor(urlCount / this.#options.urlsPerHelper), partCount - 1);
@@ -230,7 +237,10 @@ export class ApiCountsEvaluator {
       if (outcome.status === 'rejected') throw outcome.reason;
   }
 
-  /** Of a helper that can't be started there is no help: the thread does it all. One that has nothing to do is not waited for. */
+  /**
+   * Of a helper that can't be started there is no help: the thread does it all. One that has nothing to do is
+   * not waited for.
+   */
   async #help(
     run: (lane: ScanLane) => Promise<void>,
     helper: MatchThread,

@@ -1,6 +1,6 @@
 /**
- * The tables of an automaton, some 5 MB, used again by the next: V8 is late to free what is dropped, and new memory stays with the
- * process. Pages of them that are never touched take no memory.
+ * The tables of an automaton, some 5 MB, used again by the next: V8 is late to free what is dropped, and new
+ * memory stays with the process. Pages of them that are never touched take no memory.
  */
 
 import { AUTOMATON_STATE_LIMIT } from './limits.js';

@@ -1,4 +1,7 @@
-/** The expressions compiled last, each with its automaton once it was run. Of automata's tables there is one for each, and no more. */
+/**
+ * The expressions compiled last, each with its automaton once it was run. Of automata's tables there is one
+ * for each, and no more.
+ */
 
 import { RE2JS } from 're2js';
 import { AutomatonTables } from './automaton-tables.js';

@@ -1,7 +1,8 @@
 /**
- * An expression as the scans of parts run it: re2js's own automaton, whose states it works out as they are met, with its
- * transitions copied to a flat table. What is searched and what is found is re2js's, so it finds what `test` finds; but
- * a step is one look-up in a table of bytes. It holds for ASCII; other URLs are given to `test`.
+ * An expression as the scans of parts run it: re2js's own automaton, whose states it works out as they are
+ * met, with its transitions copied to a flat table. What is searched and what is found is re2js's, so it
+ * finds what `test` finds; but a step is one look-up in a table of bytes. It holds for ASCII; other URLs are
+ * given to `test`.
  *
  *   table[256 · i + byte]    256 · the number of the next state, FOUND or UNKNOWN; states count from 1
  */
@@ -35,7 +36,10 @@ const AT_BEGINNING = { context: () => 4 };
 /** re2js's kinds of prefilters. */
 const PREFILTER = { exact: 1, and: 2, or: 3 };
 
-/** What a step costs in look-ups that works out a state, and what it costs for each of the state's instructions. */
+/**
+ * What a step costs in look-ups that works out a state, and what it costs for each of the state's
+ * instructions.
+ */
 const STEP_WORK = 500;
 const STEP_WORK_PER_INSTRUCTION = 10;
 /** The same of a search by re2js, a byte. */

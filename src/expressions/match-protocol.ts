@@ -1,6 +1,6 @@
 /**
- * What the serving thread and the match thread say to each other: the match thread says when it is ready, then it is
- * asked one question at a time, and answers each once.
+ * What the serving thread and the match thread say to each other: the match thread says when it is ready,
+ * then it is asked one question at a time, and answers each once.
  */
 
 import type { PartScanRequest, ScanResult } from '../../engine/usage/sealed/part-scan.js';

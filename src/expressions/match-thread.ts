@@ -1,7 +1,8 @@
 /**
- * Shares the match thread among evaluations: one batch at a time, the evaluation that has had the least of the thread
- * goes next, so no expression keeps another waiting for longer than a batch. An expression that takes too long, or more
- * memory than the thread may have, is refused and the thread starts again; the others lose nothing.
+ * Shares the match thread among evaluations: one batch at a time, the evaluation that has had the least of
+ * the thread goes next, so no expression keeps another waiting for longer than a batch. An expression that
+ * takes too long, or more memory than the thread may have, is refused and the thread starts again; the others
+ * lose nothing.
  */
 
 import { Worker } from 'node:worker_threads';
@@ -52,7 +53,9 @@ interface Evaluation {
   readonly resolve: () => void;
   readonly reject: (error: Error) => void;
   readonly time: ThreadTime;
-  /** Its place in the order of turns: the thread time it had, counted from what the others had when it came. */
+  /**
+   * Its place in the order of turns: the thread time it had, counted from what the others had when it came.
+   */
   turnMs: number;
   batchBytes: number;
   crashCount: number;
@@ -90,7 +93,10 @@ export class MatchThread {
     if (!this.#stopped) this.#readyWorker();
   }
 
-  /** Resolves when the source has no batch left; rejects with an ExpressionError, or as the thread does when it can't start. */
+  /**
+   * Resolves when the source has no batch left; rejects with an ExpressionError, or as the thread does when
+   * it can't start.
+   */
   run(expression: string, source: BatchSource, time: ThreadTime): Promise<void> {
     if (this.#stopped) return Promise.reject(stopped());
     if (this.#evaluations.size >= this.#options.evaluationLimit) {
@@ -147,7 +153,10 @@ export class MatchThread {
     }
   }
 
-  /** The thread, or null while it is starting: then it calls again; or when none can be started: then all are refused. */
+  /**
+   * The thread, or null while it is starting: then it calls again; or when none can be started: then all are
+   * refused.
+   */
   #readyWorker(): Worker | null {
     try {
       this.#worker ??= this.#startWorker();
@@ -267,7 +276,10 @@ export class MatchThread {
     this.#sendNext();
   }
 
-  /** The thread died, usually because memory is short. Others may have filled it, so the batch is tried once more. */
+  /**
+   * The thread died, usually because memory is short. Others may have filled it, so the batch is tried once
+   * more.
+   */
   #recover(error: Error): void {
     const wasReady = this.#ready;
     this.#dropWorker();

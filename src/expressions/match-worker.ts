@@ -1,4 +1,7 @@
-/** The match thread: compiles expressions of RE2's dialect, and searches batches of URLs and sealed parts for them. */
+/**
+ * The match thread: compiles expressions of RE2's dialect, and searches batches of URLs and sealed parts for
+ * them.
+ */
 
 import { parentPort } from 'node:worker_threads';
 import { RE2JSException } from 're2js';

@@ -1,6 +1,6 @@
 /**
- * A line for each request, without anything secret: of the target only the path, as the key may stand in the query
- * string, and of the key a tag.
+ * A line for each request, without anything secret: of the target only the path, as the key may stand in the
+ * query string, and of the key a tag.
  */
 
 import { US_PER_MS } from '../../engine/time.js';
@@ -77,7 +77,10 @@ export function loggedHandler(handler: HttpHandler, ports: AccessLogPorts): Http
   };
 }
 
-/** Up to the first letter that no path of ours has: what follows may be a query string that went astray, with the key. */
+/**
+ * Up to the first letter that no path of ours has: what follows may be a query string that went astray, with
+ * the key.
+ */
 function pathText(path: string): string {
   const [own] = /^[A-Za-z0-9/._-]*/.exec(path) ?? [''];
   const cut = own.slice(0, LOGGED_PATH_LENGTH_LIMIT);

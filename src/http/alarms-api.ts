@@ -1,7 +1,7 @@
 /**
- * The operator's act on alarms that keep the service from being ready, gaps in the log and partitions that hold:
- * `GET /api/gaps` lists those that are open, and `POST /api/gaps/acknowledge` acknowledges them. It takes
- * an ingest key and no body.
+ * The operator's act on alarms that keep the service from being ready, gaps in the log and partitions that
+ * hold: `GET /api/gaps` lists those that are open, and `POST /api/gaps/acknowledge` acknowledges them. It
+ * takes an ingest key and no body.
  */
 
 import type { Grant } from './auth.js';

@@ -1,4 +1,7 @@
-/** Routing: which part of the API a request is for, whether it may, and how it is answered. A pure function of (request, now). */
+/**
+ * Routing: which part of the API a request is for, whether it may, and how it is answered. A pure function of
+ * (request, now).
+ */
 
 import type { DecodedQuery } from '../endpoints/call-parameters.js';
 import { quoted } from '../quoted.js';

@@ -1,6 +1,6 @@
 /**
- * Who may ask: API keys, held as SHA-256 digests. A key is compared with all digests in constant time, and a missing
- * key costs the same work as a wrong one.
+ * Who may ask: API keys, held as SHA-256 digests. A key is compared with all digests in constant time, and a
+ * missing key costs the same work as a wrong one.
  */
 
 import { hash, scryptSync, timingSafeEqual } from 'node:crypto';
@@ -50,8 +50,9 @@ export class KeyRing {
   }
 
   /**
-   * Eight letters that stand for the key where it must not be seen, the same after every start; null where grantOf says so.
-   * They tell which of the configured keys it was to somebody who has those, and are slow to guess from.
+   * Eight letters that stand for the key where it must not be seen, the same after every start; null where
+   * grantOf says so. They tell which of the configured keys it was to somebody who has those, and are slow to
+   * guess from.
    */
   tagOf(key: string): string | null {
     const found = this.#find(key);
@@ -80,8 +81,9 @@ export function allows(grant: Grant, project: string): boolean {
 const BEARER = /^bearer +/i;
 
 /**
- * The key of a request, '' without one. The first of these that is there counts, and the others are not looked at:
- * the header X-API-KEY, `Authorization: Bearer …`, the query parameter api_key (of several, the first).
+ * The key of a request, '' without one. The first of these that is there counts, and the others are not
+ * looked at: the header X-API-KEY, `Authorization: Bearer …`, the query parameter api_key (of several, the
+ * first).
  */
 export function presentedKey(request: HttpRequest, apiKeyParameter: string): string {
   const header = request.headers.get('x-api-key');

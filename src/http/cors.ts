@@ -1,4 +1,7 @@
-/** CORS for the query API: browsers of configured origins may ask; by default none. Keys are headers, never cookies. */
+/**
+ * CORS for the query API: browsers of configured origins may ask; by default none. Keys are headers, never
+ * cookies.
+ */
 
 import { PREFLIGHT_MAX_AGE_SECONDS } from './limits.js';
 import { INCOMPLETE_HEADER } from './query/incomplete.js';

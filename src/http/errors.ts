@@ -1,4 +1,7 @@
-/** The catalogue of errors that callers can get, and their one form. Bad requests are values here, never exceptions. */
+/**
+ * The catalogue of errors that callers can get, and their one form. Bad requests are values here, never
+ * exceptions.
+ */
 
 import { US_PER_SECOND } from '../../engine/time.js';
 import type { ParameterProblem } from '../endpoints/call-parameters.js';

@@ -21,7 +21,10 @@ export const FRESH: AnswerState = { kind: 'fresh' };
 export interface StatePort {
   /** Asked at each request: O(1) while the log's answers are fresh. */
   stateOf(log: LogName): AnswerState;
-  /** Changes whenever the log's answers come from other partitions: what is computed across a change may lack some. */
+  /**
+   * Changes whenever the log's answers come from other partitions: what is computed across a change may lack
+   * some.
+   */
   epochOf(log: LogName): number;
 }
 
@@ -46,7 +49,10 @@ export type IngestOutcome =
 export interface IngestPort {
   /** Why nothing is taken at the moment, or null: bodies are then not even read. */
   refusal(): { readonly reason: string; readonly retryAfterSeconds: number } | null;
-  /** The body, unpacked, is not looked at once it resolves: its memory is used for something else then. Of a body that is not stored nothing is kept. */
+  /**
+   * The body, unpacked, is not looked at once it resolves: its memory is used for something else then. Of a
+   * body that is not stored nothing is kept.
+   */
   append(
     sourceName: string,
     body: Uint8Array,
@@ -76,7 +82,10 @@ export interface DroppedSpan {
   readonly endUs: number;
 }
 
-/** The spans within a window of which a repair has dropped entries: answers are given from what is left, and say so. */
+/**
+ * The spans within a window of which a repair has dropped entries: answers are given from what is left, and
+ * say so.
+ */
 export type DroppedPort = (window: AnswerWindow) => readonly DroppedSpan[];
 
 export interface Health {

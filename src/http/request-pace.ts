@@ -1,10 +1,11 @@
 /**
- * How often each key may ask. A pace is one number, the time until which the requests so far have used up the allowance:
+ * How often each key may ask. A pace is one number, the time until which the requests so far have used up the
+ * allowance:
  *
  *   now ├────────────┤ usedUntil          a second ahead at most: then the next request has to wait
  *
- * (the generic cell rate algorithm of ATM's traffic control). There is one for each configured key, so wrong keys take
- * no memory.
+ * (the generic cell rate algorithm of ATM's traffic control). There is one for each configured key, so wrong
+ * keys take no memory.
  */
 
 import { US_PER_SECOND } from '../../engine/time.js';
@@ -18,7 +19,10 @@ export class RequestPace {
     this.#intervalUs = US_PER_SECOND / requestsPerSecond;
   }
 
-  /** 0, and the request counts; or after how many microseconds it may come again. nowUs is of a clock that never steps. */
+  /**
+   * 0, and the request counts; or after how many microseconds it may come again. nowUs is of a clock that
+   * never steps.
+   */
   take(nowUs: number): number {
     const usedUntilUs = Math.max(this.#usedUntilUs, nowUs) + this.#intervalUs;
     const waitUs = usedUntilUs - nowUs - US_PER_SECOND;

@@ -1,5 +1,6 @@
 /**
- * Cuts a file into chunks at the ends of its lines, each with its place and the digests of the file before and after.
+ * Cuts a file into chunks at the ends of its lines, each with its place and the digests of the file before
+ * and after.
  */
 
 import { createHash } from 'node:crypto';
@@ -30,8 +31,8 @@ const LINE_FEED = 0x0a;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * The chunks of what follows the bytes that stand. Throws an ImportError when the file doesn't begin with those.
- * Memory: some chunks or one longest line, whatever the file.
+ * The chunks of what follows the bytes that stand. Throws an ImportError when the file doesn't begin with
+ * those. Memory: some chunks or one longest line, whatever the file.
  */
 export async function* fileChunks(
   pieces: AsyncIterable<Uint8Array>,
@@ -70,7 +71,10 @@ class Cutter {
   #startByte = 0;
   #startDigest = '';
   #held: Buffer = NOTHING;
-  /** The kept beginning of a line that is too long, while its end hasn't come; its leading whitespace is left out. */
+  /**
+   * The kept beginning of a line that is too long, while its end hasn't come; its leading whitespace is left
+   * out.
+   */
   #kept: Buffer | null = null;
   #longLineBytes = 0;
 
@@ -100,7 +104,10 @@ class Cutter {
     this.#held = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
   }
 
-  /** Those that what was pushed fills; at the end of the file, which need not be a line feed, all that is left. */
+  /**
+   * Those that what was pushed fills; at the end of the file, which need not be a line feed, all that is
+   * left.
+   */
   *chunks(isAtEnd: boolean): Generator<FileChunk> {
     for (;;) {
       const chunk = this.#next(isAtEnd);

@@ -1,4 +1,7 @@
-/** The importer's side of `/api/logs`: asks how far an import has come and sends its chunks, again until it is answered. */
+/**
+ * The importer's side of `/api/logs`: asks how far an import has come and sends its chunks, again until it is
+ * answered.
+ */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
@@ -104,7 +107,8 @@ export class ImportClient {
   /** The problem, as text, where there is no answer. */
   async #try(method: string, query: URLSearchParams, body: Buffer | null): Promise<Answer | string> {
     const { url, key, signal } = this.#options;
-    // AbortSignal.any would leave something behind with the operator's signal for every request, on some Nodes.
+    // AbortSignal.any would leave something behind with the operator's signal for every request, on some
+    // Nodes.
     const request = new AbortController();
     const abort = () => request.abort();
     signal.addEventListener('abort', abort);

@@ -47,7 +47,9 @@ interface ImportOrder {
   readonly files: readonly string[];
 }
 
-/** The exit code. What an operator can mend is thrown as an error whose message says how, or told on stderr. */
+/**
+ * The exit code. What an operator can mend is thrown as an error whose message says how, or told on stderr.
+ */
 export async function runImport(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,

@@ -18,11 +18,11 @@ export interface FileReport {
 }
 
 /**
- * Takes what is missing of the file whose unpacked bytes come in pieces. Files are told apart by their names, where they
- * are given one, else by their first lines: a file that has grown goes on, and of different files that begin alike the
- * second is refused, for what both have would count twice. `onProgress` is told where the import stands
- * when it begins and after each chunk. Throws an ImportError; then all up to the last state told stands, and the same
- * call goes on there.
+ * Takes what is missing of the file whose unpacked bytes come in pieces. Files are told apart by their names,
+ * where they are given one, else by their first lines: a file that has grown goes on, and of different files
+ * that begin alike the second is refused, for what both have would count twice. `onProgress` is told where
+ * the import stands when it begins and after each chunk. Throws an ImportError; then all up to the last state
+ * told stands, and the same call goes on there.
  */
 export async function importFile(
   pieces: AsyncGenerator<Uint8Array>,
@@ -61,7 +61,10 @@ async function importPieces(
   return { state, acceptedBefore };
 }
 
-/** All of the first line that isn't blank, its end included, or as much of it as identifies; else all there is. */
+/**
+ * All of the first line that isn't blank, its end included, or as much of it as identifies; else all there
+ * is.
+ */
 async function readHead(pieces: AsyncGenerator<Uint8Array>): Promise<Buffer> {
   let head: Buffer = Buffer.alloc(0);
   let lineStart = 0;

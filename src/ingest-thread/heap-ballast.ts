@@ -1,7 +1,8 @@
 /**
- * V8 begins a major collection once a thread has allocated about as much as lives in its heap, counting buffers outside of
- * it. Little lives in the ingest thread, and responses of brokers pass through it by the megabyte: it would collect five
- * times a second. A block of numbers makes it collect once for that much more; its content is never looked at.
+ * V8 begins a major collection once a thread has allocated about as much as lives in its heap, counting
+ * buffers outside of it. Little lives in the ingest thread, and responses of brokers pass through it by the
+ * megabyte: it would collect five times a second. A block of numbers makes it collect once for that much
+ * more; its content is never looked at.
  */
 
 import { HEAP_BALLAST_MB } from './limits.js';

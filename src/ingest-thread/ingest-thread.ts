@@ -1,6 +1,6 @@
 /**
- * The serving thread's side of ingest from Kafka: starts the thread that consumes and decodes, applies what it sends in
- * slices between queries, and tells it what was applied and committed.
+ * The serving thread's side of ingest from Kafka: starts the thread that consumes and decodes, applies what
+ * it sends in slices between queries, and tells it what was applied and committed.
  */
 
 import { Worker } from 'node:worker_threads';

@@ -1,4 +1,7 @@
-/** The ingest thread: consumes Kafka, decodes, makes dead letters durable, and hands packs to the serving thread. */
+/**
+ * The ingest thread: consumes Kafka, decodes, makes dead letters durable, and hands packs to the serving
+ * thread.
+ */
 
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -126,7 +129,8 @@ const pipeline = new Pipeline({
   deadLetters: sampledSink(deadLetters, (samples) => say({ say: 'dead-letters', samples })),
   tiers: { tierByProject: order.tierByProject, defaultTier: order.defaultTier },
   judgedBy: 'clock',
-  // So that a wrong clock makes no dead letters: too old is measured from the earlier time, too far ahead from the later.
+  // So that a wrong clock makes no dead letters: too old is measured from the earlier time, too far ahead
+  // from the later.
   nowUs: () => Math.min(wallClockUs(), reckonedUs()),
   timeHolds: new TimeHolds(holds, () => Math.max(wallClockUs(), reckonedUs())),
   yieldTurn: async () => {

@@ -1,6 +1,7 @@
 /**
- * As which member this process reads the Kafka group, in a file of the data directory: after a kill the next process has that
- * member leave. Nothing depends on it: without it the group waits for the member's session time-out.
+ * As which member this process reads the Kafka group, in a file of the data directory: after a kill the next
+ * process has that member leave. Nothing depends on it: without it the group waits for the member's session
+ * time-out.
  */
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';

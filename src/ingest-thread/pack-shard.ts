@@ -1,6 +1,6 @@
 /**
- * A shard as the ingest thread sees it: what is applied to it leaves in packs for the serving thread, which has the
- * real one. How far it was read is known here without asking, as nobody else moves it.
+ * A shard as the ingest thread sees it: what is applied to it leaves in packs for the serving thread, which
+ * has the real one. How far it was read is known here without asking, as nobody else moves it.
  */
 
 import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';

@@ -1,4 +1,6 @@
-/** What the ingest thread and the serving thread say to each other. Messages of one direction arrive in order. */
+/**
+ * What the ingest thread and the serving thread say to each other. Messages of one direction arrive in order.
+ */
 
 import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
 import type { KafkaConnection } from '../../ingest/kafka/cluster/client.js';
@@ -46,7 +48,10 @@ export type ToIngest =
       /** The reckoned time (see src/trusted-time.ts). */
       readonly reckonedUs: number;
     }
-  /** Everything that was said of the partition up to this pack is applied; its buffer goes back to where it was made. */
+  /**
+   * Everything that was said of the partition up to this pack is applied; its buffer goes back to where it
+   * was made.
+   */
   | { readonly tell: 'applied'; readonly packId: number; readonly buffer: ArrayBuffer }
   /** Packs wait to be applied for long, or no more: no stall of the source. */
   | { readonly tell: 'hold'; readonly isHeld: boolean }

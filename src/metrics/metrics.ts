@@ -1,7 +1,7 @@
 /**
- * What an operator watches, for Prometheus: base units, labels from small fixed sets (topic, partition, tier, reason,
- * route, cache outcome). Most are read from the parts' own figures when they are scraped; only durations are observed as
- * they pass.
+ * What an operator watches, for Prometheus: base units, labels from small fixed sets (topic, partition, tier,
+ * reason, route, cache outcome). Most are read from the parts' own figures when they are scraped; only
+ * durations are observed as they pass.
  */
 
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';

@@ -1,4 +1,7 @@
-/** Metrics that are read when they are scraped, so that what nobody scrapes costs nothing and series of what is gone are gone. */
+/**
+ * Metrics that are read when they are scraped, so that what nobody scrapes costs nothing and series of what
+ * is gone are gone.
+ */
 
 import { Counter, Gauge, type Registry } from 'prom-client';
 

@@ -1,10 +1,11 @@
 /**
- * Makes the shards durable, again and again: state and next offsets of all of them in one transaction. Between two
- * commits a record lives in memory and in its log; a crash reads it from the log again. Before that the shards forget
- * what no query can see any more, so that what a backfill brings for windows long past is never written.
+ * Makes the shards durable, again and again: state and next offsets of all of them in one transaction.
+ * Between two commits a record lives in memory and in its log; a crash reads it from the log again. Before
+ * that the shards forget what no query can see any more, so that what a backfill brings for windows long past
+ * is never written.
  *
- * The shards are saved one a turn of the event loop, and queries are answered in between. Each is saved with its own
- * offset, so it doesn't matter that later ones have read on meanwhile.
+ * The shards are saved one a turn of the event loop, and queries are answered in between. Each is saved with
+ * its own offset, so it doesn't matter that later ones have read on meanwhile.
  */
 
 import type { SegmentWriter } from '../../engine/segments.js';
@@ -55,13 +56,18 @@ export class Committer {
     this.#schedule();
   }
 
-  /** Commits now, after any commit under way. Rejects when the store can't write; a full disk is waited out. */
+  /**
+   * Commits now, after any commit under way. Rejects when the store can't write; a full disk is waited out.
+   */
   commit(): Promise<void> {
     this.#running = this.#running.then(() => this.#commit());
     return this.#running;
   }
 
-  /** Ends the series with a last commit. Rejects as `commit`; with a DiskFullError when nothing waits for room any more. */
+  /**
+   * Ends the series with a last commit. Rejects as `commit`; with a DiskFullError when nothing waits for room
+   * any more.
+   */
   async stop(): Promise<void> {
     this.#stopped = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -81,7 +87,10 @@ export class Committer {
     }, COMMIT_PAUSE_MS);
   }
 
-  /** What `start` has done again and again: forgets what is due, and commits if there is anything to. Rejects as `commit`. */
+  /**
+   * What `start` has done again and again: forgets what is due, and commits if there is anything to. Rejects
+   * as `commit`.
+   */
   async round(): Promise<void> {
     this.#ports.store.assertSame();
     this.#expire();

@@ -1,6 +1,7 @@
 /**
- * Has stored rows compacted and usage sealed, one at a time, on the storage thread: asks the edge shards after each commit,
- * round and round, what is due, and commits what comes of it. What is due and how it is done is the engine's matter.
+ * Has stored rows compacted and usage sealed, one at a time, on the storage thread: asks the edge shards
+ * after each commit, round and round, what is due, and commits what comes of it. What is due and how it is
+ * done is the engine's matter.
  */
 
 import type { CompactionPlan } from '../../engine/rows/compaction.js';
@@ -13,8 +14,10 @@ import { partitionId } from '../../ingest/partition-id.js';
 import type { Scope, Store } from '../store/store.js';
 import type { OwnedShard } from './shards.js';
 
-/** Pause after a compaction that failed because there is no room or the like. Longer: the index of rows stays in memory for
- * longer; shorter: a full disk is filled and emptied all the time. */
+/**
+ * Pause after a compaction that failed because there is no room or the like. Longer: the index of rows stays
+ * in memory for longer; shorter: a full disk is filled and emptied all the time.
+ */
 const RETRY_PAUSE_US = 60_000_000;
 
 export interface CompactorPorts {

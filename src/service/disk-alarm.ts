@@ -1,4 +1,7 @@
-/** What a full disk, or too many open files, mean for the service: said once, ingest paused, and both taken back afterwards. */
+/**
+ * What a full disk, or too many open files, mean for the service: said once, ingest paused, and both taken
+ * back afterwards.
+ */
 
 import type { Logger } from 'pino';
 import type { DiskRoomPorts } from '../store/disk-room.js';

@@ -1,4 +1,7 @@
-/** Whether entries are taken in at the moment, and why not: sources wait at the gate, queries and commits don't. */
+/**
+ * Whether entries are taken in at the moment, and why not: sources wait at the gate, queries and commits
+ * don't.
+ */
 
 export const PAUSE_CAUSES = ['memory', 'disk', 'descriptors'] as const;
 export type PauseCause = (typeof PAUSE_CAUSES)[number];
@@ -56,7 +59,9 @@ export class IngestGate {
     if (!wasOpen && this.isOpen) this.#letIn();
   }
 
-  /** The service stops: what is on its way is taken in, whatever the causes, so that nothing waits for ever. */
+  /**
+   * The service stops: what is on its way is taken in, whatever the causes, so that nothing waits for ever.
+   */
   holdOpen(): void {
     const wasOpen = this.isOpen;
     this.#isHeldOpen = true;

@@ -4,8 +4,9 @@ import type { LogSink, PartitionKey } from '../../ingest/log-source.js';
 
 export interface IngestMeter {
   /**
-   * A batch of a partition is in the answers. `durationUs` from its first record on, turns of other work included;
-   * `lastRecordMs` is its last record's own timestamp, null when no record of the partition came yet.
+   * A batch of a partition is in the answers. `durationUs` from its first record on, turns of other work
+   * included; `lastRecordMs` is its last record's own timestamp, null when no record of the partition came
+   * yet.
    */
   applied(key: PartitionKey, durationUs: number, lastRecordMs: number | null): void;
 }

@@ -1,6 +1,7 @@
 /**
- * Names to choose from in the console: of projects, and of a project's functions. Read from what the views hold anyway.
- * There may be hundreds of thousands, so they are looked through in turns, and few lists are made at a time.
+ * Names to choose from in the console: of projects, and of a project's functions. Read from what the views
+ * hold anyway. There may be hundreds of thousands, so they are looked through in turns, and few lists are
+ * made at a time.
  */
 
 import { functionKey } from '../../engine/stats/bucket-key.js';

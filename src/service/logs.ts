@@ -1,4 +1,7 @@
-/** Where the logs of this process come from: the embedded log or Kafka, with all that stands between it and the shards. */
+/**
+ * Where the logs of this process come from: the embedded log or Kafka, with all that stands between it and
+ * the shards.
+ */
 
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { type DeadLetterSamples, sampledSink } from '../../ingest/dead-letter-samples.js';

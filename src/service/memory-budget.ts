@@ -1,7 +1,7 @@
 /**
- * Keeps what the process holds within LOGRING_MEMORY_BUDGET_MB: each part counts its own; towards the budget's end the
- * block cache gives way, then what can be spilled is, and last ingest pauses until there is room again. Nothing is
- * dropped.
+ * Keeps what the process holds within LOGRING_MEMORY_BUDGET_MB: each part counts its own; towards the
+ * budget's end the block cache gives way, then what can be spilled is, and last ingest pauses until there is
+ * room again. Nothing is dropped.
  *
  *   0                                       3/4        0.9      0.95       1    of the budget, without the cache
  *   │                                        │ spill    │ go on   │ pause    │
@@ -37,7 +37,10 @@ export interface MemoryBudgetPorts {
   /** Counted apart: it has what the other parts leave. */
   readonly cache: { readonly heldBytes: number; limit(capacityBytes: number): void };
   readonly parts: readonly MemoryPart[];
-  /** Asks the parts to free what need not be in memory, near a pause also what is soon needed again; they may take their time. */
+  /**
+   * Asks the parts to free what need not be in memory, near a pause also what is soon needed again; they may
+   * take their time.
+   */
   readonly spill: (isNearPause: boolean) => void;
 }
 

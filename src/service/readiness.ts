@@ -1,6 +1,7 @@
 /**
- * What `/readyz` says: a sentence for each reason why this process is not ready, and notes on what an operator should
- * know although it is. An outage of Kafka is a note: answers from the store are whole, and say how old they are.
+ * What `/readyz` says: a sentence for each reason why this process is not ready, and notes on what an
+ * operator should know although it is. An outage of Kafka is a note: answers from the store are whole, and
+ * say how old they are.
  */
 
 import { US_PER_SECOND } from '../../engine/time.js';
@@ -19,7 +20,10 @@ export interface ReadinessPorts {
   /** Why nothing is taken in at the moment, one sentence each. */
   readonly pauses: () => readonly string[];
   readonly stopping: () => boolean;
-  /** Answers from Kafka say how old they are. Those from the embedded log are never old, so there lag is a reason. */
+  /**
+   * Answers from Kafka say how old they are. Those from the embedded log are never old, so there lag is a
+   * reason.
+   */
   readonly isOwnLog: boolean;
   readonly maxLagRecords: number;
   /** What is wrong with files of rows and usage, one sentence each. */

@@ -1,4 +1,7 @@
-/** What the service says of itself to operators: whether it is ready, how it is, and what repairs have dropped. */
+/**
+ * What the service says of itself to operators: whether it is ready, how it is, and what repairs have
+ * dropped.
+ */
 
 import type { DeadLetterSamples } from '../../ingest/dead-letter-samples.js';
 import type { Gaps } from '../../ingest/gaps.js';

@@ -1,4 +1,7 @@
-/** The API over the parts of this process: its keys, its queries, and what the configuration and the memory budget allow. */
+/**
+ * The API over the parts of this process: its keys, its queries, and what the configuration and the memory
+ * budget allow.
+ */
 
 import { randomBytes } from 'node:crypto';
 import { setImmediate as yieldTurn } from 'node:timers/promises';

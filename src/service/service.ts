@@ -49,8 +49,8 @@ export interface Service {
   /** Resolves when everything applied so far is durable. */
   commit(): Promise<void>;
   /**
-   * Not ready, drains, commits, leaves the group, lets go of the directory. Rejects with a DiskFullError when there was
-   * no room for the last commit: then what was committed stands, and the log has the rest.
+   * Not ready, drains, commits, leaves the group, lets go of the directory. Rejects with a DiskFullError when
+   * there was no room for the last commit: then what was committed stands, and the log has the rest.
    */
   stop(): Promise<void>;
 }
@@ -63,8 +63,8 @@ const READY_CHECK_MS = 100;
 const DRAIN_MS = 5000;
 
 /**
- * Resolves once stored state is restored and HTTP listens; the log is read from then on. Rejects with a sentence for
- * the operator when the directory, the store or the port can't be used.
+ * Resolves once stored state is restored and HTTP listens; the log is read from then on. Rejects with a
+ * sentence for the operator when the directory, the store or the port can't be used.
  */
 export async function startService(
   config: Config,

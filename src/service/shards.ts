@@ -30,8 +30,8 @@ export class Shards {
   #leftOut: ReadonlySet<AnyShard> = new Set();
 
   /**
-   * Restores every shard of the two topics that the store holds. Throws a SegmentError for damaged state. Beyond
-   * `memoryBytes` for all of them, what can be set aside is while it is read.
+   * Restores every shard of the two topics that the store holds. Throws a SegmentError for damaged state.
+   * Beyond `memoryBytes` for all of them, what can be set aside is while it is read.
    */
   constructor(
     store: Store,
@@ -88,8 +88,8 @@ export class Shards {
   }
 
   /**
-   * From now on no answer counts partitions that another process reads. Their shards stay in memory, are saved and expired as
-   * all others, so that they go on where they were once this process reads them again.
+   * From now on no answer counts partitions that another process reads. Their shards stay in memory, are
+   * saved and expired as all others, so that they go on where they were once this process reads them again.
    */
   leaveOut(partitions: readonly PartitionKey[]): void {
     const shards = partitions.map((key) => this.known(key)).filter((shard) => shard !== undefined);

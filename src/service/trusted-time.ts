@@ -1,12 +1,13 @@
 /**
- * What time it is, as far as deletion may trust it: nothing brings back what a wrong clock has deleted. Beside the clock
- * goes a reckoned time, the last commit's plus the time run since, by a clock that never steps.
+ * What time it is, as far as deletion may trust it: nothing brings back what a wrong clock has deleted.
+ * Beside the clock goes a reckoned time, the last commit's plus the time run since, by a clock that never
+ * steps.
  *
  *   last commit ──── time run ────▶ reckoned        clock        deletion goes by the lesser of the two, "too far ahead"
  *   ────┴──────────────────────────────┴──────────────┴────▶    is measured from the later
  *
- * The reckoned time becomes the clock's when that has stood for an hour and no record has contradicted it, or at once
- * when records confirm it; and records move it on towards the clock. Pure: it is told the times.
+ * The reckoned time becomes the clock's when that has stood for an hour and no record has contradicted it, or
+ * at once when records confirm it; and records move it on towards the clock. Pure: it is told the times.
  */
 
 import { US_PER_MINUTE } from '../../engine/time.js';
@@ -23,7 +24,9 @@ export class TrustedTime {
   /** Timestamps of the last records, by partition, while clock and reckoned time differ. */
   readonly #records = new Map<string, number[]>();
 
-  /** committedUs: the reckoned time of the last commit; null before the first, when there is nothing to lose. */
+  /**
+   * committedUs: the reckoned time of the last commit; null before the first, when there is nothing to lose.
+   */
   constructor(committedUs: number | null, nowUs: number, monotonicUs: number) {
     this.#reckonedUs = committedUs ?? nowUs;
     this.#reckonedAtUs = monotonicUs;

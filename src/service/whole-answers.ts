@@ -1,6 +1,6 @@
 /**
- * Whether answers from a topic are whole, and how old they are: from what the log source says of its partitions, and
- * from what an earlier process has stored of it.
+ * Whether answers from a topic are whole, and how old they are: from what the log source says of its
+ * partitions, and from what an earlier process has stored of it.
  *
  *   partition     never whole ──► whole as of a time, which moves on; read by another process at any time
  *   its topic     no answers while a partition was never whole or another process reads it; else as old as its oldest
@@ -23,7 +23,9 @@ export const WHOLE_SEGMENT = 'whole';
 export interface WholeAnswersPorts {
   /** The topics that are read. */
   readonly topics: readonly string[];
-  /** Above `freshUs` answers say how old they are; above `maxStalenessUs`, unless it is 0, they are refused. */
+  /**
+   * Above `freshUs` answers say how old they are; above `maxStalenessUs`, unless it is 0, they are refused.
+   */
   readonly freshUs: number;
   readonly maxStalenessUs: number;
   /** The next offset of a partition, null before its first record. */
@@ -49,7 +51,10 @@ export interface TopicReading {
   readonly state: AnswerState;
   /** Of its oldest partition; null while one was never whole or another process reads it. */
   readonly ageUs: number | null;
-  /** Why not every partition has reached its end since the start, or since another process read it; null when each has. */
+  /**
+   * Why not every partition has reached its end since the start, or since another process read it; null when
+   * each has.
+   */
   readonly unreached: string | null;
 }
 
@@ -75,7 +80,10 @@ export class WholeAnswers {
   readonly #ports: WholeAnswersPorts;
   readonly #topics: ReadonlyMap<string, Topic>;
   #problem: string | null = null;
-  /** Partitions whose stored time needs a commit of its own: it is their first, or the count of partitions has changed. */
+  /**
+   * Partitions whose stored time needs a commit of its own: it is their first, or the count of partitions has
+   * changed.
+   */
   readonly #news = new Set<string>();
   readonly #freshUs: number;
 
@@ -85,7 +93,10 @@ export class WholeAnswers {
     this.#topics = new Map(ports.topics.map((topic) => [topic, new Topic(topic)]));
   }
 
-  /** Whether a partition has become whole for the first time, or a topic has other partitions, since the last save. */
+  /**
+   * Whether a partition has become whole for the first time, or a topic has other partitions, since the last
+   * save.
+   */
   get hasNews(): boolean {
     return this.#news.size > 0;
   }
@@ -185,8 +196,8 @@ export class WholeAnswers {
   }
 
   /**
-   * A partition that the topic has gained is as whole as its newest sibling: it did not exist, and so had no records, when
-   * that one's end was heard.
+   * A partition that the topic has gained is as whole as its newest sibling: it did not exist, and so had no
+   * records, when that one's end was heard.
    */
   #list(topic: Topic, partitionCount: number, topicId: string): void {
     // An older broker among several may not tell the id.

@@ -1,6 +1,8 @@
 /** The segments and blocks read last, unpacked, up to a number of bytes; least recently read go first. */
 
-/** Segments go by name. A query looks up a hundred blocks, whose names would take more time than the looking. */
+/**
+ * Segments go by name. A query looks up a hundred blocks, whose names would take more time than the looking.
+ */
 type CacheKey = string | number;
 
 export class BlockCache {

@@ -1,6 +1,7 @@
 /**
- * The files of blocks, as the serving thread knows them: where each block stands, and how far a file counts. The storage
- * thread writes them; a transaction makes what it wrote count; what no transaction knows is removed at start.
+ * The files of blocks, as the serving thread knows them: where each block stands, and how far a file counts.
+ * The storage thread writes them; a transaction makes what it wrote count; what no transaction knows is
+ * removed at start.
  *
  *   files/<topic>+<partition>/<file>         frame │ frame │ frame ┊ torn or unknown: cut off at start
  *   table `files`, <scope>:<file>#<frame>    what one commit added: flags u8 │ frame length u32 × frames, from that one on
@@ -65,8 +66,8 @@ export class BlockFiles {
   #nextCacheKey = 0;
 
   /**
-   * Restores what the table knows, cuts off what files hold beyond that and removes files that it doesn't know, or notes them as leftovers. A file
-   * that is missing or too short is noted as damage.
+   * Restores what the table knows, cuts off what files hold beyond that and removes files that it doesn't
+   * know, or notes them as leftovers. A file that is missing or too short is noted as damage.
    */
   constructor(disk: Disk, directory: string, table: Table, cache: BlockCache) {
     this.#disk = disk;
@@ -209,7 +210,10 @@ export class BlockFiles {
     return block;
   }
 
-  /** Bytes [start, end) of a file; valid until the next call. Frames that count never change, so a window stays right. */
+  /**
+   * Bytes [start, end) of a file; valid until the next call. Frames that count never change, so a window
+   * stays right.
+   */
   #read(fileKey: string, file: KnownFile, start: number, end: number): Uint8Array {
     const held = this.#window;
     if (held.fileKey === fileKey && held.start <= start && end <= held.end) {
@@ -335,7 +339,10 @@ export function fileRecord(
   return { key, value: rawEnvelope(key, raw) };
 }
 
-/** Cuts off what a crash left behind the frames that count; returns what is wrong with the file, null when nothing is. */
+/**
+ * Cuts off what a crash left behind the frames that count; returns what is wrong with the file, null when
+ * nothing is.
+ */
 function cutBack(disk: Disk, path: string, validBytes: number): string | null {
   const byteCount = disk.byteCount(path);
   if (byteCount === null) return `file ${path} is missing`;

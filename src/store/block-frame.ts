@@ -23,7 +23,10 @@ import { zstdCompress, zstdDecompress } from './zstd.js';
 
 const PACKED_HEADER_BYTES = 12;
 
-/** For blocks that live for months. The first plainBytes are left as they are. The dictionary, which may be empty, must be there to open it. */
+/**
+ * For blocks that live for months. The first plainBytes are left as they are. The dictionary, which may be
+ * empty, must be there to open it.
+ */
 export function wrapPacked(
   name: string,
   raw: Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * How everything stands in the store, segments and blocks alike, so that a torn, flipped or misplaced value is refused
- * and never answered from.
+ * How everything stands in the store, segments and blocks alike, so that a torn, flipped or misplaced value
+ * is refused and never answered from.
  *
  *   version u8 │ codec u8 │ rawLength u32 │ crc32 u32 over name and all but itself │ payload
  */
@@ -59,7 +59,10 @@ export function compressedValue(name: string, raw: Uint8Array): Uint8Array<Array
     : checkedValue(name, CODEC_RAW, raw.length, raw);
 }
 
-/** Throws a SegmentError that names the value and says what is wrong. `kind` is the word for it: segment or block. */
+/**
+ * Throws a SegmentError that names the value and says what is wrong. `kind` is the word for it: segment or
+ * block.
+ */
 export function checkValue(kind: string, name: string, value: Uint8Array): CheckedValue {
   if (value.length < HEADER_BYTES) throw damaged(kind, name, 'it is shorter than its header');
   const view = new DataView(value.buffer, value.byteOffset, value.byteLength);

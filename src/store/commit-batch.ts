@@ -1,4 +1,7 @@
-/** What one commit writes, gathered from the saves of all shards; it can be read from here until the commit is durable. */
+/**
+ * What one commit writes, gathered from the saves of all shards; it can be read from here until the commit is
+ * durable.
+ */
 
 import type { SegmentWriter } from '../../engine/segments.js';
 

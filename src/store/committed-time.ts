@@ -1,5 +1,6 @@
 /**
- * The time of the last commit, in the table `meta`: all that a start knows of the time beside the clock (see trusted-time.ts).
+ * The time of the last commit, in the table `meta`: all that a start knows of the time beside the clock (see
+ * trusted-time.ts).
  *
  *   committed-us   microseconds since the epoch, a decimal number
  */

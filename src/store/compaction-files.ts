@@ -1,4 +1,7 @@
-/** The files of one compaction or seal, on the storage thread: reads its inputs, which stay open to the end, and writes what it makes. */
+/**
+ * The files of one compaction or seal, on the storage thread: reads its inputs, which stay open to the end,
+ * and writes what it makes.
+ */
 
 import { dirname, join } from 'node:path';
 import { assert } from '../../engine/assert.js';

@@ -1,4 +1,7 @@
-/** Dead letters when there is no Kafka to hold them: a table of the store, keyed by origin, so that none stands twice. */
+/**
+ * Dead letters when there is no Kafka to hold them: a table of the store, keyed by origin, so that none
+ * stands twice.
+ */
 
 import type { DeadLetter, DeadLetterReason, DeadLetterSink } from '../../ingest/dead-letters.js';
 import { openEnvelope } from './envelope.js';

@@ -1,7 +1,8 @@
 /**
- * One process per data directory. The lock is a listening Unix socket in the directory: the kernel lets go of it when
- * its process dies, however it dies, so there is no process id to mistake for another's; and it is found by its path, so
- * it holds between containers that share a volume. Who holds it where several come at once: lock-election.ts.
+ * One process per data directory. The lock is a listening Unix socket in the directory: the kernel lets go of
+ * it when its process dies, however it dies, so there is no process id to mistake for another's; and it is
+ * found by its path, so it holds between containers that share a volume. Who holds it where several come at
+ * once: lock-election.ts.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -34,8 +35,8 @@ export interface DirectoryLock {
 }
 
 /**
- * Throws a DirectoryInUseError when another process holds the directory, an UnwritableDirectoryError for one that is
- * read-only or can't have the socket. Of several that come at once one gets it.
+ * Throws a DirectoryInUseError when another process holds the directory, an UnwritableDirectoryError for one
+ * that is read-only or can't have the socket. Of several that come at once one gets it.
  */
 export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   try {
@@ -170,7 +171,10 @@ class Taker {
     if (this.#isHolding) socket.end(HELD);
   }
 
-  /** Whether the process of a name is there; with `isWaiting` what is known once it holds the directory, or is gone. */
+  /**
+   * Whether the process of a name is there; with `isWaiting` what is known once it holds the directory, or is
+   * gone.
+   */
   #isAlive(name: string, isWaiting: boolean): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const socket = connect(this.#pathOf(name));

@@ -1,6 +1,6 @@
 /**
- * Whether the system takes writes. A write that finds the disk full, or as many files open as may be, waits here and is
- * made again; meanwhile ingest is told to pause. What the store has stays readable.
+ * Whether the system takes writes. A write that finds the disk full, or as many files open as may be, waits
+ * here and is made again; meanwhile ingest is told to pause. What the store has stays readable.
  *
  *   room ──a write fails because the disk is full──▶ short ──free bytes seen, or some time, and the write made again──▶ room
  */
@@ -59,8 +59,8 @@ export class DiskRoom {
   }
 
   /**
-   * Makes a write, again and again while it meets a shortage. `undo` takes back what a failed try has left. Rejects
-   * as the write does for any other reason, and with a DiskFullError once waiting is over.
+   * Makes a write, again and again while it meets a shortage. `undo` takes back what a failed try has left.
+   * Rejects as the write does for any other reason, and with a DiskFullError once waiting is over.
    */
   async retried<T>(write: () => Promise<T>, undo: () => Promise<void> = async () => undefined): Promise<T> {
     let met: Shortage | null = null;
@@ -89,7 +89,10 @@ export class DiskRoom {
     }
   }
 
-  /** Makes a write once. Rejects as it does, or with a DiskFullError; the shortage then lasts until room is seen. */
+  /**
+   * Makes a write once. Rejects as it does, or with a DiskFullError; the shortage then lasts until room is
+   * seen.
+   */
   async tried<T>(write: () => Promise<T>): Promise<T> {
     try {
       return await write();
@@ -128,7 +131,10 @@ export class DiskRoom {
     }
   }
 
-  /** Resolves once there seems to be room; after a while anyway, as a quota's limits and descriptors don't show. */
+  /**
+   * Resolves once there seems to be room; after a while anyway, as a quota's limits and descriptors don't
+   * show.
+   */
   async #seeRoom(shortage: Shortage): Promise<void> {
     const mostLooks = shortage === 'disk' ? DISK_TRY_ANYWAY_CHECKS : 1;
     for (let looks = 0; looks < mostLooks && !this.#givenUp.isOpen; looks++) {
@@ -138,8 +144,8 @@ export class DiskRoom {
   }
 
   /**
-   * null for an error that doesn't pass by itself. LMDB reports a write that was cut short by a full disk as EIO: that
-   * counts where hardly anything is free.
+   * null for an error that doesn't pass by itself. LMDB reports a write that was cut short by a full disk as
+   * EIO: that counts where hardly anything is free.
    */
   #shortageOf(error: unknown): Shortage | null {
     if (error instanceof StorageEndedError) return null;

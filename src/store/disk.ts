@@ -1,4 +1,6 @@
-/** What the store's files ask of the operating system: a seam, so that another disk can be put in its place. */
+/**
+ * What the store's files ask of the operating system: a seam, so that another disk can be put in its place.
+ */
 
 import {
   closeSync,
@@ -24,7 +26,10 @@ export interface FolderList {
 
 /** Every call throws the system's error when the disk refuses. */
 export interface Disk {
-  /** `r` reads a file that exists, `a` adds to one or makes it, `wx+` makes a file that must not exist, and reads it too. */
+  /**
+   * `r` reads a file that exists, `a` adds to one or makes it, `wx+` makes a file that must not exist, and
+   * reads it too.
+   */
   open(path: string, flags: 'r' | 'a' | 'wx+'): number;
   close(descriptor: number): void;
   /** Returns how many bytes it has read: fewer than asked for at the end of the file only. */
@@ -44,7 +49,10 @@ export interface Disk {
   remove(path: string): void;
   /** Of the file system that a folder is in: what this process may still write there. */
   freeBytes(folder: string): number;
-  /** The paths of all files in a folder and below it, and of the folders, itself included; none when it is missing. */
+  /**
+   * The paths of all files in a folder and below it, and of the folders, itself included; none when it is
+   * missing.
+   */
   list(folder: string): FolderList;
 }
 

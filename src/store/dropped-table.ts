@@ -1,5 +1,6 @@
 /**
- * What repairs have dropped, a table of the store, so that answers go on saying what they lack until it has expired.
+ * What repairs have dropped, a table of the store, so that answers go on saying what they lack until it has
+ * expired.
  *
  *   <number, 8 digits>   JSON: view, level, startUs (null: nobody knows), endUs, what
  */

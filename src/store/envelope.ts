@@ -14,7 +14,10 @@ export function rawEnvelope(name: string, ...pieces: readonly Uint8Array[]): Uin
   return checkedValue(name, CODEC_RAW, rawLength, ...pieces);
 }
 
-/** The segment's bytes: the caller's to keep. Throws a SegmentError that names the segment and says what is wrong. */
+/**
+ * The segment's bytes: the caller's to keep. Throws a SegmentError that names the segment and says what is
+ * wrong.
+ */
 export function openEnvelope(name: string, value: Uint8Array): Uint8Array {
   return rawBytes('segment', name, checkValue('segment', name, value));
 }

@@ -1,8 +1,9 @@
 /**
  * The LMDB environment of a store: opened, written by one transaction at a time.
  *
- * Room for a transaction is made before it: zeros are added behind the pages that LMDB uses, so that a full disk shows in
- * our write and not in LMDB's, which at that spoils the heap (lmdb 3.5.6 formats its message into too few bytes).
+ * Room for a transaction is made before it: zeros are added behind the pages that LMDB uses, so that a full
+ * disk shows in our write and not in LMDB's, which at that spoils the heap (lmdb 3.5.6 formats its message
+ * into too few bytes).
  *
  *   store.lmdb   │ pages in use ………………… │ zeros: room for a transaction │
  *                                        ╰ lastPageNumber
@@ -54,8 +55,9 @@ export class Environment implements Tables {
   }
 
   /**
-   * The tables of a directory, made where they are missing. Throws a StoreFormatError for those of another version, a
-   * SegmentError for those that are not whole, or the system's error for a directory that can't be used.
+   * The tables of a directory, made where they are missing. Throws a StoreFormatError for those of another
+   * version, a SegmentError for those that are not whole, or the system's error for a directory that can't be
+   * used.
    */
   static async open(directory: string): Promise<Environment> {
     const path = join(directory, TABLE_FILE);
@@ -63,8 +65,8 @@ export class Environment implements Tables {
     if (!existsSync(path) && bavail * bsize < DISK_ROOM_BYTES)
       throw new Error(`ENOSPC: ${directory} has no room for a new store`);
     examineTables(directory);
-    // Without overlappingSync a write's promise resolves when it is on the disk, not when it is visible. Batches are made
-    // here alone: when a write fails, lmdb's own batches reject a promise that nobody has.
+    // Without overlappingSync a write's promise resolves when it is on the disk, not when it is visible.
+    // Batches are made here alone: when a write fails, lmdb's own batches reject a promise that nobody has.
     const root = open({
       path,
       encoding: 'binary',
@@ -178,9 +180,10 @@ export class Environment implements Tables {
 }
 
 /**
- * At most so many bytes of pages are new: each put and remove may copy a leaf, though a transaction copies none twice;
- * a small node lies in a leaf that is at least a third full, whichever way leaves split; a larger one may have a leaf to
- * itself, and its value pages of its own. The slack is for the pages above leaves and for the list of free ones.
+ * At most so many bytes of pages are new: each put and remove may copy a leaf, though a transaction copies
+ * none twice; a small node lies in a leaf that is at least a third full, whichever way leaves split; a larger
+ * one may have a leaf to itself, and its value pages of its own. The slack is for the pages above leaves and
+ * for the list of free ones.
  */
 function neededBytes(writes: readonly TableWrites[], pageBytes: number, usedPageCount: number): number {
   let changeCount = 0;

@@ -1,4 +1,7 @@
-/** The storage thread's hand on files that commits append to: writes, and makes what it wrote durable when told to. */
+/**
+ * The storage thread's hand on files that commits append to: writes, and makes what it wrote durable when
+ * told to.
+ */
 
 import { dirname } from 'node:path';
 import type { Disk } from './disk.js';
@@ -31,7 +34,9 @@ export class FileAppender {
     this.#folders.sync();
   }
 
-  /** After a write that failed: what was appended since is gone. Their folders are synced with the next sync. */
+  /**
+   * After a write that failed: what was appended since is gone. Their folders are synced with the next sync.
+   */
   cutBack(ends: readonly FileEnd[]): void {
     for (const descriptor of this.#open.values()) this.#disk.close(descriptor);
     this.#open.clear();

@@ -1,4 +1,7 @@
-/** Which files of rows and usage are known to be damaged, for the operator: found at the start or when a block was read. */
+/**
+ * Which files of rows and usage are known to be damaged, for the operator: found at the start or when a block
+ * was read.
+ */
 
 export class FileDamage {
   readonly #byFile = new Map<string, string>();

@@ -1,4 +1,7 @@
-/** The folders of the store's files whose names are not durable yet: a file is not on the disk before they are. */
+/**
+ * The folders of the store's files whose names are not durable yet: a file is not on the disk before they
+ * are.
+ */
 
 import { dirname } from 'node:path';
 import type { Disk } from './disk.js';

@@ -1,7 +1,8 @@
 /**
- * Takes what looks random out of log text before it is compressed: runs of lower-case hexadecimal digits and UUIDs
- * become bytes, half as long and kept apart, since a compressor would spend more on them and compress the rest worse for
- * having seen them. A value that comes again (a request's id in its message, headers and URL) is only referred to.
+ * Takes what looks random out of log text before it is compressed: runs of lower-case hexadecimal digits and
+ * UUIDs become bytes, half as long and kept apart, since a compressor would spend more on them and compress
+ * the rest worse for having seen them. A value that comes again (a request's id in its message, headers and
+ * URL) is only referred to.
  *
  *   text:  …"ray":"⟨1 1 8⟩","id":"⟨1 2⟩","again":"⟨1 3 2 0⟩"…      bytes: 8 + 16
  *   1 1 n   the next n bytes, as 2n digits       1 3 lo hi   the value that many values back, as it was
@@ -38,7 +39,10 @@ export interface PackedHex {
   readonly hex: Uint8Array;
 }
 
-/** Where ordinary blocks are packed, one after another: twice as long as they are, as a mark takes two bytes, and half. */
+/**
+ * Where ordinary blocks are packed, one after another: twice as long as they are, as a mark takes two bytes,
+ * and half.
+ */
 const ORDINARY_BYTES = 256 * 1024;
 const packedText = new Uint8Array(2 * ORDINARY_BYTES);
 const packedHex = new Uint8Array(ORDINARY_BYTES / 2);
@@ -184,7 +188,10 @@ let workspace = Buffer.alloc(0);
 let valueStarts = new Uint32Array(0);
 let valueEnds = new Uint32Array(0);
 
-/** `first`, then what was packed, rawLength bytes in all. Throws a SegmentError for what packHex did not make of the rest. */
+/**
+ * `first`, then what was packed, rawLength bytes in all. Throws a SegmentError for what packHex did not make
+ * of the rest.
+ */
 export function unpackHex({ text, hex }: PackedHex, rawLength: number, first: Uint8Array): Uint8Array {
   if (first.length > rawLength) throw new SegmentError('packed text is longer than it should be');
   reserve(rawLength + text.length, text.length >>> 1);

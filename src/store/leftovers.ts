@@ -1,4 +1,7 @@
-/** Files that nothing needs any more and that the disk did not let go, as the serving thread knows them: they are tried again. */
+/**
+ * Files that nothing needs any more and that the disk did not let go, as the serving thread knows them: they
+ * are tried again.
+ */
 
 export interface Leftover {
   readonly path: string;

@@ -1,83 +1,124 @@
 /** Every cap of the store, each with its reason: what too big and too small would mean. */
 
-/** Below this a segment is stored as it is, and wrapped where it stands. Bigger: the serving thread copies and
- * checksums more; smaller: going to the storage thread costs more than compressing gains. */
+/**
+ * Below this a segment is stored as it is, and wrapped where it stands. Bigger: the serving thread copies and
+ * checksums more; smaller: going to the storage thread costs more than compressing gains.
+ */
 export const COMPRESS_FROM_BYTES = 1024;
 
-/** Bytes that go to the storage thread at a time; two such arenas take turns. Bigger: filling one holds up queries for
- * longer than some tens of microseconds; smaller: a commit of many blocks takes more turns. */
+/**
+ * Bytes that go to the storage thread at a time; two such arenas take turns. Bigger: filling one holds up
+ * queries for longer than some tens of microseconds; smaller: a commit of many blocks takes more turns.
+ */
 export const ARENA_BYTES = 256 * 1024;
 
-/** How hard is compressed what is soon written again: blocks of the last hours, segments. Higher: 3 takes twice the time for
- * 1 % less; lower: -1 leaves a third more bytes for little less time. */
+/**
+ * How hard is compressed what is soon written again: blocks of the last hours, segments. Higher: 3 takes
+ * twice the time for 1 % less; lower: -1 leaves a third more bytes for little less time.
+ */
 export const QUICK_ZSTD_LEVEL = 1;
 
-/** How hard blocks are compressed that live for months. Higher: from 5 on every block pays for the dictionary, four times
- * the time for 4 % fewer bytes; lower: 1 saves a fifth of the time for 1 % more. */
+/**
+ * How hard blocks are compressed that live for months. Higher: from 5 on every block pays for the dictionary,
+ * four times the time for 4 % fewer bytes; lower: 1 saves a fifth of the time for 1 % more.
+ */
 export const SORTED_ZSTD_LEVEL = 3;
 
-/** Bytes that compression knows of a file before its first block, stored in a tenth of them. Bigger: 96 KB save 1 % of a
- * row for a quarter more time, and what reads one block from a cold disk reads them first; smaller: 48 and 32 KB cost 1
- * and 4 % and save a sixth and a quarter of the time. */
+/**
+ * Bytes that compression knows of a file before its first block, stored in a tenth of them. Bigger: 96 KB
+ * save 1 % of a row for a quarter more time, and what reads one block from a cold disk reads them first;
+ * smaller: 48 and 32 KB cost 1 and 4 % and save a sixth and a quarter of the time.
+ */
 export const DICTIONARY_BYTES = 64 * 1024;
 
-/** Dictionaries that a thread keeps at hand for compression. More: 64 KB each; fewer: a day's compaction, which reads one of
- * each hour, copies them again and again. */
+/**
+ * Dictionaries that a thread keeps at hand for compression. More: 64 KB each; fewer: a day's compaction,
+ * which reads one of each hour, copies them again and again.
+ */
 export const WASM_DICTIONARY_COUNT = 32;
 
-/** How long the storage thread goes on with a compaction before it looks for a commit, ms. Longer: commits wait; shorter:
- * looking costs more than the work. */
+/**
+ * How long the storage thread goes on with a compaction before it looks for a commit, ms. Longer: commits
+ * wait; shorter: looking costs more than the work.
+ */
 export const COMPACTION_SLICE_MS = 4;
 
-/** Bytes that are read at a time, up to the end of the block that is asked for: what comes before it is asked for next.
- * Bigger: a query for few rows reads more than it needs; smaller: a hundred rows take more reads, each of which a cold
- * disk lets wait. A hundred rows have about 34 KB. */
+/**
+ * Bytes that are read at a time, up to the end of the block that is asked for: what comes before it is asked
+ * for next. Bigger: a query for few rows reads more than it needs; smaller: a hundred rows take more reads,
+ * each of which a cold disk lets wait. A hundred rows have about 34 KB.
+ */
 export const READ_WINDOW_BYTES = 48 * 1024;
 
-/** Row files that a commit has open at a time; more are synced and closed on the way. Bigger: a backfill of many hours
- * runs out of file descriptors; smaller: files are opened again within a commit. */
+/**
+ * Row files that a commit has open at a time; more are synced and closed on the way. Bigger: a backfill of
+ * many hours runs out of file descriptors; smaller: files are opened again within a commit.
+ */
 export const APPEND_FILE_LIMIT = 64;
 
-/** Row files that are held open for reading. Bigger: file descriptors, of which a process often has 1024; smaller: queries
- * open files again and again. */
+/**
+ * Row files that are held open for reading. Bigger: file descriptors, of which a process often has 1024;
+ * smaller: queries open files again and again.
+ */
 export const OPEN_FILE_LIMIT = 256;
 
-/** Bytes that a thread reads of a file at a time whose blocks it goes through. Bigger: more than it gets to in its turn;
- * smaller: more reads. */
+/**
+ * Bytes that a thread reads of a file at a time whose blocks it goes through. Bigger: more than it gets to in
+ * its turn; smaller: more reads.
+ */
 export const STRETCH_BYTES = 256 * 1024;
 
-/** Free bytes from which a disk that was full is written to again. Bigger: a small disk is never used up; smaller: writes
- * fail again at once. */
+/**
+ * Free bytes from which a disk that was full is written to again. Bigger: a small disk is never used up;
+ * smaller: writes fail again at once.
+ */
 export const DISK_ROOM_BYTES = 4 * 1024 * 1024;
 
-/** How often a full disk is looked at, ms. Longer: ingest stays paused for longer than it must; shorter: no harm. */
+/**
+ * How often a full disk is looked at, ms. Longer: ingest stays paused for longer than it must; shorter: no
+ * harm.
+ */
 export const DISK_CHECK_MS = 250;
 
-/** Looks after which a write is tried although no room was seen. More: a quota that was raised is noticed later; fewer:
- * tries in vain, of which LMDB writes a line each to the standard error. */
+/**
+ * Looks after which a write is tried although no room was seen. More: a quota that was raised is noticed
+ * later; fewer: tries in vain, of which LMDB writes a line each to the standard error.
+ */
 export const DISK_TRY_ANYWAY_CHECKS = 40;
 
-/** Zeros that are added to LMDB's file at a time when a transaction needs room. Bigger: a small disk is full earlier;
- * smaller: more writes. */
+/**
+ * Zeros that are added to LMDB's file at a time when a transaction needs room. Bigger: a small disk is full
+ * earlier; smaller: more writes.
+ */
 export const RESERVE_PIECE_BYTES = 256 * 1024;
 
-/** Room that a transaction has beside what its values need. Bigger: the file is that much larger than what is in it;
- * smaller: LMDB's pages above leaves and its list of free ones may not fit on a full disk. */
+/**
+ * Room that a transaction has beside what its values need. Bigger: the file is that much larger than what is
+ * in it; smaller: LMDB's pages above leaves and its list of free ones may not fit on a full disk.
+ */
 export const RESERVE_SLACK_BYTES = 1024 * 1024;
 
-/** How far the storage thread gives way to the serving thread where they share a core, 0 to 19. Bigger: commits take
- * longer on a busy machine; smaller: a compaction delays requests by turns of the scheduler. */
+/**
+ * How far the storage thread gives way to the serving thread where they share a core, 0 to 19. Bigger:
+ * commits take longer on a busy machine; smaller: a compaction delays requests by turns of the scheduler.
+ */
 export const STORAGE_THREAD_NICENESS = 5;
 
-/** Bytes of a Unix socket's path, by the system that has the fewest (macOS, one for the end). More: systems cut it off or
- * refuse it; fewer: paths that would do go a detour. */
+/**
+ * Bytes of a Unix socket's path, by the system that has the fewest (macOS, one for the end). More: systems
+ * cut it off or refuse it; fewer: paths that would do go a detour.
+ */
 export const SOCKET_PATH_BYTES = 103;
 
-/** How long a process that starts waits for another to say whether it holds the directory, ms; one that says nothing then
- * does. Longer: a start beside a stopped process says so later; shorter: on a busy machine two that start at once may
- * both give way. */
+/**
+ * How long a process that starts waits for another to say whether it holds the directory, ms; one that says
+ * nothing then does. Longer: a start beside a stopped process says so later; shorter: on a busy machine two
+ * that start at once may both give way.
+ */
 export const LOCK_WAIT_MS = 5000;
 
-/** Bytes of posted records that are copied and checksummed in one turn of the event loop. Bigger: a query waits for longer
- * than half a millisecond; smaller: turns cost more than the work in them. */
+/**
+ * Bytes of posted records that are copied and checksummed in one turn of the event loop. Bigger: a query
+ * waits for longer than half a millisecond; smaller: turns cost more than the work in them.
+ */
 export const WRAP_BYTES = 512 * 1024;

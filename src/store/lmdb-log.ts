@@ -1,6 +1,6 @@
 /**
- * The storage of the embedded log: a table of the store. Records wait here from their POST until a commit has made
- * what they changed durable; then they are truncated.
+ * The storage of the embedded log: a table of the store. Records wait here from their POST until a commit has
+ * made what they changed durable; then they are truncated.
  *
  *   <topic>/<offset, 16 digits>   timestampMs f64 │ value
  *   <topic>/start                 offset f64 of the first record kept, written with every truncation

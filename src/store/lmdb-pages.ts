@@ -1,6 +1,7 @@
 /**
- * The pages of LMDB's data file, read as bytes and each checked before it is believed. LMDB itself maps the file and
- * follows what stands there: a damaged page can crash the process, or silently be another page. Here nothing is mapped.
+ * The pages of LMDB's data file, read as bytes and each checked before it is believed. LMDB itself maps the
+ * file and follows what stands there: a damaged page can crash the process, or silently be another page. Here
+ * nothing is mapped.
  *
  *   page 0, 1    header │ meta: magic, version, …, two trees (free pages, names of tables), last page, transaction
  *   branch       header │ offsets u16 × n │ … free … │ nodes: child page, first key below it
@@ -8,7 +9,8 @@
  *   overflow     header │ value, through as many pages as it takes
  *   header       page u64 │ transaction u64 │ 0 u16 │ kind u16 │ lower u16, upper u16 or page count u32
  *
- * This is format 2 of the LMDB that lmdb 3.5 brings (see mdb.c there), on a little-endian machine with 64 bits.
+ * This is format 2 of the LMDB that lmdb 3.5 brings (see mdb.c there), on a little-endian machine with 64
+ * bits.
  */
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
@@ -29,7 +31,9 @@ const OVERFLOW = 0x04;
 const META = 0x08;
 const VALUE_ON_OVERFLOW = 0x01;
 const VALUE_IS_TREE = 0x02;
-/** How Logring opens LMDB: one file without a folder of its own; keys of the tree of free pages are integers. */
+/**
+ * How Logring opens LMDB: one file without a folder of its own; keys of the tree of free pages are integers.
+ */
 const META_FLAGS = 0x4008;
 
 const PAGE_SIZES = [4096, 8192, 16384, 32768];
@@ -92,7 +96,10 @@ export class PageFile {
     return Math.ceil(this.byteCount / this.#pageBytes);
   }
 
-  /** Both meta pages; null for one that the file is too short for. To be called first: it learns how large pages are. */
+  /**
+   * Both meta pages; null for one that the file is too short for. To be called first: it learns how large
+   * pages are.
+   */
   metas(): (Meta | null)[] {
     const first = this.#metaAt(0, 0);
     // Where the first is damaged, the second is looked for where most machines have it.
@@ -139,7 +146,10 @@ export class PageFile {
     return nodes;
   }
 
-  /** What can be told apart in a damaged leaf, in its order; null for a node that can't. None when its bounds are damaged. */
+  /**
+   * What can be told apart in a damaged leaf, in its order; null for a node that can't. None when its bounds
+   * are damaged.
+   */
   remainsOfLeaf(page: number): (LeafNode | null)[] {
     const bytes = this.#read(page, this.#pageBytes);
     const view = viewOf(bytes);
@@ -294,7 +304,10 @@ function assertHeader(page: number, view: DataView, kind: number, maxTransaction
     throw damaged(page, 'it is of another kind than it should be');
 }
 
-/** Nodes fill the page from `start` to its end, each beginning at an even place; so no length can be wrong unseen. */
+/**
+ * Nodes fill the page from `start` to its end, each beginning at an even place; so no length can be wrong
+ * unseen.
+ */
 function assertTiled(
   page: number,
   offsets: readonly number[],

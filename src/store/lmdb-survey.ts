@@ -1,7 +1,8 @@
 /**
- * Walks LMDB's data file page by page: every page must be used by exactly one tree or be free, every tree must be as
- * deep and have as many pages and entries as it says, and every key must be in order and between its branch's keys. So
- * a flipped or missing byte outside of values is found; values carry checksums of their own.
+ * Walks LMDB's data file page by page: every page must be used by exactly one tree or be free, every tree
+ * must be as deep and have as many pages and entries as it says, and every key must be in order and between
+ * its branch's keys. So a flipped or missing byte outside of values is found; values carry checksums of their
+ * own.
  */
 
 import { compareBytes } from '../../engine/rows/row-order.js';
@@ -39,7 +40,10 @@ export interface Survey {
 /** Takes an entry; false when its value is not what was stored under its key. */
 export type TakeEntry = (table: string, key: string, value: Uint8Array) => boolean;
 
-/** Tells each entry that can be read, table by table in order of key, and what can't be read. Throws the system's error when the file can't be opened. */
+/**
+ * Tells each entry that can be read, table by table in order of key, and what can't be read. Throws the
+ * system's error when the file can't be opened.
+ */
 export function surveyLmdb(path: string, take: TakeEntry): Survey {
   const file = new PageFile(path);
   try {
@@ -72,7 +76,9 @@ interface Visit {
   readonly damagedPages: (readonly [Uint8Array | null, Uint8Array | null])[];
 }
 
-/** The last pages of a file need not be there while they are free: so many for each that is, and so many more. */
+/**
+ * The last pages of a file need not be there while they are free: so many for each that is, and so many more.
+ */
 const PAGES_BEYOND_END = 16;
 const MORE_PAGES_BEYOND_END = 65_536;
 
@@ -97,8 +103,8 @@ class Walk {
   }
 
   /**
-   * Transaction n writes meta page n % 2, and the root of its tree of names; so a wrong transaction number shows in one of
-   * the two.
+   * Transaction n writes meta page n % 2, and the root of its tree of names; so a wrong transaction number
+   * shows in one of the two.
    */
   #pickMeta(metas: readonly (Meta | null)[]): { meta: Meta | null; isOutdated: boolean } {
     for (const [index, meta] of metas.entries()) {

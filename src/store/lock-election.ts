@@ -1,14 +1,15 @@
 /**
- * Decides which of the processes that want a directory holds it, as steps that the caller carries out. Each process has a
- * name of its own in the directory, which is never used again, and is alive as long as it holds the directory or tries to:
+ * Decides which of the processes that want a directory holds it, as steps that the caller carries out. Each
+ * process has a name of its own in the directory, which is never used again, and is alive as long as it holds
+ * the directory or tries to:
  *
  *   publish ── list ── look at each other name ──all gone──▶ hold, remove what the dead left
  *                       │ alive, and earlier or holding ──▶ withdraw
  *                       ╰ alive, later, still trying ──▶ wait until it withdraws, dies or holds
  *
- * Two can't hold: of two that have published before they list, the one that lists last sees the other. One of several
- * holds: a name gives way to an earlier one only, or to a holder. No live process loses its name, because a name that is
- * dead stays dead. test/store/directory-lock plays all orders of three, with kills.
+ * Two can't hold: of two that have published before they list, the one that lists last sees the other. One of
+ * several holds: a name gives way to an earlier one only, or to a holder. No live process loses its name,
+ * because a name that is dead stays dead. test/store/directory-lock plays all orders of three, with kills.
  */
 
 /** The name that versions before this one held a directory by. */
@@ -30,7 +31,10 @@ export type LockStep =
   | { readonly do: 'withdraw' }
   | { readonly do: 'remove'; readonly name: string };
 
-/** Names sort by time, as a holder then turns others away at once; a clock that was set makes them wait for its word. */
+/**
+ * Names sort by time, as a holder then turns others away at once; a clock that was set makes them wait for
+ * its word.
+ */
 export function lockName(nowUs: number, unique: string): string {
   return `${PREFIX}${String(nowUs).padStart(17, '0')}-${unique}`;
 }

@@ -1,4 +1,7 @@
-/** The storage thread's hand on files that nothing needs any more: those that the disk does not let go are removed later. */
+/**
+ * The storage thread's hand on files that nothing needs any more: those that the disk does not let go are
+ * removed later.
+ */
 
 import type { Disk } from './disk.js';
 import type { Leftover } from './leftovers.js';
@@ -29,7 +32,10 @@ export class Removals {
     for (const path of this.#left.keys()) this.remove(path);
   }
 
-  /** To be called before a file of that name is made: tries again, and returns whether no other file of that name is left. */
+  /**
+   * To be called before a file of that name is made: tries again, and returns whether no other file of that
+   * name is left.
+   */
   isGone(path: string): boolean {
     if (this.#left.has(path)) this.remove(path);
     return !this.#left.has(path);

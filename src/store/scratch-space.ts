@@ -1,7 +1,8 @@
 /**
- * Scratch files in the data directory, in which the engine sets aside what the tables have as well. A file loses its name as
- * soon as it is open, so that nothing of it is left when the process ends, however it ends. Nothing depends on its being there: when
- * the system refuses one, what was to be in it stays in memory; and it leaves commits the last of the disk.
+ * Scratch files in the data directory, in which the engine sets aside what the tables have as well. A file
+ * loses its name as soon as it is open, so that nothing of it is left when the process ends, however it ends.
+ * Nothing depends on its being there: when the system refuses one, what was to be in it stays in memory; and
+ * it leaves commits the last of the disk.
  *
  *   file   │ crc32 u32 over the piece, length u32 │ piece │ …
  */

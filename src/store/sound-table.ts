@@ -1,6 +1,7 @@
 /**
- * Looks through LMDB's data file before LMDB may map it: LMDB checks nothing, so a damaged page would end the process or
- * give wrong values. A store whose tables are not whole is not opened; `logring check` says what is wrong with it.
+ * Looks through LMDB's data file before LMDB may map it: LMDB checks nothing, so a damaged page would end the
+ * process or give wrong values. A store whose tables are not whole is not opened; `logring check` says what
+ * is wrong with it.
  */
 
 import {
@@ -22,7 +23,9 @@ import { isReadableFormat, storeFormatError } from './store-format.js';
 export const TABLE_FILE = 'store.lmdb';
 /** LMDB's own lock file: readers and mutexes, of no use to the only process that holds the directory. */
 export const TABLE_LOCK_FILE = 'store.lmdb-lock';
-/** Stands in every directory that has been a store, so that one without its tables is not taken for a new one. */
+/**
+ * Stands in every directory that has been a store, so that one without its tables is not taken for a new one.
+ */
 export const MARKER_FILE = 'logring-store';
 export const ROW_FILES_FOLDER = 'files';
 
@@ -31,7 +34,9 @@ export const FORMAT_KEY = 'format';
 
 const MARKER_TEXT = 'This directory is a store of Logring. logring check says whether it is whole.\n';
 
-/** What is wrong with the tables, one phrase each. Throws a StoreFormatError for a store of another version. */
+/**
+ * What is wrong with the tables, one phrase each. Throws a StoreFormatError for a store of another version.
+ */
 export function tableProblems(path: string): string[] {
   const problems: string[] = [];
   let format: string | null = null;
@@ -69,8 +74,8 @@ export function valueProblem(key: string, value: Uint8Array): string | null {
 }
 
 /**
- * To be called, by the holder of the directory's lock, before LMDB opens the tables. Throws a SegmentError when they
- * are damaged or missing, a StoreFormatError for those of another version.
+ * To be called, by the holder of the directory's lock, before LMDB opens the tables. Throws a SegmentError
+ * when they are damaged or missing, a StoreFormatError for those of another version.
  */
 export function examineTables(directory: string): void {
   const path = join(directory, TABLE_FILE);

@@ -3,7 +3,10 @@
 import { Worker } from 'node:worker_threads';
 import type { StorageAnswer, StorageQuestion } from './storage-protocol.js';
 
-/** Takes questions, and answers each in a later turn; writes, syncs and removals in the order in which they were asked. */
+/**
+ * Takes questions, and answers each in a later turn; writes, syncs and removals in the order in which they
+ * were asked.
+ */
 export interface StorageLink {
   post(question: StorageQuestion & { readonly id: number }): void;
   /** From now on the process stays for it, or doesn't. */

@@ -1,4 +1,6 @@
-/** What the serving thread asks the storage thread, and what it is answered: one answer a question, by its id. */
+/**
+ * What the serving thread asks the storage thread, and what it is answered: one answer a question, by its id.
+ */
 
 import type { CompactionPlan } from '../../engine/rows/compaction.js';
 import type { SealPlan } from '../../engine/usage/sealed/seal.js';
@@ -32,7 +34,10 @@ export interface FileEnd {
 export type StorageQuestion =
   | {
       readonly do: 'write';
-      /** The bytes of the items, one behind the other; the asking side leaves them alone until the answer is there. */
+      /**
+       * The bytes of the items, one behind the other; the asking side leaves them alone until the answer is
+       * there.
+       */
       readonly arena: SharedArrayBuffer;
       readonly items: readonly WriteItem[];
     }
@@ -69,7 +74,10 @@ export interface Written {
 }
 
 export interface Compacted {
-  /** Where each frame of the output ends; the first is the dictionary, the last the directory. None: there is no output. */
+  /**
+   * Where each frame of the output ends; the first is the dictionary, the last the directory. None: there is
+   * no output.
+   */
   readonly frameEnds: Float64Array;
   readonly directory: Uint8Array | null;
 }

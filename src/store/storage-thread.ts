@@ -1,7 +1,7 @@
 /**
- * The serving thread's side of the storage thread. What is to be written is copied into one of two shared arenas, which
- * are used again and again; the segments' values come back as one buffer for all: allocating native memory, above all
- * zlib's, is what holds up the serving thread, so it happens over there.
+ * The serving thread's side of the storage thread. What is to be written is copied into one of two shared
+ * arenas, which are used again and again; the segments' values come back as one buffer for all: allocating
+ * native memory, above all zlib's, is what holds up the serving thread, so it happens over there.
  *
  *   items ──copy──▶ arena A ──▶ thread ──▶ values of A's segments, one buffer; A's blocks are in their files
  *         ──copy──▶ arena B ──▶    "   ──▶ the same of B
@@ -66,9 +66,9 @@ export class StorageThread {
   }
 
   /**
-   * Seals segments and adds blocks to their files, in the order given. The bytes stay the caller's, to be read meanwhile
-   * but not changed. Rejects when a file can't be written, and nothing more is added to any by then, or when the thread
-   * has died; it is not started again, as what a commit wrote counts as saved.
+   * Seals segments and adds blocks to their files, in the order given. The bytes stay the caller's, to be
+   * read meanwhile but not changed. Rejects when a file can't be written, and nothing more is added to any by
+   * then, or when the thread has died; it is not started again, as what a commit wrote counts as saved.
    */
   write(items: readonly Unwritten[]): Promise<WriteResult[]> {
     const written = this.#turn.then(() => this.#write(items));
@@ -90,7 +90,9 @@ export class StorageThread {
     await this.#ask({ do: 'cut-back', ends });
   }
 
-  /** Removes files; those that are missing are no error. Resolves to all that the disk did not let go so far. */
+  /**
+   * Removes files; those that are missing are no error. Resolves to all that the disk did not let go so far.
+   */
   async remove(paths: readonly string[]): Promise<readonly Leftover[]> {
     return ((await this.#ask({ do: 'remove', paths })) as Removed).left;
   }

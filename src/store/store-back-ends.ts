@@ -1,4 +1,7 @@
-/** What a store is made of that reaches beyond the process: to be put together otherwise where that is simulated. */
+/**
+ * What a store is made of that reaches beyond the process: to be put together otherwise where that is
+ * simulated.
+ */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';

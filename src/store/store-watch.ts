@@ -1,6 +1,6 @@
 /**
- * Sees that the store's tables are still the file that was opened. A directory that is deleted or replaced under the
- * process would otherwise go on taking commits that nobody will ever read.
+ * Sees that the store's tables are still the file that was opened. A directory that is deleted or replaced
+ * under the process would otherwise go on taking commits that nobody will ever read.
  */
 
 import { type BigIntStats, statSync } from 'node:fs';

@@ -1,7 +1,8 @@
 /**
- * The store: LMDB in the data directory, and files of row blocks beside it. Segments of all shards, what is known of the
- * files, the embedded log and the dead-letter table are tables of one environment. A commit syncs the files it adds to,
- * then is one transaction, then removes files; it is durable (synced) when its promise resolves.
+ * The store: LMDB in the data directory, and files of row blocks beside it. Segments of all shards, what is
+ * known of the files, the embedded log and the dead-letter table are tables of one environment. A commit
+ * syncs the files it adds to, then is one transaction, then removes files; it is durable (synced) when its
+ * promise resolves.
  */
 
 import { assert } from '../../engine/assert.js';
@@ -87,8 +88,9 @@ export class Store {
 
   /**
    * Opens the store of a directory, making both where they are missing. Throws a DirectoryInUseError, a
-   * StoreFormatError, a SegmentError for tables that are not whole, or the system's error for a directory that can't be
-   * used. Row files that are not whole are noted as damage; what needs them is refused when it is asked for.
+   * StoreFormatError, a SegmentError for tables that are not whole, or the system's error for a directory
+   * that can't be used. Row files that are not whole are noted as damage; what needs them is refused when it
+   * is asked for.
    */
   static async open(
     directory: string,
@@ -176,10 +178,11 @@ export class Store {
   }
 
   /**
-   * Makes everything that `save` writes durable, all or nothing. What it writes can be read at once; it may take several
-   * turns. One commit at a time. A full disk is waited out: what was saved stays here until it is written. Rejects when the store can't write
-   * for another reason, its files were changed by others, or waiting is over; the caller must then end the process, as
-   * its state counts as saved. `committedUs`: what time it is, for `committedUs()`.
+   * Makes everything that `save` writes durable, all or nothing. What it writes can be read at once; it may
+   * take several turns. One commit at a time. A full disk is waited out: what was saved stays here until it
+   * is written. Rejects when the store can't write for another reason, its files were changed by others, or
+   * waiting is over; the caller must then end the process, as its state counts as saved. `committedUs`: what
+   * time it is, for `committedUs()`.
    */
   async commit(
     save: (writerOf: (scope: Scope) => SegmentWriter) => void | Promise<void>,
@@ -211,8 +214,9 @@ export class Store {
   }
 
   /**
-   * Runs a compaction of a scope's files on the storage thread; what it reads must be durable. The output can be read once
-   * it resolves, and counts once a commit adopts it. Rejects with a SegmentError when an input is damaged.
+   * Runs a compaction of a scope's files on the storage thread; what it reads must be durable. The output can
+   * be read once it resolves, and counts once a commit adopts it. Rejects with a SegmentError when an input
+   * is damaged.
    */
   async compact(
     scope: Scope,
@@ -237,7 +241,10 @@ export class Store {
     return decodeDirectory(directory);
   }
 
-  /** Builds the file of a part of usage on the storage thread. It can be read once it resolves, and counts once a commit adopts it. */
+  /**
+   * Builds the file of a part of usage on the storage thread. It can be read once it resolves, and counts
+   * once a commit adopts it.
+   */
   async sealPart(scope: Scope, plan: SealPlan): Promise<PartSummary> {
     const { frameEnds, summary } = await this.#thread.seal({
       plan,
@@ -253,7 +260,10 @@ export class Store {
     this.damage.note([`${scope}:${file}`], problem);
   }
 
-  /** What another thread needs to read a file, which stays as it is until a commit removes it (see StoredBlocks). */
+  /**
+   * What another thread needs to read a file, which stays as it is until a commit removes it (see
+   * StoredBlocks).
+   */
   located(scope: Scope, file: string): LocatedFile {
     return {
       namePrefix: `${scope}:`,
@@ -270,7 +280,10 @@ export class Store {
     return written.map(({ value }) => value!);
   }
 
-  /** Waits for writes under way, then lets go of the directory. A compaction under way is broken off: its promise rejects. */
+  /**
+   * Waits for writes under way, then lets go of the directory. A compaction under way is broken off: its
+   * promise rejects.
+   */
   async close(): Promise<void> {
     await this.#tables.close();
     await this.#removal;

@@ -1,6 +1,6 @@
 /**
- * The blocks of a file of the store, as a thread other than the serving one reads them: by itself, a stretch at a time,
- * since blocks are read one after another. Only files without a dictionary are read so.
+ * The blocks of a file of the store, as a thread other than the serving one reads them: by itself, a stretch
+ * at a time, since blocks are read one after another. Only files without a dictionary are read so.
  */
 
 import { closeSync, openSync, readSync } from 'node:fs';
@@ -27,7 +27,10 @@ export class StoredBlocks implements BlockReader {
   /** What was read last: bytes [start, end) of the file. */
   #stretch = { bytes: new Uint8Array(0), start: 0, end: 0 };
 
-  /** Opens the file; close() must follow. Throws a SegmentError, as reading does, when it is missing or can't be read. */
+  /**
+   * Opens the file; close() must follow. Throws a SegmentError, as reading does, when it is missing or can't
+   * be read.
+   */
   constructor(located: LocatedFile) {
     assert(!located.hasDictionary, 'a file with a dictionary is read elsewhere');
     this.#located = located;

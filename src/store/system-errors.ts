@@ -1,6 +1,6 @@
 /**
- * What the system says when it refuses something, told apart by its text: that is all that crosses between threads, and
- * all that LMDB gives.
+ * What the system says when it refuses something, told apart by its text: that is all that crosses between
+ * threads, and all that LMDB gives.
  */
 
 export function errorText(error: unknown): string {
@@ -27,7 +27,10 @@ export function isUnwritable(error: unknown): boolean {
   return /EROFS|read-only file system|EACCES|EPERM|permission denied/i.test(errorText(error));
 }
 
-/** Names the file in what the system says of a call on an open one, as it does by itself of a call with a path. */
+/**
+ * Names the file in what the system says of a call on an open one, as it does by itself of a call with a
+ * path.
+ */
 export function ofFile(path: string, error: unknown): unknown {
   if (error instanceof Error && 'syscall' in error && !('path' in error)) error.message += ` '${path}'`;
   return error;

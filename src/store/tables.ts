@@ -1,4 +1,7 @@
-/** The transactional tables that the store is built on: a seam, so that others can be put in the place of LMDB's. */
+/**
+ * The transactional tables that the store is built on: a seam, so that others can be put in the place of
+ * LMDB's.
+ */
 
 /** A table of bytes by name, in order of name, as the last transaction left it. */
 export interface Table {
@@ -28,8 +31,8 @@ export interface Tables {
   /** To be called once a write is durable: a read begun before would go on seeing the tables as they were. */
   refreshReads(): void;
   /**
-   * Makes the writes durable as one; what is asked for while a transaction runs goes together into the next. Rejects
-   * with what the system said; then none is kept, and the same may be tried again.
+   * Makes the writes durable as one; what is asked for while a transaction runs goes together into the next.
+   * Rejects with what the system said; then none is kept, and the same may be tried again.
    */
   write(writes: readonly TableWrites[]): Promise<void>;
   /** Waits for writes under way; none may follow. */

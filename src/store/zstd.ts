@@ -1,9 +1,10 @@
 /**
- * Zstandard, from WebAssembly: some times as quick as zlib both ways, and the same on every Node. (Node's own is there
- * from 22.15 on only; native packages must build or fetch a binary.) One context a thread.
+ * Zstandard, from WebAssembly: some times as quick as zlib both ways, and the same on every Node. (Node's own
+ * is there from 22.15 on only; native packages must build or fetch a binary.) One context a thread.
  *
- * The package's functions allocate in its memory at each call and copy everything there, the dictionary too, which is four
- * times a block, and what comes out again. So its module is used itself: buffers stay, and so do dictionaries.
+ * The package's functions allocate in its memory at each call and copy everything there, the dictionary too,
+ * which is four times a block, and what comes out again. So its module is used itself: buffers stay, and so
+ * do dictionaries.
  */
 
 import { createRequire } from 'node:module';
@@ -71,7 +72,10 @@ const output = new Room();
 /** Where the dictionaries used last are, in order of last use. Their bytes never change. */
 const dictionaries = new Map<Uint8Array, number>();
 
-/** A frame that says how long its content is, good until the next call. Of a dictionary, which may be empty, any bytes serve. */
+/**
+ * A frame that says how long its content is, good until the next call. Of a dictionary, which may be empty,
+ * any bytes serve.
+ */
 export function zstdCompress(raw: Uint8Array, level: number, dictionary: Uint8Array): Uint8Array {
   const places = placesOf(compression, raw, zstd._ZSTD_compressBound(raw.length), dictionary);
   const frame = written(places, zstd._ZSTD_compress_usingDict(...places, level));
@@ -79,7 +83,10 @@ export function zstdCompress(raw: Uint8Array, level: number, dictionary: Uint8Ar
   return frame;
 }
 
-/** What was compressed, at most `limit` bytes, good until the next call. Throws a SegmentError for what is no such frame. */
+/**
+ * What was compressed, at most `limit` bytes, good until the next call. Throws a SegmentError for what is no
+ * such frame.
+ */
 export function zstdDecompress(frame: Uint8Array, dictionary: Uint8Array, limit: number): Uint8Array {
   const places = placesOf(decompression, frame, limit, dictionary);
   const raw = written(places, zstd._ZSTD_decompress_usingDict(...places));
@@ -87,7 +94,9 @@ export function zstdDecompress(frame: Uint8Array, dictionary: Uint8Array, limit:
   return raw;
 }
 
-/** Puts the bytes and the dictionary where a call finds them, and makes room for so many bytes that come out. */
+/**
+ * Puts the bytes and the dictionary where a call finds them, and makes room for so many bytes that come out.
+ */
 function placesOf(context: number, bytes: Uint8Array, capacity: number, dictionary: Uint8Array): Places {
   const to = output.of(capacity);
   const dictionaryAt = placeOf(dictionary);

@@ -1,4 +1,7 @@
-/** The abuse, small: the service stays alive and gives only answers that it may give; that it stops and goes on. */
+/**
+ * The abuse, small: the service stays alive and gives only answers that it may give; that it stops and goes
+ * on.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

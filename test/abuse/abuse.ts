@@ -1,6 +1,6 @@
 /**
- * A service with a small budget, clients that attack it all at once, and one that behaves: whether it stays alive, within
- * its memory, and quick.
+ * A service with a small budget, clients that attack it all at once, and one that behaves: whether it stays
+ * alive, within its memory, and quick.
  *
  *   directory/store/            its data
  *   directory/progress.json     what was seen before a stop: it goes on from there

@@ -1,4 +1,6 @@
-/** One client that means no good: requests whose answers are counted by status, and sockets that misbehave. */
+/**
+ * One client that means no good: requests whose answers are counted by status, and sockets that misbehave.
+ */
 
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';

@@ -1,6 +1,7 @@
 /**
- * A process of clients that mean no good: each does one attack after another until told to stop. Started by abuse.ts;
- * takes an AttackOrder, then 'stop'; says 'ready' once its bodies are made, and returns an AttackReport.
+ * A process of clients that mean no good: each does one attack after another until told to stop. Started by
+ * abuse.ts; takes an AttackOrder, then 'stop'; says 'ready' once its bodies are made, and returns an
+ * AttackReport.
  */
 
 import { setPriority } from 'node:os';

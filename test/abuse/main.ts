@@ -1,5 +1,6 @@
 /**
- * An abuse beside the test suite: everything that makes a service grow, all at once, while one client behaves.
+ * An abuse beside the test suite: everything that makes a service grow, all at once, while one client
+ * behaves.
  *
  *   npm run abuse                                         ten minutes, as TEN_MINUTES in abuse.ts has it
  *

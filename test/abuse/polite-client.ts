@@ -1,6 +1,7 @@
 /**
- * A process of a well-behaved client: asks the three endpoints and posts small bodies at a steady rate, and writes down
- * how long each took from when it was due. Started by abuse.ts; takes a PoliteOrder, then 'stop'; returns a PoliteReport.
+ * A process of a well-behaved client: asks the three endpoints and posts small bodies at a steady rate, and
+ * writes down how long each took from when it was due. Started by abuse.ts; takes a PoliteOrder, then 'stop';
+ * returns a PoliteReport.
  */
 
 import { Agent, request } from 'node:http';
@@ -19,7 +20,10 @@ export interface PoliteReport {
   readonly queriesUs: readonly number[];
   readonly postsUs: readonly number[];
   readonly statuses: readonly (readonly [status: string, count: number])[];
-  /** How long this process itself did not come to its next turn, in 99 of 100 turns: what of a latency is its own. */
+  /**
+   * How long this process itself did not come to its next turn, in 99 of 100 turns: what of a latency is its
+   * own.
+   */
   readonly ownDelayMs: number;
 }
 

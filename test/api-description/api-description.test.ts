@@ -1,4 +1,7 @@
-/** The OpenAPI document: valid by a validator of others', and true: what a running service and every error answer is as it says. */
+/**
+ * The OpenAPI document: valid by a validator of others', and true: what a running service and every error
+ * answer is as it says.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,6 @@
-/** Holds answers against the OpenAPI document: what it doesn't describe, or describes otherwise, is a problem. */
+/**
+ * Holds answers against the OpenAPI document: what it doesn't describe, or describes otherwise, is a problem.
+ */
 
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type {

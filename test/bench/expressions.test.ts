@@ -1,4 +1,7 @@
-/** The bench of expressions in a small size: each answer and status is right. What it measures is not judged here. */
+/**
+ * The bench of expressions in a small size: each answer and status is right. What it measures is not judged
+ * here.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** The bench of HTTP in a small size: every figure is there, and answers stay what they are. How large they are is not judged. */
+/**
+ * The bench of HTTP in a small size: every figure is there, and answers stay what they are. How large they
+ * are is not judged.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,6 @@
-/** `npm run bench:ingest` in its small size: every figure is there, and answers are the same in every round. */
+/**
+ * `npm run bench:ingest` in its small size: every figure is there, and answers are the same in every round.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

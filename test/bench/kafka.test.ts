@@ -1,6 +1,6 @@
 /**
- * `npm run bench` in its small size: the answers about the past are the same under load and after SIGKILL, and every
- * figure is there. How large the figures are is not judged here.
+ * `npm run bench` in its small size: the answers about the past are the same under load and after SIGKILL,
+ * and every figure is there. How large the figures are is not judged here.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** The bench of ninety days in a small size: what it asks is answered alike before and after SIGKILL and while more arrives. */
+/**
+ * The bench of ninety days in a small size: what it asks is answered alike before and after SIGKILL and while
+ * more arrives.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** The comparison with peers in a small size: each peer that is here answers as the model does. How fast is not judged. */
+/**
+ * The comparison with peers in a small size: each peer that is here answers as the model does. How fast is
+ * not judged.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

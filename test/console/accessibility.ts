@@ -1,4 +1,7 @@
-/** An accessibility checker over every part, light and dark, at desktop and phone width; and nothing wider than the phone. */
+/**
+ * An accessibility checker over every part, light and dark, at desktop and phone width; and nothing wider
+ * than the phone.
+ */
 
 import axe from 'axe-core';
 import { expect, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** The parts for functions and usage: their figures, their tables, which say what the charts show, and their choices. */
+/**
+ * The parts for functions and usage: their figures, their tables, which say what the charts show, and their
+ * choices.
+ */
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';

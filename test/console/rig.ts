@@ -1,4 +1,6 @@
-/** A whole service with logs to look at, and pages of one browser that note whatever a console must not do. */
+/**
+ * A whole service with logs to look at, and pages of one browser that note whatever a console must not do.
+ */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -50,7 +52,8 @@ export async function postTo(url: string, key: string, sourceName: string, body:
     body,
   });
   if (!response.ok) throw new Error(`POST /api/logs answered ${response.status}: ${await response.text()}`);
-  // With a lag of 0 allowed, ready means that no record is left to read; each round trip lets the service work on.
+  // With a lag of 0 allowed, ready means that no record is left to read; each round trip lets the service
+  // work on.
   while ((await fetch(`${url}/readyz`)).status !== 200);
 }
 

@@ -1,6 +1,7 @@
 /**
- * `npm run screenshots`: pictures of every part of the console over the demo's traffic, at desktop and phone width, light
- * and dark, for people to look at. They go to .cache/screenshots, or to the folder that is given.
+ * `npm run screenshots`: pictures of every part of the console over the demo's traffic, at desktop and phone
+ * width, light and dark, for people to look at. They go to .cache/screenshots, or to the folder that is
+ * given.
  */
 
 import { spawn } from 'node:child_process';

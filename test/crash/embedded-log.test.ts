@@ -1,7 +1,7 @@
 /**
- * SIGKILL on the service while clients post to the embedded log: every POST that was acknowledged is there afterwards,
- * none twice, and one that was not acknowledged is there whole or not at all. Most entries are days old, so that after
- * each start their hours are sealed and compacted while the next kill comes.
+ * SIGKILL on the service while clients post to the embedded log: every POST that was acknowledged is there
+ * afterwards, none twice, and one that was not acknowledged is there whole or not at all. Most entries are
+ * days old, so that after each start their hours are sealed and compacted while the next kill comes.
  */
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';

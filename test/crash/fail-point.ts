@@ -1,4 +1,7 @@
-/** Named points of the store at which a process kills itself: before, amid and after what it does to disk and tables. */
+/**
+ * Named points of the store at which a process kills itself: before, amid and after what it does to disk and
+ * tables.
+ */
 
 import type { Disk } from '../../src/store/disk.js';
 import type { StartStorage } from '../../src/store/storage-link.js';

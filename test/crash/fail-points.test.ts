@@ -1,7 +1,7 @@
 /**
- * SIGKILL at named points of the store, before, amid and after each write, sync, commit, compaction and removal, and at
- * random moments: nothing acknowledged is lost, nothing stands twice, a POST that is sent again with its Idempotency-Key
- * neither, and no file is left behind.
+ * SIGKILL at named points of the store, before, amid and after each write, sync, commit, compaction and
+ * removal, and at random moments: nothing acknowledged is lost, nothing stands twice, a POST that is sent
+ * again with its Idempotency-Key neither, and no file is left behind.
  *
  *   npm run kills      a longer campaign: 220 kills
  *   LOGRING_TEST_KILLS=50 LOGRING_TEST_SEED=7 npx vitest run test/crash/fail-points

@@ -1,6 +1,7 @@
 /**
- * The service on a disk that fills up: it turns POSTs away and says why, answers from what it has, goes on by itself when
- * there is room, and neither loses nor doubles what it acknowledged, also when it is killed or stopped while full.
+ * The service on a disk that fills up: it turns POSTs away and says why, answers from what it has, goes on by
+ * itself when there is room, and neither loses nor doubles what it acknowledged, also when it is killed or
+ * stopped while full.
  */
 
 import { afterAll, expect, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** SIGKILL on the importer and on the service at every moment of a chunk: each entry stands exactly once afterwards. */
+/**
+ * SIGKILL on the importer and on the service at every moment of a chunk: each entry stands exactly once
+ * afterwards.
+ */
 
 import { mkdtempSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Producers that keep a steady rate to real topics across broker crashes, and an independent reader of what is in them. */
+/**
+ * Producers that keep a steady rate to real topics across broker crashes, and an independent reader of what
+ * is in them.
+ */
 
 import { type Admin, CompressionTypes, Kafka, logLevel, type Producer } from 'kafkajs';
 import { OddRecords } from '../../bench/generator/odd-records.js';
@@ -43,8 +46,8 @@ export interface FeedOptions {
 }
 
 /**
- * Produces half edge and half relay records, mostly plain, some in odd forms, some unusable, at a steady rate; what a
- * broker that is away holds up is caught up with. Resolves with the number of records.
+ * Produces half edge and half relay records, mostly plain, some in odd forms, some unusable, at a steady
+ * rate; what a broker that is away holds up is caught up with. Resolves with the number of records.
  */
 export async function feed(kafka: Kafka, options: FeedOptions): Promise<number> {
   const { random, recordsPerSecond, seconds } = options;

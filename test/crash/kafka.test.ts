@@ -1,6 +1,7 @@
 /**
- * SIGKILL on the service, several times, and on the broker, once, while entries arrive at a steady rate: afterwards the
- * answers equal the model's over everything that is in the topics, and the dead-letter topic holds what can't be used.
+ * SIGKILL on the service, several times, and on the broker, once, while entries arrive at a steady rate:
+ * afterwards the answers equal the model's over everything that is in the topics, and the dead-letter topic
+ * holds what can't be used.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';

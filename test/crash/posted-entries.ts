@@ -1,4 +1,6 @@
-/** Entries that are posted while a service is killed, and the model's and the service's answers about them. */
+/**
+ * Entries that are posted while a service is killed, and the model's and the service's answers about them.
+ */
 
 import type { Random } from '../../bench/generator/random.js';
 import { type ChildService, TEST_KEY } from '../child-service.js';
@@ -51,7 +53,9 @@ export class PostedEntries {
     return this.posts.filter(({ state }) => state === 'unknown');
   }
 
-  /** Resolves once the service has it, also when it is sent again; rejects when the service is gone before. */
+  /**
+   * Resolves once the service has it, also when it is sent again; rejects when the service is gone before.
+   */
   async send({ url }: ChildService, post: Post): Promise<void> {
     if (post.state === 'absent') post.state = 'unknown';
     const response = await fetch(`${url}/api/logs?source_name=${SOURCES[post.kind]}`, {
@@ -68,7 +72,10 @@ export class PostedEntries {
     this.#settle(post, true);
   }
 
-  /** Compares what a service answers with the model: all counts, and the rows and statistics of the posts given. */
+  /**
+   * Compares what a service answers with the model: all counts, and the rows and statistics of the posts
+   * given.
+   */
   async check(service: ChildService, posts: readonly Post[]): Promise<string | null> {
     for (const post of posts) {
       const found = await this.#found(service, post);

@@ -1,6 +1,7 @@
 /**
- * The service where the system refuses what it needs: no /proc, no more descriptors, a file that can't be removed, a data
- * directory that is gone. It waits and goes on, or ends with a sentence, and nothing acknowledged is lost without a word.
+ * The service where the system refuses what it needs: no /proc, no more descriptors, a file that can't be
+ * removed, a data directory that is gone. It waits and goes on, or ends with a sentence, and nothing
+ * acknowledged is lost without a word.
  */
 
 import { execFileSync, spawnSync } from 'node:child_process';

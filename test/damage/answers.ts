@@ -1,4 +1,7 @@
-/** The answers of a small store as HTTP gives them: each what was answered, or that it was refused for damage; and what each was made of. */
+/**
+ * The answers of a small store as HTTP gives them: each what was answered, or that it was refused for damage;
+ * and what each was made of.
+ */
 
 import { EVENT_INTERVALS } from '../../engine/event-counts/windows.js';
 import { SegmentError } from '../../engine/segments.js';
@@ -52,8 +55,8 @@ export interface OpenedAnswers {
 }
 
 /**
- * Opens the store as the service does, reads what its log has and asks everything. Commits nothing. Rejects as the
- * service's start does.
+ * Opens the store as the service does, reads what its log has and asks everything. Commits nothing. Rejects
+ * as the service's start does.
  */
 export async function askStore(directory: string): Promise<OpenedAnswers> {
   const store = await Store.open(directory, CACHE_BYTES);
@@ -158,8 +161,8 @@ function answered(ask: () => Uint8Array): string | null {
 }
 
 /**
- * What is wrong with answers, given the right ones: null for none. A refused answer is not wrong, as long as damage is shown,
- * nor is one that says that it lacks something.
+ * What is wrong with answers, given the right ones: null for none. A refused answer is not wrong, as long as
+ * damage is shown, nor is one that says that it lacks something.
  */
 export function wrongAnswer(
   { answers, damagedFileCount, dropped }: OpenedAnswers,

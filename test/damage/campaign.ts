@@ -1,6 +1,6 @@
 /**
- * Every byte-flip and every truncation of a small store, one at a time: `npm run damage`. Children do the trials, so that
- * one which crashes the process is counted and gone past.
+ * Every byte-flip and every truncation of a small store, one at a time: `npm run damage`. Children do the
+ * trials, so that one which crashes the process is counted and gone past.
  *
  *   node dist/test/damage/campaign.js [--mask 0xff] [--every 3 --part 0] [--children 2] [--file store.lmdb]
  */

@@ -1,4 +1,7 @@
-/** A sample of the campaign (`npm run damage`): no damage to a store gives a wrong answer, nor does its repair. */
+/**
+ * A sample of the campaign (`npm run damage`): no damage to a store gives a wrong answer, nor does its
+ * repair.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,7 @@
 /**
- * A store as it stood on disk, in one file: `test/golden/store-format-<n>.json.gz`, gzipped JSON of its files in base64
- * and of the answers that it gave. One for a new format is made by node dist/test/damage/golden-store.js
+ * A store as it stood on disk, in one file: `test/golden/store-format-<n>.json.gz`, gzipped JSON of its files
+ * in base64 and of the answers that it gave. One for a new format is made by node
+ * dist/test/damage/golden-store.js
  */
 
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** The check of a sealed part looks behind the checksums: what contradicts itself is damage, and never another error. */
+/**
+ * The check of a sealed part looks behind the checksums: what contradicts itself is damage, and never another
+ * error.
+ */
 
 import { expect, test } from 'vitest';
 import { SegmentError } from '../../engine/segments.js';

@@ -1,4 +1,7 @@
-/** Damage as callers and operators meet it: the service over a damaged store, `logring check`, and the service after the repair. */
+/**
+ * Damage as callers and operators meet it: the service over a damaged store, `logring check`, and the service
+ * after the repair.
+ */
 
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

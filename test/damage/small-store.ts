@@ -1,6 +1,7 @@
 /**
- * A small store that has one of everything, made the way the service makes it: runs of every kind, an hour that is open,
- * usage in memory and in files, statistics, dead letters, an import, and records of the embedded log that are not in the state yet.
+ * A small store that has one of everything, made the way the service makes it: runs of every kind, an hour
+ * that is open, usage in memory and in files, statistics, dead letters, an import, and records of the
+ * embedded log that are not in the state yet.
  */
 
 import { readFileSync, truncateSync } from 'node:fs';
@@ -71,7 +72,10 @@ export async function writeSmallStore(directory: string, size: SmallStoreSize): 
   cutRoom(join(directory, TABLE_FILE));
 }
 
-/** Without the room for a transaction that stands behind LMDB's pages: trials on nothing but zeros show nothing. */
+/**
+ * Without the room for a transaction that stands behind LMDB's pages: trials on nothing but zeros show
+ * nothing.
+ */
 function cutRoom(path: string): void {
   const bytes = readFileSync(path);
   let end = bytes.length;
@@ -183,7 +187,9 @@ async function saveBeside(store: Store): Promise<void> {
   });
 }
 
-/** Durable in the log when the process was killed, and not applied; the first of them is a part of an import. */
+/**
+ * Durable in the log when the process was killed, and not applied; the first of them is a part of an import.
+ */
 async function appendUnread(log: LmdbLog, topic: string, traffic: Traffic): Promise<void> {
   const records = [1, 2].map((i) => {
     const timestampUs = NOW_US - i * US_PER_SECOND;

@@ -1,4 +1,7 @@
-/** One damage at a time to a store: bytes flipped, files cut short or missing. What came of each is told; the store is as before again. */
+/**
+ * One damage at a time to a store: bytes flipped, files cut short or missing. What came of each is told; the
+ * store is as before again.
+ */
 
 import {
   appendFileSync,
@@ -91,8 +94,8 @@ export class Pristine {
   }
 
   /**
-   * What comes of a damage. For one of the tables the whole service is opened only when `isThorough`: else LMDB is,
-   * where Logring would let it, and everything in it compared.
+   * What comes of a damage. For one of the tables the whole service is opened only when `isThorough`: else
+   * LMDB is, where Logring would let it, and everything in it compared.
    */
   async outcomeOf(damage: Damage, isThorough: boolean): Promise<Outcome> {
     this.inflict(damage);
@@ -107,8 +110,8 @@ export class Pristine {
   }
 
   /**
-   * What comes of a damage and of its repair: after it the store must be whole, and every answer right or said to be
-   * incomplete. `refused`: there is nothing to repair, with a sentence that says so.
+   * What comes of a damage and of its repair: after it the store must be whole, and every answer right or
+   * said to be incomplete. `refused`: there is nothing to repair, with a sentence that says so.
    */
   async repairedOutcome(damage: Damage): Promise<Outcome> {
     this.inflict(damage);

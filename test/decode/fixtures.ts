@@ -66,7 +66,10 @@ export function rowText(value: string | Uint8Array, more?: Partial<LogRecord>): 
 export interface DecodedRecord<Entry extends object> {
   /** In the order of the elements. */
   readonly entries: readonly Entry[];
-  /** The elements that are none, each with its index; or one letter for the whole value, where it can't be taken apart. */
+  /**
+   * The elements that are none, each with its index; or one letter for the whole value, where it can't be
+   * taken apart.
+   */
   readonly letters: readonly DeadLetter[];
 }
 

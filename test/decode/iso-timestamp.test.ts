@@ -4,7 +4,10 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseIsoTimestampUs } from '../../engine/iso-timestamp.js';
 
-/** `expected` in a form that Date reads exactly, with microseconds after a `+` where it can't; null for a refusal. */
+/**
+ * `expected` in a form that Date reads exactly, with microseconds after a `+` where it can't; null for a
+ * refusal.
+ */
 function check(text: string, expected: string | null): void {
   const [date, extraUs = '0'] = expected?.split(' +') ?? ['', '0'];
   const expectedUs = expected === null ? null : Date.parse(date) * 1000 + Number(extraUs);

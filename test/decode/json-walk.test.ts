@@ -1,4 +1,6 @@
-/** The walk over an element's bytes against JSON.parse as the judge: what is JSON, and what the fields hold. */
+/**
+ * The walk over an element's bytes against JSON.parse as the judge: what is JSON, and what the fields hold.
+ */
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -57,7 +59,10 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Compares the walk of some text, with other bytes around it, with what the judge says. Returns whether it is an object. */
+/**
+ * Compares the walk of some text, with other bytes around it, with what the judge says. Returns whether it is
+ * an object.
+ */
 function compare(text: string): boolean {
   const bytes = Buffer.from(`[${text},1]`);
   const end = bytes.length - 3;

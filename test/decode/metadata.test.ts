@@ -1,4 +1,7 @@
-/** The metadata of a row is what was ingested, byte for byte: whatever stands around it, and however it is spelt. */
+/**
+ * The metadata of a row is what was ingested, byte for byte: whatever stands around it, and however it is
+ * spelt.
+ */
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

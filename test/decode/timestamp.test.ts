@@ -1,4 +1,6 @@
-/** Timestamps of entries: units by magnitude, exactness beyond doubles, and what is too old or too far ahead. */
+/**
+ * Timestamps of entries: units by magnitude, exactness beyond doubles, and what is too old or too far ahead.
+ */
 
 import { expect, test } from 'vitest';
 import { numericTimestampUs } from '../../ingest/decode/timestamp.js';

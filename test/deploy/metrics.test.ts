@@ -67,7 +67,10 @@ function hasLabels({ labels }: Series, wanted: Record<string, string>): boolean 
   return Object.entries(wanted).every(([label, value]) => labels[label] === value);
 }
 
-/** The value of the series of this name, without a histogram's suffix only where it has none; null without one. */
+/**
+ * The value of the series of this name, without a histogram's suffix only where it has none; null without
+ * one.
+ */
 function reading(families: Map<string, Family>, name: string, labels: Record<string, string> = {}) {
   const series = [...families.values()].flatMap((family) => family.series);
   return series.find((one) => one.name === name && hasLabels(one, labels))?.value ?? null;
@@ -87,7 +90,9 @@ const relay = (project: string) => ({
   },
 });
 
-/** Posts an entry of each kind for each project, one that can't be used, and asks every endpoint in every way. */
+/**
+ * Posts an entry of each kind for each project, one that can't be used, and asks every endpoint in every way.
+ */
 async function useEverything(firstProject: number, endProject: number): Promise<void> {
   const projects = Array.from({ length: endProject - firstProject }, (_, i) => `p${firstProject + i}`);
   const before = (reading(await scrape(), 'logring_entries_received_total', { topic: EDGE }) ?? 0) + 1;

@@ -1,4 +1,7 @@
-/** Image, compose file, Kubernetes manifests and systemd unit: valid by the rules of those who read them, and in step with us. */
+/**
+ * Image, compose file, Kubernetes manifests and systemd unit: valid by the rules of those who read them, and
+ * in step with us.
+ */
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

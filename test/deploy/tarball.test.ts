@@ -1,4 +1,7 @@
-/** What npm publishes, installed where nothing else is: the command is there, serves, and ends when npx is ended. */
+/**
+ * What npm publishes, installed where nothing else is: the command is there, serves, and ends when npx is
+ * ended.
+ */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

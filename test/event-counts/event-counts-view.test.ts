@@ -1,4 +1,7 @@
-/** The event counts of one shard against every entry in an array: late and future entries, saves, crashes, expiry. */
+/**
+ * The event counts of one shard against every entry in an array: late and future entries, saves, crashes,
+ * expiry.
+ */
 
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
@@ -156,7 +159,8 @@ test('random histories answer as the twin does, over saves, crashes and expiry',
         expect(view.hasUnsaved, fail('saved')).toBe(false);
         saved = twin.entries.slice();
       } else if (kind < 0.93) {
-        // A crash: what was not saved is lost. A start reads on from a table that another life may have begun.
+        // A crash: what was not saved is lost. A start reads on from a table that another life may have
+        // begun.
         table = new SegmentTable(table.names.map((name) => [name, table.get(name)!]));
         view = loaded(table);
         twin.entries = saved.slice();

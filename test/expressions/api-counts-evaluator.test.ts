@@ -1,4 +1,7 @@
-/** The evaluation of expressions over a real match thread: what is answered when, refused why, and who waits for whom. */
+/**
+ * The evaluation of expressions over a real match thread: what is answered when, refused why, and who waits
+ * for whom.
+ */
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** What never-asked expressions leave behind in the match threads and on the way to them does not grow with their number. */
+/**
+ * What never-asked expressions leave behind in the match threads and on the way to them does not grow with
+ * their number.
+ */
 
 import { RE2JS } from 're2js';
 import { expect, test } from 'vitest';

@@ -1,4 +1,7 @@
-/** Expressions over sealed parts on a real disk: the match thread reads their files by itself, and no file goes under it. */
+/**
+ * Expressions over sealed parts on a real disk: the match thread reads their files by itself, and no file
+ * goes under it.
+ */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
- * A recorded run: entries that come in phases, and what is asked after each, with hashes of the answers. Kept packed in
- * `test/golden/answers.json.br`; made by `node dist/test/golden/record.js`, which is only right where answers are meant to
- * change.
+ * A recorded run: entries that come in phases, and what is asked after each, with hashes of the answers. Kept
+ * packed in `test/golden/answers.json.br`; made by `node dist/test/golden/record.js`, which is only right
+ * where answers are meant to change.
  */
 
 import { createHash } from 'node:crypto';

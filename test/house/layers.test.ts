@@ -1,4 +1,7 @@
-/** The house rules that a compiler does not enforce: which way imports point, and where the outside world may enter. */
+/**
+ * The house rules that a compiler does not enforce: which way imports point, and where the outside world may
+ * enter.
+ */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';

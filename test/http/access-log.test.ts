@@ -1,4 +1,7 @@
-/** The access log: what a line says, over both servers, and that the key is in none, wherever a caller puts it. */
+/**
+ * The access log: what a line says, over both servers, and that the key is in none, wherever a caller puts
+ * it.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Clients that don't read, over both servers: what their answers hold is bounded, others are answered, and they are cut off. */
+/**
+ * Clients that don't read, over both servers: what their answers hold is bounded, others are answered, and
+ * they are cut off.
+ */
 
 import { gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -277,7 +280,10 @@ test('a client must take enough of its answer in each window', () => {
   check(150_000_000, 9_999_999, true);
 });
 
-/** Of uWebSockets.js what an answer in pieces needs; its socket takes all, and says at any time that it can take more. */
+/**
+ * Of uWebSockets.js what an answer in pieces needs; its socket takes all, and says at any time that it can
+ * take more.
+ */
 class TakingResponse {
   readonly taken: Uint8Array[] = [];
   #takenBytes = 0;

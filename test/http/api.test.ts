@@ -1,4 +1,7 @@
-/** The table of what the contract leaves open (DESIGN 1), as far as it concerns HTTP: one test a row, without sockets. */
+/**
+ * The table of what the contract leaves open (DESIGN 1), as far as it concerns HTTP: one test a row, without
+ * sockets.
+ */
 
 import { expect, test } from 'vitest';
 import { UsageView } from '../../engine/usage/usage-view.js';

@@ -1,4 +1,7 @@
-/** The console's files over HTTP: what stands around them, revalidation on both servers, and the setting that turns them off. */
+/**
+ * The console's files over HTTP: what stands around them, revalidation on both servers, and the setting that
+ * turns them off.
+ */
 
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,6 @@
-/** `logs.event-counts` over HTTP: its parameters, its rows, and that it is cached, over a shard's real view. */
+/**
+ * `logs.event-counts` over HTTP: its parameters, its rows, and that it is cached, over a shard's real view.
+ */
 
 import { expect, test } from 'vitest';
 import type { EdgeEntry } from '../../engine/entry.js';

@@ -1,4 +1,6 @@
-/** Raw bytes against both servers: no request is ever read as two, none gets a 5xx, and the process goes on. */
+/**
+ * Raw bytes against both servers: no request is ever read as two, none gets a 5xx, and the process goes on.
+ */
 
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -169,7 +171,8 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
       ['bare line feeds', '2\n[]\n0\n\n'],
     ])('%s', async (_name, rest) => {
       const received = await server.exchange(post('Transfer-Encoding: chunked\r\n', rest) + SMUGGLED);
-      // uWebSockets.js takes a chunk of the size that it says, and overlooks what stands where its end should be.
+      // uWebSockets.js takes a chunk of the size that it says, and overlooks what stands where its end should
+      // be.
       expect(statusesOf(received), received).toMatch(/^(400)?$/);
       expect(seen).toEqual(['/api/logs']);
       for (const body of service.ingest.bodies) expect(Buffer.from(body).toString().trim()).toBe('[]');

@@ -50,7 +50,10 @@ export class RunningServer {
     return new RawConnection(connect(this.port, '127.0.0.1'));
   }
 
-  /** Sends the bytes, says that no more will come, and returns all that came back until the connection was closed. */
+  /**
+   * Sends the bytes, says that no more will come, and returns all that came back until the connection was
+   * closed.
+   */
   async exchange(bytes: string): Promise<string> {
     const connection = this.connect();
     connection.socket.end(Buffer.from(bytes, 'latin1'));

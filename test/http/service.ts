@@ -1,4 +1,7 @@
-/** A service for the tests of the HTTP layer: endpoints with set answers that write down what they are asked, and an Api on them. */
+/**
+ * A service for the tests of the HTTP layer: endpoints with set answers that write down what they are asked,
+ * and an Api on them.
+ */
 
 import type { LogsReading } from '../../engine/rows/logs-reading.js';
 import type { LogsParameters } from '../../engine/rows/partial.js';
@@ -36,7 +39,9 @@ export const LIMITED_KEY = 'key-for-two';
 export const LIMITED_PROJECTS = ['alpha', 'beta'];
 export const INGEST_KEY = 'key-for-ingest';
 
-/** What the endpoints of a TestService answer. Any may throw, or reject with, what queries are refused with. */
+/**
+ * What the endpoints of a TestService answer. Any may throw, or reject with, what queries are refused with.
+ */
 export interface TestQueries {
   /** Null for more than `byteLimit` bytes of rows. */
   logs(

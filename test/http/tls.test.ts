@@ -1,4 +1,6 @@
-/** HTTPS on both servers: served, and the certificate changed while it runs, however its files are replaced. */
+/**
+ * HTTPS on both servers: served, and the certificate changed while it runs, however its files are replaced.
+ */
 
 import {
   copyFileSync,
@@ -48,7 +50,10 @@ function asked(port: number, agent?: Agent): Promise<string> {
   });
 }
 
-/** Puts a pair into a directory as Kubernetes mounts a secret: the files are links through one link that is replaced. */
+/**
+ * Puts a pair into a directory as Kubernetes mounts a secret: the files are links through one link that is
+ * replaced.
+ */
 function mountedSecret(name: string) {
   const mount = join(directory, name);
   mkdirSync(mount);

@@ -1,4 +1,7 @@
-/** `logring import` as users run it, the files it is given, and whether each entry of them stands exactly once. */
+/**
+ * `logring import` as users run it, the files it is given, and whether each entry of them stands exactly
+ * once.
+ */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable } from 'node:stream';
@@ -91,7 +94,10 @@ export function linesOf(entries: readonly PastEntry[]): Buffer {
   return Buffer.from(entries.map(({ line }) => `${line}\n`).join(''));
 }
 
-/** The service has these entries and no other, each once: by the rows of every project and by the count of all. */
+/**
+ * The service has these entries and no other, each once: by the rows of every project and by the count of
+ * all.
+ */
 export async function expectExactly(url: string, entries: readonly PastEntry[]): Promise<void> {
   await eventually(async () => (await fetch(`${url}/readyz`)).status === 200);
   const idsByProject = new Map<string, string[]>();

@@ -1,4 +1,7 @@
-/** `logring import` over its whole course: what it takes, what it says, and how it ends when something is wrong. */
+/**
+ * `logring import` over its whole course: what it takes, what it says, and how it ends when something is
+ * wrong.
+ */
 
 import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Chunks of a file: every byte in one of them, cut at line ends, and the same from wherever the cutting goes on. */
+/**
+ * Chunks of a file: every byte in one of them, cut at line ends, and the same from wherever the cutting goes
+ * on.
+ */
 
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';

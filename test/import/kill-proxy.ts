@@ -1,11 +1,13 @@
-/** An HTTP proxy between importer and service that lets something happen at a named moment of a chosen chunk. */
+/**
+ * An HTTP proxy between importer and service that lets something happen at a named moment of a chosen chunk.
+ */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /**
- * Of a POST: its body is halfway through; it has come and the service has not got it; the service is about to get it
- * and does so meanwhile; it is stored and not answered.
+ * Of a POST: its body is halfway through; it has come and the service has not got it; the service is about to
+ * get it and does so meanwhile; it is stored and not answered.
  */
 export type Moment = 'amidst' | 'before' | 'during' | 'after';
 

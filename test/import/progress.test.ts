@@ -10,7 +10,10 @@ const state = (accepted: number, rejected = 0) => ({
   rejectedByReason: { 'too-old': rejected },
 });
 
-/** What is written while half of a file of 3 MiB is read, in which `before` entries stand already, in ten seconds. */
+/**
+ * What is written while half of a file of 3 MiB is read, in which `before` entries stand already, in ten
+ * seconds.
+ */
 function shown(isTTY: boolean, packedBytes: number | null, columns = 200): string[] {
   const written: string[] = [];
   const source = { label: 'logs/edge.gz', packedBytes, readBytes: 0 };

@@ -1,4 +1,7 @@
-/** Files are unpacked by what they begin with, whole or with an error: plain, gzip and zstd as their programs write them. */
+/**
+ * Files are unpacked by what they begin with, whole or with an error: plain, gzip and zstd as their programs
+ * write them.
+ */
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,4 +1,7 @@
-/** The embedded log over the real store: durable before it answers, delivered once and in order, replayed after a stop. */
+/**
+ * The embedded log over the real store: durable before it answers, delivered once and in order, replayed
+ * after a stop.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -336,7 +339,8 @@ test('a sink that is behind turns POSTs away until it has caught up', async () =
   });
   rig.sink.beforeRecord = (record: LogRecord) => (record.offset === 0 ? held : Promise.resolve());
   await rig.log.start(rig.sink);
-  // One body may be over the cap when there is no other. Its one entry is too large, and is delivered all the same.
+  // One body may be over the cap when there is no other. Its one entry is too large, and is delivered all the
+  // same.
   expect(await rig.log.append('edge', huge, JSON_TYPE)).toEqual({
     kind: 'stored',
     accepted: 0,

@@ -1,4 +1,7 @@
-/** POSTs with an Idempotency-Key over the real store: sent again they count once, and are answered as the first time. */
+/**
+ * POSTs with an Idempotency-Key over the real store: sent again they count once, and are answered as the
+ * first time.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,7 @@
-/** Chunks of an import over the real store: each is taken once, where it continues what stands, and survives a restart. */
+/**
+ * Chunks of an import over the real store: each is taken once, where it continues what stands, and survives a
+ * restart.
+ */
 
 import { createHash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** The pipeline over real shards: each record counts once and whole, and its dead letters before its offset does. */
+/**
+ * The pipeline over real shards: each record counts once and whole, and its dead letters before its offset
+ * does.
+ */
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
@@ -93,7 +96,10 @@ function recordsOf(values: readonly string[], firstOffset = 0): LogRecord[] {
   }));
 }
 
-/** An array value of `count` entries of project p with ids from `name`, and of `badCount` entries without a project. */
+/**
+ * An array value of `count` entries of project p with ids from `name`, and of `badCount` entries without a
+ * project.
+ */
 function batchValue(name: string, count: number, badCount = 0): string {
   const good = Array.from({ length: count }, (_, i) => ({ id: `${name}.${i}`, project: 'p' }));
   return JSON.stringify([...good, ...Array.from({ length: badCount }, () => ({}))]);

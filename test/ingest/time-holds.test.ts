@@ -1,4 +1,7 @@
-/** A partition most of whose records look too far ahead holds: over real shards, with a clock that the test sets. */
+/**
+ * A partition most of whose records look too far ahead holds: over real shards, with a clock that the test
+ * sets.
+ */
 
 import { expect, test } from 'vitest';
 import { MAX_FUTURE_US } from '../../engine/limits.js';
@@ -15,7 +18,9 @@ import { SegmentTable } from '../segment-table.js';
 
 const KEY = { topic: 'edge', partition: 0 };
 
-/** A log whose records are right (o), ahead of the true time by MAX_FUTURE_US and more (x), or useless (-). */
+/**
+ * A log whose records are right (o), ahead of the true time by MAX_FUTURE_US and more (x), or useless (-).
+ */
 class Rig {
   readonly shard = new EdgeShard(new SegmentTable());
   readonly letters: DeadLetter[] = [];

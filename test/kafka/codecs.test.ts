@@ -1,4 +1,7 @@
-/** What Kafka's own producer writes is read: the four codecs, transactions that ended either way, compacted logs. */
+/**
+ * What Kafka's own producer writes is read: the four codecs, transactions that ended either way, compacted
+ * logs.
+ */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { eventually } from '../eventually.js';
@@ -112,8 +115,9 @@ for (const version of KAFKA_VERSIONS) {
         'segment.bytes': '1048576',
         'min.compaction.lag.ms': '0',
       });
-      // Two of the big ones fit in no segment together, so that the old record's batch, emptied by compaction and kept
-      // for the state of its producer, ends a segment: a reader that stops there never sees what follows.
+      // Two of the big ones fit in no segment together, so that the old record's batch, emptied by compaction
+      // and kept for the state of its producer, ends a segment: a reader that stops there never sees what
+      // follows.
       const big = 'x'.repeat(700_000);
       await producer.sendKeyed(topic, 0, 'other', `first-${big}`);
       await producer.sendKeyed(topic, 0, 'same', 'old');

@@ -1,4 +1,7 @@
-/** The checksum of record batches against its definition, bit by bit; and what of a response is cut off for it. */
+/**
+ * The checksum of record batches against its definition, bit by bit; and what of a response is cut off for
+ * it.
+ */
 
 import { createRequire } from 'node:module';
 import { crc32 } from 'node:zlib';

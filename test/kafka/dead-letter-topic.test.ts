@@ -1,4 +1,6 @@
-/** Dead letters on a real broker: their headers, a broker that is away, values that it refuses as too large. */
+/**
+ * Dead letters on a real broker: their headers, a broker that is away, values that it refuses as too large.
+ */
 
 import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, expect, test } from 'vitest';

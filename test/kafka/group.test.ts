@@ -42,7 +42,8 @@ for (const version of KAFKA_VERSIONS) {
         await rig.produce(topic, partition, values);
       const all = values.map((_, offset) => offset);
 
-      // The first member stands in the middle of its batches until it is told that they are no longer its own.
+      // The first member stands in the middle of its batches until it is told that they are no longer its
+      // own.
       const first = await rig.start({ topics: [topic], groupId: topic });
       let revoked = 0;
       first.sink.beforeRecord = async ({ offset }, _, isCurrent) => {
@@ -65,7 +66,8 @@ for (const version of KAFKA_VERSIONS) {
       await eventually(() => first.sink.nextOffset({ topic, partition: kept }) === RECORDS);
       await eventually(() => second.sink.nextOffset({ topic, partition: given }) === RECORDS);
       expect(revoked).toBe(PARTITIONS);
-      // Its own memory decides: the second has never read its partition, and the first goes on where it stood.
+      // Its own memory decides: the second has never read its partition, and the first goes on where it
+      // stood.
       expect(first.sink.offsets(`${topic}/${kept}`)).toEqual(all);
       expect(first.sink.offsets(`${topic}/${given}`)).toEqual(all.slice(0, HELD_AT));
       expect(second.sink.offsets(`${topic}/${given}`)).toEqual(all);

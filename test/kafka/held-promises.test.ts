@@ -1,4 +1,7 @@
-/** What waits beside something that stays pending for life is let go of: the promises held do not grow with the looks taken. */
+/**
+ * What waits beside something that stays pending for life is let go of: the promises held do not grow with
+ * the looks taken.
+ */
 
 import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';
@@ -8,7 +11,10 @@ import { describeKafka } from './broker/kafka-suite.js';
 import { CLOCK, QUICK, rigForEachTest, uniqueName } from './rig.js';
 
 const LOOKS = 100;
-/** A look under way has some dozens of promises, kafkajs's included; one kept for each look would be LOOKS of them. */
+/**
+ * A look under way has some dozens of promises, kafkajs's included; one kept for each look would be LOOKS of
+ * them.
+ */
 const UNDER_WAY = LOOKS / 2;
 
 describeKafka('promises held', () => {

@@ -1,4 +1,7 @@
-/** A log that is not the one that was read, though topic, id and offsets are the same: it is noticed, and read. */
+/**
+ * A log that is not the one that was read, though topic, id and offsets are the same: it is noticed, and
+ * read.
+ */
 
 import { cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -60,7 +63,8 @@ describeKafka('a topic restored from a backup, that has grown past our offset', 
     expect(sink.gaps).toMatchObject([{ topic, partition: 0, reason: 'log-diverged', expectedOffset: READ }]);
     const [{ resumedOffset }] = sink.gaps;
     expect(resumedOffset).toBeLessThanOrEqual(BACKED_UP);
-    // Of what was read before, no more comes again than the marks are apart; the test's sink marks every record.
+    // Of what was read before, no more comes again than the marks are apart; the test's sink marks every
+    // record.
     expect(READ - resumedOffset).toBeLessThanOrEqual(MARK_SPREAD * (READ - BACKED_UP + 1));
   }
 

@@ -1,4 +1,6 @@
-/** Brokers that die, freeze and come back: nothing is lost or read twice, and stopping never waits for them. */
+/**
+ * Brokers that die, freeze and come back: nothing is lost or read twice, and stopping never waits for them.
+ */
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { eventually } from '../eventually.js';

@@ -4,8 +4,10 @@ import { expect, test } from 'vitest';
 import { PartitionReader } from '../../ingest/kafka/consumer/partition-reader.js';
 import { ProgressWatch, samplesOf } from '../../ingest/kafka/consumer/progress-watch.js';
 
-/** Looks once a second with a stall limit of 3 s; a look is `position/goal`, `position/goal*` while applying, '-' for a
- * pause. Answers the strikes of each look, '.' for none. */
+/**
+ * Looks once a second with a stall limit of 3 s; a look is `position/goal`, `position/goal*` while applying,
+ * '-' for a pause. Answers the strikes of each look, '.' for none.
+ */
 function watch(looks: string): string {
   const progress = new ProgressWatch(3_000);
   return looks

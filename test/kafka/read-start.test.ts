@@ -4,8 +4,8 @@ import { expect, test } from 'vitest';
 import { findReadStart } from '../../ingest/kafka/consumer/read-start.js';
 
 /**
- * `cluster/topic` for an identity, '' for none; `start..end` for the log; `offset gap bind` expected. Of the marks, the
- * offset of the newest that matches, `!` behind it where a newer one differs.
+ * `cluster/topic` for an identity, '' for none; `start..end` for the log; `offset gap bind` expected. Of the
+ * marks, the offset of the newest that matches, `!` behind it where a newer one differs.
  */
 function check(
   stored: string,

@@ -52,7 +52,8 @@ for (const version of KAFKA_VERSIONS) {
       expect(sink.identities.get(`${topic}/0`)?.topicId).toMatch(/^[\w-]{22}$/);
       expect(sink.identities.get(`${topic}/0`)?.clusterId).toMatch(/^[\w-]{22}$/);
       expect(sink.identities.get(`${topic}/0`)).toEqual(sink.identities.get(`${topic}/1`));
-      // A consumer that ended on the way, as on a coordinator that is still loading, is a problem until the next look.
+      // A consumer that ended on the way, as on a coordinator that is still loading, is a problem until the
+      // next look.
       await eventually(
         () =>
           source.status().problem === null &&

@@ -1,4 +1,7 @@
-/** What the tests of the Kafka source share: sources on a real broker, a client for set-up, waiting for conditions. */
+/**
+ * What the tests of the Kafka source share: sources on a real broker, a client for set-up, waiting for
+ * conditions.
+ */
 
 import { randomUUID } from 'node:crypto';
 import { type Admin, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
@@ -205,7 +208,9 @@ export class Rig {
   }
 }
 
-/** In a suite: one broker for all of its tests, and for each test a rig on it, which is closed after the test. */
+/**
+ * In a suite: one broker for all of its tests, and for each test a rig on it, which is closed after the test.
+ */
 export function rigForEachTest(): { readonly broker: Broker; readonly rig: Rig } {
   let broker: Broker;
   let rig: Rig;

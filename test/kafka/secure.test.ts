@@ -1,4 +1,7 @@
-/** TLS, passwords, client certificates and rights, as an operator sets them, against a broker that asks for them. */
+/**
+ * TLS, passwords, client certificates and rights, as an operator sets them, against a broker that asks for
+ * them.
+ */
 
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';

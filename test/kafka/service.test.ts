@@ -1,4 +1,6 @@
-/** The whole service on Kafka: it stops in order, goes on where it was, and says what is wrong with its log. */
+/**
+ * The whole service on Kafka: it stops in order, goes on where it was, and says what is wrong with its log.
+ */
 
 import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

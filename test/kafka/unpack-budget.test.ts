@@ -1,6 +1,6 @@
 /**
- * Fetches of highly compressed batches, through kafkajs's own decoder: they are unpacked a few at a time, every record comes
- * once and in order, and no partition waits for ever.
+ * Fetches of highly compressed batches, through kafkajs's own decoder: they are unpacked a few at a time,
+ * every record comes once and in order, and no partition waits for ever.
  */
 
 import { createRequire } from 'node:module';
@@ -98,7 +98,10 @@ function response(partitions: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.alloc(10), int32(1), topic]);
 }
 
-/** A broker's partitions, read to their end as kafkajs would: from the offset after what the last fetch brought. */
+/**
+ * A broker's partitions, read to their end as kafkajs would: from the offset after what the last fetch
+ * brought.
+ */
 async function readAll(logs: readonly (readonly TestBatch[])[], limitBytes: number) {
   const budget = new UnpackBudget(CLOCK, NEVER, () => true, limitBytes);
   const unpacker = new FetchUnpacker(budget, unexpected);

@@ -1,4 +1,7 @@
-/** Answers of a service on Kafka are whole or say how old they are, else they are refused: whatever the brokers and other processes do. */
+/**
+ * Answers of a service on Kafka are whole or say how old they are, else they are refused: whatever the
+ * brokers and other processes do.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -133,7 +136,10 @@ describeKafka('whole answers on Kafka', () => {
     expect(answer.text).toMatch(reason);
   }
 
-  /** A topic of dead letters that takes none, as they have no keys: whatever stands behind one in the log waits. */
+  /**
+   * A topic of dead letters that takes none, as they have no keys: whatever stands behind one in the log
+   * waits.
+   */
   async function closeGate(): Promise<void> {
     await rig.createTopic(`${topic}-dead`, 1, { 'cleanup.policy': 'compact' });
   }

@@ -1,4 +1,7 @@
-/** A log whose bytes a broker's disk has changed: nothing of the batch is applied, and reading goes on when it may. */
+/**
+ * A log whose bytes a broker's disk has changed: nothing of the batch is applied, and reading goes on when it
+ * may.
+ */
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Runs histories against systems until one disagrees, and reports it: seed, the cut-down history, how to run it again. */
+/**
+ * Runs histories against systems until one disagrees, and reports it: seed, the cut-down history, how to run
+ * it again.
+ */
 
 import { drawHistory, type History } from './history.js';
 import { type Disagreement, replay, type System } from './replay.js';

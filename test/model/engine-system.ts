@@ -1,4 +1,7 @@
-/** The engine behind the real pipeline, with segment tables in memory for a store: what histories are played to. */
+/**
+ * The engine behind the real pipeline, with segment tables in memory for a store: what histories are played
+ * to.
+ */
 
 import type { CompactionPlan } from '../../engine/rows/compaction.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';

@@ -1,4 +1,7 @@
-/** The generator of realistic traffic: the same from the same seed, and of the shape and size that benches rely on. */
+/**
+ * The generator of realistic traffic: the same from the same seed, and of the shape and size that benches
+ * rely on.
+ */
 
 import { expect, test } from 'vitest';
 import { Random, Zipf } from '../../bench/generator/random.js';

@@ -1,6 +1,6 @@
 /**
- * The engine, fed through ingest, against the reference model: seeded histories of deliveries in and out of order,
- * duplicates, clock steps, commits, crashes and restarts, every answer compared.
+ * The engine, fed through ingest, against the reference model: seeded histories of deliveries in and out of
+ * order, duplicates, clock steps, commits, crashes and restarts, every answer compared.
  *
  *   LOGRING_TEST_SEED=17        only the history of this seed
  *   LOGRING_TEST_HISTORIES=5000 a longer campaign

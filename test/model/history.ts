@@ -1,4 +1,7 @@
-/** Histories: what happens to a service, as plain data drawn from a seed, so that a failing one can be cut down and kept. */
+/**
+ * Histories: what happens to a service, as plain data drawn from a seed, so that a failing one can be cut
+ * down and kept.
+ */
 
 import { OddRecords, TIME_SHAPES, unusableText } from '../../bench/generator/odd-records.js';
 import { Random } from '../../bench/generator/random.js';
@@ -184,7 +187,8 @@ class Draw {
     const scale = random.pick([1, SECOND, SECOND, MINUTE, MINUTE, MINUTE, HOUR, HOUR, DAY]);
     const forwards = random.chance(0.8);
     let byUs = random.between(1, forwards ? 3 * scale : scale) * (forwards ? 1 : -1);
-    // Some clocks stop exactly at, or one beside, the start of a bucket, or where some entry is at a window's edge.
+    // Some clocks stop exactly at, or one beside, the start of a bucket, or where some entry is at a window's
+    // edge.
     const precise = random.float();
     if (precise < 0.2) byUs += this.#nearEdge(this.#nowUs + byUs) - (this.#nowUs + byUs);
     else if (precise < 0.6) byUs = this.#untilEntryIsAtEdge() + random.between(-1, 1);
@@ -192,7 +196,10 @@ class Draw {
     return { do: 'clock', byUs };
   }
 
-  /** How far the clock must go until some entry lies exactly at the edge of a window: the shortest way there is. */
+  /**
+   * How far the clock must go until some entry lies exactly at the edge of a window: the shortest way there
+   * is.
+   */
   #untilEntryIsAtEdge(): number {
     const windowUs = this.#random.pick(EDGES_US);
     const waysUs = this.#usedTimesUs.map((timeUs) => timeUs + windowUs - this.#nowUs);

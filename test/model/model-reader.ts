@@ -1,4 +1,7 @@
-/** The model's side of ingest: the logs themselves, how far the model has read each, and what it made of the records. */
+/**
+ * The model's side of ingest: the logs themselves, how far the model has read each, and what it made of the
+ * records.
+ */
 
 import type { LogRecord } from '../../ingest/log-source.js';
 import type { History, PlannedRecord, Topic } from './history.js';

@@ -1,6 +1,6 @@
 /**
- * The reference model: keeps every decoded entry in an array and answers by filter and sort. It is written from the
- * contract alone and shares no code with the engine; that is its use.
+ * The reference model: keeps every decoded entry in an array and answers by filter and sort. It is written
+ * from the contract alone and shares no code with the engine; that is its use.
  */
 
 const SECOND = 1_000_000;
@@ -107,8 +107,8 @@ function truncate(timestampUs: number, unitUs: number): number {
 }
 
 /**
- * An entry, the log it came from, and what still holds it: rows, usage and the levels of event counts, or the four levels
- * of the statistics. Never changed.
+ * An entry, the log it came from, and what still holds it: rows, usage and the levels of event counts, or the
+ * four levels of the statistics. Never changed.
  */
 interface Held<Entry> {
   readonly entry: Entry;

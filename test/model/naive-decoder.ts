@@ -1,4 +1,7 @@
-/** A second decoder, written from the contract with JSON.parse and nothing of ingest: what the model is fed with. */
+/**
+ * A second decoder, written from the contract with JSON.parse and nothing of ingest: what the model is fed
+ * with.
+ */
 
 import type { ModelEdgeEntry, ModelRelayEntry } from './model.js';
 import { daysOfTier } from './model.js';
@@ -203,7 +206,10 @@ function fnv1a(text: string): number {
 
 const TOKEN = /"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s"[\]{},:]+/gs;
 
-/** Whether an array that may hold broken elements can still be cut at its commas: its brackets and strings match. */
+/**
+ * Whether an array that may hold broken elements can still be cut at its commas: its brackets and strings
+ * match.
+ */
 function isCuttable(text: string): boolean {
   let brackets = text.replace(/"(?:[^"\\]|\\.)*"/gs, '').replace(/[^[\]{}"\\]/g, '');
   for (let before = ''; before !== brackets; ) {
@@ -223,7 +229,9 @@ function memberTexts(text: string): Map<string, string> {
   return new Map(partTexts(text).map(({ name, value }) => [JSON.parse(name), value]));
 }
 
-/** Cuts valid JSON, an object or an array, at its own commas and colons; also an array with broken elements. */
+/**
+ * Cuts valid JSON, an object or an array, at its own commas and colons; also an array with broken elements.
+ */
 function partTexts(text: string): { name: string; value: string }[] {
   const parts: { name: string; value: string }[] = [];
   let depth = 0;

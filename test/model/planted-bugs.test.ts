@@ -1,4 +1,7 @@
-/** That the histories can fail: bugs planted around the engine, at least one for each view, must each be found. */
+/**
+ * That the histories can fail: bugs planted around the engine, at least one for each view, must each be
+ * found.
+ */
 
 import { expect, test } from 'vitest';
 import { PAGE_FILTER_BYTES } from '../../engine/limits.js';
@@ -14,7 +17,10 @@ const HOUR_US = 3_600_000_000;
 const MOST_SEEDS = 40;
 const TEST_TIMEOUT_MS = 600_000;
 
-/** A bug is found when some history of the first seeds disagrees, and the report says which and how to run it again. */
+/**
+ * A bug is found when some history of the first seeds disagrees, and the report says which and how to run it
+ * again.
+ */
 function isFound(bug: string, makeSystem: MakeSystem): void {
   test(`found: ${bug}`, { timeout: TEST_TIMEOUT_MS }, async () => {
     for (let seed = 1; seed <= MOST_SEEDS; seed += 1) {
@@ -66,7 +72,8 @@ isFound('invocation-stats without the partial first bucket', (history) => new No
 
 class RankOffByOne extends EngineSystem {
   override stats(question: StatsQuestion, nowUs: number): readonly SystemStatsRow[] {
-    // sorted[floor(q·N)] instead of sorted[ceil(q·N) − 1] first differs at 20 values, where it gives the largest.
+    // sorted[floor(q·N)] instead of sorted[ceil(q·N) − 1] first differs at 20 values, where it gives the
+    // largest.
     return super.stats(question, nowUs).map((row) => (row.count === 20 ? { ...row, p95Ms: row.maxMs } : row));
   }
 }

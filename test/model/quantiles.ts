@@ -1,4 +1,6 @@
-/** What a 95th or 99th percentile may be: the exact nearest rank of few values, close to it in rank of many. */
+/**
+ * What a 95th or 99th percentile may be: the exact nearest rank of few values, close to it in rank of many.
+ */
 
 /** Up to this many values the answer is exact. Source: DESIGN, "Quantiles". */
 const EXACT_VALUE_COUNT = 512;
@@ -6,7 +8,9 @@ const EXACT_VALUE_COUNT = 512;
 /** The largest rank error as a share of the number of values. */
 const RANK_ERROR: Readonly<Record<95 | 99, number>> = { 95: 0.005, 99: 0.002 };
 
-/** Says what is wrong with an answered percentile of the values, given in rising order; null when nothing is. */
+/**
+ * Says what is wrong with an answered percentile of the values, given in rising order; null when nothing is.
+ */
 export function percentileProblem(
   sorted: readonly number[],
   percent: 95 | 99,

@@ -177,7 +177,10 @@ class Player {
     return null;
   }
 
-  /** Delivers what was not read yet, and `back` records before that. The model reads what the system says it read. */
+  /**
+   * Delivers what was not read yet, and `back` records before that. The model reads what the system says it
+   * read.
+   */
   async #deliver(
     known: ModelPartition,
     back: number,

@@ -1,6 +1,7 @@
 /**
- * That commits, restarts, crashes and redeliveries leave no trace in the statistics, not even in a digest, whose
- * answers the model only bounds: a history with them is answered bit for bit as the same history without.
+ * That commits, restarts, crashes and redeliveries leave no trace in the statistics, not even in a digest,
+ * whose answers the model only bounds: a history with them is answered bit for bit as the same history
+ * without.
  */
 
 import { expect, test } from 'vitest';
@@ -24,7 +25,10 @@ class Recording extends EngineSystem {
   }
 }
 
-/** Without what depends on when it happens: expiry, which a crash may undo, and a rest that waits for a delivery. */
+/**
+ * Without what depends on when it happens: expiry, which a crash may undo, and a rest that waits for a
+ * delivery.
+ */
 function steady(step: Step): readonly Step[] {
   if (step.do === 'expire') return [];
   if (step.do !== 'deliver') return [step];

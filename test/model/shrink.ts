@@ -1,8 +1,11 @@
-/** Cuts a failing list down to a small one that still fails: delta debugging, with a bound on the number of tries. */
+/**
+ * Cuts a failing list down to a small one that still fails: delta debugging, with a bound on the number of
+ * tries.
+ */
 
 /**
- * `fails` is asked for lists that miss some of the items; the answer is 1-minimal (no single item can go) unless
- * `maxTries` ran out before.
+ * `fails` is asked for lists that miss some of the items; the answer is 1-minimal (no single item can go)
+ * unless `maxTries` ran out before.
  */
 export async function shrinkList<Item>(
   items: readonly Item[],

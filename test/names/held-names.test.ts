@@ -1,4 +1,6 @@
-/** Names are counted wherever they are kept: what the engine counts is what a process holds, within a factor. */
+/**
+ * Names are counted wherever they are kept: what the engine counts is what a process holds, within a factor.
+ */
 
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

@@ -1,6 +1,6 @@
 /**
- * Builds state with many long names, alone in a process that can collect its garbage, and prints as JSON what the engine counts
- * of it and what the process holds: `node --expose-gc held-names.js <what> <budget>`.
+ * Builds state with many long names, alone in a process that can collect its garbage, and prints as JSON what
+ * the engine counts of it and what the process holds: `node --expose-gc held-names.js <what> <budget>`.
  */
 
 import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';

@@ -1,4 +1,7 @@
-/** A running service against the same queries in SQL, row by row: all tiers, intervals and kinds of expression. */
+/**
+ * A running service against the same queries in SQL, row by row: all tiers, intervals and kinds of
+ * expression.
+ */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';

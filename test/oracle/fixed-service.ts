@@ -1,4 +1,7 @@
-/** A whole service in this process: embedded log, store in a new directory, node:http or uWebSockets.js, a clock that stands still. */
+/**
+ * A whole service in this process: embedded log, store in a new directory, node:http or uWebSockets.js, a
+ * clock that stands still.
+ */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

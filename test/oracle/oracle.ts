@@ -1,4 +1,7 @@
-/** The queries as SQL over a table of raw entries, run by DuckDB: an oracle that shares no code with the engine. */
+/**
+ * The queries as SQL over a table of raw entries, run by DuckDB: an oracle that shares no code with the
+ * engine.
+ */
 
 import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb/node-api';
 
@@ -21,7 +24,9 @@ export interface StatsRow {
 }
 
 export interface OracleStatsRow extends StatsRow {
-  /** All execution times of the bucket in rising order, to bound the rank error of an approximate quantile. */
+  /**
+   * All execution times of the bucket in rising order, to bound the rank error of an approximate quantile.
+   */
   readonly sortedTimesMs: readonly number[];
 }
 
@@ -72,7 +77,10 @@ export interface Oracle {
   close(): void;
 }
 
-/** The order of rows with one timestamp is ours, not the contract's: FNV-1a of the (here ASCII) id, as 32 bits. */
+/**
+ * The order of rows with one timestamp is ours, not the contract's: FNV-1a of the (here ASCII) id, as 32
+ * bits.
+ */
 const ID_HASH = `list_reduce(
   list_prepend(2166136261::UBIGINT, list_transform(string_split(id, ''), lambda c: ascii(c)::UBIGINT)),
   lambda hash, byte: (xor(hash, byte) * 16777619::UBIGINT) % 4294967296::UBIGINT)`;
@@ -215,7 +223,9 @@ async function fill(connection: DuckDBConnection, table: string, texts: readonly
   appender.closeSync();
 }
 
-/** Takes the raw texts of the entries of both topics; each carries its own integer timestamp in µs, and an id. */
+/**
+ * Takes the raw texts of the entries of both topics; each carries its own integer timestamp in µs, and an id.
+ */
 export async function createOracle(
   edgeTexts: readonly string[],
   relayTexts: readonly string[],

@@ -1,4 +1,7 @@
-/** What the oracle test asks: every tier, interval and kind of expression, with windows cut at chosen microseconds. */
+/**
+ * What the oracle test asks: every tier, interval and kind of expression, with windows cut at chosen
+ * microseconds.
+ */
 
 import type { Random } from '../../bench/generator/random.js';
 import type { Traffic } from '../../bench/generator/traffic.js';
@@ -22,9 +25,9 @@ const SERIES: readonly (readonly [outerUs: number, innerUs: number])[] = [
 ];
 
 /**
- * The edges of all windows as seen from nowUs, each with the microsecond before and after: ends of retention, first
- * buckets of series, starts of usage windows, now itself, and how far ahead an entry may lie
- * (two milliseconds less: the embedded log notes an entry's arrival in milliseconds).
+ * The edges of all windows as seen from nowUs, each with the microsecond before and after: ends of retention,
+ * first buckets of series, starts of usage windows, now itself, and how far ahead an entry may lie (two
+ * milliseconds less: the embedded log notes an entry's arrival in milliseconds).
  */
 export function edgesUs(nowUs: number): number[] {
   const edges = [

@@ -1,6 +1,6 @@
 /**
- * Partial answers as other processes get them: written and read, of any number of shards, in any order, they merge to what one
- * shard with all entries answers. Bytes that are something else are an error.
+ * Partial answers as other processes get them: written and read, of any number of shards, in any order, they
+ * merge to what one shard with all entries answers. Bytes that are something else are an error.
  */
 
 import { expect, test } from 'vitest';

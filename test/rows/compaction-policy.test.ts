@@ -7,7 +7,9 @@ import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
 
 const DAY = 20_000;
 
-/** `90d f5:100` is a fresh run of hour 5 with 100 bytes of rows; s is a sorted hour; d0 is the run of day 0. */
+/**
+ * `90d f5:100` is a fresh run of hour 5 with 100 bytes of rows; s is a sorted hour; d0 is the run of day 0.
+ */
 function runs(text: string): Compactable[] {
   const [tierClass, ...words] = text.split(' ');
   return words.map((word, id) => {

@@ -1,4 +1,6 @@
-/** Which runs have rows of a project, against a naive twin: runs come and go, and sweeping changes no answer. */
+/**
+ * Which runs have rows of a project, against a naive twin: runs come and go, and sweeping changes no answer.
+ */
 
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';

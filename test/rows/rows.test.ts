@@ -1,4 +1,7 @@
-/** The rows view against a naive twin: order, window edges, retention of both tiers, late rows, restarts, expiry. */
+/**
+ * The rows view against a naive twin: order, window edges, retention of both tiers, late rows, restarts,
+ * expiry.
+ */
 
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';

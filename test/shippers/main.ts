@@ -1,7 +1,8 @@
 /**
- * `npm run shippers`: real log shippers, with the configurations of deploy/shippers, from a file into a running Logring,
- * through both ways in; what was sent, applied and how long it took. Programs that are not there are said to be left out;
- * RSYSLOGD and SYSLOG_NG name them with their options where they are not installed in the ordinary places.
+ * `npm run shippers`: real log shippers, with the configurations of deploy/shippers, from a file into a
+ * running Logring, through both ways in; what was sent, applied and how long it took. Programs that are not
+ * there are said to be left out; RSYSLOGD and SYSLOG_NG name them with their options where they are not
+ * installed in the ordinary places.
  */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';

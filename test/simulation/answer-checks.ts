@@ -68,8 +68,8 @@ export function countersProblem({ partitions }: ModelReader, shards: Shards): st
 }
 
 /**
- * Judged by the clock (then `isExact` is false), a record may have become a dead letter before a crash and be taken, or
- * judged otherwise, after it.
+ * Judged by the clock (then `isExact` is false), a record may have become a dead letter before a crash and be
+ * taken, or judged otherwise, after it.
  */
 export function lettersProblem(reader: ModelReader, table: DeadLetterTable, isExact: boolean): string | null {
   const written = new Set<string>();

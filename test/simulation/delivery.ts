@@ -1,4 +1,7 @@
-/** How a history's records reach the shards of one life: by a log that lies elsewhere, or by POSTs to the embedded log. */
+/**
+ * How a history's records reach the shards of one life: by a log that lies elsewhere, or by POSTs to the
+ * embedded log.
+ */
 
 import type { PlannedRecord } from '../model/history.js';
 import type { ModelPartition } from '../model/model-reader.js';

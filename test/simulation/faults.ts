@@ -45,7 +45,10 @@ export class Faults {
   #errors: { operation: Operation; error: DiskError; part: number }[] = [];
   /** How the life has ended; null while it goes on. */
   ended: CrashKind | null = null;
-  /** What this life has met: errors of removals, which harm nothing; all others; of these, those that don't pass. */
+  /**
+   * What this life has met: errors of removals, which harm nothing; all others; of these, those that don't
+   * pass.
+   */
   removalErrorCount = 0;
   errorCount = 0;
   lastingErrorCount = 0;

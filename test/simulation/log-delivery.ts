@@ -1,4 +1,7 @@
-/** The log source of a simulated life: delivers each partition's log in order, a batch at a time, from where its shard is. */
+/**
+ * The log source of a simulated life: delivers each partition's log in order, a batch at a time, from where
+ * its shard is.
+ */
 
 import type { Pipeline } from '../../ingest/pipeline.js';
 import type { PlannedRecord } from '../model/history.js';
@@ -37,7 +40,10 @@ export class LogDelivery implements Delivery {
     for (const partition of this.#reader.partitions) this.#deliver(partition, 0);
   }
 
-  /** Breaks off what is under way of a partition; once that has ended it is read again, and some records before. */
+  /**
+   * Breaks off what is under way of a partition; once that has ended it is read again, and some records
+   * before.
+   */
   async redeliver(partition: ModelPartition, back: number): Promise<void> {
     const underWay = this.#underWay.get(partition);
     if (underWay !== undefined) underWay.isStopped = true;

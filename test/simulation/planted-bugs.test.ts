@@ -1,4 +1,6 @@
-/** That the simulation can fail: bugs planted between our parts and the disk must each be found, and cut down. */
+/**
+ * That the simulation can fail: bugs planted between our parts and the disk must each be found, and cut down.
+ */
 
 import { expect, test } from 'vitest';
 import type { Disk } from '../../src/store/disk.js';
@@ -11,7 +13,10 @@ import { TablesOfLife, type TablesPorts } from './simulated-tables.js';
 const MOST_SEEDS = 1_000;
 const TEST_TIMEOUT_MS = 600_000;
 
-/** A bug is found when some history of the first seeds disagrees, and the report says which and how to run it again. */
+/**
+ * A bug is found when some history of the first seeds disagrees, and the report says which and how to run it
+ * again.
+ */
 function isFound(bug: string, planted: Partial<Assembly>): void {
   test(`found: ${bug}`, { timeout: TEST_TIMEOUT_MS }, async () => {
     for (let seed = 1; seed <= MOST_SEEDS; seed += 1) {

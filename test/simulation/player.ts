@@ -1,4 +1,7 @@
-/** Plays a short history to the service in simulated lives and to the model side by side, and compares every answer. */
+/**
+ * Plays a short history to the service in simulated lives and to the model side by side, and compares every
+ * answer.
+ */
 
 import { Random } from '../../bench/generator/random.js';
 import { SegmentError } from '../../engine/segments.js';
@@ -159,7 +162,9 @@ export class Player {
     this.#life.parts.committer.round().catch((error) => this.#life.end(error));
   }
 
-  /** By the time that the service trusts, as the round after it does; test/trusted-time has what that may be. */
+  /**
+   * By the time that the service trusts, as the round after it does; test/trusted-time has what that may be.
+   */
   #expireModel(): void {
     const { time } = this.#life.parts;
     time.observe(this.#nowUs, this.#monotonicUs);

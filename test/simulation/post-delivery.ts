@@ -1,6 +1,6 @@
 /**
- * POSTs to the embedded log of a simulated life. What a transaction has put there is the model's log; what the POSTs were
- * answered must be true of it.
+ * POSTs to the embedded log of a simulated life. What a transaction has put there is the model's log; what
+ * the POSTs were answered must be true of it.
  */
 
 import { assert } from '../../engine/assert.js';

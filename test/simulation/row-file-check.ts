@@ -1,4 +1,7 @@
-/** That the disk holds the files that the store knows, whole, and no other but what it knows to be left; and the store none that no shard names. */
+/**
+ * That the disk holds the files that the store knows, whole, and no other but what it knows to be left; and
+ * the store none that no shard names.
+ */
 
 import { decodeManifest, runFile } from '../../engine/rows/run.js';
 import { partFile } from '../../engine/usage/sealed/sealed-part.js';

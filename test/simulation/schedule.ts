@@ -1,4 +1,7 @@
-/** Decides, from a seed, in which order everything happens that a process leaves to its event loop and threads. */
+/**
+ * Decides, from a seed, in which order everything happens that a process leaves to its event loop and
+ * threads.
+ */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Random } from '../../bench/generator/random.js';
@@ -17,7 +20,10 @@ export class Schedule {
     else tasks.push(task);
   }
 
-  /** Runs one task, if there is one, and what follows from it at once; false when nothing is left to run after it. */
+  /**
+   * Runs one task, if there is one, and what follows from it at once; false when nothing is left to run after
+   * it.
+   */
   async step(random: Random): Promise<boolean> {
     const waiting = this.#waiting();
     if (waiting.length > 0) random.pick(waiting).shift()!();

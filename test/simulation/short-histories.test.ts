@@ -1,6 +1,7 @@
 /**
- * The service over a simulated disk against the reference model: seeded short histories with crashes at any operation,
- * power cuts that tear what is not synced, disk errors, clock steps and compactions, every answer compared.
+ * The service over a simulated disk against the reference model: seeded short histories with crashes at any
+ * operation, power cuts that tear what is not synced, disk errors, clock steps and compactions, every answer
+ * compared.
  *
  *   LOGRING_TEST_SEED=17    only the history of this seed
  *   npm run simulate        a longer campaign

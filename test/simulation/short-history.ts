@@ -1,4 +1,7 @@
-/** Short histories of a service on an unreliable disk, as plain data drawn from a seed, so that a failing one can be cut down. */
+/**
+ * Short histories of a service on an unreliable disk, as plain data drawn from a seed, so that a failing one
+ * can be cut down.
+ */
 
 import { OddRecords, TIME_SHAPES, unusableText } from '../../bench/generator/odd-records.js';
 import { Random } from '../../bench/generator/random.js';
@@ -32,7 +35,10 @@ export type Action =
   /** The next operation of a kind fails. */
   | { readonly do: 'fail'; readonly operation: Operation; readonly error: DiskError; readonly part: number };
 
-/** After the action the schedule goes on by so many steps, drawn from a seed of their own: so steps can be left out. */
+/**
+ * After the action the schedule goes on by so many steps, drawn from a seed of their own: so steps can be
+ * left out.
+ */
 export type Step = Action & { readonly turns: number; readonly seed: number };
 
 export interface ShortHistory {
@@ -115,7 +121,10 @@ class Draw {
   readonly #crashShare: number;
   readonly #errorShare: number;
   readonly #usualTier: string | null;
-  /** Large entries of one hour, that come while little time passes: commits add blocks to files that others began. */
+  /**
+   * Large entries of one hour, that come while little time passes: commits add blocks to files that others
+   * began.
+   */
   readonly #isGrowing: boolean;
   #nowUs: number;
 

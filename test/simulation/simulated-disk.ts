@@ -1,6 +1,7 @@
 /**
- * A disk in memory that keeps apart what a program wrote and what it made durable, so that a power cut can take away or
- * tear what was not synced: bytes of files, and names in folders, each for itself and in no order.
+ * A disk in memory that keeps apart what a program wrote and what it made durable, so that a power cut can
+ * take away or tear what was not synced: bytes of files, and names in folders, each for itself and in no
+ * order.
  *
  *   file    synced ═════════╪═ written ─ ─ ─    a cut leaves: ═════════╪═ some ∅∅ so┊     any length, with holes of zeros
  *   name    [durable, then, then, now]          a cut leaves any one of them

@@ -1,6 +1,7 @@
 /**
- * One life of the service: our own shards, pipeline, committer, compactor and store, as src/service.ts connects them, on a
- * simulated disk and simulated tables; what event loop and threads would decide, a schedule does.
+ * One life of the service: our own shards, pipeline, committer, compactor and store, as src/service.ts
+ * connects them, on a simulated disk and simulated tables; what event loop and threads would decide, a
+ * schedule does.
  */
 
 import type { Random } from '../../bench/generator/random.js';

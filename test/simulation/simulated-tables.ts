@@ -1,6 +1,6 @@
 /**
- * The guarantees of the store's tables in memory: a transaction is done whole or not at all, durable when its promise
- * resolves, not seen before. LMDB itself is native code and is not simulated.
+ * The guarantees of the store's tables in memory: a transaction is done whole or not at all, durable when its
+ * promise resolves, not seen before. LMDB itself is native code and is not simulated.
  */
 
 import type { Table, Tables, TableWrites } from '../../src/store/tables.js';

@@ -1,6 +1,6 @@
 /**
- * Asks at a steady rate, whatever comes back, and judges every answer: its status, its shape, what never falls, and,
- * where it is about a probe, what it says.
+ * Asks at a steady rate, whatever comes back, and judges every answer: its status, its shape, what never
+ * falls, and, where it is about a probe, what it says.
  */
 
 import { appendFileSync } from 'node:fs';
@@ -44,13 +44,16 @@ export interface AskFigures {
 }
 
 const TICK_MS = 5;
-/** What is due while so many wait is not asked: on a machine that is too slow they would only grow in number. */
+/**
+ * What is due while so many wait is not asked: on a machine that is too slow they would only grow in number.
+ */
 const UNDERWAY_LIMIT = 200;
 const PROBE_SHARE = 0.3;
 const STANDING_SHARE = 0.01;
 /**
- * Expressions that the service knows nothing of: each is searched for in all URLs, beside ingest on the same cores, and
- * kept up to date from then on. After the first ones they come rarely, so that what is kept does not grow with the hour.
+ * Expressions that the service knows nothing of: each is searched for in all URLs, beside ingest on the same
+ * cores, and kept up to date from then on. After the first ones they come rarely, so that what is kept does
+ * not grow with the hour.
  */
 const NEW_EXPRESSION_EVERY_US = US_PER_SECOND;
 const MANY_EXPRESSIONS = 600;
@@ -72,7 +75,9 @@ export class Asker {
   };
   readonly #ports: AskerPorts;
   readonly #random: Random;
-  /** Of the standing question: the most that an answer had of each day but the first, and when it was asked. */
+  /**
+   * Of the standing question: the most that an answer had of each day but the first, and when it was asked.
+   */
   #highest = new Map<string, number>();
   /** What the service was asked since it started: expressions, and the probes that they are about. */
   #known = new Map<string, Probe | null>();

@@ -18,7 +18,10 @@ export interface AskOptions {
 export class Client {
   readonly #url: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
-  /** Requests whose connection was closed just as it was used again, as happens to a client that was busy for seconds. */
+  /**
+   * Requests whose connection was closed just as it was used again, as happens to a client that was busy for
+   * seconds.
+   */
   resentCount = 0;
 
   constructor(url: string) {

@@ -1,4 +1,7 @@
-/** At rest, when all is produced and read: every probe's every answer, the sums of the mass, and what came in against what became of it. */
+/**
+ * At rest, when all is produced and read: every probe's every answer, the sums of the mass, and what came in
+ * against what became of it.
+ */
 
 import type { Kafka } from 'kafkajs';
 import { readMetrics } from '../../bench/service-metrics.js';

@@ -1,4 +1,6 @@
-/** What lives in the heaps of a process's threads once garbage is collected, asked through Node's inspector. */
+/**
+ * What lives in the heaps of a process's threads once garbage is collected, asked through Node's inspector.
+ */
 
 import { WebSocket } from 'undici';
 

@@ -1,8 +1,9 @@
 /**
- * What was produced, as far as answers are judged by it: of a few projects, the probes, every entry; of the mass, sums.
+ * What was produced, as far as answers are judged by it: of a few projects, the probes, every entry; of the
+ * mass, sums.
  *
- * An entry of a probe may be in an answer from when its request was sent, and must be in one from some time after the
- * brokers had acknowledged it.
+ * An entry of a probe may be in an answer from when its request was sent, and must be in one from some time
+ * after the brokers had acknowledged it.
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -1,11 +1,13 @@
 /**
- * A soak beside the test suite: real brokers, kills, and an answer held against the model sixty times a second.
+ * A soak beside the test suite: real brokers, kills, and an answer held against the model sixty times a
+ * second.
  *
  *   npm run soak                                          twenty minutes and an hour, as HOUR in options.ts has it
  *   npm run soak -- --killSeconds 0 --restartSeconds 0 --projects 10000 --edgePartitions 12 --relayPartitions 12 --budgetMb 1536
  *
- * Begin it so that a whole hour of the clock ends in its midst, as then what the service keeps falls, and growth with time shows
- * beside growth with what is kept. Ctrl-C stops it; the same command goes on, from --directory. Exit code 1: something was wrong, or grew.
+ * Begin it so that a whole hour of the clock ends in its midst, as then what the service keeps falls, and
+ * growth with time shows beside growth with what is kept. Ctrl-C stops it; the same command goes on, from
+ * --directory. Exit code 1: something was wrong, or grew.
  */
 
 import { campaignOptions, stopSignal } from '../campaign-options.js';

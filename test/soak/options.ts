@@ -16,7 +16,10 @@ export interface SoakOptions {
   readonly projects: number;
   readonly edgePartitions: number;
   readonly relayPartitions: number;
-  /** So much live traffic lies in the topics at the start, so that what holds an hour is full from the beginning. */
+  /**
+   * So much live traffic lies in the topics at the start, so that what holds an hour is full from the
+   * beginning.
+   */
   readonly pastSeconds: number;
   readonly budgetMb: number;
   readonly seed: number;

@@ -1,6 +1,7 @@
 /**
- * Holds an answer about a probe against the reference model twice: over the entries that must be in it, and over those
- * that may. Where both are the same, which is the rule, the answer must be the model's; else it lies between them.
+ * Holds an answer about a probe against the reference model twice: over the entries that must be in it, and
+ * over those that may. Where both are the same, which is the rule, the answer must be the model's; else it
+ * lies between them.
  */
 
 import { statsProblem as exactStatsProblem, type SystemStatsRow } from '../model/answers.js';
@@ -145,8 +146,8 @@ function eventBuckets(answer: Answer): Bucket[] {
 }
 
 /**
- * As now goes on, the counts of a bucket only fall (the first) or only rise (the last): those of an answer lie between
- * those at the two ends of the time in which it was made.
+ * As now goes on, the counts of a bucket only fall (the first) or only rise (the last): those of an answer
+ * lie between those at the two ends of the time in which it was made.
  */
 export function countsProblem(
   answer: readonly Bucket[],

@@ -1,6 +1,7 @@
 /**
- * Entries at a steady rate into both topics, as much of which expires as arrives: most lie at the end of their retention
- * of seven days, some are of the moment, and a few belong to probes, of which the ledger has every entry.
+ * Entries at a steady rate into both topics, as much of which expires as arrives: most lie at the end of
+ * their retention of seven days, some are of the moment, and a few belong to probes, of which the ledger has
+ * every entry.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -150,8 +151,8 @@ export class SoakProducer {
   }
 
   /**
-   * To one partition of each topic, another each time: of a call that goes to several brokers, kafkajs 2.2.4 forgets what
-   * moves, while it tries again, to a broker that has answered already.
+   * To one partition of each topic, another each time: of a call that goes to several brokers, kafkajs 2.2.4
+   * forgets what moves, while it tries again, to a broker that has answered already.
    */
   async #send(drafts: readonly Draft[]): Promise<void> {
     const { edgePartitions, relayPartitions } = this.#options;
@@ -266,8 +267,8 @@ function add(map: Map<number, number>, key: number, count: number): void {
 }
 
 /**
- * Of now, of one time of day in the past week (any hour would be ever more files), about to expire by either retention, or ahead;
- * null: the record's own time.
+ * Of now, of one time of day in the past week (any hour would be ever more files), about to expire by either
+ * retention, or ahead; null: the record's own time.
  */
 function drawProbeTime(random: Random, nowUs: number): number | null {
   if (random.chance(0.05)) return null;

@@ -1,4 +1,7 @@
-/** The soak, small: three brokers, a service that is killed, a broker that is restarted; and that it goes on where it was stopped. */
+/**
+ * The soak, small: three brokers, a service that is killed, a broker that is restarted; and that it goes on
+ * where it was stopped.
+ */
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -21,7 +21,10 @@ export function trendOf(points: readonly Point[], freedom = points.length - 2): 
   return { slope, standardError: Math.sqrt(squares / freedom / spread), meanY, count };
 }
 
-/** The trend of what does not go with a third value of each point. Where x goes with it too, the error is large. */
+/**
+ * The trend of what does not go with a third value of each point. Where x goes with it too, the error is
+ * large.
+ */
 export function trendBeside(points: readonly Point[], third: readonly number[]): Trend {
   const freeOfThird = (values: readonly number[]) => {
     const { slope } = trendOf(values.map((value, i) => [third[i], value]));

@@ -1,4 +1,6 @@
-/** Whether what a service holds stayed flat, and whether its disk is as reckoned, from the samples of a soak. */
+/**
+ * Whether what a service holds stayed flat, and whether its disk is as reckoned, from the samples of a soak.
+ */
 
 import type { Sample } from './samples.js';
 import { type Point, type Trend, trendBeside } from './trend.js';

@@ -1,4 +1,7 @@
-/** Percentiles of buckets too large to keep exactly: their error in rank, against exact ranks and npm's tdigest. */
+/**
+ * Percentiles of buckets too large to keep exactly: their error in rank, against exact ranks and npm's
+ * tdigest.
+ */
 
 import tdigest from 'tdigest';
 import { expect, test, vi } from 'vitest';

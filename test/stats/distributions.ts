@@ -1,4 +1,7 @@
-/** Seeded streams of execution times, in shapes and orders that are hard on a digest, and how far off in rank an answer is. */
+/**
+ * Seeded streams of execution times, in shapes and orders that are hard on a digest, and how far off in rank
+ * an answer is.
+ */
 
 import type { Random } from '../../bench/generator/random.js';
 
@@ -41,8 +44,8 @@ export function draw(random: Random, distribution: string, count: number): Float
 }
 
 /**
- * How far `answered` is from nearest rank ⌈percent/100 · N⌉, as a share of N: 0 when an element of that rank has that
- * value. A value that is no element lies between the ranks of its neighbours.
+ * How far `answered` is from nearest rank ⌈percent/100 · N⌉, as a share of N: 0 when an element of that rank
+ * has that value. A value that is no element lies between the ranks of its neighbours.
  */
 export function rankError(sorted: Float64Array, percent: number, answered: number): number {
   const rank = Math.ceil((percent * sorted.length) / 100);

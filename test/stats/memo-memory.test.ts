@@ -1,4 +1,7 @@
-/** What is remembered of questions is bounded in bytes, names included, and nothing is remembered of what has no entries. */
+/**
+ * What is remembered of questions is bounded in bytes, names included, and nothing is remembered of what has
+ * no entries.
+ */
 
 import { expect, test } from 'vitest';
 import type { RelayEntry } from '../../engine/entry.js';

@@ -1,4 +1,7 @@
-/** The small parts of the statistics, each against a naive twin: keys, series, sums, the value arena, selection. */
+/**
+ * The small parts of the statistics, each against a naive twin: keys, series, sums, the value arena,
+ * selection.
+ */
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';

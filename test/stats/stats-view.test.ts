@@ -1,4 +1,7 @@
-/** The statistics view against its naive twin: random histories with late and future entries, saves, crashes, expiry. */
+/**
+ * The statistics view against its naive twin: random histories with late and future entries, saves, crashes,
+ * expiry.
+ */
 
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
@@ -35,7 +38,10 @@ function entry(overrides: Partial<RelayEntry> = {}): RelayEntry {
   };
 }
 
-/** One for each list of views: a history asks through the same one again and again, over restarts of its views. */
+/**
+ * One for each list of views: a history asks through the same one again and again, over restarts of its
+ * views.
+ */
 const queries = new WeakMap<readonly StatsView[], SeriesMerge<InvocationStatsRow>>();
 
 function answer(
@@ -146,9 +152,9 @@ function randomEntry(random: Random, nowUs: number): RelayEntry {
 }
 
 /**
- * One history over two shards. `kept` never restarts; `views` are what the store gives back after stops (a save, then
- * a start) and crashes (a start from the last save, then the entries since once more), and set values aside now and then.
- * Returns how many bytes.
+ * One history over two shards. `kept` never restarts; `views` are what the store gives back after stops (a
+ * save, then a start) and crashes (a start from the last save, then the entries since once more), and set
+ * values aside now and then. Returns how many bytes.
  */
 function history(seed: number): number {
   const random = new Random(seed);
@@ -440,7 +446,8 @@ test('what cannot be read back fails the question, and spoils no other', () => {
 test('what only the clock takes for past is kept, but when memory is short what came meanwhile goes', () => {
   const table = new SegmentTable();
   const aheadUs = NOW_US + US_PER_HOUR / 2;
-  // Before the trusted time, and while the clock is half an hour ahead of it: a minute ago by the clock, and longer ago.
+  // Before the trusted time, and while the clock is half an hour ahead of it: a minute ago by the clock, and
+  // longer ago.
   const view = viewOf(
     entry(),
     entry({ timestampUs: aheadUs - 20 * US_PER_MINUTE }),

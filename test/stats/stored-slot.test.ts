@@ -1,4 +1,7 @@
-/** A slot and its segments: restored at any point it is the same to the last bit; what is written stays in proportion. */
+/**
+ * A slot and its segments: restored at any point it is the same to the last bit; what is written stays in
+ * proportion.
+ */
 
 import { expect, test } from 'vitest';
 import { Random, Zipf } from '../../bench/generator/random.js';

@@ -1,4 +1,7 @@
-/** The compactor over a real store: it goes on by itself until nothing is due, and survives what it can't compact. */
+/**
+ * The compactor over a real store: it goes on by itself until nothing is due, and survives what it can't
+ * compact.
+ */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,7 +37,9 @@ function rowFiles(): string[] {
   return readdirSync(join(directory, 'files', 'edge+0', '90d')).sort();
 }
 
-/** A store with six hours of rows in each of three days, and the compactor at work on it until nothing is due. */
+/**
+ * A store with six hours of rows in each of three days, and the compactor at work on it until nothing is due.
+ */
 async function compactionAll(damage: () => void): Promise<unknown[]> {
   directory = mkdtempSync(join(tmpdir(), 'logring-compactor-'));
   const opened = await Store.open(directory, 1 << 20);

@@ -1,4 +1,7 @@
-/** One process a directory: the election in all orders of its steps, and real processes at once, also of other namespaces. */
+/**
+ * One process a directory: the election in all orders of its steps, and real processes at once, also of other
+ * namespaces.
+ */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -13,7 +16,9 @@ import { takeDirectory } from '../../src/store/lock-election.js';
 import { type Candidate, explored } from './election-orders.js';
 
 const TAKER = fileURLToPath(new URL('./lock-taker.js', import.meta.url));
-/** Some of the former version, of a dead holder, and of processes that were killed before they had published. */
+/**
+ * Some of the former version, of a dead holder, and of processes that were killed before they had published.
+ */
 const STALE = ['lock', 'lock-0-dead', 'lock-1-dead.new', 'lock-9-dead'];
 
 const directories: string[] = [];

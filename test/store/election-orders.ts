@@ -1,6 +1,7 @@
 /**
- * Plays an election in every order of its steps, over a directory in memory, and finds those in which two hold or nobody
- * does. Listing is not done at once, as readdir isn't: what came or went meanwhile is there or isn't.
+ * Plays an election in every order of its steps, over a directory in memory, and finds those in which two
+ * hold or nobody does. Listing is not done at once, as readdir isn't: what came or went meanwhile is there or
+ * isn't.
  */
 
 import type { LockStep } from '../../src/store/lock-election.js';

@@ -1,4 +1,7 @@
-/** A full disk: a commit waits for room with all it has to write, and what is on disk afterwards is what was saved, once. */
+/**
+ * A full disk: a commit waits for room with all it has to write, and what is on disk afterwards is what was
+ * saved, once.
+ */
 
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** Packing of hexadecimal digits: whatever bytes come in come out again, and what is not packed text is refused. */
+/**
+ * Packing of hexadecimal digits: whatever bytes come in come out again, and what is not packed text is
+ * refused.
+ */
 
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';

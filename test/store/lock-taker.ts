@@ -1,6 +1,6 @@
 /**
- * A process that takes a data directory when it is told to, and holds it until it ends: each line of its input is a
- * directory, each line of its output says how it went.
+ * A process that takes a data directory when it is told to, and holds it until it ends: each line of its
+ * input is a directory, each line of its output says how it went.
  */
 
 import { createInterface } from 'node:readline';

@@ -1,4 +1,7 @@
-/** Row files on a real disk: written before they count, cut back, removed, compacted; damage of every kind is refused. */
+/**
+ * Row files on a real disk: written before they count, cut back, removed, compacted; damage of every kind is
+ * refused.
+ */
 
 import {
   appendFileSync,

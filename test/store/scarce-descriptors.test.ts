@@ -1,4 +1,7 @@
-/** A system that has no descriptor to give: a reading gives up one that the store holds; where there is none it is a 503. */
+/**
+ * A system that has no descriptor to give: a reading gives up one that the store holds; where there is none
+ * it is a 503.
+ */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

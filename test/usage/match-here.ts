@@ -1,4 +1,6 @@
-/** What the match thread and the storage thread do with usage, here and now, over segment tables in memory. */
+/**
+ * What the match thread and the storage thread do with usage, here and now, over segment tables in memory.
+ */
 
 import { RE2JS } from 're2js';
 import type { BlockReader } from '../../engine/segments.js';

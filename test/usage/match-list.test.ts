@@ -1,4 +1,7 @@
-/** Match lists against a sorted array, literals against String.includes: from seeds, and at the edges of their blocks. */
+/**
+ * Match lists against a sorted array, literals against String.includes: from seeds, and at the edges of their
+ * blocks.
+ */
 
 import { expect, test } from 'vitest';
 import { MATCH_BLOCK_COUNT } from '../../engine/limits.js';

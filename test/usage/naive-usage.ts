@@ -1,4 +1,6 @@
-/** The naive twin of the usage view: all entries in an array, answered by filter. And what tests of both need. */
+/**
+ * The naive twin of the usage view: all entries in an array, answered by filter. And what tests of both need.
+ */
 
 import { RE2JS } from 're2js';
 import { assert } from '../../engine/assert.js';
@@ -72,7 +74,10 @@ export function rowsText(rows: readonly ApiCountsRow[]): string {
     .join('\n');
 }
 
-/** Takes an evaluation to its end, in slices and batches of the given sizes; between them `meanwhile` may do as it likes. */
+/**
+ * Takes an evaluation to its end, in slices and batches of the given sizes; between them `meanwhile` may do
+ * as it likes.
+ */
 export function finishEvaluation(
   evaluation: ExpressionEvaluation,
   expression: string,

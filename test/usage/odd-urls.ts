@@ -2,7 +2,10 @@
 
 export type Random = (bound: number) => number;
 
-/** Anchors, word boundaries, folding, classes, counts, empty matches, line ends, non-ASCII; with literals and without. */
+/**
+ * Anchors, word boundaries, folding, classes, counts, empty matches, line ends, non-ASCII; with literals and
+ * without.
+ */
 export const EXPRESSIONS = [
   'abc',
   'a',
@@ -38,7 +41,10 @@ export const EXPRESSIONS = [
   'webp',
 ];
 
-/** Neighbours that share much and little, digits in runs of all lengths, URLs with few bytes and with very many. */
+/**
+ * Neighbours that share much and little, digits in runs of all lengths, URLs with few bytes and with very
+ * many.
+ */
 export function drawUrl(random: Random): string {
   const pick = (choices: readonly string[]) => choices[random(choices.length)];
   const host = pick(['abc', 'abcd', 'xyz', 'é', 'bc', '日本', '']);

@@ -1,4 +1,7 @@
-/** Sealed parts: the scan finds what re2js finds URL by URL, wherever it is cut; the order and the counts of their pieces. */
+/**
+ * Sealed parts: the scan finds what re2js finds URL by URL, wherever it is cut; the order and the counts of
+ * their pieces.
+ */
 
 import { RE2JS } from 're2js';
 import { expect, test } from 'vitest';

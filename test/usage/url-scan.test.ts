@@ -1,4 +1,7 @@
-/** Fresh parts: the scan finds what re2js finds URL by URL, and what it looks for across the border of two is in neither. */
+/**
+ * Fresh parts: the scan finds what re2js finds URL by URL, and what it looks for across the border of two is
+ * in neither.
+ */
 
 import { RE2JS } from 're2js';
 import { expect, test } from 'vitest';

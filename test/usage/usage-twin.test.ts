@@ -1,4 +1,7 @@
-/** The usage view against its naive twin, over seeded histories. A failure names the seed and prints the history. */
+/**
+ * The usage view against its naive twin, over seeded histories. A failure names the seed and prints the
+ * history.
+ */
 
 import { expect, test } from 'vitest';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
@@ -12,7 +15,9 @@ import { edgeEntry, finishEvaluation, NaiveUsage, rowsText, seededRandom } from 
 
 const START_US = 1_795_000_000_000_000;
 
-/** Substrings of each other, shorter than a gram, overlapping, non-ASCII, spread over a boundary between URLs. */
+/**
+ * Substrings of each other, shorter than a gram, overlapping, non-ASCII, spread over a boundary between URLs.
+ */
 const EXPRESSIONS = [
   'abc',
   'abcd',

@@ -1,4 +1,6 @@
-/** The usage view beyond what the twin reaches: large partitions, collisions, segments, bounds, damaged state. */
+/**
+ * The usage view beyond what the twin reaches: large partitions, collisions, segments, bounds, damaged state.
+ */
 
 import { expect, test } from 'vitest';
 import {
@@ -101,7 +103,8 @@ test('an hour larger than every block, page and table is counted right, saved an
 });
 
 test('URLs made up to collide are counted right', () => {
-  // FNV-1a keeps a collision under any common suffix: 2^16 tries give some, suffixes give as many as one likes.
+  // FNV-1a keeps a collision under any common suffix: 2^16 tries give some, suffixes give as many as one
+  // likes.
   const byHash = new Map<number, string>();
   const encoder = new TextEncoder();
   const pair: string[] = [];

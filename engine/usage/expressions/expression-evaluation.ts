@@ -1,11 +1,14 @@
 /**
- * The evaluation of one expression over the shards of a process, for one or more asks, in slices: pure, synchronous, and
- * told by its caller when to go on. What each shard counts is exact for one state of it between ask and answer:
+ * The evaluation of one expression over the shards of a process, for one or more asks, in slices: pure,
+ * synchronous, and told by its caller when to go on. What each shard counts is exact for one state of it
+ * between ask and answer:
  *
- * - Sealed parts never change. They are scanned elsewhere, a piece at a time, different parts by different threads at
+ * - Sealed parts never change. They are scanned elsewhere, a piece at a time, different parts by different
+ * threads at
  *   once if there are any; their files stay until the evaluation is closed.
  * - A literal is evaluated here over the fresh parts. Once a part's matches are live the view keeps them so.
- * - Any other expression is evaluated elsewhere, over batches of URLs that are handed out. New URLs may come faster
+ * - Any other expression is evaluated elsewhere, over batches of URLs that are handed out. New URLs may come
+ * faster
  *   than batches come back, so each part is frozen when the evaluation begins, and counted in that state: a URL's code is
  *   at most that of the entry that brought it, so a prefix of the entries needs only a prefix of the URLs.
  */
@@ -50,8 +53,8 @@ export class ExpressionEvaluation {
   }
 
   /**
-   * What is to be worked on next: a piece of a part, or about `byteLimit` bytes of URLs; of an expression that nobody has
-   * compiled yet at least a batch of none. Null: nothing is left.
+   * What is to be worked on next: a piece of a part, or about `byteLimit` bytes of URLs; of an expression
+   * that nobody has compiled yet at least a batch of none. Null: nothing is left.
    */
   takeBatch(byteLimit: number, room: BatchRoom): UrlBatch | PartBatch | null {
     if (this.#isCancelled) return null;

@@ -1,7 +1,8 @@
 /**
- * Finds which of thousands of literals occur in a URL, in one pass over its bytes. Each literal is filed under one gram
- * of its own (4 bytes, or 2 or 1 where it is shorter), the least crowded at the time; a bit table of hashed grams keeps
- * the pass at about a nanosecond a byte, and only a gram that is filed leads to a comparison.
+ * Finds which of thousands of literals occur in a URL, in one pass over its bytes. Each literal is filed
+ * under one gram of its own (4 bytes, or 2 or 1 where it is shorter), the least crowded at the time; a bit
+ * table of hashed grams keeps the pass at about a nanosecond a byte, and only a gram that is filed leads to a
+ * comparison.
  */
 
 const GRAM_LENGTHS = [4, 2, 1] as const;

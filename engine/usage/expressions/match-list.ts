@@ -1,11 +1,12 @@
 /**
- * The entries of one part that match one expression, in order of time: counts the areas of any interval within
- * the hour by two binary searches, whole blocks, and two blocks cut at the ends.
+ * The entries of one part that match one expression, in order of time: counts the areas of any interval
+ * within the hour by two binary searches, whole blocks, and two blocks cut at the ends.
  *
  *   block 0              block 1                     offsets rise within a block and from block to block
  *   [12 40 40 77 | ...]  [803 811 | ...]             a full block splits when an entry must go into its middle
  *
- * Adding costs O(log blocks + block), late or not, so producers with different clocks cost no more than others.
+ * Adding costs O(log blocks + block), late or not, so producers with different clocks cost no more than
+ * others.
  */
 
 import { assert } from '../../assert.js';
@@ -14,7 +15,10 @@ import { MATCH_BLOCK_COUNT } from '../../limits.js';
 import { addAreas, addCells, addSlice, CELL_STRIDE } from '../cells.js';
 
 const SMALLEST_BLOCK_COUNT = 8;
-/** What an empty list takes up, what it takes once it is begun, and a block beside its columns: measured roughly, meant for the memory bound. */
+/**
+ * What an empty list takes up, what it takes once it is begun, and a block beside its columns: measured
+ * roughly, meant for the memory bound.
+ */
 const EMPTY_LIST_BYTES = 100;
 const LIST_OVERHEAD_BYTES = 200;
 const BLOCK_OVERHEAD_BYTES = 400;
@@ -76,7 +80,10 @@ export class MatchList {
     addCells(this.#cells, 0, cells, base);
   }
 
-  /** Adds the counts of the entries with fromUs <= offset < toUs to the cells at `base`; fromUs is at most toUs. */
+  /**
+   * Adds the counts of the entries with fromUs <= offset < toUs to the cells at `base`; fromUs is at most
+   * toUs.
+   */
   countBetween(fromUs: number, toUs: number, cells: Float64Array, base: number): void {
     const blocks = this.#blocks;
     for (let b = this.#firstBlockReaching(fromUs); b < blocks.length; b++) {

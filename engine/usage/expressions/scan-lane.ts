@@ -1,6 +1,6 @@
 /**
- * How the parts of an evaluation are shared among threads: each has a lane, which takes the next parts that no other has taken when
- * it is through with those it has.
+ * How the parts of an evaluation are shared among threads: each has a lane, which takes the next parts that
+ * no other has taken when it is through with those it has.
  */
 
 import { assert } from '../../assert.js';
@@ -54,8 +54,8 @@ export class ScanLane {
   }
 
   /**
-   * The next piece of a sealed part, or about `byteLimit` bytes of URLs and at least one; null when there is none. A
-   * batch whose results never came is asked for again.
+   * The next piece of a sealed part, or about `byteLimit` bytes of URLs and at least one; null when there is
+   * none. A batch whose results never came is asked for again.
    */
   takeBatch(byteLimit: number, room: BatchRoom): UrlBatch | PartBatch | null {
     if (this.#isCancelled) return null;

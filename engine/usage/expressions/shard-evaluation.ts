@@ -1,6 +1,7 @@
 /**
- * The evaluation of one expression over one shard's view, for one or more asks: what is to be matched, and what is counted
- * of it. It needs nothing of other shards; expression-evaluation.ts says in what order things go, and what is exact.
+ * The evaluation of one expression over one shard's view, for one or more asks: what is to be matched, and
+ * what is counted of it. It needs nothing of other shards; expression-evaluation.ts says in what order things
+ * go, and what is exact.
  */
 
 import { assert } from '../../assert.js';
@@ -154,7 +155,9 @@ export class ShardEvaluation {
   }
 }
 
-/** Folds entries up to ordinal `entryCount` as far as the budget goes, at least one; returns what that cost. */
+/**
+ * Folds entries up to ordinal `entryCount` as far as the budget goes, at least one; returns what that cost.
+ */
 function foldSome(part: FreshPart, matches: FreshMatches, entryCount: number, budgetBytes: number): number {
   const affordable = Math.max(1, Math.floor(budgetBytes / ENTRY_COST_BYTES));
   const count = Math.min(entryCount - matches.foldedEntries, affordable);

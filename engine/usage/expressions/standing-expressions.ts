@@ -1,7 +1,7 @@
 /**
- * The expressions that were asked for and stay: each with its matches per part. Literals are kept up to date entry by
- * entry; other expressions are brought up to date when they are asked for again. Bounded in number and memory: the
- * least recently asked go first, and idle ones go with time.
+ * The expressions that were asked for and stay: each with its matches per part. Literals are kept up to date
+ * entry by entry; other expressions are brought up to date when they are asked for again. Bounded in number
+ * and memory: the least recently asked go first, and idle ones go with time.
  */
 
 import { STANDING_IDLE_US } from '../../limits.js';
@@ -15,12 +15,18 @@ import { MatchMemory } from './match-list.js';
 
 const encoder = new TextEncoder();
 
-/** Whether an expression has no character with a meaning of its own in RE2's dialect: it is then searched as it is. */
+/**
+ * Whether an expression has no character with a meaning of its own in RE2's dialect: it is then searched as
+ * it is.
+ */
 export function isLiteral(expression: string): boolean {
   return !/[\\.+*?()|[\]{}^$]/.test(expression);
 }
 
-/** What an expression takes up beside its text: the object, its map, its places in others; measured roughly, meant for the memory bound. */
+/**
+ * What an expression takes up beside its text: the object, its map, its places in others; measured roughly,
+ * meant for the memory bound.
+ */
 const OVERHEAD_BYTES = 800;
 
 export class StandingExpression {
@@ -34,7 +40,10 @@ export class StandingExpression {
   accepted: boolean;
   /** How many evaluations are under way: it is not dropped meanwhile. */
   evaluationCount = 0;
-  /** By sequence of the part. A literal has none for a part younger than itself: then all is known, and nothing matches yet. */
+  /**
+   * By sequence of the part. A literal has none for a part younger than itself: then all is known, and
+   * nothing matches yet.
+   */
   readonly matches = new Map<number, FreshMatches | SealedMatches>();
 
   constructor(expression: string, sequence: number, nowUs: number) {
@@ -102,7 +111,10 @@ export class StandingExpressions {
     return known.live || known.foldedEntries === entryCount ? known.list : null;
   }
 
-  /** What is known of an expression over a fresh part; null when the part is younger and holds no match of a literal. */
+  /**
+   * What is known of an expression over a fresh part; null when the part is younger and holds no match of a
+   * literal.
+   */
   matchesOfFresh(standing: StandingExpression, part: FreshPart): FreshMatches | null {
     const known = standing.matches.get(part.sequence);
     if (known instanceof FreshMatches) return known;
@@ -113,8 +125,8 @@ export class StandingExpressions {
   }
 
   /**
-   * The same of a sealed part. What was known whole of it while it was fresh stays; what was known in part doesn't, as
-   * its URLs have other places now.
+   * The same of a sealed part. What was known whole of it while it was fresh stays; what was known in part
+   * doesn't, as its URLs have other places now.
    */
   matchesOfSealed(standing: StandingExpression, part: SealedPart): FreshMatches | SealedMatches | null {
     const known = standing.matches.get(part.sequence);
@@ -159,7 +171,9 @@ export class StandingExpressions {
     this.trim();
   }
 
-  /** Keeps within the limits. What is being worked on stays, and so does the latest asked, whatever it takes. */
+  /**
+   * Keeps within the limits. What is being worked on stays, and so does the latest asked, whatever it takes.
+   */
   trim(): void {
     this.#dropOldest(this.#limits.matchBytes, 1);
   }

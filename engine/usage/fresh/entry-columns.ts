@@ -1,6 +1,7 @@
 /**
- * The entries of a part in order of arrival, 9 bytes each: time within the hour, URL code, areas. They stand in blocks of
- * columns, so that growing never copies more than the first block; in shared memory, as the URLs do.
+ * The entries of a part in order of arrival, 9 bytes each: time within the hour, URL code, areas. They stand
+ * in blocks of columns, so that growing never copies more than the first block; in shared memory, as the URLs
+ * do.
  */
 
 import { ENTRY_BLOCK_COUNT } from '../../limits.js';

@@ -1,12 +1,12 @@
 /**
- * What is known of one expression over one fresh part: which URLs match, up to a code, and the matching entries, up to
- * an ordinal. Both only ever grow, so what was evaluated once is never evaluated again.
+ * What is known of one expression over one fresh part: which URLs match, up to a code, and the matching
+ * entries, up to an ordinal. Both only ever grow, so what was evaluated once is never evaluated again.
  *
  *   codes    0 ........ evaluatedUrls ........ urls.count        verdicts hold one bit a code, up to evaluatedUrls
  *   entries  0 ... foldedEntries ............. entries.count     the list holds the matches, up to foldedEntries
  *
- * A literal's matches become `live` once both have reached the end: then the view adds each further entry as it comes,
- * and the verdicts are dropped.
+ * A literal's matches become `live` once both have reached the end: then the view adds each further entry as
+ * it comes, and the verdicts are dropped.
  */
 
 import { assert } from '../../assert.js';
@@ -89,8 +89,8 @@ export class FreshMatches {
 
 /**
  * Evaluates a literal over the next URLs of a part, about `byteBudget` bytes of them and at least the rest
- * of a page, and returns how many bytes it went over. The search goes over many URLs at once: the first hit at or behind a
- * URL's start is a match when it ends within that URL, and else the URL has none.
+ * of a page, and returns how many bytes it went over. The search goes over many URLs at once: the first hit
+ * at or behind a URL's start is a match when it ends within that URL, and else the URL has none.
  */
 export function evaluateLiteral(
   part: FreshPart,

@@ -1,6 +1,6 @@
 /**
- * A part that takes entries: those of one hour that have a URL, and the URLs. It may be frozen, to be sealed: then the
- * hour's further entries go to another.
+ * A part that takes entries: those of one hour that have a URL, and the URLs. It may be frozen, to be sealed:
+ * then the hour's further entries go to another.
  */
 
 import { US_PER_HOUR } from '../../time.js';

@@ -1,8 +1,8 @@
 /**
- * Finds the code of a URL that a part has seen lately: a bounded hash table over the newest codes. It may fail to
- * find a URL that is there, and then the URL is held twice: that costs memory and changes no answer, because every code
- * is evaluated on its own. So the table may be emptied when it is full, and a probe may give up: somebody who makes up URLs
- * that collide gains nothing.
+ * Finds the code of a URL that a part has seen lately: a bounded hash table over the newest codes. It may
+ * fail to find a URL that is there, and then the URL is held twice: that costs memory and changes no answer,
+ * because every code is evaluated on its own. So the table may be emptied when it is full, and a probe may
+ * give up: somebody who makes up URLs that collide gains nothing.
  */
 
 import { fnv1a } from '../../fnv1a.js';
@@ -12,7 +12,9 @@ import type { UrlPages } from './url-pages.js';
 export const NOT_FOUND = -1;
 
 export class UrlIndex {
-  /** Ordinal + 1 of a code (the first indexed one has ordinal 0), or 0 for a free slot. Never over half full. */
+  /**
+   * Ordinal + 1 of a code (the first indexed one has ordinal 0), or 0 for a free slot. Never over half full.
+   */
   #slots = new Uint32Array(128);
   #hashes = new Uint32Array(64);
   #pageIndexes = new Uint32Array(64);
@@ -84,7 +86,9 @@ function place(slots: Uint32Array, hash: number, ordinal: number): void {
   }
 }
 
-/** FNV-1a over the first `length` bytes, its bits mixed once more because slots are picked by the low ones. */
+/**
+ * FNV-1a over the first `length` bytes, its bits mixed once more because slots are picked by the low ones.
+ */
 export function hashBytes(bytes: Uint8Array, length: number): number {
   const hash = fnv1a(bytes, 0, length);
   return (hash ^ (hash >>> 15)) >>> 0;

@@ -5,8 +5,8 @@
  *   bytes |url0|url1|url2|...|   bytes |url3|url4|      |
  *   ends  [ 4 , 8 ,  12 ]        ends  [ 4 , 8 ]          codes are dense: url4 has code 4
  *
- * A URL never crosses a page; one longer than a page gets a page of its own. Pages are shared memory: who seals the
- * part reads them where they are.
+ * A URL never crosses a page; one longer than a page gets a page of its own. Pages are shared memory: who
+ * seals the part reads them where they are.
  */
 
 import { URL_PAGE_BYTES } from '../../limits.js';

@@ -1,6 +1,6 @@
 /**
- * A piece of a fresh part as a segment: the URLs and entries that came within a span of arrivals. The chunks of a
- * part, in order, are the part.
+ * A piece of a fresh part as a segment: the URLs and entries that came within a span of arrivals. The chunks
+ * of a part, in order, are the part.
  *
  *   first URL code, URL count, first entry, entry count (u32 each)
  *   URL lengths (u32 each), URLs in UTF-8

@@ -1,7 +1,7 @@
 /**
- * Tells of a page that none of its URLs holds a literal, from a bit for each gram of 4 bytes that occurs in them; two grams
- * may share a bit, so what is not ruled out has to be searched. URLs of a page are neighbours in order, so a project's
- * name in their host rules out all pages but its own.
+ * Tells of a page that none of its URLs holds a literal, from a bit for each gram of 4 bytes that occurs in
+ * them; two grams may share a bit, so what is not ruled out has to be searched. URLs of a page are neighbours
+ * in order, so a project's name in their host rules out all pages but its own.
  */
 
 import { PAGE_FILTER_BYTES } from '../../limits.js';
@@ -10,7 +10,9 @@ const GRAM_LENGTH = 4;
 /** 32 less the bits of an index. */
 const HASH_SHIFT = Math.clz32(8 * PAGE_FILTER_BYTES) + 1;
 
-/** What a page must hold or else it is ruled out: all of some bits, or some of several needs, or all of them. */
+/**
+ * What a page must hold or else it is ruled out: all of some bits, or some of several needs, or all of them.
+ */
 export type PageNeed =
   | { readonly bits: readonly number[] }
   | { readonly all: readonly PageNeed[] }

@@ -1,6 +1,6 @@
 /**
- * Runs an automaton over the URLs of a page. What a URL shares with the one before it is not gone over again: the states
- * that the automaton had on the way are kept as far as the next URL shares them.
+ * Runs an automaton over the URLs of a page. What a URL shares with the one before it is not gone over again:
+ * the states that the automaton had on the way are kept as far as the next URL shares them.
  *
  *   URL before   h t t p s : / / a b c . . .
  *   states     s0 s1 s2 . . . . . . . s(reached)     states[p]: after p bytes
@@ -65,7 +65,10 @@ export class PageScan {
     return this.nextIndex === this.#page.urlCount;
   }
 
-  /** Collects the entries of the URLs that match, until it has done `workLimit` or the page is at its end; at least one URL. */
+  /**
+   * Collects the entries of the URLs that match, until it has done `workLimit` or the page is at its end; at
+   * least one URL.
+   */
   run(collector: MatchCollector, workLimit: number): void {
     const { heads, urlCount } = this.#page;
     const automaton = this.#automaton;

@@ -1,6 +1,6 @@
 /**
- * Text as a page of URLs holds it: ids are hexadecimal digits as a rule, and two of them go into a byte; what stands between
- * them is often the same, and such phrases go into a byte each.
+ * Text as a page of URLs holds it: ids are hexadecimal digits as a rule, and two of them go into a byte; what
+ * stands between them is often the same, and such phrases go into a byte each.
  *
  *   byte below 0x80    itself
  *   0x80 .. 0xbf       4, 6 .. 130 digits 0-9a-f follow, two a byte
@@ -83,7 +83,10 @@ export class TextPacker {
     this.#codes = new Map(phrases.map((phrase, i) => [asciiOf(phrase, 0, phrase.length) ?? '', PHRASE + i]));
   }
 
-  /** Packs bytes [start, end) to `target` from `at` on, which has room for twice as many; returns where it ended. */
+  /**
+   * Packs bytes [start, end) to `target` from `at` on, which has room for twice as many; returns where it
+   * ended.
+   */
   pack(bytes: Uint8Array, start: number, end: number, target: Uint8Array, at: number): number {
     let to = at;
     for (let i = start; i < end; ) {
@@ -185,7 +188,10 @@ function nextRun(bytes: Uint8Array, start: number, end: number): number {
   return end;
 }
 
-/** How much of the text from `run` on, where nextRun() found something, is packed at once: an even number of digits, or a tail. */
+/**
+ * How much of the text from `run` on, where nextRun() found something, is packed at once: an even number of
+ * digits, or a tail.
+ */
 function packableLength(bytes: Uint8Array, run: number, end: number): number {
   if (run < end && bytes[run] === DASH) return UUID_TAIL_LENGTH;
   const last = Math.min(end, run + 2 * MOST_PAIRS);

@@ -1,6 +1,6 @@
 /**
- * Goes through a sealed part for one expression, a piece at a time, on whatever thread: what it needs is plain data and a
- * reader of blocks, and where it stopped is a part of what it returns.
+ * Goes through a sealed part for one expression, a piece at a time, on whatever thread: what it needs is
+ * plain data and a reader of blocks, and where it stopped is a part of what it returns.
  */
 
 import type { BlockReader } from '../../segments.js';

@@ -1,4 +1,7 @@
-/** Steps of an automaton over a whole phrase at once, worked out as they are met. An automaton has one at a time. */
+/**
+ * Steps of an automaton over a whole phrase at once, worked out as they are met. An automaton has one at a
+ * time.
+ */
 
 import { UNKNOWN, type UrlAutomaton } from '../expressions/url-automaton.js';
 import { PHRASE } from './page-text.js';

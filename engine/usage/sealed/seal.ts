@@ -1,6 +1,7 @@
 /**
- * Seals a part: sorts its URLs, gathers each one's entries and writes both to pages. Pure, the same file for the same part; it runs
- * wherever its plan is sent, whose columns are shared with the part rather than copied, and gives way now and then.
+ * Seals a part: sorts its URLs, gathers each one's entries and writes both to pages. Pure, the same file for
+ * the same part; it runs wherever its plan is sent, whose columns are shared with the part rather than
+ * copied, and gives way now and then.
  */
 
 import { PAGE_ENTRY_LIMIT, PAGE_FILTER_BYTES, PHRASE_SAMPLE_COUNT, SEALED_PAGE_BYTES } from '../../limits.js';

@@ -1,4 +1,7 @@
-/** What is known of one expression over one sealed part: the matches of its URLs up to a place, and in the end of all. */
+/**
+ * What is known of one expression over one sealed part: the matches of its URLs up to a place, and in the end
+ * of all.
+ */
 
 import type { MatchMemory } from '../expressions/match-list.js';
 import type { ScanPosition, ScanResult } from './part-scan.js';

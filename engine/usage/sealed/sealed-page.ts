@@ -1,5 +1,6 @@
 /**
- * A page of a sealed part: URLs in order of their bytes, each as what differs from the one before it, and their entries.
+ * A page of a sealed part: URLs in order of their bytes, each as what differs from the one before it, and
+ * their entries.
  *
  *   urlCount │ entryCount │ largeCount │ textBytes    u32 each
  *   heads    per URL, u8 each: bytes shared with the URL before it, bytes of its text, entries; 255: the next of the large
@@ -32,7 +33,9 @@ export interface SealedPage {
   readonly areas: Uint8Array;
 }
 
-/** Throws a SegmentError when the page is not as long as it says. What its checksum covers is not looked into. */
+/**
+ * Throws a SegmentError when the page is not as long as it says. What its checksum covers is not looked into.
+ */
 export function openPage(bytes: Uint8Array): SealedPage {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   if (bytes.length < HEADER_BYTES) throw new SegmentError('a page of URLs is shorter than its header');
@@ -54,7 +57,10 @@ export function openPage(bytes: Uint8Array): SealedPage {
   };
 }
 
-/** Gives URLs of a page whole. They are asked for in order; what lies between costs as much as what is asked for. */
+/**
+ * Gives URLs of a page whole. They are asked for in order; what lies between costs as much as what is asked
+ * for.
+ */
 export class PageUnpacker {
   /** The URL asked for last; valid until the next is. */
   url = new Uint8Array(1024);

@@ -1,6 +1,6 @@
 /**
- * A part that takes no more entries: its URLs in order, with their entries, in a file of pages that is read only when an
- * expression is asked for the first time. In memory it is a few numbers.
+ * A part that takes no more entries: its URLs in order, with their entries, in a file of pages that is read
+ * only when an expression is asked for the first time. In memory it is a few numbers.
  *
  *   file        page │ page │ … │ filters: one after another, a page each │ phrases: length u8 and bytes of each
  *   segment     pageCount │ urlCount │ entryCount (u32 each)

@@ -1,6 +1,7 @@
 /**
- * Matches that never change, in order of time, as columns that cross from thread to thread: what a sealed part
- * has of one expression. Counts are sums over blocks of 64, so any window costs two searches and two cut blocks.
+ * Matches that never change, in order of time, as columns that cross from thread to thread: what a sealed
+ * part has of one expression. Counts are sums over blocks of 64, so any window costs two searches and two cut
+ * blocks.
  *
  *   offsetsUs  rising     areas  of each
  *   sums       per block: the counts of all blocks before it, one a cell (see CELL_STRIDE); last, those of all
@@ -105,7 +106,10 @@ export class SortedMatches {
     addCells(sums, sums.length - CELL_STRIDE, cells, base);
   }
 
-  /** Adds the counts of the matches with fromUs <= offset < toUs to the cells at `base`; fromUs is at most toUs. */
+  /**
+   * Adds the counts of the matches with fromUs <= offset < toUs to the cells at `base`; fromUs is at most
+   * toUs.
+   */
   countBetween(fromUs: number, toUs: number, cells: Float64Array, base: number): void {
     const { offsetsUs, areas, sums } = this.columns;
     const start = lowerBound(offsetsUs, 0, this.count, fromUs);

@@ -1,6 +1,7 @@
 /**
- * Sorts URLs by their bytes: three-way radix quicksort (Bentley and Sedgewick, 1997), which looks at a shared prefix once
- * for all that share it; URLs share most of theirs. It gives way so that other work can go on beside it.
+ * Sorts URLs by their bytes: three-way radix quicksort (Bentley and Sedgewick, 1997), which looks at a shared
+ * prefix once for all that share it; URLs share most of theirs. It gives way so that other work can go on
+ * beside it.
  */
 
 import { URL_SORT_STEP } from '../../limits.js';
@@ -37,7 +38,10 @@ export function* sortUrls(urls: FlatUrls): Generator<void, Uint32Array> {
   return order;
 }
 
-/** Orders [start, end) by the byte at `depth` as less than, equal to and greater than that of one in the middle. */
+/**
+ * Orders [start, end) by the byte at `depth` as less than, equal to and greater than that of one in the
+ * middle.
+ */
 function splitByByte(urls: FlatUrls, order: Uint32Array, start: number, end: number, depth: number) {
   const pivot = byteAt(urls, order[(start + end) >>> 1], depth);
   let lowerEnd = start;

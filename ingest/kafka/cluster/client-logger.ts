@@ -20,9 +20,9 @@ const EXPECTED_MESSAGES = new Set([
 ]);
 
 /**
- * What kafkajs calls an error is mostly a step of its own retries, so all its messages are warnings here: what needs
- * the operator is logged by the source itself. Each distinct message comes once in a while, with how often it was
- * left out before.
+ * What kafkajs calls an error is mostly a step of its own retries, so all its messages are warnings here:
+ * what needs the operator is logged by the source itself. Each distinct message comes once in a while, with
+ * how often it was left out before.
  */
 export function clientLogCreator(logger: KafkaLogger, clock: KafkaClock): () => (entry: LogEntry) => void {
   const lastByMessage = new Map<string, { loggedMs: number; leftOut: number }>();

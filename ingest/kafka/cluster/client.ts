@@ -21,7 +21,9 @@ export interface KafkaSasl {
   readonly password: string;
 }
 
-/** PEM texts; all may be absent: then the brokers' certificates are checked against the system's authorities. */
+/**
+ * PEM texts; all may be absent: then the brokers' certificates are checked against the system's authorities.
+ */
 export interface KafkaTls {
   readonly ca?: string;
   readonly cert?: string;
@@ -38,7 +40,10 @@ export interface KafkaConnection {
 
 export interface KafkaClient {
   readonly kafka: Kafka;
-  /** Ends every connection of this client at once and refuses new ones: whatever still runs in it ends with an error. */
+  /**
+   * Ends every connection of this client at once and refuses new ones: whatever still runs in it ends with an
+   * error.
+   */
   cut(): void;
 }
 
@@ -49,8 +54,8 @@ export const CLIENT_RETRY = {
 } as const;
 
 /**
- * A client of its own for each use: kafkajs shares what it believes to be committed between the consumers of one
- * client, and a client left behind must be cut without touching its successor.
+ * A client of its own for each use: kafkajs shares what it believes to be committed between the consumers of
+ * one client, and a client left behind must be cut without touching its successor.
  */
 export function createClient(
   connection: KafkaConnection,

@@ -1,4 +1,7 @@
-/** What the cluster says about our topics: which exist, which log each partition is, and where it starts and ends. */
+/**
+ * What the cluster says about our topics: which exist, which log each partition is, and where it starts and
+ * ends.
+ */
 
 import type { KafkaMessage } from 'kafkajs';
 import type { LogIdentity, PartitionKey } from '../../log-source.js';
@@ -34,12 +37,17 @@ export interface LogFound extends PartitionKey {
   readonly identity: LogIdentity;
   /** Rises with each election of a leader; -1 when not known. */
   readonly leaderEpoch: number;
-  /** Where the log starts and ends for a reader of committed records; null while the partition has no leader. */
+  /**
+   * Where the log starts and ends for a reader of committed records; null while the partition has no leader.
+   */
   readonly bounds: { readonly startOffset: number; readonly endOffset: number } | null;
 }
 
 export interface ClusterState {
-  /** When it began, and when the brokers were asked for the ends of the logs: all that was acknowledged before lies before these. */
+  /**
+   * When it began, and when the brokers were asked for the ends of the logs: all that was acknowledged before
+   * lies before these.
+   */
   readonly begunMs: number;
   readonly askedMs: number;
   readonly missingTopics: readonly string[];
@@ -76,7 +84,10 @@ export class ClusterView {
     return this.#latest;
   }
 
-  /** Asks again. Rejects when no broker answers, after the client's own retries, and with a TopicsRefusedError. */
+  /**
+   * Asks again. Rejects when no broker answers, after the client's own retries, and with a
+   * TopicsRefusedError.
+   */
   async read(): Promise<ClusterState> {
     const state = await this.#readAt(this.#clock.nowMs());
     if (this.#latest === null || this.#latest.begunMs <= state.begunMs) this.#latest = state;
@@ -106,8 +117,8 @@ export class ClusterView {
   }
 
   /**
-   * Of the record that the log has at an offset; null where it has none that can be read (compacted away, a control record,
-   * expired by now). After a reading. Rejects when its leader can't be asked.
+   * Of the record that the log has at an offset; null where it has none that can be read (compacted away, a
+   * control record, expired by now). After a reading. Rejects when its leader can't be asked.
    */
   async markAt({ topic, partition }: PartitionKey, offset: number): Promise<Mark | null> {
     const broker = await this.#leaderOf({ topic, partition });
@@ -136,7 +147,10 @@ export class ClusterView {
     return await broker.connectionPool.send(rawFetchRequest(key, offset));
   }
 
-  /** Has a member leave its group, as if it had said so itself. After a reading. Rejects when the group does not know it. */
+  /**
+   * Has a member leave its group, as if it had said so itself. After a reading. Rejects when the group does
+   * not know it.
+   */
   async leaveGroup(groupId: string, memberId: string): Promise<void> {
     const coordinator = await this.#cluster.findGroupCoordinator({ groupId });
     await coordinator.leaveGroup({ groupId, memberId });

@@ -1,4 +1,7 @@
-/** Looks at the cluster, and says once what it finds changed: topics that are missing or appear, brokers that can't be reached. */
+/**
+ * Looks at the cluster, and says once what it finds changed: topics that are missing or appear, brokers that
+ * can't be reached.
+ */
 
 import type { Latch } from '../../latch.js';
 import type { TopicStatus } from '../../log-source.js';

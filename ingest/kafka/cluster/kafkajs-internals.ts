@@ -1,8 +1,8 @@
 /**
- * The parts of kafkajs 2.2.4 that it keeps to itself and that this source can't do without, named in one place: its
- * connection to a cluster (for topic ids, which its own requests are too old to ask for), its fetches (see
- * fetch-response.ts) and the offset at which a batch was asked for. An assertion fails at start if another version
- * hides them elsewhere.
+ * The parts of kafkajs 2.2.4 that it keeps to itself and that this source can't do without, named in one
+ * place: its connection to a cluster (for topic ids, which its own requests are too old to ask for), its
+ * fetches (see fetch-response.ts) and the offset at which a batch was asked for. An assertion fails at start
+ * if another version hides them elsewhere.
  */
 
 import type { Socket } from 'node:net';
@@ -109,8 +109,8 @@ export function createCluster(kafka: Kafka, options: ClusterOptions): InternalCl
 }
 
 /**
- * Spares the client's later connections a timer for every response: with nothing pending kafkajs sets it to a negative
- * time, of which Node 24 warns.
+ * Spares the client's later connections a timer for every response: with nothing pending kafkajs sets it to a
+ * negative time, of which Node 24 warns.
  */
 export function spareTimers(kafka: Kafka): void {
   onConnectionPools(kafka, (connections) => {
@@ -124,9 +124,9 @@ export function spareTimers(kafka: Kafka): void {
 }
 
 /**
- * Of the client's later connections: spares them a copy of every response, which kafkajs joins with the nothing that was
- * left before; and where kafkajs fails over what came, as from a port that is not Kafka's, ends the connection with
- * that error, not the process.
+ * Of the client's later connections: spares them a copy of every response, which kafkajs joins with the
+ * nothing that was left before; and where kafkajs fails over what came, as from a port that is not Kafka's,
+ * ends the connection with that error, not the process.
  */
 export function guardResponses(kafka: Kafka): void {
   onConnectionPools(kafka, (connections) => {
@@ -159,7 +159,9 @@ export interface FetchHooks {
   failed(error: unknown): void;
 }
 
-/** Puts hooks around all fetches of the client's later consumers: `hooksFor` is asked once for each broker. */
+/**
+ * Puts hooks around all fetches of the client's later consumers: `hooksFor` is asked once for each broker.
+ */
 export function interceptFetches(kafka: Kafka, hooksFor: () => FetchHooks): void {
   onConnectionPools(kafka, (connections) => {
     const send = connections.send.bind(connections);
@@ -176,7 +178,10 @@ export function interceptFetches(kafka: Kafka, hooksFor: () => FetchHooks): void
   });
 }
 
-/** Lets `change` at each new pool of connections to a broker, for all clusters that the client connects to from now on. */
+/**
+ * Lets `change` at each new pool of connections to a broker, for all clusters that the client connects to
+ * from now on.
+ */
 function onConnectionPools(kafka: Kafka, change: (connections: InternalConnectionPool) => void): void {
   const key = factoryKey(kafka);
   const create = factories(kafka)[key];

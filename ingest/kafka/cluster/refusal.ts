@@ -1,4 +1,7 @@
-/** What the brokers refuse us, or we them, as sentences that tell an operator what to change. All of it is waited out. */
+/**
+ * What the brokers refuse us, or we them, as sentences that tell an operator what to change. All of it is
+ * waited out.
+ */
 
 import type { KafkaConnection } from './client.js';
 
@@ -32,7 +35,10 @@ const UNTRUSTED_CODES = new Set([
   'CERT_SIGNATURE_FAILURE',
 ]);
 
-/** One sentence for an error that stays until an operator acts; null for any other, such as brokers that are down. */
+/**
+ * One sentence for an error that stays until an operator acts; null for any other, such as brokers that are
+ * down.
+ */
 export function refusalOf(error: unknown, attempt: Attempt): string | null {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; depth++) {
     const sentence = sentenceOf(cause, attempt);

@@ -1,5 +1,6 @@
 /**
- * Unpacks snappy as Kafka's producers write it: the blocks of the Java client's framing (xerial), or one bare block.
+ * Unpacks snappy as Kafka's producers write it: the blocks of the Java client's framing (xerial), or one bare
+ * block.
  *
  *   framed  │ 0x82 'SNAPPY' 0x00 │ version int32 │ compatible int32 │ (length int32, block)* │
  *   block   │ unpacked length varint │ (literal | copy)* │

@@ -1,7 +1,8 @@
 /**
- * Bounds what is unpacked and not applied yet, over all fetches of a consumer. kafkajs would unpack a whole response at
- * once, and eight megabytes of it may unpack to a thousandfold. So the batches of a response are unpacked here, one after
- * another, until the budget is used; the rest of it is cut off, and kafkajs asks for it again.
+ * Bounds what is unpacked and not applied yet, over all fetches of a consumer. kafkajs would unpack a whole
+ * response at once, and eight megabytes of it may unpack to a thousandfold. So the batches of a response are
+ * unpacked here, one after another, until the budget is used; the rest of it is cut off, and kafkajs asks for
+ * it again.
  *
  *   response   p0: [batch][batch][batch]   p1: [batch][batch]
  *   unpacked        1      2      cut off       cut off          p1 has its turn the next time
@@ -37,7 +38,10 @@ export class UnpackBudget {
   /** Each looks whether there is room now. */
   readonly #waiters = new Set<() => void>();
 
-  /** Waiting ends once `closing` has opened. `isApplying` says whether anything of what is held is with the sink. */
+  /**
+   * Waiting ends once `closing` has opened. `isApplying` says whether anything of what is held is with the
+   * sink.
+   */
   constructor(clock: KafkaClock, closing: Latch, isApplying: () => boolean, limitBytes = UNPACKED_BYTES) {
     this.#clock = clock;
     this.#closing = closing;
@@ -97,8 +101,8 @@ export class UnpackBudget {
   }
 
   /**
-   * Nothing is fetched again from a broker that is gone or all of whose partitions hold: what it had sent would be kept.
-   * To be called now and then: it counts as memory also where no fetch waits for room.
+   * Nothing is fetched again from a broker that is gone or all of whose partitions hold: what it had sent
+   * would be kept. To be called now and then: it counts as memory also where no fetch waits for room.
    */
   releaseLost(): void {
     if (this.#isApplying()) return;
@@ -117,7 +121,10 @@ export class FetchUnpacker {
   /** The last fetch that had something unpacked of a partition. */
   readonly #lastServed = new Map<string, number>();
 
-  /** `onUnsound` is told of partitions of which a batch came with a wrong checksum: from it on nothing is unpacked. */
+  /**
+   * `onUnsound` is told of partitions of which a batch came with a wrong checksum: from it on nothing is
+   * unpacked.
+   */
   constructor(budget: UnpackBudget, onUnsound: (id: string) => void) {
     this.#budget = budget;
     this.#onUnsound = onUnsound;

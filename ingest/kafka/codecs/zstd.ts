@@ -16,7 +16,9 @@ interface ZlibWithZstd {
 
 let unpack: Unpack | null = null;
 
-/** Rejects on damaged input; with UnpackedTooLargeError, or zlib's own, on more than `limitBytes` of output. */
+/**
+ * Rejects on damaged input; with UnpackedTooLargeError, or zlib's own, on more than `limitBytes` of output.
+ */
 export async function unpackZstd(input: Uint8Array, limitBytes: number): Promise<Uint8Array> {
   unpack ??= 'zstdDecompress' in zlib ? nativeUnpack(zlib as unknown as ZlibWithZstd) : await loadedUnpack();
   return await unpack(input, limitBytes);

@@ -1,12 +1,14 @@
 /**
- * Lets one batch of a partition be applied at a time, across consumers: a batch of a consumer that is being given up
- * may still be under way when its successor starts.
+ * Lets one batch of a partition be applied at a time, across consumers: a batch of a consumer that is being
+ * given up may still be under way when its successor starts.
  */
 
 export class ApplyLanes {
   readonly #lastById = new Map<string, Promise<void>>();
 
-  /** Runs `work` after all earlier work of the partition, whether that failed or not; settles as `work` does. */
+  /**
+   * Runs `work` after all earlier work of the partition, whether that failed or not; settles as `work` does.
+   */
   run(id: string, work: () => Promise<void>): Promise<void> {
     const running = this.idle(id).then(work);
     const settled = running.then(

@@ -21,7 +21,10 @@ export class Assignment {
     return this.#readers;
   }
 
-  /** What the assignment left to other members, by the first reading after it; null before the first. It stands until the next. */
+  /**
+   * What the assignment left to other members, by the first reading after it; null before the first. It
+   * stands until the next.
+   */
   get others(): readonly PartitionKey[] | null {
     return this.#others;
   }

@@ -1,6 +1,6 @@
 /**
- * What is done around the fetches of one consumer: unpacks within a budget, corrects, and takes note of what kafkajs does
- * not pass on.
+ * What is done around the fetches of one consumer: unpacks within a budget, corrects, and takes note of what
+ * kafkajs does not pass on.
  */
 
 import type { Holds } from '../../holds.js';
@@ -69,7 +69,10 @@ export class ConsumerFetches {
     this.#placement.check(readers.filter((reader) => reader !== undefined));
   }
 
-  /** A batch came with a wrong checksum. The next fetch may bring it whole; where it doesn't, the partition holds. */
+  /**
+   * A batch came with a wrong checksum. The next fetch may bring it whole; where it doesn't, the partition
+   * holds.
+   */
   #noteUnsound(id: string): void {
     const reader = this.#assignment.readers.get(id);
     if (reader === undefined || !reader.isReading || ++reader.unsoundFetches < UNSOUND_FETCHES) return;

@@ -1,4 +1,7 @@
-/** How it goes with the consumers, one after another: what is wrong, whether they make progress, when the next may be made. */
+/**
+ * How it goes with the consumers, one after another: what is wrong, whether they make progress, when the next
+ * may be made.
+ */
 
 import type { KafkaClock } from '../clock.js';
 import type { KafkaLogger } from '../cluster/client-logger.js';
@@ -79,8 +82,9 @@ export class ConsumerHealth {
   }
 
   /**
-   * Checks, also while there is no consumer: those that end again and again make no progress either. Returns the
-   * first stall; `strikes` counts those in a row. While the sink keeps batches waiting nothing counts as a stall.
+   * Checks, also while there is no consumer: those that end again and again make no progress either. Returns
+   * the first stall; `strikes` counts those in a row. While the sink keeps batches waiting nothing counts as
+   * a stall.
    */
   observe(
     session: Pick<ConsumerSession, 'readers' | 'hasJoined'> | null,

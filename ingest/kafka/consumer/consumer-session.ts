@@ -1,6 +1,6 @@
 /**
- * One kafkajs consumer from joining the group to leaving it: passes on what kafkajs and the cluster say to its assignment,
- * placement, fetches and feed.
+ * One kafkajs consumer from joining the group to leaving it: passes on what kafkajs and the cluster say to
+ * its assignment, placement, fetches and feed.
  */
 
 import { type Consumer, PartitionAssigners } from 'kafkajs';
@@ -30,7 +30,10 @@ import { SinkFeed } from './sink-feed.js';
 export interface KafkaSourceCounters {
   consumersStarted: number;
   offsetGaps: number;
-  /** Batches left out because their partition was no longer ours or had to be checked first; they are read again. */
+  /**
+   * Batches left out because their partition was no longer ours or had to be checked first; they are read
+   * again.
+   */
   droppedBatches: number;
   /** Fetches that the consumer made: its sign of life. */
   fetches: number;
@@ -141,7 +144,8 @@ export class ConsumerSession {
     if (this.#isClosed) return;
     this.#closing.open();
     this.#assignment.revoke();
-    // Not before it runs: kafkajs forgets a consumer that is stopped while it joins, and then can't stop it any more.
+    // Not before it runs: kafkajs forgets a consumer that is stopped while it joins, and then can't stop it
+    // any more.
     const left = this.#running.then(() => this.#consumer.disconnect());
     const inTime = await within(this.#parts.clock, limitMs, left).catch((error: unknown) => {
       this.#parts.logger.warn({ error: String(error) }, 'kafka: leaving the consumer group failed');
@@ -167,8 +171,9 @@ export class ConsumerSession {
   }
 
   /**
-   * Compares the state of the cluster with what is being read; `positions`, by partitionId, were taken before the look.
-   * Returns false when a topic was made again: then only a new consumer sees its partitions as they are.
+   * Compares the state of the cluster with what is being read; `positions`, by partitionId, were taken before
+   * the look. Returns false when a topic was made again: then only a new consumer sees its partitions as they
+   * are.
    */
   observe(state: ClusterState, positions: ReadonlyMap<string, number>): boolean {
     this.#assignment.findOthers(state);

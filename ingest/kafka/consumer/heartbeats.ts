@@ -3,8 +3,8 @@
 import type { KafkaClock } from '../clock.js';
 
 /**
- * Does `work` and beats every `intervalMs` until it has settled, which is what this settles as; one beat at a time.
- * `beat` must not reject.
+ * Does `work` and beats every `intervalMs` until it has settled, which is what this settles as; one beat at a
+ * time. `beat` must not reject.
  */
 export async function beatDuring(
   clock: KafkaClock,

@@ -18,8 +18,9 @@ export interface MarkFindings {
 export const SILENT: MarkFindings = { matchedOffset: null, differs: false };
 
 /**
- * From the newest mark back to the first that matches: usually one request. `markAt` resolves to null where the log has no
- * record at the offset (it has expired, was compacted away, or is a control record), which says nothing.
+ * From the newest mark back to the first that matches: usually one request. `markAt` resolves to null where
+ * the log has no record at the offset (it has expired, was compacted away, or is a control record), which
+ * says nothing.
  */
 export async function checkMarks(
   oldestFirst: readonly Mark[],
@@ -36,7 +37,10 @@ export async function checkMarks(
   return { matchedOffset: null, differs };
 }
 
-/** Of partitions of which nothing is applied meanwhile, by partitionId. Those whose logs can't be asked are logged and left out. */
+/**
+ * Of partitions of which nothing is applied meanwhile, by partitionId. Those whose logs can't be asked are
+ * logged and left out.
+ */
 export async function checkPartitions(
   keys: readonly PartitionKey[],
   state: ClusterState,

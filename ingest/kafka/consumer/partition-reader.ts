@@ -19,7 +19,10 @@ export class PartitionReader {
   identity: LogIdentity | null = null;
   /** The highest end of the log that a fetch told. A log's end never moves back, unless it is another log. */
   highWatermark = 0;
-  /** The newest epoch of a leader that it was checked under; records of a later one may stand where others were read. */
+  /**
+   * The newest epoch of a leader that it was checked under; records of a later one may stand where others
+   * were read.
+   */
   leaderEpoch = -1;
   /** The end of the log as last heard, for the status. */
   endOffset: number | null = null;

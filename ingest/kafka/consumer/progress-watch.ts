@@ -13,8 +13,8 @@ export interface ProgressSample {
 }
 
 /**
- * Of a partition that is read or holds; none while it is compared with its log. One that holds is the sink's to let go on:
- * however often it is read again in vain, no new consumer would help.
+ * Of a partition that is read or holds; none while it is compared with its log. One that holds is the sink's
+ * to let go on: however often it is read again in vain, no new consumer would help.
  */
 export function samplesOf(
   reader: Pick<

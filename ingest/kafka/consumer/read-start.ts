@@ -19,9 +19,9 @@ interface FoundLog {
 }
 
 /**
- * `stored` and `nextOffset` are the sink's; both null for a partition never read. A log that has other records is
- * read again after the newest mark that matches, or from its start where none does: some of its records may be the same,
- * and reading twice does less harm than missing some.
+ * `stored` and `nextOffset` are the sink's; both null for a partition never read. A log that has other
+ * records is read again after the newest mark that matches, or from its start where none does: some of its
+ * records may be the same, and reading twice does less harm than missing some.
  *
  *   nextOffset …       log that was found              marks          then
  *   none               any                                            from its start, no gap

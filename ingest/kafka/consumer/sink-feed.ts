@@ -37,8 +37,8 @@ export class SinkFeed {
   }
 
   /**
-   * The only way that records take. Never rejects: kafkajs would retry the batch for ever. `onMissed` is told of heartbeats that
-   * fail while the batch's partition is still ours.
+   * The only way that records take. Never rejects: kafkajs would retry the batch for ever. `onMissed` is told
+   * of heartbeats that fail while the batch's partition is still ours.
    */
   async applyBatch(
     { batch, heartbeat, resolveOffset }: EachBatchPayload,
@@ -53,7 +53,8 @@ export class SinkFeed {
     const leaderEpoch = leaderEpochOf(batch);
     const isOfOtherLeader = leaderEpoch > reader.leaderEpoch;
     if (fetchedOffset(batch) !== reader.position || highWatermark < reader.highWatermark || isOfOtherLeader) {
-      // kafkajs has jumped, or the log is another one, or may be: a new leader may not have had all that was read.
+      // kafkajs has jumped, or the log is another one, or may be: a new leader may not have had all that was
+      // read.
       this.#parts.counters.droppedBatches++;
       reader.leaderEpoch = Math.max(reader.leaderEpoch, leaderEpoch);
       this.#placement.check([reader]);
@@ -97,7 +98,10 @@ export class SinkFeed {
     });
   }
 
-  /** kafkajs steps over batches of nothing but transaction markers and aborted records by itself and only tells of it. */
+  /**
+   * kafkajs steps over batches of nothing but transaction markers and aborted records by itself and only
+   * tells of it.
+   */
   passFiltered(payload: PartitionKey & { readonly lastOffset: string }): void {
     const reader = this.#assignment.readers.get(partitionId(payload));
     if (reader === undefined || !reader.isReading) return;

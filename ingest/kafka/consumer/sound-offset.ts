@@ -1,6 +1,7 @@
 /**
- * Where a log goes on behind a batch whose checksum is wrong. Nothing in that batch's header can be trusted, its length and
- * its last offset neither: what counts is a batch behind it whose own checksum is right, wherever its bytes begin.
+ * Where a log goes on behind a batch whose checksum is wrong. Nothing in that batch's header can be trusted,
+ * its length and its last offset neither: what counts is a batch behind it whose own checksum is right,
+ * wherever its bytes begin.
  */
 
 import { findSoundBatch, recordSets } from '../protocol/fetch-layout.js';
@@ -12,7 +13,8 @@ export async function nextSoundOffset(
   badOffset: number,
   endOffset: number,
 ): Promise<number> {
-  // What is sent first may have nothing behind the batch; further on, the broker finds its way by what the log's files say.
+  // What is sent first may have nothing behind the batch; further on, the broker finds its way by what the
+  // log's files say.
   for (let distance = 0; badOffset + distance < endOffset; distance = Math.max(1, 2 * distance)) {
     const payload = await fetchAt(badOffset + distance);
     for (const set of recordSets(payload, FETCH_VERSION)) {

@@ -1,5 +1,6 @@
 /**
- * Where things are in a fetch response and in a record batch, for what has to be known or changed before kafkajs decodes.
+ * Where things are in a fetch response and in a record batch, for what has to be known or changed before
+ * kafkajs decodes.
  *
  * Layout of a response (versions 4 to 11), and of the head of a record batch:
  *
@@ -10,7 +11,8 @@
  *   │ base offset 8 │ length 4 │ epoch 4 │ magic 1 │ crc 4 │ attributes 2 │ last offset delta 4 │ times 16 │
  *   │ producer 8+2 │ sequence 4 │ record count 4 │ records …
  *
- * Source: https://kafka.apache.org/protocol#The_Messages_Fetch and https://kafka.apache.org/documentation/#recordbatch
+ * Source: https://kafka.apache.org/protocol#The_Messages_Fetch and
+ * https://kafka.apache.org/documentation/#recordbatch
  */
 
 import { crc32 } from 'node:zlib';
@@ -87,7 +89,10 @@ export class BatchView {
     return PREFIX_BYTES + this.#payload.readInt32BE(this.#at + LENGTH_AT);
   }
 
-  /** Whether the checksum is right: of all but base offset, length, epoch and magic. Cost: a microsecond for 2.3 KB. */
+  /**
+   * Whether the checksum is right: of all but base offset, length, epoch and magic. Cost: a microsecond for
+   * 2.3 KB.
+   */
   get isSound(): boolean {
     const end = this.#at + this.byteCount;
     return (
@@ -119,7 +124,10 @@ export class BatchView {
     return this.#payload.subarray(this.#at + HEADER_BYTES, this.#at + this.byteCount);
   }
 
-  /** From here on the partition's records look cut off, as a full response leaves them: they are asked for again. */
+  /**
+   * From here on the partition's records look cut off, as a full response leaves them: they are asked for
+   * again.
+   */
   cutOff(): void {
     this.#payload.writeInt32BE(MAX_INT32, this.#at + LENGTH_AT);
   }
@@ -132,12 +140,18 @@ export class BatchView {
   }
 }
 
-/** Whether the batch's checksum is right, and its base offset, which that is not of, not behind the end of the log. */
+/**
+ * Whether the batch's checksum is right, and its base offset, which that is not of, not behind the end of the
+ * log.
+ */
 export function isSoundIn({ highWatermark }: RecordSet, batch: BatchView): boolean {
   return batch.isSound && (highWatermark < 0 || batch.endOffset <= highWatermark);
 }
 
-/** The whole batches of a record set, in order: the last one may be cut off, as brokers fill a response up to the byte. */
+/**
+ * The whole batches of a record set, in order: the last one may be cut off, as brokers fill a response up to
+ * the byte.
+ */
 export function* wholeBatches(payload: Buffer, { from, to }: RecordSet): Generator<BatchView, void, void> {
   for (let at = from; at + HEADER_BYTES <= to; ) {
     const next = at + PREFIX_BYTES + payload.readInt32BE(at + LENGTH_AT);
@@ -147,10 +161,16 @@ export function* wholeBatches(payload: Buffer, { from, to }: RecordSet): Generat
   }
 }
 
-/** In Kafka's older formats: offset 8, size 4, CRC-32 4, what it is of. A corrupted magic looks like them, too. */
+/**
+ * In Kafka's older formats: offset 8, size 4, CRC-32 4, what it is of. A corrupted magic looks like them,
+ * too.
+ */
 const OLD_CRC_AT = 12;
 
-/** Cuts a set of older formats off at the first message whose checksum is wrong; returns whether there was one. */
+/**
+ * Cuts a set of older formats off at the first message whose checksum is wrong; returns whether there was
+ * one.
+ */
 export function cutOffUnsoundMessage(payload: Buffer, { from, to }: RecordSet): boolean {
   for (let at = from; at + MAGIC_AT < to; ) {
     const next = at + PREFIX_BYTES + payload.readInt32BE(at + LENGTH_AT);
@@ -177,8 +197,8 @@ export function cutOffUnsound(payload: Buffer, apiVersion: number): void {
 }
 
 /**
- * The offset at which a reader of `fromOffset` finds the first batch of a set that is whole, ends behind it, and lies before
- * `endOffset`; it may begin at any byte. null where there is none.
+ * The offset at which a reader of `fromOffset` finds the first batch of a set that is whole, ends behind it,
+ * and lies before `endOffset`; it may begin at any byte. null where there is none.
  */
 export function findSoundBatch(
   payload: Buffer,

@@ -1,6 +1,6 @@
 /**
- * Kafka's Fetch request for one partition, whose response comes as it was sent: kafkajs decodes what it must not.
- * Layout: https://kafka.apache.org/protocol#The_Messages_Fetch
+ * Kafka's Fetch request for one partition, whose response comes as it was sent: kafkajs decodes what it must
+ * not. Layout: https://kafka.apache.org/protocol#The_Messages_Fetch
  */
 
 import type { PartitionKey } from '../../log-source.js';

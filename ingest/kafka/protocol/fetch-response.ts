@@ -1,11 +1,14 @@
 /**
  * Puts right what kafkajs 2.2.4 gets wrong about a fetch, between its decoding of the response and its use:
  *
- * - OFFSET_OUT_OF_RANGE: kafkajs would move to the log's beginning by itself and commit that; here the partition comes
+ * - OFFSET_OUT_OF_RANGE: kafkajs would move to the log's beginning by itself and commit that; here the
+ * partition comes
  *   out empty, and the caller is told.
- * - Aborted transactions: of several that begin before a record, kafkajs heeds one, so that records of the others come
+ * - Aborted transactions: of several that begin before a record, kafkajs heeds one, so that records of the
+ * others come
  *   through.
- * - Batches that compaction emptied, wholly or at their end: kafkajs sees nothing to read and asks again for ever.
+ * - Batches that compaction emptied, wholly or at their end: kafkajs sees nothing to read and asks again for
+ * ever.
  */
 
 import type { PartitionKey } from '../../log-source.js';
@@ -87,7 +90,10 @@ function isAbortMarker(key: Buffer | null): boolean {
   return key !== null && key.length >= 4 && key.readInt16BE(2) === 0;
 }
 
-/** Lets kafkajs move to the end of what was fetched where its last batch says that it ends after its last record. */
+/**
+ * Lets kafkajs move to the end of what was fetched where its last batch says that it ends after its last
+ * record.
+ */
 function reachEnd(data: DecodedPartition, endOffset: number): void {
   const last = data.messages.at(-1);
   if (last !== undefined && Number(last.offset) >= endOffset - 1) return;
@@ -99,7 +105,10 @@ function reachEnd(data: DecodedPartition, endOffset: number): void {
   });
 }
 
-/** For each partition of the response, in order: the offset after its last whole batch, or null where there is none. */
+/**
+ * For each partition of the response, in order: the offset after its last whole batch, or null where there is
+ * none.
+ */
 function batchEnds(payload: Buffer, apiVersion: number): (number | null)[] {
   return recordSets(payload, apiVersion).map((set) => {
     let end: number | null = null;

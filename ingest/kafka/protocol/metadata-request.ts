@@ -1,7 +1,7 @@
 /**
- * Kafka's Metadata request in a version that names topic ids (10: Kafka 2.8 and later; kafkajs stops at 6), with
- * version 5 for what is older or only like Kafka: then topic ids are not known and read as ''.
- * Layout: https://kafka.apache.org/protocol#The_Messages_Metadata
+ * Kafka's Metadata request in a version that names topic ids (10: Kafka 2.8 and later; kafkajs stops at 6),
+ * with version 5 for what is older or only like Kafka: then topic ids are not known and read as ''. Layout:
+ * https://kafka.apache.org/protocol#The_Messages_Metadata
  */
 
 import type { RawRequest } from '../cluster/kafkajs-internals.js';

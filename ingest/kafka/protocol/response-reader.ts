@@ -1,8 +1,9 @@
 /**
- * Reads a broker's responses from a socket into one buffer each. Node would allocate 64 KB for every piece that it reads,
- * and kafkajs would join the pieces: megabytes of garbage for kilobytes that come.
+ * Reads a broker's responses from a socket into one buffer each. Node would allocate 64 KB for every piece
+ * that it reads, and kafkajs would join the pieces: megabytes of garbage for kilobytes that come.
  *
- * https://kafka.apache.org/protocol.html#protocol_common: a response begins with its length, int32, big-endian.
+ * https://kafka.apache.org/protocol.html#protocol_common: a response begins with its length, int32,
+ * big-endian.
  */
 
 import { JOINED_RESPONSE_BYTES, SOCKET_READ_BYTES } from '../limits.js';
@@ -15,13 +16,18 @@ export class ResponseReader {
   readonly #take: (bytes: Buffer) => void;
   readonly #length = Buffer.alloc(LENGTH_BYTES);
   #lengthBytes = 0;
-  /** Of the response that is coming, its length included; null between two, and while one comes that is too long. */
+  /**
+   * Of the response that is coming, its length included; null between two, and while one comes that is too
+   * long.
+   */
   #response: Buffer | null = null;
   #responseBytes = 0;
   /** Of a response that is too long to be joined, those that are still to come. */
   #passingBytes = 0;
 
-  /** `take` gets whole responses, each with its length; of longer ones than JOINED_RESPONSE_BYTES the pieces. */
+  /**
+   * `take` gets whole responses, each with its length; of longer ones than JOINED_RESPONSE_BYTES the pieces.
+   */
   constructor(take: (bytes: Buffer) => void) {
     this.#take = take;
   }

@@ -1,8 +1,9 @@
 /**
- * Makes a batch that can't be unpacked pass through kafkajs as records of its own, so that it becomes a dead letter:
- * otherwise kafkajs would end the consumer, come back, and end again at the same batch for ever.
+ * Makes a batch that can't be unpacked pass through kafkajs as records of its own, so that it becomes a dead
+ * letter: otherwise kafkajs would end the consumer, come back, and end again at the same batch for ever.
  *
- * kafkajs hands a codec only the packed bytes, but as a view into the whole batch, whose header lies before it:
+ * kafkajs hands a codec only the packed bytes, but as a view into the whole batch, whose header lies before
+ * it:
  *
  *   │ base offset 8 │ length 4 │ epoch 4 │ magic 1 │ crc 4 │ attributes 2 │ last offset delta 4 │ times 16 │
  *   │ producer 8+2 │ sequence 4 │ record count 4 │ packed records …
@@ -23,9 +24,9 @@ const MARK = 'logring.unreadable';
 const reasonByBuffer = new WeakMap<ArrayBufferLike, UnreadableReason>();
 
 /**
- * As many records as the batch says it has, in the form that unpacking would have given. The last one stands at the
- * batch's last offset and holds the packed bytes; those before it are fillers. Throws when `packed` lies in no batch
- * of the present format.
+ * As many records as the batch says it has, in the form that unpacking would have given. The last one stands
+ * at the batch's last offset and holds the packed bytes; those before it are fillers. Throws when `packed`
+ * lies in no batch of the present format.
  */
 export function unreadableRecords(packed: Uint8Array, reason: UnreadableReason): Buffer {
   if (packed.byteOffset < HEADER_BYTES) throw new RangeError('not in a record batch');
@@ -45,7 +46,10 @@ export function unreadableRecords(packed: Uint8Array, reason: UnreadableReason):
   return records;
 }
 
-/** What kind of record kafkajs delivers: a real one, a filler to be left out, or one that stands for its batch. */
+/**
+ * What kind of record kafkajs delivers: a real one, a filler to be left out, or one that stands for its
+ * batch.
+ */
 export function unreadableReason(message: KafkaMessage): UnreadableReason | 'filler' | null {
   if (message.headers === undefined || !(MARK in message.headers) || message.key === null) return null;
   const reason = reasonByBuffer.get(message.key.buffer);

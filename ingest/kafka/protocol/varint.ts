@@ -1,4 +1,6 @@
-/** Numbers as Kafka's protocol writes them where they are usually small: seven bits a byte, the lowest first. */
+/**
+ * Numbers as Kafka's protocol writes them where they are usually small: seven bits a byte, the lowest first.
+ */
 
 export function unsignedVarint(value: number): Buffer {
   const bytes: number[] = [];

@@ -1,7 +1,7 @@
 /**
- * The files of the web console as pages: read and packed once, when the service starts, then sent as they are held.
- * Browsers keep them and ask whether they are still the same. What they may do in a browser is said here: run our own
- * scripts, talk to this origin, and nothing else.
+ * The files of the web console as pages: read and packed once, when the service starts, then sent as they are
+ * held. Browsers keep them and ask whether they are still the same. What they may do in a browser is said
+ * here: run our own scripts, talk to this origin, and nothing else.
  */
 
 import { createHash } from 'node:crypto';
@@ -48,7 +48,9 @@ const SECURITY_HEADERS: readonly HeaderLine[] = [
   ['Cross-Origin-Resource-Policy', 'same-origin'],
 ];
 
-/** The page at `/` and what it loads from `/console/`. Throws the system's error when the files are not there. */
+/**
+ * The page at `/` and what it loads from `/console/`. Throws the system's error when the files are not there.
+ */
 export function consolePages(): Map<string, Page> {
   const pages = new Map<string, Page>();
   for (const name of readdirSync(FOLDER)) {

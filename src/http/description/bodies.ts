@@ -1,4 +1,7 @@
-/** The bodies of requests and answers as schemas, for the OpenAPI document; tests hold the service's answers against them. */
+/**
+ * The bodies of requests and answers as schemas, for the OpenAPI document; tests hold the service's answers
+ * against them.
+ */
 
 import { z } from 'zod';
 import { TIER_NAMES } from '../../../engine/tier.js';
@@ -65,7 +68,9 @@ const relayEntry = z
 
 const element = z
   .unknown()
-  .meta({ description: 'What cannot be used as an entry is kept as a dead letter and reported as rejected.' });
+  .meta({
+    description: 'What cannot be used as an entry is kept as a dead letter and reported as rejected.',
+  });
 
 const other = z.looseObject({}).meta({ description: 'Any other object: no entry, either.' });
 

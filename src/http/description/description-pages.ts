@@ -1,4 +1,6 @@
-/** The API's description as pages: `/openapi.json` for machines, `/reference` to read. Neither takes a key. */
+/**
+ * The API's description as pages: `/openapi.json` for machines, `/reference` to read. Neither takes a key.
+ */
 
 import type { Page } from '../api.js';
 import { JSON_CONTENT_TYPE } from '../errors.js';

@@ -1,4 +1,7 @@
-/** The OpenAPI document of this very service, from the schemas that parse its requests and the catalogue of its errors. */
+/**
+ * The OpenAPI document of this very service, from the schemas that parse its requests and the catalogue of
+ * its errors.
+ */
 
 import { BODIES } from './bodies.js';
 import { jsonSchemaOf } from './json-schema.js';

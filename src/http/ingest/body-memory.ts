@@ -1,6 +1,6 @@
 /**
- * Where the bodies of POSTs are kept while they are taken in: all within one budget, and of large ones the memory goes back to
- * the system at once, not when garbage is collected next.
+ * Where the bodies of POSTs are kept while they are taken in: all within one budget, and of large ones the
+ * memory goes back to the system at once, not when garbage is collected next.
  *
  *   small    a buffer, twice as large each time it is full
  *   large    a resizable buffer: grows in place, and shrinks to nothing when it is released

@@ -7,7 +7,10 @@ import type { BodyMemory } from './body-memory.js';
 /** What came of it; nothing of a body that is not `whole` is of use. */
 export type Unpacking = 'whole' | 'too-large' | 'no-memory' | { readonly notGzip: string };
 
-/** What is no gzip is the sender's mistake; rejects only where the memory itself fails. Each piece is added in a turn of the event loop of its own. */
+/**
+ * What is no gzip is the sender's mistake; rejects only where the memory itself fails. Each piece is added in
+ * a turn of the event loop of its own.
+ */
 export function unpackGzip(packed: Uint8Array, unpacked: BodyMemory): Promise<Unpacking> {
   return new Promise((resolve, reject) => {
     const gunzip = createGunzip({ chunkSize: GUNZIP_CHUNK_BYTES });

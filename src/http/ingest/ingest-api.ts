@@ -1,12 +1,14 @@
 /**
- * `POST /api/logs?source_name=…`: takes a body whole, unpacks it, hands it to the embedded log and says what became of
- * it.
+ * `POST /api/logs?source_name=…`: takes a body whole, unpacks it, hands it to the embedded log and says what
+ * became of it.
  *
- * With `import_id` (and the place: `import_start`, `import_bytes`, `import_start_digest`, `import_end_digest`) the body
- * is a chunk of a file of past entries, one a line, that counts exactly once. The answer's member `import` says how far
- * the import has come: 200 if the chunk was taken, 200 with `accepted` 0 if it was there already, 409 if it does not
- * continue what stands. With the header `Idempotency-Key` a body that is sent again counts once, and is answered as the
- * first time; another body with that key is a 409. `GET /api/logs?source_name=…&import_id=…` says the same without a chunk. See `logring import`.
+ * With `import_id` (and the place: `import_start`, `import_bytes`, `import_start_digest`,
+ * `import_end_digest`) the body is a chunk of a file of past entries, one a line, that counts exactly once.
+ * The answer's member `import` says how far the import has come: 200 if the chunk was taken, 200 with
+ * `accepted` 0 if it was there already, 409 if it does not continue what stands. With the header
+ * `Idempotency-Key` a body that is sent again counts once, and is answered as the first time; another body
+ * with that key is a 409. `GET /api/logs?source_name=…&import_id=…` says the same without a chunk. See
+ * `logring import`.
  */
 
 import type { ImportState } from '../../../ingest/embedded-log/import-state.js';
@@ -58,7 +60,10 @@ export class IngestApi {
   readonly #ingest: IngestPort;
   readonly #budget: BodyBudget;
   #refusedCount = 0;
-  /** Bodies are unpacked one after the other: several that are half unpacked could leave no room for any of them. */
+  /**
+   * Bodies are unpacked one after the other: several that are half unpacked could leave no room for any of
+   * them.
+   */
   #unpacking: Promise<void> = Promise.resolve();
 
   constructor(ingest: IngestPort, heldByteLimit: number) {

@@ -1,5 +1,6 @@
 /**
- * The result cache of the bucketed endpoints: ready bodies by canonical key, recomputed in advance while someone asks.
+ * The result cache of the bucketed endpoints: ready bodies by canonical key, recomputed in advance while
+ * someone asks.
  *
  *   #byAsk   (oldest asked) a → b → c (just asked)       what to evict and what nobody asks for any more
  *   #byWarm  (due next)     c → a → b (just computed)    what to warm
@@ -98,14 +99,20 @@ export class ResultCache {
     return entry !== undefined && this.#isUsable(entry, nowUs);
   }
 
-  /** Drops what has keys of this prefix, and what is being computed for them. Prefixes are few, and none begins another. */
+  /**
+   * Drops what has keys of this prefix, and what is being computed for them. Prefixes are few, and none
+   * begins another.
+   */
   clear(prefix: string): void {
     this.#clearedAt.set(prefix, this.#nextSequence());
     for (const entry of [...this.#byAsk.values()]) if (entry.key.startsWith(prefix)) this.#drop(entry);
     for (const key of [...this.#pending.keys()]) if (key.startsWith(prefix)) this.#pending.delete(key);
   }
 
-  /** The cached answer, or a computed one; callers that miss the same key at the same time share one computation. */
+  /**
+   * The cached answer, or a computed one; callers that miss the same key at the same time share one
+   * computation.
+   */
   get(key: string, nowUs: number, compute: Compute): CachedAnswer | Promise<CachedAnswer> {
     const held = this.find(key, nowUs);
     if (held !== null) return held;
@@ -121,7 +128,10 @@ export class ResultCache {
     return shared;
   }
 
-  /** Computes the answer again, whatever is cached, and caches it. What compute throws is thrown and not cached. */
+  /**
+   * Computes the answer again, whatever is cached, and caches it. What compute throws is thrown and not
+   * cached.
+   */
   refresh(key: string, nowUs: number, compute: Compute): CachedAnswer | Promise<CachedAnswer> {
     const place = { key, nowUs, compute, sequence: this.#nextSequence() };
     const computed = compute(nowUs);
@@ -139,8 +149,9 @@ export class ResultCache {
   }
 
   /**
-   * Drops what nobody asks for any more and recomputes a few of the answers that are due: at most WARM_BATCH_SIZE a
-   * call and at a time, so that requests never wait long. To be called about ten times a second.
+   * Drops what nobody asks for any more and recomputes a few of the answers that are due: at most
+   * WARM_BATCH_SIZE a call and at a time, so that requests never wait long. To be called about ten times a
+   * second.
    */
   warmDue(nowUs: number): void {
     this.#dropUnasked(nowUs);
@@ -249,7 +260,10 @@ export class ResultCache {
     return this.#options.isKept?.(body) ?? true;
   }
 
-  /** False, and nothing done, when a computation that began later has already finished, or all was cleared since it began. */
+  /**
+   * False, and nothing done, when a computation that began later has already finished, or all was cleared
+   * since it began.
+   */
   #replace(entry: Entry): boolean {
     for (const [prefix, sequence] of this.#clearedAt)
       if (entry.sequence < sequence && entry.key.startsWith(prefix)) return false;

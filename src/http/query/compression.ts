@@ -1,4 +1,7 @@
-/** Content coding of answers: what a caller accepts, and gzip off the event loop for as many answers as that is worth. */
+/**
+ * Content coding of answers: what a caller accepts, and gzip off the event loop for as many answers as that
+ * is worth.
+ */
 
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
@@ -31,7 +34,10 @@ export function acceptsGzip(acceptEncoding: string): boolean {
 export class Compressor {
   #running = 0;
 
-  /** The packed body, or null where it isn't worth it or enough compressions are running: then it is sent as it is. */
+  /**
+   * The packed body, or null where it isn't worth it or enough compressions are running: then it is sent as
+   * it is.
+   */
   tryGzip(body: Uint8Array, level: number): Promise<Uint8Array> | null {
     if (body.length < GZIP_MIN_BYTES || this.#running >= GZIP_CONCURRENCY_LIMIT) return null;
     this.#running += 1;
@@ -41,8 +47,8 @@ export class Compressor {
   }
 
   /**
-   * The same for a body in pieces, packed to pieces, one at a time. `holding` counts the pieces; from then on it counts the packed
-   * ones. Null also where it has no room for both at once.
+   * The same for a body in pieces, packed to pieces, one at a time. `holding` counts the pieces; from then on
+   * it counts the packed ones. Null also where it has no room for both at once.
    */
   async tryGzipPieces(
     pieces: readonly Uint8Array[],

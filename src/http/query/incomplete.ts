@@ -14,7 +14,9 @@ import type { HeaderLine } from '../server/server.js';
 /** For scripts of other origins to read it. */
 export const INCOMPLETE_HEADER = 'Logring-Incomplete';
 
-/** No line when the answer is complete, as all are while `dropped` is null: then nobody asks for the window. */
+/**
+ * No line when the answer is complete, as all are while `dropped` is null: then nobody asks for the window.
+ */
 export function incompleteLines(
   endpoint: string,
   dropped: DroppedPort | null,

@@ -1,4 +1,7 @@
-/** The query API: which endpoint a request is for, whether it may, and how its answer is cached, compressed and marked. */
+/**
+ * The query API: which endpoint a request is for, whether it may, and how its answer is cached, compressed
+ * and marked.
+ */
 
 import { US_PER_SECOND } from '../../../engine/time.js';
 import type { DecodedQuery, ParameterProblem } from '../../endpoints/call-parameters.js';
@@ -132,7 +135,9 @@ export class QueryApi {
     return this.#endpoints.reduce((sum, { query }) => sum + (query.memoBytes ?? 0), 0);
   }
 
-  /** Memory is short: of answers, and of what is remembered of questions, so many bytes stay of each at most. */
+  /**
+   * Memory is short: of answers, and of what is remembered of questions, so many bytes stay of each at most.
+   */
   trim(byteLimit: number): void {
     for (const { query } of this.#endpoints) query.trim?.(byteLimit);
     this.#cache?.trim(byteLimit);
@@ -235,7 +240,8 @@ export class QueryApi {
       incompleteLines(endpoint.name, this.#dropped, () => endpoint.window(parameters, computedUs));
     const compute = this.#computing({ endpoint, query }, parameters);
     const cache = this.#cache;
-    // What is computed from an old state is not cached; what was cached from a fresh one is still returned until its time is up.
+    // What is computed from an old state is not cached; what was cached from a fresh one is still returned
+    // until its time is up.
     if (cache === null || (state.kind !== 'fresh' && (wantsFresh(request) || !cache.has(key, nowUs)))) {
       return whenReady(compute(nowUs), (body) =>
         this.#encoded(request, body, liveLines(state, incomplete(nowUs))),
@@ -304,7 +310,10 @@ export class QueryApi {
     });
   }
 
-  /** The function returned throws if answers come from other partitions by then: what was computed meanwhile may lack some. */
+  /**
+   * The function returned throws if answers come from other partitions by then: what was computed meanwhile
+   * may lack some.
+   */
   #unlessChanged(log: LogName): () => void {
     const epoch = this.#states.epochOf(log);
     return () => {

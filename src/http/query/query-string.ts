@@ -4,7 +4,9 @@ import type { DecodedQuery, ParameterProblem } from '../../endpoints/call-parame
 import { quoted } from '../../quoted.js';
 import { REMEMBERED_PARAMETER_COUNT, REMEMBERED_QUERY_COUNT, REMEMBERED_QUERY_LENGTH } from '../limits.js';
 
-/** Query strings of late, decoded: dashboards send the same again and again. What may hold a key is not kept. */
+/**
+ * Query strings of late, decoded: dashboards send the same again and again. What may hold a key is not kept.
+ */
 export class DecodedQueries {
   readonly #decoded = new Map<string, DecodedQuery>();
 
@@ -48,7 +50,10 @@ export function decodeQuery(rawQuery: string): DecodedQuery {
   return { values, repeated, malformed };
 }
 
-/** V8 keeps all of a text alive for a piece of it: one parameter in a cache would hold the whole query string there. */
+/**
+ * V8 keeps all of a text alive for a piece of it: one parameter in a cache would hold the whole query string
+ * there.
+ */
 function copied(text: string): string {
   return Buffer.from(text).toString();
 }

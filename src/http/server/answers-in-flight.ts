@@ -39,14 +39,17 @@ export class AnswersInFlight {
     return this.#usualBytes + this.#largeBytes;
   }
 
-  /** Connections that were closed because their clients took too little, or too little for the room there is. */
+  /**
+   * Connections that were closed because their clients took too little, or too little for the room there is.
+   */
   get cutOffCount(): number {
     return this.#cutOffCount;
   }
 
   /**
-   * A usual answer, which keeps `heldBytes` in memory. `close` ends its connection; it may be called before this returns.
-   * `takenBytes`, where nobody notes progress: what the connection took so far, counted from anywhere.
+   * A usual answer, which keeps `heldBytes` in memory. `close` ends its connection; it may be called before
+   * this returns. `takenBytes`, where nobody notes progress: what the connection took so far, counted from
+   * anywhere.
    */
   send(byteCount: number, heldBytes: number, close: () => void, takenBytes?: () => number): Sending {
     const changed = (end: boolean) => {
@@ -91,7 +94,10 @@ export class AnswersInFlight {
     };
   }
 
-  /** Closes the connections of clients that took too little since an earlier look. nowUs is of a clock that never steps. */
+  /**
+   * Closes the connections of clients that took too little since an earlier look. nowUs is of a clock that
+   * never steps.
+   */
   cutOffSlow(nowUs: number): void {
     for (const sending of [this.#usual, this.#large])
       for (const sent of sending) if (sent.isTooSlow(nowUs)) this.#cutOff(sent);

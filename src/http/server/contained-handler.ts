@@ -1,6 +1,6 @@
 /**
- * The one place where our own bugs end inside HTTP: whatever a handler throws becomes a 500, is reported and counted,
- * and the process goes on. Without it an exception would abort the process in uWebSockets.js.
+ * The one place where our own bugs end inside HTTP: whatever a handler throws becomes a 500, is reported and
+ * counted, and the process goes on. Without it an exception would abort the process in uWebSockets.js.
  */
 
 import { internalError } from '../errors.js';

@@ -1,4 +1,7 @@
-/** The header lines of a request by lower-case name, and the rules that keep one request from being read as two. */
+/**
+ * The header lines of a request by lower-case name, and the rules that keep one request from being read as
+ * two.
+ */
 
 import { CONTENT_LENGTH_DIGIT_LIMIT, HEADER_COUNT_LIMIT, IDEMPOTENCY_KEY_LENGTH_LIMIT } from '../limits.js';
 
@@ -42,16 +45,19 @@ export class HeaderList {
 const MUST_BE_SINGLE = ['host', 'x-api-key', 'content-length', 'transfer-encoding', 'idempotency-key'];
 
 /**
- * Whether the head of a request without a body says so beyond doubt. uWebSockets.js takes conflicting lengths and
- * odd transfer encodings, and a proxy in front may see the end of the request elsewhere; so whatever hints at a body
- * is refused, and the connection with it.
+ * Whether the head of a request without a body says so beyond doubt. uWebSockets.js takes conflicting lengths
+ * and odd transfer encodings, and a proxy in front may see the end of the request elsewhere; so whatever
+ * hints at a body is refused, and the connection with it.
  */
 export function isBodiless(headers: HeaderList): boolean {
   if (!isUnambiguous(headers) || headers.has('transfer-encoding')) return false;
   return !headers.has('content-length') || headers.get('content-length') === '0';
 }
 
-/** Whether the head says beyond doubt where the body ends: by one plain Content-Length or by chunks, never both. */
+/**
+ * Whether the head says beyond doubt where the body ends: by one plain Content-Length or by chunks, never
+ * both.
+ */
 export function hasOneBody(headers: HeaderList): boolean {
   if (!isUnambiguous(headers)) return false;
   if (headers.has('content-length')) {
@@ -65,7 +71,10 @@ export function hasOneBody(headers: HeaderList): boolean {
   return isChunked(headers);
 }
 
-/** Whether the body comes in chunks. With uWebSockets.js no second request may be read after one: it misreads chunk extensions. */
+/**
+ * Whether the body comes in chunks. With uWebSockets.js no second request may be read after one: it misreads
+ * chunk extensions.
+ */
 export function isChunked(headers: HeaderList): boolean {
   return headers.get('transfer-encoding').toLowerCase() === 'chunked';
 }

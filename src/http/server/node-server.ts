@@ -251,7 +251,10 @@ export class NodeServer implements HttpServer {
   }
 }
 
-/** What the system took of all that was written. Node's own time-outs ask the handle too; nothing public says it amid a write. */
+/**
+ * What the system took of all that was written. Node's own time-outs ask the handle too; nothing public says
+ * it amid a write.
+ */
 function takenBytes(socket: Socket): number {
   const { _handle: handle } = socket as unknown as {
     readonly _handle?: { readonly writeQueueSize?: number } | null;

@@ -16,8 +16,8 @@ export interface RequestMeter {
 }
 
 /**
- * The same handler, measured: from the complete head to the answer, or for a body from its last piece on; writing is
- * not counted. The handler must be a contained one.
+ * The same handler, measured: from the complete head to the answer, or for a body from its last piece on;
+ * writing is not counted. The handler must be a contained one.
  */
 export function meteredHandler(
   handler: HttpHandler,

@@ -1,7 +1,7 @@
 /**
- * The seam between HTTP handlers and the two servers that can run them (uws-server.ts, node-server.ts). Handlers
- * turn requests into answers as plain values; the servers do the sockets: keep-alive, HEAD, writing at the pace of the
- * client, aborts. What is said here holds for both.
+ * The seam between HTTP handlers and the two servers that can run them (uws-server.ts, node-server.ts).
+ * Handlers turn requests into answers as plain values; the servers do the sockets: keep-alive, HEAD, writing
+ * at the pace of the client, aborts. What is said here holds for both.
  */
 
 import { KEEP_ALIVE_TOLD_SECONDS } from '../limits.js';
@@ -26,9 +26,15 @@ export interface HttpAnswer {
   readonly status: number;
   /** Without Content-Length, Connection, Keep-Alive and Date, which the server adds. */
   readonly headers: readonly HeaderLine[];
-  /** The server neither copies nor changes it. Sent for HEAD too as far as its length goes. '' with 204 and 304. */
+  /**
+   * The server neither copies nor changes it. Sent for HEAD too as far as its length goes. '' with 204 and
+   * 304.
+   */
   readonly body: Body;
-  /** Called once, when the body has been sent or is no longer wanted: then it may change. Counts the memory of a body in pieces. */
+  /**
+   * Called once, when the body has been sent or is no longer wanted: then it may change. Counts the memory of
+   * a body in pieces.
+   */
   readonly release?: (() => void) | undefined;
   /** Close the connection after this answer. */
   readonly close: boolean;
@@ -45,7 +51,10 @@ export type CloseSocket = typeof CLOSE_SOCKET;
 
 /** Takes a request body piece by piece. */
 export interface BodyConsumer {
-  /** The piece is valid only during the call. False: enough, don't wait for the rest, end and close the connection. */
+  /**
+   * The piece is valid only during the call. False: enough, don't wait for the rest, end and close the
+   * connection.
+   */
   push(piece: Uint8Array): boolean;
   /** The answer, after the last piece or after push said false. */
   end(): HttpAnswer | Promise<HttpAnswer>;
@@ -54,8 +63,8 @@ export interface BodyConsumer {
 }
 
 /**
- * What becomes of a request once its head is there. A request that carries a body gets a BodyConsumer, or an answer
- * with `close` set: the rest of such a connection is never read as another request.
+ * What becomes of a request once its head is there. A request that carries a body gets a BodyConsumer, or an
+ * answer with `close` set: the rest of such a connection is never read as another request.
  */
 export type Opened = HttpAnswer | Promise<HttpAnswer> | BodyConsumer | CloseSocket;
 
@@ -75,13 +84,13 @@ export interface HttpServer {
   /** Resolves to the port, which is chosen by the system for port 0. Rejects with a ListenError. */
   listen(host: string, port: number): Promise<number>;
   /**
-   * Shows another certificate to new connections. Throws, and goes on with the earlier one, when it can't. Only of a
-   * server that was made with one and listens.
+   * Shows another certificate to new connections. Throws, and goes on with the earlier one, when it can't.
+   * Only of a server that was made with one and listens.
    */
   renewIdentity(identity: TlsIdentity): void;
   /**
-   * Accepts no more connections, lets the requests in progress finish for up to graceMs, then closes all connections.
-   * The answers meanwhile say `Connection: close`.
+   * Accepts no more connections, lets the requests in progress finish for up to graceMs, then closes all
+   * connections. The answers meanwhile say `Connection: close`.
    */
   close(graceMs: number): Promise<void>;
 }

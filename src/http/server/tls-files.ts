@@ -1,7 +1,7 @@
 /**
- * Looks whether the files of certificate and key have changed, and has the server show what they hold now. It reads
- * them each time instead of watching: that sees every way of replacing a file, links that are pointed elsewhere
- * included, on every file system.
+ * Looks whether the files of certificate and key have changed, and has the server show what they hold now. It
+ * reads them each time instead of watching: that sees every way of replacing a file, links that are pointed
+ * elsewhere included, on every file system.
  */
 
 import { createHash } from 'node:crypto';

@@ -1,6 +1,6 @@
 /**
- * Finds uWebSockets.js' native binary for this very Node and platform. The package's own main file is never loaded:
- * where it has no binary it falls back to an imitation that is broken on newer Nodes.
+ * Finds uWebSockets.js' native binary for this very Node and platform. The package's own main file is never
+ * loaded: where it has no binary it falls back to an imitation that is broken on newer Nodes.
  */
 
 import { existsSync } from 'node:fs';
@@ -50,7 +50,10 @@ export interface UwsResponse {
   end(body: Uint8Array | string, closeConnection: boolean): UwsResponse;
   /** Ends without a body and without a Content-Length of its own. */
   endWithoutBody(): UwsResponse;
-  /** Writes what the socket takes of the rest of the body; says whether it took it, and whether the answer is complete. */
+  /**
+   * Writes what the socket takes of the rest of the body; says whether it took it, and whether the answer is
+   * complete.
+   */
   tryEnd(rest: Uint8Array | string, totalBytes: number): [ok: boolean, done: boolean];
   onWritable(continueAt: (bodyOffset: number) => boolean): UwsResponse;
   onAborted(aborted: () => void): UwsResponse;
@@ -69,7 +72,8 @@ export function loadUws(): Uws | string {
     .map((dir) => join(dir, PACKAGE))
     .filter(existsSync);
   if (packageDirs.length === 0) return 'uWebSockets.js is not installed';
-  // The npm alias keeps its binaries in a folder, upstream's own package at its root: an operator may install either.
+  // The npm alias keeps its binaries in a folder, upstream's own package at its root: an operator may install
+  // either.
   const file = packageDirs
     .flatMap((dir) => [join(dir, 'binaries', fileName), join(dir, fileName)])
     .find(existsSync);

@@ -51,7 +51,8 @@ export class UwsServer implements HttpServer {
     this.#host = host;
     this.#port = port;
     this.#takePort(this.#current);
-    // A port that the system chose can't be taken over, as renewIdentity does, while it has connections; by number it can.
+    // A port that the system chose can't be taken over, as renewIdentity does, while it has connections; by
+    // number it can.
     if (port === 0 && this.#isTls && this.#listenSocket !== null) {
       this.#port = this.#uws.us_socket_local_port(this.#listenSocket);
       this.#takePort(this.#current);
@@ -65,8 +66,9 @@ export class UwsServer implements HttpServer {
   }
 
   /**
-   * It can't change the certificate of an app, so another app takes over the port, within one turn of the event loop.
-   * Connections to the one before go on until their next answer, or are closed at the next change.
+   * It can't change the certificate of an app, so another app takes over the port, within one turn of the
+   * event loop. Connections to the one before go on until their next answer, or are closed at the next
+   * change.
    */
   renewIdentity(identity: TlsIdentity): void {
     if (this.#closing) return;
@@ -127,7 +129,10 @@ export class UwsServer implements HttpServer {
     this.#listenSocket = null;
   }
 
-  /** Called by uWebSockets.js for each request; nothing may be thrown out of here, nor out of any callback below. */
+  /**
+   * Called by uWebSockets.js for each request; nothing may be thrown out of here, nor out of any callback
+   * below.
+   */
   #open(listener: Listener, response: UwsResponse, uwsRequest: UwsRequest): void {
     const exchange = new Exchange(listener, response);
     try {
@@ -183,9 +188,9 @@ export class UwsServer implements HttpServer {
   }
 
   /**
-   * An answer that closes the connection must wait until uWebSockets.js is through with what it has received: inside,
-   * it would first go on to the next request there and forget to close. While the answer is missing it refuses a
-   * next request by closing, which is what is wanted.
+   * An answer that closes the connection must wait until uWebSockets.js is through with what it has received:
+   * inside, it would first go on to the next request there and forget to close. While the answer is missing
+   * it refuses a next request by closing, which is what is wanted.
    */
   #answer(exchange: Exchange, answer: HttpAnswer): void {
     exchange.release = answer.release;
@@ -198,8 +203,8 @@ export class UwsServer implements HttpServer {
   }
 
   /**
-   * So that what is written leaves as one: it does by itself for the first of the requests that come in one piece, while the
-   * others' answers would take a system call for each name and value of their headers.
+   * So that what is written leaves as one: it does by itself for the first of the requests that come in one
+   * piece, while the others' answers would take a system call for each name and value of their headers.
    */
   #corked(exchange: Exchange, write: () => void): void {
     exchange.response.cork(() => {
@@ -229,7 +234,8 @@ export class UwsServer implements HttpServer {
     else response.writeHeader('Keep-Alive', KEEP_ALIVE_VALUE);
     const noContent = hasNoContent(answer.status);
     if (noContent || exchange.isHead) {
-      // Its own way to report a length leaves the exchange open, and the connection's next request unanswered.
+      // Its own way to report a length leaves the exchange open, and the connection's next request
+      // unanswered.
       if (!noContent) response.writeHeader('Content-Length', String(byteCount));
       response.endWithoutBody();
       this.#finished(exchange);
@@ -250,7 +256,8 @@ export class UwsServer implements HttpServer {
     const { response } = exchange;
     const reader = new BodyReader(body);
     this.#watch(exchange);
-    // It may call while a turn is scheduled: that turn does what would be done here, and both would send the same piece.
+    // It may call while a turn is scheduled: that turn does what would be done here, and both would send the
+    // same piece.
     response.onWritable((offset) => exchange.hasTurn || this.#sendOn(exchange, reader, offset));
     const close = () => this.#close(exchange);
     if (isPieces(body)) {
@@ -264,7 +271,10 @@ export class UwsServer implements HttpServer {
     }
   }
 
-  /** A piece a turn; returns whether the socket took it all. If not, uWebSockets.js calls when it can take more. */
+  /**
+   * A piece a turn; returns whether the socket took it all. If not, uWebSockets.js calls when it can take
+   * more.
+   */
   #sendOn(exchange: Exchange, reader: BodyReader, offset: number): boolean {
     try {
       const piece = reader.pieceAt(offset);

@@ -1,6 +1,6 @@
 /**
- * Where the tests' Kafka brokers come from, in order of preference: LOGRING_TEST_BROKERS, a Docker engine that
- * answers, Apache Kafka's own jars. Usable outside of a test runner.
+ * Where the tests' Kafka brokers come from, in order of preference: LOGRING_TEST_BROKERS, a Docker engine
+ * that answers, Apache Kafka's own jars. Usable outside of a test runner.
  */
 
 import { jarsUnavailable, type KafkaVersion } from './broker-jars.js';
@@ -54,8 +54,8 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 }
 
 /**
- * The nodes of a cluster of three, whose topics have three replicas, where brokers come from jars; of one node elsewhere.
- * `home` is where the data of jar brokers is kept for the next start; null: nowhere.
+ * The nodes of a cluster of three, whose topics have three replicas, where brokers come from jars; of one
+ * node elsewhere. `home` is where the data of jar brokers is kept for the next start; null: nowhere.
  */
 export async function startCluster(options: BrokerOptions, home: string | null): Promise<Broker[]> {
   if (GIVEN_BROKERS.length > 0 || (await jarsUnavailable()) !== null) return [await startBroker(options)];

@@ -23,9 +23,9 @@ const READY_LINE = 'Kafka Server started';
 const JAVA_OPTIONS = ['-Xms128m', '-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
 
 /**
- * Java runs beside a reader of a pipe that only this process holds open: however this process ends, SIGKILL included,
- * the pipe closes, Java is killed and its directory, the first argument, removed unless that is empty. The first line of
- * output is Java's process id.
+ * Java runs beside a reader of a pipe that only this process holds open: however this process ends, SIGKILL
+ * included, the pipe closes, Java is killed and its directory, the first argument, removed unless that is
+ * empty. The first line of output is Java's process id.
  */
 const GUARDED_JAVA = `
 directory=$1
@@ -48,8 +48,8 @@ export async function startJarBroker(options: BrokerOptions): Promise<Broker> {
 }
 
 /**
- * Starts the nodes of one cluster. Their data is kept in `home`, where it is found again by the next start, or in
- * directories that go with this process.
+ * Starts the nodes of one cluster. Their data is kept in `home`, where it is found again by the next start,
+ * or in directories that go with this process.
  */
 export async function startJarBrokers(
   options: BrokerOptions,

@@ -9,8 +9,8 @@ export interface BrokerPorts {
 }
 
 /**
- * The test's own properties come last: it may set any. `controllers`: the ports of all nodes of the cluster, in the
- * order of their ids, which count from 1.
+ * The test's own properties come last: it may set any. `controllers`: the ports of all nodes of the cluster,
+ * in the order of their ids, which count from 1.
  */
 export function serverProperties(
   ports: BrokerPorts,

@@ -11,8 +11,7 @@ export interface View<Entry> {
   /**
    * Forgets whole partitions that no query at trustedUs or later can see; nowUs, the clock's time, may be
    * wrong and only decides things that lose nothing. trustedUs is at most nowUs. But for a spill, nothing
-   * else ever drops an entry. Returns whether a save should not wait for entries to come; what is forgotten
-   * can.
+   * else ever drops an entry. Returns whether a save is due now; for what was only forgotten none is.
    */
   expire(nowUs: number, trustedUs: number): boolean;
   /** Whether a save would write or delete anything. Some microseconds. */
@@ -27,8 +26,8 @@ export interface View<Entry> {
    */
   load(reader: SegmentReader): void;
   /**
-   * Memory is short: makes ready to leave it, with the next saves, what the store can hold as well. Returns
-   * whether a save is due for that.
+   * Memory is short: prepares data that the store can hold as well to leave memory with the next saves.
+   * Returns whether a save is due for that.
    */
   spill?(pressure: MemoryPressure): boolean;
   /** What it holds: a line for each label, in a fixed order. May cost milliseconds. */
@@ -57,7 +56,7 @@ export interface ViewKind {
   readonly spillsSlowly?: true;
   /** Whether a segment is one of its. */
   owns(segment: string): boolean;
-  /** Segments that are of no use without each other; null for any other segment. */
+  /** Segments that are useless without each other; null for any other segment. */
   groupOf(segment: string): SegmentGroup | null;
 }
 

@@ -27,7 +27,7 @@ import { SeriesMerge } from '../engine/stats/series-merge.js';
 import type { StatsView } from '../engine/stats/stats-view.js';
 import type { ApiCounts, ApiCountsAsk, ApiCountsRow } from '../engine/usage/api-counts.js';
 import { mergeCounts, readCounts, writeCounts } from '../engine/usage/partial.js';
-import type { ApiCountsEvaluator } from '../src/expressions/api-counts-evaluator.js';
+import type { ApiCountsEvaluator } from '../src/match-thread/api-counts-evaluator.js';
 
 export function queryLogs(
   views: readonly RowsView[],

@@ -5,7 +5,7 @@
  */
 
 import { assert } from '../assert.js';
-import { PartialError, readPartial, writePartial } from '../partial.js';
+import { PartialError, readPartial, writePartial } from '../partial-format.js';
 import type { EventCountsView } from './event-counts-view.js';
 import { ERROR, OK, OUTCOME_COUNT, WARNING } from './outcome.js';
 import { EVENT_LEVELS, type EventInterval, type EventSeries, eventSeriesOf } from './windows.js';

@@ -7,7 +7,7 @@
  */
 
 import { LOG_ROW_LIMIT } from '../limits.js';
-import { PartialError, readPartial, writePartial } from '../partial.js';
+import { PartialError, readPartial, writePartial } from '../partial-format.js';
 import { RETENTION_US } from '../tier.js';
 import { FreshCursor, type RowCursor, SortedCursor } from './cursor.js';
 import type { LogsReading } from './logs-reading.js';

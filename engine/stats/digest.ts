@@ -99,18 +99,26 @@ export class Digest {
     for (let i = 0; i < this.#bufferLength; i++) out.f64(this.#buffer[i]);
   }
 
+  /** Throws a SegmentError for bytes that no digest writes. */
   static read(segment: ByteReader): Digest {
     const digest = new Digest();
     digest.#centroidCount = segment.u32();
     if (digest.#centroidCount > CENTROID_LIMIT) throw new SegmentError('a digest has too many centroids');
     for (let i = 0; i < digest.#centroidCount; i++) {
-      digest.#means[i] = segment.f64();
-      digest.#weights[i] = segment.f64();
-      digest.#mergedCount += digest.#weights[i];
+      const mean = segment.f64();
+      const weight = segment.f64();
+      if (!Number.isFinite(mean) || !Number.isSafeInteger(weight) || weight <= 0)
+        throw new SegmentError('a digest has a centroid without a mean or a weight');
+      digest.#means[i] = mean;
+      digest.#weights[i] = weight;
+      digest.#mergedCount += weight;
     }
     digest.#bufferLength = segment.u32();
     if (digest.#bufferLength > DIGEST_BUFFER_LENGTH) throw new SegmentError('a digest has too many values');
-    for (let i = 0; i < digest.#bufferLength; i++) digest.#buffer[i] = segment.f64();
+    for (let i = 0; i < digest.#bufferLength; i++) {
+      digest.#buffer[i] = segment.f64();
+      if (!Number.isFinite(digest.#buffer[i])) throw new SegmentError('a value of a digest is not a number');
+    }
     return digest;
   }
 

@@ -61,12 +61,24 @@ export function assertSound(figures: Float64Array, row: number): void {
     classedCount += figures[row + CLASS_COUNTS + i];
   }
   isSound &&= isShare(classedCount, count) && isShare(figures[row + ERROR_COUNT], count);
-  isSound &&= valueCount === 0 || (figures[row + MIN] <= figures[row + MAX] && isFiniteRow(figures, row));
+  isSound &&=
+    valueCount === 0
+      ? isWithoutValues(figures, row)
+      : figures[row + MIN] <= figures[row + MAX] && isFiniteRow(figures, row);
   if (!isSound) throw new SegmentError('the figures of a bucket contradict each other');
 }
 
 function isShare(value: number, count: number): boolean {
   return Number.isInteger(value) && value >= 0 && value <= count;
+}
+
+function isWithoutValues(figures: Float64Array, row: number): boolean {
+  return (
+    figures[row + SUM_HIGH] === 0 &&
+    figures[row + SUM_LOW] === 0 &&
+    figures[row + MIN] === Number.POSITIVE_INFINITY &&
+    figures[row + MAX] === Number.NEGATIVE_INFINITY
+  );
 }
 
 function isFiniteRow(figures: Float64Array, row: number): boolean {

@@ -5,7 +5,7 @@
  *   stats 1   level u8 │ first and last slot f64 │ key │ count u32 │ per bucket, oldest first: slot f64, figures and values
  */
 
-import { PartialError, readPartial, writePartial } from '../partial.js';
+import { PartialError, readPartial, writePartial } from '../partial-format.js';
 import { functionKey, projectKey, readKey, writeKey } from './bucket-key.js';
 import { type Series, seriesOf } from './series.js';
 import { Slot } from './slot.js';

@@ -229,7 +229,11 @@ export class SlotValues {
 
   #hold(image: ByteReader, count: number): number {
     let head = 0;
-    for (let i = 0; i < count; i++) head = this.#arena.push(head, i, image.f64());
+    for (let i = 0; i < count; i++) {
+      const value = image.f64();
+      if (!Number.isFinite(value)) throw new SegmentError('a value of a bucket is not a number');
+      head = this.#arena.push(head, i, value);
+    }
     return head;
   }
 

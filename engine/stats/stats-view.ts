@@ -86,9 +86,9 @@ export class StatsView implements View<RelayEntry> {
   }
 
   /**
-   * A step: it is called again as long as memory is short. First goes what came while the clock is not
-   * trusted and is out of every series by now: otherwise ingest would wait an hour for it. The store has all
-   * else, so no save is due.
+   * One step: it is called again as long as memory is short. First drops slots that came while the clock was
+   * not trusted and that no query can see any more: otherwise ingest could stay paused for an hour. The store
+   * has all the rest, so no save is due.
    */
   spill({ isNearPause }: Pick<MemoryPressure, 'isNearPause'> = { isNearPause: false }): boolean {
     for (const level of this.#levels) level.dropUnseen();

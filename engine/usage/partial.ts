@@ -6,7 +6,7 @@
  *   usage 1   interval u8 │ now f64 │ bucket count u32 │ per bucket: five counts f64, all and by area
  */
 
-import { PartialError, readPartial, writePartial } from '../partial.js';
+import { PartialError, readPartial, writePartial } from '../partial-format.js';
 import { ApiCounts, type ApiCountsAsk, type ApiCountsRow, USAGE_INTERVALS } from './api-counts.js';
 import type { UsageView } from './usage-view.js';
 

@@ -213,15 +213,24 @@ function checkWhole(segments: ScopeSegments): Finding[] {
   ];
 }
 
-/** They may be a later version's, or a view's that this one does not have. */
+/** They may be a later version's, or a view's that this one does not have. Damaged ones are useless to that too. */
 function checkForeign(segments: ScopeSegments): Finding[] {
   const isKnown = (name: string): boolean =>
     name === STATE ||
     BESIDE.includes(name) ||
     name === WHOLE_SEGMENT ||
     VIEWS.some(({ kind }) => kind.owns(name));
-  const names = [...segments.names(), ...segments.damagedNames].filter((name) => !isKnown(name));
-  return names.map((name) => note(`this version does not know segment ${segments.keyOf(name)}; it stays`));
+  const unknown = (names: Iterable<string>) =>
+    [...names].filter((name) => !isKnown(name)).map((name) => segments.keyOf(name));
+  return [
+    ...unknown(segments.names()).map((key) => note(`this version does not know segment ${key}; it stays`)),
+    ...unknown(segments.damagedNames).map((key) => ({
+      what: `segment ${key} is damaged, and this version does not know it`,
+      remedy: 'is dropped',
+      fixes: [{ do: 'delete', table: SEGMENTS, keys: [key] } satisfies Fix],
+      dropped: [],
+    })),
+  ];
 }
 
 /**

@@ -8,9 +8,10 @@ import {
   USAGE_INTERVALS,
   type UsageInterval,
 } from '../../engine/usage/api-counts.js';
+import { USAGE } from '../../engine/usage/kind.js';
 import { mergeCounts, readCounts, writeCounts } from '../../engine/usage/partial.js';
-import { ExpressionError } from '../expressions/expression-error.js';
-import { EXPRESSION_LENGTH_LIMIT } from '../expressions/limits.js';
+import { ExpressionError } from '../match-thread/expression-error.js';
+import { EXPRESSION_LENGTH_LIMIT } from '../match-thread/limits.js';
 import { CallParameters, count, filledText, oneOf, type ParameterProblem } from './call-parameters.js';
 import { type CachedEndpoint, encodeRows } from './endpoint.js';
 import { EXPRESSION_RETRY_SECONDS } from './limits.js';
@@ -69,7 +70,7 @@ export const apiCounts = {
   cacheKey: ({ interval, expression }) => `${interval} ${expression}`,
   window: ({ interval }, nowUs) => {
     const { fromUs, endUs } = new ApiCounts({ interval, nowUs });
-    return { view: 'usage', level: null, startUs: fromUs, endUs: endUs - 1 };
+    return { view: USAGE.name, level: null, startUs: fromUs, endUs: endUs - 1 };
   },
   open: ({ evaluator }) => ({
     collect: ({ expression, interval }, nowUs) => {
@@ -83,7 +84,7 @@ export const apiCounts = {
     merge: (partials) => encodeApiCounts(mergeCounts(partials)),
     write: writeCounts,
     read: (bytes, { interval }, nowUs) => readCounts(bytes, { interval, nowUs }),
-    // The expression is wrong together with other parameters, or not at all: by itself the query refuses it.
+    // Asked only when other parameters are wrong too; an expression that alone is wrong is refused by the query.
     furtherProblems: async ({ values }, problems) => {
       const expression = values.get('project');
       if (expression === undefined || problems.some(({ parameter }) => parameter === 'project')) return [];

@@ -10,7 +10,7 @@
 
 import type { z } from 'zod';
 import type { EdgeShard, RelayShard } from '../../engine/shard.js';
-import type { ApiCountsEvaluator } from '../expressions/api-counts-evaluator.js';
+import type { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import type { DecodedQuery, ParameterProblem, QueryParameters } from './call-parameters.js';
 
 /** The log that an endpoint is answered from. */

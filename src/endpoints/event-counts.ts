@@ -1,6 +1,7 @@
 /** `logs.event-counts`: the histogram above a list of logs. Ours, not the contract's. */
 
 import { z } from 'zod';
+import { EVENT_COUNTS } from '../../engine/event-counts/kind.js';
 import {
   collectEventCounts,
   type EventCountsParameters,
@@ -55,7 +56,7 @@ export const eventCounts = {
     const { level, firstSlot, lastSlot } = eventQuestionOf(parameters, nowUs);
     const { name, unitUs } = EVENT_LEVELS[level];
     return {
-      view: 'event-counts',
+      view: EVENT_COUNTS.name,
       level: name,
       startUs: firstSlot * unitUs,
       endUs: (lastSlot + 1) * unitUs - 1,

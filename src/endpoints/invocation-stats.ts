@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
+import { STATS } from '../../engine/stats/kind.js';
 import {
   collectStats,
   type InvocationStatsParameters,
@@ -74,7 +75,7 @@ export const invocationStats = {
   window: ({ interval }, nowUs) => {
     const { level, firstSlot, lastSlot } = seriesOf(interval, nowUs);
     const { name, unitUs } = LEVELS[level];
-    return { view: 'stats', level: name, startUs: firstSlot * unitUs, endUs: (lastSlot + 1) * unitUs - 1 };
+    return { view: STATS.name, level: name, startUs: firstSlot * unitUs, endUs: (lastSlot + 1) * unitUs - 1 };
   },
   open: ({ shards, memoBytes }) => {
     const series = new SeriesMerge(encodeInvocationStatsRow, memoBytes);

@@ -4,6 +4,7 @@
  */
 
 import { LOG_ROW_LIMIT } from '../../engine/limits.js';
+import { ROWS } from '../../engine/rows/kind.js';
 import type { LogsParameters } from '../../engine/rows/partial.js';
 import type { AnswerWindow } from './endpoint.js';
 
@@ -63,7 +64,7 @@ export function logsWindow(
 ): AnswerWindow {
   const oldestRowUs = rows.length < LOG_ROW_LIMIT ? -Infinity : timestampOf(rows[rows.length - 1]);
   return {
-    view: 'rows',
+    view: ROWS.name,
     level: null,
     startUs: Math.max(nowUs - retentionUs, startUs ?? -Infinity, oldestRowUs),
     endUs: endUs ?? Infinity,

@@ -25,7 +25,7 @@ export interface CommitterPorts {
   readonly store: Pick<Store, 'commit' | 'assertSame'>;
   /** Writes more into the commit that a partition's shard is in. */
   readonly saveBeside: (key: PartitionKey, writer: SegmentWriter) => void;
-  /** Whether that has something new though no shard has. */
+  /** Whether `saveBeside` has something to write even if no shard changed. */
   readonly isNewBeside?: () => boolean;
   readonly shards: () => Iterable<OwnedShard>;
   readonly nowUs: () => number;
@@ -80,7 +80,7 @@ export class Committer {
       this.round().then(
         () => this.#schedule(),
         (error) => {
-          // Who stops it is told by `stop`.
+          // Once stopped, the caller of `stop` gets the error.
           if (!this.#stopped) this.#ports.onFatal(error);
         },
       );

@@ -9,7 +9,7 @@ import { ARENA_BYTES } from '../store/limits.js';
 import type { Store } from '../store/store.js';
 import type { Compactor } from './compactor.js';
 import type { IngestGate } from './ingest-gate.js';
-import type { Logs } from './logs.js';
+import type { Logs } from './log-intake.js';
 import { MemoryBudget, type MemoryPart } from './memory-budget.js';
 import type { Shards } from './shards.js';
 

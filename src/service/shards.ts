@@ -31,7 +31,7 @@ export class Shards {
 
   /**
    * Restores every shard of the two topics that the store holds. Throws a SegmentError for damaged state.
-   * Beyond `memoryBytes` for all of them, what can be set aside is while it is read.
+   * Once all shards together hold more than `memoryBytes`, loading moves what it can to scratch files.
    */
   constructor(
     store: Store,

@@ -173,7 +173,7 @@ export class WholeAnswers {
     );
   }
 
-  /** Between two equal results answers came from the same partitions. */
+  /** If two calls return the same number, the partitions did not change in between. */
   epoch(name: string): number {
     return this.#of(name)!.epoch;
   }

@@ -3,7 +3,7 @@
  *
  *   raw     the block
  *   zstd    the block, compressed
- *   packed  noiseLength u32 │ textLength u32 │ hexLength u32 │ noise │ hex │ text, compressed with the file's dictionary: the
+ *   packed  plainLength u32 │ textLength u32 │ hexLength u32 │ plain │ hex │ text, compressed with the file's dictionary: the
  *           block's first bytes as they are, the others packed (see hex-packing.ts)
  */
 
@@ -67,9 +67,9 @@ function openPacked(name: string, { payload, rawLength }: CheckedValue, dictiona
   const hexAt = PACKED_HEADER_BYTES + view.getUint32(0, true);
   const textLength = view.getUint32(4, true);
   const textAt = hexAt + view.getUint32(8, true);
-  const noise = payload.subarray(PACKED_HEADER_BYTES, hexAt);
+  const plain = payload.subarray(PACKED_HEADER_BYTES, hexAt);
   const hex = payload.subarray(hexAt, textAt);
   const text = zstdDecompress(payload.subarray(textAt), dictionary, textLength);
   if (text.length !== textLength) throw damaged('block', name, 'its text is not as long as it says');
-  return unpackHex({ text, hex }, rawLength, noise);
+  return unpackHex({ text, hex }, rawLength, plain);
 }

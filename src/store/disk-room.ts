@@ -34,7 +34,7 @@ export interface DiskRoomPorts {
 /** Nobody feeds the store, so nobody has to pause. */
 export const UNTOLD: DiskRoomPorts = { onShort: () => undefined, onRoom: () => undefined };
 
-export interface DiskSurroundings {
+export interface DiskPlatform {
   readonly disk: Pick<Disk, 'freeBytes'>;
   /** Resolves after so long; the process doesn't stay for it. */
   readonly pause: (ms: number) => Promise<void>;
@@ -42,13 +42,13 @@ export interface DiskSurroundings {
 
 export class DiskRoom {
   readonly #directory: string;
-  readonly #platform: DiskSurroundings;
+  readonly #platform: DiskPlatform;
   readonly #ports: DiskRoomPorts;
   /** Writes that met a shortage and stand out. */
   readonly #outstanding: Record<Shortage, number> = { disk: 0, descriptors: 0 };
   readonly #givenUp = new Latch();
 
-  constructor(directory: string, platform: DiskSurroundings, ports: DiskRoomPorts) {
+  constructor(directory: string, platform: DiskPlatform, ports: DiskRoomPorts) {
     this.#platform = platform;
     this.#directory = directory;
     this.#ports = ports;

@@ -6,13 +6,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DirectoryLock, lockDirectory } from './directory-lock.js';
 import { type Disk, SYSTEM_DISK } from './disk.js';
-import type { DiskSurroundings } from './disk-room.js';
+import type { DiskPlatform } from './disk-room.js';
 import { Environment } from './environment.js';
 import { ARENA_BYTES } from './limits.js';
 import { type StartStorage, startStorageWorker } from './storage-link.js';
 import type { Tables } from './tables.js';
 
-export interface StoreBackEnds extends DiskSurroundings {
+export interface StoreBackEnds extends DiskPlatform {
   /** Of the serving thread. */
   readonly disk: Disk;
   readonly lock: (directory: string) => Promise<DirectoryLock>;

@@ -6,8 +6,8 @@
 import { expect, test } from 'vitest';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { Unavailable } from '../../src/endpoints/refusal.js';
-import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
-import { ExpressionError } from '../../src/expressions/expression-error.js';
+import { ApiCountsEvaluator } from '../../src/match-thread/api-counts-evaluator.js';
+import { ExpressionError } from '../../src/match-thread/expression-error.js';
 import { evaluatedRows } from '../queries.js';
 import {
   bodyOf,

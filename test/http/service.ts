@@ -16,7 +16,6 @@ import { type EndpointResources, encodeRows } from '../../src/endpoints/endpoint
 import { encodeInvocationStatsRow, invocationStats } from '../../src/endpoints/invocation-stats.js';
 import { logsAll } from '../../src/endpoints/logs-all.js';
 import { LogsAnswers } from '../../src/endpoints/logs-answers.js';
-import type { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
 import { Api, type ApiOptions } from '../../src/http/api.js';
 import { KeyRing } from '../../src/http/auth.js';
 import type { IngestOutcome, IngestPort, OperatorPort } from '../../src/http/ports.js';
@@ -31,6 +30,7 @@ import {
   isBodyConsumer,
   type Opened,
 } from '../../src/http/server/server.js';
+import type { ApiCountsEvaluator } from '../../src/match-thread/api-counts-evaluator.js';
 
 /** 2026-11-21T07:00:00Z */
 export const NOW_US = 1_795_244_400_000_000;

@@ -73,7 +73,7 @@ function mountedSecret(name: string) {
 }
 
 describe.each(BACK_ENDS)('%s', (backEnd) => {
-  test('files that change are taken over without a restart; a pair of no use leaves the one before', async () => {
+  test('files that change are taken over without a restart; an unusable pair leaves the one before', async () => {
     const { put, paths } = mountedSecret(backEnd.replace(':', '-'));
     const identity = checkedIdentity(textOfFile(paths.certificate), textOfFile(paths.key), paths);
     const { api } = new TestService();

@@ -16,7 +16,7 @@ import {
 } from '../../engine/event-counts/partial.js';
 import { EVENT_INTERVALS } from '../../engine/event-counts/windows.js';
 import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
-import { PartialError, writePartial } from '../../engine/partial.js';
+import { PartialError, writePartial } from '../../engine/partial-format.js';
 import { collectLogs, mergeLogs, readLogs, writeLogs } from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { collectStats, questionOf, readStats, writeStats } from '../../engine/stats/partial.js';
@@ -309,6 +309,38 @@ test('hostile bytes are an error, never a crash; without a right checksum nothin
     expect(() => readLogs(flipped), `a bit of byte ${at}`).toThrow(PartialError);
     expect(() => readLogs(whole.subarray(0, at)), `${at} bytes`).toThrow(PartialError);
   }
+});
+
+/** All numbers of a row are finite, or null where the bucket has no execution time. */
+function expectSoundStats(json: string): void {
+  for (const row of JSON.parse(json) as Record<string, number | null>[]) {
+    expect(row.minMs === null, json).toBe(row.maxMs === null);
+    for (const name of ['meanMs', 'p95Ms', 'p99Ms'])
+      expect(row[name] === null, json).toBe(row.minMs === null);
+    expect(Number.isSafeInteger(row.count), json).toBe(true);
+  }
+}
+
+test('numbers that no entries make are refused, wherever they stand in written statistics', () => {
+  const shard = statsKind.shardOf(relayEntries(new Random(6)).slice(0, 60));
+  let refused = 0;
+  for (const { write, merge } of statsKind.questions.slice(0, 8)) {
+    const written = write(shard);
+    const content = written.subarray(4 + 'stats 1'.length, written.length - 4);
+    for (let at = 0; at + 8 <= content.length; at++) {
+      for (const poison of [Number.NaN, Number.NEGATIVE_INFINITY]) {
+        const poisoned = Uint8Array.from(content);
+        new DataView(poisoned.buffer).setFloat64(at, poison, true);
+        try {
+          expectSoundStats(merge([writePartial('stats 1', (out) => out.bytes(poisoned))]));
+        } catch (error) {
+          expect(error).toBeInstanceOf(PartialError);
+          refused += 1;
+        }
+      }
+    }
+  }
+  expect(refused).toBeGreaterThan(1000);
 });
 
 test('a partial answer to another question is refused', () => {

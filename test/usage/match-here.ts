@@ -10,9 +10,9 @@ import { type ScanResult, scanPart } from '../../engine/usage/sealed/part-scan.j
 import { type SealPlan, sealPart } from '../../engine/usage/sealed/seal.js';
 import type { PartSummary } from '../../engine/usage/sealed/sealed-part.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
-import { AutomatonTables } from '../../src/expressions/automaton-tables.js';
-import { ExpressionAutomaton } from '../../src/expressions/expression-automaton.js';
-import type { BatchSource } from '../../src/expressions/match-thread.js';
+import { AutomatonTables } from '../../src/match-thread/automaton-tables.js';
+import { ExpressionAutomaton } from '../../src/match-thread/expression-automaton.js';
+import type { BatchSource } from '../../src/match-thread/match-thread.js';
 import type { SegmentTable } from '../segment-table.js';
 
 /** Where the files of a view are. */

@@ -23,8 +23,8 @@ import {
 } from '../../engine/usage/sealed/sorted-matches.js';
 import { sortUrls } from '../../engine/usage/sealed/url-order.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
-import { AutomatonTables } from '../../src/expressions/automaton-tables.js';
-import { ExpressionAutomaton } from '../../src/expressions/expression-automaton.js';
+import { AutomatonTables } from '../../src/match-thread/automaton-tables.js';
+import { ExpressionAutomaton } from '../../src/match-thread/expression-automaton.js';
 import { SegmentTable } from '../segment-table.js';
 import { edgeEntry, seededRandom } from './naive-usage.js';
 import { drawUrl, EXPRESSIONS, type Random } from './odd-urls.js';

@@ -6,8 +6,8 @@
 import { RE2JS } from 're2js';
 import { expect, test } from 'vitest';
 import { scanUrls } from '../../engine/usage/expressions/url-scan.js';
-import { AutomatonTables } from '../../src/expressions/automaton-tables.js';
-import { ExpressionAutomaton } from '../../src/expressions/expression-automaton.js';
+import { AutomatonTables } from '../../src/match-thread/automaton-tables.js';
+import { ExpressionAutomaton } from '../../src/match-thread/expression-automaton.js';
 import { seededRandom } from './naive-usage.js';
 import { drawUrl, EXPRESSIONS } from './odd-urls.js';
 

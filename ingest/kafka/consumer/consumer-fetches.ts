@@ -12,9 +12,9 @@ import type { FetchHooks } from '../cluster/kafkajs-internals.js';
 import { TopicsRefusedError } from '../cluster/refusal.js';
 import { FetchUnpacker, UnpackBudget } from '../codecs/unpack-budget.js';
 import { UNSOUND_FETCHES, UNSOUND_RETRY_MS } from '../limits.js';
-import type { Placement } from '../placement.js';
 import { correctFetch, topicsRefused } from '../protocol/fetch-response.js';
 import type { Assignment } from './assignment.js';
+import type { Placement } from './placement.js';
 
 const GROUP_REFUSED = 'GROUP_AUTHORIZATION_FAILED';
 

@@ -19,10 +19,10 @@ import {
   type KafkaTiming,
   REBALANCE_TIMEOUT_MS,
 } from '../limits.js';
-import { Placement, type PlacementPorts } from '../placement.js';
 import { Assignment } from './assignment.js';
 import { ConsumerFetches } from './consumer-fetches.js';
 import type { PartitionReader } from './partition-reader.js';
+import { Placement, type PlacementPorts } from './placement.js';
 import { areOtherLogs } from './read-start.js';
 import { SinkFeed } from './sink-feed.js';
 

@@ -7,12 +7,12 @@ import { partitionId } from '../../partition-id.js';
 import type { KafkaClock } from '../clock.js';
 import { fetchedOffset, leaderEpochOf } from '../cluster/kafkajs-internals.js';
 import type { KafkaTiming } from '../limits.js';
-import type { Placement } from '../placement.js';
 import { toRecords } from '../protocol/records.js';
 import type { ApplyLanes } from './apply-lanes.js';
 import type { Assignment } from './assignment.js';
 import { beatDuring } from './heartbeats.js';
 import type { PartitionReader } from './partition-reader.js';
+import type { Placement } from './placement.js';
 
 export interface SinkFeedPorts {
   readonly sink: LogSink;

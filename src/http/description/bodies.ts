@@ -66,11 +66,9 @@ const relayEntry = z
   })
   .meta({ description: `An invocation of a function: for ${endpointNames('relay')}.` });
 
-const element = z
-  .unknown()
-  .meta({
-    description: 'What cannot be used as an entry is kept as a dead letter and reported as rejected.',
-  });
+const element = z.unknown().meta({
+  description: 'What cannot be used as an entry is kept as a dead letter and reported as rejected.',
+});
 
 const other = z.looseObject({}).meta({ description: 'Any other object: no entry, either.' });
 

@@ -141,7 +141,7 @@ export class NodeServer implements HttpServer {
       else if (opened instanceof Promise) this.#answerLater(response, opened, false);
       else this.#answer(response, opened, false);
     } catch (error) {
-      this.#giveUp(socket, error);
+      this.#abort(socket, error);
     }
   }
 
@@ -172,7 +172,7 @@ export class NodeServer implements HttpServer {
   #answerLater(response: ServerResponse, answer: Promise<HttpAnswer>, mustClose: boolean): void {
     answer
       .then((value) => this.#answer(response, value, mustClose))
-      .catch((error: unknown) => this.#giveUp(response.socket, error));
+      .catch((error: unknown) => this.#abort(response.socket, error));
   }
 
   /** node:http keeps what the socket doesn't take yet, and drops it when the client goes away. */
@@ -245,7 +245,7 @@ export class NodeServer implements HttpServer {
   }
 
   /** For our own bugs in this file: the connection is closed, since nobody knows what was sent. */
-  #giveUp(socket: Socket | null, error: unknown): void {
+  #abort(socket: Socket | null, error: unknown): void {
     this.#bugs.report(error, 'writing an answer');
     socket?.destroy();
   }

@@ -154,7 +154,7 @@ export class UwsServer implements HttpServer {
       else if (opened instanceof Promise) this.#answerLater(exchange, opened);
       else this.#answer(exchange, opened);
     } catch (error) {
-      this.#giveUp(exchange, error);
+      this.#abort(exchange, error);
     }
   }
 
@@ -172,7 +172,7 @@ export class UwsServer implements HttpServer {
         if (answer instanceof Promise) this.#answerLater(exchange, answer);
         else this.#answer(exchange, answer);
       } catch (error) {
-        this.#giveUp(exchange, error);
+        this.#abort(exchange, error);
       }
     });
   }
@@ -184,7 +184,7 @@ export class UwsServer implements HttpServer {
         if (exchange.isOver) value.release?.();
         else this.#answer(exchange, value);
       })
-      .catch((error: unknown) => this.#giveUp(exchange, error));
+      .catch((error: unknown) => this.#abort(exchange, error));
   }
 
   /**
@@ -211,7 +211,7 @@ export class UwsServer implements HttpServer {
       try {
         write();
       } catch (error) {
-        this.#giveUp(exchange, error);
+        this.#abort(exchange, error);
       }
     });
   }
@@ -287,7 +287,7 @@ export class UwsServer implements HttpServer {
       }
       return ok;
     } catch (error) {
-      this.#giveUp(exchange, error);
+      this.#abort(exchange, error);
       return true;
     }
   }
@@ -323,7 +323,7 @@ export class UwsServer implements HttpServer {
   }
 
   /** For our own bugs in this file: the connection is closed, since nobody knows what was sent. */
-  #giveUp(exchange: Exchange, error: unknown): void {
+  #abort(exchange: Exchange, error: unknown): void {
     this.#bugs.report(error, 'writing an answer');
     if (!exchange.isOver) this.#close(exchange);
   }

@@ -43,7 +43,7 @@ export class CompiledExpressions {
   }
 
   #find(expression: string): Compiled {
-    // A lone surrogate is in no URL, as UTF-8 has none: it is what the URL has in its place.
+    // UTF-8 cannot hold a lone surrogate. Stored URLs have U+FFFD in its place, so the expression gets it too.
     const known = this.#compiled.get(expression) ?? {
       pattern: RE2JS.compile(Buffer.from(expression).toString()),
       automaton: null,

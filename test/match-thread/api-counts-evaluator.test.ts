@@ -10,9 +10,9 @@ import { afterEach, expect, test } from 'vitest';
 import { US_PER_HOUR } from '../../engine/time.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
-import { ApiCountsEvaluator, type EvaluatorOptions } from '../../src/expressions/api-counts-evaluator.js';
-import { ExpressionError } from '../../src/expressions/expression-error.js';
-import { EXPRESSION_LENGTH_LIMIT, MATCH_THREAD_NICENESS } from '../../src/expressions/limits.js';
+import { ApiCountsEvaluator, type EvaluatorOptions } from '../../src/match-thread/api-counts-evaluator.js';
+import { ExpressionError } from '../../src/match-thread/expression-error.js';
+import { EXPRESSION_LENGTH_LIMIT, MATCH_THREAD_NICENESS } from '../../src/match-thread/limits.js';
 import { eventually } from '../eventually.js';
 import { evaluatedRows } from '../queries.js';
 import { edgeEntry, NaiveUsage, rowsText, seededRandom } from '../usage/naive-usage.js';
@@ -313,7 +313,7 @@ test.runIf(process.platform === 'linux')(
 test('the match thread does not keep the process alive', () => {
   const url = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
   const script = `
-    const { ApiCountsEvaluator } = await import(${url('../../src/expressions/api-counts-evaluator.js')});
+    const { ApiCountsEvaluator } = await import(${url('../../src/match-thread/api-counts-evaluator.js')});
     const { UsageView } = await import(${url('../../engine/usage/usage-view.js')});
     const evaluator = new ApiCountsEvaluator(() => [new UsageView()], {});
     const alive = setInterval(() => undefined, 1000);

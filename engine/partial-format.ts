@@ -37,8 +37,7 @@ export function readPartial<Content>(
     throw new PartialError('a partial answer has a wrong checksum');
   const content = new ByteReader(bytes.subarray(0, end));
   try {
-    const found = content.string();
-    if (found !== form) throw new PartialError(`a partial answer is of the form ${found}, not ${form}`);
+    if (content.string() !== form) throw new PartialError(`a partial answer is not of the form ${form}`);
     const value = readContent(content);
     if (content.remaining > 0) throw new PartialError('a partial answer is longer than it says');
     return value;

@@ -4,22 +4,22 @@
  * wherever its bytes begin.
  */
 
-import { findSoundBatch, recordSets } from '../protocol/fetch-layout.js';
+import { findIntactBatch, recordSets } from '../protocol/fetch-layout.js';
 import { FETCH_VERSION, RawFetchError } from '../protocol/fetch-request.js';
 
 /** `fetchAt` resolves to a response of FETCH_VERSION for one partition, from an offset on. */
-export async function nextSoundOffset(
+export async function nextIntactOffset(
   fetchAt: (offset: number) => Promise<Buffer>,
   badOffset: number,
   endOffset: number,
 ): Promise<number> {
-  // What is sent first may have nothing behind the batch; further on, the broker finds its way by what the
-  // log's files say.
+  // The first response may end with the bad batch. Fetching at a later offset makes the broker skip it by its
+  // index.
   for (let distance = 0; badOffset + distance < endOffset; distance = Math.max(1, 2 * distance)) {
     const payload = await fetchAt(badOffset + distance);
     for (const set of recordSets(payload, FETCH_VERSION)) {
       if (set.errorCode !== 0 && !MAY_BE_DAMAGE.has(set.errorCode)) throw new RawFetchError(set.errorCode);
-      const found = findSoundBatch(payload, set, badOffset, endOffset);
+      const found = findIntactBatch(payload, set, badOffset, endOffset);
       if (found !== null) return found;
     }
   }

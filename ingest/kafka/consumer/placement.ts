@@ -4,19 +4,19 @@
  */
 
 import type { Consumer } from 'kafkajs';
-import type { Holds } from '../holds.js';
-import type { Latch } from '../latch.js';
-import type { LogSink, PartitionKey } from '../log-source.js';
-import { type KafkaClock, pause } from './clock.js';
-import type { KafkaLogger } from './cluster/client-logger.js';
-import type { ClusterState, ClusterView, LogFound } from './cluster/cluster-view.js';
-import type { ApplyLanes } from './consumer/apply-lanes.js';
-import type { Assignment } from './consumer/assignment.js';
-import { checkPartitions, type MarkFindings } from './consumer/mark-check.js';
-import type { PartitionReader } from './consumer/partition-reader.js';
-import { findReadStart, type ReadStart } from './consumer/read-start.js';
-import { nextSoundOffset } from './consumer/sound-offset.js';
-import { CLIENT_MAX_RETRY_MS } from './limits.js';
+import type { Holds } from '../../holds.js';
+import type { Latch } from '../../latch.js';
+import type { LogSink, PartitionKey } from '../../log-source.js';
+import { type KafkaClock, pause } from '../clock.js';
+import type { KafkaLogger } from '../cluster/client-logger.js';
+import type { ClusterState, ClusterView, LogFound } from '../cluster/cluster-view.js';
+import { CLIENT_MAX_RETRY_MS } from '../limits.js';
+import type { ApplyLanes } from './apply-lanes.js';
+import type { Assignment } from './assignment.js';
+import { checkPartitions, type MarkFindings } from './mark-check.js';
+import { nextIntactOffset } from './next-intact-offset.js';
+import type { PartitionReader } from './partition-reader.js';
+import { findReadStart, type ReadStart } from './read-start.js';
 
 export interface PlacementPorts {
   readonly sink: LogSink;
@@ -126,7 +126,7 @@ export class Placement {
     const bounds = found?.bounds ?? null;
     if (bounds === null || !holds.isAcknowledged(key, 'checksum')) return null;
     const badOffset = Math.max(sink.nextOffset(key) ?? 0, bounds.startOffset);
-    return await nextSoundOffset((offset) => view.rawFetch(key, offset), badOffset, bounds.endOffset);
+    return await nextIntactOffset((offset) => view.rawFetch(key, offset), badOffset, bounds.endOffset);
   }
 
   /** Returns whether the partition is read from now on. */

@@ -11,7 +11,7 @@ import { SegmentError } from '../../engine/segments.js';
 import { EdgeShard } from '../../engine/shard.js';
 import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
-import { ApiCountsEvaluator } from '../../src/expressions/api-counts-evaluator.js';
+import { ApiCountsEvaluator } from '../../src/match-thread/api-counts-evaluator.js';
 import { Store } from '../../src/store/store.js';
 import { evaluatedRows } from '../queries.js';
 import { edgeEntry, NaiveUsage, rowsText } from '../usage/naive-usage.js';

@@ -37,7 +37,9 @@ export function queryLogs(
   const collect = (view: RowsView) => collectLogs(view, parameters, nowUs);
   // The buffer of a row may be filled again for the next answer.
   const rows = mergeLogs(views.map(collect)).map((row) => row.slice());
-  const written = mergeLogs(views.map((view) => readLogs(writeLogs(collect(view)))));
+  const written = mergeLogs(
+    views.map((view) => readLogs(writeLogs(collect(view), parameters, nowUs), parameters, nowUs)),
+  );
   assert.equal(textOf(written), textOf(rows), 'rows that were written');
   return rows;
 }
@@ -74,7 +76,7 @@ export function queryEventCounts(
 
 export function rowsOfCounts(partials: readonly ApiCounts[], ask: ApiCountsAsk): ApiCountsRow[] {
   const rows = mergeCounts(partials);
-  const written = mergeCounts(partials.map((partial) => readCounts(writeCounts(partial), ask)));
+  const written = mergeCounts(partials.map((partial) => readCounts(writeCounts(partial, ''), '', ask)));
   assert.equal(JSON.stringify(written), JSON.stringify(rows), 'counts that were written');
   return rows;
 }

@@ -4,7 +4,7 @@
  *   row      0     1     2    …
  *   codes   [17]  [3]   [90]             project codes
  *   counts  [o w e][o w e][o w e]        ok, warning, error
- *   places  – 1 – – 3 2 – –              hash table: code → row + 1, at most three quarters full
+ *   places  – 1 – – 3 2 – –              hash table: code → row + 1, at most half full
  */
 
 import { assert } from '../assert.js';

@@ -3,7 +3,8 @@
  * comes. Merging takes the newest rows of all shards, so a shard reads only the blocks of those that belong
  * to the answer.
  *
- *   rows 1   count u32 │ per row, newest first: timeUs f64, idHash u32, length u32, the row
+ *   rows 1   project │ retention, start, end and now f64 │ count u32
+ *            │ per row, newest first: timeUs f64, idHash u32, length u32, the row
  */
 
 import { LOG_ROW_LIMIT } from '../limits.js';
@@ -81,8 +82,10 @@ export function mergeLogs(partials: readonly LogsPartial[], byteLimit = Infinity
 }
 
 /** As it is now. Throws a SegmentError as mergeLogs does. At most LOG_ROW_LIMIT rows. */
-export function writeLogs(partial: LogsPartial): Uint8Array {
+export function writeLogs(partial: LogsPartial, parameters: LogsParameters, nowUs: number): Uint8Array {
   return writePartial(FORM, (out) => {
+    out.string(parameters.project);
+    for (const boundUs of boundsOf(parameters, nowUs)) out.f64(boundUs);
     const rows: Row[] = [];
     takeNewest([partial], ({ timeUs, idHash, row }) => rows.push({ timeUs, idHash, row: row.slice() }) > 0);
     out.u32(rows.length);
@@ -95,9 +98,12 @@ export function writeLogs(partial: LogsPartial): Uint8Array {
   });
 }
 
-/** Throws a PartialError. The rows are views into `bytes`. */
-export function readLogs(bytes: Uint8Array): LogsPartial {
+/** Throws a PartialError, also for the answer to another question. The rows are views into `bytes`. */
+export function readLogs(bytes: Uint8Array, parameters: LogsParameters, nowUs: number): LogsPartial {
   return readPartial(FORM, bytes, (content) => {
+    let isSame = content.string() === parameters.project;
+    for (const boundUs of boundsOf(parameters, nowUs)) isSame = content.f64() === boundUs && isSame;
+    if (!isSame) throw new PartialError('a partial answer is to another question');
     const count = content.u32();
     if (count > LOG_ROW_LIMIT) throw new PartialError('a partial answer has more rows than an answer');
     const rows: Row[] = [];
@@ -114,6 +120,10 @@ export function readLogs(bytes: Uint8Array): LogsPartial {
       sources: rows.length === 0 ? [] : [{ newestUs: rows[0].timeUs, open: () => new ReadCursor(rows) }],
     };
   });
+}
+
+function boundsOf({ retentionUs, startUs, endUs }: LogsParameters, nowUs: number): number[] {
+  return [retentionUs, startUs ?? -Infinity, endUs ?? Infinity, nowUs];
 }
 
 /** Rows that another process has written. */

@@ -3,7 +3,7 @@
  * api-counts.ts). Of an expression of which nothing is left to be evaluated it is counted here; else see
  * shard-evaluation.ts.
  *
- *   usage 1   interval u8 │ now f64 │ bucket count u32 │ per bucket: five counts f64, all and by area
+ *   usage 1   expression │ interval u8 │ now f64 │ bucket count u32 │ per bucket: five counts f64, all and by area
  */
 
 import { PartialError, readPartial, writePartial } from '../partial-format.js';
@@ -52,8 +52,9 @@ export function mergeCounts(partials: readonly ApiCounts[]): ApiCountsRow[] {
   return sum.rows();
 }
 
-export function writeCounts({ ask, cells }: ApiCounts): Uint8Array {
+export function writeCounts({ ask, cells }: ApiCounts, expression: string): Uint8Array {
   return writePartial(FORM, (out) => {
+    out.string(expression);
     out.u8(USAGE_INTERVALS.indexOf(ask.interval));
     out.f64(ask.nowUs);
     out.u32(cells.length);
@@ -61,11 +62,12 @@ export function writeCounts({ ask, cells }: ApiCounts): Uint8Array {
   });
 }
 
-/** Throws a PartialError, also for the answer to another ask. */
-export function readCounts(bytes: Uint8Array, ask: ApiCountsAsk): ApiCounts {
+/** Throws a PartialError, also for the answer to another question. */
+export function readCounts(bytes: Uint8Array, expression: string, ask: ApiCountsAsk): ApiCounts {
   return readPartial(FORM, bytes, (content) => {
     const counts = new ApiCounts(ask);
     const isSame =
+      content.string() === expression &&
       content.u8() === USAGE_INTERVALS.indexOf(ask.interval) &&
       content.f64() === ask.nowUs &&
       content.u32() === counts.cells.length;

@@ -82,8 +82,8 @@ export const apiCounts = {
       }
     },
     merge: (partials) => encodeApiCounts(mergeCounts(partials)),
-    write: writeCounts,
-    read: (bytes, { interval }, nowUs) => readCounts(bytes, { interval, nowUs }),
+    write: (counts, { expression }) => writeCounts(counts, expression),
+    read: (bytes, { expression, interval }, nowUs) => readCounts(bytes, expression, { interval, nowUs }),
     // Asked only when other parameters are wrong too; an expression that alone is wrong is refused by the query.
     furtherProblems: async ({ values }, problems) => {
       const expression = values.get('project');

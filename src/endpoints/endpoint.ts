@@ -57,7 +57,8 @@ interface EndpointFacts<Parameters> {
 interface Collecting<Parameters, Partial> {
   /** What each shard of this process contributes. */
   collect(parameters: Parameters, nowUs: number): Partial[] | Promise<Partial[]>;
-  write(partial: Partial): Uint8Array;
+  /** With the question: the parameters and the time that it was collected for. */
+  write(partial: Partial, parameters: Parameters, nowUs: number): Uint8Array;
   /** Throws a PartialError for bytes that are no partial answer to this question. */
   read(bytes: Uint8Array, parameters: Parameters, nowUs: number): Partial;
   /**

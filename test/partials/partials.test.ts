@@ -90,10 +90,16 @@ const logsKind: Kind<EdgeEntry, RowsView> = {
     { project: 'proj-0', startUs: null, endUs: null },
     { project: 'proj-1', startUs: NOW_US - 3 * US_PER_DAY, endUs: NOW_US - US_PER_HOUR },
     { project: 'nowhere', startUs: null, endUs: null },
-  ].map((bounds) => ({
-    write: (view) => writeLogs(collectLogs(view, { ...bounds, retentionUs: RETENTION_US['90d'] }, NOW_US)),
-    merge: (written) => Buffer.concat(mergeLogs(written.map(readLogs)).map((row) => row.slice())).toString(),
-  })),
+  ].map((bounds) => {
+    const parameters = { ...bounds, retentionUs: RETENTION_US['90d'] };
+    return {
+      write: (view) => writeLogs(collectLogs(view, parameters, NOW_US), parameters, NOW_US),
+      merge: (written) => {
+        const partials = written.map((bytes) => readLogs(bytes, parameters, NOW_US));
+        return Buffer.concat(mergeLogs(partials).map((row) => row.slice())).toString();
+      },
+    };
+  }),
 };
 
 const statsKind: Kind<RelayEntry, StatsView> = {
@@ -132,9 +138,9 @@ const countsKind: Kind<EdgeEntry, UsageView> = {
     EXPRESSIONS.map((expression) => {
       const ask = { interval, nowUs: NOW_US };
       return {
-        write: (view: UsageView) => writeCounts(countsOf(view, expression, ask)),
+        write: (view: UsageView) => writeCounts(countsOf(view, expression, ask), expression),
         merge: (written: readonly Bytes[]) =>
-          JSON.stringify(mergeCounts(written.map((one) => readCounts(one, ask)))),
+          JSON.stringify(mergeCounts(written.map((one) => readCounts(one, expression, ask)))),
       };
     }),
   ),
@@ -296,18 +302,13 @@ test('hostile bytes are an error, never a crash; without a right checksum nothin
   ]) {
     expect(refused).toBeGreaterThan(read);
   }
-  const whole = writeLogs(
-    collectLogs(
-      logsKind.shardOf(edge),
-      { project: 'proj-0', startUs: null, endUs: null, retentionUs: RETENTION_US['90d'] },
-      NOW_US,
-    ),
-  );
+  const parameters = { project: 'proj-0', startUs: null, endUs: null, retentionUs: RETENTION_US['90d'] };
+  const whole = writeLogs(collectLogs(logsKind.shardOf(edge), parameters, NOW_US), parameters, NOW_US);
   for (let at = 0; at < whole.length; at++) {
     const flipped = Uint8Array.from(whole);
     flipped[at] ^= 1 << (at % 8);
-    expect(() => readLogs(flipped), `a bit of byte ${at}`).toThrow(PartialError);
-    expect(() => readLogs(whole.subarray(0, at)), `${at} bytes`).toThrow(PartialError);
+    expect(() => readLogs(flipped, parameters, NOW_US), `a bit of byte ${at}`).toThrow(PartialError);
+    expect(() => readLogs(whole.subarray(0, at), parameters, NOW_US), `${at} bytes`).toThrow(PartialError);
   }
 });
 
@@ -355,11 +356,22 @@ test('a partial answer to another question is refused', () => {
   ])
     expect(() => readStats(written, other)).toThrow(PartialError);
   const ask = { interval: 'hourly', nowUs: NOW_US } as const;
-  const counts = writeCounts(countsOf(countsKind.shardOf([]), 'a', ask));
+  const counts = writeCounts(countsOf(countsKind.shardOf([]), 'a', ask), 'a');
   for (const other of [
     { interval: 'daily', nowUs: NOW_US },
     { interval: 'hourly', nowUs: NOW_US + 1 },
   ] as const)
-    expect(() => readCounts(counts, other)).toThrow(PartialError);
-  expect(() => readCounts(written, ask)).toThrow(PartialError);
+    expect(() => readCounts(counts, 'a', other)).toThrow(PartialError);
+  expect(() => readCounts(counts, 'b', ask)).toThrow(PartialError);
+  expect(() => readCounts(written, 'a', ask)).toThrow(PartialError);
+  const logs = { project: 'p', startUs: null, endUs: 5, retentionUs: RETENTION_US['7d'] };
+  const rows = writeLogs(collectLogs(logsKind.shardOf([]), logs, NOW_US), logs, NOW_US);
+  for (const other of [
+    { ...logs, project: 'q' },
+    { ...logs, startUs: 0 },
+    { ...logs, endUs: null },
+    { ...logs, retentionUs: RETENTION_US['1d'] },
+  ])
+    expect(() => readLogs(rows, other, NOW_US)).toThrow(PartialError);
+  expect(() => readLogs(rows, logs, NOW_US + 1)).toThrow(PartialError);
 });

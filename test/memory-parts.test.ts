@@ -17,9 +17,9 @@ test('cached answers go before ingest pauses for them', async () => {
   const store = await Store.open(directory, 0);
   try {
     const service = new TestService();
-    const { api, queries } = service;
+    const { queryApi, inFlight, queries } = service;
     queries.fill();
-    const cached = () => api.queries.cache!.figures().bytes;
+    const cached = () => queryApi.cache!.figures().bytes;
     for (let i = 0; i < QUESTIONS; i++)
       await service.ask(`/api/endpoints/query/functions.invocation-stats?project=p${i}&interval=1hr`);
     const gate = new IngestGate();
@@ -28,7 +28,9 @@ test('cached answers go before ingest pauses for them', async () => {
       store,
       logs: { heldBytes: () => 0 },
       compactor: { heldBytes: 0 },
-      api,
+      queries: queryApi,
+      inFlight,
+      ingest: null,
     };
     const others = createMemoryBudget(Number.MAX_SAFE_INTEGER, gate, parts)
       .readings()

@@ -25,8 +25,8 @@ class Process {
       nextOffset: () => 3,
       monotonicUs: () => this.seconds * SECOND,
       nowUs: () => WALL_US + (bornSeconds + this.seconds) * SECOND,
-      onPartitions: (topic) => this.changed.push(topic),
     });
+    this.whole.tell((topic) => this.changed.push(topic));
   }
 
   at(seconds: number): this {

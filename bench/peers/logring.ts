@@ -15,7 +15,7 @@ import type { HttpAnswer } from '../../src/http/server/server.js';
 import { CACHE_SHARE } from '../../src/limits.js';
 import { ApiCountsEvaluator } from '../../src/match-thread/api-counts-evaluator.js';
 import { budgetBytesOf } from '../../src/service/memory-budget.js';
-import { createApi } from '../../src/service/service-api.js';
+import { createAnswersInFlight, createApi, createQueries } from '../../src/service/service-api.js';
 import { Shards } from '../../src/service/shards.js';
 import { Store } from '../../src/store/store.js';
 import { monotonicUs } from '../../src/system-clock.js';
@@ -178,6 +178,7 @@ export async function openLogring(options: LogringOptions): Promise<LogringInPro
   const fail = (error: unknown) => {
     throw error;
   };
+  const states = { stateOf: () => FRESH, epochOf: () => 0 };
   const api = createApi({
     config,
     platform: {
@@ -188,18 +189,25 @@ export async function openLogring(options: LogringOptions): Promise<LogringInPro
       announceKey: () => undefined,
     },
     shards,
+    queries: createQueries({
+      config,
+      nowUs: () => options.nowUs,
+      shards,
+      evaluator,
+      states,
+      inFlight: createAnswersInFlight(config),
+      dropped: [],
+      bugs: { report: fail },
+    }),
     ingest: null,
-    evaluator,
     alarms: {
       gaps: { open: () => [], acknowledge: () => Promise.resolve([]) },
       holds: { open: () => [], acknowledge: () => Promise.resolve([]) },
     },
-    states: { stateOf: () => FRESH, epochOf: () => 0 },
+    states,
     readiness: () => ({ reasons: [], notes: [] }),
     metrics: () => Promise.resolve(''),
     status: null,
-    bugs: { report: fail },
-    dropped: null,
   });
   // Its threads keep no process alive, and nothing else may be open here.
   const alive = setInterval(() => undefined, 1_000_000);

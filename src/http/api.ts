@@ -17,17 +17,14 @@ import {
   tooManyRequests,
   unauthenticated,
 } from './errors.js';
-import { IngestApi, refuseBody } from './ingest/ingest-api.js';
-import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT, TARGET_BYTE_LIMIT } from './limits.js';
-import type { AlarmPorts, Clock, DroppedPort, Health, IngestPort, OperatorPort, StatePort } from './ports.js';
-import { Compressor } from './query/compression.js';
-import { QueryApi, type ServedEndpoint } from './query/query-api.js';
+import { type IngestApi, refuseBody } from './ingest/ingest-api.js';
+import { TARGET_BYTE_LIMIT } from './limits.js';
+import type { AlarmPorts, Clock, Health, OperatorPort } from './ports.js';
+import type { QueryApi, ServedEndpoint } from './query/query-api.js';
 import { DecodedQueries, decodeQuery } from './query/query-string.js';
-import type { AnswersInFlight } from './server/answers-in-flight.js';
 import { hasOneBody, isBodiless } from './server/headers.js';
 import {
   type BodyConsumer,
-  type BugReporter,
   CLOSE_SOCKET,
   type HttpAnswer,
   type HttpHandler,
@@ -55,56 +52,24 @@ export interface Page {
 export interface ApiOptions {
   readonly keys: KeyRing;
   readonly ingestKeys: KeyRing;
-  readonly endpoints: readonly ServedEndpoint[];
-  readonly corsOrigins: readonly string[];
-  readonly cacheSeconds: number;
-  readonly cacheWarmSeconds: number;
-  /** Absent: all answers are fresh. */
-  readonly states?: StatePort;
+  readonly queries: QueryApi;
   /** null when the logs come from Kafka. */
-  readonly ingest: IngestPort | null;
-  /** Bytes that the bodies of requests in progress may hold. */
-  readonly ingestHeldBytes?: number;
-  readonly inFlight: AnswersInFlight;
-  /** Bytes of cached results. */
-  readonly resultCacheBytes?: number;
+  readonly ingest: IngestApi | null;
+  readonly corsOrigins: readonly string[];
   readonly alarms: AlarmPorts;
   readonly operator: OperatorPort;
   readonly clock: Clock;
-  readonly bugs: BugReporter;
-  /** Absent: nothing was ever dropped. */
-  readonly dropped?: DroppedPort;
   readonly pages?: ReadonlyMap<string, Page>;
 }
 
 export class Api implements HttpHandler {
-  readonly queries: QueryApi;
-  readonly inFlight: AnswersInFlight;
-  /** null when the logs come from Kafka. */
-  readonly ingest: IngestApi | null;
   readonly #options: ApiOptions;
   readonly #cors: Cors;
   readonly #decoded = new DecodedQueries();
   readonly #pages: ReadonlyMap<string, Page>;
 
   constructor(options: ApiOptions) {
-    const { endpoints, states, bugs, dropped, cacheSeconds, cacheWarmSeconds } = options;
     this.#options = options;
-    this.inFlight = options.inFlight;
-    this.queries = new QueryApi({
-      endpoints,
-      ...(states === undefined ? {} : { states }),
-      bugs,
-      ...(dropped === undefined ? {} : { dropped }),
-      compressor: new Compressor(),
-      cacheSeconds,
-      cacheWarmSeconds,
-      cacheBytes: options.resultCacheBytes ?? CACHE_BYTE_LIMIT,
-    });
-    this.ingest =
-      options.ingest === null
-        ? null
-        : new IngestApi(options.ingest, options.ingestHeldBytes ?? INGEST_HELD_BYTE_LIMIT);
     this.#cors = new Cors(options.corsOrigins);
     this.#pages = options.pages ?? new Map();
   }
@@ -181,19 +146,20 @@ export class Api implements HttpHandler {
     this.#decoded.remember(request.rawQuery, query);
     if (request.method !== 'GET' && request.method !== 'HEAD')
       return methodNotAllowed(request.method, QUERY_METHODS);
-    return this.queries.answer(endpoint, { request, query, grant, nowUs: this.#options.clock.nowUs() });
+    const { queries, clock } = this.#options;
+    return queries.answer(endpoint, { request, query, grant, nowUs: clock.nowUs() });
   }
 
   #openIngest(request: HttpRequest): HttpAnswer | BodyConsumer {
     const query = decodeQuery(request.rawQuery);
     const grant = this.#admit(this.#options.ingestKeys, request, query);
     if (isAnswer(grant)) return refuseBody(request, grant);
-    if (this.ingest === null) return refuseBody(request, noIngest());
-    return this.ingest.open(request, query, grant);
+    const { ingest } = this.#options;
+    return ingest === null ? refuseBody(request, noIngest()) : ingest.open(request, query, grant);
   }
 
   #answerOther(request: HttpRequest): HttpAnswer | Promise<HttpAnswer> {
-    const { operator, keys, ingestKeys, clock } = this.#options;
+    const { operator, keys, ingestKeys, ingest, clock } = this.#options;
     const { path } = request;
     const page = this.#pages.get(path);
     if (page === undefined && path.startsWith('/api/')) {
@@ -203,7 +169,7 @@ export class Api implements HttpHandler {
       if (isAnswer(grant)) return grant;
       if (alarm !== null) return answerAlarm(alarm, this.#options.alarms[alarm], request, grant);
       if (path !== INGEST_PATH) return notFound(`nothing is at ${quoted(path)}`);
-      return this.ingest === null ? noIngest() : this.ingest.answer(request, grant);
+      return ingest === null ? noIngest() : ingest.answer(request, grant);
     }
     if (page === undefined && path !== '/livez' && path !== '/readyz' && path !== '/metrics') {
       return notFound(`nothing is at ${quoted(path)}`);
@@ -229,7 +195,8 @@ export class Api implements HttpHandler {
 
   #endpointOf(path: string): ServedEndpoint | null {
     const segment = path.slice(QUERY_PATH_PREFIX.length);
-    return this.queries.find(segment) ?? this.queries.find(decodePathSegment(segment));
+    const { queries } = this.#options;
+    return queries.find(segment) ?? queries.find(decodePathSegment(segment));
   }
 }
 

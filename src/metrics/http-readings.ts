@@ -1,27 +1,24 @@
 /** What HTTP counts by itself: clients that were cut off, the certificate that it shows. */
 
 import { US_PER_SECOND } from '../../engine/time.js';
-import type { TlsFigures } from '../http/server/tls-files.js';
+import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
+import type { TlsFigures, TlsFiles } from '../http/server/tls-files.js';
 import type { Readings } from './readings.js';
 
 export interface HttpReadingsPorts {
-  /** See AnswersInFlight. */
-  readonly cutOffCount: () => number;
+  readonly inFlight: AnswersInFlight;
   /** null without a certificate from files. */
-  readonly tls: () => TlsFigures | null;
+  readonly tlsFiles: TlsFiles | null;
 }
 
-export function readHttp(readings: Readings, { cutOffCount, tls }: HttpReadingsPorts): void {
+export function readHttp(readings: Readings, { inFlight, tlsFiles }: HttpReadingsPorts): void {
   readings.one(
     'logring_http_slow_clients_total',
     'Connections closed because their client took its answer too slowly',
-    cutOffCount,
+    () => inFlight.cutOffCount,
   );
   const ofTls = (name: string, help: string, pick: (figures: TlsFigures) => number) =>
-    readings.one(name, help, () => {
-      const figures = tls();
-      return figures === null ? null : pick(figures);
-    });
+    readings.one(name, help, () => (tlsFiles === null ? null : pick(tlsFiles.figures())));
   ofTls(
     'logring_tls_certificate_expiry_timestamp_seconds',
     'When the certificate in use ends, where it comes from a file',

@@ -1,7 +1,7 @@
 /**
  * What an operator watches, for Prometheus: base units, labels from small fixed sets (topic, partition, tier,
- * reason, route, cache outcome). Most are read from the parts' own figures when they are scraped; only
- * durations are observed as they pass.
+ * reason, route, cache outcome). Durations are observed here as they pass; all else is read from the parts'
+ * own figures when they are scraped (service-readings.ts).
  */
 
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client';
@@ -12,11 +12,7 @@ import type { RequestMeter } from '../http/server/request-meters.js';
 import type { CacheOutcome } from '../http/server/server.js';
 import type { IngestMeter } from '../service/ingest-meter.js';
 import type { CommitFigures } from '../store/store.js';
-import { type HttpReadingsPorts, readHttp } from './http-readings.js';
-import { type IngestReadingsPorts, readIngest } from './ingest-readings.js';
 import { Readings } from './readings.js';
-import { type ResourceReadingsPorts, readResources } from './resource-readings.js';
-import { ViewReadings } from './view-readings.js';
 
 /** Seconds: from answers out of the cache to what should wake somebody. */
 const REQUEST_SECONDS = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5, 30];
@@ -24,18 +20,9 @@ const COMMIT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 const APPLY_SECONDS = [0.0001, 0.00025, 0.001, 0.0025, 0.01, 0.025, 0.1, 0.5, 2.5, 10];
 const FRESHNESS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600];
 
-export interface MetricsPorts
-  extends Omit<IngestReadingsPorts, 'lastRecordMs'>,
-    ResourceReadingsPorts,
-    HttpReadingsPorts {
-  readonly version: string;
-  readonly httpBackEnd: () => string;
-  readonly ready: () => boolean;
-}
-
 export class Metrics implements RequestMeter, IngestMeter {
   readonly #registry = new Registry();
-  readonly #views: ViewReadings;
+  readonly readings = new Readings(this.#registry);
   readonly #nowUs: () => number;
   readonly #requests: Histogram<'route' | 'code' | 'cache'>;
   readonly #closedSockets: Counter;
@@ -46,9 +33,9 @@ export class Metrics implements RequestMeter, IngestMeter {
   readonly #freshnessSeconds: Histogram<'topic'>;
   readonly #lastRecordMs = new Map<string, number>();
 
-  constructor(ports: MetricsPorts) {
+  constructor(nowUs: () => number) {
     const registers = [this.#registry];
-    this.#nowUs = ports.nowUs;
+    this.#nowUs = nowUs;
     collectDefaultMetrics({ register: this.#registry });
     this.#requests = new Histogram({
       name: 'logring_http_request_duration_seconds',
@@ -92,15 +79,6 @@ export class Metrics implements RequestMeter, IngestMeter {
       buckets: FRESHNESS_SECONDS,
       registers,
     });
-    const readings = new Readings(this.#registry);
-    readings.read('logring_build_info', 'Version and HTTP server, as labels', ['version', 'http'], (add) =>
-      add({ version: ports.version, http: ports.httpBackEnd() }, 1),
-    );
-    readings.one('logring_ready', '1 when /readyz says yes', () => (ports.ready() ? 1 : 0));
-    readIngest(readings, { ...ports, lastRecordMs: (key) => this.#lastRecordMs.get(partitionId(key)) });
-    this.#views = new ViewReadings(readings, ports.shards);
-    readResources(readings, ports);
-    readHttp(readings, ports);
   }
 
   record(route: string, code: number, cache: CacheOutcome | 'none', durationSeconds: number): void {
@@ -130,9 +108,14 @@ export class Metrics implements RequestMeter, IngestMeter {
     this.#freshnessSeconds.observe({ topic }, Math.max(0, ageSeconds));
   }
 
+  /** The timestamp of the last record that a partition applied; undefined before the first. */
+  lastRecordMs(key: PartitionKey): number | undefined {
+    return this.#lastRecordMs.get(partitionId(key));
+  }
+
   /** In Prometheus' text format. */
   text(): Promise<string> {
-    this.#views.count();
+    this.readings.prepare();
     return this.#registry.metrics();
   }
 }

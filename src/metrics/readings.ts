@@ -9,9 +9,20 @@ type Add<Label extends string> = (labels: Partial<Record<Label, string | number>
 
 export class Readings {
   readonly #registry: Registry;
+  readonly #preparations: (() => void)[] = [];
 
   constructor(registry: Registry) {
     this.#registry = registry;
+  }
+
+  /** What several readings take from is counted before each scrape. */
+  before(prepare: () => void): void {
+    this.#preparations.push(prepare);
+  }
+
+  /** To be called before each scrape. */
+  prepare(): void {
+    for (const prepare of this.#preparations) prepare();
   }
 
   /** Readings of one label set add up. A name that ends with _total is a counter, any other a gauge. */

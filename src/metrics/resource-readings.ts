@@ -1,27 +1,26 @@
 /** What is used up: memory by part, disk, the caches. */
 
-import type { CacheFigures } from '../http/query/cache.js';
+import type { CacheFigures, ResultCache } from '../http/query/cache.js';
 import type { MemoryBudget } from '../service/memory-budget.js';
 import type { Store } from '../store/store.js';
 import type { Readings } from './readings.js';
 
 export interface ResourceReadingsPorts {
   readonly store: Store;
-  readonly memory: () => MemoryBudget;
-  readonly memoryBudgetBytes: number;
+  readonly memory: MemoryBudget;
   /** Of repairs, as far as answers may still lack it. */
   readonly droppedCount: () => number;
   /** null when the result cache is off. */
-  readonly resultCache: () => CacheFigures | null;
+  readonly resultCache: ResultCache | null;
 }
 
 export function readResources(readings: Readings, ports: ResourceReadingsPorts): void {
-  const { store, memory, memoryBudgetBytes, droppedCount, resultCache } = ports;
+  const { store, memory, droppedCount, resultCache } = ports;
   readings.read('logring_memory_bytes', 'Memory that counts against the budget, by part', ['part'], (add) => {
-    for (const { part, bytes } of memory().readings()) add({ part }, bytes);
+    for (const { part, bytes } of memory.readings()) add({ part }, bytes);
   });
   readings.one('logring_memory_budget_bytes', 'What LOGRING_MEMORY_BUDGET_MB allows', () => {
-    return memoryBudgetBytes;
+    return memory.budgetBytes;
   });
   readings.one(
     'logring_damaged_row_files',
@@ -46,7 +45,7 @@ export function readResources(readings: Readings, ports: ResourceReadingsPorts):
     () => store.cache.misses,
   );
   const cached = (name: string, help: string, pick: keyof CacheFigures) =>
-    readings.one(name, help, () => resultCache()?.[pick] ?? 0);
+    readings.one(name, help, () => resultCache?.figures()[pick] ?? 0);
   cached('logring_result_cache_entries', 'Cached results', 'entries');
   cached('logring_result_cache_bytes', 'Memory of cached results', 'bytes');
   cached('logring_result_cache_hits_total', 'Requests that the result cache answered', 'hits');

@@ -34,11 +34,16 @@ export interface CommitterPorts {
   readonly time: TrustedTime;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
-  /** Told after each commit which positions are durable now. */
-  readonly onCommitted: (positions: readonly Position[], figures: CommitFigures, durationUs: number) => void;
   /** A commit that fails ends the process: the views count what they wrote as saved. */
   readonly onFatal: (error: unknown) => void;
 }
+
+/** Told after each commit which positions are durable now. */
+export type OnCommitted = (
+  positions: readonly Position[],
+  figures: CommitFigures,
+  durationUs: number,
+) => void;
 
 export class Committer {
   readonly #ports: CommitterPorts;
@@ -46,10 +51,16 @@ export class Committer {
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
   #lastCommitUs: number;
+  #onCommitted: OnCommitted = () => undefined;
 
   constructor(ports: CommitterPorts) {
     this.#ports = ports;
     this.#lastCommitUs = ports.monotonicUs();
+  }
+
+  /** From now on `onCommitted` is told. One is told. */
+  tell(onCommitted: OnCommitted): void {
+    this.#onCommitted = onCommitted;
   }
 
   start(): void {
@@ -122,6 +133,6 @@ export class Committer {
       }
     }, time.reckonedUs(startUs));
     this.#lastCommitUs = this.#ports.monotonicUs();
-    this.#ports.onCommitted(positions, figures, this.#lastCommitUs - startUs);
+    this.#onCommitted(positions, figures, this.#lastCommitUs - startUs);
   }
 }

@@ -14,7 +14,7 @@ export class IngestGate {
   #opened: Promise<void> = Promise.resolve();
   #noteOpened: () => void = () => undefined;
 
-  /** From now on `onChange` is told when it was closed, and when it was opened. */
+  /** From now on `onChange` is told when it was closed, and when it was opened. One is told. */
   tell(onChange: (isOpen: boolean) => void): void {
     this.#onChange = onChange;
   }

@@ -54,8 +54,6 @@ export interface Logs {
   status(): LogSourceStatus;
   /** Bytes of what is on its way to the shards. */
   heldBytes(): number;
-  /** The gate was closed, or opened: where nothing moves, that is no stall. */
-  hold(isHeld: boolean): void;
   /** An operator has acknowledged that these partitions hold. */
   acknowledgeHolds(held: readonly HeldPartition[]): void;
   /** `reckonedUs`: see trusted-time.ts. */
@@ -107,8 +105,6 @@ function embeddedLogs(ports: LogsPorts): Logs {
     start: () => log.start(meteredSink(pipeline, meter, monotonicUs)),
     status: () => log.status(),
     heldBytes: () => log.heldBytes,
-    // What waits here is on disk, and nobody takes it for a stall.
-    hold: () => undefined,
     acknowledgeHolds: () => undefined,
     committed: (positions) => log.committed(positions),
     stop: () => log.stop(),
@@ -151,6 +147,8 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
       mayApply: () => gate.whenOpen(),
       onFatal,
     });
+    // Where nothing moves while it is closed, that is no stall.
+    gate.tell((isOpen) => thread?.hold(!isOpen));
     if (!gate.isOpen) thread.hold(true);
     return Promise.resolve();
   };
@@ -159,7 +157,6 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
     start,
     status: () => thread?.status() ?? NOT_YET,
     heldBytes: () => thread?.heldBytes ?? 0,
-    hold: (isHeld) => thread?.hold(isHeld),
     acknowledgeHolds: (held) => thread?.acknowledgeHolds(held),
     committed: (positions, reckonedUs) => Promise.resolve(thread?.committed(positions, reckonedUs)),
     stop: () => thread?.stop() ?? Promise.resolve(),

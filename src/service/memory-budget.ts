@@ -52,6 +52,10 @@ export class MemoryBudget {
     this.#ports = ports;
   }
 
+  get budgetBytes(): number {
+    return this.#ports.budgetBytes;
+  }
+
   /** To be called every MEMORY_CHECK_MS. Costs what counting costs. */
   check(): void {
     const { budgetBytes, gate, cache, parts, spill } = this.#ports;

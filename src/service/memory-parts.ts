@@ -3,7 +3,9 @@
 import { sharedNameBytes } from '../../engine/names.js';
 import type { Shard } from '../../engine/shard.js';
 import { VIEWS } from '../../engine/views.js';
-import type { Api } from '../http/api.js';
+import type { IngestApi } from '../http/ingest/ingest-api.js';
+import type { QueryApi } from '../http/query/query-api.js';
+import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import { SPILLED_MATCH_SHARE, TRIMMED_SHARE } from '../limits.js';
 import { ARENA_BYTES } from '../store/limits.js';
 import type { Store } from '../store/store.js';
@@ -18,7 +20,10 @@ export interface PartsPorts {
   readonly store: Store;
   readonly logs: Pick<Logs, 'heldBytes'>;
   readonly compactor: Pick<Compactor, 'heldBytes'>;
-  readonly api: Api;
+  readonly queries: QueryApi;
+  readonly inFlight: AnswersInFlight;
+  /** null when the logs come from Kafka. */
+  readonly ingest: IngestApi | null;
 }
 
 export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports: PartsPorts): MemoryBudget {
@@ -31,7 +36,7 @@ export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports:
     parts: memoryParts(ports),
     spill: (isNearPause) => {
       spillViews(isNearPause);
-      if (isNearPause) ports.api.queries.trim(TRIMMED_SHARE * budgetBytes);
+      if (isNearPause) ports.queries.trim(TRIMMED_SHARE * budgetBytes);
     },
   });
 }
@@ -53,17 +58,17 @@ function spillInTurn(shards: Shards, budgetBytes: number): (isNearPause: boolean
   };
 }
 
-function memoryParts({ shards, store, logs, compactor, api }: PartsPorts): MemoryPart[] {
+function memoryParts({ shards, store, logs, compactor, ...http }: PartsPorts): MemoryPart[] {
   const part = (name: string, heldBytes: () => number): MemoryPart => ({ name, heldBytes });
   return [
     ...VIEWS.map(({ kind }) => part(kind.title.toLowerCase(), () => shards.heldBytes(kind))),
     part('names', sharedNameBytes),
     part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
     part('compaction', () => compactor.heldBytes),
-    part('result-cache', () => api.queries.cache?.figures().bytes ?? 0),
-    part('statistics-memo', () => api.queries.memoBytes),
-    part('answers', () => api.inFlight.heldBytes),
-    part('request-bodies', () => api.ingest?.heldBytes ?? 0),
+    part('result-cache', () => http.queries.cache?.figures().bytes ?? 0),
+    part('statistics-memo', () => http.queries.memoBytes),
+    part('answers', () => http.inFlight.heldBytes),
+    part('request-bodies', () => http.ingest?.heldBytes ?? 0),
     part('log', () => logs.heldBytes()),
   ];
 }

@@ -8,13 +8,11 @@ import type { Gaps } from '../../ingest/gaps.js';
 import type { LogSourceStatus } from '../../ingest/log-source.js';
 import type { Config } from '../config.js';
 import type { ServiceStatus } from '../console/service-status.js';
-import type { AnswerWindow } from '../endpoints/endpoint.js';
-import type { DroppedSpan } from '../http/ports.js';
-import type { CacheFigures } from '../http/query/cache.js';
-import { type DroppedPart, isStillMissed, overlappingParts } from '../store/dropped-table.js';
+import type { ResultCache } from '../http/query/cache.js';
+import { type DroppedPart, isStillMissed } from '../store/dropped-table.js';
 import type { Store } from '../store/store.js';
 import type { IngestGate } from './ingest-gate.js';
-import { budgetBytesOf, type MemoryBudget } from './memory-budget.js';
+import type { MemoryBudget } from './memory-budget.js';
 import { type Readiness, readinessOf } from './readiness.js';
 import type { Platform } from './service.js';
 import type { Shards } from './shards.js';
@@ -33,9 +31,9 @@ export interface SelfReportPorts {
   readonly time: TrustedTime;
   readonly deadLetterSamples: DeadLetterSamples;
   readonly sourceStatus: () => LogSourceStatus;
-  readonly memory: () => MemoryBudget;
-  /** null when the result cache is off. */
-  readonly resultCache: () => CacheFigures | null;
+  readonly memory: MemoryBudget;
+  /** null when it is off. */
+  readonly resultCache: ResultCache | null;
   readonly stopping: () => boolean;
 }
 
@@ -80,7 +78,6 @@ export class SelfReport {
         deadLetterSamples: () => this.#ports.deadLetterSamples.all(),
         gaps: () => gaps.open,
         memory,
-        memoryBudgetBytes: budgetBytesOf(config),
       },
       nowUs,
     );
@@ -90,16 +87,6 @@ export class SelfReport {
   stillMissed(): readonly DroppedPart[] {
     const nowUs = this.#ports.platform.clock.nowUs();
     return this.#dropped.filter((part) => isStillMissed(part, nowUs));
-  }
-
-  /** null when no repair has dropped anything. */
-  get droppedWithin(): ((window: AnswerWindow) => DroppedSpan[]) | null {
-    if (this.#dropped.length === 0) return null;
-    return (window) =>
-      overlappingParts(this.#dropped, window).map(({ startUs, endUs }) => ({
-        startUs: startUs ?? -Infinity,
-        endUs,
-      }));
   }
 
   #notes(): string[] {

@@ -1,5 +1,5 @@
 /**
- * The API over the parts of this process: its keys, its queries, and what the configuration and the memory
+ * The API over the parts of this process: its queries, its keys, and what the configuration and the memory
  * budget allow.
  */
 
@@ -8,13 +8,14 @@ import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { STATS_MEMO_BYTES } from '../../engine/limits.js';
 import type { Config } from '../config.js';
 import type { ServiceStatus } from '../console/service-status.js';
-import type { Endpoint, EndpointResources, LogName } from '../endpoints/endpoint.js';
+import type { AnswerWindow, Endpoint, EndpointResources, LogName } from '../endpoints/endpoint.js';
 import { ENDPOINTS } from '../endpoints/list.js';
 import { Api } from '../http/api.js';
 import { KeyRing } from '../http/auth.js';
 import { consoleApi } from '../http/console/console-api.js';
 import { consolePages } from '../http/console/console-pages.js';
 import { descriptionPages } from '../http/description/description-pages.js';
+import { IngestApi } from '../http/ingest/ingest-api.js';
 import {
   ANSWER_BUDGET_SHARE,
   ANSWER_BYTE_LIMIT,
@@ -23,12 +24,14 @@ import {
   INGEST_HELD_BYTE_MINIMUM,
 } from '../http/limits.js';
 import type { AlarmPorts, DroppedPort, IngestPort, StatePort } from '../http/ports.js';
-import type { ServedEndpoint } from '../http/query/query-api.js';
+import { Compressor } from '../http/query/compression.js';
+import { QueryApi, type ServedEndpoint } from '../http/query/query-api.js';
 import { RequestPaces } from '../http/request-pace.js';
 import { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import type { BugReporter } from '../http/server/server.js';
 import { STATS_MEMO_SHARE } from '../limits.js';
 import type { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
+import { type DroppedPart, overlappingParts } from '../store/dropped-table.js';
 import { KnownNames } from './known-names.js';
 import { budgetBytesOf } from './memory-budget.js';
 import type { Readiness } from './readiness.js';
@@ -36,13 +39,25 @@ import type { Platform } from './service.js';
 import type { Shards } from './shards.js';
 import type { WholeAnswers } from './whole-answers.js';
 
+export interface QueryPorts {
+  readonly config: Config;
+  readonly nowUs: () => number;
+  readonly shards: Shards;
+  readonly evaluator: ApiCountsEvaluator;
+  readonly states: StatePort;
+  readonly inFlight: AnswersInFlight;
+  /** What repairs have dropped. */
+  readonly dropped: readonly DroppedPart[];
+  readonly bugs: BugReporter;
+}
+
 export interface ApiPorts {
   readonly config: Config;
   readonly platform: Platform;
   readonly shards: Shards;
+  readonly queries: QueryApi;
   /** null when the logs come from Kafka. */
-  readonly ingest: IngestPort | null;
-  readonly evaluator: ApiCountsEvaluator;
+  readonly ingest: IngestApi | null;
   readonly alarms: AlarmPorts;
   readonly states: StatePort;
   /** Why the service is not ready; and what an operator should know although it is. */
@@ -50,9 +65,6 @@ export interface ApiPorts {
   readonly metrics: () => Promise<string>;
   /** null where nothing is taken in, so that there is nothing to say. */
   readonly status: ((nowUs: number) => ServiceStatus) | null;
-  /** null when no repair has dropped anything that an answer may lack. */
-  readonly dropped: DroppedPort | null;
-  readonly bugs: BugReporter;
 }
 
 /** The topic of each log, and the setting that names it; `''` where the log is not read. */
@@ -75,31 +87,44 @@ export function logStates(config: Config, whole: WholeAnswers): StatePort {
   };
 }
 
-export function createApi({ config, platform, shards, evaluator, ...parts }: ApiPorts): Api {
-  const keys = config.API_KEYS ?? [madeKey(platform)];
+/** Answers on their way to slow clients, over all of which there is one bound. */
+export function createAnswersInFlight(config: Config): AnswersInFlight {
+  return new AnswersInFlight(Math.min(ANSWER_BYTE_LIMIT, ANSWER_BUDGET_SHARE * budgetBytesOf(config)));
+}
+
+export function createQueries({ config, inFlight, ...ports }: QueryPorts): QueryApi {
+  const { shards, evaluator, states, bugs, nowUs } = ports;
   const budgetBytes = budgetBytesOf(config);
+  const memoBytes = Math.min(STATS_MEMO_BYTES, STATS_MEMO_SHARE * budgetBytes);
+  return new QueryApi({
+    endpoints: servedEndpoints(config, { shards, evaluator, memoBytes, largeAnswers: inFlight, nowUs }),
+    states,
+    bugs,
+    ...(ports.dropped.length === 0 ? {} : { dropped: droppedPort(ports.dropped) }),
+    compressor: new Compressor(),
+    cacheSeconds: config.CACHE_SECONDS,
+    cacheWarmSeconds: config.CACHE_WARM_SECONDS,
+    cacheBytes: Math.min(CACHE_BYTE_LIMIT, budgetBytes / 8),
+  });
+}
+
+/** null when the logs come from Kafka. */
+export function createIngestApi(config: Config, ingest: IngestPort | null): IngestApi | null {
+  if (ingest === null) return null;
+  const heldBytes = Math.min(INGEST_HELD_BYTE_LIMIT, budgetBytesOf(config) / 4);
+  return new IngestApi(ingest, Math.max(INGEST_HELD_BYTE_MINIMUM, heldBytes));
+}
+
+export function createApi({ config, platform, shards, queries, ...parts }: ApiPorts): Api {
+  const keys = config.API_KEYS ?? [madeKey(platform)];
   const requestsPerSecond = config.KEY_REQUESTS_PER_SECOND;
   const paces = requestsPerSecond === 0 ? null : new RequestPaces(requestsPerSecond);
-  const inFlight = new AnswersInFlight(Math.min(ANSWER_BYTE_LIMIT, ANSWER_BUDGET_SHARE * budgetBytes));
-  const endpoints = servedEndpoints(config, {
-    shards,
-    evaluator,
-    memoBytes: Math.min(STATS_MEMO_BYTES, STATS_MEMO_SHARE * budgetBytes),
-    largeAnswers: inFlight,
-    nowUs: platform.clock.nowUs,
-  });
   return new Api({
     keys: new KeyRing(keys, paces),
     ingestKeys: new KeyRing(config.INGEST_KEYS ?? keys, paces),
-    endpoints,
-    corsOrigins: config.CORS_ORIGINS ?? [],
-    cacheSeconds: config.CACHE_SECONDS,
-    cacheWarmSeconds: config.CACHE_WARM_SECONDS,
-    states: parts.states,
+    queries,
     ingest: parts.ingest,
-    ingestHeldBytes: Math.max(INGEST_HELD_BYTE_MINIMUM, Math.min(INGEST_HELD_BYTE_LIMIT, budgetBytes / 4)),
-    inFlight,
-    resultCacheBytes: Math.min(CACHE_BYTE_LIMIT, budgetBytes / 8),
+    corsOrigins: config.CORS_ORIGINS ?? [],
     alarms: parts.alarms,
     operator: {
       livez: () => ({ ok: true, reasons: [] }),
@@ -110,18 +135,23 @@ export function createApi({ config, platform, shards, evaluator, ...parts }: Api
       metrics: parts.metrics,
     },
     clock: platform.clock,
-    bugs: parts.bugs,
     pages: new Map([
       ...descriptionPages({
         version: platform.version,
         sourceNames: [config.EDGE_TOPIC, config.RELAY_TOPIC].filter((topic) => topic !== ''),
-        endpoints: endpoints.filter(({ endpoint }) => parts.states.stateOf(endpoint.log).kind !== 'off'),
+        endpoints: queries.endpoints.filter(
+          ({ endpoint }) => parts.states.stateOf(endpoint.log).kind !== 'off',
+        ),
       }),
       ...(config.CONSOLE ? consolePages() : []),
       ...consoleApi({ names: new KnownNames(shards, () => yieldTurn()), status: parts.status }),
     ]),
-    ...(parts.dropped === null ? {} : { dropped: parts.dropped }),
   });
+}
+
+function droppedPort(parts: readonly DroppedPart[]): DroppedPort {
+  return (window: AnswerWindow) =>
+    overlappingParts(parts, window).map(({ startUs, endUs }) => ({ startUs: startUs ?? -Infinity, endUs }));
 }
 
 function servedEndpoints(config: Config, resources: EndpointResources): ServedEndpoint[] {

@@ -4,6 +4,7 @@ import { US_PER_SECOND } from '../../engine/time.js';
 import type { Config } from '../config.js';
 import { type AccessLogPorts, loggedHandler } from '../http/access-log.js';
 import type { Api } from '../http/api.js';
+import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import { type ChosenServer, createHttpServer } from '../http/server/back-ends.js';
 import { meteredHandler, type RequestMeter } from '../http/server/request-meters.js';
 import type { BackEndName, BugReporter } from '../http/server/server.js';
@@ -15,6 +16,7 @@ export interface ServiceHttpPorts {
   readonly config: Config;
   readonly platform: Platform;
   readonly api: Api;
+  readonly inFlight: AnswersInFlight;
   readonly meter: RequestMeter;
   readonly bugs: BugReporter;
 }
@@ -26,14 +28,21 @@ export interface ServiceHttp extends ChosenServer {
 
 const BACK_ENDS: Readonly<Record<string, BackEndName>> = { uws: 'uWebSockets.js', node: 'node:http' };
 
-export function createServiceHttp({ config, platform, api, meter, bugs }: ServiceHttpPorts): ServiceHttp {
+export function createServiceHttp({
+  config,
+  platform,
+  api,
+  inFlight,
+  meter,
+  bugs,
+}: ServiceHttpPorts): ServiceHttp {
   const identity = identityOf(config);
   const { monotonicUs } = platform.clock;
   const forced = BACK_ENDS[config.HTTP_BACKEND];
   const chosen = createHttpServer({
     handler: api,
     bugs,
-    inFlight: api.inFlight,
+    inFlight,
     ...(forced === undefined ? {} : { forced }),
     ...(identity === null ? {} : { identity }),
     observe: (handler) => {

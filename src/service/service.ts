@@ -5,18 +5,27 @@ import type { Logger } from 'pino';
 import { US_PER_MS, US_PER_SECOND } from '../../engine/time.js';
 import { DeadLetterSamples } from '../../ingest/dead-letter-samples.js';
 import { Gaps } from '../../ingest/gaps.js';
-import type { HeldPartition, LogSourceStatus, OffsetGap, PartitionKey } from '../../ingest/log-source.js';
+import type {
+  HeldPartition,
+  LogSourceStatus,
+  OffsetGap,
+  PartitionKey,
+  Position,
+} from '../../ingest/log-source.js';
 import { PartitionMarks } from '../../ingest/marks.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { Config } from '../config.js';
-import type { Api } from '../http/api.js';
 import { ANSWER_CHECK_MS } from '../http/limits.js';
+import type { QueryApi } from '../http/query/query-api.js';
+import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
+import type { BugReporter } from '../http/server/server.js';
 import { CACHE_SHARE, MEMORY_CHECK_MS, SPILL_SHARE, TLS_CHECK_MS } from '../limits.js';
 import { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import { Metrics } from '../metrics/metrics.js';
+import { readService } from '../metrics/service-readings.js';
 import { DiskFullError } from '../store/disk-room.js';
 import { withRemedy } from '../store/sound-table.js';
-import { Store } from '../store/store.js';
+import { type CommitFigures, Store } from '../store/store.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from '../store/store-back-ends.js';
 import { Committer } from './committer.js';
 import { Compactor } from './compactor.js';
@@ -26,7 +35,13 @@ import { createLogs, type Logs } from './log-intake.js';
 import { budgetBytesOf, compactionBytesOf, type MemoryBudget } from './memory-budget.js';
 import { createMemoryBudget } from './memory-parts.js';
 import { SelfReport } from './self-report.js';
-import { createApi, logStates, logTopics } from './service-api.js';
+import {
+  createAnswersInFlight,
+  createApi,
+  createIngestApi,
+  createQueries,
+  logStates,
+} from './service-api.js';
 import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
 import { TrustedTime } from './trusted-time.js';
@@ -92,21 +107,21 @@ class Composition implements Service {
   readonly #config: Config;
   readonly #platform: Platform;
   readonly #store: Store;
-  readonly #shards: Shards;
-  readonly #whole: WholeAnswers;
-  readonly #logs: Logs;
   readonly #gate: IngestGate;
-  readonly #memory: MemoryBudget;
+  readonly #metrics: Metrics;
+  readonly #shards: Shards;
+  readonly #time: TrustedTime;
+  readonly #whole: WholeAnswers;
   readonly #gaps = new Gaps();
   readonly #marks: PartitionMarks;
-  readonly #deadLetterSamples = new DeadLetterSamples();
-  readonly #time: TrustedTime;
-  readonly #report: SelfReport;
+  readonly #logs: Logs;
   readonly #committer: Committer;
   readonly #compactor: Compactor;
   readonly #evaluator: ApiCountsEvaluator;
-  readonly #metrics: Metrics;
-  readonly #api: Api;
+  readonly #queries: QueryApi;
+  readonly #inFlight: AnswersInFlight;
+  readonly #memory: MemoryBudget;
+  readonly #report: SelfReport;
   readonly #http: ServiceHttp;
   readonly #timers: NodeJS.Timeout[] = [];
   /** The log has heard of all commits, and has forgotten what it need not keep. */
@@ -115,33 +130,29 @@ class Composition implements Service {
   #wasReady = false;
   #port = 0;
 
+  /** Each part is made of those before it; what an earlier one has to say to a later one, it `tell`s. */
   constructor(config: Config, platform: Platform, store: Store, gate: IngestGate) {
-    const { clock } = platform;
-    const onFatal = (error: unknown) => this.#fail(error);
+    const { logger, clock } = platform;
+    const budgetBytes = budgetBytesOf(config);
+    const samples = new DeadLetterSamples();
     this.#config = config;
     this.#platform = platform;
     this.#store = store;
     this.#gate = gate;
-    store.damage.tell((problem) =>
-      platform.logger.error({ problem }, 'a stored file is damaged; answers that need it are refused'),
-    );
-    store.leftovers.tell(({ problem }) =>
-      platform.logger.warn({ problem }, 'a file that nothing needs could not be removed; it is tried again'),
-    );
+    this.#metrics = new Metrics(clock.nowUs);
+    const bugs = this.#bugs();
+    this.#tellOfFiles();
+
     const topics = { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC };
-    this.#shards = new Shards(store, topics, {}, SPILL_SHARE * budgetBytesOf(config));
+    this.#shards = new Shards(store, topics, {}, SPILL_SHARE * budgetBytes);
     const nowUs = clock.nowUs();
     const monotonicUs = clock.monotonicUs();
     this.#time = new TrustedTime(store.committedUs(), nowUs, monotonicUs);
     this.#shards.expire(nowUs, this.#time.trustedUs(nowUs, monotonicUs));
     this.#whole = this.#createWhole();
-    for (const { topic, partition } of this.#shards.all()) {
-      const reader = store.reader(partitionId({ topic, partition }));
-      this.#gaps.load({ topic, partition }, reader);
-      // What the embedded log has acknowledged is known, so there are no answers before all of it is applied.
-      if (config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader);
-    }
     this.#marks = new PartitionMarks((scope) => store.reader(scope));
+    this.#loadBeside();
+
     this.#logs = createLogs({
       config,
       platform,
@@ -150,35 +161,12 @@ class Composition implements Service {
       marksOf: (key) => this.#marks.of(key),
       onGap: (gap) => this.#noteGap(gap),
       onStatus: (status) => this.#noteStatus(status),
-      samples: this.#deadLetterSamples,
+      samples,
       gate,
       meter: { applied: (...batch) => this.#noteApplied(...batch) },
       time: this.#time,
     });
-    gate.tell((isOpen) => this.#logs.hold(!isOpen));
-    this.#committer = new Committer({
-      store,
-      saveBeside: (key, writer) => {
-        this.#gaps.save(key, writer);
-        this.#marks.of(key).save(writer);
-        this.#whole.save(key, writer);
-      },
-      isNewBeside: () => this.#whole.hasNews,
-      shards: () => this.#shards.all(),
-      nowUs: clock.nowUs,
-      monotonicUs: clock.monotonicUs,
-      time: this.#time,
-      yieldTurn: () => yieldTurn(),
-      onCommitted: (positions, figures, durationUs) => {
-        this.#metrics.committed(figures, durationUs);
-        this.#compactor.committed();
-        const reckonedUs = this.#time.reckonedUs(clock.monotonicUs());
-        const told = this.#logs.committed(positions, reckonedUs).catch(onFatal);
-        // Promise.all would keep the results of all earlier commits, one within another.
-        this.#told = this.#told.then(() => told);
-      },
-      onFatal,
-    });
+    this.#committer = this.#createCommitter();
     this.#compactor = new Compactor({
       store,
       chunkBytes: compactionBytesOf(config),
@@ -187,17 +175,40 @@ class Composition implements Service {
       monotonicUs: clock.monotonicUs,
       commit: () => this.#committer.commit(),
       onFailed: (error, scope) =>
-        platform.logger.error(
-          { err: error, scope },
-          'rows or usage could not be compacted; they stay as they are',
-        ),
-      onFatal,
+        logger.error({ err: error, scope }, 'rows or usage could not be compacted; they stay as they are'),
+      onFatal: (error) => this.#fail(error),
     });
+    this.#committer.tell((...commit) => this.#noteCommitted(...commit));
+
     this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage), {
       files: {
         locate: (view, file) => store.located(this.#shards.scopeOf(view), file),
         damaged: (view, file, problem) => store.noteDamage(this.#shards.scopeOf(view), file, problem),
       },
+    });
+    this.#inFlight = createAnswersInFlight(config);
+    const states = logStates(config, this.#whole);
+    this.#queries = createQueries({
+      config,
+      nowUs: clock.nowUs,
+      shards: this.#shards,
+      evaluator: this.#evaluator,
+      states,
+      inFlight: this.#inFlight,
+      dropped: store.dropped(),
+      bugs,
+    });
+    this.#whole.tell((topic) => this.#queries.forget(topic === config.EDGE_TOPIC ? 'edge' : 'relay'));
+    const ingest = createIngestApi(config, this.#logs.ingest);
+
+    this.#memory = createMemoryBudget(budgetBytes, gate, {
+      shards: this.#shards,
+      store,
+      logs: this.#logs,
+      compactor: this.#compactor,
+      queries: this.#queries,
+      inFlight: this.#inFlight,
+      ingest,
     });
     this.#report = new SelfReport({
       config,
@@ -208,27 +219,52 @@ class Composition implements Service {
       gaps: this.#gaps,
       gate,
       time: this.#time,
-      deadLetterSamples: this.#deadLetterSamples,
+      deadLetterSamples: samples,
       sourceStatus: () => this.#logs.status(),
-      memory: () => this.#memory,
-      resultCache: () => this.#api.queries.cache?.figures() ?? null,
+      memory: this.#memory,
+      resultCache: this.#queries.cache,
       stopping: () => this.#isStopping,
     });
-    this.#metrics = this.#createMetrics();
-    this.#api = this.#createApi();
-    this.#memory = createMemoryBudget(budgetBytesOf(config), gate, {
+    const api = createApi({
+      config,
+      platform,
       shards: this.#shards,
-      store,
-      logs: this.#logs,
-      compactor: this.#compactor,
-      api: this.#api,
+      queries: this.#queries,
+      ingest,
+      alarms: {
+        gaps: { open: () => this.#gaps.open, acknowledge: () => this.#acknowledgeGaps() },
+        holds: { open: () => this.#logs.status().held, acknowledge: () => this.#acknowledgeHolds() },
+      },
+      states,
+      readiness: () => this.#report.readiness(),
+      metrics: () => this.#metrics.text(),
+      status: (nowUs) => this.#report.status(nowUs),
     });
     this.#http = createServiceHttp({
       config,
       platform,
-      api: this.#api,
+      api,
+      inFlight: this.#inFlight,
       meter: this.#metrics,
-      bugs: this.#bugs(),
+      bugs,
+    });
+    readService(this.#metrics, {
+      version: platform.version,
+      httpBackEnd: this.httpBackEnd,
+      shards: this.#shards,
+      store,
+      sourceStatus: () => this.#logs.status(),
+      nowUs: clock.nowUs,
+      gaps: this.#gaps,
+      gate,
+      memory: this.#memory,
+      refusedPostCount: () => ingest?.refusedCount ?? 0,
+      whole: this.#whole,
+      isReady: () => this.#report.readiness().reasons.length === 0,
+      droppedCount: () => this.#report.stillMissed().length,
+      inFlight: this.#inFlight,
+      tlsFiles: this.#http.tlsFiles,
+      resultCache: this.#queries.cache,
     });
   }
 
@@ -249,8 +285,8 @@ class Composition implements Service {
     this.#port = await this.#http.server.listen(this.#config.HOST, this.#config.PORT);
     this.#committer.start();
     this.#every(MEMORY_CHECK_MS, () => this.#memory.check());
-    this.#every(WARM_EVERY_MS, () => this.#api.queries.cache?.warmDue(clock.nowUs()));
-    this.#every(ANSWER_CHECK_MS, () => this.#api.inFlight.cutOffSlow(clock.monotonicUs()));
+    this.#every(WARM_EVERY_MS, () => this.#queries.cache?.warmDue(clock.nowUs()));
+    this.#every(ANSWER_CHECK_MS, () => this.#inFlight.cutOffSlow(clock.monotonicUs()));
     this.#every(TLS_CHECK_MS, () => void this.#http.tlsFiles?.check());
     this.#logs.start().catch(onFatal);
     this.#noteStatus(this.#logs.status());
@@ -317,6 +353,15 @@ class Composition implements Service {
     this.#time.noteRecord(key, lastRecordMs * US_PER_MS, nowUs(), monotonicUs());
   }
 
+  #noteCommitted(positions: readonly Position[], figures: CommitFigures, durationUs: number): void {
+    this.#metrics.committed(figures, durationUs);
+    this.#compactor.committed();
+    const reckonedUs = this.#time.reckonedUs(this.#platform.clock.monotonicUs());
+    const told = this.#logs.committed(positions, reckonedUs).catch((error) => this.#fail(error));
+    // Promise.all would keep the results of all earlier commits, one within another.
+    this.#told = this.#told.then(() => told);
+  }
+
   #noteStatus(status: LogSourceStatus): void {
     this.#whole.note(status);
     this.#shards.leaveOut(status.unassigned);
@@ -338,11 +383,46 @@ class Composition implements Service {
       nextOffset: (key) => this.#shards.known(key)?.nextOffset ?? null,
       monotonicUs: clock.monotonicUs,
       nowUs: clock.nowUs,
-      onPartitions: (topic) => {
-        const { edge } = logTopics(this.#config);
-        this.#api.queries.forget(topic === edge.topic ? 'edge' : 'relay');
-      },
     });
+  }
+
+  /** What was stored beside the shards. */
+  #loadBeside(): void {
+    for (const { topic, partition } of this.#shards.all()) {
+      const reader = this.#store.reader(partitionId({ topic, partition }));
+      this.#gaps.load({ topic, partition }, reader);
+      // What the embedded log has acknowledged is known, so there are no answers before all of it is applied.
+      if (this.#config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader);
+    }
+  }
+
+  #createCommitter(): Committer {
+    const { clock } = this.#platform;
+    return new Committer({
+      store: this.#store,
+      saveBeside: (key, writer) => {
+        this.#gaps.save(key, writer);
+        this.#marks.of(key).save(writer);
+        this.#whole.save(key, writer);
+      },
+      isNewBeside: () => this.#whole.hasNews,
+      shards: () => this.#shards.all(),
+      nowUs: clock.nowUs,
+      monotonicUs: clock.monotonicUs,
+      time: this.#time,
+      yieldTurn: () => yieldTurn(),
+      onFatal: (error) => this.#fail(error),
+    });
+  }
+
+  #tellOfFiles(): void {
+    const { logger } = this.#platform;
+    this.#store.damage.tell((problem) =>
+      logger.error({ problem }, 'a stored file is damaged; answers that need it are refused'),
+    );
+    this.#store.leftovers.tell(({ problem }) =>
+      logger.warn({ problem }, 'a file that nothing needs could not be removed; it is tried again'),
+    );
   }
 
   #noteGap(gap: OffsetGap): void {
@@ -365,49 +445,7 @@ class Composition implements Service {
     return held;
   }
 
-  #createMetrics(): Metrics {
-    return new Metrics({
-      version: this.#platform.version,
-      httpBackEnd: () => this.httpBackEnd,
-      shards: this.#shards,
-      store: this.#store,
-      sourceStatus: () => this.#logs.status(),
-      nowUs: this.#platform.clock.nowUs,
-      gaps: this.#gaps,
-      gate: this.#gate,
-      memory: () => this.#memory,
-      memoryBudgetBytes: budgetBytesOf(this.#config),
-      refusedPostCount: () => this.#api.ingest?.refusedCount ?? 0,
-      whole: this.#whole,
-      ready: () => this.#report.readiness().reasons.length === 0,
-      droppedCount: () => this.#report.stillMissed().length,
-      cutOffCount: () => this.#api.inFlight.cutOffCount,
-      tls: () => this.#http.tlsFiles?.figures() ?? null,
-      resultCache: () => this.#api.queries.cache?.figures() ?? null,
-    });
-  }
-
-  #createApi(): Api {
-    return createApi({
-      config: this.#config,
-      platform: this.#platform,
-      shards: this.#shards,
-      ingest: this.#logs.ingest,
-      evaluator: this.#evaluator,
-      alarms: {
-        gaps: { open: () => this.#gaps.open, acknowledge: () => this.#acknowledgeGaps() },
-        holds: { open: () => this.#logs.status().held, acknowledge: () => this.#acknowledgeHolds() },
-      },
-      states: logStates(this.#config, this.#whole),
-      readiness: () => this.#report.readiness(),
-      metrics: () => this.#metrics.text(),
-      status: (nowUs) => this.#report.status(nowUs),
-      bugs: this.#bugs(),
-      dropped: this.#report.droppedWithin,
-    });
-  }
-
-  #bugs() {
+  #bugs(): BugReporter {
     return {
       report: (error: unknown, where: string) => {
         this.#metrics.bugMet();

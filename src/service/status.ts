@@ -4,7 +4,7 @@ import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
 import type { LogSourceStatus, OffsetGap } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { PartitionFigures, ServiceStatus } from '../console/service-status.js';
-import type { CacheFigures } from '../http/query/cache.js';
+import type { ResultCache } from '../http/query/cache.js';
 import type { Store } from '../store/store.js';
 import type { MemoryBudget } from './memory-budget.js';
 import type { Readiness } from './readiness.js';
@@ -18,19 +18,18 @@ export interface StatusPorts {
   readonly store: Store;
   readonly sourceStatus: () => LogSourceStatus;
   readonly readiness: () => Readiness;
-  /** null when the result cache is off. */
-  readonly resultCache: () => CacheFigures | null;
+  /** null when it is off. */
+  readonly resultCache: ResultCache | null;
   readonly deadLetterSamples: () => readonly DeadLetterSample[];
   /** Those that nobody has acknowledged. */
   readonly gaps: () => readonly OffsetGap[];
-  readonly memory: () => MemoryBudget;
-  readonly memoryBudgetBytes: number;
+  readonly memory: MemoryBudget;
 }
 
 /** O(runs, parts and their blocks, slots): a handful of milliseconds at worst. */
 export function serviceStatus(ports: StatusPorts, nowUs: number): ServiceStatus {
-  const { shards, store, memory, memoryBudgetBytes } = ports;
-  const results = ports.resultCache();
+  const { shards, store, memory } = ports;
+  const results = ports.resultCache?.figures() ?? null;
   const readiness = ports.readiness();
   return {
     nowUs,
@@ -54,7 +53,7 @@ export function serviceStatus(ports: StatusPorts, nowUs: number): ServiceStatus 
     deadLetters: { counts: deadLetterCounts(shards), samples: ports.deadLetterSamples() },
     store: { usedBytes: store.usedBytes(), damagedFiles: store.damage.fileCount },
     gaps: ports.gaps(),
-    memory: { budgetBytes: memoryBudgetBytes, parts: memory().readings() },
+    memory: { budgetBytes: memory.budgetBytes, parts: memory.readings() },
   };
 }
 

@@ -32,8 +32,6 @@ export interface WholeAnswersPorts {
   readonly nextOffset: (key: PartitionKey) => number | null;
   readonly monotonicUs: () => number;
   readonly nowUs: () => number;
-  /** The topic's answers come from other partitions now: what was computed before must not be cached. */
-  readonly onPartitions: (topic: string) => void;
 }
 
 interface Partition {
@@ -86,11 +84,20 @@ export class WholeAnswers {
    */
   readonly #news = new Set<string>();
   readonly #freshUs: number;
+  #onPartitions: (topic: string) => void = () => undefined;
 
   constructor(ports: WholeAnswersPorts) {
     this.#ports = ports;
     this.#freshUs = Math.min(ports.freshUs, ports.maxStalenessUs === 0 ? Infinity : ports.maxStalenessUs);
     this.#topics = new Map(ports.topics.map((topic) => [topic, new Topic(topic)]));
+  }
+
+  /**
+   * From now on `onPartitions` is told when a topic's answers come from other partitions: what was computed
+   * before must not be cached. One is told.
+   */
+  tell(onPartitions: (topic: string) => void): void {
+    this.#onPartitions = onPartitions;
   }
 
   /**
@@ -215,7 +222,7 @@ export class WholeAnswers {
       this.#news.add(partitionId({ topic: topic.name, partition: known }));
     grow(topic, partitionCount, newest);
     topic.epoch++;
-    this.#ports.onPartitions(topic.name);
+    this.#onPartitions(topic.name);
   }
 
   /** Why there are no answers, or null. */

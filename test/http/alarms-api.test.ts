@@ -68,7 +68,7 @@ test('while ingest is paused a POST is turned away with the reason, and its body
   const answer = await service.post('/api/logs?source_name=edge', [Buffer.from('[{"a":1}]')]);
   expect(problemsOf(answer)).toBe('503 UNAVAILABLE ingest is paused: the disk is full');
   expect(headerOf(answer, 'Retry-After')).toBe('2');
-  expect([service.api.ingest?.heldBytes, service.api.ingest?.refusedCount]).toEqual([0, 1]);
+  expect([service.ingestApi?.heldBytes, service.ingestApi?.refusedCount]).toEqual([0, 1]);
   service.ingest.refused = null;
   expect((await service.post('/api/logs?source_name=edge', [Buffer.from('[{"a":1}]')])).status).toBe(200);
 });

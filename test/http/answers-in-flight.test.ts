@@ -104,8 +104,8 @@ class LargeRows implements TestQueries {
 function largeService(answerBytes = LIMIT_BYTES) {
   const queries = new LargeRows();
   const service = new TestService({ queries, answerBytes });
-  queries.heldBytes = () => service.api.inFlight.heldBytes;
-  return { service, queries, inFlight: service.api.inFlight };
+  queries.heldBytes = () => service.inFlight.heldBytes;
+  return { service, queries, inFlight: service.inFlight };
 }
 
 async function start(backEnd: (typeof BACK_ENDS)[number], service: TestService, inFlight: AnswersInFlight) {

@@ -480,15 +480,15 @@ test('an answer without rows is not kept, by nobody: the first entry shows when 
       null,
     ]);
   }
-  expect(service.api.queries.cache!.figures().entries).toBe(0);
+  expect(service.queryApi.cache!.figures().entries).toBe(0);
   service.queries.fill();
   for (const target of [STATS_OK, USAGE_OK])
     expect(headerOf(await service.ask(target), 'Cache-Control')).toBe('private, max-age=900');
   // One that was kept goes when it has none any more.
   service.queries.statsRows = [];
   service.nowUs += 300e6;
-  service.api.queries.cache!.warmDue(service.nowUs);
-  expect(service.api.queries.cache!.figures().entries).toBe(1);
+  service.queryApi.cache!.warmDue(service.nowUs);
+  expect(service.queryApi.cache!.figures().entries).toBe(1);
 });
 
 test('never a 200 for something that went wrong: unavailable is 503 with Retry-After, a bug is thrown on', async () => {

@@ -41,7 +41,7 @@ test('cached answers to long query strings do not keep the query strings', async
   const before = usedBytes();
   for (let i = 0; i < QUESTION_COUNT; i++) await ask(i);
   service.queries.takeAsked();
-  expect(service.api.queries.cache?.figures().entries).toBe(QUESTION_COUNT + 1);
+  expect(service.queryApi.cache?.figures().entries).toBe(QUESTION_COUNT + 1);
   // All of them would be ten times as much.
   expect(usedBytes() - before).toBeLessThan((QUESTION_COUNT * JUNK_BYTES) / 5);
 });

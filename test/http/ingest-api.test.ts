@@ -99,7 +99,7 @@ test('over 16 MiB packed or 64 MiB unpacked: 413, and nothing of it is kept', as
   expect((await service.post(EDGE, [unpackedFits], gzip)).status).toBe(200);
   expect((await service.post(EDGE, [bomb], gzip)).status).toBe(413);
   expect(service.ingest.bodies.length).toBe(2);
-  expect(service.api.ingest?.heldBytes).toBe(0);
+  expect(service.ingestApi?.heldBytes).toBe(0);
 });
 
 test('a refused body is read to its end, so that the sender sees the answer, but not without end', async () => {

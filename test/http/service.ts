@@ -18,8 +18,11 @@ import { logsAll } from '../../src/endpoints/logs-all.js';
 import { LogsAnswers } from '../../src/endpoints/logs-answers.js';
 import { Api, type ApiOptions } from '../../src/http/api.js';
 import { KeyRing } from '../../src/http/auth.js';
+import { IngestApi } from '../../src/http/ingest/ingest-api.js';
+import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT } from '../../src/http/limits.js';
 import type { IngestOutcome, IngestPort, OperatorPort } from '../../src/http/ports.js';
-import type { ServedEndpoint } from '../../src/http/query/query-api.js';
+import { Compressor } from '../../src/http/query/compression.js';
+import { QueryApi, type QueryApiOptions, type ServedEndpoint } from '../../src/http/query/query-api.js';
 import { AnswersInFlight } from '../../src/http/server/answers-in-flight.js';
 import { type Body, isPieces } from '../../src/http/server/body.js';
 import { HeaderList } from '../../src/http/server/headers.js';
@@ -252,11 +255,13 @@ export class BugLog implements BugReporter {
   }
 }
 
-interface TestOptions extends Partial<ApiOptions> {
+interface TestOptions extends Partial<Omit<ApiOptions, 'queries' | 'ingest'> & QueryApiOptions> {
   readonly queries?: TestQueries;
   /** By the names of endpoints. */
   readonly ids?: Readonly<Record<string, string>>;
   readonly answerBytes?: number;
+  /** null: the logs come from Kafka. */
+  readonly ingest?: null;
 }
 
 export class TestService {
@@ -266,15 +271,26 @@ export class TestService {
   readonly holds: HeldPartition[] = [];
   readonly operator = new SetOperator();
   readonly bugs = new BugLog();
+  readonly inFlight: AnswersInFlight;
+  readonly queryApi: QueryApi;
+  readonly ingestApi: IngestApi | null;
   readonly api: Api;
   nowUs = NOW_US;
 
   constructor({ queries = this.queries, ids = {}, answerBytes = 2 ** 27, ...options }: TestOptions = {}) {
-    const inFlight = new AnswersInFlight(answerBytes);
     const nowUs = options.clock?.nowUs ?? (() => this.nowUs);
+    this.inFlight = new AnswersInFlight(answerBytes);
+    this.queryApi = new QueryApi({
+      endpoints: servedBy(queries, this.inFlight, nowUs, ids),
+      compressor: new Compressor(),
+      bugs: this.bugs,
+      cacheSeconds: 900,
+      cacheWarmSeconds: 300,
+      cacheBytes: CACHE_BYTE_LIMIT,
+      ...options,
+    });
+    this.ingestApi = options.ingest === null ? null : new IngestApi(this.ingest, INGEST_HELD_BYTE_LIMIT);
     this.api = new Api({
-      inFlight,
-      endpoints: servedBy(queries, inFlight, nowUs, ids),
       keys: new KeyRing([
         { key: KEY, projects: null },
         { key: LIMITED_KEY, projects: LIMITED_PROJECTS },
@@ -284,17 +300,15 @@ export class TestService {
         { key: LIMITED_KEY, projects: LIMITED_PROJECTS },
       ]),
       corsOrigins: [],
-      cacheSeconds: 900,
-      cacheWarmSeconds: 300,
-      ingest: this.ingest,
       alarms: {
         gaps: { open: () => this.gaps, acknowledge: async () => this.gaps.splice(0) },
         holds: { open: () => this.holds, acknowledge: async () => this.holds.splice(0) },
       },
       operator: this.operator,
       clock: { nowUs: () => this.nowUs, monotonicUs: () => 0 },
-      bugs: this.bugs,
       ...options,
+      queries: this.queryApi,
+      ingest: this.ingestApi,
     });
   }
 

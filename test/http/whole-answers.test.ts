@@ -52,7 +52,7 @@ test('what is computed from an old state says how old, rounded up, and is not ke
     expect(await ask(target)).toBe('200 Age -, stale 42, no-store');
     expect(await ask(target, { 'Cache-Control': 'no-cache' })).toBe('200 Age -, stale 42, no-store');
   }
-  expect(service.api.queries.cache!.figures().entries).toBe(0);
+  expect(service.queryApi.cache!.figures().entries).toBe(0);
   set.state = FRESH;
   expect(await ask(STATS)).toBe('200 Age 0, stale -, private, max-age=900');
 });
@@ -62,7 +62,7 @@ test('what was computed from a fresh state has its time while the state is old, 
   expect(await ask(STATS)).toBe('200 Age 0, stale -, private, max-age=900');
   set.state = OLD;
   service.nowUs = NOW_US + 300e6;
-  service.api.queries.cache!.warmDue(service.nowUs);
+  service.queryApi.cache!.warmDue(service.nowUs);
   expect(service.queries.takeAsked()).toEqual([]);
   expect(await ask(STATS)).toBe('200 Age 300, stale -, private, max-age=900');
   service.nowUs = NOW_US + 900e6;
@@ -73,15 +73,15 @@ test('when the partitions change, what was computed from its log goes, and what 
   const { service, ask } = serviceWithState();
   await ask(STATS);
   await ask(USAGE);
-  service.api.queries.forget('edge');
+  service.queryApi.forget('edge');
   service.nowUs = NOW_US + 5e6;
   expect(await ask(STATS)).toMatch(/Age 5/);
   expect(await ask(USAGE)).toMatch(/Age 0/);
-  service.api.queries.forget('edge');
+  service.queryApi.forget('edge');
   const held = gate();
   service.queries.gate = held.promise;
   const asked = service.ask(USAGE);
-  service.api.queries.forget('edge');
+  service.queryApi.forget('edge');
   service.queries.gate = null;
   // Those who ask from now on don't wait for it.
   service.nowUs = NOW_US + 6e6;
@@ -100,5 +100,5 @@ test('an answer that was computed while the partitions in it changed is refused'
   set.epoch++;
   held.open();
   expect(textOf(await asked)).toMatch(/^503 .*partitions changed/);
-  expect(service.api.queries.cache!.figures().entries).toBe(0);
+  expect(service.queryApi.cache!.figures().entries).toBe(0);
 });

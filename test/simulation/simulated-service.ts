@@ -185,13 +185,9 @@ export class Life {
         onSaved(key);
       },
       shards: () => shards.all(),
-      onCommitted: (positions) => {
-        compactor.committed();
-        embeddedLog?.committed(positions).catch(onFatal);
-      },
       onFatal,
     });
-    const compactor: Compactor = new Compactor({
+    const compactor = new Compactor({
       ...clock,
       store: this.#assembly.compactorStore(store, disk),
       chunkBytes: COMPACTION_CHUNK_BYTES,
@@ -218,10 +214,14 @@ export class Life {
       yieldTurn,
       onGap: () => onFatal(new Error('histories have no gaps to report')),
     });
-    const embeddedLog: EmbeddedLog | null =
+    const embeddedLog =
       this.#ports.source === 'kafka'
         ? null
         : new EmbeddedLog({ ...TOPICS, log: new LmdbLog(store), nowUs, yieldTurn, onFatal });
+    committer.tell((positions) => {
+      compactor.committed();
+      embeddedLog?.committed(positions).catch(onFatal);
+    });
     return { store, shards, time, committer, compactor, pipeline, deadLetters, embeddedLog };
   }
 

@@ -95,7 +95,7 @@ export class QueryApi {
   readonly #cacheControl: HeaderLine;
   /** null: every answer is live. */
   readonly #cache: ResultCache | null;
-  readonly #endpoints: readonly ServedEndpoint[];
+  readonly endpoints: readonly ServedEndpoint[];
   /** Names and ids in one lookup. */
   readonly #byNameOrId = new Map<string, ServedEndpoint>();
 
@@ -104,7 +104,7 @@ export class QueryApi {
     this.#compressor = options.compressor;
     this.#dropped = options.dropped ?? null;
     this.#cacheControl = ['Cache-Control', `private, max-age=${options.cacheSeconds}`];
-    this.#endpoints = options.endpoints;
+    this.endpoints = options.endpoints;
     for (const served of options.endpoints) {
       this.#byNameOrId.set(served.endpoint.name, served);
       this.#byNameOrId.set(served.id.toLowerCase(), served);
@@ -132,14 +132,14 @@ export class QueryApi {
 
   /** Bytes of memory of what the endpoints remember of questions. */
   get memoBytes(): number {
-    return this.#endpoints.reduce((sum, { query }) => sum + (query.memoBytes ?? 0), 0);
+    return this.endpoints.reduce((sum, { query }) => sum + (query.memoBytes ?? 0), 0);
   }
 
   /**
    * Memory is short: of answers, and of what is remembered of questions, so many bytes stay of each at most.
    */
   trim(byteLimit: number): void {
-    for (const { query } of this.#endpoints) query.trim?.(byteLimit);
+    for (const { query } of this.endpoints) query.trim?.(byteLimit);
     this.#cache?.trim(byteLimit);
   }
 
@@ -154,7 +154,7 @@ export class QueryApi {
 
   /** Drops what the cache has of the endpoints of a log, also what is being computed. */
   forget(log: LogName): void {
-    for (const { endpoint } of this.#endpoints)
+    for (const { endpoint } of this.endpoints)
       if (endpoint.log === log) this.#cache?.clear(`${endpoint.name} `);
   }
 

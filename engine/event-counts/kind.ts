@@ -1,6 +1,6 @@
 /** What views of event counts have in common: their figures, and which segments are theirs. */
 
-import { US_PER_SECOND } from '../time.js';
+import { slotOfSegment } from '../slots/levels.js';
 import type { SegmentGroup, ViewKind } from '../view.js';
 import { EVENT_LEVELS } from './windows.js';
 
@@ -32,15 +32,10 @@ export const EVENT_COUNTS: ViewKind = {
       over: 'sum',
     },
   ],
-  owns: (segment) => slotOfSegment(segment) !== null,
-  groupOf: slotOfSegment,
+  owns: (segment) => slotOf(segment) !== null,
+  groupOf: slotOf,
 };
 
-/** Segments of one slot build on each other. */
-function slotOfSegment(segment: string): SegmentGroup | null {
-  const match = /^(event-counts\/([a-z]+)\/(-?[0-9]{12})\/)[0-9]{10}$/.exec(segment);
-  const level = EVENT_LEVELS.find(({ name }) => name === match?.[2]);
-  if (match === null || level === undefined) return null;
-  const startUs = Number(match[3]) * US_PER_SECOND;
-  return { key: match[1], level: level.name, startUs, endUs: startUs + level.unitUs };
+function slotOf(segment: string): SegmentGroup | null {
+  return slotOfSegment(EVENT_COUNTS.name, EVENT_LEVELS, segment);
 }

@@ -6,9 +6,10 @@
 
 import { assert } from '../assert.js';
 import { PartialError, readPartial, writePartial } from '../partial-format.js';
+import type { Series } from '../slots/levels.js';
 import type { EventCountsView } from './event-counts-view.js';
 import { ERROR, OK, OUTCOME_COUNT, WARNING } from './outcome.js';
-import { EVENT_LEVELS, type EventInterval, type EventSeries, eventSeriesOf } from './windows.js';
+import { EVENT_LEVELS, type EventInterval, eventSeriesOf } from './windows.js';
 
 const FORM = 'event-counts 1';
 
@@ -20,7 +21,7 @@ export interface EventCountsParameters {
 }
 
 /** What is asked for: the same of all partial answers that are merged. */
-export interface EventCountsQuestion extends EventSeries {
+export interface EventCountsQuestion extends Series {
   readonly project: string;
 }
 

@@ -7,41 +7,39 @@
 
 import { ByteReader, ByteWriter } from '../bytes.js';
 import { SegmentError, type SegmentWriter } from '../segments.js';
+import type { SavedSlot } from '../slots/slot-level.js';
+import { SlotSegments } from '../slots/slot-segments.js';
 import { CountSlot } from './count-slot.js';
 import { EVENT_SEGMENT_COST_BYTES } from './limits.js';
 import { OUTCOME_COUNT } from './outcome.js';
 import type { ProjectCodes } from './project-codes.js';
 
-const SEQUENCE_DIGITS = 10;
 const CHANGE_BYTES = 4 + 8 * OUTCOME_COUNT;
 /** Of a row in a segment that has it whole: its name, taken to be of a usual length, and its counts. */
 const IMAGE_ROW_BYTES = 24 + CHANGE_BYTES;
 
 const segmentWriter = new ByteWriter();
 
-export class StoredCountSlot {
+export class StoredCountSlot implements SavedSlot {
   readonly slot = new CountSlot();
-  readonly #prefix: string;
+  readonly #segments: SlotSegments;
   readonly #projects: ProjectCodes;
   /** Rows that changed since the last save; in `#isChanged` a 1 for each. */
   #changed: number[] = [];
-  #isChanged = new Uint8Array(0);
+  #isChanged = new Uint8Array(this.slot.capacity);
   /** Rows whose project is in the segments. */
   #namedRowCount = 0;
-  /** The segments [first, next) exist. */
-  #firstSequence = 0;
-  #nextSequence = 0;
   /** What the segments after the last whole one cost. */
   #costBytes = 0;
 
   /** The names of its segments are the prefix and a number; nothing else has that prefix. */
   constructor(prefix: string, projects: ProjectCodes) {
-    this.#prefix = prefix;
+    this.#segments = new SlotSegments(prefix);
     this.#projects = projects;
   }
 
   get isStored(): boolean {
-    return this.#nextSequence > 0;
+    return this.#segments.exist;
   }
 
   get isDirty(): boolean {
@@ -73,30 +71,20 @@ export class StoredCountSlot {
     const firstNamed = isWhole ? 0 : this.#namedRowCount;
     const rows = isWhole ? Array.from({ length: slot.rowCount }, (_, row) => row) : this.#changed;
     if (isWhole) this.delete(writer);
-    writer.put(this.#nameOf(this.#nextSequence), this.#encode(firstNamed, rows));
-    if (isWhole) this.#firstSequence = this.#nextSequence;
+    this.#segments.put(writer, this.#encode(firstNamed, rows));
     this.#costBytes = isWhole ? 0 : this.#costBytes + costBytes;
-    this.#nextSequence += 1;
     this.#namedRowCount = slot.rowCount;
     for (const row of this.#changed) this.#isChanged[row] = 0;
     this.#changed = [];
   }
 
-  /** Deletes its segments. */
   delete(writer: SegmentWriter): void {
-    for (let sequence = this.#firstSequence; sequence < this.#nextSequence; sequence++)
-      writer.delete(this.#nameOf(sequence));
+    this.#segments.delete(writer);
   }
 
   /** Takes up the slot's next segment; they come in order, and all of them. */
   replay(name: string, bytes: Uint8Array): void {
-    const sequence = Number(name.slice(this.#prefix.length));
-    if (name !== this.#nameOf(sequence))
-      throw new SegmentError('a segment of event counts has a foreign name');
-    if (!this.isStored) this.#firstSequence = sequence;
-    else if (sequence !== this.#nextSequence)
-      throw new SegmentError('a slot of event counts lacks a segment');
-    this.#nextSequence = sequence + 1;
+    this.#segments.noteLoaded(name);
     const { slot } = this;
     const segment = new ByteReader(bytes);
     if (segment.u32() !== slot.rowCount)
@@ -129,7 +117,7 @@ export class StoredCountSlot {
 
   #noteChange(row: number): void {
     if (row >= this.#isChanged.length) {
-      const grown = new Uint8Array(Math.max(row + 1, 2 * this.#isChanged.length));
+      const grown = new Uint8Array(this.slot.capacity);
       grown.set(this.#isChanged);
       this.#isChanged = grown;
     }
@@ -152,9 +140,5 @@ export class StoredCountSlot {
       for (let outcome = 0; outcome < OUTCOME_COUNT; outcome++) out.f64(slot.countOf(row, outcome));
     }
     return out.finish();
-  }
-
-  #nameOf(sequence: number): string {
-    return this.#prefix + String(sequence).padStart(SEQUENCE_DIGITS, '0');
   }
 }

@@ -6,8 +6,9 @@
  */
 
 import { PartialError, readPartial, writePartial } from '../partial-format.js';
+import type { Series } from '../slots/levels.js';
 import { functionKey, projectKey, readKey, writeKey } from './bucket-key.js';
-import { type Series, seriesOf } from './series.js';
+import { seriesOf } from './series.js';
 import { Slot } from './slot.js';
 import type { StatsView } from './stats-view.js';
 

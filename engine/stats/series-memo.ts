@@ -3,7 +3,7 @@
  * series of the level. A row is right as long as the bucket's slots are the same ones, and unchanged.
  */
 
-import type { Level } from './series.js';
+import type { Level } from '../slots/levels.js';
 
 /**
  * What a memo takes up beside its columns, and a row beside its text, or as an object: measured roughly,

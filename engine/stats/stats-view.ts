@@ -10,17 +10,18 @@ import type { RelayEntry } from '../entry.js';
 import { SPARE_SLOT_BYTES, STATS_ASIDE_FROM_BYTES, STATS_ASIDE_STEP_BYTES } from '../limits.js';
 import type { ScratchSpace } from '../scratch.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
-import { slotIndex, US_PER_SECOND } from '../time.js';
+import type { Level } from '../slots/levels.js';
+import { SlotLevel } from '../slots/slot-level.js';
+import { slotIndex } from '../time.js';
 import type { FigureLine, MemoryPressure, View } from '../view.js';
 import { functionKey, projectKey } from './bucket-key.js';
 import { outcomeOf } from './figures.js';
 import { STATS } from './kind.js';
-import { keptFromUs, LEVELS, type Level } from './series.js';
+import { LEVELS } from './series.js';
 import type { Slot } from './slot.js';
 import { StoredSlot } from './stored-slot.js';
 
-const PREFIX = 'stats/';
-const START_DIGITS = 12;
+const PREFIX = `${STATS.name}/`;
 
 export interface StatsLimits {
   /** Memory for values of a slot from which they are set aside when memory is short. */
@@ -51,7 +52,7 @@ export interface LevelFigures {
 
 export class StatsView implements View<RelayEntry> {
   readonly kind = STATS;
-  readonly #levels = levelSlots();
+  readonly #levels = statsLevels();
   readonly #scratch: ScratchSpace | null;
   readonly #limits: StatsLimits;
 
@@ -113,7 +114,7 @@ export class StatsView implements View<RelayEntry> {
   }
 
   load(reader: SegmentReader): void {
-    let last: LevelSlots | null = null;
+    let last: StatsLevel | null = null;
     for (const { name, bytes } of reader.list(PREFIX)) {
       const level = this.#levels.find(({ prefix }) => name.startsWith(prefix));
       if (level === undefined)
@@ -154,18 +155,14 @@ export class StatsView implements View<RelayEntry> {
 }
 
 /** In the order of LEVELS. */
-function levelSlots(): LevelSlots[] {
-  const days = new LevelSlots(LEVELS[LEVELS.length - 1], null);
-  return [...LEVELS.slice(0, -1).map((level) => new LevelSlots(level, days)), days];
+function statsLevels(): StatsLevel[] {
+  const days = new StatsLevel(LEVELS[LEVELS.length - 1], null);
+  return [...LEVELS.slice(0, -1).map((level) => new StatsLevel(level, days)), days];
 }
 
-/** The slots of one level, by index. */
-class LevelSlots {
-  readonly prefix: string;
-  readonly #level: Level;
+class StatsLevel extends SlotLevel<StoredSlot> {
   /** null: these are the days. */
-  readonly #days: LevelSlots | null;
-  readonly #slots = new Map<number, StoredSlot>();
+  readonly #days: StatsLevel | null;
   /**
    * Entries of one slot come together: the last one used. Its index is NaN, equal to none, while there is
    * none.
@@ -175,25 +172,16 @@ class LevelSlots {
   /** What the slots hold, but for the changes of some. */
   #countedBytes = 0;
   readonly #uncounted = new Set<StoredSlot>();
-  /** Expired slots whose segments the next save deletes. */
-  #expired: StoredSlot[] = [];
   /** While it is loaded: the slot that was read last. */
   #replayed: StoredSlot | null = null;
   /** An expired slot, whose memory serves the next one. */
   #spare: Slot | null = null;
   /** The slot that it is time for, and the one before it, may still have many entries to come. */
   #overBefore = Number.NEGATIVE_INFINITY;
-  /**
-   * As seen from the clock, which may be wrong, slots before this are in no series; those behind the trusted
-   * time are new.
-   */
-  #seenFrom = Number.NEGATIVE_INFINITY;
-  #newFrom = Number.NEGATIVE_INFINITY;
 
-  constructor(level: Level, days: LevelSlots | null) {
-    this.#level = level;
+  constructor(level: Level, days: StatsLevel | null) {
+    super(STATS.name, level);
     this.#days = days;
-    this.prefix = `${PREFIX}${level.name}/`;
   }
 
   /** O(slots that changed since it was asked for last). */
@@ -208,39 +196,28 @@ class LevelSlots {
   }
 
   find(index: number): Slot | null {
-    return this.#slots.get(index)?.slot ?? null;
+    return this.slots.get(index)?.slot ?? null;
   }
 
   /** The slot that holds the time, or null. */
   slotAt(timestampUs: number): Slot | null {
-    return this.find(slotIndex(timestampUs, this.#level.unitUs));
+    return this.find(slotIndex(timestampUs, this.level.unitUs));
   }
 
   /** The slot that holds the time, made if there is none. */
   at(timestampUs: number): StoredSlot {
-    const index = slotIndex(timestampUs, this.#level.unitUs);
+    const index = slotIndex(timestampUs, this.level.unitUs);
     if (index === this.#lastIndex && this.#lastSlot !== null) return this.#lastSlot;
-    const slot = this.#slots.get(index) ?? this.#make(index);
+    const slot = this.slots.get(index) ?? this.make(index);
     this.#lastIndex = index;
     this.#lastSlot = slot;
     this.#uncounted.add(slot);
     return slot;
   }
 
-  expire(nowUs: number, trustedUs: number): void {
-    const { unitUs } = this.#level;
-    this.#overBefore = slotIndex(nowUs, unitUs) - 1;
-    this.#seenFrom = slotIndex(keptFromUs(this.#level, nowUs), unitUs);
-    this.#newFrom = slotIndex(trustedUs, unitUs) + 1;
-    const keptFrom = slotIndex(keptFromUs(this.#level, trustedUs), unitUs);
-    for (const [index, slot] of this.#slots) if (index < keptFrom) this.#drop(index, slot);
-  }
-
-  /** Forgets slots that are in no series by the clock and begin after the trusted time. */
-  dropUnseen(): void {
-    if (this.#newFrom >= this.#seenFrom) return;
-    for (const [index, slot] of this.#slots)
-      if (index >= this.#newFrom && index < this.#seenFrom) this.#drop(index, slot);
+  override expire(nowUs: number, trustedUs: number): void {
+    this.#overBefore = slotIndex(nowUs, this.level.unitUs) - 1;
+    super.expire(nowUs, trustedUs);
   }
 
   /** Sets values of a slot aside, a step of them; false when none is worth it, or there is no room. */
@@ -249,8 +226,8 @@ class LevelSlots {
     { asideFromBytes, asideStepBytes }: StatsLimits,
     isOpenToo: boolean,
   ): boolean {
-    for (const [index, stored] of this.#slots) {
-      if (!isOpenToo && (index >= this.#overBefore || stored.dirty)) continue;
+    for (const [index, stored] of this.slots) {
+      if (!isOpenToo && (index >= this.#overBefore || stored.isDirty)) continue;
       if (stored.slot.values.heldBytes < asideFromBytes) continue;
       if (!stored.slot.setAside(scratch, asideStepBytes)) continue;
       this.#uncounted.add(stored);
@@ -259,21 +236,10 @@ class LevelSlots {
     return false;
   }
 
-  get hasUnsaved(): boolean {
-    if (this.#expired.length > 0) return true;
-    for (const slot of this.#slots.values()) if (slot.dirty) return true;
-    return false;
-  }
-
-  save(writer: SegmentWriter): void {
-    // First, as a late entry may have made a slot again.
-    for (const slot of this.#expired) slot.delete(writer);
-    this.#expired = [];
-    for (const slot of this.#slots.values()) {
-      if (!slot.dirty) continue;
-      slot.save(writer);
-      this.#uncounted.add(slot);
-    }
+  /** Saving a slot changes what it holds. */
+  override save(writer: SegmentWriter): void {
+    for (const slot of this.slots.values()) if (slot.isDirty) this.#uncounted.add(slot);
+    super.save(writer);
   }
 
   /** Whether a segment is of the slot that was replayed last. */
@@ -282,12 +248,7 @@ class LevelSlots {
   }
 
   replay(name: string, bytes: Uint8Array): void {
-    const startText = name.slice(this.prefix.length).split('/', 1)[0];
-    const index = (Number(startText) * US_PER_SECOND) / this.#level.unitUs;
-    if (!Number.isInteger(index) || !name.startsWith(this.#prefixOf(index))) {
-      throw new SegmentError('a segment of the statistics belongs to no slot');
-    }
-    const slot = this.#slots.get(index) ?? this.#make(index);
+    const slot = this.slotOfSegment(name);
     slot.replay(name, bytes);
     this.#replayed = slot;
     this.#uncounted.add(slot);
@@ -295,33 +256,30 @@ class LevelSlots {
 
   finishReplay(): void {
     this.#replayed = null;
-    for (const slot of this.#slots.values()) slot.finishReplay();
+    for (const slot of this.slots.values()) slot.finishReplay();
   }
 
   figures(): LevelFigures {
     const sum = { bucketCount: 0, exactValueCount: 0, digestCount: 0, byteCount: 0 };
-    for (const { slot } of this.#slots.values()) {
+    for (const { slot } of this.slots.values()) {
       sum.bucketCount += slot.bucketCount;
       sum.exactValueCount += slot.values.exactValueCount;
       sum.digestCount += slot.values.digestCount;
       sum.byteCount += slot.byteCount;
     }
-    return { level: this.#level.name, slotCount: this.#slots.size, ...sum };
+    return { level: this.level.name, slotCount: this.slots.size, ...sum };
   }
 
-  #make(index: number): StoredSlot {
-    const slot = new StoredSlot(this.#prefixOf(index), this.#spare ?? undefined);
+  protected create(index: number, prefix: string): StoredSlot {
+    const slot = new StoredSlot(prefix, this.#spare ?? undefined);
     this.#spare = null;
-    slot.slot.shareKeysOf(this.#days?.slotAt(index * this.#level.unitUs) ?? null);
-    this.#slots.set(index, slot);
+    slot.slot.shareKeysOf(this.#days?.slotAt(index * this.level.unitUs) ?? null);
     return slot;
   }
 
-  #drop(index: number, slot: StoredSlot): void {
-    this.#slots.delete(index);
+  protected dropped(index: number, slot: StoredSlot): void {
     this.#uncounted.delete(slot);
     this.#countedBytes -= slot.countedBytes;
-    if (slot.stored) this.#expired.push(slot);
     this.#keepSpare(slot.slot);
     if (index === this.#lastIndex) this.#forgetLast();
   }
@@ -336,12 +294,5 @@ class LevelSlots {
   #forgetLast(): void {
     this.#lastIndex = Number.NaN;
     this.#lastSlot = null;
-  }
-
-  /** A start before 1970 is written `-000000000060`. */
-  #prefixOf(index: number): string {
-    const startSeconds = (index * this.#level.unitUs) / US_PER_SECOND;
-    const digits = String(Math.abs(startSeconds)).padStart(START_DIGITS, '0');
-    return `${this.prefix}${startSeconds < 0 ? '-' : ''}${digits}/`;
   }
 }

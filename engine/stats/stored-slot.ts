@@ -15,11 +15,12 @@
 import { ByteReader, ByteWriter } from '../bytes.js';
 import { SPARE_EVENT_WRITERS, STATS_IMAGE_STEP_BYTES, STATS_SEGMENT_COST_BYTES } from '../limits.js';
 import { SegmentError, type SegmentWriter } from '../segments.js';
+import type { SavedSlot } from '../slots/slot-level.js';
+import { SlotSegments } from '../slots/slot-segments.js';
 import { readKey, writeKey } from './bucket-key.js';
 import { NO_BUCKET, Slot } from './slot.js';
 
 const EVENT_BYTES = 4 + 4 + 1 + 8;
-const SEQUENCE_DIGITS = 10;
 /** No turn of images is under way. */
 const IDLE = -1;
 
@@ -28,18 +29,15 @@ const imagesWriter = new ByteWriter();
 /** Writers of events that were saved, as each save leaves as many as the next one needs. */
 const spareEvents: ByteWriter[] = [];
 
-export class StoredSlot {
+export class StoredSlot implements SavedSlot {
   readonly slot: Slot;
   /** What of heldBytes its level has counted. */
   countedBytes = 0;
-  readonly #prefix: string;
+  readonly #segments: SlotSegments;
   /** Events since the last save; null when there are none, so that an idle slot holds no memory for them. */
   #events: ByteWriter | null = null;
   /** Buckets whose name is in the segments. */
   #savedBucketCount = 0;
-  /** The segments [first, next) exist. */
-  #firstSequence = 0;
-  #nextSequence = 0;
   /** What the events since the last complete turn cost. */
   #eventCostBytes = 0;
   /** The bucket that comes next in the turn under way, or IDLE. */
@@ -50,17 +48,15 @@ export class StoredSlot {
 
   /** The names of the slot's segments are the prefix and a number; nothing else has that prefix. */
   constructor(prefix: string, slot = new Slot()) {
-    this.#prefix = prefix;
+    this.#segments = new SlotSegments(prefix);
     this.slot = slot;
   }
 
-  /** Whether there are segments of it. */
-  get stored(): boolean {
-    return this.#nextSequence > 0;
+  get isStored(): boolean {
+    return this.#segments.exist;
   }
 
-  /** Whether anything changed since the last save. */
-  get dirty(): boolean {
+  get isDirty(): boolean {
     return this.#events !== null;
   }
 
@@ -99,8 +95,7 @@ export class StoredSlot {
       this.#eventCostBytes += costBytes;
     }
     this.#writeImages(out, isWhole ? Number.POSITIVE_INFINITY : stepBytes);
-    writer.put(this.#nameOf(this.#nextSequence), out.finish());
-    this.#nextSequence += 1;
+    this.#segments.put(writer, out.finish());
     this.#savedBucketCount = slot.bucketCount;
     if (spareEvents.length < SPARE_EVENT_WRITERS) {
       this.#events.clear();
@@ -110,26 +105,18 @@ export class StoredSlot {
     if (this.#imageCursor >= this.#turnBucketCount) this.#endTurn(writer);
   }
 
-  /** Deletes its segments. */
   delete(writer: SegmentWriter): void {
-    for (let sequence = this.#firstSequence; sequence < this.#nextSequence; sequence++) {
-      writer.delete(this.#nameOf(sequence));
-    }
+    this.#segments.delete(writer);
   }
 
   /** Whether a segment of that name is one of its. */
   isOf(name: string): boolean {
-    return name.startsWith(this.#prefix);
+    return name.startsWith(this.#segments.prefix);
   }
 
   /** Takes up the slot's next segment; they must come in order, and all of them. */
   replay(name: string, bytes: Uint8Array): void {
-    const sequence = Number(name.slice(this.#prefix.length));
-    if (name !== this.#nameOf(sequence)) throw new SegmentError('a segment of a slot has a foreign name');
-    if (this.#nextSequence === 0) this.#firstSequence = sequence;
-    else if (sequence !== this.#nextSequence) throw new SegmentError('a slot lacks one of its segments');
-    this.#nextSequence = sequence + 1;
-
+    this.#segments.noteLoaded(name);
     const slot = this.slot;
     const segment = new ByteReader(bytes);
     const bucketCount = segment.u32();
@@ -168,7 +155,7 @@ export class StoredSlot {
   #beginTurn(): void {
     this.#imageCursor = 0;
     this.#turnBucketCount = this.slot.bucketCount;
-    this.#turnSequence = this.#nextSequence;
+    this.#turnSequence = this.#segments.next;
     this.#eventCostBytes = 0;
   }
 
@@ -191,15 +178,8 @@ export class StoredSlot {
 
   #endTurn(writer: SegmentWriter): void {
     if (this.#imageCursor === IDLE) return;
-    for (let sequence = this.#firstSequence; sequence < this.#turnSequence; sequence++) {
-      writer.delete(this.#nameOf(sequence));
-    }
-    this.#firstSequence = this.#turnSequence;
+    this.#segments.delete(writer, this.#turnSequence);
     this.#imageCursor = IDLE;
-  }
-
-  #nameOf(sequence: number): string {
-    return this.#prefix + String(sequence).padStart(SEQUENCE_DIGITS, '0');
   }
 }
 

@@ -14,6 +14,7 @@ import { encodeSummary } from '../../engine/usage/sealed/sealed-part.js';
 import type { Service } from '../../src/service/service.js';
 import { lockDirectory } from '../../src/store/directory-lock.js';
 import { wrapEnvelope } from '../../src/store/envelope.js';
+import { Store } from '../../src/store/store.js';
 import { monotonicUs } from '../../src/system-clock.js';
 import { startClockedService } from '../clocked-service.js';
 import { LARGER, NOW_US, PROJECTS, writeSmallStore } from './small-store.js';
@@ -219,6 +220,34 @@ test('a damaged table: the start is refused and says what to do; the repair says
   expect(repaired.status, repaired.said).toBe(0);
   await start();
   expect(await (await ask('/readyz')).json()).toMatchObject({ ok: true, reasons: [] });
+});
+
+test('a segment under a name that this version does not know stays; a damaged one is dropped', async () => {
+  directory = mkdtempSync(join(tmpdir(), 'logring-damaged-'));
+  await writeSmallStore(directory, LARGER);
+  const bytes = new Uint8Array(100).fill(7);
+  const put = async (name: string) => {
+    const store = await Store.open(directory, 0);
+    await store.commit((writerOf) => writerOf('edge/0').put(name, bytes), NOW_US);
+    await store.close();
+  };
+  await put('later/one');
+  const whole = check(directory);
+  expect([whole.status, whole.said]).toEqual([0, expect.stringContaining('later/one; it stays')]);
+  await put('later/two');
+  const path = join(directory, 'store.lmdb');
+  const file = readFileSync(path);
+  const key = 'edge/0:later/two';
+  for (let at = file.indexOf(key); at >= 0; at = file.indexOf(key, at + 1))
+    file[at + key.length + 40] ^= 0xff;
+  writeFileSync(path, file);
+  const damaged = check(directory);
+  expect([damaged.status, damaged.said]).toEqual([1, expect.stringMatching(/later\/two is damaged/)]);
+  await expect(start()).rejects.toThrow(/logring check --repair/);
+  expect(check('--repair', directory).status).toBe(0);
+  const repaired = check(directory);
+  expect([repaired.status, repaired.said]).toEqual([0, expect.stringContaining('later/one; it stays')]);
+  await start();
 });
 
 /** Root may write anywhere, so another user looks. */

@@ -6,7 +6,9 @@
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import type { EdgeEntry } from '../../engine/entry.js';
+import { CountSlot } from '../../engine/event-counts/count-slot.js';
 import { EventCountsView } from '../../engine/event-counts/event-counts-view.js';
+import { OUTCOME_COUNT } from '../../engine/event-counts/outcome.js';
 import type { EventCountsRow } from '../../engine/event-counts/partial.js';
 import { EVENT_INTERVALS, EVENT_LEVELS, type EventInterval } from '../../engine/event-counts/windows.js';
 import { SegmentError } from '../../engine/segments.js';
@@ -193,6 +195,47 @@ test('what expires leaves the memory and the store, names included', () => {
   view.apply(entry({ project: 'later', timestampUs: NOW_US + 91 * US_PER_DAY }));
   expect(ask(view, 'daily', NOW_US + 91 * US_PER_DAY, 'project-0')).toEqual([]);
   expect(ask(view, 'daily', NOW_US + 91 * US_PER_DAY, 'later').length).toBe(1);
+});
+
+test('what only the clock takes for past is kept, but when memory is short what came meanwhile goes', () => {
+  const table = new SegmentTable();
+  const aheadUs = NOW_US + 3 * US_PER_HOUR;
+  const view = new EventCountsView();
+  // Before the trusted time, and while the clock is three hours ahead of it: two hours ago by the clock, and a
+  // minute ago.
+  for (const timestampUs of [NOW_US, aheadUs - 2 * US_PER_HOUR, aheadUs - US_PER_MINUTE])
+    view.apply(entry({ timestampUs }));
+  view.save(table);
+  view.expire(aheadUs, NOW_US);
+  const minutes = (): unknown => view.figures().find(({ label }) => label === 'minute')?.values[0];
+  expect(minutes()).toBe(3);
+  const before = EVENT_INTERVALS.map((interval) => text(ask(view, interval)));
+  expect(view.spill()).toBe(false);
+  view.save(table);
+  expect(minutes()).toBe(2);
+  for (const one of [view, loaded(table)])
+    expect(EVENT_INTERVALS.map((interval) => text(ask(one, interval)))).toEqual(before);
+});
+
+test('a slot takes what its largest count needs: a count of ten thousand projects few bytes', () => {
+  const slot = new CountSlot();
+  const projectCount = 10_000;
+  for (let code = 0; code < projectCount; code++) slot.add(slot.append(code), code % OUTCOME_COUNT);
+  const heldBytes = () => slot.heldBytes / projectCount;
+  expect(heldBytes()).toBeLessThan(20);
+  const counts = [2 ** 8 - 1, 2 ** 16 - 1, 2 ** 32 - 1, Number.MAX_SAFE_INTEGER - 1];
+  for (const [i, count] of counts.entries()) slot.set(i, 2, count);
+  for (const [i, count] of counts.entries()) {
+    slot.add(i, 2);
+    expect(slot.countOf(i, 2)).toBe(count + 1);
+  }
+  expect([slot.countOf(9999, 0), slot.countOf(9998, 2), slot.countOf(9998, 1)]).toEqual([1, 1, 0]);
+  // The widths are taken one after the other too.
+  const busy = new CountSlot();
+  const row = busy.append(0);
+  for (let count = 0; count < 70_000; count++) busy.add(row, 1);
+  expect([busy.countOf(row, 0), busy.countOf(row, 1)]).toEqual([0, 70_000]);
+  expect(busy.heldBytes).toBeLessThan(1000);
 });
 
 test('a busy slot is written whole once its changes outweigh it, so that a start reads at most about three of it', () => {

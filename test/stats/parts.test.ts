@@ -8,10 +8,11 @@ import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import { ByteReader, ByteWriter } from '../../engine/bytes.js';
 import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
+import { keptFromUs } from '../../engine/slots/levels.js';
 import { functionKey, projectKey, readKey, writeKey } from '../../engine/stats/bucket-key.js';
 import * as figures from '../../engine/stats/figures.js';
 import { LargestValues } from '../../engine/stats/largest-values.js';
-import { keptFromUs, LEVELS, seriesOf } from '../../engine/stats/series.js';
+import { LEVELS, seriesOf } from '../../engine/stats/series.js';
 import { UpperTail } from '../../engine/stats/upper-tail.js';
 import { ValueArena } from '../../engine/stats/value-arena.js';
 

@@ -97,7 +97,7 @@ test('a slot is the same after a restart at any save, whatever is set aside when
         if (traffic.chance(0.02)) stored.slot.setAside(scratch, traffic.below(5_000));
       }
       stored.save(table);
-      expect(stored.dirty).toBe(false);
+      expect(stored.isDirty).toBe(false);
       if (traffic.chance(0.4)) stored = restore(table);
     }
     expect(restore(table).slot.byteCount).toBeGreaterThan(0);

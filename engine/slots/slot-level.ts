@@ -1,0 +1,106 @@
+/**
+ * The slots of one length that a view keeps, by index: which of them expire, which no query can see, and
+ * whose segments go with the next save.
+ *
+ *   slot       length · index ≤ time < length · (index + 1)
+ *   segments   <view>/<level>/<start of the slot in seconds>/<number>
+ */
+
+import { SegmentError, type SegmentWriter } from '../segments.js';
+import { slotIndex, US_PER_SECOND } from '../time.js';
+import { keptFromUs, type Level } from './levels.js';
+
+const START_DIGITS = 12;
+
+/** A slot with its segments. */
+export interface SavedSlot {
+  /** Whether there are segments of it. */
+  readonly isStored: boolean;
+  /** Whether anything changed since the last save. */
+  readonly isDirty: boolean;
+  save(writer: SegmentWriter): void;
+  /** Deletes its segments. */
+  delete(writer: SegmentWriter): void;
+}
+
+export abstract class SlotLevel<Slot extends SavedSlot> {
+  readonly level: Level;
+  readonly prefix: string;
+  protected readonly slots = new Map<number, Slot>();
+  /** Expired slots whose segments the next save deletes. */
+  #expired: Slot[] = [];
+  /**
+   * As seen from the clock, which may be wrong, slots before this are in no series; those behind the trusted
+   * time are new.
+   */
+  #seenFrom = Number.NEGATIVE_INFINITY;
+  #newFrom = Number.NEGATIVE_INFINITY;
+
+  constructor(view: string, level: Level) {
+    this.level = level;
+    this.prefix = `${view}/${level.name}/`;
+  }
+
+  /** A slot without entries. The names of its segments are the prefix and a number. */
+  protected abstract create(index: number, prefix: string): Slot;
+
+  /** The slot is no longer among the slots. */
+  protected abstract dropped(index: number, slot: Slot): void;
+
+  expire(nowUs: number, trustedUs: number): void {
+    const { level } = this;
+    this.#seenFrom = slotIndex(keptFromUs(level, nowUs), level.unitUs);
+    this.#newFrom = slotIndex(trustedUs, level.unitUs) + 1;
+    const keptFrom = slotIndex(keptFromUs(level, trustedUs), level.unitUs);
+    for (const [index, slot] of this.slots) if (index < keptFrom) this.#drop(index, slot);
+  }
+
+  /** Forgets slots that are in no series by the clock and begin after the trusted time. */
+  dropUnseen(): void {
+    if (this.#newFrom >= this.#seenFrom) return;
+    for (const [index, slot] of this.slots)
+      if (index >= this.#newFrom && index < this.#seenFrom) this.#drop(index, slot);
+  }
+
+  /** O(slots). */
+  get hasUnsaved(): boolean {
+    if (this.#expired.length > 0) return true;
+    for (const slot of this.slots.values()) if (slot.isDirty) return true;
+    return false;
+  }
+
+  save(writer: SegmentWriter): void {
+    // First, as a late entry may have made a slot again.
+    for (const slot of this.#expired) slot.delete(writer);
+    this.#expired = [];
+    for (const slot of this.slots.values()) if (slot.isDirty) slot.save(writer);
+  }
+
+  protected make(index: number): Slot {
+    const slot = this.create(index, this.#prefixOf(index));
+    this.slots.set(index, slot);
+    return slot;
+  }
+
+  /** The slot that a segment belongs to, made if there is none. Throws a SegmentError. */
+  protected slotOfSegment(name: string): Slot {
+    const startText = name.slice(this.prefix.length).split('/', 1)[0];
+    const index = (Number(startText) * US_PER_SECOND) / this.level.unitUs;
+    if (!Number.isInteger(index) || !name.startsWith(this.#prefixOf(index)))
+      throw new SegmentError(`segment ${name} belongs to no slot`);
+    return this.slots.get(index) ?? this.make(index);
+  }
+
+  #drop(index: number, slot: Slot): void {
+    this.slots.delete(index);
+    if (slot.isStored) this.#expired.push(slot);
+    this.dropped(index, slot);
+  }
+
+  /** A start before 1970 is written `-000000000060`. */
+  #prefixOf(index: number): string {
+    const startSeconds = (index * this.level.unitUs) / US_PER_SECOND;
+    const digits = String(Math.abs(startSeconds)).padStart(START_DIGITS, '0');
+    return `${this.prefix}${startSeconds < 0 ? '-' : ''}${digits}/`;
+  }
+}

@@ -175,7 +175,7 @@ export function othersOrder(
   sizes: Pick<ExpressionSizes, 'rate'>,
 ): LoadOrder {
   return {
-    url: service.url,
+    port: Number(new URL(service.url).port),
     key: TEST_KEY,
     paths: [
       query('logs.all', { project, project_tier: 'PRO' }),
@@ -186,6 +186,8 @@ export function othersOrder(
     seconds: null,
     rate: sizes.rate,
     connections: CONNECTIONS,
+    pipelined: 1,
+    isPrecise: true,
   };
 }
 

@@ -1,18 +1,18 @@
 /**
- * A client process that asks a service over real sockets. Open loop: requests leave at a fixed rate whatever
- * comes back, and a latency counts from when its request was due, so that a stall is seen in all requests it
- * delays. Closed loop: so many connections ask as fast as they are answered.
+ * A client process that asks a service over plain sockets. Closed loop: each connection keeps so many requests
+ * on their way. Open loop: requests leave when they are due, whatever comes back, and a latency counts from
+ * then, so that a stall is seen in all requests it delays.
  *
  * Started by a bench as a child process; takes a LoadOrder, then perhaps 'stop', and returns a LoadReport, by
  * messages.
  */
 
-import { Agent, request } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { monotonicUs } from '../src/system-clock.js';
+import { fail, LoadConnection, requestOf } from './load-connection.js';
 
 export interface LoadOrder {
-  readonly url: string;
+  readonly port: number;
   readonly key: string;
   /** Asked in turn. */
   readonly paths: readonly string[];
@@ -21,15 +21,20 @@ export interface LoadOrder {
   /** Requests a second of an open loop, or null for a closed one. */
   readonly rate: number | null;
   readonly connections: number;
+  /** Of a closed loop: requests on their way, on each connection. */
+  readonly pipelined: number;
+  /** Of an open loop: looks at the clock instead of sleeping before a request is due, at the cost of a core. */
+  readonly isPrecise: boolean;
 }
 
 export interface LoadReport {
   /** From when it was due (open loop) or sent (closed loop) to the last byte; for each of the paths. */
   readonly latenciesUs: readonly (readonly number[])[];
-  /** Requests without an answer, and answers other than 200. */
+  /** Answers other than 200. A request without an answer ends the client. */
   readonly failures: number;
-  readonly bytes: number;
   readonly elapsedUs: number;
+  /** Of one answer, the last, with its head. */
+  readonly answerBytes: number;
   /** The longest that this process didn't come to a new turn: no latency is better known. */
   readonly heldUpMs: number;
 }
@@ -40,89 +45,93 @@ const SPIN_US = 1200;
 const MONITOR_TICK_MS = 1;
 
 class Run {
-  readonly latenciesUs: number[][];
-  failures = 0;
-  bytes = 0;
   readonly #order: LoadOrder;
-  readonly #agent: Agent;
-  #asked = 0;
-  #stopped = false;
+  readonly #requests: readonly string[];
+  readonly #connections: readonly LoadConnection[];
+  readonly #latenciesUs: number[][];
+  #failures = 0;
+  #answerBytes = 0;
+  #askedCount = 0;
+  /** In a closed loop, no request leaves after it. */
+  #endUs = 0;
+  #isStopped = false;
 
   constructor(order: LoadOrder) {
     this.#order = order;
-    this.latenciesUs = order.paths.map(() => []);
-    this.#agent = new Agent({ keepAlive: true, maxSockets: order.connections });
+    this.#requests = order.paths.map((path) => requestOf(path, order.key));
+    this.#latenciesUs = order.paths.map(() => []);
+    this.#connections = Array.from({ length: order.connections }, () => this.#connect());
   }
 
   async run(): Promise<LoadReport> {
+    const { rate, seconds } = this.#order;
     const heldUp = monitorEventLoopDelay({ resolution: MONITOR_TICK_MS });
     heldUp.enable();
     const startUs = monotonicUs();
-    const seconds = this.#order.seconds ?? Number.POSITIVE_INFINITY;
-    const endUs = startUs + seconds * 1e6;
-    if (this.#order.rate === null) {
-      await Promise.all(Array.from({ length: this.#order.connections }, () => this.#askUntil(endUs)));
-    } else {
-      await this.#askAtRate(startUs, this.#order.rate, Math.floor(this.#order.rate * seconds));
-    }
-    this.#agent.destroy();
-    const { latenciesUs, failures, bytes } = this;
+    this.#endUs = startUs + (seconds ?? Number.POSITIVE_INFINITY) * 1e6;
+    if (rate === null) this.#fill();
+    else await this.#askAtRate(startUs, rate, Math.floor(rate * (seconds ?? Number.POSITIVE_INFINITY)));
+    while ((seconds !== null && monotonicUs() < this.#endUs) || this.#pendingCount() > 0)
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    const elapsedUs = monotonicUs() - startUs;
+    for (const connection of this.#connections) connection.close();
     return {
-      latenciesUs,
-      failures,
-      bytes,
-      elapsedUs: monotonicUs() - startUs,
+      latenciesUs: this.#latenciesUs,
+      failures: this.#failures,
+      elapsedUs,
+      answerBytes: this.#answerBytes,
       heldUpMs: heldUp.max / 1e6 - MONITOR_TICK_MS,
     };
   }
 
   stop(): void {
-    this.#stopped = true;
+    this.#isStopped = true;
   }
 
-  async #askUntil(endUs: number): Promise<void> {
-    while (monotonicUs() < endUs) await this.#ask(monotonicUs());
+  #connect(): LoadConnection {
+    const connection: LoadConnection = new LoadConnection(
+      this.#order.port,
+      ({ pathIndex, sinceUs }, isOk, byteCount) => {
+        const nowUs = monotonicUs();
+        this.#latenciesUs[pathIndex].push(nowUs - sinceUs);
+        this.#answerBytes = byteCount;
+        if (!isOk) this.#failures += 1;
+        if (this.#order.rate === null && nowUs < this.#endUs) this.#ask(connection, nowUs);
+      },
+    );
+    return connection;
+  }
+
+  #ask(connection: LoadConnection, sinceUs: number): void {
+    const pathIndex = this.#askedCount % this.#requests.length;
+    this.#askedCount += 1;
+    connection.ask({ pathIndex, sinceUs }, this.#requests[pathIndex]);
+  }
+
+  #fill(): void {
+    for (const connection of this.#connections)
+      for (let i = 0; i < this.#order.pipelined; i++) this.#ask(connection, monotonicUs());
   }
 
   async #askAtRate(startUs: number, rate: number, total: number): Promise<void> {
-    const asks: Promise<void>[] = [];
-    while (asks.length < total && !this.#stopped) {
-      const due = Math.min(total, Math.floor(((monotonicUs() - startUs) * rate) / 1e6) + 1);
-      while (asks.length < due) asks.push(this.#ask(startUs + (asks.length * 1e6) / rate));
-      const waitUs = startUs + (asks.length * 1e6) / rate - monotonicUs();
-      // A timer may come a millisecond late: the last of them is spent looking at the clock, the others
-      // asleep.
-      await new Promise((resolve) => (waitUs > SPIN_US ? setTimeout(resolve, 1) : setImmediate(resolve)));
+    const dueUs = () => startUs + (this.#askedCount * 1e6) / rate;
+    while (this.#askedCount < total && !this.#isStopped) {
+      while (this.#askedCount < total && dueUs() <= monotonicUs()) this.#ask(this.#idlest(), dueUs());
+      // A timer may come a millisecond late.
+      const isNear = this.#order.isPrecise && dueUs() - monotonicUs() <= SPIN_US;
+      await new Promise((resolve) => (isNear ? setImmediate(resolve) : setTimeout(resolve, 1)));
     }
-    await Promise.all(asks);
   }
 
-  #ask(dueUs: number): Promise<void> {
-    const { url, key, paths } = this.#order;
-    const pathIndex = this.#asked++ % paths.length;
-    return new Promise((resolve) => {
-      const fail = () => {
-        this.failures += 1;
-        resolve();
-      };
-      const asked = request(
-        `${url}${paths[pathIndex]}`,
-        { agent: this.#agent, headers: { 'X-API-KEY': key } },
-        (response) => {
-          response.on('data', (piece: Buffer) => {
-            this.bytes += piece.length;
-          });
-          response.once('error', fail);
-          response.once('end', () => {
-            if (response.statusCode !== 200) this.failures += 1;
-            this.latenciesUs[pathIndex].push(monotonicUs() - dueUs);
-            resolve();
-          });
-        },
-      );
-      asked.once('error', fail);
-      asked.end();
-    });
+  #idlest(): LoadConnection {
+    const connections = this.#connections;
+    const turn = this.#askedCount % connections.length;
+    const inTurn = [...connections.slice(turn), ...connections.slice(0, turn)];
+    return inTurn.reduce((idlest, one) => (one.pendingCount < idlest.pendingCount ? one : idlest));
+  }
+
+  #pendingCount(): number {
+    return this.#connections.reduce((sum, { pendingCount }) => sum + pendingCount, 0);
   }
 }
 
@@ -137,5 +146,5 @@ process.on('message', (message: LoadOrder | 'stop') => {
     return;
   }
   run = new Run(message);
-  run.run().then((report) => process.send?.(report, () => process.exit(0)));
+  run.run().then((report) => process.send?.(report, () => process.exit(0)), fail);
 });

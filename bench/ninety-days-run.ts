@@ -234,12 +234,14 @@ async function noteLatencies(
     const client = startChild('./load-client.js');
     const seconds = queries / queryRate;
     client.send({
-      url,
+      port: Number(new URL(url).port),
       key: TEST_KEY,
       paths,
       seconds,
       rate: queryRate,
       connections: CONNECTIONS,
+      pipelined: 1,
+      isPrecise: true,
     } satisfies LoadOrder);
     const { latenciesUs, failures } = await reportOf<LoadReport>(client);
     if (failures > 0) throw new Error(`${failures} questions were not answered`);

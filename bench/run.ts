@@ -95,7 +95,7 @@ export async function runBench(
   };
   const busy = projects.slice(0, 20).map(({ ref }) => ref);
   for (const [name, paths] of Object.entries(questionsAbout(busy))) {
-    await noteLatency(name, loadOrder(service.url, paths, sizes), beside, note);
+    await noteLatency(name, loadOrder(portOf(service.url), paths, sizes), beside, note);
     await watch.check(service.url);
   }
   await noteBareServer(sizes, beside, note);
@@ -177,18 +177,24 @@ async function noteBareServer(sizes: BenchSizes, beside: Beside, note: Note): Pr
   allowAllCores(server.pid!);
   server.send(BARE_BODY_BYTES);
   const port = await reportOf<number>(server);
-  await noteLatency('bare server', loadOrder(`http://127.0.0.1:${port}`, ['/'], sizes), beside, note);
+  await noteLatency('bare server', loadOrder(port, ['/'], sizes), beside, note);
   server.disconnect();
 }
 
-function loadOrder(url: string, paths: readonly string[], sizes: BenchSizes): LoadOrder {
+function portOf(url: string): number {
+  return Number(new URL(url).port);
+}
+
+function loadOrder(port: number, paths: readonly string[], sizes: BenchSizes): LoadOrder {
   return {
-    url,
+    port,
     key: TEST_KEY,
     paths,
     seconds: sizes.seconds,
     rate: null,
     connections: CLOSED_LOOP_CONNECTIONS,
+    pipelined: 1,
+    isPrecise: true,
   };
 }
 

@@ -13,10 +13,10 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * Short texts decoded last, by a hash of their bytes: segments say the same names again and again, and
  * comparing bytes takes a tenth of the time of decoding them.
  */
-const DECODED_SLOTS = 4096;
+const DECODED_PLACES = 4096;
 const DECODED_BYTES = 64;
 const decoded: ({ readonly utf8: Uint8Array; readonly text: string } | undefined)[] = new Array(
-  DECODED_SLOTS,
+  DECODED_PLACES,
 );
 
 /** What a writer that is used again and again keeps between uses. */
@@ -163,12 +163,12 @@ export class ByteReader {
     const start = this.#take(length);
     if (length > DECODED_BYTES) return decodeText(this.#bytes.subarray(start, start + length));
     const hash = fnv1a(this.#bytes, start, start + length);
-    const slot = (hash ^ (hash >>> 15)) & (DECODED_SLOTS - 1);
-    const known = decoded[slot];
+    const place = (hash ^ (hash >>> 15)) & (DECODED_PLACES - 1);
+    const known = decoded[place];
     if (known !== undefined && this.#isAt(start, length, known.utf8)) return known.text;
     const utf8 = this.#bytes.slice(start, start + length);
     const text = decodeText(utf8);
-    decoded[slot] = { utf8, text };
+    decoded[place] = { utf8, text };
     return text;
   }
 

@@ -115,10 +115,10 @@ export const DAY_MERGE_SHARE = 1 / 4;
 export const DAY_MERGE_COUNT = 16;
 
 /**
- * Bytes a page of URLs holds. Bigger: sparse hours waste room, and a slice of a search is at least a page;
- * smaller: more pages, and a search is a call a page.
+ * Bytes a slab of fresh URLs holds. Bigger: sparse hours waste room, and a slice of a search is at least a slab;
+ * smaller: more slabs, and a search is a call a slab.
  */
-export const URL_PAGE_BYTES = 256 * 1024;
+export const URL_SLAB_BYTES = 256 * 1024;
 
 /**
  * URLs that a part recognises when they come again. A power of two. Bigger: 16 bytes more of table for each,

@@ -1,4 +1,12 @@
-/** Records and array elements that can't be used: kept with their reason and origin, never dropped. */
+/**
+ * Records and array elements that can't be used: kept with their reason and origin, never dropped. The decoder
+ * (decode/record.ts) finds the reason; the pipeline writes the letter and waits until it is durable before the
+ * record's offset counts.
+ *
+ *   from Kafka   a topic of Kafka (kafka/dead-letter-topic.ts)
+ *   from POSTs   a table of the store (src/store/dead-letter-table.ts)
+ *   beside       counts by reason in the shard; a few samples in memory for the console (dead-letter-samples.ts)
+ */
 
 /** The reasons, which are also the values of `logring.reason` and of the metric's label. */
 export const DEAD_LETTER_REASONS = [

@@ -5,7 +5,7 @@
 
 import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';
-import { type KafkaClock, pause } from '../ingest/kafka/clock.js';
+import { type KafkaClock, wait } from '../ingest/kafka/clock.js';
 import { UnpackBudget } from '../ingest/kafka/codecs/unpack-budget.js';
 import { Latch } from '../ingest/latch.js';
 import { DiskFullError, DiskRoom, UNTOLD } from '../src/store/disk-room.js';
@@ -36,9 +36,9 @@ async function check(latch: Latch, round: () => Promise<unknown>): Promise<void>
   expect(latch.waiterCount).toBe(0);
 }
 
-test('a pause that is not cut short', async () => {
+test('a wait that is not cut short', async () => {
   const latch = new Latch();
-  await check(latch, () => pause(DUE_AT_ONCE, 1, latch));
+  await check(latch, () => wait(DUE_AT_ONCE, 1, latch));
 });
 
 test('work that ends before the latch opens, well or not', async () => {
@@ -64,7 +64,7 @@ test('a full disk that is looked at again and again', async () => {
   let looks = 0;
   const platform = {
     disk: { freeBytes: () => 0 },
-    pause: () => new Promise<void>((resolve) => setImmediate(resolve)),
+    wait: () => new Promise<void>((resolve) => setImmediate(resolve)),
   };
   const room = new DiskRoom('/data', platform, UNTOLD);
   let noteLooks: () => void = () => undefined;

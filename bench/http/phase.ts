@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { TEST_KEY } from '../../test/child-service.js';
 import { reportOf, startChild } from '../child-process.js';
+import type { LoadOrder, LoadReport } from '../load-client.js';
 import { Latencies } from '../percentiles.js';
-import type { SocketOrder, SocketReport } from './socket-client.js';
 
 /** Linux counts processor time in these. */
 const TICKS_PER_SECOND = 100;
@@ -22,11 +22,13 @@ export interface Served {
   readonly processId: number;
 }
 
-export async function ask(server: Served, order: Omit<SocketOrder, 'port' | 'key'>): Promise<PhaseReport> {
-  const client = startChild('./http/socket-client.js');
+export async function ask(server: Served, order: Omit<LoadOrder, 'port' | 'key'>): Promise<PhaseReport> {
+  const client = startChild('./load-client.js');
   const before = processorSeconds(server.processId);
-  client.send({ ...order, port: server.port, key: TEST_KEY } satisfies SocketOrder);
-  const { latenciesUs, elapsedUs, answerBytes } = await reportOf<SocketReport>(client);
+  client.send({ ...order, port: server.port, key: TEST_KEY } satisfies LoadOrder);
+  const { latenciesUs: byPath, failures, elapsedUs, answerBytes } = await reportOf<LoadReport>(client);
+  if (failures > 0) throw new Error(`${failures} requests were not answered with 200`);
+  const latenciesUs = byPath.flat();
   const spent = processorSeconds(server.processId) - before;
   return {
     requestsPerSecond: latenciesUs.length / (elapsedUs / 1e6),

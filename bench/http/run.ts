@@ -134,7 +134,7 @@ async function beside(
   leaveLastCore(child.pid!);
   child.send(body.toString());
   const bare = { port: await reportOf<number>(child), processId: child.pid! };
-  const closed = { paths: [path], seconds, connections, pipelined, rate: null };
+  const closed = { paths: [path], seconds, connections, pipelined, rate: null, isPrecise: false };
   const single = { ...closed, connections: 1, pipelined: 1 };
   const phases: Record<'ours' | 'bare' | 'oursSingle' | 'bareSingle', PhaseReport[]> = {
     ours: [],

@@ -96,7 +96,14 @@ async function measureRounds(service: ChildService, sizes: HttpSizes, note: Note
   allowAllCores(bareChild.pid!);
   bareChild.send('x'.repeat(8_000));
   const bare = { port: await reportOf<number>(bareChild), processId: bareChild.pid! };
-  const order = { paths, seconds, connections: CONNECTIONS, rate: requestRate, pipelined: 1 };
+  const order = {
+    paths,
+    seconds,
+    connections: CONNECTIONS,
+    rate: requestRate,
+    pipelined: 1,
+    isPrecise: false,
+  };
   await ask(server, { ...order, seconds: Math.min(seconds, WARM_UP_SECONDS) });
 
   const ours: PhaseReport[] = [];

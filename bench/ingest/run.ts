@@ -147,7 +147,14 @@ async function measureCase(
     const server = { port: Number(new URL(service.url).port), processId: service.processId };
     const asked = traffic.projects.slice(0, ASKED_PROJECTS).map(({ ref }) => ref);
     for (const [name, paths] of Object.entries(questionsAbout(asked))) {
-      const order = { paths, seconds: sizes.seconds, connections: 1, rate: null, pipelined: 1 };
+      const order = {
+        paths,
+        seconds: sizes.seconds,
+        connections: 1,
+        rate: null,
+        pipelined: 1,
+        isPrecise: false,
+      };
       const { latencies } = await ask(server, order);
       figures[`${name}, p50 ms`] = latencies.quantileMs(0.5);
       figures[`${name}, p99 ms`] = latencies.quantileMs(0.99);

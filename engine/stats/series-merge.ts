@@ -7,7 +7,7 @@
 import { assert } from '../assert.js';
 import { STATS_MEMO_BYTES } from '../limits.js';
 import { BucketMerge, type InvocationStatsRow } from './bucket-merge.js';
-import type { StatsPartial } from './partial.js';
+import type { StatsPartial, StatsQuestion } from './partial.js';
 import { LEVELS } from './series.js';
 import { SeriesMemo } from './series-memo.js';
 
@@ -43,7 +43,7 @@ export class SeriesMerge<Row> {
     if (partials.length === 0) return [];
     const { question } = partials[0];
     assert(
-      partials.every((partial) => partial.question.key === question.key),
+      partials.every((partial) => isSame(partial.question, question)),
       'partial answers to different questions are merged',
     );
     const { level, firstSlot, lastSlot, key } = question;
@@ -125,4 +125,8 @@ export class SeriesMerge<Row> {
 
 function bytesOf(key: string, memo: SeriesMemo<unknown>): number {
   return 2 * key.length + memo.heldBytes;
+}
+
+function isSame(a: StatsQuestion, b: StatsQuestion): boolean {
+  return a.key === b.key && a.level === b.level && a.firstSlot === b.firstSlot && a.lastSlot === b.lastSlot;
 }

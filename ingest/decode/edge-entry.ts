@@ -30,10 +30,10 @@ const fields = new ElementFields({
   project: PROJECT,
   project_tier: PROJECT_TIER,
   metadata: {
-    slot: METADATA,
+    index: METADATA,
     fields: {
-      request: { slot: 7, fields: { url: URL, path: PATH } },
-      response: { slot: 10, fields: { status_code: STATUS_CODE } },
+      request: { index: 7, fields: { url: URL, path: PATH } },
+      response: { index: 10, fields: { status_code: STATUS_CODE } },
     },
   },
 });
@@ -107,11 +107,11 @@ function requestAreas(): number {
 }
 
 /** A string for searches of ASCII in it; other characters may be several. */
-function searchText(slot: number): string | null {
-  if (!fields.isString(slot)) return null;
-  return fields.isPlain(slot)
-    ? fields.bytes.toString('latin1', fields.starts[slot] + 1, fields.ends[slot] - 1)
-    : fields.text(slot);
+function searchText(index: number): string | null {
+  if (!fields.isString(index)) return null;
+  return fields.isPlain(index)
+    ? fields.bytes.toString('latin1', fields.starts[index] + 1, fields.ends[index] - 1)
+    : fields.text(index);
 }
 
 /**
@@ -148,7 +148,7 @@ function writeId(source: ElementSource, index: number): number {
 }
 
 /** A string as JSON.stringify writes it. */
-function writeString(slab: ByteSlab, slot: number): void {
-  if (fields.isPlain(slot)) slab.write(fields.bytes, fields.starts[slot], fields.ends[slot]);
-  else slab.writeText(JSON.stringify(fields.text(slot)));
+function writeString(slab: ByteSlab, index: number): void {
+  if (fields.isPlain(index)) slab.write(fields.bytes, fields.starts[index], fields.ends[index]);
+  else slab.writeText(JSON.stringify(fields.text(index)));
 }

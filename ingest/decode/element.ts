@@ -54,7 +54,7 @@ const LETTER_N = 0x6e;
 /** An escape takes up to six bytes for one, `\u0041` for `A`, and never fewer than what it stands for. */
 const LONGEST_ESCAPE_BYTES = 6;
 
-/** The fields of one element after another, by slot (see json-walk.ts). */
+/** The fields of one element after another, by index (see json-walk.ts). */
 export class ElementFields extends JsonWalk {
   bytes: Buffer = Buffer.alloc(0);
 
@@ -69,37 +69,37 @@ export class ElementFields extends JsonWalk {
   }
 
   /** Whether there is a value, be it null. */
-  has(slot: number): boolean {
-    return this.starts[slot] >= 0;
+  has(index: number): boolean {
+    return this.starts[index] >= 0;
   }
 
-  isString(slot: number): boolean {
-    return this.#firstByte(slot) === QUOTE;
+  isString(index: number): boolean {
+    return this.#firstByte(index) === QUOTE;
   }
 
-  isNumber(slot: number): boolean {
-    const byte = this.#firstByte(slot);
+  isNumber(index: number): boolean {
+    const byte = this.#firstByte(index);
     return byte === MINUS || (byte >= ZERO && byte <= NINE);
   }
 
   /** Absent or null. */
-  isNull(slot: number): boolean {
-    return this.starts[slot] < 0 || this.#firstByte(slot) === LETTER_N;
+  isNull(index: number): boolean {
+    return this.starts[index] < 0 || this.#firstByte(index) === LETTER_N;
   }
 
   /** Whether a string is written without escapes, so that its bytes are its text. O(length). */
-  isPlain(slot: number): boolean {
-    const end = this.ends[slot];
-    for (let i = this.starts[slot] + 1; i < end; i++) if (this.bytes[i] === BACKSLASH) return false;
+  isPlain(index: number): boolean {
+    const end = this.ends[index];
+    for (let i = this.starts[index] + 1; i < end; i++) if (this.bytes[i] === BACKSLASH) return false;
     return true;
   }
 
   /** The text of a string, as JSON.parse has it; null for anything else. */
-  text(slot: number): string | null {
-    if (!this.isString(slot)) return null;
-    const start = this.starts[slot];
-    const end = this.ends[slot];
-    return this.isPlain(slot)
+  text(index: number): string | null {
+    if (!this.isString(index)) return null;
+    const start = this.starts[index];
+    const end = this.ends[index];
+    return this.isPlain(index)
       ? this.bytes.toString('utf8', start + 1, end - 1)
       : (JSON.parse(this.bytes.toString('utf8', start, end)) as string);
   }
@@ -108,35 +108,35 @@ export class ElementFields extends JsonWalk {
    * Whether it is a string of more bytes of UTF-8 than a name may have. Little is decoded for that, however
    * long it is.
    */
-  isTooLongName(slot: number): boolean {
-    if (!this.isString(slot)) return false;
-    const writtenBytes = this.ends[slot] - this.starts[slot] - 2;
+  isTooLongName(index: number): boolean {
+    if (!this.isString(index)) return false;
+    const writtenBytes = this.ends[index] - this.starts[index] - 2;
     if (writtenBytes <= MAX_NAME_BYTES) return false;
-    if (writtenBytes > LONGEST_ESCAPE_BYTES * MAX_NAME_BYTES || this.isPlain(slot)) return true;
-    return Buffer.byteLength(this.text(slot)!) > MAX_NAME_BYTES;
+    if (writtenBytes > LONGEST_ESCAPE_BYTES * MAX_NAME_BYTES || this.isPlain(index)) return true;
+    return Buffer.byteLength(this.text(index)!) > MAX_NAME_BYTES;
   }
 
   /** Whether the value of a member of the element itself nests deeper than metadata may. */
-  isTooDeep(slot: number): boolean {
-    return this.tooDeep[slot] === 1;
+  isTooDeep(index: number): boolean {
+    return this.tooDeep[index] === 1;
   }
 
   /** A number as it was ingested: its digits may be more than a double holds. */
-  numberText(slot: number): string {
-    return this.bytes.toString('latin1', this.starts[slot], this.ends[slot]);
+  numberText(index: number): string {
+    return this.bytes.toString('latin1', this.starts[index], this.ends[index]);
   }
 
   /**
    * A response status: a safe integer, or a string that is one as it is usually written; 0 for anything else.
    */
-  status(slot: number): number {
-    const text = this.text(slot);
-    const code = text !== null ? Number(text) : this.isNumber(slot) ? Number(this.numberText(slot)) : 0;
+  status(index: number): number {
+    const text = this.text(index);
+    const code = text !== null ? Number(text) : this.isNumber(index) ? Number(this.numberText(index)) : 0;
     return Number.isSafeInteger(code) && (text === null || text === String(code)) ? code : 0;
   }
 
-  #firstByte(slot: number): number {
-    const start = this.starts[slot];
+  #firstByte(index: number): number {
+    const start = this.starts[index];
     return start < 0 ? 0 : this.bytes[start];
   }
 }
@@ -153,13 +153,13 @@ export function wellFormed(text: string): string {
  * The element's timestamp in microseconds since the epoch; where it names none, its record's. NaN when
  * unusable, and ±Infinity beyond all times.
  */
-export function elementTimestampUs(source: ElementSource, fields: ElementFields, slot: number): number {
-  if (fields.isNull(slot)) {
+export function elementTimestampUs(source: ElementSource, fields: ElementFields, index: number): number {
+  if (fields.isNull(index)) {
     // Negative: the record has none either.
     const { timestampMs } = source.record;
     return timestampMs >= 0 ? timestampMs * 1000 : Number.NaN;
   }
-  const text = fields.text(slot);
+  const text = fields.text(index);
   if (text !== null) return textTimestampUs(text);
-  return fields.isNumber(slot) ? numericTimestampUs(fields.numberText(slot)) : Number.NaN;
+  return fields.isNumber(index) ? numericTimestampUs(fields.numberText(index)) : Number.NaN;
 }

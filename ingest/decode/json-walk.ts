@@ -36,17 +36,17 @@ const FALSE = Buffer.from('false');
 const NULL = Buffer.from('null');
 
 /**
- * Fields by name: their slot, and the fields within, of an object or of the first element of an array. Slots
+ * Fields by name: their index, and the fields within, of an object or of the first element of an array. Indexes
  * count from 0; those within a field come after its own.
  */
 export interface FieldTree {
-  readonly [name: string]: number | { readonly slot: number; readonly fields: FieldTree };
+  readonly [name: string]: number | { readonly index: number; readonly fields: FieldTree };
 }
 
 interface Field {
   readonly name: Uint8Array;
-  readonly slot: number;
-  /** Slots [slot + 1, endOfInner) are within it. */
+  readonly index: number;
+  /** Indexes [index + 1, endOfInner) are within it. */
   readonly endOfInner: number;
   /** null: none. */
   readonly inner: Fields | null;
@@ -56,17 +56,17 @@ interface Field {
 type Fields = readonly (readonly Field[] | undefined)[];
 
 const ABSENT = -1;
-const NO_SLOT = -1;
+const NO_FIELD = -1;
 
 export class JsonWalk {
   /**
-   * By slot: bytes [start, end) of the value; of a key given twice of the last one. Start is -1 for what is
+   * By index of a field: bytes [start, end) of the value; of a key given twice of the last one. Start is -1 for what is
    * absent.
    */
   readonly starts: Int32Array;
   readonly ends: Int32Array;
   /**
-   * By slot, of the element's own members only: 1 where brackets nest deeper than MAX_METADATA_DEPTH, the
+   * By index of a field, of the element's own members only: 1 where brackets nest deeper than MAX_METADATA_DEPTH, the
    * value's own counted.
    */
   readonly tooDeep: Uint8Array;
@@ -77,28 +77,28 @@ export class JsonWalk {
   #depth = 0;
   /** Whether the last string had one. */
   #hasEscape = false;
-  /** Of what is open: the byte that closes it, and where there may be any its fields and its slot. */
+  /** Of what is open: the byte that closes it, and where there may be any its fields and its index. */
   #closers = new Uint8Array(64);
   readonly #contexts: (Fields | null)[] = [];
-  readonly #slots: number[] = [];
+  readonly #fieldIndexes: number[] = [];
   /**
-   * What is open within so many others has no fields and no slot: a crafted element may have a million
+   * What is open within so many others has no fields and no index: a crafted element may have a million
    * brackets open.
    */
   readonly #fieldDepth: number;
 
   constructor(tree: FieldTree) {
-    const { fields, endSlot } = fieldsOf(tree, 0);
+    const { fields, endIndex } = fieldsOf(tree, 0);
     this.#fields = fields;
     // Each level may be in an array, the outermost too.
     this.#fieldDepth = 2 * depthOf(tree) + 2;
-    this.starts = new Int32Array(endSlot).fill(ABSENT);
-    this.ends = new Int32Array(endSlot);
-    this.tooDeep = new Uint8Array(endSlot);
+    this.starts = new Int32Array(endIndex).fill(ABSENT);
+    this.ends = new Int32Array(endIndex);
+    this.tooDeep = new Uint8Array(endIndex);
   }
 
   /**
-   * Walks bytes [start, end), which are UTF-8, without whitespace around. Slots are those of the last walk,
+   * Walks bytes [start, end), which are UTF-8, without whitespace around. Indexes are those of the last walk,
    * of an object.
    */
   walk(bytes: Uint8Array, start: number, end: number): 'object' | 'not-an-object' | 'not-json' {
@@ -117,34 +117,34 @@ export class JsonWalk {
   /** Every value of the text, iteratively; what is open is on the stack. */
   #walkValues(): boolean {
     let fields: Fields | null = this.#fields;
-    let slot = NO_SLOT;
+    let index = NO_FIELD;
     for (;;) {
       this.#skipSpace();
       if (this.#position >= this.#end) return false;
       const byte = this.#bytes[this.#position];
-      if (slot !== NO_SLOT) this.starts[slot] = this.#position;
+      if (index !== NO_FIELD) this.starts[index] = this.#position;
       if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
         // An array's first element has the fields if it is an object, not if it is another array.
         if (byte === OPEN_BRACKET && this.#isInArray()) fields = null;
-        this.#open(byte, fields, slot);
+        this.#open(byte, fields, index);
         if (!this.#closesAtOnce()) {
           if (byte === OPEN_BRACE) {
             const field = this.#walkKey(fields);
             if (field === undefined) return false;
-            slot = field === null ? NO_SLOT : field.slot;
+            index = field === null ? NO_FIELD : field.index;
             fields = field === null ? null : field.inner;
-          } else slot = NO_SLOT;
+          } else index = NO_FIELD;
           continue;
         }
       } else {
         if (!this.#walkScalar(byte)) return false;
-        if (slot !== NO_SLOT) this.ends[slot] = this.#position;
+        if (index !== NO_FIELD) this.ends[index] = this.#position;
       }
       // A value has ended, and perhaps what it closes.
       const next = this.#walkToNextValue();
       if (next === undefined) return false;
       if (this.#depth === 0) return this.#position === this.#end;
-      slot = next === null ? NO_SLOT : next.slot;
+      index = next === null ? NO_FIELD : next.index;
       fields = next === null ? null : next.inner;
     }
   }
@@ -176,7 +176,7 @@ export class JsonWalk {
     return this.#depth > 0 && this.#closers[this.#depth - 1] === CLOSE_BRACKET;
   }
 
-  #open(byte: number, fields: Fields | null, slot: number): void {
+  #open(byte: number, fields: Fields | null, index: number): void {
     if (this.#depth === this.#closers.length) {
       const closers = new Uint8Array(2 * this.#depth);
       closers.set(this.#closers);
@@ -185,16 +185,16 @@ export class JsonWalk {
     this.#closers[this.#depth] = byte === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET;
     if (this.#depth < this.#fieldDepth) {
       this.#contexts[this.#depth] = fields;
-      this.#slots[this.#depth] = slot;
+      this.#fieldIndexes[this.#depth] = index;
     }
     this.#depth += 1;
     this.#position += 1;
     // The element's own brace is the first, its member's bracket the second.
-    if (this.#depth > MAX_METADATA_DEPTH + 1) this.#noteDepth(this.#slots[1]);
+    if (this.#depth > MAX_METADATA_DEPTH + 1) this.#noteDepth(this.#fieldIndexes[1]);
   }
 
-  #noteDepth(memberSlot: number): void {
-    if (memberSlot !== NO_SLOT) this.tooDeep[memberSlot] = 1;
+  #noteDepth(member: number): void {
+    if (member !== NO_FIELD) this.tooDeep[member] = 1;
   }
 
   #shrinkStack(): void {
@@ -204,8 +204,8 @@ export class JsonWalk {
   #close(): void {
     this.#position += 1;
     this.#depth -= 1;
-    const slot = this.#depth < this.#fieldDepth ? this.#slots[this.#depth] : NO_SLOT;
-    if (slot !== NO_SLOT) this.ends[slot] = this.#position;
+    const index = this.#depth < this.#fieldDepth ? this.#fieldIndexes[this.#depth] : NO_FIELD;
+    if (index !== NO_FIELD) this.ends[index] = this.#position;
   }
 
   #closesAtOnce(): boolean {
@@ -236,9 +236,9 @@ export class JsonWalk {
     return field;
   }
 
-  #forget({ slot, endOfInner }: Field): void {
-    for (let i = slot; i < endOfInner; i++) this.starts[i] = ABSENT;
-    this.tooDeep[slot] = 0;
+  #forget({ index, endOfInner }: Field): void {
+    for (let i = index; i < endOfInner; i++) this.starts[i] = ABSENT;
+    this.tooDeep[index] = 0;
   }
 
   #walkScalar(byte: number): boolean {
@@ -345,18 +345,21 @@ function depthOf(tree: FieldTree): number {
   return 1 + Math.max(0, ...inner);
 }
 
-function fieldsOf(tree: FieldTree, firstSlot: number): { readonly fields: Fields; readonly endSlot: number } {
+function fieldsOf(
+  tree: FieldTree,
+  firstIndex: number,
+): { readonly fields: Fields; readonly endIndex: number } {
   const fields: (Field[] | undefined)[] = [];
-  let endSlot = firstSlot;
+  let endIndex = firstIndex;
   for (const [text, value] of Object.entries(tree)) {
     const name = Buffer.from(text);
-    const slot = typeof value === 'number' ? value : value.slot;
-    assert(slot === endSlot, 'slots of fields are not in order');
-    const within = typeof value === 'number' ? null : fieldsOf(value.fields, slot + 1);
-    endSlot = within?.endSlot ?? slot + 1;
+    const index = typeof value === 'number' ? value : value.index;
+    assert(index === endIndex, 'indexes of fields are not in order');
+    const within = typeof value === 'number' ? null : fieldsOf(value.fields, index + 1);
+    endIndex = within?.endIndex ?? index + 1;
     while (fields.length <= name.length) fields.push(undefined);
-    const field = { name, slot, endOfInner: endSlot, inner: within?.fields ?? null };
+    const field = { name, index, endOfInner: endIndex, inner: within?.fields ?? null };
     fields[name.length] = [...(fields[name.length] ?? []), field];
   }
-  return { fields, endSlot };
+  return { fields, endIndex };
 }

@@ -15,12 +15,12 @@ const STATUS_CODE = 6;
 const fields = new ElementFields({
   timestamp: TIMESTAMP,
   metadata: {
-    slot: METADATA,
+    index: METADATA,
     fields: {
       project_ref: PROJECT_REF,
       function_id: FUNCTION_ID,
       execution_time_ms: EXECUTION_TIME_MS,
-      response: { slot: 5, fields: { status_code: STATUS_CODE } },
+      response: { index: 5, fields: { status_code: STATUS_CODE } },
     },
   },
 });
@@ -53,6 +53,6 @@ export function decodeRelayElement(
   };
 }
 
-function numberOf(slot: number): number {
-  return fields.isNumber(slot) ? Number(fields.numberText(slot)) : Number.NaN;
+function numberOf(index: number): number {
+  return fields.isNumber(index) ? Number(fields.numberText(index)) : Number.NaN;
 }

@@ -12,7 +12,7 @@ export interface KafkaClock {
 }
 
 /** Resolves after `delayMs`, or early once `cancelled` opens. */
-export function pause(clock: KafkaClock, delayMs: number, cancelled: Latch): Promise<void> {
+export function wait(clock: KafkaClock, delayMs: number, cancelled: Latch): Promise<void> {
   return new Promise((resolve) => {
     const cancel = clock.after(delayMs, () => {
       leave();

@@ -6,7 +6,7 @@
 import type { IHeaders, Message, Producer } from 'kafkajs';
 import type { DeadLetter, DeadLetterSink } from '../dead-letters.js';
 import { Latch } from '../latch.js';
-import { type KafkaClock, pause, within } from './clock.js';
+import { type KafkaClock, wait, within } from './clock.js';
 import { createClient, type KafkaClient, type KafkaConnection } from './cluster/client.js';
 import type { KafkaLogger } from './cluster/client-logger.js';
 import { ClusterView } from './cluster/cluster-view.js';
@@ -110,7 +110,7 @@ export class KafkaDeadLetters implements DeadLetterSink {
         }
         await this.#disconnect();
         if (!this.#stopping.isOpen) this.#reportProblem(error);
-        await pause(clock, delayMs, this.#stopping);
+        await wait(clock, delayMs, this.#stopping);
       }
     }
   }

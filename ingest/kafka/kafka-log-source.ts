@@ -9,7 +9,7 @@ import type { Holds } from '../holds.js';
 import { Latch } from '../latch.js';
 import type { LogSink, LogSource, LogSourceStatus, PartitionKey, Position } from '../log-source.js';
 import { partitionId } from '../partition-id.js';
-import { type KafkaClock, pause, within } from './clock.js';
+import { type KafkaClock, wait, within } from './clock.js';
 import { createClient, type KafkaConnection } from './cluster/client.js';
 import type { KafkaLogger } from './cluster/client-logger.js';
 import { ClusterView } from './cluster/cluster-view.js';
@@ -152,7 +152,7 @@ export class KafkaLogSource implements LogSource {
       const { pollIntervalMs } = this.#timing;
       const untilRestartMs = this.#session === null ? this.#health.untilRestartMs : pollIntervalMs;
       const restartIsNear = untilRestartMs > 0 && untilRestartMs < pollIntervalMs;
-      await pause(clock, restartIsNear ? untilRestartMs : pollIntervalMs, this.#woken);
+      await wait(clock, restartIsNear ? untilRestartMs : pollIntervalMs, this.#woken);
     }
   }
 

@@ -1,8 +1,13 @@
 /**
  * Makes the shards durable, again and again: state and next offsets of all of them in one transaction.
+ *
+ *   a commit   = per shard: what its views changed (View.save) │ next offset │ marks, gaps, whole as of
+ *                + the time; the store writes it: blocks to their files, sync, one transaction (store.ts)
+ *   afterwards   the log is told: Kafka gets a mirror of the offsets, the embedded log forgets the records
+ *
  * Between two commits a record lives in memory and in its log; a crash reads it from the log again. Before
- * that the shards forget what no query can see any more, so that what a backfill brings for windows long past
- * is never written.
+ * a commit the shards forget what no query can see any more, so that what a backfill brings for windows long
+ * past is never written.
  *
  * The shards are saved one a turn of the event loop, and queries are answered in between. Each is saved with
  * its own offset, so it doesn't matter that later ones have read on meanwhile.
@@ -15,8 +20,8 @@ import type { CommitFigures, Store } from '../store/store.js';
 import type { OwnedShard } from './shards.js';
 import type { TrustedTime } from './trusted-time.js';
 
-/** Pause between commits. Longer: more to read again after a crash; shorter: more syncs, smaller segments. */
-const COMMIT_PAUSE_MS = 500;
+/** Time between commits. Longer: more to read again after a crash; shorter: more syncs, smaller segments. */
+const COMMIT_DELAY_MS = 500;
 
 /** Commits without new records come this often: they carry away what has expired, and say what time it is. */
 const IDLE_COMMIT_EVERY_US = 60_000_000;
@@ -95,7 +100,7 @@ export class Committer {
           if (!this.#stopped) this.#ports.onFatal(error);
         },
       );
-    }, COMMIT_PAUSE_MS);
+    }, COMMIT_DELAY_MS);
   }
 
   /**

@@ -15,10 +15,10 @@ import type { Scope, Store } from '../store/store.js';
 import type { OwnedShard } from './shards.js';
 
 /**
- * Pause after a compaction that failed because there is no room or the like. Longer: the index of rows stays
+ * Time to wait after a compaction that failed because there is no room or the like. Longer: the index of rows stays
  * in memory for longer; shorter: a full disk is filled and emptied all the time.
  */
-const RETRY_PAUSE_US = 60_000_000;
+const RETRY_DELAY_US = 60_000_000;
 
 export interface CompactorPorts {
   readonly store: Pick<Store, 'compact' | 'sealPart'>;
@@ -134,7 +134,7 @@ export class Compactor {
   }
 
   #failed(scope: Scope, error: unknown): void {
-    if (!(error instanceof SegmentError)) this.#notBeforeUs = this.#ports.monotonicUs() + RETRY_PAUSE_US;
+    if (!(error instanceof SegmentError)) this.#notBeforeUs = this.#ports.monotonicUs() + RETRY_DELAY_US;
     this.#ports.onFailed(error, scope);
   }
 }

@@ -37,7 +37,7 @@ export const UNTOLD: DiskRoomPorts = { onShort: () => undefined, onRoom: () => u
 export interface DiskPlatform {
   readonly disk: Pick<Disk, 'freeBytes'>;
   /** Resolves after so long; the process doesn't stay for it. */
-  readonly pause: (ms: number) => Promise<void>;
+  readonly wait: (ms: number) => Promise<void>;
 }
 
 export class DiskRoom {
@@ -138,7 +138,7 @@ export class DiskRoom {
   async #seeRoom(shortage: Shortage): Promise<void> {
     const mostLooks = shortage === 'disk' ? DISK_TRY_ANYWAY_CHECKS : 1;
     for (let looks = 0; looks < mostLooks && !this.#givenUp.isOpen; looks++) {
-      await this.#givenUp.orOpen(this.#platform.pause(DISK_CHECK_MS));
+      await this.#givenUp.orOpen(this.#platform.wait(DISK_CHECK_MS));
       if (this.#freeBytes() >= DISK_ROOM_BYTES) return;
     }
   }

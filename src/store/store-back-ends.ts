@@ -27,7 +27,7 @@ export const SYSTEM_PARTS: StoreBackEnds = {
   disk: SYSTEM_DISK,
   lock: lockDirectory,
   openTables: (directory) => Environment.open(directory),
-  pause: (ms) => delay(ms, undefined, { ref: false }),
+  wait: (ms) => delay(ms, undefined, { ref: false }),
   startStorage: (listener) => startStorageWorker(listener),
   arenaBytes: ARENA_BYTES,
 };

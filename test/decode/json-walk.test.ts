@@ -14,12 +14,12 @@ const TREE = {
   id: 0,
   timestamp: 1,
   metadata: {
-    slot: 2,
-    fields: { request: { slot: 3, fields: { url: 4, path: 5 } }, project_ref: 6 },
+    index: 2,
+    fields: { request: { index: 3, fields: { url: 4, path: 5 } }, project_ref: 6 },
   },
   project: 7,
 } as const;
-const SLOT_COUNT = 8;
+const FIELD_COUNT = 8;
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -30,7 +30,7 @@ function firstObject(value: unknown): Record<string, unknown> {
   return isObject(first) ? first : {};
 }
 
-/** By slot. */
+/** By index of a field. */
 function judged(element: Record<string, unknown>): unknown[] {
   const own = (object: Record<string, unknown>, name: string) =>
     Object.hasOwn(object, name) ? object[name] : undefined;
@@ -79,13 +79,13 @@ function compare(text: string): boolean {
   };
   expect(fields.read(source, 1, end)).toBe(null);
   const expected = judged(value);
-  for (let slot = 0; slot < SLOT_COUNT; slot++) {
-    const own = expected[slot];
-    const range = bytes.toString('utf8', fields.starts[slot], fields.ends[slot]);
-    expect(fields.has(slot) ? JSON.parse(range) : undefined, `slot ${slot} of ${text}`).toEqual(own);
-    expect(fields.text(slot), text).toBe(typeof own === 'string' ? own : null);
-    expect(fields.isNull(slot), text).toBe(own === undefined || own === null);
-    expect(fields.isNumber(slot), text).toBe(typeof own === 'number');
+  for (let index = 0; index < FIELD_COUNT; index++) {
+    const own = expected[index];
+    const range = bytes.toString('utf8', fields.starts[index], fields.ends[index]);
+    expect(fields.has(index) ? JSON.parse(range) : undefined, `field ${index} of ${text}`).toEqual(own);
+    expect(fields.text(index), text).toBe(typeof own === 'string' ? own : null);
+    expect(fields.isNull(index), text).toBe(own === undefined || own === null);
+    expect(fields.isNumber(index), text).toBe(typeof own === 'number');
   }
   return true;
 }

@@ -115,7 +115,7 @@ export class Life {
     const opening = Store.open(DATA_FOLDER, CACHE_BYTES, UNTOLD, {
       disk: disk('serving'),
       lock: async () => ({ release: async () => {} }),
-      pause: () => new Promise((resolve) => this.schedule.push('timer', resolve)),
+      wait: () => new Promise((resolve) => this.schedule.push('timer', resolve)),
       openTables: async () =>
         this.#assembly.tables({
           stored: world.tables,

@@ -7,7 +7,7 @@ import {
   ENTRY_BLOCK_COUNT,
   STANDING_IDLE_US,
   URL_INDEX_CAPACITY,
-  URL_PAGE_BYTES,
+  URL_SLAB_BYTES,
   USAGE_CHUNK_BYTES,
 } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
@@ -78,7 +78,7 @@ test('an hour larger than every block, page and table is counted right, saved an
   for (let i = 0; i < count; i++) {
     // URLs of the beginning come again at the end, when the table was emptied; a few are longer than a page.
     const url =
-      i % 50_000 === 11 ? `long/${'y'.repeat(URL_PAGE_BYTES)}/ref17` : `ref${i % 97}/${i % 270_000}`;
+      i % 50_000 === 11 ? `long/${'y'.repeat(URL_SLAB_BYTES)}/ref17` : `ref${i % 97}/${i % 270_000}`;
     const entry = edgeEntry(HOUR_US + random(US_PER_HOUR), url, random(16));
     view.apply(entry);
     twin.apply(entry);

@@ -1,16 +1,16 @@
 /**
- * The evaluation of one expression over the shards of a process, for one or more asks, in slices: pure,
- * synchronous, and told by its caller when to go on. What each shard counts is exact for one state of it
- * between ask and answer:
+ * How an expression that was never asked for is evaluated, over the shards of a process, for one or more asks,
+ * in slices: pure, synchronous, and told by its caller when to go on. What each shard counts is exact for one
+ * state of it between ask and answer.
  *
- * - Sealed parts never change. They are scanned elsewhere, a piece at a time, different parts by different
- * threads at
- *   once if there are any; their files stay until the evaluation is closed.
- * - A literal is evaluated here over the fresh parts. Once a part's matches are live the view keeps them so.
- * - Any other expression is evaluated elsewhere, over batches of URLs that are handed out. New URLs may come
- * faster
- *   than batches come back, so each part is frozen when the evaluation begins, and counted in that state: a URL's code is
- *   at most that of the entry that brought it, so a prefix of the entries needs only a prefix of the URLs.
+ *   parts            literal (no operators)     any other expression
+ *   fresh            here, slice by slice       URLs go in batches to a match thread
+ *   sealed (files)   match threads read and scan the files, a piece at a time
+ *
+ * Sealed parts never change; their files stay until the evaluation is closed. Of fresh parts new URLs may come
+ * faster than batches come back, so each is frozen when the evaluation begins, and counted in that state: a
+ * URL's code is at most that of the entry that brought it, so a prefix of the entries needs only a prefix of
+ * the URLs. What was found stays with the view (standing-expressions.ts), which keeps it up to date.
  */
 
 import { assert } from '../../assert.js';

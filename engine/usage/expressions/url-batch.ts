@@ -1,7 +1,7 @@
 /** URLs of fresh parts on their way to the match thread. */
 
 import { lowerBound } from '../../binary-search.js';
-import type { UrlPage } from '../fresh/url-pages.js';
+import type { UrlSlab } from '../fresh/url-slabs.js';
 import type { FreshTarget } from './scan-lane.js';
 
 /** URLs to be matched elsewhere. One with no URL at all only asks whether the expression is valid. */
@@ -17,9 +17,9 @@ export function noUrls(): UrlBatch {
   return { kind: 'urls', bytes: new Uint8Array(0), ends: new Uint32Array(0) };
 }
 
-/** The URLs [first, end) of a page. */
+/** The URLs [first, end) of a slab. */
 interface Piece {
-  readonly page: UrlPage;
+  readonly slab: UrlSlab;
   readonly first: number;
   readonly end: number;
 }
@@ -35,15 +35,15 @@ export function copyUrls(targets: readonly FreshTarget[], byteLimit: number, roo
   for (const target of targets) {
     let code = target.matches.evaluatedUrls;
     while (code < target.urlCount && byteCount < byteLimit) {
-      const page = target.part.urls.pages[target.part.urls.pageIndexOf(code)];
-      const first = code - page.firstCode;
-      const last = Math.min(page.count, target.urlCount - page.firstCode) - 1;
-      const start = page.startOf(first);
-      const end = lowerBound(page.ends, first, last, start + byteLimit - byteCount) + 1;
-      pieces.push({ page, first, end });
-      byteCount += page.ends[end - 1] - start;
+      const slab = target.part.urls.slabs[target.part.urls.slabIndexOf(code)];
+      const first = code - slab.firstCode;
+      const last = Math.min(slab.count, target.urlCount - slab.firstCode) - 1;
+      const start = slab.startOf(first);
+      const end = lowerBound(slab.ends, first, last, start + byteLimit - byteCount) + 1;
+      pieces.push({ slab, first, end });
+      byteCount += slab.ends[end - 1] - start;
       urlCount += end - first;
-      code = page.firstCode + end;
+      code = slab.firstCode + end;
     }
   }
   return copyPieces(pieces, room(byteCount), urlCount);
@@ -53,11 +53,11 @@ function copyPieces(pieces: readonly Piece[], bytes: Uint8Array<ArrayBuffer>, ur
   const ends = new Uint32Array(urlCount);
   let at = 0;
   let url = 0;
-  for (const { page, first, end } of pieces) {
-    const start = page.startOf(first);
+  for (const { slab, first, end } of pieces) {
+    const start = slab.startOf(first);
     const shift = at - start;
-    bytes.set(page.bytes.subarray(start, page.ends[end - 1]), at);
-    for (let i = first; i < end; i++) ends[url++] = page.ends[i] + shift;
+    bytes.set(slab.bytes.subarray(start, slab.ends[end - 1]), at);
+    for (let i = first; i < end; i++) ends[url++] = slab.ends[i] + shift;
     at = ends[url - 1];
   }
   return { kind: 'urls', bytes, ends };

@@ -89,7 +89,7 @@ export class FreshMatches {
 
 /**
  * Evaluates a literal over the next URLs of a part, about `byteBudget` bytes of them and at least the rest
- * of a page, and returns how many bytes it went over. The search goes over many URLs at once: the first hit
+ * of a slab, and returns how many bytes it went over. The search goes over many URLs at once: the first hit
  * at or behind a URL's start is a match when it ends within that URL, and else the URL has none.
  */
 export function evaluateLiteral(
@@ -98,28 +98,28 @@ export function evaluateLiteral(
   literal: ByteSearch,
   byteBudget: number,
 ): number {
-  const pages = part.urls.pages;
+  const slabs = part.urls.slabs;
   let searched = 0;
-  let pageIndex = part.urls.pageIndexOf(matches.evaluatedUrls);
+  let slabIndex = part.urls.slabIndexOf(matches.evaluatedUrls);
   while (matches.evaluatedUrls < part.urls.count && searched < byteBudget) {
-    const page = pages[pageIndex];
-    const first = matches.evaluatedUrls - page.firstCode;
-    const start = page.startOf(first);
-    const { bytes, byteCount } = page;
+    const slab = slabs[slabIndex];
+    const first = matches.evaluatedUrls - slab.firstCode;
+    const start = slab.startOf(first);
+    const { bytes, byteCount } = slab;
     let index = first;
     let hit = literal.find(bytes, start, byteCount);
     while (hit >= 0) {
-      while (page.ends[index] <= hit) {
+      while (slab.ends[index] <= hit) {
         matches.addVerdict(false);
         index += 1;
       }
-      matches.addVerdict(hit + literal.length <= page.ends[index]);
-      hit = literal.find(bytes, page.ends[index], byteCount);
+      matches.addVerdict(hit + literal.length <= slab.ends[index]);
+      hit = literal.find(bytes, slab.ends[index], byteCount);
       index += 1;
     }
-    for (; index < page.count; index++) matches.addVerdict(false);
+    for (; index < slab.count; index++) matches.addVerdict(false);
     searched += byteCount - start;
-    pageIndex += 1;
+    slabIndex += 1;
   }
   return searched;
 }

@@ -8,7 +8,7 @@ import type { SealPlan } from '../sealed/seal.js';
 import type { PartName } from '../sealed/sealed-part.js';
 import { EntryColumns } from './entry-columns.js';
 import { hashBytes, NOT_FOUND, UrlIndex } from './url-index.js';
-import { UrlPages } from './url-pages.js';
+import { UrlSlabs } from './url-slabs.js';
 
 export class FreshPart {
   readonly kind = 'fresh';
@@ -16,7 +16,7 @@ export class FreshPart {
   readonly startUs: number;
   /** Rises with each part and each standing expression of a view: tells which of two was there first. */
   readonly sequence: number;
-  readonly urls = new UrlPages();
+  readonly urls = new UrlSlabs();
   readonly entries = new EntryColumns();
   #index: UrlIndex | null = null;
 
@@ -37,7 +37,7 @@ export class FreshPart {
     let code = this.#index.find(hash, url, urlLength, this.urls);
     if (code === NOT_FOUND) {
       code = this.urls.append(url, urlLength);
-      this.#index.add(code, hash, this.urls.pages.length - 1);
+      this.#index.add(code, hash, this.urls.slabs.length - 1);
     }
     this.entries.append(offsetUs, code, areas);
   }
@@ -53,7 +53,7 @@ export class FreshPart {
   sealPlan(): SealPlan {
     return {
       name: this.name,
-      pages: this.urls.pages.map(({ bytes, ends, count, byteCount }) => ({ bytes, ends, count, byteCount })),
+      slabs: this.urls.slabs.map(({ bytes, ends, count, byteCount }) => ({ bytes, ends, count, byteCount })),
       blocks: this.entries.blocks.map(({ offsetsUs, urlCodes, areas, count }) => {
         return { offsetsUs, urlCodes, areas, count };
       }),

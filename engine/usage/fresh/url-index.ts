@@ -7,17 +7,17 @@
 
 import { fnv1a } from '../../fnv1a.js';
 import { URL_INDEX_CAPACITY, URL_PROBE_LIMIT } from '../../limits.js';
-import type { UrlPages } from './url-pages.js';
+import type { UrlSlabs } from './url-slabs.js';
 
 export const NOT_FOUND = -1;
 
 export class UrlIndex {
   /**
-   * Ordinal + 1 of a code (the first indexed one has ordinal 0), or 0 for a free slot. Never over half full.
+   * Ordinal + 1 of a code (the first indexed one has ordinal 0), or 0 for a free place. Never over half full.
    */
-  #slots = new Uint32Array(128);
+  #places = new Uint32Array(128);
   #hashes = new Uint32Array(64);
-  #pageIndexes = new Uint32Array(64);
+  #slabIndexes = new Uint32Array(64);
   #firstCode: number;
   #count = 0;
 
@@ -27,32 +27,32 @@ export class UrlIndex {
   }
 
   get heldBytes(): number {
-    return 4 * (this.#slots.length + this.#hashes.length + this.#pageIndexes.length);
+    return 4 * (this.#places.length + this.#hashes.length + this.#slabIndexes.length);
   }
 
   /** The code of the URL in the first `length` bytes, or NOT_FOUND. */
-  find(hash: number, source: Uint8Array, length: number, pages: UrlPages): number {
-    const slots = this.#slots;
-    const mask = slots.length - 1;
+  find(hash: number, source: Uint8Array, length: number, slabs: UrlSlabs): number {
+    const places = this.#places;
+    const mask = places.length - 1;
     for (let probe = 0; probe < URL_PROBE_LIMIT; probe++) {
-      const slot = slots[(hash + probe) & mask];
-      if (slot === 0) return NOT_FOUND;
-      const ordinal = slot - 1;
+      const place = places[(hash + probe) & mask];
+      if (place === 0) return NOT_FOUND;
+      const ordinal = place - 1;
       if (this.#hashes[ordinal] !== hash) continue;
       const code = this.#firstCode + ordinal;
-      if (pages.equals(code, this.#pageIndexes[ordinal], source, length)) return code;
+      if (slabs.equals(code, this.#slabIndexes[ordinal], source, length)) return code;
     }
     return NOT_FOUND;
   }
 
-  /** Indexes `code`, which lies on page `pageIndex`. Codes come one after the other. */
-  add(code: number, hash: number, pageIndex: number): void {
+  /** Indexes `code`, which lies on slab `slabIndex`. Codes come one after the other. */
+  add(code: number, hash: number, slabIndex: number): void {
     if (this.#count === this.#hashes.length) this.#makeRoom(code);
     const ordinal = this.#count;
     this.#hashes[ordinal] = hash;
-    this.#pageIndexes[ordinal] = pageIndex;
+    this.#slabIndexes[ordinal] = slabIndex;
     this.#count += 1;
-    place(this.#slots, hash, ordinal);
+    place(this.#places, hash, ordinal);
   }
 
   #makeRoom(nextCode: number): void {
@@ -60,34 +60,34 @@ export class UrlIndex {
     if (capacity > URL_INDEX_CAPACITY) {
       this.#firstCode = nextCode;
       this.#count = 0;
-      this.#slots.fill(0);
+      this.#places.fill(0);
       return;
     }
     const hashes = new Uint32Array(capacity);
     hashes.set(this.#hashes);
-    const pageIndexes = new Uint32Array(capacity);
-    pageIndexes.set(this.#pageIndexes);
-    const slots = new Uint32Array(2 * capacity);
-    for (let ordinal = 0; ordinal < this.#count; ordinal++) place(slots, hashes[ordinal], ordinal);
+    const slabIndexes = new Uint32Array(capacity);
+    slabIndexes.set(this.#slabIndexes);
+    const places = new Uint32Array(2 * capacity);
+    for (let ordinal = 0; ordinal < this.#count; ordinal++) place(places, hashes[ordinal], ordinal);
     this.#hashes = hashes;
-    this.#pageIndexes = pageIndexes;
-    this.#slots = slots;
+    this.#slabIndexes = slabIndexes;
+    this.#places = places;
   }
 }
 
-function place(slots: Uint32Array, hash: number, ordinal: number): void {
-  const mask = slots.length - 1;
+function place(places: Uint32Array, hash: number, ordinal: number): void {
+  const mask = places.length - 1;
   for (let probe = 0; probe < URL_PROBE_LIMIT; probe++) {
     const at = (hash + probe) & mask;
-    if (slots[at] === 0) {
-      slots[at] = ordinal + 1;
+    if (places[at] === 0) {
+      places[at] = ordinal + 1;
       return;
     }
   }
 }
 
 /**
- * FNV-1a over the first `length` bytes, its bits mixed once more because slots are picked by the low ones.
+ * FNV-1a over the first `length` bytes, its bits mixed once more because places are picked by the low ones.
  */
 export function hashBytes(bytes: Uint8Array, length: number): number {
   const hash = fnv1a(bytes, 0, length);

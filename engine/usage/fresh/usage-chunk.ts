@@ -29,16 +29,16 @@ export function encodeChunk(part: FreshPart, start: ChunkMark): Uint8Array {
   writer.u32(urls.count - start.urlCount);
   writer.u32(start.entryCount);
   writer.u32(entries.count - start.entryCount);
-  const firstPage = urls.pageIndexOf(start.urlCount);
-  const newPages = start.urlCount === urls.count ? [] : urls.pages.slice(firstPage);
-  for (const page of newPages) {
-    for (let i = Math.max(0, start.urlCount - page.firstCode); i < page.count; i++) {
-      writer.u32(page.ends[i] - page.startOf(i));
+  const firstPage = urls.slabIndexOf(start.urlCount);
+  const newPages = start.urlCount === urls.count ? [] : urls.slabs.slice(firstPage);
+  for (const slab of newPages) {
+    for (let i = Math.max(0, start.urlCount - slab.firstCode); i < slab.count; i++) {
+      writer.u32(slab.ends[i] - slab.startOf(i));
     }
   }
-  for (const page of newPages) {
-    const firstIndex = Math.max(0, start.urlCount - page.firstCode);
-    writer.bytes(page.bytes.subarray(page.startOf(firstIndex), page.byteCount));
+  for (const slab of newPages) {
+    const firstIndex = Math.max(0, start.urlCount - slab.firstCode);
+    writer.bytes(slab.bytes.subarray(slab.startOf(firstIndex), slab.byteCount));
   }
   const spans = entrySpans(part, start.entryCount);
   for (const { block, from } of spans)

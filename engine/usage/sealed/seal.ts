@@ -7,7 +7,7 @@
 import { PAGE_ENTRY_LIMIT, PAGE_FILTER_BYTES, PHRASE_SAMPLE_COUNT, SEALED_PAGE_BYTES } from '../../limits.js';
 import type { FileBuilder } from '../../segments.js';
 import type { EntryBlock } from '../fresh/entry-columns.js';
-import type { UrlPage } from '../fresh/url-pages.js';
+import type { UrlSlab } from '../fresh/url-slabs.js';
 import { encodePhrases, PhraseCounts } from './page-text.js';
 import { PageWriter, sharedLength } from './sealed-page.js';
 import { filterStart, type PartName, type PartSummary, partFile } from './sealed-part.js';
@@ -18,7 +18,7 @@ type Plain<T, Keys extends keyof T> = { readonly [Key in Keys]: T[Key] };
 /** A part that takes no more entries, as plain data. */
 export interface SealPlan {
   readonly name: PartName;
-  readonly pages: readonly Plain<UrlPage, 'bytes' | 'ends' | 'count' | 'byteCount'>[];
+  readonly slabs: readonly Plain<UrlSlab, 'bytes' | 'ends' | 'count' | 'byteCount'>[];
   readonly blocks: readonly Plain<EntryBlock, 'offsetsUs' | 'urlCodes' | 'areas' | 'count'>[];
   readonly urlCount: number;
   readonly entryCount: number;
@@ -70,15 +70,15 @@ export function* sealPart(plan: SealPlan, files: FileBuilder): Generator<void, P
   return { pageCount: filters.length, urlCount: plan.urlCount, entryCount: plan.entryCount };
 }
 
-function flatUrls({ pages, urlCount }: SealPlan): FlatUrls {
-  const bytes = new Uint8Array(pages.reduce((sum, page) => sum + page.byteCount, 0));
+function flatUrls({ slabs, urlCount }: SealPlan): FlatUrls {
+  const bytes = new Uint8Array(slabs.reduce((sum, slab) => sum + slab.byteCount, 0));
   const starts = new Uint32Array(urlCount + 1);
   let code = 0;
   let at = 0;
-  for (const page of pages) {
-    bytes.set(page.bytes.subarray(0, page.byteCount), at);
-    for (let i = 0; i < page.count; i++) starts[++code] = at + page.ends[i];
-    at += page.byteCount;
+  for (const slab of slabs) {
+    bytes.set(slab.bytes.subarray(0, slab.byteCount), at);
+    for (let i = 0; i < slab.count; i++) starts[++code] = at + slab.ends[i];
+    at += slab.byteCount;
   }
   return { count: urlCount, bytes, starts };
 }

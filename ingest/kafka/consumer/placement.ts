@@ -7,7 +7,7 @@ import type { Consumer } from 'kafkajs';
 import type { Holds } from '../../holds.js';
 import type { Latch } from '../../latch.js';
 import type { LogSink, PartitionKey } from '../../log-source.js';
-import { type KafkaClock, pause } from '../clock.js';
+import { type KafkaClock, wait } from '../clock.js';
 import type { KafkaLogger } from '../cluster/client-logger.js';
 import type { ClusterState, ClusterView, LogFound } from '../cluster/cluster-view.js';
 import { CLIENT_MAX_RETRY_MS } from '../limits.js';
@@ -110,7 +110,7 @@ export class Placement {
         }
         waiting = left;
         if (waiting.length === 0) return;
-        await pause(clock, CLIENT_MAX_RETRY_MS, this.#closing);
+        await wait(clock, CLIENT_MAX_RETRY_MS, this.#closing);
       }
     } catch (error) {
       this.#parts.onFatal(error);

@@ -2,13 +2,11 @@
  * Puts right what kafkajs 2.2.4 gets wrong about a fetch, between its decoding of the response and its use:
  *
  * - OFFSET_OUT_OF_RANGE: kafkajs would move to the log's beginning by itself and commit that; here the
- * partition comes
- *   out empty, and the caller is told.
+ *   partition comes out empty, and the caller is told.
  * - Aborted transactions: of several that begin before a record, kafkajs heeds one, so that records of the
- * others come
- *   through.
+ *   others come through.
  * - Batches that compaction emptied, wholly or at their end: kafkajs sees nothing to read and asks again for
- * ever.
+ *   ever.
  */
 
 import type { PartitionKey } from '../../log-source.js';

@@ -1,7 +1,8 @@
 /**
  * A client process that asks a service over plain sockets. Closed loop: each connection keeps so many requests
  * on their way. Open loop: requests leave when they are due, whatever comes back, and a latency counts from
- * then, so that a stall is seen in all requests it delays.
+ * then, so that a stall is seen in all requests it delays; as with any usual client they leave one at a time on
+ * a connection, and wait here while all are busy.
  *
  * Started by a bench as a child process; takes a LoadOrder, then perhaps 'stop', and returns a LoadReport, by
  * messages.
@@ -52,9 +53,11 @@ class Run {
   #failures = 0;
   #answerBytes = 0;
   #askedCount = 0;
-  /** In a closed loop, no request leaves after it. */
+  /** No request leaves that is due after it. */
   #endUs = 0;
   #isStopped = false;
+  /** Of an open loop: when the requests were due that wait for a connection. */
+  #waitingUs: number[] = [];
 
   constructor(order: LoadOrder) {
     this.#order = order;
@@ -96,7 +99,8 @@ class Run {
         this.#latenciesUs[pathIndex].push(nowUs - sinceUs);
         this.#answerBytes = byteCount;
         if (!isOk) this.#failures += 1;
-        if (this.#order.rate === null && nowUs < this.#endUs) this.#ask(connection, nowUs);
+        const sinceNextUs = this.#order.rate === null ? nowUs : this.#waitingUs.shift();
+        if (sinceNextUs !== undefined && sinceNextUs < this.#endUs) this.#ask(connection, sinceNextUs);
       },
     );
     return connection;
@@ -114,20 +118,27 @@ class Run {
   }
 
   async #askAtRate(startUs: number, rate: number, total: number): Promise<void> {
-    const dueUs = () => startUs + (this.#askedCount * 1e6) / rate;
-    while (this.#askedCount < total && !this.#isStopped) {
-      while (this.#askedCount < total && dueUs() <= monotonicUs()) this.#ask(this.#idlest(), dueUs());
+    let count = 0;
+    const dueUs = () => startUs + (count * 1e6) / rate;
+    while (count < total && !this.#isStopped) {
+      for (; count < total && dueUs() <= monotonicUs(); count++) {
+        const idle = this.#idle();
+        if (idle === null) this.#waitingUs.push(dueUs());
+        else this.#ask(idle, dueUs());
+      }
       // A timer may come a millisecond late.
       const isNear = this.#order.isPrecise && dueUs() - monotonicUs() <= SPIN_US;
       await new Promise((resolve) => (isNear ? setImmediate(resolve) : setTimeout(resolve, 1)));
     }
   }
 
-  #idlest(): LoadConnection {
+  #idle(): LoadConnection | null {
     const connections = this.#connections;
-    const turn = this.#askedCount % connections.length;
-    const inTurn = [...connections.slice(turn), ...connections.slice(0, turn)];
-    return inTurn.reduce((idlest, one) => (one.pendingCount < idlest.pendingCount ? one : idlest));
+    for (let i = 0; i < connections.length; i++) {
+      const connection = connections[(this.#askedCount + i) % connections.length];
+      if (connection.pendingCount === 0) return connection;
+    }
+    return null;
   }
 
   #pendingCount(): number {

@@ -1,6 +1,11 @@
 /**
  * A shard: all state that derives from one partition of one topic, the next offset to read included, so that
- * state and offset are saved as one and each record changes the answers exactly once.
+ * state and offset are saved as one and each record changes the answers exactly once:
+ *
+ *   pipeline      skips records before the shard's next offset, and applies one whole in one step
+ *   applyRecord   changes the views and moves the next offset
+ *   save          writes both; a commit makes all of it durable in one transaction, or nothing
+ *   load          after a kill: the state, and the offset that belongs to it, from which the log is read on
  */
 
 import { assert } from './assert.js';
@@ -83,7 +88,7 @@ export class Shard<Entry> {
     return this.#rejectedByReason;
   }
 
-  /** Whether anything came since the last save, or a view wants one. */
+  /** Whether anything came since the last save, or a view wants to be saved soon (see View.expire, View.spill). */
   get dirty(): boolean {
     return this.#dirty;
   }

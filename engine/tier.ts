@@ -1,8 +1,11 @@
-/** Project tiers and how long each keeps its edge logs. Source: SPEC, `logs.all`, rule 1. */
+/**
+ * Project tiers and how long each keeps its edge logs. The tier of an entry is the one that it names, else its
+ * record's header, else the settings' (ingest/decode/element.ts). Source: SPEC, `logs.all`, rule 1.
+ */
 
 import { US_PER_DAY } from './time.js';
 
-/** The retention class of a row: projects of one class share the rings of partitions. */
+/** The retention of a row: projects of one class share its runs. */
 export const TIER_CLASSES = ['1d', '7d', '90d'] as const;
 export type TierClass = (typeof TIER_CLASSES)[number];
 

@@ -6,7 +6,7 @@
 
 import type { LogIdentity } from '../engine/shard.js';
 import type { DeadLetterReason } from './dead-letters.js';
-import type { Mark } from './marks.js';
+import type { Mark } from './record-marks.js';
 
 /** One partition of one topic. */
 export interface PartitionKey {
@@ -35,7 +35,7 @@ export interface LogRecord {
   readonly unreadable?: UnreadableReason | null;
 }
 
-export type UnreadableReason = Extract<DeadLetterReason, 'unknown-codec' | 'too-large'>;
+export type UnreadableReason = Extract<DeadLetterReason, 'unknown-codec' | 'damaged-batch' | 'too-large'>;
 
 export interface RecordBatch extends PartitionKey {
   readonly records: readonly LogRecord[];

@@ -13,8 +13,8 @@ import { RecordDecoding } from './decode/record.js';
 import { decodeRelayElement } from './decode/relay-entry.js';
 import { HELD_BYTES, HELD_ELEMENTS, SLICE_BYTES, SLICE_ELEMENTS } from './limits.js';
 import type { LogIdentity, LogRecord, LogSink, OffsetGap, PartitionKey, RecordBatch } from './log-source.js';
-import type { Mark } from './marks.js';
 import { partitionId } from './partition-id.js';
+import type { Mark } from './record-marks.js';
 import type { TimeHolds } from './time-holds.js';
 
 /** Of the kind that the partition's topic holds. */

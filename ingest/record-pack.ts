@@ -16,7 +16,7 @@ import { assert } from '../engine/assert.js';
 import type { EdgeEntry, RelayEntry } from '../engine/entry.js';
 import { TIER_CLASSES } from '../engine/tier.js';
 import type { BufferPool } from './buffer-pool.js';
-import type { Mark } from './marks.js';
+import type { Mark } from './record-marks.js';
 
 type Entry = EdgeEntry | RelayEntry;
 type Kind = 'edge' | 'relay';

@@ -17,9 +17,9 @@ import { ClusterWatch } from './cluster/cluster-watch.js';
 import { refusalOf } from './cluster/refusal.js';
 import { registerCodecs } from './codecs/codecs.js';
 import { ApplyLanes } from './consumer/apply-lanes.js';
+import type { AssignedPartition } from './consumer/assigned-partition.js';
 import { ConsumerHealth } from './consumer/consumer-health.js';
 import { ConsumerSession, type KafkaSourceCounters } from './consumer/consumer-session.js';
-import type { PartitionReader } from './consumer/partition-reader.js';
 import { DISMISS_TIMEOUT_MS, KAFKA_TIMING, type KafkaTiming, STALL_RESTARTS } from './limits.js';
 import { OffsetMirror } from './offset-mirror.js';
 
@@ -88,7 +88,7 @@ export class KafkaLogSource implements LogSource {
   }
 
   status(): LogSourceStatus {
-    const readers = this.#session?.readers ?? new Map<string, PartitionReader>();
+    const readers = this.#session?.readers ?? new Map<string, AssignedPartition>();
     return {
       missingTopics: this.#view.latest?.missingTopics ?? [],
       topics: this.#cluster.topics,

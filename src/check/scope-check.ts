@@ -32,7 +32,7 @@ const STATE = 'shard';
 const MANIFEST = 'rows/manifest';
 /**
  * Segments that no answer depends on: alarms about the log, marks of what was read (see ingest/gaps.ts,
- * marks.ts).
+ * record-marks.ts).
  */
 const BESIDE = ['gaps', 'marks'];
 

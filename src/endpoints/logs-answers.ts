@@ -40,6 +40,7 @@ export class LogsAnswers {
     return rows === null ? this.#large(parameters) : this.#usual(rows, parameters, nowUs);
   }
 
+  /** Nothing that a slow client makes last may reach the rows, which keep their blocks in memory. */
   #usual(rows: readonly Uint8Array[], parameters: LogsParameters, nowUs: number): LiveAnswer {
     let buffer: Buffer | null = null;
     const body = encodeLogs(rows, (byteCount) => {
@@ -48,7 +49,7 @@ export class LogsAnswers {
     });
     return {
       body,
-      window: () => logsWindow(parameters, rows, nowUs),
+      window: windowOf(parameters, rows, nowUs),
       holding: null,
       release: () => {
         if (buffer !== null) this.#bodies.giveBack(buffer);
@@ -83,6 +84,15 @@ export class LogsAnswers {
       throw error;
     }
   }
+}
+
+/** In a function of its own: closures of one function keep alive what any of them uses. */
+function windowOf(
+  parameters: LogsParameters,
+  rows: readonly Uint8Array[],
+  nowUs: number,
+): LiveAnswer['window'] {
+  return () => logsWindow(parameters, rows, nowUs);
 }
 
 function resize(holding: Holding, byteCount: number): void {

@@ -13,8 +13,8 @@ import type {
   PartitionKey,
   Position,
 } from '../../ingest/log-source.js';
-import type { Marks } from '../../ingest/marks.js';
 import type { ShardPort } from '../../ingest/pipeline.js';
+import type { Marks } from '../../ingest/record-marks.js';
 import { unpackRecords } from '../../ingest/record-pack.js';
 import type { IngestMeter } from '../service/ingest-meter.js';
 import { APPLY_SLICE_US } from './limits.js';

@@ -7,7 +7,7 @@
 export const PACK_ELEMENTS = 512;
 
 /**
- * Elements after which a record is marked (see ingest/marks.ts), and the serving thread may let others have a
+ * Elements after which a record is marked (see ingest/record-marks.ts), and the serving thread may let others have a
  * turn: a commit then saves an offset together with the mark before it. Bigger: turns last longer; smaller:
  * more checksums.
  */

@@ -6,8 +6,8 @@
 import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import type { BufferPool } from '../../ingest/buffer-pool.js';
 import type { LogIdentity, LogRecord, PartitionKey } from '../../ingest/log-source.js';
-import { type Mark, Marks, markOf } from '../../ingest/marks.js';
 import type { ShardPort } from '../../ingest/pipeline.js';
+import { type Mark, Marks, markOf } from '../../ingest/record-marks.js';
 import { PackBuilder, type RecordPack } from '../../ingest/record-pack.js';
 import { MARK_ELEMENTS, PACK_BYTES, PACK_ELEMENTS } from './limits.js';
 import type { StoredState } from './protocol.js';

@@ -12,7 +12,7 @@ import type {
   PartitionKey,
   Position,
 } from '../../ingest/log-source.js';
-import type { Mark } from '../../ingest/marks.js';
+import type { Mark } from '../../ingest/record-marks.js';
 import type { RecordPack } from '../../ingest/record-pack.js';
 
 /** How far a partition was read when the thread begins; from then on only the thread moves it. */

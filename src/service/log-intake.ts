@@ -14,8 +14,8 @@ import type {
   PartitionKey,
   Position,
 } from '../../ingest/log-source.js';
-import type { Marks } from '../../ingest/marks.js';
 import { Pipeline } from '../../ingest/pipeline.js';
+import type { Marks } from '../../ingest/record-marks.js';
 import type { Config } from '../config.js';
 import type { IngestPort } from '../http/ports.js';
 import { IngestThread, NOT_YET } from '../ingest-thread/ingest-thread.js';

@@ -1,4 +1,7 @@
-/** What holds memory because of what comes in, part by part, and the budget over it. */
+/**
+ * What holds memory because of what comes in, part by part, the budget over it, and what frees memory when it
+ * is short: views that spill, and answers that can be computed again.
+ */
 
 import { sharedNameBytes } from '../../engine/names.js';
 import type { Shard } from '../../engine/shard.js';

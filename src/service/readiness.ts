@@ -1,7 +1,10 @@
 /**
  * What `/readyz` says: a sentence for each reason why this process is not ready, and notes on what an
- * operator should know although it is. An outage of Kafka is a note: answers from the store are whole, and
- * say how old they are.
+ * operator should know although it is.
+ *
+ *   reasons   stopping · ingest paused · a topic without answers (whole-answers.ts), or not read to its end since
+ *             the start · a hold · a gap · a damaged file · with the embedded log: lag
+ *   notes     Kafka away, old answers, lag behind Kafka: answers from the store are whole, and say their age
  */
 
 import { US_PER_SECOND } from '../../engine/time.js';

@@ -12,8 +12,8 @@ import type {
   PartitionKey,
   Position,
 } from '../../ingest/log-source.js';
-import { PartitionMarks } from '../../ingest/marks.js';
 import { partitionId } from '../../ingest/partition-id.js';
+import { PartitionMarks } from '../../ingest/record-marks.js';
 import type { Config } from '../config.js';
 import { ANSWER_CHECK_MS } from '../http/limits.js';
 import type { QueryApi } from '../http/query/query-api.js';

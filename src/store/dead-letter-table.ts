@@ -23,8 +23,8 @@ export class DeadLetterTable implements DeadLetterSink {
       const bytes = Buffer.concat([Uint8Array.of(reason.length), reason, letter.value]);
       return { name: originKey(letter), bytes };
     });
-    const sealed = await this.#store.seal(segments);
-    const puts = segments.map(({ name: key }, i) => ({ key, value: sealed[i] }));
+    const values = await this.#store.compress(segments);
+    const puts = segments.map(({ name: key }, i) => ({ key, value: values[i] }));
     await this.#store.room.retried(() =>
       this.#store.transaction([{ table: this.#table, puts, removedKeys: [] }]),
     );

@@ -273,7 +273,7 @@ export class Store {
   }
 
   /** The values to store for bytes of other tables, compressed off this thread. */
-  async seal(
+  async compress(
     segments: readonly { readonly name: string; readonly bytes: Uint8Array }[],
   ): Promise<Uint8Array[]> {
     const written = await this.#thread.write(segments.map((segment) => ({ ...segment, path: null })));

@@ -12,8 +12,8 @@ import { US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js'
 import type { StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import { Gaps } from '../../ingest/gaps.js';
-import { Marks } from '../../ingest/marks.js';
 import { Pipeline } from '../../ingest/pipeline.js';
+import { Marks } from '../../ingest/record-marks.js';
 import { Shards } from '../../src/service/shards.js';
 import { encodeWhole, WHOLE_SEGMENT } from '../../src/service/whole-answers.js';
 import { DeadLetterTable } from '../../src/store/dead-letter-table.js';

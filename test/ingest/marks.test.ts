@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { Random } from '../../bench/generator/random.js';
 import { KEPT_MARKS, MARK_SPREAD } from '../../ingest/limits.js';
-import { Marks, markOf } from '../../ingest/marks.js';
+import { Marks, markOf } from '../../ingest/record-marks.js';
 import { SegmentTable } from '../segment-table.js';
 
 const markAt = (offset: number) => ({ offset, timestampMs: offset, checksum: offset });

@@ -1,7 +1,7 @@
 /** What counts as a stall, and when it is forgiven. */
 
 import { expect, test } from 'vitest';
-import { PartitionReader } from '../../ingest/kafka/consumer/partition-reader.js';
+import { AssignedPartition } from '../../ingest/kafka/consumer/assigned-partition.js';
 import { ProgressWatch, samplesOf } from '../../ingest/kafka/consumer/progress-watch.js';
 
 /**
@@ -50,7 +50,7 @@ test('progress forgives; a new consumer that starts again before the place does 
 
 test('a partition that holds, and is read again in vain now and then, is no stall', () => {
   const progress = new ProgressWatch(30_000);
-  const reader = new PartitionReader({ topic: 't', partition: 0 });
+  const reader = new AssignedPartition({ topic: 't', partition: 0 });
   const stalls: unknown[] = [];
   reader.read(5);
   reader.readableEndOffset = 9;

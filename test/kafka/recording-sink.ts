@@ -8,7 +8,7 @@ import type {
   PartitionKey,
   RecordBatch,
 } from '../../ingest/log-source.js';
-import { type Mark, Marks, markOf } from '../../ingest/marks.js';
+import { type Mark, Marks, markOf } from '../../ingest/record-marks.js';
 
 export class RecordingSink implements LogSink {
   /** By `topic/partition`, in the order of apply. */

@@ -5,8 +5,8 @@
 
 import type { KafkaMessage } from 'kafkajs';
 import type { LogIdentity, PartitionKey } from '../../log-source.js';
-import { type Mark, markOf } from '../../marks.js';
 import { partitionId } from '../../partition-id.js';
+import { type Mark, markOf } from '../../record-marks.js';
 import type { KafkaClock } from '../clock.js';
 import { cutOffUnsound } from '../protocol/fetch-layout.js';
 import { rawFetchRequest } from '../protocol/fetch-request.js';

@@ -67,7 +67,7 @@ export async function unpackOrMark(
     const bytes = await unpack(packed, limitBytes);
     return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   } catch (error) {
-    return unreadableRecords(packed, isUnpackedTooLarge(error) ? 'too-large' : 'unknown-codec');
+    return unreadableRecords(packed, isUnpackedTooLarge(error) ? 'too-large' : 'damaged-batch');
   }
 }
 

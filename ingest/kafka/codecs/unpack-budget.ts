@@ -18,13 +18,13 @@ import {
   UNPACKED_WAIT_MS,
 } from '../limits.js';
 import {
-  type BatchView,
   cutOffUnsoundMessage,
   isSoundIn,
   type RecordSet,
   recordSets,
   wholeBatches,
 } from '../protocol/fetch-layout.js';
+import type { BatchView } from '../protocol/record-batch.js';
 import { unreadableRecords } from '../protocol/unreadable-batch.js';
 import { prepareUnpacked, unpackOrMark } from './codecs.js';
 

@@ -3,11 +3,11 @@
 import type { PartitionKey } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
 import type { ClusterState } from '../cluster/cluster-view.js';
-import { PartitionReader } from './partition-reader.js';
+import { AssignedPartition } from './assigned-partition.js';
 
 export class Assignment {
   readonly #topics: readonly string[];
-  readonly #readers = new Map<string, PartitionReader>();
+  readonly #readers = new Map<string, AssignedPartition>();
   /** When the assignment came that holds now; null while the group shares out its partitions. */
   #assignedAtMs: number | null = null;
   #others: readonly PartitionKey[] | null = null;
@@ -17,7 +17,7 @@ export class Assignment {
   }
 
   /** By partitionId. */
-  get readers(): ReadonlyMap<string, PartitionReader> {
+  get readers(): ReadonlyMap<string, AssignedPartition> {
     return this.#readers;
   }
 
@@ -30,12 +30,12 @@ export class Assignment {
   }
 
   /** In place of what was assigned before. */
-  assign(partitionsByTopic: Readonly<Record<string, readonly number[]>>, nowMs: number): PartitionReader[] {
+  assign(partitionsByTopic: Readonly<Record<string, readonly number[]>>, nowMs: number): AssignedPartition[] {
     this.revoke();
     this.#assignedAtMs = nowMs;
     for (const [topic, partitions] of Object.entries(partitionsByTopic)) {
       for (const partition of partitions) {
-        const reader = new PartitionReader({ topic, partition });
+        const reader = new AssignedPartition({ topic, partition });
         this.#readers.set(reader.id, reader);
       }
     }

@@ -19,9 +19,9 @@ import {
   type KafkaTiming,
   REBALANCE_TIMEOUT_MS,
 } from '../limits.js';
+import type { AssignedPartition } from './assigned-partition.js';
 import { Assignment } from './assignment.js';
 import { ConsumerFetches } from './consumer-fetches.js';
-import type { PartitionReader } from './partition-reader.js';
 import { Placement, type PlacementPorts } from './placement.js';
 import { areOtherLogs } from './read-start.js';
 import { SinkFeed } from './sink-feed.js';
@@ -100,7 +100,7 @@ export class ConsumerSession {
   }
 
   /** By partitionId. */
-  get readers(): ReadonlyMap<string, PartitionReader> {
+  get readers(): ReadonlyMap<string, AssignedPartition> {
     return this.#assignment.readers;
   }
 
@@ -178,7 +178,7 @@ export class ConsumerSession {
   observe(state: ClusterState, positions: ReadonlyMap<string, number>): boolean {
     this.#assignment.findOthers(state);
     this.#fetches.budget.releaseLost();
-    const doubtful: PartitionReader[] = [];
+    const doubtful: AssignedPartition[] = [];
     for (const reader of this.#assignment.readers.values()) {
       const found = state.logs.get(reader.id);
       if (found === undefined) continue;

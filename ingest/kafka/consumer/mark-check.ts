@@ -1,8 +1,8 @@
 /** Whether a log still has the records that were read from it. */
 
 import type { LogSink, PartitionKey } from '../../log-source.js';
-import { isSameMark, type Mark } from '../../marks.js';
 import { partitionId } from '../../partition-id.js';
+import { isSameMark, type Mark } from '../../record-marks.js';
 import type { ClusterState, ClusterView } from '../cluster/cluster-view.js';
 import { MARK_CHECKS } from '../limits.js';
 

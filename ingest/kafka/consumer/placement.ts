@@ -12,10 +12,10 @@ import type { KafkaLogger } from '../cluster/client-logger.js';
 import type { ClusterState, ClusterView, LogFound } from '../cluster/cluster-view.js';
 import { CLIENT_MAX_RETRY_MS } from '../limits.js';
 import type { ApplyLanes } from './apply-lanes.js';
+import type { AssignedPartition } from './assigned-partition.js';
 import type { Assignment } from './assignment.js';
 import { checkPartitions, type MarkFindings } from './mark-check.js';
 import { nextIntactOffset } from './next-intact-offset.js';
-import type { PartitionReader } from './partition-reader.js';
 import { findReadStart, type ReadStart } from './read-start.js';
 
 export interface PlacementPorts {
@@ -53,24 +53,24 @@ export class Placement {
    * Has partitions checked that were just assigned; also without any, as the reading tells what other members
    * have.
    */
-  begin(readers: readonly PartitionReader[]): void {
+  begin(readers: readonly AssignedPartition[]): void {
     this.#pause(readers);
     void this.#prepare(readers);
   }
 
   /** Has those checked again that are read or hold. */
-  check(readers: readonly PartitionReader[]): void {
+  check(readers: readonly AssignedPartition[]): void {
     const checked = readers.filter((reader) => reader.check());
     if (checked.length > 0 && !this.#closing.isOpen) this.begin(checked);
   }
 
   /** Leaves a partition that was read paused, until it is checked again. */
-  hold(reader: PartitionReader): void {
+  hold(reader: AssignedPartition): void {
     reader.hold();
     this.#pause([reader]);
   }
 
-  #pause(readers: readonly PartitionReader[]): void {
+  #pause(readers: readonly AssignedPartition[]): void {
     this.#consumer.pause(readers.map(({ key }) => ({ topic: key.topic, partitions: [key.partition] })));
   }
 
@@ -78,7 +78,7 @@ export class Placement {
    * Places paused partitions at the sink's offsets and lets them be read, as soon as the cluster can tell
    * about them.
    */
-  async #prepare(readers: readonly PartitionReader[]): Promise<void> {
+  async #prepare(readers: readonly AssignedPartition[]): Promise<void> {
     const { lanes, view, clock, logger, sink } = this.#parts;
     const failed = (key: PartitionKey, error: unknown) =>
       logger.warn({ ...key, error: String(error) }, 'kafka: cannot read in a log that is to be checked');
@@ -94,7 +94,7 @@ export class Placement {
         waiting = waiting.filter((reader) => reader.isChecking);
         const keys = waiting.map(({ key }) => key);
         const findings = state === null ? null : await checkPartitions(keys, state, sink, view, failed);
-        const left: PartitionReader[] = [];
+        const left: AssignedPartition[] = [];
         for (const reader of waiting) {
           const found = state?.logs.get(reader.id);
           const skipTo = await this.#acknowledgedSkip(reader, found).catch((error: unknown) =>
@@ -121,7 +121,7 @@ export class Placement {
    * Where the log goes on behind a batch with a wrong checksum that an operator has given up; null where
    * nothing was given up.
    */
-  async #acknowledgedSkip({ key }: PartitionReader, found: LogFound | undefined): Promise<number | null> {
+  async #acknowledgedSkip({ key }: AssignedPartition, found: LogFound | undefined): Promise<number | null> {
     const { holds, sink, view } = this.#parts;
     const bounds = found?.bounds ?? null;
     if (bounds === null || !holds.isAcknowledged(key, 'checksum')) return null;
@@ -131,7 +131,7 @@ export class Placement {
 
   /** Returns whether the partition is read from now on. */
   #place(
-    reader: PartitionReader,
+    reader: AssignedPartition,
     state: ClusterState,
     marks: MarkFindings | undefined,
     skipTo: number | null,

@@ -1,6 +1,6 @@
 /** Notices that records wait and nothing moves, and counts how often a new consumer did not help. */
 
-import type { PartitionReader } from './partition-reader.js';
+import type { AssignedPartition } from './assigned-partition.js';
 
 export interface ProgressSample {
   readonly id: string;
@@ -18,7 +18,7 @@ export interface ProgressSample {
  */
 export function samplesOf(
   reader: Pick<
-    PartitionReader,
+    AssignedPartition,
     'id' | 'position' | 'readableEndOffset' | 'isReading' | 'isHeld' | 'applying'
   >,
 ): ProgressSample[] {

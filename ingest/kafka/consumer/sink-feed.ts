@@ -9,9 +9,9 @@ import { fetchedOffset, leaderEpochOf } from '../cluster/kafkajs-internals.js';
 import type { KafkaTiming } from '../limits.js';
 import { toRecords } from '../protocol/records.js';
 import type { ApplyLanes } from './apply-lanes.js';
+import type { AssignedPartition } from './assigned-partition.js';
 import type { Assignment } from './assignment.js';
 import { beatDuring } from './heartbeats.js';
-import type { PartitionReader } from './partition-reader.js';
 import type { Placement } from './placement.js';
 
 export interface SinkFeedPorts {
@@ -92,7 +92,7 @@ export class SinkFeed {
   }
 
   /** Hands a batch to the sink, after all that the partition has under way. Rejects as the sink does. */
-  #hand(reader: PartitionReader, batch: RecordBatch, isCurrent: () => boolean): Promise<void> {
+  #hand(reader: AssignedPartition, batch: RecordBatch, isCurrent: () => boolean): Promise<void> {
     return this.#parts.lanes.run(reader.id, async () => {
       if (isCurrent()) await this.#parts.sink.apply(batch, isCurrent);
     });
@@ -115,7 +115,7 @@ export class SinkFeed {
   }
 
   /** Lets the sink know that its next offset lies in a hole which the reading has passed. */
-  passHole(reader: PartitionReader): void {
+  passHole(reader: AssignedPartition): void {
     const nextOffset = this.#parts.sink.nextOffset(reader.key);
     if (reader.applying || nextOffset === null || nextOffset >= reader.position) return;
     const batch = { ...reader.key, records: [], nextOffset: reader.position };

@@ -1,38 +1,27 @@
 /**
- * Where things are in a fetch response and in a record batch, for what has to be known or changed before
- * kafkajs decodes.
- *
- * Layout of a response (versions 4 to 11), and of the head of a record batch:
+ * Where things are in a fetch response (versions 4 to 11), for what has to be known or changed before kafkajs
+ * decodes.
  *
  *   │ throttle 4 │ [7+: error 2, session 4] │ topics: name, partitions: ↓ │
  *   │ partition 4 │ error 2 │ high watermark 8 │ last stable 8 │ [5+: log start 8] │ aborted: (producer 8, first 8)* │
- *   │ [11: preferred replica 4] │ records size 4, batches … │
+ *   │ [11: preferred replica 4] │ records size 4, batches (record-batch.ts) … │
  *
- *   │ base offset 8 │ length 4 │ epoch 4 │ magic 1 │ crc 4 │ attributes 2 │ last offset delta 4 │ times 16 │
- *   │ producer 8+2 │ sequence 4 │ record count 4 │ records …
- *
- * Source: https://kafka.apache.org/protocol#The_Messages_Fetch and
- * https://kafka.apache.org/documentation/#recordbatch
+ * Source: https://kafka.apache.org/protocol#The_Messages_Fetch
  */
 
 import { crc32 } from 'node:zlib';
-import { crc32c } from '../../../engine/crc32c.js';
+import {
+  BATCH_HEADER_BYTES,
+  BATCH_MAGIC,
+  BatchView,
+  CUT_OFF_LENGTH,
+  LENGTH_AT,
+  MAGIC_AT,
+  PREFIX_BYTES,
+} from './record-batch.js';
 
 const FIRST_VERSION = 4;
 const LAST_VERSION = 11;
-
-const LENGTH_AT = 8;
-const MAGIC_AT = 16;
-const CRC_AT = 17;
-const ATTRIBUTES_AT = 21;
-const LAST_OFFSET_DELTA_AT = 23;
-const RECORD_COUNT_AT = 57;
-/** Up to the length itself: what `length` does not count. */
-const PREFIX_BYTES = 12;
-const HEADER_BYTES = 61;
-const MAGIC = 2;
-const CODEC_MASK = 7;
-const MAX_INT32 = 0x7fffffff;
 
 /** The records of one partition in a response. */
 export interface RecordSet {
@@ -75,71 +64,6 @@ export function recordSets(payload: Buffer, apiVersion: number): RecordSet[] {
   return sets;
 }
 
-/** A record batch within a response. */
-export class BatchView {
-  readonly #payload: Buffer;
-  readonly #at: number;
-
-  constructor(payload: Buffer, at: number) {
-    this.#payload = payload;
-    this.#at = at;
-  }
-
-  get byteCount(): number {
-    return PREFIX_BYTES + this.#payload.readInt32BE(this.#at + LENGTH_AT);
-  }
-
-  /**
-   * Whether the checksum is right: of all but base offset, length, epoch and magic. Cost: a microsecond for
-   * 2.3 KB.
-   */
-  get isSound(): boolean {
-    const end = this.#at + this.byteCount;
-    return (
-      crc32c(this.#payload, this.#at + ATTRIBUTES_AT, end) === this.#payload.readUInt32BE(this.#at + CRC_AT)
-    );
-  }
-
-  get baseOffset(): number {
-    return Number(this.#payload.readBigInt64BE(this.#at));
-  }
-
-  /** Kafka's number; 0 is none. */
-  get codec(): number {
-    return this.#payload.readInt16BE(this.#at + ATTRIBUTES_AT) & CODEC_MASK;
-  }
-
-  get recordCount(): number {
-    return this.#payload.readInt32BE(this.#at + RECORD_COUNT_AT);
-  }
-
-  /** The offset after the batch, whatever compaction has taken from it. */
-  get endOffset(): number {
-    const lastDelta = this.#payload.readInt32BE(this.#at + LAST_OFFSET_DELTA_AT);
-    return this.baseOffset + lastDelta + 1;
-  }
-
-  /** What follows the header. */
-  get records(): Buffer {
-    return this.#payload.subarray(this.#at + HEADER_BYTES, this.#at + this.byteCount);
-  }
-
-  /**
-   * From here on the partition's records look cut off, as a full response leaves them: they are asked for
-   * again.
-   */
-  cutOff(): void {
-    this.#payload.writeInt32BE(MAX_INT32, this.#at + LENGTH_AT);
-  }
-
-  /** Makes it one record, packed in a codec that is not in use: that codec is then asked for the record. */
-  makeOne(): void {
-    const attributes = this.#payload.readInt16BE(this.#at + ATTRIBUTES_AT);
-    this.#payload.writeInt16BE(attributes | CODEC_MASK, this.#at + ATTRIBUTES_AT);
-    this.#payload.writeInt32BE(1, this.#at + RECORD_COUNT_AT);
-  }
-}
-
 /**
  * Whether the batch's checksum is right, and its base offset, which that is not of, not behind the end of the
  * log.
@@ -153,9 +77,9 @@ export function isSoundIn({ highWatermark }: RecordSet, batch: BatchView): boole
  * the byte.
  */
 export function* wholeBatches(payload: Buffer, { from, to }: RecordSet): Generator<BatchView, void, void> {
-  for (let at = from; at + HEADER_BYTES <= to; ) {
+  for (let at = from; at + BATCH_HEADER_BYTES <= to; ) {
     const next = at + PREFIX_BYTES + payload.readInt32BE(at + LENGTH_AT);
-    if (next > to || next <= at || payload[at + MAGIC_AT] !== MAGIC) return;
+    if (next > to || next <= at || payload[at + MAGIC_AT] !== BATCH_MAGIC) return;
     yield new BatchView(payload, at);
     at = next;
   }
@@ -174,9 +98,9 @@ const OLD_CRC_AT = 12;
 export function cutOffUnsoundMessage(payload: Buffer, { from, to }: RecordSet): boolean {
   for (let at = from; at + MAGIC_AT < to; ) {
     const next = at + PREFIX_BYTES + payload.readInt32BE(at + LENGTH_AT);
-    if (next > to || next <= at + MAGIC_AT || payload[at + MAGIC_AT] === MAGIC) return false;
+    if (next > to || next <= at + MAGIC_AT || payload[at + MAGIC_AT] === BATCH_MAGIC) return false;
     if (crc32(payload.subarray(at + MAGIC_AT, next)) !== payload.readUInt32BE(at + OLD_CRC_AT)) {
-      payload.writeInt32BE(MAX_INT32, at + LENGTH_AT);
+      payload.writeInt32BE(CUT_OFF_LENGTH, at + LENGTH_AT);
       return true;
     }
     at = next;
@@ -206,10 +130,10 @@ export function findIntactBatch(
   fromOffset: number,
   endOffset: number,
 ): number | null {
-  for (let at = from; at + HEADER_BYTES <= to; at++) {
-    if (payload[at + MAGIC_AT] !== MAGIC) continue;
+  for (let at = from; at + BATCH_HEADER_BYTES <= to; at++) {
+    if (payload[at + MAGIC_AT] !== BATCH_MAGIC) continue;
     const batch = new BatchView(payload, at);
-    if (batch.byteCount < HEADER_BYTES || at + batch.byteCount > to) continue;
+    if (batch.byteCount < BATCH_HEADER_BYTES || at + batch.byteCount > to) continue;
     if (batch.endOffset <= fromOffset || batch.baseOffset >= endOffset || !batch.isSound) continue;
     return Math.max(fromOffset, batch.baseOffset);
   }

@@ -3,21 +3,13 @@
  * letter: otherwise kafkajs would end the consumer, come back, and end again at the same batch for ever.
  *
  * kafkajs hands a codec only the packed bytes, but as a view into the whole batch, whose header lies before
- * it:
- *
- *   │ base offset 8 │ length 4 │ epoch 4 │ magic 1 │ crc 4 │ attributes 2 │ last offset delta 4 │ times 16 │
- *   │ producer 8+2 │ sequence 4 │ record count 4 │ packed records …
+ * it.
  */
 
 import type { KafkaMessage } from 'kafkajs';
 import type { UnreadableReason } from '../../log-source.js';
+import { BatchView } from './record-batch.js';
 import { varint } from './varint.js';
-
-const HEADER_BYTES = 61;
-const MAGIC_AT = 16;
-const LAST_OFFSET_DELTA_AT = 23;
-const RECORD_COUNT_AT = 57;
-const MAGIC = 2;
 
 /** A header of the records made here; unforgeable, because only buffers made here are in `reasonByBuffer`. */
 const MARK = 'logring.unreadable';
@@ -25,17 +17,13 @@ const reasonByBuffer = new WeakMap<ArrayBufferLike, UnreadableReason>();
 
 /**
  * As many records as the batch says it has, in the form that unpacking would have given. The last one stands
- * at the batch's last offset and holds the packed bytes; those before it are fillers. Throws when `packed`
- * lies in no batch of the present format.
+ * at the batch's last offset and holds the packed bytes; those before it are fillers. Throws a
+ * RangeError when `packed` lies in no batch of the present format.
  */
 export function unreadableRecords(packed: Uint8Array, reason: UnreadableReason): Buffer {
-  if (packed.byteOffset < HEADER_BYTES) throw new RangeError('not in a record batch');
-  const header = Buffer.from(packed.buffer, packed.byteOffset - HEADER_BYTES, HEADER_BYTES);
-  if (header[MAGIC_AT] !== MAGIC) throw new RangeError('not in a record batch of the present format');
-  const count = header.readInt32BE(RECORD_COUNT_AT);
-  const lastOffsetDelta = header.readInt32BE(LAST_OFFSET_DELTA_AT);
+  const { recordCount, lastOffsetDelta } = BatchView.before(packed);
   const parts: Buffer[] = [];
-  for (let index = 0; index < count - 1; index++)
+  for (let index = 0; index < recordCount - 1; index++)
     parts.push(encodeRecord(Math.min(index, lastOffsetDelta), null));
   parts.push(encodeRecord(lastOffsetDelta, packed));
   const joined = Buffer.concat(parts);

@@ -12,7 +12,7 @@ import { HEARD_ENDS } from '../limits.js';
  *      └──┼───────── held ──────┤         revoked: no longer ours; its batches are dropped
  *         └─────────────────────┘
  */
-export class PartitionReader {
+export class AssignedPartition {
   readonly key: PartitionKey;
   readonly id: string;
   /** The log it is bound to; null until the first check. */

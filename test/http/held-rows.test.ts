@@ -1,0 +1,29 @@
+/** An answer that its client takes slowly holds its body, not the blocks that its rows were copied from. */
+
+import { queryObjects } from 'node:v8';
+import { expect, test } from 'vitest';
+import { LogsAnswers } from '../../src/endpoints/logs-answers.js';
+import { AnswersInFlight } from '../../src/http/server/answers-in-flight.js';
+
+const ANSWER_COUNT = 50;
+const ROW = Buffer.from('{"timestamp":1}');
+
+/** Told apart from all other bytes of the process. */
+class Row extends Uint8Array {}
+
+test('rows are let go of once they are copied', async () => {
+  const logs = new LogsAnswers(
+    () => [Row.from(ROW)],
+    new AnswersInFlight(0),
+    () => 0,
+  );
+  const parameters = { project: 'p', retentionUs: 1, startUs: null, endUs: null };
+  const releases: (() => void)[] = [];
+  for (let i = 0; i < ANSWER_COUNT; i++) {
+    const answer = await logs.answer(parameters, 0);
+    expect(answer.window().view).toBe('rows');
+    releases.push(answer.release);
+  }
+  expect(queryObjects(Row, { format: 'count' })).toBeLessThan(ANSWER_COUNT / 5);
+  for (const release of releases) release();
+});

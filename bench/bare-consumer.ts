@@ -46,7 +46,7 @@ async function consume({ brokers, topic, group, count }: ConsumeOrder): Promise<
   });
 }
 
-// Whoever started it is gone: nobody reads a report.
+// The process that started it is gone: nobody reads a report.
 process.once('disconnect', () => process.exit(1));
 
 process.once('message', (order: ConsumeOrder) => {

@@ -27,7 +27,7 @@ function listen(body: Uint8Array, listening: (port: number) => void): void {
     });
 }
 
-// Whoever started it is gone.
+// The process that started it is gone.
 process.once('disconnect', () => process.exit(0));
 
 process.once('message', (body: string | number) => {

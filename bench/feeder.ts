@@ -104,7 +104,7 @@ async function sendTexts(producer: Producer, topic: string, values: readonly str
     await producer.send({ topic, acks: 1, messages: values.map((value) => ({ value })) });
 }
 
-// Whoever started it is gone: nobody reads a report.
+// The process that started it is gone: nobody reads a report.
 process.once('disconnect', () => process.exit(1));
 
 process.on('message', (message: FeedOrder | 'stop') => {

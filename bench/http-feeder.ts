@@ -159,7 +159,7 @@ function sendOnce(url: string, key: string, body: string): Promise<PostAnswer> {
   });
 }
 
-// Whoever started it is gone: nobody reads a report.
+// The process that started it is gone: nobody reads a report.
 process.once('disconnect', () => process.exit(1));
 
 process.on('message', (message: PostOrder | 'stop') => {

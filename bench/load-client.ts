@@ -148,7 +148,7 @@ class Run {
 
 let run: Run | null = null;
 
-// Whoever started it is gone: nobody reads a report.
+// The process that started it is gone: nobody reads a report.
 process.once('disconnect', () => process.exit(1));
 
 process.on('message', (message: LoadOrder | 'stop') => {

@@ -10,7 +10,7 @@ export interface View<Entry> {
   apply(entry: Entry): void;
   /**
    * Forgets whole partitions that no query at trustedUs or later can see; nowUs, the clock's time, may be
-   * wrong and only decides things that lose nothing. trustedUs is at most nowUs. But for a spill, nothing
+   * wrong and only decides things that lose nothing. trustedUs is at most nowUs. Except for a spill, nothing
    * else ever drops an entry. Returns whether a save is due now; for what was only forgotten none is.
    */
   expire(nowUs: number, trustedUs: number): boolean;

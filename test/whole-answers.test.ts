@@ -8,7 +8,7 @@ const SECOND = 1_000_000;
 /** 2026-11-21T07:00:00Z */
 const WALL_US = 1_795_244_400_000_000;
 
-/** One process: its clocks start together at 0, and stand still but for `at`. */
+/** One process: its clocks start together at 0, and stand still except for `at`. */
 class Process {
   seconds = 0;
   readonly changed: string[] = [];

@@ -75,7 +75,7 @@ async function shows(path: string): Promise<boolean> {
   return (JSON.parse(body) as { result: readonly unknown[] }).result.length > 0;
 }
 
-// Whoever started it is gone: nobody reads a report.
+// The process that started it is gone: nobody reads a report.
 process.once('disconnect', () => process.exit(1));
 
 process.once('message', (order: ProbeOrder) => {

@@ -1,6 +1,6 @@
 /**
  * The roll-up tables that PostgreSQL and SQLite are given, and the questions over them; the same SQL for both
- * but for how parameters are bound.
+ * except how parameters are bound.
  *
  * Statistics: a finished row for each project and minute, hour and day, percentiles and all. Usage: counts
  * for each minute and hour, by every project that a URL names, its own or another's in the query string; the

@@ -169,7 +169,7 @@ class StatsLevel extends SlotLevel<StoredSlot> {
    */
   #lastIndex = Number.NaN;
   #lastSlot: StoredSlot | null = null;
-  /** What the slots hold, but for the changes of some. */
+  /** What the slots hold, except for the changes of some. */
   #countedBytes = 0;
   readonly #uncounted = new Set<StoredSlot>();
   /** While it is loaded: the slot that was read last. */

@@ -68,7 +68,7 @@ export class ElementFields extends JsonWalk {
     return found === 'object' ? null : found;
   }
 
-  /** Whether there is a value, be it null. */
+  /** Whether there is a value; it may be null. */
   has(index: number): boolean {
     return this.starts[index] >= 0;
   }

@@ -79,7 +79,7 @@ export class LogsPart implements Part {
     this.#questions.drop();
   }
 
-  /** A tier or range was chosen: shown at once, but for the range whose moments are still to be given. */
+  /** A tier or range was chosen: shown at once, except for the range whose moments are still to be given. */
   #choose(): void {
     const isBetween = rangeField.value === 'between';
     if (isBetween && fromField.value === '' && toField.value === '') {

@@ -1,4 +1,4 @@
-/** Usage: a project's requests by area of its API, one area upon the other. */
+/** Usage: a project's requests by area of its API, one area on top of the other. */
 
 import { bucketsOf } from './buckets.js';
 import { ChartPanel } from './chart-panel.js';

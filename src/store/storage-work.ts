@@ -1,6 +1,6 @@
 /**
  * The work of the storage thread: compresses, checksums and writes what commits bring, and compacts rows and
- * seals usage in between, so that the serving thread needn't. A commit waits for a compaction no longer than
+ * seals usage in between, so that the serving thread does not have to. A commit waits for a compaction no longer than
  * a slice of it.
  */
 

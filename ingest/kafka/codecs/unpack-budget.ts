@@ -140,7 +140,7 @@ export class FetchUnpacker {
   async unpack(payload: Buffer, apiVersion: number): Promise<void> {
     await this.#budget.room();
     this.#fetchCount += 1;
-    // Whoever had nothing for longest comes first.
+    // The partition that had nothing for longest comes first.
     const lastServed = ({ id }: RecordSet) => this.#lastServed.get(id) ?? 0;
     const inTurn = recordSets(payload, apiVersion).sort((a, b) => lastServed(a) - lastServed(b));
     for (const set of inTurn) {

@@ -35,7 +35,7 @@ const POLICY = [
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
-  // Whoever assigns text as markup or code gets an exception, the chart library included.
+  // Code that assigns text as markup or script gets an exception, the chart library included.
   "require-trusted-types-for 'script'",
   "trusted-types 'none'",
 ].join('; ');

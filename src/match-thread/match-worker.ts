@@ -73,7 +73,7 @@ function buffersOf(result: Uint8Array<ArrayBuffer> | ScanResult): ArrayBuffer[] 
 }
 
 function invalidity(error: RE2JSException): string {
-  return `is no regular expression of RE2's dialect: ${error.message.replace(/^error parsing regexp: /, '')}`;
+  return `is not a regular expression of RE2's dialect: ${error.message.replace(/^error parsing regexp: /, '')}`;
 }
 
 /** The file is opened again for each piece: that takes microseconds, a piece milliseconds. */

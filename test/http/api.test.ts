@@ -316,7 +316,7 @@ test('an invalid expression and a wrong interval are told in one answer', async 
     });
     expect([answer.status, error.message]).toEqual([400, found.join('; ')]);
   };
-  const [invalid, wrong] = [/^project is no regular expression/, /^interval must be one of/];
+  const [invalid, wrong] = [/^project is not a regular expression/, /^interval must be one of/];
   await check('project=(&interval=daily', invalid);
   await check('project=(&interval=weekly', invalid, wrong);
   await check('project=(', invalid, /^interval is required/);

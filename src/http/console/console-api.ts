@@ -1,5 +1,5 @@
 /**
- * What the web console asks beside the three endpoints, each with a key that may query: which projects there
+ * What the web console asks beside the endpoints, each with a key that may query: which projects there
  * are, which functions one has, and how the service is.
  */
 

@@ -10,7 +10,7 @@ import { type DescribedService, pathsOf, SECURITY_SCHEMES, TAGS } from './operat
 import { errorResponses, HEADERS } from './responses.js';
 
 const DESCRIPTION =
-  'Answers three saved log queries. Parameters that are not listed are ignored; one that is given twice is an error. ' +
+  'Answers saved log queries. Parameters that are not listed are ignored; one that is given twice is an error. ' +
   'All problems of a request come in one answer. Answers to the queries are packed with gzip for those who accept it.';
 
 /** The document, ready to be served as JSON. */

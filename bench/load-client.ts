@@ -1,8 +1,8 @@
 /**
- * A client process that asks a service over plain sockets. Closed loop: each connection keeps so many requests
- * on their way. Open loop: requests leave when they are due, whatever comes back, and a latency counts from
- * then, so that a stall is seen in all requests it delays; as with any usual client they leave one at a time on
- * a connection, and wait here while all are busy.
+ * A client process that asks a service over plain sockets. Closed loop: each connection keeps so many
+ * requests on their way. Open loop: requests leave when they are due, whatever comes back, and a latency
+ * counts from then, so that a stall is seen in all requests it delays; as with any usual client they leave
+ * one at a time on a connection, and wait here while all are busy.
  *
  * Started by a bench as a child process; takes a LoadOrder, then perhaps 'stop', and returns a LoadReport, by
  * messages.
@@ -24,7 +24,9 @@ export interface LoadOrder {
   readonly connections: number;
   /** Of a closed loop: requests on their way, on each connection. */
   readonly pipelined: number;
-  /** Of an open loop: looks at the clock instead of sleeping before a request is due, at the cost of a core. */
+  /**
+   * Of an open loop: looks at the clock instead of sleeping before a request is due, at the cost of a core.
+   */
   readonly isPrecise: boolean;
 }
 

@@ -1,4 +1,6 @@
-/** A connection that costs its client as little as it can: of HTTP it knows no more than where an answer ends. */
+/**
+ * A connection that costs its client as little as it can: of HTTP it knows no more than where an answer ends.
+ */
 
 import { connect, type Socket } from 'node:net';
 

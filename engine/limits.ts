@@ -115,8 +115,8 @@ export const DAY_MERGE_SHARE = 1 / 4;
 export const DAY_MERGE_COUNT = 16;
 
 /**
- * Bytes a slab of fresh URLs holds. Bigger: sparse hours waste room, and a slice of a search is at least a slab;
- * smaller: more slabs, and a search is a call a slab.
+ * Bytes a slab of fresh URLs holds. Bigger: sparse hours waste room, and a slice of a search is at least a
+ * slab; smaller: more slabs, and a search is a call a slab.
  */
 export const URL_SLAB_BYTES = 256 * 1024;
 

@@ -88,7 +88,10 @@ export class Shard<Entry> {
     return this.#rejectedByReason;
   }
 
-  /** Whether anything came since the last save, or a view wants to be saved soon (see View.expire, View.spill). */
+  /**
+   * Whether anything came since the last save, or a view wants to be saved soon (see View.expire,
+   * View.spill).
+   */
   get dirty(): boolean {
     return this.#dirty;
   }

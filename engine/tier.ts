@@ -1,6 +1,6 @@
 /**
- * Project tiers and how long each keeps its edge logs. The tier of an entry is the one that it names, else its
- * record's header, else the settings' (ingest/decode/element.ts). Source: SPEC, `logs.all`, rule 1.
+ * Project tiers and how long each keeps its edge logs. The tier of an entry is the one that it names, else
+ * its record's header, else the settings' (ingest/decode/element.ts). Source: SPEC, `logs.all`, rule 1.
  */
 
 import { US_PER_DAY } from './time.js';

@@ -82,7 +82,7 @@ export interface FigureLine {
 export interface SegmentGroup {
   /** Tells it from other groups. */
   readonly key: string;
-  /** Of statistics: the length of the slot. */
+  /** Of slots of time: their length. */
   readonly level: string | null;
   /** Its entries lie in [startUs, endUs). */
   readonly startUs: number;

@@ -175,10 +175,10 @@ export const SMALLEST_POOLED_BYTES = 64 * 1024;
 export const POOLED_BYTES = 32 * 1024 * 1024;
 
 /**
- * Marks of a partition's records (see record-marks.ts) and how far apart they are: of three neighbours the outer
- * ones are further from the newest than this many times. Bigger: after a log was replaced more is read twice;
- * smaller: with as many marks they reach less far back. 24 at 4 reach back a hundred million records and cost
- * a kilobyte a commit.
+ * Marks of a partition's records (see record-marks.ts) and how far apart they are: of three neighbours the
+ * outer ones are further from the newest than this many times. Bigger: after a log was replaced more is read
+ * twice; smaller: with as many marks they reach less far back. 24 at 4 reach back a hundred million records
+ * and cost a kilobyte a commit.
  */
 export const KEPT_MARKS = 24;
 export const MARK_SPREAD = 4;

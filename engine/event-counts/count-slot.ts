@@ -14,8 +14,8 @@ import { OUTCOME_COUNT } from './outcome.js';
 const INITIAL_ROW_COUNT = 16;
 /** Knuth's multiplicative hash: 2^32 divided by the golden ratio. */
 const HASH_FACTOR = 0x9e37_79b1;
-/** Its objects. */
-const OVERHEAD_BYTES = 500;
+/** Its objects, and what of them the slot's segments take; measured. */
+const OVERHEAD_BYTES = 1200;
 const MAX_U8 = 2 ** 8 - 1;
 const MAX_U16 = 2 ** 16 - 1;
 const MAX_U32 = 2 ** 32 - 1;

@@ -11,7 +11,7 @@ import { SegmentError, type SegmentReader, type SegmentWriter } from '../segment
 import type { Level } from '../slots/levels.js';
 import { SlotLevel } from '../slots/slot-level.js';
 import { slotIndex } from '../time.js';
-import type { FigureLine, View } from '../view.js';
+import type { FigureLine, MemoryPressure, View } from '../view.js';
 import type { CountSlot } from './count-slot.js';
 import { EVENT_COUNTS } from './kind.js';
 import { ProjectCodes } from './project-codes.js';
@@ -41,11 +41,11 @@ export class EventCountsView implements View<EdgeEntry> {
   }
 
   /**
-   * Drops slots that came while the clock was not trusted and that no query can see any more. The store has
-   * all the rest, so no save is due.
+   * Near a pause, drops slots that came while the clock was not trusted and that, as seen from it, no query
+   * can see any more. The store has all the rest, so no save is due.
    */
-  spill(): boolean {
-    for (const level of this.#levels) level.dropUnseen();
+  spill({ isNearPause }: Pick<MemoryPressure, 'isNearPause'>): boolean {
+    if (isNearPause) for (const level of this.#levels) level.dropUnseen();
     return false;
   }
 

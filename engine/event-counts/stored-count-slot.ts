@@ -22,7 +22,7 @@ const segmentWriter = new ByteWriter();
 
 export class StoredCountSlot implements SavedSlot {
   readonly slot = new CountSlot();
-  readonly #segments: SlotSegments;
+  readonly segments: SlotSegments;
   readonly #projects: ProjectCodes;
   /** Rows that changed since the last save; in `#isChanged` a 1 for each. */
   #changed: number[] = [];
@@ -34,12 +34,8 @@ export class StoredCountSlot implements SavedSlot {
 
   /** The names of its segments are the prefix and a number; nothing else has that prefix. */
   constructor(prefix: string, projects: ProjectCodes) {
-    this.#segments = new SlotSegments(prefix);
+    this.segments = new SlotSegments(prefix);
     this.#projects = projects;
-  }
-
-  get isStored(): boolean {
-    return this.#segments.exist;
   }
 
   get isDirty(): boolean {
@@ -70,21 +66,17 @@ export class StoredCountSlot implements SavedSlot {
     const isWhole = this.#costBytes + costBytes > IMAGE_ROW_BYTES * slot.rowCount;
     const firstNamed = isWhole ? 0 : this.#namedRowCount;
     const rows = isWhole ? Array.from({ length: slot.rowCount }, (_, row) => row) : this.#changed;
-    if (isWhole) this.delete(writer);
-    this.#segments.put(writer, this.#encode(firstNamed, rows));
+    if (isWhole) this.segments.delete(writer);
+    this.segments.put(writer, this.#encode(firstNamed, rows));
     this.#costBytes = isWhole ? 0 : this.#costBytes + costBytes;
     this.#namedRowCount = slot.rowCount;
     for (const row of this.#changed) this.#isChanged[row] = 0;
     this.#changed = [];
   }
 
-  delete(writer: SegmentWriter): void {
-    this.#segments.delete(writer);
-  }
-
   /** Takes up the slot's next segment; they come in order, and all of them. */
   replay(name: string, bytes: Uint8Array): void {
-    this.#segments.noteLoaded(name);
+    this.segments.noteLoaded(name);
     const { slot } = this;
     const segment = new ByteReader(bytes);
     if (segment.u32() !== slot.rowCount)

@@ -9,26 +9,24 @@
 import { SegmentError, type SegmentWriter } from '../segments.js';
 import { slotIndex, US_PER_SECOND } from '../time.js';
 import { keptFromUs, type Level } from './levels.js';
+import type { SlotSegments } from './slot-segments.js';
 
 const START_DIGITS = 12;
 
 /** A slot with its segments. */
 export interface SavedSlot {
-  /** Whether there are segments of it. */
-  readonly isStored: boolean;
+  readonly segments: SlotSegments;
   /** Whether anything changed since the last save. */
   readonly isDirty: boolean;
   save(writer: SegmentWriter): void;
-  /** Deletes its segments. */
-  delete(writer: SegmentWriter): void;
 }
 
 export abstract class SlotLevel<Slot extends SavedSlot> {
   readonly level: Level;
   readonly prefix: string;
   protected readonly slots = new Map<number, Slot>();
-  /** Expired slots whose segments the next save deletes. */
-  #expired: Slot[] = [];
+  /** Of slots that are gone: the next save deletes them. */
+  #expired: SlotSegments[] = [];
   /**
    * As seen from the clock, which may be wrong, slots before this are in no series; those behind the trusted
    * time are new.
@@ -55,7 +53,10 @@ export abstract class SlotLevel<Slot extends SavedSlot> {
     for (const [index, slot] of this.slots) if (index < keptFrom) this.#drop(index, slot);
   }
 
-  /** Forgets slots that are in no series by the clock and begin after the trusted time. */
+  /**
+   * Forgets slots that are in no series as seen from the clock, and begin after the trusted time. If it is
+   * the clock that is wrong, answers lack them for good.
+   */
   dropUnseen(): void {
     if (this.#newFrom >= this.#seenFrom) return;
     for (const [index, slot] of this.slots)
@@ -71,7 +72,7 @@ export abstract class SlotLevel<Slot extends SavedSlot> {
 
   save(writer: SegmentWriter): void {
     // First, as a late entry may have made a slot again.
-    for (const slot of this.#expired) slot.delete(writer);
+    for (const segments of this.#expired) segments.delete(writer);
     this.#expired = [];
     for (const slot of this.slots.values()) if (slot.isDirty) slot.save(writer);
   }
@@ -93,7 +94,7 @@ export abstract class SlotLevel<Slot extends SavedSlot> {
 
   #drop(index: number, slot: Slot): void {
     this.slots.delete(index);
-    if (slot.isStored) this.#expired.push(slot);
+    if (slot.segments.exist) this.#expired.push(slot.segments);
     this.dropped(index, slot);
   }
 

@@ -16,7 +16,7 @@ export class SlotSegments {
 
   /** Whether there are any. */
   get exist(): boolean {
-    return this.#next > 0;
+    return this.#next > this.#first;
   }
 
   /** The number of the next one. */
@@ -39,7 +39,7 @@ export class SlotSegments {
   noteLoaded(name: string): void {
     const number = Number(name.slice(this.prefix.length));
     if (name !== this.#nameOf(number)) throw new SegmentError(`segment ${name} has a foreign name`);
-    if (!this.exist) this.#first = number;
+    if (this.#next === 0) this.#first = number;
     else if (number !== this.#next) throw new SegmentError(`a segment is missing before ${name}`);
     this.#next = number + 1;
   }

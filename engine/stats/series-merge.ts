@@ -1,7 +1,7 @@
 /**
  * Merges the partial answers of `functions.invocation-stats`, bucket by bucket (bucket-merge.ts has the
- * percentiles), and remembers the rows: of a series that was asked for before, only the newest buckets and those
- * with late entries are merged again. Nothing is remembered of what has no entries.
+ * percentiles), and remembers the rows: of a series that was asked for before, only the newest buckets and
+ * those with late entries are merged again. Nothing is remembered of what has no entries.
  */
 
 import { assert } from '../assert.js';

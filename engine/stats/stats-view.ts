@@ -87,12 +87,12 @@ export class StatsView implements View<RelayEntry> {
   }
 
   /**
-   * One step: it is called again as long as memory is short. First drops slots that came while the clock was
-   * not trusted and that no query can see any more: otherwise ingest could stay paused for an hour. The store
-   * has all the rest, so no save is due.
+   * One step: it is called again as long as memory is short. Near a pause, first drops slots that came while
+   * the clock was not trusted and that, as seen from it, no query can see any more: otherwise ingest could
+   * stay paused for an hour. The store has all the rest, so no save is due.
    */
   spill({ isNearPause }: Pick<MemoryPressure, 'isNearPause'> = { isNearPause: false }): boolean {
-    for (const level of this.#levels) level.dropUnseen();
+    if (isNearPause) for (const level of this.#levels) level.dropUnseen();
     this.#setAside(false);
     // Each entry for slots that are not over then brings back what it adds to.
     if (isNearPause) this.#setAside(true);

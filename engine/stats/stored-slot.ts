@@ -33,7 +33,7 @@ export class StoredSlot implements SavedSlot {
   readonly slot: Slot;
   /** What of heldBytes its level has counted. */
   countedBytes = 0;
-  readonly #segments: SlotSegments;
+  readonly segments: SlotSegments;
   /** Events since the last save; null when there are none, so that an idle slot holds no memory for them. */
   #events: ByteWriter | null = null;
   /** Buckets whose name is in the segments. */
@@ -48,12 +48,8 @@ export class StoredSlot implements SavedSlot {
 
   /** The names of the slot's segments are the prefix and a number; nothing else has that prefix. */
   constructor(prefix: string, slot = new Slot()) {
-    this.#segments = new SlotSegments(prefix);
+    this.segments = new SlotSegments(prefix);
     this.slot = slot;
-  }
-
-  get isStored(): boolean {
-    return this.#segments.exist;
   }
 
   get isDirty(): boolean {
@@ -95,7 +91,7 @@ export class StoredSlot implements SavedSlot {
       this.#eventCostBytes += costBytes;
     }
     this.#writeImages(out, isWhole ? Number.POSITIVE_INFINITY : stepBytes);
-    this.#segments.put(writer, out.finish());
+    this.segments.put(writer, out.finish());
     this.#savedBucketCount = slot.bucketCount;
     if (spareEvents.length < SPARE_EVENT_WRITERS) {
       this.#events.clear();
@@ -105,18 +101,14 @@ export class StoredSlot implements SavedSlot {
     if (this.#imageCursor >= this.#turnBucketCount) this.#endTurn(writer);
   }
 
-  delete(writer: SegmentWriter): void {
-    this.#segments.delete(writer);
-  }
-
   /** Whether a segment of that name is one of its. */
   isOf(name: string): boolean {
-    return name.startsWith(this.#segments.prefix);
+    return name.startsWith(this.segments.prefix);
   }
 
   /** Takes up the slot's next segment; they must come in order, and all of them. */
   replay(name: string, bytes: Uint8Array): void {
-    this.#segments.noteLoaded(name);
+    this.segments.noteLoaded(name);
     const slot = this.slot;
     const segment = new ByteReader(bytes);
     const bucketCount = segment.u32();
@@ -155,7 +147,7 @@ export class StoredSlot implements SavedSlot {
   #beginTurn(): void {
     this.#imageCursor = 0;
     this.#turnBucketCount = this.slot.bucketCount;
-    this.#turnSequence = this.#segments.next;
+    this.#turnSequence = this.segments.next;
     this.#eventCostBytes = 0;
   }
 
@@ -178,7 +170,7 @@ export class StoredSlot implements SavedSlot {
 
   #endTurn(writer: SegmentWriter): void {
     if (this.#imageCursor === IDLE) return;
-    this.#segments.delete(writer, this.#turnSequence);
+    this.segments.delete(writer, this.#turnSequence);
     this.#imageCursor = IDLE;
   }
 }

@@ -36,8 +36,8 @@ const FALSE = Buffer.from('false');
 const NULL = Buffer.from('null');
 
 /**
- * Fields by name: their index, and the fields within, of an object or of the first element of an array. Indexes
- * count from 0; those within a field come after its own.
+ * Fields by name: their index, and the fields within, of an object or of the first element of an array.
+ * Indexes count from 0; those within a field come after its own.
  */
 export interface FieldTree {
   readonly [name: string]: number | { readonly index: number; readonly fields: FieldTree };
@@ -60,14 +60,14 @@ const NO_FIELD = -1;
 
 export class JsonWalk {
   /**
-   * By index of a field: bytes [start, end) of the value; of a key given twice of the last one. Start is -1 for what is
-   * absent.
+   * By index of a field: bytes [start, end) of the value; of a key given twice of the last one. Start is -1
+   * for what is absent.
    */
   readonly starts: Int32Array;
   readonly ends: Int32Array;
   /**
-   * By index of a field, of the element's own members only: 1 where brackets nest deeper than MAX_METADATA_DEPTH, the
-   * value's own counted.
+   * By index of a field, of the element's own members only: 1 where brackets nest deeper than
+   * MAX_METADATA_DEPTH, the value's own counted.
    */
   readonly tooDeep: Uint8Array;
   readonly #fields: Fields;

@@ -213,7 +213,10 @@ function checkWhole(segments: ScopeSegments): Finding[] {
   ];
 }
 
-/** They may be a later version's, or a view's that this one does not have. Damaged ones are useless to that too. */
+/**
+ * They may be a later version's, or a view's that this one does not have. Damaged ones are useless to that
+ * too.
+ */
 function checkForeign(segments: ScopeSegments): Finding[] {
   const isKnown = (name: string): boolean =>
     name === STATE ||

@@ -17,7 +17,8 @@ export interface Series {
 export interface ChartContent {
   readonly buckets: Buckets;
   /**
-   * `over`: bars one in front of the other, the first at the back; `stacked`: one on top of the other, the first lowest.
+   * `over`: bars one in front of the other, the first at the back; `stacked`: one on top of the other, the
+   * first lowest.
    */
   readonly kind: 'lines' | 'over' | 'stacked';
   readonly series: readonly Series[];

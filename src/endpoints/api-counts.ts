@@ -84,7 +84,8 @@ export const apiCounts = {
     merge: (partials) => encodeApiCounts(mergeCounts(partials)),
     write: (counts, { expression }) => writeCounts(counts, expression),
     read: (bytes, { expression, interval }, nowUs) => readCounts(bytes, expression, { interval, nowUs }),
-    // Asked only when other parameters are wrong too; an expression that alone is wrong is refused by the query.
+    // Asked only when other parameters are wrong too; an expression that alone is wrong is refused by the
+    // query.
     furtherProblems: async ({ values }, problems) => {
       const expression = values.get('project');
       if (expression === undefined || problems.some(({ parameter }) => parameter === 'project')) return [];

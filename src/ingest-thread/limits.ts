@@ -7,9 +7,9 @@
 export const PACK_ELEMENTS = 512;
 
 /**
- * Elements after which a record is marked (see ingest/record-marks.ts), and the serving thread may let others have a
- * turn: a commit then saves an offset together with the mark before it. Bigger: turns last longer; smaller:
- * more checksums.
+ * Elements after which a record is marked (see ingest/record-marks.ts), and the serving thread may let others
+ * have a turn: a commit then saves an offset together with the mark before it. Bigger: turns last longer;
+ * smaller: more checksums.
  */
 export const MARK_ELEMENTS = 8;
 

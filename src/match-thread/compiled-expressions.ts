@@ -43,7 +43,8 @@ export class CompiledExpressions {
   }
 
   #find(expression: string): Compiled {
-    // UTF-8 cannot hold a lone surrogate. Stored URLs have U+FFFD in its place, so the expression gets it too.
+    // UTF-8 cannot hold a lone surrogate. Stored URLs have U+FFFD in its place, so the expression gets it
+    // too.
     const known = this.#compiled.get(expression) ?? {
       pattern: RE2JS.compile(Buffer.from(expression).toString()),
       automaton: null,

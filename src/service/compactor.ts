@@ -15,8 +15,8 @@ import type { Scope, Store } from '../store/store.js';
 import type { OwnedShard } from './shards.js';
 
 /**
- * Time to wait after a compaction that failed because there is no room or the like. Longer: the index of rows stays
- * in memory for longer; shorter: a full disk is filled and emptied all the time.
+ * Time to wait after a compaction that failed because there is no room or the like. Longer: the index of rows
+ * stays in memory for longer; shorter: a full disk is filled and emptied all the time.
  */
 const RETRY_DELAY_US = 60_000_000;
 

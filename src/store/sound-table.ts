@@ -21,7 +21,9 @@ import { surveyLmdb } from './lmdb-survey.js';
 import { isReadableFormat, storeFormatError } from './store-format.js';
 
 export const TABLE_FILE = 'store.lmdb';
-/** LMDB's own lock file: readers and mutexes, which mean nothing to the only process that holds the directory. */
+/**
+ * LMDB's own lock file: readers and mutexes, which mean nothing to the only process that holds the directory.
+ */
 export const TABLE_LOCK_FILE = 'store.lmdb-lock';
 /**
  * Stands in every directory that has been a store, so that one without its tables is not taken for a new one.

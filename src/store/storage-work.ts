@@ -1,7 +1,7 @@
 /**
  * The work of the storage thread: compresses, checksums and writes what commits bring, and compacts rows and
- * seals usage in between, so that the serving thread does not have to. A commit waits for a compaction no longer than
- * a slice of it.
+ * seals usage in between, so that the serving thread does not have to. A commit waits for a compaction no
+ * longer than a slice of it.
  */
 
 import { parentPort } from 'node:worker_threads';

@@ -201,8 +201,8 @@ test('what only the clock takes for past is kept, but when memory is short what 
   const table = new SegmentTable();
   const aheadUs = NOW_US + 3 * US_PER_HOUR;
   const view = new EventCountsView();
-  // Before the trusted time, and while the clock is three hours ahead of it: two hours ago by the clock, and a
-  // minute ago.
+  // Before the trusted time, and while the clock is three hours ahead of it: two hours ago by the clock, and
+  // a minute ago.
   for (const timestampUs of [NOW_US, aheadUs - 2 * US_PER_HOUR, aheadUs - US_PER_MINUTE])
     view.apply(entry({ timestampUs }));
   view.save(table);
@@ -210,7 +210,10 @@ test('what only the clock takes for past is kept, but when memory is short what 
   const minutes = (): unknown => view.figures().find(({ label }) => label === 'minute')?.values[0];
   expect(minutes()).toBe(3);
   const before = EVENT_INTERVALS.map((interval) => text(ask(view, interval)));
-  expect(view.spill()).toBe(false);
+  // What a fast clock takes for past stays as long as ingest need not pause.
+  view.spill({ isNearPause: false });
+  expect(minutes()).toBe(3);
+  expect(view.spill({ isNearPause: true })).toBe(false);
   view.save(table);
   expect(minutes()).toBe(2);
   for (const one of [view, loaded(table)])
@@ -235,7 +238,7 @@ test('a slot takes what its largest count needs: a count of ten thousand project
   const row = busy.append(0);
   for (let count = 0; count < 70_000; count++) busy.add(row, 1);
   expect([busy.countOf(row, 0), busy.countOf(row, 1)]).toEqual([0, 70_000]);
-  expect(busy.heldBytes).toBeLessThan(1000);
+  expect(busy.heldBytes).toBeLessThan(2000);
 });
 
 test('a busy slot is written whole once its changes outweigh it, so that a start reads at most about three of it', () => {

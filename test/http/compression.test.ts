@@ -29,7 +29,7 @@ test('Accept-Encoding is read with its weights', () => {
   check(', ,gzip', true);
 });
 
-test('answers of the contract's three endpoints are packed on request, small ones and errors never', async () => {
+test('answers of the three endpoints of the contract are packed on request, small ones and errors never', async () => {
   const service = new TestService();
   const row = {
     bucketStartUs: 0,

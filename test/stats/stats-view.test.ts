@@ -460,6 +460,8 @@ test('what only the clock takes for past is kept, but when memory is short what 
   const before = INTERVALS.map((interval) => ask(view, { interval }));
   expect(ask(view, { interval: '5min' }, aheadUs).length).toBe(1);
   view.spill();
+  expect(seconds()).toBe(3);
+  view.spill({ isNearPause: true });
   view.save(table);
   expect(seconds()).toBe(2);
   for (const one of [view, restored(table)])

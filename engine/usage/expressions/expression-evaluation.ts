@@ -1,16 +1,17 @@
 /**
- * How an expression that was never asked for is evaluated, over the shards of a process, for one or more asks,
- * in slices: pure, synchronous, and told by its caller when to go on. What each shard counts is exact for one
- * state of it between ask and answer.
+ * How an expression that was never asked for is evaluated, over the shards of a process, for one or more
+ * asks, in slices: pure, synchronous, and told by its caller when to go on. What each shard counts is exact
+ * for one state of it between ask and answer.
  *
  *   parts            literal (no operators)     any other expression
  *   fresh            here, slice by slice       URLs go in batches to a match thread
  *   sealed (files)   match threads read and scan the files, a piece at a time
  *
- * Sealed parts never change; their files stay until the evaluation is closed. Of fresh parts new URLs may come
- * faster than batches come back, so each is frozen when the evaluation begins, and counted in that state: a
- * URL's code is at most that of the entry that brought it, so a prefix of the entries needs only a prefix of
- * the URLs. What was found stays with the view (standing-expressions.ts), which keeps it up to date.
+ * Sealed parts never change; their files stay until the evaluation is closed. Of fresh parts new URLs may
+ * come faster than batches come back, so each is frozen when the evaluation begins, and counted in that
+ * state: a URL's code is at most that of the entry that brought it, so a prefix of the entries needs only a
+ * prefix of the URLs. What was found stays with the view (standing-expressions.ts), which keeps it up to
+ * date.
  */
 
 import { assert } from '../../assert.js';

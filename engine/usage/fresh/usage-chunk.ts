@@ -29,14 +29,14 @@ export function encodeChunk(part: FreshPart, start: ChunkMark): Uint8Array {
   writer.u32(urls.count - start.urlCount);
   writer.u32(start.entryCount);
   writer.u32(entries.count - start.entryCount);
-  const firstPage = urls.slabIndexOf(start.urlCount);
-  const newPages = start.urlCount === urls.count ? [] : urls.slabs.slice(firstPage);
-  for (const slab of newPages) {
+  const firstSlab = urls.slabIndexOf(start.urlCount);
+  const newSlabs = start.urlCount === urls.count ? [] : urls.slabs.slice(firstSlab);
+  for (const slab of newSlabs) {
     for (let i = Math.max(0, start.urlCount - slab.firstCode); i < slab.count; i++) {
       writer.u32(slab.ends[i] - slab.startOf(i));
     }
   }
-  for (const slab of newPages) {
+  for (const slab of newSlabs) {
     const firstIndex = Math.max(0, start.urlCount - slab.firstCode);
     writer.bytes(slab.bytes.subarray(slab.startOf(firstIndex), slab.byteCount));
   }

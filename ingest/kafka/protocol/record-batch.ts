@@ -33,7 +33,10 @@ export class BatchView {
     this.#at = at;
   }
 
-  /** The batch whose records lie in its memory, right behind its header. Throws a RangeError when there is none. */
+  /**
+   * The batch whose records lie in its memory, right behind its header. Throws a RangeError when there is
+   * none.
+   */
   static before(records: Uint8Array): BatchView {
     const at = records.byteOffset - BATCH_HEADER_BYTES;
     const payload = Buffer.from(records.buffer);

@@ -1,8 +1,8 @@
 /**
- * The result cache of the bucketed endpoints: ready bodies by canonical key. While somebody asks for one it is
- * computed again (warmed) each time it has become warmUs old, before its end at cacheUs: a timer of
- * src/service/service.ts calls `warmDue` ten times a second, and `mayWarm` says no while the log that the answer
- * comes from is not fresh.
+ * The result cache of the bucketed endpoints: ready bodies by canonical key. While somebody asks for one it
+ * is computed again (warmed) each time it has become warmUs old, before its end at cacheUs: a timer of
+ * src/service/service.ts calls `warmDue` ten times a second, and `mayWarm` says no while the log that the
+ * answer comes from is not fresh.
  *
  *   #byAsk   (oldest asked) a → b → c (just asked)       what to evict and what nobody asks for any more
  *   #byWarm  (due next)     c → a → b (just computed)    what to warm

@@ -4,8 +4,8 @@
  * letter and waits until it is durable before the record's offset counts. A value that the brokers refuse as
  * too large is cut, and says so.
  *
- *   from Kafka   a topic of Kafka (kafka/dead-letter-topic.ts)
- *   from POSTs   a table of the store (src/store/dead-letter-table.ts)
+ *   from Kafka   a topic of Kafka; the writer tries for ever (kafka/dead-letter-topic.ts)
+ *   from POSTs   a table of the store, by origin, so none stands twice (src/store/dead-letter-table.ts)
  *   beside       counts by reason in the shard; a few samples in memory for the console (dead-letter-samples.ts)
  */
 

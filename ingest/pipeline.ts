@@ -1,6 +1,9 @@
 /**
- * The way of records into shards: decoded, unusable ones kept as dead letters, applied in slices between
- * queries.
+ * The way of records into shards, in slices between queries. For each record:
+ *
+ *   an offset that the shard has        skipped
+ *   what is unusable in it              a dead letter, which is durable before the next step
+ *   its entries and the offset after    applied to the shard in one step
  */
 
 import { assert } from '../engine/assert.js';

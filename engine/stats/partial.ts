@@ -1,6 +1,6 @@
 /**
  * The partial answer of `functions.invocation-stats`: one shard's buckets of a project or a function, in the
- * series that the interval asks for; series-merge.ts merges those of all shards, bucket-merge.ts one bucket.
+ * series that the interval asks for. Merged in series-merge.ts, a bucket in bucket-merge.ts.
  *
  *   stats 1   level u8 │ first and last slot f64 │ key │ count u32 │ per bucket, oldest first: slot f64, figures and values
  */

@@ -1,5 +1,6 @@
 /**
- * The way of records into shards, in slices between queries. For each record:
+ * The way of records into shards, in slices between queries; those of Kafka on the ingest thread, up to the
+ * shard. For each record:
  *
  *   an offset that the shard has        skipped
  *   what is unusable in it              a dead letter, which is durable before the next step

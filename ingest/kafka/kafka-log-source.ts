@@ -88,17 +88,17 @@ export class KafkaLogSource implements LogSource {
   }
 
   status(): LogSourceStatus {
-    const readers = this.#session?.readers ?? new Map<string, AssignedPartition>();
+    const assignedPartitions = this.#session?.partitions ?? new Map<string, AssignedPartition>();
     return {
       missingTopics: this.#view.latest?.missingTopics ?? [],
       topics: this.#cluster.topics,
       unassigned: this.#session?.others ?? this.#others,
-      assigned: [...readers.values()].map(({ key, endOffset, wholeAsOfMs }) => ({
+      assigned: [...assignedPartitions.values()].map(({ key, endOffset, wholeAsOfMs }) => ({
         ...key,
         endOffset,
         wholeAsOfMs,
       })),
-      held: this.#options.holds.open.filter((held) => readers.has(partitionId(held))),
+      held: this.#options.holds.open.filter((held) => assignedPartitions.has(partitionId(held))),
       problem: this.#fatal?.message ?? this.#cluster.problem ?? this.#health.problem,
       isUnreachable: this.#cluster.isUnreachable,
     };
@@ -158,7 +158,8 @@ export class KafkaLogSource implements LogSource {
 
   async #superviseOnce(): Promise<void> {
     const positions = new Map<string, number>();
-    for (const reader of this.#session?.readers.values() ?? []) positions.set(reader.id, reader.position);
+    for (const assigned of this.#session?.partitions.values() ?? [])
+      positions.set(assigned.id, assigned.position);
     const state = await this.#cluster.read();
     if (this.#stopping.isOpen) return;
     if (state === null) {

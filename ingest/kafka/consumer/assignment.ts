@@ -7,7 +7,7 @@ import { AssignedPartition } from './assigned-partition.js';
 
 export class Assignment {
   readonly #topics: readonly string[];
-  readonly #readers = new Map<string, AssignedPartition>();
+  readonly #partitions = new Map<string, AssignedPartition>();
   /** When the assignment came that holds now; null while the group shares out its partitions. */
   #assignedAtMs: number | null = null;
   #others: readonly PartitionKey[] | null = null;
@@ -17,8 +17,8 @@ export class Assignment {
   }
 
   /** By partitionId. */
-  get readers(): ReadonlyMap<string, AssignedPartition> {
-    return this.#readers;
+  get partitions(): ReadonlyMap<string, AssignedPartition> {
+    return this.#partitions;
   }
 
   /**
@@ -35,17 +35,17 @@ export class Assignment {
     this.#assignedAtMs = nowMs;
     for (const [topic, partitions] of Object.entries(partitionsByTopic)) {
       for (const partition of partitions) {
-        const reader = new AssignedPartition({ topic, partition });
-        this.#readers.set(reader.id, reader);
+        const assigned = new AssignedPartition({ topic, partition });
+        this.#partitions.set(assigned.id, assigned);
       }
     }
-    return [...this.#readers.values()];
+    return [...this.#partitions.values()];
   }
 
   revoke(): void {
     this.#assignedAtMs = null;
-    for (const reader of this.#readers.values()) reader.revoke();
-    this.#readers.clear();
+    for (const assigned of this.#partitions.values()) assigned.revoke();
+    this.#partitions.clear();
   }
 
   /** Only a reading that began after the assignment lists all that it shared out. */
@@ -53,7 +53,7 @@ export class Assignment {
     if (this.#assignedAtMs === null || state.begunMs < this.#assignedAtMs) return;
     this.#assignedAtMs = Number.POSITIVE_INFINITY;
     this.#others = [...state.logs.values()]
-      .filter((log) => this.#topics.includes(log.topic) && !this.#readers.has(partitionId(log)))
+      .filter((log) => this.#topics.includes(log.topic) && !this.#partitions.has(partitionId(log)))
       .map(({ topic, partition }) => ({ topic, partition }));
   }
 }

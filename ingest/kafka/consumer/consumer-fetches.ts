@@ -36,7 +36,7 @@ export class ConsumerFetches {
     this.#parts = parts;
     this.#assignment = assignment;
     this.#placement = placement;
-    const isApplying = () => [...assignment.readers.values()].some(({ applying }) => applying);
+    const isApplying = () => [...assignment.partitions.values()].some(({ applying }) => applying);
     this.budget = new UnpackBudget(parts.clock, closing, isApplying);
   }
 
@@ -65,8 +65,8 @@ export class ConsumerFetches {
 
   /** The log has no such offset: a gap, most likely, which the check finds out. */
   #leaveRange(partitions: readonly PartitionKey[]): void {
-    const readers = partitions.map((key) => this.#assignment.readers.get(partitionId(key)));
-    this.#placement.check(readers.filter((reader) => reader !== undefined));
+    const assignedPartitions = partitions.map((key) => this.#assignment.partitions.get(partitionId(key)));
+    this.#placement.check(assignedPartitions.filter((assigned) => assigned !== undefined));
   }
 
   /**
@@ -74,12 +74,12 @@ export class ConsumerFetches {
    * holds.
    */
   #noteUnsound(id: string): void {
-    const reader = this.#assignment.readers.get(id);
-    if (reader === undefined || !reader.isReading || ++reader.unsoundFetches < UNSOUND_FETCHES) return;
+    const assigned = this.#assignment.partitions.get(id);
+    if (assigned === undefined || !assigned.isReading || ++assigned.unsoundFetches < UNSOUND_FETCHES) return;
     const sentence =
       'the record batch there has a wrong checksum, so the disk of the broker or the network is damaged; it is fetched again from time to time, as another leader may have it whole; acknowledged, reading goes on behind it, and what is skipped is a gap';
-    const offset = this.#parts.sink.nextOffset(reader.key) ?? reader.position;
-    this.#parts.holds.hold({ ...reader.key, offset, reason: 'checksum', sentence }, UNSOUND_RETRY_MS);
-    this.#placement.hold(reader);
+    const offset = this.#parts.sink.nextOffset(assigned.key) ?? assigned.position;
+    this.#parts.holds.hold({ ...assigned.key, offset, reason: 'checksum', sentence }, UNSOUND_RETRY_MS);
+    this.#placement.hold(assigned);
   }
 }

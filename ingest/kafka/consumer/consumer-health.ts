@@ -87,14 +87,14 @@ export class ConsumerHealth {
    * a stall.
    */
   observe(
-    session: Pick<ConsumerSession, 'readers' | 'hasJoined'> | null,
+    session: Pick<ConsumerSession, 'partitions' | 'hasJoined'> | null,
     fetches: number,
     isSinkHeld: boolean,
   ): { readonly where: string; readonly strikes: number } | null {
-    const readers = [...(session?.readers.values() ?? [])];
+    const assignedPartitions = [...(session?.partitions.values() ?? [])];
     // One broker of several may let us fetch before another refuses.
     const hasLasted = !this.#isRefused || this.#openMs > this.#timing.refusalEndsMs;
-    const isPlaced = readers.every((reader) => reader.isReading || reader.isHeld);
+    const isPlaced = assignedPartitions.every((assigned) => assigned.isReading || assigned.isHeld);
     if (session?.hasJoined && fetches > this.#fetchesAtOpen && hasLasted && isPlaced) {
       if (this.#isRefused) this.#logger.info({}, 'kafka: what was refused is allowed now');
       this.#problem = null;
@@ -105,10 +105,10 @@ export class ConsumerHealth {
       this.pause();
       return null;
     }
-    const applying = readers.some((reader) => reader.applying);
+    const applying = assignedPartitions.some((assigned) => assigned.applying);
     const samples: ProgressSample[] = [
       { id: CONSUMER, position: fetches, goal: Number.POSITIVE_INFINITY, applying },
-      ...readers.flatMap(samplesOf),
+      ...assignedPartitions.flatMap(samplesOf),
     ];
     const stall = this.#progress.observe(this.#clock.nowMs(), samples);
     if (stall === null) return null;

@@ -100,8 +100,8 @@ export class ConsumerSession {
   }
 
   /** By partitionId. */
-  get readers(): ReadonlyMap<string, AssignedPartition> {
-    return this.#assignment.readers;
+  get partitions(): ReadonlyMap<string, AssignedPartition> {
+    return this.#assignment.partitions;
   }
 
   get topics(): readonly string[] {
@@ -163,7 +163,7 @@ export class ConsumerSession {
 
   /** Mirrors positions to the brokers; those of partitions that are not ours are left out. */
   async commit(positions: readonly Position[]): Promise<void> {
-    const ours = positions.filter((position) => this.#assignment.readers.has(partitionId(position)));
+    const ours = positions.filter((position) => this.#assignment.partitions.has(partitionId(position)));
     if (ours.length === 0 || this.#isClosed) return;
     await this.#consumer.commitOffsets(
       ours.map(({ topic, partition, nextOffset }) => ({ topic, partition, offset: String(nextOffset) })),
@@ -179,25 +179,25 @@ export class ConsumerSession {
     this.#assignment.findOthers(state);
     this.#fetches.budget.releaseLost();
     const doubtful: AssignedPartition[] = [];
-    for (const reader of this.#assignment.readers.values()) {
-      const found = state.logs.get(reader.id);
+    for (const assigned of this.#assignment.partitions.values()) {
+      const found = state.logs.get(assigned.id);
       if (found === undefined) continue;
-      if (reader.identity !== null && areOtherLogs(reader.identity, found.identity)) return false;
-      const position = positions.get(reader.id);
-      if (found.bounds === null || (!reader.isReading && !reader.isHeld)) continue;
+      if (assigned.identity !== null && areOtherLogs(assigned.identity, found.identity)) return false;
+      const position = positions.get(assigned.id);
+      if (found.bounds === null || (!assigned.isReading && !assigned.isHeld)) continue;
       const { startOffset, endOffset } = found.bounds;
-      reader.readableEndOffset = endOffset;
-      reader.endOffset = Math.max(reader.endOffset ?? 0, endOffset);
-      const hasOtherLeader = found.leaderEpoch > reader.leaderEpoch;
-      if (reader.isHeld) {
-        if (hasOtherLeader || this.#parts.holds.isDue(reader.key)) doubtful.push(reader);
+      assigned.readableEndOffset = endOffset;
+      assigned.endOffset = Math.max(assigned.endOffset ?? 0, endOffset);
+      const hasOtherLeader = found.leaderEpoch > assigned.leaderEpoch;
+      if (assigned.isHeld) {
+        if (hasOtherLeader || this.#parts.holds.isDue(assigned.key)) doubtful.push(assigned);
         continue;
       }
       if (position === undefined) continue;
-      if (position > endOffset || reader.position < startOffset || hasOtherLeader) doubtful.push(reader);
+      if (position > endOffset || assigned.position < startOffset || hasOtherLeader) doubtful.push(assigned);
       else {
-        reader.hear(endOffset, state.askedMs);
-        this.#feed.passHole(reader);
+        assigned.hear(endOffset, state.askedMs);
+        this.#feed.passHole(assigned);
       }
     }
     this.#placement.check(doubtful);
@@ -219,11 +219,11 @@ export class ConsumerSession {
   #join(partitionsByTopic: Readonly<Record<string, readonly number[]>>): void {
     if (this.#isClosed) return;
     this.#lastHeartbeatMs = this.#parts.clock.nowMs();
-    const readers = this.#assignment.assign(partitionsByTopic, this.#lastHeartbeatMs);
-    this.#parts.holds.retain(readers.map(({ key }) => key));
-    this.#placement.begin(readers);
+    const assignedPartitions = this.#assignment.assign(partitionsByTopic, this.#lastHeartbeatMs);
+    this.#parts.holds.retain(assignedPartitions.map(({ key }) => key));
+    this.#placement.begin(assignedPartitions);
     this.#hasJoined = true;
-    const partitions = readers.map(({ id }) => id);
+    const partitions = assignedPartitions.map(({ id }) => id);
     this.#parts.logger.info({ groupId: this.#parts.groupId, partitions }, 'kafka: joined the consumer group');
   }
 
@@ -239,6 +239,6 @@ export class ConsumerSession {
     if (MEMBERSHIP_ERRORS.has(type)) this.#assignment.revoke();
     // By now the group may have given our partitions away.
     else if (silentMs > this.#parts.timing.sessionTimeoutMs)
-      this.#placement.check([...this.#assignment.readers.values()]);
+      this.#placement.check([...this.#assignment.partitions.values()]);
   }
 }

@@ -53,36 +53,38 @@ export class Placement {
    * Has partitions checked that were just assigned; also without any, as the reading tells what other members
    * have.
    */
-  begin(readers: readonly AssignedPartition[]): void {
-    this.#pause(readers);
-    void this.#prepare(readers);
+  begin(assignedPartitions: readonly AssignedPartition[]): void {
+    this.#pause(assignedPartitions);
+    void this.#prepare(assignedPartitions);
   }
 
   /** Has those checked again that are read or hold. */
-  check(readers: readonly AssignedPartition[]): void {
-    const checked = readers.filter((reader) => reader.check());
+  check(assignedPartitions: readonly AssignedPartition[]): void {
+    const checked = assignedPartitions.filter((assigned) => assigned.check());
     if (checked.length > 0 && !this.#closing.isOpen) this.begin(checked);
   }
 
   /** Leaves a partition that was read paused, until it is checked again. */
-  hold(reader: AssignedPartition): void {
-    reader.hold();
-    this.#pause([reader]);
+  hold(assigned: AssignedPartition): void {
+    assigned.hold();
+    this.#pause([assigned]);
   }
 
-  #pause(readers: readonly AssignedPartition[]): void {
-    this.#consumer.pause(readers.map(({ key }) => ({ topic: key.topic, partitions: [key.partition] })));
+  #pause(assignedPartitions: readonly AssignedPartition[]): void {
+    this.#consumer.pause(
+      assignedPartitions.map(({ key }) => ({ topic: key.topic, partitions: [key.partition] })),
+    );
   }
 
   /**
    * Places paused partitions at the sink's offsets and lets them be read, as soon as the cluster can tell
    * about them.
    */
-  async #prepare(readers: readonly AssignedPartition[]): Promise<void> {
+  async #prepare(assignedPartitions: readonly AssignedPartition[]): Promise<void> {
     const { lanes, view, clock, logger, sink } = this.#parts;
     const failed = (key: PartitionKey, error: unknown) =>
       logger.warn({ ...key, error: String(error) }, 'kafka: cannot read in a log that is to be checked');
-    let waiting = readers;
+    let waiting = assignedPartitions;
     try {
       while (!this.#closing.isOpen) {
         await Promise.all(waiting.map(({ id }) => lanes.idle(id)));
@@ -91,22 +93,22 @@ export class Placement {
           return null;
         });
         if (state !== null) this.#assignment.findOthers(state);
-        waiting = waiting.filter((reader) => reader.isChecking);
+        waiting = waiting.filter((assigned) => assigned.isChecking);
         const keys = waiting.map(({ key }) => key);
         const findings = state === null ? null : await checkPartitions(keys, state, sink, view, failed);
         const left: AssignedPartition[] = [];
-        for (const reader of waiting) {
-          const found = state?.logs.get(reader.id);
-          const skipTo = await this.#acknowledgedSkip(reader, found).catch((error: unknown) =>
-            failed(reader.key, error),
+        for (const assigned of waiting) {
+          const found = state?.logs.get(assigned.id);
+          const skipTo = await this.#acknowledgedSkip(assigned, found).catch((error: unknown) =>
+            failed(assigned.key, error),
           );
-          if (!reader.isChecking) continue;
+          if (!assigned.isChecking) continue;
           if (
             skipTo === undefined ||
             state === null ||
-            !this.#place(reader, state, findings?.get(reader.id), skipTo)
+            !this.#place(assigned, state, findings?.get(assigned.id), skipTo)
           )
-            left.push(reader);
+            left.push(assigned);
         }
         waiting = left;
         if (waiting.length === 0) return;
@@ -131,18 +133,18 @@ export class Placement {
 
   /** Returns whether the partition is read from now on. */
   #place(
-    reader: AssignedPartition,
+    assigned: AssignedPartition,
     state: ClusterState,
     marks: MarkFindings | undefined,
     skipTo: number | null,
   ): boolean {
-    const found = state.logs.get(reader.id);
+    const found = state.logs.get(assigned.id);
     if (this.#closing.isOpen || found === undefined || found.bounds === null || marks === undefined)
       return false;
     const { sink, holds, logger, counters } = this.#parts;
-    const nextOffset = sink.nextOffset(reader.key);
+    const nextOffset = sink.nextOffset(assigned.key);
     let start: ReadStart = findReadStart(
-      sink.identity(reader.key),
+      sink.identity(assigned.key),
       nextOffset,
       { identity: found.identity, ...found.bounds },
       marks,
@@ -151,7 +153,7 @@ export class Placement {
       start = { ...start, offset: skipTo, gap: 'wrong-checksum' };
     if (start.gap !== null && (nextOffset !== null || start.gap === 'wrong-checksum')) {
       const gap = {
-        ...reader.key,
+        ...assigned.key,
         reason: start.gap,
         expectedOffset: nextOffset ?? found.bounds.startOffset,
         resumedOffset: start.offset,
@@ -159,17 +161,17 @@ export class Placement {
       counters.offsetGaps++;
       logger.error(gap, `kafka: the log does not connect to what was read: ${start.gap}`);
       sink.reportGap(gap);
-      holds.release(reader.key, 'checksum');
+      holds.release(assigned.key, 'checksum');
     }
-    if (start.bind) sink.setIdentity(reader.key, found.identity);
-    reader.identity = found.identity;
-    reader.leaderEpoch = Math.max(reader.leaderEpoch, found.leaderEpoch);
-    reader.endOffset = found.bounds.endOffset;
-    reader.readableEndOffset = found.bounds.endOffset;
-    reader.read(start.offset);
-    reader.hear(found.bounds.endOffset, state.askedMs);
-    this.#consumer.seek({ ...reader.key, offset: String(start.offset) });
-    this.#consumer.resume([{ topic: reader.key.topic, partitions: [reader.key.partition] }]);
+    if (start.bind) sink.setIdentity(assigned.key, found.identity);
+    assigned.identity = found.identity;
+    assigned.leaderEpoch = Math.max(assigned.leaderEpoch, found.leaderEpoch);
+    assigned.endOffset = found.bounds.endOffset;
+    assigned.readableEndOffset = found.bounds.endOffset;
+    assigned.read(start.offset);
+    assigned.hear(found.bounds.endOffset, state.askedMs);
+    this.#consumer.seek({ ...assigned.key, offset: String(start.offset) });
+    this.#consumer.resume([{ topic: assigned.key.topic, partitions: [assigned.key.partition] }]);
     return true;
   }
 }

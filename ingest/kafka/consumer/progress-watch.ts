@@ -17,12 +17,12 @@ export interface ProgressSample {
  * to let go on: however often it is read again in vain, no new consumer would help.
  */
 export function samplesOf(
-  reader: Pick<
+  assigned: Pick<
     AssignedPartition,
     'id' | 'position' | 'readableEndOffset' | 'isReading' | 'isHeld' | 'applying'
   >,
 ): ProgressSample[] {
-  const { id, position, readableEndOffset: goal, isReading, isHeld, applying } = reader;
+  const { id, position, readableEndOffset: goal, isReading, isHeld, applying } = assigned;
   return isReading || isHeld ? [{ id, position, goal, applying: applying || isHeld }] : [];
 }
 

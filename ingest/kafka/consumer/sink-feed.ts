@@ -44,56 +44,60 @@ export class SinkFeed {
     { batch, heartbeat, resolveOffset }: EachBatchPayload,
     onMissed: (error: unknown) => void,
   ): Promise<void> {
-    const reader = this.#assignment.readers.get(partitionId(batch));
-    if (reader === undefined || !reader.isReading) {
+    const assigned = this.#assignment.partitions.get(partitionId(batch));
+    if (assigned === undefined || !assigned.isReading) {
       this.#parts.counters.droppedBatches++;
       return;
     }
     const highWatermark = Number(batch.highWatermark);
     const leaderEpoch = leaderEpochOf(batch);
-    const isOfOtherLeader = leaderEpoch > reader.leaderEpoch;
-    if (fetchedOffset(batch) !== reader.position || highWatermark < reader.highWatermark || isOfOtherLeader) {
+    const isOfOtherLeader = leaderEpoch > assigned.leaderEpoch;
+    if (
+      fetchedOffset(batch) !== assigned.position ||
+      highWatermark < assigned.highWatermark ||
+      isOfOtherLeader
+    ) {
       // kafkajs has jumped, or the log is another one, or may be: a new leader may not have had all that was
       // read.
       this.#parts.counters.droppedBatches++;
-      reader.leaderEpoch = Math.max(reader.leaderEpoch, leaderEpoch);
-      this.#placement.check([reader]);
+      assigned.leaderEpoch = Math.max(assigned.leaderEpoch, leaderEpoch);
+      this.#placement.check([assigned]);
       return;
     }
-    reader.highWatermark = highWatermark;
-    reader.endOffset = highWatermark;
+    assigned.highWatermark = highWatermark;
+    assigned.endOffset = highWatermark;
     const { clock, timing, holds } = this.#parts;
-    const isCurrent = reader.currentTerm();
+    const isCurrent = assigned.currentTerm();
     try {
       const nextOffset = Number(batch.lastOffset()) + 1;
       const beat = () =>
         heartbeat().catch((error: unknown) => {
           if (isCurrent()) onMissed(error);
         });
-      reader.applying = true;
+      assigned.applying = true;
       await beatDuring(clock, Math.ceil(timing.heartbeatIntervalMs / 3), beat, () =>
-        this.#hand(reader, recordBatch(batch, nextOffset), isCurrent),
+        this.#hand(assigned, recordBatch(batch, nextOffset), isCurrent),
       );
       if (!isCurrent()) return;
-      if ((this.#parts.sink.nextOffset(reader.key) ?? 0) < nextOffset) {
+      if ((this.#parts.sink.nextOffset(assigned.key) ?? 0) < nextOffset) {
         // The sink has left the rest unread.
-        this.#placement.hold(reader);
+        this.#placement.hold(assigned);
         return;
       }
-      reader.advance(nextOffset);
-      holds.release(reader.key, 'checksum');
+      assigned.advance(nextOffset);
+      holds.release(assigned.key, 'checksum');
       resolveOffset(batch.lastOffset());
     } catch (error) {
       this.#assignment.revoke();
       this.#parts.onFatal(error);
     } finally {
-      reader.applying = false;
+      assigned.applying = false;
     }
   }
 
   /** Hands a batch to the sink, after all that the partition has under way. Rejects as the sink does. */
-  #hand(reader: AssignedPartition, batch: RecordBatch, isCurrent: () => boolean): Promise<void> {
-    return this.#parts.lanes.run(reader.id, async () => {
+  #hand(assigned: AssignedPartition, batch: RecordBatch, isCurrent: () => boolean): Promise<void> {
+    return this.#parts.lanes.run(assigned.id, async () => {
       if (isCurrent()) await this.#parts.sink.apply(batch, isCurrent);
     });
   }
@@ -103,23 +107,23 @@ export class SinkFeed {
    * tells of it.
    */
   passFiltered(payload: PartitionKey & { readonly lastOffset: string }): void {
-    const reader = this.#assignment.readers.get(partitionId(payload));
-    if (reader === undefined || !reader.isReading) return;
+    const assigned = this.#assignment.partitions.get(partitionId(payload));
+    if (assigned === undefined || !assigned.isReading) return;
     const nextOffset = Number(payload.lastOffset) + 1;
-    if (nextOffset > reader.position) {
-      reader.advance(nextOffset);
-      this.passHole(reader);
+    if (nextOffset > assigned.position) {
+      assigned.advance(nextOffset);
+      this.passHole(assigned);
     } else {
-      this.#placement.check([reader]);
+      this.#placement.check([assigned]);
     }
   }
 
   /** Lets the sink know that its next offset lies in a hole which the reading has passed. */
-  passHole(reader: AssignedPartition): void {
-    const nextOffset = this.#parts.sink.nextOffset(reader.key);
-    if (reader.applying || nextOffset === null || nextOffset >= reader.position) return;
-    const batch = { ...reader.key, records: [], nextOffset: reader.position };
-    this.#hand(reader, batch, reader.currentTerm()).catch((error: unknown) => this.#parts.onFatal(error));
+  passHole(assigned: AssignedPartition): void {
+    const nextOffset = this.#parts.sink.nextOffset(assigned.key);
+    if (assigned.applying || nextOffset === null || nextOffset >= assigned.position) return;
+    const batch = { ...assigned.key, records: [], nextOffset: assigned.position };
+    this.#hand(assigned, batch, assigned.currentTerm()).catch((error: unknown) => this.#parts.onFatal(error));
   }
 }
 

@@ -75,7 +75,7 @@ export interface FigureKind {
 export interface FigureLine {
   /** null where the kind has no label. */
   readonly label: string | null;
-  /** In the order of the kind's figures; null: there is none. */
+  /** In the order of the kind's figures; null: there isn't one. */
   readonly values: readonly (number | null)[];
 }
 

@@ -1,8 +1,8 @@
 /**
  * Records and array elements that can't be used: kept with their reason and origin, never dropped; a crash
  * may keep one twice in Kafka. The decoder (decode/record.ts) finds the reason; the pipeline writes the
- * letter and waits until it is durable before the record's offset counts. Only a value that the brokers refuse
- * as too large is cut; a header says how long it was.
+ * letter and waits until it is durable before the record's offset counts. Only a value that the brokers
+ * refuse as too large is cut; a header says how long it was.
  *
  *   from Kafka   a topic of Kafka; the writer tries for ever (kafka/dead-letter-topic.ts)
  *   from POSTs   a table of the store, by origin, so none stands twice (src/store/dead-letter-table.ts)

@@ -47,7 +47,7 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** Where the server's programs are: on the path, or Debian's newest; null where there is none. */
+/** Where the server's programs are: on the path, or Debian's newest; null where there isn't one. */
 export function findPostgres(): string | null {
   const versions = existsSync(DEBIAN_DIRECTORY) ? readdirSync(DEBIAN_DIRECTORY) : [];
   const debian = versions

@@ -25,7 +25,7 @@ export class ProjectCodes {
     return this.#codes.get(project) ?? -1;
   }
 
-  /** Made if there is none; it is free again once slots that held it have all released it. */
+  /** Made if it does not exist; it is free again once slots that held it have all released it. */
   codeOf(project: string): number {
     const known = this.#codes.get(project);
     if (known !== undefined) return known;

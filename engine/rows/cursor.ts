@@ -9,7 +9,7 @@ import type { SortedRun } from './sorted-run.js';
 
 /** Stands at a row once advance has returned true. */
 export interface RowCursor extends Row {
-  /** Moves to the next older row; false when there is none that is not before the lowest time. */
+  /** Moves to the next older row; false when all others are before the lowest time. */
   advance(): boolean;
 }
 

@@ -226,7 +226,7 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   /**
-   * Puts the output, null when there is none, in the place of its inputs: in answers at once, in the store
+   * Puts the output, null when there isn't one, in the place of its inputs: in answers at once, in the store
    * with the next save.
    */
   finishCompaction(plan: CompactionPlan, directory: RunDirectory | null): void {

@@ -41,7 +41,7 @@ export class SortedRun {
 
   /**
    * The row behind the last of a project's rows that is not later than timeUs; the project's first row when
-   * there is none. Reads a block at most, none when all rows qualify.
+   * there are none. Reads a block at most, none when all rows qualify.
    */
   upperRow(projectIndex: number, timeUs: number): number {
     const { directory } = this;

@@ -83,7 +83,7 @@ export abstract class SlotLevel<Slot extends SavedSlot> {
     return slot;
   }
 
-  /** The slot that a segment belongs to, made if there is none. Throws a SegmentError. */
+  /** The slot that a segment belongs to, made if it does not exist. Throws a SegmentError. */
   protected slotOfSegment(name: string): Slot {
     const startText = name.slice(this.prefix.length).split('/', 1)[0];
     const index = (Number(startText) * US_PER_SECOND) / this.level.unitUs;

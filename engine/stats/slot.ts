@@ -125,7 +125,7 @@ export class Slot {
     return this.#keys[bucket];
   }
 
-  /** The bucket of that key, which is made if there is none. */
+  /** The bucket of that key, which is made if it does not exist. */
   bucketOf(key: string): number {
     const known = this.#bucketByKey.get(key);
     if (known !== undefined) return known;

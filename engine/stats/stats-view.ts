@@ -204,7 +204,7 @@ class StatsLevel extends SlotLevel<StoredSlot> {
     return this.find(slotIndex(timestampUs, this.level.unitUs));
   }
 
-  /** The slot that holds the time, made if there is none. */
+  /** The slot that holds the time, made if it does not exist. */
   at(timestampUs: number): StoredSlot {
     const index = slotIndex(timestampUs, this.level.unitUs);
     if (index === this.#lastIndex && this.#lastSlot !== null) return this.#lastSlot;

@@ -36,7 +36,7 @@ export interface ElementSource {
   readonly isUtf8: boolean;
 }
 
-/** Decodes the element of a source in bytes [start, end): to an entry, or the reason why there is none. */
+/** Decodes the element of a source in bytes [start, end): to an entry, or the reason why there isn't one. */
 export type DecodeElement<Entry extends object> = (
   source: ElementSource,
   start: number,

@@ -19,7 +19,7 @@ export interface ByteRange {
   end: number;
 }
 
-/** The first position from `position` on that holds no JSON whitespace; `end` when there is none. */
+/** The first position from `position` on that holds no JSON whitespace; `end` when there isn't one. */
 export function skipWhitespace(bytes: Uint8Array, position: number, end: number): number {
   let i = position;
   while (i < end && isWhitespace(bytes[i])) i++;
@@ -53,7 +53,7 @@ function endOfString(bytes: Uint8Array, position: number, end: number): number {
   return -1;
 }
 
-/** The position after the value that begins at `position`; -1 when it does not end or there is none. */
+/** The position after the value that begins at `position`; -1 when it does not end or there isn't one. */
 export function endOfValue(bytes: Uint8Array, position: number, end: number): number {
   if (position >= end) return -1;
   const first = bytes[position];
@@ -139,7 +139,7 @@ function endsScalar(byte: number): boolean {
 
 /**
  * Finds the value of the member `name` (ASCII) of the object whose `{` is at `start`. Of several, the last
- * counts, as for JSON.parse. False when there is none. O(length).
+ * counts, as for JSON.parse. False when there isn't one. O(length).
  */
 export function findMember(
   bytes: Uint8Array,
@@ -165,7 +165,9 @@ export function findMember(
   return isFound;
 }
 
-/** Where the value of the first member `name` begins; -1 when there is none. Looks at nothing behind that. */
+/**
+ * Where the value of the first member `name` begins; -1 when there isn't one. Looks at nothing behind that.
+ */
 export function startOfFirstMember(bytes: Uint8Array, start: number, end: number, name: string): number {
   let keyStart = skipWhitespace(bytes, start + 1, end);
   while (keyStart < end && bytes[keyStart] === QUOTE) {
@@ -179,7 +181,7 @@ export function startOfFirstMember(bytes: Uint8Array, start: number, end: number
   return -1;
 }
 
-/** Passes the colon behind a key; -1 when there is none, or the key did not close. */
+/** Passes the colon behind a key; -1 when there isn't one, or the key did not close. */
 function startOfMemberValue(bytes: Uint8Array, keyEnd: number, end: number): number {
   if (keyEnd < 0) return -1;
   const colon = skipWhitespace(bytes, keyEnd, end);
@@ -188,7 +190,7 @@ function startOfMemberValue(bytes: Uint8Array, keyEnd: number, end: number): num
   return valueStart < end ? valueStart : -1;
 }
 
-/** Passes the comma behind a value; `end` when there is none. */
+/** Passes the comma behind a value; `end` when there isn't one. */
 function startOfNextKey(bytes: Uint8Array, valueEnd: number, end: number): number {
   const comma = skipWhitespace(bytes, valueEnd, end);
   return comma < end && bytes[comma] === COMMA ? skipWhitespace(bytes, comma + 1, end) : end;

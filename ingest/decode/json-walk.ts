@@ -216,7 +216,7 @@ export class JsonWalk {
     return true;
   }
 
-  /** A key and its colon. Undefined where there is none; null for a key that is not a field. */
+  /** A key and its colon. Undefined where there isn't one; null for a key that is not a field. */
   #walkKey(fields: Fields | null): Field | null | undefined {
     this.#skipSpace();
     const bytes = this.#bytes;

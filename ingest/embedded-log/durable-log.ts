@@ -34,7 +34,7 @@ export interface LogNotes {
 export interface DurableLog {
   /** The offset after the last record: the one that the next append has to begin with. */
   endOffset(topic: string): number;
-  /** The offset of the first record that is still kept; `endOffset` when there is none. */
+  /** The offset of the first record that is still kept; `endOffset` when there isn't one. */
   startOffset(topic: string): number;
   /**
    * Adds records with the offsets endOffset, endOffset + 1, …, all or none. Resolves once they are on disk

@@ -52,7 +52,7 @@ export interface ViewStatus {
   }[];
   readonly lines: readonly {
     readonly label: string | null;
-    /** In the order of the figures; null: there is none. */
+    /** In the order of the figures; null: there isn't one. */
     readonly values: readonly (number | null)[];
   }[];
 }

@@ -63,7 +63,7 @@ export class KeyRing {
     return this.#tags[found];
   }
 
-  /** -1 where there is none. */
+  /** -1 where there isn't one. */
   #find(key: string): number {
     this.#presented.write(digestOf(key), 'latin1');
     let found = -1;

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 
 const MEMBER_FILE = 'kafka-member.json';
 
-/** null when there is none of the group. */
+/** null when there isn't one of the group. */
 export function readMember(directory: string, groupId: string): string | null {
   try {
     const stored = JSON.parse(readFileSync(join(directory, MEMBER_FILE), 'utf8')) as Record<string, unknown>;

@@ -1,9 +1,9 @@
 /**
  * The serving thread's side of evaluating expressions: collects the partial answers of `usage.api-counts`, at
- * once when nothing is left to evaluate, else by a promise. The serving thread does a slice of an evaluation a
- * turn, and match threads the rest (match-thread.ts; more than one where there are many URLs and cores). Asks
- * for one expression share its evaluation: those that come while one is under way are answered together by
- * the next, so that each answer holds everything that was applied before its ask.
+ * once when nothing is left to evaluate, else by a promise. The serving thread does a slice of an evaluation
+ * a turn, and match threads the rest (match-thread.ts; more than one where there are many URLs and cores).
+ * Asks for one expression share its evaluation: those that come while one is under way are answered together
+ * by the next, so that each answer holds everything that was applied before its ask.
  */
 
 import { SegmentError } from '../../engine/segments.js';

@@ -25,7 +25,7 @@ import type { ThreadTime } from './thread-time.js';
 
 /** Batches that go through the thread for one expression. */
 export interface BatchSource {
-  /** The next batch, or null when there is none. A batch whose results never came is asked for again. */
+  /** The next batch, or null when there isn't one. A batch whose results never came is asked for again. */
   takeBatch(byteLimit: number, room: BatchRoom): UrlBatch | PartBatch | null;
   /** What came of the batch taken last. */
   note(result: BatchResult): void;

@@ -1,10 +1,11 @@
 /**
- * What a full disk, or too many open files, mean for the service: said once, ingest paused, and both taken
- * back afterwards.
+ * What is wrong with the disk and its files, for the service's log. A full disk, or too many open files: said
+ * once, ingest paused, and both taken back afterwards.
  */
 
 import type { Logger } from 'pino';
 import type { DiskRoomPorts } from '../store/disk-room.js';
+import type { Store } from '../store/store.js';
 import type { IngestGate } from './ingest-gate.js';
 
 export function diskAlarm(gate: IngestGate, logger: Logger, directory: string): DiskRoomPorts {
@@ -30,4 +31,14 @@ export function diskAlarm(gate: IngestGate, logger: Logger, directory: string): 
       gate.open(shortage);
     },
   };
+}
+
+/** Files that are damaged, and files that could not be removed. */
+export function tellOfFiles(store: Store, logger: Logger): void {
+  store.damage.tell((problem) =>
+    logger.error({ problem }, 'a stored file is damaged; answers that need it are refused'),
+  );
+  store.leftovers.tell(({ problem }) =>
+    logger.warn({ problem }, 'a file that nothing needs could not be removed; it is tried again'),
+  );
 }

@@ -5,13 +5,7 @@ import type { Logger } from 'pino';
 import { US_PER_MS, US_PER_SECOND } from '../../engine/time.js';
 import { DeadLetterSamples } from '../../ingest/dead-letter-samples.js';
 import { Gaps } from '../../ingest/gaps.js';
-import type {
-  HeldPartition,
-  LogSourceStatus,
-  OffsetGap,
-  PartitionKey,
-  Position,
-} from '../../ingest/log-source.js';
+import type { LogSourceStatus, OffsetGap, PartitionKey, Position } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { PartitionMarks } from '../../ingest/record-marks.js';
 import type { Config } from '../config.js';
@@ -27,9 +21,10 @@ import { DiskFullError } from '../store/disk-room.js';
 import { withRemedy } from '../store/sound-table.js';
 import { type CommitFigures, Store } from '../store/store.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from '../store/store-back-ends.js';
+import { createAlarms } from './alarms.js';
 import { Committer } from './committer.js';
 import { Compactor } from './compactor.js';
-import { diskAlarm } from './disk-alarm.js';
+import { diskAlarm, tellOfFiles } from './disk-alarm.js';
 import { IngestGate } from './ingest-gate.js';
 import { createLogs, type Logs } from './log-intake.js';
 import { budgetBytesOf, compactionBytesOf, type MemoryBudget } from './memory-budget.js';
@@ -141,7 +136,7 @@ class Composition implements Service {
     this.#gate = gate;
     this.#metrics = new Metrics(clock.nowUs);
     const bugs = this.#bugs();
-    this.#tellOfFiles();
+    tellOfFiles(store, logger);
 
     const topics = { edgeTopic: config.EDGE_TOPIC, relayTopic: config.RELAY_TOPIC };
     this.#shards = new Shards(store, topics, {}, SPILL_SHARE * budgetBytes);
@@ -231,10 +226,7 @@ class Composition implements Service {
       shards: this.#shards,
       queries: this.#queries,
       ingest,
-      alarms: {
-        gaps: { open: () => this.#gaps.open, acknowledge: () => this.#acknowledgeGaps() },
-        holds: { open: () => this.#logs.status().held, acknowledge: () => this.#acknowledgeHolds() },
-      },
+      alarms: createAlarms(this.#gaps, this.#logs, this.#committer, logger),
       states,
       readiness: () => this.#report.readiness(),
       metrics: () => this.#metrics.text(),
@@ -415,34 +407,9 @@ class Composition implements Service {
     });
   }
 
-  #tellOfFiles(): void {
-    const { logger } = this.#platform;
-    this.#store.damage.tell((problem) =>
-      logger.error({ problem }, 'a stored file is damaged; answers that need it are refused'),
-    );
-    this.#store.leftovers.tell(({ problem }) =>
-      logger.warn({ problem }, 'a file that nothing needs could not be removed; it is tried again'),
-    );
-  }
-
   #noteGap(gap: OffsetGap): void {
     this.#gaps.add(gap);
     this.#platform.logger.error(gap, 'gap: the log does not go on where the state left off');
-  }
-
-  async #acknowledgeGaps(): Promise<readonly OffsetGap[]> {
-    const acknowledged = this.#gaps.open;
-    this.#gaps.acknowledge();
-    await this.#committer.commit();
-    this.#platform.logger.info({ acknowledged }, 'gaps: acknowledged by an operator');
-    return acknowledged;
-  }
-
-  async #acknowledgeHolds(): Promise<readonly HeldPartition[]> {
-    const { held } = this.#logs.status();
-    this.#logs.acknowledgeHolds(held);
-    this.#platform.logger.info({ acknowledged: held }, 'holds: acknowledged by an operator');
-    return held;
   }
 
   #bugs(): BugReporter {

@@ -50,7 +50,7 @@ export class PageUses {
     return true;
   }
 
-  /** A page that nothing uses and that is not free; -1 when there is none. */
+  /** A page that nothing uses and that is not free; -1 when there isn't one. */
   firstUnknown(): number {
     return this.#uses.indexOf(UNKNOWN);
   }

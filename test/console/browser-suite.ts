@@ -1,5 +1,5 @@
 /**
- * A suite of tests that needs a browser. Where there is none it is skipped with a line that says so; where
+ * A suite of tests that needs a browser. Where there isn't one it is skipped with a line that says so; where
  * the environment says CI that is a failure.
  */
 

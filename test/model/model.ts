@@ -16,7 +16,7 @@ export interface ModelEdgeEntry {
   readonly row: Buffer;
   readonly url: string | null;
   readonly path: string;
-  /** 0 is none. */
+  /** 0: not packed. */
   readonly statusCode: number;
 }
 

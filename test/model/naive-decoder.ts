@@ -19,13 +19,13 @@ export interface NaiveRecord {
   readonly unreadable?: string | null;
 }
 
-/** What became of one element of a record: an entry, or the reason why there is none. */
+/** What became of one element of a record: an entry, or the reason why there isn't one. */
 export type NaiveElement<Entry> = { readonly entry: Entry } | { readonly reason: string };
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 type JsonObject = { [name: string]: Json };
 
-/** What a reader of one kind makes of an element: an entry, or why there is none. */
+/** What a reader of one kind makes of an element: an entry, or why there isn't one. */
 type Reading<Entry> = Entry | 'missing-project' | 'name-too-long';
 
 interface Common {

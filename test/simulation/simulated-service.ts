@@ -83,7 +83,7 @@ export class Life {
   #parts: Parts | null = null;
   /** What would have ended the process with a message. */
   fatal: unknown = null;
-  /** Compactions that failed for damage, of which there is none. */
+  /** Compactions that failed for damage, of which there are none. */
   damage: unknown = null;
   compactionCount = 0;
 

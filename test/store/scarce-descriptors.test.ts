@@ -1,5 +1,5 @@
 /**
- * A system that has no descriptor to give: a reading gives up one that the store holds; where there is none
+ * A system that has no descriptor to give: a reading gives up one that the store holds; where there isn't one
  * it is a 503.
  */
 

@@ -128,7 +128,7 @@ export class MatchList {
     return offsetUs >= upper.offsetsUs[0] ? upper : block;
   }
 
-  /** The first block with an entry at `fromUs` or later; the number of blocks when there is none. */
+  /** The first block with an entry at `fromUs` or later; the number of blocks when there isn't one. */
   #firstBlockReaching(fromUs: number): number {
     const blocks = this.#blocks;
     let low = 0;

@@ -37,7 +37,7 @@ class Candidates {
     this.#literal = literal === null ? null : new ByteSearch(literal);
   }
 
-  /** The index of the next one, or the number of URLs when there is none. */
+  /** The index of the next one, or the number of URLs when there isn't one. */
   next(): number {
     const ends = this.#ends;
     if (this.#literal === null || this.#next === ends.length) return this.#take(this.#next);

@@ -122,7 +122,7 @@ export function cutOffUnsound(payload: Buffer, apiVersion: number): void {
 
 /**
  * The offset at which a reader of `fromOffset` finds the first batch of a set that is whole, ends behind it,
- * and lies before `endOffset`; it may begin at any byte. null where there is none.
+ * and lies before `endOffset`; it may begin at any byte. null where there isn't one.
  */
 export function findIntactBatch(
   payload: Buffer,

@@ -64,7 +64,7 @@ export class BatchView {
     return Number(this.#payload.readBigInt64BE(this.#at));
   }
 
-  /** Kafka's number; 0 is none. */
+  /** Kafka's number; 0: not packed. */
   get codec(): number {
     return this.#payload.readInt16BE(this.#at + ATTRIBUTES_AT) & CODEC_MASK;
   }

@@ -47,7 +47,7 @@ export const serviceStatus = z.strictObject({
           label: name.nullable(),
           values: z
             .array(z.number().nullable())
-            .meta({ description: 'In the order of the figures; null: there is none.' }),
+            .meta({ description: 'In the order of the figures; null: not known.' }),
         }),
       ),
     }),

@@ -65,7 +65,7 @@ export interface UwsResponse {
 const require = createRequire(import.meta.url);
 const PACKAGE = 'uWebSockets.js';
 
-/** The loaded binary, or a phrase that says why there is none. */
+/** The loaded binary, or a phrase that says why there isn't one. */
 export function loadUws(): Uws | string {
   const fileName = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
   const packageDirs = (require.resolve.paths(PACKAGE) ?? [])

@@ -1,6 +1,6 @@
 /**
- * A suite of tests that needs a broker. Where there is none it is skipped with a line that says so; where the
- * environment says CI that is a failure.
+ * A suite of tests that needs a broker. Where there isn't one it is skipped with a line that says so; where
+ * the environment says CI that is a failure.
  */
 
 import { describe, test } from 'vitest';

@@ -85,6 +85,12 @@ export class EventCountsView implements View<EdgeEntry> {
 
 class CountLevel extends SlotLevel<StoredCountSlot> {
   readonly #projects: ProjectCodes;
+  /**
+   * Slot, code and outcome of entries, one after another, whose slots had expired when they came: of a
+   * backlog nearly all. They wait for the next expiry, which mostly drops them, and are counted before
+   * anything else looks, as the clock may have gone back.
+   */
+  #late: number[] = [];
 
   constructor(level: Level, projects: ProjectCodes) {
     super(EVENT_COUNTS.name, level);
@@ -94,17 +100,34 @@ class CountLevel extends SlotLevel<StoredCountSlot> {
   get heldBytes(): number {
     let total = 0;
     for (const slot of this.slots.values()) total += slot.heldBytes;
-    return total;
+    return total + 8 * this.#late.length;
+  }
+
+  override get hasUnsaved(): boolean {
+    return this.#late.length > 0 || super.hasUnsaved;
   }
 
   find(index: number): CountSlot | null {
+    if (this.hasExpired(index)) this.#countLate();
     return this.slots.get(index)?.slot ?? null;
   }
 
   count(timestampUs: number, code: number, outcome: number): void {
     const index = slotIndex(timestampUs, this.level.unitUs);
-    const slot = this.slots.get(index) ?? this.make(index);
-    slot.count(code, outcome);
+    if (this.hasExpired(index)) {
+      this.#projects.hold(code);
+      this.#late.push(index, code, outcome);
+    } else this.#count(index, code, outcome);
+  }
+
+  override expire(nowUs: number, trustedUs: number): void {
+    super.expire(nowUs, trustedUs);
+    this.#settleLate((index) => !this.hasExpired(index));
+  }
+
+  override save(writer: SegmentWriter): void {
+    this.#countLate();
+    super.save(writer);
   }
 
   replay(name: string, bytes: Uint8Array): void {
@@ -115,6 +138,26 @@ class CountLevel extends SlotLevel<StoredCountSlot> {
     let rowCount = 0;
     for (const { slot } of this.slots.values()) rowCount += slot.rowCount;
     return { label: this.level.name, values: [this.slots.size, rowCount, this.heldBytes] };
+  }
+
+  #count(index: number, code: number, outcome: number): void {
+    const slot = this.slots.get(index) ?? this.make(index);
+    slot.count(code, outcome);
+  }
+
+  #countLate(): void {
+    this.#settleLate(() => true);
+  }
+
+  #settleLate(counts: (index: number) => boolean): void {
+    if (this.#late.length === 0) return;
+    const late = this.#late;
+    this.#late = [];
+    for (let i = 0; i < late.length; i += 3) {
+      const [index, code, outcome] = [late[i], late[i + 1], late[i + 2]];
+      if (counts(index)) this.#count(index, code, outcome);
+      this.#projects.release(code);
+    }
   }
 
   protected create(_index: number, prefix: string): StoredCountSlot {

@@ -33,6 +33,8 @@ export abstract class SlotLevel<Slot extends SavedSlot> {
    */
   #seenFrom = Number.NEGATIVE_INFINITY;
   #newFrom = Number.NEGATIVE_INFINITY;
+  /** Slots before this had expired by the trusted time when it was last told. */
+  #keptFrom = Number.NEGATIVE_INFINITY;
 
   constructor(view: string, level: Level) {
     this.level = level;
@@ -49,8 +51,8 @@ export abstract class SlotLevel<Slot extends SavedSlot> {
     const { level } = this;
     this.#seenFrom = slotIndex(keptFromUs(level, nowUs), level.unitUs);
     this.#newFrom = slotIndex(trustedUs, level.unitUs) + 1;
-    const keptFrom = slotIndex(keptFromUs(level, trustedUs), level.unitUs);
-    for (const [index, slot] of this.slots) if (index < keptFrom) this.#drop(index, slot);
+    this.#keptFrom = slotIndex(keptFromUs(level, trustedUs), level.unitUs);
+    for (const [index, slot] of this.slots) if (index < this.#keptFrom) this.#drop(index, slot);
   }
 
   /**
@@ -75,6 +77,10 @@ export abstract class SlotLevel<Slot extends SavedSlot> {
     for (const segments of this.#expired) segments.delete(writer);
     this.#expired = [];
     for (const slot of this.slots.values()) if (slot.isDirty) slot.save(writer);
+  }
+
+  protected hasExpired(index: number): boolean {
+    return index < this.#keptFrom;
   }
 
   protected make(index: number): Slot {

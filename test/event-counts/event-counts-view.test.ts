@@ -197,6 +197,37 @@ test('what expires leaves the memory and the store, names included', () => {
   expect(ask(view, 'daily', NOW_US + 91 * US_PER_DAY, 'later').length).toBe(1);
 });
 
+test('entries of what has expired make no slots, yet count when the clock goes back, and after a crash', () => {
+  const view = new EventCountsView();
+  const empty = view.heldBytes;
+  const slots = (): number => view.figures().reduce((sum, { values }) => sum + (values[0] as number), 0);
+  const laterUs = NOW_US + 91 * US_PER_DAY;
+  const add = (): void => {
+    view.expire(laterUs, laterUs);
+    for (let i = 0; i < 100; i++)
+      view.apply(entry({ project: `project-${i}`, timestampUs: NOW_US + i * US_PER_SECOND }));
+    expect(slots()).toBe(0);
+    expect(view.heldBytes).toBeGreaterThan(empty);
+    expect(view.hasUnsaved).toBe(true);
+  };
+  add();
+  view.expire(laterUs, laterUs);
+  expect([view.heldBytes, view.hasUnsaved, ask(view, 'daily', NOW_US, 'project-7')]).toEqual([
+    empty,
+    false,
+    [],
+  ]);
+  add();
+  expect(text(ask(view, 'minutely', NOW_US + US_PER_MINUTE, 'project-7'))).toBe('0: 1/0/0');
+  add();
+  view.expire(NOW_US + US_PER_HOUR, NOW_US);
+  expect(text(ask(view, 'hourly', NOW_US + US_PER_HOUR, 'project-7'))).toBe('-30: 1/0/0');
+  add();
+  const table = new SegmentTable();
+  view.save(table);
+  expect(text(ask(loaded(table), 'daily', NOW_US, 'project-7'))).toBe('-450: 1/0/0');
+});
+
 test('what only the clock takes for past is kept, but when memory is short what came meanwhile goes', () => {
   const table = new SegmentTable();
   const aheadUs = NOW_US + 3 * US_PER_HOUR;

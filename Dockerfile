@@ -1,21 +1,22 @@
 # syntax=docker/dockerfile:1
-# Node 20 on Debian: uWebSockets.js' native binary exists for it and needs glibc; with another base Logring falls back to
-# Node's own, slower HTTP server.
-FROM node:20-bookworm-slim AS build
+# Debian 13: the native HTTP server for Node 24 needs glibc 2.38. On another base Logring falls back to Node's own, slower
+# one.
+FROM node:24-trixie-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
 COPY . .
-RUN npm run build && npm prune --omit=dev --no-audit --no-fund
-# Of uWebSockets.js one binary, for this platform, of some thirty, and nothing that is never loaded.
-RUN node -e "const fs = require('node:fs'), dir = 'node_modules/uWebSockets.js/binaries', own = 'uws_' + process.platform + '_' + process.arch + '_' + process.versions.modules + '.node'; for (const name of fs.readdirSync(dir)) if (name !== own) fs.rmSync(dir + '/' + name, { recursive: true })" \
-    && rm -r node_modules/uWebSockets.js/dist node_modules/uWebSockets.js/docs \
-    && find dist -name '*.map' -delete
+RUN npm run build && find dist -name '*.map' -delete
+RUN npm sbom --omit=dev --sbom-format=cyclonedx > sbom.json
+# Of all native servers the one for this platform.
+RUN mkdir native && cp node_modules/@btc-vision/uwebsockets.js/uws_linux_$(node -p 'process.arch + "_" + process.versions.modules').node native/ \
+    && npm prune --omit=dev --no-audit --no-fund \
+    && mkdir -p node_modules/@btc-vision && mv native node_modules/@btc-vision/uwebsockets.js
 
-FROM node:20-bookworm-slim AS base
+FROM node:24-trixie-slim AS base
 ENV NODE_ENV=production
 WORKDIR /logring
-COPY --from=build /build/package.json ./
+COPY --from=build /build/package.json /build/sbom.json ./
 COPY --from=build /build/node_modules ./node_modules
 COPY --from=build /build/dist/engine ./dist/engine
 COPY --from=build /build/dist/ingest ./dist/ingest

@@ -11,12 +11,13 @@ import { loadUws } from '../src/http/server/uws-binary.js';
 const HOST = '127.0.0.1';
 
 function listen(body: Uint8Array, listening: (port: number) => void): void {
-  const uws = loadUws();
-  if (typeof uws === 'string') {
+  const binary = loadUws();
+  if (typeof binary === 'string') {
     const server = createServer((_, response) => void response.end(body));
     server.listen(0, HOST, () => listening((server.address() as AddressInfo).port));
     return;
   }
+  const { uws } = binary;
   uws
     .App()
     // Corked, or what comes with other requests is sent in seven pieces.

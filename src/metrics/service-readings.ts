@@ -1,5 +1,6 @@
 /** All that is read from the parts of the service when it is scraped. */
 
+import type { ChosenServer } from '../http/server/back-ends.js';
 import { type HttpReadingsPorts, readHttp } from './http-readings.js';
 import { type IngestReadingsPorts, readIngest } from './ingest-readings.js';
 import type { Metrics } from './metrics.js';
@@ -11,14 +12,22 @@ export interface ServiceReadingsPorts
     ResourceReadingsPorts,
     HttpReadingsPorts {
   readonly version: string;
-  readonly httpBackEnd: string;
+  readonly http: Pick<ChosenServer, 'server' | 'fallbackReason'>;
   readonly isReady: () => boolean;
 }
 
 export function readService(metrics: Metrics, ports: ServiceReadingsPorts): void {
   const { readings } = metrics;
-  readings.read('logring_build_info', 'Version and HTTP server, as labels', ['version', 'http'], (add) =>
-    add({ version: ports.version, http: ports.httpBackEnd }, 1),
+  const { version, http } = ports;
+  readings.read(
+    'logring_build_info',
+    'Versions of Logring and Node, the HTTP server, and why it is not the native one, as labels',
+    ['version', 'node', 'http', 'http_fallback'],
+    (add) =>
+      add(
+        { version, node: process.version, http: http.server.name, http_fallback: http.fallbackReason ?? '' },
+        1,
+      ),
   );
   readings.one('logring_ready', '1 when /readyz says yes', () => (ports.isReady() ? 1 : 0));
   readIngest(readings, { ...ports, lastRecordMs: (key) => metrics.lastRecordMs(key) });

@@ -242,7 +242,7 @@ class Composition implements Service {
     });
     readService(this.#metrics, {
       version: platform.version,
-      httpBackEnd: this.httpBackEnd,
+      http: this.#http,
       shards: this.#shards,
       store,
       sourceStatus: () => this.#logs.status(),
@@ -288,7 +288,9 @@ class Composition implements Service {
       {
         version,
         url: this.url,
+        node: process.version,
         http: this.httpBackEnd,
+        httpPackage: this.#http.origin,
         httpFallback: this.#http.fallbackReason,
         logs: this.#config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
         dataDirectory: this.#config.DATA_DIR,

@@ -58,21 +58,22 @@ test('node:http lets an answer that takes its time be waited for', async () => {
   service.ingest.gate = new Promise((resolve) => {
     answer = resolve;
   });
-  const server = await RunningServer.of(shortLived(service));
+  // A busy machine needs more than 20 ms for the head itself.
+  const server = await RunningServer.of(shortLived(service, { ...SHORT, headMs: 1000 }));
   const waiting = server.connect();
   waiting.send(`${POST_HEAD}Content-Length: 2\r\n\r\n[]`);
-  // Many times as long as a silent one is kept.
-  for (let i = 0; i < 5; i++) await server.connect().closed;
+  // Many times as long as a silent body is kept.
+  await server.connect().closed;
   answer();
   expect(await waiting.receivedUntil('"rejected":[]}')).toContain('HTTP/1.1 200');
   await server.server.close(0);
 });
 
-function shortLived(service: TestService): NodeServer {
+function shortLived(service: TestService, times = SHORT): NodeServer {
   const inFlight = new AnswersInFlight(1);
   return new NodeServer(
     containedHandler(service.api, service.bugs),
     { bugs: service.bugs, inFlight, identity: null },
-    SHORT,
+    times,
   );
 }

@@ -169,7 +169,8 @@ test('the service: two settings, by file and reloaded; every mistake is told at 
   expect(await asked(port)).toBe('200 live');
   renameSync(two.certificate, live.certificate);
   renameSync(two.key, live.key);
-  await eventually(async () => (await asked(port)) === '200 two');
+  // A connection that was not accepted yet when the port changed hands is reset.
+  await eventually(async () => (await asked(port).catch(() => '')) === '200 two');
   // The line comes by a pipe, after what was asked over the socket perhaps.
   await eventually(async () => service.output().includes('TLS: a new certificate is in use'));
   expect(await service.kill('SIGTERM')).toBe(0);

@@ -11,7 +11,9 @@ import { UwsServer } from './uws-server.js';
 
 export interface ChosenServer {
   readonly server: HttpServer;
-  /** Why it is not uWebSockets.js, for the start-up line; null when it is. */
+  /** The package that the native server is from; null for node:http. */
+  readonly origin: string | null;
+  /** Why it is not uWebSockets.js; null when it is. */
   readonly fallbackReason: string | null;
 }
 
@@ -38,12 +40,16 @@ export function createHttpServer(options: ServerOptions): ChosenServer {
   const observed = observe === undefined ? contained : observe(contained);
   const nodeServer = (fallbackReason: string): ChosenServer => ({
     server: new NodeServer(observed, { bugs, inFlight, identity }),
+    origin: null,
     fallbackReason,
   });
   if (forced === 'node:http') return nodeServer('asked for');
-  const uws = identity !== null && identity.paths === null ? NEEDS_FILES : loadUws();
-  if (typeof uws !== 'string')
-    return { server: new UwsServer(uws, observed, { bugs, inFlight, identity }), fallbackReason: null };
-  if (forced === 'uWebSockets.js') throw new Error(uws);
-  return nodeServer(uws);
+  const binary = identity !== null && identity.paths === null ? NEEDS_FILES : loadUws();
+  if (typeof binary !== 'string') {
+    const { uws, origin } = binary;
+    const server = new UwsServer(uws, observed, { bugs, inFlight, identity });
+    return { server, origin, fallbackReason: null };
+  }
+  if (forced === 'uWebSockets.js') throw new Error(binary);
+  return nodeServer(binary);
 }

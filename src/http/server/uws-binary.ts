@@ -63,26 +63,46 @@ export interface UwsResponse {
 }
 
 const require = createRequire(import.meta.url);
-const PACKAGE = 'uWebSockets.js';
 
-/** The loaded binary, or a phrase that says why there isn't one. */
-export function loadUws(): Uws | string {
+/**
+ * Who may have a binary, first come, first tried. The first name is upstream's own, so that what an operator
+ * installs under it is used; of the second the binaries are upstream's for Node 20 to 25, which need glibc
+ * 2.38.
+ */
+const PACKAGES = ['uWebSockets.js', '@btc-vision/uwebsockets.js'];
+
+export interface UwsBinary {
+  readonly uws: Uws;
+  /** The package that it is from. */
+  readonly origin: string;
+}
+
+/** The loaded binary, or a sentence for each package that says why there isn't one. */
+export function loadUws(): UwsBinary | string {
+  const problems: string[] = [];
+  for (const origin of PACKAGES) {
+    const loaded = loadFrom(origin);
+    if (typeof loaded !== 'string') return { uws: loaded, origin };
+    problems.push(loaded);
+  }
+  return `${problems.join('; ')} (docs/operating.md, HTTP server)`;
+}
+
+function loadFrom(name: string): Uws | string {
   const fileName = `uws_${process.platform}_${process.arch}_${process.versions.modules}.node`;
-  const packageDirs = (require.resolve.paths(PACKAGE) ?? [])
-    .map((dir) => join(dir, PACKAGE))
-    .filter(existsSync);
-  if (packageDirs.length === 0) return 'uWebSockets.js is not installed';
-  // The npm alias keeps its binaries in a folder, upstream's own package at its root: an operator may install
-  // either.
+  const packageDirs = (require.resolve.paths(name) ?? []).map((dir) => join(dir, name)).filter(existsSync);
+  if (packageDirs.length === 0) return `${name} is not installed`;
+  // One keeps its binaries in a folder, others at the root.
   const file = packageDirs
     .flatMap((dir) => [join(dir, 'binaries', fileName), join(dir, fileName)])
     .find(existsSync);
-  if (file === undefined) return `uWebSockets.js has no ${fileName}`;
-  if (!hasGlibc()) return 'uWebSockets.js needs glibc';
+  if (file === undefined) return `${name} has no ${fileName}`;
+  if (!hasGlibc()) return `${name} needs glibc`;
   try {
     return require(file) as Uws;
   } catch (error) {
-    return `uWebSockets.js does not load: ${error instanceof Error ? error.message : String(error)}`;
+    const [reason] = (error instanceof Error ? error.message : String(error)).split('\n');
+    return `${name} does not load: ${reason}`;
   }
 }
 

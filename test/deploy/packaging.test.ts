@@ -1,35 +1,18 @@
-/**
- * Image, compose file, Kubernetes manifests and systemd unit: valid by the rules of those who read them, and
- * in step with us.
- */
+/** Image, compose file and systemd unit: valid by the rules of those who read them, and in step with us. */
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Ajv2019 } from 'ajv/dist/2019.js';
 import { validate } from 'dockerfile-utils';
-import { StatefulSet } from 'kubernetes-models/apps/v1';
-import { Secret, Service } from 'kubernetes-models/v1';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readConfig } from '../../src/config.js';
+import { problemsOf } from './settings-problems.js';
 
 const require = createRequire(import.meta.url);
 const dockerfile = readFileSync('Dockerfile', 'utf8');
-/** What is wrong with settings as the service would read them; the files that they name are not here. */
-function problemsOf(settings: Record<string, string>): string[] {
-  const own = Object.entries(settings)
-    .filter(([name]) => name.startsWith('LOGRING_'))
-    .map(([name, value]) => (name.endsWith('_FILE') ? [name.slice(0, -'_FILE'.length), 'a'] : [name, value]));
-  try {
-    readConfig(Object.fromEntries(own));
-    return [];
-  } catch (error) {
-    return [(error as Error).message];
-  }
-}
 
 /** Instructions of a build stage, continued lines joined. */
 function stage(name: string): string[] {
@@ -79,29 +62,6 @@ test('compose.yaml fits the Compose specification, and names stages, settings an
     if (build !== undefined) expect(stage(build.target)).not.toEqual([]);
     expect(problemsOf(environment)).toEqual([]);
   }
-});
-
-test('the Kubernetes manifests fit the schemas of their kinds and belong together', () => {
-  const read = (name: string) => parse(readFileSync(`deploy/kubernetes/${name}.yaml`, 'utf8'));
-  const statefulSet = new StatefulSet(read('statefulset'));
-  const service = new Service(read('service'));
-  const secret = new Secret(read('secret.example'));
-  for (const manifest of [statefulSet, service, secret]) expect(manifest.validate()).toBeUndefined();
-  expect(() => new StatefulSet({ spec: { replicas: 'one' } } as never).validate()).toThrow(/replicas/);
-  expect(readdirSync('deploy/kubernetes').length).toBe(3);
-
-  const { template, selector, serviceName } = statefulSet.spec!;
-  expect(selector.matchLabels).toEqual(template.metadata?.labels);
-  expect(service.spec?.selector).toEqual(selector.matchLabels);
-  expect(service.metadata?.name).toBe(serviceName);
-  const [container] = template.spec!.containers;
-  const settings = Object.fromEntries(container.env!.map(({ name, value }) => [name, value!]));
-  const mounts = container.volumeMounts!.map(({ mountPath }) => mountPath);
-  expect(mounts).toEqual(['/data', '/secrets']);
-  expect(Object.keys(secret.stringData!)).toEqual([settings.LOGRING_API_KEYS_FILE.slice('/secrets/'.length)]);
-  expect(problemsOf(settings)).toEqual([]);
-  const probes = [container.startupProbe, container.livenessProbe, container.readinessProbe];
-  expect(probes.map((probe) => probe?.httpGet?.path)).toEqual(['/livez', '/livez', '/readyz']);
 });
 
 test('the systemd unit sets what is a setting', () => {

@@ -1,6 +1,6 @@
 /**
- * Takes the body of a POST apart into its entries: one JSON object, an array, `{"batch":[…]}`, or a value a
- * line.
+ * Takes the body of a POST apart into its entries: one JSON object, an array, `{"batch":[…]}`, or values one
+ * behind the other, as a rule one a line.
  */
 
 import { ArraySplitter } from '../decode/array-splitter.js';
@@ -15,6 +15,7 @@ import {
   startOfFirstMember,
   trimEnd,
 } from '../decode/json-scan.js';
+import { JsonWalk } from '../decode/json-walk.js';
 import { MAX_BODY_ELEMENTS, MAX_ELEMENT_BYTES, MAX_NESTING_DEPTH, SPLIT_BYTES } from '../limits.js';
 
 export type BodyForm = 'object' | 'array' | 'batch' | 'lines';
@@ -40,9 +41,15 @@ const LINE_TYPES = [
 /** An object with one of these is an entry, even if it has a `batch` too. */
 const ENTRY_MEMBERS = ['project', 'metadata', 'event_message', 'message'];
 
+/** `application/json` of `Application/JSON; charset=utf-8`. */
+export function mediaTypeOf(contentType: string): string {
+  return contentType.split(';', 1)[0].trim().toLowerCase();
+}
+
 /**
- * A body of lines is told by its content type, or by not being one JSON value. Lines without anything in them
- * don't count. The body must not change meanwhile. Whatever it holds, it is looked at in turns of
+ * A body of lines is told by its content type, or by not being one JSON value; then a line may also hold
+ * several objects and arrays, and each of them go on over lines. Lines without anything in them don't count.
+ * The body must not change meanwhile. Whatever it holds, it is looked at in turns of
  * SPLIT_BYTES, give or take a line of sensible length and the beginning of a batch.
  */
 export async function splitBody(
@@ -54,10 +61,9 @@ export async function splitBody(
   const start = await turns.skipWhitespace(body, skipByteOrderMark(body), body.length);
   const end = await turns.trimEnd(body, start, body.length);
   if (start === end) return 'empty';
-  const mediaType = contentType.split(';', 1)[0].trim().toLowerCase();
-  const elements =
-    (LINE_TYPES.includes(mediaType) ? null : await splitValue(body, start, end, turns)) ??
-    (await splitLines(body, start, end, turns));
+  const elements = LINE_TYPES.includes(mediaTypeOf(contentType))
+    ? await splitLines(body, start, end, turns)
+    : ((await splitValue(body, start, end, turns)) ?? (await splitValues(body, start, end, turns)));
   return elements.starts.length > MAX_BODY_ELEMENTS ? 'too-many-entries' : elements;
 }
 
@@ -123,9 +129,15 @@ async function splitValue(
       return { form: 'batch', starts: splitter.starts, ends: splitter.ends };
     }
   }
+  const objectEnd = await endOfContainer(body, start, end, turns);
+  return objectEnd === end ? { form: 'object', starts: [start], ends: [end] } : null;
+}
+
+/** The position after the object or array that begins at `start`; -1 where it does not end before `end`. */
+async function endOfContainer(body: Uint8Array, start: number, end: number, turns: Turns): Promise<number> {
   const scan = new ContainerScan(body, start, end);
   for (scan.next(SPLIT_BYTES); !scan.isOver; scan.next(SPLIT_BYTES)) await turns.next();
-  return scan.end === end ? { form: 'object', starts: [start], ends: [end] } : null;
+  return scan.end;
 }
 
 /** null when the array can't be taken apart. One with too many elements is left unfinished. */
@@ -189,4 +201,57 @@ async function splitLines(body: Uint8Array, start: number, end: number, turns: T
     position = lineEnd + 1;
   }
   return { form: 'lines', starts, ends };
+}
+
+/**
+ * Objects and arrays one behind the other. Anything else, or one with something else behind it on its line,
+ * takes its line.
+ */
+async function splitValues(
+  body: Uint8Array,
+  start: number,
+  end: number,
+  turns: Turns,
+): Promise<BodyElements> {
+  const starts: number[] = [];
+  const ends: number[] = [];
+  // Not after the first that fails: a body of braces would be looked through again at each of them.
+  let mayGoOn = true;
+  let lineEnd = start;
+  for (let position = start; position < end && starts.length <= MAX_BODY_ELEMENTS; ) {
+    if (position >= lineEnd) lineEnd = endOfLine(body, position, end);
+    let valueEnd = -1;
+    if (isOpener(body[position])) {
+      const limit = mayGoOn ? Math.min(end, Math.max(lineEnd, position + MAX_ELEMENT_BYTES)) : lineEnd;
+      valueEnd = await endOfContainer(body, position, limit, turns);
+      if (valueEnd > lineEnd && !isJson(body, position, valueEnd)) valueEnd = -1;
+      if (valueEnd >= 0 && !(await endsAt(body, valueEnd, end, turns))) valueEnd = -1;
+      mayGoOn &&= valueEnd >= 0;
+    }
+    starts.push(position);
+    ends.push(valueEnd >= 0 ? valueEnd : await turns.trimEnd(body, position, lineEnd));
+    const next = valueEnd >= 0 ? valueEnd : lineEnd;
+    if (turns.isOver(next - position)) await turns.next();
+    position = await turns.skipWhitespace(body, next, end);
+  }
+  return { form: 'lines', starts, ends };
+}
+
+function endOfLine(body: Uint8Array, position: number, end: number): number {
+  const feed = body.indexOf(LINE_FEED, position);
+  return feed < 0 || feed > end ? end : feed;
+}
+
+/** Whether nothing but another object or array comes on the line behind a value. */
+async function endsAt(body: Uint8Array, valueEnd: number, end: number, turns: Turns): Promise<boolean> {
+  const next = await turns.skipWhitespace(body, valueEnd, end);
+  return next === end || isOpener(body[next]) || body.subarray(valueEnd, next).includes(LINE_FEED);
+}
+
+function isOpener(byte: number): boolean {
+  return byte === OPEN_BRACE || byte === OPEN_BRACKET;
+}
+
+function isJson(body: Uint8Array, start: number, end: number): boolean {
+  return new JsonWalk({}).walk(body, start, end) !== 'not-json';
 }

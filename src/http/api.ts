@@ -39,6 +39,8 @@ const QUERY_METHODS = 'GET, HEAD, OPTIONS';
 const READ_METHODS = 'GET, HEAD';
 /** With a body, at a path that takes none, they are answered. */
 const SHIPPERS_METHODS = ['POST', 'PUT', 'PATCH'];
+const OPERATOR_PATHS = ['/livez', '/readyz', '/health', '/metrics'];
+const NODE_NAME = 'logring';
 const PLAIN_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Something else to serve at a path of its own, by GET and HEAD: the console, the OpenAPI document. */
@@ -116,7 +118,7 @@ export class Api implements HttpHandler {
     if (path === INGEST_PATH) return 'ingest';
     const alarm = alarmOf(path);
     if (alarm !== null) return alarm;
-    if (path === '/livez' || path === '/readyz' || path === '/metrics') return path.slice(1);
+    if (OPERATOR_PATHS.includes(path)) return path.slice(1);
     return this.#pages.has(path) ? 'page' : 'unknown-path';
   }
 
@@ -171,7 +173,7 @@ export class Api implements HttpHandler {
       if (path !== INGEST_PATH) return notFound(`nothing is at ${quoted(path)}`);
       return ingest === null ? noIngest() : ingest.answer(request, grant);
     }
-    if (page === undefined && path !== '/livez' && path !== '/readyz' && path !== '/metrics') {
+    if (page === undefined && !OPERATOR_PATHS.includes(path)) {
       return notFound(`nothing is at ${quoted(path)}`);
     }
     const grant = page?.needsKey ? this.#admit(keys, request, decodeQuery(request.rawQuery)) : null;
@@ -181,6 +183,7 @@ export class Api implements HttpHandler {
     if (page !== undefined) return page.answer(request, clock.nowUs(), grant);
     if (path === '/livez') return healthAnswer(operator.livez());
     if (path === '/readyz') return healthAnswer(operator.readyz());
+    if (path === '/health') return logflareHealthAnswer(operator.readyz());
     const metrics = operator.metrics();
     return metrics instanceof Promise ? metrics.then(metricsAnswer) : metricsAnswer(metrics);
   }
@@ -217,6 +220,18 @@ function healthAnswer(health: Health): HttpAnswer {
     status: health.ok ? 200 : 503,
     headers: [JSON_CONTENT_TYPE, NO_STORE],
     body: JSON.stringify({ ok: health.ok, reasons: health.reasons, notes: health.notes }),
+    close: false,
+  };
+}
+
+/** As Logflare's own server says it, for probes that were made for that. */
+function logflareHealthAnswer({ ok, reasons }: Health): HttpAnswer {
+  const node = { proc_count: 1, this_node: NODE_NAME, nodes: [NODE_NAME], nodes_count: 1 };
+  const said = ok ? { status: 'ok', ...node } : { status: 'coming_up', ...node, reasons };
+  return {
+    status: ok ? 200 : 503,
+    headers: [JSON_CONTENT_TYPE, NO_STORE],
+    body: JSON.stringify(said),
     close: false,
   };
 }

@@ -521,6 +521,18 @@ test('an over-long target: 414', async () => {
   expect((await service.ask(`${LOGS_OK}&x=${'a'.repeat(17_000)}`)).status).toBe(414);
 });
 
+test('health says what readyz says as Logflare does, without a key', async () => {
+  const service = new TestService();
+  const none = { 'X-API-KEY': '' };
+  const node = '"proc_count":1,"this_node":"logring","nodes":["logring"],"nodes_count":1';
+  expect(textOf(await service.ask('/health', none))).toBe(`200 {"status":"ok",${node}}`);
+  expect((await service.ask('/health', none, 'HEAD')).status).toBe(200);
+  service.operator.ready = false;
+  expect(textOf(await service.ask('/health', none))).toBe(
+    `503 {"status":"coming_up",${node},"reasons":["partition edge-0 lags by 5000 records"]}`,
+  );
+});
+
 test('livez, readyz and metrics need no key; not ready is 503 with its reasons', async () => {
   const service = new TestService();
   const none = { 'X-API-KEY': '' };
@@ -569,6 +581,7 @@ test('routes in the metrics are a closed set', () => {
   check('/api/endpoints/query/x', 'unknown-endpoint');
   check('/api/logs', 'ingest');
   check('/metrics', 'metrics');
+  check('/health', 'health');
   check('/', 'page');
   check('/x', 'unknown-path');
 });

@@ -94,6 +94,13 @@ export const BODIES: Readonly<Record<string, z.ZodType>> = {
     rejected: z.array(z.strictObject({ index: count, reason: z.enum(DEAD_LETTER_REASONS) })).meta({
       description: 'Entries that cannot be used, by their place in the body. They are kept as dead letters.',
     }),
+    missing: z
+      .strictObject({ url: count.optional(), status: count.optional(), time: count.optional() })
+      .optional()
+      .meta({
+        description:
+          'Accepted entries that answers do not count, or count less of: edge entries without a URL, invocations without a status or an execution time.',
+      }),
   }),
   Gaps: z.strictObject({ gaps: z.array(gap) }),
   AcknowledgedGaps: z.strictObject({ acknowledged: z.array(gap) }),
@@ -119,6 +126,14 @@ export const BODIES: Readonly<Record<string, z.ZodType>> = {
       .array(z.string())
       .optional()
       .meta({ description: 'What an operator should know although all is well.' }),
+  }),
+  LogflareHealth: z.strictObject({
+    status: z.enum(['ok', 'coming_up']),
+    proc_count: count,
+    this_node: z.string(),
+    nodes: z.array(z.string()),
+    nodes_count: count,
+    reasons: z.array(z.string()).optional().meta({ description: 'Why not, as /readyz says it.' }),
   }),
   Error: z.strictObject({
     error: z.strictObject({

@@ -123,7 +123,7 @@ function ingestPaths({ sourceNames }: DescribedService): Record<string, OpenApiP
     tag: 'ingest',
     summary: 'Take in entries',
     description:
-      'Answers once the entries are on disk. Plain or gzip, up to 16 MiB and 64 MiB unpacked. A body that is sent twice ' +
+      'Answers once the entries are on disk. The body may also be objects and arrays one behind the other. Plain or gzip, up to 16 MiB and 64 MiB unpacked. A body that is sent twice ' +
       'counts twice, unless it has the same Idempotency-Key both times. `logring import` sends parameters of its own beside these, so that a file never counts twice.',
     needsKey: true,
     parameters: [
@@ -172,14 +172,19 @@ function consolePaths(): Record<string, OpenApiPath> {
 }
 
 function operationPaths(): Record<string, OpenApiPath> {
-  const health = (operationId: string, summary: string, description: string): OpenApiPath => ({
+  const health = (
+    operationId: string,
+    summary: string,
+    description: string,
+    body = 'Health',
+  ): OpenApiPath => ({
     get: operationOf({
       operationId,
       tag: 'operation',
       summary,
       description,
       needsKey: false,
-      answers: { 200: jsonResponse('Yes.', 'Health'), 503: jsonResponse('No, and why.', 'Health') },
+      answers: { 200: jsonResponse('Yes.', body), 503: jsonResponse('No, and why.', body) },
       errors: [],
     }),
   });
@@ -245,6 +250,12 @@ function operationPaths(): Record<string, OpenApiPath> {
     },
     '/livez': health('livez', 'Is it alive?', 'For a supervisor: start it again if not.'),
     '/readyz': health('readyz', 'Is it ready?', 'For a load balancer: whether answers lack nothing.'),
+    '/health': health(
+      'health',
+      "Is it ready, as Logflare's server says it?",
+      'Beyond the contract: for probes that were made for Logflare. Says what /readyz says.',
+      'LogflareHealth',
+    ),
     '/metrics': document('metrics', 'Metrics for Prometheus.', 'text/plain', { type: 'string' }),
     '/openapi.json': document('openapi', 'This document.', JSON_TYPE, { type: 'object' }),
     '/reference': document('reference', 'This document to read.', 'text/html', { type: 'string' }),

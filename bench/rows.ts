@@ -93,6 +93,7 @@ function decode(traffic: Traffic, timestampUs: number): EdgeEntry {
     nowUs: NOW_US,
     latestUs: NOW_US,
     tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' },
+    urlFromPath: false,
   };
   return decodeEdgeRecord({ topic: 'edge', partition: 0 }, record, context).entries[0];
 }

@@ -35,3 +35,23 @@ export interface RelayEntry {
   /** Milliseconds, finite; NaN when the entry has no numeric execution time. */
   readonly executionTimeMs: number;
 }
+
+/** What an entry may lack, so that answers do not count it, or count less of it: `time` is an invocation's. */
+export type Missing = 'url' | 'status' | 'time';
+
+/** How many entries lacked it. */
+export type MissingCounts = Partial<Record<Missing, number>>;
+
+/** Counts what the entry lacks. */
+export function countMissing(counts: MissingCounts, entry: EdgeEntry | RelayEntry): void {
+  if ('row' in entry) {
+    if (entry.url === null) count(counts, 'url');
+    return;
+  }
+  if (entry.statusCode === 0) count(counts, 'status');
+  if (Number.isNaN(entry.executionTimeMs)) count(counts, 'time');
+}
+
+function count(counts: MissingCounts, missing: Missing): void {
+  counts[missing] = (counts[missing] ?? 0) + 1;
+}

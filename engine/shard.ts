@@ -10,7 +10,7 @@
 
 import { assert } from './assert.js';
 import { ByteReader, ByteWriter } from './bytes.js';
-import type { EdgeEntry, RelayEntry } from './entry.js';
+import { countMissing, type EdgeEntry, type MissingCounts, type RelayEntry } from './entry.js';
 import { EventCountsView } from './event-counts/event-counts-view.js';
 import { RowsView } from './rows/rows-view.js';
 import type { ScratchSpace } from './scratch.js';
@@ -52,8 +52,10 @@ export function encodeShardState(
   return state.finish();
 }
 
-export class Shard<Entry> {
+export class Shard<Entry extends EdgeEntry | RelayEntry> {
   readonly views: readonly View<Entry>[];
+  /** Of the entries applied since the process began. */
+  readonly missing: MissingCounts;
   #nextOffset: number | null = null;
   #identity: LogIdentity | null = null;
   #received = 0;
@@ -61,8 +63,9 @@ export class Shard<Entry> {
   readonly #rejectedByReason = new Map<string, number>();
   #dirty = false;
 
-  protected constructor(views: readonly View<Entry>[]) {
+  protected constructor(views: readonly View<Entry>[], noneMissing: MissingCounts) {
     this.views = views;
+    this.missing = noneMissing;
   }
 
   /** The offset that comes next, or null before the first record. */
@@ -121,6 +124,7 @@ export class Shard<Entry> {
     const views = this.views;
     for (let i = 0; i < entries.length; i++) {
       for (let v = 0; v < views.length; v++) views[v].apply(entries[i]);
+      countMissing(this.missing, entries[i]);
     }
     for (const reason of rejectedReasons) {
       this.#rejectedByReason.set(reason, (this.#rejectedByReason.get(reason) ?? 0) + 1);
@@ -195,7 +199,7 @@ export class EdgeShard extends Shard<EdgeEntry> {
     const rows = new RowsView(reader);
     const usage = new UsageView(usageLimits);
     const eventCounts = new EventCountsView();
-    super([rows, usage, eventCounts]);
+    super([rows, usage, eventCounts], { url: 0 });
     this.rows = rows;
     this.usage = usage;
     this.eventCounts = eventCounts;
@@ -214,7 +218,7 @@ export class RelayShard extends Shard<RelayEntry> {
     statsLimits: Partial<StatsLimits> = {},
   ) {
     const stats = new StatsView(scratch, statsLimits);
-    super([stats]);
+    super([stats], { status: 0, time: 0 });
     this.stats = stats;
     this.load(reader);
   }

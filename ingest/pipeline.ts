@@ -12,7 +12,7 @@ import type { EdgeEntry, RelayEntry } from '../engine/entry.js';
 import type { DeadLetter, DeadLetterSink } from './dead-letters.js';
 import { ByteSlab } from './decode/byte-slab.js';
 import { decodeEdgeElement } from './decode/edge-entry.js';
-import type { DecodeElement, TierSettings } from './decode/element.js';
+import type { DecodeContext, DecodeElement, TierSettings } from './decode/element.js';
 import { RecordDecoding } from './decode/record.js';
 import { decodeRelayElement } from './decode/relay-entry.js';
 import { HELD_BYTES, HELD_ELEMENTS, SLICE_BYTES, SLICE_ELEMENTS } from './limits.js';
@@ -53,6 +53,8 @@ export interface PipelinePorts {
   readonly shardOf: (key: PartitionKey) => ShardPort;
   readonly deadLetters: DeadLetterSink;
   readonly tiers: TierSettings;
+  /** Whether an edge entry without a URL gets one of its project and path; false unless given. */
+  readonly urlFromPath?: boolean;
   /**
    * When an entry counts as too old or too far ahead. `clock`: as seen from now. `arrival`: as seen from its
    * record's own timestamp, which is then the time of arrival; so a replay judges as the first reading did.
@@ -136,11 +138,20 @@ export class Pipeline implements LogSink {
   }
 
   async #applyBatch(batch: RecordBatch, slab: ByteSlab, isCurrent: () => boolean): Promise<void> {
-    const { deadLetters, nowUs, shardOf, tiers, judgedBy, timeHolds, yieldTurn } = this.#ports;
+    const {
+      deadLetters,
+      nowUs,
+      shardOf,
+      tiers,
+      urlFromPath = false,
+      judgedBy,
+      timeHolds,
+      yieldTurn,
+    } = this.#ports;
     const shard = shardOf(batch);
     const batchUs = nowUs();
     const latestUs = Math.max(batchUs, timeHolds?.latestUs() ?? batchUs);
-    const settings = { tiers, judgedBy, slab, nowUs: batchUs, latestUs };
+    const settings = { tiers, urlFromPath, judgedBy, slab, nowUs: batchUs, latestUs };
     const work = new BatchWork(batch, shard.nextOffset ?? 0, this.#decoder(batch), settings);
     while (!work.isDone) {
       if (!isCurrent()) return;
@@ -175,7 +186,8 @@ export class Pipeline implements LogSink {
   }
 }
 
-interface BatchSettings extends Pick<PipelinePorts, 'tiers' | 'judgedBy'> {
+interface BatchSettings extends Pick<DecodeContext, 'tiers' | 'urlFromPath'> {
+  readonly judgedBy: PipelinePorts['judgedBy'];
   readonly nowUs: number;
   readonly latestUs: number;
   /** Of this batch alone while it is on its way. */
@@ -303,11 +315,12 @@ class BatchWork {
       if (record.offset < this.#firstOffset) continue;
       assert(record.offset >= this.#expectedOffset, 'the offsets of a batch must rise');
       this.#expectedOffset = record.offset + 1;
-      const { judgedBy, tiers, slab } = this.#settings;
+      const { judgedBy, tiers, urlFromPath, slab } = this.#settings;
       const arrivalUs = record.timestampMs * 1000;
       const { nowUs, latestUs } =
         judgedBy === 'clock' ? this.#settings : { nowUs: arrivalUs, latestUs: arrivalUs };
-      return new RecordDecoding(this.#batch, record, { nowUs, latestUs, tiers, slab }, this.#decodeElement);
+      const context = { nowUs, latestUs, tiers, urlFromPath, slab };
+      return new RecordDecoding(this.#batch, record, context, this.#decodeElement);
     }
     return null;
   }

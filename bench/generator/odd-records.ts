@@ -51,7 +51,7 @@ export class OddRecords {
     const odd = random.chance(this.#options.oddShare);
     const members: string[] = [];
     if (!odd || random.chance(0.7)) members.push(`"id":${JSON.stringify(drawId(random))}`);
-    if (timestampUs !== null) members.push(`"timestamp":${timestampText(random, timestampUs, odd)}`);
+    if (timestampUs !== null) members.push(...timeMembers(random, timestampUs, odd));
     members.push(`"project":${JSON.stringify(drawProject(random, this.#options.projects))}`);
     members.push(...messageMembers(random, odd));
     if (random.chance(0.5)) {
@@ -68,7 +68,7 @@ export class OddRecords {
     const odd = random.chance(this.#options.oddShare);
     const members: string[] = [];
     if (random.chance(0.5)) members.push(`"id":${JSON.stringify(drawId(random))}`);
-    if (timestampUs !== null) members.push(`"timestamp":${timestampText(random, timestampUs, odd)}`);
+    if (timestampUs !== null) members.push(...timeMembers(random, timestampUs, odd));
     if (random.chance(0.3)) members.push(...messageMembers(random, odd));
     const inner = [`"project_ref":${JSON.stringify(drawProject(random, this.#options.projects))}`];
     if (!odd || random.chance(0.7)) inner.push(`"function_id":"${random.pick(this.#options.functionIds)}"`);
@@ -123,6 +123,8 @@ export function unusableText(random: Random, kind: 'edge' | 'relay', timestampUs
     `{"timestamp":true,${usable}}`,
     `{"timestamp":{},${usable}}`,
     `{"timestamp":1,${usable}}`,
+    `{"date":"yesterday",${usable},"time":${timestampUs}}`,
+    `{"@timestamp":[${timestampUs}],${usable},"timestamp":null}`,
     `{"timestamp":"4102444800",${usable}}`,
     `{${stamp},${usable}}trailing`,
     `[1,null,"x",[],{${stamp},${usable}},{}]`,
@@ -153,7 +155,22 @@ function messageMembers(random: Random, odd: boolean): string[] {
     ['"event_message":""', '"message":"not empty"'],
     ['"event_message":"\\u00e4\\ud83d\\ude00 \\"quoted\\" \\/ <b>"'],
     ['"event_message":"ä😀"'],
+    ['"log":"a line\\n"'],
+    ['"msg":"fourth"', '"log":"third"'],
+    ['"msg":"fourth"', '"log":{}', '"message":3'],
   ]);
+}
+
+const TIME_NAMES = ['timestamp', 'date', '@timestamp', 'time'];
+
+/** The time by one of its names; names before it may hold null, those behind it anything: they don't count. */
+function timeMembers(random: Random, timestampUs: number, odd: boolean): string[] {
+  const text = timestampText(random, timestampUs, odd);
+  const rank = odd ? random.pick([0, 0, 0, 1, 2, 3]) : 0;
+  const members = [`"${TIME_NAMES[rank]}":${text}`];
+  if (rank > 0 && random.chance(0.3)) members.push('"timestamp":null');
+  if (odd && rank < 3 && random.chance(0.3)) members.push(`"${TIME_NAMES[rank + 1]}":"no time"`);
+  return members;
 }
 
 /**

@@ -6,34 +6,39 @@ import { type TierClass, tierClassOf } from '../../engine/tier.js';
 import { areasOfPath } from '../../engine/usage/areas.js';
 import type { DeadLetterReason } from '../dead-letters.js';
 import type { ByteSlab } from './byte-slab.js';
-import { ElementFields, type ElementSource, elementTimestampUs, wellFormed } from './element.js';
+import { ElementFields, type ElementSource, elementTimestampUs, NO_INDEX, wellFormed } from './element.js';
 import { derivedId, idHash, idHashOfBytes } from './entry-id.js';
 import { timestampProblem } from './timestamp.js';
 import { pathOfUrl } from './url-path.js';
 
 const ID = 0;
-const TIMESTAMP = 1;
-const EVENT_MESSAGE = 2;
-const MESSAGE = 3;
-const PROJECT = 4;
-const PROJECT_TIER = 5;
-const METADATA = 6;
-const URL = 8;
-const PATH = 9;
-const STATUS_CODE = 11;
+/** Ours, then what shippers call it unless told otherwise. */
+const TIMESTAMPS = [1, 2, 3, 4];
+const MESSAGES = [5, 6, 7, 8];
+const PROJECT = 9;
+const PROJECT_TIER = 10;
+const METADATA = 11;
+const URL = 13;
+const PATH = 14;
+const STATUS_CODE = 16;
 
 const fields = new ElementFields({
   id: ID,
-  timestamp: TIMESTAMP,
-  event_message: EVENT_MESSAGE,
-  message: MESSAGE,
+  timestamp: TIMESTAMPS[0],
+  date: TIMESTAMPS[1],
+  '@timestamp': TIMESTAMPS[2],
+  time: TIMESTAMPS[3],
+  event_message: MESSAGES[0],
+  message: MESSAGES[1],
+  log: MESSAGES[2],
+  msg: MESSAGES[3],
   project: PROJECT,
   project_tier: PROJECT_TIER,
   metadata: {
     index: METADATA,
     fields: {
-      request: { index: 7, fields: { url: URL, path: PATH } },
-      response: { index: 10, fields: { status_code: STATUS_CODE } },
+      request: { index: 12, fields: { url: URL, path: PATH } },
+      response: { index: 15, fields: { status_code: STATUS_CODE } },
     },
   },
 });
@@ -45,7 +50,7 @@ const METADATA_KEY = Buffer.from(',"metadata":');
 const NULL = Buffer.from('null');
 const CLOSE = Buffer.from('}');
 
-/** More than the keys of a row, its timestamp and the numbers of an id take. */
+/** More than the keys of a row, its timestamp, the numbers of an id and the scheme of a URL take. */
 const ROW_FRAME_BYTES = 200;
 
 export function decodeEdgeElement(
@@ -60,12 +65,12 @@ export function decodeEdgeElement(
   const project = fields.text(PROJECT);
   if (project === null || project === '') return 'missing-project';
   if (fields.isTooDeep(METADATA)) return 'nested-too-deep';
-  const timestampUs = elementTimestampUs(source, fields, TIMESTAMP);
+  const timestampUs = elementTimestampUs(source, fields, TIMESTAMPS);
   const problem = timestampProblem(timestampUs, source.context);
   if (problem !== null) return problem;
 
   const { slab } = source.context;
-  // Row and URL hold what is in the element, at most as long as it is there, besides an id that is made.
+  // Row and URL hold what is in the element, at most as long as it is there, besides what is made.
   slab.begin(2 * (end - start) + 6 * source.key.topic.length + ROW_FRAME_BYTES);
   const hash = writeRow(source, index, timestampUs);
   const row = slab.take();
@@ -75,7 +80,7 @@ export function decodeEdgeElement(
     tierClass: tierClass(source, project),
     idHash: hash,
     row,
-    url: urlBytes(slab),
+    url: urlBytes(source, project),
     areas: requestAreas(),
     outcome: outcomeOf(fields.status(STATUS_CODE)),
   };
@@ -92,8 +97,14 @@ function tierClass(source: ElementSource, project: string): TierClass {
   return tierClassOf(tier);
 }
 
-function urlBytes(slab: ByteSlab): Uint8Array | null {
-  if (!fields.isString(URL)) return null;
+function urlBytes(source: ElementSource, project: string): Uint8Array | null {
+  const { slab, urlFromPath } = source.context;
+  if (!fields.isString(URL)) {
+    const path = urlFromPath ? fields.text(PATH) : null;
+    if (path === null) return null;
+    slab.writeText(`https://${project}${path}`);
+    return slab.take();
+  }
   if (!fields.isPlain(URL)) return Buffer.from(fields.text(URL)!);
   slab.write(fields.bytes, fields.starts[URL] + 1, fields.ends[URL] - 1);
   return slab.take();
@@ -125,8 +136,8 @@ function writeRow(source: ElementSource, index: number, timestampUs: number): nu
   slab.write(TIMESTAMP_KEY, 0, TIMESTAMP_KEY.length);
   slab.writeText(String(timestampUs));
   slab.write(MESSAGE_KEY, 0, MESSAGE_KEY.length);
-  const message = fields.isString(EVENT_MESSAGE) ? EVENT_MESSAGE : MESSAGE;
-  if (fields.isString(message)) writeString(slab, message);
+  const message = fields.firstString(MESSAGES);
+  if (message !== NO_INDEX) writeString(slab, message);
   else slab.write(NULL, 0, NULL.length);
   slab.write(METADATA_KEY, 0, METADATA_KEY.length);
   if (fields.has(METADATA)) slab.write(fields.bytes, fields.starts[METADATA], fields.ends[METADATA]);

@@ -21,6 +21,8 @@ export interface DecodeContext {
   /** What "too far ahead" is measured from; not before nowUs. */
   readonly latestUs: number;
   readonly tiers: TierSettings;
+  /** Whether an edge entry without a URL gets one of its project and path. */
+  readonly urlFromPath: boolean;
   /** Where the bytes of entries are written; they stand until its owner rewinds it. */
   readonly slab: ByteSlab;
 }
@@ -50,6 +52,8 @@ const MINUS = 0x2d;
 const ZERO = 0x30;
 const NINE = 0x39;
 const LETTER_N = 0x6e;
+
+export const NO_INDEX = -1;
 
 /** An escape takes up to six bytes for one, `\u0041` for `A`, and never fewer than what it stands for. */
 const LONGEST_ESCAPE_BYTES = 6;
@@ -85,6 +89,18 @@ export class ElementFields extends JsonWalk {
   /** Absent or null. */
   isNull(index: number): boolean {
     return this.starts[index] < 0 || this.#firstByte(index) === LETTER_N;
+  }
+
+  /** The first of these that is neither absent nor null; NO_INDEX without one. */
+  firstPresent(indexes: readonly number[]): number {
+    for (const index of indexes) if (!this.isNull(index)) return index;
+    return NO_INDEX;
+  }
+
+  /** The first of these that is a string; NO_INDEX without one. */
+  firstString(indexes: readonly number[]): number {
+    for (const index of indexes) if (this.isString(index)) return index;
+    return NO_INDEX;
   }
 
   /** Whether a string is written without escapes, so that its bytes are its text. O(length). */
@@ -150,11 +166,16 @@ export function wellFormed(text: string): string {
 }
 
 /**
- * The element's timestamp in microseconds since the epoch; where it names none, its record's. NaN when
- * unusable, and ±Infinity beyond all times.
+ * The element's timestamp in microseconds since the epoch: the first that is present of these fields, and its
+ * record's where none is. NaN when unusable, and ±Infinity beyond all times.
  */
-export function elementTimestampUs(source: ElementSource, fields: ElementFields, index: number): number {
-  if (fields.isNull(index)) {
+export function elementTimestampUs(
+  source: ElementSource,
+  fields: ElementFields,
+  indexes: readonly number[],
+): number {
+  const index = fields.firstPresent(indexes);
+  if (index === NO_INDEX) {
     // Negative: the record has none either.
     const { timestampMs } = source.record;
     return timestampMs >= 0 ? timestampMs * 1000 : Number.NaN;

@@ -5,22 +5,26 @@ import type { DeadLetterReason } from '../dead-letters.js';
 import { ElementFields, type ElementSource, elementTimestampUs, wellFormed } from './element.js';
 import { timestampProblem } from './timestamp.js';
 
-const TIMESTAMP = 0;
-const METADATA = 1;
-const PROJECT_REF = 2;
-const FUNCTION_ID = 3;
-const EXECUTION_TIME_MS = 4;
-const STATUS_CODE = 6;
+/** Ours, then what shippers call it unless told otherwise. */
+const TIMESTAMPS = [0, 1, 2, 3];
+const METADATA = 4;
+const PROJECT_REF = 5;
+const FUNCTION_ID = 6;
+const EXECUTION_TIME_MS = 7;
+const STATUS_CODE = 9;
 
 const fields = new ElementFields({
-  timestamp: TIMESTAMP,
+  timestamp: TIMESTAMPS[0],
+  date: TIMESTAMPS[1],
+  '@timestamp': TIMESTAMPS[2],
+  time: TIMESTAMPS[3],
   metadata: {
     index: METADATA,
     fields: {
       project_ref: PROJECT_REF,
       function_id: FUNCTION_ID,
       execution_time_ms: EXECUTION_TIME_MS,
-      response: { index: 5, fields: { status_code: STATUS_CODE } },
+      response: { index: 8, fields: { status_code: STATUS_CODE } },
     },
   },
 });
@@ -36,7 +40,7 @@ export function decodeRelayElement(
   const project = fields.text(PROJECT_REF);
   if (project === null || project === '') return 'missing-project';
   if (fields.isTooDeep(METADATA)) return 'nested-too-deep';
-  const timestampUs = elementTimestampUs(source, fields, TIMESTAMP);
+  const timestampUs = elementTimestampUs(source, fields, TIMESTAMPS);
   const problem = timestampProblem(timestampUs, source.context);
   if (problem !== null) return problem;
 

@@ -18,8 +18,8 @@ import type { LogSink, LogSource, LogSourceStatus, Position } from '../log-sourc
 import { type BodyElements, splitBody } from './body.js';
 import { type DurableLog, LogFullError } from './durable-log.js';
 import type { ImportChunk, ImportState } from './import-state.js';
-import { PostedRecords, type RejectedEntry } from './posted-records.js';
-import type { PostIdentity } from './remembered-posts.js';
+import { PostedRecords } from './posted-records.js';
+import type { PostIdentity, PostResult } from './remembered-posts.js';
 import {
   type AppendResult,
   type AppendTerms,
@@ -33,6 +33,8 @@ export interface EmbeddedLogPorts {
   /** Also the names of the sources that can be posted to; '' where a log is turned off. */
   readonly edgeTopic: string;
   readonly relayTopic: string;
+  /** Whether an edge entry without a URL gets one of its project and path; false unless given. */
+  readonly urlFromPath?: boolean;
   readonly nowUs: () => number;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
@@ -45,15 +47,12 @@ export interface EmbeddedLogPorts {
 }
 
 export type AppendOutcome =
-  | {
+  | (PostResult & {
       /** On disk, what was rejected too: it becomes dead letters. */
       readonly kind: 'stored';
-      readonly accepted: number;
-      /** In order of index. */
-      readonly rejected: readonly RejectedEntry[];
       /** How far the import has come whose chunk it is; null for any other body. */
       readonly importState: ImportState | null;
-    }
+    })
   /** A chunk of an import that is on disk already. */
   | { readonly kind: 'already-there'; readonly importState: ImportState }
   /** Of a body with one of these outcomes nothing is kept. */
@@ -201,7 +200,7 @@ export class EmbeddedLog implements LogSource {
     contentType: string,
     { chunk, idempotencyKey }: BodyIdentity,
   ): Promise<AppendOutcome> {
-    const { edgeTopic, nowUs, yieldTurn } = this.#ports;
+    const { edgeTopic, urlFromPath, nowUs, yieldTurn } = this.#ports;
     const timestampMs = Math.floor(nowUs() / 1000);
     const split = await splitBody(body, chunk === undefined ? contentType : LINES_TYPE, yieldTurn);
     if (split === 'empty' && chunk === undefined) return EMPTY;
@@ -211,7 +210,7 @@ export class EmbeddedLog implements LogSource {
     if (tooLarge >= 0) return { kind: 'entry-too-large', index: tooLarge, maxBytes: MAX_RECORD_BYTES };
     const decodeElement = topic.key.topic === edgeTopic ? decodeEdgeElement : decodeRelayElement;
     const wholeBody = { offset: 0, timestampMs, value: body, projectTier: null };
-    const records = new PostedRecords(elements, topic.key, wholeBody, decodeElement);
+    const records = new PostedRecords(elements, topic.key, wholeBody, decodeElement, urlFromPath);
     await records.fill(yieldTurn);
     if (records.hasTooMany) return TOO_MANY_ENTRIES;
     // Amidst an import each bad line counts on its own; at its beginning it is rather the wrong file.
@@ -223,9 +222,8 @@ export class EmbeddedLog implements LogSource {
       const keyDigest = createHash('sha256').update(idempotencyKey).digest('hex');
       return await this.#storePost(topic, records, timestampMs, { keyDigest, bodyDigest });
     }
-    const { accepted, rejected } = records;
     const isStored = records.count === 0 || (await this.#store(topic, records, timestampMs, {})) !== 'busy';
-    return isStored ? { kind: 'stored', accepted, rejected, importState: null } : BUSY;
+    return isStored ? storedOutcome(records) : BUSY;
   }
 
   /** The first with its key is taken; the same again is answered as the first was, and counts no further. */
@@ -235,13 +233,13 @@ export class EmbeddedLog implements LogSource {
     timestampMs: number,
     identity: PostIdentity,
   ): Promise<AppendOutcome> {
-    const { accepted, rejected } = records;
-    const post: KeyedPost = { ...identity, accepted, rejected };
+    const { accepted, rejected, missing } = records;
+    const post: KeyedPost = { ...identity, accepted, rejected, missing };
     const result = await this.#store(topic, records, timestampMs, { post });
     if (result === 'busy') return BUSY;
     const first = result.first ?? post;
     if (first.bodyDigest !== post.bodyDigest) return { kind: 'key-reused' };
-    return { kind: 'stored', accepted: first.accepted, rejected: first.rejected, importState: null };
+    return storedOutcome(first);
   }
 
   async #storeChunk(
@@ -257,7 +255,7 @@ export class EmbeddedLog implements LogSource {
     const { progress } = result;
     assert(progress !== null, 'a chunk was appended as if it were none');
     const { place, state: importState } = progress;
-    if (place === 'next') return { kind: 'stored', accepted, rejected, importState };
+    if (place === 'next') return storedOutcome(records, importState);
     return { kind: place === 'there' ? 'already-there' : 'out-of-place', importState };
   }
 
@@ -279,6 +277,13 @@ export class EmbeddedLog implements LogSource {
       return 'busy';
     }
   }
+}
+
+function storedOutcome(
+  { accepted, rejected, missing = {} }: PostResult,
+  importState: ImportState | null = null,
+): AppendOutcome {
+  return { kind: 'stored', accepted, rejected, missing, importState };
 }
 
 /** SHA-256 in hexadecimal, taken in several turns. */

@@ -1,5 +1,6 @@
 /** Makes records of the entries of a POST, and says what will become of each entry. */
 
+import { countMissing, type EdgeEntry, type MissingCounts, type RelayEntry } from '../../engine/entry.js';
 import type { DeadLetterReason } from '../dead-letters.js';
 import { ByteSlab } from '../decode/byte-slab.js';
 import type { DecodeContext, DecodeElement, ElementSource } from '../decode/element.js';
@@ -22,6 +23,9 @@ export interface RejectedEntry {
   readonly index: number;
   readonly reason: DeadLetterReason;
 }
+
+/** Of the kind that the topic holds. */
+type Entry = EdgeEntry | RelayEntry;
 
 const OPENING = Buffer.from('[');
 const COMMA = Buffer.from(',');
@@ -46,6 +50,8 @@ export class PostedRecords implements RecordValues {
   byteCount = 0;
   readonly rejected: RejectedEntry[] = [];
   accepted = 0;
+  /** Of those accepted. */
+  readonly missing: MissingCounts = {};
   /**
    * Entries that are JSON. Of lines only objects and arrays: a word or number is rather a piece of something
    * else.
@@ -55,7 +61,7 @@ export class PostedRecords implements RecordValues {
   #elementCount = 0;
   readonly #elements: BodyElements;
   readonly #source: ElementSource;
-  readonly #decodeElement: DecodeElement<object>;
+  readonly #decodeElement: DecodeElement<Entry>;
   /** Of each record the first of its elements, and how many they are. */
   readonly #firsts: number[] = [];
   readonly #counts: number[] = [];
@@ -67,7 +73,8 @@ export class PostedRecords implements RecordValues {
     elements: BodyElements,
     key: PartitionKey,
     record: LogRecord & { readonly value: Uint8Array },
-    decodeElement: DecodeElement<object>,
+    decodeElement: DecodeElement<Entry>,
+    urlFromPath = false,
   ) {
     const { value, timestampMs } = record;
     // Tiers decide where an entry is kept, never whether it is taken.
@@ -75,6 +82,7 @@ export class PostedRecords implements RecordValues {
       nowUs: timestampMs * 1000,
       latestUs: timestampMs * 1000,
       tiers: { tierByProject: new Map(), defaultTier: '' },
+      urlFromPath,
       slab,
     };
     const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
@@ -141,7 +149,7 @@ export class PostedRecords implements RecordValues {
     const start = this.#elements.starts[index];
     const end = this.#elements.ends[index];
     const decoded = this.#decodeElement(this.#source, start, end, index);
-    if (typeof decoded !== 'string') this.accepted++;
+    if (typeof decoded !== 'string') this.#accept(decoded);
     else this.rejected.push({ index, reason: decoded });
     this.#elementCount += 1;
     const value = this.#element(index);
@@ -164,10 +172,15 @@ export class PostedRecords implements RecordValues {
     }
     const { elementCount, entries, letters } = decoding;
     this.#elementCount += Math.max(1, elementCount);
-    this.accepted += entries.length;
+    for (const entry of entries) this.#accept(entry);
     for (const { reason } of letters) this.rejected.push({ index, reason });
     if (elementCount === 0 || entries.length > 0 || letters.some(isJson)) this.#countJson(value);
     this.#addRecord(index);
+  }
+
+  #accept(entry: Entry): void {
+    this.accepted++;
+    countMissing(this.missing, entry);
   }
 
   #countJson(value: Buffer): void {

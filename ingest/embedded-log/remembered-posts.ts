@@ -4,8 +4,18 @@
  * between append and answer.
  */
 
+import type { MissingCounts } from '../../engine/entry.js';
 import { POST_ENTRY_BYTES, POST_MEMORY_BYTES, POST_MEMORY_COUNT, POST_MEMORY_MS } from '../limits.js';
 import type { RejectedEntry } from './posted-records.js';
+
+/** What became of the entries of a POST. */
+export interface PostResult {
+  readonly accepted: number;
+  /** In order of index. */
+  readonly rejected: readonly RejectedEntry[];
+  /** Of those accepted; those remembered before it was counted have none. */
+  readonly missing?: MissingCounts;
+}
 
 /** Which POST to a topic it is, and what it brings: both SHA-256 in hexadecimal. */
 export interface PostIdentity {
@@ -13,12 +23,10 @@ export interface PostIdentity {
   readonly bodyDigest: string;
 }
 
-export interface RememberedPost {
+export interface RememberedPost extends PostResult {
   /** When it arrived, milliseconds since the epoch. */
   readonly postedMs: number;
   readonly bodyDigest: string;
-  readonly accepted: number;
-  readonly rejected: readonly RejectedEntry[];
 }
 
 /** By digest of the key; null: forgotten. */

@@ -8,8 +8,12 @@ import { DELIVERY_BYTES, DELIVERY_RECORDS, WRITE_BYTES } from '../limits.js';
 import type { LogIdentity, LogRecord, LogSink, PartitionKey } from '../log-source.js';
 import type { DurableLog, StoredRecord } from './durable-log.js';
 import { advanced, type ChunkPlace, type ImportChunk, type ImportState, placeOf } from './import-state.js';
-import type { RejectedEntry } from './posted-records.js';
-import { type PostIdentity, type RememberedPost, RememberedPosts } from './remembered-posts.js';
+import {
+  type PostIdentity,
+  type PostResult,
+  type RememberedPost,
+  RememberedPosts,
+} from './remembered-posts.js';
 
 /** The chunk that an append is, and what becomes of its entries. */
 export interface ImportedPart {
@@ -33,10 +37,7 @@ export interface RecordValues {
 }
 
 /** The POST with an Idempotency-Key that an append is, and what it is answered. */
-export interface KeyedPost extends PostIdentity {
-  readonly accepted: number;
-  readonly rejected: readonly RejectedEntry[];
-}
+export interface KeyedPost extends PostIdentity, PostResult {}
 
 /** What decides, where an append is in line, whether it is taken: at most one of them. */
 export interface AppendTerms {
@@ -191,12 +192,12 @@ export class TopicLog {
 
   /** The POST that came with this key before, which may be in the same write; null when it is the first. */
   #remember(
-    { keyDigest, bodyDigest, accepted, rejected }: KeyedPost,
+    { keyDigest, ...post }: KeyedPost,
     posts: Map<string, RememberedPost | null>,
     postedMs: number,
   ): RememberedPost | null {
     const first = this.#posts.find(keyDigest, posts, postedMs);
-    if (first === null) this.#posts.change(posts, keyDigest, { postedMs, bodyDigest, accepted, rejected });
+    if (first === null) this.#posts.change(posts, keyDigest, { postedMs, ...post });
     return first;
   }
 

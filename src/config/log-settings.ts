@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { TIER_NAMES, type TierName } from '../../engine/tier.js';
 import { endpointNames } from '../endpoints/list.js';
-import { integer, list, type Setting, type Values } from './setting.js';
+import { flag, integer, list, type Setting, type Values } from './setting.js';
 
 const topic = z
   .string()
@@ -47,6 +47,10 @@ export const LOG_SETTINGS = {
   PROJECT_TIERS: {
     schema: projectTiers.optional(),
     help: 'comma-separated project=TIER, for entries that name no tier themselves',
+  },
+  URL_FROM_PATH: {
+    schema: flag.default(false),
+    help: 'true: an edge entry without metadata.request.url but with metadata.request.path gets the URL https://<project><path>, so that usage.api-counts counts it; entries that are stored already stay as they are',
   },
   MAX_LAG_RECORDS: {
     schema: integer(0, 999_999_999).default(100_000),

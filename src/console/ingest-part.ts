@@ -3,7 +3,16 @@
 import { DataTable } from './data-table.js';
 import { DeadLetterPanel } from './dead-letter-panel.js';
 import { element, found } from './dom.js';
-import { bytesText, clockText, countText, rateText, shareText, spanText, timeText } from './formats.js';
+import {
+  bytesText,
+  clockText,
+  counted,
+  countText,
+  rateText,
+  shareText,
+  spanText,
+  timeText,
+} from './formats.js';
 import type { Part, PartPorts } from './part.js';
 import { Questions } from './questions.js';
 import type { FigureUnit, PartitionFigures, ServiceStatus, ViewStatus } from './service-status.js';
@@ -16,6 +25,7 @@ const TIER_NAMES: Readonly<Record<string, string>> = { '1d': '1 day', '7d': '7 d
 
 const shown = found('ingest-shown', HTMLDivElement);
 const health = found('ingest-health', HTMLDivElement);
+const missing = found('ingest-missing', HTMLUListElement);
 const tiles = found('ingest-tiles', HTMLDListElement);
 const viewCards = found('ingest-views', HTMLDivElement);
 const summary = found('ingest-summary', HTMLParagraphElement);
@@ -74,6 +84,7 @@ export class IngestPart implements Part {
       this.#readings.shift();
     shown.hidden = false;
     this.#showHealth(status);
+    missing.replaceChildren(...missingSentences(status).map((sentence) => element('li', {}, sentence)));
     this.#showTiles(status);
     this.#partitions.show(
       status.partitions.map((figures) => [
@@ -191,6 +202,24 @@ export class IngestPart implements Part {
 
 function tableIn(id: string, title: string, columns: readonly string[], nothing: string): DataTable {
   return new DataTable(found(id, HTMLDivElement), title, columns, nothing);
+}
+
+/** What it means for the answers. */
+function missingSentences({ missing: { url, status, time } }: ServiceStatus): string[] {
+  const invocations = (count: number) => counted(count, 'invocation', 'invocations');
+  return [
+    ...(url === 0
+      ? []
+      : [
+          `Since the start ${counted(url, 'edge entry', 'edge entries')} had no URL: usage.api-counts does not count them; LOGRING_URL_FROM_PATH=true makes one from the path.`,
+        ]),
+    ...(status === 0
+      ? []
+      : [`Since the start ${invocations(status)} had no status: they do not count as errors.`]),
+    ...(time === 0
+      ? []
+      : [`Since the start ${invocations(time)} had no execution time: they count, but not in the times.`]),
+  ];
 }
 
 function figureText(unit: FigureUnit, value: number | null, nowUs: number): string {

@@ -15,6 +15,8 @@ export interface ServiceStatus {
   readonly resultCache: CacheStatus | null;
   readonly blockCache: Omit<CacheStatus, 'entries'>;
   readonly deadLetters: DeadLetterStatus;
+  /** How many entries lacked it, since the process began. */
+  readonly missing: { readonly url: number; readonly status: number; readonly time: number };
   readonly store: { readonly usedBytes: number; readonly damagedFiles: number };
   readonly gaps: readonly GapStatus[];
   readonly memory: {

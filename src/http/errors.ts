@@ -28,7 +28,10 @@ export const CATALOGUE = {
   },
   413: { names: ['PAYLOAD_TOO_LARGE'], meaning: 'The body is too large; send it in parts.' },
   414: { names: ['URI_TOO_LONG'], meaning: 'Path and query together are too long.' },
-  415: { names: ['UNSUPPORTED_MEDIA_TYPE'], meaning: 'The Content-Encoding of the body is not known.' },
+  415: {
+    names: ['UNSUPPORTED_MEDIA_TYPE'],
+    meaning: 'The Content-Type or Content-Encoding of the body is none that is read.',
+  },
   429: {
     names: ['RESOURCE_EXHAUSTED'],
     meaning: 'The key asks too often; come again after Retry-After seconds.',

@@ -1,5 +1,6 @@
 /** What the HTTP layer needs from the rest of the service: composition provides it. */
 
+import type { MissingCounts } from '../../engine/entry.js';
 import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
@@ -35,6 +36,8 @@ export type IngestOutcome =
       readonly accepted: number;
       /** In order of index; the port bounds their number. */
       readonly rejected: readonly { readonly index: number; readonly reason: string }[];
+      /** Of those accepted. */
+      readonly missing?: MissingCounts;
       /** null for what is no chunk of an import. */
       readonly importState: ImportState | null;
     }

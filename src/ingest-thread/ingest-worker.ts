@@ -128,6 +128,7 @@ const pipeline = new Pipeline({
   shardOf,
   deadLetters: sampledSink(deadLetters, (samples) => say({ say: 'dead-letters', samples })),
   tiers: { tierByProject: order.tierByProject, defaultTier: order.defaultTier },
+  urlFromPath: order.urlFromPath,
   judgedBy: 'clock',
   // So that a wrong clock makes no dead letters: too old is measured from the earlier time, too far ahead
   // from the later.

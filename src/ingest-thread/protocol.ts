@@ -36,6 +36,7 @@ export interface IngestOrder {
   readonly deadLetterTopic: string;
   readonly tierByProject: ReadonlyMap<string, string>;
   readonly defaultTier: string;
+  readonly urlFromPath: boolean;
   readonly positions: readonly StoredPosition[];
   /** The reckoned time (see src/trusted-time.ts), as the thread begins. */
   readonly reckonedUs: number;

@@ -56,6 +56,16 @@ function readShards(readings: Readings, shards: Shards): void {
       }
     },
   );
+  readings.read(
+    'logring_entries_incomplete_total',
+    'Entries applied since the start that lacked something: edge entries a URL, invocations a status or an execution time',
+    ['topic', 'missing'],
+    (add) => {
+      for (const { topic, shard } of shards.all()) {
+        for (const [missing, count] of Object.entries(shard.missing)) add({ topic, missing }, count);
+      }
+    },
+  );
 }
 
 function readLag(readings: Readings, ports: IngestReadingsPorts): void {

@@ -73,6 +73,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
   const common = {
     edgeTopic: config.EDGE_TOPIC,
     relayTopic: config.RELAY_TOPIC,
+    urlFromPath: config.URL_FROM_PATH,
     nowUs,
     yieldTurn: () => yieldTurn(),
   };
@@ -125,6 +126,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
       relayTopic: config.RELAY_TOPIC,
       deadLetterTopic: config.DEAD_LETTER_TOPIC,
       ...tierSettings(config),
+      urlFromPath: config.URL_FROM_PATH,
       positions: [...shards.all()].map(({ topic, partition, shard }) => ({
         topic,
         partition,

@@ -51,6 +51,7 @@ export function serviceStatus(ports: StatusPorts, nowUs: number): ServiceStatus 
         : { entries: results.entries, bytes: results.bytes, hits: results.hits, misses: results.misses },
     blockCache: { bytes: store.cache.heldBytes, hits: store.cache.hits, misses: store.cache.misses },
     deadLetters: { counts: deadLetterCounts(shards), samples: ports.deadLetterSamples() },
+    missing: missingCounts(shards),
     store: { usedBytes: store.usedBytes(), damagedFiles: store.damage.fileCount },
     gaps: ports.gaps(),
     memory: { budgetBytes: memory.budgetBytes, parts: memory.readings() },
@@ -78,6 +79,16 @@ function partitionsOf({ shards, sourceStatus }: StatusPorts): PartitionFigures[]
   return [...named.values()].sort(
     (a, b) => (a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : 0) || a.partition - b.partition,
   );
+}
+
+function missingCounts(shards: Shards): ServiceStatus['missing'] {
+  const counts = { url: 0, status: 0, time: 0 };
+  for (const { shard } of shards.all()) {
+    counts.url += shard.missing.url ?? 0;
+    counts.status += shard.missing.status ?? 0;
+    counts.time += shard.missing.time ?? 0;
+  }
+  return counts;
 }
 
 /** The most frequent first. */

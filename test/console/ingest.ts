@@ -7,6 +7,7 @@ export function ingestTests(rig: () => Rig): void {
   test('partitions, rows, memory, and dead letters with a look at one', async () => {
     await rig().service.post(EDGE, [
       edgeEntry('kept', ago(30), '/rest/v1/a'),
+      { project: 'kept', event_message: 'of no URL' },
       { event_message: 'whose?', metadata: {} },
     ]);
     const page = await rig().openSignedIn('#/ingest');
@@ -36,6 +37,9 @@ export function ingestTests(rig: () => Rig): void {
         .getByRole('row', { name: /missing-project/ })
         .innerText(),
     ).toMatch(/\t1$/);
+    await page
+      .getByText(/^Since the start \d+ edge entr(y|ies) had no URL: usage.api-counts does not count them/)
+      .waitFor();
     await page.getByText(/^missing-project cloudflare/).click();
     await page.getByText('{"event_message":"whose?","metadata":{}}').waitFor();
     // It stays open while the figures around it change.

@@ -4,7 +4,18 @@ import { expect, test } from 'vitest';
 import { ERROR, OK, WARNING } from '../../engine/event-counts/outcome.js';
 import { idHash } from '../../ingest/decode/entry-id.js';
 import { pathOfUrl } from '../../ingest/decode/url-path.js';
-import { EDGE_KEY, edgeEntry, edgeLetters, NOW_US, outcome, RECORD_MS, rowText } from './fixtures.js';
+import {
+  CONTEXT,
+  decodeEdgeRecord,
+  EDGE_KEY,
+  edgeEntry,
+  edgeLetters,
+  NOW_US,
+  outcome,
+  RECORD_MS,
+  record,
+  rowText,
+} from './fixtures.js';
 
 function textOf(bytes: Uint8Array | null): string | null {
   return bytes === null ? null : Buffer.from(bytes).toString();
@@ -78,7 +89,7 @@ test('idHash is FNV-1a over UTF-8', () => {
   expect(idHash('\ud800')).toBe(idHash('\ufffd'));
 });
 
-test('event_message, else message, else null', () => {
+test('event_message, else message, log or msg, else null', () => {
   const check = (members: string, expected: string) =>
     expect(rowText(`{"project":"p"${members}}`)).toContain(`"event_message":${expected},"metadata"`);
   check(',"event_message":"a","message":"b"', '"a"');
@@ -87,6 +98,8 @@ test('event_message, else message, else null', () => {
   check(',"event_message":5,"message":"b"', '"b"');
   check(',"event_message":"","message":"b"', '""');
   check(',"event_message":{}', 'null');
+  check(',"msg":"d","log":"c"', '"c"');
+  check(',"msg":"d","log":7,"message":null', '"d"');
   check('', 'null');
   check(',"event_message":"<\\u0001\\ud83d\\ude00\\ud800é>"', '"<\\u0001😀\\ud800é>"');
 });
@@ -230,4 +243,28 @@ test('the outcome goes by the response status: a safe integer, or a string that 
   check('"500"', OK);
   expect(edgeEntry('{"project":"p","metadata":[{"response":[{"status_code":500}]}]}').outcome).toBe(ERROR);
   expect(edgeEntry('{"project":"p"}').outcome).toBe(OK);
+});
+
+test('the time is the first present of timestamp, date, @timestamp and time', () => {
+  const check = (members: string, expectedUs: number) =>
+    expect(edgeEntry(`{"project":"p",${members}}`).timestampUs, members).toBe(expectedUs);
+  const us = NOW_US - 1_000_000;
+  check(`"time":"x","@timestamp":"y","date":"z","timestamp":${us}`, us);
+  check(`"time":"x","@timestamp":"y","timestamp":null,"date":${us / 1e6}.25`, us + 250_000);
+  check(`"time":"x","@timestamp":"${new Date(us / 1_000).toISOString()}"`, us);
+  check(`"time":${us}`, us);
+  check('"time":null,"at":7', RECORD_MS * 1_000);
+  expect(outcome(`{"project":"p","date":"yesterday","time":${us}}`)).toBe('invalid-timestamp');
+});
+
+test('a URL of project and path, where the setting asks for one and the entry has none', () => {
+  const urlOf = (request: string, urlFromPath = true) => {
+    const value = `{"project":"p\\u00e9","metadata":{"request":${request}}}`;
+    const { entries } = decodeEdgeRecord(EDGE_KEY, record(value), { ...CONTEXT, urlFromPath });
+    return textOf(entries[0].url);
+  };
+  expect(urlOf('{"path":"/rest/v1/t?a=\\ud800\\u00e9"}')).toBe('https://pé/rest/v1/t?a=\ufffdé');
+  expect(urlOf('{"path":"/rest/v1/t"}', false)).toBe(null);
+  expect(urlOf('{"path":"/rest","url":"https://u"}')).toBe('https://u');
+  expect(urlOf('{"path":7}')).toBe(null);
 });

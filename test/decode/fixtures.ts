@@ -20,6 +20,7 @@ export const CONTEXT: RecordContext = {
   nowUs: NOW_US,
   latestUs: NOW_US,
   tiers: { tierByProject: new Map([['mapped', 'PRO']]), defaultTier: 'ENTERPRISE' },
+  urlFromPath: false,
 };
 
 export function record(value: string | Uint8Array | null, more: Partial<LogRecord> = {}): LogRecord {

@@ -95,3 +95,11 @@ test('project: of the metadata, nowhere else', () => {
     expect([entries.length, letters.map(({ reason }) => reason)], value).toEqual([0, ['missing-project']]);
   }
 });
+
+test('the time is the first present of timestamp, date, @timestamp and time', () => {
+  const us = NOW_US - 1_000_000;
+  const timeOf = (members: string) => relayEntry(`{"metadata":{"project_ref":"p"},${members}}`).timestampUs;
+  expect(timeOf(`"time":"x","date":${us}`)).toBe(us);
+  expect(timeOf(`"@timestamp":${us},"timestamp":null`)).toBe(us);
+  expect(timeOf(`"time":${us}`)).toBe(us);
+});

@@ -76,6 +76,24 @@ test('gzip bodies are unpacked; what is not gzip is 400, another Content-Encodin
   expect(service.ingest.bodies.length).toBe(5);
 });
 
+test('a Content-Type whose body is surely no JSON is 415 with what to send; any other leaves it to the body', async () => {
+  const service = new TestService();
+  const post = (type: string) => service.post(EDGE, [Buffer.from('[{}]')], { 'Content-Type': type });
+  const check = async (type: string, remedy: RegExp) => {
+    const problems = problemsOf(await post(type));
+    expect(problems).toMatch(/^415 UNSUPPORTED_MEDIA_TYPE /);
+    expect(problems).toMatch(remedy);
+  };
+  for (const name of ['msgpack', 'X-MSGPACK', 'vnd.msgpack; a=b'])
+    await check(`application/${name}`, /Fluent Bit: format json/);
+  for (const name of ['x-protobuf', 'protobuf', 'vnd.google.protobuf'])
+    await check(`application/${name}`, /send JSON/);
+  await check('multipart/form-data; boundary=x', /--data-binary/);
+  expect(service.ingest.bodies).toEqual([]);
+  for (const type of ['', 'text/plain', 'application/x-www-form-urlencoded', 'application/json_lines'])
+    expect((await post(type)).status).toBe(200);
+});
+
 test('over 16 MiB packed or 64 MiB unpacked: 413, and nothing of it is kept', async () => {
   const service = new TestService();
   const mebibytes = (count: number) => Array.from({ length: count }, () => Buffer.alloc(MIB, ' '));

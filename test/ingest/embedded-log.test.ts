@@ -88,6 +88,7 @@ test('what is posted is stored, answered and delivered', async () => {
     kind: 'stored',
     accepted: 1,
     rejected: [],
+    missing: { url: 1 },
     importState: null,
   });
   const mixed = Buffer.from('{"project":"p"}\n{bad}\n{}');
@@ -98,6 +99,7 @@ test('what is posted is stored, answered and delivered', async () => {
       { index: 1, reason: 'not-json' },
       { index: 2, reason: 'missing-project' },
     ],
+    missing: { url: 1 },
     importState: null,
   });
   const relay = Buffer.from('[{"metadata":{"project_ref":"p"}},{"project":"p"}]');
@@ -345,6 +347,7 @@ test('a sink that is behind turns POSTs away until it has caught up', async () =
     kind: 'stored',
     accepted: 0,
     rejected: [{ index: 0, reason: 'too-large' }],
+    missing: {},
     importState: null,
   });
   expect(await rig.log.append('edge', post('a'), JSON_TYPE)).toMatchObject({ kind: 'busy' });

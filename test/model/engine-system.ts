@@ -117,6 +117,7 @@ export class EngineSystem implements System {
         },
       },
       tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' },
+      urlFromPath: this.#history.urlFromPath ?? false,
       judgedBy: this.#history.judgedBy,
       timeHolds: null,
       nowUs: () => this.#nowUs,

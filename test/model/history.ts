@@ -66,6 +66,8 @@ export interface History {
   readonly startUs: number;
   /** See the pipeline's setting. */
   readonly judgedBy: 'clock' | 'arrival';
+  /** See the setting LOGRING_URL_FROM_PATH. */
+  readonly urlFromPath?: boolean;
   readonly partitionCount: number;
   readonly steps: readonly Step[];
 }
@@ -102,6 +104,7 @@ export function drawHistory(seed: number, stepCount: number): History {
   const startUs = EPOCH_US + random.pick([0, -1, 1, random.below(DAY), random.below(90 * DAY)]);
   const partitionCount = random.between(1, 3);
   const judgedBy = random.pick(['clock', 'arrival'] as const);
+  const urlFromPath = random.chance(0.3);
   const draw = new Draw(random, startUs, partitionCount);
   const steps: Step[] = [];
   for (let count = 0; count < stepCount; ) {
@@ -109,7 +112,7 @@ export function drawHistory(seed: number, stepCount: number): History {
     steps.push(step);
     count += step.do === 'deliver' ? step.records.length : 1;
   }
-  return { startUs, judgedBy, partitionCount, steps };
+  return { startUs, judgedBy, urlFromPath, partitionCount, steps };
 }
 
 class Draw {

@@ -30,9 +30,15 @@ export class ModelReader {
   /** `topic/partition/offset/index reason` of every dead letter there must be. */
   readonly letters = new Set<string>();
   readonly #judgedBy: History['judgedBy'];
+  readonly #urlFromPath: boolean;
 
-  constructor({ partitionCount, judgedBy }: Pick<History, 'partitionCount' | 'judgedBy'>) {
+  constructor({
+    partitionCount,
+    judgedBy,
+    urlFromPath = false,
+  }: Pick<History, 'partitionCount' | 'judgedBy' | 'urlFromPath'>) {
     this.#judgedBy = judgedBy;
+    this.#urlFromPath = urlFromPath;
     this.partitions = TOPICS.flatMap((topic) =>
       Array.from({ length: partitionCount }, (_, partition) => {
         return { topic, partition, log: [], nextOffset: 0, applied: 0, rejected: new Map() };
@@ -89,7 +95,7 @@ export class ModelReader {
       this.letters.add(`${topic}/${partition}/${record.offset}/${index} ${reason}`);
     };
     if (topic === 'edge') {
-      for (const [index, element] of decodeEdgeNaively(naive, judgedAtUs).entries()) {
+      for (const [index, element] of decodeEdgeNaively(naive, judgedAtUs, this.#urlFromPath).entries()) {
         if ('reason' in element) reject(element.reason, index);
         else model.applyEdge(element.entry, nameOf(known));
         if ('entry' in element) known.applied += 1;

@@ -36,7 +36,12 @@ interface Common {
   readonly index: number;
 }
 
-export function decodeEdgeNaively(record: NaiveRecord, nowUs: number): NaiveElement<ModelEdgeEntry>[] {
+/** `urlFromPath`: an entry without a URL has one of its project and path. */
+export function decodeEdgeNaively(
+  record: NaiveRecord,
+  nowUs: number,
+  urlFromPath = false,
+): NaiveElement<ModelEdgeEntry>[] {
   return decode(record, nowUs, ({ timestampUs, object, raw, index }) => {
     const project = textOrNull(object.project);
     if (isTooLong(project)) return 'name-too-long';
@@ -44,11 +49,14 @@ export function decodeEdgeNaively(record: NaiveRecord, nowUs: number): NaiveElem
     const numberId = typeof object.id === 'number' ? raw.get('id')! : null;
     const id =
       textOrNull(object.id) ?? numberId ?? `${record.topic}/${record.partition}/${record.offset}/${index}`;
-    const message = textOrNull(object.event_message) ?? textOrNull(object.message);
+    const messages = [object.event_message, object.message, object.log, object.msg];
+    const message = messages.find((value) => typeof value === 'string') ?? null;
     const metadata = firstObject(object.metadata);
     const request = firstObject(metadata?.request);
     const statusCode = firstObject(metadata?.response)?.status_code;
-    const url = textOrNull(request?.url);
+    const path = textOrNull(request?.path);
+    const madeUrl = urlFromPath && path !== null ? `https://${project}${path}` : null;
+    const url = textOrNull(request?.url) ?? madeUrl;
     const tier = textOrNull(object.project_tier) || record.projectTier || 'ENTERPRISE';
     const row =
       `{"id":${JSON.stringify(id)},"timestamp":${timestampUs},` +
@@ -60,7 +68,7 @@ export function decodeEdgeNaively(record: NaiveRecord, nowUs: number): NaiveElem
       idHash: fnv1a(id),
       row: Buffer.from(row),
       url: url === null ? null : wellFormed(url),
-      path: textOrNull(request?.path) ?? (url === null ? '' : pathOf(url)),
+      path: path ?? (url === null ? '' : pathOf(url)),
       statusCode: isStatus(statusCode) ? Number(statusCode) : 0,
     };
   });
@@ -108,7 +116,9 @@ function decode<Entry extends object>(
     if (!isObject(object)) return { reason: 'not-an-object' };
     const raw = memberTexts(text);
     const metadata = firstObject(object.metadata);
-    const timestampUs = readTimestamp(object.timestamp, raw.get('timestamp'), record.timestampMs);
+    const times = ['timestamp', 'date', '@timestamp', 'time'];
+    const name = times.find((one) => Object.hasOwn(object, one) && object[one] !== null) ?? '';
+    const timestampUs = readTimestamp(object[name], raw.get(name), record.timestampMs);
     const entry = read({ timestampUs: timestampUs ?? 0, object, raw, metadata, index });
     if (typeof entry === 'string') return { reason: entry };
     if (depthOf(raw.get('metadata') ?? '') > 100) return { reason: 'nested-too-deep' };

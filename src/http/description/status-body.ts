@@ -68,6 +68,9 @@ export const serviceStatus = z.strictObject({
       }),
     ),
   }),
+  missing: z
+    .strictObject({ url: count, status: count, time: count })
+    .meta({ description: 'Entries without it, since the process began.' }),
   store: z.strictObject({ usedBytes: count, damagedFiles: count }),
   gaps: z.array(
     z.strictObject({

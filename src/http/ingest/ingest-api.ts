@@ -11,6 +11,7 @@
  * `logring import`.
  */
 
+import { mediaTypeOf } from '../../../ingest/embedded-log/body.js';
 import type { ImportState } from '../../../ingest/embedded-log/import-state.js';
 import type { DecodedQuery, ParameterProblem } from '../../endpoints/call-parameters.js';
 import { quoted } from '../../quoted.js';
@@ -40,6 +41,9 @@ import type { BodyConsumer, HttpAnswer, HttpRequest } from '../server/server.js'
 import { BodyBudget, BodyMemory } from './body-memory.js';
 import { unpackGzip } from './gzip-body.js';
 import { importChunkCall, importStateCall, ingestCall } from './ingest-parameters.js';
+
+const MESSAGE_PACK_TYPES = ['application/msgpack', 'application/x-msgpack', 'application/vnd.msgpack'];
+const PROTOBUF_TYPES = ['application/x-protobuf', 'application/protobuf', 'application/vnd.google.protobuf'];
 
 /** The parameter that makes a body a chunk of an import. */
 const IMPORT_ID = 'import_id';
@@ -104,6 +108,9 @@ export class IngestApi {
         errorAnswer(415, `the Content-Encoding ${quoted(coding)} is not known; known: gzip, identity`),
       );
     }
+    const contentType = request.headers.get('content-type');
+    const remedy = remedyFor(contentType);
+    if (remedy !== null) return refuseBody(request, errorAnswer(415, remedy));
     const declaredBytes = Number(request.headers.get('content-length'));
     if (declaredBytes > INGEST_PACKED_BYTE_LIMIT) return refuseBody(request, TOO_LARGE);
     const packed = new BodyMemory(this.#budget, INGEST_PACKED_BYTE_LIMIT);
@@ -111,7 +118,6 @@ export class IngestApi {
     if (!packed.reserve(declaredBytes)) return refuseBody(request, OUT_OF_MEMORY);
     const { sourceName, ...chunk } = parsed.parameters;
     const identity = idempotencyKey === undefined ? chunk : { idempotencyKey };
-    const contentType = request.headers.get('content-type');
     const close = isChunked(request.headers);
     const store = async (body: Uint8Array) =>
       outcomeAnswer(await this.#ingest.append(sourceName, body, contentType, identity), sourceName);
@@ -173,6 +179,18 @@ export function refuseBody(request: HttpRequest, answer: HttpAnswer): HttpAnswer
   };
 }
 
+/** What to send instead of a body of this type; null where the body itself tells what it is. */
+function remedyFor(contentType: string): string | null {
+  const mediaType = mediaTypeOf(contentType);
+  if (mediaType.startsWith('multipart/'))
+    return 'the body is a form of several parts; send the entries as the body itself (curl: --data-binary @FILE, not -F)';
+  if (MESSAGE_PACK_TYPES.includes(mediaType))
+    return `the body is MessagePack (${mediaType}); send JSON (Fluent Bit: format json)`;
+  if (PROTOBUF_TYPES.includes(mediaType))
+    return `the body is protobuf (${mediaType}); send JSON (Vector: encoding.codec json)`;
+  return null;
+}
+
 /** undefined without the header. */
 function keyOf({ headers }: HttpRequest, isChunk: boolean): string | undefined | ParameterProblem {
   const parameter = 'Idempotency-Key';
@@ -186,8 +204,9 @@ function keyOf({ headers }: HttpRequest, isChunk: boolean): string | undefined |
 function outcomeAnswer(outcome: IngestOutcome, sourceName: string): HttpAnswer {
   switch (outcome.kind) {
     case 'stored': {
-      const { accepted, rejected, importState } = outcome;
-      const answer = { message: 'Logged!', accepted, rejected };
+      const { accepted, rejected, missing = {}, importState } = outcome;
+      const shown = Object.keys(missing).length === 0 ? {} : { missing };
+      const answer = { message: 'Logged!', accepted, rejected, ...shown };
       return jsonAnswer(importState === null ? answer : { ...answer, import: importMember(importState) });
     }
     case 'already-there':

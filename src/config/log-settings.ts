@@ -50,7 +50,7 @@ export const LOG_SETTINGS = {
   },
   URL_FROM_PATH: {
     schema: flag.default(false),
-    help: 'true: an edge entry without metadata.request.url but with metadata.request.path gets the URL https://<project><path>, so that usage.api-counts counts it; entries that are stored already stay as they are',
+    help: 'true: an edge entry without metadata.request.url but with metadata.request.path gets the URL of its project as host and this path, so that usage.api-counts counts it; entries taken before stay as they are',
   },
   MAX_LAG_RECORDS: {
     schema: integer(0, 999_999_999).default(100_000),

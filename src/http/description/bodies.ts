@@ -34,8 +34,14 @@ const entryMembers = {
   timestamp: z
     .union([z.string(), z.number()])
     .optional()
-    .meta({ description: 'ISO 8601, or a number in s, ms, µs or ns; without it the time of arrival.' }),
-  event_message: z.string().optional(),
+    .meta({
+      description:
+        'ISO 8601, or a number in s, ms, µs or ns; without it the first of `date`, `@timestamp` and `time`, else the time of arrival.',
+    }),
+  event_message: z
+    .string()
+    .optional()
+    .meta({ description: 'Without it the first that is a string of `message`, `log` and `msg`.' }),
   project_tier: z
     .string()
     .optional()

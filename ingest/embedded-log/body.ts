@@ -47,10 +47,10 @@ export function mediaTypeOf(contentType: string): string {
 }
 
 /**
- * A body of lines is told by its content type, or by not being one JSON value; then a line may also hold
- * several objects and arrays, and each of them go on over lines. Lines without anything in them don't count.
- * The body must not change meanwhile. Whatever it holds, it is looked at in turns of
- * SPLIT_BYTES, give or take a line of sensible length and the beginning of a batch.
+ * A body of lines is told by its content type. What is of another type and not one JSON value is taken for
+ * values, of which a line may hold several, and each may go on over lines. Lines without anything in them don't
+ * count. The body must not change meanwhile. Whatever it holds, it is looked at in turns of SPLIT_BYTES, give
+ * or take a line or value of sensible length and the beginning of a batch.
  */
 export async function splitBody(
   body: Uint8Array,

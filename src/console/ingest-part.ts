@@ -84,7 +84,9 @@ export class IngestPart implements Part {
       this.#readings.shift();
     shown.hidden = false;
     this.#showHealth(status);
-    missing.replaceChildren(...missingSentences(status).map((sentence) => element('li', {}, sentence)));
+    const lacking = missingSentences(status);
+    missing.hidden = lacking.length === 0;
+    missing.replaceChildren(...lacking.map((sentence) => element('li', {}, sentence)));
     this.#showTiles(status);
     this.#partitions.show(
       status.partitions.map((figures) => [
@@ -206,19 +208,17 @@ function tableIn(id: string, title: string, columns: readonly string[], nothing:
 
 /** What it means for the answers. */
 function missingSentences({ missing: { url, status, time } }: ServiceStatus): string[] {
-  const invocations = (count: number) => counted(count, 'invocation', 'invocations');
+  const had = (count: number, one: string, many: string, what: string) =>
+    count === 0 ? [] : [`Since the start ${counted(count, one, many)} had ${what}.`];
   return [
-    ...(url === 0
-      ? []
-      : [
-          `Since the start ${counted(url, 'edge entry', 'edge entries')} had no URL: usage.api-counts does not count them; LOGRING_URL_FROM_PATH=true makes one from the path.`,
-        ]),
-    ...(status === 0
-      ? []
-      : [`Since the start ${invocations(status)} had no status: they do not count as errors.`]),
-    ...(time === 0
-      ? []
-      : [`Since the start ${invocations(time)} had no execution time: they count, but not in the times.`]),
+    ...had(
+      url,
+      'edge entry',
+      'edge entries',
+      'no URL: usage.api-counts does not count them; LOGRING_URL_FROM_PATH=true makes one from the path',
+    ),
+    ...had(status, 'invocation', 'invocations', 'no status: they do not count as errors'),
+    ...had(time, 'invocation', 'invocations', 'no execution time: they count, but not in the times'),
   ];
 }
 

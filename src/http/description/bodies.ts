@@ -31,13 +31,10 @@ const heldPartition = z.strictObject({
 
 const entryMembers = {
   id: z.string().optional(),
-  timestamp: z
-    .union([z.string(), z.number()])
-    .optional()
-    .meta({
-      description:
-        'ISO 8601, or a number in s, ms, µs or ns; without it the first of `date`, `@timestamp` and `time`, else the time of arrival.',
-    }),
+  timestamp: z.union([z.string(), z.number()]).optional().meta({
+    description:
+      'ISO 8601, or a number in s, ms, µs or ns; without it the first of `date`, `@timestamp` and `time`, else the time of arrival.',
+  }),
   event_message: z
     .string()
     .optional()

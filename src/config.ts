@@ -9,7 +9,7 @@ import { HTTP_SETTINGS, httpContradictions } from './config/http-settings.js';
 import { KAFKA_SETTINGS, kafkaContradictions } from './config/kafka-settings.js';
 import { LOG_SETTINGS, logContradictions } from './config/log-settings.js';
 import { PROCESS_SETTINGS } from './config/process-settings.js';
-import type { Setting, Values } from './config/setting.js';
+import type { Setting, SettingFile, Values } from './config/setting.js';
 
 const AREAS = {
   HTTP: HTTP_SETTINGS,
@@ -27,10 +27,9 @@ const NAMES = Object.keys(SETTINGS) as SettingName[];
 
 /** The settings by their names without the prefix. */
 export type Config = Values<typeof SETTINGS> & {
-  /** The paths of those that came from files. */
-  readonly files: Files;
+  /** Of those that came from files. */
+  readonly files: Readonly<Partial<Record<SettingName, SettingFile>>>;
 };
-type Files = Readonly<Partial<Record<SettingName, string>>>;
 
 /** Lists every problem of a configuration, one a line. */
 export class ConfigError extends Error {
@@ -53,16 +52,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     if (name.startsWith('LOGRING_') && !known.has(name))
       problems.push(`${name}: is not a setting (see --help)`);
   }
-  const files: Files = Object.fromEntries(
-    NAMES.flatMap((name) => {
-      const file = environment[`LOGRING_${name}_FILE`];
-      return file === undefined ? [] : [[name, file]];
-    }),
-  );
+  const files: Partial<Record<SettingName, SettingFile>> = {};
   const values: Record<string, unknown> = { files };
   for (const name of NAMES) {
     const { schema, ...setting }: Setting = SETTINGS[name];
-    const raw = rawValue(name, environment, files[name], problems);
+    const raw = rawValue(name, environment, files, problems);
     const result = schema.safeParse(raw);
     if (result.success) {
       values[name] = result.data;
@@ -86,14 +80,17 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 function rawValue(
   name: SettingName,
   environment: Readonly<Record<string, string | undefined>>,
-  file: string | undefined,
+  files: Partial<Record<SettingName, SettingFile>>,
   problems: string[],
 ): string | undefined {
   const value = environment[`LOGRING_${name}`];
-  if (file === undefined) return value;
+  const path = environment[`LOGRING_${name}_FILE`];
+  if (path === undefined) return value;
   if (value !== undefined) problems.push(`LOGRING_${name}: is given both as a value and as a file`);
   try {
-    return readFileSync(file, 'utf8').trim();
+    const text = readFileSync(path, 'utf8').trim();
+    files[name] = { path, text };
+    return text;
   } catch (error) {
     problems.push(`LOGRING_${name}_FILE: can't be read: ${(error as Error).message}`);
     return undefined;

@@ -70,10 +70,10 @@ export const HELPER_NICENESS = 10;
 export const HEAP_GROWING_PERCENT = 100;
 
 /**
- * How often the files of the TLS certificate are looked at, ms. Longer: a broken pair, which is told at the
- * second look, is known later; shorter: reads for nothing.
+ * How often the files of certificate and keys are looked at, ms. Longer: a key that was removed works longer,
+ * and what can't be used, which is told at the second look, is known later; shorter: reads for nothing.
  */
-export const TLS_CHECK_MS = 5000;
+export const FILE_CHECK_MS = 5000;
 
 /** Retry-After of a 503 because an answer would not be whole. Longer: answers come later than they
  * could; shorter: callers ask in vain. */

@@ -56,7 +56,7 @@ export function startChildService(
     env: {
       ...Object.fromEntries(inherited),
       LOGRING_PORT: '0',
-      LOGRING_API_KEYS: TEST_KEY,
+      ...(settings.LOGRING_API_KEYS_FILE === undefined ? { LOGRING_API_KEYS: TEST_KEY } : {}),
       LOGRING_CACHE_SECONDS: '0',
       ...settings,
     },

@@ -14,6 +14,7 @@ import { HeaderList } from '../../src/http/server/headers.js';
 import type { HttpAnswer } from '../../src/http/server/server.js';
 import { CACHE_SHARE } from '../../src/limits.js';
 import { ApiCountsEvaluator } from '../../src/match-thread/api-counts-evaluator.js';
+import { createKeyRings } from '../../src/service/key-rings.js';
 import { budgetBytesOf } from '../../src/service/memory-budget.js';
 import { createAnswersInFlight, createApi, createQueries } from '../../src/service/service-api.js';
 import { Shards } from '../../src/service/shards.js';
@@ -179,19 +180,21 @@ export async function openLogring(options: LogringOptions): Promise<LogringInPro
     throw error;
   };
   const states = { stateOf: () => FRESH, epochOf: () => 0 };
+  const platform = {
+    logger: pino({ level: 'silent' }),
+    clock: { nowUs: () => options.nowUs, monotonicUs },
+    version: VERSION,
+    onFatal: fail,
+    announceKey: () => undefined,
+  };
   const api = createApi({
     config,
-    platform: {
-      logger: pino({ level: 'silent' }),
-      clock: { nowUs: () => options.nowUs, monotonicUs },
-      version: VERSION,
-      onFatal: fail,
-      announceKey: () => undefined,
-    },
+    platform,
+    keys: createKeyRings(config, platform),
     shards,
     queries: createQueries({
       config,
-      nowUs: () => options.nowUs,
+      platform,
       shards,
       evaluator,
       states,

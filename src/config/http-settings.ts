@@ -4,21 +4,39 @@ import { z } from 'zod';
 import { ENDPOINTS } from '../endpoints/list.js';
 import type { ApiKey } from '../http/auth.js';
 import { checkedIdentity } from '../http/server/tls-identity.js';
-import { flag, integer, list, needs, needsPem, type Setting, text, type Values } from './setting.js';
+import {
+  flag,
+  integer,
+  list,
+  needs,
+  needsPem,
+  type Setting,
+  type SettingFiles,
+  text,
+  type Values,
+} from './setting.js';
 
-const apiKeys = z.string().transform((value, context): ApiKey[] =>
-  list(value).flatMap((part) => {
-    const equals = part.indexOf('=');
-    const key = equals < 0 ? part : part.slice(0, equals);
-    const projects = equals < 0 ? null : part.slice(equals + 1).split('|');
-    if (/^[\x21-\x7e]+$/.test(key) && (projects === null || projects.every((project) => project !== ''))) {
-      return [{ key, projects }];
-    }
-    context.addIssue(
-      'must be a comma-separated list of key or key=projectA|projectB, keys in printable ASCII',
-    );
-    return [];
-  }),
+/** A key may end in `=`, as base64 does: `a==` is a key, `a===p` that key limited to p. */
+const KEY = /^(?<key>[\x21-\x3c\x3e-\x7e]+=*)(?:=(?<projects>[^=]+))?$/;
+
+function keyList(form: string) {
+  return z.string().transform((value, context): ApiKey[] =>
+    list(value).flatMap((part) => {
+      const { key, projects } = KEY.exec(part)?.groups ?? {};
+      const names = projects?.split('|') ?? null;
+      if (key !== undefined && names?.includes('') !== true) return [{ key, projects: names }];
+      context.addIssue(
+        `must be a comma-separated list of ${form}, keys in printable ASCII, with = at their end only`,
+      );
+      return [];
+    }),
+  );
+}
+
+export const apiKeys = keyList('key or key=projectA|projectB');
+export const ingestKeys = keyList('keys').refine(
+  (keys) => keys.every(({ projects }) => projects === null),
+  'a key that is limited to projects may not post logs',
 );
 
 const origins = z.string().transform((value, context): string[] => {
@@ -60,14 +78,14 @@ export const HTTP_SETTINGS = {
   TLS_KEY: { schema: text.optional(), help: 'key of the certificate, PEM; by _FILE like it', secret: true },
   API_KEYS: {
     schema: apiKeys.optional(),
-    help: 'comma-separated keys that may query; key or key=projectA|projectB',
+    help: 'comma-separated keys that may query; by _FILE they are reloaded when it changes',
     shownDefault: 'made at start and printed',
     secret: true,
   },
   INGEST_KEYS: {
-    schema: apiKeys.optional(),
-    help: 'keys that may post logs, where they differ',
-    shownDefault: 'LOGRING_API_KEYS',
+    schema: ingestKeys.optional(),
+    help: 'comma-separated keys that may post logs, see imports, gaps and holds and acknowledge them; where it is set, LOGRING_API_KEYS may not; by _FILE reloaded too',
+    shownDefault: 'those of LOGRING_API_KEYS without projects',
     secret: true,
   },
   CONSOLE: { schema: flag.default(true), help: 'the web console at /; false is off' },
@@ -93,22 +111,14 @@ export const HTTP_SETTINGS = {
   ...idSettings(),
 } as const satisfies Record<string, Setting>;
 
-/** `files`: the paths of what came from files. */
-export function httpContradictions(
-  config: Values<typeof HTTP_SETTINGS>,
-  files: Readonly<Record<string, string>>,
-): string[] {
-  return [...tlsContradictions(config, files), ...keyContradictions(config), ...idContradictions(config)];
-}
-
-function keyContradictions({ INGEST_KEYS: keys }: Values<typeof HTTP_SETTINGS>): string[] {
-  if (keys?.every(({ projects }) => projects === null) ?? true) return [];
-  return ['LOGRING_INGEST_KEYS: a key that is limited to projects may not post logs'];
+/** `files`: what came from files. */
+export function httpContradictions(config: Values<typeof HTTP_SETTINGS>, files: SettingFiles): string[] {
+  return [...tlsContradictions(config, files), ...idContradictions(config)];
 }
 
 function tlsContradictions(
   { TLS_CERT: certificate, TLS_KEY: key, HTTP_BACKEND: backEnd }: Values<typeof HTTP_SETTINGS>,
-  files: Readonly<Record<string, string>>,
+  files: SettingFiles,
 ): string[] {
   const problems = [
     ...needs(certificate, 'TLS_KEY', key, 'is needed with a certificate'),

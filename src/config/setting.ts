@@ -10,6 +10,15 @@ export interface Setting {
   readonly secret?: true;
 }
 
+/** Of settings that came from files, by their names without the prefix. */
+export type SettingFiles = Readonly<Record<string, SettingFile | undefined>>;
+
+export interface SettingFile {
+  readonly path: string;
+  /** What it held at the start. */
+  readonly text: string;
+}
+
 /** What settings are read into. */
 export type Values<Settings extends Readonly<Record<string, Setting>>> = {
   readonly [Name in keyof Settings]: z.output<Settings[Name]['schema']>;

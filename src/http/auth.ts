@@ -30,17 +30,25 @@ const TAG_BYTES = 4;
 const DIGEST_LENGTH = 64;
 
 export class KeyRing {
-  readonly #digests: readonly Buffer[];
+  readonly #paces: RequestPaces | null;
   readonly #presented = Buffer.alloc(DIGEST_LENGTH);
-  readonly #grants: readonly Grant[];
-  readonly #tags: string[] = [];
+  #digests: readonly Buffer[] = [];
+  #grants: readonly Grant[] = [];
+  #tags: string[] = [];
 
   constructor(keys: readonly ApiKey[], paces: RequestPaces | null = null) {
+    this.#paces = paces;
+    this.renew(keys);
+  }
+
+  /** From now on these are the keys; requests that were let in go on. */
+  renew(keys: readonly ApiKey[]): void {
     this.#digests = keys.map(({ key }) => Buffer.from(digestOf(key), 'latin1'));
     this.#grants = keys.map(({ key, projects }) => ({
       projects: projects === null ? null : new Set(projects),
-      pace: paces?.of(digestOf(key)) ?? null,
+      pace: this.#paces?.of(digestOf(key)) ?? null,
     }));
+    this.#tags = [];
   }
 
   /** null for a missing ('') or wrong key. Of a key that is configured twice the first counts. */

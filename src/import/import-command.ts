@@ -142,6 +142,7 @@ function configuredKey(config: Config): string {
 async function ownService(config: Config, version: string): Promise<{ service: Service; key: string }> {
   const key = randomBytes(24).toString('base64url');
   const keys = [{ key, projects: null }];
+  const { API_KEYS: _, INGEST_KEYS: __, ...files } = config.files;
   const logger = pino(
     { name: 'logring', level: config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL },
     pino.destination(2),
@@ -152,7 +153,7 @@ async function ownService(config: Config, version: string): Promise<{ service: S
   };
   try {
     const service = await startService(
-      { ...config, HOST: '127.0.0.1', PORT: 0, API_KEYS: keys, INGEST_KEYS: keys },
+      { ...config, HOST: '127.0.0.1', PORT: 0, API_KEYS: keys, INGEST_KEYS: keys, files },
       { logger, clock: { nowUs: wallClockUs, monotonicUs }, version, onFatal, announceKey: () => undefined },
     );
     return { service, key };

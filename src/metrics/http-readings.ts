@@ -1,17 +1,19 @@
-/** What HTTP counts by itself: clients that were cut off, the certificate that it shows. */
+/** What HTTP counts by itself: clients that were cut off, the certificate that it shows, its files of keys. */
 
 import { US_PER_SECOND } from '../../engine/time.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import type { TlsFigures, TlsFiles } from '../http/server/tls-files.js';
+import type { KeyFile } from '../service/key-rings.js';
 import type { Readings } from './readings.js';
 
 export interface HttpReadingsPorts {
   readonly inFlight: AnswersInFlight;
   /** null without a certificate from files. */
   readonly tlsFiles: TlsFiles | null;
+  readonly keyFiles: readonly KeyFile[];
 }
 
-export function readHttp(readings: Readings, { inFlight, tlsFiles }: HttpReadingsPorts): void {
+export function readHttp(readings: Readings, { inFlight, tlsFiles, keyFiles }: HttpReadingsPorts): void {
   readings.one(
     'logring_http_slow_clients_total',
     'Connections closed because their client took its answer too slowly',
@@ -30,6 +32,18 @@ export function readHttp(readings: Readings, { inFlight, tlsFiles }: HttpReading
   ofTls(
     'logring_tls_renewal_failures_total',
     'Changed files of certificate and key that could not be used; the ones before stay in use',
+    ({ failureCount }) => failureCount,
+  );
+  const ofKeys = (name: string, help: string, pick: (watched: KeyFile['watched']) => number) =>
+    readings.read(name, help, ['setting'], (add) => {
+      for (const { setting, watched } of keyFiles) add({ setting }, pick(watched));
+    });
+  ofKeys('logring_key_renewals_total', 'Changed files of keys that were taken over', (watched) => {
+    return watched.renewalCount;
+  });
+  ofKeys(
+    'logring_key_renewal_failures_total',
+    'Changed files of keys that could not be used; the keys before stay in use',
     ({ failureCount }) => failureCount,
   );
 }

@@ -1,6 +1,6 @@
 /**
  * What an operator watches, for Prometheus: base units, labels from small fixed sets (topic, partition, tier,
- * reason, route, cache outcome). Durations are observed here as they pass; all else is read from the parts'
+ * reason, route, cache outcome, setting). Durations are observed here as they pass; all else is read from the parts'
  * own figures when they are scraped (service-readings.ts).
  */
 

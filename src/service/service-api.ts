@@ -3,7 +3,6 @@
  * budget allow.
  */
 
-import { randomBytes } from 'node:crypto';
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { STATS_MEMO_BYTES } from '../../engine/limits.js';
 import type { Config } from '../config.js';
@@ -11,7 +10,6 @@ import type { ServiceStatus } from '../console/service-status.js';
 import type { AnswerWindow, Endpoint, EndpointResources, LogName } from '../endpoints/endpoint.js';
 import { ENDPOINTS } from '../endpoints/list.js';
 import { Api } from '../http/api.js';
-import { KeyRing } from '../http/auth.js';
 import { consoleApi } from '../http/console/console-api.js';
 import { consolePages } from '../http/console/console-pages.js';
 import { descriptionPages } from '../http/description/description-pages.js';
@@ -26,12 +24,12 @@ import {
 import type { AlarmPorts, DroppedPort, IngestPort, StatePort } from '../http/ports.js';
 import { Compressor } from '../http/query/compression.js';
 import { QueryApi, type ServedEndpoint } from '../http/query/query-api.js';
-import { RequestPaces } from '../http/request-pace.js';
 import { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import type { BugReporter } from '../http/server/server.js';
 import { STATS_MEMO_SHARE } from '../limits.js';
 import type { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import { type DroppedPart, overlappingParts } from '../store/dropped-table.js';
+import type { KeyRings } from './key-rings.js';
 import { KnownNames } from './known-names.js';
 import { budgetBytesOf } from './memory-budget.js';
 import type { Readiness } from './readiness.js';
@@ -41,7 +39,7 @@ import type { WholeAnswers } from './whole-answers.js';
 
 export interface QueryPorts {
   readonly config: Config;
-  readonly nowUs: () => number;
+  readonly platform: Platform;
   readonly shards: Shards;
   readonly evaluator: ApiCountsEvaluator;
   readonly states: StatePort;
@@ -54,6 +52,7 @@ export interface QueryPorts {
 export interface ApiPorts {
   readonly config: Config;
   readonly platform: Platform;
+  readonly keys: KeyRings;
   readonly shards: Shards;
   readonly queries: QueryApi;
   /** null when the logs come from Kafka. */
@@ -92,8 +91,9 @@ export function createAnswersInFlight(config: Config): AnswersInFlight {
   return new AnswersInFlight(Math.min(ANSWER_BYTE_LIMIT, ANSWER_BUDGET_SHARE * budgetBytesOf(config)));
 }
 
-export function createQueries({ config, inFlight, ...ports }: QueryPorts): QueryApi {
-  const { shards, evaluator, states, bugs, nowUs } = ports;
+export function createQueries({ config, platform, inFlight, ...ports }: QueryPorts): QueryApi {
+  const { shards, evaluator, states, bugs } = ports;
+  const { nowUs } = platform.clock;
   const budgetBytes = budgetBytesOf(config);
   const memoBytes = Math.min(STATS_MEMO_BYTES, STATS_MEMO_SHARE * budgetBytes);
   return new QueryApi({
@@ -115,13 +115,10 @@ export function createIngestApi(config: Config, ingest: IngestPort | null): Inge
   return new IngestApi(ingest, Math.max(INGEST_HELD_BYTE_MINIMUM, heldBytes));
 }
 
-export function createApi({ config, platform, shards, queries, ...parts }: ApiPorts): Api {
-  const keys = config.API_KEYS ?? [madeKey(platform)];
-  const requestsPerSecond = config.KEY_REQUESTS_PER_SECOND;
-  const paces = requestsPerSecond === 0 ? null : new RequestPaces(requestsPerSecond);
+export function createApi({ config, platform, keys, shards, queries, ...parts }: ApiPorts): Api {
   return new Api({
-    keys: new KeyRing(keys, paces),
-    ingestKeys: new KeyRing(config.INGEST_KEYS ?? keys, paces),
+    keys: keys.query,
+    ingestKeys: keys.ingest,
     queries,
     ingest: parts.ingest,
     corsOrigins: config.CORS_ORIGINS ?? [],
@@ -158,10 +155,4 @@ function servedEndpoints(config: Config, resources: EndpointResources): ServedEn
   const serve = (endpoint: Endpoint, id: string) =>
     ({ id, endpoint, query: endpoint.open(resources) }) as ServedEndpoint;
   return ENDPOINTS.map((endpoint) => serve(endpoint, config[endpoint.idSetting]));
-}
-
-function madeKey(platform: Platform) {
-  const key = randomBytes(24).toString('base64url');
-  platform.announceKey(key);
-  return { key, projects: null };
 }

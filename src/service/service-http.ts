@@ -74,7 +74,8 @@ export function urlOf(config: Config, port: number): string {
 function identityOf({ TLS_CERT, TLS_KEY, files }: Config): TlsIdentity | null {
   if (TLS_CERT === undefined || TLS_KEY === undefined) return null;
   const { TLS_CERT: certificate, TLS_KEY: key } = files;
-  const paths = certificate === undefined || key === undefined ? null : { certificate, key };
+  const paths =
+    certificate === undefined || key === undefined ? null : { certificate: certificate.path, key: key.path };
   return checkedIdentity(TLS_CERT, TLS_KEY, paths);
 }
 

@@ -13,7 +13,7 @@ import { ANSWER_CHECK_MS } from '../http/limits.js';
 import type { QueryApi } from '../http/query/query-api.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import type { BugReporter } from '../http/server/server.js';
-import { CACHE_SHARE, MEMORY_CHECK_MS, SPILL_SHARE, TLS_CHECK_MS } from '../limits.js';
+import { CACHE_SHARE, FILE_CHECK_MS, MEMORY_CHECK_MS, SPILL_SHARE } from '../limits.js';
 import { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import { Metrics } from '../metrics/metrics.js';
 import { readService } from '../metrics/service-readings.js';
@@ -21,11 +21,13 @@ import { DiskFullError } from '../store/disk-room.js';
 import { withRemedy } from '../store/sound-table.js';
 import { type CommitFigures, Store } from '../store/store.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from '../store/store-back-ends.js';
+import { unusableDirectory } from '../store/unusable-directory.js';
 import { createAlarms } from './alarms.js';
 import { Committer } from './committer.js';
 import { Compactor } from './compactor.js';
 import { diskAlarm, tellOfFiles } from './disk-alarm.js';
 import { IngestGate } from './ingest-gate.js';
+import { createKeyRings, type KeyRings } from './key-rings.js';
 import { createLogs, type Logs } from './log-intake.js';
 import { budgetBytesOf, compactionBytesOf, type MemoryBudget } from './memory-budget.js';
 import { createMemoryBudget } from './memory-parts.js';
@@ -89,7 +91,9 @@ export async function startService(
     CACHE_SHARE * budgetBytesOf(config),
     diskAlarm(gate, platform.logger, config.DATA_DIR),
     storeParts,
-  );
+  ).catch((error: unknown) => {
+    throw unusableDirectory(config.DATA_DIR, error);
+  });
   try {
     return await new Composition(config, platform, store, gate).start(startUs);
   } catch (error) {
@@ -117,6 +121,7 @@ class Composition implements Service {
   readonly #inFlight: AnswersInFlight;
   readonly #memory: MemoryBudget;
   readonly #report: SelfReport;
+  readonly #keys: KeyRings;
   readonly #http: ServiceHttp;
   readonly #timers: NodeJS.Timeout[] = [];
   /** The log has heard of all commits, and has forgotten what it need not keep. */
@@ -185,7 +190,7 @@ class Composition implements Service {
     const states = logStates(config, this.#whole);
     this.#queries = createQueries({
       config,
-      nowUs: clock.nowUs,
+      platform,
       shards: this.#shards,
       evaluator: this.#evaluator,
       states,
@@ -220,9 +225,11 @@ class Composition implements Service {
       resultCache: this.#queries.cache,
       stopping: () => this.#isStopping,
     });
+    this.#keys = createKeyRings(config, platform);
     const api = createApi({
       config,
       platform,
+      keys: this.#keys,
       shards: this.#shards,
       queries: this.#queries,
       ingest,
@@ -256,6 +263,7 @@ class Composition implements Service {
       droppedCount: () => this.#report.stillMissed().length,
       inFlight: this.#inFlight,
       tlsFiles: this.#http.tlsFiles,
+      keyFiles: this.#keys.files,
       resultCache: this.#queries.cache,
     });
   }
@@ -279,7 +287,10 @@ class Composition implements Service {
     this.#every(MEMORY_CHECK_MS, () => this.#memory.check());
     this.#every(WARM_EVERY_MS, () => this.#queries.cache?.warmDue(clock.nowUs()));
     this.#every(ANSWER_CHECK_MS, () => this.#inFlight.cutOffSlow(clock.monotonicUs()));
-    this.#every(TLS_CHECK_MS, () => void this.#http.tlsFiles?.check());
+    this.#every(FILE_CHECK_MS, () => {
+      void this.#http.tlsFiles?.check();
+      for (const { watched } of this.#keys.files) void watched.check();
+    });
     this.#logs.start().catch(onFatal);
     this.#noteStatus(this.#logs.status());
     const shortfall = this.#memory.shortfall();

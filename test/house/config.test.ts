@@ -35,7 +35,7 @@ test('an empty environment is a working configuration with the documented defaul
 
 test('values are read into what they mean', () => {
   const config = readConfig({
-    LOGRING_API_KEYS: 'one,two=a|b',
+    LOGRING_API_KEYS: 'one,two=a|b,dGhyZWU=,Zm91cg==,Zm91cg===a|b',
     LOGRING_KAFKA_BROKERS: 'kafka-1:9092, [::1]:9093',
     LOGRING_PROJECT_TIERS: 'a=FREE,b=PRO',
     LOGRING_KAFKA_SSL: 'true',
@@ -43,6 +43,9 @@ test('values are read into what they mean', () => {
   expect(config.API_KEYS).toEqual([
     { key: 'one', projects: null },
     { key: 'two', projects: ['a', 'b'] },
+    { key: 'dGhyZWU=', projects: null },
+    { key: 'Zm91cg==', projects: null },
+    { key: 'Zm91cg==', projects: ['a', 'b'] },
   ]);
   expect(config.KAFKA_BROKERS).toEqual(['kafka-1:9092', '[::1]:9093']);
   expect([...(config.PROJECT_TIERS ?? [])]).toEqual([
@@ -66,7 +69,7 @@ test('all problems come at once, each with its rule and what was given, but no s
   ).toEqual([
     'LOGRING_HOSTT: is not a setting (see --help)',
     'LOGRING_PORT: must be a whole number from 0 to 65535, got "70000"',
-    'LOGRING_API_KEYS: must be a comma-separated list of key or key=projectA|projectB, keys in printable ASCII',
+    'LOGRING_API_KEYS: must be a comma-separated list of key or key=projectA|projectB, keys in printable ASCII, with = at their end only',
     'LOGRING_KAFKA_BROKERS: must be a comma-separated list of host:port, got "kafka"',
     'LOGRING_DEFAULT_TIER: must be one of FREE, PRO, PAYG, ENTERPRISE, got "free"',
     'LOGRING_KAFKA_SASL_USERNAME: is needed with a SASL mechanism',
@@ -75,8 +78,8 @@ test('all problems come at once, each with its rule and what was given, but no s
   ]);
 });
 
-test('an empty key, a key limited to nothing and an empty list are refused', () => {
-  for (const keys of ['', 'a,', 'a=', 'a=b|', '=b']) {
+test('an empty key, an empty project, an empty list and a = amid a key are refused', () => {
+  for (const keys of ['', 'a,', '=', 'a=b|', '=b', 'a=b=', 'a=b=c', 'a=b|c=d']) {
     expect(problemsOf({ LOGRING_API_KEYS: keys })).toHaveLength(1);
   }
   expect(problemsOf({ LOGRING_INGEST_KEYS: 'a,b=p' })).toEqual([

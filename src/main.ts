@@ -19,9 +19,10 @@ import { ImportError } from './import/import-error.js';
 import { HEAP_GROWING_PERCENT, HELPER_NICENESS } from './limits.js';
 import { watchParent } from './parent-watch.js';
 import { startService } from './service/service.js';
-import { DirectoryInUseError, UnwritableDirectoryError } from './store/directory-lock.js';
+import { DirectoryInUseError } from './store/directory-lock.js';
 import { StoreFormatError } from './store/store-format.js';
 import { StoreChangedError } from './store/store-watch.js';
+import { UnusableDirectoryError } from './store/unusable-directory.js';
 import { monotonicUs, wallClockUs } from './system-clock.js';
 import { helpersGiveWay } from './thread-priority.js';
 
@@ -126,7 +127,7 @@ const OPERATOR_ERRORS = [
   ConfigError,
   ImportError,
   DirectoryInUseError,
-  UnwritableDirectoryError,
+  UnusableDirectoryError,
   ListenError,
   TlsError,
   StoreChangedError,
@@ -138,7 +139,7 @@ main().catch((error: unknown) => {
   const isOperators = OPERATOR_ERRORS.some((kind) => error instanceof kind) || isSystemError(error);
   const text = error instanceof Error ? (isOperators ? error.message : error.stack) : String(error);
   process.stderr.write(`logring: ${text}\n`);
-  process.exit(error instanceof ConfigError ? 2 : 1);
+  process.exit(error instanceof ConfigError || error instanceof UnusableDirectoryError ? 2 : 1);
 });
 
 /** What the system refused: a port in use, a directory without permission. */

@@ -12,13 +12,14 @@ import { join } from 'node:path';
 import { wallClockUs } from '../system-clock.js';
 import { LOCK_WAIT_MS, SOCKET_PATH_BYTES } from './limits.js';
 import { isLockName, type LockStep, lockName, takeDirectory, unpublished } from './lock-election.js';
+import { UnusableDirectoryError, unusableDirectory } from './unusable-directory.js';
 
 export class DirectoryInUseError extends Error {
   override name = 'DirectoryInUseError';
 }
 
 /** The system does not let the directory be written to, or locked. */
-export class UnwritableDirectoryError extends Error {
+export class UnwritableDirectoryError extends UnusableDirectoryError {
   override name = 'UnwritableDirectoryError';
 }
 
@@ -54,9 +55,7 @@ function refusal(directory: string, error: unknown): unknown {
       `the data directory ${directory} can't be locked (${code}): this user can't make a Unix socket on its file system; set LOGRING_DATA_DIR to a directory on a local file system`,
     );
   if (UNWRITABLE.includes(code))
-    return new UnwritableDirectoryError(
-      `the data directory ${directory} can't be written to (${code}): let this user write to it, or set LOGRING_DATA_DIR to another directory`,
-    );
+    return new UnwritableDirectoryError((unusableDirectory(directory, error) as Error).message);
   return error;
 }
 

@@ -268,7 +268,7 @@ test('a directory that is read-only: the start says so, and it can be checked bu
     return { status, said: stdout + stderr };
   };
   const unwritable = expect.stringMatching(/can't be written to \(EACCES\): let this user write to it/);
-  expect(run()).toMatchObject({ status: 1, said: unwritable });
+  expect(run()).toMatchObject({ status: 2, said: unwritable });
   expect(run('check')).toMatchObject({ status: 0, said: expect.stringMatching(/is whole/) });
   expect(run('check', '--repair')).toMatchObject({ status: 3, said: unwritable });
   chmodSync(directory, 0o755);

@@ -6,7 +6,6 @@
 
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
-import { pino } from 'pino';
 import { SegmentError } from '../engine/segments.js';
 import { runCheck } from './check/check-command.js';
 import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js';
@@ -19,6 +18,7 @@ import { ImportError } from './import/import-error.js';
 import { HEAP_GROWING_PERCENT, HELPER_NICENESS } from './limits.js';
 import { watchParent } from './parent-watch.js';
 import { startService } from './service/service.js';
+import { createLog } from './service-log.js';
 import { DirectoryInUseError } from './store/directory-lock.js';
 import { StoreFormatError } from './store/store-format.js';
 import { StoreChangedError } from './store/store-watch.js';
@@ -78,7 +78,7 @@ async function main(): Promise<void> {
 
   helpersGiveWay(HELPER_NICENESS);
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
-  const logger = pino({ name: 'logring', level: config.LOG_LEVEL });
+  const logger = await createLog(config);
   const die = (error: unknown): never => {
     logger.fatal({ err: error }, `logring ends: ${endText(error, config.DATA_DIR)}`);
     logger.flush();

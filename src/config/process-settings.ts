@@ -19,4 +19,8 @@ export const PROCESS_SETTINGS = {
       .default('info'),
     help: 'fatal, error, warn, info, debug, trace or silent',
   },
+  LOG_FORMAT: {
+    schema: z.enum(['auto', 'json', 'pretty'], 'must be auto, json or pretty').default('auto'),
+    help: "format of the process's own log: json, pretty (for people), or auto: pretty on a terminal, else json",
+  },
 } as const satisfies Record<string, Setting>;

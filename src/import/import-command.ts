@@ -2,10 +2,10 @@
 
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { pino } from 'pino';
 import { type Config, ConfigError, readConfig } from '../config.js';
 import { endText } from '../end-text.js';
 import { type Service, startService } from '../service/service.js';
+import { createLog } from '../service-log.js';
 import { DirectoryInUseError } from '../store/directory-lock.js';
 import { monotonicUs, wallClockUs } from '../system-clock.js';
 import { ImportClient, type ImportClientOptions } from './import-client.js';
@@ -143,10 +143,8 @@ async function ownService(config: Config, version: string): Promise<{ service: S
   const key = randomBytes(24).toString('base64url');
   const keys = [{ key, projects: null }];
   const { API_KEYS: _, INGEST_KEYS: __, ...files } = config.files;
-  const logger = pino(
-    { name: 'logring', level: config.LOG_LEVEL === 'info' ? 'warn' : config.LOG_LEVEL },
-    pino.destination(2),
-  );
+  const { LOG_FORMAT, LOG_LEVEL } = config;
+  const logger = await createLog({ LOG_FORMAT, LOG_LEVEL: LOG_LEVEL === 'info' ? 'warn' : LOG_LEVEL }, 2);
   const onFatal = (error: unknown): never => {
     logger.fatal({ err: error }, `the import ends: ${endText(error, config.DATA_DIR)}`);
     process.exit(1);

@@ -89,6 +89,11 @@ export const HTTP_SETTINGS = {
     secret: true,
   },
   CONSOLE: { schema: flag.default(true), help: 'the web console at /; false is off' },
+  SLOW_QUERY_MS: {
+    schema: integer(0, 86_400_000).optional(),
+    help: 'a warning in the log for each query that takes at least so many ms, with where its time went; 0 is each',
+    shownDefault: 'off',
+  },
   ACCESS_LOG: { schema: flag.default(false), help: 'a line in the log for each request, the key as a tag' },
   KEY_REQUESTS_PER_SECOND: {
     schema: integer(0, 1_000_000).default(0),

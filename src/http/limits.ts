@@ -220,6 +220,12 @@ export const LOGGED_METHOD_LENGTH_LIMIT = 20;
 export const LOGGED_PATH_LENGTH_LIMIT = 200;
 
 /**
+ * Characters of a parameter in the line of a slow query. Bigger: an expression of 1,000 fills the screen;
+ * smaller: expressions can't be told apart.
+ */
+export const SLOW_QUERY_VALUE_LENGTH_LIMIT = 200;
+
+/**
  * Rounds (N of scrypt) of the tag that stands for a key in the access log. Bigger: the first request of each
  * key waits for longer (about 3 ms at this); smaller: short keys are guessed from their tags sooner.
  */

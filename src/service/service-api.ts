@@ -5,6 +5,7 @@
 
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { STATS_MEMO_BYTES } from '../../engine/limits.js';
+import { US_PER_MS } from '../../engine/time.js';
 import type { Config } from '../config.js';
 import type { ServiceStatus } from '../console/service-status.js';
 import type { AnswerWindow, Endpoint, EndpointResources, LogName } from '../endpoints/endpoint.js';
@@ -24,6 +25,7 @@ import {
 import type { AlarmPorts, DroppedPort, IngestPort, StatePort } from '../http/ports.js';
 import { Compressor } from '../http/query/compression.js';
 import { QueryApi, type ServedEndpoint } from '../http/query/query-api.js';
+import type { SlowQueryPorts } from '../http/query/slow-queries.js';
 import { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import type { BugReporter } from '../http/server/server.js';
 import { STATS_MEMO_SHARE } from '../limits.js';
@@ -101,6 +103,7 @@ export function createQueries({ config, platform, inFlight, ...ports }: QueryPor
     states,
     bugs,
     ...(ports.dropped.length === 0 ? {} : { dropped: droppedPort(ports.dropped) }),
+    ...(config.SLOW_QUERY_MS === undefined ? {} : { slow: slowQueryPorts(config.SLOW_QUERY_MS, platform) }),
     compressor: new Compressor(),
     cacheSeconds: config.CACHE_SECONDS,
     cacheWarmSeconds: config.CACHE_WARM_SECONDS,
@@ -144,6 +147,14 @@ export function createApi({ config, platform, keys, shards, queries, ...parts }:
       ...consoleApi({ names: new KnownNames(shards, () => yieldTurn()), status: parts.status }),
     ]),
   });
+}
+
+function slowQueryPorts(thresholdMs: number, { logger, clock }: Platform): SlowQueryPorts {
+  return {
+    thresholdUs: thresholdMs * US_PER_MS,
+    monotonicUs: clock.monotonicUs,
+    write: (line) => logger.warn(line, 'slow query'),
+  };
 }
 
 function droppedPort(parts: readonly DroppedPart[]): DroppedPort {

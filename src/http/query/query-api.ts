@@ -33,6 +33,7 @@ import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
 import { acceptsGzip, type Compressor } from './compression.js';
 import { incompleteLines } from './incomplete.js';
 import { refusable, refusalOf } from './refusals.js';
+import { type QueryTimes, SlowQueries, type SlowQueryPorts } from './slow-queries.js';
 import { staleLines } from './stale.js';
 
 const ALWAYS_FRESH: StatePort = { stateOf: () => FRESH, epochOf: () => 0 };
@@ -62,6 +63,8 @@ export interface QueryApiOptions {
   readonly bugs: BugReporter;
   /** Absent: nothing was ever dropped. */
   readonly dropped?: DroppedPort;
+  /** Absent: nobody is told of slow queries. */
+  readonly slow?: SlowQueryPorts;
   /** How long answers of cached endpoints are kept; 0: not at all. */
   readonly cacheSeconds: number;
   /** How often cached answers are recomputed; 0: when they are asked for after cacheSeconds. */
@@ -76,6 +79,8 @@ export interface QueryCall {
   readonly query: DecodedQuery;
   readonly grant: Grant;
   readonly nowUs: number;
+  /** Absent: nobody asks where its time went. */
+  readonly times?: QueryTimes | undefined;
 }
 
 type Answer = HttpAnswer | Promise<HttpAnswer>;
@@ -83,7 +88,7 @@ type AnswerExtras = Pick<HttpAnswer, 'release' | 'cacheOutcome'>;
 /** The header lines of an answer as of nowUs that lacks something. */
 type Incomplete = (nowUs: number) => HeaderLine[];
 
-interface CachedCall extends Pick<QueryCall, 'request' | 'nowUs'> {
+interface CachedCall extends Pick<QueryCall, 'request' | 'nowUs' | 'times'> {
   readonly cacheOutcome: CacheOutcome;
   readonly incomplete: Incomplete;
 }
@@ -92,6 +97,7 @@ export class QueryApi {
   readonly #states: StatePort;
   readonly #compressor: Compressor;
   readonly #dropped: DroppedPort | null;
+  readonly #slow: SlowQueries | null;
   readonly #cacheControl: HeaderLine;
   /** null: every answer is live. */
   readonly #cache: ResultCache | null;
@@ -103,6 +109,7 @@ export class QueryApi {
     this.#states = options.states ?? ALWAYS_FRESH;
     this.#compressor = options.compressor;
     this.#dropped = options.dropped ?? null;
+    this.#slow = options.slow === undefined ? null : new SlowQueries(options.slow);
     this.#cacheControl = ['Cache-Control', `private, max-age=${options.cacheSeconds}`];
     this.endpoints = options.endpoints;
     for (const served of options.endpoints) {
@@ -159,6 +166,11 @@ export class QueryApi {
   }
 
   answer(served: ServedEndpoint, call: QueryCall): Answer {
+    if (this.#slow === null) return this.#answer(served, call);
+    return this.#slow.watch(served.endpoint, call, (times) => this.#answer(served, { ...call, times }));
+  }
+
+  #answer(served: ServedEndpoint, call: QueryCall): Answer {
     const { name, log, limitedKeyRule, parameters } = served.endpoint;
     const state = this.#states.stateOf(log);
     if (state.kind === 'off')
@@ -187,14 +199,18 @@ export class QueryApi {
   #answerLive(
     served: ServedLive,
     parameters: unknown,
-    { request, nowUs }: QueryCall,
+    { request, nowUs, times }: QueryCall,
     state: AnswerState,
   ): Answer {
     const { name, log } = served.endpoint;
     const assertUnchanged = this.#unlessChanged(log);
     const answer = served.query.answer(parameters, nowUs);
-    if (!(answer instanceof Promise)) return this.#live(name, request, state, answer);
+    if (!(answer instanceof Promise)) {
+      times?.computed();
+      return this.#live(name, request, state, answer);
+    }
     return answer.then((later) => {
+      times?.computed();
       const stateNow = this.#states.stateOf(log);
       try {
         assertUnchanged();
@@ -232,7 +248,7 @@ export class QueryApi {
   #answerCached(
     { endpoint, query }: ServedCached,
     parameters: unknown,
-    { request, nowUs }: QueryCall,
+    { request, nowUs, times }: QueryCall,
     state: AnswerState,
   ): Answer {
     const key = `${endpoint.name} ${endpoint.cacheKey(parameters)}`;
@@ -243,9 +259,10 @@ export class QueryApi {
     // What is computed from an old state is not cached; what was cached from a fresh one is still returned
     // until its time is up.
     if (cache === null || (state.kind !== 'fresh' && (wantsFresh(request) || !cache.has(key, nowUs)))) {
-      return whenReady(compute(nowUs), (body) =>
-        this.#encoded(request, body, liveLines(state, incomplete(nowUs))),
-      );
+      return whenReady(compute(nowUs), (body) => {
+        times?.computed();
+        return this.#encoded(request, body, liveLines(state, incomplete(nowUs)));
+      });
     }
     const isRefresh = wantsFresh(request);
     const held = isRefresh ? null : cache.find(key, nowUs);
@@ -253,7 +270,7 @@ export class QueryApi {
     const computed =
       held ?? (isRefresh ? cache.refresh(key, nowUs, compute) : cache.get(key, nowUs, compute));
     return whenReady(computed, (cached) =>
-      this.#cached({ request, nowUs, cacheOutcome, incomplete }, cache, cached),
+      this.#cached({ request, nowUs, times, cacheOutcome, incomplete }, cache, cached),
     );
   }
 
@@ -269,10 +286,11 @@ export class QueryApi {
   }
 
   #cached(
-    { request, nowUs, cacheOutcome, incomplete }: CachedCall,
+    { request, nowUs, times, cacheOutcome, incomplete }: CachedCall,
     cache: ResultCache,
     cached: CachedAnswer,
   ): Answer {
+    times?.computed();
     // No cache may keep it, so that the first entry is seen when it comes.
     if (!hasRows(cached.body))
       return plainAnswer(cached.body, [NO_STORE, ...incomplete(cached.computedUs)], { cacheOutcome });

@@ -20,6 +20,13 @@ const COMMIT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 const APPLY_SECONDS = [0.0001, 0.00025, 0.001, 0.0025, 0.01, 0.025, 0.1, 0.5, 2.5, 10];
 const FRESHNESS_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15, 60, 300, 3600];
 
+/** Gauges of prom-client's that are called as counters are; others tell the same by type. */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+];
+
 export class Metrics implements RequestMeter, IngestMeter {
   readonly #registry = new Registry();
   readonly readings = new Readings(this.#registry);
@@ -37,6 +44,7 @@ export class Metrics implements RequestMeter, IngestMeter {
     const registers = [this.#registry];
     this.#nowUs = nowUs;
     collectDefaultMetrics({ register: this.#registry });
+    for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
     this.#requests = new Histogram({
       name: 'logring_http_request_duration_seconds',
       help: 'Time from a complete request to its answer; writing it is not counted',

@@ -150,7 +150,8 @@ test.skipIf(helm === undefined)('the chart refuses what could not work, and says
   expect(refusal({ 'keys.api': 'one' })).toContain('set image.repository');
   expect(refusal({ 'image.repository': 'logring' })).toContain('set one of keys.existingSecret');
   expect(refusal({ ...whole, 'keys.existingSecret': 'logring' })).toContain('set one of keys.existingSecret');
-  expect(refusal({ ...whole, replicas: '2' })).toContain("additional properties 'replicas' not allowed");
-  expect(refusal({ ...whole, 'config.LOGRING_PORT': '80' })).toContain("invalid propertyName 'LOGRING_PORT'");
-  expect(refusal({ ...whole, 'config.KAFKA_BROKERS': 'a:1' })).toContain("'KAFKA_BROKERS'");
+  // Helm's versions say it differently.
+  expect(refusal({ ...whole, replicas: '2' })).toMatch(/replicas.* not allowed/);
+  expect(refusal({ ...whole, 'config.LOGRING_PORT': '80' })).toContain('LOGRING_PORT');
+  expect(refusal({ ...whole, 'config.KAFKA_BROKERS': 'a:1' })).toContain('KAFKA_BROKERS');
 });

@@ -3,7 +3,7 @@
  * expression, a linear search that says what it must find.
  */
 
-import { Random } from './generator/random.js';
+import { Random } from '../src/demo/random.js';
 
 export interface EvilExpression {
   readonly text: string;

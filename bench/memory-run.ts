@@ -6,9 +6,9 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { US_PER_HOUR } from '../engine/time.js';
+import { Random } from '../src/demo/random.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
 import { type ChildService, startChildService, TEST_KEY } from '../test/child-service.js';
-import { Random } from './generator/random.js';
 import { readMetrics } from './service-metrics.js';
 
 export interface MemorySizes {

@@ -23,10 +23,10 @@ import { collectLogs, type LogsParameters, mergeLogs } from '../engine/rows/part
 import { RowsView } from '../engine/rows/rows-view.js';
 import { LONGEST_RETENTION_US } from '../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
+import { Random } from '../src/demo/random.js';
 import { Store } from '../src/store/store.js';
 import { monotonicUs } from '../src/system-clock.js';
 import { decodeEdgeRecord } from '../test/decode/fixtures.js';
-import { Random } from './generator/random.js';
 import { createTraffic, type Traffic } from './generator/traffic.js';
 import { Latencies } from './percentiles.js';
 

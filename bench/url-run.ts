@@ -9,6 +9,8 @@ import type { EdgeEntry } from '../engine/entry.js';
 import { EdgeShard } from '../engine/shard.js';
 import { US_PER_HOUR, US_PER_MINUTE } from '../engine/time.js';
 import { areasOfPath } from '../engine/usage/areas.js';
+import { Random, Zipf } from '../src/demo/random.js';
+import { drawRequest } from '../src/demo/requests.js';
 import { Store } from '../src/store/store.js';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
 import type { ChildService } from '../test/child-service.js';
@@ -21,8 +23,6 @@ import {
   RELAY_TOPIC,
   whileOthersAsk,
 } from './expression-run.js';
-import { Random, Zipf } from './generator/random.js';
-import { drawRequest } from './generator/requests.js';
 import { createTraffic } from './generator/traffic.js';
 import { startWatchedService } from './held-up.js';
 import { getText } from './http-get.js';

@@ -9,6 +9,7 @@ import { setFlagsFromString } from 'node:v8';
 import { SegmentError } from '../engine/segments.js';
 import { runCheck } from './check/check-command.js';
 import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js';
+import { runDemo } from './demo/demo-command.js';
 import { endText } from './end-text.js';
 import { endpointNames } from './endpoints/list.js';
 import { ListenError } from './http/server/server.js';
@@ -27,6 +28,7 @@ import { monotonicUs, wallClockUs } from './system-clock.js';
 import { helpersGiveWay } from './thread-priority.js';
 
 const HELP = `Usage: logring [--help | --version | --print-config]
+       logring demo              shows it with made-up logs; see logring demo --help
        logring import [FILE…]    takes in past entries; see logring import --help
        logring check [DIR]       verifies a store, and repairs it; see logring check --help
 
@@ -46,6 +48,10 @@ const SAME_SIGNAL_US = 1_000_000;
 /** Exit codes: 0 asked to stop, 1 failed, 2 wrong arguments or configuration. */
 async function main(): Promise<void> {
   const [argument, ...rest] = process.argv.slice(2);
+  if (argument === 'demo') {
+    process.exitCode = await runDemo(rest, process.env, packageVersion());
+    return;
+  }
   if (argument === 'import') {
     process.exitCode = await runImport(rest, process.env, packageVersion());
     return;

@@ -4,7 +4,7 @@
  * nothing can be done with.
  */
 
-import type { Random } from './random.js';
+import type { Random } from '../../src/demo/random.js';
 
 export interface OddOptions {
   /** Few, so that entries meet: the first is drawn more often than the others together. */

@@ -5,9 +5,10 @@
  * generator's test.
  */
 
-import { type Client, createClient } from './clients.js';
-import { Random, Zipf } from './random.js';
-import { drawRequest, type RequestLine } from './requests.js';
+import { createClient } from '../../src/demo/clients.js';
+import { edgeText, type Invocation, relayText } from '../../src/demo/entry-text.js';
+import { Random, Zipf } from '../../src/demo/random.js';
+import { drawRequest } from '../../src/demo/requests.js';
 
 export interface TrafficOptions {
   readonly seed: number;
@@ -55,7 +56,6 @@ const FUNCTION_NAMES = [
   'report',
 ];
 const EXECUTION_TIME_SPREAD = 0.9;
-const INTEGER_TIME_SHARE = 0.7;
 
 export function createTraffic(options: TrafficOptions): Traffic {
   const random = new Random(options.seed);
@@ -77,7 +77,8 @@ export function createTraffic(options: TrafficOptions): Traffic {
     },
     relay(timestampUs) {
       const project = projects[zipf.draw(random)];
-      return relayText(random, timestampUs, project, random.pick(clients));
+      const client = random.pick(clients);
+      return relayText(random, timestampUs, project, drawInvocation(random, project), client);
     },
   };
 }
@@ -92,80 +93,12 @@ function createProject(random: Random, maxFunctionCount: number, tier: string | 
   return { ref: random.letters(20), tier, functions };
 }
 
-function tierMember(project: GeneratedProject): string {
-  return project.tier === null ? '' : `"project_tier":${JSON.stringify(project.tier)},`;
-}
-
-/** The date of a response header; whole seconds repeat, so the last one is kept. */
-let lastSecond = Number.NaN;
-let lastHttpDate = '';
-function httpDate(timestampUs: number): string {
-  const second = Math.floor(timestampUs / 1_000_000);
-  if (second !== lastSecond) {
-    lastSecond = second;
-    lastHttpDate = new Date(second * 1_000).toUTCString();
-  }
-  return lastHttpDate;
-}
-
-function edgeText(
-  random: Random,
-  timestampUs: number,
-  project: GeneratedProject,
-  request: RequestLine,
-  client: Client,
-): string {
-  const host = `${project.ref}.supabase.co`;
-  const url = `https://${host}${request.path}${request.search}`;
-  const ray = random.hex(16);
-  const search = request.search === '' ? '' : `"search":"${request.search}",`;
-  return (
-    `{"id":"${random.uuid()}","timestamp":${timestampUs},` +
-    `"event_message":"${request.method} | ${request.status} | ${client.ip} | ${ray} | ${url} | ${client.userAgent}",` +
-    `"project":"${project.ref}",${tierMember(project)}` +
-    `"metadata":{"logflare_worker":{"worker_id":"${random.hex8().toUpperCase()}"},"request":{"cf":{` +
-    `${client.cfMembers},"tlsExportedAuthenticator":{"clientFinished":"${random.hex(64)}",` +
-    `"clientHandshake":"${random.hex(64)}","serverFinished":"${random.hex(64)}",` +
-    `"serverHandshake":"${random.hex(64)}"},"tlsVersion":"TLSv1.3"},` +
-    `"headers":{"accept":"application/json","cf_connecting_ip":"${client.ip}",` +
-    `"cf_ipcountry":"${client.country}","cf_ray":"${ray}","host":"${host}",` +
-    `"referer":"https://app.${project.ref}.example/","user_agent":"${client.userAgent}",` +
-    `"x_forwarded_proto":"https","x_real_ip":"${client.ip}"},"host":"${host}","method":"${request.method}",` +
-    `"path":"${request.path}","protocol":"https:",${search}"url":"${url}"},` +
-    `"response":{"headers":{"cf_cache_status":"${random.chance(0.2) ? 'HIT' : 'DYNAMIC'}",` +
-    `"cf_ray":"${ray}-${client.colo}","content_length":"${random.below(60_000)}",` +
-    `"content_type":"application/json","date":"${httpDate(timestampUs)}","sb_gateway_mode":"direct",` +
-    `"sb_gateway_version":"1"},"origin_time":${random.between(2, 900)},"status_code":${request.status}}}}`
-  );
-}
-
-function relayText(random: Random, timestampUs: number, project: GeneratedProject, client: Client): string {
-  const invoked = random.pick(project.functions);
-  const preflight = random.chance(0.25);
-  const method = preflight ? 'OPTIONS' : 'POST';
-  const status = preflight ? 200 : drawFunctionStatus(random);
-  const spread = Math.exp(random.normal() * EXECUTION_TIME_SPREAD);
-  const executionTimeMs = invoked.medianMs * spread;
-  const timeText = random.chance(INTEGER_TIME_SHARE)
-    ? String(Math.round(executionTimeMs))
-    : executionTimeMs.toFixed(3);
-  const search = random.chance(0.3) ? `?time=${Math.floor(timestampUs / 1_000)}` : '';
-  const pathname = `/${invoked.name}`;
-  const url = `https://${project.ref}.functions.supabase.co${pathname}${search}`;
-  const version = 1 + (invoked.id.charCodeAt(0) % 30);
-  const searchMember = search === '' ? '' : `"search":"${search}",`;
-  return (
-    `{"id":"${random.uuid()}","timestamp":${timestampUs},"event_message":"${method} | ${status} | ${url}",` +
-    `${tierMember(project)}"metadata":{"deployment_id":"${project.ref}_${invoked.id}_${version}",` +
-    `"execution_time_ms":${timeText},"function_id":"${invoked.id}","project_ref":"${project.ref}",` +
-    `"request":{"headers":{"accept":"*/*","accept_encoding":"gzip, deflate, br",` +
-    `"content_length":"${preflight ? 0 : random.below(4_000)}","host":"${project.ref}.functions.supabase.co",` +
-    `"user_agent":"${client.userAgent}","x_forwarded_for":"${client.ip}"},"host":"edge-runtime.internal",` +
-    `"method":"${method}","pathname":"${pathname}","protocol":"https:",${searchMember}"url":"${url}"},` +
-    `"response":{"headers":{"content_length":"${random.below(9_000)}",` +
-    `"content_type":"text/plain;charset=UTF-8","date":"${httpDate(timestampUs)}","server":"edge/${client.colo}",` +
-    `"vary":"Accept-Encoding"},"status_code":${status}},"version":"${version}"}}`
-  );
+function drawInvocation(random: Random, { functions }: GeneratedProject): Invocation {
+  const invoked = random.pick(functions);
+  const isPreflight = random.chance(0.25);
+  const status = isPreflight ? 200 : drawFunctionStatus(random);
+  const executionTimeMs = invoked.medianMs * Math.exp(random.normal() * EXECUTION_TIME_SPREAD);
+  return { invoked, isPreflight, status, executionTimeMs };
 }
 
 function drawFunctionStatus(random: Random): number {

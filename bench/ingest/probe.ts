@@ -5,8 +5,8 @@
  */
 
 import { Kafka, logLevel } from 'kafkajs';
+import { Random } from '../../src/demo/random.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
-import { Random } from '../generator/random.js';
 import { getText } from '../http-get.js';
 
 export interface ProbeOrder {

@@ -5,7 +5,7 @@
  */
 
 import { setPriority } from 'node:os';
-import { Random } from '../../bench/generator/random.js';
+import { Random } from '../../src/demo/random.js';
 import { wallClockUs } from '../../src/system-clock.js';
 import { AttackClient, type Outcomes } from './attack-client.js';
 import { BIG_PROJECT, Bodies, manyFunctions, manyNames } from './bodies.js';

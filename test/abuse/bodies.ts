@@ -1,8 +1,8 @@
 /** Bodies of POSTs that cost much: large, packed small, nested deep, full of names. */
 
 import { gzipSync } from 'node:zlib';
-import type { Random } from '../../bench/generator/random.js';
 import { createTraffic } from '../../bench/generator/traffic.js';
+import type { Random } from '../../src/demo/random.js';
 
 const MEBIBYTE = 2 ** 20;
 /** What the service takes at most, packed and unpacked. */

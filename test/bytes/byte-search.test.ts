@@ -1,8 +1,8 @@
 /** The engine's search for bytes against the platform's. */
 
 import { expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import { ByteSearch } from '../../engine/byte-search.js';
+import { Random } from '../../src/demo/random.js';
 
 test('finds what Buffer.indexOf finds, at the same place, and nothing beyond the end', () => {
   const random = new Random(1);

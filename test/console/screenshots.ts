@@ -8,29 +8,27 @@ import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
+import { MAIN } from '../child-service.js';
 import { launchBrowser } from './browser.js';
 
-const DEMO = fileURLToPath(new URL('../../bench/demo.js', import.meta.url));
 const SIZES = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } };
 const folder = process.argv[2] ?? '.cache/screenshots';
 mkdirSync(folder, { recursive: true });
 
-const demo = spawn(process.execPath, [DEMO], { stdio: ['ignore', 'pipe', 'inherit'] });
+const demo = spawn(process.execPath, [MAIN, 'demo'], { stdio: ['ignore', 'pipe', 'inherit'] });
 process.on('exit', () => demo.kill('SIGKILL'));
 
-async function demoAddress(): Promise<{ url: string; key: string; project: string }> {
-  let project = '';
+async function demoAddress(): Promise<{ url: string; project: string }> {
   for await (const line of createInterface({ input: demo.stdout })) {
-    project = /[?&]project=([^&']+)/.exec(line)?.[1] ?? project;
-    const [, url, key] = /browser: (\S+) \(API key: (\S+)\)$/.exec(line) ?? [];
-    if (url !== undefined) return { url, key, project };
+    const [, url, project] = /^(http\S+\/)#\S+[?&]project=([^&]+)/.exec(line) ?? [];
+    if (url !== undefined) return { url, project };
   }
   throw new Error('the demo ended before it said where the console is');
 }
 
-const { url, key, project } = await demoAddress();
+const key = 'demo';
+const { url, project } = await demoAddress();
 // For a look at dead letters too.
 await fetch(`${url}api/logs?source_name=cloudflare.logs.prod`, {
   method: 'POST',
@@ -52,6 +50,7 @@ const VIEWS: Record<string, { hash: string; prepare?: (page: Page) => Promise<vo
     hash: `#/functions?project=${project}&interval=1hr`,
     prepare: (page) => page.locator('#functions .u-over').first().hover(),
   },
+  'functions-1day': { hash: `#/functions?project=${project}&interval=1day` },
   'functions-7day': { hash: `#/functions?project=${project}&interval=7day` },
   usage: { hash: `#/usage?project=${project}&interval=minutely` },
   'usage-daily': {

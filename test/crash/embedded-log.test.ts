@@ -8,7 +8,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
+import { Random } from '../../src/demo/random.js';
 import { ask, type ChildService, startChildService, TEST_KEY } from '../child-service.js';
 import { eventually } from '../eventually.js';
 

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
+import { Random } from '../../src/demo/random.js';
 import { SYSTEM_DISK } from '../../src/store/disk.js';
 import { Store } from '../../src/store/store.js';
 import { type ChildService, EndedEarlyError, startChildService } from '../child-service.js';

@@ -5,7 +5,7 @@
  */
 
 import { afterAll, expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
+import { Random } from '../../src/demo/random.js';
 import { ask, type ChildService, startChildService, TEST_KEY } from '../child-service.js';
 import { eventually } from '../eventually.js';
 import { describeSmallDisk, SmallDisk } from '../small-disk.js';

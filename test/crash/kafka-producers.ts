@@ -5,8 +5,8 @@
 
 import { type Admin, CompressionTypes, Kafka, logLevel, type Producer } from 'kafkajs';
 import { OddRecords } from '../../bench/generator/odd-records.js';
-import type { Random } from '../../bench/generator/random.js';
 import { createTraffic } from '../../bench/generator/traffic.js';
+import type { Random } from '../../src/demo/random.js';
 import type { NaiveRecord } from '../model/naive-decoder.js';
 
 export const EDGE_TOPIC = 'cloudflare.logs.prod';

@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
+import { Random } from '../../src/demo/random.js';
 import { ask, type ChildService, startChildService } from '../child-service.js';
 import { type Broker, startBroker } from '../kafka/broker/broker.js';
 import { describeKafka } from '../kafka/broker/kafka-suite.js';

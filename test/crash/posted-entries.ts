@@ -2,7 +2,7 @@
  * Entries that are posted while a service is killed, and the model's and the service's answers about them.
  */
 
-import type { Random } from '../../bench/generator/random.js';
+import type { Random } from '../../src/demo/random.js';
 import { type ChildService, TEST_KEY } from '../child-service.js';
 import { Model } from '../model/model.js';
 import { decodeEdgeNaively, decodeRelayNaively } from '../model/naive-decoder.js';

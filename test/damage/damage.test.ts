@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
+import { Random } from '../../src/demo/random.js';
 import { everyDamage } from './campaign.js';
 import { SMALL, writeSmallStore } from './small-store.js';
 import { type Damage, type Outcome, Pristine } from './trials.js';

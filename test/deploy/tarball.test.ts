@@ -1,10 +1,10 @@
 /**
- * What npm publishes, installed where nothing else is: the command is there, serves, and ends when npx is
- * ended.
+ * What npm publishes, installed where nothing else is: the command is there, serves, shows its demo, and ends
+ * when npx is ended.
  */
 
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -73,6 +73,38 @@ test('npx logring serves; the SIGTERM of a supervisor ends all of it, in order',
   await eventually(
     () => output.includes('stopped: everything is committed') && !isAlive(pid),
     () => output,
+  );
+});
+
+test('npx logring demo shows it; SIGTERM ends all of it and leaves nothing behind', async () => {
+  const temporary = join(directory, 'temporary');
+  await mkdir(temporary);
+  npx = spawn('npx', ['logring', 'demo'], {
+    cwd: directory,
+    env: { ...environment, TMPDIR: temporary },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [npx.stdout!, npx.stderr!]) {
+    stream.setEncoding('utf8').on('data', (piece: string) => {
+      output += piece;
+    });
+  }
+  await eventually(
+    () => output.includes('Ctrl-C'),
+    () => output,
+  );
+  const stores = (await readdir(temporary)).filter((name) => name.startsWith('logring-demo-'));
+  expect(stores).toHaveLength(1);
+  const page = /^http\S+/m.exec(output)?.[0] ?? '';
+  expect((await fetch(page)).status).toBe(200);
+  npx.kill('SIGTERM');
+  await eventually(async () => !(await readdir(temporary)).includes(stores[0]));
+  await eventually(() =>
+    fetch(page).then(
+      () => false,
+      () => true,
+    ),
   );
 });
 

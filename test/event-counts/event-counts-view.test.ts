@@ -4,7 +4,6 @@
  */
 
 import { expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { CountSlot } from '../../engine/event-counts/count-slot.js';
 import { EventCountsView } from '../../engine/event-counts/event-counts-view.js';
@@ -14,6 +13,7 @@ import { EVENT_INTERVALS, EVENT_LEVELS, type EventInterval } from '../../engine/
 import { SegmentError } from '../../engine/segments.js';
 import { RETENTION_US } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
+import { Random } from '../../src/demo/random.js';
 import { queryEventCounts } from '../queries.js';
 import { SegmentTable } from '../segment-table.js';
 

@@ -1,8 +1,8 @@
 /** Draws a run and records the answers of this code: `node dist/test/golden/record.js`. */
 
 import { OddRecords, TIME_SHAPES } from '../../bench/generator/odd-records.js';
-import { Random } from '../../bench/generator/random.js';
 import { createTraffic } from '../../bench/generator/traffic.js';
+import { Random } from '../../src/demo/random.js';
 import { isoOf } from '../oracle/questions.js';
 import { type Phase, playRun, writeRun } from './recorded-run.js';
 

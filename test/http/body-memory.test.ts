@@ -2,7 +2,7 @@
 
 import { gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
+import { Random } from '../../src/demo/random.js';
 import { BodyBudget, BodyMemory } from '../../src/http/ingest/body-memory.js';
 import { unpackGzip } from '../../src/http/ingest/gzip-body.js';
 import { GUNZIP_CHUNK_BYTES, LARGE_BODY_BYTES } from '../../src/http/limits.js';

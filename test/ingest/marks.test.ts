@@ -1,9 +1,9 @@
 /** Which marks are kept of the records of a partition: the newest, and older ones ever further apart. */
 
 import { expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import { KEPT_MARKS, MARK_SPREAD } from '../../ingest/limits.js';
 import { Marks, markOf } from '../../ingest/record-marks.js';
+import { Random } from '../../src/demo/random.js';
 import { SegmentTable } from '../segment-table.js';
 
 const markAt = (offset: number) => ({ offset, timestampMs: offset, checksum: offset });

@@ -6,9 +6,9 @@
 import { createRequire } from 'node:module';
 import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import { crc32c } from '../../engine/crc32c.js';
 import { cutOffUnsoundMessage } from '../../ingest/kafka/protocol/fetch-layout.js';
+import { Random } from '../../src/demo/random.js';
 
 const require = createRequire(import.meta.url);
 const Decoder = require('kafkajs/src/protocol/decoder') as new (bytes: Buffer) => object;

@@ -4,8 +4,8 @@
  */
 
 import { expect, test } from 'vitest';
-import { Random, Zipf } from '../../bench/generator/random.js';
 import { createTraffic } from '../../bench/generator/traffic.js';
+import { Random, Zipf } from '../../src/demo/random.js';
 
 const START_US = 1_795_244_400_000_000;
 

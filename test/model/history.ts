@@ -4,7 +4,7 @@
  */
 
 import { OddRecords, TIME_SHAPES, unusableText } from '../../bench/generator/odd-records.js';
-import { Random } from '../../bench/generator/random.js';
+import { Random } from '../../src/demo/random.js';
 
 export type Topic = 'edge' | 'relay';
 

@@ -4,8 +4,8 @@
  */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import { createTraffic } from '../../bench/generator/traffic.js';
+import { Random } from '../../src/demo/random.js';
 import { percentileProblem } from '../model/quantiles.js';
 import { type FixedService, startFixedService } from './fixed-service.js';
 import type { ServiceClient } from './http-client.js';

@@ -3,8 +3,8 @@
  * microseconds.
  */
 
-import type { Random } from '../../bench/generator/random.js';
 import type { Traffic } from '../../bench/generator/traffic.js';
+import type { Random } from '../../src/demo/random.js';
 import type { CountsQuery, EventsQuery, LogsQuery, StatsQuery } from './oracle.js';
 
 const SECOND = 1_000_000;

@@ -4,7 +4,6 @@
  */
 
 import { expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import { EventCountsView } from '../../engine/event-counts/event-counts-view.js';
 import {
@@ -28,6 +27,7 @@ import { type ApiCountsAsk, USAGE_INTERVALS } from '../../engine/usage/api-count
 import { ExpressionEvaluation } from '../../engine/usage/expressions/expression-evaluation.js';
 import { mergeCounts, readCounts, writeCounts } from '../../engine/usage/partial.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
+import { Random } from '../../src/demo/random.js';
 import { SegmentTable } from '../segment-table.js';
 import { rankError } from '../stats/distributions.js';
 import { finishEvaluation } from '../usage/naive-usage.js';

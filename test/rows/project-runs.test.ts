@@ -3,11 +3,11 @@
  */
 
 import { expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import type { RunDirectory } from '../../engine/rows/directory.js';
 import { ProjectRuns } from '../../engine/rows/project-runs.js';
 import type { RunInfo } from '../../engine/rows/run.js';
 import { SortedRun } from '../../engine/rows/sorted-run.js';
+import { Random } from '../../src/demo/random.js';
 import { SegmentTable } from '../segment-table.js';
 
 const PROJECTS = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];

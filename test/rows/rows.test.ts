@@ -4,7 +4,6 @@
  */
 
 import { expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { BLOCK_TARGET_BYTES, LOG_ROW_LIMIT, SPILLED_BUSY_RUN_BYTES } from '../../engine/limits.js';
 import { USUAL_SIZES } from '../../engine/rows/compaction.js';
@@ -13,6 +12,7 @@ import { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
 import { RETENTION_US, TIER_CLASSES } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
+import { Random } from '../../src/demo/random.js';
 import { queryLogs } from '../queries.js';
 import { SegmentTable, TableCompaction } from '../segment-table.js';
 

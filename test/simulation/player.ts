@@ -3,9 +3,9 @@
  * answer.
  */
 
-import { Random } from '../../bench/generator/random.js';
 import { SegmentError } from '../../engine/segments.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
+import { Random } from '../../src/demo/random.js';
 import { DiskFullError } from '../../src/store/disk-room.js';
 import type { StatsMemo } from '../model/engine-answers.js';
 import type { Question, Topic } from '../model/history.js';

@@ -4,7 +4,7 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Random } from '../../bench/generator/random.js';
+import type { Random } from '../../src/demo/random.js';
 
 type Task = () => void;
 

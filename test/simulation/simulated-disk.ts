@@ -8,7 +8,7 @@
  */
 
 import { dirname } from 'node:path';
-import type { Random } from '../../bench/generator/random.js';
+import type { Random } from '../../src/demo/random.js';
 import type { Disk, FolderList } from '../../src/store/disk.js';
 import { type Faults, systemError } from './faults.js';
 

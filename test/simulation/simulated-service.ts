@@ -4,12 +4,12 @@
  * schedule does.
  */
 
-import type { Random } from '../../bench/generator/random.js';
 import { SegmentError } from '../../engine/segments.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import { Gaps } from '../../ingest/gaps.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
+import type { Random } from '../../src/demo/random.js';
 import { Committer } from '../../src/service/committer.js';
 import { Compactor, type CompactorPorts } from '../../src/service/compactor.js';
 import { Shards } from '../../src/service/shards.js';

@@ -5,8 +5,8 @@
 
 import { appendFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Random } from '../../bench/generator/random.js';
 import { US_PER_SECOND } from '../../engine/time.js';
+import { Random } from '../../src/demo/random.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import { type Answer, rowsOf, timesOf } from './answer.js';
 import type { AskOptions, Client } from './client.js';

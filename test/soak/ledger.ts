@@ -7,7 +7,7 @@
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { Random } from '../../bench/generator/random.js';
+import type { Random } from '../../src/demo/random.js';
 import { wallClockUs } from '../../src/system-clock.js';
 import type { ModelEdgeEntry, ModelRelayEntry } from '../model/model.js';
 

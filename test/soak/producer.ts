@@ -7,9 +7,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CompressionTypes, type Kafka, type Producer } from 'kafkajs';
 import { OddRecords, TIME_SHAPES, unusableText } from '../../bench/generator/odd-records.js';
-import { Random } from '../../bench/generator/random.js';
 import { createTraffic, type Traffic } from '../../bench/generator/traffic.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
+import { Random } from '../../src/demo/random.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import { EDGE_TOPIC, RELAY_TOPIC } from '../crash/kafka-producers.js';
 import { decodeEdgeNaively, decodeRelayNaively, type NaiveRecord } from '../model/naive-decoder.js';

@@ -2,8 +2,8 @@
  * Questions of all kinds: the endpoints, all intervals, tiers, time ranges, literal and regular expressions.
  */
 
-import type { Random } from '../../bench/generator/random.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
+import type { Random } from '../../src/demo/random.js';
 import type { CountsQuestion, EventsQuestion, LogsQuestion, StatsQuestion } from '../model/model.js';
 
 export type Question =

@@ -5,7 +5,6 @@
 
 import tdigest from 'tdigest';
 import { expect, test, vi } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import { ByteReader, ByteWriter } from '../../engine/bytes.js';
 import { DIGEST_BUFFER_LENGTH, EXACT_VALUE_LIMIT } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
@@ -13,6 +12,7 @@ import { BucketMerge, type InvocationStatsRow } from '../../engine/stats/bucket-
 import { CENTROID_LIMIT, DIGEST_BYTES, Digest } from '../../engine/stats/digest.js';
 import { NO_BUCKET, Slot } from '../../engine/stats/slot.js';
 import { UpperTail } from '../../engine/stats/upper-tail.js';
+import { Random } from '../../src/demo/random.js';
 import { DISTRIBUTIONS, draw, ORDERS, rankError } from './distributions.js';
 
 const RANK_ERROR_95 = 0.005;

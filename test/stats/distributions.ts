@@ -3,7 +3,7 @@
  * an answer is.
  */
 
-import type { Random } from '../../bench/generator/random.js';
+import type { Random } from '../../src/demo/random.js';
 
 export const DISTRIBUTIONS: Readonly<Record<string, (random: Random) => number>> = {
   uniform: (random) => random.float(),

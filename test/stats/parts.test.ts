@@ -5,7 +5,6 @@
 
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import { ByteReader, ByteWriter } from '../../engine/bytes.js';
 import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
 import { keptFromUs } from '../../engine/slots/levels.js';
@@ -15,6 +14,7 @@ import { LargestValues } from '../../engine/stats/largest-values.js';
 import { LEVELS, seriesOf } from '../../engine/stats/series.js';
 import { UpperTail } from '../../engine/stats/upper-tail.js';
 import { ValueArena } from '../../engine/stats/value-arena.js';
+import { Random } from '../../src/demo/random.js';
 
 /** Names that try to look like parts of a key, half surrogate pairs among them. */
 const hostileName = fc

@@ -4,7 +4,6 @@
  */
 
 import { expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import type { RelayEntry } from '../../engine/entry.js';
 import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
@@ -13,6 +12,7 @@ import type { InvocationStatsParameters } from '../../engine/stats/partial.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
+import { Random } from '../../src/demo/random.js';
 import { MemoryScratch } from '../memory-scratch.js';
 import { queryStats } from '../queries.js';
 import { SegmentTable } from '../segment-table.js';

@@ -4,7 +4,6 @@
  */
 
 import { expect, test } from 'vitest';
-import { Random, Zipf } from '../../bench/generator/random.js';
 import { ByteWriter } from '../../engine/bytes.js';
 import { STATS_ASIDE_GROWTH, STATS_IMAGE_STEP_BYTES } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
@@ -12,6 +11,7 @@ import { DIGEST_BYTES } from '../../engine/stats/digest.js';
 import { CLASS_COUNTS, SAVED_FIGURE_COUNT, VALUE_COUNT } from '../../engine/stats/figures.js';
 import { NO_BUCKET, type Slot } from '../../engine/stats/slot.js';
 import { StoredSlot } from '../../engine/stats/stored-slot.js';
+import { Random, Zipf } from '../../src/demo/random.js';
 import { MemoryScratch } from '../memory-scratch.js';
 import { SegmentTable } from '../segment-table.js';
 

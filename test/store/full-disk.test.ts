@@ -6,7 +6,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
+import { Random } from '../../src/demo/random.js';
 import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
 import { DiskFullError } from '../../src/store/disk-room.js';
 import { LmdbLog } from '../../src/store/lmdb-log.js';

@@ -4,8 +4,8 @@
  */
 
 import { expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import { SegmentError } from '../../engine/segments.js';
+import { Random } from '../../src/demo/random.js';
 import { packHex, unpackHex } from '../../src/store/hex-packing.js';
 
 /** The text that is left, with marks as ⟨…⟩, and how many bytes were taken out. */

@@ -18,12 +18,12 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { Random } from '../../bench/generator/random.js';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
 import { LONGEST_RETENTION_US } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
+import { Random } from '../../src/demo/random.js';
 import { APPEND_FILE_LIMIT } from '../../src/store/limits.js';
 import { Store } from '../../src/store/store.js';
 import { queryLogs } from '../queries.js';

@@ -1,5 +1,5 @@
 /**
- * A seeded random source (xoshiro128**), shared by benches and tests: one seed, one stream, on every machine.
+ * A seeded random source (xoshiro128**) of the demo, benches and tests: one seed, one stream, on every machine.
  */
 
 const HEX_PAIRS = Array.from({ length: 65_536 }, (_, value) => value.toString(16).padStart(4, '0'));

@@ -44,6 +44,11 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
+test('an installation takes at most 60 MB', async () => {
+  const { stdout } = await run('du', ['-sm', join(directory, 'node_modules')]);
+  expect(Number.parseInt(stdout, 10)).toBeLessThanOrEqual(60);
+});
+
 test('npx logring --help answers', async () => {
   const { stdout } = await run('npx', ['logring', '--help'], { cwd: directory, env: environment });
   expect(stdout).toMatch(/^Usage: logring/);

@@ -36,6 +36,7 @@ export class OddRecords {
   readonly #random: Random;
   readonly #options: OddOptions;
   #timesDrawn = 0;
+  #oddNames = 0;
 
   constructor(random: Random, options: OddOptions) {
     this.#random = random;
@@ -51,15 +52,16 @@ export class OddRecords {
     const odd = random.chance(this.#options.oddShare);
     const members: string[] = [];
     if (!odd || random.chance(0.7)) members.push(`"id":${JSON.stringify(drawId(random))}`);
-    if (timestampUs !== null) members.push(...timeMembers(random, timestampUs, odd));
+    const names = this.#nextNames(odd);
+    if (timestampUs !== null) members.push(`"${names.time}":${timestampText(random, timestampUs, odd)}`);
     members.push(`"project":${JSON.stringify(drawProject(random, this.#options.projects))}`);
-    members.push(...messageMembers(random, odd));
+    members.push(...messageMembers(random, odd, names.message));
     if (random.chance(0.5)) {
       members.push(`"project_tier":"${random.pick(['FREE', 'PRO', 'PAYG', 'ENTERPRISE', 'free', ''])}"`);
     }
     const metadata = edgeMetadata(random, this.#options, odd);
     if (metadata !== null) members.push(`"metadata":${metadata}`);
-    return objectText(random, members, odd);
+    return objectText(random, members, odd, timestampUs === null ? [] : names.more);
   }
 
   /** JSON text of a relay entry; of `timestampUs` as above. */
@@ -68,15 +70,31 @@ export class OddRecords {
     const odd = random.chance(this.#options.oddShare);
     const members: string[] = [];
     if (random.chance(0.5)) members.push(`"id":${JSON.stringify(drawId(random))}`);
-    if (timestampUs !== null) members.push(...timeMembers(random, timestampUs, odd));
-    if (random.chance(0.3)) members.push(...messageMembers(random, odd));
+    const names = this.#nextNames(odd);
+    if (timestampUs !== null) members.push(`"${names.time}":${timestampText(random, timestampUs, odd)}`);
+    if (random.chance(0.3)) members.push(...messageMembers(random, odd, names.message));
     const inner = [`"project_ref":${JSON.stringify(drawProject(random, this.#options.projects))}`];
     if (!odd || random.chance(0.7)) inner.push(`"function_id":"${random.pick(this.#options.functionIds)}"`);
     if (!odd || random.chance(0.8)) inner.push(`"execution_time_ms":${this.#executionTimeText(odd)}`);
     const response = objectText(random, [`"status_code":${drawStatus(random)}`, '"headers":{"a":"x"}'], odd);
     if (!odd || random.chance(0.7)) inner.push(`"response":${nested(random, response, odd)}`);
     members.push(`"metadata":${nested(random, objectText(random, inner, odd), odd)}`);
-    return objectText(random, members, odd);
+    return objectText(random, members, odd, timestampUs === null ? [] : names.more);
+  }
+
+  /**
+   * What time and message are called, and members that don't count beside them. Dealt in turn, so that a seed
+   * draws all else as it would without.
+   */
+  #nextNames(odd: boolean): OddNames {
+    if (!odd) return PLAIN_NAMES;
+    const turn = this.#oddNames++;
+    const rank = TIME_RANKS[turn % TIME_RANKS.length];
+    const more: string[] = [];
+    if (rank > 0 && turn % 3 === 0) more.push('"timestamp":null');
+    if (rank < 3 && turn % 4 === 0) more.push(`"${TIME_NAMES[rank + 1]}":"no time"`);
+    if (turn % 5 === 0) more.push('"msg":"last"');
+    return { time: TIME_NAMES[rank], message: ['message', 'log', 'msg'][(turn % 4) % 3], more };
   }
 
   #executionTimeText(odd: boolean): string {
@@ -85,6 +103,15 @@ export class OddRecords {
     return String(drawExecutionTime(this.#random, this.#options.timeShape, this.#timesDrawn));
   }
 }
+
+interface OddNames {
+  readonly time: string;
+  readonly message: string;
+  readonly more: readonly string[];
+}
+const PLAIN_NAMES: OddNames = { time: 'timestamp', message: 'message', more: [] };
+const TIME_NAMES = ['timestamp', 'date', '@timestamp', 'time'];
+const TIME_RANKS = [0, 0, 1, 0, 2, 0, 3];
 
 const ODD_EXECUTION_TIMES = [
   'null',
@@ -144,9 +171,9 @@ function drawId(random: Random): string {
   return random.pick(['a', 'b', 'c', 'ä€😀', 'say "hi"\\\n', '\u0000\u001f\u007f', '', '\ud800 alone']);
 }
 
-function messageMembers(random: Random, odd: boolean): string[] {
+function messageMembers(random: Random, odd: boolean, name: string): string[] {
   if (!odd) return [`"event_message":"GET | ${random.below(600)}"`];
-  return random.pick([
+  const members = random.pick([
     [],
     ['"message":"only a message"'],
     ['"message":"second"', '"event_message":"first"'],
@@ -155,22 +182,8 @@ function messageMembers(random: Random, odd: boolean): string[] {
     ['"event_message":""', '"message":"not empty"'],
     ['"event_message":"\\u00e4\\ud83d\\ude00 \\"quoted\\" \\/ <b>"'],
     ['"event_message":"ä😀"'],
-    ['"log":"a line\\n"'],
-    ['"msg":"fourth"', '"log":"third"'],
-    ['"msg":"fourth"', '"log":{}', '"message":3'],
   ]);
-}
-
-const TIME_NAMES = ['timestamp', 'date', '@timestamp', 'time'];
-
-/** The time by one of its names; names before it may hold null, those behind it anything: they don't count. */
-function timeMembers(random: Random, timestampUs: number, odd: boolean): string[] {
-  const text = timestampText(random, timestampUs, odd);
-  const rank = odd ? random.pick([0, 0, 0, 1, 2, 3]) : 0;
-  const members = [`"${TIME_NAMES[rank]}":${text}`];
-  if (rank > 0 && random.chance(0.3)) members.push('"timestamp":null');
-  if (odd && rank < 3 && random.chance(0.3)) members.push(`"${TIME_NAMES[rank + 1]}":"no time"`);
-  return members;
+  return members.map((member) => member.replace('"message":', `"${name}":`));
 }
 
 /**
@@ -209,13 +222,19 @@ function nested(random: Random, text: string, odd: boolean): string {
   return random.pick([`[${text}]`, `[ ${text} , {"second":true}]`]);
 }
 
-function objectText(random: Random, members: readonly string[], odd: boolean): string {
+function objectText(
+  random: Random,
+  members: readonly string[],
+  odd: boolean,
+  more: readonly string[] = [],
+): string {
   if (!odd) return `{${members.join(',')}}`;
   const shuffled = [...members];
   for (let last = shuffled.length - 1; last > 0; last -= 1) {
     const other = random.below(last + 1);
     [shuffled[last], shuffled[other]] = [shuffled[other], shuffled[last]];
   }
+  shuffled.push(...more);
   if (random.chance(0.3)) shuffled.push('"unread":{"url":"/rest","deep":[{"project":"z","timestamp":1}]}');
   return random.chance(0.3) ? `{ ${shuffled.join(' ,\n\t')} }` : `{${shuffled.join(',')}}`;
 }

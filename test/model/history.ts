@@ -104,7 +104,7 @@ export function drawHistory(seed: number, stepCount: number): History {
   const startUs = EPOCH_US + random.pick([0, -1, 1, random.below(DAY), random.below(90 * DAY)]);
   const partitionCount = random.between(1, 3);
   const judgedBy = random.pick(['clock', 'arrival'] as const);
-  const urlFromPath = random.chance(0.3);
+  const urlFromPath = seed % 3 === 0;
   const draw = new Draw(random, startUs, partitionCount);
   const steps: Step[] = [];
   for (let count = 0; count < stepCount; ) {

@@ -3,25 +3,36 @@
  * as a table.
  */
 
-import { Chart, type ChartContent } from './chart.js';
+import { Chart, type ChartContent, type ChartEvents, type Span } from './chart.js';
 import { element } from './dom.js';
 import { bucketText } from './formats.js';
 
 export interface PanelContent extends ChartContent {
   /** How a value reads in full, in the legend and the table. */
   readonly inFull: (value: number) => string;
+  /** Whether the legend says the sums of the series while the pointer is elsewhere. */
+  readonly hasSums?: boolean;
 }
 
 export class ChartPanel {
   readonly #legend = element('ul', { class: 'legend' });
   readonly #table = element('table', {});
+  readonly #wholeButton = element('button', { type: 'button', class: 'quiet', hidden: '' }, 'Whole time');
   readonly #details: HTMLDetailsElement;
   readonly #chart: Chart;
   readonly #title: string;
   #content: PanelContent | null = null;
 
-  constructor(place: HTMLElement, title: string) {
+  /** Without a `choose` a drag shows what it is over, and the whole time again by a button. */
+  constructor(
+    place: HTMLElement,
+    title: string,
+    choose: ChartEvents['choose'] = (span, how) => {
+      if (span === null || how === 'drag') this.zoom(span);
+    },
+  ) {
     this.#title = title;
+    this.#wholeButton.addEventListener('click', () => choose(null, 'click'));
     const canvas = element('div', { class: 'plot', 'aria-hidden': 'true' });
     const scroller = element(
       'div',
@@ -31,14 +42,21 @@ export class ChartPanel {
     this.#details = element('details', { class: 'numbers' }, element('summary', {}, 'Numbers'), scroller);
     this.#details.addEventListener('toggle', () => this.#fillTable());
     place.append(
-      element('div', { class: 'panel-head' }, element('h2', {}, title), this.#legend),
+      element('div', { class: 'panel-head' }, element('h2', {}, title), this.#wholeButton, this.#legend),
       canvas,
       this.#details,
     );
-    this.#chart = new Chart(canvas, (bucket) => this.#say(bucket));
+    this.#chart = new Chart(canvas, { pointAt: (bucket) => this.#say(bucket), choose });
+  }
+
+  zoom(span: Span | null): void {
+    this.#chart.zoom(span);
+    this.#wholeButton.hidden = span === null;
   }
 
   show(content: PanelContent): void {
+    if (content.buckets.stepMs !== this.#content?.buckets.stepMs) this.zoom(null);
+    if (content.mark !== undefined) this.#wholeButton.hidden = content.mark === null;
     this.#content = content;
     this.#say(null);
     this.#chart.draw(content);
@@ -49,12 +67,12 @@ export class ChartPanel {
   #say(bucket: number | null): void {
     const content = this.#content;
     if (content === null) return;
-    const { series, buckets, inFull, kind } = content;
+    const { series, buckets, inFull, kind, hasSums = false } = content;
     const items = series.map(({ name, color, values }) => {
       const swatch = element('span', { class: kind === 'lines' ? 'swatch line' : 'swatch' });
       swatch.style.setProperty('background', `var(${color})`);
-      const value = bucket === null ? undefined : values[bucket];
-      const said = bucket === null ? '' : value === null || value === undefined ? '–' : inFull(value);
+      const value = bucket === null ? sumOf(values) : values[bucket];
+      const said = bucket === null && !hasSums ? '' : (value ?? null) === null ? '–' : inFull(value!);
       return element('li', {}, swatch, name, ' ', element('b', {}, said));
     });
     const when = bucket === null ? '' : bucketText(buckets.startsMs[bucket], buckets.stepMs);
@@ -84,6 +102,10 @@ export class ChartPanel {
       element('tbody', {}, ...rows.toReversed()),
     );
   }
+}
+
+function sumOf(values: readonly (number | null)[]): number {
+  return values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
 }
 
 function columnHead(name: string): HTMLElement {

@@ -24,6 +24,21 @@ export interface ChartContent {
   readonly series: readonly Series[];
   /** How a value reads at the axis. */
   readonly format: (value: number) => string;
+  /** What stands out, of all that is shown. */
+  readonly mark?: Span | null;
+}
+
+/** Time from the start of a bucket up to the end of the same or another, ms since the epoch. */
+export interface Span {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+export interface ChartEvents {
+  /** Which bucket the pointer is at. */
+  readonly pointAt: (bucket: number | null) => void;
+  /** What the pointer was drawn over, the bucket that was clicked, or, by a double click, null for all. */
+  readonly choose: (span: Span | null, how: 'drag' | 'click') => void;
 }
 
 const TALL_PX = 220;
@@ -42,14 +57,14 @@ const BAR_MAX_PX = 48;
 
 export class Chart {
   readonly #place: HTMLElement;
-  readonly #pointAt: (bucket: number | null) => void;
+  readonly #events: ChartEvents;
   #plot: uPlot | null = null;
   #content: ChartContent | null = null;
+  #zoom: Span | null = null;
 
-  /** `pointAt` is told which bucket the pointer is at. */
-  constructor(place: HTMLElement, pointAt: (bucket: number | null) => void) {
+  constructor(place: HTMLElement, events: ChartEvents) {
     this.#place = place;
-    this.#pointAt = pointAt;
+    this.#events = events;
     new ResizeObserver(() => this.#plot?.setSize(sizeOf(place))).observe(place);
     window.matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#redraw());
   }
@@ -60,6 +75,12 @@ export class Chart {
     this.#content = content;
     if (this.#plot !== null && isAlike) this.#plot.setData(dataOf(content));
     else this.#redraw();
+  }
+
+  /** Shows a span of what there is; null: all. */
+  zoom(span: Span | null): void {
+    this.#zoom = span;
+    if (this.#content !== null) this.#plot?.setData(dataOf(this.#content));
   }
 
   /** From the beginning: in other colours, or with other axes. */
@@ -83,8 +104,12 @@ export class Chart {
       ...sizeOf(this.#place),
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       legend: { show: false },
-      cursor: { y: false, points: { show: kind === 'lines' }, drag: { x: false, y: false } },
-      padding: [12, 20, 0, 0],
+      cursor: {
+        y: false,
+        points: { show: kind === 'lines' },
+        drag: { x: true, y: false, setScale: false },
+      },
+      padding: [12, 28, 0, 0],
       scales: {
         x: { range: () => this.#extentSeconds() },
         y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] },
@@ -103,13 +128,51 @@ export class Chart {
         {},
         ...drawnOrder(kind, series).map((one) => seriesOptions(kind, one, color, buckets.startsMs.length)),
       ],
-      hooks: { setCursor: [(plot) => this.#pointAt(plot.cursor.idx ?? null)] },
+      hooks: {
+        setCursor: [(plot) => this.#events.pointAt(plot.cursor.idx ?? null)],
+        setSelect: [(plot) => this.#chooseDragged(plot)],
+        draw: [(plot) => this.#showMark(plot)],
+        ready: [
+          ({ over, cursor }) => {
+            over.addEventListener('click', () => this.#chooseBucket(cursor.idx ?? null));
+            over.addEventListener('dblclick', () => this.#events.choose(null, 'click'));
+          },
+        ],
+      },
     };
   }
 
   #extentSeconds(): [number, number] {
+    if (this.#zoom !== null) return [this.#zoom.fromMs / 1000, this.#zoom.untilMs / 1000];
     const { startsMs, stepMs } = this.#content!.buckets;
     return [startsMs[0] / 1000, (startsMs.at(-1)! + stepMs) / 1000];
+  }
+
+  #chooseBucket(bucket: number | null): void {
+    if (bucket === null) return;
+    const { startsMs, stepMs } = this.#content!.buckets;
+    const fromMs = startsMs[bucket];
+    this.#events.choose({ fromMs, untilMs: fromMs + stepMs }, 'click');
+  }
+
+  /** All buckets that it touches. */
+  #chooseDragged(plot: uPlot): void {
+    const { left, width } = plot.select;
+    const { startsMs, stepMs } = this.#content!.buckets;
+    const bucketAt = (px: number) => (1000 * plot.posToVal(px, 'x') - startsMs[0]) / stepMs;
+    const first = Math.max(0, Math.floor(bucketAt(left)));
+    const last = Math.min(startsMs.length, Math.max(first + 1, Math.ceil(bucketAt(left + width)))) - 1;
+    this.#showMark(plot);
+    this.#events.choose({ fromMs: startsMs[first], untilMs: startsMs[last] + stepMs }, 'drag');
+  }
+
+  #showMark(plot: uPlot): void {
+    const mark = this.#content?.mark ?? null;
+    const [firstS, lastS] = this.#extentSeconds();
+    const px = (ms: number) => plot.valToPos(Math.min(lastS, Math.max(firstS, ms / 1000)), 'x');
+    const left = mark === null ? 0 : px(mark.fromMs);
+    const width = mark === null ? 0 : Math.max(2, px(mark.untilMs) - left);
+    plot.setSelect({ left, top: 0, width, height: plot.over.clientHeight }, false);
   }
 }
 

@@ -3,22 +3,23 @@
 import { element } from './dom.js';
 
 export class DataTable {
-  readonly #columnCount: number;
-  readonly #body = element('tbody', {});
+  readonly #columns: readonly string[];
+  readonly #body = element('tbody', { role: 'rowgroup' });
   readonly #nothing: string;
 
   /**
    * `nothing` is what the table says when it has no rows. The first column is text, the others are figures.
    */
   constructor(place: HTMLElement, title: string, columns: readonly string[], nothing: string) {
-    this.#columnCount = columns.length;
+    this.#columns = columns;
     this.#nothing = nothing;
-    const heads = columns.map((column) => element('th', { scope: 'col' }, column));
+    const heads = columns.map((column) => element('th', { scope: 'col', role: 'columnheader' }, column));
+    // Roles are spelt out for phones, where the style lays rows out otherwise and so takes them away.
     const table = element(
       'table',
-      {},
+      { role: 'table' },
       element('caption', { class: 'unseen' }, title),
-      element('thead', {}, element('tr', {}, ...heads)),
+      element('thead', { role: 'rowgroup' }, element('tr', { role: 'row' }, ...heads)),
       this.#body,
     );
     const scroller = element(
@@ -29,19 +30,19 @@ export class DataTable {
     place.append(element('h2', {}, title), scroller);
   }
 
-  show(rows: readonly (readonly string[])[]): void {
+  show(rows: readonly (readonly (string | HTMLElement)[])[]): void {
     const lines = rows.map(([head, ...cells]) =>
       element(
         'tr',
-        {},
-        element('th', { scope: 'row' }, head),
-        ...cells.map((cell) => element('td', {}, cell)),
+        { role: 'row' },
+        element('th', { scope: 'row', role: 'rowheader' }, head),
+        ...cells.map((cell, i) => element('td', { role: 'cell', 'data-column': this.#columns[i + 1] }, cell)),
       ),
     );
     const none = element(
       'tr',
-      {},
-      element('td', { class: 'none', colspan: String(this.#columnCount) }, this.#nothing),
+      { role: 'row' },
+      element('td', { role: 'cell', class: 'none', colspan: String(this.#columns.length) }, this.#nothing),
     );
     this.#body.replaceChildren(...(lines.length === 0 ? [none] : lines));
   }

@@ -77,6 +77,11 @@ export function spanText(ms: number): string {
   return ms < 2 * DAY_MS ? `${whole.format(ms / 3_600_000)} h` : `${whole.format(ms / DAY_MS)} d`;
 }
 
+/** The length of a bucket: `second`, `minute`, `hour` or `day`. */
+export function unitText(stepMs: number): string {
+  return stepMs < 60_000 ? 'second' : stepMs < 3_600_000 ? 'minute' : stepMs < DAY_MS ? 'hour' : 'day';
+}
+
 const DAY_MS = 86_400_000;
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 

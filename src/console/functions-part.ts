@@ -7,7 +7,16 @@ import { ChartPanel } from './chart-panel.js';
 import { ChoiceGroup } from './choice-group.js';
 import { browserNowMs } from './clock.js';
 import { element, found, visibleText } from './dom.js';
-import { clockText, counted, countText, durationText, shareText, shortCountText } from './formats.js';
+import {
+  clockText,
+  counted,
+  countText,
+  durationText,
+  shareText,
+  shortCountText,
+  unitText,
+} from './formats.js';
+import { sayInstead, sayRefused } from './instead.js';
 import type { Part, PartPorts } from './part.js';
 import { offerProjects } from './project-offer.js';
 import { Questions } from './questions.js';
@@ -67,7 +76,10 @@ export class FunctionsPart implements Part {
 
   constructor(ports: PartPorts) {
     this.#ports = ports;
-    this.#questions = new Questions(ports);
+    this.#questions = new Questions(ports, (reason) => {
+      shown.hidden = true;
+      sayRefused(empty, reason);
+    });
     const choices = Object.entries(INTERVALS).map(([value, { label }]) => ({ value, label }));
     this.#interval = new ChoiceGroup(found('functions-interval', HTMLFieldSetElement), choices, () =>
       this.#choose(functionField.value),
@@ -152,10 +164,7 @@ export class FunctionsPart implements Part {
     empty.hidden = rows.length > 0;
     if (rows.length === 0) {
       const lead = `No function of ${visibleText(project)} was called in the last ${label}.`;
-      empty.replaceChildren(
-        element('p', { class: 'lead' }, lead),
-        element('p', {}, 'A longer interval may have some.'),
-      );
+      sayInstead(empty, lead, 'A longer interval may have some.');
       return;
     }
     const startsMs = rows.map(({ timestamp }) => timestamp / 1000);
@@ -193,7 +202,7 @@ export class FunctionsPart implements Part {
       format: durationText,
       inFull: durationText,
     });
-    showFigures(rows);
+    showFigures(rows, stepMs);
     const gapCount = buckets.rowAt.filter((row) => row === null).length;
     const gaps =
       gapCount === 0
@@ -208,16 +217,19 @@ interface KnownFunction {
   readonly count: number;
 }
 
-function showFigures(rows: readonly StatsRow[]): void {
+function showFigures(rows: readonly StatsRow[], stepMs: number): void {
   const count = rows.reduce((sum, row) => sum + row.count, 0);
   const errorCount = rows.reduce((sum, row) => sum + row.error_count, 0);
-  const fastest = Math.min(...rows.map((row) => row.min_execution_time ?? Number.POSITIVE_INFINITY));
-  const slowest = Math.max(...rows.map((row) => row.max_execution_time ?? Number.NEGATIVE_INFINITY));
-  const time = (ms: number) => (Number.isFinite(ms) ? durationText(ms) : '–');
+  // The answer has percentiles of its buckets only: of all of them together, the highest is the upper bound.
+  const highest = (pick: (row: StatsRow) => number | null) => {
+    const values = rows.map(pick).filter((value) => value !== null);
+    return values.length === 0 ? '–' : durationText(Math.max(...values));
+  };
+  const note = `in the slowest ${unitText(stepMs)}`;
   showTiles(tiles, [
     { name: 'Invocations', value: countText(count) },
     { name: 'Errors', value: countText(errorCount), note: shareText(errorCount, count) },
-    { name: 'Fastest', value: time(fastest) },
-    { name: 'Slowest', value: time(slowest) },
+    { name: '95th percentile', value: highest((row) => row.p95_execution_time), note },
+    { name: '99th percentile', value: highest((row) => row.p99_execution_time), note },
   ]);
 }

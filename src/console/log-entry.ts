@@ -96,7 +96,7 @@ function fact(name: string, text: string): HTMLElement[] {
 }
 
 function statusClass(status: number | null): string {
-  if (status === null) return 'status-none';
+  if (status === null || status < 100) return 'status-none';
   return status >= 500 ? 'status-bad' : status >= 400 ? 'status-odd' : 'status-good';
 }
 

@@ -4,9 +4,10 @@
  */
 
 import { browserNowMs } from './clock.js';
-import { element, found, visibleText } from './dom.js';
+import { found, visibleText } from './dom.js';
 import { EntryList } from './entry-list.js';
 import { counted, countText, timeText } from './formats.js';
+import { sayInstead, sayRefused } from './instead.js';
 import type { LogRow } from './log-entry.js';
 import type { Part, PartPorts } from './part.js';
 import { offerProjects } from './project-offer.js';
@@ -44,7 +45,12 @@ export class LogsPart implements Part {
 
   constructor(ports: PartPorts) {
     this.#ports = ports;
-    this.#questions = new Questions(ports);
+    this.#questions = new Questions(ports, (reason) => {
+      this.#list.clear();
+      bar.hidden = true;
+      olderButton.hidden = true;
+      sayRefused(empty, reason);
+    });
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       this.#submit();
@@ -222,13 +228,10 @@ export class LogsPart implements Part {
     if (!empty.hidden) {
       const tier = tierField.selectedOptions[0]?.text ?? '';
       const bounds = afterUs === null && untilUs === null ? '' : ' in this time';
-      empty.replaceChildren(
-        element('p', { class: 'lead' }, `No entries of ${visibleText(this.#settings.project)}${bounds}.`),
-        element(
-          'p',
-          {},
-          `The tier ${tier} decides how far back they are kept; a longer time or another tier may have some.`,
-        ),
+      sayInstead(
+        empty,
+        `No entries of ${visibleText(this.#settings.project)}${bounds}.`,
+        `The tier ${tier} decides how far back they are kept; a longer time or another tier may have some.`,
       );
     }
   }

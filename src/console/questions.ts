@@ -8,6 +8,9 @@ import type { PartPorts } from './part.js';
 
 export const UNREACHABLE = 'Logring can’t be reached. What is shown may be old.';
 
+/** What the same question would be refused with again. */
+const LASTING: ReadonlySet<number> = new Set([400, 403, 404]);
+
 export interface Reply<Value> {
   readonly value: Value;
   /** When it was computed, ms since the epoch by the server's clock; null where the server doesn't say. */
@@ -16,21 +19,32 @@ export interface Reply<Value> {
 
 export class Questions {
   readonly #ports: PartPorts;
+  readonly #refused: ((reason: string) => void) | null;
+  /** By path, of the last answers. */
+  readonly #problems = new Map<string, string | null>();
   #open = new AbortController();
   #timer = 0;
 
-  constructor(ports: PartPorts) {
+  /**
+   * `refused` says in the place of the answer why there won't be one; without it that is said above the part.
+   */
+  constructor(ports: PartPorts, refused: ((reason: string) => void) | null = null) {
     this.#ports = ports;
+    this.#refused = refused;
   }
 
   /** Nobody waits any more for what was asked so far, nor for what was to be done later: neither goes on. */
   drop(): void {
     this.#open.abort();
     this.#open = new AbortController();
+    this.#problems.clear();
     window.clearTimeout(this.#timer);
   }
 
-  /** null when there is no answer: that is said to the reader. Never resolves when drop comes first. */
+  /**
+   * null when there is no answer: that is said to the reader. Never resolves when drop comes first, nor after
+   * `refused`.
+   */
   async ask<Value>(
     path: string,
     parameters: Readonly<Record<string, string>>,
@@ -39,8 +53,13 @@ export class Questions {
     const { signal } = this.#open;
     const answer: Answer<Value> = await this.#ports.client.get(path, parameters, { signal, fresh });
     if (answer.kind === 'dropped' || signal.aborted) return new Promise(() => undefined);
-    this.#ports.tellProblem(problemOf(answer));
-    return answer.kind === 'answered' ? answer : null;
+    const isRefused = this.#refused !== null && answer.kind === 'refused' && LASTING.has(answer.status);
+    this.#problems.set(path, isRefused ? null : problemOf(answer));
+    const problems = [...this.#problems.values()];
+    this.#ports.tellProblem(problems.find((problem) => problem !== null) ?? null);
+    if (!isRefused) return answer.kind === 'answered' ? answer : null;
+    this.#refused(answer.message);
+    return new Promise(() => undefined);
   }
 
   /** Does it after a while, and then only while somebody looks; not at all when drop comes first. */

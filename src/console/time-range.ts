@@ -1,4 +1,7 @@
-/** The window of time that logs are asked for: relative to now, between two moments, or all that is kept. */
+/**
+ * The window of time that logs are asked for: relative to now, between two moments, around one, or all that is
+ * kept.
+ */
 
 import { isoText } from './formats.js';
 import type { Settings } from './route.js';
@@ -11,7 +14,10 @@ export interface TimeWindow {
   readonly untilUs: number | null;
 }
 
-/** Of the settings `range` (`all`, `15m`, `between`), `from` and `to` (`2026-11-21T07:00:00`, UTC). */
+/**
+ * Of the settings `range` (`all`, `15m`, `between`, `around`), `from` and `to` (`2026-11-21T07:00:00`, UTC).
+ * Around a moment there is no bound.
+ */
 export function windowOf({ range = 'all', from = '', to = '' }: Settings, nowMs: number): TimeWindow {
   // `from` belongs to what is shown, and the API's start doesn't.
   if (range === 'between') {
@@ -28,6 +34,11 @@ export function windowParameters({ afterUs, untilUs }: TimeWindow): Record<strin
     ...(afterUs === null ? {} : { iso_timestamp_start: isoText(afterUs) }),
     ...(untilUs === null ? {} : { iso_timestamp_end: isoText(untilUs) }),
   };
+}
+
+/** The moment that the setting `at` names, µs since the epoch; null when the range is another. */
+export function aroundUs({ range, at = '' }: Settings): number | null {
+  return range === 'around' && /^\d{1,16}$/.test(at) ? Number(at) : null;
 }
 
 /** What a field for date and time holds, read as UTC; null when it holds nothing. */

@@ -4,8 +4,9 @@ import { bucketsOf } from './buckets.js';
 import { ChartPanel } from './chart-panel.js';
 import { ChoiceGroup } from './choice-group.js';
 import { browserNowMs } from './clock.js';
-import { element, found, visibleText } from './dom.js';
+import { found, visibleText } from './dom.js';
 import { clockText, countText, shortCountText } from './formats.js';
+import { sayInstead, sayRefused } from './instead.js';
 import type { Part, PartPorts } from './part.js';
 import { offerProjects } from './project-offer.js';
 import { Questions } from './questions.js';
@@ -30,6 +31,8 @@ interface Interval {
   readonly backMs: number;
   readonly stepMs: number;
   readonly refreshMs: number;
+  /** How the window cuts its first bucket. */
+  readonly note: string;
 }
 
 const MINUTE = 60_000;
@@ -37,9 +40,27 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 const INTERVALS: Readonly<Record<string, Interval>> = {
-  minutely: { label: 'Hour by minute', backMs: HOUR, stepMs: MINUTE, refreshMs: MINUTE / 6 },
-  hourly: { label: 'Hour by hour', backMs: HOUR, stepMs: HOUR, refreshMs: MINUTE },
-  daily: { label: '7 days by day', backMs: 7 * DAY, stepMs: DAY, refreshMs: MINUTE },
+  minutely: {
+    label: 'Hour by minute',
+    backMs: HOUR,
+    stepMs: MINUTE,
+    refreshMs: MINUTE / 6,
+    note: 'The first minute is cut off where the hour begins.',
+  },
+  hourly: {
+    label: 'Hour by hour',
+    backMs: HOUR,
+    stepMs: HOUR,
+    refreshMs: MINUTE,
+    note: 'The last 60 minutes lie in two hours of the clock, so there are two bars: the first has what is left of its hour, the second what there is of its hour so far.',
+  },
+  daily: {
+    label: '7 days by day',
+    backMs: 7 * DAY,
+    stepMs: DAY,
+    refreshMs: MINUTE,
+    note: 'The first day is cut off where the seven days begin.',
+  },
 };
 const DEFAULT_INTERVAL = 'minutely';
 
@@ -58,7 +79,10 @@ export class UsagePart implements Part {
 
   constructor(ports: PartPorts) {
     this.#ports = ports;
-    this.#questions = new Questions(ports);
+    this.#questions = new Questions(ports, (reason) => {
+      shown.hidden = true;
+      sayRefused(empty, reason);
+    });
     const choices = Object.entries(INTERVALS).map(([value, { label }]) => ({ value, label }));
     const choose = () => this.#choose();
     this.#interval = new ChoiceGroup(found('usage-interval', HTMLFieldSetElement), choices, choose);
@@ -107,17 +131,14 @@ export class UsagePart implements Part {
     this.#questions.later(INTERVALS[interval].refreshMs, () => this.#refresh());
   }
 
-  #draw(project: string, { backMs, stepMs }: Interval, rows: readonly UsageRow[], nowMs: number): void {
+  #draw(project: string, { backMs, stepMs, note }: Interval, rows: readonly UsageRow[], nowMs: number): void {
     shown.hidden = rows.length === 0;
     empty.hidden = rows.length > 0;
     if (rows.length === 0) {
-      empty.replaceChildren(
-        element('p', { class: 'lead' }, `No requests match ${visibleText(project)} in this time.`),
-        element(
-          'p',
-          {},
-          'A project’s name is looked for in the URL of each request; so is a regular expression.',
-        ),
+      sayInstead(
+        empty,
+        `No requests match ${visibleText(project)} in this time.`,
+        'A project’s name is looked for in the URL of each request; so is a regular expression.',
       );
       return;
     }
@@ -136,6 +157,6 @@ export class UsagePart implements Part {
         return { name, value: countText(sum), color };
       }),
     );
-    summary.textContent = `As of ${clockText(nowMs)} UTC; the first bucket begins within its ${stepMs === MINUTE ? 'minute' : stepMs === HOUR ? 'hour' : 'day'}`;
+    summary.textContent = `As of ${clockText(nowMs)} UTC. ${note}`;
   }
 }

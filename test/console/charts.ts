@@ -29,7 +29,7 @@ export function chartTests(rig: () => Rig): void {
     const page = await rig().openSignedIn('#/functions?project=calls');
     await page.getByText('Invocations5', { exact: false }).waitFor();
     expect(await page.locator('#functions-tiles').innerText()).toMatch(
-      /Invocations\s+5\s+Errors\s+1 20 %\s+Fastest\s+7 ms\s+Slowest\s+4 s/,
+      /Invocations\s+5\s+Errors\s+1 20 %\s+95th percentile\s+4 s in the slowest minute\s+99th percentile\s+4 s in the slowest minute/,
     );
     await page.getByText(/59 of 61 buckets without any call/).waitFor();
     await openNumbers(page, 0);
@@ -78,9 +78,15 @@ export function chartTests(rig: () => Rig): void {
     await page.getByLabel('Project, or').fill('areas.*/v1/[ab]$');
     await page.getByLabel('7 days by day').check();
     await expect.poll(() => filledRows(page, 'Requests')).toEqual(['2 | 0 | 0 | 0']);
+    // The chart goes with the expression that it was of.
     await page.getByLabel('Project, or').fill('areas(');
     await page.getByRole('button', { name: 'Show', exact: true }).click();
-    await page.getByRole('alert').getByText('project').waitFor();
+    await page.locator('#usage').getByRole('alert').getByText('project').waitFor();
+    expect(await page.locator('#usage-shown').isVisible()).toBe(false);
+    await page.getByLabel('Hour by hour').check();
+    await page.getByLabel('Project, or').fill('areas');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await page.getByText(/two bars: the first has what is left/).waitFor();
     await page.getByLabel('Project, or').fill('nobody-at-all');
     await page.getByRole('button', { name: 'Show', exact: true }).click();
     await page.getByText('No requests match nobody-at-all in this time.').waitFor();

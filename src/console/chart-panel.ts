@@ -20,6 +20,9 @@ export class ChartPanel {
   readonly #wholeButton = element('button', { type: 'button', class: 'quiet', hidden: '' }, 'Whole time');
   readonly #details: HTMLDetailsElement;
   readonly #chart: Chart;
+  readonly #canvas = element('div', { class: 'plot', 'aria-hidden': 'true' });
+  /** Why there is no chart. */
+  readonly #reason = element('p', { class: 'hint', hidden: '' });
   readonly #title: string;
   #content: PanelContent | null = null;
 
@@ -33,7 +36,6 @@ export class ChartPanel {
   ) {
     this.#title = title;
     this.#wholeButton.addEventListener('click', () => choose(null, 'click'));
-    const canvas = element('div', { class: 'plot', 'aria-hidden': 'true' });
     const scroller = element(
       'div',
       { class: 'scroller', tabindex: '0', role: 'region', 'aria-label': `${title} as a table` },
@@ -43,10 +45,25 @@ export class ChartPanel {
     this.#details.addEventListener('toggle', () => this.#fillTable());
     place.append(
       element('div', { class: 'panel-head' }, element('h2', {}, title), this.#wholeButton, this.#legend),
-      canvas,
+      this.#reason,
+      this.#canvas,
       this.#details,
     );
-    this.#chart = new Chart(canvas, { pointAt: (bucket) => this.#say(bucket), choose });
+    this.#chart = new Chart(this.#canvas, { pointAt: (bucket) => this.#say(bucket), choose });
+  }
+
+  /** Says why instead of a chart. */
+  showNothing(reason: string): void {
+    this.#content = null;
+    this.#reason.textContent = reason;
+    this.#legend.replaceChildren();
+    this.#lay(false);
+  }
+
+  #lay(hasChart: boolean): void {
+    this.#reason.hidden = hasChart;
+    this.#canvas.hidden = !hasChart;
+    this.#details.hidden = !hasChart;
   }
 
   zoom(span: Span | null): void {
@@ -58,6 +75,7 @@ export class ChartPanel {
     if (content.buckets.stepMs !== this.#content?.buckets.stepMs) this.zoom(null);
     if (content.mark !== undefined) this.#wholeButton.hidden = content.mark === null;
     this.#content = content;
+    this.#lay(true);
     this.#say(null);
     this.#chart.draw(content);
     this.#fillTable();

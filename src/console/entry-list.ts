@@ -7,12 +7,15 @@ const FOLLOWED_ENTRIES = 500;
 
 export class EntryList {
   readonly #list: HTMLElement;
+  readonly #actionsOf: (row: LogRow) => HTMLElement;
   #entries: LogEntry[] = [];
   #filter = '';
   #isTrimmed = false;
 
-  constructor(list: HTMLElement) {
+  /** `actionsOf` makes what an opened entry offers. */
+  constructor(list: HTMLElement, actionsOf: (row: LogRow) => HTMLElement) {
     this.#list = list;
+    this.#actionsOf = actionsOf;
     list.addEventListener('keydown', (event) => this.#move(event));
   }
 
@@ -40,7 +43,7 @@ export class EntryList {
    * how many were new.
    */
   addOlder(rows: readonly LogRow[]): number {
-    const added = this.#unknown(rows).map((row) => new LogEntry(row));
+    const added = this.#unknown(rows).map((row) => new LogEntry(row, this.#actionsOf));
     this.#applyFilter(added);
     this.#entries.push(...added);
     this.#list.append(...added.map((entry) => entry.element));
@@ -51,7 +54,7 @@ export class EntryList {
   addNewer(rows: readonly LogRow[]): number {
     const unknown = this.#unknown(rows);
     for (const row of unknown.toReversed()) {
-      const entry = new LogEntry(row);
+      const entry = new LogEntry(row, this.#actionsOf);
       const at = this.#entries.findIndex((shown) => shown.row.timestamp <= row.timestamp);
       const index = at < 0 ? this.#entries.length : at;
       this.#applyFilter([entry]);
@@ -62,6 +65,13 @@ export class EntryList {
     for (const { element } of trimmed) element.remove();
     this.#isTrimmed ||= trimmed.length > 0;
     return unknown.length;
+  }
+
+  /** Opens the entry of that time and id, in the middle of the window. Returns whether there is one. */
+  open(timestampUs: number, id: string): boolean {
+    const sought = this.#entries.find(({ row }) => row.timestamp === timestampUs && row.id === id);
+    sought?.seek();
+    return sought !== undefined;
   }
 
   filter(text: string): void {

@@ -3,6 +3,7 @@
  */
 
 import { bucketsOf } from './buckets.js';
+import type { ChartEvents } from './chart.js';
 import { ChartPanel } from './chart-panel.js';
 import { ChoiceGroup } from './choice-group.js';
 import { browserNowMs } from './clock.js';
@@ -17,24 +18,12 @@ import {
   unitText,
 } from './formats.js';
 import { sayInstead, sayRefused } from './instead.js';
+import { invocationSeries, type StatsRow, timeSeries } from './invocation-stats.js';
 import type { Part, PartPorts } from './part.js';
 import { offerProjects } from './project-offer.js';
 import { Questions } from './questions.js';
 import type { Settings } from './route.js';
 import { showTiles } from './tiles.js';
-
-/** A row of `functions.invocation-stats`; times in ms, null in a bucket without any. */
-interface StatsRow {
-  /** µs since the epoch. */
-  readonly timestamp: number;
-  readonly count: number;
-  readonly error_count: number;
-  readonly min_execution_time: number | null;
-  readonly max_execution_time: number | null;
-  readonly avg_execution_time: number | null;
-  readonly p95_execution_time: number | null;
-  readonly p99_execution_time: number | null;
-}
 
 interface Interval {
   readonly label: string;
@@ -69,8 +58,8 @@ export class FunctionsPart implements Part {
   readonly #ports: PartPorts;
   readonly #questions: Questions;
   readonly #interval: ChoiceGroup;
-  readonly #counts = new ChartPanel(found('functions-counts', HTMLDivElement), 'Invocations');
-  readonly #times = new ChartPanel(found('functions-times', HTMLDivElement), 'Execution time');
+  readonly #counts: ChartPanel;
+  readonly #times: ChartPanel;
   /** Whose functions are in the list. */
   #listedProject = '';
 
@@ -80,6 +69,12 @@ export class FunctionsPart implements Part {
       shown.hidden = true;
       sayRefused(empty, reason);
     });
+    // Both show the same time.
+    const choose: ChartEvents['choose'] = (span, how) => {
+      if (span === null || how === 'drag') for (const panel of [this.#counts, this.#times]) panel.zoom(span);
+    };
+    this.#counts = new ChartPanel(found('functions-counts', HTMLDivElement), 'Invocations', choose);
+    this.#times = new ChartPanel(found('functions-times', HTMLDivElement), 'Execution time', choose);
     const choices = Object.entries(INTERVALS).map(([value, { label }]) => ({ value, label }));
     this.#interval = new ChoiceGroup(found('functions-interval', HTMLFieldSetElement), choices, () =>
       this.#choose(functionField.value),
@@ -169,36 +164,17 @@ export class FunctionsPart implements Part {
     }
     const startsMs = rows.map(({ timestamp }) => timestamp / 1000);
     const buckets = bucketsOf(startsMs, nowMs, backMs, stepMs);
-    const column = (pick: (row: StatsRow) => number | null) =>
-      buckets.rowAt.map((row) => (row === null ? null : pick(rows[row])));
     this.#counts.show({
       buckets,
       kind: 'over',
-      series: [
-        { name: 'Invocations', color: '--series-1', values: column(({ count }) => count) },
-        { name: 'Errors', color: '--series-bad', values: column(({ error_count }) => error_count) },
-      ],
+      series: invocationSeries(buckets, rows),
       format: shortCountText,
       inFull: countText,
     });
     this.#times.show({
       buckets,
       kind: 'lines',
-      series: [
-        { name: 'Mean', color: '--series-1', values: column(({ avg_execution_time }) => avg_execution_time) },
-        {
-          name: '95th percentile',
-          color: '--series-2',
-          dash: [8, 4],
-          values: column(({ p95_execution_time }) => p95_execution_time),
-        },
-        {
-          name: '99th percentile',
-          color: '--series-3',
-          dash: [2, 3],
-          values: column(({ p99_execution_time }) => p99_execution_time),
-        },
-      ],
+      series: timeSeries(buckets, rows),
       format: durationText,
       inFull: durationText,
     });

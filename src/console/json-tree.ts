@@ -80,3 +80,19 @@ export function jsonText(value: unknown, depth = 0): string {
   );
   return `{${members.join(',')}}`;
 }
+
+declare global {
+  interface JSON {
+    /** Wherever a reviver is shown the source. */
+    rawJSON(text: string): unknown;
+  }
+}
+
+/** All of the value as JSON for people, numbers as they were written. */
+export function writtenJson(value: unknown, indentation = 2): string {
+  return JSON.stringify(
+    value,
+    (_, member) => (member instanceof WrittenNumber ? JSON.rawJSON(member.text) : member),
+    indentation,
+  );
+}

@@ -24,11 +24,14 @@ export class LogEntry {
   readonly row: LogRow;
   readonly element: HTMLLIElement;
   readonly #button: HTMLButtonElement;
+  readonly #actionsOf: (row: LogRow) => HTMLElement;
   #body: HTMLElement | null = null;
   #searchText: string | null = null;
 
-  constructor(row: LogRow) {
+  /** `actionsOf` makes what the opened entry offers. */
+  constructor(row: LogRow, actionsOf: (row: LogRow) => HTMLElement) {
     this.row = row;
+    this.#actionsOf = actionsOf;
     this.#button = element(
       'button',
       { type: 'button', class: 'entry-line', 'aria-expanded': 'false' },
@@ -49,9 +52,17 @@ export class LogEntry {
     this.#button.focus();
   }
 
+  /** Opens it, in the middle of the window. */
+  seek(): void {
+    if (this.#body === null) this.#toggle();
+    this.element.classList.add('sought');
+    this.element.scrollIntoView({ block: 'center' });
+    this.#button.focus({ preventScroll: true });
+  }
+
   #toggle(): void {
     if (this.#body === null) {
-      this.#body = body(this.row);
+      this.#body = body(this.row, this.#actionsOf(this.row));
       this.#button.setAttribute('aria-controls', this.#body.id);
       this.element.append(this.#body);
       this.#button.setAttribute('aria-expanded', 'true');
@@ -74,7 +85,7 @@ function line({ timestamp, event_message, metadata }: LogRow): HTMLElement[] {
   return [time, badge, element('span', { class: 'said' }, visibleText(said))];
 }
 
-function body({ id, timestamp, event_message, metadata }: LogRow): HTMLElement {
+function body({ id, timestamp, event_message, metadata }: LogRow, actions: HTMLElement): HTMLElement {
   const facts = element(
     'dl',
     { class: 'facts' },
@@ -86,6 +97,7 @@ function body({ id, timestamp, event_message, metadata }: LogRow): HTMLElement {
   return element(
     'div',
     { class: 'entry-body', id: `entry-${lastBodyNumber}` },
+    actions,
     facts,
     jsonTree({ metadata }),
   );

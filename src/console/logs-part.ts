@@ -3,32 +3,30 @@
  * shown.
  */
 
+import type { Span } from './chart.js';
 import { browserNowMs } from './clock.js';
 import { found, visibleText } from './dom.js';
+import { entryActions } from './entry-actions.js';
 import { EntryList } from './entry-list.js';
 import { counted, countText, timeText } from './formats.js';
 import { sayInstead, sayRefused } from './instead.js';
 import type { LogRow } from './log-entry.js';
+import { LogHistogram } from './log-histogram.js';
+import { DEFAULTS, LogsForm } from './logs-form.js';
 import type { Part, PartPorts } from './part.js';
 import { offerProjects } from './project-offer.js';
 import { Questions } from './questions.js';
 import type { Settings } from './route.js';
-import { fieldText, type TimeWindow, windowOf, windowParameters } from './time-range.js';
+import { aroundUs, fieldText, type TimeWindow, windowOf, windowParameters } from './time-range.js';
 
 /** What one answer holds at most: the contract's limit of `logs.all`. */
 const ROW_LIMIT = 100;
 const FOLLOW_EVERY_MS = 2000;
 /** While following, entries that come so late are still found. */
 const FOLLOW_OVERLAP_US = 30_000_000;
-const DEFAULTS: Settings = { tier: 'ENTERPRISE', range: 'all' };
+/** Around a moment: so much after it, or what one answer holds of that. */
+const AROUND_US = 600_000_000;
 
-const form = found('logs-form', HTMLFormElement);
-const projectField = found('logs-project', HTMLInputElement);
-const tierField = found('logs-tier', HTMLSelectElement);
-const rangeField = found('logs-range', HTMLSelectElement);
-const betweenFields = found('logs-between', HTMLDivElement);
-const fromField = found('logs-from', HTMLInputElement);
-const toField = found('logs-to', HTMLInputElement);
 const followButton = found('logs-follow', HTMLButtonElement);
 const bar = found('logs-bar', HTMLDivElement);
 const summary = found('logs-summary', HTMLParagraphElement);
@@ -39,23 +37,25 @@ const olderButton = found('logs-older', HTMLButtonElement);
 export class LogsPart implements Part {
   readonly #ports: PartPorts;
   readonly #questions: Questions;
-  readonly #list = new EntryList(found('logs-entries', HTMLOListElement));
+  readonly #form = new LogsForm(() => this.#submit());
+  readonly #histogram: LogHistogram;
+  readonly #list = new EntryList(found('logs-entries', HTMLOListElement), (row) =>
+    entryActions(row, this.#settings, (settings) => this.#go(settings)),
+  );
   #settings: Settings = DEFAULTS;
+  /** What was shown before a time was chosen in the histogram. */
+  #lastRange = DEFAULTS.range;
   #isFollowing = false;
 
   constructor(ports: PartPorts) {
     this.#ports = ports;
     this.#questions = new Questions(ports, (reason) => {
-      this.#list.clear();
-      bar.hidden = true;
-      olderButton.hidden = true;
+      this.#clear();
       sayRefused(empty, reason);
     });
-    form.addEventListener('submit', (event) => {
-      event.preventDefault();
-      this.#submit();
-    });
-    for (const field of [tierField, rangeField]) field.addEventListener('change', () => this.#choose());
+    this.#histogram = new LogHistogram(found('logs-histogram', HTMLDivElement), this.#questions, (span) =>
+      this.#chooseSpan(span),
+    );
     followButton.addEventListener('click', () => this.#follow(!this.#isFollowing));
     filterField.addEventListener('input', () => {
       this.#list.filter(filterField.value);
@@ -65,58 +65,53 @@ export class LogsPart implements Part {
   }
 
   show(settings: Settings): void {
-    this.#settings = { ...DEFAULTS, ...settings };
-    const { project = '', tier, range, from = '', to = '', follow = '' } = this.#settings;
-    projectField.value = project;
-    tierField.value = tier;
-    rangeField.value = range;
-    // The address may say what can't be chosen.
-    if (tierField.value === '') tierField.value = DEFAULTS.tier;
-    if (rangeField.value === '') rangeField.value = DEFAULTS.range;
-    this.#settings = { ...this.#settings, tier: tierField.value, range: rangeField.value };
-    fromField.value = from;
-    toField.value = to;
-    betweenFields.hidden = rangeField.value !== 'between';
-    this.#isFollowing = follow !== '';
-    void this.#search();
+    this.#form.show({ ...DEFAULTS, ...settings });
+    this.#isFollowing = (settings.follow ?? '') !== '' && this.#form.canFollow;
+    this.#take();
   }
 
   hide(): void {
     this.#questions.drop();
   }
 
-  /** A tier or range was chosen: shown at once, except for the range whose moments are still to be given. */
-  #choose(): void {
-    const isBetween = rangeField.value === 'between';
-    if (isBetween && fromField.value === '' && toField.value === '') {
-      const nowMs = browserNowMs();
-      fromField.value = fieldText(nowMs - 3_600_000);
-      toField.value = fieldText(nowMs);
-    }
-    betweenFields.hidden = !isBetween;
-    if (!isBetween && projectField.value !== '') this.#submit();
-  }
-
-  #submit(): void {
-    const isBetween = rangeField.value === 'between';
-    this.#settings = {
-      project: projectField.value.trim(),
-      tier: tierField.value,
-      range: rangeField.value,
-      from: isBetween ? fromField.value : '',
-      to: isBetween ? toField.value : '',
-      follow: this.#isFollowing && !isBetween ? '1' : '',
-    };
-    this.#isFollowing = this.#settings.follow !== '';
-    this.#ports.remember(this.#settings);
+  /** Takes what the form says. */
+  #take(): void {
+    this.#settings = { ...this.#form.settings(), follow: this.#isFollowing ? '1' : '' };
+    if (this.#form.canFollow) this.#lastRange = this.#settings.range;
     void this.#search();
   }
 
+  /** With a step, the browser goes back to what was shown before. */
+  #submit(isStep = false): void {
+    this.#isFollowing &&= this.#form.canFollow;
+    this.#take();
+    this.#ports.remember(this.#settings, isStep);
+  }
+
+  #go(settings: Settings): void {
+    this.#form.show(settings);
+    this.#submit(true);
+  }
+
+  #chooseSpan(span: Span | null): void {
+    const range =
+      span === null
+        ? { range: this.#lastRange }
+        : { range: 'between', from: fieldText(span.fromMs), to: fieldText(span.untilMs) };
+    this.#go({ ...this.#settings, ...range });
+  }
+
   #follow(isFollowing: boolean): void {
-    if (isFollowing && rangeField.value === 'between') rangeField.value = 'all';
-    betweenFields.hidden = rangeField.value !== 'between';
+    if (isFollowing && !this.#form.canFollow) this.#form.range = DEFAULTS.range;
     this.#isFollowing = isFollowing;
     this.#submit();
+  }
+
+  #clear(): void {
+    this.#list.clear();
+    this.#histogram.hide();
+    bar.hidden = true;
+    olderButton.hidden = true;
   }
 
   /** Asks again. */
@@ -125,18 +120,19 @@ export class LogsPart implements Part {
     followButton.setAttribute('aria-pressed', String(this.#isFollowing));
     olderButton.hidden = true;
     olderButton.disabled = false;
-    const { project = '' } = this.#settings;
+    const { project = '', entry = '' } = this.#settings;
     if (project === '') {
-      this.#list.clear();
-      bar.hidden = true;
+      this.#clear();
       await offerProjects(empty, 'Whose logs?', this.#ports, (chosen) => {
-        projectField.value = chosen;
+        this.#form.project = chosen;
         this.#submit();
       });
       return;
     }
+    void this.#histogram.show(this.#settings);
     const window = this.#window();
-    const rows = await this.#ask(window);
+    const momentUs = aroundUs(this.#settings);
+    const rows = momentUs === null ? await this.#ask(window) : await this.#askAround(momentUs);
     if (rows === null) {
       if (this.#isFollowing) this.#questions.later(FOLLOW_EVERY_MS, () => this.#search());
       return;
@@ -146,6 +142,8 @@ export class LogsPart implements Part {
     olderButton.hidden = rows.length < ROW_LIMIT;
     this.#summarise();
     this.#sayNothingFound(window);
+    if (momentUs !== null && !this.#list.open(momentUs, entry))
+      summary.textContent += '; the entry of this moment is not there any more';
     this.#followOn();
   }
 
@@ -191,6 +189,7 @@ export class LogsPart implements Part {
       if (this.#list.isTrimmed) olderButton.hidden = false;
       this.#summarise();
       this.#sayNothingFound(bounds);
+      if (addedCount > 0) void this.#histogram.show(this.#settings);
     }
     this.#followOn();
   }
@@ -210,6 +209,20 @@ export class LogsPart implements Part {
     return reply?.value.result ?? null;
   }
 
+  /**
+   * What came up to a moment, and after it: an answer holds the newest of its window, so that is made shorter
+   * until all of it fits.
+   */
+  async #askAround(momentUs: number): Promise<readonly LogRow[] | null> {
+    const before = await this.#ask({ afterUs: null, untilUs: momentUs });
+    for (let spanUs = AROUND_US; before !== null; spanUs = Math.floor(spanUs / 8)) {
+      const after = await this.#ask({ afterUs: momentUs, untilUs: momentUs + spanUs });
+      if (after === null) return null;
+      if (after.length < ROW_LIMIT || spanUs <= 1) return [...after, ...before];
+    }
+    return null;
+  }
+
   #summarise(): void {
     const { entries, visibleCount } = this.#list;
     bar.hidden = entries.length === 0;
@@ -225,14 +238,12 @@ export class LogsPart implements Part {
 
   #sayNothingFound({ afterUs, untilUs }: TimeWindow): void {
     empty.hidden = this.#list.entries.length > 0;
-    if (!empty.hidden) {
-      const tier = tierField.selectedOptions[0]?.text ?? '';
-      const bounds = afterUs === null && untilUs === null ? '' : ' in this time';
-      sayInstead(
-        empty,
-        `No entries of ${visibleText(this.#settings.project)}${bounds}.`,
-        `The tier ${tier} decides how far back they are kept; a longer time or another tier may have some.`,
-      );
-    }
+    if (empty.hidden) return;
+    const bounds = afterUs === null && untilUs === null ? '' : ' in this time';
+    sayInstead(
+      empty,
+      `No entries of ${visibleText(this.#settings.project)}${bounds}.`,
+      `The tier ${this.#form.tierText} decides how far back they are kept; a longer time or another tier may have some.`,
+    );
   }
 }

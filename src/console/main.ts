@@ -8,6 +8,7 @@ import { element, found } from './dom.js';
 import { FunctionsPart } from './functions-part.js';
 import { IngestPart } from './ingest-part.js';
 import { LogsPart } from './logs-part.js';
+import { OverviewPart } from './overview-part.js';
 import type { Part, PartPorts } from './part.js';
 import { UNREACHABLE } from './questions.js';
 import { ReadinessLine } from './readiness-line.js';
@@ -21,6 +22,7 @@ const NOTE_ITEM = 'logring-note';
 const KEY_FORM = /^[\x21-\x7e]+$/;
 
 const PARTS = new Map<string, { readonly title: string; readonly make: (ports: PartPorts) => Part }>([
+  ['overview', { title: 'Overview', make: (ports) => new OverviewPart(ports) }],
   ['logs', { title: 'Logs', make: (ports) => new LogsPart(ports) }],
   ['functions', { title: 'Functions', make: (ports) => new FunctionsPart(ports) }],
   ['usage', { title: 'Usage', make: (ports) => new UsagePart(ports) }],
@@ -106,9 +108,11 @@ function begin(key: string): void {
   const ports: PartPorts = {
     client,
     lacking: () => readiness.reasons(),
-    remember: (settings) => {
+    remember: (settings, isStep = false) => {
       if (shownName === null) return;
-      history.replaceState(null, '', hashOf({ part: shownName, settings }));
+      const hash = hashOf({ part: shownName, settings });
+      if (isStep) history.pushState(null, '', hash);
+      else history.replaceState(null, '', hash);
       linkParts(settings.project ?? '');
     },
     tellProblem,

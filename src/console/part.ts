@@ -13,8 +13,11 @@ export interface Part {
 /** What the page gives to its parts. */
 export interface PartPorts {
   readonly client: ApiClient;
-  /** Writes the settings of the part that is shown into the address, without calling show. */
-  readonly remember: (settings: Settings) => void;
+  /**
+   * Writes the settings of the part that is shown into the address, without calling show; with a step, the
+   * browser's way back leads to those before.
+   */
+  readonly remember: (settings: Settings, isStep?: boolean) => void;
   /** Says what stands in the way, above everything; null: nothing does. */
   readonly tellProblem: (problem: string | null) => void;
   /** Projects to choose from. */

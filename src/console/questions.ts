@@ -9,7 +9,9 @@ import type { PartPorts } from './part.js';
 export const UNREACHABLE = 'Logring can’t be reached. What is shown may be old.';
 
 /** What the same question would be refused with again. */
-const LASTING: ReadonlySet<number> = new Set([400, 403, 404]);
+export const LASTING_REFUSALS: ReadonlySet<number> = new Set([400, 403, 404]);
+
+export type SettledAnswer<Value> = Exclude<Answer<Value>, { readonly kind: 'dropped' }>;
 
 export interface Reply<Value> {
   readonly value: Value;
@@ -50,16 +52,27 @@ export class Questions {
     parameters: Readonly<Record<string, string>>,
     fresh = false,
   ): Promise<Reply<Value> | null> {
-    const { signal } = this.#open;
-    const answer: Answer<Value> = await this.#ports.client.get(path, parameters, { signal, fresh });
-    if (answer.kind === 'dropped' || signal.aborted) return new Promise(() => undefined);
-    const isRefused = this.#refused !== null && answer.kind === 'refused' && LASTING.has(answer.status);
+    const answer = await this.tryAsk<Value>(path, parameters, fresh);
+    const isRefused =
+      this.#refused !== null && answer.kind === 'refused' && LASTING_REFUSALS.has(answer.status);
     this.#problems.set(path, isRefused ? null : problemOf(answer));
     const problems = [...this.#problems.values()];
     this.#ports.tellProblem(problems.find((problem) => problem !== null) ?? null);
     if (!isRefused) return answer.kind === 'answered' ? answer : null;
     this.#refused(answer.message);
     return new Promise(() => undefined);
+  }
+
+  /** The answer, whatever it is: nobody else is told. Never resolves when drop comes first. */
+  async tryAsk<Value>(
+    path: string,
+    parameters: Readonly<Record<string, string>>,
+    fresh = true,
+  ): Promise<SettledAnswer<Value>> {
+    const { signal } = this.#open;
+    const answer: Answer<Value> = await this.#ports.client.get(path, parameters, { signal, fresh });
+    if (answer.kind === 'dropped' || signal.aborted) return new Promise(() => undefined);
+    return answer;
   }
 
   /** Does it after a while, and then only while somebody looks; not at all when drop comes first. */

@@ -1,5 +1,6 @@
 /** Usage: a project's requests by area of its API, one area on top of the other. */
 
+import { AREAS, areaSeries, startMsOf, type UsageRow } from './api-counts.js';
 import { bucketsOf } from './buckets.js';
 import { ChartPanel } from './chart-panel.js';
 import { ChoiceGroup } from './choice-group.js';
@@ -12,19 +13,6 @@ import { offerProjects } from './project-offer.js';
 import { Questions } from './questions.js';
 import type { Settings } from './route.js';
 import { showTiles } from './tiles.js';
-
-const AREAS = [
-  { name: 'REST', column: 'total_rest_requests', color: '--series-1' },
-  { name: 'Storage', column: 'total_storage_requests', color: '--series-2' },
-  { name: 'Auth', column: 'total_auth_requests', color: '--series-3' },
-  { name: 'Realtime', column: 'total_realtime_requests', color: '--series-4' },
-] as const;
-
-/** A row of `usage.api-counts`. */
-type UsageRow = Readonly<Record<(typeof AREAS)[number]['column'], number>> & {
-  /** `2026-11-21T07:00:00`, UTC. */
-  readonly timestamp: string;
-};
 
 interface Interval {
   readonly label: string;
@@ -142,13 +130,9 @@ export class UsagePart implements Part {
       );
       return;
     }
-    const startsMs = rows.map(({ timestamp }) => Date.parse(`${timestamp}Z`));
+    const startsMs = rows.map(startMsOf);
     const buckets = bucketsOf(startsMs, nowMs, backMs, stepMs);
-    const series = AREAS.map(({ name, column, color }) => ({
-      name,
-      color,
-      values: buckets.rowAt.map((row) => (row === null ? null : rows[row][column])),
-    }));
+    const series = areaSeries(buckets, rows);
     this.#panel.show({ buckets, kind: 'stacked', series, format: shortCountText, inFull: countText });
     showTiles(
       tiles,

@@ -48,7 +48,11 @@ export function accessibilityTests(rig: () => Rig): void {
     await page.getByRole('button', { name: 'seen' }).waitFor();
     await check('choice');
     await page.getByRole('button', { name: 'seen' }).click();
+    await page.locator('#overview-functions').getByRole('button', { name: 'f' }).waitFor();
+    await check('overview');
+    await page.getByRole('link', { name: 'Logs' }).click();
     await page.locator('.entry-line').first().click();
+    await page.locator('#logs-histogram').getByText('Warnings').waitFor();
     await check('logs');
     await page.getByRole('link', { name: 'Functions' }).click();
     await page.getByText('Execution time').waitFor();
@@ -57,6 +61,10 @@ export function accessibilityTests(rig: () => Rig): void {
     await page.getByRole('link', { name: 'Usage' }).click();
     await page.locator('#usage-tiles').getByText('REST').waitFor();
     await check('usage');
+    await page.getByLabel('Project, or').fill('seen(');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await page.locator('#usage').getByRole('alert').waitFor();
+    await check('refused');
     await page.getByRole('link', { name: 'Ingest' }).click();
     await page.locator('.samples summary').first().click();
     await check('ingest');

@@ -4,11 +4,14 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import { accessibilityTests } from './accessibility.js';
 import { describeBrowser } from './browser-suite.js';
 import { chartTests } from './charts.js';
+import { entryTests } from './entry.js';
 import { goneTests } from './gone.js';
+import { histogramTests } from './histogram.js';
 import { hostileTests } from './hostile.js';
 import { ingestTests } from './ingest.js';
 import { logsTests } from './logs.js';
 import { notWholeTests } from './not-whole.js';
+import { overviewTests } from './overview.js';
 import { Rig } from './rig.js';
 import { signInTests } from './sign-in.js';
 
@@ -24,7 +27,10 @@ describeBrowser('the console', () => {
   afterAll(() => rig.stop());
 
   signInTests(() => rig);
+  overviewTests(() => rig);
   logsTests(() => rig);
+  histogramTests(() => rig);
+  entryTests(() => rig);
   chartTests(() => rig);
   ingestTests(() => rig);
   hostileTests(() => rig);

@@ -68,7 +68,7 @@ export function hostileTests(rig: () => Rig): void {
     const page = await rig().openSignedIn(`#/logs?${settings}`);
     const lines = page.locator('.entry-line');
     await lines.nth(INJECTIONS.length - 1).waitFor();
-    const before = '0 4 1';
+    const before = '0 5 1';
     expect(await elementsIn(page)).toBe(before);
     for (const line of await lines.all()) await line.click();
     // A branch is filled a turn after it is opened.
@@ -95,6 +95,10 @@ export function hostileTests(rig: () => Rig): void {
     await page.getByText('No requests match').waitFor();
     expect(await elementsIn(page)).toBe(before);
 
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.locator('#overview-functions').getByRole('button', { name: 'onerror' }).first().waitFor();
+    expect(await elementsIn(page)).toBe(before);
+
     await page.getByRole('link', { name: 'Ingest' }).click();
     await page.locator('.samples summary').first().waitFor();
     for (const sample of await page.locator('.samples summary').all()) await sample.click();
@@ -110,7 +114,7 @@ export function hostileTests(rig: () => Rig): void {
     await page.getByText('No entries of').waitFor();
     await page.goto(`${rig().service.url}/#/usage?project=${encodeURIComponent(`${INJECTIONS[1]}(`)}`);
     await page.getByRole('alert').getByText('onerror').waitFor();
-    expect(await elementsIn(page)).toBe('0 4 1');
+    expect(await elementsIn(page)).toBe('0 5 1');
   });
 
   test('numbers are shown as they were written, and what nests as deep as it may is found by a filter', async () => {

@@ -16,7 +16,7 @@ export function notWholeTests(rig: () => Rig): void {
     const page = await rig().open('#/logs', {}, service.url);
     await signIn(page, TEST_KEY);
     const reason = /(has not|cannot|have not).* reached/;
-    for (const part of ['Logs', 'Functions', 'Usage', 'Ingest']) {
+    for (const part of ['Overview', 'Logs', 'Functions', 'Usage', 'Ingest']) {
       await page.getByRole('link', { name: part, exact: true }).click();
       await page
         .locator('#readiness')

@@ -12,7 +12,7 @@ import type { Page } from 'playwright-core';
 import { MAIN } from '../child-service.js';
 import { launchBrowser } from './browser.js';
 
-const SIZES = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } };
+const SIZES = { desktop: { width: 1440, height: 900 }, phone: { width: 390, height: 844 } };
 const folder = process.argv[2] ?? '.cache/screenshots';
 mkdirSync(folder, { recursive: true });
 
@@ -39,6 +39,10 @@ await fetch(`${url}api/logs?source_name=cloudflare.logs.prod`, {
 /** What is shown in each picture, and what to do first. */
 const VIEWS: Record<string, { hash: string; prepare?: (page: Page) => Promise<void> }> = {
   'logs-choice': { hash: '#/logs' },
+  overview: {
+    hash: `#/overview?project=${project}`,
+    prepare: (page) => page.locator('#overview-functions .link').first().waitFor(),
+  },
   logs: { hash: `#/logs?project=${project}&tier=PRO&range=1h` },
   'logs-open': {
     hash: `#/logs?project=${project}&tier=PRO&range=1h`,
@@ -52,6 +56,7 @@ const VIEWS: Record<string, { hash: string; prepare?: (page: Page) => Promise<vo
   },
   'functions-1day': { hash: `#/functions?project=${project}&interval=1day` },
   'functions-7day': { hash: `#/functions?project=${project}&interval=7day` },
+  'usage-refused': { hash: '#/usage?project=a(' },
   usage: { hash: `#/usage?project=${project}&interval=minutely` },
   'usage-daily': {
     hash: `#/usage?project=${project}&interval=daily`,

@@ -1,0 +1,103 @@
+/**
+ * The histogram above the list of logs: how many there were, bucket by bucket, by how they ended; what is
+ * chosen in it becomes the time range of the list.
+ */
+
+import { bucketsOf } from './buckets.js';
+import type { Span } from './chart.js';
+import { ChartPanel } from './chart-panel.js';
+import { browserNowMs } from './clock.js';
+import { type CountedEvents, countSeries, type EventInterval } from './event-counts.js';
+import { countText, shortCountText } from './formats.js';
+import type { Questions } from './questions.js';
+import type { Settings } from './route.js';
+import { aroundUs, windowOf } from './time-range.js';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+
+/** Finest first. The first bucket is whole, so it may begin by its length before the window. */
+const INTERVALS: readonly {
+  readonly name: EventInterval;
+  readonly backMs: number;
+  readonly stepMs: number;
+}[] = [
+  { name: 'minutely', backMs: HOUR, stepMs: MINUTE },
+  { name: 'hourly', backMs: DAY, stepMs: HOUR },
+  { name: 'daily', backMs: 90 * DAY, stepMs: DAY },
+];
+
+export class LogHistogram {
+  readonly #place: HTMLElement;
+  readonly #panel: ChartPanel;
+  readonly #questions: Questions;
+
+  /** `choose` is called with what is chosen in it; null: what was shown before. */
+  constructor(place: HTMLElement, questions: Questions, choose: (span: Span | null) => void) {
+    this.#place = place;
+    this.#questions = questions;
+    this.#panel = new ChartPanel(place, 'Entries', choose);
+  }
+
+  hide(): void {
+    this.#place.hidden = true;
+  }
+
+  async show(settings: Settings): Promise<void> {
+    const reply = await this.#questions.ask<{ result: CountedEvents[] }>(
+      'api/endpoints/query/logs.event-counts',
+      {
+        project: settings.project ?? '',
+        project_tier: settings.tier ?? '',
+        interval: intervalOf(settings, browserNowMs()).name,
+      },
+      true,
+    );
+    if (reply === null) return;
+    this.#draw(settings, reply.value.result, reply.computedMs ?? browserNowMs());
+  }
+
+  #draw(settings: Settings, rows: readonly CountedEvents[], nowMs: number): void {
+    const { afterMs, untilMs } = boundsOf(settings, nowMs);
+    const { backMs, stepMs } = intervalOf(settings, nowMs);
+    const isRelative = afterMs !== null && settings.range !== 'between' && settings.range !== 'around';
+    const startMs = isRelative
+      ? afterMs
+      : Math.max(nowMs - backMs, rows[0] === undefined ? 0 : rows[0].timestamp / 1000);
+    const shown = isRelative ? rows.filter(({ timestamp }) => timestamp / 1000 > startMs - stepMs) : rows;
+    this.#place.hidden = shown.length === 0;
+    if (shown.length === 0) return;
+    const startsMs = shown.map(({ timestamp }) => timestamp / 1000);
+    const buckets = bucketsOf(startsMs, nowMs, nowMs - startMs, stepMs);
+    this.#panel.show({
+      buckets,
+      kind: 'stacked',
+      series: countSeries(buckets, shown),
+      format: shortCountText,
+      inFull: countText,
+      hasSums: true,
+      mark: isRelative || afterMs === null ? null : { fromMs: afterMs, untilMs: untilMs ?? nowMs },
+    });
+  }
+}
+
+/** Of the window; of a moment, the minute from it. */
+function boundsOf(settings: Settings, nowMs: number): { afterMs: number | null; untilMs: number | null } {
+  const momentUs = aroundUs(settings);
+  if (momentUs !== null) return { afterMs: momentUs / 1000, untilMs: momentUs / 1000 };
+  const { afterUs, untilUs } = windowOf(settings, nowMs);
+  return {
+    afterMs: afterUs === null ? null : afterUs / 1000,
+    untilMs: untilUs === null ? null : untilUs / 1000,
+  };
+}
+
+/** The finest that goes back as far as what is shown. */
+function intervalOf(settings: Settings, nowMs: number): (typeof INTERVALS)[number] {
+  const { afterMs } = boundsOf(settings, nowMs);
+  const finest = INTERVALS.find(
+    ({ backMs, stepMs }) => afterMs !== null && nowMs - afterMs <= backMs + stepMs,
+  );
+  return finest ?? INTERVALS.at(-1)!;
+}

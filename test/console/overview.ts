@@ -1,0 +1,48 @@
+/** The overview of a project, which comes first. */
+
+import { expect, test } from 'vitest';
+import { ago, EDGE, edgeEntry, RELAY, type Rig, relayEntry } from './rig.js';
+
+export function overviewTests(rig: () => Rig): void {
+  test('a project that is chosen is shown at a glance, and leads on to its logs and functions', async () => {
+    await rig().service.post(
+      EDGE,
+      [200, 200, 404, 503].map((code, i) => edgeEntry('glance', ago(100 + i / 10), `/rest/v1/${i}`, code)),
+    );
+    await rig().service.post(RELAY, [
+      relayEntry('glance', ago(40), 'quick', 12),
+      relayEntry('glance', ago(41), 'slow', 900, 500),
+    ]);
+    const page = await rig().openSignedIn();
+    await page.getByRole('button', { name: 'glance' }).click();
+    await page.locator('#overview-tiles').getByText('Requests').waitFor();
+    expect(await page.locator('#overview-tiles').innerText()).toMatch(
+      /Requests\s+4\s+Error rate\s+25 % 1\s+Warnings\s+25 % 1\s+Invocations\s+2\s+Invocation errors\s+50 % 1/,
+    );
+    expect(await page.locator('#overview-api .legend').innerText()).toMatch(/REST\s+4/);
+    const ranking = page.getByRole('region', { name: 'Slowest functions' });
+    await ranking.getByRole('rowheader', { name: 'slow' }).waitFor();
+    const lines = await ranking.locator('tbody tr').allInnerTexts();
+    expect(lines.map((line) => line.split(/\s+/).slice(0, 3).join(' '))).toEqual(['slow 1 100', 'quick 1 0']);
+    expect(lines[0]).toContain('900 ms');
+
+    await ranking.getByRole('button', { name: 'quick' }).click();
+    await page.getByRole('heading', { name: 'Functions' }).waitFor();
+    expect(await page.getByLabel('Function', { exact: true }).inputValue()).toBe('quick');
+    await page.goBack();
+    const over = page.locator('#overview-requests .u-over');
+    const box = (await over.boundingBox())!;
+    await over.click({ position: { x: box.width - 10, y: 20 } });
+    await page.getByRole('heading', { name: 'Logs' }).waitFor();
+    expect(page.url()).toMatch(/#\/logs\?project=glance&range=between&from=/);
+  });
+
+  test('an overview of nothing, and of an expression that usage refuses', async () => {
+    await rig().service.post(EDGE, [edgeEntry('half(', ago(10), '/rest/v1/a')]);
+    const page = await rig().openSignedIn('#/overview?project=nobody');
+    await page.getByText('No entries of nobody in the last hour.').waitFor();
+    await page.goto(`${rig().service.url}/#/overview?project=half(`);
+    await page.locator('#overview-api .hint').filter({ hasText: 'project' }).waitFor();
+    expect(await page.locator('#overview-tiles').innerText()).toMatch(/Requests\s+1/);
+  });
+}

@@ -26,11 +26,20 @@ const PATIENCE_MS = 30_000;
 export class ApiClient {
   readonly #key: string;
   readonly #keyRefused: () => void;
+  readonly #tellAge: (path: string, staleSeconds: number) => void;
 
-  /** `keyRefused` is called when the server does not know the key. */
-  constructor(key: string, keyRefused: () => void) {
+  /**
+   * `keyRefused` is called when the server does not know the key, `tellAge` with how old each answer says that
+   * it is; 0: it is fresh.
+   */
+  constructor(
+    key: string,
+    keyRefused: () => void,
+    tellAge: (path: string, staleSeconds: number) => void = () => undefined,
+  ) {
     this.#key = key;
     this.#keyRefused = keyRefused;
+    this.#tellAge = tellAge;
   }
 
   /** `path` is relative to the page. A fresh answer passes the server's result cache by. */
@@ -57,6 +66,7 @@ export class ApiClient {
       if (!response.ok)
         return { kind: 'refused', status: response.status, message: messageOf(body, response.status) };
       if (body === undefined) return { kind: 'unreachable' };
+      this.#tellAge(path, Number(response.headers.get('Logring-Stale-Seconds') ?? 0));
       return { kind: 'answered', value: body as Value, computedMs: computedMsOf(response.headers) };
     } catch {
       return { kind: signal.aborted ? 'dropped' : 'unreachable' };

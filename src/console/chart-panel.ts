@@ -5,7 +5,9 @@
 
 import { Chart, type ChartContent, type ChartEvents, type Span } from './chart.js';
 import { element } from './dom.js';
-import { bucketText } from './formats.js';
+import { type ExportRecord, exportButtons } from './export.js';
+import { bucketText, DAY_MS } from './formats.js';
+import { zoneName } from './time-zone.js';
 
 export interface PanelContent extends ChartContent {
   /** How a value reads in full, in the legend and the table. */
@@ -42,6 +44,12 @@ export class ChartPanel {
       this.#table,
     );
     this.#details = element('details', { class: 'numbers' }, element('summary', {}, 'Numbers'), scroller);
+    this.#details.append(
+      exportButtons(
+        () => title.toLowerCase(),
+        () => this.#records(),
+      ),
+    );
     this.#details.addEventListener('toggle', () => this.#fillTable());
     place.append(
       element('div', { class: 'panel-head' }, element('h2', {}, title), this.#wholeButton, this.#legend),
@@ -97,11 +105,20 @@ export class ChartPanel {
     this.#legend.replaceChildren(element('li', { class: 'when' }, when), ...items);
   }
 
+  #records(): readonly ExportRecord[] {
+    const { series, buckets } = this.#content!;
+    return buckets.startsMs.map((startMs, i) => ({
+      timestamp: 1000 * startMs,
+      ...Object.fromEntries(series.map(({ name, values }) => [name, values[i]])),
+    }));
+  }
+
   #fillTable(): void {
     const content = this.#content;
     if (content === null || !this.#details.open) return;
     const { series, buckets, inFull } = content;
-    const head = element('tr', {}, ...['Time (UTC)', ...series.map(({ name }) => name)].map(columnHead));
+    const zone = buckets.stepMs >= DAY_MS ? 'UTC' : zoneName();
+    const head = element('tr', {}, ...[`Time (${zone})`, ...series.map(({ name }) => name)].map(columnHead));
     const rows = buckets.startsMs.map((startMs, i) => {
       const cells = series.map(({ values }) => {
         const value = values[i];

@@ -1,7 +1,8 @@
 /** One chart on uPlot: bars and lines over buckets of time, in the page's colours, as wide as its place. */
 
 import type { Buckets } from './buckets.js';
-import { axisTimes } from './formats.js';
+import { axisTimes, DAY_MS } from './formats.js';
+import { showsLocalTime } from './time-zone.js';
 import uPlot from './uplot.js';
 
 export interface Series {
@@ -41,9 +42,6 @@ export interface ChartEvents {
   readonly choose: (span: Span | null, how: 'drag' | 'click') => void;
 }
 
-const TALL_PX = 220;
-const SMALL_PX = 170;
-const SMALL_BELOW_PX = 500;
 /**
  * Up to here every value of a line has a point; beyond only values between gaps, which no line would show.
  */
@@ -102,7 +100,10 @@ export class Chart {
     };
     return {
       ...sizeOf(this.#place),
-      tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+      tzDate: (seconds) => {
+        const date = new Date(seconds * 1000);
+        return showsLocalTime() && buckets.stepMs < DAY_MS ? date : uPlot.tzDate(date, 'Etc/UTC');
+      },
       legend: { show: false },
       cursor: {
         y: false,
@@ -225,6 +226,5 @@ function betweenGaps(values: readonly (number | null)[]): number[] {
 }
 
 function sizeOf(place: HTMLElement): { width: number; height: number } {
-  const width = Math.max(200, place.clientWidth);
-  return { width, height: width < SMALL_BELOW_PX ? SMALL_PX : TALL_PX };
+  return { width: Math.max(200, place.clientWidth), height: Math.max(100, place.clientHeight) };
 }

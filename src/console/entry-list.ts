@@ -23,8 +23,9 @@ export class EntryList {
     return this.#entries;
   }
 
-  get visibleCount(): number {
-    return this.#entries.reduce((count, entry) => count + (entry.element.hidden ? 0 : 1), 0);
+  /** Those that the filter lets through. */
+  get visible(): readonly LogEntry[] {
+    return this.#entries.filter(({ element }) => !element.hidden);
   }
 
   /** Whether the oldest had to go to make room for newer ones. */
@@ -50,11 +51,16 @@ export class EntryList {
     return added.length;
   }
 
-  /** Rows newest first, as they are now; each goes to its place by time. Returns how many were new. */
+  /**
+   * Rows newest first, as they are now; each goes to its place by time, and is marked until the next ones come.
+   * Returns how many were new.
+   */
   addNewer(rows: readonly LogRow[]): number {
     const unknown = this.#unknown(rows);
+    if (unknown.length > 0) for (const { element } of this.#entries) element.classList.remove('fresh');
     for (const row of unknown.toReversed()) {
       const entry = new LogEntry(row, this.#actionsOf);
+      entry.element.classList.add('fresh');
       const at = this.#entries.findIndex((shown) => shown.row.timestamp <= row.timestamp);
       const index = at < 0 ? this.#entries.length : at;
       this.#applyFilter([entry]);
@@ -100,7 +106,7 @@ export class EntryList {
     if (step === 0 || !(event.target instanceof HTMLButtonElement)) return;
     const { target } = event;
     if (!target.classList.contains('entry-line')) return;
-    const visible = this.#entries.filter(({ element }) => !element.hidden);
+    const { visible } = this;
     const next = visible[visible.findIndex(({ element }) => element.contains(target)) + step];
     if (next === undefined) return;
     event.preventDefault();

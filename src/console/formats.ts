@@ -1,4 +1,6 @@
-/** How numbers, sizes and times read: the same everywhere, in UTC, as all buckets of Logring are. */
+/** How numbers, sizes and times read: the same everywhere. */
+
+import { shownDate } from './time-zone.js';
 
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
@@ -55,7 +57,10 @@ export function durationText(ms: number): string {
 
 /** `2026-11-21 07:00:00.123`, from microseconds since the epoch. */
 export function timeText(timestampUs: number): string {
-  return isoText(timestampUs).replace('T', ' ').slice(0, 23);
+  return shownDate(Math.floor(timestampUs / 1000))
+    .toISOString()
+    .replace('T', ' ')
+    .slice(0, 23);
 }
 
 /** `2026-11-21T07:00:00.123456Z`, from microseconds since the epoch. */
@@ -65,9 +70,9 @@ export function isoText(timestampUs: number): string {
   return new Date(ms).toISOString().replace('Z', `${us}Z`);
 }
 
-/** `07:00:00`, UTC. */
+/** `07:00:00` */
 export function clockText(ms: number): string {
-  return new Date(ms).toISOString().slice(11, 19);
+  return shownDate(ms).toISOString().slice(11, 19);
 }
 
 /** `5 s`, `3 min`, `2 h`, `12 d`. */
@@ -82,20 +87,19 @@ export function unitText(stepMs: number): string {
   return stepMs < 60_000 ? 'second' : stepMs < 3_600_000 ? 'minute' : stepMs < DAY_MS ? 'hour' : 'day';
 }
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** `21 Nov`, UTC. */
-function dayText(ms: number): string {
-  const date = new Date(ms);
+/** `21 Nov`, by the UTC fields. */
+function dayText(date: Date): string {
   return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
 }
 
-/** The start of a bucket, as fine as its length: `21 Nov`, `21 Nov 07:00`, `07:00:01`. */
+/** The start of a bucket, as fine as its length: `21 Nov` (UTC, as days are), `21 Nov 07:00`, `07:00:01`. */
 export function bucketText(startMs: number, stepMs: number): string {
-  if (stepMs >= DAY_MS) return dayText(startMs);
+  if (stepMs >= DAY_MS) return dayText(new Date(startMs));
   const clock = clockText(startMs);
-  return stepMs < 60_000 ? clock : `${dayText(startMs)} ${clock.slice(0, 5)}`;
+  return stepMs < 60_000 ? clock : `${dayText(shownDate(startMs))} ${clock.slice(0, 5)}`;
 }
 
 /**
@@ -105,7 +109,8 @@ export function bucketText(startMs: number, stepMs: number): string {
 export function axisTimes(seconds: readonly number[], stepSeconds: number): string[] {
   return seconds.map((second) => {
     const ms = second * 1000;
-    if (ms % DAY_MS === 0) return dayText(ms);
+    const date = stepSeconds * 1000 >= DAY_MS ? new Date(ms) : shownDate(ms);
+    if (date.getTime() % DAY_MS === 0) return dayText(date);
     return clockText(ms).slice(0, stepSeconds < 60 ? 8 : 5);
   });
 }

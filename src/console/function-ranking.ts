@@ -6,6 +6,7 @@ import { clockText, countText, durationText, shareText } from './formats.js';
 import type { StatsRow } from './invocation-stats.js';
 import type { Questions } from './questions.js';
 import { hashOf } from './route.js';
+import { zoneName } from './time-zone.js';
 
 /** Each is a question. */
 const RANKED_COUNT = 10;
@@ -21,7 +22,7 @@ export class FunctionRanking {
     this.#table = new DataTable(
       place,
       'Slowest functions',
-      ['Function', 'Calls', 'Errors', 'p95 this hour', 'p95 the hour before'],
+      ['Function', 'Calls', 'Errors', 'p95 this hour', 'p95 before'],
       'None was called in these two hours.',
     );
     place.append(this.#hint);
@@ -54,7 +55,7 @@ export class FunctionRanking {
       ids.length > RANKED_COUNT
         ? `; of ${countText(ids.length)} functions the ${RANKED_COUNT} called most`
         : '';
-    this.#hint.textContent = `Since ${clockText(hourMs - HOUR_MS).slice(0, 5)} UTC; this hour began at ${clockText(hourMs).slice(0, 5)}${ranked}.`;
+    this.#hint.textContent = `Calls and errors since ${clockText(hourMs - HOUR_MS).slice(0, 5)} ${zoneName()}; this hour began at ${clockText(hourMs).slice(0, 5)}${ranked}.`;
   }
 
   async #figuresOf(project: string, id: string, hourMs: number) {

@@ -24,6 +24,7 @@ import { offerProjects } from './project-offer.js';
 import { Questions } from './questions.js';
 import type { Settings } from './route.js';
 import { showTiles } from './tiles.js';
+import { zoneName } from './time-zone.js';
 
 interface Interval {
   readonly label: string;
@@ -184,7 +185,7 @@ export class FunctionsPart implements Part {
       gapCount === 0
         ? ''
         : `, ${countText(gapCount)} of ${counted(buckets.startsMs.length, 'bucket', 'buckets')} without any call`;
-    summary.textContent = `As of ${clockText(nowMs)} UTC${gaps}`;
+    summary.textContent = `As of ${clockText(nowMs)} ${zoneName()}${gaps}`;
   }
 }
 

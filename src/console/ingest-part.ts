@@ -17,6 +17,7 @@ import type { Part, PartPorts } from './part.js';
 import { Questions } from './questions.js';
 import type { FigureUnit, PartitionFigures, ServiceStatus, ViewStatus } from './service-status.js';
 import { showTiles } from './tiles.js';
+import { zoneName } from './time-zone.js';
 
 const REFRESH_MS = 2000;
 /** Rates are of so much time, or of what there is of it. */
@@ -116,7 +117,7 @@ export class IngestPart implements Part {
       ]),
     );
     this.#deadLetters.show(status.deadLetters);
-    summary.textContent = `Logring ${status.version}, logs from ${status.logSource === 'Kafka' ? 'Kafka' : 'the embedded log'}, as of ${clockText(status.nowUs / 1000)} UTC`;
+    summary.textContent = `Logring ${status.version}, logs from ${status.logSource === 'Kafka' ? 'Kafka' : 'the embedded log'}, as of ${clockText(status.nowUs / 1000)} ${zoneName()}`;
   }
 
   /** Only when it has changed: it is read out. */

@@ -3,7 +3,7 @@
 import { browserNowMs } from './clock.js';
 import { found } from './dom.js';
 import type { Settings } from './route.js';
-import { fieldText } from './time-range.js';
+import { fieldText, utcOfField, utcText } from './time-zone.js';
 
 export const DEFAULTS: Settings = { tier: 'ENTERPRISE', range: 'all' };
 
@@ -55,8 +55,8 @@ export class LogsForm {
     tierField.value = tier;
     if (tierField.value === '') tierField.value = DEFAULTS.tier;
     this.range = range;
-    fromField.value = from;
-    toField.value = to;
+    fromField.value = fieldText(from);
+    toField.value = fieldText(to);
     this.#moment = { at, entry };
   }
 
@@ -66,7 +66,7 @@ export class LogsForm {
       project: projectField.value.trim(),
       tier: tierField.value,
       range,
-      ...(range === 'between' ? { from: fromField.value, to: toField.value } : {}),
+      ...(range === 'between' ? { from: utcOfField(fromField.value), to: utcOfField(toField.value) } : {}),
       ...(range === 'around' ? this.#moment : {}),
     };
   }
@@ -77,8 +77,8 @@ export class LogsForm {
     if (rangeField.value === 'between') {
       if (fromField.value !== '' || toField.value !== '') return;
       const nowMs = browserNowMs();
-      fromField.value = fieldText(nowMs - 3_600_000);
-      toField.value = fieldText(nowMs);
+      fromField.value = fieldText(utcText(nowMs - 3_600_000));
+      toField.value = fieldText(utcText(nowMs));
     } else if (projectField.value !== '') this.#submit();
   }
 }

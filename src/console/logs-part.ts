@@ -8,6 +8,8 @@ import { browserNowMs } from './clock.js';
 import { found, visibleText } from './dom.js';
 import { entryActions } from './entry-actions.js';
 import { EntryList } from './entry-list.js';
+import { exportButtons } from './export.js';
+import { FollowPause } from './follow-pause.js';
 import { counted, countText, timeText } from './formats.js';
 import { sayInstead, sayRefused } from './instead.js';
 import type { LogRow } from './log-entry.js';
@@ -17,7 +19,8 @@ import type { Part, PartPorts } from './part.js';
 import { offerProjects } from './project-offer.js';
 import { Questions } from './questions.js';
 import type { Settings } from './route.js';
-import { aroundUs, fieldText, type TimeWindow, windowOf, windowParameters } from './time-range.js';
+import { aroundUs, type TimeWindow, windowOf, windowParameters } from './time-range.js';
+import { utcText, zoneName } from './time-zone.js';
 
 /** What one answer holds at most: the contract's limit of `logs.all`. */
 const ROW_LIMIT = 100;
@@ -45,6 +48,9 @@ export class LogsPart implements Part {
   #settings: Settings = DEFAULTS;
   /** What was shown before a time was chosen in the histogram. */
   #lastRange = DEFAULTS.range;
+  readonly #pause = new FollowPause(found('logs-entries', HTMLOListElement), () =>
+    this.#questions.later(0, () => this.#newer()),
+  );
   #isFollowing = false;
 
   constructor(ports: PartPorts) {
@@ -61,6 +67,12 @@ export class LogsPart implements Part {
       this.#list.filter(filterField.value);
       this.#summarise();
     });
+    found('logs-export', HTMLDivElement).append(
+      exportButtons(
+        () => `logs-${this.#settings.project}`,
+        () => this.#list.visible.map(({ row }) => row),
+      ),
+    );
     olderButton.addEventListener('click', () => void this.#older());
   }
 
@@ -71,6 +83,7 @@ export class LogsPart implements Part {
   }
 
   hide(): void {
+    this.#pause.isFollowing = false;
     this.#questions.drop();
   }
 
@@ -97,7 +110,7 @@ export class LogsPart implements Part {
     const range =
       span === null
         ? { range: this.#lastRange }
-        : { range: 'between', from: fieldText(span.fromMs), to: fieldText(span.untilMs) };
+        : { range: 'between', from: utcText(span.fromMs), to: utcText(span.untilMs) };
     this.#go({ ...this.#settings, ...range });
   }
 
@@ -117,6 +130,7 @@ export class LogsPart implements Part {
   /** Asks again. */
   async #search(): Promise<void> {
     this.#questions.drop();
+    this.#pause.isFollowing = this.#isFollowing;
     followButton.setAttribute('aria-pressed', String(this.#isFollowing));
     olderButton.hidden = true;
     olderButton.disabled = false;
@@ -173,6 +187,7 @@ export class LogsPart implements Part {
   }
 
   async #newer(): Promise<void> {
+    if (this.#pause.isPaused) return this.#followOn();
     const newest = this.#list.entries[0]?.row.timestamp;
     const bounds = this.#window();
     const sinceUs = newest === undefined ? bounds.afterUs : newest - FOLLOW_OVERLAP_US;
@@ -224,16 +239,16 @@ export class LogsPart implements Part {
   }
 
   #summarise(): void {
-    const { entries, visibleCount } = this.#list;
+    const { entries, visible } = this.#list;
     bar.hidden = entries.length === 0;
     if (entries.length === 0) {
       summary.textContent = '';
       return;
     }
     const oldest = timeText(entries.at(-1)!.row.timestamp).slice(0, 19);
-    const span = `${counted(entries.length, 'entry', 'entries')} back to ${oldest} UTC`;
+    const span = `${counted(entries.length, 'entry', 'entries')} back to ${oldest} ${zoneName()}`;
     summary.textContent =
-      filterField.value.trim() === '' ? span : `${countText(visibleCount)} of ${span} match the filter`;
+      filterField.value.trim() === '' ? span : `${countText(visible.length)} of ${span} match the filter`;
   }
 
   #sayNothingFound({ afterUs, untilUs }: TimeWindow): void {

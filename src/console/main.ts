@@ -7,6 +7,7 @@ import { type Answer, ApiClient } from './api-client.js';
 import { element, found } from './dom.js';
 import { FunctionsPart } from './functions-part.js';
 import { IngestPart } from './ingest-part.js';
+import { beginKeys } from './keys.js';
 import { LogsPart } from './logs-part.js';
 import { OverviewPart } from './overview-part.js';
 import type { Part, PartPorts } from './part.js';
@@ -14,6 +15,7 @@ import { UNREACHABLE } from './questions.js';
 import { ReadinessLine } from './readiness-line.js';
 import { hashOf, routeOf } from './route.js';
 import { UsagePart } from './usage-part.js';
+import { beginZoneSwitch } from './zone-switch.js';
 
 const KEY_ITEM = 'logring-key';
 /** What the sign-in form says after the page was loaded again. */
@@ -74,7 +76,7 @@ async function problemOf(key: string): Promise<string | null> {
 
 /** Ends with a page loaded again: what was shown goes with the key. */
 function signOut(note: string): void {
-  sessionStorage.removeItem(KEY_ITEM);
+  sessionStorage.clear();
   if (note !== '') sessionStorage.setItem(NOTE_ITEM, note);
   location.reload();
 }
@@ -101,7 +103,11 @@ function askForKey(): void {
 }
 
 function begin(key: string): void {
-  const client = new ApiClient(key, () => signOut('Logring does not know this key any more.'));
+  const client = new ApiClient(
+    key,
+    () => signOut('Logring does not know this key any more.'),
+    (path, staleSeconds) => readiness.tellAge(path, staleSeconds),
+  );
   let projects: Promise<readonly string[]> | null = null;
   const readiness = new ReadinessLine(client);
   readiness.begin();
@@ -131,7 +137,12 @@ function begin(key: string): void {
   navigation.hidden = false;
   signOutButton.hidden = false;
   signOutButton.addEventListener('click', () => signOut(''));
-  window.addEventListener('hashchange', () => showRoute(ports, true));
+  window.addEventListener('hashchange', () => {
+    readiness.forgetAges();
+    showRoute(ports, true);
+  });
+  beginZoneSwitch(() => showRoute(ports, false));
+  beginKeys();
   void ports.projects();
   showRoute(ports, false);
 }

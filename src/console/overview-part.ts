@@ -16,7 +16,7 @@ import { offerProjects } from './project-offer.js';
 import { LASTING_REFUSALS, Questions, type SettledAnswer, UNREACHABLE } from './questions.js';
 import { hashOf, type Settings } from './route.js';
 import { showTiles } from './tiles.js';
-import { fieldText } from './time-range.js';
+import { utcText, zoneName } from './time-zone.js';
 
 const REFRESH_MS = 30_000;
 const MINUTE_MS = 60_000;
@@ -144,7 +144,7 @@ export class OverviewPart implements Part {
       const series: readonly Series[] = seriesOf(buckets);
       panel.show({ buckets, kind, series, format: shortCountText, inFull: countText, hasSums: true });
     }
-    summary.textContent = `The last hour, as of ${clockText(nowMs)} UTC. A click or a drag in the requests shows their logs.`;
+    summary.textContent = `The last hour, as of ${clockText(nowMs)} ${zoneName()}. A click or a drag in the requests shows their logs.`;
     void this.#ranking.show(project, nowMs);
   }
 
@@ -153,8 +153,8 @@ export class OverviewPart implements Part {
     const settings = {
       project: projectField.value.trim(),
       range: 'between',
-      from: fieldText(span.fromMs),
-      to: fieldText(span.untilMs),
+      from: utcText(span.fromMs),
+      to: utcText(span.untilMs),
     };
     location.hash = hashOf({ part: 'logs', settings });
   }

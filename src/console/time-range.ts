@@ -41,13 +41,8 @@ export function aroundUs({ range, at = '' }: Settings): number | null {
   return range === 'around' && /^\d{1,16}$/.test(at) ? Number(at) : null;
 }
 
-/** What a field for date and time holds, read as UTC; null when it holds nothing. */
+/** null when there is none. */
 function momentUs(text: string): number | null {
   const ms = text === '' ? Number.NaN : Date.parse(`${text}Z`);
   return Number.isNaN(ms) ? null : 1000 * ms;
-}
-
-/** What a field for date and time takes, for a moment in UTC. */
-export function fieldText(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 19);
 }

@@ -13,6 +13,7 @@ import { offerProjects } from './project-offer.js';
 import { Questions } from './questions.js';
 import type { Settings } from './route.js';
 import { showTiles } from './tiles.js';
+import { zoneName } from './time-zone.js';
 
 interface Interval {
   readonly label: string;
@@ -141,6 +142,6 @@ export class UsagePart implements Part {
         return { name, value: countText(sum), color };
       }),
     );
-    summary.textContent = `As of ${clockText(nowMs)} UTC. ${note}`;
+    summary.textContent = `As of ${clockText(nowMs)} ${zoneName()}. ${note}`;
   }
 }

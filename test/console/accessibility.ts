@@ -25,6 +25,10 @@ export function accessibilityTests(rig: () => Rig): void {
       ),
     );
     await rig().service.post(
+      EDGE,
+      Array.from({ length: 60 }, (_, i) => edgeEntry('seen', ago(200 + i), `/rest/v1/${i}`)),
+    );
+    await rig().service.post(
       RELAY,
       [1, 70, 130].map((seconds) => relayEntry('seen', ago(seconds), 'f', 12)),
     );
@@ -54,6 +58,24 @@ export function accessibilityTests(rig: () => Rig): void {
     await page.locator('.entry-line').first().click();
     await page.locator('#logs-histogram').getByText('Warnings').waitFor();
     await check('logs');
+    await page.getByRole('button', { name: 'Keys' }).click();
+    await check('keys');
+    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Logs around this moment' }).click();
+    await page.locator('.sought').waitFor();
+    await page.getByRole('button', { name: 'Copy link' }).click();
+    await page.locator('#logs-histogram summary').click();
+    await page.getByRole('button', { name: 'UTC', exact: true }).click();
+    await page.locator('.sought').getByText('Copy link').waitFor();
+    await check('around, in local time');
+    await page.getByRole('button', { name: 'Follow live' }).click();
+    await page.locator('.entry-line').nth(40).waitFor();
+    await rig().service.post(EDGE, [edgeEntry('seen', ago(0), '/rest/v1/fresh')]);
+    await page.locator('.fresh').waitFor();
+    await page.mouse.move(300, 500);
+    await page.mouse.wheel(0, 2000);
+    await page.getByText('Following is paused').waitFor();
+    await check('following, paused');
     await page.getByRole('link', { name: 'Functions' }).click();
     await page.getByText('Execution time').waitFor();
     await page.getByText('Numbers').locator('visible=true').first().click();

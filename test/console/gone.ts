@@ -20,11 +20,13 @@ export function goneTests(rig: () => Rig): void {
     await first.kill('SIGKILL');
     await page.getByRole('alert').getByText('Logring can’t be reached').waitFor();
     expect(await page.getByText('/rest/v1/seen').isVisible()).toBe(true);
+    await page.getByRole('banner').getByText('Not reachable').waitFor();
 
     const second = await startChildService(settings);
     await postTo(second.url, TEST_KEY, EDGE, JSON.stringify([edgeEntry('here', ago(1), '/rest/v1/back')]));
     await page.getByText('/rest/v1/back').waitFor();
     expect(await page.getByRole('alert').allInnerTexts()).toEqual([]);
+    await page.getByRole('banner').getByText('Ready', { exact: true }).waitFor();
     await second.kill('SIGKILL');
 
     const third = await startChildService({ ...settings, LOGRING_API_KEYS: 'another-key' });

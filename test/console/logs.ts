@@ -68,5 +68,29 @@ export function logsTests(rig: () => Rig): void {
       'GET /rest/v1/first',
       'GET /rest/v1/late',
     ]);
+    expect(await page.locator('.fresh .said').allInnerTexts()).toEqual([
+      'GET /rest/v1/second',
+      'GET /rest/v1/late',
+    ]);
+  });
+
+  test('following pauses while the reader is away from the newest, and goes on where it was', async () => {
+    await rig().service.post(
+      EDGE,
+      Array.from({ length: 100 }, (_, i) => edgeEntry('paused', ago(10 + i), `/row-${i}`)),
+    );
+    const page = await rig().openSignedIn('#/logs?project=paused&follow=1');
+    await page.locator('.entry-line').nth(99).waitFor();
+    await page.mouse.wheel(0, 2000);
+    await page.getByText('Following is paused').waitFor();
+    await rig().service.post(EDGE, [edgeEntry('paused', ago(1), '/meanwhile')]);
+    // The readings of readiness go on: by the second, an entry would have been added.
+    for (let reading = 0; reading < 2; reading++)
+      await page.waitForResponse((response) => response.url().endsWith('/readyz'));
+    expect(await page.getByText('/meanwhile').count()).toBe(0);
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByText('/meanwhile').waitFor();
+    expect(await page.getByText('Following is paused').isVisible()).toBe(false);
+    expect(await page.locator('.fresh').count()).toBe(1);
   });
 }

@@ -6,9 +6,23 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { startChildService, TEST_KEY } from '../child-service.js';
 import { freePort } from '../kafka/broker/free-port.js';
-import { type Rig, signIn } from './rig.js';
+import { ago, EDGE, edgeEntry, type Rig, signIn } from './rig.js';
 
 export function notWholeTests(rig: () => Rig): void {
+  test('how old answers are is said in the header, of the part that is shown', async () => {
+    await rig().service.post(EDGE, [edgeEntry('old', ago(5), '/rest/v1/a')]);
+    const page = await rig().openSignedIn('#/ingest');
+    // As answers say it while the brokers are away, which the embedded log never is.
+    await page.route('**/logs.all?*', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, headers: { ...response.headers(), 'Logring-Stale-Seconds': '300' } });
+    });
+    await page.goto(`${rig().service.url}/#/logs?project=old`);
+    await page.getByRole('banner').getByText('Ready, answers 5 min old').waitFor();
+    await page.getByRole('link', { name: 'Usage' }).click();
+    await page.getByRole('banner').getByText('Ready', { exact: true }).waitFor();
+  });
+
   test('why there are no answers is said on every part, never that there are no logs', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'logring-not-whole-'));
     const brokers = `127.0.0.1:${await freePort()}`;
@@ -23,6 +37,7 @@ export function notWholeTests(rig: () => Rig): void {
         .filter({ hasText: /^Not ready:/ })
         .filter({ hasText: reason })
         .waitFor();
+      expect(await page.getByRole('banner').getByText('Not ready').isVisible()).toBe(true);
       if (part === 'Ingest') continue;
       await page
         .locator('.empty:visible')

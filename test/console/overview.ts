@@ -14,7 +14,8 @@ export function overviewTests(rig: () => Rig): void {
       relayEntry('glance', ago(41), 'slow', 900, 500),
     ]);
     const page = await rig().openSignedIn();
-    await page.getByRole('button', { name: 'glance' }).click();
+    await page.getByRole('combobox', { name: 'Project' }).fill('glance');
+    await page.keyboard.press('Enter');
     await page.locator('#overview-tiles').getByText('Requests').waitFor();
     expect(await page.locator('#overview-tiles').innerText()).toMatch(
       /Requests\s+4\s+Error rate\s+25 % 1\s+Warnings\s+25 % 1\s+Invocations\s+2\s+Invocation errors\s+50 % 1/,

@@ -48,6 +48,20 @@ const VIEWS: Record<string, { hash: string; prepare?: (page: Page) => Promise<vo
     hash: `#/logs?project=${project}&tier=PRO&range=1h`,
     prepare: (page) => page.locator('.entry-line').nth(2).click(),
   },
+  'logs-follow': {
+    hash: `#/logs?project=${project}&tier=PRO&range=1h&follow=1`,
+    prepare: async (page) => {
+      await page.locator('.fresh').first().waitFor();
+      await page.mouse.move(200, 600);
+      await page.mouse.wheel(0, 700);
+      await page.getByText('Following is paused').waitFor();
+    },
+  },
+  'logs-dragged': {
+    hash: `#/logs?project=${project}&tier=PRO&range=1d`,
+    prepare: (page) => page.locator('#logs-histogram .u-over').click({ position: { x: 150, y: 50 } }),
+  },
+  keys: { hash: `#/logs?project=${project}`, prepare: (page) => page.keyboard.press('?') },
   'logs-none': { hash: '#/logs?project=nobody&tier=FREE&range=15m' },
   'functions-5min': { hash: `#/functions?project=${project}&interval=5min` },
   functions: {
@@ -72,7 +86,7 @@ for (const [size, viewport] of Object.entries(SIZES)) {
     const picture = (name: string) =>
       page.screenshot({
         path: join(folder, `${name}-${size}-${colorScheme}.png`),
-        fullPage: !name.startsWith('logs'),
+        fullPage: !/^(logs|keys)/.test(name),
       });
     await page.goto(url);
     await page.getByLabel('API key').waitFor();
@@ -86,6 +100,7 @@ for (const [size, viewport] of Object.entries(SIZES)) {
       await prepare?.(page);
       await page.waitForTimeout(250);
       await picture(name);
+      await page.keyboard.press('Escape');
     }
     await page.close();
   }

@@ -19,7 +19,7 @@ export interface PanelContent extends ChartContent {
 export class ChartPanel {
   readonly #legend = element('ul', { class: 'legend' });
   readonly #table = element('table', {});
-  readonly #wholeButton = element('button', { type: 'button', class: 'quiet', hidden: '' }, 'Whole time');
+  readonly #wholeButton = element('button', { type: 'button', class: 'small', hidden: '' }, 'Whole time');
   readonly #details: HTMLDetailsElement;
   readonly #chart: Chart;
   readonly #canvas = element('div', { class: 'plot', 'aria-hidden': 'true' });

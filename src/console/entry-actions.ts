@@ -16,7 +16,7 @@ export function entryActions(
   const moment = { project, tier, range: 'around', at: String(row.timestamp), entry: row.id };
   const said = element('span', { class: 'hint', role: 'status' });
   const action = (name: string, act: () => void) => {
-    const button = element('button', { type: 'button' }, name);
+    const button = element('button', { type: 'button', class: 'small' }, name);
     button.addEventListener('click', act);
     return button;
   };

@@ -18,7 +18,7 @@ const FORMULA = /^[\s\ufeff]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r]/;
 /** Buttons that save the records under a name. */
 export function exportButtons(name: () => string, records: () => readonly ExportRecord[]): HTMLElement {
   const save = (label: string, type: string, extension: string, textOf: typeof csvText) => {
-    const button = element('button', { type: 'button', class: 'quiet' }, label);
+    const button = element('button', { type: 'button', class: 'small' }, label);
     button.addEventListener('click', () => {
       const fileName = `${name()
         .replace(/[^\w.-]+/g, '_')
@@ -29,8 +29,9 @@ export function exportButtons(name: () => string, records: () => readonly Export
   };
   return element(
     'div',
-    { class: 'export', role: 'group', 'aria-label': 'Export' },
-    save('Save as CSV', 'text/csv', 'csv', csvText),
+    { class: 'export', role: 'group', 'aria-label': 'Save as' },
+    'Save as',
+    save('CSV', 'text/csv', 'csv', csvText),
     save('NDJSON', 'application/x-ndjson', 'ndjson', (all) =>
       all.map((record) => `${writtenJson(record, 0)}\n`).join(''),
     ),

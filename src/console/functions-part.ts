@@ -64,6 +64,9 @@ export class FunctionsPart implements Part {
   /** Whose functions are in the list. */
   #listedProject = '';
 
+  /** What the charts are of. */
+  #drawn = '';
+
   constructor(ports: PartPorts) {
     this.#ports = ports;
     this.#questions = new Questions(ports, (reason) => {
@@ -119,9 +122,9 @@ export class FunctionsPart implements Part {
     }
     await this.#refresh();
     if (project === this.#listedProject) return;
-    const reply = await this.#questions.ask<{ functions: KnownFunction[] }>('api/functions', { project });
-    if (reply === null) return;
-    this.#listFunctions(reply.value.functions, functionField.value);
+    const known = await this.#questions.tryAsk<{ functions: KnownFunction[] }>('api/functions', { project });
+    if (known.kind !== 'answered') return;
+    this.#listFunctions(known.value.functions, functionField.value);
     this.#listedProject = project;
   }
 
@@ -145,8 +148,14 @@ export class FunctionsPart implements Part {
       { project, interval, ...(functionId === '' ? {} : { function_id: functionId }) },
       true,
     );
-    if (reply !== null)
+    const asked = `${interval} ${functionId} ${project}`;
+    if (reply !== null) {
+      this.#drawn = asked;
       this.#draw(project, INTERVALS[interval], reply.value.result, reply.computedMs ?? browserNowMs());
+    } else if (asked !== this.#drawn) {
+      shown.hidden = true;
+      empty.hidden = true;
+    }
     this.#questions.later(INTERVALS[interval].refreshMs, () => this.#refresh());
   }
 

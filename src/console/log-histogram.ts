@@ -45,17 +45,17 @@ export class LogHistogram {
   }
 
   async show(settings: Settings): Promise<void> {
-    const reply = await this.#questions.ask<{ result: CountedEvents[] }>(
+    const answer = await this.#questions.tryAsk<{ result: CountedEvents[] }>(
       'api/endpoints/query/logs.event-counts',
       {
         project: settings.project ?? '',
         project_tier: settings.tier ?? '',
         interval: intervalOf(settings, browserNowMs()).name,
       },
-      true,
     );
-    if (reply === null) return;
-    this.#draw(settings, reply.value.result, reply.computedMs ?? browserNowMs());
+    // What stands in the way is said of the list, too.
+    if (answer.kind !== 'answered') return this.hide();
+    this.#draw(settings, answer.value.result, answer.computedMs ?? browserNowMs());
   }
 
   #draw(settings: Settings, rows: readonly CountedEvents[], nowMs: number): void {
@@ -77,12 +77,15 @@ export class LogHistogram {
       format: shortCountText,
       inFull: countText,
       hasSums: true,
-      mark: isRelative || afterMs === null ? null : { fromMs: afterMs, untilMs: untilMs ?? nowMs },
+      mark:
+        isRelative || (afterMs === null && untilMs === null)
+          ? null
+          : { fromMs: afterMs ?? startMs, untilMs: untilMs ?? nowMs },
     });
   }
 }
 
-/** Of the window; of a moment, the minute from it. */
+/** Of the window; a moment is both. */
 function boundsOf(settings: Settings, nowMs: number): { afterMs: number | null; untilMs: number | null } {
   const momentUs = aroundUs(settings);
   if (momentUs !== null) return { afterMs: momentUs / 1000, untilMs: momentUs / 1000 };

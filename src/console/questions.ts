@@ -22,8 +22,6 @@ export interface Reply<Value> {
 export class Questions {
   readonly #ports: PartPorts;
   readonly #refused: ((reason: string) => void) | null;
-  /** By path, of the last answers. */
-  readonly #problems = new Map<string, string | null>();
   #open = new AbortController();
   #timer = 0;
 
@@ -39,7 +37,6 @@ export class Questions {
   drop(): void {
     this.#open.abort();
     this.#open = new AbortController();
-    this.#problems.clear();
     window.clearTimeout(this.#timer);
   }
 
@@ -55,9 +52,7 @@ export class Questions {
     const answer = await this.tryAsk<Value>(path, parameters, fresh);
     const isRefused =
       this.#refused !== null && answer.kind === 'refused' && LASTING_REFUSALS.has(answer.status);
-    this.#problems.set(path, isRefused ? null : problemOf(answer));
-    const problems = [...this.#problems.values()];
-    this.#ports.tellProblem(problems.find((problem) => problem !== null) ?? null);
+    this.#ports.tellProblem(isRefused ? null : problemOf(answer));
     if (!isRefused) return answer.kind === 'answered' ? answer : null;
     this.#refused(answer.message);
     return new Promise(() => undefined);

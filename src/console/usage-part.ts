@@ -66,6 +66,9 @@ export class UsagePart implements Part {
   readonly #interval: ChoiceGroup;
   readonly #panel = new ChartPanel(found('usage-counts', HTMLDivElement), 'Requests');
 
+  /** What the chart is of. */
+  #drawn = '';
+
   constructor(ports: PartPorts) {
     this.#ports = ports;
     this.#questions = new Questions(ports, (reason) => {
@@ -115,8 +118,14 @@ export class UsagePart implements Part {
       { project, interval },
       true,
     );
-    if (reply !== null)
+    const asked = `${interval} ${project}`;
+    if (reply !== null) {
+      this.#drawn = asked;
       this.#draw(project, INTERVALS[interval], reply.value.result, reply.computedMs ?? browserNowMs());
+    } else if (asked !== this.#drawn) {
+      shown.hidden = true;
+      empty.hidden = true;
+    }
     this.#questions.later(INTERVALS[interval].refreshMs, () => this.#refresh());
   }
 

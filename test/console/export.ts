@@ -7,7 +7,7 @@ import { ago, EDGE, edgeEntry, type Rig } from './rig.js';
 
 async function saved(page: Page, place: string, button: string): Promise<{ name: string; text: string }> {
   const download = page.waitForEvent('download');
-  await page.locator(place).getByRole('button', { name: button }).click();
+  await page.locator(place).getByRole('button', { name: button, exact: true }).click();
   const file = await download;
   return { name: file.suggestedFilename(), text: readFileSync(await file.path(), 'utf8') };
 }
@@ -42,7 +42,7 @@ export function exportTests(rig: () => Rig): void {
         .map((line) => JSON.parse(line).event_message),
     ).toEqual(formulas);
 
-    const csv = await saved(page, '#logs-export', 'Save as CSV');
+    const csv = await saved(page, '#logs-export', 'CSV');
     const lines = csv.text.trimEnd().split('\r\n');
     expect(lines[0]).toBe('"time","id","timestamp","event_message","metadata"');
     expect(lines.slice(1).map((line) => line.split(',')[3])).toEqual([
@@ -56,7 +56,7 @@ export function exportTests(rig: () => Rig): void {
     expect(lines[1]).toContain('"{""a"":""=1+1""}"');
 
     await page.locator('#logs-histogram summary').click();
-    const chart = await saved(page, '#logs-histogram', 'Save as CSV');
+    const chart = await saved(page, '#logs-histogram', 'CSV');
     expect(chart.text).toMatch(/^"time","timestamp","OK","Warnings","Errors"\r\n/);
     expect(chart.text).toMatch(/Z",\d+,6,0,0\r\n/);
   });

@@ -50,6 +50,21 @@ export function ingestTests(rig: () => Rig): void {
     expect(await page.getByText('{"event_message":"whose?","metadata":{}}').isVisible()).toBe(true);
   });
 
+  test('a phone shows every figure of a partition, with its name, and still as a table', async () => {
+    await rig().service.post(EDGE, [edgeEntry('kept', ago(30), '/rest/v1/a')]);
+    const page = await rig().openSignedIn('#/ingest', { viewport: { width: 390, height: 800 } });
+    const row = page.getByRole('region', { name: 'Partitions' }).getByRole('row', { name: EDGE });
+    await row.waitFor();
+    for (const cell of await row.getByRole('cell').all()) {
+      const box = (await cell.boundingBox())!;
+      expect(box.x >= 0 && box.x + box.width <= 390).toBe(true);
+    }
+    const names = "[...document.querySelectorAll('#ingest-partitions tbody tr:first-child td')]";
+    expect(await page.evaluate(`${names}.map((cell) => getComputedStyle(cell, '::before').content)`)).toEqual(
+      ['"Partition"', '"Next offset"', '"Lag"', '"Entries"', '"Rate"'],
+    );
+  });
+
   test('a key of some projects does not see it', async () => {
     const page = await rig().open('#/ingest');
     await signIn(page, LIMITED_KEY);

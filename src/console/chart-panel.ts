@@ -27,6 +27,7 @@ export class ChartPanel {
   readonly #reason = element('p', { class: 'hint', hidden: '' });
   readonly #title: string;
   #content: PanelContent | null = null;
+  #zoom: Span | null = null;
 
   /** Without a `choose` a drag shows what it is over, and the whole time again by a button. */
   constructor(
@@ -75,12 +76,15 @@ export class ChartPanel {
   }
 
   zoom(span: Span | null): void {
+    this.#zoom = span;
     this.#chart.zoom(span);
     this.#wholeButton.hidden = span === null;
   }
 
   show(content: PanelContent): void {
-    if (content.buckets.stepMs !== this.#content?.buckets.stepMs) this.zoom(null);
+    const { startsMs, stepMs } = content.buckets;
+    const isOther = stepMs !== this.#content?.buckets.stepMs;
+    if (this.#zoom !== null && (isOther || this.#zoom.fromMs < startsMs[0])) this.zoom(null);
     if (content.mark !== undefined) this.#wholeButton.hidden = content.mark === null;
     this.#content = content;
     this.#lay(true);

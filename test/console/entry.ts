@@ -63,4 +63,18 @@ export function entryTests(rig: () => Rig): void {
     await page.goBack();
     await expect.poll(() => page.locator('.entry.sought').innerText()).toContain('this-one');
   });
+
+  test('an entry is copied also where the browser has no clipboard for pages, as without TLS', async () => {
+    await rig().service.post(EDGE, [edgeEntry('plain', ago(10), '/rest/v1/a')]);
+    const page = await rig().openSignedIn('#/overview');
+    await page.addInitScript("Object.defineProperty(navigator, 'clipboard', { value: undefined })");
+    await page.goto(`${rig().service.url}/?again#/logs?project=plain`);
+    await page.locator('.entry-line').click();
+    await page.getByRole('button', { name: 'Copy link' }).click();
+    await page.getByRole('status').filter({ hasText: 'Link copied.' }).waitFor();
+    await page.getByLabel('Filter shown').press('Control+V');
+    expect(await page.getByLabel('Filter shown').inputValue()).toMatch(
+      /#\/logs\?project=plain.*range=around/,
+    );
+  });
 }

@@ -85,13 +85,26 @@ export function histogramTests(rig: () => Rig): void {
     await page.locator('#functions-tiles').getByText('Invocations').waitFor();
     const whole = page.getByRole('button', { name: 'Whole time' });
     expect(await whole.count()).toBe(0);
+    const leftmost = async () => {
+      await page.locator('#functions-times .u-over').hover({ position: { x: 3, y: 20 } });
+      return page.locator('#functions-times .when').innerText();
+    };
+    const first = await leftmost();
     await drag(page, '#functions-counts', 0.4, 0.6);
     await expect.poll(() => whole.count()).toBe(2);
+    const minutes = (Date.parse(`${await leftmost()} 2000 UTC`) - Date.parse(`${first} 2000 UTC`)) / 60_000;
+    expect(minutes).toBeGreaterThan(20);
+    expect(minutes).toBeLessThan(28);
     await whole.first().click();
     await expect.poll(() => whole.count()).toBe(0);
     await drag(page, '#functions-times', 0.4, 0.6);
     await expect.poll(() => whole.count()).toBe(2);
     await page.locator('#functions-counts .u-over').dblclick();
+    await expect.poll(() => whole.count()).toBe(0);
+    // A shorter interval does not have what was zoomed into.
+    await drag(page, '#functions-counts', 0.4, 0.6);
+    await expect.poll(() => whole.count()).toBe(2);
+    await page.getByLabel('15 min').check();
     await expect.poll(() => whole.count()).toBe(0);
   });
 }

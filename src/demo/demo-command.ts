@@ -156,7 +156,7 @@ export function guideText(url: string, isColoured: boolean): string {
   const bold = (text: string) => (isColoured ? `\x1b[1m${text}\x1b[22m` : text);
   const cyan = (text: string) => (isColoured ? `\x1b[36m${text}\x1b[39m` : text);
   const [{ ref, tier, functions }] = PROJECTS;
-  const console = `${url}/#/functions?${new URLSearchParams({ project: ref, interval: '1day' })}`;
+  const console = `${url}/#/overview?${new URLSearchParams({ project: ref })}`;
   const curl = (endpoint: string, parameters: Record<string, string>) =>
     cyan(
       `curl -H 'X-API-KEY: ${KEY}' '${url}/api/endpoints/query/${endpoint}?${new URLSearchParams(parameters)}'`,

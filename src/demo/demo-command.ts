@@ -30,6 +30,8 @@ const PAST_US = 7 * US_PER_DAY;
  * (at three hours an eighth more of the serving thread); shorter: more syncs of the disk.
  */
 const POST_US = US_PER_HOUR;
+/** Each waits for the disk; those that come meanwhile share the next sync. */
+const POSTS_UNDER_WAY = 8;
 const LIVE_EVERY_MS = 1000;
 const APPLIED_CHECK_MS = 50;
 
@@ -117,16 +119,19 @@ async function feed(
   signal: AbortSignal,
 ): Promise<number> {
   let count = 0;
+  let underWay: Promise<void>[] = [];
   for (let fromUs = startUs; fromUs < endUs; fromUs += POST_US) {
     const entries = traffic.entries(fromUs, Math.min(endUs, fromUs + POST_US));
     count += entries.length;
-    await Promise.all(
-      (['edge', 'relay'] as const).map((log) => {
-        const lines = entries.filter((entry) => entry.log === log).map(({ text }) => text);
-        return lines.length === 0 ? null : post(url, topics[log], lines.join('\n'), signal);
-      }),
-    );
+    for (const log of ['edge', 'relay'] as const) {
+      const lines = entries.filter((entry) => entry.log === log).map(({ text }) => text);
+      if (lines.length > 0) underWay.push(post(url, topics[log], lines.join('\n'), signal));
+    }
+    if (underWay.length < POSTS_UNDER_WAY) continue;
+    await Promise.all(underWay);
+    underWay = [];
   }
+  await Promise.all(underWay);
   return count;
 }
 

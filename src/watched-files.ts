@@ -5,7 +5,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 
 export interface WatchedFilesPorts {
   readonly paths: readonly string[];
@@ -20,9 +20,10 @@ export interface WatchedFilesPorts {
 export class WatchedFiles {
   readonly #ports: WatchedFilesPorts;
   #usedDigest: string;
-  /** What could not be used when it was last looked at, and what of that has been told. */
-  #suspect: string | null = null;
-  #told: string | null = null;
+  /** What the last look saw: files are not replaced in one instant, so only two looks on end count. */
+  #seen: string | null = null;
+  /** What could not be used, and is there still. */
+  #refused: string | null = null;
   #isLooking = false;
   #renewalCount = 0;
   #failureCount = 0;
@@ -40,42 +41,65 @@ export class WatchedFiles {
     return this.#failureCount;
   }
 
+  /** Whether what the files hold now can't be used, so that what is in use is something else. */
+  get isRefused(): boolean {
+    return this.#refused !== null;
+  }
+
   /** To be called every few seconds; does nothing while an earlier call is under way. */
   async check(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
-      await this.#useIfChanged();
+      await this.#look();
     } finally {
       this.#isLooking = false;
     }
   }
 
-  async #useIfChanged(): Promise<void> {
-    const { paths, use } = this.#ports;
-    let digest = 'unread';
+  async #look(): Promise<void> {
+    let texts: string[] | null = null;
+    let state: string;
     try {
-      const texts: string[] = [];
-      for (const path of paths) texts.push((await readFile(path, 'utf8')).trim());
-      digest = digestOf(texts);
-      if (digest !== this.#usedDigest) {
-        use(texts);
-        this.#usedDigest = digest;
-        this.#renewalCount += 1;
-      }
-      this.#suspect = null;
-      this.#told = null;
+      texts = await this.#read();
+      // A pipe is read once, at the start.
+      if (texts === null) return;
+      state = digestOf(texts);
     } catch (error) {
-      this.#noteFailure(`${digest} ${(error as Error).message}`, (error as Error).message);
+      state = (error as Error).message;
     }
+    const isSettled = state === this.#seen;
+    this.#seen = state;
+    if (!isSettled || state === this.#refused) return;
+    if (texts === null) this.#refuse(state, state);
+    else if (state === this.#usedDigest) this.#refused = null;
+    else this.#use(texts, state);
   }
 
-  /** Files are not replaced in one instant: only what is wrong at two looks on end is told. */
-  #noteFailure(state: string, problem: string): void {
-    const isSettled = state === this.#suspect;
-    this.#suspect = state;
-    if (!isSettled || state === this.#told) return;
-    this.#told = state;
+  /** null: one of them is no regular file. */
+  async #read(): Promise<string[] | null> {
+    const texts: string[] = [];
+    for (const path of this.#ports.paths) {
+      if (!(await stat(path)).isFile()) return null;
+      texts.push((await readFile(path, 'utf8')).trim());
+    }
+    return texts;
+  }
+
+  #use(texts: readonly string[], digest: string): void {
+    try {
+      this.#ports.use(texts);
+    } catch (error) {
+      this.#refuse(digest, (error as Error).message);
+      return;
+    }
+    this.#usedDigest = digest;
+    this.#refused = null;
+    this.#renewalCount += 1;
+  }
+
+  #refuse(state: string, problem: string): void {
+    this.#refused = state;
     this.#failureCount += 1;
     this.#ports.onFailed(problem);
   }

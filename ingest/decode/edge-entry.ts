@@ -102,7 +102,7 @@ function urlBytes(source: ElementSource, project: string): Uint8Array | null {
   if (!fields.isString(URL)) {
     const path = urlFromPath ? fields.text(PATH) : null;
     if (path === null) return null;
-    slab.writeText(`https://${project}${path}`);
+    slab.writeText(`https://${project}${path.startsWith('/') ? '' : '/'}${path}`);
     return slab.take();
   }
   if (!fields.isPlain(URL)) return Buffer.from(fields.text(URL)!);

@@ -81,8 +81,11 @@ export async function runDemo(
     // What is cut off by the end is no failure.
     if (!ending.signal.aborted) failure = error;
   }
-  await service?.stop();
-  rmSync(directory, { recursive: true, force: true });
+  try {
+    await service?.stop();
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
   if (failure !== null) throw failure;
   return 0;
 }

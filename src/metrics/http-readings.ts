@@ -34,6 +34,11 @@ export function readHttp(readings: Readings, { inFlight, tlsFiles, keyFiles }: H
     'Changed files of certificate and key that could not be used; the ones before stay in use',
     ({ failureCount }) => failureCount,
   );
+  ofTls(
+    'logring_tls_files_refused',
+    '1 while the files of certificate and key hold what can not be used',
+    ({ isRefused }) => (isRefused ? 1 : 0),
+  );
   const ofKeys = (name: string, help: string, pick: (watched: KeyFile['watched']) => number) =>
     readings.read(name, help, ['setting'], (add) => {
       for (const { setting, watched } of keyFiles) add({ setting }, pick(watched));
@@ -45,5 +50,8 @@ export function readHttp(readings: Readings, { inFlight, tlsFiles, keyFiles }: H
     'logring_key_renewal_failures_total',
     'Changed files of keys that could not be used; the keys before stay in use',
     ({ failureCount }) => failureCount,
+  );
+  ofKeys('logring_key_file_refused', '1 while a file of keys holds what can not be used', ({ isRefused }) =>
+    isRefused ? 1 : 0,
   );
 }

@@ -266,5 +266,6 @@ test('a URL of project and path, where the setting asks for one and the entry ha
   expect(urlOf('{"path":"/rest/v1/t?a=\\ud800\\u00e9"}')).toBe('https://pé/rest/v1/t?a=\ufffdé');
   expect(urlOf('{"path":"/rest/v1/t"}', false)).toBe(null);
   expect(urlOf('{"path":"/rest","url":"https://u"}')).toBe('https://u');
+  expect(urlOf('{"path":".evil.example/rest"}')).toBe('https://pé/.evil.example/rest');
   expect(urlOf('{"path":7}')).toBe(null);
 });

@@ -55,7 +55,8 @@ export function decodeEdgeNaively(
     const request = firstObject(metadata?.request);
     const statusCode = firstObject(metadata?.response)?.status_code;
     const path = textOrNull(request?.path);
-    const madeUrl = urlFromPath && path !== null ? `https://${project}${path}` : null;
+    const madeUrl =
+      urlFromPath && path !== null ? `https://${project}${path.startsWith('/') ? path : `/${path}`}` : null;
     const url = textOrNull(request?.url) ?? madeUrl;
     const tier = textOrNull(object.project_tier) || record.projectTier || 'ENTERPRISE';
     const row =

@@ -15,6 +15,8 @@ export interface TlsFigures {
   readonly expiresUs: number;
   readonly renewalCount: number;
   readonly failureCount: number;
+  /** Whether the files hold something that can't be used. */
+  readonly isRefused: boolean;
 }
 
 export class TlsFiles {
@@ -37,8 +39,8 @@ export class TlsFiles {
   }
 
   figures(): TlsFigures {
-    const { renewalCount, failureCount } = this.#files;
-    return { expiresUs: this.#identity.expiresUs, renewalCount, failureCount };
+    const { renewalCount, failureCount, isRefused } = this.#files;
+    return { expiresUs: this.#identity.expiresUs, renewalCount, failureCount, isRefused };
   }
 
   /** To be called every few seconds. */

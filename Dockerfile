@@ -32,7 +32,7 @@ ENTRYPOINT ["node", "dist/bench/log-generator.js"]
 
 FROM base AS logring
 ENV LOGRING_HOST=0.0.0.0 LOGRING_DATA_DIR=/data
-# glibc gives freed memory back to the system: see docs/operating.md, Memory.
+# glibc gives freed memory back to the system: see docs/operating.md, Running it.
 ENV MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072 MALLOC_TRIM_THRESHOLD_=131072
 VOLUME /data
 EXPOSE 4000

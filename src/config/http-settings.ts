@@ -128,8 +128,8 @@ function tlsContradictions(
   const problems = [
     ...needs(certificate, 'TLS_KEY', key, 'is needed with a certificate'),
     ...needs(key, 'TLS_CERT', certificate, 'is needed with a key'),
-    ...needsPem('TLS_CERT', certificate),
-    ...needsPem('TLS_KEY', key),
+    ...needsPem('TLS_CERT', certificate, files.TLS_CERT?.path),
+    ...needsPem('TLS_KEY', key, files.TLS_KEY?.path),
   ];
   if (certificate === undefined || key === undefined || problems.length > 0) return problems;
   if (backEnd === 'uws' && (files.TLS_CERT === undefined || files.TLS_KEY === undefined)) {

@@ -50,7 +50,9 @@ export function needs(given: unknown, name: string, needed: unknown, rule: strin
 }
 
 /** The problem of a setting that should hold PEM, if it does not: most likely a path was given. */
-export function needsPem(name: string, value: string | undefined): string[] {
+export function needsPem(name: string, value: string | undefined, path?: string): string[] {
   if (value?.includes('-----BEGIN') !== false) return [];
-  return [`LOGRING_${name}: must be PEM; for a path use LOGRING_${name}_FILE`];
+  return path === undefined
+    ? [`LOGRING_${name}: must be PEM; for a path use LOGRING_${name}_FILE`]
+    : [`LOGRING_${name}_FILE: ${path} is not PEM`];
 }

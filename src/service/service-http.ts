@@ -1,7 +1,7 @@
 /** The HTTP server over the API of this process: measured, and with TLS where it is configured. */
 
 import { US_PER_SECOND } from '../../engine/time.js';
-import type { Config } from '../config.js';
+import { type Config, ConfigError } from '../config.js';
 import { type AccessLogPorts, loggedHandler } from '../http/access-log.js';
 import type { Api } from '../http/api.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
@@ -10,6 +10,7 @@ import { meteredHandler, type RequestMeter } from '../http/server/request-meters
 import type { BackEndName, BugReporter } from '../http/server/server.js';
 import { TlsFiles } from '../http/server/tls-files.js';
 import { checkedIdentity, type TlsIdentity } from '../http/server/tls-identity.js';
+import { loadUws } from '../http/server/uws-binary.js';
 import type { Platform } from './service.js';
 
 export interface ServiceHttpPorts {
@@ -39,6 +40,11 @@ export function createServiceHttp({
   const identity = identityOf(config);
   const { monotonicUs } = platform.clock;
   const forced = BACK_ENDS[config.HTTP_BACKEND];
+  if (forced === 'uWebSockets.js' && (identity === null || identity.paths !== null)) {
+    const binary = loadUws();
+    if (typeof binary === 'string')
+      throw new ConfigError([`LOGRING_HTTP_BACKEND: uws does not load here, set auto or node: ${binary}`]);
+  }
   const chosen = createHttpServer({
     handler: api,
     bugs,

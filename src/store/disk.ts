@@ -6,6 +6,7 @@ import {
   closeSync,
   fdatasyncSync,
   fsyncSync,
+  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -16,7 +17,7 @@ import {
   truncateSync,
   writeSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { ofFile } from './system-errors.js';
 
 export interface FolderList {
@@ -91,7 +92,7 @@ export const SYSTEM_DISK: Disk = {
     }
   },
   syncFolder,
-  makeFolder: (folder) => mkdirSync(folder, { recursive: true }),
+  makeFolder,
   byteCount: (path) => {
     const stats = statSync(path, { throwIfNoEntry: false });
     return stats?.isFile() ? stats.size : null;
@@ -101,6 +102,32 @@ export const SYSTEM_DISK: Disk = {
   freeBytes,
   list: listFolder,
 };
+
+/** Node's own `recursive` never returns where the parent is there and yet a folder in it is ENOENT. */
+function makeFolder(folder: string): string | undefined {
+  try {
+    mkdirSync(folder);
+    return folder;
+  } catch (error) {
+    if (isFolder(folder)) return undefined;
+    const parent = dirname(folder);
+    const isParentMissing =
+      (error as NodeJS.ErrnoException).code === 'ENOENT' &&
+      lstatSync(parent, { throwIfNoEntry: false }) === undefined;
+    if (!isParentMissing) throw error;
+    const firstMade = makeFolder(parent);
+    const made = makeFolder(folder);
+    return firstMade ?? made;
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
 
 function syncFolder(folder: string): void {
   // Windows has no way to sync a folder.

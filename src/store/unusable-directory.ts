@@ -11,7 +11,7 @@ const ELSE = 'or set LOGRING_DATA_DIR to another directory';
 const MAKING: Readonly<Record<string, string>> = {
   EEXIST: `a file of that name is there: move it away, ${ELSE}`,
   ENOTDIR: `a part of its path is a file: move that away, ${ELSE}`,
-  ENOENT: `its file system is read-only, or a link in its path leads nowhere: mend that, ${ELSE}`,
+  ENOENT: `nothing can be made there, a link in its path leads nowhere, or the directory that it is in was deleted: mend that, ${ELSE}`,
   ELOOP: `links in its path lead round in a circle: remove one, ${ELSE}`,
 };
 

@@ -25,7 +25,12 @@ test('a file in its place, or in its path', () => {
   const file = join(directory, 'file');
   writeFileSync(file, '');
   checkStart(file, "can't be made (EEXIST): a file of that name is there: move it away");
-  checkStart(join(file, 'data'), "can't be made (ENOTDIR): a part of its path is a file: move that away");
+  for (const path of ['data', 'more/data'])
+    checkStart(join(file, path), "can't be made (ENOTDIR): a part of its path is a file: move that away");
+});
+
+test('where nothing can be made, though the folder is there', { skip: process.platform !== 'linux' }, () => {
+  checkStart('/proc/logring', "can't be made (ENOENT): nothing can be made there");
 });
 
 describeSmallDisk('a disk', () => {

@@ -101,8 +101,11 @@ function loadFrom(name: string): Uws | string {
   try {
     return require(file) as Uws;
   } catch (error) {
-    const [reason] = (error instanceof Error ? error.message : String(error)).split('\n');
-    return `${name} does not load: ${reason}`;
+    const text = error instanceof Error ? error.message : String(error);
+    const needed = /`(GLIBC_[0-9.]+)' not found/.exec(text)?.[1];
+    return needed === undefined
+      ? `${name} does not load: ${text.split('\n')[0]}`
+      : `${name} needs ${needed.replace('GLIBC_', 'glibc ')}`;
   }
 }
 

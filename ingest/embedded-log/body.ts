@@ -32,6 +32,8 @@ export type BodyProblem = 'empty' | 'too-many-entries';
 
 const EMPTY_ARRAY = Buffer.from('[]');
 const LINE_FEED = 0x0a;
+/** What one of many values costs beside its bytes, as bytes that are looked at. */
+const VALUE_BYTES = 32;
 const LINE_TYPES = [
   'application/x-ndjson',
   'application/ndjson',
@@ -206,6 +208,9 @@ async function splitLines(body: Uint8Array, start: number, end: number, turns: T
 /**
  * Objects and arrays one behind the other. Anything else, or one with something else behind it on its line,
  * takes its line.
+ *
+ * A value is looked for beyond its line until as many bytes as the body has, or those of one turn, were looked
+ * at in vain. That keeps it O(length): a body of braces is not looked through again at each of them.
  */
 async function splitValues(
   body: Uint8Array,
@@ -215,24 +220,33 @@ async function splitValues(
 ): Promise<BodyElements> {
   const starts: number[] = [];
   const ends: number[] = [];
-  // Not after the first that fails: a body of braces would be looked through again at each of them.
-  let mayGoOn = true;
+  const walk = new JsonWalk({});
+  let vainBytesLeft = Math.max(end - start, SPLIT_BYTES);
   let lineEnd = start;
   for (let position = start; position < end && starts.length <= MAX_BODY_ELEMENTS; ) {
     if (position >= lineEnd) lineEnd = endOfLine(body, position, end);
     let valueEnd = -1;
+    let next = -1;
+    let vainBytes = 0;
     if (isOpener(body[position])) {
-      const limit = mayGoOn ? Math.min(end, Math.max(lineEnd, position + MAX_ELEMENT_BYTES)) : lineEnd;
+      const reach = vainBytesLeft >= 0 ? Math.min(end, position + MAX_ELEMENT_BYTES) : lineEnd;
+      const limit = Math.max(lineEnd, reach);
       valueEnd = await endOfContainer(body, position, limit, turns);
-      if (valueEnd > lineEnd && !isJson(body, position, valueEnd)) valueEnd = -1;
-      if (valueEnd >= 0 && !(await endsAt(body, valueEnd, end, turns))) valueEnd = -1;
-      mayGoOn &&= valueEnd >= 0;
+      const scanEnd = valueEnd < 0 ? limit : valueEnd;
+      if (valueEnd > lineEnd && walk.walk(body, position, valueEnd) === 'not-json') valueEnd = -1;
+      if (valueEnd >= 0) next = await turns.skipWhitespace(body, valueEnd, end);
+      if (valueEnd >= 0 && !mayFollow(body, valueEnd, next, end)) valueEnd = -1;
+      if (valueEnd < 0 && scanEnd > lineEnd) vainBytes = scanEnd - position;
+    }
+    if (valueEnd < 0) {
+      valueEnd = await turns.trimEnd(body, position, lineEnd);
+      next = await turns.skipWhitespace(body, lineEnd, end);
     }
     starts.push(position);
-    ends.push(valueEnd >= 0 ? valueEnd : await turns.trimEnd(body, position, lineEnd));
-    const next = valueEnd >= 0 ? valueEnd : lineEnd;
-    if (turns.isOver(next - position)) await turns.next();
-    position = await turns.skipWhitespace(body, next, end);
+    ends.push(valueEnd);
+    vainBytesLeft -= vainBytes;
+    if (turns.isOver(next - position + vainBytes + VALUE_BYTES)) await turns.next();
+    position = next;
   }
   return { form: 'lines', starts, ends };
 }
@@ -242,16 +256,11 @@ function endOfLine(body: Uint8Array, position: number, end: number): number {
   return feed < 0 || feed > end ? end : feed;
 }
 
-/** Whether nothing but another object or array comes on the line behind a value. */
-async function endsAt(body: Uint8Array, valueEnd: number, end: number, turns: Turns): Promise<boolean> {
-  const next = await turns.skipWhitespace(body, valueEnd, end);
+/** Whether what is at `next`, behind a value and whitespace, is another, on another line, or the end. */
+function mayFollow(body: Uint8Array, valueEnd: number, next: number, end: number): boolean {
   return next === end || isOpener(body[next]) || body.subarray(valueEnd, next).includes(LINE_FEED);
 }
 
 function isOpener(byte: number): boolean {
   return byte === OPEN_BRACE || byte === OPEN_BRACKET;
-}
-
-function isJson(body: Uint8Array, start: number, end: number): boolean {
-  return new JsonWalk({}).walk(body, start, end) !== 'not-json';
 }

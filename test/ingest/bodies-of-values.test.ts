@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { splitBody } from '../../ingest/embedded-log/body.js';
-import { MAX_BODY_ELEMENTS } from '../../ingest/limits.js';
+import { MAX_BODY_ELEMENTS, SPLIT_BYTES } from '../../ingest/limits.js';
 
 function yieldTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
@@ -56,9 +56,42 @@ test('where the content type says that an entry has its line, it has', async () 
   ]);
 });
 
-test('a body of braces is looked through once, and too many values are refused', async () => {
-  const braces = '{\n'.repeat(MAX_BODY_ELEMENTS);
-  expect(await elementsOf(braces)).toHaveLength(MAX_BODY_ELEMENTS);
+test('broken lines take no values over lines with them', async () => {
+  const over = '{\n "project": "c"\n}';
+  const check = async (...elements: string[]) =>
+    expect(await elementsOf(elements.join('\n'))).toEqual(elements);
+  await check('{"a":1} x', over);
+  await check(over, '{"a":{"b":', over, over);
+  await check('{"a":', '{"b":', '{"c":', '{"d":', over, '7', over);
+  // What ends on its own line costs nothing of what may be looked at in vain.
+  await check(...Array(2_000).fill(`{"a":"${'x'.repeat(500)}"} x`), over);
+});
+
+test('too many values are refused', async () => {
   expect(await elementsOf('{}'.repeat(MAX_BODY_ELEMENTS))).toHaveLength(MAX_BODY_ELEMENTS);
   expect(await elementsOf('{}'.repeat(MAX_BODY_ELEMENTS + 1))).toBe('too-many-entries');
+});
+
+test('values are taken apart in turns, by their bytes and their number, and in vain only once', async () => {
+  /** That the turns are about as many as so many bytes, and so many values of 32 each, need. */
+  const check = async (body: string, byteCount: number, valueCount: number) => {
+    const turns = (byteCount + 32 * valueCount) / SPLIT_BYTES;
+    let turnCount = 0;
+    const split = await splitBody(Buffer.from(body), 'application/json', async () => {
+      // Ends one that would go on for half a minute.
+      if (++turnCount > 2 * turns + 4) throw new Error(`more than ${turnCount - 1} turns`);
+    });
+    expect(typeof split === 'string' ? split : split.starts.length).toBe(valueCount);
+    expect(turnCount).toBeGreaterThanOrEqual(Math.floor(0.9 * turns));
+  };
+  const checkAll = (piece: string, count: number) => check(piece.repeat(count), piece.length * count, count);
+  await checkAll('{}', MAX_BODY_ELEMENTS);
+  await checkAll('{\n}', MAX_BODY_ELEMENTS);
+  await checkAll('{\n', MAX_BODY_ELEMENTS);
+  await checkAll(`{}${' '.repeat(10_000)}`, 320);
+  await checkAll(`{"a":"${'x'.repeat(10_000)}"}`, 320);
+  await checkAll(`x${'y'.repeat(10_000)}\n`, 320);
+  // Brackets that match around what is no JSON: looked at in vain, then as two lines.
+  const vain = `{\n${'x'.repeat(10_000)}}\n`.repeat(320);
+  await check(vain, 2 * vain.length, 640);
 });

@@ -8,7 +8,7 @@ export class DataTable {
   readonly #nothing: string;
 
   /**
-   * `nothing` is what the table says when it has no rows. The first column is text, the others are figures.
+   * `nothing` is what the table says when it has no rows, unless show is given another reason. The first column is text, the others are figures.
    */
   constructor(place: HTMLElement, title: string, columns: readonly string[], nothing: string) {
     this.#columns = columns;
@@ -30,7 +30,12 @@ export class DataTable {
     place.append(element('h2', {}, title), scroller);
   }
 
-  show(rows: readonly (readonly (string | HTMLElement)[])[]): void {
+  /** Neither rows nor why there are none, until they are known. */
+  clear(): void {
+    this.#body.replaceChildren();
+  }
+
+  show(rows: readonly (readonly (string | HTMLElement)[])[], nothing = this.#nothing): void {
     const lines = rows.map(([head, ...cells]) =>
       element(
         'tr',
@@ -42,7 +47,7 @@ export class DataTable {
     const none = element(
       'tr',
       { role: 'row' },
-      element('td', { role: 'cell', class: 'none', colspan: String(this.#columns.length) }, this.#nothing),
+      element('td', { role: 'cell', class: 'none', colspan: String(this.#columns.length) }, nothing),
     );
     this.#body.replaceChildren(...(lines.length === 0 ? [none] : lines));
   }

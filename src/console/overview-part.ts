@@ -70,6 +70,7 @@ export class OverviewPart implements Part {
   async #begin(): Promise<void> {
     this.#questions.drop();
     shown.hidden = true;
+    this.#ranking.clear();
     if (projectField.value.trim() !== '') return this.#refresh();
     await offerProjects(empty, 'Which project?', this.#ports, (chosen) => {
       projectField.value = chosen;

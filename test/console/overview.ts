@@ -46,4 +46,19 @@ export function overviewTests(rig: () => Rig): void {
     await page.locator('#overview-api .hint').filter({ hasText: 'project' }).waitFor();
     expect(await page.locator('#overview-tiles').innerText()).toMatch(/Requests\s+1/);
   });
+
+  test('a project whose functions are refused is not shown those of another', async () => {
+    for (const project of ['ranked', 'unranked'])
+      await rig().service.post(RELAY, [relayEntry(project, ago(40), `of-${project}`, 12)]);
+    const page = await rig().openSignedIn('#/overview?project=ranked');
+    const ranking = page.getByRole('region', { name: 'Slowest functions' });
+    await ranking.getByRole('rowheader', { name: 'of-ranked' }).waitFor();
+    await page.route('**/api/functions?*', (route) =>
+      route.fulfill({ status: 503, json: { error: { message: 'not now' } } }),
+    );
+    await page.getByRole('combobox', { name: 'Project' }).fill('unranked');
+    await page.keyboard.press('Enter');
+    await ranking.getByText('not now').waitFor();
+    expect(await ranking.locator('tbody').innerText()).toBe('not now');
+  });
 }

@@ -64,6 +64,8 @@ export class FunctionsPart implements Part {
   /** Whose functions are in the list. */
   #listedProject = '';
 
+  /** What was asked for last: the field may have been edited since. */
+  #asked = { project: '', function: '', interval: DEFAULT_INTERVAL };
   /** What the charts are of. */
   #drawn = '';
 
@@ -95,6 +97,7 @@ export class FunctionsPart implements Part {
     this.#interval.value = Object.hasOwn(INTERVALS, interval) ? interval : DEFAULT_INTERVAL;
     this.#listFunctions([], functionId);
     this.#listedProject = '';
+    this.#takeForm();
     void this.#begin();
   }
 
@@ -105,13 +108,23 @@ export class FunctionsPart implements Part {
   #choose(functionId: string): void {
     const project = projectField.value.trim();
     if (project !== this.#listedProject) this.#listFunctions([], functionId);
-    this.#ports.remember({ project, function: functionId, interval: this.#interval.value });
+    functionField.value = functionId;
+    this.#takeForm();
+    this.#ports.remember(this.#asked);
     void this.#begin();
+  }
+
+  #takeForm(): void {
+    this.#asked = {
+      project: projectField.value.trim(),
+      function: functionField.value,
+      interval: this.#interval.value,
+    };
   }
 
   async #begin(): Promise<void> {
     this.#questions.drop();
-    const project = projectField.value.trim();
+    const { project } = this.#asked;
     if (project === '') {
       shown.hidden = true;
       await offerProjects(empty, 'Whose functions?', this.#ports, (chosen) => {
@@ -140,9 +153,7 @@ export class FunctionsPart implements Part {
 
   /** Asks, shows, and comes again after a while. */
   async #refresh(): Promise<void> {
-    const project = projectField.value.trim();
-    const interval = this.#interval.value;
-    const functionId = functionField.value;
+    const { project, function: functionId, interval } = this.#asked;
     const reply = await this.#questions.ask<{ result: StatsRow[] }>(
       'api/endpoints/query/functions.invocation-stats',
       { project, interval, ...(functionId === '' ? {} : { function_id: functionId }) },

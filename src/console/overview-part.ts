@@ -42,6 +42,8 @@ export class OverviewPart implements Part {
   readonly #invocations = new ChartPanel(found('overview-invocations', HTMLDivElement), 'Invocations');
   readonly #api = new ChartPanel(found('overview-api', HTMLDivElement), 'API requests');
   readonly #ranking: FunctionRanking;
+  /** Whose overview it is: the field may have been edited since. */
+  #project = '';
 
   constructor(ports: PartPorts) {
     this.#ports = ports;
@@ -55,6 +57,7 @@ export class OverviewPart implements Part {
 
   show({ project = '' }: Settings): void {
     projectField.value = project;
+    this.#project = project.trim();
     void this.#begin();
   }
 
@@ -63,7 +66,8 @@ export class OverviewPart implements Part {
   }
 
   #choose(): void {
-    this.#ports.remember({ project: projectField.value.trim() });
+    this.#project = projectField.value.trim();
+    this.#ports.remember({ project: this.#project });
     void this.#begin();
   }
 
@@ -71,7 +75,7 @@ export class OverviewPart implements Part {
     this.#questions.drop();
     shown.hidden = true;
     this.#ranking.clear();
-    if (projectField.value.trim() !== '') return this.#refresh();
+    if (this.#project !== '') return this.#refresh();
     await offerProjects(empty, 'Which project?', this.#ports, (chosen) => {
       projectField.value = chosen;
       this.#choose();
@@ -80,7 +84,7 @@ export class OverviewPart implements Part {
 
   /** Asks, shows, and comes again after a while. */
   async #refresh(): Promise<void> {
-    const project = projectField.value.trim();
+    const project = this.#project;
     const query = 'api/endpoints/query/';
     const [events, stats, usage] = await Promise.all([
       this.#questions.tryAsk<Rows<CountedEvents>>(`${query}logs.event-counts`, {
@@ -98,6 +102,7 @@ export class OverviewPart implements Part {
     const isRefused = events.kind === 'refused' && stats.kind === 'refused' && usage.kind === 'refused';
     if (isRefused && LASTING_REFUSALS.has(events.status)) {
       this.#ports.tellProblem(null);
+      shown.hidden = true;
       sayRefused(empty, events.message);
       return;
     }
@@ -152,7 +157,7 @@ export class OverviewPart implements Part {
   #showLogs(span: Span | null): void {
     if (span === null) return;
     const settings = {
-      project: projectField.value.trim(),
+      project: this.#project,
       range: 'between',
       from: utcText(span.fromMs),
       to: utcText(span.untilMs),

@@ -66,6 +66,8 @@ export class UsagePart implements Part {
   readonly #interval: ChoiceGroup;
   readonly #panel = new ChartPanel(found('usage-counts', HTMLDivElement), 'Requests');
 
+  /** What was asked for last: the field may have been edited since. */
+  #asked = { project: '', interval: DEFAULT_INTERVAL };
   /** What the chart is of. */
   #drawn = '';
 
@@ -87,6 +89,7 @@ export class UsagePart implements Part {
   show({ project = '', interval = DEFAULT_INTERVAL }: Settings): void {
     projectField.value = project;
     this.#interval.value = Object.hasOwn(INTERVALS, interval) ? interval : DEFAULT_INTERVAL;
+    this.#takeForm();
     void this.#begin();
   }
 
@@ -95,13 +98,18 @@ export class UsagePart implements Part {
   }
 
   #choose(): void {
-    this.#ports.remember({ project: projectField.value.trim(), interval: this.#interval.value });
+    this.#takeForm();
+    this.#ports.remember(this.#asked);
     void this.#begin();
+  }
+
+  #takeForm(): void {
+    this.#asked = { project: projectField.value.trim(), interval: this.#interval.value };
   }
 
   async #begin(): Promise<void> {
     this.#questions.drop();
-    if (projectField.value.trim() !== '') return this.#refresh();
+    if (this.#asked.project !== '') return this.#refresh();
     shown.hidden = true;
     await offerProjects(empty, 'Whose requests?', this.#ports, (chosen) => {
       projectField.value = chosen;
@@ -111,8 +119,7 @@ export class UsagePart implements Part {
 
   /** Asks, shows, and comes again after a while. */
   async #refresh(): Promise<void> {
-    const project = projectField.value.trim();
-    const interval = this.#interval.value;
+    const { project, interval } = this.#asked;
     const reply = await this.#questions.ask<{ result: UsageRow[] }>(
       'api/endpoints/query/usage.api-counts',
       { project, interval },

@@ -61,4 +61,25 @@ export function overviewTests(rig: () => Rig): void {
     await ranking.getByText('not now').waitFor();
     expect(await ranking.locator('tbody').innerText()).toBe('not now');
   });
+
+  test('a project that is typed but not submitted changes nothing of what is shown and asked again', async () => {
+    await rig().service.post(EDGE, [edgeEntry('kept', ago(30), '/rest/v1/a')]);
+    await rig().service.post(RELAY, [relayEntry('kept', ago(30), 'f', 12)]);
+    const page = await rig().openSignedIn();
+    await page.clock.install();
+    for (const [part, endpoint] of [
+      ['overview', 'logs.event-counts'],
+      ['functions', 'functions.invocation-stats'],
+      ['usage', 'usage.api-counts'],
+    ]) {
+      await page.goto(`${rig().service.url}/#/${part}?project=kept`);
+      await page.locator(`#${part}-tiles dt`).first().waitFor();
+      await page.locator(`#${part}-project`).fill('');
+      const again = page.waitForRequest((request) => request.url().includes(endpoint));
+      await page.clock.fastForward(31_000);
+      expect((await again).url()).toContain('project=kept');
+      expect(await page.locator(`#${part}-tiles`).isVisible()).toBe(true);
+    }
+    expect(await page.getByRole('alert').allInnerTexts()).toEqual([]);
+  });
 }

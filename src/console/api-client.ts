@@ -46,12 +46,13 @@ export class ApiClient {
   async get<Value>(
     path: string,
     parameters: Readonly<Record<string, string>>,
-    { signal, fresh = false }: { readonly signal: AbortSignal; readonly fresh?: boolean },
+    { signal, fresh }: { readonly signal: AbortSignal; readonly fresh: boolean },
   ): Promise<Answer<Value>> {
     const query = new URLSearchParams(parameters).toString();
     try {
       const response = await fetch(query === '' ? path : `${path}?${query}`, {
-        headers: { 'X-API-KEY': this.#key, ...(fresh ? { 'Cache-Control': 'no-cache' } : {}) },
+        // Without a header of ours, browsers that must not store an answer ask for a fresh one.
+        headers: { 'X-API-KEY': this.#key, 'Cache-Control': fresh ? 'no-cache' : 'no-store' },
         cache: 'no-store',
         credentials: 'omit',
         redirect: 'error',

@@ -216,11 +216,15 @@ export class LogsPart implements Part {
   /** Newest first; null when there is no answer. */
   async #ask(window: TimeWindow): Promise<readonly LogRow[] | null> {
     const { project = '', tier } = this.#settings;
-    const reply = await this.#questions.ask<{ result: LogRow[] }>('api/endpoints/query/logs.all', {
-      project,
-      project_tier: tier,
-      ...windowParameters(window),
-    });
+    const reply = await this.#questions.ask<{ result: LogRow[] }>(
+      'api/endpoints/query/logs.all',
+      {
+        project,
+        project_tier: tier,
+        ...windowParameters(window),
+      },
+      'fresh',
+    );
     return reply?.value.result ?? null;
   }
 

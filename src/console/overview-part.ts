@@ -13,7 +13,7 @@ import { sayInstead, sayRefused } from './instead.js';
 import { invocationSeries, type StatsRow } from './invocation-stats.js';
 import type { Part, PartPorts } from './part.js';
 import { offerProjects } from './project-offer.js';
-import { LASTING_REFUSALS, Questions, type SettledAnswer, UNREACHABLE } from './questions.js';
+import { type Freshness, LASTING_REFUSALS, Questions, type SettledAnswer, UNREACHABLE } from './questions.js';
 import { hashOf, type Settings } from './route.js';
 import { showTiles } from './tiles.js';
 import { utcText, zoneName } from './time-zone.js';
@@ -75,29 +75,38 @@ export class OverviewPart implements Part {
     this.#questions.drop();
     shown.hidden = true;
     this.#ranking.clear();
-    if (this.#project !== '') return this.#refresh();
+    if (this.#project !== '') return this.#refresh('fresh');
     await offerProjects(empty, 'Which project?', this.#ports, (chosen) => {
       projectField.value = chosen;
       this.#choose();
     });
   }
 
-  /** Asks, shows, and comes again after a while. */
-  async #refresh(): Promise<void> {
+  /** Asks, shows, and comes again after a while, then for what the server has at hand. */
+  async #refresh(freshness: Freshness): Promise<void> {
     const project = this.#project;
     const query = 'api/endpoints/query/';
     const [events, stats, usage] = await Promise.all([
-      this.#questions.tryAsk<Rows<CountedEvents>>(`${query}logs.event-counts`, {
-        project,
-        // The minutes of the last hour are those of every tier.
-        project_tier: 'FREE',
-        interval: 'minutely',
-      }),
-      this.#questions.tryAsk<Rows<StatsRow>>(`${query}functions.invocation-stats`, {
-        project,
-        interval: '1hr',
-      }),
-      this.#questions.tryAsk<Rows<UsageRow>>(`${query}usage.api-counts`, { project, interval: 'minutely' }),
+      this.#questions.tryAsk<Rows<CountedEvents>>(
+        `${query}logs.event-counts`,
+        {
+          project,
+          // The minutes of the last hour are those of every tier.
+          project_tier: 'FREE',
+          interval: 'minutely',
+        },
+        freshness,
+      ),
+      this.#questions.tryAsk<Rows<StatsRow>>(
+        `${query}functions.invocation-stats`,
+        { project, interval: '1hr' },
+        freshness,
+      ),
+      this.#questions.tryAsk<Rows<UsageRow>>(
+        `${query}usage.api-counts`,
+        { project, interval: 'minutely' },
+        freshness,
+      ),
     ]);
     const isRefused = events.kind === 'refused' && stats.kind === 'refused' && usage.kind === 'refused';
     if (isRefused && LASTING_REFUSALS.has(events.status)) {
@@ -108,8 +117,8 @@ export class OverviewPart implements Part {
     }
     const isAway = [events, stats, usage].some(({ kind }) => kind === 'unreachable');
     this.#ports.tellProblem(isAway ? UNREACHABLE : isRefused ? events.message : null);
-    if (!isAway && !isRefused) this.#draw(project, events, stats, usage);
-    this.#questions.later(REFRESH_MS, () => this.#refresh());
+    if (!isAway && !isRefused) this.#draw(project, events, stats, usage, freshness);
+    this.#questions.later(REFRESH_MS, () => this.#refresh('cached'));
   }
 
   #draw(
@@ -117,6 +126,7 @@ export class OverviewPart implements Part {
     events: SettledAnswer<Rows<CountedEvents>>,
     stats: SettledAnswer<Rows<StatsRow>>,
     usage: SettledAnswer<Rows<UsageRow>>,
+    freshness: Freshness,
   ): void {
     const eventRows = rowsOf(events);
     const statsRows = rowsOf(stats);
@@ -133,7 +143,6 @@ export class OverviewPart implements Part {
       return;
     }
     showFigures(eventRows, statsRows);
-    const nowMs = (events.kind === 'answered' ? events.computedMs : null) ?? browserNowMs();
     const starts = (rows: readonly { readonly timestamp: number }[]) =>
       rows.map((row) => row.timestamp / 1000);
     const panels = [
@@ -146,12 +155,15 @@ export class OverviewPart implements Part {
         panel.showNothing(answer.kind === 'refused' ? answer.message : 'None in the last hour.');
         continue;
       }
-      const buckets = bucketsOf(startsMs, nowMs, HOUR_MS, MINUTE_MS);
+      const buckets = bucketsOf(startsMs, computedMsOf(answer), HOUR_MS, MINUTE_MS);
       const series: readonly Series[] = seriesOf(buckets);
       panel.show({ buckets, kind, series, format: shortCountText, inFull: countText, hasSums: true });
     }
-    summary.textContent = `The last hour, as of ${clockText(nowMs)} ${zoneName()}. A click or a drag in the requests shows their logs.`;
-    void this.#ranking.show(project, nowMs);
+    // From the cache, they may be of different ages.
+    const answered = [events, stats, usage].filter(({ kind }) => kind === 'answered');
+    const asOfMs = Math.min(...answered.map(computedMsOf));
+    summary.textContent = `The last hour, as of ${clockText(asOfMs)} ${zoneName()}. A click or a drag in the requests shows their logs.`;
+    void this.#ranking.show(project, asOfMs, freshness);
   }
 
   #showLogs(span: Span | null): void {
@@ -164,6 +176,10 @@ export class OverviewPart implements Part {
     };
     location.hash = hashOf({ part: 'logs', settings });
   }
+}
+
+function computedMsOf(answer: SettledAnswer<unknown>): number {
+  return (answer.kind === 'answered' ? answer.computedMs : null) ?? browserNowMs();
 }
 
 function rowsOf<Row>(answer: SettledAnswer<Rows<Row>>): readonly Row[] {

@@ -123,7 +123,7 @@ export class UsagePart implements Part {
     const reply = await this.#questions.ask<{ result: UsageRow[] }>(
       'api/endpoints/query/usage.api-counts',
       { project, interval },
-      true,
+      'fresh',
     );
     const asked = `${interval} ${project}`;
     if (reply !== null) {

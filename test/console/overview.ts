@@ -82,4 +82,22 @@ export function overviewTests(rig: () => Rig): void {
     }
     expect(await page.getByRole('alert').allInnerTexts()).toEqual([]);
   });
+
+  test('what is chosen is asked for afresh, and then again of the result cache', async () => {
+    await rig().service.post(EDGE, [edgeEntry('cached', ago(30), '/rest/v1/a')]);
+    await rig().service.post(RELAY, [relayEntry('cached', ago(30), 'f', 12)]);
+    const page = await rig().openSignedIn('#/overview');
+    await page.clock.install();
+    const asked: Promise<string | null>[] = [];
+    page.on('request', (request) => {
+      if (request.url().includes('/query/')) asked.push(request.headerValue('Cache-Control'));
+    });
+    await page.goto(`${rig().service.url}/#/overview?project=cached`);
+    await expect.poll(() => asked.length).toBe(4);
+    await page.getByRole('rowheader', { name: 'f' }).waitFor();
+    await page.clock.fastForward(31_000);
+    await expect.poll(() => asked.length).toBe(8);
+    const four = (how: string) => [how, how, how, how];
+    expect(await Promise.all(asked)).toEqual([...four('no-cache'), ...four('no-store')]);
+  });
 }

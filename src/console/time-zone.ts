@@ -21,8 +21,9 @@ export function shownDate(ms: number): Date {
 
 /** What a field for date and time takes, for a moment in UTC such as `2026-11-21T07:00:00`; nothing for none. */
 export function fieldText(utc: string): string {
-  const ms = Date.parse(`${utc}Z`);
-  return Number.isNaN(ms) ? '' : utcText(shownDate(ms).getTime());
+  // By the local clock, the last hours that a date can have are beyond what it can have.
+  const shownMs = shownDate(Date.parse(`${utc}Z`)).getTime();
+  return Number.isNaN(shownMs) ? '' : utcText(shownMs);
 }
 
 /** The moment in UTC that a field holds. */

@@ -2,8 +2,9 @@
 
 import { browserNowMs } from './clock.js';
 import { found } from './dom.js';
+import { MomentField } from './moment-field.js';
 import type { Settings } from './route.js';
-import { fieldText, utcOfField, utcText } from './time-zone.js';
+import { utcText } from './time-zone.js';
 
 export const DEFAULTS: Settings = { tier: 'ENTERPRISE', range: 'all' };
 
@@ -12,8 +13,8 @@ const projectField = found('logs-project', HTMLInputElement);
 const tierField = found('logs-tier', HTMLSelectElement);
 const rangeField = found('logs-range', HTMLSelectElement);
 const betweenFields = found('logs-between', HTMLDivElement);
-const fromField = found('logs-from', HTMLInputElement);
-const toField = found('logs-to', HTMLInputElement);
+const fromField = new MomentField(found('logs-from', HTMLInputElement));
+const toField = new MomentField(found('logs-to', HTMLInputElement));
 
 export class LogsForm {
   readonly #submit: () => void;
@@ -55,8 +56,8 @@ export class LogsForm {
     tierField.value = tier;
     if (tierField.value === '') tierField.value = DEFAULTS.tier;
     this.range = range;
-    fromField.value = fieldText(from);
-    toField.value = fieldText(to);
+    fromField.utc = from;
+    toField.utc = to;
     this.#moment = { at, entry };
   }
 
@@ -66,7 +67,7 @@ export class LogsForm {
       project: projectField.value.trim(),
       tier: tierField.value,
       range,
-      ...(range === 'between' ? { from: utcOfField(fromField.value), to: utcOfField(toField.value) } : {}),
+      ...(range === 'between' ? { from: fromField.utc, to: toField.utc } : {}),
       ...(range === 'around' ? this.#moment : {}),
     };
   }
@@ -75,10 +76,10 @@ export class LogsForm {
   #choose(): void {
     this.range = rangeField.value;
     if (rangeField.value === 'between') {
-      if (fromField.value !== '' || toField.value !== '') return;
+      if (!fromField.isEmpty || !toField.isEmpty) return;
       const nowMs = browserNowMs();
-      fromField.value = fieldText(utcText(nowMs - 3_600_000));
-      toField.value = fieldText(utcText(nowMs));
+      fromField.utc = utcText(nowMs - 3_600_000);
+      toField.utc = utcText(nowMs);
     } else if (projectField.value !== '') this.#submit();
   }
 }

@@ -38,4 +38,28 @@ export function zoneTests(rig: () => Rig): void {
     await time.filter({ hasText: clock(timestampUs) }).waitFor();
     expect(await page.getByLabel('From (UTC)').inputValue()).toContain(clock(timestampUs).slice(11, 16));
   });
+
+  test('a link into the hour that clocks repeat keeps its time, until that is edited', async () => {
+    const page = await rig().openSignedIn('#/logs', { timezoneId: 'Europe/Berlin' });
+    await page.getByRole('button', { name: 'UTC', exact: true }).click();
+    const search = 'range=between&from=2026-10-25T01:10:00&to=2026-10-25T01:20:00';
+    const asked = page.waitForRequest((request) => request.url().includes('logs.all'));
+    await page.goto(`${rig().service.url}/#/logs?project=twice&${search}`);
+    expect(decodeURIComponent((await asked).url())).toContain('iso_timestamp_end=2026-10-25T01:20:00');
+    expect(await page.getByLabel('From (local time)').inputValue()).toBe('2026-10-25T02:10');
+    await page.getByLabel('To (local time)').fill('2026-10-25T04:30');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+    await expect
+      .poll(() => decodeURIComponent(page.url()))
+      .toContain('from=2026-10-25T01:10:00&to=2026-10-25T03:30:00');
+  });
+
+  test('a link to the end of all time is shown, east of UTC too', async () => {
+    const page = await rig().openSignedIn('#/logs');
+    await page.getByRole('button', { name: 'UTC', exact: true }).click();
+    const end = encodeURIComponent('+275760-09-13T00:00:00');
+    await page.goto(`${rig().service.url}/#/logs?project=nobody&range=between&from=${end}`);
+    await page.getByText('No entries of nobody').waitFor();
+    expect(await page.getByLabel('From (local time)').inputValue()).toBe('');
+  });
 }

@@ -53,7 +53,7 @@ test('each curl line returns rows, the incident is in the statistics, and Ctrl-C
     }
     const response = await fetch(page);
     expect(response.headers.get('content-type')).toMatch(/^text\/html/);
-    expect(page).toMatch(/#\/functions\?project=corner-bakery&/);
+    expect(page).toMatch(/#\/overview\?project=corner-bakery$/);
     expect(readdirSync(temporary)).toHaveLength(1);
     demo.kill('SIGINT');
     expect(await exited).toBe(0);

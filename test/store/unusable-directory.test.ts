@@ -30,7 +30,10 @@ test('a file in its place, or in its path', () => {
 });
 
 test('where nothing can be made, though the folder is there', { skip: process.platform !== 'linux' }, () => {
-  checkStart('/proc/logring', "can't be made (ENOENT): nothing can be made there");
+  checkStart(
+    '/proc/logring',
+    "can't be made (ENOENT): nothing can be made there, a link in its path leads nowhere, or the directory that it is in was deleted: mend that",
+  );
 });
 
 describeSmallDisk('a disk', () => {

@@ -41,7 +41,7 @@ export function aroundUs({ range, at = '' }: Settings): number | null {
   return range === 'around' && /^\d{1,16}$/.test(at) ? Number(at) : null;
 }
 
-/** null when there is none. */
+/** null when the text names no time. */
 function momentUs(text: string): number | null {
   const ms = text === '' ? Number.NaN : Date.parse(`${text}Z`);
   return Number.isNaN(ms) ? null : 1000 * ms;

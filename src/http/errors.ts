@@ -30,7 +30,7 @@ export const CATALOGUE = {
   414: { names: ['URI_TOO_LONG'], meaning: 'Path and query together are too long.' },
   415: {
     names: ['UNSUPPORTED_MEDIA_TYPE'],
-    meaning: 'The Content-Type or Content-Encoding of the body is none that is read.',
+    meaning: 'Logring does not read the Content-Type or Content-Encoding of the body.',
   },
   429: {
     names: ['RESOURCE_EXHAUSTED'],

@@ -36,7 +36,7 @@ export function readHttp(readings: Readings, { inFlight, tlsFiles, keyFiles }: H
   );
   ofTls(
     'logring_tls_files_refused',
-    '1 while the files of certificate and key hold what can not be used',
+    '1 while the files of certificate and key hold what cannot be used',
     ({ isRefused }) => (isRefused ? 1 : 0),
   );
   const ofKeys = (name: string, help: string, pick: (watched: KeyFile['watched']) => number) =>
@@ -51,7 +51,7 @@ export function readHttp(readings: Readings, { inFlight, tlsFiles, keyFiles }: H
     'Changed files of keys that could not be used; the keys before stay in use',
     ({ failureCount }) => failureCount,
   );
-  ofKeys('logring_key_file_refused', '1 while a file of keys holds what can not be used', ({ isRefused }) =>
+  ofKeys('logring_key_file_refused', '1 while a file of keys holds what cannot be used', ({ isRefused }) =>
     isRefused ? 1 : 0,
   );
 }

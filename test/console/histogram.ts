@@ -29,7 +29,7 @@ export function histogramTests(rig: () => Rig): void {
     const legend = page.locator('#logs-histogram .legend');
     await legend.getByText(/OK\s+4/).waitFor();
     expect(await legend.innerText()).toMatch(/OK\s+4\s+Warnings\s+1\s+Errors\s+1/);
-    // A status that is none has no colour of its own.
+    // What is no status has no colour of its own.
     expect(
       await page.locator('.entry-line', { hasText: '/new/4' }).locator('.status').getAttribute('class'),
     ).toBe('status status-none');

@@ -70,8 +70,8 @@ export const HELPER_NICENESS = 10;
 export const HEAP_GROWING_PERCENT = 100;
 
 /**
- * How often the files of certificate and keys are looked at, ms. Longer: a key that was removed works longer,
- * and what can't be used, which is told at the second look, is known later; shorter: reads for nothing.
+ * How often the files of certificate and keys are read, ms; what has changed counts at the second reading.
+ * Longer: a key that was removed works longer; shorter: reads for nothing.
  */
 export const FILE_CHECK_MS = 5000;
 

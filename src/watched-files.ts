@@ -1,7 +1,7 @@
 /**
- * Files that settings name: looks whether they have changed, and has what they hold now taken over. It reads
- * them each time instead of watching: that sees every way of replacing a file, links that are pointed
- * elsewhere included, on every file system.
+ * Files that settings name: read every few seconds, and what they hold is taken over when it has changed.
+ * Reading, unlike watching, notices every way of replacing a file, links that are pointed elsewhere included,
+ * on every file system.
  */
 
 import { createHash } from 'node:crypto';
@@ -20,7 +20,7 @@ export interface WatchedFilesPorts {
 export class WatchedFiles {
   readonly #ports: WatchedFilesPorts;
   #usedDigest: string;
-  /** What the last look saw: files are not replaced in one instant, so only two looks on end count. */
+  /** What the last reading found: files are not replaced in one instant, so only two equal ones in a row count. */
   #seen: string | null = null;
   /** What could not be used, and is there still. */
   #refused: string | null = null;
@@ -51,13 +51,13 @@ export class WatchedFiles {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {
-      await this.#look();
+      await this.#readAgain();
     } finally {
       this.#isLooking = false;
     }
   }
 
-  async #look(): Promise<void> {
+  async #readAgain(): Promise<void> {
     let texts: string[] | null = null;
     let state: string;
     try {

@@ -15,7 +15,7 @@ export class FollowPause {
   constructor(list: HTMLElement, goOn: () => void) {
     this.#list = list;
     this.#goOn = goOn;
-    window.addEventListener('scroll', () => this.#look(), { passive: true });
+    window.addEventListener('scroll', () => this.#update(), { passive: true });
     goOnButton.addEventListener('click', () => window.scrollTo({ top: 0 }));
   }
 
@@ -25,10 +25,10 @@ export class FollowPause {
 
   set isFollowing(isFollowing: boolean) {
     this.#isFollowing = isFollowing;
-    this.#look();
+    this.#update();
   }
 
-  #look(): void {
+  #update(): void {
     const wasPaused = !line.hidden;
     this.#isAway = this.#list.getBoundingClientRect().top < 0;
     line.hidden = !this.isPaused;

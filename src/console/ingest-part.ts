@@ -52,7 +52,7 @@ export class IngestPart implements Part {
     'ingest-gaps',
     'Gaps',
     ['Partition and reason', 'Expected', 'Went on at'],
-    'None that is not acknowledged.',
+    'No gap waits to be acknowledged.',
   );
   readonly #deadLetters = new DeadLetterPanel(found('ingest-dead-letters', HTMLDivElement));
   /** The last readings, oldest first, for rates. */

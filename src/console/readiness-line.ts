@@ -53,7 +53,7 @@ export class ReadinessLine {
 
   #showState(): void {
     const age = Math.max(0, ...this.#ages.values());
-    const [look, text] =
+    const [tone, text] =
       this.#health === null
         ? ['bad', 'Not reachable']
         : this.#health.reasons.length > 0
@@ -62,7 +62,7 @@ export class ReadinessLine {
             ? ['odd', `Ready, answers ${spanText(1000 * age)} old`]
             : ['good', 'Ready'];
     state.hidden = false;
-    state.className = `state ${look}`;
+    state.className = `state ${tone}`;
     // Set again, it would be read out again.
     if (state.textContent !== text) state.textContent = text;
   }

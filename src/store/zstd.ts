@@ -7,15 +7,24 @@
  * do dictionaries.
  */
 
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { init } from '@bokuweb/zstd-wasm';
 import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
 import { WASM_DICTIONARY_COUNT } from './limits.js';
 
+/** What TypeScript has among a browser's types only. */
+declare const WebAssembly: {
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Instance: new (module: object, imports: object) => object;
+};
+
 /** The part of the package's module that is used. Pointers and sizes are in bytes of its memory. */
 interface ZstdModule {
+  /** Makes the instance from what the module imports, in place of the module's own way; Emscripten's hook. */
+  instantiateWasm(imports: object, receive: (instance: object) => object): object;
+  init(): void;
   /** Another object after the memory has grown, as any call may make it. */
   readonly HEAPU8: Uint8Array;
   _malloc(size: number): number;
@@ -39,10 +48,15 @@ type Places = [
   dictionarySize: number,
 ];
 
-await init();
 const require = createRequire(import.meta.url);
 const packageFolder = dirname(require.resolve('@bokuweb/zstd-wasm'));
 const { Module: zstd } = require(join(packageFolder, 'module.js')) as { readonly Module: ZstdModule };
+// At once, where the package's own `init` waits: Node 22 crashes when a worker is ended in a top-level await.
+zstd.instantiateWasm = (imports, receive) =>
+  receive(
+    new WebAssembly.Instance(new WebAssembly.Module(readFileSync(join(packageFolder, 'zstd.wasm'))), imports),
+  );
+zstd.init();
 const compression = zstd._ZSTD_createCCtx();
 const decompression = zstd._ZSTD_createDCtx();
 

@@ -55,6 +55,13 @@ test('ingest imports itself and engine, never src', () => {
   expect(violations('ingest', (to) => !['src', 'test', 'bench'].includes(to))).toEqual([]);
 });
 
+test('no module of a worker waits while it is loaded: Node 22 crashes when the worker is ended then', () => {
+  const waiting = ['engine', 'ingest', 'src']
+    .flatMap(sources)
+    .filter(({ text }) => /^(?=\S).*\bawait /m.test(text));
+  expect(waiting.map(({ path }) => path)).toEqual([]);
+});
+
 test('src imports neither tests nor benches', () => {
   expect(violations('src', (to) => !['test', 'bench'].includes(to))).toEqual([]);
 });

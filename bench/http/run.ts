@@ -27,13 +27,15 @@ export type Note = (name: string, value: number, unit: string) => void;
 
 interface HotAnswer {
   readonly name: string;
-  readonly path: string;
+  /** Asked in turn. */
+  readonly paths: readonly string[];
   /** How the closed loop asks: so many connections, each with so many requests on their way. */
   readonly connections: number;
   readonly pipelined: number;
 }
 
 const POST_ENTRIES = 1_000;
+const QUESTION_COUNT = 1_000;
 
 /** `brokers` null: nothing is measured under ingest. */
 export async function runHttpBench(
@@ -61,16 +63,30 @@ async function measureHot(sizes: HttpSizes, directory: string, note: Note): Prom
     const project = await fill(service, sizes);
     const path = (endpoint: string, parameters: Record<string, string>) =>
       `/api/endpoints/query/${endpoint}?${new URLSearchParams({ project, ...parameters })}`;
+    const cached = path('functions.invocation-stats', { interval: '1hr' });
     const answers: HotAnswer[] = [
+      { name: 'cached invocation-stats', paths: [cached], connections: 8, pipelined: 1 },
       {
-        name: 'cached invocation-stats',
-        path: path('functions.invocation-stats', { interval: '1hr' }),
+        name: 'cached invocation-stats, eight requests a packet',
+        paths: [cached],
         connections: 8,
         pipelined: 8,
       },
       {
         name: 'logs.all, hot',
-        path: path('logs.all', { project_tier: 'ENTERPRISE' }),
+        paths: [path('logs.all', { project_tier: 'ENTERPRISE' })],
+        connections: 8,
+        pipelined: 1,
+      },
+      {
+        // So many that none is remembered until its next turn.
+        name: 'logs.all, hot, many questions in turn',
+        paths: Array.from({ length: QUESTION_COUNT }, (_, i) =>
+          path('logs.all', {
+            project_tier: 'ENTERPRISE',
+            iso_timestamp_end: new Date(Date.now() + US_PER_HOUR / 1000 + i).toISOString(),
+          }),
+        ),
         connections: 8,
         pipelined: 1,
       },
@@ -79,11 +95,12 @@ async function measureHot(sizes: HttpSizes, directory: string, note: Note): Prom
     const server = { port: Number(new URL(service.url).port), processId: service.processId };
     const hash = createHash('sha256');
     for (const answer of answers) {
-      const body = await bodyOf(service.url, answer.path);
+      const [first] = answer.paths;
+      const body = await bodyOf(service.url, first);
       hash.update(body);
       await beside(server, body, answer, sizes, note);
-      if (!body.equals(await bodyOf(service.url, answer.path)))
-        throw new Error(`${answer.path}: the answer has changed meanwhile`);
+      if (!body.equals(await bodyOf(service.url, first)))
+        throw new Error(`${first}: the answer has changed meanwhile`);
     }
     return hash.digest('hex').slice(0, 16);
   } finally {
@@ -126,7 +143,7 @@ async function bodyOf(url: string, path: string): Promise<Buffer> {
 async function beside(
   service: Served,
   body: Buffer,
-  { name, path, connections, pipelined }: HotAnswer,
+  { name, paths, connections, pipelined }: HotAnswer,
   { rounds, seconds }: HttpSizes,
   note: Note,
 ): Promise<void> {
@@ -134,7 +151,7 @@ async function beside(
   leaveLastCore(child.pid!);
   child.send(body.toString());
   const bare = { port: await reportOf<number>(child), processId: child.pid! };
-  const closed = { paths: [path], seconds, connections, pipelined, rate: null, isPrecise: false };
+  const closed = { paths, seconds, connections, pipelined, rate: null, isPrecise: false };
   const single = { ...closed, connections: 1, pipelined: 1 };
   const phases: Record<'ours' | 'bare' | 'oursSingle' | 'bareSingle', PhaseReport[]> = {
     ours: [],

@@ -7,8 +7,19 @@ import type { Row } from './row-order.js';
 import { rowOfSortedBlock, type SortedBlock } from './sorted-block.js';
 import type { SortedRun } from './sorted-run.js';
 
+/** Which rows of a run are visible to a question. */
+export interface RowBounds {
+  readonly lowestUs: number;
+  /** Inclusive; null is unbounded. */
+  readonly endUs: number | null;
+  /** How long rows are visible, µs. */
+  readonly keptUs: number;
+}
+
 /** Stands at a row once advance has returned true. */
 export interface RowCursor extends Row {
+  /** How long its rows are visible, µs. */
+  readonly keptUs: number;
   /** Moves to the next older row; false when all others are before the lowest time. */
   advance(): boolean;
 }
@@ -18,16 +29,17 @@ export class FreshCursor implements RowCursor {
   readonly #ordinals: Uint32Array;
   readonly #lowestUs: number;
   readonly #reading: LogsReading | null;
+  readonly keptUs: number;
   #position: number;
   timeUs = 0;
 
   constructor(
     run: FreshRun,
     rows: ProjectRows,
-    lowestUs: number,
-    endUs: number | null,
+    { lowestUs, endUs, keptUs }: RowBounds,
     reading: LogsReading | null,
   ) {
+    this.keptUs = keptUs;
     this.#run = run;
     this.#reading = reading;
     this.#ordinals = rows.ordinals;
@@ -57,6 +69,7 @@ export class SortedCursor implements RowCursor {
   readonly #firstRow: number;
   readonly #lowestUs: number;
   readonly #reading: LogsReading | null;
+  readonly keptUs: number;
   #row: number;
   #block: SortedBlock | null = null;
   #blockFirstRow = 0;
@@ -65,10 +78,10 @@ export class SortedCursor implements RowCursor {
   constructor(
     run: SortedRun,
     projectIndex: number,
-    lowestUs: number,
-    endUs: number | null,
+    { lowestUs, endUs, keptUs }: RowBounds,
     reading: LogsReading | null,
   ) {
+    this.keptUs = keptUs;
     this.#run = run;
     this.#reading = reading;
     this.#firstRow = run.directory.projectFirstRows[projectIndex];

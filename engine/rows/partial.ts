@@ -10,7 +10,7 @@
 import { LOG_ROW_LIMIT } from '../limits.js';
 import { PartialError, readPartial, writePartial } from '../partial-format.js';
 import { RETENTION_US } from '../tier.js';
-import { FreshCursor, type RowCursor, SortedCursor } from './cursor.js';
+import { FreshCursor, type RowBounds, type RowCursor, SortedCursor } from './cursor.js';
 import type { LogsReading } from './logs-reading.js';
 import { compareRows, type Row } from './row-order.js';
 import type { RowsView } from './rows-view.js';
@@ -81,6 +81,21 @@ export function mergeLogs(partials: readonly LogsPartial[], byteLimit = Infinity
   return isWhole ? rows : null;
 }
 
+/**
+ * When the first row of the answer that is merged from these expires, µs since the epoch; Infinity without
+ * rows. Throws a SegmentError as mergeLogs does. Rows that another process has written count as expired, as
+ * it does not say of which tier they are.
+ */
+export function firstExpiryUs(partials: readonly LogsPartial[]): number {
+  let expiryUs = Infinity;
+  takeNewest(partials, ({ timeUs, keptUs }) => {
+    expiryUs = Math.min(expiryUs, timeUs + keptUs);
+    return true;
+  });
+  // To the microsecond it is visible.
+  return expiryUs + 1;
+}
+
 /** As it is now. Throws a SegmentError as mergeLogs does. At most LOG_ROW_LIMIT rows. */
 export function writeLogs(partial: LogsPartial, parameters: LogsParameters, nowUs: number): Uint8Array {
   return writePartial(FORM, (out) => {
@@ -128,6 +143,7 @@ function boundsOf({ retentionUs, startUs, endUs }: LogsParameters, nowUs: number
 
 /** Rows that another process has written. */
 class ReadCursor implements RowCursor {
+  readonly keptUs = 0;
   readonly #rows: readonly Row[];
   #position = -1;
 
@@ -157,7 +173,7 @@ class ReadCursor implements RowCursor {
  * Hands over the newest rows, one after another, until there are LOG_ROW_LIMIT or `take` wants no more: then
  * false.
  */
-function takeNewest(partials: readonly LogsPartial[], take: (row: Row) => boolean): boolean {
+function takeNewest(partials: readonly LogsPartial[], take: (row: RowCursor) => boolean): boolean {
   const sources = partials.flatMap((partial) => partial.sources);
   sources.sort((a, b) => b.newestUs - a.newestUs);
   const cursors: RowCursor[] = [];
@@ -191,16 +207,16 @@ function addFreshRuns(
   reading: LogsReading | null,
   sources: RowSource[],
 ): void {
-  const { project, endUs } = parameters;
+  const { project } = parameters;
   for (const run of view.freshRuns()) {
-    const lowestUs = lowestVisibleUs(run.info, parameters, nowUs);
+    const bounds = boundsIn(run.info, parameters, nowUs);
     const lastUs = lastVisibleUs(run.info, parameters);
-    if (lastUs < lowestUs || lastUs < run.info.startUs) continue;
+    if (lastUs < bounds.lowestUs || lastUs < run.info.startUs) continue;
     const rows = run.rowsOf(project);
     if (rows === undefined) continue;
     sources.push({
       newestUs: Math.min(lastUs, run.timeUs(rows.ordinals[rows.count - 1])),
-      open: () => new FreshCursor(run, rows, lowestUs, endUs, reading),
+      open: () => new FreshCursor(run, rows, bounds, reading),
     });
   }
 }
@@ -215,12 +231,12 @@ function addSortedRuns(
   const { project, endUs } = parameters;
   for (const { run, projectIndex } of view.sortedRunsOf(project)) {
     const { oldestUs, newestUs } = run.directory;
-    const lowestUs = lowestVisibleUs(run.info, parameters, nowUs);
-    if (newestUs[projectIndex] < lowestUs) continue;
+    const bounds = boundsIn(run.info, parameters, nowUs);
+    if (newestUs[projectIndex] < bounds.lowestUs) continue;
     if (endUs !== null && oldestUs[projectIndex] > endUs) continue;
     sources.push({
       newestUs: Math.min(newestUs[projectIndex], endUs ?? Infinity),
-      open: () => new SortedCursor(run, projectIndex, lowestUs, endUs, reading),
+      open: () => new SortedCursor(run, projectIndex, bounds, reading),
     });
   }
 }
@@ -233,7 +249,7 @@ function addUnreadableRuns(
 ): void {
   for (const run of view.unreadableRuns()) {
     const lastUs = lastVisibleUs(run.info, parameters);
-    if (lastUs < lowestVisibleUs(run.info, parameters, nowUs) || lastUs < run.info.startUs) continue;
+    if (lastUs < boundsIn(run.info, parameters, nowUs).lowestUs || lastUs < run.info.startUs) continue;
     sources.push({
       newestUs: lastUs,
       open: () => {
@@ -243,13 +259,13 @@ function addUnreadableRuns(
   }
 }
 
-function lowestVisibleUs(
+function boundsIn(
   { tierClass, visibleFromUs }: RunInfo,
-  { retentionUs, startUs }: LogsParameters,
+  { retentionUs, startUs, endUs }: LogsParameters,
   nowUs: number,
-): number {
-  const keptUs = nowUs - Math.min(retentionUs, RETENTION_US[tierClass]);
-  return Math.max(startUs ?? -Infinity, keptUs, visibleFromUs);
+): RowBounds {
+  const keptUs = Math.min(retentionUs, RETENTION_US[tierClass]);
+  return { lowestUs: Math.max(startUs ?? -Infinity, nowUs - keptUs, visibleFromUs), endUs, keptUs };
 }
 
 function lastVisibleUs({ startUs, spanUs }: RunInfo, { endUs }: LogsParameters): number {

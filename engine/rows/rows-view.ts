@@ -54,6 +54,8 @@ export class RowsView implements View<EdgeEntry> {
   readonly #built = new Set<string>();
   readonly #gone = new Set<Run | string>();
   #manifestIsDirty = false;
+  /** How often the runs, or what is visible of them, have changed. */
+  #changeCount = 0;
   #compaction: CompactionUnderWay | null = null;
   /** Runs that could not be compacted. */
   readonly #stuck = new Set<Run>();
@@ -97,6 +99,16 @@ export class RowsView implements View<EdgeEntry> {
   /** The sorted runs that have rows of a project, in no order. */
   sortedRunsOf(project: string): readonly RunOfProject[] {
     return this.#projects.of(project);
+  }
+
+  /**
+   * Two numbers which are the same as at an earlier call when no row of the project has come, and no run has
+   * changed. O(fresh runs).
+   */
+  stateOf(project: string): readonly [changeCount: number, rowCount: number] {
+    let rowCount = 0;
+    for (const run of this.#fresh) rowCount += run.rowsOf(project)?.count ?? 0;
+    return [this.#changeCount, rowCount];
   }
 
   apply(entry: EdgeEntry): void {
@@ -189,6 +201,7 @@ export class RowsView implements View<EdgeEntry> {
     const blockCount = reader.blockCount(run.file);
     if (!info.isClosed && blockCount > 0) reader.block(run.file, blockCount - 1);
     this.#fresh.add(run);
+    this.#changeCount += 1;
     if (!info.isClosed) this.#open.add(run, this.#nowUs);
   }
 
@@ -296,6 +309,7 @@ export class RowsView implements View<EdgeEntry> {
   #addSorted(info: RunInfo, directory: RunDirectory): void {
     const run = new SortedRun(info, directory, this.#reader);
     this.#sorted.add(run);
+    this.#changeCount += 1;
     this.#projects.add(run);
   }
 
@@ -317,12 +331,14 @@ export class RowsView implements View<EdgeEntry> {
     const visibleFromUs = truncateUs(trustedUs - RETENTION_US[info.tierClass], US_PER_HOUR);
     if (visibleFromUs <= Math.max(info.startUs, info.visibleFromUs)) return;
     info.visibleFromUs = visibleFromUs;
+    this.#changeCount += 1;
     this.#manifestIsDirty = true;
   }
 
   #drop(run: Run): void {
     const sets: readonly Set<Run>[] = [this.#fresh, this.#sorted, this.#unreadable];
     if (!sets.some((runs) => runs.delete(run))) return;
+    this.#changeCount += 1;
     if (run instanceof SortedRun) this.#projects.delete(run);
     else if (run instanceof FreshRun) {
       this.#open.delete(run);

@@ -100,11 +100,20 @@ export interface LiveQuery<Parameters = unknown, Partial = unknown> extends Coll
 export interface LiveAnswer {
   /** A large one in pieces. */
   readonly body: Uint8Array | readonly Uint8Array[];
+  /** Where it is kept packed; absent where it is not kept. */
+  readonly packed?: PackedBody | undefined;
   readonly window: () => AnswerWindow;
   /** Counts the memory of a large answer; null for others. */
   readonly holding: Holding | null;
   /** To be called when the body has been sent, or is not needed. */
   release(): void;
+}
+
+/** The same body packed with gzip. */
+export interface PackedBody {
+  /** null until it was packed. */
+  readonly bytes: Uint8Array | null;
+  keep(packed: Uint8Array): void;
 }
 
 export type Endpoint = CachedEndpoint | LiveEndpoint;

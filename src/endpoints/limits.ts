@@ -26,3 +26,24 @@ export const POOLED_BODY_BYTES = 512 * 1024;
 
 /** Pooled bodies kept while nobody needs them. Bigger: memory that idles; smaller: bursts allocate. */
 export const BODY_POOL_COUNT = 16;
+
+/**
+ * Questions to `logs.all` of which is remembered what they were answered from. More: memory, some 300 bytes
+ * each; fewer: dashboards in use push each other out.
+ */
+export const LOGS_MEMO_COUNT = 10_000;
+
+/**
+ * An answer of `logs.all` that was asked for so long ago makes room for others. Longer: what nobody asks for any
+ * more stays; shorter: more questions in turn than there is room for push each other out, and none is kept.
+ */
+export const LOGS_MEMO_IDLE_US = 60_000_000;
+
+/** Of a remembered question beside its text, its numbers and its answer, as measured. */
+export const LOGS_MEMO_OVERHEAD_BYTES = 400;
+
+/** Of the memory of the memo of `logs.all`, the share of answers; the rest is for what questions depend on. */
+export const LOGS_MEMO_KEPT_SHARE = 7 / 8;
+
+/** Of what may be remembered of questions, the share of answers of `logs.all`. Bigger: less for statistics. */
+export const LOGS_MEMO_SHARE = 1 / 4;

@@ -6,6 +6,7 @@ import { LOG_ROW_LIMIT } from '../../engine/limits.js';
 import type { LogsReading } from '../../engine/rows/logs-reading.js';
 import {
   collectLogs,
+  firstExpiryUs,
   type LogsParameters,
   type LogsPartial,
   mergeLogs,
@@ -17,7 +18,9 @@ import { quoted } from '../quoted.js';
 import { CallParameters, projectName, projectTier, timestampUs } from './call-parameters.js';
 import type { LiveEndpoint } from './endpoint.js';
 import { ISO_TIMESTAMP_PATTERN } from './iso-timestamp-pattern.js';
+import { LOGS_MEMO_SHARE } from './limits.js';
 import { LogsAnswers } from './logs-answers.js';
+import { LogsMemo } from './logs-memo.js';
 
 const isoTimestamp = z
   .string()
@@ -78,7 +81,7 @@ export const logsAll = {
       metadata: z.unknown().meta({ description: 'As it was ingested, byte for byte; null without any.' }),
     }),
   },
-  open: ({ shards, largeAnswers, nowUs: readClock }) => {
+  open: ({ shards, largeAnswers, memoBytes, nowUs: readClock }) => {
     const collect = (parameters: LogsParameters, nowUs: number, reading: LogsReading | null = null) =>
       shards.edge.map(({ rows }) => collectLogs(rows, parameters, nowUs, reading));
     const answers = new LogsAnswers(
@@ -86,11 +89,23 @@ export const logsAll = {
       largeAnswers,
       readClock,
     );
+    const memo = new LogsMemo(
+      {
+        views: () => shards.edge.map(({ rows }) => rows),
+        expiryUs: (parameters, nowUs) => firstExpiryUs(collect(parameters, nowUs)),
+        answer: (parameters, nowUs) => answers.answer(parameters, nowUs),
+      },
+      LOGS_MEMO_SHARE * memoBytes,
+    );
     return {
       collect,
       write: writeLogs,
       read: readLogs,
-      answer: (parameters, nowUs) => answers.answer(parameters, nowUs),
+      answer: (parameters, nowUs) => memo.answer(parameters, nowUs),
+      get memoBytes() {
+        return memo.heldBytes;
+      },
+      trim: (byteLimit) => memo.trim(byteLimit),
     };
   },
 } as const satisfies LiveEndpoint<LogsParameters, LogsPartial>;

@@ -69,6 +69,10 @@ export class Api implements HttpHandler {
   readonly #cors: Cors;
   readonly #decoded = new DecodedQueries();
   readonly #pages: ReadonlyMap<string, Page>;
+  #lastFound: { readonly path: string; readonly endpoint: ServedEndpoint | null } = {
+    path: '',
+    endpoint: null,
+  };
 
   constructor(options: ApiOptions) {
     this.#options = options;
@@ -196,10 +200,14 @@ export class Api implements HttpHandler {
     return waitUs === 0 ? grant : tooManyRequests(waitUs);
   }
 
+  /** Asked twice for each request: to answer it, and to count it. */
   #endpointOf(path: string): ServedEndpoint | null {
+    if (path === this.#lastFound.path) return this.#lastFound.endpoint;
     const segment = path.slice(QUERY_PATH_PREFIX.length);
     const { queries } = this.#options;
-    return queries.find(segment) ?? queries.find(decodePathSegment(segment));
+    const endpoint = queries.find(segment) ?? queries.find(decodePathSegment(segment));
+    this.#lastFound = { path, endpoint };
+    return endpoint;
   }
 }
 

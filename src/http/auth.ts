@@ -1,6 +1,8 @@
 /**
- * Who may ask: API keys, held as SHA-256 digests. A key is compared with all digests in constant time, and a
- * missing key costs the same work as a wrong one.
+ * Who may ask: API keys. A key that is presented for the first time is compared by its SHA-256 digest with
+ * those of all keys in constant time; a missing key takes the same work as a wrong one. A right one is
+ * remembered, and found again by its hash, which V8 seeds anew in each process: a wrong one is compared with
+ * it only where all bits of the two hashes are the same, so nothing can be learnt from how long that takes.
  */
 
 import { hash, scryptSync, timingSafeEqual } from 'node:crypto';
@@ -35,6 +37,8 @@ export class KeyRing {
   #digests: readonly Buffer[] = [];
   #grants: readonly Grant[] = [];
   #tags: string[] = [];
+  /** Keys that were right, and which they are. */
+  readonly #known = new Map<string, number>();
 
   constructor(keys: readonly ApiKey[], paces: RequestPaces | null = null) {
     this.#paces = paces;
@@ -49,6 +53,7 @@ export class KeyRing {
       pace: this.#paces?.of(digestOf(key)) ?? null,
     }));
     this.#tags = [];
+    this.#known.clear();
   }
 
   /** null for a missing ('') or wrong key. Of a key that is configured twice the first counts. */
@@ -73,12 +78,16 @@ export class KeyRing {
 
   /** -1 where there isn't one. */
   #find(key: string): number {
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
     this.#presented.write(digestOf(key), 'latin1');
     let found = -1;
     for (let i = 0; i < this.#digests.length; i++) {
       if (timingSafeEqual(this.#presented, this.#digests[i]) && found < 0) found = i;
     }
-    return key === '' ? -1 : found;
+    if (key === '' || found < 0) return -1;
+    this.#known.set(key, found);
+    return found;
   }
 }
 

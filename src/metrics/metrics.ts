@@ -13,6 +13,7 @@ import type { CacheOutcome } from '../http/server/server.js';
 import type { IngestMeter } from '../service/ingest-meter.js';
 import type { CommitFigures } from '../store/store.js';
 import { Readings } from './readings.js';
+import { RequestSeconds } from './request-seconds.js';
 
 /** Seconds: from answers out of the cache to what should wake somebody. */
 const REQUEST_SECONDS = [0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5, 30];
@@ -31,7 +32,7 @@ export class Metrics implements RequestMeter, IngestMeter {
   readonly #registry = new Registry();
   readonly readings = new Readings(this.#registry);
   readonly #nowUs: () => number;
-  readonly #requests: Histogram<'route' | 'code' | 'cache'>;
+  readonly #requests: RequestSeconds;
   readonly #closedSockets: Counter;
   readonly #bugs: Counter;
   readonly #commitSeconds: Histogram;
@@ -45,13 +46,7 @@ export class Metrics implements RequestMeter, IngestMeter {
     this.#nowUs = nowUs;
     collectDefaultMetrics({ register: this.#registry });
     for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
-    this.#requests = new Histogram({
-      name: 'logring_http_request_duration_seconds',
-      help: 'Time from a complete request to its answer; writing it is not counted',
-      labelNames: ['route', 'code', 'cache'],
-      buckets: REQUEST_SECONDS,
-      registers,
-    });
+    this.#requests = new RequestSeconds(REQUEST_SECONDS, this.#registry);
     this.#closedSockets = new Counter({
       name: 'logring_http_closed_sockets_total',
       help: 'Connections closed without an answer because where their request ends was ambiguous',
@@ -90,7 +85,7 @@ export class Metrics implements RequestMeter, IngestMeter {
   }
 
   record(route: string, code: number, cache: CacheOutcome | 'none', durationSeconds: number): void {
-    this.#requests.observe({ route, code, cache }, durationSeconds);
+    this.#requests.observe(route, code, cache, durationSeconds);
   }
 
   recordClosedSocket(): void {

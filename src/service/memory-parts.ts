@@ -69,7 +69,7 @@ function memoryParts({ shards, store, logs, compactor, ...http }: PartsPorts): M
     part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
     part('compaction', () => compactor.heldBytes),
     part('result-cache', () => http.queries.cache?.figures().bytes ?? 0),
-    part('statistics-memo', () => http.queries.memoBytes),
+    part('query-memo', () => http.queries.memoBytes),
     part('answers', () => http.inFlight.heldBytes),
     part('request-bodies', () => http.ingest?.heldBytes ?? 0),
     part('log', () => logs.heldBytes()),

@@ -48,7 +48,7 @@ test('what is accepted is applied, and what each part holds is told', () =>
       'result-cache',
       'rows',
       'statistics',
-      'statistics-memo',
+      'query-memo',
       'usage',
     ]);
     expect(partsMb.usage).toBeGreaterThan(1);

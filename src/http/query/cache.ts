@@ -4,11 +4,17 @@
  * src/service/service.ts calls `warmDue` ten times a second, and `mayWarm` says no while the log that the
  * answer comes from is not fresh.
  *
- *   #byAsk   (oldest asked) a → b → c (just asked)       what to evict and what nobody asks for any more
+ *   #byAsk   (oldest asked) a → b → c (just asked)       what to evict and what nobody asks for any more;
+ *                                                        see CACHE_ORDER_STEP_COUNT
  *   #byWarm  (due next)     c → a → b (just computed)    what to warm
  */
 
-import { CACHE_DROP_BATCH_SIZE, CACHE_ENTRY_OVERHEAD_BYTES, WARM_BATCH_SIZE } from '../limits.js';
+import {
+  CACHE_DROP_BATCH_SIZE,
+  CACHE_ENTRY_OVERHEAD_BYTES,
+  CACHE_ORDER_STEP_COUNT,
+  WARM_BATCH_SIZE,
+} from '../limits.js';
 
 type Computed = Uint8Array | Promise<Uint8Array>;
 /** Computes the body as of nowUs. */
@@ -37,6 +43,8 @@ interface Entry extends CachedAnswer {
   readonly sequence: number;
   packed: Uint8Array | null;
   lastAskedUs: number;
+  /** When it was put at its place in #byAsk. */
+  placedUs: number;
   nextWarmUs: number;
   isWarming: boolean;
 }
@@ -90,8 +98,11 @@ export class ResultCache {
     if (entry === undefined || !this.#isUsable(entry, nowUs)) return null;
     this.#hits += 1;
     entry.lastAskedUs = nowUs;
-    this.#byAsk.delete(key);
-    this.#byAsk.set(key, entry);
+    if (Math.abs(nowUs - entry.placedUs) >= this.#options.cacheUs / CACHE_ORDER_STEP_COUNT) {
+      entry.placedUs = nowUs;
+      this.#byAsk.delete(key);
+      this.#byAsk.set(key, entry);
+    }
     return entry;
   }
 
@@ -217,7 +228,10 @@ export class ResultCache {
   }
 
   #storeAsked(computation: Computation, body: Uint8Array): CachedAnswer {
-    const entry = this.#entryOf(computation, body, computation.nowUs);
+    const entry = this.#entryOf(computation, body, {
+      lastAskedUs: computation.nowUs,
+      placedUs: computation.nowUs,
+    });
     if (!this.#isKept(body)) {
       const previous = this.#byAsk.get(entry.key);
       if (previous !== undefined && previous.sequence < entry.sequence) this.#drop(previous);
@@ -238,13 +252,17 @@ export class ResultCache {
       if (previous.sequence < computation.sequence) this.#drop(previous);
       return;
     }
-    const entry = this.#entryOf(computation, body, previous.lastAskedUs);
+    const entry = this.#entryOf(computation, body, previous);
     if (!this.#replace(entry)) return;
     this.#byAsk.set(entry.key, entry);
     this.#evict();
   }
 
-  #entryOf({ key, nowUs, compute, sequence }: Computation, body: Uint8Array, lastAskedUs: number): Entry {
+  #entryOf(
+    { key, nowUs, compute, sequence }: Computation,
+    body: Uint8Array,
+    { lastAskedUs, placedUs }: Pick<Entry, 'lastAskedUs' | 'placedUs'>,
+  ): Entry {
     return {
       key,
       body,
@@ -253,6 +271,7 @@ export class ResultCache {
       packed: null,
       compute,
       lastAskedUs,
+      placedUs,
       nextWarmUs: nowUs + this.#options.warmUs,
       isWarming: false,
     };

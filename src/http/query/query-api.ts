@@ -84,6 +84,11 @@ export interface QueryCall {
 }
 
 type Answer = HttpAnswer | Promise<HttpAnswer>;
+interface Encoding {
+  readonly packedBody?: LiveAnswer['packed'] | undefined;
+  readonly release?: () => void;
+}
+
 type AnswerExtras = Pick<HttpAnswer, 'release' | 'cacheOutcome'>;
 /** The header lines of an answer as of nowUs that lacks something. */
 type Incomplete = (nowUs: number) => HeaderLine[];
@@ -227,10 +232,10 @@ export class QueryApi {
     name: string,
     request: HttpRequest,
     state: AnswerState,
-    { body, window, holding, release }: LiveAnswer,
+    { body, packed: packedBody, window, holding, release }: LiveAnswer,
   ): Answer {
     const headers = liveLines(state, incompleteLines(name, this.#dropped, window));
-    if (!isPieces(body)) return this.#encoded(request, body, headers, release);
+    if (!isPieces(body)) return this.#encoded(request, body, headers, { packedBody, release });
     if (holding === null || !acceptsGzip(request.headers.get('accept-encoding')))
       return plainAnswer(body, headers, { release });
     return this.#compressor.tryGzipPieces(body, GZIP_LEVEL_ONCE, holding).then(
@@ -316,14 +321,16 @@ export class QueryApi {
     request: HttpRequest,
     body: Uint8Array,
     headers: readonly HeaderLine[],
-    release: () => void = () => undefined,
+    { packedBody, release = () => undefined }: Encoding = {},
   ): Answer {
-    const packing = acceptsGzip(request.headers.get('accept-encoding'))
-      ? this.#compressor.tryGzip(body, GZIP_LEVEL_ONCE)
-      : null;
+    if (!acceptsGzip(request.headers.get('accept-encoding'))) return plainAnswer(body, headers, { release });
+    if (packedBody !== undefined && packedBody.bytes !== null)
+      return packedAnswer(packedBody.bytes, headers, { release });
+    const packing = this.#compressor.tryGzip(body, GZIP_LEVEL_ONCE);
     if (packing === null) return plainAnswer(body, headers, { release });
     return packing.then((packed) => {
       release();
+      packedBody?.keep(packed);
       return packedAnswer(packed, headers);
     });
   }

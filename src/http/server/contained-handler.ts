@@ -17,24 +17,26 @@ import {
 
 /** The same handler, except that neither it nor anything that it returns throws or rejects. */
 export function containedHandler(handler: HttpHandler, bugs: BugReporter): HttpHandler {
-  const bugAnswer = (error: unknown, where: string): HttpAnswer => {
-    bugs.report(error, where);
+  const report = (error: unknown, { method, path }: HttpRequest): void =>
+    bugs.report(error, `${method} ${path}`);
+  const bugAnswer = (error: unknown, request: HttpRequest): HttpAnswer => {
+    report(error, request);
     return internalError();
   };
 
   const contained = (
     answer: HttpAnswer | Promise<HttpAnswer>,
-    where: string,
+    request: HttpRequest,
   ): HttpAnswer | Promise<HttpAnswer> =>
-    answer instanceof Promise ? answer.catch((error: unknown) => bugAnswer(error, where)) : answer;
+    answer instanceof Promise ? answer.catch((error: unknown) => bugAnswer(error, request)) : answer;
 
-  const containedBody = (body: BodyConsumer, where: string): BodyConsumer => {
+  const containedBody = (body: BodyConsumer, request: HttpRequest): BodyConsumer => {
     let broken: HttpAnswer | null = null;
     const abort = (): void => {
       try {
         body.abort();
       } catch (error) {
-        bugs.report(error, where);
+        report(error, request);
       }
     };
     return {
@@ -43,7 +45,7 @@ export function containedHandler(handler: HttpHandler, bugs: BugReporter): HttpH
         try {
           return body.push(piece);
         } catch (error) {
-          broken = bugAnswer(error, where);
+          broken = bugAnswer(error, request);
           abort();
           return false;
         }
@@ -51,9 +53,9 @@ export function containedHandler(handler: HttpHandler, bugs: BugReporter): HttpH
       end() {
         if (broken !== null) return broken;
         try {
-          return contained(body.end(), where);
+          return contained(body.end(), request);
         } catch (error) {
-          return bugAnswer(error, where);
+          return bugAnswer(error, request);
         }
       },
       abort,
@@ -62,13 +64,12 @@ export function containedHandler(handler: HttpHandler, bugs: BugReporter): HttpH
 
   return {
     open(request: HttpRequest): Opened {
-      const where = `${request.method} ${request.path}`;
       try {
         const opened = handler.open(request);
         if (opened === CLOSE_SOCKET) return opened;
-        return isBodyConsumer(opened) ? containedBody(opened, where) : contained(opened, where);
+        return isBodyConsumer(opened) ? containedBody(opened, request) : contained(opened, request);
       } catch (error) {
-        return bugAnswer(error, where);
+        return bugAnswer(error, request);
       }
     },
   };

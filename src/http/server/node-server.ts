@@ -18,16 +18,18 @@ import { HeaderList } from './headers.js';
 import {
   type BodyConsumer,
   type BugReporter,
+  CLOSE_LINE,
   CLOSE_SOCKET,
   type HttpAnswer,
   type HttpHandler,
   type HttpServer,
   hasNoContent,
   isBodyConsumer,
-  KEEP_ALIVE_VALUE,
+  KEEP_ALIVE_LINE,
   ListenError,
   type ServerPorts,
 } from './server.js';
+import { keepTickShape } from './tick-shape.js';
 import type { TlsIdentity } from './tls-identity.js';
 
 const MALFORMED = 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
@@ -58,6 +60,7 @@ export class NodeServer implements HttpServer {
 
   /** The handler must be a contained one. */
   constructor(handler: HttpHandler, { bugs, inFlight, identity }: ServerPorts, times = USUAL_TIMES) {
+    keepTickShape();
     this.#bodyIdleMs = times.bodyIdleMs;
     this.#handler = handler;
     this.#bugs = bugs;
@@ -187,8 +190,8 @@ export class NodeServer implements HttpServer {
     if (!hasNoContent(answer.status)) {
       headers.push('Content-Length', String(byteCountOf(body)));
     }
-    if (answer.close || mustClose || this.#closing) headers.push('Connection', 'close');
-    else headers.push('Keep-Alive', KEEP_ALIVE_VALUE);
+    if (answer.close || mustClose || this.#closing) headers.push(...CLOSE_LINE);
+    else headers.push(...KEEP_ALIVE_LINE);
     response.writeHead(answer.status, headers);
     if (response.req.method === 'HEAD') response.end();
     else if (isPieces(body)) this.#sendPieces(response, new BodyReader(body));

@@ -113,10 +113,11 @@ export function isBodyConsumer(opened: Opened): opened is BodyConsumer {
   return typeof opened === 'object' && 'push' in opened;
 }
 
-/** Answers of these have neither a body nor a length of one. */
-/** Of `Keep-Alive`, on answers after which the connection is kept. */
-export const KEEP_ALIVE_VALUE = `timeout=${KEEP_ALIVE_TOLD_SECONDS}`;
+/** On answers after which the connection is kept. */
+export const KEEP_ALIVE_LINE: HeaderLine = ['Keep-Alive', `timeout=${KEEP_ALIVE_TOLD_SECONDS}`];
+export const CLOSE_LINE: HeaderLine = ['Connection', 'close'];
 
+/** Answers of these have neither a body nor a length of one. */
 export function hasNoContent(status: number): boolean {
   return status === 204 || status === 304;
 }

@@ -2,7 +2,7 @@
 
 import { STATUS_CODES } from 'node:http';
 import type { Sending } from './answers-in-flight.js';
-import type { BodyConsumer, HttpAnswer } from './server.js';
+import type { BodyConsumer, HeaderLine } from './server.js';
 import type { UwsApp, UwsResponse } from './uws-binary.js';
 
 /** An app of uWebSockets.js. Retired: new connections go to another one. */
@@ -36,9 +36,16 @@ export class Exchange {
   }
 }
 
-export function writeHead(response: UwsResponse, answer: HttpAnswer): void {
-  response.writeStatus(statusLine(answer.status));
-  for (const [name, value] of answer.headers) response.writeHeader(name, value);
+/**
+ * The status, and the header lines in one call: a call takes as long as what it writes. 200 is written by
+ * itself.
+ */
+export function writeHead(response: UwsResponse, status: number, lines: readonly HeaderLine[]): void {
+  if (status !== 200) response.writeStatus(statusLine(status));
+  if (lines.length === 0) return;
+  let text = lines[0][1];
+  for (let i = 1; i < lines.length; i++) text += `\r\n${lines[i][0]}: ${lines[i][1]}`;
+  response.writeHeader(lines[0][0], text);
 }
 
 const statusLines = new Map<number, string>();

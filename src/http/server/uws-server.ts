@@ -6,13 +6,14 @@ import { HeaderList } from './headers.js';
 import {
   type BodyConsumer,
   type BugReporter,
+  CLOSE_LINE,
   CLOSE_SOCKET,
   type HttpAnswer,
   type HttpHandler,
   type HttpServer,
   hasNoContent,
   isBodyConsumer,
-  KEEP_ALIVE_VALUE,
+  KEEP_ALIVE_LINE,
   ListenError,
   type ServerPorts,
 } from './server.js';
@@ -217,7 +218,7 @@ export class UwsServer implements HttpServer {
   }
 
   #writeAndClose(exchange: Exchange, answer: HttpAnswer): void {
-    writeHead(exchange.response, answer);
+    writeHead(exchange.response, answer.status, answer.headers);
     // It adds `Connection: close`.
     const { body } = answer;
     exchange.response.end(exchange.isHead ? '' : isPieces(body) ? Buffer.concat(body) : body, true);
@@ -228,10 +229,9 @@ export class UwsServer implements HttpServer {
   #write(exchange: Exchange, answer: HttpAnswer): void {
     const { response } = exchange;
     const { body } = answer;
-    writeHead(response, answer);
     const byteCount = byteCountOf(body);
-    if (this.#closing || exchange.listener.isRetired) response.writeHeader('Connection', 'close');
-    else response.writeHeader('Keep-Alive', KEEP_ALIVE_VALUE);
+    const isLast = this.#closing || exchange.listener.isRetired;
+    writeHead(response, answer.status, [...answer.headers, isLast ? CLOSE_LINE : KEEP_ALIVE_LINE]);
     const noContent = hasNoContent(answer.status);
     if (noContent || exchange.isHead) {
       // Its own way to report a length leaves the exchange open, and the connection's next request

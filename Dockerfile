@@ -9,7 +9,7 @@ COPY . .
 RUN npm run build && find dist -name '*.map' -delete
 RUN npm sbom --omit=dev --sbom-format=cyclonedx > sbom.json
 # Of all native servers the one for this platform.
-RUN mkdir native && cp node_modules/@btc-vision/uwebsockets.js/uws_linux_$(node -p 'process.arch + "_" + process.versions.modules').node native/ \
+RUN mkdir native && cp node_modules/@btc-vision/uwebsockets.js/"uws_linux_$(node -p 'process.arch + "_" + process.versions.modules').node" native/ \
     && npm prune --omit=dev --no-audit --no-fund \
     && mkdir -p node_modules/@btc-vision && mv native node_modules/@btc-vision/uwebsockets.js
 

@@ -20,17 +20,20 @@ import {
 const KEY = /^(?<key>[\x21-\x3c\x3e-\x7e]+=*)(?:=(?<projects>[^=]+))?$/;
 
 function keyList(form: string) {
-  return z.string().transform((value, context): ApiKey[] =>
-    list(value).flatMap((part) => {
+  return z.string().transform((value, context): ApiKey[] => {
+    const parts = list(value);
+    return parts.flatMap((part, i) => {
       const { key, projects } = KEY.exec(part)?.groups ?? {};
       const names = projects?.split('|') ?? null;
       if (key !== undefined && names?.includes('') !== true) return [{ key, projects: names }];
+      // The part itself is a secret.
+      const which = parts.length === 1 ? '' : `; number ${i + 1} is not`;
       context.addIssue(
-        `must be a comma-separated list of ${form}, keys in printable ASCII, with = at their end only`,
+        `must be a comma-separated list of ${form}, keys in printable ASCII, with = at their end only${which}`,
       );
       return [];
-    }),
-  );
+    });
+  });
 }
 
 export const apiKeys = keyList('key or key=projectA|projectB');

@@ -118,7 +118,7 @@ export class OverviewPart implements Part {
     const isAway = [events, stats, usage].some(({ kind }) => kind === 'unreachable');
     this.#ports.tellProblem(isAway ? UNREACHABLE : isRefused ? events.message : null);
     if (!isAway && !isRefused) this.#draw(project, events, stats, usage, freshness);
-    this.#questions.later(REFRESH_MS, () => this.#refresh('cached'));
+    this.#questions.later(REFRESH_MS, () => this.#refresh('fresh'));
   }
 
   #draw(

@@ -82,6 +82,9 @@ test('an empty key, an empty project, an empty list and a = amid a key are refus
   for (const keys of ['', 'a,', '=', 'a=b|', '=b', 'a=b=', 'a=b=c', 'a=b|c=d']) {
     expect(problemsOf({ LOGRING_API_KEYS: keys })).toHaveLength(1);
   }
+  expect(problemsOf({ LOGRING_API_KEYS: 'good,b ad,c' })).toEqual([
+    expect.stringMatching(/; number 2 is not$/),
+  ]);
   expect(problemsOf({ LOGRING_INGEST_KEYS: 'a,b=p' })).toEqual([
     'LOGRING_INGEST_KEYS: a key that is limited to projects may not post logs',
   ]);

@@ -42,17 +42,16 @@ export class ApiClient {
     this.#tellAge = tellAge;
   }
 
-  /** `path` is relative to the page. A fresh answer passes the server's result cache by. */
+  /** `path` is relative to the page. The answer is computed, past the server's result cache. */
   async get<Value>(
     path: string,
     parameters: Readonly<Record<string, string>>,
-    { signal, fresh }: { readonly signal: AbortSignal; readonly fresh: boolean },
+    signal: AbortSignal,
   ): Promise<Answer<Value>> {
     const query = new URLSearchParams(parameters).toString();
     try {
       const response = await fetch(query === '' ? path : `${path}?${query}`, {
-        // Without a header of ours, browsers that must not store an answer ask for a fresh one.
-        headers: { 'X-API-KEY': this.#key, 'Cache-Control': fresh ? 'no-cache' : 'no-store' },
+        headers: { 'X-API-KEY': this.#key, 'Cache-Control': 'no-cache' },
         cache: 'no-store',
         credentials: 'omit',
         redirect: 'error',

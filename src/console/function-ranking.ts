@@ -4,7 +4,7 @@ import { DataTable } from './data-table.js';
 import { element, visibleText } from './dom.js';
 import { clockText, countText, durationText, shareText } from './formats.js';
 import type { StatsRow } from './invocation-stats.js';
-import { type Freshness, type Questions, type SettledAnswer, UNREACHABLE } from './questions.js';
+import { type Questions, type SettledAnswer, UNREACHABLE } from './questions.js';
 import { hashOf } from './route.js';
 import { zoneName } from './time-zone.js';
 
@@ -38,19 +38,15 @@ export class FunctionRanking {
    * The endpoints have percentiles of hours of the clock, not of the last 60 minutes. Without all answers there
    * is no ranking, but the reason.
    */
-  async show(project: string, nowMs: number, freshness: Freshness): Promise<void> {
-    const known = await this.#questions.tryAsk<{ functions: readonly { id: string }[] }>(
-      'api/functions',
-      { project },
-      freshness,
-    );
+  async show(project: string, nowMs: number): Promise<void> {
+    const known = await this.#questions.tryAsk<{ functions: readonly { id: string }[] }>('api/functions', {
+      project,
+    });
     if (known.kind !== 'answered') return this.#sayWhyNot(known);
     const ids = known.value.functions.map(({ id }) => id);
     const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS;
     const answers = await Promise.all(
-      ids
-        .slice(0, RANKED_COUNT)
-        .map(async (id) => ({ id, answer: await this.#askStats(project, id, freshness) })),
+      ids.slice(0, RANKED_COUNT).map(async (id) => ({ id, answer: await this.#askStats(project, id) })),
     );
     const figures: Figures[] = [];
     for (const { id, answer } of answers) {
@@ -76,13 +72,9 @@ export class FunctionRanking {
     this.#hint.textContent = `Calls and errors since ${clockText(hourMs - HOUR_MS).slice(0, 5)} ${zoneName()}; this hour began at ${clockText(hourMs).slice(0, 5)}${ranked}.`;
   }
 
-  #askStats(
-    project: string,
-    id: string,
-    freshness: Freshness,
-  ): Promise<SettledAnswer<{ readonly result: readonly StatsRow[] }>> {
+  #askStats(project: string, id: string): Promise<SettledAnswer<{ readonly result: readonly StatsRow[] }>> {
     const parameters = { project, function_id: id, interval: '1day' };
-    return this.#questions.tryAsk('api/endpoints/query/functions.invocation-stats', parameters, freshness);
+    return this.#questions.tryAsk('api/endpoints/query/functions.invocation-stats', parameters);
   }
 
   #sayWhyNot(answer: Unanswered): void {

@@ -135,11 +135,7 @@ export class FunctionsPart implements Part {
     }
     await this.#refresh();
     if (project === this.#listedProject) return;
-    const known = await this.#questions.tryAsk<{ functions: KnownFunction[] }>(
-      'api/functions',
-      { project },
-      'fresh',
-    );
+    const known = await this.#questions.tryAsk<{ functions: KnownFunction[] }>('api/functions', { project });
     if (known.kind !== 'answered') return;
     this.#listFunctions(known.value.functions, functionField.value);
     this.#listedProject = project;
@@ -161,7 +157,6 @@ export class FunctionsPart implements Part {
     const reply = await this.#questions.ask<{ result: StatsRow[] }>(
       'api/endpoints/query/functions.invocation-stats',
       { project, interval, ...(functionId === '' ? {} : { function_id: functionId }) },
-      'fresh',
     );
     const asked = `${interval} ${functionId} ${project}`;
     if (reply !== null) {

@@ -74,7 +74,7 @@ export class IngestPart implements Part {
   }
 
   async #refresh(): Promise<void> {
-    const reply = await this.#questions.ask<ServiceStatus>('api/status', {}, 'fresh');
+    const reply = await this.#questions.ask<ServiceStatus>('api/status', {});
     if (reply !== null) this.#draw(reply.value);
     this.#questions.later(REFRESH_MS, () => this.#refresh());
   }

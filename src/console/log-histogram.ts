@@ -52,8 +52,6 @@ export class LogHistogram {
         project_tier: settings.tier ?? '',
         interval: intervalOf(settings, browserNowMs()).name,
       },
-      // The list beside it is.
-      'fresh',
     );
     // What stands in the way is said of the list, too.
     if (answer.kind !== 'answered') return this.hide();

@@ -216,15 +216,11 @@ export class LogsPart implements Part {
   /** Newest first; null when there is no answer. */
   async #ask(window: TimeWindow): Promise<readonly LogRow[] | null> {
     const { project = '', tier } = this.#settings;
-    const reply = await this.#questions.ask<{ result: LogRow[] }>(
-      'api/endpoints/query/logs.all',
-      {
-        project,
-        project_tier: tier,
-        ...windowParameters(window),
-      },
-      'fresh',
-    );
+    const reply = await this.#questions.ask<{ result: LogRow[] }>('api/endpoints/query/logs.all', {
+      project,
+      project_tier: tier,
+      ...windowParameters(window),
+    });
     return reply?.value.result ?? null;
   }
 

@@ -57,7 +57,7 @@ const parts = new Map<string, Part>();
 let shownName: string | null = null;
 
 function askProjects(client: ApiClient): Promise<Answer<KnownProjects>> {
-  return client.get('api/projects', {}, { signal: new AbortController().signal, fresh: true });
+  return client.get('api/projects', {}, new AbortController().signal);
 }
 
 /** What is wrong with a key, or null. */

@@ -13,7 +13,7 @@ import { sayInstead, sayRefused } from './instead.js';
 import { invocationSeries, type StatsRow } from './invocation-stats.js';
 import type { Part, PartPorts } from './part.js';
 import { offerProjects } from './project-offer.js';
-import { type Freshness, LASTING_REFUSALS, Questions, type SettledAnswer, UNREACHABLE } from './questions.js';
+import { LASTING_REFUSALS, Questions, type SettledAnswer, UNREACHABLE } from './questions.js';
 import { hashOf, type Settings } from './route.js';
 import { showTiles } from './tiles.js';
 import { utcText, zoneName } from './time-zone.js';
@@ -75,7 +75,7 @@ export class OverviewPart implements Part {
     this.#questions.drop();
     shown.hidden = true;
     this.#ranking.clear();
-    if (this.#project !== '') return this.#refresh('fresh');
+    if (this.#project !== '') return this.#refresh();
     await offerProjects(empty, 'Which project?', this.#ports, (chosen) => {
       projectField.value = chosen;
       this.#choose();
@@ -83,30 +83,21 @@ export class OverviewPart implements Part {
   }
 
   /** Asks, shows, and comes again after a while, then for what the server has at hand. */
-  async #refresh(freshness: Freshness): Promise<void> {
+  async #refresh(): Promise<void> {
     const project = this.#project;
     const query = 'api/endpoints/query/';
     const [events, stats, usage] = await Promise.all([
-      this.#questions.tryAsk<Rows<CountedEvents>>(
-        `${query}logs.event-counts`,
-        {
-          project,
-          // The minutes of the last hour are those of every tier.
-          project_tier: 'FREE',
-          interval: 'minutely',
-        },
-        freshness,
-      ),
-      this.#questions.tryAsk<Rows<StatsRow>>(
-        `${query}functions.invocation-stats`,
-        { project, interval: '1hr' },
-        freshness,
-      ),
-      this.#questions.tryAsk<Rows<UsageRow>>(
-        `${query}usage.api-counts`,
-        { project, interval: 'minutely' },
-        freshness,
-      ),
+      this.#questions.tryAsk<Rows<CountedEvents>>(`${query}logs.event-counts`, {
+        project,
+        // The minutes of the last hour are those of every tier.
+        project_tier: 'FREE',
+        interval: 'minutely',
+      }),
+      this.#questions.tryAsk<Rows<StatsRow>>(`${query}functions.invocation-stats`, {
+        project,
+        interval: '1hr',
+      }),
+      this.#questions.tryAsk<Rows<UsageRow>>(`${query}usage.api-counts`, { project, interval: 'minutely' }),
     ]);
     const isRefused = events.kind === 'refused' && stats.kind === 'refused' && usage.kind === 'refused';
     if (isRefused && LASTING_REFUSALS.has(events.status)) {
@@ -117,8 +108,8 @@ export class OverviewPart implements Part {
     }
     const isAway = [events, stats, usage].some(({ kind }) => kind === 'unreachable');
     this.#ports.tellProblem(isAway ? UNREACHABLE : isRefused ? events.message : null);
-    if (!isAway && !isRefused) this.#draw(project, events, stats, usage, freshness);
-    this.#questions.later(REFRESH_MS, () => this.#refresh('fresh'));
+    if (!isAway && !isRefused) this.#draw(project, events, stats, usage);
+    this.#questions.later(REFRESH_MS, () => this.#refresh());
   }
 
   #draw(
@@ -126,7 +117,6 @@ export class OverviewPart implements Part {
     events: SettledAnswer<Rows<CountedEvents>>,
     stats: SettledAnswer<Rows<StatsRow>>,
     usage: SettledAnswer<Rows<UsageRow>>,
-    freshness: Freshness,
   ): void {
     const eventRows = rowsOf(events);
     const statsRows = rowsOf(stats);
@@ -163,7 +153,7 @@ export class OverviewPart implements Part {
     const answered = [events, stats, usage].filter(({ kind }) => kind === 'answered');
     const asOfMs = Math.min(...answered.map(computedMsOf));
     summary.textContent = `The last hour, as of ${clockText(asOfMs)} ${zoneName()}. A click or a drag in the requests shows their logs.`;
-    void this.#ranking.show(project, asOfMs, freshness);
+    void this.#ranking.show(project, asOfMs);
   }
 
   #showLogs(span: Span | null): void {

@@ -13,9 +13,6 @@ export const LASTING_REFUSALS: ReadonlySet<number> = new Set([400, 403, 404]);
 
 export type SettledAnswer<Value> = Exclude<Answer<Value>, { readonly kind: 'dropped' }>;
 
-/** A cached answer may come from the server's result cache, where that has one. */
-export type Freshness = 'fresh' | 'cached';
-
 export interface Reply<Value> {
   readonly value: Value;
   /** When it was computed, ms since the epoch by the server's clock; null where the server doesn't say. */
@@ -47,12 +44,8 @@ export class Questions {
    * null when there is no answer: that is said to the reader. Never resolves when drop comes first, nor after
    * `refused`.
    */
-  async ask<Value>(
-    path: string,
-    parameters: Readonly<Record<string, string>>,
-    freshness: Freshness,
-  ): Promise<Reply<Value> | null> {
-    const answer = await this.tryAsk<Value>(path, parameters, freshness);
+  async ask<Value>(path: string, parameters: Readonly<Record<string, string>>): Promise<Reply<Value> | null> {
+    const answer = await this.tryAsk<Value>(path, parameters);
     const isRefused =
       this.#refused !== null && answer.kind === 'refused' && LASTING_REFUSALS.has(answer.status);
     this.#ports.tellProblem(isRefused ? null : problemOf(answer));
@@ -65,11 +58,9 @@ export class Questions {
   async tryAsk<Value>(
     path: string,
     parameters: Readonly<Record<string, string>>,
-    freshness: Freshness,
   ): Promise<SettledAnswer<Value>> {
     const { signal } = this.#open;
-    const how = { signal, fresh: freshness === 'fresh' };
-    const answer: Answer<Value> = await this.#ports.client.get(path, parameters, how);
+    const answer: Answer<Value> = await this.#ports.client.get(path, parameters, signal);
     if (answer.kind === 'dropped' || signal.aborted) return new Promise(() => undefined);
     return answer;
   }

@@ -120,11 +120,10 @@ export class UsagePart implements Part {
   /** Asks, shows, and comes again after a while. */
   async #refresh(): Promise<void> {
     const { project, interval } = this.#asked;
-    const reply = await this.#questions.ask<{ result: UsageRow[] }>(
-      'api/endpoints/query/usage.api-counts',
-      { project, interval },
-      'fresh',
-    );
+    const reply = await this.#questions.ask<{ result: UsageRow[] }>('api/endpoints/query/usage.api-counts', {
+      project,
+      interval,
+    });
     const asked = `${interval} ${project}`;
     if (reply !== null) {
       this.#drawn = asked;

@@ -6,10 +6,11 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { closeSync, existsSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, renameSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { wallClockUs } from '../system-clock.js';
+import { removeFile } from './disk.js';
 import { LOCK_WAIT_MS, SOCKET_PATH_BYTES } from './limits.js';
 import { isLockName, type LockStep, lockName, takeDirectory, unpublished } from './lock-election.js';
 import { UnusableDirectoryError, unusableDirectory } from './unusable-directory.js';
@@ -123,14 +124,14 @@ class Taker {
         await this.leave();
         return [];
       case 'remove':
-        rmSync(join(this.#directory, step.name), { force: true });
+        removeFile(join(this.#directory, step.name));
         return [];
     }
   }
 
   /** Releases all that it has, also the directory if it holds it. */
   async leave(): Promise<void> {
-    rmSync(join(this.#directory, this.#name), { force: true });
+    removeFile(join(this.#directory, this.#name));
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const socket of this.#waiting) socket.destroy();
     await closed;

@@ -11,10 +11,10 @@ import {
   openSync,
   readdirSync,
   readSync,
-  rmSync,
   statfsSync,
   statSync,
   truncateSync,
+  unlinkSync,
   writeSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -98,10 +98,19 @@ export const SYSTEM_DISK: Disk = {
     return stats?.isFile() ? stats.size : null;
   },
   truncate: (path, byteCount) => truncateSync(path, byteCount),
-  remove: (path) => rmSync(path, { force: true }),
+  remove: removeFile,
   freeBytes,
   list: listFolder,
 };
+
+/** One that is missing is no error. (Of what `rmSync` throws on Node 24 the code is not what the system said.) */
+export function removeFile(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
 
 /** Node's own `recursive` never returns where the parent is there and yet a folder in it is ENOENT. */
 function makeFolder(folder: string): string | undefined {

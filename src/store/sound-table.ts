@@ -4,19 +4,11 @@
  * is wrong with it.
  */
 
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { SegmentError } from '../../engine/segments.js';
 import { checkValue } from './checked-value.js';
+import { removeFile } from './disk.js';
 import { surveyLmdb } from './lmdb-survey.js';
 import { isReadableFormat, storeFormatError } from './store-format.js';
 
@@ -85,12 +77,12 @@ export function examineTables(directory: string): void {
   if (byteCount === undefined || byteCount === 0) {
     if (existsSync(join(directory, MARKER_FILE)) || hasRowFiles(directory))
       throw lostTables(path, byteCount === undefined ? 'missing' : 'empty');
-    rmSync(path, { force: true });
+    removeFile(path);
   } else {
     const problems = tableProblems(path);
     if (problems.length > 0) throw withRemedy(damagedTables(problems), directory);
   }
-  rmSync(join(directory, TABLE_LOCK_FILE), { force: true });
+  removeFile(join(directory, TABLE_LOCK_FILE));
 }
 
 /** Notes that the directory is a store; durable when it returns. To be called once its tables exist. */

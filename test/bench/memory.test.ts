@@ -44,11 +44,11 @@ test('what is accepted is applied, and what each part holds is told', () =>
       'event counts',
       'log',
       'names',
+      'query-memo',
       'request-bodies',
       'result-cache',
       'rows',
       'statistics',
-      'query-memo',
       'usage',
     ]);
     expect(partsMb.usage).toBeGreaterThan(1);

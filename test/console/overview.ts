@@ -83,7 +83,7 @@ export function overviewTests(rig: () => Rig): void {
     expect(await page.getByRole('alert').allInnerTexts()).toEqual([]);
   });
 
-  test('what is chosen is asked for afresh, and then again of the result cache', async () => {
+  test('what is chosen is computed, and computed again, past the result cache', async () => {
     await rig().service.post(EDGE, [edgeEntry('cached', ago(30), '/rest/v1/a')]);
     await rig().service.post(RELAY, [relayEntry('cached', ago(30), 'f', 12)]);
     const page = await rig().openSignedIn('#/overview');
@@ -97,7 +97,6 @@ export function overviewTests(rig: () => Rig): void {
     await page.getByRole('rowheader', { name: 'f' }).waitFor();
     await page.clock.fastForward(31_000);
     await expect.poll(() => asked.length).toBe(8);
-    const four = (how: string) => [how, how, how, how];
-    expect(await Promise.all(asked)).toEqual([...four('no-cache'), ...four('no-store')]);
+    expect(new Set(await Promise.all(asked))).toEqual(new Set(['no-cache']));
   });
 }

@@ -43,7 +43,8 @@ export class LogsMemo {
   readonly #kept = new Map<string, Kept>();
   /** Of questions whose answers are not kept; asked longest ago first. */
   readonly #asked = new Map<string, Basis>();
-  #heldBytes = 0;
+  #keptBytes = 0;
+  #askedBytes = 0;
 
   constructor(ports: LogsMemoPorts, byteLimit: number) {
     this.#ports = ports;
@@ -51,7 +52,7 @@ export class LogsMemo {
   }
 
   get heldBytes(): number {
-    return this.#heldBytes;
+    return this.#keptBytes + this.#askedBytes;
   }
 
   answer(parameters: LogsParameters, nowUs: number): Answer {
@@ -67,12 +68,12 @@ export class LogsMemo {
         this.#kept.set(question, kept);
         return kept.answer(parameters, nowUs);
       }
-      this.#heldBytes -= kept.heldBytes;
+      this.#keptBytes -= kept.heldBytes;
     }
     const answer = this.#ports.answer(parameters, nowUs);
     this.#forget(question);
     if (answer instanceof Promise || answer.holding !== null) return answer;
-    if (isSame && this.#hasRoom((answer.body as Uint8Array).length, nowUs))
+    if (isSame && this.#hasRoom((answer.body as Uint8Array).length + bytesOf(question, basis), nowUs))
       this.#keep(parameters, nowUs, basis, answer);
     else this.#remember(question, basis);
     return answer;
@@ -80,63 +81,73 @@ export class LogsMemo {
 
   /** Until more is asked. */
   trim(byteLimit: number): void {
-    for (const question of this.#asked.keys()) {
-      if (this.#heldBytes <= byteLimit) return;
-      this.#forget(question);
-    }
+    this.#forgetOldest(byteLimit);
     for (const [question, kept] of this.#kept) {
-      if (this.#heldBytes <= byteLimit) return;
+      if (this.heldBytes <= byteLimit) return;
       this.#drop(question, kept);
     }
   }
 
-  /** Makes room. What was asked for just now stays, or many questions in turn would push each other out. */
+  /**
+   * Makes room among answers. What was asked for just now stays, or many questions in turn would push each
+   * other out.
+   */
   #hasRoom(byteCount: number, nowUs: number): boolean {
     const limit = LOGS_MEMO_KEPT_SHARE * this.#byteLimit;
     for (const [question, kept] of this.#kept) {
-      if (this.#heldBytes + byteCount <= limit) break;
+      if (this.#keptBytes + byteCount <= limit) break;
       if (Math.abs(nowUs - kept.askedUs) < LOGS_MEMO_IDLE_US) break;
       this.#drop(question, kept);
     }
-    return this.#heldBytes + byteCount <= limit;
+    return this.#keptBytes + byteCount <= limit;
   }
 
   #keep(parameters: LogsParameters, nowUs: number, basis: Basis, { body, window }: LiveAnswer): void {
     const question = questionOf(parameters);
     const kept: Kept = new Kept(
-      { question, basis, body: Buffer.from(body as Uint8Array), window: window() },
+      { question, basis, body: copied(body as Uint8Array), window: window() },
       { fromUs: nowUs, expiryUs: this.#ports.expiryUs(parameters, nowUs) },
       (packedBytes) => {
         const mayKeep = this.#kept.get(question) === kept && this.#hasRoom(packedBytes, kept.askedUs);
-        if (mayKeep) this.#heldBytes += packedBytes;
+        if (mayKeep) this.#addKept(packedBytes);
         return mayKeep;
       },
     );
     this.#kept.set(question, kept);
-    this.#heldBytes += kept.heldBytes;
+    this.#addKept(kept.heldBytes);
+  }
+
+  /** Answers take the room of questions that were asked once, never the other way round. */
+  #addKept(byteCount: number): void {
+    this.#keptBytes += byteCount;
+    this.#forgetOldest(this.#byteLimit);
   }
 
   #drop(question: string, kept: Kept): void {
     this.#kept.delete(question);
-    this.#heldBytes -= kept.heldBytes;
+    this.#keptBytes -= kept.heldBytes;
   }
 
   #remember(question: string, basis: Basis): void {
     const byteCount = bytesOf(question, basis);
+    this.#forgetOldest(this.#byteLimit - byteCount, LOGS_MEMO_COUNT - 1);
+    if (this.heldBytes + byteCount > this.#byteLimit) return;
+    this.#asked.set(question, basis);
+    this.#askedBytes += byteCount;
+  }
+
+  #forgetOldest(byteLimit: number, countLimit = LOGS_MEMO_COUNT): void {
     for (const oldest of this.#asked.keys()) {
-      if (this.#asked.size < LOGS_MEMO_COUNT && this.#heldBytes + byteCount <= this.#byteLimit) break;
+      if (this.#asked.size <= countLimit && this.heldBytes <= byteLimit) return;
       this.#forget(oldest);
     }
-    if (this.#heldBytes + byteCount > this.#byteLimit) return;
-    this.#asked.set(question, basis);
-    this.#heldBytes += byteCount;
   }
 
   #forget(question: string): void {
     const basis = this.#asked.get(question);
     if (basis === undefined) return;
     this.#asked.delete(question);
-    this.#heldBytes -= bytesOf(question, basis);
+    this.#askedBytes -= bytesOf(question, basis);
   }
 }
 
@@ -192,13 +203,18 @@ class Kept implements PackedBody {
   }
 
   keep(packed: Uint8Array): void {
-    if (this.#packed === null && this.#mayKeep(packed.length)) this.#packed = packed;
+    if (this.#packed === null && this.#mayKeep(packed.length)) this.#packed = copied(packed);
   }
 
   get heldBytes(): number {
     const { question, basis, body } = this.#facts;
     return body.length + (this.#packed?.length ?? 0) + bytesOf(question, basis);
   }
+}
+
+/** In a buffer of its own: a Buffer's, or one of zlib's, may be a part of one that it would keep alive whole. */
+function copied(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(bytes);
 }
 
 function questionOf({ project, retentionUs, startUs, endUs }: LogsParameters): string {

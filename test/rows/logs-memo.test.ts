@@ -131,6 +131,27 @@ test('what is kept is bounded: what is in use stays, what is not makes room', ()
   expect(['q', 's', 'q', 'r', 'p'].map((project) => computed(project, laterUs))).toEqual([0, 1, 0, 5, 5]);
 });
 
+test('what it keeps keeps nothing else alive: no part of a buffer that others have a part of', () => {
+  const view = new RowsView(new SegmentTable());
+  const logs = new Logs([view]);
+  view.apply(entry({}));
+  for (let i = 0; i < 3; i++) logs.ask().packed?.keep(Buffer.from('packed'));
+  const { body, packed } = logs.ask();
+  for (const bytes of [body as Uint8Array, packed!.bytes!])
+    expect(bytes.buffer.byteLength).toBe(bytes.length);
+});
+
+test('questions asked once leave the room of answers alone', () => {
+  const view = new RowsView(new SegmentTable());
+  const logs = new Logs([view], 20_000);
+  for (let i = 0; i < 100; i++) logs.ask({ ...WHOLE, startUs: i });
+  const before = logs.computedCount;
+  for (let i = 0; i < 5; i++) logs.ask();
+  expect(logs.computedCount - before).toBe(2);
+  logs.memo.trim(0);
+  expect(logs.memo.heldBytes).toBe(0);
+});
+
 test.each(Array.from({ length: 20 }, (_, seed) => seed))('kept and computed agree: seed %i', (seed) => {
   const random = new Random(seed);
   const tables = [new SegmentTable(), new SegmentTable()];

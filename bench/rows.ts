@@ -146,7 +146,7 @@ function measure(
     for (let i = 0; i < SIZES.queries; i++) {
       const parameters = { project, retentionUs: LONGEST_RETENTION_US, ...drawWindow(random) };
       const startUs = monotonicUs();
-      const rows = mergeLogs([collectLogs(view, parameters, NOW_US)]);
+      const { rows } = mergeLogs([collectLogs(view, parameters, NOW_US)]);
       latenciesUs.push(monotonicUs() - startUs);
       rowCount += rows.length;
       for (const row of rows) hash.update(row);

@@ -36,8 +36,8 @@ export function queryLogs(
 ): Uint8Array[] {
   const collect = (view: RowsView) => collectLogs(view, parameters, nowUs);
   // The buffer of a row may be filled again for the next answer.
-  const rows = mergeLogs(views.map(collect)).map((row) => row.slice());
-  const written = mergeLogs(
+  const rows = mergeLogs(views.map(collect)).rows.map((row) => row.slice());
+  const { rows: written } = mergeLogs(
     views.map((view) => readLogs(writeLogs(collect(view), parameters, nowUs), parameters, nowUs)),
   );
   assert.equal(textOf(written), textOf(rows), 'rows that were written');

@@ -37,6 +37,13 @@ interface RowSource {
   open(): RowCursor;
 }
 
+export interface MergedLogs {
+  /** Newest first. */
+  readonly rows: readonly Uint8Array[];
+  /** The last time at which all of them are visible, µs since the epoch; Infinity without rows. */
+  readonly visibleUntilUs: number;
+}
+
 /** To be merged, or written, in the same turn and once: what it leads to may change after it. */
 export interface LogsPartial {
   readonly sources: readonly RowSource[];
@@ -67,33 +74,20 @@ export function collectLogs(
  * SegmentError when a row that may belong to the answer can't be read. Cost: O(rows returned × runs with rows
  * among them), and the blocks that hold these rows are read.
  */
-export function mergeLogs(partials: readonly LogsPartial[], byteLimit: number): Uint8Array[] | null;
-export function mergeLogs(partials: readonly LogsPartial[]): Uint8Array[];
-export function mergeLogs(partials: readonly LogsPartial[], byteLimit = Infinity): Uint8Array[] | null {
+export function mergeLogs(partials: readonly LogsPartial[], byteLimit: number): MergedLogs | null;
+export function mergeLogs(partials: readonly LogsPartial[]): MergedLogs;
+export function mergeLogs(partials: readonly LogsPartial[], byteLimit = Infinity): MergedLogs | null {
   const rows: Uint8Array[] = [];
   let byteCount = 0;
-  const isWhole = takeNewest(partials, ({ row }) => {
+  let visibleUntilUs = Infinity;
+  const isWhole = takeNewest(partials, ({ timeUs, keptUs, row }) => {
     byteCount += row.length;
     if (byteCount > byteLimit) return false;
     rows.push(row);
+    visibleUntilUs = Math.min(visibleUntilUs, timeUs + keptUs);
     return true;
   });
-  return isWhole ? rows : null;
-}
-
-/**
- * When the first row of the answer that is merged from these expires, µs since the epoch; Infinity without
- * rows. Throws a SegmentError as mergeLogs does. Rows that another process has written count as expired, as
- * it does not say of which tier they are.
- */
-export function firstExpiryUs(partials: readonly LogsPartial[]): number {
-  let expiryUs = Infinity;
-  takeNewest(partials, ({ timeUs, keptUs }) => {
-    expiryUs = Math.min(expiryUs, timeUs + keptUs);
-    return true;
-  });
-  // To the microsecond it is visible.
-  return expiryUs + 1;
+  return isWhole ? { rows, visibleUntilUs } : null;
 }
 
 /** As it is now. Throws a SegmentError as mergeLogs does. At most LOG_ROW_LIMIT rows. */
@@ -143,6 +137,7 @@ function boundsOf({ retentionUs, startUs, endUs }: LogsParameters, nowUs: number
 
 /** Rows that another process has written. */
 class ReadCursor implements RowCursor {
+  /** It is not told of which tier they are: they count as expired. */
   readonly keptUs = 0;
   readonly #rows: readonly Row[];
   #position = -1;

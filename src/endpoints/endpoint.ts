@@ -102,6 +102,8 @@ export interface LiveAnswer {
   readonly body: Uint8Array | readonly Uint8Array[];
   /** Where it is kept packed; absent where it is not kept. */
   readonly packed?: PackedBody | undefined;
+  /** The last time at which all that is in it is visible, µs since the epoch; absent where nobody may keep it. */
+  readonly visibleUntilUs?: number;
   readonly window: () => AnswerWindow;
   /** Counts the memory of a large answer; null for others. */
   readonly holding: Holding | null;
@@ -140,9 +142,11 @@ export interface EndpointResources {
   readonly nowUs: () => number;
 }
 
-/** `{"result":[…rows…]}` of rows that are JSON already. */
+const encoder = new TextEncoder();
+
+/** `{"result":[…rows…]}` of rows that are JSON already, in a buffer of its own: it may be kept for long. */
 export function encodeRows(rows: readonly string[]): Uint8Array {
-  return Buffer.from(`{"result":[${rows.join(',')}]}`);
+  return encoder.encode(`{"result":[${rows.join(',')}]}`);
 }
 
 export const EMPTY_BODY_BYTES = encodeRows([]).length;

@@ -31,7 +31,7 @@ export const BODY_POOL_COUNT = 16;
  * Questions to `logs.all` of which is remembered what they were answered from. More: memory, some 300 bytes
  * each; fewer: dashboards in use push each other out.
  */
-export const LOGS_MEMO_COUNT = 10_000;
+export const LOGS_MEMO_ASKED_COUNT = 10_000;
 
 /**
  * An answer of `logs.all` that was asked for so long ago makes room for others. Longer: what nobody asks for any
@@ -39,11 +39,17 @@ export const LOGS_MEMO_COUNT = 10_000;
  */
 export const LOGS_MEMO_IDLE_US = 60_000_000;
 
-/** Of a remembered question beside its text, its numbers and its answer, as measured. */
+/** Of a remembered question beside its text and its numbers, as measured. */
 export const LOGS_MEMO_OVERHEAD_BYTES = 400;
+
+/** Of a kept answer beside that and its body, as measured. */
+export const LOGS_MEMO_KEPT_BYTES = 650;
 
 /** Of the memory of the memo of `logs.all`, the share of answers; the rest is for what questions depend on. */
 export const LOGS_MEMO_KEPT_SHARE = 7 / 8;
 
-/** Of what may be remembered of questions, the share of answers of `logs.all`. Bigger: less for statistics. */
+/**
+ * What the memo of `logs.all` may take, as a share of what may be remembered for statistics, and beside that.
+ * Bigger: memory for what is seldom asked for again; smaller: fewer dashboards find their answer kept.
+ */
 export const LOGS_MEMO_SHARE = 1 / 4;

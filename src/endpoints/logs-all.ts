@@ -6,7 +6,6 @@ import { LOG_ROW_LIMIT } from '../../engine/limits.js';
 import type { LogsReading } from '../../engine/rows/logs-reading.js';
 import {
   collectLogs,
-  firstExpiryUs,
   type LogsParameters,
   type LogsPartial,
   mergeLogs,
@@ -92,7 +91,6 @@ export const logsAll = {
     const memo = new LogsMemo(
       {
         views: () => shards.edge.map(({ rows }) => rows),
-        expiryUs: (parameters, nowUs) => firstExpiryUs(collect(parameters, nowUs)),
         answer: (parameters, nowUs) => answers.answer(parameters, nowUs),
       },
       LOGS_MEMO_SHARE * memoBytes,

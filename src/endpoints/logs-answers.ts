@@ -6,7 +6,7 @@
 
 import { LASTING_ROW_BYTES } from '../../engine/rows/block.js';
 import { LogsReading } from '../../engine/rows/logs-reading.js';
-import type { LogsParameters } from '../../engine/rows/partial.js';
+import type { LogsParameters, MergedLogs } from '../../engine/rows/partial.js';
 import { Turns } from '../turns.js';
 import { BodyPool } from './body-pool.js';
 import type { EndpointResources, Holding, LiveAnswer } from './endpoint.js';
@@ -20,7 +20,7 @@ export type QueryLogs = (
   nowUs: number,
   byteLimit: number,
   reading: LogsReading | null,
-) => Uint8Array[] | null;
+) => MergedLogs | null;
 
 export class LogsAnswers {
   readonly #query: QueryLogs;
@@ -36,12 +36,12 @@ export class LogsAnswers {
   }
 
   answer(parameters: LogsParameters, nowUs: number): LiveAnswer | Promise<LiveAnswer> {
-    const rows = this.#query(parameters, nowUs, LOGS_STEP_BYTES, null);
-    return rows === null ? this.#large(parameters) : this.#usual(rows, parameters, nowUs);
+    const merged = this.#query(parameters, nowUs, LOGS_STEP_BYTES, null);
+    return merged === null ? this.#large(parameters) : this.#usual(merged, parameters, nowUs);
   }
 
   /** Nothing that a slow client makes last may reach the rows, which keep their blocks in memory. */
-  #usual(rows: readonly Uint8Array[], parameters: LogsParameters, nowUs: number): LiveAnswer {
+  #usual({ rows, visibleUntilUs }: MergedLogs, parameters: LogsParameters, nowUs: number): LiveAnswer {
     let buffer: Buffer | null = null;
     const body = encodeLogs(rows, (byteCount) => {
       buffer = this.#bodies.take(byteCount);
@@ -49,6 +49,7 @@ export class LogsAnswers {
     });
     return {
       body,
+      visibleUntilUs,
       window: windowOf(parameters, rows, nowUs),
       holding: null,
       release: () => {
@@ -66,11 +67,12 @@ export class LogsAnswers {
       for (let byteLimit = LOGS_STEP_BYTES; ; byteLimit += LOGS_STEP_BYTES) {
         await this.#turns.next();
         const nowUs = this.#nowUs();
-        const rows = this.#query(parameters, nowUs, byteLimit, reading);
-        if (rows === null) {
+        const merged = this.#query(parameters, nowUs, byteLimit, reading);
+        if (merged === null) {
           resize(holding, reading.heldBytes);
           continue;
         }
+        const { rows } = merged;
         const body = logsPieces(rows, LASTING_ROW_BYTES);
         resize(
           holding,

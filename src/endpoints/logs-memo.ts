@@ -6,15 +6,16 @@
  *                                                   ╰─► yes: computed and kept ──► the kept one, from now on
  *
  * An answer depends on which runs there are and on how many rows of the project they have (RowsView.stateOf),
- * and on the time at which the first of its rows expires.
+ * and on when the first of its rows expires.
  */
 
 import type { LogsParameters } from '../../engine/rows/partial.js';
 import type { RowsView } from '../../engine/rows/rows-view.js';
 import type { AnswerWindow, LiveAnswer, PackedBody } from './endpoint.js';
 import {
-  LOGS_MEMO_COUNT,
+  LOGS_MEMO_ASKED_COUNT,
   LOGS_MEMO_IDLE_US,
+  LOGS_MEMO_KEPT_BYTES,
   LOGS_MEMO_KEPT_SHARE,
   LOGS_MEMO_OVERHEAD_BYTES,
 } from './limits.js';
@@ -24,15 +25,13 @@ type Answer = LiveAnswer | Promise<LiveAnswer>;
 export interface LogsMemoPorts {
   /** Those that answers come from now; the array stays as it is. */
   views(): readonly RowsView[];
-  /** When the first row of the answer expires, µs since the epoch. */
-  expiryUs(parameters: LogsParameters, nowUs: number): number;
   answer(parameters: LogsParameters, nowUs: number): Answer;
 }
 
 /** What a question was answered from. */
 interface Basis {
   readonly views: readonly RowsView[];
-  /** Of each view, two numbers. */
+  /** Two numbers a view: see RowsView.stateOf. */
   readonly state: readonly number[];
 }
 
@@ -61,30 +60,26 @@ export class LogsMemo {
     const basis = { views, state: views.flatMap((view) => view.stateOf(parameters.project)) };
     const kept = this.#kept.get(question);
     const isSame = isSameBasis(kept?.basis ?? this.#asked.get(question), basis);
-    if (kept !== undefined) {
+    if (kept !== undefined && isSame && kept.isRight(nowUs)) {
+      kept.askedUs = nowUs;
       this.#kept.delete(question);
-      if (isSame && kept.isRight(nowUs)) {
-        kept.askedUs = nowUs;
-        this.#kept.set(question, kept);
-        return kept.answer(parameters, nowUs);
-      }
-      this.#keptBytes -= kept.heldBytes;
+      this.#kept.set(question, kept);
+      return kept.answer(parameters, nowUs);
     }
-    const answer = this.#ports.answer(parameters, nowUs);
+    if (kept !== undefined) this.#drop(kept);
     this.#forget(question);
-    if (answer instanceof Promise || answer.holding !== null) return answer;
-    if (isSame && this.#hasRoom((answer.body as Uint8Array).length + bytesOf(question, basis), nowUs))
-      this.#keep(parameters, nowUs, basis, answer);
-    else this.#remember(question, basis);
+    const answer = this.#ports.answer(parameters, nowUs);
+    if (answer instanceof Promise || answer.visibleUntilUs === undefined) return answer;
+    if (!isSame || !this.#keep(question, basis, answer, nowUs)) this.#remember(question, basis);
     return answer;
   }
 
   /** Until more is asked. */
   trim(byteLimit: number): void {
     this.#forgetOldest(byteLimit);
-    for (const [question, kept] of this.#kept) {
+    for (const kept of this.#kept.values()) {
       if (this.heldBytes <= byteLimit) return;
-      this.#drop(question, kept);
+      this.#drop(kept);
     }
   }
 
@@ -94,27 +89,35 @@ export class LogsMemo {
    */
   #hasRoom(byteCount: number, nowUs: number): boolean {
     const limit = LOGS_MEMO_KEPT_SHARE * this.#byteLimit;
-    for (const [question, kept] of this.#kept) {
+    for (const kept of this.#kept.values()) {
       if (this.#keptBytes + byteCount <= limit) break;
       if (Math.abs(nowUs - kept.askedUs) < LOGS_MEMO_IDLE_US) break;
-      this.#drop(question, kept);
+      this.#drop(kept);
     }
     return this.#keptBytes + byteCount <= limit;
   }
 
-  #keep(parameters: LogsParameters, nowUs: number, basis: Basis, { body, window }: LiveAnswer): void {
-    const question = questionOf(parameters);
-    const kept: Kept = new Kept(
-      { question, basis, body: copied(body as Uint8Array), window: window() },
-      { fromUs: nowUs, expiryUs: this.#ports.expiryUs(parameters, nowUs) },
-      (packedBytes) => {
-        const mayKeep = this.#kept.get(question) === kept && this.#hasRoom(packedBytes, kept.askedUs);
-        if (mayKeep) this.#addKept(packedBytes);
-        return mayKeep;
-      },
-    );
+  /** Whether there is room for it. */
+  #keep(question: string, basis: Basis, answer: LiveAnswer, nowUs: number): boolean {
+    const { body, window, visibleUntilUs = -Infinity } = answer;
+    const heldBytes = (body as Uint8Array).length + bytesOf(question, basis) + LOGS_MEMO_KEPT_BYTES;
+    if (!this.#hasRoom(heldBytes, nowUs)) return false;
+    const facts = {
+      question,
+      basis,
+      body: copied(body as Uint8Array),
+      window: window(),
+      fromUs: nowUs,
+      visibleUntilUs,
+    };
+    const kept: Kept = new Kept(facts, heldBytes, (packedBytes) => {
+      const mayKeep = this.#kept.get(question) === kept && this.#hasRoom(packedBytes, kept.askedUs);
+      if (mayKeep) this.#addKept(packedBytes);
+      return mayKeep;
+    });
     this.#kept.set(question, kept);
-    this.#addKept(kept.heldBytes);
+    this.#addKept(heldBytes);
+    return true;
   }
 
   /** Answers take the room of questions that were asked once, never the other way round. */
@@ -123,20 +126,20 @@ export class LogsMemo {
     this.#forgetOldest(this.#byteLimit);
   }
 
-  #drop(question: string, kept: Kept): void {
-    this.#kept.delete(question);
+  #drop(kept: Kept): void {
+    this.#kept.delete(kept.question);
     this.#keptBytes -= kept.heldBytes;
   }
 
   #remember(question: string, basis: Basis): void {
     const byteCount = bytesOf(question, basis);
-    this.#forgetOldest(this.#byteLimit - byteCount, LOGS_MEMO_COUNT - 1);
+    this.#forgetOldest(this.#byteLimit - byteCount, LOGS_MEMO_ASKED_COUNT - 1);
     if (this.heldBytes + byteCount > this.#byteLimit) return;
     this.#asked.set(question, basis);
     this.#askedBytes += byteCount;
   }
 
-  #forgetOldest(byteLimit: number, countLimit = LOGS_MEMO_COUNT): void {
+  #forgetOldest(byteLimit: number, countLimit = LOGS_MEMO_ASKED_COUNT): void {
     for (const oldest of this.#asked.keys()) {
       if (this.#asked.size <= countLimit && this.heldBytes <= byteLimit) return;
       this.#forget(oldest);
@@ -156,35 +159,41 @@ interface KeptFacts {
   readonly basis: Basis;
   readonly body: Uint8Array;
   readonly window: AnswerWindow;
+  /** When it was computed. */
+  readonly fromUs: number;
+  readonly visibleUntilUs: number;
 }
 
 class Kept implements PackedBody {
   readonly #facts: KeptFacts;
-  readonly #fromUs: number;
-  readonly #expiryUs: number;
+  /** Asked with how much it would be; it is counted where it says yes. */
   readonly #mayKeep: (packedBytes: number) => boolean;
+  #heldBytes: number;
   #packed: Uint8Array | null = null;
   askedUs: number;
 
-  constructor(
-    facts: KeptFacts,
-    { fromUs, expiryUs }: { readonly fromUs: number; readonly expiryUs: number },
-    mayKeep: (packedBytes: number) => boolean,
-  ) {
+  constructor(facts: KeptFacts, heldBytes: number, mayKeep: (packedBytes: number) => boolean) {
     this.#facts = facts;
-    this.#fromUs = fromUs;
-    this.#expiryUs = expiryUs;
+    this.#heldBytes = heldBytes;
     this.#mayKeep = mayKeep;
-    this.askedUs = fromUs;
+    this.askedUs = facts.fromUs;
+  }
+
+  get question(): string {
+    return this.#facts.question;
   }
 
   get basis(): Basis {
     return this.#facts.basis;
   }
 
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
   /** Before, rows may have been visible that had expired by then: the clock was set back. */
   isRight(nowUs: number): boolean {
-    return this.#fromUs <= nowUs && nowUs < this.#expiryUs;
+    return this.#facts.fromUs <= nowUs && nowUs <= this.#facts.visibleUntilUs;
   }
 
   answer({ retentionUs }: LogsParameters, nowUs: number): LiveAnswer {
@@ -203,12 +212,9 @@ class Kept implements PackedBody {
   }
 
   keep(packed: Uint8Array): void {
-    if (this.#packed === null && this.#mayKeep(packed.length)) this.#packed = copied(packed);
-  }
-
-  get heldBytes(): number {
-    const { question, basis, body } = this.#facts;
-    return body.length + (this.#packed?.length ?? 0) + bytesOf(question, basis);
+    if (this.#packed !== null || !this.#mayKeep(packed.length)) return;
+    this.#packed = copied(packed);
+    this.#heldBytes += packed.length;
   }
 }
 

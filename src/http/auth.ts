@@ -1,8 +1,6 @@
 /**
- * Who may ask: API keys. A key that is presented for the first time is compared by its SHA-256 digest with
- * those of all keys in constant time; a missing key takes the same work as a wrong one. A right one is
- * remembered, and found again by its hash, which V8 seeds anew in each process: a wrong one is compared with
- * it only where all bits of the two hashes are the same, so nothing can be learnt from how long that takes.
+ * Who may ask: API keys. One is compared by its SHA-256 digest with those of all keys in constant time, and a
+ * missing key takes the same work as a wrong one; a right one is known from then on.
  */
 
 import { hash, scryptSync, timingSafeEqual } from 'node:crypto';
@@ -37,7 +35,10 @@ export class KeyRing {
   #digests: readonly Buffer[] = [];
   #grants: readonly Grant[] = [];
   #tags: string[] = [];
-  /** Keys that were right, and which they are. */
+  /**
+   * Keys that were right, and which they are. They are found by their hash, which has another seed in each
+   * process: a wrong key is compared with one only where the hashes are the same, so its time says nothing.
+   */
   readonly #known = new Map<string, number>();
 
   constructor(keys: readonly ApiKey[], paces: RequestPaces | null = null) {

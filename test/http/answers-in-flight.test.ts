@@ -74,14 +74,14 @@ class LargeRows implements TestQueries {
   logs(parameters: LogsParameters, nowUs: number, byteLimit: number, reading: LogsReading | null) {
     if (reading !== null) this.beforeTurn(this.turns.length);
     const before = reading?.heldBytes ?? 0;
-    const rows = mergeLogs([collectLogs(this.view, parameters, nowUs, reading)], byteLimit);
+    const merged = mergeLogs([collectLogs(this.view, parameters, nowUs, reading)], byteLimit);
     if (reading !== null) {
       this.readBytes.push(reading.heldBytes - before);
       this.turns.push(this.#turn);
       setImmediate(() => this.#turn++);
     }
     this.mostHeldBytes = Math.max(this.mostHeldBytes, this.heldBytes());
-    return rows;
+    return merged === null ? null : merged.rows;
   }
 
   async checkExpression(): Promise<void> {}
@@ -96,7 +96,7 @@ class LargeRows implements TestQueries {
 
   expected(parameters: Partial<LogsParameters>): string {
     const whole = { project: 'large', retentionUs: 7 * 86_400_000_000, startUs: null, endUs: null };
-    const rows = mergeLogs([collectLogs(this.view, { ...whole, ...parameters }, NOW_US)]);
+    const { rows } = mergeLogs([collectLogs(this.view, { ...whole, ...parameters }, NOW_US)]);
     return `{"result":[${rows.map((row) => Buffer.from(row).toString()).join(',')}]}`;
   }
 }

@@ -13,7 +13,7 @@ class Row extends Uint8Array {}
 
 test('rows are let go of once they are copied', async () => {
   const logs = new LogsAnswers(
-    () => [Row.from(ROW)],
+    () => ({ rows: [Row.from(ROW)], visibleUntilUs: Infinity }),
     new AnswersInFlight(0),
     () => 0,
   );

@@ -52,7 +52,7 @@ export interface TestQueries {
     nowUs: number,
     byteLimit: number,
     reading: LogsReading | null,
-  ): Uint8Array[] | null;
+  ): readonly Uint8Array[] | null;
   invocationStats(parameters: InvocationStatsParameters, nowUs: number): readonly string[];
   apiCounts(parameters: ApiCountsParameters, nowUs: number): ApiCountsRow[] | Promise<ApiCountsRow[]>;
   checkExpression(expression: string): Promise<void>;
@@ -65,7 +65,14 @@ function servedBy(
   nowUs: () => number,
   ids: Readonly<Record<string, string>>,
 ): ServedEndpoint[] {
-  const logs = new LogsAnswers((...question) => queries.logs(...question), inFlight, nowUs);
+  const logs = new LogsAnswers(
+    (...question) => {
+      const rows = queries.logs(...question);
+      return rows === null ? null : { rows, visibleUntilUs: Infinity };
+    },
+    inFlight,
+    nowUs,
+  );
   const counted = (rows: ApiCountsRow[]) => [{ rows: () => rows } as unknown as ApiCounts];
   const evaluator: Pick<ApiCountsEvaluator, 'collect' | 'check'> = {
     collect: (expression, ask) => {

@@ -96,7 +96,7 @@ const logsKind: Kind<EdgeEntry, RowsView> = {
       write: (view) => writeLogs(collectLogs(view, parameters, NOW_US), parameters, NOW_US),
       merge: (written) => {
         const partials = written.map((bytes) => readLogs(bytes, parameters, NOW_US));
-        return Buffer.concat(mergeLogs(partials).map((row) => row.slice())).toString();
+        return Buffer.concat(mergeLogs(partials).rows.map((row) => row.slice())).toString();
       },
     };
   }),

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { SPILLED_BUSY_RUN_BYTES } from '../../engine/limits.js';
 import { USUAL_SIZES } from '../../engine/rows/compaction.js';
-import { collectLogs, firstExpiryUs, type LogsParameters } from '../../engine/rows/partial.js';
+import { collectLogs, type LogsParameters, mergeLogs } from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { RETENTION_US, TIER_CLASSES } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
@@ -44,8 +44,6 @@ class Logs {
     this.memo = new LogsMemo(
       {
         views: () => this.views,
-        expiryUs: (parameters, nowUs) =>
-          firstExpiryUs(this.views.map((view) => collectLogs(view, parameters, nowUs))),
         answer: (parameters, nowUs) => {
           this.computedCount += 1;
           return this.fresh(parameters, nowUs);
@@ -58,6 +56,8 @@ class Logs {
   fresh(parameters: LogsParameters, nowUs: number): LiveAnswer {
     return {
       body: Buffer.concat(queryLogs(this.views, parameters, nowUs)),
+      visibleUntilUs: mergeLogs(this.views.map((view) => collectLogs(view, parameters, nowUs)))
+        .visibleUntilUs,
       window: () => ({ view: 'rows', level: null, startUs: nowUs - parameters.retentionUs, endUs: Infinity }),
       holding: null,
       release: () => undefined,

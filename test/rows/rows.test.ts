@@ -257,7 +257,7 @@ test('the newest rows anywhere in 90 days cost a handful of blocks, for any proj
     const dayUs = (day: number | null) => (day === null ? null : startUs + day * US_PER_DAY - 1);
     const retentionUs = RETENTION_US['90d'];
     const parameters = { project, retentionUs, startUs: dayUs(startDay), endUs: dayUs(endDay) };
-    const count = mergeLogs([collectLogs(view, parameters, NOW_US)]).length;
+    const count = mergeLogs([collectLogs(view, parameters, NOW_US)]).rows.length;
     expect(table.blocksRead, `${project} ${startDay} ${endDay}`).toBeLessThanOrEqual(blockCount);
     return count;
   };

@@ -156,7 +156,8 @@ export class ResultCache {
   addPacked(answer: CachedAnswer, packed: Uint8Array): void {
     const entry = this.#byAsk.get(answer.key);
     if (entry !== answer || entry.packed !== null) return;
-    entry.packed = packed;
+    // A copy: zlib's bytes may be a part of a larger buffer, which they would keep alive.
+    entry.packed = new Uint8Array(packed);
     this.#heldBytes += packed.length;
     this.#evict();
   }

@@ -84,11 +84,6 @@ export interface QueryCall {
 }
 
 type Answer = HttpAnswer | Promise<HttpAnswer>;
-interface Encoding {
-  readonly packedBody?: LiveAnswer['packed'] | undefined;
-  readonly release?: () => void;
-}
-
 type AnswerExtras = Pick<HttpAnswer, 'release' | 'cacheOutcome'>;
 /** The header lines of an answer as of nowUs that lacks something. */
 type Incomplete = (nowUs: number) => HeaderLine[];
@@ -235,7 +230,7 @@ export class QueryApi {
     { body, packed: packedBody, window, holding, release }: LiveAnswer,
   ): Answer {
     const headers = liveLines(state, incompleteLines(name, this.#dropped, window));
-    if (!isPieces(body)) return this.#encoded(request, body, headers, { packedBody, release });
+    if (!isPieces(body)) return this.#encoded(request, body, headers, { packed: packedBody, release });
     if (holding === null || !acceptsGzip(request.headers.get('accept-encoding')))
       return plainAnswer(body, headers, { release });
     return this.#compressor.tryGzipPieces(body, GZIP_LEVEL_ONCE, holding).then(
@@ -321,7 +316,7 @@ export class QueryApi {
     request: HttpRequest,
     body: Uint8Array,
     headers: readonly HeaderLine[],
-    { packedBody, release = () => undefined }: Encoding = {},
+    { packed: packedBody, release = () => undefined }: Partial<Pick<LiveAnswer, 'packed' | 'release'>> = {},
   ): Answer {
     if (!acceptsGzip(request.headers.get('accept-encoding'))) return plainAnswer(body, headers, { release });
     if (packedBody !== undefined && packedBody.bytes !== null)

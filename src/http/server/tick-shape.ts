@@ -2,7 +2,7 @@
  * `process.nextTick` makes an object a call, which node:http does some ten times a request. When a collection
  * finds none of them alive, V8 forgets their shape, throws away the code that makes them, and after some such
  * turns optimises it no more: on Node 24 a server that has run for a while spent a tenth of its time there,
- * and answered a fifth fewer requests. So one object is kept for good.
+ * and answered a fifth fewer requests. So two are kept for good.
  */
 
 import { createHook } from 'node:async_hooks';

@@ -1,4 +1,7 @@
-/** Unpacks zstd with Node's own zlib where it has it (22.15 and later), else with fzstd. */
+/**
+ * Unpacks zstd with Node's own zlib where that can be relied on, else with fzstd: Node 20 has none, and that of
+ * Node 22 takes the beginning of a frame for all of it.
+ */
 
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
@@ -7,6 +10,8 @@ import { UnpackedTooLargeError } from './unpacked-too-large.js';
 type Unpack = (input: Uint8Array, limitBytes: number) => Promise<Uint8Array>;
 
 interface ZlibWithZstd {
+  zstdCompressSync(input: Uint8Array): Buffer;
+  zstdDecompressSync(input: Uint8Array): Buffer;
   zstdDecompress(
     input: Uint8Array,
     options: { maxOutputLength: number },
@@ -20,8 +25,21 @@ let unpack: Unpack | null = null;
  * Rejects on damaged input; with UnpackedTooLargeError, or zlib's own, on more than `limitBytes` of output.
  */
 export async function unpackZstd(input: Uint8Array, limitBytes: number): Promise<Uint8Array> {
-  unpack ??= 'zstdDecompress' in zlib ? nativeUnpack(zlib as unknown as ZlibWithZstd) : await loadedUnpack();
+  unpack ??= hasSoundZstd(zlib) ? nativeUnpack(zlib) : await loadedUnpack();
   return await unpack(input, limitBytes);
+}
+
+function hasSoundZstd(candidate: object): candidate is ZlibWithZstd {
+  if (!('zstdDecompress' in candidate)) return false;
+  const withZstd = candidate as ZlibWithZstd;
+  const packed = withZstd.zstdCompressSync(Buffer.from('whole'));
+  try {
+    withZstd.zstdDecompressSync(packed.subarray(0, -1));
+    return false;
+  } catch {
+    // As it should: what it was given breaks off.
+    return true;
+  }
 }
 
 function nativeUnpack(withZstd: ZlibWithZstd): Unpack {

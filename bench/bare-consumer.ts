@@ -4,8 +4,8 @@
  * by messages.
  */
 
-import { Kafka, logLevel } from 'kafkajs';
 import { monotonicUs } from '../src/system-clock.js';
+import { quietKafka } from './quiet-kafka.js';
 
 export interface ConsumeOrder {
   readonly brokers: readonly string[];
@@ -24,7 +24,7 @@ export interface ConsumeReport {
 }
 
 async function consume({ brokers, topic, group, count }: ConsumeOrder): Promise<ConsumeReport> {
-  const kafka = new Kafka({ brokers: [...brokers], clientId: 'logring-bench', logLevel: logLevel.NOTHING });
+  const kafka = quietKafka({ brokers: [...brokers], clientId: 'logring-bench' });
   const consumer = kafka.consumer({ groupId: `logring-bench-${group}-${topic}` });
   await consumer.connect();
   await consumer.subscribe({ topic, fromBeginning: true });

@@ -4,9 +4,10 @@
  */
 
 import { setPriority } from 'node:os';
-import { Kafka, logLevel, type Producer } from 'kafkajs';
+import type { Producer } from 'kafkajs';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
 import { createTraffic } from './generator/traffic.js';
+import { quietKafka } from './quiet-kafka.js';
 
 export interface FeedOrder {
   readonly brokers: readonly string[];
@@ -44,10 +45,9 @@ setPriority(NICENESS);
 let stopped = false;
 
 async function feed(order: FeedOrder): Promise<FeedReport> {
-  const kafka = new Kafka({
+  const kafka = quietKafka({
     brokers: [...order.brokers],
     clientId: 'logring-bench',
-    logLevel: logLevel.NOTHING,
     connectionTimeout: BROKER_PATIENCE_MS,
     requestTimeout: BROKER_PATIENCE_MS,
   });

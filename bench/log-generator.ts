@@ -4,9 +4,10 @@
  * GENERATOR_ENTRIES_PER_SECOND.
  */
 
-import { Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
+import { logLevel, Partitioners, type Producer } from 'kafkajs';
 import { monotonicUs, wallClockUs } from '../src/system-clock.js';
 import { createTraffic } from './generator/traffic.js';
+import { quietKafka } from './quiet-kafka.js';
 
 const TICK_MS = 200;
 const SHOWN_PROJECTS = 3;
@@ -22,7 +23,7 @@ if (brokers === undefined || !(entriesPerSecond > 0)) {
 }
 
 const traffic = createTraffic({ seed: 1, projectCount: 50 });
-const producer = new Kafka({
+const producer = quietKafka({
   brokers: brokers.split(','),
   clientId: 'logring-generator',
   logLevel: logLevel.ERROR,

@@ -3,7 +3,8 @@
  * after it.
  */
 
-import { type Admin, Kafka, logLevel } from 'kafkajs';
+import type { Admin } from 'kafkajs';
+import { quietKafka } from './quiet-kafka.js';
 
 /** The names with an ending of this process. */
 export function ownNames<const Names extends readonly string[]>(
@@ -33,7 +34,7 @@ export function deleteTopics(brokers: readonly string[], topics: readonly string
 }
 
 async function administer(brokers: readonly string[], task: (admin: Admin) => Promise<void>): Promise<void> {
-  const kafka = new Kafka({ brokers: [...brokers], clientId: 'logring-bench', logLevel: logLevel.NOTHING });
+  const kafka = quietKafka({ brokers: [...brokers], clientId: 'logring-bench' });
   const admin = kafka.admin();
   await admin.connect();
   try {

@@ -4,10 +4,10 @@
  * ProbeOrder and answers with a ProbeReport, by messages.
  */
 
-import { Kafka, logLevel } from 'kafkajs';
 import { Random } from '../../src/demo/random.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import { getText } from '../http-get.js';
+import { quietKafka } from '../quiet-kafka.js';
 
 export interface ProbeOrder {
   readonly brokers: readonly string[];
@@ -30,7 +30,7 @@ const PAUSE_MS = 40;
 const DEADLINE_US = 30_000_000;
 
 async function probe({ brokers, topic, url, probes, seed }: ProbeOrder): Promise<ProbeReport> {
-  const kafka = new Kafka({ brokers: [...brokers], clientId: 'logring-probe', logLevel: logLevel.NOTHING });
+  const kafka = quietKafka({ brokers: [...brokers], clientId: 'logring-probe' });
   const producer = kafka.producer();
   await producer.connect();
   const random = new Random(seed);

@@ -3,9 +3,10 @@
  * is in them.
  */
 
-import { type Admin, CompressionTypes, Kafka, logLevel, type Producer } from 'kafkajs';
+import { type Admin, CompressionTypes, type Kafka, type Producer } from 'kafkajs';
 import { OddRecords } from '../../bench/generator/odd-records.js';
 import { createTraffic } from '../../bench/generator/traffic.js';
+import { quietKafka } from '../../bench/quiet-kafka.js';
 import type { Random } from '../../src/demo/random.js';
 import type { NaiveRecord } from '../model/naive-decoder.js';
 
@@ -21,10 +22,9 @@ const SEND_COUNT = 500;
 const UNUSABLE_ONE_IN = 200;
 
 export function createKafka(brokers: string[]): Kafka {
-  return new Kafka({
+  return quietKafka({
     brokers,
     clientId: 'logring-test',
-    logLevel: logLevel.NOTHING,
     retry: { retries: 100, initialRetryTime: 100, maxRetryTime: 1000 },
   });
 }

@@ -2,8 +2,8 @@
  * Dead letters on a real broker: their headers, a broker that is away, values that it refuses as too large.
  */
 
-import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { quietKafka } from '../../bench/quiet-kafka.js';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
 import { DeadLettersStoppedError, KafkaDeadLetters } from '../../ingest/kafka/dead-letter-topic.js';
 import { eventually } from '../eventually.js';
@@ -45,7 +45,7 @@ for (const version of KAFKA_VERSIONS) {
 
     /** Reads the topic until it holds as many letters; a topic of one partition. */
     async function read(topic: string, count: number): Promise<Found[]> {
-      const kafka = new Kafka({ brokers: broker.brokers, logLevel: logLevel.NOTHING });
+      const kafka = quietKafka({ brokers: broker.brokers });
       const consumer = kafka.consumer({ groupId: uniqueName('reader'), maxWaitTimeInMs: 100 });
       const found: Found[] = [];
       await consumer.connect();
@@ -106,7 +106,7 @@ for (const version of KAFKA_VERSIONS) {
 
     test('letters go to one partition, and so to one broker, of a topic that somebody made with several', async () => {
       const topic = uniqueName('several');
-      const admin = new Kafka({ brokers: broker.brokers, logLevel: logLevel.NOTHING }).admin();
+      const admin = quietKafka({ brokers: broker.brokers }).admin();
       await admin.connect();
       await admin.createTopics({
         topics: [{ topic, numPartitions: 3, replicationFactor: 1 }],

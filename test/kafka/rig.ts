@@ -4,8 +4,9 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { type Admin, Kafka, logLevel, Partitioners, type Producer } from 'kafkajs';
+import { type Admin, type Kafka, Partitioners, type Producer } from 'kafkajs';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { quietKafka } from '../../bench/quiet-kafka.js';
 import { Holds } from '../../ingest/holds.js';
 import type { KafkaClock } from '../../ingest/kafka/clock.js';
 import type { KafkaConnection } from '../../ingest/kafka/cluster/client.js';
@@ -85,10 +86,9 @@ export class Rig {
 
   constructor(brokers: readonly string[]) {
     this.#brokers = brokers;
-    this.#client = new Kafka({
+    this.#client = quietKafka({
       brokers: [...brokers],
       clientId: 'logring-test-setup',
-      logLevel: logLevel.NOTHING,
     });
     this.#admin = this.#client.admin();
     this.#producer = this.#client.producer({ createPartitioner: Partitioners.DefaultPartitioner });

@@ -9,8 +9,8 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { Kafka, logLevel } from 'kafkajs';
 import { createTraffic } from '../../bench/generator/traffic.js';
+import { quietKafka } from '../../bench/quiet-kafka.js';
 import { readMetrics } from '../../bench/service-metrics.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import { type ChildService, startChildService, TEST_KEY } from '../child-service.js';
@@ -178,7 +178,7 @@ async function shipAll(way: Shipper['way']): Promise<void> {
     const settings: Record<string, string> = { LOGRING_DATA_DIR: directory };
     if (way === 'Kafka') {
       broker = await startBroker({ version: '4.1' });
-      const admin = new Kafka({ brokers: broker.brokers, logLevel: logLevel.NOTHING }).admin();
+      const admin = quietKafka({ brokers: broker.brokers }).admin();
       await admin.connect();
       await admin.createTopics({
         topics: [TOPIC, 'deno-relay-logs'].map((topic) => ({

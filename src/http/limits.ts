@@ -3,15 +3,14 @@
 import { assert } from '../../engine/assert.js';
 
 /**
- * Length of path and query together. Bigger: more memory that a caller without a key can make us hold;
- * smaller: long regular expressions don't fit. uWebSockets.js itself drops a connection whose head comes in
- * several TCP segments and is longer than 4 KiB.
+ * Length of path and query together. Bigger: more memory that a caller without a key can make us hold; smaller:
+ * long regular expressions don't fit. (The uWebSockets.js of Node 20 drops a connection whose head comes in
+ * several pieces and is longer than 4 KiB; nothing changes that.)
  */
 export const TARGET_BYTE_LIMIT = 16 * 1024;
 
 /**
- * Size of a whole request head with node:http. It has to be above TARGET_BYTE_LIMIT, or a long target is
- * answered as garbage.
+ * Size of a whole request head. It has to be above TARGET_BYTE_LIMIT, or a long target is answered as garbage.
  */
 export const HEAD_BYTE_LIMIT = 24 * 1024;
 

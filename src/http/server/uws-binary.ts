@@ -6,6 +6,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { HEAD_BYTE_LIMIT } from '../limits.js';
 
 /** The part of uWebSockets.js that we use, as its documentation describes it. */
 export interface Uws {
@@ -98,6 +99,8 @@ function loadFrom(name: string): Uws | string {
     .find(existsSync);
   if (file === undefined) return `${name} has no ${fileName}`;
   if (!hasGlibc()) return `${name} needs glibc`;
+  // It is read when the binary is loaded; without it newer ones refuse heads of more than 4 KiB.
+  process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= String(HEAD_BYTE_LIMIT);
   try {
     return require(file) as Uws;
   } catch (error) {

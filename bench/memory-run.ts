@@ -32,10 +32,7 @@ export interface MemorySizes {
 export interface MemorySample {
   readonly second: number;
   readonly residentMb: number;
-  /**
-   * Of that, what is no file: pages of the store that LMDB has mapped go when memory is wanted. null: not
-   * known here.
-   */
+  /** Of that, what is no file. null: not known here. */
   readonly anonymousMb: number | null;
   readonly heapMb: number;
   readonly externalMb: number;

@@ -70,7 +70,7 @@ export async function runNinetyDays(
     LOGRING_MEMORY_BUDGET_MB: String(sizes.budgetMb),
   };
   const nowUs = Math.floor(wallClockUs() / US_PER_HOUR) * US_PER_HOUR;
-  const isFilled = existsSync(join(directory, 'files'));
+  const isFilled = existsSync(join(directory, 'shards'));
   let service = await start(settings);
   if (!isFilled) await fill(service, sizes, nowUs, note);
   await untilCompacted(service, sizes);

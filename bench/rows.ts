@@ -231,7 +231,7 @@ function memoryBytes(): number {
 function diskLines(opened: Opened, directory: string, rowBytes: number): Line[] {
   const rowCount = opened.view.figures().reduce((sum, { values }) => sum + values[0]!, 0);
   const usedBytes = opened.store.usedBytes();
-  const files = readdirSync(join(directory, 'files'), { recursive: true, withFileTypes: true });
+  const files = readdirSync(join(directory, 'shards'), { recursive: true, withFileTypes: true });
   return [
     ['rows', String(rowCount)],
     ['bytes of a row, raw', (rowBytes / SIZES.rows).toFixed(0)],

@@ -5,7 +5,7 @@
  * refuse as too large is cut; a header says how long it was.
  *
  *   from Kafka   a topic of Kafka; the writer tries for ever (kafka/dead-letter-topic.ts)
- *   from POSTs   a table of the store, by origin, so none stands twice (src/store/dead-letter-table.ts)
+ *   from POSTs   a journal of the store, bounded; none counts twice (src/store/dead-letter-store.ts)
  *   beside       counts by reason in the shard; a few samples in memory for the console (dead-letter-samples.ts)
  */
 
@@ -37,7 +37,7 @@ export interface DeadLetter {
   readonly value: Uint8Array;
 }
 
-/** Where dead letters go: a Kafka topic, or a table of the store. */
+/** Where dead letters go: a Kafka topic, or the store. */
 export interface DeadLetterSink {
   /**
    * Resolves once the letters are durable. The same letter may come again after a crash; its origin tells it.

@@ -130,8 +130,8 @@ assert(
 );
 
 /**
- * Bytes of values that the embedded log writes in one transaction; a larger POST is one by itself. Bigger:
- * the transaction's copies take that much memory beside the bodies; smaller: many clients' POSTs wait for
+ * Bytes of values that the embedded log writes as one; a larger POST is one by itself. Bigger:
+ * the copies take that much memory beside the bodies; smaller: many clients' POSTs wait for
  * more syncs of the disk.
  */
 export const WRITE_BYTES = 16 * 1024 * 1024;

@@ -2,17 +2,15 @@
 
 import { existsSync } from 'node:fs';
 import { SegmentError } from '../engine/segments.js';
-import { StoreChangedError } from './store/store-watch.js';
+import { StoreChangedError } from './store/directory/store-watch.js';
 import {
   errorText,
   isDiskFailure,
   isOutOfDescriptors,
   isOutOfRoom,
+  isSystemError,
   isUnwritable,
-} from './store/system-errors.js';
-
-/** What the system said, with its code: from other threads only a text comes. */
-const SYSTEM_TEXT = /^E[A-Z0-9]{2,}\b/;
+} from './store/disk/system-errors.js';
 
 export function endText(error: unknown, directory: string): string {
   if (error instanceof StoreChangedError || error instanceof SegmentError) return error.message;
@@ -25,7 +23,7 @@ export function endText(error: unknown, directory: string): string {
     return `${directory} can't be written to any more (${text}); what was committed is safe: make it writable and start again`;
   if (isDiskFailure(error))
     return `the disk of ${directory} fails (${text}): look at the system's log, repair the disk and start again (\`logring check ${directory}\` says whether the store is whole)`;
-  const isSystems = SYSTEM_TEXT.test(text) || (error instanceof Error && 'syscall' in error);
+  const isSystems = isSystemError(error);
   if (isSystems && !existsSync(directory))
     return `the data directory ${directory} is gone (${text}): restore it and start again, or start with an empty one, and Kafka's log is read again as far as it goes back`;
   if (isSystems)

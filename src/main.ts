@@ -7,8 +7,10 @@
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { SegmentError } from '../engine/segments.js';
+import { runBackup } from './backup-command.js';
 import { runCheck } from './check/check-command.js';
 import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js';
+import { runDeadLetters } from './dead-letters-command.js';
 import { runDemo } from './demo/demo-command.js';
 import { endText } from './end-text.js';
 import { endpointNames } from './endpoints/list.js';
@@ -20,10 +22,10 @@ import { HEAP_GROWING_PERCENT, HELPER_NICENESS } from './limits.js';
 import { watchParent } from './parent-watch.js';
 import { startService } from './service/service.js';
 import { createLog } from './service-log.js';
-import { DirectoryInUseError } from './store/directory-lock.js';
-import { StoreFormatError } from './store/store-format.js';
-import { StoreChangedError } from './store/store-watch.js';
-import { UnusableDirectoryError } from './store/unusable-directory.js';
+import { DirectoryInUseError } from './store/directory/directory-lock.js';
+import { StoreFormatError } from './store/directory/store-format.js';
+import { StoreChangedError } from './store/directory/store-watch.js';
+import { UnusableDirectoryError } from './store/directory/unusable-directory.js';
 import { monotonicUs, wallClockUs } from './system-clock.js';
 import { helpersGiveWay } from './thread-priority.js';
 
@@ -31,6 +33,8 @@ const HELP = `Usage: logring [--help | --version | --print-config]
        logring demo              shows it with made-up logs; see logring demo --help
        logring import [FILE…]    takes in past entries; see logring import --help
        logring check [DIR]       verifies a store, and repairs it; see logring check --help
+       logring backup DIR        copies a store, also while it runs; see logring backup --help
+       logring dead-letters      prints what could not be used; see logring dead-letters --help
 
 Answers ${endpointNames()} over HTTP, from the logs
 that it reads from Kafka or takes by POST /api/logs. Everything is set by environment variables; any of them may be given as a
@@ -58,6 +62,14 @@ async function main(): Promise<void> {
   }
   if (argument === 'check') {
     process.exitCode = await runCheck(rest, process.env);
+    return;
+  }
+  if (argument === 'backup') {
+    process.exitCode = await runBackup(rest, process.env);
+    return;
+  }
+  if (argument === 'dead-letters') {
+    process.exitCode = await runDeadLetters(rest, process.env);
     return;
   }
   if (

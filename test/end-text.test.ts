@@ -3,7 +3,7 @@
 import { tmpdir } from 'node:os';
 import { expect, test } from 'vitest';
 import { endText } from '../src/end-text.js';
-import { ofFile } from '../src/store/system-errors.js';
+import { ofFile } from '../src/store/disk/system-errors.js';
 
 const HERE = tmpdir();
 
@@ -15,12 +15,10 @@ test('each refusal of the system is told as what it is, and only a bug is a bug'
   check('ENOSPC: no space left on device, write', /is full; what was committed is safe: make room/);
   // A file system that was mounted read-only after an error.
   check("EROFS: read-only file system, open '/d/f'", /can't be written to any more \(EROFS.*'\/d\/f'\)/);
-  // Of our files, with their names, and of LMDB's.
   check(
     "EIO: i/o error, write '/d/f'",
     /the disk of .* fails \(EIO.*'\/d\/f'\): .*repair the disk.*logring check/,
   );
-  check("the store can't be written: Input/output error", /the disk of .* fails/);
   check("EMFILE: too many open files, open '/d/f'", /too many files.*'\/d\/f'.*LimitNOFILE/);
   check("ENOENT: no such file or directory, open '/d/f'", /the data directory \/nowhere is gone/, '/nowhere');
   check("EBUSY: resource busy, unlink '/d/f'", /the system refused what the store needs \(EBUSY.*'\/d\/f'\)/);

@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { type KafkaClock, wait } from '../ingest/kafka/clock.js';
 import { UnpackBudget } from '../ingest/kafka/codecs/unpack-budget.js';
 import { Latch } from '../ingest/latch.js';
-import { DiskFullError, DiskRoom, UNTOLD } from '../src/store/disk-room.js';
+import { DiskFullError, DiskRoom, UNTOLD } from '../src/store/disk/disk-room.js';
 import { startFixedService } from './oracle/fixed-service.js';
 
 const ROUNDS = 200;

@@ -187,9 +187,14 @@ export async function openLogring(options: LogringOptions): Promise<LogringInPro
     onFatal: fail,
     announceKey: () => undefined,
   };
+  const snapshots = {
+    snapshot: () => Promise.reject(new Error('no store')),
+    releaseSnapshot: async () => undefined,
+  };
   const api = createApi({
     config,
     platform,
+    snapshots,
     keys: createKeyRings(config, platform),
     shards,
     queries: createQueries({
@@ -207,6 +212,7 @@ export async function openLogring(options: LogringOptions): Promise<LogringInPro
       gaps: { open: () => [], acknowledge: () => Promise.resolve([]) },
       holds: { open: () => [], acknowledge: () => Promise.resolve([]) },
     },
+    deadLetters: null,
     states,
     readiness: () => ({ reasons: [], notes: [] }),
     metrics: () => Promise.resolve(''),

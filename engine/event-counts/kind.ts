@@ -19,7 +19,7 @@ export const EVENT_COUNTS: ViewKind = {
     },
     {
       name: 'event_count_projects',
-      title: 'Projects',
+      title: 'Projects × slots',
       help: 'Projects in these slots',
       unit: 'count',
       over: 'sum',

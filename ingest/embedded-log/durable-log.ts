@@ -52,7 +52,12 @@ export interface DurableLog {
    * one that takes the sum of the value lengths to `maxBytes`. Empty only at the end. `fromOffset` is between
    * startOffset and endOffset. The values are the caller's to keep.
    */
-  read(topic: string, fromOffset: number, maxCount: number, maxBytes: number): StoredRecord[];
+  read(
+    topic: string,
+    fromOffset: number,
+    maxCount: number,
+    maxBytes: number,
+  ): Promise<readonly StoredRecord[]>;
   /**
    * Forgets the records before `offset`, which is at most endOffset. Need not be durable when it resolves.
    */

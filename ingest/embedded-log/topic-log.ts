@@ -244,7 +244,7 @@ export class TopicLog {
   }
 
   async #deliverSome(sink: LogSink, position: number): Promise<number> {
-    const stored = this.#log.read(this.key.topic, position, DELIVERY_RECORDS, DELIVERY_BYTES);
+    const stored = await this.#log.read(this.key.topic, position, DELIVERY_RECORDS, DELIVERY_BYTES);
     assert(stored.length > 0, 'the embedded log has a hole');
     const records: LogRecord[] = stored.map(({ offset, timestampMs, value }, i) => {
       assert(offset === position + i, 'the embedded log has a hole');

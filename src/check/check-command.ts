@@ -4,26 +4,28 @@ import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { SegmentError } from '../../engine/segments.js';
 import { ConfigError, readConfig } from '../config.js';
+import { adoptBackup, backupProblem, isBackup, readBackup } from '../store/directory/backup.js';
 import {
   DirectoryInUseError,
   type DirectoryLock,
   lockDirectory,
   UnwritableDirectoryError,
-} from '../store/directory-lock.js';
-import { StoreFormatError } from '../store/store-format.js';
+} from '../store/directory/directory-lock.js';
+import { StoreFormatError } from '../store/directory/store-format.js';
+import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { wallClockUs } from '../system-clock.js';
 import type { Finding } from './findings.js';
-import { BEFORE_REPAIR_FILE, repairStore } from './repair.js';
+import { BEFORE_REPAIR_FOLDER, repairStore } from './repair.js';
 import { type CheckedResult, checkStore } from './store-check.js';
 
 export const CHECK_HELP = `Usage: logring check [--repair] [DIR]
 
-Verifies the store in DIR [LOGRING_DATA_DIR], which no running service may hold: every page, value and row of it, and
-whether they agree. It says what is damaged and what a repair would do about it, and changes nothing.
+Verifies the store in DIR [LOGRING_DATA_DIR], which no running service may hold: every frame, value and row of it, and
+whether they agree; or a backup: whether it is what was copied. It says what is damaged and what a repair would do about it, and changes nothing.
 
   --repair   drops what is damaged, only that, and says what. Answers that lack something of it carry the header
-             Logring-Incomplete until it would have expired. The tables as they were stay beside the new ones as
-             ${BEFORE_REPAIR_FILE}, to be deleted when they are not needed any more. Make a copy of DIR first.
+             Logring-Incomplete until it would have expired. The journals as they were stay in the folder
+             ${BEFORE_REPAIR_FOLDER}-1, -2, …, to be deleted when they are not needed any more. Make a copy of DIR first.
 
 Exit codes: 0 the store is whole, or is so after the repair; 1 it is damaged; 2 wrong arguments or configuration;
 3 it could not be checked: another process holds it, it does not exist, or another version wrote it.
@@ -88,7 +90,28 @@ async function lockFor(directory: string, isRepair: boolean): Promise<DirectoryL
   }
 }
 
+/** A backup is told from what it lists; of one that is damaged a repair makes a store. */
+function checkBackup(directory: string, isRepair: boolean): number | null {
+  const { files } = readBackup(SYSTEM_DISK, directory);
+  const problem = backupProblem(SYSTEM_DISK, directory, files);
+  if (problem === null) {
+    say(`the backup in ${directory} is whole: ${files.length} files`);
+    return 0;
+  }
+  say(`damage: ${problem}`);
+  if (!isRepair) {
+    say(
+      `the backup in ${directory} is damaged: copy it again; without another, \`logring check --repair ${directory}\` makes a store of what there is`,
+    );
+    return DAMAGED_EXIT_CODE;
+  }
+  adoptBackup(SYSTEM_DISK, directory, files);
+  return null;
+}
+
 async function checkAndRepair(directory: string, isRepair: boolean): Promise<number> {
+  const code = isBackup(SYSTEM_DISK, directory) ? checkBackup(directory, isRepair) : null;
+  if (code !== null) return code;
   const checked = checkStore(directory, wallClockUs());
   tell(checked, isRepair ? '' : 'with --repair: ');
   const damage = checked.findings.filter(({ remedy }) => remedy !== null);
@@ -102,11 +125,13 @@ async function checkAndRepair(directory: string, isRepair: boolean): Promise<num
     );
     return DAMAGED_EXIT_CODE;
   }
-  await repairStore(checked.store, checked.findings);
+  repairStore(checked.store, checked.findings);
   const after = checkStore(directory, wallClockUs());
   const left = after.findings.filter(({ remedy }) => remedy !== null);
   if (left.length === 0) {
-    say(`the store in ${directory} is repaired; the tables as they were are in ${BEFORE_REPAIR_FILE}`);
+    say(
+      `the store in ${directory} is repaired; the journals as they were are in ${BEFORE_REPAIR_FOLDER}-1, or the last of that name`,
+    );
     return 0;
   }
   say('after the repair there is still:');

@@ -2,15 +2,15 @@
 
 import { join } from 'node:path';
 import { SegmentError } from '../../engine/segments.js';
-import { decodeFileRecord, scopeFolder } from '../store/block-files.js';
-import { type CompactionDisk, CompactionFiles } from '../store/compaction-files.js';
-import { SYSTEM_DISK } from '../store/disk.js';
-import { openEnvelope } from '../store/envelope.js';
-import { Folders } from '../store/folders.js';
-import { Removals } from '../store/removals.js';
-import { ROW_FILES_FOLDER } from '../store/sound-table.js';
-import type { StoredFile } from '../store/storage-protocol.js';
-import { isOutOfDescriptors } from '../store/system-errors.js';
+import { decodeFileRecord, FILE_KEY } from '../store/blocks/block-files.js';
+import { type CompactionDisk, CompactionFiles } from '../store/blocks/compaction-files.js';
+import { SYSTEM_DISK } from '../store/disk/disk.js';
+import { Folders } from '../store/disk/folders.js';
+import { Removals } from '../store/disk/removals.js';
+import { isOutOfDescriptors } from '../store/disk/system-errors.js';
+import { shardFolder } from '../store/journal/journals.js';
+import type { StoredFile } from '../store/thread/storage-protocol.js';
+import { openEnvelope } from '../store/values/envelope.js';
 import type { StoredTable } from './stored-tables.js';
 
 /** What the records say of a file; null for one whose records don't follow one another. */
@@ -20,7 +20,12 @@ export type RecordedFiles = ReadonlyMap<string, StoredFile | null>;
 export function recordedFiles(records: StoredTable): RecordedFiles {
   const files = new Map<string, { file: string; ends: number[]; hasDictionary: boolean } | null>();
   for (const [key, value] of records) {
-    const { fileKey, firstFrame, hasDictionary, lengths } = decodeFileRecord(key, openEnvelope(key, value));
+    const scope = key.slice(0, key.indexOf(':'));
+    const { fileKey, firstFrame, hasDictionary, lengths } = decodeFileRecord(
+      scope,
+      key.slice(scope.length + 1),
+      openEnvelope(key, value),
+    );
     const file = fileKey.slice(fileKey.lastIndexOf(':') + 1);
     const known = files.get(fileKey) ?? (files.has(fileKey) ? null : { file, ends: [], hasDictionary });
     const isNext = known !== null && firstFrame === known.ends.length;
@@ -40,6 +45,12 @@ export function recordedFiles(records: StoredTable): RecordedFiles {
   );
 }
 
+/** Begins the keys of what the store knows of a file. */
+export function fileRecordPrefix(fileKey: string): string {
+  const colon = fileKey.lastIndexOf(':');
+  return `${fileKey.slice(0, colon)}:${FILE_KEY}${fileKey.slice(colon + 1)}#`;
+}
+
 /** To read and make files with; the caller holds the directory. */
 export function systemFiles(): CompactionDisk {
   const disk = SYSTEM_DISK;
@@ -54,7 +65,7 @@ export class FileBlocks {
 
   /** Throws a SegmentError for a file that can't be opened. */
   constructor(directory: string, scope: string, stored: StoredFile) {
-    const folder = scopeFolder(join(directory, ROW_FILES_FOLDER), scope);
+    const folder = shardFolder(directory, scope);
     this.#file = stored.file;
     try {
       this.#files = new CompactionFiles(systemFiles(), `${scope}:`, folder, [stored]);

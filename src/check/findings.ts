@@ -1,11 +1,11 @@
 /** What a check can find, and what a repair does about it. */
 
 import type { RunInfo } from '../../engine/rows/run.js';
-import type { DroppedPart } from '../store/dropped-table.js';
+import type { DroppedPart } from '../store/dropped-parts.js';
 
 export type Fix =
-  /** The tables are written again, as every repair does. */
-  | { readonly do: 'rewrite-tables' }
+  /** The journals are written again, as every repair does. */
+  | { readonly do: 'rewrite' }
   | { readonly do: 'delete'; readonly table: string; readonly keys: readonly string[] }
   /** `value` is what is stored, sealed. */
   | { readonly do: 'put'; readonly table: string; readonly key: string; readonly value: Uint8Array }

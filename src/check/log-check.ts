@@ -3,6 +3,9 @@
  */
 
 import { VIEWS } from '../../engine/views.js';
+import type { Put } from '../store/journal/frame.js';
+import { TABLES_FOLDER } from '../store/journal/journals.js';
+import { encodeChunk } from '../store/log-chunk.js';
 import type { Finding } from './findings.js';
 import {
   IMPORT_KEY,
@@ -10,7 +13,7 @@ import {
   offsetBytes,
   POST_KEY,
   putLog,
-  recordKey,
+  type TopicLog,
   topicLog,
   topicsOf,
 } from './log-records.js';
@@ -46,8 +49,8 @@ export function checkLog(store: CheckedStore): Finding[] {
 function checkTopic(store: CheckedStore, topic: string): Finding[] {
   const log = topicLog(store.tables, topic);
   if (log === null) return [];
-  const { storedStart, storedEnd, offsets, start, end } = log;
-  const extra = offsets.filter((offset) => offset < start);
+  const { storedStart, storedEnd, chunks, start, end } = log;
+  const extra = chunks.filter((chunk) => chunk.end <= start);
   const findings: Finding[] = [];
   if ((storedStart ?? 0) !== start || (storedEnd ?? 0) !== end || extra.length > 0) {
     findings.push({
@@ -56,43 +59,64 @@ function checkTopic(store: CheckedStore, topic: string): Finding[] {
       fixes: [
         putLog(`${topic}/start`, offsetBytes(start)),
         putLog(`${topic}/end`, offsetBytes(end)),
-        { do: 'delete', table: LOG, keys: extra.map((offset) => recordKey(topic, offset)) },
+        { do: 'delete', table: LOG, keys: extra.map(({ key }) => key) },
       ],
       dropped: [],
     });
   }
-  const lost: number[] = [];
-  for (let offset = start; offset < end; offset++)
-    if (!store.tables.table(LOG).has(recordKey(topic, offset))) lost.push(offset);
+  const lost = lostStretches(store, log);
   return lost.length === 0 ? findings : [...findings, lostRecords(store, topic, lost)];
 }
 
-function lostRecords({ nowUs, tables }: CheckedStore, topic: string, lost: readonly number[]): Finding {
-  const what = `${lost.length} records of the embedded log of ${topic}, the first at offset ${lost[0]}`;
+/** Offsets, half-open. */
+interface Stretch {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Of which the log has no records. A chunk that is damaged is one, whole, so that another takes its place. */
+function lostStretches({ tables }: CheckedStore, { chunks, start, end }: TopicLog): Stretch[] {
+  const stretches: Stretch[] = [];
+  let at = start;
+  for (const chunk of chunks) {
+    if (chunk.end <= start) continue;
+    if (chunk.start > at) stretches.push({ start: at, end: chunk.start });
+    if (!tables.table(LOG).has(chunk.key)) stretches.push({ start: chunk.start, end: chunk.end });
+    at = chunk.end;
+  }
+  return at < end ? [...stretches, { start: at, end }] : stretches;
+}
+
+function lostRecords({ nowUs, tables }: CheckedStore, topic: string, lost: readonly Stretch[]): Finding {
+  const count = lost.reduce((sum, { start, end }) => sum + end - start, 0);
+  const what = `${count} records of the embedded log of ${topic}, the first at offset ${lost[0].start}`;
   const keys = [...tables.table('segments').keys()];
   const views = VIEWS.filter(({ kind }) => keys.some((key) => key.startsWith(`${topic}/0:${kind.name}/`)));
-  const placeholder = Buffer.concat([offsetBytes(0), Buffer.from(LOST_RECORD)]);
   return {
     what: `${what}: damaged or missing`,
     remedy: 'become dead letters',
-    fixes: lost.map((offset) => putLog(recordKey(topic, offset), placeholder)),
+    fixes: lost.map((stretch) => ({ do: 'put', table: LOG, ...placeholders(topic, stretch) })),
     dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) => allOf(kind, nowUs, what)),
   };
+}
+
+function placeholders(topic: string, { start, end }: Stretch): Put {
+  const value = Buffer.from(LOST_RECORD);
+  const records = Array.from({ length: end - start }, (_, i) => ({
+    offset: start + i,
+    timestampMs: 0,
+    value,
+  }));
+  return encodeChunk(topic, records);
 }
 
 /**
  * Where neither the end nor the records behind can be read, records may have been lost that nothing tells of.
  */
 function lostEnd({ tables, nowUs }: CheckedStore): Finding[] {
-  const isLost = tables.survey.lost.some(({ table, low, high }) => {
-    if (table !== LOG && table !== '*') return false;
-    return (
-      topicsOf(tables).every((topic) => topicLog(tables, topic)?.storedEnd === null) ||
-      low === null ||
-      high === null
-    );
-  });
-  if (!isLost) return [];
+  const isEndLost = topicsOf(tables).some((topic) => tables.mayHaveLost(LOG, `${topic}/end`));
+  const isLost = isEndLost || topicsOf(tables).length === 0 ? tables.mayHaveLostAny(LOG) : false;
+  if (!isLost && !tables.shortened.has(`${TABLES_FOLDER}/${LOG}`)) return [];
   const what = 'records that were posted and not counted yet';
   return [
     {

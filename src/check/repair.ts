@@ -1,44 +1,41 @@
 /**
  * Repairs a store: drops what a check has found to be damaged, notes what answers lack from then on, and
- * writes the tables again. What stood before counts until the new tables take their place, in one step; they
- * are kept beside.
+ * writes the journals again. What stood before is kept beside.
  */
 
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { open } from 'lmdb';
 import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from '../../engine/rows/run.js';
-import { fileRecord, scopeFolder } from '../store/block-files.js';
-import { CompactionFiles } from '../store/compaction-files.js';
-import { SYSTEM_DISK } from '../store/disk.js';
+import { fileRecord } from '../store/blocks/block-files.js';
+import { CompactionFiles } from '../store/blocks/compaction-files.js';
 import {
-  DROPPED_TABLE,
+  DROPPED_KEY,
   type DroppedPart,
   decodeDropped,
   droppedKey,
   encodeDropped,
   isStillMissed,
-} from '../store/dropped-table.js';
-import { openEnvelope, wrapEnvelope } from '../store/envelope.js';
-import { FORMAT_KEY, ROW_FILES_FOLDER, TABLE_FILE, TABLE_LOCK_FILE } from '../store/sound-table.js';
-import { STORE_FORMAT } from '../store/store-format.js';
-import { systemFiles } from './file-blocks.js';
+} from '../store/dropped-parts.js';
+import { writeEntries } from '../store/journal/checkpoint.js';
+import { finished, journalPath, parseJournalFile } from '../store/journal/journal-folder.js';
+import { SCOPE_KEY, scopeOfName, shardFolder, shardName, TABLES_FOLDER } from '../store/journal/journals.js';
+import { openEnvelope, rawEnvelope, wrapEnvelope } from '../store/values/envelope.js';
+import { fileRecordPrefix, systemFiles } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
 import { salvage } from './salvage.js';
 import type { CheckedStore } from './scope-check.js';
-import { SEGMENTS } from './scope-segments.js';
+import { FILES, META, SEGMENTS, type StoredJournal, type StoredTables } from './stored-tables.js';
 
-/** What was there before the repair. */
-export const BEFORE_REPAIR_FILE = 'store.lmdb.before-repair';
-const NEW_TABLES_FILE = 'store.lmdb.new';
+/** Begins the name of the folder with what was there before a repair. */
+export const BEFORE_REPAIR_FOLDER = 'before-repair';
 const MANIFEST = 'rows/manifest';
 
-export async function repairStore(store: CheckedStore, findings: readonly Finding[]): Promise<void> {
+export function repairStore(store: CheckedStore, findings: readonly Finding[]): void {
   const repair = new Repair(store);
   for (const { fixes } of findings) for (const fix of fixes) repair.apply(fix);
   repair.finish(findings.flatMap(({ dropped }) => dropped));
-  await writeTables(store);
+  writeJournals(store);
 }
 
 /** Runs of a scope after the repair. */
@@ -58,7 +55,7 @@ class Repair {
   apply(fix: Fix): void {
     const { tables } = this.#store;
     switch (fix.do) {
-      case 'rewrite-tables':
+      case 'rewrite':
         return;
       case 'delete':
         for (const key of fix.keys) tables.table(fix.table).delete(key);
@@ -85,12 +82,16 @@ class Repair {
       const key = `${scope}:${MANIFEST}`;
       tables.table(SEGMENTS).set(key, wrapEnvelope(key, encodeManifest(nextId, list)));
     }
-    const table = tables.table(DROPPED_TABLE);
-    const parts = [...[...table].map(([key, value]) => decodeDropped(key, value)), ...dropped];
-    table.clear();
-    for (const [i, part] of parts.filter((part) => isStillMissed(part, nowUs)).entries())
-      table.set(droppedKey(i), encodeDropped(droppedKey(i), part));
-    tables.table('meta').set(FORMAT_KEY, Buffer.from(String(STORE_FORMAT)));
+    const meta = tables.table(META);
+    const parts: DroppedPart[] = [];
+    for (const [key, value] of [...meta]) {
+      if (key.startsWith(DROPPED_KEY)) parts.push(decodeDropped(key, value));
+      meta.delete(key);
+    }
+    for (const [i, part] of [...parts, ...dropped].filter((part) => isStillMissed(part, nowUs)).entries())
+      meta.set(droppedKey(i), encodeDropped(droppedKey(i), part));
+    for (const scope of scopesWithEntries(tables))
+      meta.set(`${SCOPE_KEY}${scope}`, rawEnvelope(`${SCOPE_KEY}${scope}`));
   }
 
   #runsOf(scope: string): Runs {
@@ -111,7 +112,7 @@ class Repair {
     const runs = this.#runsOf(scope);
     const open = `${scope}:${openName(file)}`;
     deleteKeys(tables.table(SEGMENTS), `${scope}:${indexPrefix(file)}`);
-    deleteKeys(tables.table('files'), `${scope}:${file}#`);
+    deleteKeys(tables.table(FILES), fileRecordPrefix(`${scope}:${file}`));
     if (tables.table(SEGMENTS).has(open)) return;
     runs.list.splice(
       runs.list.findIndex((run) => runFile(run) === file),
@@ -124,7 +125,7 @@ class Repair {
     const file = runFile(info);
     const runs = this.#runsOf(scope);
     const made: RunInfo = { ...info, id: runs.nextId++, kind: 'sorted', isClosed: true };
-    const folder = scopeFolder(join(directory, ROW_FILES_FOLDER), scope);
+    const folder = shardFolder(directory, scope);
     rmSync(join(folder, runFile(made)), { force: true });
     const inputs = [files.get(`${scope}:${file}`)!];
     const frameEnds = salvage(
@@ -137,7 +138,7 @@ class Repair {
     if (frameEnds.length === 0) return;
     const lengths = Array.from(frameEnds, (end, i) => end - (i === 0 ? 0 : frameEnds[i - 1]));
     const { key, value } = fileRecord(`${scope}:${runFile(made)}`, 0, true, lengths);
-    tables.table('files').set(key, value);
+    tables.table(FILES).set(`${scope}:${key}`, value);
     runs.list.push(made);
   }
 }
@@ -150,24 +151,74 @@ function idAfter(runs: readonly RunInfo[]): number {
   return runs.reduce((next, { id }) => Math.max(next, id + 1), 0);
 }
 
-/** Durable when it resolves. */
-async function writeTables({ directory, tables }: CheckedStore): Promise<void> {
-  const path = join(directory, NEW_TABLES_FILE);
-  for (const left of [path, `${path}-lock`]) rmSync(left, { force: true });
-  const root = open({ path, encoding: 'binary', overlappingSync: false, maxDbs: 8 });
-  for (const [name, entries] of tables.all()) {
-    const table = root.openDB<Buffer, string>({ name, encoding: 'binary' });
-    table.transactionSync(() => {
-      for (const [key, value] of entries) table.putSync(key, Buffer.from(value));
-    });
+function scopesWithEntries(tables: StoredTables): string[] {
+  const scopes = [...tables.journals.keys()].map(scopeOfName).filter((scope) => scope !== null);
+  return scopes.filter((scope) => tables.entriesOf(shardName(scope)).length > 0);
+}
+
+/**
+ * Each journal becomes a checkpoint; what stood before is kept aside first. What is dropped is noted before
+ * anything is: a repair that is killed in between is begun again. Durable when it returns.
+ */
+function writeJournals({ directory, tables }: CheckedStore): void {
+  const kept = firstFree(directory);
+  const { folders } = systemFiles();
+  const meta = `${TABLES_FOLDER}/${META}`;
+  const others = [...tables.journals.values()].filter(({ name }) => name !== meta);
+  const journals = [tables.journals.get(meta)!, ...others];
+  for (const { folder } of journals) {
+    if (!existsSync(folder)) continue;
+    const aside = join(kept, folder.slice(directory.length + 1));
+    folders.make(aside);
+    // Copies, as what is left of a journal may get more if the repair is not finished.
+    for (const fileName of journalFileNames(folder)) {
+      copyFileSync(join(folder, fileName), join(aside, fileName));
+      syncFile(join(aside, fileName));
+    }
   }
-  await root.flushed;
-  await root.close();
+  folders.sync();
+  for (const journal of journals) writeJournal(journal, tables.entriesOf(journal.name));
+}
+
+function writeJournal(
+  { name, folder, sequence, timeUs }: StoredJournal,
+  entries: [string, Uint8Array][],
+): void {
+  const { disk, removals, folders } = systemFiles();
+  folders.make(folder);
+  const old = journalFileNames(folder);
+  const number = 1 + Math.max(0, ...old.map((fileName) => parseJournalFile(fileName)!.number));
+  const path = journalPath(folder, number);
+  disk.close(disk.open(path, 'wx+'));
+  const values = new Map(entries);
+  const written = writeEntries({ disk, removals, folders }, { folder, name }, number, {
+    keys: [...values.keys()].sort(),
+    value: (key) => values.get(key)!,
+    last: { sequence, timeUs, checksum: 0 },
+  });
+  finished(written);
+  folders.sync();
+  for (const fileName of old) disk.remove(join(folder, fileName));
+}
+
+function journalFileNames(folder: string): string[] {
+  return existsSync(folder)
+    ? readdirSync(folder).filter((fileName) => parseJournalFile(fileName) !== null)
+    : [];
+}
+
+function syncFile(path: string): void {
   const descriptor = openSync(path, 'r+');
-  fsyncSync(descriptor);
-  closeSync(descriptor);
-  for (const left of [`${path}-lock`, join(directory, TABLE_LOCK_FILE)]) rmSync(left, { force: true });
-  renameSync(join(directory, TABLE_FILE), join(directory, BEFORE_REPAIR_FILE));
-  renameSync(path, join(directory, TABLE_FILE));
-  SYSTEM_DISK.syncFolder(directory);
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function firstFree(directory: string): string {
+  for (let i = 1; ; i++) {
+    const folder = join(directory, `${BEFORE_REPAIR_FOLDER}-${i}`);
+    if (!existsSync(folder)) return folder;
+  }
 }

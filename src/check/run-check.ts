@@ -8,11 +8,12 @@ import { type RunInfo, runFile } from '../../engine/rows/run.js';
 import { decodeSortedBlock, type SortedBlock } from '../../engine/rows/sorted-block.js';
 import { SegmentError } from '../../engine/segments.js';
 import { intervalText } from '../http/query/incomplete.js';
-import type { DroppedPart } from '../store/dropped-table.js';
-import { wrapEnvelope } from '../store/envelope.js';
+import type { DroppedPart } from '../store/dropped-parts.js';
+import { wrapEnvelope } from '../store/values/envelope.js';
 import { FileBlocks, type RecordedFiles } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
-import { type ScopeSegments, SEGMENTS } from './scope-segments.js';
+import type { ScopeSegments } from './scope-segments.js';
+import { SEGMENTS } from './stored-tables.js';
 
 /** What the checks of a run look at. */
 export interface RunPlace {

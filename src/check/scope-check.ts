@@ -11,15 +11,15 @@ import type { ViewKind } from '../../engine/view.js';
 import { type ListedView, VIEWS } from '../../engine/views.js';
 import { partitionOf } from '../../ingest/partition-id.js';
 import { decodeWhole, WHOLE_SEGMENT } from '../service/whole-answers.js';
-import type { DroppedPart } from '../store/dropped-table.js';
-import { wrapEnvelope } from '../store/envelope.js';
-import type { RecordedFiles } from './file-blocks.js';
+import type { DroppedPart } from '../store/dropped-parts.js';
+import { wrapEnvelope } from '../store/values/envelope.js';
+import { fileRecordPrefix, type RecordedFiles } from './file-blocks.js';
 import { type Finding, type Fix, note } from './findings.js';
 import { topicLog, withoutRecords } from './log-records.js';
 import { checkRun } from './run-check.js';
-import { type LostSpan, ScopeSegments, SEGMENTS } from './scope-segments.js';
+import { type LostSpan, ScopeSegments } from './scope-segments.js';
 import { damageOf, groupIsGone, groupOf, groupsOf, loadProblem } from './segment-groups.js';
-import type { StoredTables } from './stored-tables.js';
+import { FILES, SEGMENTS, type StoredTables } from './stored-tables.js';
 import { checkUsage } from './usage-check.js';
 
 /** Views of which files are the greater part. */
@@ -51,7 +51,7 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
   if (!hasState && newState === null)
     return [scopeIsGone(store, segments, stateProblem ?? 'its state is lost')];
   return [
-    ...(newState === null ? [] : [newState]),
+    ...(newState === null ? offsetFindings(store, segments) : [newState]),
     ...VIEWS.flatMap((view) => FILE_CHECKS[view.kind.name]?.(store, segments) ?? checkGroups(segments, view)),
     ...checkBeside(segments),
     ...checkWhole(segments),
@@ -85,6 +85,36 @@ function stateFromLog({ tables, nowUs }: CheckedStore, { scope, keyOf }: ScopeSe
   };
 }
 
+/**
+ * A journal that lacks its last commits is what it was before them: the log may not have the records any more
+ * that are to be read again. A log that lacks its last records would give their offsets to others.
+ */
+function offsetFindings({ tables, nowUs }: CheckedStore, segments: ScopeSegments): Finding[] {
+  const { scope, keyOf } = segments;
+  const { topic } = partitionOf(scope);
+  const log = scope.endsWith('/0') ? topicLog(tables, topic) : null;
+  const { nextOffset } = new EdgeShard(segments.reader([STATE]));
+  if (log === null || nextOffset === null || (nextOffset >= log.start && nextOffset <= log.end)) return [];
+  const views = VIEWS.filter(({ kind }) =>
+    [...segments.names()].some((name) => name.startsWith(`${kind.name}/`)),
+  );
+  const isBehind = nextOffset < log.start;
+  const what = isBehind
+    ? `${log.start - nextOffset} records of the embedded log of ${topic}, the first at offset ${nextOffset}`
+    : `what was posted to ${topic} and not counted yet`;
+  const key = keyOf(STATE);
+  return [
+    {
+      what: `partition ${scope}: it goes on at offset ${nextOffset}, and the embedded log has offsets ${log.start} to ${log.end}`,
+      remedy: isBehind ? `goes on at offset ${log.start}` : `the log goes on at offset ${nextOffset}`,
+      fixes: isBehind
+        ? [{ do: 'put', table: SEGMENTS, key, value: wrapEnvelope(key, encodeShardState(log.start)) }]
+        : withoutRecords(topic, { ...log, end: nextOffset }),
+      dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) => allOf(kind, nowUs, what)),
+    },
+  ];
+}
+
 function scopeIsGone({ nowUs }: CheckedStore, segments: ScopeSegments, problem: string): Finding {
   const { scope } = segments;
   const names = [...segments.names(), ...segments.damagedNames];
@@ -97,7 +127,7 @@ function scopeIsGone({ nowUs }: CheckedStore, segments: ScopeSegments, problem: 
       { do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) },
       {
         do: 'delete',
-        table: 'files',
+        table: FILES,
         keys: recordKeys(segments.tables, (key) => key.startsWith(`${scope}:`)),
       },
     ],
@@ -163,7 +193,7 @@ function checkUnlisted(store: CheckedStore, segments: ScopeSegments, runs: reado
   );
   if (names.length + fileKeys.length === 0) return [];
   const keys = recordKeys(segments.tables, (key) =>
-    fileKeys.some((fileKey) => key.startsWith(`${fileKey}#`)),
+    fileKeys.some((fileKey) => key.startsWith(fileRecordPrefix(fileKey))),
   );
   return [
     {
@@ -171,7 +201,7 @@ function checkUnlisted(store: CheckedStore, segments: ScopeSegments, runs: reado
       remedy: 'is dropped; no answer had anything of it',
       fixes: [
         { do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) },
-        { do: 'delete', table: 'files', keys },
+        { do: 'delete', table: FILES, keys },
       ],
       dropped: [],
     },
@@ -284,5 +314,5 @@ function rowFileKeysOf({ files }: CheckedStore, scope: string): string[] {
 }
 
 function recordKeys(tables: StoredTables, isGone: (key: string) => boolean): string[] {
-  return [...tables.table('files').keys()].filter(isGone);
+  return [...tables.table(FILES).keys()].filter(isGone);
 }

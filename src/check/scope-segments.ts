@@ -4,10 +4,8 @@
  */
 
 import type { SegmentReader } from '../../engine/segments.js';
-import { openEnvelope } from '../store/envelope.js';
-import type { StoredTables } from './stored-tables.js';
-
-export const SEGMENTS = 'segments';
+import { openEnvelope } from '../store/values/envelope.js';
+import { LAST_KEY, SEGMENTS, type StoredTables } from './stored-tables.js';
 
 export class ScopeSegments {
   readonly scope: string;
@@ -69,7 +67,7 @@ export class ScopeSegments {
     const cut = this.scope.length + 1;
     const within = (key: string | null): string | null => (key?.startsWith(start) ? key.slice(cut) : null);
     return this.tables
-      .lostKeys(SEGMENTS, start, `${start}\u{10ffff}`)
+      .lostKeys(SEGMENTS, start, `${start}${LAST_KEY}`)
       .map(({ low, high }) => ({ low: within(low), high: within(high) }));
   }
 }

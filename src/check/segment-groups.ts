@@ -3,9 +3,10 @@
 import { SegmentError } from '../../engine/segments.js';
 import type { ViewKind } from '../../engine/view.js';
 import { intervalText } from '../http/query/incomplete.js';
-import type { DroppedPart } from '../store/dropped-table.js';
+import type { DroppedPart } from '../store/dropped-parts.js';
 import type { Finding } from './findings.js';
-import { type ScopeSegments, SEGMENTS } from './scope-segments.js';
+import type { ScopeSegments } from './scope-segments.js';
+import { SEGMENTS } from './stored-tables.js';
 
 export interface Group {
   /** Tells it from others. */

@@ -1,10 +1,34 @@
-/** Everything that the tables of a store hold, read without LMDB, and what of it can't be read. */
+/** Everything that the journals of a store hold, and what of it can't be read. */
 
-import { join } from 'node:path';
-import { COMMITTED_TIME_KEY } from '../store/committed-time.js';
-import { type LostKeys, type Survey, surveyLmdb } from '../store/lmdb-survey.js';
-import { FORMAT_KEY, TABLE_FILE, TABLES, valueProblem } from '../store/sound-table.js';
-import { isReadableFormat, storeFormatError } from '../store/store-format.js';
+import { SegmentError } from '../../engine/segments.js';
+import { FILE_KEY } from '../store/blocks/block-files.js';
+import { hasMarker, lostStore, UnusableStoreError } from '../store/directory/store-marker.js';
+import { SYSTEM_DISK } from '../store/disk/disk.js';
+import {
+  finished,
+  type JournalProblem,
+  type Location,
+  readJournal,
+} from '../store/journal/journal-folder.js';
+import {
+  HEAD_KEY,
+  headSequence,
+  journalFolders,
+  META_TABLE,
+  SCOPE_KEY,
+  scopeOfName,
+  shardFolder,
+  shardName,
+  TABLES_FOLDER,
+} from '../store/journal/journals.js';
+import { OpenWindows } from '../store/journal/open-windows.js';
+import { checkValue } from '../store/values/checked-value.js';
+
+/** Segments of all shards, by scope and colon and name. */
+export const SEGMENTS = 'segments';
+/** What is known of files, by scope and colon and the key in the scope's journal. */
+export const FILES = 'files';
+export const META = META_TABLE;
 
 /** Values as they are stored, by key, in order of key. */
 export type StoredTable = Map<string, Uint8Array>;
@@ -15,48 +39,76 @@ export interface DamagedValue {
   readonly problem: string;
 }
 
+/** Keys of a table between which something is lost, both exclusive. */
+interface LostKeys {
+  readonly table: string;
+  readonly low: string;
+  readonly high: string;
+}
+
+/** A journal as it is to be written again. */
+export interface StoredJournal {
+  readonly name: string;
+  readonly folder: string;
+  /** Of its last commit. */
+  readonly sequence: number;
+  readonly timeUs: number | null;
+}
+
+/** Behind all keys, as strings are ordered. */
+export const LAST_KEY = '\uffff';
+
 /** The tables may be changed: a repair writes what is left of them. */
 export class StoredTables {
-  readonly survey: Survey;
-  readonly damagedValues: readonly DamagedValue[];
-  /** Whether there is anything in them at all. */
-  readonly isEmpty: boolean;
-  readonly #tables: ReadonlyMap<string, StoredTable>;
-
-  private constructor(
-    survey: Survey,
-    tables: ReadonlyMap<string, StoredTable>,
-    damaged: readonly DamagedValue[],
-  ) {
-    this.survey = survey;
-    this.#tables = tables;
-    this.damagedValues = damaged;
-    this.isEmpty = damaged.length === 0 && [...tables.values()].every(({ size }) => size === 0);
-  }
+  /** What is wrong with the journals. */
+  readonly problems: string[] = [];
+  readonly damagedValues: DamagedValue[] = [];
+  readonly journals = new Map<string, StoredJournal>();
+  /** Journals that lack commits which they had. */
+  readonly shortened = new Set<string>();
+  readonly #lost: LostKeys[] = [];
+  readonly #tables = new Map<string, StoredTable>();
 
   /**
-   * Holds all of it in memory. Throws a StoreFormatError for a store of another version, or the system's
-   * error.
+   * Holds all of it in memory. Throws a StoreFormatError for a store of another version, a SegmentError for a
+   * directory without one, or the system's error.
    */
   static read(directory: string): StoredTables {
-    const path = join(directory, TABLE_FILE);
-    const tables = new Map<string, StoredTable>(TABLES.map((name) => [name, new Map()]));
-    const damaged: DamagedValue[] = [];
-    const survey = surveyLmdb(path, (table, key, value) => {
-      const problem = entryProblem(table, key, value, path);
-      if (problem === null) tables.get(table)!.set(key, value);
-      else damaged.push({ table, key, problem });
-      return problem === null;
-    });
-    return new StoredTables(survey, tables, damaged);
+    const tables = new StoredTables();
+    const isMarked = hasMarker(SYSTEM_DISK, directory);
+    const windows = new OpenWindows(SYSTEM_DISK, 4, 0);
+    try {
+      for (const place of journalFolders(SYSTEM_DISK, directory)) tables.#readJournal(place, windows);
+    } finally {
+      windows.closeAll();
+    }
+    if (!tables.journals.has(`${TABLES_FOLDER}/${META}`)) {
+      if (isMarked || tables.journals.size > 0) throw lostStore(directory, `${TABLES_FOLDER}/${META}`);
+      throw new UnusableStoreError(`there is no store in ${directory}`);
+    }
+    tables.#compareWithMeta(directory);
+    return tables;
   }
 
   table(name: string): StoredTable {
-    return this.#tables.get(name)!;
+    let table = this.#tables.get(name);
+    if (table === undefined) {
+      table = new Map();
+      this.#tables.set(name, table);
+    }
+    return table;
   }
 
-  all(): Iterable<[string, StoredTable]> {
-    return this.#tables;
+  /** What a journal holds, by its own keys. */
+  entriesOf(journal: string): [string, Uint8Array][] {
+    const scope = scopeOfName(journal);
+    if (scope === null) return [...this.table(journal.slice(TABLES_FOLDER.length + 1))];
+    const prefix = `${scope}:`;
+    return [SEGMENTS, FILES].flatMap((name) =>
+      [...this.table(name)]
+        .filter(([key]) => key.startsWith(prefix))
+        .map(([key, value]): [string, Uint8Array] => [key.slice(prefix.length), value]),
+    );
   }
 
   /** Whether a key may have been lost, its value or itself. */
@@ -64,23 +116,92 @@ export class StoredTables {
     return this.lostKeys(table, key, `${key}\0`).length > 0;
   }
 
+  /** Whether anything of a table may have been lost. */
+  mayHaveLostAny(table: string): boolean {
+    return this.#lost.some((lost) => lost.table === table);
+  }
+
   /** What is lost that may lie in [low, high). */
   lostKeys(table: string, low: string, high: string): LostKeys[] {
-    return this.survey.lost.filter(
-      (lost) =>
-        (lost.table === table || lost.table === '*') &&
-        (lost.low === null || lost.low < high) &&
-        (lost.high === null || low < lost.high),
-    );
+    return this.#lost.filter((lost) => lost.table === table && lost.low < high && low < lost.high);
+  }
+
+  #readJournal(
+    place: { readonly name: string; readonly folder: string; readonly fileNames: readonly string[] },
+    windows: OpenWindows,
+  ): void {
+    const { name, folder } = place;
+    const scope = scopeOfName(name);
+    const onProblem = ({ what, lost }: JournalProblem): void => {
+      this.problems.push(what);
+      if (lost === null) this.shortened.add(name);
+      else this.#noteLost(name, lost.low, lost.high);
+    };
+    const isWholeValue = (key: string, value: Uint8Array): boolean =>
+      valueProblem(scope === null ? key : `${scope}:${key}`, value) === null;
+    const steps = readJournal(SYSTEM_DISK, { ...place, upTo: Infinity, isWholeValue }, onProblem);
+    const { sequence, timeUs, entries } = finished(steps);
+    this.journals.set(name, { name, folder, sequence, timeUs });
+    for (const key of [...entries.keys()].sort()) {
+      const table = tableOf(name, key);
+      const tableKey = scope === null ? key : `${scope}:${key}`;
+      const value = valueAt(windows, entries.get(key)!);
+      const problem = valueProblem(tableKey, value);
+      if (problem === null) this.table(table).set(tableKey, value);
+      else this.damagedValues.push({ table, key: tableKey, problem });
+    }
+  }
+
+  #noteLost(name: string, low: string | null, high: string | null): void {
+    const scope = scopeOfName(name);
+    const prefix = scope === null ? '' : `${scope}:`;
+    this.#lost.push({
+      table: scope === null ? name.slice(TABLES_FOLDER.length + 1) : SEGMENTS,
+      low: `${prefix}${low ?? ''}`,
+      high: `${prefix}${high ?? LAST_KEY}`,
+    });
+  }
+
+  /** What the store knows of its journals is more than they have. */
+  #compareWithMeta(directory: string): void {
+    const meta = this.table(META);
+    for (const key of meta.keys()) {
+      if (key.startsWith(SCOPE_KEY)) {
+        const scope = key.slice(SCOPE_KEY.length);
+        const name = shardName(scope);
+        if (this.journals.has(name)) continue;
+        const folder = shardFolder(directory, scope);
+        this.problems.push(`the journal of partition ${scope} is missing: ${folder}`);
+        this.journals.set(name, { name, folder, sequence: 0, timeUs: null });
+        this.#noteLost(name, null, null);
+      } else if (key.startsWith(HEAD_KEY)) {
+        const name = key.slice(HEAD_KEY.length);
+        const sequence = headSequence(key, meta.get(key)!);
+        const has = this.journals.get(name)?.sequence ?? 0;
+        if (has >= sequence || this.shortened.has(name)) continue;
+        this.problems.push(`journal ${name} ends with commit ${has}, and had commit ${sequence}`);
+        this.shortened.add(name);
+      }
+    }
   }
 }
 
-function entryProblem(table: string, key: string, value: Uint8Array, path: string): string | null {
-  if (!TABLES.includes(table))
-    return `${JSON.stringify(key)} is in an unknown table ${JSON.stringify(table)}`;
-  if (table !== 'meta' || key === COMMITTED_TIME_KEY) return valueProblem(key, value);
-  const format = Buffer.from(value).toString();
-  if (key === FORMAT_KEY && isReadableFormat(format)) return null;
-  if (key === FORMAT_KEY && /^[1-9][0-9]{0,5}$/.test(format)) throw storeFormatError(path, format);
-  return `the table meta holds no format version under ${JSON.stringify(key)}`;
+function tableOf(journal: string, key: string): string {
+  if (scopeOfName(journal) === null) return journal.slice(TABLES_FOLDER.length + 1);
+  return key.startsWith(FILE_KEY) ? FILES : SEGMENTS;
+}
+
+function valueAt(windows: OpenWindows, { path, at, length }: Location): Uint8Array {
+  return windows.read(path, at, length).slice();
+}
+
+/** Why a stored value is not what was stored under its key; null when it is. */
+function valueProblem(key: string, value: Uint8Array): string | null {
+  try {
+    checkValue('segment', key, value);
+    return null;
+  } catch (error) {
+    if (!(error instanceof SegmentError)) throw error;
+    return error.message;
+  }
 }

@@ -13,13 +13,14 @@ import {
 } from '../../engine/usage/sealed/sealed-part.js';
 import { parseUsageName } from '../../engine/usage/stored-parts.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
-import { wrapEnvelope } from '../store/envelope.js';
-import { FileBlocks } from './file-blocks.js';
+import { wrapEnvelope } from '../store/values/envelope.js';
+import { FileBlocks, fileRecordPrefix } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
 import { checkPartFile } from './part-file.js';
 import type { CheckedStore } from './scope-check.js';
-import { type ScopeSegments, SEGMENTS } from './scope-segments.js';
+import type { ScopeSegments } from './scope-segments.js';
 import { damageOf, type FoundGroup, groupIsGone, groupOf, groupsOf, loadProblem } from './segment-groups.js';
+import { FILES, SEGMENTS } from './stored-tables.js';
 
 export function checkUsage(store: CheckedStore, segments: ScopeSegments): Finding[] {
   const findings: Finding[] = [];
@@ -61,9 +62,9 @@ function checkSealed(
   } catch (error) {
     if (!(error instanceof SegmentError)) throw error;
     const finding = groupIsGone(segments, group, error.message);
-    const records = `${segments.keyOf(partFile(name))}#`;
-    const keys = [...store.tables.table('files').keys()].filter((key) => key.startsWith(records));
-    return [{ ...finding, fixes: [...finding.fixes, { do: 'delete', table: 'files', keys }] }];
+    const records = fileRecordPrefix(segments.keyOf(partFile(name)));
+    const keys = [...store.tables.table(FILES).keys()].filter((key) => key.startsWith(records));
+    return [{ ...finding, fixes: [...finding.fixes, { do: 'delete', table: FILES, keys }] }];
   }
   const summary = summaryName(name);
   const stored = segments.get(summary);

@@ -3,23 +3,30 @@
  * as a table.
  */
 
-import { Chart, type ChartContent, type ChartEvents, type Span } from './chart.js';
+import { Chart, type ChartContent, type ChartEvents, drawsDashes, type Series, type Span } from './chart.js';
 import { element } from './dom.js';
 import { type ExportRecord, exportButtons } from './export.js';
-import { bucketText, DAY_MS } from './formats.js';
+import { bucketsText, bucketText, DAY_MS } from './formats.js';
 import { zoneName } from './time-zone.js';
 
 export interface PanelContent extends ChartContent {
   /** How a value reads in full, in the legend and the table. */
   readonly inFull: (value: number) => string;
-  /** Whether the legend says the sums of the series while the pointer is elsewhere. */
+  /**
+   * Whether the legend says the sums of the series while the pointer is elsewhere; where there may be a mark,
+   * those of what it touches, and of which time they are.
+   */
   readonly hasSums?: boolean;
 }
 
 export class ChartPanel {
   readonly #legend = element('ul', { class: 'legend' });
   readonly #table = element('table', {});
-  readonly #wholeButton = element('button', { type: 'button', class: 'small', hidden: '' }, 'Whole time');
+  readonly #wholeButton = element(
+    'button',
+    { type: 'button', class: 'small', hidden: '' },
+    'Show the whole range',
+  );
   readonly #details: HTMLDetailsElement;
   readonly #chart: Chart;
   readonly #canvas = element('div', { class: 'plot', 'aria-hidden': 'true' });
@@ -97,15 +104,17 @@ export class ChartPanel {
   #say(bucket: number | null): void {
     const content = this.#content;
     if (content === null) return;
-    const { series, buckets, inFull, kind, hasSums = false } = content;
-    const items = series.map(({ name, color, values }) => {
-      const swatch = element('span', { class: kind === 'lines' ? 'swatch line' : 'swatch' });
-      swatch.style.setProperty('background', `var(${color})`);
-      const value = bucket === null ? sumOf(values) : values[bucket];
+    const { series, buckets, inFull, hasSums = false } = content;
+    const [first, last] = summedBuckets(content);
+    const items = series.map((one) => {
+      const value = bucket === null ? sumOf(one.values.slice(first, last + 1)) : one.values[bucket];
       const said = bucket === null && !hasSums ? '' : (value ?? null) === null ? '–' : inFull(value!);
-      return element('li', {}, swatch, name, ' ', element('b', {}, said));
+      return element('li', {}, swatchOf(content, one), one.name, ' ', element('b', {}, said));
     });
-    const when = bucket === null ? '' : bucketText(buckets.startsMs[bucket], buckets.stepMs);
+    const { startsMs, stepMs } = buckets;
+    const summed =
+      hasSums && content.mark !== undefined ? bucketsText(startsMs[first], startsMs[last], stepMs) : '';
+    const when = bucket === null ? summed : bucketText(startsMs[bucket], stepMs);
     this.#legend.replaceChildren(element('li', { class: 'when' }, when), ...items);
   }
 
@@ -141,6 +150,27 @@ export class ChartPanel {
       element('tbody', {}, ...rows.toReversed()),
     );
   }
+}
+
+/** The first and the last bucket that the mark touches; of all buckets when it is a moment or elsewhere. */
+function summedBuckets({ buckets: { startsMs, stepMs }, mark = null }: PanelContent): [number, number] {
+  const all: [number, number] = [0, startsMs.length - 1];
+  if (mark === null || mark.fromMs >= mark.untilMs) return all;
+  const first = startsMs.findIndex((startMs) => startMs + stepMs > mark.fromMs);
+  const last = startsMs.findLastIndex((startMs) => startMs < mark.untilMs);
+  return first >= 0 && first <= last ? [first, last] : all;
+}
+
+/** As the chart draws it. */
+function swatchOf({ kind, buckets }: PanelContent, { color, dash }: Series): HTMLElement {
+  const swatch = element('span', { class: kind === 'lines' ? 'swatch line' : 'swatch' });
+  let paint = `var(${color})`;
+  if (dash !== undefined && drawsDashes(buckets.startsMs.length)) {
+    const [length, gap] = dash;
+    paint = `repeating-linear-gradient(90deg, ${paint} 0 ${length}px, transparent 0 ${length + gap}px)`;
+  }
+  swatch.style.setProperty('background', paint);
+  return swatch;
 }
 
 function sumOf(values: readonly (number | null)[]): number {

@@ -2,7 +2,7 @@
 
 import type { Buckets } from './buckets.js';
 import { axisTimes, DAY_MS } from './formats.js';
-import { showsLocalTime } from './time-zone.js';
+import { shownDate } from './time-zone.js';
 import uPlot from './uplot.js';
 
 export interface Series {
@@ -48,8 +48,13 @@ export interface ChartEvents {
 const POINTS_UP_TO = 61;
 /** Seconds between two ticks of the time axis; never within a bucket. */
 const TIME_STEPS_S = [
-  1, 5, 10, 15, 30, 60, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800,
+  1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400, 172_800,
+  604_800, 1_209_600, 2_592_000,
 ];
+/** Between two ticks of an axis of counts: there are no parts of one. */
+const COUNT_STEPS = Array.from({ length: 15 }, (_, power) =>
+  [1, 2, 5].map((step) => step * 10 ** power),
+).flat();
 const BAR_SHARE = 0.8;
 const BAR_MAX_PX = 48;
 
@@ -100,10 +105,6 @@ export class Chart {
     };
     return {
       ...sizeOf(this.#place),
-      tzDate: (seconds) => {
-        const date = new Date(seconds * 1000);
-        return showsLocalTime() && buckets.stepMs < DAY_MS ? date : uPlot.tzDate(date, 'Etc/UTC');
-      },
       legend: { show: false },
       cursor: {
         y: false,
@@ -121,9 +122,21 @@ export class Chart {
           size: 28,
           space: 60,
           incrs: TIME_STEPS_S.filter((step) => step * 1000 >= buckets.stepMs),
-          values: (_, splits, __, ___, step) => axisTimes(splits, step),
+          splits: (_, __, firstS, lastS, step) =>
+            this.#tickMiddles(step).filter((second) => second >= firstS && second <= lastS),
+          values: (_, middles, __, ___, step) =>
+            axisTimes(
+              middles.map((second) => second - buckets.stepMs / 2000),
+              step,
+            ),
         },
-        { ...axis, size: 52, space: 36, values: (_, splits) => splits.map((value) => format(value)) },
+        {
+          ...axis,
+          size: 52,
+          space: 36,
+          ...(kind === 'lines' ? {} : { incrs: COUNT_STEPS }),
+          values: (_, splits) => splits.map((value) => format(value)),
+        },
       ],
       series: [
         {},
@@ -147,6 +160,18 @@ export class Chart {
     if (this.#zoom !== null) return [this.#zoom.fromMs / 1000, this.#zoom.untilMs / 1000];
     const { startsMs, stepMs } = this.#content!.buckets;
     return [startsMs[0] / 1000, (startsMs.at(-1)! + stepMs) / 1000];
+  }
+
+  /**
+   * Where the ticks of the time axis stand, in seconds: in the middle of the first bucket of each step of the
+   * clock. Their labels say when that bucket begins.
+   */
+  #tickMiddles(stepSeconds: number): number[] {
+    const { startsMs, stepMs } = this.#content!.buckets;
+    const clockMs = (ms: number) => (stepMs < DAY_MS ? shownDate(ms).getTime() : ms);
+    return startsMs
+      .filter((startMs) => clockMs(startMs) % (1000 * stepSeconds) < stepMs)
+      .map((startMs) => (startMs + stepMs / 2) / 1000);
   }
 
   #chooseBucket(bucket: number | null): void {
@@ -212,10 +237,14 @@ function seriesOptions(
     label: name,
     stroke: paint,
     width: 2,
-    // Of many short buckets, dashes are no longer than what they are between.
-    ...(dash === undefined || bucketCount > POINTS_UP_TO ? {} : { dash }),
+    ...(drawsDashes(bucketCount) ? { dash } : {}),
     points: { show: true, size: 5, fill: paint, stroke: paint, filter },
   };
+}
+
+/** Of many short buckets, dashes are no longer than what they are between. */
+export function drawsDashes(bucketCount: number): boolean {
+  return bucketCount <= POINTS_UP_TO;
 }
 
 function betweenGaps(values: readonly (number | null)[]): number[] {

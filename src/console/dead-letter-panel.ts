@@ -47,7 +47,7 @@ function sampleElement({
   text,
   byteCount,
 }: DeadLetterSample): HTMLElement {
-  const origin = `${topic}/${partition}, offset ${offset}${index === 0 ? '' : `, element ${index}`}`;
+  const origin = `${topic}/${partition}, offset ${offset}, element ${index}`;
   return element(
     'details',
     {},

@@ -12,9 +12,9 @@ export function countText(count: number): string {
   return whole.format(count);
 }
 
-/** `12.3K`; nothing for parts of one. */
+/** `12.3K` */
 export function shortCountText(count: number): string {
-  return Number.isInteger(count) ? compact.format(count) : '';
+  return compact.format(count);
 }
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
@@ -100,6 +100,20 @@ export function bucketText(startMs: number, stepMs: number): string {
   if (stepMs >= DAY_MS) return dayText(new Date(startMs));
   const clock = clockText(startMs);
   return stepMs < 60_000 ? clock : `${dayText(shownDate(startMs))} ${clock.slice(0, 5)}`;
+}
+
+/**
+ * From the start of a bucket to the end of a later one, or of the same: `21 Nov 07:00 to 09:00`. Days
+ * are named, the last one too: `16 Nov to 22 Nov`.
+ */
+export function bucketsText(firstMs: number, lastMs: number, stepMs: number): string {
+  const first = bucketText(firstMs, stepMs);
+  if (stepMs < DAY_MS) {
+    const endMs = lastMs + stepMs;
+    const isSameDay = dayText(shownDate(firstMs)) === dayText(shownDate(endMs));
+    return `${first} to ${isSameDay ? clockText(endMs).slice(0, 5) : bucketText(endMs, stepMs)}`;
+  }
+  return firstMs === lastMs ? first : `${first} to ${bucketText(lastMs, stepMs)}`;
 }
 
 /**

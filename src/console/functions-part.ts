@@ -178,7 +178,7 @@ export class FunctionsPart implements Part {
     shown.hidden = rows.length === 0;
     empty.hidden = rows.length > 0;
     if (rows.length === 0) {
-      const lead = `No function of ${visibleText(project)} was called in the last ${label}.`;
+      const lead = `No function of ${visibleText(project)} was called in the ${lastText(label)}.`;
       sayInstead(empty, lead, 'A longer interval may have some.');
       return;
     }
@@ -204,8 +204,16 @@ export class FunctionsPart implements Part {
       gapCount === 0
         ? ''
         : `, ${countText(gapCount)} of ${counted(buckets.startsMs.length, 'bucket', 'buckets')} without any call`;
-    summary.textContent = `As of ${clockText(nowMs)} ${zoneName()}${gaps}`;
+    const unit = unitText(stepMs);
+    const note =
+      stepMs < HOUR ? '' : ` The first ${unit} is shown whole: it began before the ${lastText(label)}.`;
+    summary.textContent = `As of ${clockText(nowMs)} ${zoneName()}${gaps}.${note}`;
   }
+}
+
+/** `last 7 days`, `last hour` */
+function lastText(label: string): string {
+  return `last ${label.replace(/^1 /, '')}`;
 }
 
 interface KnownFunction {

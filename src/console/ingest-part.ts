@@ -52,7 +52,7 @@ export class IngestPart implements Part {
     'ingest-gaps',
     'Gaps',
     ['Partition and reason', 'Expected', 'Went on at'],
-    'No gap waits to be acknowledged.',
+    'No gaps to acknowledge.',
   );
   readonly #deadLetters = new DeadLetterPanel(found('ingest-dead-letters', HTMLDivElement));
   /** The last readings, oldest first, for rates. */

@@ -31,13 +31,13 @@ export function timeSeries({ rowAt }: Buckets, rows: readonly StatsRow[]): reado
   return [
     { name: 'Mean', color: '--series-1', values: column(({ avg_execution_time }) => avg_execution_time) },
     {
-      name: '95th percentile',
+      name: 'p95',
       color: '--series-2',
       dash: [8, 4],
       values: column(({ p95_execution_time }) => p95_execution_time),
     },
     {
-      name: '99th percentile',
+      name: 'p99',
       color: '--series-3',
       dash: [2, 3],
       values: column(({ p99_execution_time }) => p99_execution_time),

@@ -80,7 +80,8 @@ export class LogHistogram {
       mark:
         isRelative || (afterMs === null && untilMs === null)
           ? null
-          : { fromMs: afterMs ?? startMs, untilMs: untilMs ?? nowMs },
+          : // The lower bound, a microsecond before a bucket, is no part of the window.
+            { fromMs: Math.ceil(afterMs ?? startMs), untilMs: untilMs ?? nowMs },
     });
   }
 }

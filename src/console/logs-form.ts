@@ -6,6 +6,8 @@ import { MomentField } from './moment-field.js';
 import type { Settings } from './route.js';
 import { utcText } from './time-zone.js';
 
+/** How far back each tier keeps entries. */
+export const TIER_DAYS: Readonly<Record<string, number>> = { FREE: 1, PRO: 7, PAYG: 90, ENTERPRISE: 90 };
 export const DEFAULTS: Settings = { tier: 'ENTERPRISE', range: 'all' };
 
 const form = found('logs-form', HTMLFormElement);

@@ -5,16 +5,16 @@
 
 import type { Span } from './chart.js';
 import { browserNowMs } from './clock.js';
-import { found, visibleText } from './dom.js';
+import { found } from './dom.js';
 import { entryActions } from './entry-actions.js';
 import { EntryList } from './entry-list.js';
 import { exportButtons } from './export.js';
 import { FollowPause } from './follow-pause.js';
-import { counted, countText, timeText } from './formats.js';
+import { counted, countText, DAY_MS, timeText } from './formats.js';
 import { sayInstead, sayRefused } from './instead.js';
 import type { LogRow } from './log-entry.js';
 import { LogHistogram } from './log-histogram.js';
-import { DEFAULTS, LogsForm } from './logs-form.js';
+import { DEFAULTS, LogsForm, TIER_DAYS } from './logs-form.js';
 import type { Part, PartPorts } from './part.js';
 import { offerProjects } from './project-offer.js';
 import { Questions } from './questions.js';
@@ -246,9 +246,18 @@ export class LogsPart implements Part {
       return;
     }
     const oldest = timeText(entries.at(-1)!.row.timestamp).slice(0, 19);
-    const span = `${counted(entries.length, 'entry', 'entries')} back to ${oldest} ${zoneName()}`;
+    const span = `${counted(entries.length, 'entry', 'entries')} back to ${oldest} ${zoneName()}${this.#tierLimit()}`;
     summary.textContent =
       filterField.value.trim() === '' ? span : `${countText(visible.length)} of ${span} match the filter`;
+  }
+
+  /** Where the tier ends the list before the time that is asked for: the histogram goes on beyond that. */
+  #tierLimit(): string {
+    const nowMs = browserNowMs();
+    const { afterUs } = windowOf(this.#settings, nowMs);
+    const days = TIER_DAYS[this.#settings.tier];
+    if (afterUs === null || afterUs >= 1000 * (nowMs - days * DAY_MS)) return '';
+    return `; this tier keeps none older than ${counted(days, 'day', 'days')}`;
   }
 
   #sayNothingFound({ afterUs, untilUs }: TimeWindow): void {
@@ -257,7 +266,7 @@ export class LogsPart implements Part {
     const bounds = afterUs === null && untilUs === null ? '' : ' in this time';
     sayInstead(
       empty,
-      `No entries of ${visibleText(this.#settings.project)}${bounds}.`,
+      `No entries${bounds}.`,
       `The tier ${this.#form.tierText} decides how far back they are kept; a longer time or another tier may have some.`,
     );
   }

@@ -7,7 +7,7 @@ import { ChartPanel } from './chart-panel.js';
 import { browserNowMs } from './clock.js';
 import { found, visibleText } from './dom.js';
 import { type CountedEvents, countSeries } from './event-counts.js';
-import { clockText, countText, shareText, shortCountText } from './formats.js';
+import { clockText, counted, countText, shareText, shortCountText } from './formats.js';
 import { FunctionRanking } from './function-ranking.js';
 import { sayInstead, sayRefused } from './instead.js';
 import { invocationSeries, type StatsRow } from './invocation-stats.js';
@@ -186,13 +186,21 @@ function showFigures(events: readonly CountedEvents[], stats: readonly StatsRow[
   const failedCount = sum(stats, ({ error_count }) => error_count);
   showTiles(tiles, [
     { name: 'Requests', value: countText(requestCount) },
-    { name: 'Error rate', value: shareText(errorCount, requestCount), note: countText(errorCount) },
-    { name: 'Warnings', value: shareText(warningCount, requestCount), note: countText(warningCount) },
+    {
+      name: 'Error rate',
+      value: shareText(errorCount, requestCount),
+      note: counted(errorCount, 'error', 'errors'),
+    },
+    {
+      name: 'Warnings',
+      value: shareText(warningCount, requestCount),
+      note: counted(warningCount, 'request', 'requests'),
+    },
     { name: 'Invocations', value: countText(invocationCount) },
     {
       name: 'Invocation errors',
       value: shareText(failedCount, invocationCount),
-      note: countText(failedCount),
+      note: counted(failedCount, 'error', 'errors'),
     },
   ]);
 }

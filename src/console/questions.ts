@@ -6,7 +6,7 @@
 import type { Answer } from './api-client.js';
 import type { PartPorts } from './part.js';
 
-export const UNREACHABLE = 'Logring can’t be reached. What is shown may be old.';
+export const UNREACHABLE = 'Logring can’t be reached, so nothing new is shown.';
 
 /** What the same question would be refused with again. */
 export const LASTING_REFUSALS: ReadonlySet<number> = new Set([400, 403, 404]);

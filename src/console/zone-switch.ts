@@ -21,7 +21,7 @@ export function beginZoneSwitch(changed: () => void): void {
 }
 
 function name(): void {
-  button.textContent = showsLocalTime() ? 'Local time' : 'UTC';
+  button.textContent = showsLocalTime() ? 'Local' : 'UTC';
   button.title = showsLocalTime() ? 'Show times in UTC' : 'Show times in local time';
   for (const place of document.querySelectorAll('[data-zone]')) place.textContent = zoneName();
 }

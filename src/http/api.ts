@@ -43,8 +43,10 @@ const OPERATOR_PATHS = ['/livez', '/readyz', '/health', '/metrics'];
 const NODE_NAME = 'logring';
 const PLAIN_TEXT = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Something else to serve at a path of its own, by GET and HEAD: the console, the OpenAPI document. */
+/** Something else to serve at a path of its own: the console, the OpenAPI document. */
 export interface Page {
+  /** Those that it takes; GET and HEAD where it says none. One with others takes no body. */
+  readonly methods?: string;
   /** Whether it takes one of the keys that may query. */
   readonly needsKey: boolean;
   /** `grant` is null where it needs no key. */
@@ -104,14 +106,16 @@ export class Api implements HttpHandler {
       !hasOneBody(request.headers)
     )
       return CLOSE_SOCKET;
-    const isAlarm = alarmOf(request.path) !== null;
-    const answer = isAlarm ? this.#refuseAlarmBody(request) : this.#answerOther(request);
+    const isAct = alarmOf(request.path) !== null || this.#pages.get(request.path)?.methods !== undefined;
+    const answer = isAct ? this.#refuseBodyOfAct(request) : this.#answerOther(request);
     return answer instanceof Promise ? CLOSE_SOCKET : refuseBody(request, answer);
   }
 
-  /** Nothing is acknowledged on the way to refusing a body. */
-  #refuseAlarmBody(request: HttpRequest): HttpAnswer {
-    const admitted = this.#admit(this.#options.ingestKeys, request, decodeQuery(request.rawQuery));
+  /** Nothing is done on the way to refusing a body. */
+  #refuseBodyOfAct(request: HttpRequest): HttpAnswer {
+    const { keys, ingestKeys } = this.#options;
+    const ring = alarmOf(request.path) === null ? keys : ingestKeys;
+    const admitted = this.#admit(ring, request, decodeQuery(request.rawQuery));
     return isAnswer(admitted) ? admitted : errorAnswer(400, `${quoted(request.path)} takes no body`);
   }
 
@@ -182,8 +186,8 @@ export class Api implements HttpHandler {
     }
     const grant = page?.needsKey ? this.#admit(keys, request, decodeQuery(request.rawQuery)) : null;
     if (grant !== null && isAnswer(grant)) return grant;
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      return methodNotAllowed(request.method, READ_METHODS);
+    const methods = page?.methods ?? READ_METHODS;
+    if (!methods.split(', ').includes(request.method)) return methodNotAllowed(request.method, methods);
     if (page !== undefined) return page.answer(request, clock.nowUs(), grant);
     if (path === '/livez') return healthAnswer(operator.livez());
     if (path === '/readyz') return healthAnswer(operator.readyz());

@@ -6,7 +6,7 @@ import { type Config, ConfigError, readConfig } from '../config.js';
 import { endText } from '../end-text.js';
 import { type Service, startService } from '../service/service.js';
 import { createLog } from '../service-log.js';
-import { DirectoryInUseError } from '../store/directory-lock.js';
+import { DirectoryInUseError } from '../store/directory/directory-lock.js';
 import { monotonicUs, wallClockUs } from '../system-clock.js';
 import { ImportClient, type ImportClientOptions } from './import-client.js';
 import { ImportError, ImportInterrupted } from './import-error.js';

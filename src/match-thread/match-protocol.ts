@@ -4,7 +4,7 @@
  */
 
 import type { PartScanRequest, ScanResult } from '../../engine/usage/sealed/part-scan.js';
-import type { LocatedFile } from '../store/stored-blocks.js';
+import type { LocatedFile } from '../store/blocks/stored-blocks.js';
 import type { ExpressionErrorKind } from './expression-error.js';
 
 export type MatchRequest =

@@ -11,7 +11,7 @@ import { SegmentError } from '../../engine/segments.js';
 import type { BatchResult, PartBatch } from '../../engine/usage/expressions/scan-lane.js';
 import type { BatchRoom, UrlBatch } from '../../engine/usage/expressions/url-batch.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
-import type { LocatedFile } from '../store/stored-blocks.js';
+import type { LocatedFile } from '../store/blocks/stored-blocks.js';
 import { busy, ExpressionError, stopped } from './expression-error.js';
 import {
   BATCH_TARGET_MS,

@@ -8,7 +8,7 @@ import { RE2JSException } from 're2js';
 import { SegmentError } from '../../engine/segments.js';
 import { scanUrls } from '../../engine/usage/expressions/url-scan.js';
 import { type ScanResult, scanPart } from '../../engine/usage/sealed/part-scan.js';
-import { StoredBlocks } from '../store/stored-blocks.js';
+import { StoredBlocks } from '../store/blocks/stored-blocks.js';
 import { monotonicUs } from '../system-clock.js';
 import { giveWayToServing, rest } from '../thread-priority.js';
 import { CompiledExpressions } from './compiled-expressions.js';

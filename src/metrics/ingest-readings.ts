@@ -18,10 +18,17 @@ export interface IngestReadingsPorts {
   /** The timestamp of the last record that a partition applied; undefined before the first. */
   readonly lastRecordMs: (key: PartitionKey) => number | undefined;
   readonly nowUs: () => number;
+  /** Dead letters that were kept here and had to make room. */
+  readonly removedLetterCount: () => number;
 }
 
 export function readIngest(readings: Readings, ports: IngestReadingsPorts): void {
   readShards(readings, ports.shards);
+  readings.one(
+    'logring_dead_letters_removed_total',
+    'Entries of dead letters that were kept without Kafka and removed since the start, for their age or for room',
+    ports.removedLetterCount,
+  );
   readLag(readings, ports);
   readAge(readings, ports.whole);
   readHindrances(readings, ports);

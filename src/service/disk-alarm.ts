@@ -4,7 +4,7 @@
  */
 
 import type { Logger } from 'pino';
-import type { DiskRoomPorts } from '../store/disk-room.js';
+import type { DiskRoomPorts } from '../store/disk/disk-room.js';
 import type { Store } from '../store/store.js';
 import type { IngestGate } from './ingest-gate.js';
 
@@ -33,7 +33,7 @@ export function diskAlarm(gate: IngestGate, logger: Logger, directory: string): 
   };
 }
 
-/** Files that are damaged, and files that could not be removed. */
+/** Files that are damaged, that could not be removed, or could not be written. */
 export function tellOfFiles(store: Store, logger: Logger): void {
   store.damage.tell((problem) =>
     logger.error({ problem }, 'a stored file is damaged; answers that need it are refused'),
@@ -41,4 +41,6 @@ export function tellOfFiles(store: Store, logger: Logger): void {
   store.leftovers.tell(({ problem }) =>
     logger.warn({ problem }, 'a file that nothing needs could not be removed; it is tried again'),
   );
+  store.onCheckpointFailed = (journal, { message }) =>
+    logger.warn({ journal, problem: message }, 'a checkpoint could not be written; it is tried again');
 }

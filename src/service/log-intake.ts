@@ -20,8 +20,8 @@ import type { Config } from '../config.js';
 import type { IngestPort } from '../http/ports.js';
 import { IngestThread, NOT_YET } from '../ingest-thread/ingest-thread.js';
 import { PAUSED_RETRY_SECONDS } from '../limits.js';
-import { DeadLetterTable } from '../store/dead-letter-table.js';
-import { LmdbLog } from '../store/lmdb-log.js';
+import { DeadLetterStore } from '../store/dead-letter-store.js';
+import { LogTable } from '../store/log-table.js';
 import type { Store } from '../store/store.js';
 import type { IngestGate } from './ingest-gate.js';
 import { type IngestMeter, meteredSink } from './ingest-meter.js';
@@ -59,6 +59,8 @@ export interface Logs {
   /** `reckonedUs`: see trusted-time.ts. */
   committed(positions: readonly Position[], reckonedUs: number): Promise<void>;
   stop(): Promise<void>;
+  /** null with Kafka, which has them. */
+  readonly deadLetters: DeadLetterStore | null;
 }
 
 export function createLogs(ports: LogsPorts): Logs {
@@ -79,14 +81,15 @@ function embeddedLogs(ports: LogsPorts): Logs {
   };
   const log: EmbeddedLog = new EmbeddedLog({
     ...common,
-    log: new LmdbLog(store),
+    log: new LogTable(store),
     onWhole: () => onStatus(log.status()),
     onFatal: platform.onFatal,
   });
+  const deadLetters = new DeadLetterStore(store, () => nowUs() / 1000);
   const pipeline = new Pipeline({
     ...common,
     shardOf: (key) => shards.of(key),
-    deadLetters: sampledSink(new DeadLetterTable(store), (letters) => samples.keep(letters)),
+    deadLetters: sampledSink(deadLetters, (letters) => samples.keep(letters)),
     tiers: tierSettings(config),
     judgedBy: 'arrival',
     timeHolds: null,
@@ -109,6 +112,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
     acknowledgeHolds: () => undefined,
     committed: (positions) => log.committed(positions),
     stop: () => log.stop(),
+    deadLetters,
   };
 }
 
@@ -160,6 +164,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
     status: () => thread?.status() ?? NOT_YET,
     heldBytes: () => thread?.heldBytes ?? 0,
     acknowledgeHolds: (held) => thread?.acknowledgeHolds(held),
+    deadLetters: null,
     committed: (positions, reckonedUs) => Promise.resolve(thread?.committed(positions, reckonedUs)),
     stop: () => thread?.stop() ?? Promise.resolve(),
   };

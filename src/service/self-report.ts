@@ -9,7 +9,7 @@ import type { LogSourceStatus } from '../../ingest/log-source.js';
 import type { Config } from '../config.js';
 import type { ServiceStatus } from '../console/service-status.js';
 import type { ResultCache } from '../http/query/cache.js';
-import { type DroppedPart, isStillMissed } from '../store/dropped-table.js';
+import { type DroppedPart, isStillMissed } from '../store/dropped-parts.js';
 import type { Store } from '../store/store.js';
 import type { IngestGate } from './ingest-gate.js';
 import type { MemoryBudget } from './memory-budget.js';

@@ -13,6 +13,7 @@ import { ENDPOINTS } from '../endpoints/list.js';
 import { Api } from '../http/api.js';
 import { consoleApi } from '../http/console/console-api.js';
 import { consolePages } from '../http/console/console-pages.js';
+import { DEAD_LETTERS_PATH, type DeadLettersPort, deadLettersPage } from '../http/dead-letters-api.js';
 import { descriptionPages } from '../http/description/description-pages.js';
 import { IngestApi } from '../http/ingest/ingest-api.js';
 import {
@@ -28,9 +29,10 @@ import { QueryApi, type ServedEndpoint } from '../http/query/query-api.js';
 import type { SlowQueryPorts } from '../http/query/slow-queries.js';
 import { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import type { BugReporter } from '../http/server/server.js';
+import { SNAPSHOT_PATH, type SnapshotPort, snapshotPage } from '../http/snapshot-api.js';
 import { STATS_MEMO_SHARE } from '../limits.js';
 import type { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
-import { type DroppedPart, overlappingParts } from '../store/dropped-table.js';
+import { type DroppedPart, overlappingParts } from '../store/dropped-parts.js';
 import type { KeyRings } from './key-rings.js';
 import { KnownNames } from './known-names.js';
 import { budgetBytesOf } from './memory-budget.js';
@@ -60,6 +62,9 @@ export interface ApiPorts {
   /** null when the logs come from Kafka. */
   readonly ingest: IngestApi | null;
   readonly alarms: AlarmPorts;
+  /** null with Kafka, which has them in a topic. */
+  readonly deadLetters: DeadLettersPort | null;
+  readonly snapshots: SnapshotPort;
   readonly states: StatePort;
   /** Why the service is not ready; and what an operator should know although it is. */
   readonly readiness: () => Readiness;
@@ -144,6 +149,8 @@ export function createApi({ config, platform, keys, shards, queries, ...parts }:
         ),
       }),
       ...(config.CONSOLE ? consolePages() : []),
+      [DEAD_LETTERS_PATH, deadLettersPage(parts.deadLetters, config.DEAD_LETTER_TOPIC)] as const,
+      [SNAPSHOT_PATH, snapshotPage(parts.snapshots)] as const,
       ...consoleApi({ names: new KnownNames(shards, () => yieldTurn()), status: parts.status }),
     ]),
   });

@@ -17,11 +17,11 @@ import { CACHE_SHARE, FILE_CHECK_MS, MEMORY_CHECK_MS, SPILL_SHARE } from '../lim
 import { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import { Metrics } from '../metrics/metrics.js';
 import { readService } from '../metrics/service-readings.js';
-import { DiskFullError } from '../store/disk-room.js';
-import { withRemedy } from '../store/sound-table.js';
+import { withRemedy } from '../store/directory/store-marker.js';
+import { unusableDirectory } from '../store/directory/unusable-directory.js';
+import { DiskFullError } from '../store/disk/disk-room.js';
 import { type CommitFigures, Store } from '../store/store.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from '../store/store-back-ends.js';
-import { unusableDirectory } from '../store/unusable-directory.js';
 import { createAlarms } from './alarms.js';
 import { Committer } from './committer.js';
 import { Compactor } from './compactor.js';
@@ -234,6 +234,8 @@ class Composition implements Service {
       queries: this.#queries,
       ingest,
       alarms: createAlarms(this.#gaps, this.#logs, this.#committer, logger),
+      deadLetters: this.#logs.deadLetters,
+      snapshots: store,
       states,
       readiness: () => this.#report.readiness(),
       metrics: () => this.#metrics.text(),
@@ -265,6 +267,7 @@ class Composition implements Service {
       tlsFiles: this.#http.tlsFiles,
       keyFiles: this.#keys.files,
       resultCache: this.#queries.cache,
+      removedLetterCount: () => this.#logs.deadLetters?.removedCount ?? 0,
     });
   }
 
@@ -305,6 +308,7 @@ class Composition implements Service {
         httpFallback: this.#http.fallbackReason,
         logs: this.#config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
         dataDirectory: this.#config.DATA_DIR,
+        store: this.#store.id,
         shards: [...this.#shards.all()].length,
         startMs: Math.round((clock.monotonicUs() - startUs) / 1000),
       },

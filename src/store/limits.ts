@@ -82,21 +82,45 @@ export const DISK_CHECK_MS = 250;
 
 /**
  * Looks after which a write is tried although no room was seen. More: a quota that was raised is noticed
- * later; fewer: tries in vain, of which LMDB writes a line each to the standard error.
+ * later; fewer: tries in vain.
  */
 export const DISK_TRY_ANYWAY_CHECKS = 40;
 
 /**
- * Zeros that are added to LMDB's file at a time when a transaction needs room. Bigger: a small disk is full
- * earlier; smaller: more writes.
+ * Bytes of no use in a journal from which a checkpoint is due, however small the rest is. Bigger: a start reads
+ * more that it does not need; smaller: the files of a small store are written again and again.
  */
-export const RESERVE_PIECE_BYTES = 256 * 1024;
+export const CHECKPOINT_LEAST_BYTES = 4 * 1024 * 1024;
 
 /**
- * Room that a transaction has beside what its values need. Bigger: the file is that much larger than what is
- * in it; smaller: LMDB's pages above leaves and its list of free ones may not fit on a full disk.
+ * Of what a partition has on disk so much may be of no use before a checkpoint is due. Bigger: more of the disk
+ * is of no use; smaller: more is written again than comes in.
  */
-export const RESERVE_SLACK_BYTES = 1024 * 1024;
+export const CHECKPOINT_SHARE = 0.15;
+
+/**
+ * Bytes of a checkpoint that are written at a time. Bigger: commits wait for a frame; smaller: more frames than
+ * a start needs to read.
+ */
+export const CHECKPOINT_FRAME_BYTES = 128 * 1024;
+
+/**
+ * Bytes of a checkpoint after which it is synced. Bigger: a commit's sync waits until the system has written
+ * them; smaller: syncs are most of the work.
+ */
+export const CHECKPOINT_SYNC_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Files of journals that are held open for reading. Bigger: file descriptors; smaller: loading a partition
+ * whose journal has several opens them again and again.
+ */
+export const OPEN_JOURNAL_LIMIT = 8;
+
+/**
+ * Bytes of a journal that are read at least at a time. Bigger: values that are not next to each other are read
+ * with much between; smaller: more reads for those that are.
+ */
+export const JOURNAL_STRETCH_BYTES = 16 * 1024;
 
 /**
  * How far the storage thread gives way to the serving thread where they share a core, 0 to 19. Bigger:
@@ -118,7 +142,46 @@ export const SOCKET_PATH_BYTES = 103;
 export const LOCK_WAIT_MS = 5000;
 
 /**
- * Bytes of posted records that are copied and checksummed in one turn of the event loop. Bigger: a query
+ * Bytes of what is written that are copied and checksummed in one turn of the event loop. Bigger: a query
  * waits for longer than half a millisecond; smaller: turns cost more than the work in them.
  */
 export const WRAP_BYTES = 512 * 1024;
+
+/**
+ * Bytes of posted records, and records, that the embedded log keeps as one. More: damage takes more of them
+ * with it, and one that is read takes more memory; fewer: each takes more of the disk and of memory.
+ */
+export const LOG_CHUNK_BYTES = 64 * 1024;
+export const LOG_CHUNK_RECORDS = 4096;
+
+/**
+ * Files that are synced at a time. More: with Node's four threads a packed answer waits for all of them; fewer: a
+ * commit of many partitions takes longer where a sync does.
+ */
+export const SYNC_LANES = 3;
+
+/** Bytes of a file that a backup copies, or a start in one checks, at a time. More: more memory; fewer: more calls. */
+export const BACKUP_STRETCH_BYTES = 1024 * 1024;
+
+/**
+ * How much later it is noted which commits the journals had, µs. Longer: damage to the end of a journal of a
+ * store that was not closed is taken for a crash; shorter: a copy that takes as long is refused.
+ */
+export const HEADS_DELAY_US = 60_000_000;
+
+/**
+ * Dead letters that are kept without Kafka: their bytes, and for how long, ms. More: a sender of bad entries
+ * fills the disk; fewer: what was wrong last week is gone.
+ */
+export const LETTERS_BYTES = 64 * 1024 * 1024;
+export const LETTER_LIFE_MS = 30 * 24 * 3600 * 1000;
+
+/** Elements that a dead letter shows, and bytes of each. More: a bad POST takes more of what all may; fewer: what is wrong doesn't show. */
+export const LETTER_SAMPLES = 10;
+export const LETTER_SAMPLE_BYTES = 4096;
+
+/**
+ * How long elements are added to a letter that has more than it shows, ms. Longer: different bad POSTs share a
+ * letter; shorter: a POST of a hundred thousand bad elements, which are applied a part at a time, has several.
+ */
+export const LETTER_GROUP_MS = 60_000;

@@ -1,10 +1,12 @@
 /**
- * The store: LMDB in the data directory, and files of row blocks beside it. Segments of all shards, what is
- * known of the files, the embedded log and the dead-letter table are tables of one environment. A commit
- * syncs the files it adds to, then is one transaction, then removes files; it is durable (synced) when its
- * promise resolves.
+ * The store: a journal a shard for its segments and for what is known of its files of blocks, and journals for
+ * the embedded log, the dead letters and what is known of the whole. A commit syncs the files of blocks that it
+ * adds to, then adds a frame to the journal of each shard that it changes, then removes files; it is durable
+ * (synced) when its promise resolves.
  */
 
+import { randomUUID } from 'node:crypto';
+import { join, relative } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';
 import type { CompactionPlan } from '../../engine/rows/compaction.js';
@@ -12,25 +14,46 @@ import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engine/segments.js';
 import type { SealPlan } from '../../engine/usage/sealed/seal.js';
 import { type PartSummary, partFile } from '../../engine/usage/sealed/sealed-part.js';
-import { BlockCache } from './block-cache.js';
-import { BlockFiles, frameName } from './block-files.js';
+import { BlockCache } from './blocks/block-cache.js';
+import { BlockFiles, FILE_KEY, type FileRecord, frameName } from './blocks/block-files.js';
+import type { FileDamage } from './blocks/file-damage.js';
+import type { LocatedFile } from './blocks/stored-blocks.js';
 import { CommitBatch } from './commit-batch.js';
-import { committedTime, storedTimeUs } from './committed-time.js';
-import type { DirectoryLock } from './directory-lock.js';
-import { DiskRoom, type DiskRoomPorts, UNTOLD } from './disk-room.js';
-import { DROPPED_TABLE, type DroppedPart, decodeDropped } from './dropped-table.js';
-import { openEnvelope } from './envelope.js';
-import type { FileDamage } from './file-damage.js';
-import { Folders } from './folders.js';
-import type { Leftovers } from './leftovers.js';
-import { DiskScratch } from './scratch-space.js';
-import { StorageThread, type Unwritten, type WriteResult } from './storage-thread.js';
+import {
+  linksOfSnapshot,
+  removeSnapshots,
+  SNAPSHOT_FOLDER,
+  type Snapshot,
+  takeBackup,
+} from './directory/backup.js';
+import type { DirectoryLock } from './directory/directory-lock.js';
+import { STORE_FORMAT } from './directory/store-format.js';
+import { hasMarker, lostStore, MARKER_FILE, withRemedy, writeMarker } from './directory/store-marker.js';
+import { assertBytes, StoreWatch } from './directory/store-watch.js';
+import type { Disk } from './disk/disk.js';
+import { DiskFullError, DiskRoom, type DiskRoomPorts, UNTOLD } from './disk/disk-room.js';
+import { Folders } from './disk/folders.js';
+import type { Leftovers } from './disk/leftovers.js';
+import { DiskScratch } from './disk/scratch-space.js';
+import { DROPPED_KEY, type DroppedPart, decodeDropped } from './dropped-parts.js';
+import type { Put } from './journal/frame.js';
+import type { Journal } from './journal/journal.js';
+import { type JournalChanges, JournalWriter } from './journal/journal-writer.js';
+import { hasStoreFiles, Journals, META_TABLE, SCOPE_KEY, scopeOfName } from './journal/journals.js';
+import { CHECKPOINT_SHARE, HEADS_DELAY_US } from './limits.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from './store-back-ends.js';
-import type { LocatedFile } from './stored-blocks.js';
-import type { Table, Tables, TableWrites } from './tables.js';
+import { StorageThread, type Unwritten, type WriteResult } from './thread/storage-thread.js';
+import { openEnvelope, rawEnvelope } from './values/envelope.js';
 
-/** Shards share one table; the shard's scope is the first part of a key. */
+/** A partition of a topic, such as `cloudflare.logs.prod/0`: a shard's name. */
 export type Scope = string;
+
+/** What one commit changes of a journal that is not a shard's. */
+export interface TableWrites {
+  readonly table: Journal;
+  readonly puts: readonly Put[];
+  readonly removedKeys: readonly string[];
+}
 
 export interface CommitFigures {
   readonly segmentCount: number;
@@ -42,37 +65,67 @@ export class Store {
   readonly room: DiskRoom;
   /** For what shards have in their segments too and need not have in memory. */
   readonly scratch: DiskScratch;
+  /** Told of a journal whose checkpoint the system refused; it is tried again. */
+  onCheckpointFailed: (journal: string, error: Error) => void = () => undefined;
+  readonly #directory: string;
+  readonly #disk: Disk;
   readonly #lock: DirectoryLock;
-  readonly #tables: Tables;
-  readonly #segments: Table;
-  readonly #fileRecords: Table;
-  readonly #meta: Table;
+  readonly #journals: Journals;
+  readonly #writer: JournalWriter;
+  readonly #meta: Journal;
+  readonly #checkpointLeastBytes: number;
+  /** How far the journals had come at a time, µs since the epoch. */
+  #heads: { readonly puts: readonly Put[]; readonly atUs: number } = {
+    puts: [],
+    atUs: Number.NEGATIVE_INFINITY,
+  };
+  #id = '';
+  /** null until the directory has its marker. */
+  #watch: StoreWatch | null = null;
   readonly #cache: BlockCache;
   readonly #files: BlockFiles;
   readonly #thread: StorageThread;
-  /** What a commit under way has written and the tables and files don't show yet. */
+  /** What a commit under way has written and the journals and files don't show yet. */
   #batch: CommitBatch | null = null;
+  /** The last commit. Once one has failed there is no other. */
+  #committed: Promise<unknown> = Promise.resolve();
   /** The removal of files that the last commit let go of. */
   #removal: Promise<void> = Promise.resolve();
 
   private constructor(
     directory: string,
     parts: StoreBackEnds,
-    { lock, tables, room }: { lock: DirectoryLock; tables: Tables; room: DiskRoomPorts },
+    { lock, journals, room }: { lock: DirectoryLock; journals: Journals; room: DiskRoomPorts },
     cacheBytes: number,
   ) {
     this.room = new DiskRoom(directory, parts, room);
+    this.#directory = directory;
+    this.#disk = parts.disk;
     this.#lock = lock;
-    this.#tables = tables;
-    this.#segments = this.table('segments');
-    this.#fileRecords = this.table('files');
-    this.#meta = this.table('meta');
+    this.#journals = journals;
+    this.#meta = this.table(META_TABLE);
+    this.#checkpointLeastBytes = parts.checkpointLeastBytes;
     this.#cache = new BlockCache(cacheBytes);
-    this.#files = new BlockFiles(parts.disk, directory, this.#fileRecords, this.#cache);
+    this.#files = new BlockFiles(parts.disk, directory, journals, this.#cache);
     this.scratch = new DiskScratch(parts.disk, directory, (problem) =>
       this.damage.note(['scratch files'], problem),
     );
     this.#thread = new StorageThread(parts.startStorage, parts.arenaBytes);
+    this.#writer = new JournalWriter(
+      {
+        thread: this.#thread,
+        assertSame: () => this.assertSame(),
+        assertBytes: (path, byteCount) => assertBytes(path, parts.disk.byteCount(path) ?? 0, byteCount),
+        checkpointFrom: (journal) => this.#checkpointFrom(journal),
+        onReplaced: (paths) => this.#beginRemoval(paths),
+        onFailed: ({ name }, error) => {
+          if (error instanceof SegmentError) this.damage.note([name], error.message);
+          else this.onCheckpointFailed(name, error);
+        },
+      },
+      { [Symbol.iterator]: () => journals.all()[Symbol.iterator]() },
+    );
+    for (const journal of journals.all()) journal.checkpointFrom = this.#checkpointFrom(journal);
     if (this.leftovers.fileCount > 0) this.#beginRemoval(this.leftovers.paths());
   }
 
@@ -88,7 +141,7 @@ export class Store {
 
   /**
    * Opens the store of a directory, making both where they are missing. Throws a DirectoryInUseError, a
-   * StoreFormatError, a SegmentError for tables that are not whole, or the system's error for a directory
+   * StoreFormatError, a SegmentError for journals that are not whole, or the system's error for a directory
    * that can't be used. Row files that are not whole are noted as damage; what needs them is refused when it
    * is asked for.
    */
@@ -101,27 +154,59 @@ export class Store {
     const folders = new Folders(parts.disk);
     folders.make(directory);
     const lock = await parts.lock(directory);
-    let tables: Tables | null = null;
+    let journals: Journals | null = null;
+    let store: Store | null = null;
     try {
-      tables = await parts.openTables(directory);
-      // LMDB syncs its file, but not the file's name.
+      takeBackup(parts.disk, directory);
+      const isMarked = hasMarker(parts.disk, directory);
+      journals = new Journals(parts.disk, directory, parts.checkpointLeastBytes);
+      // What is left of a store, or of a copy of one, is no new one.
+      const isStore = isMarked || hasStoreFiles(parts.disk, directory);
+      if (isStore && !journals.table(META_TABLE).exists) throw lostStore(directory, `tables/${META_TABLE}`);
+      journals.settle();
+      store = new Store(directory, parts, { lock, journals, room }, cacheBytes);
+      removeSnapshots(parts.disk, directory);
+      await store.#begin(directory, parts.disk);
       folders.sync();
-      return new Store(directory, parts, { lock, tables, room }, cacheBytes);
+      return store;
     } catch (error) {
-      await tables?.close();
-      await lock.release();
-      throw error;
+      if (store !== null) await store.close();
+      else {
+        journals?.close();
+        await lock.release();
+      }
+      throw withRemedy(error, directory);
     }
   }
 
-  /** A table of the same environment, for what isn't a shard's segments. Values are bytes. */
-  table(name: string): Table {
-    return this.#tables.table(name);
+  /** Tells it from every other, also from what it was restored from. */
+  get id(): string {
+    return this.#id;
   }
 
-  /** Writes to such tables: see Tables.write. */
-  transaction(writes: readonly TableWrites[]): Promise<void> {
-    return this.#tables.write(writes);
+  /** Makes what every store has, where it is missing. */
+  async #begin(directory: string, disk: Disk): Promise<void> {
+    if (!this.#meta.exists) await this.writeTables([{ table: this.#meta, puts: [], removedKeys: [] }]);
+    this.#id = writeMarker(disk, directory);
+    disk.syncFolder(directory);
+    this.#watch = new StoreWatch(disk, join(directory, MARKER_FILE));
+  }
+
+  /** Resolves when no checkpoint is being written. */
+  checkpointed(): Promise<void> {
+    return this.#writer.checkpointed();
+  }
+
+  /** The journal of a table, for what isn't a shard's. Values are bytes. */
+  table(name: string): Journal {
+    return this.#journals.table(name);
+  }
+
+  /** Writes to such journals: see JournalWriter.write. */
+  writeTables(writes: readonly TableWrites[]): Promise<void> {
+    return this.#writer.write(
+      writes.map(({ table: journal, ...write }) => ({ journal, ...write, timeUs: null })),
+    );
   }
 
   get cache(): BlockCache {
@@ -133,33 +218,27 @@ export class Store {
     return this.#batch?.byteCount ?? 0;
   }
 
-  /** Bytes of LMDB's pages in use and of the files, those that have no name included. */
+  /** Bytes of the journals and of the files, those that have no name included. */
   usedBytes(): number {
-    return this.#tables.usedBytes + this.#files.byteCount + this.scratch.byteCount;
+    return this.#journals.byteCount + this.#files.byteCount + this.scratch.byteCount;
   }
 
   /** What repairs have dropped, in order of repair. */
   dropped(): DroppedPart[] {
-    return [...this.table(DROPPED_TABLE).getRange()].map(({ key, value }) => decodeDropped(key, value));
+    return this.#meta.keys(DROPPED_KEY).map((key) => decodeDropped(key, this.#meta.get(key)!));
   }
 
   /** The time that the last commit was told, µs since the epoch; null before any was. */
   committedUs(): number | null {
-    return storedTimeUs(this.#meta);
+    let latestUs: number | null = null;
+    for (const { timeUs } of this.#journals.all())
+      if (timeUs !== null) latestUs = Math.max(latestUs ?? 0, timeUs);
+    return latestUs;
   }
 
   /** The scopes that have segments, such as `cloudflare.logs.prod/0`. */
   scopes(): Scope[] {
-    const scopes: Scope[] = [];
-    for (;;) {
-      const last = scopes.at(-1);
-      const [key] = this.#segments.getKeys({
-        limit: 1,
-        ...(last === undefined ? {} : { start: after(`${last}:`) }),
-      });
-      if (key === undefined) return scopes;
-      scopes.push(key.slice(0, key.indexOf(':')));
-    }
+    return this.#journals.scopes().filter((scope) => this.#names(scope, '').length > 0);
   }
 
   reader(scope: Scope): SegmentReader {
@@ -178,7 +257,7 @@ export class Store {
   }
 
   /**
-   * Makes everything that `save` writes durable, all or nothing. What it writes can be read at once; it may
+   * Makes everything that `save` writes durable, of each shard all or nothing. What it writes can be read at once; it may
    * take several turns. One commit at a time. A full disk is waited out: what was saved stays here until it
    * is written. Rejects when the store can't write for another reason, its files were changed by others, or
    * waiting is over; the caller must then end the process, as its state counts as saved. `committedUs`: what
@@ -194,23 +273,47 @@ export class Store {
       blockCount: (fileKey) => this.#files.blockCount(fileKey),
     });
     this.#batch = batch;
-    await save((scope) => batch.writer(scope));
-    for (const key of batch.segments.keys()) this.#cache.delete(key);
-    const figures = await this.#write(batch, committedUs);
-    this.refreshReads();
-    this.#batch = null;
-    for (const stored of batch.onStored) stored();
-    return figures;
+    const committing = this.#commit(batch, save, committedUs);
+    this.#committed = committing;
+    return await committing;
+  }
+
+  /**
+   * Hard links to all files of the store, as they are after the last commit, in the folder of snapshots; those of a
+   * snapshot before go. Rejects with a DiskFullError, or what the system says, for one that has no hard links.
+   */
+  async snapshot(): Promise<Snapshot> {
+    if (this.room.isFull) throw new DiskFullError('the disk is full');
+    while (this.#batch !== null) await this.#committed;
+    // No two snapshots have a name in common: who copies one notices that another took its place.
+    const id = randomUUID();
+    const files = [...this.#journals.files(), ...this.#files.ends()].map(({ path, byteCount }, i) => ({
+      path,
+      byteCount,
+      name: `${id}-${i}`,
+    }));
+    this.#beginRemoval(linksOfSnapshot(this.#disk, this.#directory, null));
+    await this.#thread.link(join(this.#directory, SNAPSHOT_FOLDER), files);
+    return {
+      id,
+      store: this.#id,
+      format: STORE_FORMAT,
+      files: files.map(({ path, ...file }) => ({
+        path: relative(this.#directory, path).replaceAll('\\', '/'),
+        ...file,
+      })),
+    };
+  }
+
+  /** Its files need not be held any more; one that is not there is no error. */
+  async releaseSnapshot(id: string): Promise<void> {
+    this.#beginRemoval(linksOfSnapshot(this.#disk, this.#directory, id));
+    await this.#removal;
   }
 
   /** Throws a StoreChangedError when the directory was removed or replaced. */
   assertSame(): void {
-    this.#tables.assertSame();
-  }
-
-  /** To be called once a write is durable: a read begun before would go on seeing the tables as they were. */
-  refreshReads(): void {
-    this.#tables.refreshReads();
+    this.#watch?.assertSame();
   }
 
   /**
@@ -272,29 +375,40 @@ export class Store {
     };
   }
 
-  /** The values to store for bytes of other tables, compressed off this thread. */
-  async compress(
-    segments: readonly { readonly name: string; readonly bytes: Uint8Array }[],
-  ): Promise<Uint8Array[]> {
-    const written = await this.#thread.write(segments.map((segment) => ({ ...segment, path: null })));
-    return written.map(({ value }) => value!);
-  }
-
   /**
    * Waits for writes under way, then lets go of the directory. A compaction under way is broken off: its
    * promise rejects.
    */
   async close(): Promise<void> {
-    await this.#tables.close();
-    await this.#removal;
+    await this.#writer.idle();
+    if (this.#watch !== null) {
+      // The store is whole without it.
+      const puts = this.#journals.heads();
+      await this.writeTables([{ table: this.#meta, puts, removedKeys: [] }]).catch(() => undefined);
+    }
+    await this.#removal.catch(() => undefined);
     await this.#thread.stop();
     this.#files.close();
+    this.#journals.close();
     this.scratch.close();
     await this.#lock.release();
   }
 
+  async #commit(
+    batch: CommitBatch,
+    save: (writerOf: (scope: Scope) => SegmentWriter) => void | Promise<void>,
+    committedUs: number | null,
+  ): Promise<CommitFigures> {
+    await save((scope) => batch.writer(scope));
+    for (const key of batch.segments.keys()) this.#cache.delete(key);
+    const figures = await this.#write(batch, committedUs);
+    this.#batch = null;
+    for (const stored of batch.onStored) stored();
+    return figures;
+  }
+
   async #write(batch: CommitBatch, committedUs: number | null): Promise<CommitFigures> {
-    this.#tables.assertSame();
+    this.assertSame();
     this.#files.assertWhole(batch.appended.keys());
     const items: Unwritten[] = [];
     for (const [key, bytes] of batch.segments)
@@ -315,7 +429,7 @@ export class Store {
       () => this.#thread.cutBack([...batch.appended.keys()].map((fileKey) => this.#files.end(fileKey))),
     );
     await this.#removal;
-    const paths = await this.#transact(batch, items, written, committedUs);
+    const paths = await this.#makeDurable(batch, items, written, committedUs);
     if (paths.length > 0 || this.leftovers.fileCount > 0) this.#beginRemoval(paths);
     return {
       segmentCount: batch.segments.size,
@@ -330,8 +444,8 @@ export class Store {
     this.#removal.catch(() => undefined);
   }
 
-  /** Writes the tables in one transaction; returns the files that are to be removed after it. */
-  async #transact(
+  /** Adds a frame to the journal of each shard; returns the files that are to be removed after it. */
+  async #makeDurable(
     batch: CommitBatch,
     items: readonly Unwritten[],
     written: readonly WriteResult[],
@@ -346,21 +460,10 @@ export class Store {
       ...batch.adopted.map((fileKey) => this.#files.adoptionRecord(fileKey)),
       ...added.map(({ fileKey, lengths }) => this.#files.additionRecord(fileKey, lengths)),
     ];
-    const segments: TableWrites = {
-      table: this.#segments,
-      puts: items.flatMap(({ name: key }, i) => {
-        const { value } = written[i];
-        return value === null ? [] : [{ key, value }];
-      }),
-      removedKeys: [...batch.segments].flatMap(([key, bytes]) => (bytes === null ? [key] : [])),
-    };
-    const fileRecords: TableWrites = {
-      table: this.#fileRecords,
-      puts: records,
-      removedKeys: batch.removed.flatMap((fileKey) => this.#files.recordKeys(fileKey)),
-    };
-    const time = committedUs === null ? [] : [committedTime(this.#meta, committedUs)];
-    await this.room.retried(() => this.#tables.write([segments, fileRecords, ...time]));
+    const changes = this.#changes(batch, items, written, records, committedUs);
+    await this.room.retried(() => this.#writer.write(changes));
+    await this.#register(changes.map(({ journal }) => journal));
+    await this.#noteHeads(committedUs);
     // Until now what is added was read from the batch.
     for (const { fileKey, lengths } of added) this.#files.take(fileKey, lengths);
     const paths: string[] = [];
@@ -371,12 +474,80 @@ export class Store {
     return paths;
   }
 
+  /** By journal. Where nothing has changed, only the time is noted. */
+  #changes(
+    batch: CommitBatch,
+    items: readonly Unwritten[],
+    written: readonly WriteResult[],
+    records: readonly FileRecord[],
+    timeUs: number | null,
+  ): JournalChanges[] {
+    const byScope = new Map<Scope, { readonly puts: Put[]; readonly removedKeys: string[] }>();
+    const of = (scope: Scope) => {
+      let changes = byScope.get(scope);
+      if (changes === undefined) {
+        changes = { puts: [], removedKeys: [] };
+        byScope.set(scope, changes);
+      }
+      return changes;
+    };
+    for (const [i, { name }] of items.entries()) {
+      const { value } = written[i];
+      if (value === null) continue;
+      const { scope, rest } = splitKey(name);
+      of(scope).puts.push({ key: rest, value });
+    }
+    for (const [name, bytes] of batch.segments) {
+      if (bytes !== null) continue;
+      const { scope, rest } = splitKey(name);
+      of(scope).removedKeys.push(rest);
+    }
+    for (const { scope, key, value } of records) of(scope).puts.push({ key, value });
+    for (const fileKey of batch.removed)
+      of(splitKey(fileKey).scope).removedKeys.push(...this.#files.recordKeys(fileKey));
+    if (byScope.size === 0 && timeUs !== null)
+      return [{ journal: this.#meta, puts: [], removedKeys: [], timeUs }];
+    return [...byScope].map(([scope, changes]) => ({
+      journal: this.#journals.shard(scope),
+      ...changes,
+      timeUs,
+    }));
+  }
+
+  /** Notes which shards there are, so that one whose journal is missing is noticed. */
+  async #register(journals: readonly Journal[]): Promise<void> {
+    const known = new Set(this.#meta.keys(SCOPE_KEY));
+    const puts = journals.flatMap(({ name }) => {
+      const scope = scopeOfName(name);
+      const key = `${SCOPE_KEY}${scope}`;
+      return scope === null || known.has(key) ? [] : [{ key, value: rawEnvelope(key) }];
+    });
+    if (puts.length === 0) return;
+    await this.room.retried(() => this.writeTables([{ table: this.#meta, puts, removedKeys: [] }]));
+  }
+
+  /** Those of a while ago, so that a copy which is made meanwhile has all that it says it has. */
+  async #noteHeads(committedUs: number | null): Promise<void> {
+    if (committedUs === null || committedUs - this.#heads.atUs < HEADS_DELAY_US) return;
+    const { puts } = this.#heads;
+    this.#heads = { puts: this.#journals.heads(), atUs: committedUs };
+    if (puts.length > 0)
+      await this.room.retried(() => this.writeTables([{ table: this.#meta, puts, removedKeys: [] }]));
+  }
+
+  #checkpointFrom(journal: Journal): number {
+    const scope = scopeOfName(journal.name);
+    const fileBytes = scope === null ? 0 : this.#files.byteCountOf(scope);
+    return Math.max(this.#checkpointLeastBytes, CHECKPOINT_SHARE * (journal.liveBytes + fileBytes));
+  }
+
   #get(key: string): Uint8Array | null {
     const pending = this.#batch?.segment(key);
     if (pending !== undefined) return pending;
     const cached = this.#cache.get(key);
     if (cached !== undefined) return cached;
-    const value = this.#segments.getBinary(key);
+    const { scope, rest } = splitKey(key);
+    const value = this.#journals.shard(scope).get(rest);
     if (value === undefined) return null;
     const bytes = openEnvelope(key, value);
     this.#cache.set(key, bytes);
@@ -396,18 +567,27 @@ export class Store {
         yield { name: key.slice(scope.length + 1), bytes: pending };
         continue;
       }
-      const value = this.#segments.getBinary(key);
+      const value = this.#journals.shard(scope).get(key.slice(scope.length + 1));
       if (value === undefined) throw new SegmentError(`segment ${key} went while it was listed`);
       yield { name: key.slice(scope.length + 1), bytes: openEnvelope(key, value) };
     }
   }
 
+  /** Keys, with their scope, of segments that are stored. */
   #keysOf(prefix: string): string[] {
-    return [...this.#segments.getKeys({ start: prefix, end: after(prefix) })];
+    const { scope, rest } = splitKey(prefix);
+    return this.#names(scope, rest).map((name) => `${scope}:${name}`);
+  }
+
+  /** Names of segments that are stored. */
+  #names(scope: Scope, prefix: string): string[] {
+    const names = this.#journals.shard(scope).keys(prefix);
+    return prefix === '' ? names.filter((name) => !name.startsWith(FILE_KEY)) : names;
   }
 }
 
-/** The least string greater than every string that starts with prefix. */
-function after(prefix: string): string {
-  return `${prefix}\u{10ffff}`;
+/** Of a key, scope and colon and name, or of what it begins with. */
+function splitKey(key: string): { readonly scope: Scope; readonly rest: string } {
+  const colon = key.indexOf(':');
+  return { scope: key.slice(0, colon), rest: key.slice(colon + 1) };
 }

@@ -3,9 +3,11 @@
  * answer is as it says.
  */
 
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -27,8 +29,9 @@ import { wallClockUs } from '../../src/system-clock.js';
 import { type ChildService, startChildService, TEST_KEY } from '../child-service.js';
 import { eventually } from '../eventually.js';
 import { bodyOf, INGEST_KEY, KEY, LIMITED_KEY, TestService } from '../http/service.js';
-import { DescribedApi } from './described-api.js';
+import { DescribedApi, type DescribedMethod } from './described-api.js';
 
+const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const LOGS = '/api/endpoints/query/logs.all';
 const STATS = '/api/endpoints/query/functions.invocation-stats';
 const USAGE = '/api/endpoints/query/usage.api-counts';
@@ -44,7 +47,7 @@ let api: DescribedApi;
 
 /** Asks the running service; the answer must be as described. */
 async function asked(path: string, query: Record<string, string>, init: RequestInit = {}): Promise<string> {
-  const method = init.method === 'POST' ? 'post' : 'get';
+  const method = (init.method ?? 'GET').toLowerCase() as DescribedMethod;
   const response = await fetch(`${service.url}${path}?${new URLSearchParams(query)}`, {
     ...init,
     headers: { 'X-API-KEY': TEST_KEY, ...init.headers },
@@ -83,7 +86,7 @@ test('the document is valid OpenAPI 3.1, and every error of the catalogue is in 
   expect(result.valid).toBe(true);
   const names = Object.values(CATALOGUE).map((entry) => entry.names[0]);
   expect(Object.keys(api.document.components.responses)).toEqual(names);
-  expect(api.operations().map(({ operation }) => operation.operationId)).toHaveLength(22);
+  expect(api.operations().map(({ operation }) => operation.operationId)).toHaveLength(25);
 });
 
 test('answers of a running service are as described, with rows in them', async () => {
@@ -101,13 +104,52 @@ test('answers of a running service are as described, with rows in them', async (
     expect(await asked(EVENTS, { ...tier, interval })).toContain('"ok_count"');
   }
   for (const { path, method, operation } of api.operations()) {
-    const query = { ...tier, interval: 'daily', source_name: EDGE_TOPIC };
-    const init = method === 'post' ? { method: 'POST', ...(path === POST ? { body: '[]' } : {}) } : {};
+    const query = { ...tier, interval: 'daily', source_name: EDGE_TOPIC, id: 'none' };
+    const init = {
+      method: method.toUpperCase(),
+      ...(method === 'post' && path === POST ? { body: '[]' } : {}),
+    };
     expect(await asked(path, query, init)).toMatch(/^200/);
     if (operation.security.length > 0)
       expect(await asked(path, query, { ...init, headers: { 'X-API-KEY': 'wrong' } })).toMatch(/^401/);
     expect(await asked(path, { ...query, long: 'x'.repeat(20_000) }, init)).toMatch(/^(400|414)/);
   }
+});
+
+test('dead letters are listed a page at a time, the newest first', async () => {
+  const listed = async (query: Record<string, string>) =>
+    JSON.parse((await asked('/api/dead-letters', query)).slice('200 '.length)) as {
+      letters: { topic: string; reason: string; count: number; samples: { text: string }[] }[];
+      next: string | null;
+    };
+  const all = await listed({});
+  expect(all.next).toBeNull();
+  expect(all.letters.map(({ topic, reason }) => `${topic} ${reason}`)).toContain(`${EDGE_TOPIC} not-json`);
+  expect(all.letters.flatMap(({ samples }) => samples.map(({ text }) => text))).toContain('"x');
+  const paged = [];
+  for (let before: string | null = ''; before !== null; ) {
+    const page = await listed(before === '' ? { limit: '1' } : { limit: '1', before });
+    paged.push(...page.letters);
+    before = page.next;
+  }
+  expect(paged).toEqual(all.letters);
+  const printed = (...args: string[]) =>
+    spawnSync(process.execPath, [MAIN, 'dead-letters', ...args], {
+      encoding: 'utf8',
+      env: { PATH: process.env.PATH },
+    });
+  const { status, stdout, stderr } = printed('--url', service.url, '--key', TEST_KEY);
+  expect(stderr).toBe('');
+  expect([
+    status,
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  ]).toEqual([0, all.letters]);
+  const wrong = printed('--url', service.url, '--key', 'wrong');
+  expect([wrong.status, wrong.stderr]).toEqual([1, expect.stringMatching(/^logring dead-letters: .*401 .+/)]);
+  expect(await asked('/api/dead-letters', { limit: '0' })).toMatch(/^400 .*limit must be a whole number/);
 });
 
 test('whatever the parameters are, the answer is one of those described, and 200 exactly for those that are valid', async () => {

@@ -32,6 +32,8 @@ const UNDESCRIBED_HEADERS = [
   'x-content-type-options',
 ];
 
+export type DescribedMethod = 'get' | 'post' | 'delete';
+
 export class DescribedApi {
   readonly document: OpenApiDocument;
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -41,8 +43,8 @@ export class DescribedApi {
     this.#ajv.addSchema(document, 'document');
   }
 
-  /** What of the answer to `GET /path` or `POST /path` is not as described; none: all is. */
-  problemsOf(method: 'get' | 'post', path: string, answer: ReceivedAnswer): string[] {
+  /** What of an answer is not as described; none: all is. */
+  problemsOf(method: DescribedMethod, path: string, answer: ReceivedAnswer): string[] {
     const operation = this.document.paths[path]?.[method];
     if (operation === undefined) return [`${method} ${path} is not described`];
     const described = operation.responses[answer.status];
@@ -53,11 +55,11 @@ export class DescribedApi {
     return [...this.#headerProblems(response, answer), ...this.#bodyProblems(pointer, response, answer)];
   }
 
-  operations(): { path: string; method: 'get' | 'post'; operation: OpenApiOperation }[] {
+  operations(): { path: string; method: DescribedMethod; operation: OpenApiOperation }[] {
     return Object.entries(this.document.paths).flatMap(([path, item]) =>
       Object.entries(item).map(([method, operation]) => ({
         path,
-        method: method as 'get' | 'post',
+        method: method as DescribedMethod,
         operation,
       })),
     );

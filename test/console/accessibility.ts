@@ -1,5 +1,5 @@
 /**
- * An accessibility checker over every part, light and dark, at desktop and phone width; and nothing wider
+ * An accessibility checker over every part and the API's reference, light and dark, at desktop and phone width; and nothing wider
  * than the phone.
  */
 
@@ -90,6 +90,8 @@ export function accessibilityTests(rig: () => Rig): void {
     await page.getByRole('link', { name: 'Ingest' }).click();
     await page.locator('.samples summary').first().click();
     await check('ingest');
+    await page.goto(`${rig().service.url}/reference`);
+    await check('reference');
     expect(found).toEqual([]);
   });
 }

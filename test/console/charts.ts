@@ -47,6 +47,7 @@ export function chartTests(rig: () => Rig): void {
       await page.getByLabel(label, { exact: true }).check();
       await expect.poll(async () => (await filledRows(page, 'Invocations')).length).toBe(filled);
     }
+    await page.getByText('The first day is shown whole: it began before the last 7 days.').waitFor();
     // The choice is in the address, and goes by the keyboard.
     expect(page.url()).toContain('function=f-one&interval=7day');
     await page.getByLabel('7 days').press('ArrowLeft');
@@ -59,6 +60,8 @@ export function chartTests(rig: () => Rig): void {
   test('functions: a project without any', async () => {
     const page = await rig().openSignedIn('#/functions?project=nobody&interval=5min');
     await page.getByText('No function of nobody was called in the last 5 min.').waitFor();
+    await page.getByLabel('1 hour').check();
+    await page.getByText('No function of nobody was called in the last hour.').waitFor();
   });
 
   test('usage: requests by area, of a project or an expression; a bad expression is told so', async () => {

@@ -23,20 +23,21 @@ export function histogramTests(rig: () => Rig): void {
     await rig().service.post(EDGE, [
       ...[200, 200, 404, 503, 0].map((code, i) => edgeEntry('ended', ago(90 + i / 10), `/new/${i}`, code)),
       edgeEntry('ended', ago(30 * 60), '/half-an-hour'),
+      edgeEntry('ended', ago(55 * 60), '/most-of-an-hour'),
       edgeEntry('ended', ago(5 * 3600), '/five-hours'),
     ]);
     const page = await rig().openSignedIn('#/logs?project=ended&range=1h');
     const legend = page.locator('#logs-histogram .legend');
-    await legend.getByText(/OK\s+4/).waitFor();
-    expect(await legend.innerText()).toMatch(/OK\s+4\s+Warnings\s+1\s+Errors\s+1/);
+    await legend.getByText(/OK\s+5/).waitFor();
+    expect(await legend.innerText()).toMatch(/OK\s+5\s+Warnings\s+1\s+Errors\s+1/);
     // What is no status has no colour of its own.
     expect(
       await page.locator('.entry-line', { hasText: '/new/4' }).locator('.status').getAttribute('class'),
     ).toBe('status status-none');
     await page.getByLabel('Time', { exact: true }).selectOption({ label: 'Last 24 hours' });
-    await legend.getByText(/OK\s+5/).waitFor();
+    await legend.getByText(/OK\s+6/).waitFor();
     await page.getByLabel('Time', { exact: true }).selectOption({ label: 'Last hour' });
-    await legend.getByText(/OK\s+4/).waitFor();
+    await legend.getByText(/OK\s+5/).waitFor();
 
     await drag(page, '#logs-histogram', 0.3, 0.7);
     await page
@@ -46,12 +47,21 @@ export function histogramTests(rig: () => Rig): void {
     expect(await page.locator('.said').allInnerTexts()).toEqual(['GET /half-an-hour']);
     expect(page.url()).toContain('range=between');
     expect(await page.getByLabel('From (UTC)').inputValue()).toMatch(/T\d\d:\d\d$/);
-    // What was chosen is marked, the rest is still there to choose from.
-    await legend.getByText(/OK\s+4/).waitFor();
-    await page.getByRole('button', { name: 'Whole time' }).click();
+    // What was chosen is marked and summed, the rest is still there to choose from.
+    await legend.getByText(/OK\s+1/).waitFor();
+    const clock = async (field: string) => (await page.getByLabel(`${field} (UTC)`).inputValue()).slice(11);
+    expect(await legend.innerText()).toMatch(
+      new RegExp(
+        `${await clock('From')} to .*${await clock('To')}\\s+OK\\s+1\\s+Warnings\\s+0\\s+Errors\\s+0$`,
+      ),
+    );
+    const counted = page.locator('#logs-histogram tbody tr').filter({ hasNotText: '–' });
+    await page.locator('#logs-histogram summary').click();
+    await expect.poll(() => counted.count()).toBeGreaterThan(1);
+    await page.getByRole('button', { name: 'Show the whole range' }).click();
     await page
       .getByRole('status')
-      .filter({ hasText: /^6 entries/ })
+      .filter({ hasText: /^7 entries/ })
       .waitFor();
     await page.goBack();
     await page
@@ -83,7 +93,7 @@ export function histogramTests(rig: () => Rig): void {
     );
     const page = await rig().openSignedIn('#/functions?project=zoomed');
     await page.locator('#functions-tiles').getByText('Invocations').waitFor();
-    const whole = page.getByRole('button', { name: 'Whole time' });
+    const whole = page.getByRole('button', { name: 'Show the whole range' });
     expect(await whole.count()).toBe(0);
     const leftmost = async () => {
       await page.locator('#functions-times .u-over').hover({ position: { x: 3, y: 20 } });

@@ -31,7 +31,7 @@ export function ingestTests(rig: () => Rig): void {
         .innerText(),
     ).toMatch(/\(\d+ (s|min|h|d) ago\)/);
     expect(await region('Memory').getByRole('row', { name: /^all/ }).innerText()).toMatch(/[KM]iB/);
-    expect(await region('Gaps').innerText()).toContain('No gap waits to be acknowledged.');
+    expect(await region('Gaps').innerText()).toContain('No gaps to acknowledge.');
     expect(
       await region('Dead letters')
         .getByRole('row', { name: /missing-project/ })

@@ -28,6 +28,8 @@ export function logsTests(rig: () => Rig): void {
       .getByRole('status')
       .filter({ hasText: /^1 of 250/ })
       .waitFor();
+    await page.getByLabel('Filter shown').fill('nothing like it');
+    await list.waitFor({ state: 'hidden' });
     await page.getByLabel('Filter shown').fill('503');
     const broken = list.getByRole('button', { name: /503/ });
     await broken.press('Enter');
@@ -39,10 +41,10 @@ export function logsTests(rig: () => Rig): void {
   test('no entries, a time without any, and a time between two moments', async () => {
     await rig().service.post(EDGE, [edgeEntry('quiet', ago(7200), '/rest/v1/two-hours-ago')]);
     const page = await rig().openSignedIn('#/logs?project=nobody');
-    await page.getByText('No entries of nobody.').waitFor();
+    await page.getByText('No entries.').waitFor();
     await page.getByRole('combobox', { name: 'Project' }).fill('quiet');
     await page.getByLabel('Time').selectOption({ label: 'Last hour' });
-    await page.getByText('No entries of quiet in this time.').waitFor();
+    await page.getByText('No entries in this time.').waitFor();
     const threeHoursAgo = new Date(ago(3 * 3600) / 1000).toISOString().slice(0, 19);
     await page.getByLabel('Time').selectOption({ label: 'From … to …' });
     await page.getByLabel('From (UTC)').fill(threeHoursAgo);
@@ -51,6 +53,13 @@ export function logsTests(rig: () => Rig): void {
     // The address leads there again.
     await page.reload();
     await page.getByText('/rest/v1/two-hours-ago').waitFor();
+    // A time that is longer than the tier keeps entries.
+    await page.getByLabel('Time').selectOption({ label: 'Last 7 days' });
+    const summary = page.getByRole('status').filter({ hasText: /^1 entry back to/ });
+    await summary.waitFor();
+    expect(await summary.innerText()).toMatch(/UTC$/);
+    await page.getByLabel('Tier').selectOption({ label: 'Free (1 day)' });
+    await summary.filter({ hasText: /UTC; this tier keeps none older than 1 day$/ }).waitFor();
   });
 
   test('following shows what comes', async () => {

@@ -18,7 +18,7 @@ export function overviewTests(rig: () => Rig): void {
     await page.keyboard.press('Enter');
     await page.locator('#overview-tiles').getByText('Requests').waitFor();
     expect(await page.locator('#overview-tiles').innerText()).toMatch(
-      /Requests\s+4\s+Error rate\s+25 % 1\s+Warnings\s+25 % 1\s+Invocations\s+2\s+Invocation errors\s+50 % 1/,
+      /Requests\s+4\s+Error rate\s+25 % 1 error\s+Warnings\s+25 % 1 request\s+Invocations\s+2\s+Invocation errors\s+50 % 1 error/,
     );
     expect(await page.locator('#overview-api .legend').innerText()).toMatch(/REST\s+4/);
     const ranking = page.getByRole('region', { name: 'Slowest functions' });

@@ -34,7 +34,7 @@ export function zoneTests(rig: () => Rig): void {
     await time.filter({ hasText: local }).waitFor();
     await page.reload();
     await time.filter({ hasText: local }).waitFor();
-    await page.getByRole('button', { name: 'Local time' }).click();
+    await page.getByRole('button', { name: 'Local' }).click();
     await time.filter({ hasText: clock(timestampUs) }).waitFor();
     expect(await page.getByLabel('From (UTC)').inputValue()).toContain(clock(timestampUs).slice(11, 16));
   });
@@ -59,7 +59,7 @@ export function zoneTests(rig: () => Rig): void {
     await page.getByRole('button', { name: 'UTC', exact: true }).click();
     const end = encodeURIComponent('+275760-09-13T00:00:00');
     await page.goto(`${rig().service.url}/#/logs?project=nobody&range=between&from=${end}`);
-    await page.getByText('No entries of nobody').waitFor();
+    await page.getByText('No entries.').waitFor();
     expect(await page.getByLabel('From (local time)').inputValue()).toBe('');
   });
 }

@@ -101,7 +101,7 @@ test(`nothing acknowledged is lost and nothing stands twice over ${KILL_COUNT} S
   expect(counted).toBe(appliedCount);
   expect(posts.filter(({ acknowledged }) => acknowledged).length).toBeGreaterThan(KILL_COUNT);
   expect(await service.kill('SIGTERM')).toBe(0);
-  const files = readdirSync(join(directory, 'files'), { recursive: true, encoding: 'utf8' });
+  const files = readdirSync(join(directory, 'shards'), { recursive: true, encoding: 'utf8' });
   // What was old when the service was last started is in runs of a day by now.
   expect(files.filter((name) => /\/d\d+-\d+$/.test(name)).length).toBeGreaterThan(0);
   expect(files.filter((name) => name.includes('spill'))).toEqual([]);

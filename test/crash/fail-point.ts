@@ -1,37 +1,35 @@
-/**
- * Named points of the store at which a process kills itself: before, amid and after what it does to disk and
- * tables.
- */
+/** Named points of the store at which a process kills itself: before, amid and after what it does to a disk. */
 
-import type { Disk } from '../../src/store/disk.js';
-import type { StartStorage } from '../../src/store/storage-link.js';
-import type { Tables } from '../../src/store/tables.js';
+import type { Disk } from '../../src/store/disk/disk.js';
+import type { StartStorage } from '../../src/store/thread/storage-link.js';
 
-export const FAIL_POINTS = [
-  'before write',
-  'amid write',
-  'after write',
-  'before sync',
-  'after sync',
-  'before sync-folder',
-  'after sync-folder',
-  'before commit',
-  'after commit',
-  'before log-append',
-  'after log-append',
-  'before compaction',
-  'after compaction',
-  'before compaction-write',
-  'amid compaction-write',
-  'after compaction-write',
-  'before compaction-sync',
-  'after compaction-sync',
-  'before unlink',
-  'after unlink',
-  'before truncate',
-  'after truncate',
-] as const;
-export type FailPoint = (typeof FAIL_POINTS)[number];
+/** What a file is for, by its name. */
+const FILE_KINDS = ['row-file', 'built-file', 'journal', 'checkpoint', 'log'] as const;
+type FileKind = (typeof FILE_KINDS)[number];
+
+const AROUND = ['before', 'after'] as const;
+const AMID = ['before', 'amid', 'after'] as const;
+
+export type FailPoint =
+  | `${(typeof AMID)[number]} write of ${FileKind}`
+  | `${(typeof AROUND)[number]} ${'sync' | 'unlink'} of ${FileKind}`
+  | `${(typeof AROUND)[number]} ${'sync-folder' | 'truncate' | 'rename' | 'compaction'}`;
+
+export const FAIL_POINTS: readonly FailPoint[] = [
+  ...FILE_KINDS.flatMap((kind) => AMID.map((when): FailPoint => `${when} write of ${kind}`)),
+  ...FILE_KINDS.flatMap((kind) => AROUND.map((when): FailPoint => `${when} sync of ${kind}`)),
+  ...FILE_KINDS.flatMap((kind) => AROUND.map((when): FailPoint => `${when} unlink of ${kind}`)),
+  ...(['sync-folder', 'truncate', 'rename', 'compaction'] as const).flatMap((name) =>
+    AROUND.map((when): FailPoint => `${when} ${name}`),
+  ),
+];
+
+function kindOf(path: string, isBuilt: boolean): FileKind {
+  if (path.includes('/tables/log/')) return 'log';
+  if (/\.checkpoint(?:\.new)?$/.test(path)) return 'checkpoint';
+  if (path.endsWith('.journal')) return 'journal';
+  return isBuilt ? 'built-file' : 'row-file';
+}
 
 /** Kills the process with SIGKILL when a point is passed for the so-manieth time. */
 export class Killer {
@@ -62,32 +60,33 @@ export class Killer {
   }
 
   around<Result>(
-    name: 'sync' | 'sync-folder' | 'compaction-sync' | 'unlink' | 'truncate',
+    name: 'sync-folder' | 'truncate' | 'rename' | `${'sync' | 'unlink'} of ${FileKind}`,
     effect: () => Result,
-  ) {
-    this.pass(`before ${name}`);
+  ): Result {
+    this.pass(`before ${name}` as FailPoint);
     const result = effect();
-    this.pass(`after ${name}`);
+    this.pass(`after ${name}` as FailPoint);
     return result;
   }
 }
 
 export function killingDisk(disk: Disk, killer: Killer): Disk {
-  /** Descriptors of files that compactions make. */
-  const made = new Set<number>();
+  const kinds = new Map<number, FileKind>();
+  const built = new Set<string>();
   return {
     ...disk,
     open: (path, flags) => {
       const descriptor = disk.open(path, flags);
-      if (flags === 'wx+') made.add(descriptor);
+      if (flags === 'wx+') built.add(path);
+      kinds.set(descriptor, kindOf(path, built.has(path)));
       return descriptor;
     },
     close: (descriptor) => {
-      made.delete(descriptor);
+      kinds.delete(descriptor);
       disk.close(descriptor);
     },
     write: (descriptor, bytes, from) => {
-      const name = made.has(descriptor) ? 'compaction-write' : 'write';
+      const name = `write of ${kinds.get(descriptor)!}` as const;
       killer.pass(`before ${name}`);
       if (killer.isDue(`amid ${name}`)) {
         disk.write(descriptor, bytes.subarray(0, Math.ceil((from + bytes.length) / 2)), from);
@@ -97,11 +96,16 @@ export function killingDisk(disk: Disk, killer: Killer): Disk {
       killer.pass(`after ${name}`);
       return taken;
     },
-    sync: (descriptor) =>
-      killer.around(made.has(descriptor) ? 'compaction-sync' : 'sync', () => disk.sync(descriptor)),
+    sync: (descriptor) => killer.around(`sync of ${kinds.get(descriptor)!}`, () => disk.sync(descriptor)),
+    syncAll: async (descriptors) => {
+      for (const descriptor of descriptors) killer.pass(`before sync of ${kinds.get(descriptor)!}`);
+      await disk.syncAll(descriptors);
+      for (const descriptor of descriptors) killer.pass(`after sync of ${kinds.get(descriptor)!}`);
+    },
     syncFolder: (folder) => killer.around('sync-folder', () => disk.syncFolder(folder)),
+    rename: (from, to) => killer.around('rename', () => disk.rename(from, to)),
     truncate: (path, byteCount) => killer.around('truncate', () => disk.truncate(path, byteCount)),
-    remove: (path) => killer.around('unlink', () => disk.remove(path)),
+    remove: (path) => killer.around(`unlink of ${kindOf(path, built.has(path))}`, () => disk.remove(path)),
   };
 }
 
@@ -123,25 +127,5 @@ export function killingStorage(start: StartStorage, killer: Killer): StartStorag
         link.post(question);
       },
     };
-  };
-}
-
-/** A transaction is a commit when it has segments, else it adds to the embedded log or the dead letters. */
-export function killingTables(tables: Tables, killer: Killer): Tables {
-  const segments = tables.table('segments');
-  return {
-    table: (name) => (name === 'segments' ? segments : tables.table(name)),
-    get usedBytes() {
-      return tables.usedBytes;
-    },
-    assertSame: () => tables.assertSame(),
-    refreshReads: () => tables.refreshReads(),
-    write: async (writes) => {
-      const name = writes.some(({ table }) => table === segments) ? 'commit' : 'log-append';
-      killer.pass(`before ${name}`);
-      await tables.write(writes);
-      killer.pass(`after ${name}`);
-    },
-    close: () => tables.close(),
   };
 }

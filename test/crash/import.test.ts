@@ -100,7 +100,7 @@ test('one importer outlives a service that is killed and started again', async (
 
 const MISSED_MS = 2_000;
 
-/** Resolves at the so-manieth write into the file from now on. */
+/** Resolves at the so-manieth write into a file of the folder from now on. */
 function writeTo(path: string, writesLeft: number): Promise<void> {
   return new Promise((resolve) => {
     let left = writesLeft;
@@ -109,7 +109,7 @@ function writeTo(path: string, writesLeft: number): Promise<void> {
       clearTimeout(missed);
       resolve();
     };
-    const watcher = watch(path, () => {
+    const watcher = watch(path, { recursive: true }, () => {
       left -= 1;
       if (left === 0) done();
     });
@@ -126,7 +126,7 @@ test('the service is killed between the writes of a chunk to its disk', async ()
   const child = startImport(['--url', url, path]);
   for (const writesLeft of [1, 2, 3, 5, 8, 13]) {
     const restarted = proxy.at('during', 0, async () => {
-      await writeTo(join(root, 'killed-writing', 'store.lmdb'), writesLeft);
+      await writeTo(join(root, 'killed-writing', 'tables'), writesLeft);
       await service.kill('SIGKILL');
       service = await start('killed-writing');
       proxy.target = service.url;

@@ -1,5 +1,5 @@
 /**
- * The service as main.ts starts it, but on a disk and tables that kill the process at a named point:
+ * The service as main.ts starts it, but on a disk that kills the process at a named point:
  *
  *   node killed-service.js 'after commit 3'      dies after its third commit; with 'never 1' it is the service as it ships
  */
@@ -8,10 +8,13 @@ import { setEnvironmentData } from 'node:worker_threads';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.js';
 import { startService } from '../../src/service/service.js';
-import { startStorageWorker } from '../../src/store/storage-link.js';
 import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
+import { startStorageWorker } from '../../src/store/thread/storage-link.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
-import { Killer, killingDisk, killingStorage, killingTables } from './fail-point.js';
+import { Killer, killingDisk, killingStorage } from './fail-point.js';
+
+/** So small that there are checkpoints all the time. */
+const CHECKPOINT_LEAST_BYTES = 20_000;
 
 const order = process.argv[2];
 const killer = new Killer(order);
@@ -40,7 +43,7 @@ const service = await startService(
   {
     ...SYSTEM_PARTS,
     disk: killingDisk(SYSTEM_PARTS.disk, killer),
-    openTables: async (directory) => killingTables(await SYSTEM_PARTS.openTables(directory), killer),
+    checkpointLeastBytes: CHECKPOINT_LEAST_BYTES,
     startStorage: killingStorage((listener) => startStorageWorker(listener, worker), killer),
   },
 );

@@ -161,10 +161,11 @@ describeSmallDisk('a file that the system does not let be removed', () => {
     const told: string[] = [];
     store.leftovers.tell(({ problem }) => told.push(problem));
     const scope = 'edge/0';
-    const files = () => readdirSync(join(directory, 'files', 'edge+0'));
+    const files = () =>
+      readdirSync(join(directory, 'shards', 'edge+0')).filter((name) => !name.endsWith('.journal'));
     const put = (value: number) => store.commit((writerOf) => writerOf(scope).put('s', Uint8Array.of(value)));
     await store.commit((writerOf) => writerOf(scope).append('a', Uint8Array.of(1, 2, 3)));
-    const path = join(directory, 'files', 'edge+0', 'a');
+    const path = join(directory, 'shards', 'edge+0', 'a');
     // What something is mounted on can't be removed.
     execFileSync('mount', ['--bind', path, path]);
     try {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import type { StoredRecord } from '../../ingest/embedded-log/durable-log.js';
-import { LmdbLog } from '../../src/store/lmdb-log.js';
+import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { type ChildService, startChildService, TEST_KEY } from '../child-service.js';
 
@@ -24,7 +24,7 @@ afterAll(async () => {
 /** What a process leaves that acknowledged POSTs and was killed before it had applied any. */
 async function acknowledge(): Promise<void> {
   const store = await Store.open(directory, 1 << 20);
-  const log = new LmdbLog(store);
+  const log = new LogTable(store);
   const timestampMs = Date.now() - 60_000;
   const value = Buffer.from(
     JSON.stringify({ project: 'p', metadata: { request: { url: 'https://p.example.co/rest/v1/t' } } }),

@@ -21,8 +21,8 @@ import {
 } from '../../src/endpoints/invocation-stats.js';
 import { encodeLogs, logsWindow } from '../../src/endpoints/logs-body.js';
 import { Shards } from '../../src/service/shards.js';
-import { type DroppedPart, overlappingParts } from '../../src/store/dropped-table.js';
-import { LmdbLog } from '../../src/store/lmdb-log.js';
+import { type DroppedPart, overlappingParts } from '../../src/store/dropped-parts.js';
+import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { queryEventCounts, queryLogs, queryStats, rowsOfCounts } from '../queries.js';
 import { matchHere } from '../usage/match-here.js';
@@ -71,11 +71,12 @@ export async function askStore(directory: string): Promise<OpenedAnswers> {
 }
 
 async function readLog(store: Store, shards: Shards): Promise<void> {
-  const log = new LmdbLog(store);
+  const log = new LogTable(store);
   const pipeline = smallPipeline(store, shards);
   for (const topic of [EDGE_TOPIC, RELAY_TOPIC]) {
     const from = Math.max(shards.of({ topic, partition: 0 }).nextOffset ?? 0, log.startOffset(topic));
-    const records = log.read(topic, from, 1000, 1 << 20).map((stored) => ({ ...stored, projectTier: null }));
+    const stored = await log.read(topic, from, 1000, 1 << 20);
+    const records = stored.map((record) => ({ ...record, projectTier: null }));
     await pipeline.apply({ topic, partition: 0, records }, () => true);
   }
 }

@@ -2,7 +2,7 @@
  * Every byte-flip and every truncation of a small store, one at a time: `npm run damage`. Children do the
  * trials, so that one which crashes the process is counted and gone past.
  *
- *   node dist/test/damage/campaign.js [--mask 0xff] [--every 3 --part 0] [--children 2] [--file store.lmdb]
+ *   node dist/test/damage/campaign.js [--mask 0xff] [--every 3 --part 0] [--children 2] [--file shards/edge+0/1.checkpoint]
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
@@ -12,9 +12,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { SMALL, writeSmallStore } from './small-store.js';
-import { type Damage, type Outcome, Pristine } from './trials.js';
+import { type Damage, isOfJournal, type Outcome, Pristine } from './trials.js';
 
-/** Of the tables' trials so many are done with the whole service. */
+/** Of the journals' trials so many are done with the whole service. */
 const THOROUGH_EVERY = 499;
 
 /** Every damage to a store, in order. */
@@ -73,8 +73,11 @@ class Tally {
   readonly failures: string[] = [];
 
   count({ damage }: Report, outcome: Outcome | 'crashed'): void {
-    const kind =
-      damage.file === 'store.lmdb' ? 'tables' : damage.file.startsWith('files/') ? 'row files' : 'others';
+    const kind = isOfJournal(damage.file)
+      ? 'journals'
+      : damage.file.startsWith('shards/')
+        ? 'row files'
+        : 'others';
     const name = typeof outcome === 'string' ? outcome : 'FAILED';
     const key = `${kind}, ${damage.kind}: ${name}`;
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);

@@ -9,8 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { MARKER_FILE, TABLE_LOCK_FILE } from '../../src/store/sound-table.js';
-import { STORE_FORMAT } from '../../src/store/store-format.js';
+import { STORE_FORMAT } from '../../src/store/directory/store-format.js';
 import { askStore } from './answers.js';
 import { LARGER, writeSmallStore } from './small-store.js';
 
@@ -20,9 +19,6 @@ export interface GoldenStore {
   /** By question. */
   readonly answers: Readonly<Record<string, string | null>>;
 }
-
-/** Opening a store makes them. */
-const LEFT_OUT = [MARKER_FILE, TABLE_LOCK_FILE];
 
 export function goldenPath(format: number): string {
   return fileURLToPath(new URL(`../../../test/golden/store-format-${format}.json.gz`, import.meta.url));
@@ -45,7 +41,7 @@ async function writeGolden(): Promise<void> {
     await writeSmallStore(directory, LARGER);
     const files: Record<string, string> = {};
     for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
-      if (!entry.isFile() || LEFT_OUT.includes(entry.name)) continue;
+      if (!entry.isFile()) continue;
       const path = join(entry.parentPath, entry.name);
       files[path.slice(directory.length + 1)] = readFileSync(path).toString('base64');
     }

@@ -1,12 +1,12 @@
 /** Stores of this format load and answer as they did; those of other versions are refused with what to do. */
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { open } from 'lmdb';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { checkStore } from '../../src/check/store-check.js';
-import { STORE_FORMAT, StoreFormatError } from '../../src/store/store-format.js';
+import { STORE_FORMAT, StoreFormatError } from '../../src/store/directory/store-format.js';
+import { MARKER_FILE, OLD_TABLE_FILE } from '../../src/store/directory/store-marker.js';
 import { askStore } from './answers.js';
 import { readGolden, unpackGolden } from './golden-store.js';
 import { NOW_US } from './small-store.js';
@@ -35,18 +35,27 @@ test('a stored directory of this format is whole and gives the answers that it g
 });
 
 test.each([
-  ['1', /has format 1.*older version.*run the version that wrote it.*empty LOGRING_DATA_DIR/],
-  ['4', /has format 4.*older version.*run the version that wrote it.*empty LOGRING_DATA_DIR/],
-  ['6', /has format 6.*newer version.*run that one.*empty LOGRING_DATA_DIR/],
+  ['8', /has format 8.*newer version.*run that one.*empty LOGRING_DATA_DIR/],
+  ['6', /has format 6.*older version.*run the version that wrote it.*empty LOGRING_DATA_DIR/],
+  ['5', /has format 5.*older version.*run the version that wrote it.*empty LOGRING_DATA_DIR/],
 ])('a store of format %s is refused with what to do, and is not changed', async (format, sentence) => {
   unpackGolden(readGolden(STORE_FORMAT), directory);
-  const path = join(directory, 'store.lmdb');
-  const root = open({ path, encoding: 'binary', overlappingSync: false, maxDbs: 8 });
-  await root.openDB<Buffer, string>({ name: 'meta', encoding: 'binary' }).put('format', Buffer.from(format));
-  await root.close();
-  const before = readFileSync(path);
+  const marker = join(directory, MARKER_FILE);
+  if (format === '5') writeFileSync(join(directory, OLD_TABLE_FILE), '');
+  else writeFileSync(marker, readFileSync(marker, 'utf8').replace(/format \d+/, `format ${format}`));
+  const before = textOf(directory);
   await expect(askStore(directory)).rejects.toThrow(StoreFormatError);
   await expect(askStore(directory)).rejects.toThrow(sentence);
   expect(() => checkStore(directory, NOW_US)).toThrow(sentence);
-  expect(readFileSync(path).equals(before)).toBe(true);
+  expect(textOf(directory)).toBe(before);
 });
+
+function textOf(folder: string): string {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(
+      ({ parentPath, name }) => `${join(parentPath, name)} ${readFileSync(join(parentPath, name), 'base64')}`,
+    )
+    .sort()
+    .join();
+}

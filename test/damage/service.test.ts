@@ -8,13 +8,14 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { open } from 'lmdb';
 import { afterEach, expect, test } from 'vitest';
 import { encodeSummary } from '../../engine/usage/sealed/sealed-part.js';
+import { Random } from '../../src/demo/random.js';
 import type { Service } from '../../src/service/service.js';
-import { lockDirectory } from '../../src/store/directory-lock.js';
-import { wrapEnvelope } from '../../src/store/envelope.js';
+import { lockDirectory } from '../../src/store/directory/directory-lock.js';
+import { UNTOLD } from '../../src/store/disk/disk-room.js';
 import { Store } from '../../src/store/store.js';
+import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
 import { monotonicUs } from '../../src/system-clock.js';
 import { startClockedService } from '../clocked-service.js';
 import { LARGER, NOW_US, PROJECTS, writeSmallStore } from './small-store.js';
@@ -23,7 +24,6 @@ const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const KEY = 'key-for-damage';
 /** A row file of the day before, in several blocks. */
 const DAY_RUN = /^d/;
-const USAGE_KEY = 'edge/0:usage/';
 /** A sealed part. */
 const USAGE_FILE = /^usage-/;
 
@@ -39,7 +39,7 @@ afterEach(async () => {
 async function damagedStore(): Promise<void> {
   directory = mkdtempSync(join(tmpdir(), 'logring-damaged-'));
   await writeSmallStore(directory, LARGER);
-  const folder = join(directory, 'files/edge+0/90d');
+  const folder = join(directory, 'shards/edge+0/90d');
   const path = join(folder, readdirSync(folder).find((name) => DAY_RUN.test(name))!);
   const bytes = readFileSync(path);
   bytes[bytes.length >>> 1] ^= 0xff;
@@ -139,7 +139,7 @@ test.each([
   async (_, problem, inflict) => {
     directory = mkdtempSync(join(tmpdir(), 'logring-damaged-'));
     await writeSmallStore(directory, LARGER);
-    const folder = join(directory, 'files/edge+0');
+    const folder = join(directory, 'shards/edge+0');
     const path = join(
       folder,
       readdirSync(folder)
@@ -183,19 +183,15 @@ test('a sealed part whose summary is lost or wrong: it is rebuilt from its file'
   const before = await (await askUsage('daily', 'https')).text();
   await service!.stop();
   service = null;
-  const root = open({
-    path: join(directory, 'store.lmdb'),
-    encoding: 'binary',
-    overlappingSync: false,
-    maxDbs: 8,
-  });
-  const table = root.openDB<Buffer, string>({ name: 'segments', encoding: 'binary' });
-  const summaries = [...table.getKeys()].filter((key) => key.endsWith('/sealed'));
+  const store = await Store.open(directory, 0);
+  const summaries = [...store.reader('edge/0').list('usage/')].filter(({ name }) => name.endsWith('/sealed'));
   expect(summaries.length).toBe(4);
-  await table.remove(summaries[0]);
-  const wrong = encodeSummary({ pageCount: 1, urlCount: 1, entryCount: 1 });
-  await table.put(summaries[1], Buffer.from(wrapEnvelope(summaries[1], wrong)));
-  await root.close();
+  await store.commit((writerOf) => {
+    writerOf('edge/0').delete(summaries[0].name);
+    const wrong = encodeSummary({ pageCount: 1, urlCount: 1, entryCount: 1 });
+    writerOf('edge/0').put(summaries[1].name, wrong);
+  });
+  await store.close();
   const repaired = check('--repair', directory);
   expect(repaired.status, repaired.said).toBe(0);
   expect(
@@ -207,42 +203,55 @@ test('a sealed part whose summary is lost or wrong: it is rebuilt from its file'
   expect(await after.text()).toBe(before);
 });
 
-test('a damaged table: the start is refused and says what to do; the repair says what it does', async () => {
+test('a damaged journal: the start is refused and says what to do; the repair says what it does', async () => {
   await damagedStore();
-  const path = join(directory, 'store.lmdb');
+  const path = join(directory, 'shards', 'edge+0', '0.journal');
   const bytes = readFileSync(path);
-  // Pages that are free again have it too.
-  for (let at = bytes.indexOf(USAGE_KEY); at >= 0; at = bytes.indexOf(USAGE_KEY, at + 1))
-    bytes[at + 40] ^= 0xff;
+  bytes[bytes.length >> 1] ^= 0xff;
   writeFileSync(path, bytes);
-  await expect(start()).rejects.toThrow(/logring check --repair/);
+  await expect(start()).rejects.toThrow(/whole commits follow.*logring check --repair/);
   const repaired = check('--repair', directory);
   expect(repaired.status, repaired.said).toBe(0);
+  expect(repaired.said).toMatch(/goes on at offset \d+/);
   await start();
   expect(await (await ask('/readyz')).json()).toMatchObject({ ok: true, reasons: [] });
 });
 
-test('a segment under a name that this version does not know stays; a damaged one is dropped', async () => {
+test('a segment under a name that this version does not know stays; a damaged one is dropped alone', async () => {
   directory = mkdtempSync(join(tmpdir(), 'logring-damaged-'));
   await writeSmallStore(directory, LARGER);
-  const bytes = new Uint8Array(100).fill(7);
-  const put = async (name: string) => {
-    const store = await Store.open(directory, 0);
-    await store.commit((writerOf) => writerOf('edge/0').put(name, bytes), NOW_US);
-    await store.close();
-  };
-  await put('later/one');
+  const parts = { ...SYSTEM_PARTS, checkpointLeastBytes: 0 };
+  const store = await Store.open(directory, 0, UNTOLD, parts);
+  const random = new Random(1);
+  const filler = Uint8Array.from({ length: 500_000 }, () => random.below(256));
+  for (const [name, value] of [
+    ['later/one', new Uint8Array(100).fill(7)],
+    ['later/two', new Uint8Array(100).fill(8)],
+    ['filler', filler],
+    ['filler', filler],
+  ] as const)
+    await store.commit((writerOf) => writerOf('edge/0').put(name, value));
+  // One checkpoint comes after another, with a commit.
+  for (let i = 0; i < 4; i++) {
+    await store.commit((writerOf) => writerOf('edge/0').delete('filler'), NOW_US);
+    await store.checkpointed();
+  }
+  await store.close();
   const whole = check(directory);
   expect([whole.status, whole.said]).toEqual([0, expect.stringContaining('later/one; it stays')]);
-  await put('later/two');
-  const path = join(directory, 'store.lmdb');
+  const folder = join(directory, 'shards', 'edge+0');
+  const numbers = readdirSync(folder).map((name) => Number(/^(\d+)\.checkpoint$/.exec(name)?.[1] ?? -1));
+  const path = join(folder, `${Math.max(...numbers)}.checkpoint`);
   const file = readFileSync(path);
-  const key = 'edge/0:later/two';
-  for (let at = file.indexOf(key); at >= 0; at = file.indexOf(key, at + 1))
-    file[at + key.length + 40] ^= 0xff;
+  const at = file.indexOf(Buffer.alloc(100, 8));
+  expect(at).toBeGreaterThan(0);
+  file[at + 40] ^= 0xff;
   writeFileSync(path, file);
   const damaged = check(directory);
-  expect([damaged.status, damaged.said]).toEqual([1, expect.stringMatching(/later\/two is damaged/)]);
+  expect([damaged.status, damaged.said]).toEqual([
+    1,
+    expect.stringMatching(/damaged between later\/one and/),
+  ]);
   await expect(start()).rejects.toThrow(/logring check --repair/);
   expect(check('--repair', directory).status).toBe(0);
   const repaired = check(directory);
@@ -276,7 +285,7 @@ test('a directory that is read-only: the start says so, and it can be checked bu
 
 test('what cannot be checked: no store, a store in use, wrong arguments', async () => {
   directory = mkdtempSync(join(tmpdir(), 'logring-damaged-'));
-  expect(check(directory)).toMatchObject({ status: 3, said: expect.stringMatching(/store.lmdb is missing/) });
+  expect(check(directory)).toMatchObject({ status: 3, said: expect.stringMatching(/no store/) });
   expect(check(join(directory, 'nowhere'))).toMatchObject({
     status: 3,
     said: expect.stringMatching(/no directory/),

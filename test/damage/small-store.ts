@@ -4,8 +4,6 @@
  * embedded log that are not in the state yet.
  */
 
-import { readFileSync, truncateSync } from 'node:fs';
-import { join } from 'node:path';
 import { createTraffic, type Traffic } from '../../bench/generator/traffic.js';
 import { EdgeShard } from '../../engine/shard.js';
 import { US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
@@ -16,9 +14,8 @@ import { Pipeline } from '../../ingest/pipeline.js';
 import { Marks } from '../../ingest/record-marks.js';
 import { Shards } from '../../src/service/shards.js';
 import { encodeWhole, WHOLE_SEGMENT } from '../../src/service/whole-answers.js';
-import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
-import { LmdbLog } from '../../src/store/lmdb-log.js';
-import { TABLE_FILE } from '../../src/store/sound-table.js';
+import { DeadLetterStore } from '../../src/store/dead-letter-store.js';
+import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 
 export const EDGE_TOPIC = 'edge';
@@ -39,20 +36,21 @@ export const SMALL: SmallStoreSize = { entriesAnHour: 12, fatEvery: 6, hasGap: t
 /** Has runs with a dictionary. */
 export const LARGER: SmallStoreSize = { entriesAnHour: 20, fatEvery: 1, hasGap: false };
 
-const PAGE_BYTES = 4096;
 /** Hours before NOW_US with traffic: two of a day that is over, and the last four. */
 const BUSY_HOURS = [34, 33, 3, 2, 1, 0];
 const TIERS = ['FREE', 'ENTERPRISE', 'PRO'];
 const FAT_MESSAGE = 'x'.repeat(17_000);
 const TRAFFIC = { seed: 7, projectCount: 3, maxFunctionCount: 2, tierOf: (index: number) => TIERS[index] };
 export const PROJECTS = createTraffic(TRAFFIC).projects.map(({ ref }) => ref);
+/** So small that what is unread stands in several chunks. */
+const LOG_CHUNK_BYTES = 500;
 const NEVER_TURNS = () => Promise.resolve();
 
 export async function writeSmallStore(directory: string, size: SmallStoreSize): Promise<void> {
   const store = await Store.open(directory, CACHE_BYTES);
   const topics = { edgeTopic: EDGE_TOPIC, relayTopic: RELAY_TOPIC };
   const shards = new Shards(store, topics, { sealFromBytes: 1 });
-  const log = new LmdbLog(store);
+  const log = new LogTable(store, LOG_CHUNK_BYTES);
   const pipeline = smallPipeline(store, shards);
   const traffic = createTraffic(TRAFFIC);
   for (const hoursAgo of BUSY_HOURS) {
@@ -69,18 +67,6 @@ export async function writeSmallStore(directory: string, size: SmallStoreSize): 
   if (size.hasGap) await saveBeside(store);
   for (const topic of [EDGE_TOPIC, RELAY_TOPIC]) await appendUnread(log, topic, traffic);
   await store.close();
-  cutRoom(join(directory, TABLE_FILE));
-}
-
-/**
- * Without the room for a transaction that stands behind LMDB's pages: trials on nothing but zeros show
- * nothing.
- */
-function cutRoom(path: string): void {
-  const bytes = readFileSync(path);
-  let end = bytes.length;
-  while (bytes[end - 1] === 0) end -= 1;
-  truncateSync(path, Math.ceil(end / PAGE_BYTES) * PAGE_BYTES);
 }
 
 export function smallPipeline(store: Store, shards: Shards): Pipeline {
@@ -88,7 +74,7 @@ export function smallPipeline(store: Store, shards: Shards): Pipeline {
     edgeTopic: EDGE_TOPIC,
     relayTopic: RELAY_TOPIC,
     shardOf: (key) => shards.of(key),
-    deadLetters: new DeadLetterTable(store),
+    deadLetters: new DeadLetterStore(store, () => NOW_US / 1000),
     tiers: { tierByProject: new Map(), defaultTier: 'ENTERPRISE' },
     judgedBy: 'arrival',
     timeHolds: null,
@@ -128,7 +114,7 @@ async function settle(store: Store, shards: Shards, nowUs: number): Promise<void
   }
 }
 
-async function forget(log: LmdbLog, shards: Shards): Promise<void> {
+async function forget(log: LogTable, shards: Shards): Promise<void> {
   for (const { topic, shard } of shards.all()) await log.truncateBefore(topic, shard.nextOffset ?? 0);
 }
 
@@ -190,7 +176,7 @@ async function saveBeside(store: Store): Promise<void> {
 /**
  * Durable in the log when the process was killed, and not applied; the first of them is a part of an import.
  */
-async function appendUnread(log: LmdbLog, topic: string, traffic: Traffic): Promise<void> {
+async function appendUnread(log: LogTable, topic: string, traffic: Traffic): Promise<void> {
   const records = [1, 2].map((i) => {
     const timestampUs = NOW_US - i * US_PER_SECOND;
     const text = topic === EDGE_TOPIC ? traffic.edge(timestampUs) : traffic.relay(timestampUs);

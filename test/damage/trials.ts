@@ -4,7 +4,6 @@
  */
 
 import {
-  appendFileSync,
   closeSync,
   mkdirSync,
   openSync,
@@ -15,14 +14,15 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { open } from 'lmdb';
+import { basename, dirname, join } from 'node:path';
 import { SegmentError } from '../../engine/segments.js';
 import { repairStore } from '../../src/check/repair.js';
 import { checkStore } from '../../src/check/store-check.js';
-import { surveyLmdb } from '../../src/store/lmdb-survey.js';
-import { tableProblems, withRemedy } from '../../src/store/sound-table.js';
-import { StoreFormatError } from '../../src/store/store-format.js';
+import { StoreFormatError } from '../../src/store/directory/store-format.js';
+import { withRemedy } from '../../src/store/directory/store-marker.js';
+import { SYSTEM_DISK } from '../../src/store/disk/disk.js';
+import { parseJournalFile } from '../../src/store/journal/journal-folder.js';
+import { Journals } from '../../src/store/journal/journals.js';
 import { type Answers, askStore, wrongAnswer } from './answers.js';
 import { NOW_US } from './small-store.js';
 
@@ -42,7 +42,6 @@ export type Outcome =
   /** Anything else: a wrong answer, another exception. */
   | { readonly failure: string };
 
-const TABLE_FILE = 'store.lmdb';
 const SAYS_WHAT_TO_DO = /logring check|LOGRING_DATA_DIR/;
 
 /** The files of a store as they should be. */
@@ -50,14 +49,14 @@ export class Pristine {
   readonly directory: string;
   readonly files = new Map<string, Buffer>();
   readonly right: Answers;
-  /** What the tables hold, in order. */
-  readonly #tableText: string;
+  /** What the journals hold. */
+  readonly #journalText: string;
 
   private constructor(directory: string, right: Answers, files: Map<string, Buffer>) {
     this.directory = directory;
     this.right = right;
     this.files = files;
-    this.#tableText = tableText(join(directory, TABLE_FILE));
+    this.#journalText = journalText(directory);
   }
 
   static async of(directory: string): Promise<Pristine> {
@@ -85,23 +84,15 @@ export class Pristine {
     else writeByte(path, damage.at, this.files.get(damage.file)![damage.at] ^ damage.mask);
   }
 
-  undo(damage: Damage): void {
-    const bytes = this.files.get(damage.file)!;
-    const path = join(this.directory, damage.file);
-    if (damage.kind === 'flip') writeByte(path, damage.at, bytes[damage.at]);
-    else if (damage.kind === 'cut') appendFileSync(path, bytes.subarray(damage.length));
-    else writeFileSync(path, bytes);
-  }
-
   /**
-   * What comes of a damage. For one of the tables the whole service is opened only when `isThorough`: else
-   * LMDB is, where Logring would let it, and everything in it compared.
+   * What comes of a damage. For one of a journal the whole service is opened only when `isThorough`: else the
+   * journals are, and everything in them compared.
    */
   async outcomeOf(damage: Damage, isThorough: boolean): Promise<Outcome> {
     this.inflict(damage);
-    if (damage.file === TABLE_FILE && damage.kind !== 'missing' && !isThorough) {
-      const outcome = this.#tableOutcome();
-      this.undo(damage);
+    if (isOfJournal(damage.file) && damage.kind !== 'missing' && !isThorough) {
+      const outcome = this.#journalOutcome();
+      writeFileSync(join(this.directory, damage.file), this.files.get(damage.file)!);
       return outcome;
     }
     const outcome = await this.#serviceOutcome();
@@ -118,7 +109,7 @@ export class Pristine {
     try {
       const { store, findings } = checkStore(this.directory, NOW_US);
       const isDamaged = findings.some(({ remedy }) => remedy !== null);
-      if (isDamaged) await repairStore(store, findings);
+      if (isDamaged) repairStore(store, findings);
       const left = checkStore(this.directory, NOW_US).findings.filter(({ remedy }) => remedy !== null);
       if (left.length > 0) return { failure: `after the repair: ${left.map(({ what }) => what).join('; ')}` };
       const opened = await askStore(this.directory);
@@ -133,24 +124,15 @@ export class Pristine {
     }
   }
 
-  #tableOutcome(): Outcome {
-    const path = join(this.directory, TABLE_FILE);
+  /** As the start reads it. */
+  #journalOutcome(): Outcome {
     try {
-      if (tableProblems(path).length > 0) return 'refused';
+      return journalText(this.directory) === this.#journalText
+        ? 'right'
+        : { failure: 'a journal holds something else, and it was not noticed' };
     } catch (error) {
-      if (error instanceof StoreFormatError) return 'refused';
-      return { failure: stackOf(error) };
+      return isRefusal(error) ? 'refused' : { failure: stackOf(error) };
     }
-    const root = open({ path, encoding: 'binary', overlappingSync: false, maxDbs: 8, readOnly: true });
-    let text = '';
-    for (const name of ['dead-letters', 'files', 'log', 'meta', 'segments']) {
-      for (const { key, value } of root.openDB<Buffer, string>({ name, encoding: 'binary' }).getRange())
-        text += entryText(name, key, value);
-    }
-    void root.close();
-    return text === this.#tableText
-      ? 'right'
-      : { failure: 'LMDB holds something else, and it was not noticed' };
   }
 
   async #serviceOutcome(): Promise<Outcome> {
@@ -171,23 +153,27 @@ function isRefusal(error: unknown): boolean {
   return isOperators && SAYS_WHAT_TO_DO.test(withRemedy(error, 'DIR').message);
 }
 
-function tableText(path: string): string {
-  let text = '';
-  surveyLmdb(path, (table, key, value) => {
-    text += entryText(table, key, value);
-    return true;
-  });
-  return text;
+/** All that the journals of a directory hold. */
+function journalText(directory: string): string {
+  const journals = new Journals(SYSTEM_DISK, directory, Infinity);
+  const lines: string[] = [];
+  for (const journal of journals.all()) {
+    for (const { key, value } of journal.entries())
+      lines.push(`${journal.name} ${key} ${Buffer.from(value).toString('latin1')}\n`);
+  }
+  journals.close();
+  return lines.sort().join('');
 }
 
-function entryText(table: string, key: string, value: Uint8Array): string {
-  return `${table} ${key} ${Buffer.from(value).toString('latin1')}\n`;
+/** Whether the file is of a journal. */
+export function isOfJournal(file: string): boolean {
+  return parseJournalFile(basename(file)) !== null;
 }
 
 function filesOf(directory: string): Map<string, Buffer> {
   const files = new Map<string, Buffer>();
   for (const entry of readdirSync(directory, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile() || entry.name === 'store.lmdb-lock') continue;
+    if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
     files.set(path.slice(directory.length + 1), readFileSync(path));
   }

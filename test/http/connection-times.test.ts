@@ -9,6 +9,8 @@ import { BACK_ENDS, RunningServer } from './running-server.js';
 import { INGEST_KEY, TestService } from './service.js';
 
 const SHORT: ConnectionTimes = { keepAliveMs: 20, headMs: 20, bodyIdleMs: 20, requestMs: 10_000, lookMs: 10 };
+/** A busy machine needs more than 20 ms for the head itself. */
+const UNHURRIED: ConnectionTimes = { ...SHORT, headMs: 1000 };
 const POST_HEAD = `POST /api/logs?source_name=edge HTTP/1.1\r\nHost: test\r\nX-API-KEY: ${INGEST_KEY}\r\n`;
 
 /** The times of uWebSockets.js can't be set; all connections wait at once. */
@@ -17,7 +19,7 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     const service = new TestService();
     const server =
       backEnd === 'node:http'
-        ? await RunningServer.of(shortLived(service))
+        ? await RunningServer.of(shortLived(service, UNHURRIED))
         : await RunningServer.start(backEnd, service.api, service.bugs);
     const silent = [
       '',
@@ -58,8 +60,7 @@ test('node:http lets an answer that takes its time be waited for', async () => {
   service.ingest.gate = new Promise((resolve) => {
     answer = resolve;
   });
-  // A busy machine needs more than 20 ms for the head itself.
-  const server = await RunningServer.of(shortLived(service, { ...SHORT, headMs: 1000 }));
+  const server = await RunningServer.of(shortLived(service, UNHURRIED));
   const waiting = server.connect();
   waiting.send(`${POST_HEAD}Content-Length: 2\r\n\r\n[]`);
   // Many times as long as a silent body is kept.

@@ -13,7 +13,7 @@ import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import { TopicLog } from '../../ingest/embedded-log/topic-log.js';
 import { MAX_ELEMENT_BYTES, MAX_RECORD_BYTES, WRITE_BYTES } from '../../ingest/limits.js';
 import type { LogRecord } from '../../ingest/log-source.js';
-import { LmdbLog } from '../../src/store/lmdb-log.js';
+import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { NOW_US } from '../decode/fixtures.js';
 import { RecordingSink } from '../kafka/recording-sink.js';
@@ -43,7 +43,7 @@ async function open(
   const store = await Store.open(directory, 1 << 20);
   const errors: unknown[] = [];
   const log = new EmbeddedLog({
-    log: wrap(new LmdbLog(store)),
+    log: wrap(new LogTable(store)),
     edgeTopic: EDGE.topic,
     relayTopic: RELAY.topic,
     nowUs: () => NOW_US,
@@ -261,7 +261,12 @@ class FailingLog implements DurableLog {
     return this.#log.endOffset(topic);
   }
 
-  read(topic: string, fromOffset: number, maxCount: number, maxBytes: number): StoredRecord[] {
+  read(
+    topic: string,
+    fromOffset: number,
+    maxCount: number,
+    maxBytes: number,
+  ): Promise<readonly StoredRecord[]> {
     return this.#log.read(topic, fromOffset, maxCount, maxBytes);
   }
 
@@ -381,7 +386,7 @@ test('an entry that no record could hold is refused with its POST', async () => 
 test('what is written as one is bounded: a POST, or several up to a limit', async () => {
   const writes: number[] = [];
   const store = await Store.open(newDirectory(), 1 << 20);
-  const log = new LmdbLog(store);
+  const log = new LogTable(store);
   const topic = new TopicLog('edge', {
     startOffset: (name) => log.startOffset(name),
     endOffset: (name) => log.endOffset(name),

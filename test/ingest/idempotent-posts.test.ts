@@ -10,7 +10,7 @@ import { afterAll, expect, test } from 'vitest';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import { type RememberedPost, RememberedPosts } from '../../ingest/embedded-log/remembered-posts.js';
 import { POST_MEMORY_BYTES, POST_MEMORY_COUNT, POST_MEMORY_MS } from '../../ingest/limits.js';
-import { LmdbLog } from '../../src/store/lmdb-log.js';
+import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { NOW_US } from '../decode/fixtures.js';
 import { RecordingSink } from '../kafka/recording-sink.js';
@@ -34,7 +34,7 @@ class Rig {
   async open(): Promise<this> {
     this.#store = await Store.open(join(root, this.#name), 1 << 20);
     this.#log = new EmbeddedLog({
-      log: new LmdbLog(this.#store),
+      log: new LogTable(this.#store),
       edgeTopic: 'edge',
       relayTopic: 'relay',
       nowUs: () => this.nowUs,
@@ -120,7 +120,7 @@ test('after a day a key is forgotten, in the store too', async () => {
   expect(await rig.post('next', entry('d'))).toBe('1 taken');
   await rig.close();
   const store = await Store.open(join(root, 'day'), 1 << 20);
-  expect([...new LmdbLog(store).posts('edge')].length).toBe(1);
+  expect([...new LogTable(store).posts('edge')].length).toBe(1);
   await store.close();
 });
 

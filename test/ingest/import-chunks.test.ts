@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import { type ImportChunk, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
-import { LmdbLog } from '../../src/store/lmdb-log.js';
+import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { NOW_US } from '../decode/fixtures.js';
 import { RecordingSink } from '../kafka/recording-sink.js';
@@ -22,7 +22,7 @@ async function open(directory: string) {
   const store = await Store.open(join(root, directory), 1 << 20);
   const errors: unknown[] = [];
   const log = new EmbeddedLog({
-    log: new LmdbLog(store),
+    log: new LogTable(store),
     edgeTopic: 'edge',
     relayTopic: 'relay',
     nowUs: () => NOW_US,

@@ -12,6 +12,7 @@ import { EdgeShard } from '../../engine/shard.js';
 import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { ApiCountsEvaluator } from '../../src/match-thread/api-counts-evaluator.js';
+import { parseJournalFile } from '../../src/store/journal/journal-folder.js';
 import { Store } from '../../src/store/store.js';
 import { evaluatedRows } from '../queries.js';
 import { edgeEntry, NaiveUsage, rowsText } from '../usage/naive-usage.js';
@@ -68,8 +69,10 @@ function newDirectory(): string {
 }
 
 function usageFiles(directory: string): string[] {
-  const files = readdirSync(join(directory, 'files'), { recursive: true, withFileTypes: true });
-  return files.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const files = readdirSync(join(directory, 'shards'), { recursive: true, withFileTypes: true });
+  return files
+    .filter((entry) => entry.isFile() && parseJournalFile(entry.name) === null)
+    .map((entry) => join(entry.parentPath, entry.name));
 }
 
 type Opened = Awaited<ReturnType<typeof openUsage>>;

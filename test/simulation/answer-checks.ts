@@ -2,7 +2,7 @@
 
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import type { Shards } from '../../src/service/shards.js';
-import type { DeadLetterTable } from '../../src/store/dead-letter-table.js';
+import { type DeadLetterStore, order } from '../../src/store/dead-letter-store.js';
 import type { Store } from '../../src/store/store.js';
 import { countsText, eventsProblem, rowsProblem, statsProblem } from '../model/answers.js';
 import {
@@ -71,14 +71,24 @@ export function countersProblem({ partitions }: ModelReader, shards: Shards): st
  * Judged by the clock (then `isExact` is false), a record may have become a dead letter before a crash and be
  * taken, or judged otherwise, after it.
  */
-export function lettersProblem(reader: ModelReader, table: DeadLetterTable, isExact: boolean): string | null {
-  const written = new Set<string>();
-  for (const { topic, partition, offset, index, reason } of table.letters())
-    written.add(`${topic}/${partition}/${offset}/${index}${isExact ? ` ${reason}` : ''}`);
-  const expected = new Set([...reader.letters].map((letter) => (isExact ? letter : letter.split(' ')[0])));
-  const missing = [...expected].filter((letter) => !written.has(letter));
+export function lettersProblem(reader: ModelReader, store: DeadLetterStore, isExact: boolean): string | null {
+  const letters = [...store.letters()];
+  const isKept = (letter: string): boolean => {
+    const [, topic, partition, offset, index, reason] = /^(.*)\/(\d+)\/(\d+)\/(\d+) (.*)$/.exec(letter)!;
+    const place = { offset: Number(offset), index: Number(index) };
+    return letters.some(
+      (kept) =>
+        kept.topic === topic &&
+        kept.partition === Number(partition) &&
+        (!isExact || kept.reason === reason) &&
+        order(kept.first, place) <= 0 &&
+        order(place, kept.last) <= 0,
+    );
+  };
+  const missing = [...reader.letters].filter((letter) => !isKept(letter));
   if (missing.length > 0) return `there is no dead letter ${missing.join(', ')}`;
-  if (isExact && written.size > expected.size)
-    return `there are ${written.size} dead letters, expected ${expected.size}`;
+  const count = letters.reduce((sum, kept) => sum + kept.count, 0);
+  if (isExact && count !== reader.letters.size)
+    return `there are ${count} dead letters, expected ${reader.letters.size}`;
   return null;
 }

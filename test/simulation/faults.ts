@@ -1,7 +1,8 @@
-/** What goes wrong in a simulated life, and when: counted in operations on the disk and the tables. */
+/** What goes wrong in a simulated life, and when: counted in operations on the disk. */
 
 export const OPERATIONS = [
   'open',
+  'open-read',
   'write',
   'sync',
   'sync-folder',
@@ -9,7 +10,8 @@ export const OPERATIONS = [
   'truncate',
   'remove',
   'read',
-  'commit',
+  'rename',
+  'link',
 ] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
@@ -96,7 +98,9 @@ export class Faults {
     if (error === 'short') return effect(part);
     if (operation === 'remove') this.removalErrorCount += 1;
     else this.errorCount += 1;
-    if (operation !== 'remove' && error === 'EIO') this.lastingErrorCount += 1;
+    // What could not be synced is never tried again.
+    const isSync = operation.startsWith('sync') && error !== 'EMFILE';
+    if (operation !== 'remove' && (error === 'EIO' || isSync)) this.lastingErrorCount += 1;
     if (operation === 'write') effect(part);
     throw Object.assign(new ArmedError(`${error}: ${operation}`), { code: error });
   }

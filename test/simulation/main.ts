@@ -1,20 +1,28 @@
 /**
- * A campaign of short histories beside the test suite:
+ * Campaigns of histories beside the test suite, of the whole service or of the store alone:
  *
- *   npm run simulate -- [first seed] [count]      prints a line every thousand histories; exit code 1 for a disagreement
+ *   npm run simulate -- [first seed] [count]             500,000 where it is left out
+ *   npm run simulate -- stores [first seed] [count]      a million
+ *
+ * A line every thousand, or hundred thousand, histories; exit code 1 for a disagreement.
  */
 
 import { simulationReport } from './campaign.js';
 import { SOUND } from './simulated-service.js';
+import { storeHistoryReport } from './store-history.js';
 
-const [firstSeed = 1, count = 500_000] = process.argv.slice(2).map(Number);
+const isOfStores = process.argv[2] === 'stores';
+const kind = isOfStores
+  ? { report: storeHistoryReport, count: 1_000_000, every: 100_000 }
+  : { report: simulationReport, count: 500_000, every: 1_000 };
+const [firstSeed = 1, count = kind.count] = process.argv.slice(isOfStores ? 3 : 2).map(Number);
 const totals: Record<string, number> = {};
 for (let seed = firstSeed; seed < firstSeed + count; seed += 1) {
-  const report = await simulationReport(seed, SOUND, totals);
+  const report = await kind.report(seed, SOUND, totals);
   if (report !== null) {
     process.stderr.write(`${report}\n`);
     process.exit(1);
   }
-  if ((seed + 1 - firstSeed) % 1_000 === 0 || seed + 1 === firstSeed + count)
+  if ((seed + 1 - firstSeed) % kind.every === 0 || seed + 1 === firstSeed + count)
     process.stdout.write(`seeds ${firstSeed} to ${seed} agree: ${JSON.stringify(totals)}\n`);
 }

@@ -6,7 +6,8 @@
 import { SegmentError } from '../../engine/segments.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { Random } from '../../src/demo/random.js';
-import { DiskFullError } from '../../src/store/disk-room.js';
+import { DiskFullError } from '../../src/store/disk/disk-room.js';
+import { LogTable } from '../../src/store/log-table.js';
 import type { StatsMemo } from '../model/engine-answers.js';
 import type { Question, Topic } from '../model/history.js';
 import { type ModelPartition, ModelReader } from '../model/model-reader.js';
@@ -14,12 +15,11 @@ import { answerProblem, countersProblem, lettersProblem } from './answer-checks.
 import type { Delivery } from './delivery.js';
 import { ArmedError, type CrashKind, Faults, LifeEnded, type Operation } from './faults.js';
 import { LogDelivery } from './log-delivery.js';
-import { PostDelivery, Posts, readLogTable } from './post-delivery.js';
+import { PostDelivery, Posts, readLogEnd, takeRecords } from './post-delivery.js';
 import { rowFilesProblem } from './row-file-check.js';
 import type { Action, ShortHistory, Step } from './short-history.js';
 import { DiskOfLife, SimulatedDisk } from './simulated-disk.js';
 import { type Assembly, DATA_FOLDER, Life, type World } from './simulated-service.js';
-import { SimulatedTables, type WrittenKey } from './simulated-tables.js';
 
 /** What happened in a history, to see that histories reach what they are for. */
 export interface Figures {
@@ -38,6 +38,12 @@ export interface Figures {
 /** More than any history needs until nothing is left to do. */
 const SETTLE_STEPS = 20_000;
 
+/** What is known of a partition at one time. */
+interface Remembered {
+  readonly nextOffset: number;
+  readonly goBack: () => void;
+}
+
 /** Ends a history: the service disagrees with the model. */
 class Problem extends Error {}
 
@@ -54,10 +60,9 @@ export class Player {
   #delivery!: Delivery;
   readonly #posts = new Posts();
   readonly #stats: StatsMemo = new SeriesMerge((row) => row);
-  /** By partition, back to what its last save wrote. */
-  readonly #goBackToSaved = new Map<ModelPartition, () => void>();
-  /** Back to what a crash leaves. */
-  #goBack: readonly (() => void)[] = [];
+  /** By partition, what its last save wrote, and what its last commit left: a crash leaves either. */
+  readonly #saved = new Map<ModelPartition, Remembered>();
+  readonly #committed = new Map<ModelPartition, Remembered>();
 
   constructor(history: ShortHistory, assembly: Assembly) {
     this.#history = history;
@@ -65,9 +70,12 @@ export class Player {
     this.#reader = new ModelReader(history);
     this.#nowUs = history.startUs;
     this.#random = new Random(1);
+    for (const partition of this.#reader.partitions) {
+      this.#remember(partition);
+      this.#committed.set(partition, this.#saved.get(partition)!);
+    }
     this.#world = {
       disk: new SimulatedDisk([DATA_FOLDER]),
-      tables: new SimulatedTables(),
       faults: new Faults(),
     };
     this.figures = {
@@ -192,12 +200,9 @@ export class Player {
     this.#world.faults.ended = 'process';
   }
 
-  #noteDurable(writes: readonly WrittenKey[]): void {
-    for (const { table, key } of writes)
-      if (table === 'log') readLogTable(this.#world.tables, key, this.#reader);
-    if (!writes.some(({ key }) => key.endsWith(':shard'))) return;
+  #noteCommit(): void {
     this.figures.commits += 1;
-    this.#goBack = [...this.#goBackToSaved.values()];
+    for (const [partition, saved] of this.#saved) this.#committed.set(partition, saved);
   }
 
   async #beginLife(): Promise<void> {
@@ -206,9 +211,6 @@ export class Player {
     do {
       if (this.#life !== undefined) this.#bury(faults, figures);
       if (faults.ended === 'power') disk.cutPower(this.#random);
-      for (const goBack of this.#goBack) goBack();
-      for (const partition of this.#reader.partitions) this.#remember(partition);
-      this.#goBack = [...this.#goBackToSaved.values()];
       faults.beginLife();
       figures.lives += 1;
       this.#life = new Life(
@@ -223,14 +225,17 @@ export class Player {
             this.#delivery.readAlong();
             this.#remember(this.#reader.of(topic as Topic, partition));
           },
-          onDone: (writes) => this.#noteDurable(writes),
+          onCommitted: () => this.#noteCommit(),
+          onAppended: (topic, records) => takeRecords(this.#reader, topic, records),
         },
         this.#assembly,
       );
       await this.#life.begin();
     } while (this.#life.isOver);
+    this.#goBack();
     this.#expireModel();
-    const { embeddedLog } = this.#life.parts;
+    const { embeddedLog, store } = this.#life.parts;
+    if (embeddedLog !== null) await this.#readLogEnd(new LogTable(store));
     this.#delivery =
       embeddedLog === null
         ? new LogDelivery(this.#reader, this.#life, () => this.#nowUs)
@@ -247,8 +252,34 @@ export class Player {
     this.#delivery.deliverAll();
   }
 
+  async #readLogEnd(log: LogTable): Promise<void> {
+    try {
+      this.#expect(await readLogEnd(log, this.#reader));
+    } catch (error) {
+      const cause = error instanceof SegmentError ? error.cause : error;
+      if (!(cause instanceof ArmedError)) throw error;
+      await this.#readLogEnd(log);
+    }
+  }
+
+  /** To what the crash has left of each partition: its last commit, or the save whose commit it cut off. */
+  #goBack(): void {
+    for (const partition of this.#reader.partitions) {
+      const { topic, partition: index } = partition;
+      const stored = this.#life.parts.shards.of({ topic, partition: index }).nextOffset ?? 0;
+      const left = [this.#committed, this.#saved]
+        .map((of) => of.get(partition))
+        .find((remembered) => remembered?.nextOffset === stored);
+      if (left === undefined) throw new Problem(`${topic} goes on at ${stored}, which no commit has saved`);
+      left.goBack();
+      this.#remember(partition);
+      this.#committed.set(partition, this.#saved.get(partition)!);
+    }
+  }
+
   #remember(partition: ModelPartition): void {
-    this.#goBackToSaved.set(partition, this.#reader.remember(partition));
+    const { nextOffset } = partition;
+    this.#saved.set(partition, { nextOffset, goBack: this.#reader.remember(partition) });
   }
 
   #bury(faults: Faults, figures: Figures): void {
@@ -275,7 +306,8 @@ export class Player {
   #checkFiles(): void {
     this.figures.filesSeen += this.#world.disk.files().size;
     const { disk, faults } = this.#world;
-    this.#expect(rowFilesProblem(DATA_FOLDER, new DiskOfLife(disk, faults), this.#life.parts.store));
+    const { store } = this.#life.parts;
+    this.#expect(this.#retried(() => rowFilesProblem(DATA_FOLDER, new DiskOfLife(disk, faults), store)));
   }
 
   /** The questions that show everything that there is. */

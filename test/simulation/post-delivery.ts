@@ -5,13 +5,12 @@
 
 import { assert } from '../../engine/assert.js';
 import { US_PER_MINUTE } from '../../engine/time.js';
+import type { DurableLog, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import type { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
-import { openEnvelope } from '../../src/store/envelope.js';
 import type { PlannedRecord } from '../model/history.js';
 import type { ModelPartition, ModelReader } from '../model/model-reader.js';
 import type { Delivery } from './delivery.js';
 import type { Life } from './simulated-service.js';
-import type { SimulatedTables } from './simulated-tables.js';
 
 /** All POSTs of a history, by their text: how many there were, and how many of them were acknowledged. */
 export class Posts {
@@ -61,16 +60,27 @@ export class Posts {
   }
 }
 
-/** Takes a record that a transaction has added to the embedded log's table into the model's log. */
-export function readLogTable(tables: SimulatedTables, key: string, reader: ModelReader): void {
-  const [, topic, digits] = /^(edge|relay)\/(\d{16})$/.exec(key) ?? [];
-  const stored = tables.of('log').get(key);
-  // Offsets and imports are other keys; a record that was removed is in the state.
-  if (topic === undefined || stored === undefined) return;
-  const raw = openEnvelope(key, stored);
-  const timestampMs = new DataView(raw.buffer, raw.byteOffset).getFloat64(0, true);
+/**
+ * Takes what the embedded log has beyond the model's log into it, after a crash: an append that nobody has heard
+ * of may be there. null when all that was acknowledged is.
+ */
+export async function readLogEnd(log: DurableLog, reader: ModelReader): Promise<string | null> {
+  for (const { topic, log: known } of reader.partitions) {
+    const modelEnd = (known.at(-1)?.offset ?? -1) + 1;
+    const end = log.endOffset(topic);
+    if (end < modelEnd)
+      return `the embedded log of ${topic} ends at ${end}, and had ${modelEnd} acknowledged`;
+    if (end > modelEnd) takeRecords(reader, topic, await log.read(topic, modelEnd, Infinity, Infinity));
+  }
+  return null;
+}
+
+/** Takes records that the embedded log has into the model's log. */
+export function takeRecords(reader: ModelReader, topic: string, records: readonly StoredRecord[]): void {
   const { log } = reader.of(topic === 'edge' ? 'edge' : 'relay', 0);
-  log.push({ offset: Number(digits), timestampMs, value: raw.subarray(8), projectTier: null });
+  // The bytes may be used for something else.
+  for (const { value, ...record } of records)
+    log.push({ ...record, value: value.slice(), projectTier: null });
 }
 
 export class PostDelivery implements Delivery {

@@ -6,20 +6,21 @@
 import { decodeManifest, runFile } from '../../engine/rows/run.js';
 import { partFile } from '../../engine/usage/sealed/sealed-part.js';
 import { parseUsageName } from '../../engine/usage/stored-parts.js';
-import type { Disk } from '../../src/store/disk.js';
-import { openEnvelope } from '../../src/store/envelope.js';
+import { FILE_KEY } from '../../src/store/blocks/block-files.js';
+import type { Disk } from '../../src/store/disk/disk.js';
+import { parseJournalFile } from '../../src/store/journal/journal-folder.js';
 import type { Store } from '../../src/store/store.js';
 
 /** null when all is well. To be asked when no commit, compaction or removal is under way. */
 export function rowFilesProblem(directory: string, disk: Disk, store: Store): string | null {
   const known = new Map<string, number>();
-  for (const { key, value } of store.table('files').getRange()) {
-    const fileKey = key.slice(0, key.lastIndexOf('#'));
-    known.set(fileKey, (known.get(fileKey) ?? 0) + framesLength(openEnvelope(key, value)));
-  }
   const named = new Set<string>();
   for (const scope of store.scopes()) {
     const reader = store.reader(scope);
+    for (const { name, bytes } of reader.list(FILE_KEY)) {
+      const fileKey = `${scope}:${name.slice(FILE_KEY.length, name.lastIndexOf('#'))}`;
+      known.set(fileKey, (known.get(fileKey) ?? 0) + framesLength(bytes));
+    }
     const manifest = reader.get('rows/manifest');
     if (manifest === null) continue;
     for (const info of decodeManifest(manifest).runs) named.add(`${scope}:${runFile(info)}`);
@@ -32,12 +33,16 @@ export function rowFilesProblem(directory: string, disk: Disk, store: Store): st
   if (forgotten.length > 0) return `the store keeps files that no shard names: ${forgotten.join(', ')}`;
   const expected = [...known].map(([fileKey, byteCount]) => `${pathOf(directory, fileKey)} ${byteCount}`);
   const found = disk
-    .list(`${directory}/files`)
-    .files.filter((path) => !store.leftovers.has(path))
+    .list(`${directory}/shards`)
+    .files.filter((path) => !store.leftovers.has(path) && !isOfJournal(path))
     .map((path) => `${path} ${disk.byteCount(path)}`);
   const text = (lines: string[]): string => lines.sort().join('\n  ');
   if (text(expected) === text(found)) return null;
   return `the disk holds\n  ${text(found)}\nexpected\n  ${text(expected)}`;
+}
+
+function isOfJournal(path: string): boolean {
+  return parseJournalFile(path.slice(path.lastIndexOf('/') + 1)) !== null;
 }
 
 function framesLength(record: Uint8Array): number {
@@ -50,5 +55,5 @@ function framesLength(record: Uint8Array): number {
 function pathOf(directory: string, fileKey: string): string {
   const colon = fileKey.lastIndexOf(':');
   const scope = fileKey.slice(0, colon).replaceAll('/', '+');
-  return `${directory}/files/${scope}/${fileKey.slice(colon + 1)}`;
+  return `${directory}/shards/${scope}/${fileKey.slice(colon + 1)}`;
 }

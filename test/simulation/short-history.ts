@@ -70,8 +70,9 @@ const FAILING: readonly Operation[] = [
   'sync',
   'sync-folder',
   'open',
+  'open-read',
   'remove',
-  'commit',
+  'rename',
   'truncate',
 ];
 
@@ -86,6 +87,8 @@ function errorsOf(operation: Operation): readonly DiskError[] {
       return ['EIO', 'ENOSPC', 'EMFILE'];
     case 'remove':
       return ['EIO'];
+    case 'open-read':
+      return ['EIO', 'EMFILE'];
     default:
       return ['EIO', 'ENOSPC'];
   }

@@ -9,7 +9,7 @@
 
 import { dirname } from 'node:path';
 import type { Random } from '../../src/demo/random.js';
-import type { Disk, FolderList } from '../../src/store/disk.js';
+import type { Disk, FolderList } from '../../src/store/disk/disk.js';
 import { type Faults, systemError } from './faults.js';
 
 /** Contents are never changed in place. */
@@ -104,15 +104,18 @@ export class DiskOfLife implements Disk {
   readonly #disk: SimulatedDisk;
   readonly #faults: Faults;
   readonly #open = new Map<number, File>();
+  readonly #pause: () => Promise<void>;
   #nextDescriptor = 3;
 
-  constructor(disk: SimulatedDisk, faults: Faults) {
+  /** `pause`: before each of the files that are synced at once. */
+  constructor(disk: SimulatedDisk, faults: Faults, pause: () => Promise<void> = async () => undefined) {
     this.#disk = disk;
     this.#faults = faults;
+    this.#pause = pause;
   }
 
   open(path: string, flags: 'r' | 'a' | 'wx+'): number {
-    return this.#faults.run('open', (part) => {
+    return this.#faults.run(flags === 'r' ? 'open-read' : 'open', (part) => {
       let file = this.#disk.entry(path);
       if (file === 'folder') throw systemError('EISDIR', path);
       if (file !== null && flags === 'wx+') throw systemError('EEXIST', path);
@@ -162,6 +165,13 @@ export class DiskOfLife implements Disk {
     });
   }
 
+  async syncAll(descriptors: readonly number[]): Promise<void> {
+    for (const descriptor of descriptors) {
+      await this.#pause();
+      this.sync(descriptor);
+    }
+  }
+
   syncFolder(folder: string): void {
     this.#faults.run('sync-folder', (part) => {
       if (this.#disk.entry(folder) !== 'folder') throw systemError('ENOENT', folder);
@@ -181,6 +191,30 @@ export class DiskOfLife implements Disk {
   byteCount(path: string): number | null {
     const entry = this.#disk.entry(path);
     return entry === null || entry === 'folder' ? null : entry.content.length;
+  }
+
+  rename(from: string, to: string): void {
+    this.#faults.run('rename', (part) => {
+      const file = this.#disk.entry(from);
+      if (file === null || file === 'folder') throw systemError('ENOENT', from);
+      if (part < 0.5) return;
+      this.#disk.setEntry(to, file);
+      this.#disk.setEntry(from, null);
+    });
+  }
+
+  link(from: string, to: string): void {
+    this.#faults.run('link', (part) => {
+      const file = this.#disk.entry(from);
+      if (file === null || file === 'folder') throw systemError('ENOENT', from);
+      if (this.#disk.entry(to) !== null) throw systemError('EEXIST', to);
+      if (part > 0.5) this.#disk.setEntry(to, file);
+    });
+  }
+
+  /** Nobody else can reach them. */
+  identity(path: string): string | null {
+    return this.#disk.entry(path) === null ? null : path;
   }
 
   truncate(path: string, byteCount: number): void {

@@ -1,10 +1,10 @@
 /**
  * One life of the service: our own shards, pipeline, committer, compactor and store, as src/service.ts
- * connects them, on a simulated disk and simulated tables; what event loop and threads would decide, a
- * schedule does.
+ * connects them, on a simulated disk; what event loop and threads would decide, a schedule does.
  */
 
 import { SegmentError } from '../../engine/segments.js';
+import type { DurableLog, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import { Gaps } from '../../ingest/gaps.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
@@ -14,37 +14,35 @@ import { Committer } from '../../src/service/committer.js';
 import { Compactor, type CompactorPorts } from '../../src/service/compactor.js';
 import { Shards } from '../../src/service/shards.js';
 import { TrustedTime } from '../../src/service/trusted-time.js';
-import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
-import type { Disk } from '../../src/store/disk.js';
-import { UNTOLD } from '../../src/store/disk-room.js';
-import { LmdbLog } from '../../src/store/lmdb-log.js';
-import type { StartStorage, StorageLink } from '../../src/store/storage-link.js';
-import type { StorageQuestion } from '../../src/store/storage-protocol.js';
-import { StorageWork } from '../../src/store/storage-work.js';
+import { DeadLetterStore } from '../../src/store/dead-letter-store.js';
+import type { Disk } from '../../src/store/disk/disk.js';
+import { UNTOLD } from '../../src/store/disk/disk-room.js';
+import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
+import type { StorageLink } from '../../src/store/thread/storage-link.js';
 import { SMALL_USAGE_LIMITS } from '../model/engine-answers.js';
 import type { Faults } from './faults.js';
 import { Schedule } from './schedule.js';
 import { DiskOfLife, type SimulatedDisk } from './simulated-disk.js';
-import { type SimulatedTables, TablesOfLife, type TablesPorts } from './simulated-tables.js';
+import { simulatedStorage, syncTurn } from './simulated-storage.js';
 
 export const DATA_FOLDER = '/data';
 export const TOPICS = { edgeTopic: 'edge', relayTopic: 'relay' };
 
 /** So small that compactions spill what they sort, and make several blocks of a project's rows. */
 const COMPACTION_CHUNK_BYTES = 5_000;
-const COMPACTION_BLOCK_BYTES = 1_000;
 /** Half of the blocks are read from the disk again. */
 const CACHE_BYTES = 20_000;
 /** So small that a commit takes several. */
 const ARENA_BYTES = 3_000;
-/** More than a slice of a compaction takes: every step of one is a slice. */
-const STORAGE_TICK_US = 1_000_000;
+/** So small that most histories make checkpoints. */
+const CHECKPOINT_LEAST_BYTES = 200;
+/** So small that appends take several. */
+const LOG_CHUNK_BYTES = 400;
 
 /** What outlives a process. */
 export interface World {
   readonly disk: SimulatedDisk;
-  readonly tables: SimulatedTables;
   readonly faults: Faults;
 }
 
@@ -56,22 +54,22 @@ export interface LifePorts {
   readonly monotonicUs: () => number;
   readonly judgedBy: 'clock' | 'arrival';
   readonly source: 'kafka' | 'embedded';
-  /** A shard's state was saved; from the next transaction on that has it, it is what a crash leaves. */
+  /** A shard's state was saved; from now on a crash may leave it, and from the end of the commit on it does. */
   readonly onSaved: (key: PartitionKey) => void;
-  readonly onDone: TablesPorts['onDone'];
+  readonly onCommitted: () => void;
+  /** The embedded log has acknowledged records. */
+  readonly onAppended: (topic: string, records: readonly StoredRecord[]) => void;
 }
 
 /** Parts in whose place those with a planted bug can be put. */
 export interface Assembly {
   readonly disk: (disk: DiskOfLife, thread: 'serving' | 'storage') => Disk;
-  readonly tables: (ports: TablesPorts) => TablesOfLife;
   readonly link: (link: StorageLink, schedule: Schedule, answer: (id: number) => void) => StorageLink;
   readonly compactorStore: (store: Store, disk: Disk) => CompactorPorts['store'];
 }
 
 export const SOUND: Assembly = {
   disk: (disk) => disk,
-  tables: (ports) => new TablesOfLife(ports),
   link: (link) => link,
   compactorStore: (store) => store,
 };
@@ -111,20 +109,14 @@ export class Life {
     const { world, nowUs, monotonicUs } = this.#ports;
     const { faults } = world;
     const disk = (thread: 'serving' | 'storage'): Disk =>
-      this.#assembly.disk(new DiskOfLife(world.disk, faults), thread);
+      this.#assembly.disk(new DiskOfLife(world.disk, faults, syncTurn(this.schedule)), thread);
     const opening = Store.open(DATA_FOLDER, CACHE_BYTES, UNTOLD, {
       disk: disk('serving'),
       lock: async () => ({ release: async () => {} }),
       wait: () => new Promise((resolve) => this.schedule.push('timer', resolve)),
-      openTables: async () =>
-        this.#assembly.tables({
-          stored: world.tables,
-          faults,
-          schedule: this.schedule,
-          onDone: this.#ports.onDone,
-        }),
-      startStorage: this.#startStorage(disk('storage')),
+      startStorage: simulatedStorage(disk('storage'), this.schedule, () => this.isOver, this.#assembly),
       arenaBytes: ARENA_BYTES,
+      checkpointLeastBytes: CHECKPOINT_LEAST_BYTES,
     });
     const store = await this.finish(opening);
     if (store === null) return;
@@ -168,7 +160,7 @@ export class Life {
   }
 
   #connect(store: Store, shards: Shards, time: TrustedTime, disk: Disk): Parts {
-    const { nowUs, monotonicUs, judgedBy, onSaved } = this.#ports;
+    const { nowUs, monotonicUs, judgedBy, onSaved, onCommitted } = this.#ports;
     const onFatal = (error: unknown): void => this.end(error);
     const clock = { nowUs, monotonicUs };
     const gaps = new Gaps();
@@ -202,7 +194,7 @@ export class Life {
       },
       onFatal,
     });
-    const deadLetters = new DeadLetterTable(store);
+    const deadLetters = new DeadLetterStore(store, () => nowUs() / 1000);
     const pipeline = new Pipeline({
       ...TOPICS,
       shardOf: (key) => shards.of(key),
@@ -217,47 +209,33 @@ export class Life {
     const embeddedLog =
       this.#ports.source === 'kafka'
         ? null
-        : new EmbeddedLog({ ...TOPICS, log: new LmdbLog(store), nowUs, yieldTurn, onFatal });
+        : new EmbeddedLog({
+            ...TOPICS,
+            log: this.#observed(new LogTable(store, LOG_CHUNK_BYTES)),
+            nowUs,
+            yieldTurn,
+            onFatal,
+          });
     committer.tell((positions) => {
+      onCommitted();
       compactor.committed();
       embeddedLog?.committed(positions).catch(onFatal);
     });
     return { store, shards, time, committer, compactor, pipeline, deadLetters, embeddedLog };
   }
 
-  #startStorage(disk: Disk): StartStorage {
-    return (listener) => {
-      const { schedule } = this;
-      let monotonicUs = 0;
-      const inThread = (task: () => void): void =>
-        schedule.push('storage', () => {
-          try {
-            task();
-          } catch (error) {
-            if (!this.isOver) listener.failed(error as Error);
-          }
-        });
-      const work = new StorageWork({
-        disk,
-        answer: (message) => schedule.push('main', () => listener.answered(message)),
-        later: inThread,
-        monotonicUs: () => {
-          monotonicUs += STORAGE_TICK_US;
-          return monotonicUs;
-        },
-        blockBytes: COMPACTION_BLOCK_BYTES,
-      });
-      const link: StorageLink = {
-        post: (question) => {
-          const sent: StorageQuestion & { readonly id: number } = structuredClone(question);
-          inThread(() => work.take(sent));
-        },
-        ref: () => {},
-        unref: () => {},
-        stop: async () => undefined,
-      };
-      const answer = (id: number): void => schedule.push('main', () => listener.answered({ id, done: null }));
-      return this.#assembly.link(link, schedule, answer);
+  #observed(log: LogTable): DurableLog {
+    return {
+      startOffset: (topic) => log.startOffset(topic),
+      endOffset: (topic) => log.endOffset(topic),
+      append: async (topic, records, notes) => {
+        await log.append(topic, records, notes);
+        this.#ports.onAppended(topic, records);
+      },
+      importState: (topic, importId) => log.importState(topic, importId),
+      posts: (topic) => log.posts(topic),
+      read: (topic, fromOffset, maxCount, maxBytes) => log.read(topic, fromOffset, maxCount, maxBytes),
+      truncateBefore: (topic, offset) => log.truncateBefore(topic, offset),
     };
   }
 
@@ -275,7 +253,7 @@ export interface Parts {
   readonly committer: Committer;
   readonly compactor: Compactor;
   readonly pipeline: Pipeline;
-  readonly deadLetters: DeadLetterTable;
+  readonly deadLetters: DeadLetterStore;
   /** null with Kafka. */
   readonly embeddedLog: EmbeddedLog | null;
 }

@@ -34,7 +34,7 @@ function entry(timestampUs: number): EdgeEntry {
 }
 
 function rowFiles(): string[] {
-  return readdirSync(join(directory, 'files', 'edge+0', '90d')).sort();
+  return readdirSync(join(directory, 'shards', 'edge+0', '90d')).sort();
 }
 
 /**
@@ -94,7 +94,7 @@ test('it compacts until every day is one run', async () => {
 
 test('a damaged file stays as it is, is reported once, and holds up nothing else', async () => {
   const failures = await compactionAll(() => {
-    const path = join(directory, 'files', 'edge+0', '90d', rowFiles()[8]);
+    const path = join(directory, 'shards', 'edge+0', '90d', rowFiles()[8]);
     const bytes = readFileSync(path);
     bytes[bytes.length - 1] ^= 1;
     writeFileSync(path, bytes);

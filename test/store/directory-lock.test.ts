@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
-import { lockDirectory } from '../../src/store/directory-lock.js';
-import { takeDirectory } from '../../src/store/lock-election.js';
+import { lockDirectory } from '../../src/store/directory/directory-lock.js';
+import { takeDirectory } from '../../src/store/directory/lock-election.js';
 import { type Candidate, explored } from './election-orders.js';
 
 const TAKER = fileURLToPath(new URL('./lock-taker.js', import.meta.url));

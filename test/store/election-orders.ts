@@ -4,7 +4,7 @@
  * isn't.
  */
 
-import type { LockStep } from '../../src/store/lock-election.js';
+import type { LockStep } from '../../src/store/directory/lock-election.js';
 
 export type Candidate = (own: string) => Generator<LockStep, boolean, readonly string[]>;
 

@@ -7,9 +7,9 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { Random } from '../../src/demo/random.js';
-import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
-import { DiskFullError } from '../../src/store/disk-room.js';
-import { LmdbLog } from '../../src/store/lmdb-log.js';
+import { DeadLetterStore } from '../../src/store/dead-letter-store.js';
+import { DiskFullError } from '../../src/store/disk/disk-room.js';
+import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { eventually } from '../eventually.js';
 import { describeSmallDisk, SmallDisk } from '../small-disk.js';
@@ -24,8 +24,8 @@ function noise(random: Random, byteCount: number): Uint8Array {
 }
 
 function fileBytes({ directory }: SmallDisk): number {
-  return readdirSync(join(directory, 'files'), { recursive: true, encoding: 'utf8' })
-    .map((name) => statSync(join(directory, 'files', name)))
+  return readdirSync(join(directory, 'shards'), { recursive: true, encoding: 'utf8' })
+    .map((name) => statSync(join(directory, 'shards', name)))
     .reduce((sum, found) => sum + (found.isFile() ? found.size : 0), 0);
 }
 
@@ -57,7 +57,7 @@ describeSmallDisk('a full disk', () => {
 
   for (const [what, leaveBytes, blockCount, segmentBytes] of [
     ['a row file', 64 * 1024, 40, 100],
-    ['the transaction', 2 * 1024 * 1024, 2, 3_000_000],
+    ['the journal', 2 * 1024 * 1024, 2, 3_000_000],
   ] as const) {
     test(`${what} does not fit: the commit is made when there is room, once, and read from meanwhile`, async () => {
       await begin();
@@ -120,7 +120,8 @@ describeSmallDisk('a full disk', () => {
   test('an append to the embedded log is refused whole; dead letters and truncations are waited for', async () => {
     await begin();
     const random = new Random(9);
-    const log = new LmdbLog(store);
+    // A record a chunk.
+    const log = new LogTable(store, 1);
     const record = (offset: number, byteCount: number) => ({
       offset,
       timestampMs: 1,
@@ -129,8 +130,8 @@ describeSmallDisk('a full disk', () => {
     await log.append('t', [record(0, 10), record(1, 10)]);
     disk.fill(512 * 1024);
     await expect(log.append('t', [record(2, 900_000), record(3, 900_000)])).rejects.toThrow(/full/);
-    expect([log.endOffset('t'), log.read('t', 0, 10, 1e6).length]).toEqual([2, 2]);
-    const table = new DeadLetterTable(store);
+    expect([log.endOffset('t'), (await log.read('t', 0, 10, 1e6)).length]).toEqual([2, 2]);
+    const letters = new DeadLetterStore(store, () => 1);
     const letter = {
       topic: 't',
       partition: 0,
@@ -139,7 +140,7 @@ describeSmallDisk('a full disk', () => {
       reason: 'not-json',
       value: noise(random, 900_000),
     } as const;
-    const writing = table.write([letter]);
+    const writing = letters.write([letter]);
     const truncating = log.truncateBefore('t', 1);
     expect(told).toEqual(['full']);
     disk.release();
@@ -148,8 +149,10 @@ describeSmallDisk('a full disk', () => {
     await log.append('t', [record(2, 900_000)]);
     await store.close();
     await open();
-    const again = new LmdbLog(store);
+    const again = new LogTable(store);
     expect([again.startOffset('t'), again.endOffset('t')]).toEqual([1, 3]);
-    expect([...new DeadLetterTable(store).letters()].map(({ value }) => value.length)).toEqual([900_000]);
+    expect(
+      [...new DeadLetterStore(store, () => 1).letters()].map(({ samples }) => samples[0].byteCount),
+    ).toEqual([900_000]);
   });
 });

@@ -6,7 +6,7 @@
 import { expect, test } from 'vitest';
 import { SegmentError } from '../../engine/segments.js';
 import { Random } from '../../src/demo/random.js';
-import { packHex, unpackHex } from '../../src/store/hex-packing.js';
+import { packHex, unpackHex } from '../../src/store/blocks/hex-packing.js';
 
 /** The text that is left, with marks as ⟨…⟩, and how many bytes were taken out. */
 function packed(input: string): string {

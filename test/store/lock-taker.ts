@@ -4,7 +4,7 @@
  */
 
 import { createInterface } from 'node:readline';
-import { lockDirectory } from '../../src/store/directory-lock.js';
+import { lockDirectory } from '../../src/store/directory/directory-lock.js';
 
 const stay = setInterval(() => undefined, 60_000);
 const input = createInterface({ input: process.stdin });

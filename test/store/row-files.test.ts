@@ -24,6 +24,7 @@ import { SegmentError } from '../../engine/segments.js';
 import { LONGEST_RETENTION_US } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { Random } from '../../src/demo/random.js';
+import { parseJournalFile } from '../../src/store/journal/journal-folder.js';
 import { APPEND_FILE_LIMIT } from '../../src/store/limits.js';
 import { Store } from '../../src/store/store.js';
 import { queryLogs } from '../queries.js';
@@ -58,8 +59,8 @@ afterEach(async () => {
 });
 
 function rowFiles(directory: string): string[] {
-  return readdirSync(join(directory, 'files'), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+  return readdirSync(join(directory, 'shards'), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && parseJournalFile(entry.name) === null)
     .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1))
     .sort();
 }
@@ -116,8 +117,8 @@ test('what no transaction knows is cut off and removed at start', async () => {
   const [path] = rowFiles(directory);
   const validBytes = statSync(join(directory, path)).size;
   appendFileSync(join(directory, path), block(2));
-  mkdirSync(join(directory, 'files/edge+9/1d'), { recursive: true });
-  writeFileSync(join(directory, 'files/edge+9/1d/h1-spill-0'), 'left behind');
+  mkdirSync(join(directory, 'shards/edge+9/1d'), { recursive: true });
+  writeFileSync(join(directory, 'shards/edge+9/1d/h1-spill-0'), 'left behind');
   const again = await openStore(directory);
   expect(rowFiles(directory)).toEqual([path]);
   expect(statSync(join(directory, path)).size).toBe(validBytes);

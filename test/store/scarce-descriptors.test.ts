@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { refusalOf } from '../../src/http/query/refusals.js';
-import { type Disk, SYSTEM_DISK } from '../../src/store/disk.js';
+import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { Store } from '../../src/store/store.js';
 import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
 

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SegmentError } from '../../engine/segments.js';
-import { type Disk, SYSTEM_DISK } from '../../src/store/disk.js';
+import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
+import { DiskScratch } from '../../src/store/disk/scratch-space.js';
 import { DISK_ROOM_BYTES } from '../../src/store/limits.js';
-import { DiskScratch } from '../../src/store/scratch-space.js';
 
 const PIECES = [Buffer.from('one'), Buffer.alloc(20_000, 'two'), Buffer.from('three')];
 

@@ -1,16 +1,26 @@
 /** The store: commits, read-back, damage, format, one process a directory, the embedded log's storage. */
 
-import { mkdtempSync, renameSync, rmSync, truncateSync } from 'node:fs';
+import { mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { open } from 'lmdb';
 import { afterEach, expect, test } from 'vitest';
-import type { SegmentWriter } from '../../engine/segments.js';
+import { SegmentError, type SegmentWriter } from '../../engine/segments.js';
+import type { DeadLetter, DeadLetterReason } from '../../ingest/dead-letters.js';
 import { Random } from '../../src/demo/random.js';
-import { DeadLetterTable } from '../../src/store/dead-letter-table.js';
-import { ARENA_BYTES, COMPRESS_FROM_BYTES } from '../../src/store/limits.js';
-import { LmdbLog } from '../../src/store/lmdb-log.js';
+import { DeadLetterStore } from '../../src/store/dead-letter-store.js';
+import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
+import { finished, loadJournal, readJournal } from '../../src/store/journal/journal-folder.js';
+import {
+  ARENA_BYTES,
+  COMPRESS_FROM_BYTES,
+  LETTER_GROUP_MS,
+  LETTER_LIFE_MS,
+  LETTER_SAMPLE_BYTES,
+  LETTER_SAMPLES,
+  LETTERS_BYTES,
+} from '../../src/store/limits.js';
+import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 
 const CACHE_BYTES = 1024 * 1024;
@@ -169,99 +179,222 @@ test('deletePrefix deletes what stood, not what the same save puts after it', as
   expect(dump(store, 's')).toBe('a/2=newer');
 });
 
-test('a flipped byte anywhere in a stored segment: the store is refused, with its name and what to do', async () => {
+test('a flipped byte anywhere in a journal: the store is refused, with its name and what to do', async () => {
   const { store, directory } = await openStore();
   await put(store, 's', (writer) => writer.put('a', bytes('something worth keeping')));
   await store.close();
   opened.length = 0;
-  const path = join(directory, 'store.lmdb');
-  const raw = open({ path, encoding: 'binary', overlappingSync: false, maxDbs: 8 });
-  const table = raw.openDB<Buffer, string>({ name: 'segments', encoding: 'binary' });
-  const good = Buffer.from(table.get('s:a')!);
+  const path = join(directory, 'shards', 's', '0.journal');
+  const good = readFileSync(path);
   for (let i = 0; i < good.length; i++) {
     const flipped = Buffer.from(good);
     flipped[i] ^= 0x10;
-    await table.put('s:a', flipped);
-    await expect(Store.open(directory, CACHE_BYTES)).rejects.toThrow(/segment s:a.*logring check/);
+    writeFileSync(path, flipped);
+    await expect(Store.open(directory, CACHE_BYTES)).rejects.toThrow(/journal shards\/s .*logring check/);
   }
-  await raw.close();
   rmSync(directory, { recursive: true });
 });
 
 test('a directory that is deleted or replaced under the store takes no more commits', async () => {
   const { store, directory } = await openStore();
   await put(store, 's', (writer) => writer.put('a', bytes('before')));
-  renameSync(join(directory, 'store.lmdb'), join(directory, 'elsewhere'));
+  renameSync(join(directory, 'logring-store'), join(directory, 'elsewhere'));
   const save = () => put(store, 's', (writer) => writer.put('a', bytes('after')));
-  await expect(save()).rejects.toThrow(/store.lmdb is gone: the data directory was removed or replaced/);
+  await expect(save()).rejects.toThrow(/logring-store is gone: the data directory was removed or replaced/);
   opened.length = 0;
   await store.close();
   rmSync(directory, { recursive: true });
 });
 
-test('a store whose tables are gone is not taken for a new one', async () => {
+test('a store whose journals are gone is not taken for a new one', async () => {
   const { store, directory } = await openStore();
   await put(store, 's', (writer) => writer.put('a', bytes('kept')));
   await store.close();
   opened.length = 0;
-  truncateSync(join(directory, 'store.lmdb'), 0);
+  renameSync(join(directory, 'shards', 's', '0.journal'), join(directory, 'elsewhere'));
   await expect(Store.open(directory, CACHE_BYTES)).rejects.toThrow(
-    /store.lmdb is empty.*bring it back.*LOGRING_DATA_DIR/,
+    /journal of partition s is missing.*logring check/,
   );
-  rmSync(join(directory, 'store.lmdb'));
-  await expect(Store.open(directory, CACHE_BYTES)).rejects.toThrow(/store.lmdb is missing/);
+  rmSync(join(directory, 'tables'), { recursive: true });
+  await expect(Store.open(directory, CACHE_BYTES)).rejects.toThrow(
+    /tables\/meta of the store in .* is missing.*bring it back.*LOGRING_DATA_DIR/,
+  );
+  rmSync(directory, { recursive: true });
+});
+
+test('what is left of a copy that was not finished is not taken for a store', async () => {
+  const { store, directory } = await openStore();
+  await put(store, 's', (writer) => writer.put('a', bytes('kept')));
+  await store.close();
+  opened.length = 0;
+  for (const name of ['tables', 'logring-store']) rmSync(join(directory, name), { recursive: true });
+  await expect(Store.open(directory, CACHE_BYTES)).rejects.toThrow(/tables\/meta of the store .* is missing/);
+  rmSync(directory, { recursive: true });
+});
+
+test('a journal that somebody else has changed takes nothing more', async () => {
+  const { store, directory } = await openStore();
+  const log = new LogTable(store);
+  const record = (offset: number) => ({ offset, timestampMs: 1, value: bytes('v') });
+  await log.append('t', [record(0)]);
+  truncateSync(join(directory, 'tables', 'log', '0.journal'), 10);
+  await expect(log.append('t', [record(1)])).rejects.toThrow(/something other than Logring has changed/);
+  rmSync(directory, { recursive: true });
+  await expect(log.append('t', [record(1)])).rejects.toThrow(/something other than Logring|is gone/);
+  opened.length = 0;
+  await store.close();
+});
+
+test('a journal that the disk does not give back is damaged from there on', async () => {
+  const { store, directory } = await openStore();
+  const log = new LogTable(store);
+  const record = (offset: number) => ({ offset, timestampMs: 1, value: bytes('v'.repeat(100)) });
+  for (const offset of [0, 1, 2]) await log.append('t', [record(offset)]);
+  await store.close();
+  opened.length = 0;
+  const failing: Disk = {
+    ...SYSTEM_DISK,
+    read: () => {
+      throw Object.assign(new Error('EIO: i/o error, read'), { code: 'EIO', syscall: 'read' });
+    },
+  };
+  const folder = join(directory, 'tables', 'log');
+  const place = { folder, name: 'tables/log', fileNames: ['0.journal'], upTo: Number.POSITIVE_INFINITY };
+  const said = `journal tables/log: file ${folder}/0.journal is damaged at byte 0: file ${folder}/0.journal can't be read: EIO`;
+  expect(() => loadJournal(failing, place)).toThrow(new SegmentError(said));
+  const problems: string[] = [];
+  const state = finished(readJournal(failing, place, ({ what }) => problems.push(what)));
+  expect([problems, state.sequence, state.torn]).toEqual([[said], 0, null]);
   rmSync(directory, { recursive: true });
 });
 
 test('a second process on the directory is refused, and a store of another format too', async () => {
   const first = await openStore();
   await expect(Store.open(first.directory, CACHE_BYTES)).rejects.toThrow(/in use by another Logring process/);
-  const meta = { table: first.store.table('meta'), removedKeys: [] };
-  await first.store.transaction([{ ...meta, puts: [{ key: 'format', value: Buffer.from('999') }] }]);
   await first.store.close();
   opened.length = 0;
+  const marker = join(first.directory, 'logring-store');
+  writeFileSync(marker, readFileSync(marker, 'utf8').replace(/format \d+/, 'format 999'));
   await expect(Store.open(first.directory, CACHE_BYTES)).rejects.toThrow(/has format 999/);
   rmSync(first.directory, { recursive: true });
 });
 
 test('the embedded log keeps its offsets through appends, truncation and restarts', async () => {
   const first = await openStore();
-  const log = new LmdbLog(first.store);
+  const log = new LogTable(first.store);
   const record = (offset: number) => ({ offset, timestampMs: 1000 + offset, value: bytes(`v${offset}`) });
-  const show = (of: LmdbLog, from: number) =>
-    of
-      .read('t', from, 10, 1000)
+  const show = async (of: LogTable, from: number) =>
+    (await of.read('t', from, 10, 1000))
       .map((r) => `${r.offset}@${r.timestampMs}=${text(r.value)}`)
       .join(' ');
   await log.append('t', [record(0), record(1), record(2)]);
   const appending = log.append('t', [record(3)]);
   await Promise.all([appending, log.truncateBefore('t', 2)]);
-  expect(show(log, 2)).toBe('2@1002=v2 3@1003=v3');
-  expect(log.read('t', 2, 1, 1000)).toHaveLength(1);
-  expect(log.read('t', 2, 10, 1)).toHaveLength(1);
+  expect(await show(log, 2)).toBe('2@1002=v2 3@1003=v3');
+  expect(await log.read('t', 2, 1, 1000)).toHaveLength(1);
+  expect(await log.read('t', 2, 10, 1)).toHaveLength(1);
   await log.truncateBefore('t', 4);
   const again = await reopen(first);
-  const reopened = new LmdbLog(again.store);
+  const reopened = new LogTable(again.store);
   expect([reopened.startOffset('t'), reopened.endOffset('t'), reopened.endOffset('u')]).toEqual([4, 4, 0]);
   await reopened.append('t', [record(4)]);
-  expect(show(reopened, 4)).toBe('4@1004=v4');
+  expect(await show(reopened, 4)).toBe('4@1004=v4');
 });
 
-test('a dead letter written twice stands once', async () => {
-  const { store } = await openStore();
-  const table = new DeadLetterTable(store);
-  const letter = {
-    topic: 't',
-    partition: 0,
-    offset: 7,
-    index: 1,
-    reason: 'not-json' as const,
-    value: bytes('{'),
-  };
-  await table.write([letter, { ...letter, index: 2, reason: 'too-old' }]);
-  await table.write([letter]);
-  expect([...table.letters()].map((l) => `${l.offset}/${l.index} ${l.reason} ${text(l.value)}`)).toEqual([
-    '7/1 not-json {',
-    '7/2 too-old {',
+test('the embedded log keeps records in chunks, which go when all of their records may', async () => {
+  const first = await openStore();
+  const log = new LogTable(first.store, 10);
+  const records = Array.from({ length: 7 }, (_, offset) => ({
+    offset,
+    timestampMs: offset,
+    value: bytes(`value${offset}`),
+  }));
+  const stored = (store: Store) => store.table('log').keys('t/0');
+  await log.append('t', records);
+  expect(stored(first.store)).toEqual([
+    't/0000000000000000+2',
+    't/0000000000000002+2',
+    't/0000000000000004+2',
+    't/0000000000000006+1',
   ]);
+  await log.truncateBefore('t', 3);
+  expect(stored(first.store)).toHaveLength(3);
+  const again = await reopen(first);
+  const reopened = new LogTable(again.store);
+  expect([reopened.startOffset('t'), reopened.endOffset('t')]).toEqual([3, 7]);
+  for (const from of [3, 4, 5, 6])
+    expect(await reopened.read('t', from, 10, 1000)).toEqual(records.slice(from));
+  expect(await reopened.read('t', 3, 2, 1000)).toEqual(records.slice(3, 5));
+  expect(await reopened.read('t', 3, 9, 7)).toEqual(records.slice(3, 5));
+  expect(await reopened.read('t', 7, 9, 7)).toEqual([]);
 });
+
+function letter(
+  offset: number,
+  index: number,
+  reason: DeadLetterReason = 'not-json',
+  value = '{',
+): DeadLetter {
+  return { topic: 't', partition: 0, offset, index, reason, value: bytes(value) };
+}
+
+function lettersText(letters: DeadLetterStore): string[] {
+  return [...letters.letters()].map(
+    ({ count, reason, first, last, samples }) =>
+      `${count} ${reason} ${first.offset}/${first.index}..${last.offset}/${last.index} ${samples.map(({ value }) => text(value)).join('')}`,
+  );
+}
+
+test('dead letters: of a reason together, each once, also after a restart', async () => {
+  const first = await openStore();
+  const letters = new DeadLetterStore(first.store, () => 1000);
+  await letters.write([letter(7, 1), letter(7, 2, 'too-old', '1'), letter(8, 0, 'not-json', '[')]);
+  await letters.write([letter(8, 0, 'not-json', '['), letter(9, 0)]);
+  const expected = ['1 not-json 9/0..9/0 {', '1 too-old 7/2..7/2 1', '2 not-json 7/1..8/0 {['];
+  expect(lettersText(letters)).toEqual(expected);
+  const again = await reopen(first);
+  const reopened = new DeadLetterStore(again.store, () => 2000);
+  await reopened.write([letter(7, 1), letter(9, 0)]);
+  expect(lettersText(reopened)).toEqual(expected);
+});
+
+test('very many bad elements, a part at a time, are one letter with a count and the first of them', async () => {
+  const { store } = await openStore();
+  let nowMs = 1000;
+  const letters = new DeadLetterStore(store, () => nowMs);
+  const long = 'x'.repeat(10_000);
+  for (let offset = 0; offset < 131; offset++) {
+    nowMs += 10;
+    await letters.write(Array.from({ length: 1000 }, (_, index) => letter(offset, index, 'too-old', long)));
+  }
+  const [kept, ...others] = [...letters.letters()];
+  expect([kept.count, others.length, kept.samples.length]).toEqual([131_000, 0, LETTER_SAMPLES]);
+  expect([kept.samples[0].byteCount, kept.samples[0].value.length]).toEqual([10_000, LETTER_SAMPLE_BYTES]);
+  nowMs += LETTER_GROUP_MS;
+  await letters.write([letter(131, 0, 'too-old')]);
+  expect([...letters.letters()].map(({ count }) => count)).toEqual([1, 131_000]);
+});
+
+test('dead letters that are too many or too old make room, the oldest first, and are counted', async () => {
+  const { store } = await openStore();
+  const random = new Random(5);
+  let nowMs = 1000;
+  const letters = new DeadLetterStore(store, () => nowMs);
+  const elements = (offset: number) =>
+    Array.from({ length: LETTER_SAMPLES }, (_, index) => {
+      const value = Uint8Array.from({ length: LETTER_SAMPLE_BYTES }, () => random.below(256));
+      return { ...letter(offset, index), value };
+    });
+  const fitting = Math.floor(LETTERS_BYTES / (LETTER_SAMPLES * LETTER_SAMPLE_BYTES));
+  for (let offset = 0; offset < fitting + 20; offset++) {
+    nowMs += LETTER_GROUP_MS;
+    await letters.write(elements(offset));
+  }
+  const kept = [...letters.letters()];
+  expect(kept.at(-1)!.first.offset).toBeGreaterThan(19);
+  expect(letters.removedCount).toBe(LETTER_SAMPLES * kept.at(-1)!.first.offset);
+  nowMs += LETTER_LIFE_MS + 1;
+  await store.commit((writerOf) => writerOf('s').put('a', bytes('time goes on')), nowMs * 1000);
+  await letters.write([letter(fitting + 20, 0)]);
+  expect([...letters.letters()].length).toBe(1);
+}, 60_000);

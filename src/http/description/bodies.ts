@@ -93,7 +93,7 @@ export const BODIES: Readonly<Record<string, z.ZodType>> = {
     }),
   Stored: z.strictObject({
     message: z.string(),
-    accepted: count.meta({ description: 'Entries that are on disk, and in answers at once.' }),
+    accepted: count.meta({ description: 'Entries that are on disk, and in answers a moment later.' }),
     rejected: z.array(z.strictObject({ index: count, reason: z.enum(DEAD_LETTER_REASONS) })).meta({
       description: 'Entries that cannot be used, by their place in the body. They are kept as dead letters.',
     }),
@@ -120,6 +120,41 @@ export const BODIES: Readonly<Record<string, z.ZodType>> = {
         count: count.meta({ description: 'Its entries of the last days, as the interval 7day has them.' }),
       }),
     ),
+  }),
+  Snapshot: z.strictObject({
+    id: z.string().meta({ description: 'What it is released by.' }),
+    store: z.string().meta({ description: 'The id of the store.' }),
+    format: z.int().meta({ description: 'The format of the store.' }),
+    files: z.array(
+      z.strictObject({
+        path: z.string().meta({ description: 'From the data directory.' }),
+        byteCount: count.meta({ description: 'How many of its bytes count.' }),
+        name: z.string().meta({ description: 'Its name in the folder `snapshot`.' }),
+      }),
+    ),
+  }),
+  Released: z.strictObject({}),
+  DeadLetters: z.strictObject({
+    letters: z.array(
+      z.strictObject({
+        time: z.iso.datetime(),
+        topic: z.string(),
+        partition: count,
+        reason: z.enum(DEAD_LETTER_REASONS),
+        count: count.meta({ description: 'Entries; those that come together share a letter.' }),
+        samples: z
+          .array(
+            z.strictObject({
+              offset: count,
+              index: count.meta({ description: 'The place within an array.' }),
+              byteCount: count.meta({ description: 'Of all of it.' }),
+              text: z.string().meta({ description: 'The beginning of it.' }),
+            }),
+          )
+          .meta({ description: 'The first of them.' }),
+      }),
+    ),
+    next: z.string().nullable().meta({ description: 'What `before` takes to go on; null at the end.' }),
   }),
   Status: serviceStatus,
   Health: z.strictObject({

@@ -46,7 +46,7 @@ export interface OpenApiOperation {
   readonly responses: Readonly<Record<string, OpenApiResponse | Reference>>;
 }
 
-export type OpenApiPath = Readonly<Partial<Record<'get' | 'post', OpenApiOperation>>>;
+export type OpenApiPath = Readonly<Partial<Record<'get' | 'post' | 'delete', OpenApiOperation>>>;
 
 export interface OpenApiDocument {
   readonly openapi: '3.1.1';

@@ -5,12 +5,14 @@ import { POST_MEMORY_COUNT, POST_MEMORY_MS } from '../../../ingest/limits.js';
 import { ALARM_PATHS } from '../alarms-api.js';
 import { INGEST_PATH, QUERY_PATH_PREFIX } from '../api.js';
 import { FUNCTIONS_PATH, functionsCall, PROJECTS_PATH, STATUS_PATH } from '../console/console-api.js';
+import { DEAD_LETTERS_PATH, deadLettersCall } from '../dead-letters-api.js';
 import type { ErrorCode } from '../errors.js';
 import { ingestCall } from '../ingest/ingest-parameters.js';
 import { IDEMPOTENCY_KEY_LENGTH_LIMIT } from '../limits.js';
 import { INCOMPLETE_HEADER } from '../query/incomplete.js';
 import type { ServedEndpoint } from '../query/query-api.js';
 import { STALE_HEADER } from '../query/stale.js';
+import { releaseCall, SNAPSHOT_PATH } from '../snapshot-api.js';
 import { jsonSchemaOf } from './json-schema.js';
 import type {
   JsonSchema,
@@ -162,6 +164,13 @@ function consolePaths(): Record<string, OpenApiPath> {
       answers: { 200: jsonResponse('Those of the last days.', 'Functions') },
       errors: [400, 403, 503],
     }),
+    [DEAD_LETTERS_PATH]: page({
+      operationId: 'deadLetters',
+      summary: 'What could not be used, with its reason, the newest first; without Kafka',
+      parameters: parametersOf(deadLettersCall.schema),
+      answers: { 200: jsonResponse('Letters, each of one or many entries.', 'DeadLetters') },
+      errors: [400, 403, 404],
+    }),
     [STATUS_PATH]: page({
       operationId: 'status',
       summary: 'How the service is: its log, what it holds, what it could not use',
@@ -200,6 +209,28 @@ function operationPaths(): Record<string, OpenApiPath> {
     }),
   });
   return {
+    [SNAPSHOT_PATH]: {
+      post: operationOf({
+        operationId: 'makeSnapshot',
+        tag: 'operation',
+        summary: 'Hold the files of the store as they are',
+        description:
+          'Makes hard links to the files of the store, as one commit left them, in the folder `snapshot` of the data directory, for `logring backup`; those of a snapshot before go. Takes a key of all projects and no body.',
+        needsKey: true,
+        answers: { 200: jsonResponse('The files, with their names there.', 'Snapshot') },
+        errors: [400, 403, 503],
+      }),
+      delete: operationOf({
+        operationId: 'releaseSnapshot',
+        tag: 'operation',
+        summary: 'Let go of the files of a snapshot',
+        description: 'One that is not there is no error. Takes a key of all projects and no body.',
+        needsKey: true,
+        parameters: parametersOf(releaseCall.schema),
+        answers: { 200: jsonResponse('They are gone.', 'Released') },
+        errors: [400, 403, 503],
+      }),
+    },
     [ALARM_PATHS.gaps.list]: {
       get: operationOf({
         operationId: 'gaps',
@@ -278,9 +309,9 @@ function operationOf({ tag, needsKey, answers, errors, parameters = [], ...rest 
 
 /** What parses the parameters says what they are. */
 function parametersOf(schema: z.ZodObject): OpenApiParameter[] {
-  const { properties, required } = jsonSchemaOf(schema) as {
+  const { properties, required = [] } = jsonSchemaOf(schema) as {
     properties: Record<string, JsonSchema & { description: string }>;
-    required: string[];
+    required?: string[];
   };
   return Object.entries(properties).map(([name, { description, ...rest }]) => ({
     name,

@@ -11,11 +11,11 @@ import type {
 
 const STYLE = `
 :root { color-scheme: light dark; --line: #8884; --soft: #8881; --mark: light-dark(#0a5a8a, #7cc7f2); }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
+body { background: Canvas; color: CanvasText; font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
 a { color: var(--mark); }
 h2 { margin-top: 3rem; border-bottom: 1px solid var(--line); }
 h3 { margin-top: 2.5rem; overflow-wrap: anywhere; }
-code { font-family: ui-monospace, monospace; font-size: .9em; }
+code { font-family: ui-monospace, monospace; font-size: .9em; overflow-wrap: break-word; }
 h3 code, pre { background: var(--soft); padding: .15rem .4rem; border-radius: .25rem; }
 pre { padding: .75rem; overflow-x: auto; }
 .scroll { overflow-x: auto; }
@@ -62,7 +62,7 @@ ${sections.join('\n')}
 <h2 id="errors">Errors</h2>
 <p>All have one form:</p>
 ${schemaHtml(document, components.schemas.Error)}
-${table(['Status', 'Name', 'When'], Object.entries(components.responses).map(errorRow))}
+${table('Errors', ['Status', 'Name', 'When'], Object.entries(components.responses).map(errorRow))}
 </main>
 </body>
 </html>
@@ -105,10 +105,10 @@ function operationHtml(document: OpenApiDocument, entry: Entry): string {
   if (parameters.length > 0) {
     const rows = parameters.map(({ name, required, schema, description: text }) => [
       `<code>${escaped(name)}</code>`,
-      required ? 'needed' : '',
+      required ? 'yes' : 'no',
       `${textHtml(text)}${valuesHtml(schema)}`,
     ]);
-    parts.push(table(['Parameter', '', 'Meaning'], rows));
+    parts.push(table(`Parameters of ${operationId}`, ['Parameter', 'Needed', 'Meaning'], rows));
   }
   if (requestBody !== undefined) {
     parts.push(`<p>Body: ${textHtml(requestBody.description)}</p>`);
@@ -126,7 +126,7 @@ function operationHtml(document: OpenApiDocument, entry: Entry): string {
         .join(', '),
     ];
   });
-  parts.push(table(['Status', 'Answer', 'Headers'], rows));
+  parts.push(table(`Answers of ${operationId}`, ['Status', 'Answer', 'Headers'], rows));
   return parts.join('\n');
 }
 
@@ -192,10 +192,10 @@ function errorRow([name, { description, content }]: [string, OpenApiResponse]): 
   ];
 }
 
-/** Cells are HTML already. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+/** Cells are HTML already. It may be wider than the page: the label tells what is scrolled by keyboard. */
+function table(label: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
   const body = rows.map((row) => `<tr>${row.map((cell) => `<td>${cell}</td>`).join('')}</tr>`).join('\n');
-  return `<div class="scroll"><table><thead><tr>${head.map((cell) => `<th scope="col">${escaped(cell)}</th>`).join('')}</tr></thead>\n<tbody>${body}</tbody></table></div>`;
+  return `<div class="scroll" role="region" tabindex="0" aria-label="${escaped(label)}"><table><thead><tr>${head.map((cell) => `<th scope="col">${escaped(cell)}</th>`).join('')}</tr></thead>\n<tbody>${body}</tbody></table></div>`;
 }
 
 function resolved<T extends object>(document: OpenApiDocument, value: T | Reference): T {

@@ -2,7 +2,7 @@
 
 import { SegmentError } from '../../../engine/segments.js';
 import { InvalidArgument, Unavailable } from '../../endpoints/refusal.js';
-import { isOutOfDescriptors } from '../../store/system-errors.js';
+import { isOutOfDescriptors } from '../../store/disk/system-errors.js';
 import { dataLoss, invalidArgument, unavailable } from '../errors.js';
 import { DESCRIPTORS_RETRY_SECONDS } from '../limits.js';
 import type { HttpAnswer } from '../server/server.js';

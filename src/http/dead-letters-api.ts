@@ -1,0 +1,97 @@
+/**
+ * `GET /api/dead-letters`: what could not be used, with its reason, the newest first; `limit` says how many
+ * letters (1 to 1000, 100 where it is left out), `before` the key of a letter to go on behind. Takes a query key
+ * that is not limited to projects.
+ */
+
+import * as z from 'zod';
+import { CallParameters, nameText } from '../endpoints/call-parameters.js';
+import type { Page } from './api.js';
+import type { Grant } from './auth.js';
+import { invalidArgument, JSON_CONTENT_TYPE, NO_STORE, notFound, permissionDenied } from './errors.js';
+import { decodeQuery } from './query/query-string.js';
+import type { HttpAnswer, HttpRequest } from './server/server.js';
+
+export const DEAD_LETTERS_PATH = '/api/dead-letters';
+
+const MOST_LETTERS = 1000;
+const LETTERS = 100;
+
+export const deadLettersCall = new CallParameters(
+  {
+    limit: z
+      .string()
+      .regex(/^(?:[1-9][0-9]{0,2}|1000)$/, `must be a whole number from 1 to ${MOST_LETTERS}`)
+      .optional()
+      .meta({
+        description: `How many letters at most, 1 to ${MOST_LETTERS}; ${LETTERS} where it is left out.`,
+      }),
+    before: nameText('The `next` of the answer to go on behind.').optional(),
+  },
+  ({ limit, before }) => ({ limit: Number(limit ?? LETTERS), before: before ?? null }),
+);
+
+/** A letter as it is kept: see store/dead-letter-store.ts. */
+export interface ListedLetter {
+  readonly key: string;
+  readonly timeMs: number;
+  readonly topic: string;
+  readonly partition: number;
+  readonly reason: string;
+  readonly count: number;
+  readonly samples: readonly {
+    readonly offset: number;
+    readonly index: number;
+    readonly byteCount: number;
+    readonly value: Uint8Array;
+  }[];
+}
+
+export interface DeadLettersPort {
+  /** The newest first; `before`: only those before the letter of that key. */
+  letters(before: string | null): Iterable<ListedLetter>;
+}
+
+/** `port`: null when they go to a topic of Kafka, which is named then. */
+export function deadLettersPage(port: DeadLettersPort | null, topic: string): Page {
+  return {
+    needsKey: true,
+    answer: (request, _nowUs, grant) => answer(port, topic, request, grant!),
+  };
+}
+
+function answer(
+  port: DeadLettersPort | null,
+  topic: string,
+  { rawQuery }: HttpRequest,
+  grant: Grant,
+): HttpAnswer {
+  if (grant.projects !== null)
+    return permissionDenied('this key is limited to some projects, and dead letters are of all of them');
+  if (port === null) return notFound(`dead letters are in Kafka's topic ${topic}`);
+  const parsed = deadLettersCall.parse(decodeQuery(rawQuery));
+  if (!parsed.ok) return invalidArgument(parsed.problems);
+  const { limit, before } = parsed.parameters;
+  const letters: object[] = [];
+  let last: string | null = null;
+  let hasMore = false;
+  for (const { key, timeMs, samples, ...letter } of port.letters(before)) {
+    hasMore = letters.length === limit;
+    if (hasMore) break;
+    last = key;
+    letters.push({
+      time: new Date(timeMs).toISOString(),
+      topic: letter.topic,
+      partition: letter.partition,
+      reason: letter.reason,
+      count: letter.count,
+      samples: samples.map(({ value, ...sample }) => ({ ...sample, text: new TextDecoder().decode(value) })),
+    });
+  }
+  return {
+    status: 200,
+    headers: [JSON_CONTENT_TYPE, NO_STORE],
+    body: JSON.stringify({ letters, next: hasMore ? last : null }),
+    close: false,
+  };
+}

@@ -1,0 +1,208 @@
+/**
+ * A backup: a directory with the files of a store as one commit left them, and a file that lists them. A start
+ * in it, or in a copy of it, makes it a store of its own, if all that is listed is there and nothing else. Until
+ * then what every store has goes by other names, so that a copy which was broken off is no store.
+ *
+ *   backup.json   tables/meta/0.journal.backup   tables/log/…   shards/…
+ */
+
+import { createHash } from 'node:crypto';
+import { basename, dirname, join } from 'node:path';
+import * as z from 'zod';
+import { SegmentError } from '../../../engine/segments.js';
+import type { Disk } from '../disk/disk.js';
+import { META_TABLE, SHARDS_FOLDER, TABLES_FOLDER } from '../journal/journals.js';
+import { BACKUP_STRETCH_BYTES } from '../limits.js';
+import { isReadableFormat, storeFormatError } from './store-format.js';
+import { MARKER_FILE, UnusableStoreError } from './store-marker.js';
+
+export const BACKUP_FILE = 'backup.json';
+/** In a store's directory: hard links to the files that a backup is copying. */
+export const SNAPSHOT_FOLDER = 'snapshot';
+
+const META_FOLDER = `${TABLES_FOLDER}/${META_TABLE}/`;
+const NAME_OF_SNAPSHOT = /^[0-9a-f-]{36}-[0-9]+$/;
+
+const snapshotFile = z.object({
+  /** From the store's directory, with slashes. */
+  path: z.string().regex(/^(?:tables|shards)(?:\/(?!\.\.?(?:\/|$))[^/\0]+)+$/),
+  /** How much of it counts. */
+  byteCount: z.int().min(0),
+  /** In the folder of snapshots. */
+  name: z.string().regex(NAME_OF_SNAPSHOT),
+});
+
+/** The files of a store as one commit left them. */
+export const snapshot = z.object({
+  id: z.string(),
+  /** Of the store. */
+  store: z.string(),
+  format: z.int(),
+  files: z.array(snapshotFile),
+});
+
+const listedFile = snapshotFile.omit({ name: true }).extend({
+  /** Of the bytes, in hexadecimal. */
+  sha256: z.string(),
+});
+
+const backup = z.object({
+  format: z.int(),
+  /** The id of the store that it is a backup of. */
+  store: z.string(),
+  /** When it was begun, ISO 8601. */
+  madeAt: z.string(),
+  files: z.array(listedFile),
+});
+
+export type SnapshotFile = z.infer<typeof snapshotFile>;
+export type Snapshot = z.infer<typeof snapshot>;
+export type ListedFile = z.infer<typeof listedFile>;
+export type Backup = z.infer<typeof backup>;
+
+/** Where a file of the store is in a backup. */
+export function pathInBackup(path: string): string {
+  return path.startsWith(META_FOLDER) ? `${path}.backup` : path;
+}
+
+/** The hard links of a snapshot; null: of all that there are. */
+export function linksOfSnapshot(disk: Disk, directory: string, id: string | null): string[] {
+  const folder = join(directory, SNAPSHOT_FOLDER);
+  return disk.list(folder).files.filter((path) => {
+    const name = basename(path);
+    return dirname(path) === folder && NAME_OF_SNAPSHOT.test(name) && (id === null || name.startsWith(id));
+  });
+}
+
+/** Of snapshots that were not released. What the disk keeps goes with the next snapshot or start. */
+export function removeSnapshots(disk: Disk, directory: string): void {
+  for (const path of linksOfSnapshot(disk, directory, null)) {
+    try {
+      disk.remove(path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    }
+  }
+}
+
+export function isBackup(disk: Disk, directory: string): boolean {
+  return disk.byteCount(join(directory, BACKUP_FILE)) !== null;
+}
+
+/** Makes a directory that is a whole backup a store, durably. Throws a SegmentError for one that is not whole. */
+export function takeBackup(disk: Disk, directory: string): void {
+  if (!isBackup(disk, directory)) return;
+  const { files } = readBackup(disk, directory);
+  const problem = backupProblem(disk, directory, files);
+  if (problem !== null)
+    throw new UnusableStoreError(
+      `${directory} is a backup, and is not whole: ${problem}. Copy it again, into an empty directory. Nothing was changed`,
+    );
+  adoptBackup(disk, directory, files);
+}
+
+/**
+ * Of one that is damaged, what is there. All that was copied is on the disk, the list too, before any of it has the
+ * name that makes it a store.
+ */
+export function adoptBackup(disk: Disk, directory: string, files: readonly ListedFile[]): void {
+  const found = files.flatMap(({ path }) => foundPath(disk, directory, path) ?? []);
+  for (const path of [...found, join(directory, BACKUP_FILE)]) {
+    const descriptor = disk.open(path, 'a');
+    try {
+      disk.sync(descriptor);
+    } finally {
+      disk.close(descriptor);
+    }
+  }
+  syncFolders(disk, directory);
+  for (const { path } of files) {
+    const [held, final] = [join(directory, pathInBackup(path)), join(directory, path)];
+    if (held !== final && disk.byteCount(held) !== null) disk.rename(held, final);
+  }
+  syncFolders(disk, directory);
+  disk.remove(join(directory, BACKUP_FILE));
+  disk.syncFolder(directory);
+}
+
+function syncFolders(disk: Disk, directory: string): void {
+  for (const root of [SHARDS_FOLDER, TABLES_FOLDER])
+    for (const folder of disk.list(join(directory, root)).folders) disk.syncFolder(folder);
+  disk.syncFolder(directory);
+}
+
+/** Throws a SegmentError for a list that is damaged, a StoreFormatError for a backup of another format. */
+export function readBackup(disk: Disk, directory: string): Backup {
+  const path = join(directory, BACKUP_FILE);
+  const pieces: Uint8Array[] = [];
+  readBytes(disk, path, disk.byteCount(path)!, (bytes) => pieces.push(bytes.slice()));
+  const parsed = backup.safeParse(parseJson(Buffer.concat(pieces).toString()));
+  if (!parsed.success) throw new UnusableStoreError(`${path} is damaged: copy the backup again`);
+  const { format } = parsed.data;
+  if (!isReadableFormat(String(format))) throw storeFormatError(path, String(format));
+  return parsed.data;
+}
+
+/** Why a backup is not whole; null when it is. Reads all of it. */
+export function backupProblem(disk: Disk, directory: string, files: readonly ListedFile[]): string | null {
+  return foreignFile(disk, directory, files) ?? brokenFile(disk, directory, files);
+}
+
+/** What the directory has that the backup has not. */
+function foreignFile(disk: Disk, directory: string, files: readonly ListedFile[]): string | null {
+  const listed = new Set(
+    files.flatMap(({ path }) => [join(directory, path), join(directory, pathInBackup(path))]),
+  );
+  const found = [SHARDS_FOLDER, TABLES_FOLDER].flatMap((root) => disk.list(join(directory, root)).files);
+  const marker = join(directory, MARKER_FILE);
+  const foreign = disk.byteCount(marker) === null ? found.find((path) => !listed.has(path)) : marker;
+  return foreign === undefined ? null : `${foreign} does not belong to it`;
+}
+
+function brokenFile(disk: Disk, directory: string, files: readonly ListedFile[]): string | null {
+  for (const { path, byteCount, sha256 } of files) {
+    const file = foundPath(disk, directory, path);
+    if (file === null) return `${join(directory, pathInBackup(path))} is missing`;
+    const found = disk.byteCount(file);
+    if (found !== byteCount) return `${file} has ${found} bytes, not ${byteCount}`;
+    const hash = createHash('sha256');
+    readBytes(disk, file, byteCount, (bytes) => hash.update(bytes));
+    if (hash.digest('hex') !== sha256) return `${file} has other bytes`;
+  }
+  return null;
+}
+
+/** It has its own name already where an earlier start was broken off. */
+function foundPath(disk: Disk, directory: string, path: string): string | null {
+  const paths = [join(directory, pathInBackup(path)), join(directory, path)];
+  return paths.find((one) => disk.byteCount(one) !== null) ?? null;
+}
+
+/** So many bytes of a file, a stretch at a time, each lent for the call. Throws a SegmentError when it has fewer. */
+export function readBytes(
+  disk: Disk,
+  path: string,
+  byteCount: number,
+  take: (bytes: Uint8Array) => unknown,
+): void {
+  const stretch = new Uint8Array(Math.min(byteCount, BACKUP_STRETCH_BYTES));
+  const descriptor = disk.open(path, 'r');
+  try {
+    for (let at = 0; at < byteCount; ) {
+      const read = disk.read(descriptor, stretch, Math.min(stretch.length, byteCount - at), at);
+      if (read === 0) throw new SegmentError(`${path} has ${at} bytes, not ${byteCount}`);
+      take(stretch.subarray(0, read));
+      at += read;
+    }
+  } finally {
+    disk.close(descriptor);
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

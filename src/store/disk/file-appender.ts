@@ -1,0 +1,133 @@
+/**
+ * The storage thread's hand on files that commits append to: writes, and makes what it wrote durable when
+ * told to.
+ */
+
+import { dirname } from 'node:path';
+import { APPEND_FILE_LIMIT } from '../limits.js';
+import type { FileEnd } from '../thread/storage-protocol.js';
+import type { Disk } from './disk.js';
+import type { Folders } from './folders.js';
+import type { Removals } from './removals.js';
+import { errorText, isOutOfDescriptors, SyncError } from './system-errors.js';
+
+export class FileAppender {
+  readonly #disk: Disk;
+  /** Files written since the last sync. */
+  readonly #open = new Map<string, number>();
+  /** Of journals, which take something again and again, in order of last use; those written are in `#open` too. */
+  readonly #held = new Map<string, number>();
+  readonly #folders: Folders;
+  readonly #removals: Removals;
+  /** What a sync has failed with. The system may have dropped what it was to write: another proves nothing. */
+  #failure: SyncError | null = null;
+
+  /** `folders` and `removals` are those of all that make files on that disk. */
+  constructor(disk: Disk, folders: Folders, removals: Removals) {
+    this.#disk = disk;
+    this.#folders = folders;
+    this.#removals = removals;
+  }
+
+  /** As append, of a file that soon gets more. */
+  appendAndHold(path: string, bytes: Uint8Array): void {
+    const held = this.#held.get(path);
+    if (held !== undefined) {
+      this.#held.delete(path);
+      this.#open.set(path, held);
+    }
+    this.append(path, bytes);
+    this.#held.set(path, this.#open.get(path)!);
+  }
+
+  /** Lets go of a file that is to be removed. */
+  release(path: string): void {
+    const held = this.#held.get(path);
+    if (held !== undefined && !this.#open.has(path)) this.#disk.close(held);
+    this.#held.delete(path);
+  }
+
+  append(path: string, bytes: Uint8Array): void {
+    this.#assertSynced();
+    writeWhole(this.#disk, this.#open.get(path) ?? this.#openFile(path), bytes);
+  }
+
+  /**
+   * What was appended before is on the disk when it resolves, the files' names included; nothing else is asked
+   * for meanwhile. Rejects with a SyncError, as everything does from then on, when the system says otherwise.
+   */
+  async sync(): Promise<void> {
+    this.#assertSynced();
+    const open = [...this.#open];
+    await this.#disk
+      .syncAll(open.map(([, descriptor]) => descriptor))
+      .catch((error: unknown) => this.#fail(error));
+    for (const [path] of open) this.#takeSynced(path);
+    this.#givingWay(() => this.#folders.sync());
+  }
+
+  /** After a write that failed: what was appended to these since is gone, durably with the next sync. */
+  cutBack(ends: readonly FileEnd[]): void {
+    for (const { path, byteCount } of ends) {
+      if (this.#disk.byteCount(path) === null) continue;
+      this.#disk.truncate(path, byteCount);
+      if (!this.#open.has(path)) this.#open.set(path, this.#held.get(path) ?? this.#opened(path));
+    }
+  }
+
+  #syncFiles(): void {
+    for (const [path, descriptor] of this.#open) {
+      try {
+        this.#disk.sync(descriptor);
+      } catch (error) {
+        this.#fail(error);
+      }
+      this.#takeSynced(path);
+    }
+  }
+
+  #fail(error: unknown): never {
+    this.#failure = new SyncError(errorText(error), { cause: error });
+    throw this.#failure;
+  }
+
+  #takeSynced(path: string): void {
+    if (!this.#held.has(path)) this.#disk.close(this.#open.get(path)!);
+    this.#open.delete(path);
+    while (this.#held.size > APPEND_FILE_LIMIT) this.release(this.#held.keys().next().value!);
+  }
+
+  #assertSynced(): void {
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  #openFile(path: string): number {
+    if (this.#open.size >= APPEND_FILE_LIMIT) this.#syncFiles();
+    if (!this.#removals.isGone(path)) this.#removals.setAside(path);
+    if (this.#disk.byteCount(path) === null) this.#folders.make(dirname(path));
+    const descriptor = this.#opened(path);
+    this.#open.set(path, descriptor);
+    return descriptor;
+  }
+
+  #opened(path: string): number {
+    return this.#givingWay(() => this.#disk.open(path, 'a'));
+  }
+
+  /** Where the system has no descriptor to give, those that are only held give way. */
+  #givingWay<Result>(task: () => Result): Result {
+    try {
+      return task();
+    } catch (error) {
+      const idle = [...this.#held.keys()].find((path) => !this.#open.has(path));
+      if (!isOutOfDescriptors(error) || idle === undefined) throw error;
+      this.release(idle);
+      return this.#givingWay(task);
+    }
+  }
+}
+
+/** The system may take a part of a write at a time: a full disk does before it refuses. */
+export function writeWhole(disk: Disk, descriptor: number, bytes: Uint8Array): void {
+  for (let done = 0; done < bytes.length; ) done += disk.write(descriptor, bytes, done);
+}

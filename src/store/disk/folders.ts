@@ -1,0 +1,46 @@
+/**
+ * The folders of the store's files whose names are not durable yet: a file is not on the disk before they
+ * are.
+ */
+
+import { dirname } from 'node:path';
+import type { Disk } from './disk.js';
+import { errorText, isOutOfDescriptors, SyncError } from './system-errors.js';
+
+export class Folders {
+  readonly #disk: Disk;
+  readonly #changed = new Set<string>();
+  /** See SyncError. */
+  #failure: SyncError | null = null;
+
+  constructor(disk: Disk) {
+    this.#disk = disk;
+  }
+
+  /** Makes a folder where it is missing, for a file that is to be made in it. */
+  make(folder: string): void {
+    const firstMade = this.#disk.makeFolder(folder);
+    this.#changed.add(folder);
+    if (firstMade === undefined) return;
+    for (let path = folder; path !== dirname(firstMade); path = dirname(path))
+      this.#changed.add(dirname(path));
+  }
+
+  /**
+   * Makes durable the names of all files and folders that were made before. Throws a SyncError, as it does from
+   * then on, when the system says otherwise, or its error when it has no descriptor to give.
+   */
+  sync(): void {
+    if (this.#failure !== null) throw this.#failure;
+    for (const folder of this.#changed) {
+      try {
+        this.#disk.syncFolder(folder);
+      } catch (error) {
+        if (isOutOfDescriptors(error)) throw error;
+        this.#failure = new SyncError(errorText(error), { cause: error });
+        throw this.#failure;
+      }
+      this.#changed.delete(folder);
+    }
+  }
+}

@@ -1,0 +1,53 @@
+/** Bytes of one file, read a stretch at a time, since what is read next mostly stands behind. */
+
+import type { Disk } from '../disk/disk.js';
+
+export class FileWindow {
+  readonly #disk: Disk;
+  readonly #descriptor: number;
+  readonly #stretchBytes: number;
+  #bytes = new Uint8Array(0);
+  #start = 0;
+  #end = 0;
+
+  /** Opens the file; close() must follow. Throws the system's error, as reading does. */
+  constructor(disk: Disk, path: string, stretchBytes: number) {
+    this.#disk = disk;
+    this.#stretchBytes = stretchBytes;
+    this.#descriptor = disk.open(path, 'r');
+  }
+
+  /** Bytes [start, start + length) of the file, or as many as it has; valid until the next call. */
+  read(start: number, length: number): Uint8Array {
+    if (start < this.#start || start + length > this.#end) this.#fill(start, length);
+    return this.#bytes.subarray(start - this.#start, Math.min(start + length, this.#end) - this.#start);
+  }
+
+  /** What is read next is read again. */
+  forget(): void {
+    this.#start = 0;
+    this.#end = 0;
+  }
+
+  close(): void {
+    this.#disk.close(this.#descriptor);
+  }
+
+  #fill(start: number, length: number): void {
+    const wanted = Math.max(length, this.#stretchBytes);
+    if (this.#bytes.length < wanted) this.#bytes = new Uint8Array(wanted);
+    this.#start = start;
+    this.#end = start;
+    this.#end = start + this.#readFrom(start, length, wanted);
+  }
+
+  /** What stands behind may be what can't be read. */
+  #readFrom(start: number, length: number, wanted: number): number {
+    try {
+      return this.#disk.read(this.#descriptor, this.#bytes, wanted, start);
+    } catch (error) {
+      if (wanted === length) throw error;
+      return this.#disk.read(this.#descriptor, this.#bytes, length, start);
+    }
+  }
+}

@@ -1,0 +1,245 @@
+/**
+ * One journal as the serving thread knows it: where the value of each key stands. The storage thread writes
+ * it, a frame a commit and a checkpoint now and then; what is durable is taken up here.
+ */
+
+import { assert } from '../../../engine/assert.js';
+import { SegmentError } from '../../../engine/segments.js';
+import { readError } from '../disk/read-error.js';
+import type { FileEnd } from '../thread/storage-protocol.js';
+import { COMMIT_FRAME, encodeFrame, type Put } from './frame.js';
+import {
+  checkpointPath,
+  frameFileName,
+  type JournalFile,
+  type JournalState,
+  journalPath,
+  type Location,
+} from './journal-folder.js';
+import type { OpenWindows } from './open-windows.js';
+import { SortedKeys } from './sorted-keys.js';
+
+/** A commit, to be added at the end of a file that should have so many bytes. */
+export interface PendingFrame {
+  readonly path: string;
+  readonly fileBytes: number;
+  /** To be handed over. */
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly byteCount: number;
+  readonly checksum: number;
+  readonly timeUs: number | null;
+  readonly puts: readonly Put[];
+  readonly valueStarts: readonly number[];
+  readonly removedKeys: readonly string[];
+}
+
+/** A checkpoint that takes the place of all files before its number. */
+export interface PendingCheckpoint {
+  readonly number: number;
+  /** In order, as they were when the journal turned to the file of that number. */
+  readonly keys: readonly string[];
+}
+
+/** Where the values of a checkpoint stand, in order of key. */
+export interface CheckpointPlaces {
+  readonly byteCount: number;
+  readonly ats: Float64Array;
+  readonly lengths: Float64Array;
+}
+
+export class Journal {
+  readonly name: string;
+  readonly folder: string;
+  readonly #windows: OpenWindows;
+  readonly #entries: Map<string, Location>;
+  readonly #keys: SortedKeys;
+  #files: JournalFile[];
+  #sequence: number;
+  #checksum: number;
+  #timeUs: number | null;
+  #liveBytes = 0;
+  /** Bytes of files that no value needs, from which a checkpoint is worth its while. */
+  checkpointFrom: number;
+
+  constructor(
+    name: string,
+    folder: string,
+    state: JournalState,
+    windows: OpenWindows,
+    checkpointFrom: number,
+  ) {
+    this.name = name;
+    this.folder = folder;
+    this.#windows = windows;
+    this.#entries = state.entries;
+    this.#keys = new SortedKeys(state.entries.keys());
+    this.#files = state.files;
+    this.#sequence = state.sequence;
+    // A damaged one is not opened.
+    this.#checksum = state.checksum!;
+    this.#timeUs = state.timeUs;
+    this.checkpointFrom = checkpointFrom;
+    for (const [key, { length }] of state.entries) this.#liveBytes += key.length + length;
+  }
+
+  /** Whether it has a file. */
+  get exists(): boolean {
+    return this.#files.length > 0;
+  }
+
+  get keyCount(): number {
+    return this.#keys.size;
+  }
+
+  /** Of its files. */
+  get byteCount(): number {
+    return this.#files.reduce((sum, file) => sum + file.byteCount, 0);
+  }
+
+  /** Of keys and values that count. */
+  get liveBytes(): number {
+    return this.#liveBytes;
+  }
+
+  /** Of the last commit; 0 before the first. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  /** Of its files, that no value needs. */
+  get uselessBytes(): number {
+    return this.byteCount - this.#liveBytes;
+  }
+
+  /** The latest that a commit was told, µs since the epoch; null before any was. */
+  get timeUs(): number | null {
+    return this.#timeUs;
+  }
+
+  /** Its files that count, and how far. */
+  files(): readonly FileEnd[] {
+    return this.#files;
+  }
+
+  /** The file that takes frames. */
+  get currentPath(): string {
+    return journalPath(this.folder, this.#files.at(-1)?.number ?? 0);
+  }
+
+  /** Of the file that the next checkpoint makes room for. */
+  get nextNumber(): number {
+    return this.#files.at(-1)!.number + 1;
+  }
+
+  /** Bytes of the file that takes frames. */
+  get currentBytes(): number {
+    return this.#files.at(-1)?.byteCount ?? 0;
+  }
+
+  /** The stored value, valid until the next call. Throws a SegmentError when it can't be read. */
+  get(key: string): Uint8Array | undefined {
+    const location = this.#entries.get(key);
+    if (location === undefined) return undefined;
+    const { path, at, length } = location;
+    try {
+      const bytes = this.#windows.read(path, at, length);
+      if (bytes.length < length) throw new SegmentError(`file ${path} is shorter than the store says`);
+      return bytes;
+    } catch (error) {
+      throw readError(path, error);
+    }
+  }
+
+  /** Those that begin with prefix, in order. */
+  keys(prefix = ''): string[] {
+    return this.#keys.startingWith(prefix);
+  }
+
+  *entries(): Iterable<{ readonly key: string; readonly value: Uint8Array }> {
+    for (const key of this.keys()) yield { key, value: this.get(key)! };
+  }
+
+  /** The frame of a commit that follows the last one; see encodeFrame. No other may be taken meanwhile. */
+  *frame(
+    puts: readonly Put[],
+    removedKeys: readonly string[],
+    timeUs: number | null,
+  ): Generator<void, PendingFrame> {
+    const path = this.currentPath;
+    const { bytes, checksum, valueStarts } = yield* encodeFrame(
+      frameFileName(this.name, path),
+      { kind: COMMIT_FRAME, sequence: this.#sequence + 1, timeUs, before: this.#checksum },
+      puts,
+      removedKeys,
+    );
+    const fileBytes = this.currentBytes;
+    return {
+      path,
+      fileBytes,
+      bytes,
+      byteCount: bytes.length,
+      checksum,
+      timeUs,
+      puts,
+      valueStarts,
+      removedKeys,
+    };
+  }
+
+  /** Takes up a frame that is durable. */
+  take({ path, fileBytes, byteCount, checksum, timeUs, puts, valueStarts, removedKeys }: PendingFrame): void {
+    assert(path === this.currentPath && fileBytes === this.currentBytes, 'a frame is not where it was to be');
+    // What it shows behind the file's end may be of a try that failed.
+    this.#windows.forget(path);
+    if (this.#files.length === 0) this.#files.push({ path, number: 0, byteCount: 0 });
+    for (const [i, { key, value }] of puts.entries()) {
+      this.#forget(key);
+      this.#entries.set(key, { path, at: fileBytes + valueStarts[i], length: value.length });
+      this.#keys.add(key);
+      this.#liveBytes += key.length + value.length;
+    }
+    for (const key of removedKeys) {
+      this.#forget(key);
+      this.#entries.delete(key);
+    }
+    this.#keys.delete(removedKeys);
+    this.#files.at(-1)!.byteCount += byteCount;
+    this.#sequence += 1;
+    this.#checksum = checksum;
+    if (timeUs !== null) this.#timeUs = Math.max(this.#timeUs ?? 0, timeUs);
+  }
+
+  /** Whether so much of its files is of no use that a checkpoint is due. */
+  isCheckpointDue(): boolean {
+    return this.uselessBytes > this.checkpointFrom;
+  }
+
+  /** Turns to the next file, which is there and empty; what stands in those before can be a checkpoint. */
+  turn(): PendingCheckpoint {
+    const number = this.nextNumber;
+    this.#files.push({ path: journalPath(this.folder, number), number, byteCount: 0 });
+    return { number, keys: this.keys() };
+  }
+
+  /** Takes up a checkpoint that is durable; returns the files in whose place it is. */
+  adopt({ number, keys }: PendingCheckpoint, { byteCount, ats, lengths }: CheckpointPlaces): string[] {
+    assert(ats.length === keys.length, 'a checkpoint has other keys than its journal');
+    const path = checkpointPath(this.folder, number);
+    const replaced = this.#files.filter((file) => file.number < number).map((file) => file.path);
+    const old = new Set(replaced);
+    for (const [i, key] of keys.entries()) {
+      const location = this.#entries.get(key);
+      if (location === undefined || !old.has(location.path)) continue;
+      assert(location.length === lengths[i], 'a checkpoint has another value than its journal');
+      this.#entries.set(key, { path, at: ats[i], length: lengths[i] });
+    }
+    this.#files = [{ path, number, byteCount }, ...this.#files.filter((file) => !old.has(file.path))];
+    for (const gone of replaced) this.#windows.close(gone);
+    return replaced;
+  }
+
+  #forget(key: string): void {
+    const known = this.#entries.get(key);
+    if (known !== undefined) this.#liveBytes -= key.length + known.length;
+  }
+}

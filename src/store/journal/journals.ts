@@ -1,0 +1,210 @@
+/**
+ * All journals of a store, as its directory has them: one a partition, beside the partition's files, and those
+ * of the tables.
+ *
+ *   shards/<topic>+<partition>/   a journal of the partition's segments and of what is known of its files
+ *   tables/<name>/                a journal
+ *
+ * The last commit of a journal that is damaged looks like one that was never finished, and a file that was cut
+ * short like an older one. So the table `meta` holds, a while later and at the end, which commits each had.
+ */
+
+import { basename, dirname, join } from 'node:path';
+import { SegmentError } from '../../../engine/segments.js';
+import type { Disk } from '../disk/disk.js';
+import { JOURNAL_STRETCH_BYTES, OPEN_JOURNAL_LIMIT } from '../limits.js';
+import type { FileEnd } from '../thread/storage-protocol.js';
+import { openEnvelope, rawEnvelope } from '../values/envelope.js';
+import type { Put } from './frame.js';
+import { Journal } from './journal.js';
+import { type JournalState, loadJournal, parseJournalFile } from './journal-folder.js';
+import { OpenWindows } from './open-windows.js';
+
+export const SHARDS_FOLDER = 'shards';
+export const TABLES_FOLDER = 'tables';
+/** Of what is known of the store as a whole. */
+export const META_TABLE = 'meta';
+/** Begins the keys of the scopes that have a journal, so that one which is missing is noticed. */
+export const SCOPE_KEY = 'scope/';
+/** Begins the keys of how far each journal had come: see Journals. */
+export const HEAD_KEY = 'head/';
+
+/** A journal's folder, and what is in it. */
+export interface JournalFolder {
+  readonly name: string;
+  readonly folder: string;
+  readonly fileNames: readonly string[];
+}
+
+export class Journals {
+  readonly #disk: Disk;
+  readonly #directory: string;
+  readonly #windows: OpenWindows;
+  readonly #checkpointFrom: number;
+  /** By name: see journalName. */
+  readonly #journals = new Map<string, Journal>();
+  readonly #shards = new Map<string, Journal>();
+  /** As they were found. */
+  readonly #found: JournalState[] = [];
+
+  /**
+   * Opens all that there are, and changes nothing; `settle` must follow. `checkpointFrom`: see Journal, for those that are new. Throws a SegmentError for one that is damaged
+   * or missing, or the system's error.
+   */
+  constructor(disk: Disk, directory: string, checkpointFrom: number) {
+    this.#disk = disk;
+    this.#checkpointFrom = checkpointFrom;
+    this.#directory = directory;
+    this.#windows = new OpenWindows(disk, OPEN_JOURNAL_LIMIT, JOURNAL_STRETCH_BYTES);
+    try {
+      this.#open();
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** What a crash left behind the last commits is cut off, and what they hold is on the disk, when it returns. */
+  settle(): void {
+    for (const state of this.#found) settle(this.#disk, state);
+    this.#found.length = 0;
+  }
+
+  /** How far each journal has come, but that of the store itself: what it is to hold. */
+  heads(): Put[] {
+    const puts: Put[] = [];
+    for (const { name, sequence } of this.#journals.values()) {
+      const key = `${HEAD_KEY}${name}`;
+      if (sequence > 0 && name !== `${TABLES_FOLDER}/${META_TABLE}`)
+        puts.push({ key, value: rawEnvelope(key, Buffer.from(String(sequence))) });
+    }
+    return puts;
+  }
+
+  /** The journal of a partition; it may be one that was never written. */
+  shard(scope: string): Journal {
+    return this.#shards.get(scope) ?? this.#make(shardName(scope), shardFolder(this.#directory, scope));
+  }
+
+  table(name: string): Journal {
+    const journal = `${TABLES_FOLDER}/${name}`;
+    return this.#journals.get(journal) ?? this.#make(journal, join(this.#directory, journal));
+  }
+
+  /** The scopes of partitions that have something. */
+  scopes(): string[] {
+    return [...this.#shards].filter(([, journal]) => journal.keyCount > 0).map(([scope]) => scope);
+  }
+
+  all(): Iterable<Journal> {
+    return this.#journals.values();
+  }
+
+  get byteCount(): number {
+    let byteCount = 0;
+    for (const journal of this.#journals.values()) byteCount += journal.byteCount;
+    return byteCount;
+  }
+
+  /** The files that count, and how far. */
+  files(): FileEnd[] {
+    return [...this.#journals.values()].flatMap((journal) => journal.files());
+  }
+
+  close(): void {
+    this.#windows.closeAll();
+  }
+
+  #open(): void {
+    for (const place of journalFolders(this.#disk, this.#directory)) {
+      const state = loadJournal(this.#disk, { ...place, upTo: Infinity });
+      this.#found.push(state);
+      this.#add(place.name, place.folder, state);
+    }
+    const meta = this.table(META_TABLE);
+    for (const key of meta.keys(SCOPE_KEY)) {
+      const scope = key.slice(SCOPE_KEY.length);
+      if (!this.shard(scope).exists)
+        throw new SegmentError(
+          `the journal of partition ${scope} is missing: ${shardFolder(this.#directory, scope)}`,
+        );
+    }
+    for (const key of meta.keys(HEAD_KEY)) {
+      const name = key.slice(HEAD_KEY.length);
+      const had = headSequence(key, meta.get(key)!);
+      const has = this.#journals.get(name)?.sequence ?? 0;
+      if (has < had) throw new SegmentError(`journal ${name} ends with commit ${has}, and had commit ${had}`);
+    }
+  }
+
+  #make(name: string, folder: string): Journal {
+    const fileNames: string[] = [];
+    return this.#add(name, folder, loadJournal(this.#disk, { name, folder, fileNames, upTo: Infinity }));
+  }
+
+  #add(name: string, folder: string, state: JournalState): Journal {
+    const journal = new Journal(name, folder, state, this.#windows, this.#checkpointFrom);
+    this.#journals.set(name, journal);
+    const scope = scopeOfName(name);
+    if (scope !== null) this.#shards.set(scope, journal);
+    return journal;
+  }
+}
+
+/** Whether there are files where a store has its own. */
+export function hasStoreFiles(disk: Disk, directory: string): boolean {
+  return [TABLES_FOLDER, SHARDS_FOLDER].some((root) => disk.list(join(directory, root)).files.length > 0);
+}
+
+/** The folders of a directory that have files of journals. */
+export function journalFolders(disk: Disk, directory: string): JournalFolder[] {
+  const folders: JournalFolder[] = [];
+  for (const root of [TABLES_FOLDER, SHARDS_FOLDER]) {
+    const byFolder = new Map<string, string[]>();
+    for (const path of disk.list(join(directory, root)).files) {
+      const folder = dirname(path);
+      const fileName = path.slice(folder.length + 1);
+      if (parseJournalFile(fileName) === null || dirname(folder) !== join(directory, root)) continue;
+      byFolder.set(folder, [...(byFolder.get(folder) ?? []), fileName]);
+    }
+    for (const [folder, fileNames] of byFolder)
+      folders.push({ name: `${root}/${basename(folder).replaceAll('+', '/')}`, folder, fileNames });
+  }
+  return folders;
+}
+
+/** The last commit that a journal is known to have had. */
+export function headSequence(key: string, value: Uint8Array): number {
+  return Number(Buffer.from(openEnvelope(key, value)).toString());
+}
+
+/** The folder of a partition's files. */
+export function shardFolder(directory: string, scope: string): string {
+  // No topic's name has a plus in it.
+  return join(directory, SHARDS_FOLDER, scope.replaceAll('/', '+'));
+}
+
+export function shardName(scope: string): string {
+  return `${SHARDS_FOLDER}/${scope}`;
+}
+
+/** null for the journal of a table. */
+export function scopeOfName(name: string): string | null {
+  return name.startsWith(`${SHARDS_FOLDER}/`) ? name.slice(SHARDS_FOLDER.length + 1) : null;
+}
+
+/**
+ * What was read may not be on the disk yet: a process that was killed had not synced it. Commits that follow
+ * would stand on nothing.
+ */
+function settle(disk: Disk, { files, torn }: JournalState): void {
+  if (torn !== null) disk.truncate(torn.path, torn.byteCount);
+  for (const { path } of files.slice(-2)) {
+    const descriptor = disk.open(path, 'a');
+    try {
+      disk.sync(descriptor);
+    } finally {
+      disk.close(descriptor);
+    }
+  }
+}

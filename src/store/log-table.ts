@@ -1,0 +1,257 @@
+/**
+ * The storage of the embedded log: a journal of the store. Records wait here from their POST until a commit has
+ * made what they changed durable; then they are truncated.
+ *
+ *   <topic>/<offset>+<count>      records in a row: see log-chunk.ts
+ *   <topic>/start                 offset f64 of the first record kept, written whenever some are removed
+ *   <topic>/end                   offset f64 after the last record, written with every append
+ *   <topic>/import/<import id>    how far an import has come, JSON, written with the append of each of its chunks
+ *   <topic>/post/<digest of key>  what a POST with an Idempotency-Key was answered, JSON, written with its append
+ */
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { assert } from '../../engine/assert.js';
+import { SegmentError } from '../../engine/segments.js';
+import {
+  type DurableLog,
+  LogFullError,
+  type LogNotes,
+  type StoredRecord,
+} from '../../ingest/embedded-log/durable-log.js';
+import { type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
+import type { RememberedPost } from '../../ingest/embedded-log/remembered-posts.js';
+import { DiskFullError } from './disk/disk-room.js';
+import type { Put } from './journal/frame.js';
+import type { Journal } from './journal/journal.js';
+import { LOG_CHUNK_BYTES, LOG_CHUNK_RECORDS, WRAP_BYTES } from './limits.js';
+import { type Chunk, decodeChunk, encodeChunk, parseChunkKey } from './log-chunk.js';
+import type { Store } from './store.js';
+import { openEnvelope, rawEnvelope } from './values/envelope.js';
+
+interface Topic {
+  start: number;
+  end: number;
+  /** In order; the first may have records before `start`. */
+  readonly chunks: Chunk[];
+  /** The records of the chunk that was read last. */
+  lastRead: { readonly chunk: Chunk; readonly records: readonly StoredRecord[] } | null;
+}
+
+const NO_NOTES: LogNotes = { imports: new Map(), posts: new Map() };
+
+export class LogTable implements DurableLog {
+  readonly #store: Store;
+  readonly #table: Journal;
+  readonly #chunkBytes: number;
+  readonly #topics = new Map<string, Topic>();
+
+  constructor(store: Store, chunkBytes = LOG_CHUNK_BYTES) {
+    this.#store = store;
+    this.#table = store.table('log');
+    this.#chunkBytes = chunkBytes;
+  }
+
+  startOffset(topic: string): number {
+    return this.#topic(topic).start;
+  }
+
+  endOffset(topic: string): number {
+    return this.#topic(topic).end;
+  }
+
+  async append(name: string, records: readonly StoredRecord[], notes: LogNotes = NO_NOTES): Promise<void> {
+    const topic = this.#topic(name);
+    const end = topic.end + records.length;
+    const writes = await this.#chunked(name, topic.end, records);
+    const chunks = writes.map(({ key }) => parseChunkKey(key)!);
+    writes.push(wrappedOffset(endKey(name), end));
+    const forgotten: string[] = [];
+    for (const [importId, state] of notes.imports) writes.push(wrappedJson(importKey(name, importId), state));
+    for (const [digest, post] of notes.posts) {
+      if (post === null) forgotten.push(postKey(name, digest));
+      else writes.push(wrappedJson(postKey(name, digest), post));
+    }
+    const { room } = this.#store;
+    await room
+      .tried(() => this.#write(writes, forgotten))
+      .catch((error: unknown) => {
+        throw error instanceof DiskFullError ? new LogFullError(error.message) : error;
+      });
+    topic.end = end;
+    topic.chunks.push(...chunks);
+  }
+
+  importState(topic: string, importId: string): ImportState {
+    const key = importKey(topic, importId);
+    const stored = this.#table.get(key);
+    if (stored === undefined) return NOT_BEGUN;
+    return openedJson(key, stored) as ImportState;
+  }
+
+  *posts(topic: string): Iterable<readonly [string, RememberedPost]> {
+    const prefix = postKey(topic, '');
+    for (const key of this.#table.keys(prefix)) {
+      const stored = this.#table.get(key);
+      assert(stored !== undefined, 'a remembered POST went away while it was read');
+      yield [key.slice(prefix.length), openedJson(key, stored) as RememberedPost];
+    }
+  }
+
+  read(
+    topic: string,
+    fromOffset: number,
+    maxCount: number,
+    maxBytes: number,
+  ): Promise<readonly StoredRecord[]> {
+    return this.#store.room.retried(async () => {
+      try {
+        return this.#readNow(topic, fromOffset, maxCount, maxBytes);
+      } catch (error) {
+        // A directory that is gone says more than a file that is missing.
+        this.#store.assertSame();
+        throw error;
+      }
+    });
+  }
+
+  /** In chunks; in several turns, when they are many. */
+  async #chunked(topic: string, start: number, records: readonly StoredRecord[]): Promise<Put[]> {
+    const writes: Put[] = [];
+    let chunk: StoredRecord[] = [];
+    let chunkBytes = 0;
+    let turnBytes = 0;
+    for (const [i, { offset, timestampMs, value }] of records.entries()) {
+      assert(offset === start + i, 'the records of an append are not dense');
+      chunk.push({ offset, timestampMs, value });
+      chunkBytes += value.length;
+      const isWhole = chunkBytes >= this.#chunkBytes || chunk.length === LOG_CHUNK_RECORDS;
+      if (!isWhole && i < records.length - 1) continue;
+      writes.push(encodeChunk(topic, chunk));
+      turnBytes += chunkBytes;
+      chunk = [];
+      chunkBytes = 0;
+      if (turnBytes < WRAP_BYTES) continue;
+      await nextTurn();
+      turnBytes = 0;
+    }
+    return writes;
+  }
+
+  #readNow(name: string, fromOffset: number, maxCount: number, maxBytes: number): StoredRecord[] {
+    const topic = this.#topic(name);
+    const records: StoredRecord[] = [];
+    let byteCount = 0;
+    let offset = fromOffset;
+    for (let i = chunkIndex(topic, offset); offset < topic.end; i++) {
+      const chunk = topic.chunks[i];
+      if (chunk === undefined || chunk.start > offset)
+        throw new SegmentError(`record ${offset} of the embedded log of ${name} is missing`);
+      for (const record of this.#recordsOf(topic, chunk).slice(offset - chunk.start)) {
+        if (records.length === maxCount || byteCount >= maxBytes) return records;
+        records.push(record);
+        byteCount += record.value.length;
+        offset += 1;
+      }
+    }
+    return records;
+  }
+
+  #recordsOf(topic: Topic, chunk: Chunk): readonly StoredRecord[] {
+    if (topic.lastRead?.chunk !== chunk) {
+      const stored = this.#table.get(chunk.key);
+      if (stored === undefined) throw new SegmentError(`${chunk.key} of the embedded log is missing`);
+      topic.lastRead = { chunk, records: decodeChunk(chunk, stored) };
+    }
+    return topic.lastRead.records;
+  }
+
+  /** Records go a chunk at a time. */
+  async truncateBefore(name: string, offset: number): Promise<void> {
+    const topic = this.#topic(name);
+    if (offset <= topic.start) return;
+    assert(offset <= topic.end, 'the embedded log is truncated beyond its end');
+    topic.start = offset;
+    if (topic.lastRead !== null && topic.lastRead.chunk.end <= offset) topic.lastRead = null;
+    const gone = topic.chunks.splice(0, chunkIndex(topic, offset));
+    if (gone.length === 0) return;
+    const moved = [wrappedOffset(startKey(name), offset)];
+    await this.#store.room.retried(() =>
+      this.#write(
+        moved,
+        gone.map(({ key }) => key),
+      ),
+    );
+  }
+
+  #write(puts: readonly Put[], removedKeys: readonly string[] = []): Promise<void> {
+    return this.#store.writeTables([{ table: this.#table, puts, removedKeys }]);
+  }
+
+  #topic(name: string): Topic {
+    let topic = this.#topics.get(name);
+    if (topic === undefined) {
+      const chunks = this.#table.keys(`${name}/`).flatMap((key) => parseChunkKey(key) ?? []);
+      const [start, end] = [this.#getOffset(startKey(name)), this.#getOffset(endKey(name))];
+      topic = { start, end, chunks, lastRead: null };
+      this.#topics.set(name, topic);
+    }
+    return topic;
+  }
+
+  #getOffset(key: string): number {
+    const stored = this.#table.get(key);
+    if (stored === undefined) return 0;
+    const raw = openEnvelope(key, stored);
+    return new DataView(raw.buffer, raw.byteOffset).getFloat64(0, true);
+  }
+}
+
+function wrapped(key: string, ...pieces: readonly Uint8Array[]): Put {
+  return { key, value: rawEnvelope(key, ...pieces) };
+}
+
+function float64(value: number): Uint8Array {
+  const raw = new Uint8Array(8);
+  new DataView(raw.buffer).setFloat64(0, value, true);
+  return raw;
+}
+
+function wrappedJson(key: string, value: object): Put {
+  return wrapped(key, Buffer.from(JSON.stringify(value)));
+}
+
+function openedJson(key: string, stored: Uint8Array): unknown {
+  return JSON.parse(new TextDecoder().decode(openEnvelope(key, stored)));
+}
+
+function wrappedOffset(key: string, offset: number): Put {
+  return wrapped(key, float64(offset));
+}
+
+function startKey(topic: string): string {
+  return `${topic}/start`;
+}
+
+function endKey(topic: string): string {
+  return `${topic}/end`;
+}
+
+function importKey(topic: string, importId: string): string {
+  return `${topic}/import/${importId}`;
+}
+
+function postKey(topic: string, keyDigest: string): string {
+  return `${topic}/post/${keyDigest}`;
+}
+
+/** Of the chunk that has the record at an offset, or of the first behind it. */
+function chunkIndex({ chunks }: Topic, offset: number): number {
+  let low = 0;
+  let high = chunks.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (chunks[middle].end <= offset) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,256 @@
+/**
+ * The work of the storage thread: compresses, checksums and writes what commits bring, and compacts rows and
+ * seals usage in between, so that the serving thread does not have to. A commit waits for a compaction no
+ * longer than a slice of it.
+ */
+
+import { join } from 'node:path';
+import { parentPort } from 'node:worker_threads';
+import { SORTED_BLOCK_BYTES } from '../../../engine/limits.js';
+import { compactRuns } from '../../../engine/rows/compaction.js';
+import { encodeDirectory } from '../../../engine/rows/directory.js';
+import { SegmentError } from '../../../engine/segments.js';
+import { sealPart } from '../../../engine/usage/sealed/seal.js';
+import { partFile } from '../../../engine/usage/sealed/sealed-part.js';
+import { monotonicUs } from '../../system-clock.js';
+import { type CompactionDisk, CompactionFiles } from '../blocks/compaction-files.js';
+import type { Disk } from '../disk/disk.js';
+import { FileAppender } from '../disk/file-appender.js';
+import { Folders } from '../disk/folders.js';
+import { Removals } from '../disk/removals.js';
+import { errorText, SyncError } from '../disk/system-errors.js';
+import { writeCheckpoint } from '../journal/checkpoint.js';
+import { COMPACTION_SLICE_MS } from '../limits.js';
+import { compressedValue } from '../values/checked-value.js';
+import { wrapEnvelope } from '../values/envelope.js';
+import type {
+  Compacted,
+  Done,
+  FailureKind,
+  LinkedFile,
+  Sealed,
+  StorageAnswer,
+  StorageQuestion,
+  Written,
+} from './storage-protocol.js';
+
+type Question = StorageQuestion & { readonly id: number };
+
+export interface StoragePorts {
+  readonly disk: Disk;
+  readonly answer: (message: StorageAnswer, transferred: ArrayBuffer[]) => void;
+  /** Runs a task once waiting questions have been taken. */
+  readonly later: (task: () => void) => void;
+  readonly monotonicUs: () => number;
+  /** See CompactionSizes. */
+  readonly blockBytes: number;
+}
+
+/** Does the work in a worker thread, for the thread that started it. */
+export function serveStorage(disk: Disk): void {
+  const port = parentPort!;
+  const work = new StorageWork({
+    disk,
+    answer: (message, transferred) => port.postMessage(message, transferred),
+    later: setImmediate,
+    monotonicUs,
+    blockBytes: SORTED_BLOCK_BYTES,
+  });
+  port.on('message', (question: Question) => work.take(question));
+}
+
+export class StorageWork {
+  readonly #ports: StoragePorts;
+  readonly #folders: Folders;
+  readonly #removals: Removals;
+  readonly #appender: FileAppender;
+  /** What came while files are synced; null while none are. */
+  #waiting: Question[] | null = null;
+
+  constructor(ports: StoragePorts) {
+    this.#ports = ports;
+    this.#folders = new Folders(ports.disk);
+    this.#removals = new Removals(ports.disk);
+    this.#appender = new FileAppender(ports.disk, this.#folders, this.#removals);
+  }
+
+  /** Does what is asked, in order, and answers; a compaction goes on later. What fails is answered too. */
+  take(question: Question): void {
+    if (this.#waiting !== null) this.#waiting.push(question);
+    else this.#do(question);
+  }
+
+  #do({ id, ...question }: Question): void {
+    try {
+      this.#removals.retry();
+      switch (question.do) {
+        case 'write': {
+          const written = this.#write(question);
+          this.#ports.answer({ id, done: written }, [written.sealed]);
+          break;
+        }
+        case 'append':
+          for (const { path, bytes } of question.additions) this.#appender.appendAndHold(path, bytes);
+          this.#sync(id);
+          break;
+        case 'checkpoint':
+          this.#beginCheckpoint(id, question);
+          break;
+        case 'sync':
+          this.#sync(id);
+          break;
+        case 'cut-back':
+          this.#appender.cutBack(question.ends);
+          this.#answer({ id, done: null });
+          break;
+        case 'remove':
+          for (const path of question.paths) {
+            this.#appender.release(path);
+            this.#removals.remove(path);
+          }
+          this.#answer({ id, done: { left: this.#removals.left() } });
+          break;
+        case 'link':
+          this.#link(question.folder, question.names);
+          this.#answer({ id, done: null });
+          break;
+        case 'compact':
+          this.#beginCompaction(id, question);
+          break;
+        case 'seal':
+          this.#beginSeal(id, question);
+          break;
+      }
+    } catch (error) {
+      this.#answer({ id, ...failure(error) });
+    }
+  }
+
+  #sync(id: number): void {
+    this.#waiting = [];
+    void this.#appender
+      .sync()
+      .then(
+        () => this.#answer({ id, done: null }),
+        (error: unknown) => this.#answer({ id, ...failure(error) }),
+      )
+      .then(() => {
+        const waiting = this.#waiting!;
+        this.#waiting = null;
+        for (const question of waiting) this.take(question);
+      });
+  }
+
+  #answer(message: StorageAnswer): void {
+    this.#ports.answer(message, []);
+  }
+
+  #write({ arena, items }: StorageQuestion & { readonly do: 'write' }): Written {
+    const values: Uint8Array[] = [];
+    const lengths: number[] = [];
+    let byteCount = 0;
+    let start = 0;
+    for (const { name, end, path } of items) {
+      const raw = new Uint8Array(arena, start, end - start);
+      start = end;
+      const value = path === null ? wrapEnvelope(name, raw) : compressedValue(name, raw);
+      lengths.push(value.length);
+      if (path !== null) this.#appender.append(path, value);
+      else {
+        values.push(value);
+        byteCount += value.length;
+      }
+    }
+    const sealed = new Uint8Array(byteCount);
+    let at = 0;
+    for (const value of values) {
+      sealed.set(value, at);
+      at += value.length;
+    }
+    return { sealed: sealed.buffer, lengths };
+  }
+
+  #link(folder: string, names: readonly LinkedFile[]): void {
+    const { disk } = this.#ports;
+    disk.makeFolder(folder);
+    try {
+      for (const { path, name } of names) disk.link(path, join(folder, name));
+    } catch (error) {
+      for (const { name } of names) this.#removals.remove(join(folder, name));
+      throw error;
+    }
+  }
+
+  #beginCheckpoint(id: number, question: StorageQuestion & { readonly do: 'checkpoint' }): void {
+    this.#inSlices(
+      id,
+      writeCheckpoint(this.#compactionDisk(), question, question.number),
+      (places) => places,
+    );
+  }
+
+  #beginCompaction(id: number, question: StorageQuestion & { readonly do: 'compact' }): void {
+    const { plan, chunkBytes, namePrefix, folder, inputs } = question;
+    const { blockBytes } = this.#ports;
+    const files = new CompactionFiles(this.#compactionDisk(), namePrefix, folder, inputs);
+    this.#build(id, files, compactRuns(plan, files, { chunkBytes, blockBytes }), (directory): Compacted => {
+      return { frameEnds: files.finish(plan.output), directory: directory && encodeDirectory(directory) };
+    });
+  }
+
+  #beginSeal(id: number, { plan, namePrefix, folder }: StorageQuestion & { readonly do: 'seal' }): void {
+    const files = new CompactionFiles(this.#compactionDisk(), namePrefix, folder, []);
+    this.#build(id, files, sealPart(plan, files), (summary): Sealed => {
+      return { frameEnds: files.finish(partFile(plan.name)), summary };
+    });
+  }
+
+  #compactionDisk(): CompactionDisk {
+    return { disk: this.#ports.disk, folders: this.#folders, removals: this.#removals };
+  }
+
+  /** The steps of what makes a file; what is begun of it goes when they fail. */
+  #build<T>(
+    id: number,
+    files: CompactionFiles,
+    steps: Generator<void, T>,
+    finish: (result: T) => Done,
+  ): void {
+    this.#inSlices(id, steps, finish, () => files.abandon());
+  }
+
+  /** Takes the steps in slices, and answers what `finish` makes of their result. */
+  #inSlices<T>(
+    id: number,
+    steps: Generator<void, T>,
+    finish: (result: T) => Done,
+    abandon: () => void = () => undefined,
+  ): void {
+    const slice = (): void => {
+      try {
+        const step = this.#advance(steps);
+        if (step.done === true) this.#answer({ id, done: finish(step.value) });
+        else this.#ports.later(slice);
+      } catch (error) {
+        abandon();
+        this.#answer({ id, ...failure(error) });
+      }
+    };
+    slice();
+  }
+
+  /** Goes on for a slice, or to the end. */
+  #advance<T>(steps: Generator<void, T>): IteratorResult<void, T> {
+    const { monotonicUs } = this.#ports;
+    const endUs = monotonicUs() + COMPACTION_SLICE_MS * 1000;
+    for (;;) {
+      const step = steps.next();
+      if (step.done === true || monotonicUs() >= endUs) return step;
+    }
+  }
+}
+
+function failure(error: unknown): { failed: string; kind: FailureKind } {
+  const kind = error instanceof SegmentError ? 'damage' : error instanceof SyncError ? 'sync' : 'other';
+  return { failed: errorText(error), kind };
+}

@@ -1,0 +1,98 @@
+/**
+ * How everything stands in the store, segments and blocks alike, so that a torn, flipped or misplaced value
+ * is refused and never answered from.
+ *
+ *   version u8 │ codec u8 │ rawLength u32 │ crc32 u32 over name and all but itself │ payload
+ */
+
+import { crc32 } from 'node:zlib';
+import { SegmentError } from '../../../engine/segments.js';
+import { QUICK_ZSTD_LEVEL } from '../limits.js';
+import { zstdCompress, zstdDecompress } from './zstd.js';
+
+const VERSION = 1;
+const CHECKSUM_AT = 6;
+const HEADER_BYTES = 10;
+
+/** How a payload holds its raw bytes. */
+export const CODEC_RAW = 0;
+export const CODEC_ZSTD = 3;
+/** Of blocks only: see block-frame.ts. */
+export const CODEC_PACKED_ZSTD = 4;
+
+export const NO_DICTIONARY = new Uint8Array(0);
+
+export interface CheckedValue {
+  readonly codec: number;
+  readonly rawLength: number;
+  /** A view of the value. */
+  readonly payload: Uint8Array;
+}
+
+export function checkedValue(
+  name: string,
+  codec: number,
+  rawLength: number,
+  ...pieces: readonly Uint8Array[]
+): Uint8Array<ArrayBuffer> {
+  let length = HEADER_BYTES;
+  for (const piece of pieces) length += piece.length;
+  const value = new Uint8Array(length);
+  const view = new DataView(value.buffer);
+  view.setUint8(0, VERSION);
+  view.setUint8(1, codec);
+  view.setUint32(2, rawLength, true);
+  let at = HEADER_BYTES;
+  for (const piece of pieces) {
+    value.set(piece, at);
+    at += piece.length;
+  }
+  view.setUint32(CHECKSUM_AT, checksum(name, value), true);
+  return value;
+}
+
+/** The quick compression, where it gains anything. It takes 3 µs a KB. */
+export function compressedValue(name: string, raw: Uint8Array): Uint8Array<ArrayBuffer> {
+  const compressed = zstdCompress(raw, QUICK_ZSTD_LEVEL, NO_DICTIONARY);
+  return compressed.length < raw.length
+    ? checkedValue(name, CODEC_ZSTD, raw.length, compressed)
+    : checkedValue(name, CODEC_RAW, raw.length, raw);
+}
+
+/**
+ * Throws a SegmentError that names the value and says what is wrong. `kind` is the word for it: segment or
+ * block.
+ */
+export function checkValue(kind: string, name: string, value: Uint8Array): CheckedValue {
+  if (value.length < HEADER_BYTES) throw damaged(kind, name, 'it is shorter than its header');
+  const view = new DataView(value.buffer, value.byteOffset, value.byteLength);
+  const version = view.getUint8(0);
+  if (version !== VERSION) throw new SegmentError(`${kind} ${name} has format ${version}, not ${VERSION}`);
+  if (view.getUint32(CHECKSUM_AT, true) !== checksum(name, value))
+    throw damaged(kind, name, 'its checksum does not match');
+  return {
+    codec: view.getUint8(1),
+    rawLength: view.getUint32(2, true),
+    payload: value.subarray(HEADER_BYTES),
+  };
+}
+
+/** The raw bytes, the caller's to keep, of a value that stands by itself. */
+export function rawBytes(
+  kind: string,
+  name: string,
+  { codec, rawLength, payload }: CheckedValue,
+): Uint8Array {
+  if (codec !== CODEC_RAW && codec !== CODEC_ZSTD) throw damaged(kind, name, `its codec ${codec} is unknown`);
+  const raw = (codec === CODEC_RAW ? payload : zstdDecompress(payload, NO_DICTIONARY, rawLength)).slice();
+  if (raw.length !== rawLength) throw damaged(kind, name, 'its length does not match');
+  return raw;
+}
+
+export function damaged(kind: string, name: string, what: string): SegmentError {
+  return new SegmentError(`${kind} ${name} is damaged: ${what}`);
+}
+
+function checksum(name: string, value: Uint8Array): number {
+  return crc32(value.subarray(HEADER_BYTES), crc32(value.subarray(0, CHECKSUM_AT), crc32(name)));
+}

@@ -1,0 +1,23 @@
+/** Segments and records as journals hold them: compressed where that gains anything. */
+
+import { COMPRESS_FROM_BYTES } from '../limits.js';
+import { CODEC_RAW, checkedValue, checkValue, compressedValue, rawBytes } from './checked-value.js';
+
+/** The value to store. Compresses, so on the storage thread only. */
+export function wrapEnvelope(name: string, raw: Uint8Array): Uint8Array {
+  return raw.length < COMPRESS_FROM_BYTES ? rawEnvelope(name, raw) : compressedValue(name, raw);
+}
+
+/** The value to store for bytes that aren't worth compressing. */
+export function rawEnvelope(name: string, ...pieces: readonly Uint8Array[]): Uint8Array {
+  const rawLength = pieces.reduce((sum, { length }) => sum + length, 0);
+  return checkedValue(name, CODEC_RAW, rawLength, ...pieces);
+}
+
+/**
+ * The segment's bytes: the caller's to keep. Throws a SegmentError that names the segment and says what is
+ * wrong.
+ */
+export function openEnvelope(name: string, value: Uint8Array): Uint8Array {
+  return rawBytes('segment', name, checkValue('segment', name, value));
+}

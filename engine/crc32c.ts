@@ -20,6 +20,9 @@ for (let at = 256; at < TABLES.length; at++)
 
 const NO_WORDS = new Int32Array(0);
 
+/** Words are read in the machine's byte order; where that is another, all is done byte by byte. */
+const IS_LITTLE_ENDIAN = new Uint8Array(new Int32Array([1]).buffer)[0] === 1;
+
 /** Of the bytes from `start` up to `end`. */
 export function crc32c(bytes: Uint8Array, start: number, end: number): number {
   let crc = -1;
@@ -28,7 +31,9 @@ export function crc32c(bytes: Uint8Array, start: number, end: number): number {
     crc = TABLES[(crc ^ bytes[at]) & 255] ^ (crc >>> 8);
   // Where nothing is left, `at` need not be a word's place.
   const words =
-    at === end ? NO_WORDS : new Int32Array(bytes.buffer, bytes.byteOffset + at, ((end - at) >>> 4) << 2);
+    at === end || !IS_LITTLE_ENDIAN
+      ? NO_WORDS
+      : new Int32Array(bytes.buffer, bytes.byteOffset + at, ((end - at) >>> 4) << 2);
   const t = TABLES;
   for (let w = 0; w < words.length; w += 4) {
     const a = words[w] ^ crc;

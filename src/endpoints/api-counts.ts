@@ -39,7 +39,7 @@ export const apiCounts = {
         })
         .meta({
           description:
-            "A regular expression in RE2's dialect, searched in the whole request URL. A project reference is one.",
+            "A regular expression in RE2's syntax, searched in the whole request URL. A project reference is one.",
         }),
       interval: oneOf(USAGE_INTERVALS).meta({
         description:

@@ -1,7 +1,7 @@
 /** Why an expression of a caller got no answer. */
 
 /**
- * invalid: not an expression of RE2's dialect. too-long, too-complex, too-expensive: over a limit of
+ * invalid: not an expression in RE2's syntax. too-long, too-complex, too-expensive: over a limit of
  * limits.ts. busy: too many expressions are being evaluated, or this one for too long already. stopped: the
  * service is shutting down.
  */

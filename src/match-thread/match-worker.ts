@@ -1,5 +1,5 @@
 /**
- * The match thread: compiles expressions of RE2's dialect, and searches batches of URLs and sealed parts for
+ * The match thread: compiles expressions in RE2's syntax, and searches batches of URLs and sealed parts for
  * them.
  */
 
@@ -73,7 +73,7 @@ function buffersOf(result: Uint8Array<ArrayBuffer> | ScanResult): ArrayBuffer[] 
 }
 
 function invalidity(error: RE2JSException): string {
-  return `is not a regular expression of RE2's dialect: ${error.message.replace(/^error parsing regexp: /, '')}`;
+  return `is not a regular expression in RE2's syntax: ${error.message.replace(/^error parsing regexp: /, '')}`;
 }
 
 /** The file is opened again for each piece: that takes microseconds, a piece milliseconds. */

@@ -177,7 +177,7 @@ test('whatever the parameters are, the answer is one of those described, and 200
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(LOGS, STATS, USAGE), query, async (path, given) => {
       const answer = await asked(path, given as Record<string, string>);
-      // Which texts are regular expressions of RE2's dialect no schema can say.
+      // Which texts are regular expressions in RE2's syntax no schema can say.
       if (path === USAGE) return;
       expect(answer.startsWith('200')).toBe(isValid(path, given as Record<string, string>));
     }),

@@ -155,7 +155,7 @@ test('what cannot be evaluated is refused with its reason, with or without entri
       expect(await refusal(async () => ask(expression)), expression).toBe(refused);
       expect(await refusal(async () => ask(expression)), `${expression} again`).toBe(refused);
     };
-    const invalid = "invalid: is not a regular expression of RE2's dialect:";
+    const invalid = "invalid: is not a regular expression in RE2's syntax:";
     await check('a[b', `${invalid} missing closing ]: \`[b\``);
     await check('a**', `${invalid} invalid nested repetition operator: \`**\``);
     await check('(?=a)', `${invalid} invalid or unsupported Perl syntax: \`(?=\``);

@@ -16,7 +16,7 @@ import { MatchMemory } from './match-list.js';
 const encoder = new TextEncoder();
 
 /**
- * Whether an expression has no character with a meaning of its own in RE2's dialect: it is then searched as
+ * Whether an expression has no character with a meaning of its own in RE2's syntax: it is then searched as
  * it is.
  */
 export function isLiteral(expression: string): boolean {

@@ -123,7 +123,7 @@ test('while another process reads a partition there are no answers; afterwards t
   const one = new Process(0).hear('2 a=1 b=1');
   const before = one.whole.epoch('edge');
   expect(one.at(2).hear('2 a=2 elsewhere=1').says()).toBe(
-    'none: partition edge/1 is read by another process of the same Kafka group; each Logring needs a LOGRING_KAFKA_GROUP_ID of its own',
+    'none: partition edge/1 is read by another process of the same Kafka group; each Logring needs a LOGRING_KAFKA_GROUP_ID or a LOGRING_ZONE of its own',
   );
   expect(one.whole.epoch('edge')).not.toBe(before);
   expect(one.whole.readings()[0].ageUs).toBe(null);

@@ -11,13 +11,38 @@ const brokers = z.string().transform((value, context): string[] => {
   return addresses;
 });
 
+const ZONE_RULE = 'must be up to 63 letters, digits, - and _';
+const zoneName = z.string().regex(/^[A-Za-z0-9_-]{1,63}$/, ZONE_RULE);
+const ZONES_RULE = 'must be a comma-separated list of different names, of letters, digits, - and _';
+const zoneNames = z
+  .string()
+  .transform(list)
+  .refine(
+    (names) =>
+      new Set(names).size === names.length && names.every((name) => zoneName.safeParse(name).success),
+    ZONES_RULE,
+  );
+
 export const KAFKA_SETTINGS = {
   KAFKA_BROKERS: {
     schema: brokers.optional(),
     help: 'comma-separated host:port of the brokers',
     shownDefault: 'none: the embedded log',
   },
-  KAFKA_GROUP_ID: { schema: text.default('logring'), help: 'consumer group; one for each Logring' },
+  KAFKA_GROUP_ID: {
+    schema: text.default('logring'),
+    help: 'consumer group, one for each Logring; with a zone its name follows, after a dot',
+  },
+  ZONE: {
+    schema: zoneName.or(z.literal('', ZONE_RULE)).default(''),
+    help: 'which of several complete copies of the data this Logring keeps',
+    shownDefault: 'none: the only one',
+  },
+  ZONES: {
+    schema: zoneNames.optional(),
+    help: 'comma-separated names of all zones; the first of them writes the dead letters',
+    shownDefault: 'LOGRING_ZONE',
+  },
   KAFKA_SSL: { schema: flag.default(false), help: 'TLS to the brokers' },
   KAFKA_SSL_CA: { schema: text.optional(), help: 'certificate authority of the brokers, PEM' },
   KAFKA_SSL_CERT: { schema: text.optional(), help: 'client certificate, PEM' },
@@ -52,5 +77,24 @@ export function kafkaContradictions(config: Values<typeof KAFKA_SETTINGS>): stri
       (name) => `LOGRING_${name}: has no effect without LOGRING_KAFKA_SSL=true`,
     ),
     ...PEM_NAMES.flatMap((name) => needsPem(name, config[name])),
+    ...zoneContradictions(config),
   ];
+}
+
+function zoneContradictions({ KAFKA_BROKERS, ZONE, ZONES }: Values<typeof KAFKA_SETTINGS>): string[] {
+  if (ZONES !== undefined && !ZONES.includes(ZONE))
+    return [`LOGRING_ZONE: must be one of LOGRING_ZONES, got ${JSON.stringify(ZONE)}`];
+  if (ZONE !== '' && KAFKA_BROKERS === undefined)
+    return ['LOGRING_ZONE: has no effect without LOGRING_KAFKA_BROKERS'];
+  return [];
+}
+
+/** The consumer group of this zone: each reads all of the topics. */
+export function consumerGroup({ KAFKA_GROUP_ID, ZONE }: Values<typeof KAFKA_SETTINGS>): string {
+  return ZONE === '' ? KAFKA_GROUP_ID : `${KAFKA_GROUP_ID}.${ZONE}`;
+}
+
+/** All zones find the same dead letters: one of them writes them. */
+export function writesDeadLetters({ ZONE, ZONES }: Values<typeof KAFKA_SETTINGS>): boolean {
+  return ZONES === undefined || ZONES[0] === ZONE;
 }

@@ -8,6 +8,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../../engine/assert.js';
 import { BufferPool } from '../../ingest/buffer-pool.js';
 import { sampledSink } from '../../ingest/dead-letter-samples.js';
+import { WRITTEN_ELSEWHERE } from '../../ingest/dead-letters.js';
 import { Holds } from '../../ingest/holds.js';
 import type { KafkaClock } from '../../ingest/kafka/clock.js';
 import type { KafkaLogger } from '../../ingest/kafka/cluster/client-logger.js';
@@ -105,12 +106,10 @@ function shardOf(key: PartitionKey): PackShard {
   return shard;
 }
 
-const deadLetters = new KafkaDeadLetters({
-  connection: order.connection,
-  topic: order.deadLetterTopic,
-  logger,
-  clock,
-});
+const deadLetters =
+  order.deadLetterTopic === null
+    ? null
+    : new KafkaDeadLetters({ connection: order.connection, topic: order.deadLetterTopic, logger, clock });
 
 const holds = new Holds({
   nowMs: clock.nowMs,
@@ -126,7 +125,9 @@ const pipeline = new Pipeline({
   edgeTopic: order.edgeTopic,
   relayTopic: order.relayTopic,
   shardOf,
-  deadLetters: sampledSink(deadLetters, (samples) => say({ say: 'dead-letters', samples })),
+  deadLetters: sampledSink(deadLetters ?? WRITTEN_ELSEWHERE, (samples) =>
+    say({ say: 'dead-letters', samples }),
+  ),
   tiers: { tierByProject: order.tierByProject, defaultTier: order.defaultTier },
   urlFromPath: order.urlFromPath,
   judgedBy: 'clock',
@@ -180,7 +181,7 @@ const source = new KafkaLogSource({
 let lastStatus = '';
 function sayStatus(): void {
   const status = source.status();
-  const problem = status.problem ?? deadLetters.problem;
+  const problem = status.problem ?? deadLetters?.problem ?? null;
   const { unpackedBytes } = source;
   const text = JSON.stringify({ ...status, problem, unpackedBytes });
   if (text === lastStatus) return;
@@ -191,7 +192,7 @@ const statusTimer = setInterval(sayStatus, STATUS_EVERY_MS);
 
 async function stop(): Promise<void> {
   await source.stop();
-  await deadLetters.stop();
+  await deadLetters?.stop();
   clearInterval(statusTimer);
   say({ say: 'stopped' });
 }

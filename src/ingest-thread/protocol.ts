@@ -33,7 +33,8 @@ export interface IngestOrder {
   /** '' for none, but one of them there is. */
   readonly edgeTopic: string;
   readonly relayTopic: string;
-  readonly deadLetterTopic: string;
+  /** null where another zone writes them. */
+  readonly deadLetterTopic: string | null;
   readonly tierByProject: ReadonlyMap<string, string>;
   readonly defaultTier: string;
   readonly urlFromPath: boolean;

@@ -16,6 +16,7 @@ import type {
 } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import type { Marks } from '../../ingest/record-marks.js';
+import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
 import type { IngestPort } from '../http/ports.js';
 import { IngestThread, NOT_YET } from '../ingest-thread/ingest-thread.js';
@@ -124,11 +125,11 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
   const start = () => {
     const order = {
       connection: kafkaConnection(config, brokers),
-      groupId: config.KAFKA_GROUP_ID,
+      groupId: consumerGroup(config),
       directory: config.DATA_DIR,
       edgeTopic: config.EDGE_TOPIC,
       relayTopic: config.RELAY_TOPIC,
-      deadLetterTopic: config.DEAD_LETTER_TOPIC,
+      deadLetterTopic: writesDeadLetters(config) ? config.DEAD_LETTER_TOPIC : null,
       ...tierSettings(config),
       urlFromPath: config.URL_FROM_PATH,
       positions: [...shards.all()].map(({ topic, partition, shard }) => ({

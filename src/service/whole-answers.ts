@@ -230,7 +230,7 @@ export class WholeAnswers {
     if (topic.partitions.length === 0) return this.#unknownText(topic);
     const elsewhere = keysOf(topic, ({ isElsewhere }) => isElsewhere);
     if (elsewhere.length > 0)
-      return `${listText(topic, elsewhere)} ${elsewhere.length === 1 ? 'is' : 'are'} read by another process of the same Kafka group; each Logring needs a LOGRING_KAFKA_GROUP_ID of its own`;
+      return `${listText(topic, elsewhere)} ${elsewhere.length === 1 ? 'is' : 'are'} read by another process of the same Kafka group; each Logring needs a LOGRING_KAFKA_GROUP_ID or a LOGRING_ZONE of its own`;
     const never = keysOf(topic, ({ asOfUs }) => asOfUs === null);
     return never.length === 0 ? null : `${this.#behindText(topic, never)}${this.#because()}`;
   }

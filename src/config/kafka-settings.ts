@@ -11,16 +11,17 @@ const brokers = z.string().transform((value, context): string[] => {
   return addresses;
 });
 
-const ZONE_RULE = 'must be up to 63 letters, digits, - and _';
-const zoneName = z.string().regex(/^[A-Za-z0-9_-]{1,63}$/, ZONE_RULE);
-const ZONES_RULE = 'must be a comma-separated list of different names, of letters, digits, - and _';
-const zoneNames = z
+/** Up to 63 of them, so that a pod's name is one. */
+const ZONE = /^[A-Za-z0-9_-]{1,63}$/;
+const zone = z
   .string()
-  .transform(list)
+  .refine((name) => name === '' || ZONE.test(name), 'must be up to 63 letters, digits, - and _');
+const zones = z
+  .string()
+  .transform((value) => (value === '' ? undefined : list(value)))
   .refine(
-    (names) =>
-      new Set(names).size === names.length && names.every((name) => zoneName.safeParse(name).success),
-    ZONES_RULE,
+    (names = []) => new Set(names).size === names.length && names.every((name) => ZONE.test(name)),
+    'must be a comma-separated list of different names, each of up to 63 letters, digits, - and _',
   );
 
 export const KAFKA_SETTINGS = {
@@ -34,12 +35,12 @@ export const KAFKA_SETTINGS = {
     help: 'consumer group, one for each Logring; with a zone its name follows, after a dot',
   },
   ZONE: {
-    schema: zoneName.or(z.literal('', ZONE_RULE)).default(''),
+    schema: zone.default(''),
     help: 'which of several complete copies of the data this Logring keeps',
     shownDefault: 'none: the only one',
   },
   ZONES: {
-    schema: zoneNames.optional(),
+    schema: zones.optional(),
     help: 'comma-separated names of all zones; the first of them writes the dead letters',
     shownDefault: 'LOGRING_ZONE',
   },
@@ -82,6 +83,9 @@ export function kafkaContradictions(config: Values<typeof KAFKA_SETTINGS>): stri
 }
 
 function zoneContradictions({ KAFKA_BROKERS, ZONE, ZONES }: Values<typeof KAFKA_SETTINGS>): string[] {
+  // One that is not valid is told already.
+  if ((ZONE as string | undefined) === undefined) return [];
+  if (ZONES !== undefined && ZONE === '') return ['LOGRING_ZONE: is needed with LOGRING_ZONES'];
   if (ZONES !== undefined && !ZONES.includes(ZONE))
     return [`LOGRING_ZONE: must be one of LOGRING_ZONES, got ${JSON.stringify(ZONE)}`];
   if (ZONE !== '' && KAFKA_BROKERS === undefined)

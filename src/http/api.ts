@@ -19,9 +19,10 @@ import {
 } from './errors.js';
 import { type IngestApi, refuseBody } from './ingest/ingest-api.js';
 import { TARGET_BYTE_LIMIT } from './limits.js';
-import type { AlarmPorts, Clock, Health, OperatorPort } from './ports.js';
+import { type AlarmPorts, type Clock, FRESH, type Health, type OperatorPort } from './ports.js';
 import type { QueryApi, ServedEndpoint } from './query/query-api.js';
 import { DecodedQueries, decodeQuery } from './query/query-string.js';
+import { staleLines } from './query/stale.js';
 import { hasOneBody, isBodiless } from './server/headers.js';
 import {
   type BodyConsumer,
@@ -230,7 +231,7 @@ function noIngest(): HttpAnswer {
 function healthAnswer(health: Health): HttpAnswer {
   return {
     status: health.ok ? 200 : 503,
-    headers: [JSON_CONTENT_TYPE, NO_STORE],
+    headers: [JSON_CONTENT_TYPE, NO_STORE, ...staleLines(health.oldest ?? FRESH)],
     body: JSON.stringify({ ok: health.ok, reasons: health.reasons, notes: health.notes }),
     close: false,
   };

@@ -97,6 +97,8 @@ export interface Health {
   readonly reasons: readonly string[];
   /** What an operator should know although all is well. */
   readonly notes?: readonly string[];
+  /** How the answers of the oldest log stand; absent: they are fresh. */
+  readonly oldest?: AnswerState;
 }
 
 export interface OperatorPort {

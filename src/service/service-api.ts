@@ -23,7 +23,14 @@ import {
   INGEST_HELD_BYTE_LIMIT,
   INGEST_HELD_BYTE_MINIMUM,
 } from '../http/limits.js';
-import type { AlarmPorts, DroppedPort, IngestPort, StatePort } from '../http/ports.js';
+import {
+  type AlarmPorts,
+  type AnswerState,
+  type DroppedPort,
+  FRESH,
+  type IngestPort,
+  type StatePort,
+} from '../http/ports.js';
 import { Compressor } from '../http/query/compression.js';
 import { QueryApi, type ServedEndpoint } from '../http/query/query-api.js';
 import type { SlowQueryPorts } from '../http/query/slow-queries.js';
@@ -135,7 +142,12 @@ export function createApi({ config, platform, keys, shards, queries, ...parts }:
       livez: () => ({ ok: true, reasons: [] }),
       readyz: () => {
         const { reasons, notes } = parts.readiness();
-        return { ok: reasons.length === 0, reasons, ...(notes.length === 0 ? {} : { notes }) };
+        return {
+          ok: reasons.length === 0,
+          reasons,
+          oldest: oldestState(parts.states),
+          ...(notes.length === 0 ? {} : { notes }),
+        };
       },
       metrics: parts.metrics,
     },
@@ -154,6 +166,16 @@ export function createApi({ config, platform, keys, shards, queries, ...parts }:
       ...consoleApi({ names: new KnownNames(shards, () => yieldTurn()), status: parts.status }),
     ]),
   });
+}
+
+/** Of the logs whose answers are old, if any. */
+function oldestState(states: StatePort): AnswerState {
+  let oldest: AnswerState = FRESH;
+  for (const log of ['edge', 'relay'] as const) {
+    const state = states.stateOf(log);
+    if (state.kind === 'old' && (oldest.kind !== 'old' || state.ageUs > oldest.ageUs)) oldest = state;
+  }
+  return oldest;
 }
 
 function slowQueryPorts(thresholdMs: number, { logger, clock }: Platform): SlowQueryPorts {

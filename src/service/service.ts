@@ -8,6 +8,7 @@ import { Gaps } from '../../ingest/gaps.js';
 import type { LogSourceStatus, OffsetGap, PartitionKey, Position } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { PartitionMarks } from '../../ingest/record-marks.js';
+import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
 import { ANSWER_CHECK_MS } from '../http/limits.js';
 import type { QueryApi } from '../http/query/query-api.js';
@@ -306,7 +307,7 @@ class Composition implements Service {
         http: this.httpBackEnd,
         httpPackage: this.#http.origin,
         httpFallback: this.#http.fallbackReason,
-        logs: this.#config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
+        ...logsText(this.#config),
         dataDirectory: this.#config.DATA_DIR,
         store: this.#store.id,
         shards: [...this.#shards.all()].length,
@@ -437,4 +438,16 @@ class Composition implements Service {
       },
     };
   }
+}
+
+/** What the log of a start says of where logs come from. */
+function logsText(config: Config) {
+  if (config.KAFKA_BROKERS === undefined) return { logs: 'embedded log' };
+  return {
+    logs: 'Kafka',
+    kafkaGroup: consumerGroup(config),
+    deadLetters: writesDeadLetters(config)
+      ? config.DEAD_LETTER_TOPIC
+      : `written by zone ${config.ZONES?.[0]} alone`,
+  };
 }

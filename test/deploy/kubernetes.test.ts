@@ -161,9 +161,14 @@ test.skipIf(helm === undefined)('the chart refuses what could not work, and says
   expect(refusal({ ...whole, 'keys.existingSecret': 'logring' })).toContain('set one of keys.existingSecret');
   // Helm's versions say it differently.
   expect(refusal({ ...whole, replicas: '2' })).toMatch(/replicas.* not allowed/);
-  expect(
-    runHelm('template logring', CHART, '--set', 'image.repository=l,keys.api=one,zones=2').stderr,
-  ).toContain('several zones read the same Kafka: set config.LOGRING_KAFKA_BROKERS');
+  const zones = (...set: string[]) =>
+    runHelm('template logring', CHART, '--set', ['image.repository=l,keys.api=one,zones=2', ...set].join());
+  expect(zones().stderr).toContain('several zones read the same Kafka: set config.LOGRING_KAFKA_BROKERS');
+  expect(zones('config.LOGRING_KAFKA_BROKERS=k:1').stdout).toContain('topologyKey: kubernetes.io/hostname');
+  expect(zones('config.LOGRING_KAFKA_BROKERS=k:1', 'config.LOGRING_ZONES_FILE=/f').stderr).toContain(
+    'config.LOGRING_ZONES_FILE: with zones above 1 the chart sets it',
+  );
+  expect(refusal({ ...whole, 'config.LOGRING_ZONE': 'east' })).toBe('');
   expect(refusal({ ...whole, 'config.LOGRING_PORT': '80' })).toContain('LOGRING_PORT');
   expect(refusal({ ...whole, 'config.KAFKA_BROKERS': 'a:1' })).toContain('KAFKA_BROKERS');
 });

@@ -77,6 +77,13 @@ test('the compose files fit the Compose specification, and name stages, settings
   expect(Object.keys(zones.services)).toEqual(['logring', 'west', 'haproxy']);
 });
 
+const noHaproxy = spawnSync('haproxy', ['-v']).error !== undefined;
+test.skipIf(noHaproxy)('HAProxy takes its configuration, also while it finds no Logring', () => {
+  const { status, stderr } = spawnSync('haproxy', ['-c', '-f', 'deploy/haproxy.cfg'], { encoding: 'utf8' });
+  expect(stderr.replaceAll(/^.*(could not resolve address|NOTICE).*\n/gm, '')).toBe('');
+  expect(status).toBe(0);
+});
+
 test('the systemd unit sets what is a setting', () => {
   const unit = readFileSync('deploy/logring.service', 'utf8');
   const settings = [...unit.matchAll(/^Environment=(LOGRING_\w+)=(.+)$/gm)].map(([, name, value]) => [

@@ -62,7 +62,7 @@ test('zones: a group each, and the first writes the dead letters', () => {
     return [consumerGroup(config), writesDeadLetters(config)];
   };
   expect(of({})).toEqual(['logring', true]);
-  expect(of({ LOGRING_ZONE: '' })).toEqual(['logring', true]);
+  expect(of({ LOGRING_ZONE: '', LOGRING_ZONES: '' })).toEqual(['logring', true]);
   expect(of({ LOGRING_ZONE: 'east' })).toEqual(['logring.east', true]);
   const LOGRING_ZONES = 'east, west';
   expect(of({ LOGRING_ZONE: 'east', LOGRING_ZONES })).toEqual(['logring.east', true]);
@@ -72,11 +72,15 @@ test('zones: a group each, and the first writes the dead letters', () => {
     expect(problemsOf({ LOGRING_KAFKA_BROKERS: 'kafka:9092', ...environment })).toEqual(problems);
   check({ LOGRING_ZONE: 'a.b' }, 'LOGRING_ZONE: must be up to 63 letters, digits, - and _, got "a.b"');
   const rule =
-    'LOGRING_ZONES: must be a comma-separated list of different names, of letters, digits, - and _';
+    'LOGRING_ZONES: must be a comma-separated list of different names, each of up to 63 letters, digits, - and _';
   check({ LOGRING_ZONE: 'a', LOGRING_ZONES: 'a,a' }, `${rule}, got "a,a"`);
   check({ LOGRING_ZONE: 'a', LOGRING_ZONES: 'a,' }, `${rule}, got "a,"`);
   check({ LOGRING_ZONE: 'c', LOGRING_ZONES: 'a,b' }, 'LOGRING_ZONE: must be one of LOGRING_ZONES, got "c"');
-  check({ LOGRING_ZONES: 'a,b' }, 'LOGRING_ZONE: must be one of LOGRING_ZONES, got ""');
+  check({ LOGRING_ZONES: 'a,b' }, 'LOGRING_ZONE: is needed with LOGRING_ZONES');
+  check(
+    { LOGRING_ZONE: 'a.b', LOGRING_ZONES: 'a,b' },
+    'LOGRING_ZONE: must be up to 63 letters, digits, - and _, got "a.b"',
+  );
   expect(problemsOf({ LOGRING_ZONE: 'a' })).toEqual([
     'LOGRING_ZONE: has no effect without LOGRING_KAFKA_BROKERS',
   ]);

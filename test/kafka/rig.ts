@@ -84,14 +84,18 @@ export class Rig {
   readonly #admin: Admin;
   readonly #producer: Producer;
 
-  constructor(brokers: readonly string[]) {
+  /** An idempotent producer writes no record twice, and none to a topic that was made again. */
+  constructor(brokers: readonly string[], { idempotent = false } = {}) {
     this.#brokers = brokers;
     this.#client = quietKafka({
       brokers: [...brokers],
       clientId: 'logring-test-setup',
     });
     this.#admin = this.#client.admin();
-    this.#producer = this.#client.producer({ createPartitioner: Partitioners.DefaultPartitioner });
+    this.#producer = this.#client.producer({
+      createPartitioner: Partitioners.DefaultPartitioner,
+      ...(idempotent ? { idempotent, maxInFlightRequests: 1 } : {}),
+    });
   }
 
   get admin(): Admin {

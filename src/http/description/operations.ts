@@ -185,7 +185,7 @@ function operationPaths(): Record<string, OpenApiPath> {
     operationId: string,
     summary: string,
     description: string,
-    body = 'Health',
+    { body = 'Health', headers = [] }: { body?: string; headers?: readonly HeaderName[] } = {},
   ): OpenApiPath => ({
     get: operationOf({
       operationId,
@@ -193,7 +193,10 @@ function operationPaths(): Record<string, OpenApiPath> {
       summary,
       description,
       needsKey: false,
-      answers: { 200: jsonResponse('Yes.', body), 503: jsonResponse('No, and why.', body) },
+      answers: {
+        200: jsonResponse('Yes.', body, headers),
+        503: jsonResponse('No, and why.', body, headers),
+      },
       errors: [],
     }),
   });
@@ -280,12 +283,14 @@ function operationPaths(): Record<string, OpenApiPath> {
       }),
     },
     '/livez': health('livez', 'Is it alive?', 'For a supervisor: start it again if not.'),
-    '/readyz': health('readyz', 'Is it ready?', 'For a load balancer: whether answers lack nothing.'),
+    '/readyz': health('readyz', 'Is it ready?', 'For a load balancer: whether answers lack nothing.', {
+      headers: [STALE_HEADER],
+    }),
     '/health': health(
       'health',
       "Is it ready, as Logflare's server says it?",
       'Beyond the contract: for probes that were made for Logflare. Says what /readyz says.',
-      'LogflareHealth',
+      { body: 'LogflareHealth' },
     ),
     '/metrics': document('metrics', 'Metrics for Prometheus.', 'text/plain', { type: 'string' }),
     '/openapi.json': document('openapi', 'This document.', JSON_TYPE, { type: 'object' }),

@@ -17,6 +17,8 @@ import { type Damage, isOfJournal, type Outcome, Pristine } from './trials.js';
 /** Of the journals' trials so many are done with the whole service. */
 const THOROUGH_EVERY = 499;
 
+const SHOWN_FAILURES = 20;
+
 /** Every damage to a store, in order. */
 export function* everyDamage(files: ReadonlyMap<string, Buffer>, mask: number): Iterable<Damage> {
   for (const [file, { length }] of files) {
@@ -70,7 +72,8 @@ function report(message: Report): Promise<void> {
 
 class Tally {
   readonly counts = new Map<string, number>();
-  readonly failures: string[] = [];
+  failureCount = 0;
+  #lastFile = '';
 
   count({ damage }: Report, outcome: Outcome | 'crashed'): void {
     const kind = isOfJournal(damage.file)
@@ -81,8 +84,13 @@ class Tally {
     const name = typeof outcome === 'string' ? outcome : 'FAILED';
     const key = `${kind}, ${damage.kind}: ${name}`;
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
-    if (typeof outcome !== 'string') this.failures.push(`${JSON.stringify(damage)}\n  ${outcome.failure}`);
-    else if (outcome === 'crashed') this.failures.push(`${JSON.stringify(damage)}\n  the process crashed`);
+    if (damage.file !== this.#lastFile) process.stdout.write(`${damage.file}\n`);
+    this.#lastFile = damage.file;
+    if (typeof outcome === 'string' && outcome !== 'crashed') return;
+    this.failureCount++;
+    const text = typeof outcome === 'string' ? 'the process crashed' : outcome.failure;
+    if (this.failureCount <= SHOWN_FAILURES)
+      process.stdout.write(`FAILED ${JSON.stringify(damage)}\n  ${text}\n`);
   }
 }
 
@@ -135,8 +143,7 @@ async function main(): Promise<void> {
   for (const [name, count] of [...tally.counts].sort())
     process.stdout.write(`${String(count).padStart(8)}  ${name}\n`);
   process.stdout.write(`${Math.round((performance.now() - startMs) / 1000)} s\n`);
-  for (const failure of tally.failures.slice(0, 20)) process.stdout.write(`${failure}\n`);
-  if (tally.failures.length > 0) process.exitCode = 1;
+  if (tally.failureCount > 0) process.exitCode = 1;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

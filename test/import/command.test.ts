@@ -63,7 +63,7 @@ test('two imports of different files at once, a file twice in one command, and a
   });
   standing.push(...more);
   await expectExactly(service.url, standing);
-}, 120_000);
+});
 
 test('a small file that grows adds what is new, also where its last line had no end', async () => {
   const entries = pastEntries('growing', 6, 10);
@@ -83,7 +83,7 @@ test('a small file that grows adds what is new, also where its last line had no 
   }
   standing.push(...entries);
   await expectExactly(service.url, standing);
-}, 120_000);
+});
 
 test('another file with the same beginning is refused without a name, and so is what was cut off', async () => {
   const entries = pastEntries('alike', 1_500, 1_500);
@@ -114,7 +114,7 @@ test('another file with the same beginning is refused without a name, and so is 
   standing.splice(standing.indexOf(entries[0]), 0, entries[0]);
   standing.push(...named);
   await expectExactly(service.url, standing);
-}, 120_000);
+});
 
 test('rejected lines are counted by reason, a huge one among them, and the exit code says so every time', async () => {
   const good = pastEntries('rejects', 200, 100);
@@ -140,7 +140,7 @@ test('rejected lines are counted by reason, a huge one among them, and the exit 
   await expectExactly(service.url, standing);
   const metrics = await (await fetch(`${service.url}/metrics`)).text();
   expect(metrics).toMatch(/dead_letters_total\{[^}]*reason="too-large"[^}]*\} 1\n/);
-}, 120_000);
+});
 
 test('damaged or foreign files: what is whole stands, and the whole file later adds the rest', async () => {
   const entries = pastEntries('cut', 2_000, 1_500);
@@ -164,7 +164,7 @@ test('damaged or foreign files: what is whole stands, and the whole file later a
   expect(missing.code).toBe(1);
   expect(missing.stderr).toContain('ENOENT');
   await expectExactly(service.url, standing);
-}, 120_000);
+});
 
 test('wrong key, limited key, unknown topic, wrong arguments, service away: each a sentence and its exit code', async () => {
   const file = writeFile('small.ndjson', linesOf(pastEntries('small', 3, 10)));
@@ -193,7 +193,7 @@ test('wrong key, limited key, unknown topic, wrong arguments, service away: each
   const help = await run(['--help']);
   expect(help.stdout).toContain('Usage: logring import');
   expect(help.code).toBe(0);
-}, 120_000);
+});
 
 test('with Kafka it says to publish to the topic', async () => {
   const brokers = { LOGRING_KAFKA_BROKERS: `127.0.0.1:${await freePort()}` };
@@ -209,7 +209,7 @@ test('with Kafka it says to publish to the topic', async () => {
   const idle = await run([file], { LOGRING_DATA_DIR: join(root, 'kafka'), ...brokers });
   expect(idle.code).toBe(2);
   expect(idle.stderr).toContain('publish the entries to the topic cloudflare.logs.prod');
-}, 120_000);
+});
 
 test('SIGINT while standard input keeps it waiting: it ends, and the same input goes on', async () => {
   const entries = pastEntries('waiting', 3_000, 1_900);
@@ -229,4 +229,4 @@ test('SIGINT while standard input keeps it waiting: it ends, and the same input 
   } finally {
     await idle.kill('SIGKILL');
   }
-}, 120_000);
+});

@@ -318,7 +318,7 @@ describeKafka('whole answers on Kafka', () => {
     } finally {
       await broker.restart();
     }
-  }, 120_000);
+  });
 
   test('a partition that another process reads is in no answer, and its endpoint refuses; afterwards all is whole', async () => {
     await rig.createTopic(topic, 2);
@@ -349,7 +349,7 @@ describeKafka('whole answers on Kafka', () => {
     expect([usageCount(kept), Number(kept.headers.get('age'))]).toEqual([2, expect.any(Number)]);
     expect(usageCount(await ask(first, USAGE, { 'Cache-Control': 'no-cache' }))).toBe(4);
     await untilReady(first);
-  }, 120_000);
+  });
 
   test('a partition that a topic gains keeps nothing back, and clears what was computed without it', async () => {
     await rig.createTopic(topic, 1);
@@ -375,5 +375,5 @@ describeKafka('whole answers on Kafka', () => {
     // Of a partition this new the producer may have to try again, and the log may have the entry twice.
     expect([...new Set(ids)]).toEqual(['a', 'b']);
     await eventually(async () => usageCount(await ask(service, USAGE)) >= 2);
-  }, 120_000);
+  });
 });

@@ -12,7 +12,7 @@ import { simulationReport } from './campaign.js';
 import { OPERATIONS } from './faults.js';
 import { SOUND } from './simulated-service.js';
 
-const HISTORY_COUNT = 4_000;
+const HISTORY_COUNT = 2_000;
 const HISTORIES_PER_TEST = 500;
 const TEST_TIMEOUT_MS = 600_000;
 

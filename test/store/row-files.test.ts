@@ -327,4 +327,4 @@ test('a flipped byte anywhere in a sorted or a fresh file is refused, never answ
     writeFileSync(path, good);
   }
   expect(answers((await load(directory)).view)).toBe(before);
-}, 120_000);
+});

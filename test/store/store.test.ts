@@ -397,4 +397,4 @@ test('dead letters that are too many or too old make room, the oldest first, and
   await store.commit((writerOf) => writerOf('s').put('a', bytes('time goes on')), nowMs * 1000);
   await letters.write([letter(fitting + 20, 0)]);
   expect([...letters.letters()].length).toBe(1);
-}, 60_000);
+});

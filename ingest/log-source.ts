@@ -106,6 +106,22 @@ export interface TopicStatus {
   readonly topicId: string;
 }
 
+/** A process that answers together with this one: a member of its group, or of another zone's. */
+export interface ClusterMember {
+  readonly zone: string;
+  readonly storeId: string;
+  readonly url: string;
+  readonly wireVersion: number;
+  readonly assigned: readonly PartitionKey[];
+}
+
+/** Where logs ended for readers of committed records. */
+export interface LogEnds {
+  /** All that was acknowledged before lies before the ends. */
+  readonly askedMs: number;
+  readonly ends: readonly Position[];
+}
+
 /** A partition of which nothing is applied from an offset on (see holds.ts). */
 export interface HeldPartition extends PartitionKey {
   readonly offset: number;
@@ -132,6 +148,10 @@ export interface LogSourceStatus {
   readonly problem: string | null;
   /** Whether the problem is that no broker answers: then no process can read the log. */
   readonly isUnreachable: boolean;
+  /** Of all zones, this process included; null where it answers alone, or as long as they are not known. */
+  readonly members: readonly ClusterMember[] | null;
+  /** Of all partitions; null as `members`. */
+  readonly logEnds: LogEnds | null;
 }
 
 export interface LogSource {

@@ -5,6 +5,7 @@
  */
 
 import { readFileSync } from 'node:fs';
+import { CLUSTER_SETTINGS, clusterContradictions } from './config/cluster-settings.js';
 import { HTTP_SETTINGS, httpContradictions } from './config/http-settings.js';
 import { KAFKA_SETTINGS, kafkaContradictions } from './config/kafka-settings.js';
 import { LOG_SETTINGS, logContradictions } from './config/log-settings.js';
@@ -14,10 +15,17 @@ import type { Setting, SettingFile, Values } from './config/setting.js';
 const AREAS = {
   HTTP: HTTP_SETTINGS,
   Kafka: KAFKA_SETTINGS,
+  Cluster: CLUSTER_SETTINGS,
   'Logs and retention': LOG_SETTINGS,
   Process: PROCESS_SETTINGS,
 } as const;
-const SETTINGS = { ...HTTP_SETTINGS, ...KAFKA_SETTINGS, ...LOG_SETTINGS, ...PROCESS_SETTINGS } as const;
+const SETTINGS = {
+  ...HTTP_SETTINGS,
+  ...KAFKA_SETTINGS,
+  ...CLUSTER_SETTINGS,
+  ...LOG_SETTINGS,
+  ...PROCESS_SETTINGS,
+} as const;
 
 /** No setting that has a rule takes it. */
 const NO_VALUE = '\0';
@@ -70,6 +78,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const config = values as Config;
   problems.push(
     ...kafkaContradictions(config),
+    ...clusterContradictions(config),
     ...logContradictions(config),
     ...httpContradictions(config, files),
   );

@@ -65,10 +65,12 @@ test('to ask for readiness makes no shard', async () => {
       held: [],
       problem: null,
       isUnreachable: false,
+      members: null,
+      logEnds: null,
     };
     const readiness = readinessOf({
       shards,
-      whole: { readings: () => [] } as never,
+      topicReadings: () => [],
       sourceStatus: () => status,
       gaps: () => [],
       pauses: () => [],

@@ -61,6 +61,8 @@ class Process {
       held: [],
       problem: null,
       isUnreachable: false,
+      members: null,
+      logEnds: null,
       ...more,
     });
     return this;

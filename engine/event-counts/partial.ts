@@ -61,15 +61,21 @@ export function collectEventCounts(view: EventCountsView, question: EventCountsQ
   return partial;
 }
 
-/** Oldest first, of partial answers to one question. */
-export function mergeEventCounts(partials: readonly EventCountsPartial[]): EventCountsRow[] {
-  if (partials.length === 0) return [];
+/** What several shards have, one at least, as of one. */
+export function combineEventCounts(partials: readonly EventCountsPartial[]): EventCountsPartial {
   const { question } = partials[0];
   const { counts } = emptyPartial(question);
   for (const partial of partials) {
     assert(isSame(partial.question, question), 'partial answers to different questions are merged');
     for (let i = 0; i < counts.length; i++) counts[i] += partial.counts[i];
   }
+  return { question, counts };
+}
+
+/** Oldest first, of partial answers to one question. */
+export function mergeEventCounts(partials: readonly EventCountsPartial[]): EventCountsRow[] {
+  if (partials.length === 0) return [];
+  const { question, counts } = combineEventCounts(partials);
   const rows: EventCountsRow[] = [];
   for (let bucket = 0; bucket < counts.length / OUTCOME_COUNT; bucket++) {
     const base = OUTCOME_COUNT * bucket;

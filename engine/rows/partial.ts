@@ -3,8 +3,11 @@
  * comes. Merging takes the newest rows of all shards, so a shard reads only the blocks of those that belong
  * to the answer.
  *
- *   rows 1   project │ retention, start, end and now f64 │ count u32
- *            │ per row, newest first: timeUs f64, idHash u32, length u32, the row
+ *   rows 2   project │ retention, start, end and now f64 │ row count u32 │ body count u32
+ *            │ per row, newest first: timeUs f64, idHash u32, length u32 │ the bodies of the first rows
+ *
+ * A row's body is large beside what places it. So a written one has the bodies of its newest rows only, as many as
+ * somebody who asks several processes will need of each; `lackingBodies` tells when that was too few.
  */
 
 import { LOG_ROW_LIMIT } from '../limits.js';
@@ -16,7 +19,7 @@ import { compareRows, type Row } from './row-order.js';
 import type { RowsView } from './rows-view.js';
 import type { RunInfo } from './run.js';
 
-const FORM = 'rows 1';
+const FORM = 'rows 2';
 
 export interface LogsParameters {
   readonly project: string;
@@ -47,6 +50,8 @@ export interface MergedLogs {
 /** To be merged, or written, in the same turn and once: what it leads to may change after it. */
 export interface LogsPartial {
   readonly sources: readonly RowSource[];
+  /** Of a read one that came without the bodies of its last rows: how many rows have one. */
+  readonly bodyCount?: number;
 }
 
 /**
@@ -90,20 +95,38 @@ export function mergeLogs(partials: readonly LogsPartial[], byteLimit = Infinity
   return isWhole ? { rows, visibleUntilUs } : null;
 }
 
-/** As it is now. Throws a SegmentError as mergeLogs does. At most LOG_ROW_LIMIT rows. */
-export function writeLogs(partial: LogsPartial, parameters: LogsParameters, nowUs: number): Uint8Array {
+/** What several shards have, as of one. */
+export function combineLogs(partials: readonly LogsPartial[]): LogsPartial {
+  return { sources: partials.flatMap(({ sources }) => sources) };
+}
+
+/**
+ * As it is now, with the bodies of `bodyCount` rows. Throws a SegmentError as mergeLogs does. At most LOG_ROW_LIMIT
+ * rows.
+ */
+export function writeLogs(
+  partial: LogsPartial,
+  parameters: LogsParameters,
+  nowUs: number,
+  bodyCount = LOG_ROW_LIMIT,
+): Uint8Array {
   return writePartial(FORM, (out) => {
     out.string(parameters.project);
     for (const boundUs of boundsOf(parameters, nowUs)) out.f64(boundUs);
-    const rows: Row[] = [];
-    takeNewest([partial], ({ timeUs, idHash, row }) => rows.push({ timeUs, idHash, row: row.slice() }) > 0);
+    const bodies: Uint8Array[] = [];
+    const rows: { readonly timeUs: number; readonly idHash: number; readonly length: number }[] = [];
+    takeNewest([partial], ({ timeUs, idHash, row }) => {
+      if (rows.length < bodyCount) bodies.push(row.slice());
+      return rows.push({ timeUs, idHash, length: row.length }) > 0;
+    });
     out.u32(rows.length);
-    for (const { timeUs, idHash, row } of rows) {
+    out.u32(bodies.length);
+    for (const { timeUs, idHash, length } of rows) {
       out.f64(timeUs);
       out.u32(idHash);
-      out.u32(row.length);
-      out.bytes(row);
+      out.u32(length);
     }
+    for (const body of bodies) out.bytes(body);
   });
 }
 
@@ -114,35 +137,94 @@ export function readLogs(bytes: Uint8Array, parameters: LogsParameters, nowUs: n
     for (const boundUs of boundsOf(parameters, nowUs)) isSame = content.f64() === boundUs && isSame;
     if (!isSame) throw new PartialError('a partial answer is to another question');
     const count = content.u32();
-    if (count > LOG_ROW_LIMIT) throw new PartialError('a partial answer has more rows than an answer');
-    const rows: Row[] = [];
-    for (let i = 0; i < count; i++) {
-      const timeUs = content.f64();
-      const idHash = content.u32();
-      const row = { timeUs, idHash, row: content.bytes(content.u32()) };
+    const bodyCount = content.u32();
+    if (count > LOG_ROW_LIMIT || bodyCount > count)
+      throw new PartialError('a partial answer has more rows than an answer');
+    const places = Array.from({ length: count }, () => {
+      return { timeUs: content.f64(), idHash: content.u32(), length: content.u32() };
+    });
+    const rows = places.map(({ timeUs, idHash, length }, i): ReadRow => {
       if (!Number.isSafeInteger(timeUs)) throw new PartialError('a row of a partial answer has no time');
-      if (i > 0 && compareRows(rows[i - 1], row) < 0)
+      const row = i < bodyCount ? content.bytes(length) : NO_BODY;
+      return { timeUs, idHash, length, row };
+    });
+    for (let i = 1; i < count; i++)
+      if (comparePlaces(rows[i - 1], rows[i]) < 0 || (i < bodyCount && compareRows(rows[i - 1], rows[i]) < 0))
         throw new PartialError('the rows of a partial answer are out of order');
-      rows.push(row);
-    }
     return {
-      sources: rows.length === 0 ? [] : [{ newestUs: rows[0].timeUs, open: () => new ReadCursor(rows) }],
+      sources: count === 0 ? [] : [{ newestUs: rows[0].timeUs, open: () => new ReadCursor(rows) }],
+      ...(bodyCount < count ? { bodyCount } : {}),
     };
   });
+}
+
+/**
+ * Of partial answers that are to be merged, for each how many of its rows need their bodies; null when all that are
+ * needed have come. `byteCount` is what those of read ones weigh that have not come. Throws as mergeLogs does.
+ */
+export function lackingBodies(
+  partials: readonly LogsPartial[],
+): { readonly bodyCounts: readonly number[]; readonly byteCount: number } | null {
+  if (partials.every(({ bodyCount }) => bodyCount === undefined)) return null;
+  const cursors = partials.map(({ sources }) => newestPlaces(sources));
+  const places = cursors.flat().sort((a, b) => comparePlaces(b, a));
+  // Rows of one place are told apart by their bodies, so all of the last one's are needed.
+  const last = places[Math.min(places.length, LOG_ROW_LIMIT) - 1];
+  let byteCount = 0;
+  let isLacking = false;
+  const bodyCounts = cursors.map((own, i) => {
+    const needed = own.filter((place) => comparePlaces(place, last) >= 0).length;
+    const { bodyCount = LOG_ROW_LIMIT } = partials[i];
+    if (needed > bodyCount) {
+      isLacking = true;
+      for (const { length } of own.slice(bodyCount, needed)) byteCount += length;
+    }
+    return needed;
+  });
+  return isLacking ? { bodyCounts, byteCount } : null;
+}
+
+/** How many bodies to ask each of so many processes for that have about the same share of the rows. */
+export function likelyBodyCount(processCount: number): number {
+  const share = LOG_ROW_LIMIT / processCount;
+  return Math.min(LOG_ROW_LIMIT, Math.ceil(share + 3 * Math.sqrt(share)));
+}
+
+type Place = Pick<ReadRow, 'timeUs' | 'idHash' | 'length'>;
+
+function newestPlaces(sources: readonly RowSource[]): Place[] {
+  const places: Place[] = [];
+  takeNewest([{ sources }], (cursor) => {
+    const { timeUs, idHash } = cursor;
+    const length = cursor instanceof ReadCursor ? cursor.length : 0;
+    return places.push({ timeUs, idHash, length }) > 0;
+  });
+  return places;
+}
+
+function comparePlaces(a: Place, b: Place): number {
+  return a.timeUs - b.timeUs || b.idHash - a.idHash;
 }
 
 function boundsOf({ retentionUs, startUs, endUs }: LogsParameters, nowUs: number): number[] {
   return [retentionUs, startUs ?? -Infinity, endUs ?? Infinity, nowUs];
 }
 
+interface ReadRow extends Row {
+  readonly length: number;
+}
+
+/** In the place of a body that did not come. */
+const NO_BODY = new Uint8Array(0);
+
 /** Rows that another process has written. */
 class ReadCursor implements RowCursor {
   /** It is not told of which tier they are: they count as expired. */
   readonly keptUs = 0;
-  readonly #rows: readonly Row[];
+  readonly #rows: readonly ReadRow[];
   #position = -1;
 
-  constructor(rows: readonly Row[]) {
+  constructor(rows: readonly ReadRow[]) {
     this.#rows = rows;
   }
 
@@ -156,6 +238,10 @@ class ReadCursor implements RowCursor {
 
   get row(): Uint8Array {
     return this.#rows[this.#position].row;
+  }
+
+  get length(): number {
+    return this.#rows[this.#position].length;
   }
 
   advance(): boolean {

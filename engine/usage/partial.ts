@@ -46,10 +46,15 @@ export function knownCounts(
 /** The rows in order of time, of partial answers to one ask. */
 export function mergeCounts(partials: readonly ApiCounts[]): ApiCountsRow[] {
   if (partials.length === 0) return [];
-  if (partials.length === 1) return partials[0].rows();
+  return combineCounts(partials).rows();
+}
+
+/** What several shards have, one at least, as of one. */
+export function combineCounts(partials: readonly ApiCounts[]): ApiCounts {
+  if (partials.length === 1) return partials[0];
   const sum = new ApiCounts(partials[0].ask);
   for (const partial of partials) sum.merge(partial);
-  return sum.rows();
+  return sum;
 }
 
 export function writeCounts({ ask, cells }: ApiCounts, expression: string): Uint8Array {

@@ -167,6 +167,8 @@ export class EmbeddedLog implements LogSource {
       held: [],
       problem: this.#problem,
       isUnreachable: false,
+      members: null,
+      logEnds: null,
     };
   }
 

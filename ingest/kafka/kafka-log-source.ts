@@ -7,12 +7,20 @@
 import { assert } from '../../engine/assert.js';
 import type { Holds } from '../holds.js';
 import { Latch } from '../latch.js';
-import type { LogSink, LogSource, LogSourceStatus, PartitionKey, Position } from '../log-source.js';
+import type {
+  ClusterMember,
+  LogEnds,
+  LogSink,
+  LogSource,
+  LogSourceStatus,
+  PartitionKey,
+  Position,
+} from '../log-source.js';
 import { partitionId } from '../partition-id.js';
 import { type KafkaClock, wait, within } from './clock.js';
 import { createClient, type KafkaConnection } from './cluster/client.js';
 import type { KafkaLogger } from './cluster/client-logger.js';
-import { ClusterView } from './cluster/cluster-view.js';
+import { type ClusterState, ClusterView } from './cluster/cluster-view.js';
 import { ClusterWatch } from './cluster/cluster-watch.js';
 import { refusalOf } from './cluster/refusal.js';
 import { registerCodecs } from './codecs/codecs.js';
@@ -20,14 +28,30 @@ import { ApplyLanes } from './consumer/apply-lanes.js';
 import type { AssignedPartition } from './consumer/assigned-partition.js';
 import { ConsumerHealth } from './consumer/consumer-health.js';
 import { ConsumerSession, type KafkaSourceCounters } from './consumer/consumer-session.js';
-import { DISMISS_TIMEOUT_MS, KAFKA_TIMING, type KafkaTiming, STALL_RESTARTS } from './limits.js';
+import type { AssignerPorts } from './group/cluster-assigner.js';
+import { groupMembers, type ZoneGroup } from './group/group-members.js';
+import {
+  DISMISS_TIMEOUT_MS,
+  KAFKA_TIMING,
+  type KafkaTiming,
+  MEMBERS_POLL_MS,
+  STALL_RESTARTS,
+} from './limits.js';
 import { OffsetMirror } from './offset-mirror.js';
+
+/** How a process takes part where several answer together. */
+export interface ClusterMembership extends AssignerPorts {
+  /** All zones, its own included. */
+  readonly zones: readonly ZoneGroup[];
+}
 
 export interface KafkaLogSourceOptions {
   readonly connection: KafkaConnection;
   readonly groupId: string;
   /** Must not be empty. */
   readonly topics: readonly string[];
+  /** null: this process answers alone. */
+  readonly cluster: ClusterMembership | null;
   /** Shared with the sink. */
   readonly holds: Holds;
   /** Of a member that is gone without having left the group, as after a kill; null when none is known. */
@@ -59,6 +83,8 @@ export class KafkaLogSource implements LogSource {
   #sink: LogSink | null = null;
   #session: ConsumerSession | null = null;
   #others: readonly PartitionKey[] = [];
+  #members: readonly ClusterMember[] | null = null;
+  #membersReadMs = Number.NEGATIVE_INFINITY;
   #supervision: Promise<void> = Promise.resolve();
   readonly #stopping = new Latch();
   #isHeld = false;
@@ -101,6 +127,8 @@ export class KafkaLogSource implements LogSource {
       held: this.#options.holds.open.filter((held) => assignedPartitions.has(partitionId(held))),
       problem: this.#fatal?.message ?? this.#cluster.problem ?? this.#health.problem,
       isUnreachable: this.#cluster.isUnreachable,
+      members: this.#members,
+      logEnds: this.#options.cluster === null ? null : logEndsOf(this.#view.latest),
     };
   }
 
@@ -166,6 +194,7 @@ export class KafkaLogSource implements LogSource {
       this.#health.pause();
       return;
     }
+    await this.#readMembers();
     const missing = new Set(state.missingTopics);
     const topics = this.#options.topics.filter((topic) => !missing.has(topic));
     const session = this.#session;
@@ -183,6 +212,22 @@ export class KafkaLogSource implements LogSource {
     if (this.#health.untilRestartMs > 0) return;
     await this.#dismissLastMember();
     if (!this.#stopping.isOpen) this.#openSession(topics);
+  }
+
+  /** Those of a zone whose coordinator can't be asked are as they were. */
+  async #readMembers(): Promise<void> {
+    const { cluster, clock, logger } = this.#options;
+    if (cluster === null || clock.nowMs() - this.#membersReadMs < MEMBERS_POLL_MS) return;
+    this.#membersReadMs = clock.nowMs();
+    const members: ClusterMember[] = [];
+    for (const zone of cluster.zones) {
+      const found = await this.#stopping.orOpen(groupMembers(this.#view, zone)).catch((error: unknown) => {
+        logger.warn({ groupId: zone.groupId, error: String(error) }, 'kafka: the group cannot be described');
+        return null;
+      });
+      members.push(...(found ?? this.#members?.filter((member) => member.zone === zone.zone) ?? []));
+    }
+    this.#members = members;
   }
 
   /**
@@ -210,6 +255,7 @@ export class KafkaLogSource implements LogSource {
       client: this.#createClient(),
       groupId,
       topics,
+      assigner: this.#options.cluster,
       sink: this.#sink,
       view: this.#view,
       lanes: this.#lanes,
@@ -220,6 +266,7 @@ export class KafkaLogSource implements LogSource {
       counters: this.counters,
       onJoined: (memberId) => {
         this.#lastMemberId = memberId;
+        this.#membersReadMs = Number.NEGATIVE_INFINITY;
         this.#options.onJoined(memberId);
       },
       onEnded: (error) => this.#sessionEnded(session, error),
@@ -260,4 +307,12 @@ export class KafkaLogSource implements LogSource {
       );
     else await this.#closeSession('kafka: the consumer is restarted');
   }
+}
+
+function logEndsOf(state: ClusterState | null): LogEnds | null {
+  if (state === null) return null;
+  const ends = [...state.logs.values()].flatMap(({ topic, partition, bounds }) =>
+    bounds === null ? [] : [{ topic, partition, nextOffset: bounds.endOffset }],
+  );
+  return { askedMs: state.askedMs, ends };
 }

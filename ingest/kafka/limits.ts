@@ -166,6 +166,18 @@ export const STOP_TIMEOUT_MS = 5_000;
  */
 export const DISMISS_TIMEOUT_MS = 3_000;
 
+/**
+ * How often the groups of all zones are described, for who the members are. Longer: a member that has come, or whose
+ * address has changed, is asked later; shorter: a request a zone more often.
+ */
+export const MEMBERS_POLL_MS = 5_000;
+
+/**
+ * Bytes of what a member says of itself when it joins: the coordinator keeps a group in one record of at most 1 MB, and
+ * tells its leader all of it. More: large groups can't be joined; fewer: a leader knows less of who holds what.
+ */
+export const MEMBER_DATA_BYTES = 8 * 1024;
+
 /** How long one mirror of the offsets may take before the next may start. */
 export const COMMIT_TIMEOUT_MS = 10_000;
 

@@ -98,6 +98,12 @@ export function consumerGroup({ KAFKA_GROUP_ID, ZONE }: Values<typeof KAFKA_SETT
   return ZONE === '' ? KAFKA_GROUP_ID : `${KAFKA_GROUP_ID}.${ZONE}`;
 }
 
+/** Of all zones, this one's included. */
+export function zoneGroups(config: Values<typeof KAFKA_SETTINGS>): { zone: string; groupId: string }[] {
+  const names = config.ZONES ?? [config.ZONE];
+  return names.map((zone) => ({ zone, groupId: consumerGroup({ ...config, ZONE: zone }) }));
+}
+
 /** All zones find the same dead letters: one of them writes them. */
 export function writesDeadLetters({ ZONE, ZONES }: Values<typeof KAFKA_SETTINGS>): boolean {
   return ZONES === undefined || ZONES[0] === ZONE;

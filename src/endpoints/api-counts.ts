@@ -9,9 +9,9 @@ import {
   type UsageInterval,
 } from '../../engine/usage/api-counts.js';
 import { USAGE } from '../../engine/usage/kind.js';
-import { mergeCounts, readCounts, writeCounts } from '../../engine/usage/partial.js';
+import { combineCounts, mergeCounts, readCounts, writeCounts } from '../../engine/usage/partial.js';
 import { ExpressionError } from '../match-thread/expression-error.js';
-import { EXPRESSION_LENGTH_LIMIT } from '../match-thread/limits.js';
+import { EVALUATION_WAIT_MS, EXPRESSION_LENGTH_LIMIT } from '../match-thread/limits.js';
 import { CallParameters, count, filledText, oneOf, type ParameterProblem } from './call-parameters.js';
 import { type CachedEndpoint, encodeRows } from './endpoint.js';
 import { EXPRESSION_RETRY_SECONDS } from './limits.js';
@@ -28,6 +28,7 @@ export const apiCounts = {
   id: '1f3ac5c8-0d5e-4b0e-8a55-6f2b9d1c7a03',
   idSetting: 'API_COUNTS_ID',
   log: 'edge',
+  slowestMs: EVALUATION_WAIT_MS,
   isCached: true,
   limitedKeyRule: 'it may give only the name of one of them, literally, never another expression',
   parameters: new CallParameters(
@@ -73,14 +74,16 @@ export const apiCounts = {
     return { view: USAGE.name, level: null, startUs: fromUs, endUs: endUs - 1 };
   },
   open: ({ evaluator }) => ({
-    collect: ({ expression, interval }, nowUs) => {
+    collect: ({ expression, interval }, nowUs, from) => {
       try {
-        const partials = evaluator.collect(expression, { interval, nowUs });
+        const views = from?.edge.map(({ usage }) => usage);
+        const partials = evaluator.collect(expression, { interval, nowUs }, views);
         return partials instanceof Promise ? partials.catch(refuse) : partials;
       } catch (error) {
         return refuse(error);
       }
     },
+    combine: combineCounts,
     merge: (partials) => encodeApiCounts(mergeCounts(partials)),
     write: (counts, { expression }) => writeCounts(counts, expression),
     read: (bytes, { expression, interval }, nowUs) => readCounts(bytes, expression, { interval, nowUs }),

@@ -39,6 +39,8 @@ export interface EndpointDescription {
 }
 
 interface EndpointFacts<Parameters> {
+  /** Present where an answer may take as long as this, milliseconds. */
+  readonly slowestMs?: number;
   readonly name: string;
   /** Fixed, unless LOGRING_<idSetting> says otherwise for callers that have ids already. */
   readonly id: string;
@@ -55,12 +57,23 @@ interface EndpointFacts<Parameters> {
  * in the store.
  */
 interface Collecting<Parameters, Partial> {
-  /** What each shard of this process contributes. */
-  collect(parameters: Parameters, nowUs: number): Partial[] | Promise<Partial[]>;
-  /** With the question: the parameters and the time that it was collected for. */
-  write(partial: Partial, parameters: Parameters, nowUs: number): Uint8Array;
+  /** What each shard contributes, in their order; of `shards` only those of the endpoint's log count. */
+  collect(parameters: Parameters, nowUs: number, shards?: AnsweringShards): Partial[] | Promise<Partial[]>;
+  /** What shards of one process contribute, in as few as they can be sent as; absent: one each. */
+  combine?(partials: readonly Partial[]): Partial;
+  /**
+   * With the question: the parameters and the time that it was collected for. `detail`: see likelyDetail.
+   */
+  write(partial: Partial, parameters: Parameters, nowUs: number, detail?: number): Uint8Array;
   /** Throws a PartialError for bytes that are no partial answer to this question. */
   read(bytes: Uint8Array, parameters: Parameters, nowUs: number): Partial;
+  /**
+   * Where partial answers are large, they are written in a detail that will do as a rule; what it is a number of is
+   * the endpoint's. Absent: there is one detail.
+   */
+  likelyDetail?(processCount: number): number;
+  /** The detail that each needs to be merged with the others, and what is to come; null: they can be merged. */
+  lacking?(partials: readonly Partial[]): Lacking | null;
   /**
    * What else is wrong with a query that is refused for `problems`; absent where the schema of the parameters
    * says all.
@@ -69,6 +82,11 @@ interface Collecting<Parameters, Partial> {
   /** Memory of what is remembered of questions, bytes; `trim` keeps it to so much until more is asked. */
   readonly memoBytes?: number;
   trim?(byteLimit: number): void;
+}
+
+export interface Lacking {
+  readonly details: readonly number[];
+  readonly byteCount: number;
 }
 
 /** An endpoint whose answers go through the result cache. */
@@ -89,12 +107,21 @@ export interface CachedQuery<Parameters = unknown, Partial = unknown>
 /** An endpoint whose answers are always live, and may be large. */
 export interface LiveEndpoint<Parameters = unknown, Partial = unknown> extends EndpointFacts<Parameters> {
   readonly isCached: false;
+  /** At its widest; the answer has its own. */
+  window(parameters: Parameters, nowUs: number): AnswerWindow;
   open(resources: EndpointResources): LiveQuery<Parameters, Partial>;
 }
 
 export interface LiveQuery<Parameters = unknown, Partial = unknown> extends Collecting<Parameters, Partial> {
   /** Takes several turns of the event loop where the answer is large. */
   answer(parameters: Parameters, nowUs: number): LiveAnswer | Promise<LiveAnswer>;
+  /** The same from these shards and what others have sent. */
+  answerWith(
+    others: readonly Partial[],
+    parameters: Parameters,
+    nowUs: number,
+    shards: AnsweringShards,
+  ): LiveAnswer | Promise<LiveAnswer>;
 }
 
 export interface LiveAnswer {
@@ -130,10 +157,16 @@ export interface Holding {
   release(): void;
 }
 
+/** By log, in order of their partitions. */
+export interface AnsweringShards {
+  readonly edge: readonly EdgeShard[];
+  readonly relay: readonly RelayShard[];
+}
+
 /** What endpoints are opened with. */
 export interface EndpointResources {
   /** Those that answers come from now. */
-  readonly shards: { readonly edge: readonly EdgeShard[]; readonly relay: readonly RelayShard[] };
+  readonly shards: AnsweringShards;
   readonly evaluator: ApiCountsEvaluator;
   /** For what is remembered of questions. */
   readonly memoBytes: number;

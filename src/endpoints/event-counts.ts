@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { EVENT_COUNTS } from '../../engine/event-counts/kind.js';
 import {
   collectEventCounts,
+  combineEventCounts,
   type EventCountsParameters,
   type EventCountsPartial,
   type EventCountsRow,
@@ -63,10 +64,11 @@ export const eventCounts = {
     };
   },
   open: ({ shards }) => ({
-    collect: (parameters, nowUs) => {
+    collect: (parameters, nowUs, from = shards) => {
       const question = eventQuestionOf(parameters, nowUs);
-      return shards.edge.map((shard) => collectEventCounts(shard.eventCounts, question));
+      return from.edge.map((shard) => collectEventCounts(shard.eventCounts, question));
     },
+    combine: combineEventCounts,
     merge: (partials) => encodeRows(mergeEventCounts(partials).map(encodeRow)),
     write: writeEventCounts,
     read: (bytes, parameters, nowUs) => readEventCounts(bytes, eventQuestionOf(parameters, nowUs)),

@@ -80,9 +80,9 @@ export const invocationStats = {
   open: ({ shards, memoBytes }) => {
     const series = new SeriesMerge(encodeInvocationStatsRow, memoBytes);
     return {
-      collect: (parameters, nowUs) => {
+      collect: (parameters, nowUs, from = shards) => {
         const question = questionOf(parameters, nowUs);
-        return shards.relay.map(({ stats }) => collectStats(stats, question));
+        return from.relay.map(({ stats }) => collectStats(stats, question));
       },
       merge: (partials) => encodeRows(series.merge(partials)),
       write: writeStats,

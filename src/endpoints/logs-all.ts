@@ -6,8 +6,11 @@ import { LOG_ROW_LIMIT } from '../../engine/limits.js';
 import type { LogsReading } from '../../engine/rows/logs-reading.js';
 import {
   collectLogs,
+  combineLogs,
   type LogsParameters,
   type LogsPartial,
+  lackingBodies,
+  likelyBodyCount,
   mergeLogs,
   readLogs,
   writeLogs,
@@ -15,10 +18,11 @@ import {
 import { RETENTION_US, tierClassOf } from '../../engine/tier.js';
 import { quoted } from '../quoted.js';
 import { CallParameters, projectName, projectTier, timestampUs } from './call-parameters.js';
-import type { LiveEndpoint } from './endpoint.js';
+import type { AnsweringShards, LiveEndpoint, LiveQuery } from './endpoint.js';
 import { ISO_TIMESTAMP_PATTERN } from './iso-timestamp-pattern.js';
 import { LOGS_MEMO_SHARE } from './limits.js';
 import { LogsAnswers } from './logs-answers.js';
+import { logsWindow } from './logs-body.js';
 import { LogsMemo } from './logs-memo.js';
 
 const isoTimestamp = z
@@ -80,25 +84,42 @@ export const logsAll = {
       metadata: z.unknown().meta({ description: 'As it was ingested, byte for byte; null without any.' }),
     }),
   },
+  window: (parameters, nowUs) => logsWindow(parameters, [], nowUs),
   open: ({ shards, largeAnswers, memoBytes, nowUs: readClock }) => {
-    const collect = (parameters: LogsParameters, nowUs: number, reading: LogsReading | null = null) =>
-      shards.edge.map(({ rows }) => collectLogs(rows, parameters, nowUs, reading));
-    const answers = new LogsAnswers(
-      (parameters, nowUs, byteLimit, reading) => mergeLogs(collect(parameters, nowUs, reading), byteLimit),
-      largeAnswers,
-      readClock,
-    );
+    const collect = (
+      parameters: LogsParameters,
+      nowUs: number,
+      from: AnsweringShards,
+      reading: LogsReading | null = null,
+    ) => from.edge.map(({ rows }) => collectLogs(rows, parameters, nowUs, reading));
+    const answers = new LogsAnswers(largeAnswers, readClock);
+    const answerWith: LiveQuery<LogsParameters, LogsPartial>['answerWith'] = (
+      others,
+      parameters,
+      nowUs,
+      from,
+    ) =>
+      answers.answer(parameters, nowUs, (asOfUs, byteLimit, reading) =>
+        mergeLogs([...collect(parameters, asOfUs, from, reading), ...others], byteLimit),
+      );
     const memo = new LogsMemo(
       {
         views: () => shards.edge.map(({ rows }) => rows),
-        answer: (parameters, nowUs) => answers.answer(parameters, nowUs),
+        answer: (parameters, nowUs) => answerWith([], parameters, nowUs, shards),
       },
       LOGS_MEMO_SHARE * memoBytes,
     );
     return {
-      collect,
+      collect: (parameters, nowUs, from = shards) => collect(parameters, nowUs, from),
+      combine: combineLogs,
       write: writeLogs,
       read: readLogs,
+      likelyDetail: likelyBodyCount,
+      lacking: (partials) => {
+        const lacking = lackingBodies(partials);
+        return lacking && { details: lacking.bodyCounts, byteCount: lacking.byteCount };
+      },
+      answerWith,
       answer: (parameters, nowUs) => memo.answer(parameters, nowUs),
       get memoBytes() {
         return memo.heldBytes;

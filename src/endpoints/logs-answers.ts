@@ -15,29 +15,22 @@ import { encodeLogs, logsPieces, logsWindow } from './logs-body.js';
 import { Unavailable } from './refusal.js';
 
 /** Null for more than `byteLimit` bytes of rows. */
-export type QueryLogs = (
-  parameters: LogsParameters,
-  nowUs: number,
-  byteLimit: number,
-  reading: LogsReading | null,
-) => MergedLogs | null;
+export type QueryLogs = (nowUs: number, byteLimit: number, reading: LogsReading | null) => MergedLogs | null;
 
 export class LogsAnswers {
-  readonly #query: QueryLogs;
   readonly #largeAnswers: EndpointResources['largeAnswers'];
   readonly #nowUs: () => number;
   readonly #bodies = new BodyPool();
   readonly #turns = new Turns();
 
-  constructor(query: QueryLogs, largeAnswers: EndpointResources['largeAnswers'], nowUs: () => number) {
-    this.#query = query;
+  constructor(largeAnswers: EndpointResources['largeAnswers'], nowUs: () => number) {
     this.#largeAnswers = largeAnswers;
     this.#nowUs = nowUs;
   }
 
-  answer(parameters: LogsParameters, nowUs: number): LiveAnswer | Promise<LiveAnswer> {
-    const merged = this.#query(parameters, nowUs, LOGS_STEP_BYTES, null);
-    return merged === null ? this.#large(parameters) : this.#usual(merged, parameters, nowUs);
+  answer(parameters: LogsParameters, nowUs: number, query: QueryLogs): LiveAnswer | Promise<LiveAnswer> {
+    const merged = query(nowUs, LOGS_STEP_BYTES, null);
+    return merged === null ? this.#large(parameters, query) : this.#usual(merged, parameters, nowUs);
   }
 
   /** Nothing that a slow client makes last may reach the rows, which keep their blocks in memory. */
@@ -60,14 +53,14 @@ export class LogsAnswers {
   }
 
   /** Rejects with Unavailable when there is no room for it. */
-  async #large(parameters: LogsParameters): Promise<LiveAnswer> {
+  async #large(parameters: LogsParameters, query: QueryLogs): Promise<LiveAnswer> {
     const holding = this.#largeAnswers.hold();
     const reading = new LogsReading();
     try {
       for (let byteLimit = LOGS_STEP_BYTES; ; byteLimit += LOGS_STEP_BYTES) {
         await this.#turns.next();
         const nowUs = this.#nowUs();
-        const merged = this.#query(parameters, nowUs, byteLimit, reading);
+        const merged = query(nowUs, byteLimit, reading);
         if (merged === null) {
           resize(holding, reading.heldBytes);
           continue;

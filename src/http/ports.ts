@@ -12,6 +12,8 @@ export type AnswerState =
   | { readonly kind: 'fresh' }
   /** All that its log held so long ago. */
   | { readonly kind: 'old'; readonly ageUs: number }
+  /** Other processes have some of it: how old an answer is shows once it is gathered. */
+  | { readonly kind: 'shared' }
   /** Nothing whole. */
   | { readonly kind: 'none'; readonly reason: string; readonly retryAfterSeconds: number }
   /** The log is not read: the setting that would name it is empty. */

@@ -50,6 +50,8 @@ export const NOT_YET: LogSourceStatus = {
   held: [],
   problem: 'Kafka has not been reached yet',
   isUnreachable: false,
+  members: null,
+  logEnds: null,
 };
 
 export class IngestThread {
@@ -154,7 +156,8 @@ export class IngestThread {
       ...partition,
       wholeAsOfMs: wholeAsOfMs === null ? null : wholeAsOfMs + aheadMs,
     }));
-    return { ...status, assigned };
+    const logEnds = status.logEnds && { ...status.logEnds, askedMs: status.logEnds.askedMs + aheadMs };
+    return { ...status, assigned, logEnds };
   }
 
   #then(task: () => void | Promise<void>): void {

@@ -14,7 +14,7 @@ import type { KafkaClock } from '../../ingest/kafka/clock.js';
 import type { KafkaLogger } from '../../ingest/kafka/cluster/client-logger.js';
 import { DeadLettersStoppedError, KafkaDeadLetters } from '../../ingest/kafka/dead-letter-topic.js';
 import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
-import type { LogSink, PartitionKey } from '../../ingest/log-source.js';
+import type { LogSink, PartitionKey, Position } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { TimeHolds } from '../../ingest/time-holds.js';
 import { monotonicUs, wallClockUs } from '../system-clock.js';
@@ -106,6 +106,21 @@ function shardOf(key: PartitionKey): PackShard {
   return shard;
 }
 
+/** What this process has of the log, and what it reads although nothing came yet. */
+function heldPositions(): Position[] {
+  const positions = new Map<string, Position>();
+  for (const { topic, partition } of source.status().assigned)
+    positions.set(partitionId({ topic, partition }), { topic, partition, nextOffset: 0 });
+  for (const { topic, partition, nextOffset } of order.positions)
+    if (nextOffset !== null)
+      positions.set(partitionId({ topic, partition }), { topic, partition, nextOffset });
+  for (const { key, nextOffset } of shards.values())
+    if (nextOffset !== null) positions.set(partitionId(key), { ...key, nextOffset });
+  return [...positions.values()].sort(
+    (a, b) => (a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : 0) || a.partition - b.partition,
+  );
+}
+
 const deadLetters =
   order.deadLetterTopic === null
     ? null
@@ -158,6 +173,7 @@ const sink: LogSink = {
 const source = new KafkaLogSource({
   connection: order.connection,
   groupId: order.groupId,
+  cluster: order.cluster === null ? null : { ...order.cluster, held: heldPositions },
   topics: [order.edgeTopic, order.relayTopic].filter((topic) => topic !== ''),
   holds,
   lastMemberId: readMember(order.directory, order.groupId),

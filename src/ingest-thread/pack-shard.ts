@@ -25,7 +25,7 @@ export interface PackPorts {
 export class PackShard implements ShardPort {
   nextOffset: number | null;
   identity: LogIdentity | null;
-  readonly #key: PartitionKey;
+  readonly key: PartitionKey;
   readonly #builder: PackBuilder;
   readonly #ports: PackPorts;
   readonly #marks: Marks;
@@ -36,7 +36,7 @@ export class PackShard implements ShardPort {
   #lastSent: Promise<void> = Promise.resolve();
 
   constructor(key: PartitionKey, kind: RecordPack['kind'], stored: StoredState, ports: PackPorts) {
-    this.#key = key;
+    this.key = key;
     this.#builder = new PackBuilder(kind, ports.buffers);
     this.nextOffset = stored.nextOffset;
     this.identity = stored.identity;
@@ -50,7 +50,7 @@ export class PackShard implements ShardPort {
 
   setIdentity(identity: LogIdentity): void {
     this.identity = identity;
-    this.#ports.setIdentity(this.#key, identity);
+    this.#ports.setIdentity(this.key, identity);
   }
 
   moveTo(nextOffset: number): void {
@@ -92,6 +92,6 @@ export class PackShard implements ShardPort {
 
   #send(): void {
     this.#mark(0);
-    this.#lastSent = this.#ports.send(this.#key, this.#builder.take(), this.#lastRecordMs);
+    this.#lastSent = this.#ports.send(this.key, this.#builder.take(), this.#lastRecordMs);
   }
 }

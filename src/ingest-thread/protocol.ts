@@ -4,6 +4,8 @@
 
 import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
 import type { KafkaConnection } from '../../ingest/kafka/cluster/client.js';
+import type { ZoneGroup } from '../../ingest/kafka/group/group-members.js';
+import type { ClusterIdentity } from '../../ingest/kafka/group/member-data.js';
 import type {
   HeldPartition,
   LogIdentity,
@@ -28,6 +30,8 @@ export type StoredPosition = PartitionKey & StoredState;
 export interface IngestOrder {
   readonly connection: KafkaConnection;
   readonly groupId: string;
+  /** null: this process answers alone. */
+  readonly cluster: { readonly identity: ClusterIdentity; readonly zones: readonly ZoneGroup[] } | null;
   /** Where the member file is. */
   readonly directory: string;
   /** '' for none, but one of them there is. */

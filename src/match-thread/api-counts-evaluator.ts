@@ -56,12 +56,15 @@ const DEFAULTS: Omit<EvaluatorOptions, 'files'> = {
 };
 
 interface Running {
+  readonly views: readonly UsageView[];
   readonly evaluation: ExpressionEvaluation;
   readonly state: EvaluationState;
   readonly asks: readonly WaitingAsk[];
 }
 
 interface WaitingAsk extends ApiCountsAsk {
+  /** Of all that are evaluated, those that it is about; undefined: all. */
+  readonly views: readonly UsageView[] | undefined;
   readonly resolve: (partials: ApiCounts[]) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -112,34 +115,43 @@ export class ApiCountsEvaluator {
   }
 
   /**
-   * What each shard counts of a non-empty expression. Throws or rejects with an ExpressionError. At once it
-   * costs tens of microseconds when the expression is up to date, and a slice at most.
+   * What each shard counts of a non-empty expression; `chosen`: some of their views. Throws or rejects with an
+   * ExpressionError. At once it costs tens of microseconds when the expression is up to date, and a slice at most.
    */
-  collect(expression: string, ask: ApiCountsAsk): ApiCounts[] | Promise<ApiCounts[]> {
+  collect(
+    expression: string,
+    ask: ApiCountsAsk,
+    chosen?: readonly UsageView[],
+  ): ApiCounts[] | Promise<ApiCounts[]> {
     if (this.#stopped) throw stopped();
     assertLength(expression);
     const waiting = this.#running.get(expression);
-    if (waiting !== undefined) return this.#collectLater(ask, (one) => waiting.push(one));
-    const views = this.#views();
-    const known = knownCounts(views, expression, ask);
+    if (waiting !== undefined) return this.#collectLater(ask, chosen, (one) => waiting.push(one));
+    const known = knownCounts(chosen ?? this.#views(), expression, ask);
     if (known !== null) return known;
+    const views = this.#views();
     if (this.#running.size >= this.#options.evaluationLimit) throw busy(this.#running.size);
     const evaluation = new ExpressionEvaluation(views, expression, [ask]);
     const state = evaluation.advance(this.#options.sliceBytes);
     if (state === 'ready') {
       const partials = evaluation.collect(ask);
       evaluation.close();
-      return partials;
+      return ofViews(partials, views, chosen);
     }
     this.#running.set(expression, []);
     return this.#collectLater(
       ask,
-      (one) => void this.#runAll(expression, { evaluation, state, asks: [one] }),
+      chosen,
+      (one) => void this.#runAll(expression, { views, evaluation, state, asks: [one] }),
     );
   }
 
   /** What comes of an ask that is handed over, or a refusal when that takes too long. */
-  #collectLater(ask: ApiCountsAsk, handOver: (one: WaitingAsk) => void): Promise<ApiCounts[]> {
+  #collectLater(
+    ask: ApiCountsAsk,
+    views: readonly UsageView[] | undefined,
+    handOver: (one: WaitingAsk) => void,
+  ): Promise<ApiCounts[]> {
     return new Promise<ApiCounts[]>((resolve, reject) => {
       const { waitMs } = this.#options;
       const timer = setTimeout(() => reject(slow(waitMs, this.#running.size - 1)), waitMs).unref();
@@ -149,7 +161,7 @@ export class ApiCountsEvaluator {
           clearTimeout(timer);
           settle(outcome);
         };
-      handOver({ ...ask, resolve: settled(resolve), reject: settled(reject) });
+      handOver({ ...ask, views, resolve: settled(resolve), reject: settled(reject) });
     });
   }
 
@@ -179,16 +191,17 @@ export class ApiCountsEvaluator {
       else this.#running.set(expression, []);
       settle();
       if (asks.length === 0) return;
-      const evaluation = new ExpressionEvaluation(this.#views(), expression, asks);
-      running = { evaluation, state: 'unfinished', asks };
+      const views = this.#views();
+      const evaluation = new ExpressionEvaluation(views, expression, asks);
+      running = { views, evaluation, state: 'unfinished', asks };
     }
   }
 
   /** Takes an evaluation to its end; what it returns answers the asks, or refuses them. */
-  async #finish(expression: string, { evaluation, state, asks }: Running): Promise<() => void> {
+  async #finish(expression: string, { views, evaluation, state, asks }: Running): Promise<() => void> {
     try {
       await this.#complete(expression, evaluation, state);
-      const partials = asks.map((ask) => evaluation.collect(ask));
+      const partials = asks.map((ask) => ofViews(evaluation.collect(ask), views, ask.views));
       evaluation.close();
       return () => {
         for (let i = 0; i < asks.length; i++) asks[i].resolve(partials[i]);
@@ -260,6 +273,15 @@ export class ApiCountsEvaluator {
       if (isOfExpression || error instanceof SegmentError || lane.isBusy) throw error;
     }
   }
+}
+
+/** Of what each of `views` counts, what those that are chosen count. */
+function ofViews(
+  partials: ApiCounts[],
+  views: readonly UsageView[],
+  chosen: readonly UsageView[] | undefined,
+): ApiCounts[] {
+  return chosen === undefined ? partials : chosen.map((view) => partials[views.indexOf(view)]);
 }
 
 /** One batch without a URL: all that comes of it is whether the expression is valid. */

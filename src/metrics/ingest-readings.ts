@@ -5,12 +5,12 @@ import type { Gaps } from '../../ingest/gaps.js';
 import type { LogSourceStatus, PartitionKey } from '../../ingest/log-source.js';
 import { type IngestGate, PAUSE_CAUSES } from '../service/ingest-gate.js';
 import type { OwnedShard, Shards } from '../service/shards.js';
-import type { WholeAnswers } from '../service/whole-answers.js';
+import type { TopicReading } from '../service/whole-answers.js';
 import type { Readings } from './readings.js';
 
 export interface IngestReadingsPorts {
   readonly shards: Shards;
-  readonly whole: WholeAnswers;
+  readonly topicReadings: () => readonly TopicReading[];
   readonly sourceStatus: () => LogSourceStatus;
   readonly gaps: Gaps;
   readonly gate: IngestGate;
@@ -30,7 +30,7 @@ export function readIngest(readings: Readings, ports: IngestReadingsPorts): void
     ports.removedLetterCount,
   );
   readLag(readings, ports);
-  readAge(readings, ports.whole);
+  readAge(readings, ports.topicReadings);
   readHindrances(readings, ports);
 }
 
@@ -112,13 +112,13 @@ function readLag(readings: Readings, ports: IngestReadingsPorts): void {
   );
 }
 
-function readAge(readings: Readings, whole: WholeAnswers): void {
+function readAge(readings: Readings, topicReadings: IngestReadingsPorts['topicReadings']): void {
   readings.read(
     'logring_answer_age_seconds',
     'How old the answers from a topic are; 0 with the embedded log. Absent until each partition was read to its end once, and while another process reads one',
     ['topic'],
     (add) => {
-      for (const { topic, ageUs } of whole.readings())
+      for (const { topic, ageUs } of topicReadings())
         if (ageUs !== null) add({ topic }, ageUs / US_PER_SECOND);
     },
   );

@@ -1,6 +1,8 @@
 /** All that is read from the parts of the service when it is scraped. */
 
+import type { Cluster } from '../cluster/cluster.js';
 import type { ChosenServer } from '../http/server/back-ends.js';
+import { readCluster } from './cluster-readings.js';
 import { type HttpReadingsPorts, readHttp } from './http-readings.js';
 import { type IngestReadingsPorts, readIngest } from './ingest-readings.js';
 import type { Metrics } from './metrics.js';
@@ -14,6 +16,8 @@ export interface ServiceReadingsPorts
   readonly version: string;
   readonly http: Pick<ChosenServer, 'server' | 'fallbackReason'>;
   readonly isReady: () => boolean;
+  /** null: this process answers alone. */
+  readonly cluster: Cluster | null;
 }
 
 export function readService(metrics: Metrics, ports: ServiceReadingsPorts): void {
@@ -34,4 +38,5 @@ export function readService(metrics: Metrics, ports: ServiceReadingsPorts): void
   readViews(readings, ports.shards);
   readResources(readings, ports);
   readHttp(readings, ports);
+  if (ports.cluster !== null) readCluster(readings, ports.cluster);
 }

@@ -20,6 +20,7 @@ import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
 import type { IngestPort } from '../http/ports.js';
 import { IngestThread, NOT_YET } from '../ingest-thread/ingest-thread.js';
+import type { IngestOrder } from '../ingest-thread/protocol.js';
 import { PAUSED_RETRY_SECONDS } from '../limits.js';
 import { DeadLetterStore } from '../store/dead-letter-store.js';
 import { LogTable } from '../store/log-table.js';
@@ -51,7 +52,8 @@ export interface LogsPorts {
 export interface Logs {
   /** null when logs are not taken over HTTP. */
   readonly ingest: IngestPort | null;
-  start(): Promise<void>;
+  /** `cluster`: what this process says of itself to the group, where several answer together. */
+  start(cluster: IngestOrder['cluster']): Promise<void>;
   status(): LogSourceStatus;
   /** Bytes of what is on its way to the shards. */
   heldBytes(): number;
@@ -122,10 +124,11 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
   const { config, platform, shards, marksOf, onGap, onStatus, samples, gate, meter } = ports;
   const { logger, clock, onFatal } = platform;
   let thread: IngestThread | null = null;
-  const start = () => {
+  const start = (cluster: IngestOrder['cluster']) => {
     const order = {
       connection: kafkaConnection(config, brokers),
       groupId: consumerGroup(config),
+      cluster,
       directory: config.DATA_DIR,
       edgeTopic: config.EDGE_TOPIC,
       relayTopic: config.RELAY_TOPIC,

@@ -12,11 +12,11 @@ import type { HeldPartition, LogSourceStatus, OffsetGap } from '../../ingest/log
 import { partitionId } from '../../ingest/partition-id.js';
 import { ALARM_PATHS } from '../http/alarms-api.js';
 import type { Shards } from './shards.js';
-import type { WholeAnswers } from './whole-answers.js';
+import type { TopicReading } from './whole-answers.js';
 
 export interface ReadinessPorts {
   readonly shards: Shards;
-  readonly whole: WholeAnswers;
+  readonly topicReadings: () => readonly TopicReading[];
   readonly sourceStatus: () => LogSourceStatus;
   /** Gaps that no operator has acknowledged. */
   readonly gaps: () => readonly OffsetGap[];
@@ -47,7 +47,7 @@ const DAMAGE_REASONS = 5;
 
 export function readinessOf(ports: ReadinessPorts): Readiness {
   const status = ports.sourceStatus();
-  const topics = topicReadiness(ports.whole, status.isUnreachable);
+  const topics = topicReadiness(ports.topicReadings(), status.isUnreachable);
   const isWaiting = topics.reasons.length > 0;
   const lags = lagTexts(ports, status);
   const problem = status.problem === null ? [] : [status.problem];
@@ -78,10 +78,10 @@ function distinct(sentences: readonly string[]): string[] {
 }
 
 /** Where no process can read the log, what was not read since the start is not waited for. */
-function topicReadiness(whole: WholeAnswers, isUnreachable: boolean): Readiness {
+function topicReadiness(readings: readonly TopicReading[], isUnreachable: boolean): Readiness {
   const reasons: string[] = [];
   const notes: string[] = [];
-  for (const { topic, state, unreached } of whole.readings()) {
+  for (const { topic, state, unreached } of readings) {
     if (state.kind === 'none') reasons.push(state.reason);
     else if (unreached !== null && !isUnreachable) reasons.push(unreached);
     if (state.kind === 'old')

@@ -18,14 +18,16 @@ import type { Platform } from './service.js';
 import type { Shards } from './shards.js';
 import { serviceStatus } from './status.js';
 import { clockNote, type TrustedTime } from './trusted-time.js';
-import type { WholeAnswers } from './whole-answers.js';
+import type { TopicReading } from './whole-answers.js';
 
 export interface SelfReportPorts {
   readonly config: Config;
   readonly platform: Platform;
   readonly store: Store;
   readonly shards: Shards;
-  readonly whole: WholeAnswers;
+  readonly topicReadings: () => readonly TopicReading[];
+  /** What is wrong among the members, where several answer together. */
+  readonly clusterNote: () => string | null;
   readonly gaps: Gaps;
   readonly gate: IngestGate;
   readonly time: TrustedTime;
@@ -48,10 +50,10 @@ export class SelfReport {
   }
 
   readiness(): Readiness {
-    const { config, shards, whole, sourceStatus, gaps, gate, store, stopping } = this.#ports;
+    const { config, shards, topicReadings, sourceStatus, gaps, gate, store, stopping } = this.#ports;
     return readinessOf({
       shards,
-      whole,
+      topicReadings,
       sourceStatus,
       gaps: () => gaps.open,
       pauses: () => gate.reasons,
@@ -92,7 +94,9 @@ export class SelfReport {
   #notes(): string[] {
     const { nowUs, monotonicUs } = this.#ports.platform.clock;
     const doubtUs = this.#ports.time.doubtUs(nowUs(), monotonicUs());
+    const clusterNote = this.#ports.clusterNote();
     return [
+      ...(clusterNote === null ? [] : [clusterNote]),
       ...this.stillMissed().map(({ what }) => `dropped by a repair: ${what}`),
       ...(doubtUs === 0 ? [] : [clockNote(doubtUs)]),
     ];

@@ -6,6 +6,7 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { STATS_MEMO_BYTES } from '../../engine/limits.js';
 import { US_PER_MS } from '../../engine/time.js';
+import type { Cluster } from '../cluster/cluster.js';
 import type { Config } from '../config.js';
 import type { ServiceStatus } from '../console/service-status.js';
 import type { AnswerWindow, Endpoint, EndpointResources, LogName } from '../endpoints/endpoint.js';
@@ -46,7 +47,7 @@ import { budgetBytesOf } from './memory-budget.js';
 import type { Readiness } from './readiness.js';
 import type { Platform } from './service.js';
 import type { Shards } from './shards.js';
-import type { WholeAnswers } from './whole-answers.js';
+import type { TopicReading, WholeAnswers } from './whole-answers.js';
 
 export interface QueryPorts {
   readonly config: Config;
@@ -54,6 +55,8 @@ export interface QueryPorts {
   readonly shards: Shards;
   readonly evaluator: ApiCountsEvaluator;
   readonly states: StatePort;
+  /** null: this process answers alone. */
+  readonly cluster: Cluster | null;
   readonly inFlight: AnswersInFlight;
   /** What repairs have dropped. */
   readonly dropped: readonly DroppedPart[];
@@ -73,6 +76,8 @@ export interface ApiPorts {
   readonly deadLetters: DeadLettersPort | null;
   readonly snapshots: SnapshotPort;
   readonly states: StatePort;
+  /** Of all topics, by whoever answers from them. */
+  readonly topicReadings: () => readonly TopicReading[];
   /** Why the service is not ready; and what an operator should know although it is. */
   readonly readiness: () => Readiness;
   readonly metrics: () => Promise<string>;
@@ -112,8 +117,11 @@ export function createQueries({ config, platform, inFlight, ...ports }: QueryPor
   const memoBytes = Math.min(STATS_MEMO_BYTES, STATS_MEMO_SHARE * budgetBytes);
   return new QueryApi({
     endpoints: servedEndpoints(config, { shards, evaluator, memoBytes, largeAnswers: inFlight, nowUs }),
-    states,
+    states: ports.cluster?.states() ?? states,
     bugs,
+    ...(ports.cluster === null
+      ? {}
+      : { scatter: { port: ports.cluster.scatter, topicOf: (log) => logTopics(config)[log].topic } }),
     ...(ports.dropped.length === 0 ? {} : { dropped: droppedPort(ports.dropped) }),
     ...(config.SLOW_QUERY_MS === undefined ? {} : { slow: slowQueryPorts(config.SLOW_QUERY_MS, platform) }),
     compressor: new Compressor(),
@@ -145,7 +153,7 @@ export function createApi({ config, platform, keys, shards, queries, ...parts }:
         return {
           ok: reasons.length === 0,
           reasons,
-          oldest: oldestState(parts.states),
+          oldest: oldestState(parts.topicReadings()),
           ...(notes.length === 0 ? {} : { notes }),
         };
       },
@@ -169,10 +177,9 @@ export function createApi({ config, platform, keys, shards, queries, ...parts }:
 }
 
 /** Of the logs whose answers are old, if any. */
-function oldestState(states: StatePort): AnswerState {
+function oldestState(readings: readonly TopicReading[]): AnswerState {
   let oldest: AnswerState = FRESH;
-  for (const log of ['edge', 'relay'] as const) {
-    const state = states.stateOf(log);
+  for (const { state } of readings) {
     if (state.kind === 'old' && (oldest.kind !== 'old' || state.ageUs > oldest.ageUs)) oldest = state;
   }
   return oldest;
@@ -186,7 +193,7 @@ function slowQueryPorts(thresholdMs: number, { logger, clock }: Platform): SlowQ
   };
 }
 
-function droppedPort(parts: readonly DroppedPart[]): DroppedPort {
+export function droppedPort(parts: readonly DroppedPart[]): DroppedPort {
   return (window: AnswerWindow) =>
     overlappingParts(parts, window).map(({ startUs, endUs }) => ({ startUs: startUs ?? -Infinity, endUs }));
 }

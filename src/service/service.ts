@@ -8,6 +8,7 @@ import { Gaps } from '../../ingest/gaps.js';
 import type { LogSourceStatus, OffsetGap, PartitionKey, Position } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { PartitionMarks } from '../../ingest/record-marks.js';
+import type { Cluster } from '../cluster/cluster.js';
 import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
 import { ANSWER_CHECK_MS } from '../http/limits.js';
@@ -40,6 +41,7 @@ import {
   createQueries,
   logStates,
 } from './service-api.js';
+import { createCluster, joinCluster } from './service-cluster.js';
 import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
 import { TrustedTime } from './trusted-time.js';
@@ -112,6 +114,8 @@ class Composition implements Service {
   readonly #shards: Shards;
   readonly #time: TrustedTime;
   readonly #whole: WholeAnswers;
+  /** null: this process answers alone. */
+  readonly #cluster: Cluster | null;
   readonly #gaps = new Gaps();
   readonly #marks: PartitionMarks;
   readonly #logs: Logs;
@@ -189,12 +193,24 @@ class Composition implements Service {
     });
     this.#inFlight = createAnswersInFlight(config);
     const states = logStates(config, this.#whole);
+    this.#cluster = createCluster({
+      config,
+      platform,
+      store,
+      shards: this.#shards,
+      whole: this.#whole,
+      states,
+      inFlight: this.#inFlight,
+      bugs,
+    });
+    const topicReadings = () => this.#cluster?.readings() ?? this.#whole.readings();
     this.#queries = createQueries({
       config,
       platform,
       shards: this.#shards,
       evaluator: this.#evaluator,
       states,
+      cluster: this.#cluster,
       inFlight: this.#inFlight,
       dropped: store.dropped(),
       bugs,
@@ -216,7 +232,8 @@ class Composition implements Service {
       platform,
       store,
       shards: this.#shards,
-      whole: this.#whole,
+      topicReadings,
+      clusterNote: () => this.#cluster?.peers.problem ?? null,
       gaps: this.#gaps,
       gate,
       time: this.#time,
@@ -238,6 +255,7 @@ class Composition implements Service {
       deadLetters: this.#logs.deadLetters,
       snapshots: store,
       states,
+      topicReadings,
       readiness: () => this.#report.readiness(),
       metrics: () => this.#metrics.text(),
       status: (nowUs) => this.#report.status(nowUs),
@@ -261,7 +279,8 @@ class Composition implements Service {
       gate,
       memory: this.#memory,
       refusedPostCount: () => ingest?.refusedCount ?? 0,
-      whole: this.#whole,
+      topicReadings,
+      cluster: this.#cluster,
       isReady: () => this.#report.readiness().reasons.length === 0,
       droppedCount: () => this.#report.stillMissed().length,
       inFlight: this.#inFlight,
@@ -295,7 +314,11 @@ class Composition implements Service {
       void this.#http.tlsFiles?.check();
       for (const { watched } of this.#keys.files) void watched.check();
     });
-    this.#logs.start().catch(onFatal);
+    const membership =
+      this.#cluster === null
+        ? null
+        : await joinCluster(this.#cluster, this.#config, this.#queries, this.#store);
+    this.#logs.start(membership).catch(onFatal);
     this.#noteStatus(this.#logs.status());
     const shortfall = this.#memory.shortfall();
     if (shortfall !== null) logger.warn(shortfall);
@@ -308,6 +331,7 @@ class Composition implements Service {
         httpPackage: this.#http.origin,
         httpFallback: this.#http.fallbackReason,
         ...logsText(this.#config),
+        ...(membership === null ? {} : { clusterUrl: membership.identity.url }),
         dataDirectory: this.#config.DATA_DIR,
         store: this.#store.id,
         shards: [...this.#shards.all()].length,
@@ -326,7 +350,7 @@ class Composition implements Service {
     // From here on what finds the disk full is given up, and nothing waits at the gate.
     this.#store.room.stopWaiting();
     this.#gate.holdOpen();
-    await this.#http.server.close(DRAIN_MS);
+    await Promise.all([this.#http.server.close(DRAIN_MS), this.#cluster?.close(DRAIN_MS)]);
     for (const timer of this.#timers) clearInterval(timer);
     await this.#logs.stop();
     this.#compactor.stop();
@@ -374,7 +398,8 @@ class Composition implements Service {
 
   #noteStatus(status: LogSourceStatus): void {
     this.#whole.note(status);
-    this.#shards.leaveOut(status.unassigned);
+    if (this.#cluster === null) this.#shards.leaveOut(status.unassigned);
+    else this.#cluster.note(status);
   }
 
   #sayReady(): void {

@@ -24,7 +24,7 @@ export class Shards {
   readonly #usageLimits: Partial<UsageLimits>;
   readonly #memoryBytes: number;
   readonly #owned = new Map<Scope, OwnedShard>();
-  /** Of each log, in the order of restoring: those in the answers. */
+  /** Of each log, in order of their partitions: those in the answers. */
   edge: readonly EdgeShard[] = [];
   relay: readonly RelayShard[] = [];
   #leftOut: ReadonlySet<AnyShard> = new Set();
@@ -99,7 +99,9 @@ export class Shards {
   }
 
   #listAnswering(): void {
+    // In order, so that sums of them are the same to the last bit, whoever adds them up.
     const answering = [...this.#owned.values()]
+      .sort((a, b) => a.partition - b.partition)
       .map(({ shard }) => shard)
       .filter((shard) => !this.#leftOut.has(shard));
     this.edge = answering.filter((shard) => shard instanceof EdgeShard);

@@ -185,10 +185,42 @@ export class WholeAnswers {
     return this.#of(name)!.epoch;
   }
 
+  /** As the topic was last known to have; 0 while none are known. */
+  partitionCount(name: string): number {
+    return this.#of(name)!.partitions.length;
+  }
+
+  /** '' while it is not known. */
+  topicId(name: string): string {
+    return this.#of(name)?.topicId ?? '';
+  }
+
+  /** Why a topic's partitions are not known. */
+  unknownReason(name: string): string {
+    return this.#unknownText(this.#of(name)!);
+  }
+
+  partitionKeys(): PartitionKey[] {
+    return [...this.#topics.values()].flatMap(({ name, partitions }) =>
+      partitions.map((_, partition) => ({ topic: name, partition })),
+    );
+  }
+
+  /** How old what this process has of a partition is, whoever reads it now; null where it was never whole. */
+  partitionAgeUs({ topic, partition }: PartitionKey): number | null {
+    const asOfUs = this.#of(topic)?.partitions[partition]?.asOfUs ?? null;
+    return asOfUs === null ? null : this.#ports.monotonicUs() - asOfUs;
+  }
+
+  /** Whether it reached its end since the start, or since another process read it. */
+  isReached({ topic, partition }: PartitionKey): boolean {
+    return this.#of(topic)?.partitions[partition]?.isReached ?? false;
+  }
+
   readings(): TopicReading[] {
     const nowUs = this.#ports.monotonicUs();
     return [...this.#topics.values()].map((topic) => {
-      const unreached = keysOf(topic, ({ isReached }) => !isReached);
+      const unreached = keysOf(topic, ({ isReached, isElsewhere }) => !isReached && !isElsewhere);
       return {
         topic: topic.name,
         state: this.state(topic.name),

@@ -12,15 +12,12 @@ const ROW = Buffer.from('{"timestamp":1}');
 class Row extends Uint8Array {}
 
 test('rows are let go of once they are copied', async () => {
-  const logs = new LogsAnswers(
-    () => ({ rows: [Row.from(ROW)], visibleUntilUs: Infinity }),
-    new AnswersInFlight(0),
-    () => 0,
-  );
+  const logs = new LogsAnswers(new AnswersInFlight(0), () => 0);
+  const query = () => ({ rows: [Row.from(ROW)], visibleUntilUs: Infinity });
   const parameters = { project: 'p', retentionUs: 1, startUs: null, endUs: null };
   const releases: (() => void)[] = [];
   for (let i = 0; i < ANSWER_COUNT; i++) {
-    const answer = await logs.answer(parameters, 0);
+    const answer = await logs.answer(parameters, 0, query);
     expect(answer.window().view).toBe('rows');
     releases.push(answer.release);
   }

@@ -65,14 +65,12 @@ function servedBy(
   nowUs: () => number,
   ids: Readonly<Record<string, string>>,
 ): ServedEndpoint[] {
-  const logs = new LogsAnswers(
-    (...question) => {
-      const rows = queries.logs(...question);
+  const logs = new LogsAnswers(inFlight, nowUs);
+  const answer = (parameters: unknown, now: number) =>
+    logs.answer(parameters as LogsParameters, now, (...question) => {
+      const rows = queries.logs(parameters as LogsParameters, ...question);
       return rows === null ? null : { rows, visibleUntilUs: Infinity };
-    },
-    inFlight,
-    nowUs,
-  );
+    });
   const counted = (rows: ApiCountsRow[]) => [{ rows: () => rows } as unknown as ApiCounts];
   const evaluator: Pick<ApiCountsEvaluator, 'collect' | 'check'> = {
     collect: (expression, ask) => {
@@ -89,7 +87,8 @@ function servedBy(
         collect: () => [],
         write: neverWritten,
         read: neverWritten,
-        answer: (parameters, now) => logs.answer(parameters as LogsParameters, now),
+        answer,
+        answerWith: (_others, parameters, now) => answer(parameters, now),
       },
     },
     {

@@ -118,6 +118,8 @@ test('what is posted is stored, answered and delivered', async () => {
     ],
     problem: null,
     isUnreachable: false,
+    members: null,
+    logEnds: null,
   });
   await close(rig);
   // The rejected ones are delivered too: they become dead letters there.

@@ -54,6 +54,7 @@ describeKafka('Kafka with a wrong clock', () => {
     source = new KafkaLogSource({
       connection: connectionTo(suite.broker.brokers),
       groupId: topic,
+      cluster: null,
       topics: [topic],
       holds,
       lastMemberId: null,

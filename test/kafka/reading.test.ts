@@ -71,6 +71,8 @@ for (const version of KAFKA_VERSIONS) {
         ],
         problem: null,
         isUnreachable: false,
+        members: null,
+        logEnds: null,
       });
       expect([sink.gaps, fatal]).toEqual([[], []]);
     });

@@ -197,6 +197,7 @@ export class Rig {
       holds,
       connection,
       groupId: options.groupId,
+      cluster: null,
       lastMemberId: options.lastMemberId ?? null,
       onJoined: (memberId) => memberIds.push(memberId),
       topics: options.topics,

@@ -22,6 +22,7 @@ import { toRecords } from '../protocol/records.js';
 import type { KafkaClient } from './client.js';
 import {
   createCluster,
+  type DescribedMember,
   type InternalBroker,
   type InternalCluster,
   interceptFetches,
@@ -154,6 +155,13 @@ export class ClusterView {
   async leaveGroup(groupId: string, memberId: string): Promise<void> {
     const coordinator = await this.#cluster.findGroupCoordinator({ groupId });
     await coordinator.leaveGroup({ groupId, memberId });
+  }
+
+  /** The members of a group. After a reading. Rejects when its coordinator can't be asked. */
+  async describeGroup(groupId: string): Promise<readonly DescribedMember[]> {
+    const coordinator = await this.#cluster.findGroupCoordinator({ groupId });
+    const { groups } = await coordinator.describeGroups({ groupIds: [groupId] });
+    return groups.flatMap(({ members }) => members);
   }
 
   async #leaderOf({ topic, partition }: PartitionKey): Promise<InternalBroker> {

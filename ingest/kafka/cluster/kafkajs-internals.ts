@@ -32,6 +32,26 @@ export interface InternalBroker {
   readonly versions: Readonly<Record<number, { readonly maxVersion: number } | undefined>> | null;
   readonly connectionPool: InternalConnectionPool;
   leaveGroup(member: { readonly groupId: string; readonly memberId: string }): Promise<unknown>;
+  describeGroups(groups: { readonly groupIds: readonly string[] }): Promise<{
+    readonly groups: readonly { readonly members: readonly DescribedMember[] }[];
+  }>;
+  /** What a group has committed; an offset of -1: nothing. */
+  offsetFetch(group: {
+    readonly groupId: string;
+    readonly topics: readonly {
+      readonly topic: string;
+      readonly partitions: readonly { readonly partition: number }[];
+    }[];
+  }): Promise<{
+    readonly responses: readonly {
+      readonly topic: string;
+      readonly partitions: readonly {
+        readonly partition: number;
+        readonly offset: string;
+        readonly metadata: string | null;
+      }[];
+    }[];
+  }>;
   /** Rejects with the error that the broker returns for a partition. */
   fetch(request: {
     readonly isolationLevel: 1;
@@ -46,6 +66,12 @@ export interface InternalBroker {
       }[];
     }[];
   }): Promise<DecodedFetch>;
+}
+
+/** As it joined, and what it was assigned: empty while the group is being assigned. */
+export interface DescribedMember {
+  readonly memberMetadata: Buffer;
+  readonly memberAssignment: Buffer;
 }
 
 export interface InternalCluster {
@@ -209,6 +235,11 @@ function hooked<T>(request: RawRequest<T>, hooks: FetchHooks): RawRequest<T> {
     return decoded;
   };
   return { ...request, response: { decode: decodeWithHooks, parse } };
+}
+
+/** Of the cluster that kafkajs hands to an assigner. */
+export function coordinatorOf(cluster: object, groupId: string): Promise<InternalBroker> {
+  return (cluster as InternalCluster).findGroupCoordinator({ groupId });
 }
 
 function factories(kafka: Kafka): Record<symbol, ClusterFactory> {

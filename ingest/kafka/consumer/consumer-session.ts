@@ -11,6 +11,7 @@ import { within } from '../clock.js';
 import { CLIENT_RETRY, type KafkaClient } from '../cluster/client.js';
 import type { ClusterState } from '../cluster/cluster-view.js';
 import { interceptFetches } from '../cluster/kafkajs-internals.js';
+import { type AssignerPorts, clusterAssigner } from '../group/cluster-assigner.js';
 import {
   CONCURRENT_PARTITIONS,
   FETCH_BYTES,
@@ -43,6 +44,8 @@ export interface SessionPorts extends PlacementPorts {
   readonly client: KafkaClient;
   readonly groupId: string;
   readonly topics: readonly string[];
+  /** null: it answers alone, and a second member of its group is shared with evenly. */
+  readonly assigner: AssignerPorts | null;
   readonly timing: KafkaTiming;
   readonly counters: KafkaSourceCounters;
   /** As which member of the group it reads. */
@@ -72,7 +75,9 @@ export class ConsumerSession {
     interceptFetches(parts.client.kafka, () => this.#fetches.hooks());
     this.#consumer = parts.client.kafka.consumer({
       groupId: parts.groupId,
-      partitionAssigners: [PartitionAssigners.roundRobin],
+      partitionAssigners: [
+        parts.assigner === null ? PartitionAssigners.roundRobin : clusterAssigner(parts.assigner),
+      ],
       sessionTimeout: parts.timing.sessionTimeoutMs,
       heartbeatInterval: parts.timing.heartbeatIntervalMs,
       rebalanceTimeout: REBALANCE_TIMEOUT_MS,
@@ -166,7 +171,12 @@ export class ConsumerSession {
     const ours = positions.filter((position) => this.#assignment.partitions.has(partitionId(position)));
     if (ours.length === 0 || this.#isClosed) return;
     await this.#consumer.commitOffsets(
-      ours.map(({ topic, partition, nextOffset }) => ({ topic, partition, offset: String(nextOffset) })),
+      ours.map(({ topic, partition, nextOffset }) => ({
+        topic,
+        partition,
+        offset: String(nextOffset),
+        metadata: this.#parts.assigner?.identity.storeId ?? null,
+      })),
     );
   }
 

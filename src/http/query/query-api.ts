@@ -9,6 +9,7 @@ import {
   type CachedEndpoint,
   type CachedQuery,
   EMPTY_BODY_BYTES,
+  type Endpoint,
   type LiveAnswer,
   type LiveEndpoint,
   type LiveQuery,
@@ -26,13 +27,14 @@ import {
   unavailable,
 } from '../errors.js';
 import { CACHE_ENTRY_LIMIT, CHANGED_RETRY_SECONDS, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE } from '../limits.js';
-import { type AnswerState, type DroppedPort, FRESH, type StatePort } from '../ports.js';
+import { type AnswerState, type DroppedPort, type DroppedSpan, FRESH, type StatePort } from '../ports.js';
 import { type Body, isPieces } from '../server/body.js';
 import type { BugReporter, CacheOutcome, HeaderLine, HttpAnswer, HttpRequest } from '../server/server.js';
 import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
 import { acceptsGzip, type Compressor } from './compression.js';
 import { incompleteLines } from './incomplete.js';
 import { refusable, refusalOf } from './refusals.js';
+import type { Gathered, ScatterCall, ScatterPort } from './scatter-port.js';
 import { type QueryTimes, SlowQueries, type SlowQueryPorts } from './slow-queries.js';
 import { staleLines } from './stale.js';
 
@@ -61,6 +63,8 @@ export interface QueryApiOptions {
   readonly states?: StatePort;
   readonly compressor: Compressor;
   readonly bugs: BugReporter;
+  /** What is shared is gathered with it; absent: nothing is. */
+  readonly scatter?: { readonly port: ScatterPort; readonly topicOf: (log: LogName) => string };
   /** Absent: nothing was ever dropped. */
   readonly dropped?: DroppedPort;
   /** Absent: nobody is told of slow queries. */
@@ -86,7 +90,9 @@ export interface QueryCall {
 type Answer = HttpAnswer | Promise<HttpAnswer>;
 type AnswerExtras = Pick<HttpAnswer, 'release' | 'cacheOutcome'>;
 /** The header lines of an answer as of nowUs that lacks something. */
-type Incomplete = (nowUs: number) => HeaderLine[];
+type Incomplete = (nowUs: number, body: Uint8Array) => HeaderLine[];
+
+type GatherCall = Omit<ScatterCall, 'topic' | 'endpoint'> & { readonly endpoint: Endpoint };
 
 interface CachedCall extends Pick<QueryCall, 'request' | 'nowUs' | 'times'> {
   readonly cacheOutcome: CacheOutcome;
@@ -96,6 +102,11 @@ interface CachedCall extends Pick<QueryCall, 'request' | 'nowUs' | 'times'> {
 export class QueryApi {
   readonly #states: StatePort;
   readonly #compressor: Compressor;
+  readonly #scatter: QueryApiOptions['scatter'];
+  /** How bodies stood that are not fresh. */
+  readonly #unfresh = new WeakMap<Uint8Array, AnswerState>();
+  /** What others have dropped of bodies. */
+  readonly #othersDropped = new WeakMap<Uint8Array, readonly DroppedSpan[]>();
   readonly #dropped: DroppedPort | null;
   readonly #slow: SlowQueries | null;
   readonly #cacheControl: HeaderLine;
@@ -108,6 +119,7 @@ export class QueryApi {
   constructor(options: QueryApiOptions) {
     this.#states = options.states ?? ALWAYS_FRESH;
     this.#compressor = options.compressor;
+    this.#scatter = options.scatter;
     this.#dropped = options.dropped ?? null;
     this.#slow = options.slow === undefined ? null : new SlowQueries(options.slow);
     this.#cacheControl = ['Cache-Control', `private, max-age=${options.cacheSeconds}`];
@@ -124,8 +136,8 @@ export class QueryApi {
             warmUs: options.cacheWarmSeconds * US_PER_SECOND,
             entryLimit: CACHE_ENTRY_LIMIT,
             byteLimit: options.cacheBytes,
-            mayWarm: (key) => this.#states.stateOf(this.#logOfKey(key)).kind === 'fresh',
-            isKept: hasRows,
+            mayWarm: (key) => isCacheable(this.#states.stateOf(this.#logOfKey(key))),
+            isKept: (body) => hasRows(body) && !this.#unfresh.has(body),
             warmingFailed: (error) => {
               if (refusalOf(error) === null) options.bugs.report(error, 'warming the result cache');
             },
@@ -199,10 +211,12 @@ export class QueryApi {
   #answerLive(
     served: ServedLive,
     parameters: unknown,
-    { request, nowUs, times }: QueryCall,
+    { request, query, nowUs, times }: Omit<QueryCall, 'grant'>,
     state: AnswerState,
   ): Answer {
     const { name, log } = served.endpoint;
+    if (state.kind === 'shared')
+      return this.#answerShared(served, parameters, { request, query, nowUs, times });
     const assertUnchanged = this.#unlessChanged(log);
     const answer = served.query.answer(parameters, nowUs);
     if (!(answer instanceof Promise)) {
@@ -223,13 +237,35 @@ export class QueryApi {
     });
   }
 
+  async #answerShared(
+    { endpoint, query }: ServedLive,
+    parameters: unknown,
+    { request, query: decoded, nowUs, times }: Omit<QueryCall, 'grant'>,
+  ): Promise<HttpAnswer> {
+    const queryString = queryStringOf(decoded, endpoint.parameters);
+    const gathered = await this.#gather({ endpoint, query, parameters, queryString, nowUs });
+    try {
+      const answer = await query.answerWith(gathered.others, parameters, nowUs, gathered.shards);
+      times?.computed();
+      return await this.#live(endpoint.name, request, gathered.state, answer, gathered.dropped);
+    } finally {
+      gathered.release();
+    }
+  }
+
+  #gather(call: GatherCall): Promise<Gathered> {
+    const { port, topicOf } = this.#scatter!;
+    return port.gather({ ...call, topic: topicOf(call.endpoint.log) });
+  }
+
   #live(
     name: string,
     request: HttpRequest,
     state: AnswerState,
     { body, packed: packedBody, window, holding, release }: LiveAnswer,
+    othersDropped: readonly DroppedSpan[] = [],
   ): Answer {
-    const headers = liveLines(state, incompleteLines(name, this.#dropped, window));
+    const headers = liveLines(state, incompleteLines(name, this.#droppedWith(othersDropped), window));
     if (!isPieces(body)) return this.#encoded(request, body, headers, { packed: packedBody, release });
     if (holding === null || !acceptsGzip(request.headers.get('accept-encoding')))
       return plainAnswer(body, headers, { release });
@@ -248,20 +284,23 @@ export class QueryApi {
   #answerCached(
     { endpoint, query }: ServedCached,
     parameters: unknown,
-    { request, nowUs, times }: QueryCall,
+    { request, query: decoded, nowUs, times }: QueryCall,
     state: AnswerState,
   ): Answer {
     const key = `${endpoint.name} ${endpoint.cacheKey(parameters)}`;
-    const incomplete = (computedUs: number) =>
-      incompleteLines(endpoint.name, this.#dropped, () => endpoint.window(parameters, computedUs));
-    const compute = this.#computing({ endpoint, query }, parameters);
+    const incomplete = (computedUs: number, body: Uint8Array) =>
+      incompleteLines(endpoint.name, this.#droppedWith(this.#othersDropped.get(body)), () =>
+        endpoint.window(parameters, computedUs),
+      );
+    const compute = this.#computing({ endpoint, query }, parameters, decoded);
     const cache = this.#cache;
     // What is computed from an old state is not cached; what was cached from a fresh one is still returned
     // until its time is up.
-    if (cache === null || (state.kind !== 'fresh' && (wantsFresh(request) || !cache.has(key, nowUs)))) {
+    if (cache === null || (!isCacheable(state) && (wantsFresh(request) || !cache.has(key, nowUs)))) {
       return whenReady(compute(nowUs), (body) => {
         times?.computed();
-        return this.#encoded(request, body, liveLines(state, incomplete(nowUs)));
+        const stateThen = state.kind === 'shared' ? (this.#unfresh.get(body) ?? FRESH) : state;
+        return this.#encoded(request, body, liveLines(stateThen, incomplete(nowUs, body)));
       });
     }
     const isRefresh = wantsFresh(request);
@@ -275,8 +314,21 @@ export class QueryApi {
   }
 
   /** The cache keeps it: nothing of the request must be in its reach. */
-  #computing({ endpoint, query }: Omit<ServedCached, 'id'>, parameters: unknown): Compute {
+  #computing(
+    { endpoint, query }: Omit<ServedCached, 'id'>,
+    parameters: unknown,
+    decoded: DecodedQuery,
+  ): Compute {
+    const queryString = this.#scatter === undefined ? '' : queryStringOf(decoded, endpoint.parameters);
     return (computedUs) => {
+      if (this.#states.stateOf(endpoint.log).kind === 'shared')
+        return this.#mergeGathered(query, parameters, {
+          endpoint,
+          query,
+          parameters,
+          queryString,
+          nowUs: computedUs,
+        });
       const partials = query.collect(parameters, computedUs);
       if (!(partials instanceof Promise)) return query.merge(partials, parameters);
       return partials
@@ -285,20 +337,51 @@ export class QueryApi {
     };
   }
 
+  async #mergeGathered(query: CachedQuery, parameters: unknown, call: GatherCall): Promise<Uint8Array> {
+    const gathered = await this.#gather(call);
+    try {
+      const body = query.merge(await gathered.partials(), parameters);
+      if (gathered.state.kind !== 'fresh') this.#unfresh.set(body, gathered.state);
+      if (gathered.dropped.length > 0) this.#othersDropped.set(body, gathered.dropped);
+      return body;
+    } finally {
+      gathered.release();
+    }
+  }
+
+  /** null when nothing was. */
+  #droppedWith(others: readonly DroppedSpan[] = []): DroppedPort | null {
+    const own = this.#dropped;
+    if (others.length === 0) return own;
+    return (window) => [
+      ...(own?.(window) ?? []),
+      ...others.filter(({ startUs, endUs }) => endUs > window.startUs && startUs <= window.endUs),
+    ];
+  }
+
   #cached(
     { request, nowUs, times, cacheOutcome, incomplete }: CachedCall,
     cache: ResultCache,
     cached: CachedAnswer,
   ): Answer {
     times?.computed();
+    const unfresh = this.#unfresh.get(cached.body);
+    if (unfresh !== undefined)
+      return this.#encoded(
+        request,
+        cached.body,
+        liveLines(unfresh, incomplete(cached.computedUs, cached.body)),
+      );
     // No cache may keep it, so that the first entry is seen when it comes.
     if (!hasRows(cached.body))
-      return plainAnswer(cached.body, [NO_STORE, ...incomplete(cached.computedUs)], { cacheOutcome });
+      return plainAnswer(cached.body, [NO_STORE, ...incomplete(cached.computedUs, cached.body)], {
+        cacheOutcome,
+      });
     const ageSeconds = Math.max(0, Math.floor((nowUs - cached.computedUs) / US_PER_SECOND));
     const headers: HeaderLine[] = [
       this.#cacheControl,
       ['Age', String(ageSeconds)],
-      ...incomplete(cached.computedUs),
+      ...incomplete(cached.computedUs, cached.body),
     ];
     const plain = () => plainAnswer(cached.body, headers, { cacheOutcome });
     if (!acceptsGzip(request.headers.get('accept-encoding'))) return plain();
@@ -373,6 +456,21 @@ function packedAnswer(packed: Body, headers: readonly HeaderLine[], extras: Answ
 
 function liveLines(state: AnswerState, incomplete: readonly HeaderLine[]): HeaderLine[] {
   return [NO_STORE, ...staleLines(state), ...incomplete];
+}
+
+/** What is shared is judged once it is gathered. */
+function isCacheable({ kind }: AnswerState): boolean {
+  return kind === 'fresh' || kind === 'shared';
+}
+
+/** Those of an endpoint's own parameters, in a text of its own. */
+function queryStringOf({ values }: DecodedQuery, { schema }: Endpoint['parameters']): string {
+  const own = new URLSearchParams();
+  for (const name of Object.keys(schema.shape)) {
+    const value = values.get(name);
+    if (value !== undefined) own.set(name, value);
+  }
+  return own.toString();
 }
 
 /** Of a body that is not packed. */

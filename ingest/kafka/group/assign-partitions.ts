@@ -1,0 +1,103 @@
+/**
+ * Which member of a group gets which partition. State is large and a partition's log is long, so a partition
+ * stays with the member that holds its state:
+ *
+ *   the store that committed its offset is here            that member
+ *   else a member here holds some of it                    the one that holds most
+ *   else the group has committed an offset: whoever
+ *     holds it is away                                     nobody, until it is back
+ *   else nobody has read it                                the member with the fewest partitions
+ *
+ * A function of its arguments, whatever their order; it gives each partition to one member at most.
+ */
+
+import type { PartitionKey } from '../../log-source.js';
+import { partitionId } from '../../partition-id.js';
+import type { MemberData } from './member-data.js';
+
+export interface GroupMember {
+  readonly memberId: string;
+  /** null where it can't be read: as one that holds nothing. */
+  readonly data: MemberData | null;
+}
+
+/** What the group has committed of a partition: the store that did, '' for one that did not say. */
+export type CommittedBy = ReadonlyMap<string, string>;
+
+/** Partitions by member id, those of each in order. `committedBy` is by partitionId. */
+export function assignPartitions(
+  partitions: readonly PartitionKey[],
+  members: readonly GroupMember[],
+  committedBy: CommittedBy,
+): Map<string, PartitionKey[]> {
+  const places = placesOf(members);
+  const ordered = [...partitions].sort(byTopicAndNumber);
+  const free: PartitionKey[] = [];
+  for (const key of ordered) {
+    const id = partitionId(key);
+    const owner = committedBy.get(id);
+    const holder = places.find(({ storeId }) => storeId !== '' && storeId === owner) ?? holderOf(id, places);
+    if (holder !== null) holder.partitions.push(key);
+    else if (owner === undefined) free.push(key);
+  }
+  const share = Math.ceil(ordered.length / Math.max(1, places.length));
+  const left = free.filter((key) => {
+    // Nothing came of it yet: it stays where it is while that is fair.
+    const id = partitionId(key);
+    const before = places.find(({ held, partitions: own }) => held.has(id) && own.length < share);
+    before?.partitions.push(key);
+    return before === undefined;
+  });
+  for (const key of left) leastLoaded(places)?.partitions.push(key);
+  return new Map(
+    members.map(({ memberId }) => [
+      memberId,
+      (places.find((place) => place.memberId === memberId)?.partitions ?? []).sort(byTopicAndNumber),
+    ]),
+  );
+}
+
+/** A member that gets partitions. */
+interface Place {
+  readonly memberId: string;
+  readonly storeId: string;
+  /** Next offsets by partitionId. */
+  readonly held: ReadonlyMap<string, number>;
+  readonly partitions: PartitionKey[];
+}
+
+/** Of two members with one store, which can only be a copied directory, the second gets nothing. */
+function placesOf(members: readonly GroupMember[]): Place[] {
+  const places: Place[] = [];
+  const ordered = [...members].sort((a, b) => compare(a.memberId, b.memberId));
+  for (const { memberId, data } of ordered) {
+    const storeId = data?.storeId ?? '';
+    if (storeId !== '' && places.some((place) => place.storeId === storeId)) continue;
+    const held = new Map(data?.held.map((position) => [partitionId(position), position.nextOffset]));
+    places.push({ memberId, storeId, held, partitions: [] });
+  }
+  // By store, so that a restart, which changes the member's id, changes nothing else.
+  return places.sort((a, b) => compare(a.storeId, b.storeId) || compare(a.memberId, b.memberId));
+}
+
+/** The one that holds most of a partition; null where nobody holds any. */
+function holderOf(id: string, places: readonly Place[]): Place | null {
+  let holder: Place | null = null;
+  for (const place of places) if ((place.held.get(id) ?? 0) > (holder?.held.get(id) ?? 0)) holder = place;
+  return holder;
+}
+
+function leastLoaded(places: readonly Place[]): Place | null {
+  let least: Place | null = null;
+  for (const place of places)
+    if (least === null || place.partitions.length < least.partitions.length) least = place;
+  return least;
+}
+
+function byTopicAndNumber(a: PartitionKey, b: PartitionKey): number {
+  return compare(a.topic, b.topic) || a.partition - b.partition;
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

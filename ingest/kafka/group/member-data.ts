@@ -1,0 +1,78 @@
+/**
+ * What a member of a group says of itself when it joins, for the one that assigns the partitions and for those
+ * that look for it: who it is, where others ask it, and what it holds.
+ *
+ *   version u8 │ wire version u16 │ store id │ url │ held count u32 │ per partition: topic, partition u32, next offset f64
+ *
+ * Versions only ever add at the end.
+ */
+
+import { ByteReader, ByteWriter } from '../../../engine/bytes.js';
+import { SegmentError } from '../../../engine/segments.js';
+import type { Position } from '../../log-source.js';
+import { MEMBER_DATA_BYTES } from '../limits.js';
+
+const VERSION = 1;
+
+/** Who a process is among those that answer together. */
+export interface ClusterIdentity {
+  /** Of its store: it stays over restarts. */
+  readonly storeId: string;
+  /** Where other members ask it. */
+  readonly url: string;
+  /** Of the messages that it takes. */
+  readonly wireVersion: number;
+}
+
+export interface MemberData extends ClusterIdentity {
+  /** By topic and number; an offset of 0: it was assigned, and nothing came yet. */
+  readonly held: readonly Position[];
+}
+
+/** What does not fit of what it holds is left out: the group also has whose it is with the committed offset. */
+export function encodeMemberData({ storeId, url, wireVersion, held }: MemberData): Buffer {
+  const out = new ByteWriter();
+  const head = () => {
+    out.clear();
+    out.u8(VERSION);
+    out.u16(wireVersion);
+    out.string(storeId);
+    out.string(url);
+  };
+  head();
+  let byteCount = out.length + 4;
+  let count = 0;
+  while (count < held.length) {
+    byteCount += 16 + Buffer.byteLength(held[count].topic);
+    if (byteCount > MEMBER_DATA_BYTES) break;
+    count++;
+  }
+  out.u32(count);
+  for (const { topic, partition, nextOffset } of held.slice(0, count)) {
+    out.string(topic);
+    out.u32(partition);
+    out.f64(nextOffset);
+  }
+  return Buffer.from(out.finish());
+}
+
+/** null for bytes that no member of this program wrote. */
+export function decodeMemberData(bytes: Uint8Array): MemberData | null {
+  try {
+    const content = new ByteReader(bytes);
+    if (content.u8() < VERSION) return null;
+    const wireVersion = content.u16();
+    const storeId = content.string();
+    const url = content.string();
+    const held: Position[] = [];
+    for (let left = content.u32(); left > 0; left--) {
+      const position = { topic: content.string(), partition: content.u32(), nextOffset: content.f64() };
+      if (!Number.isSafeInteger(position.nextOffset) || position.nextOffset < 0) return null;
+      held.push(position);
+    }
+    return { storeId, url, wireVersion, held };
+  } catch (error) {
+    if (error instanceof SegmentError) return null;
+    throw error;
+  }
+}

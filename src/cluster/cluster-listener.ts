@@ -1,0 +1,113 @@
+/**
+ * Where other members ask this one: HTTP/1.1, a key in each request, two paths. Nothing is answered without the key,
+ * and nothing that comes in can do more than be refused.
+ */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { PartialError } from '../../engine/partial-format.js';
+import type { KeyRing } from '../http/auth.js';
+import type { BugReporter } from '../http/server/server.js';
+import { CLUSTER_KEY_HEADER, HOLDINGS_PATH, QUESTION_PATH } from './cluster-paths.js';
+import { PEER_IDLE_MS, QUESTION_BYTES, QUESTIONS_AT_ONCE } from './limits.js';
+
+export interface ClusterListenerPorts {
+  readonly keys: KeyRing;
+  /** Throws, or rejects with, a PartialError for bytes that are no question. */
+  readonly answer: (question: Uint8Array) => Promise<Uint8Array>;
+  readonly holdings: () => Uint8Array;
+  readonly bugs: BugReporter;
+  /** PEM; null: plain. */
+  readonly tls: { readonly cert: string; readonly key: string } | null;
+}
+
+export class ClusterListener {
+  readonly #ports: ClusterListenerPorts;
+  readonly #server: Server;
+  #questionCount = 0;
+
+  constructor(ports: ClusterListenerPorts) {
+    this.#ports = ports;
+    const listener = (request: IncomingMessage, response: ServerResponse) =>
+      void this.#take(request, response);
+    this.#server = ports.tls === null ? createServer(listener) : createTlsServer({ ...ports.tls }, listener);
+    // Later than who asks gives a connection up, so that none is closed under a question.
+    this.#server.keepAliveTimeout = 2 * PEER_IDLE_MS;
+    this.#server.requestTimeout = PEER_IDLE_MS;
+  }
+
+  /** Resolves with the port. Rejects with the system's error. */
+  listen(host: string, port: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen(port, host, () => {
+        this.#server.removeListener('error', reject);
+        resolve((this.#server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  /** Resolves when the last question is answered, or its time is up. */
+  close(limitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#server.closeAllConnections(), limitMs);
+      this.#server.close(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+      this.#server.closeIdleConnections();
+    });
+  }
+
+  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      await this.#answer(request, response);
+    } catch (error) {
+      // The member that asked is gone.
+      if (request.errored !== null || response.destroyed) return;
+      if (!(error instanceof PartialError)) this.#ports.bugs.report(error, 'the cluster port');
+      end(response, error instanceof PartialError ? 400 : 500, (error as Error).message);
+    }
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { keys, answer, holdings } = this.#ports;
+    const key = request.headers[CLUSTER_KEY_HEADER];
+    if (keys.grantOf(typeof key === 'string' ? key : '') === null)
+      return end(response, 401, 'a key of LOGRING_CLUSTER_KEYS is needed');
+    if (request.method !== 'POST') return end(response, 405, 'POST only');
+    if (request.url === HOLDINGS_PATH) return end(response, 200, holdings());
+    if (request.url !== QUESTION_PATH) return end(response, 404, 'there is nothing here');
+    if (this.#questionCount >= QUESTIONS_AT_ONCE) return end(response, 503, 'too many questions at once');
+    const question = await bodyOf(request);
+    if (question === null) return end(response, 413, `a question has at most ${QUESTION_BYTES} bytes`);
+    this.#questionCount++;
+    try {
+      end(response, 200, await answer(question));
+    } finally {
+      this.#questionCount--;
+    }
+  }
+}
+
+/** null for more than a question has. Rejects when it breaks off. */
+async function bodyOf(request: IncomingMessage): Promise<Uint8Array | null> {
+  const pieces: Uint8Array[] = [];
+  let byteCount = 0;
+  for await (const piece of request) {
+    byteCount += (piece as Uint8Array).length;
+    if (byteCount > QUESTION_BYTES) return null;
+    pieces.push(piece as Uint8Array);
+  }
+  return Buffer.concat(pieces, byteCount);
+}
+
+function end(response: ServerResponse, status: number, body: string | Uint8Array): void {
+  response.writeHead(status, {
+    'Content-Type': typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/octet-stream',
+    'Content-Length': Buffer.byteLength(body),
+    ...(status === 200 ? {} : { Connection: 'close' }),
+  });
+  response.end(body);
+}

@@ -1,0 +1,5 @@
+/** How members find each other's listener. */
+
+export const QUESTION_PATH = '/cluster/1/question';
+export const HOLDINGS_PATH = '/cluster/1/holdings';
+export const CLUSTER_KEY_HEADER = 'x-logring-cluster-key';

@@ -1,0 +1,231 @@
+/** This process among those that answer together: whom it asks, what it answers them, how all partitions stand. */
+
+import { US_PER_MS, US_PER_SECOND } from '../../engine/time.js';
+import type { LogSourceStatus } from '../../ingest/log-source.js';
+import type { EndpointResources, LogName } from '../endpoints/endpoint.js';
+import type { KeyRing } from '../http/auth.js';
+import { type AnswerState, type DroppedPort, FRESH, type StatePort } from '../http/ports.js';
+import type { QueryApi } from '../http/query/query-api.js';
+import type { BugReporter } from '../http/server/server.js';
+import { LISTED_PARTITIONS } from '../limits.js';
+import type { Shards } from '../service/shards.js';
+import type { TopicReading, WholeAnswers } from '../service/whole-answers.js';
+import { Answerer } from './answerer.js';
+import { ClusterListener } from './cluster-listener.js';
+import { Floors } from './floors.js';
+import { ASK_OUTCOMES, type AskOutcome } from './gathering.js';
+import { HedgeBudget } from './hedge-budget.js';
+import { HOLDINGS_POLL_MS, NO_COPY_RETRY_SECONDS } from './limits.js';
+import { writeHoldings } from './messages.js';
+import { OwnCopies } from './own-copies.js';
+import type { PeerLink } from './peer.js';
+import { Peers } from './peers.js';
+import { Scatter } from './scatter.js';
+
+export interface ClusterPorts {
+  readonly storeId: string;
+  readonly zone: string;
+  readonly topicOf: (log: LogName) => string;
+  readonly shards: Shards;
+  readonly whole: WholeAnswers;
+  readonly states: StatePort;
+  readonly largeAnswers: EndpointResources['largeAnswers'];
+  readonly dropped: DroppedPort | null;
+  readonly keys: KeyRing;
+  readonly tls: { readonly cert: string; readonly key: string } | null;
+  readonly linkTo: (url: string) => PeerLink;
+  readonly bugs: BugReporter;
+  readonly monotonicUs: () => number;
+  readonly freshMs: number;
+  /** 0: none is too old. */
+  readonly maxStalenessMs: number;
+  readonly timeoutMs: number;
+}
+
+/** How a topic stands over all members. */
+export interface TopicCopies {
+  readonly topic: string;
+  /** Of the partition with the fewest; 0 where the topic is not known. */
+  readonly fewestCopies: number;
+  /** Of the newest copy of each partition, the oldest; null where a partition has none. */
+  readonly ageUs: number | null;
+  /** Why there is no answer from all of it, or null. */
+  readonly problem: string | null;
+}
+
+export class Cluster {
+  readonly peers: Peers;
+  readonly scatter: Scatter;
+  readonly asked: Readonly<Record<AskOutcome, { count: number; seconds: number }>>;
+  readonly hedges = new HedgeBudget();
+  readonly #ports: ClusterPorts;
+  readonly #own: OwnCopies;
+  readonly #floors = new Floors();
+  readonly #topics: readonly string[];
+  #listener: ClusterListener | null = null;
+  #timer: NodeJS.Timeout | null = null;
+  #polling: Promise<void> | null = null;
+
+  constructor(ports: ClusterPorts) {
+    const { storeId, zone, linkTo, monotonicUs, freshMs, maxStalenessMs } = ports;
+    this.#ports = ports;
+    this.#own = new OwnCopies(ports.shards, ports.whole);
+    this.#topics = [ports.topicOf('edge'), ports.topicOf('relay')].filter((topic) => topic !== '');
+    this.peers = new Peers({ storeId, zone, linkTo, monotonicUs, freshMs });
+    this.asked = Object.fromEntries(
+      ASK_OUTCOMES.map((outcome) => [outcome, { count: 0, seconds: 0 }]),
+    ) as Cluster['asked'];
+    this.scatter = new Scatter({
+      own: this.#own,
+      floors: this.#floors,
+      holders: (key) => this.peers.holders(key),
+      hedges: this.hedges,
+      freshMs,
+      maxStalenessMs: maxStalenessMs === 0 ? Infinity : maxStalenessMs,
+      timeoutMs: ports.timeoutMs,
+      largeAnswers: ports.largeAnswers,
+      monotonicUs,
+      after: (delayMs, task) => {
+        const timer = setTimeout(task, delayMs);
+        return () => clearTimeout(timer);
+      },
+      onAsked: (outcome, latencyMs) => {
+        this.asked[outcome].count++;
+        this.asked[outcome].seconds += latencyMs / 1000;
+      },
+    });
+  }
+
+  /** Answers others from now on. Resolves with the port. */
+  async listen(queries: QueryApi, host: string, port: number): Promise<number> {
+    const { keys, tls, bugs, topicOf, dropped, monotonicUs } = this.#ports;
+    const answerer = new Answerer({
+      own: this.#own,
+      find: (name) => queries.find(name),
+      topicOf,
+      dropped,
+      monotonicUs,
+      pause: (delayMs) => new Promise((resolve) => setTimeout(resolve, delayMs)),
+    });
+    this.#listener = new ClusterListener({
+      keys,
+      tls,
+      bugs,
+      answer: (question) => answerer.answer(question),
+      holdings: () => writeHoldings(this.#own.holdings()),
+    });
+    const listening = await this.#listener.listen(host, port);
+    this.#timer = setInterval(() => this.#poll(), HOLDINGS_POLL_MS);
+    return listening;
+  }
+
+  /** What Kafka says of the members and of the logs. */
+  note({ members, logEnds }: LogSourceStatus): void {
+    if (logEnds !== null) this.#floors.heard(logEnds);
+    if (members === null) return;
+    const { generation } = this.peers;
+    this.peers.update(members);
+    if (this.peers.generation !== generation) this.#poll();
+  }
+
+  async close(limitMs: number): Promise<void> {
+    if (this.#timer !== null) clearInterval(this.#timer);
+    await this.#listener?.close(limitMs);
+    this.peers.close();
+  }
+
+  /**
+   * As this process's own states, but what it has no fresh copy of is there all the same where others have one: then
+   * it is to be gathered.
+   */
+  states(): StatePort {
+    const { states, topicOf } = this.#ports;
+    return {
+      stateOf: (log) => {
+        const own = states.stateOf(log);
+        if (own.kind === 'off') return own;
+        const topic = topicOf(log);
+        return own.kind === 'fresh' && this.#isAboveFloors(topic) ? own : { kind: 'shared' };
+      },
+      epochOf: (log) => states.epochOf(log),
+    };
+  }
+
+  /** Over all members, as they said last; what is not reached is this process's own. */
+  readings(): TopicReading[] {
+    const own = this.#ports.whole.readings();
+    return this.copies().map(({ topic, ageUs, problem }) => ({
+      topic,
+      state: this.#stateOf(topic, ageUs, problem),
+      ageUs,
+      unreached: own.find((reading) => reading.topic === topic)?.unreached ?? null,
+    }));
+  }
+
+  #stateOf(topic: string, ageUs: number | null, problem: string | null): AnswerState {
+    const { freshMs, maxStalenessMs } = this.#ports;
+    const none = (reason: string): AnswerState => {
+      return { kind: 'none', reason, retryAfterSeconds: NO_COPY_RETRY_SECONDS };
+    };
+    if (ageUs === null) return none(problem!);
+    if (ageUs <= freshMs * US_PER_MS) return FRESH;
+    return maxStalenessMs !== 0 && ageUs > maxStalenessMs * US_PER_MS
+      ? none(`answers from topic ${topic} would be ${Math.ceil(ageUs / US_PER_SECOND)} s old`)
+      : { kind: 'old', ageUs };
+  }
+
+  copies(): TopicCopies[] {
+    const nowUs = this.#ports.monotonicUs();
+    return this.#topics.map((topic) => {
+      const partitionCount = this.#own.partitionCount(topic);
+      let fewestCopies = partitionCount === 0 ? 0 : Infinity;
+      let oldestMs = 0;
+      const without: number[] = [];
+      for (let partition = 0; partition < partitionCount; partition++) {
+        const ages = this.#agesMs({ topic, partition }, nowUs);
+        fewestCopies = Math.min(fewestCopies, ages.length);
+        if (ages.length === 0) without.push(partition);
+        else oldestMs = Math.max(oldestMs, Math.min(...ages));
+      }
+      const problem =
+        partitionCount === 0
+          ? this.#own.unknownReason(topic)
+          : without.length > 0
+            ? noCopyText(topic, without)
+            : null;
+      return { topic, fewestCopies, ageUs: problem === null ? oldestMs * US_PER_MS : null, problem };
+    });
+  }
+
+  /** Of the whole copies of a partition that members have which answer. */
+  #agesMs(key: { topic: string; partition: number }, nowUs: number): number[] {
+    const id = `${key.topic}/${key.partition}`;
+    const ages = [this.#own.copy(key)?.ageMs ?? Infinity];
+    for (const peer of this.peers.all())
+      if (!peer.isSilent) ages.push(peer.holding(id, nowUs)?.ageMs ?? Infinity);
+    return ages.filter((ageMs) => ageMs !== Infinity);
+  }
+
+  #isAboveFloors(topic: string): boolean {
+    const partitionCount = this.#own.partitionCount(topic);
+    const topicId = this.#own.topicId(topic);
+    for (let partition = 0; partition < partitionCount; partition++) {
+      const key = { topic, partition };
+      const floor = this.#floors.of(key, topicId);
+      if (floor > 0 && (this.#own.copy(key)?.nextOffset ?? 0) < floor) return false;
+    }
+    return true;
+  }
+
+  #poll(): void {
+    this.#polling ??= this.peers.poll().finally(() => {
+      this.#polling = null;
+    });
+  }
+}
+
+function noCopyText(topic: string, partitions: readonly number[]): string {
+  const named = partitions.slice(0, LISTED_PARTITIONS).map((partition) => `${topic}/${partition}`);
+  const more = partitions.length - named.length;
+  return `no member that answers has a whole copy of ${partitions.length === 1 ? 'partition' : 'partitions'} ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}

@@ -1,0 +1,74 @@
+/** Every cap of answering together, each with its reason: what too big and too small would mean. */
+
+import { assert } from '../../engine/assert.js';
+import { ANSWER_BYTE_LIMIT } from '../http/limits.js';
+
+/** Of the messages between members. A member asks only those that speak its own. */
+export const WIRE_VERSION = 1;
+
+/**
+ * How often the others are asked what they hold. Longer: who has fallen behind, and who has come back, is known later;
+ * shorter: requests, one a member each.
+ */
+export const HOLDINGS_POLL_MS = 1_000;
+
+/** How long such a request may take. Longer: a silent member is known later; shorter: a busy one counts as silent. */
+export const HOLDINGS_TIMEOUT_MS = 2_000;
+
+/**
+ * How long a member waits for a partition to come as far as it was asked for. Longer: a member that is behind is given
+ * up later; shorter: one that is about to be there is passed over.
+ */
+export const BEHIND_WAIT_MS = 200;
+export const BEHIND_CHECK_MS = 5;
+
+/**
+ * A member that is silent for longer than nearly all its answers take has another one asked beside it, after this at
+ * the least and at the most. Longer: a member that hangs is felt; shorter: questions are answered twice.
+ */
+export const HEDGE_LEAST_MS = 5;
+export const HEDGE_MOST_MS = 100;
+
+/** Questions that may be asked twice so, as a share of all, and in a row. More: more load where there is most. */
+export const HEDGE_SHARE = 0.05;
+export const HEDGE_BURST = 10;
+
+/** Answers of a member that its usual time is reckoned from. More: a change shows later; fewer: it jumps. */
+export const LATENCY_SAMPLES = 64;
+
+/** A member that was silent so often in a row is asked last. More: it is felt longer; fewer: a pause counts. */
+export const SILENT_TIMES = 3;
+
+/**
+ * How often an answer is begun again because what the others sent no longer belongs together. More: a caller waits
+ * longer under heavy change; fewer: a 503 that one more try would have spared.
+ */
+export const GATHER_TRIES = 4;
+
+/** Bytes of a question. Bigger: memory for what nobody asks; smaller: an expression does not fit. */
+export const QUESTION_BYTES = 64 * 1024;
+
+/** Bytes of a reply. Bigger: memory that one reply may take; smaller: large rows can't be sent. */
+export const REPLY_BYTES = 256 * 1024 * 1024;
+
+/** Bytes of replies that are not counted among the large answers. Bigger: uncounted memory; smaller: more book-keeping. */
+export const UNCOUNTED_REPLY_BYTES = 1024 * 1024;
+
+/** Questions of others that may be under way. More: memory and time of the serving thread; fewer: 503 between members. */
+export const QUESTIONS_AT_ONCE = 512;
+
+/** Connections to one member. More: descriptors; fewer: questions wait for each other. */
+export const PEER_CONNECTIONS = 64;
+
+/** Kept open for so long without a question. Longer: descriptors; shorter: connections are made again and again. */
+export const PEER_IDLE_MS = 30_000;
+
+/** A caller whose question finds no copy comes again after this, seconds. */
+export const NO_COPY_RETRY_SECONDS = 1;
+
+/** Partitions and problems that an error names. More: an error nobody reads; fewer: the one that matters is missing. */
+export const NAMED_PROBLEMS = 8;
+
+assert(HEDGE_LEAST_MS <= HEDGE_MOST_MS, 'hedges have a range');
+assert(BEHIND_CHECK_MS < BEHIND_WAIT_MS, 'who waits looks more than once');
+assert(UNCOUNTED_REPLY_BYTES < ANSWER_BYTE_LIMIT, 'what is not counted is small');

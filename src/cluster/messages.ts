@@ -1,0 +1,248 @@
+/**
+ * What members ask and answer each other, in bytes. Anything else than what these functions write is a PartialError.
+ *
+ *   question 1   endpoint │ query string │ topic │ topic id │ now f64 │ limit ms u32 │ detail u32 │ oldest ms f64
+ *                │ count u32 │ per partition: number u32, at least f64
+ *   reply 1      kind u8
+ *     answer       count u32 │ per partition: number u32, status u8, next offset f64, age ms f64
+ *                  │ count u32 │ per span: start f64, end f64 │ count u32 │ per partial: first partition u32, length u32, bytes
+ *     unavailable  reason │ retry seconds u32
+ *     refused      reason
+ *   holdings 1   count u32 │ per partition: topic, number u32, next offset f64, age ms f64, is reached u8
+ */
+
+import type { ByteReader, ByteWriter } from '../../engine/bytes.js';
+import { PartialError, readPartial, writePartial } from '../../engine/partial-format.js';
+import type { PartitionKey } from '../../ingest/log-source.js';
+import type { DroppedSpan } from '../http/ports.js';
+
+const QUESTION = 'question 1';
+const REPLY = 'reply 1';
+const HOLDINGS = 'holdings 1';
+
+export interface AskedPartition {
+  readonly partition: number;
+  /** It must have been read at least as far. */
+  readonly atLeast: number;
+}
+
+export interface Question {
+  readonly endpoint: string;
+  readonly query: string;
+  readonly topic: string;
+  readonly topicId: string;
+  readonly nowUs: number;
+  /** How long the asker waits. */
+  readonly limitMs: number;
+  /** See Collecting.likelyDetail. */
+  readonly detail: number;
+  /** Copies that are older than this are left out. Infinity: none are. */
+  readonly oldestMs: number;
+  readonly partitions: readonly AskedPartition[];
+}
+
+/** `counted`: it is in the partial answers; all others are not. */
+export const PARTITION_STATUSES = ['counted', 'old', 'behind', 'not-here'] as const;
+export type PartitionStatus = (typeof PARTITION_STATUSES)[number];
+
+export interface RepliedPartition {
+  readonly partition: number;
+  readonly status: PartitionStatus;
+  readonly nextOffset: number;
+  /** Infinity where it was never whole. */
+  readonly ageMs: number;
+}
+
+export interface RepliedPartial {
+  /** Of the partitions that it is of. */
+  readonly firstPartition: number;
+  readonly bytes: Uint8Array;
+}
+
+export type Reply =
+  | {
+      readonly kind: 'answer';
+      readonly partitions: readonly RepliedPartition[];
+      /** What a repair has dropped of what the answer is made of. */
+      readonly dropped: readonly DroppedSpan[];
+      readonly partials: readonly RepliedPartial[];
+    }
+  | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterSeconds: number }
+  /** It can't answer, and would not later. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+const REPLY_KINDS = ['answer', 'unavailable', 'refused'] as const;
+
+/** What a member has of a partition. */
+export interface Holding extends PartitionKey {
+  readonly nextOffset: number;
+  /** Infinity where it was never whole. */
+  readonly ageMs: number;
+  /** Whether it reached the end of its log since the member's start. */
+  readonly isReached: boolean;
+}
+
+export function writeQuestion(question: Question): Uint8Array {
+  return writePartial(QUESTION, (out) => {
+    out.string(question.endpoint);
+    out.string(question.query);
+    out.string(question.topic);
+    out.string(question.topicId);
+    out.f64(question.nowUs);
+    out.u32(question.limitMs);
+    out.u32(question.detail);
+    out.f64(question.oldestMs);
+    out.u32(question.partitions.length);
+    for (const { partition, atLeast } of question.partitions) {
+      out.u32(partition);
+      out.f64(atLeast);
+    }
+  });
+}
+
+export function readQuestion(bytes: Uint8Array): Question {
+  return readPartial(QUESTION, bytes, (content) => ({
+    endpoint: content.string(),
+    query: content.string(),
+    topic: content.string(),
+    topicId: content.string(),
+    nowUs: whole(content.f64()),
+    limitMs: content.u32(),
+    detail: content.u32(),
+    oldestMs: notNegative(content.f64()),
+    partitions: distinct(
+      many(content, () => ({ partition: content.u32(), atLeast: notNegative(whole(content.f64())) })),
+    ),
+  }));
+}
+
+export function writeReply(reply: Reply): Uint8Array {
+  return writePartial(REPLY, (out) => {
+    out.u8(REPLY_KINDS.indexOf(reply.kind));
+    switch (reply.kind) {
+      case 'answer':
+        writeAnswer(reply, out);
+        return;
+      case 'unavailable':
+        out.string(reply.reason);
+        out.u32(reply.retryAfterSeconds);
+        return;
+      case 'refused':
+        out.string(reply.reason);
+    }
+  });
+}
+
+/** `partitions`: those that were asked for, each of which it must be about. */
+export function readReply(bytes: Uint8Array, partitions: readonly AskedPartition[]): Reply {
+  return readPartial(REPLY, bytes, (content): Reply => {
+    const kind = REPLY_KINDS[content.u8()];
+    switch (kind) {
+      case 'answer':
+        return readAnswer(content, partitions);
+      case 'unavailable':
+        return { kind, reason: content.string(), retryAfterSeconds: content.u32() };
+      case 'refused':
+        return { kind, reason: content.string() };
+      default:
+        throw new PartialError('a reply is of no kind that is known');
+    }
+  });
+}
+
+export function writeHoldings(holdings: readonly Holding[]): Uint8Array {
+  return writePartial(HOLDINGS, (out) => {
+    out.u32(holdings.length);
+    for (const { topic, partition, nextOffset, ageMs, isReached } of holdings) {
+      out.string(topic);
+      out.u32(partition);
+      out.f64(nextOffset);
+      out.f64(ageMs);
+      out.u8(isReached ? 1 : 0);
+    }
+  });
+}
+
+export function readHoldings(bytes: Uint8Array): Holding[] {
+  return readPartial(HOLDINGS, bytes, (content) =>
+    many(content, () => ({
+      topic: content.string(),
+      partition: content.u32(),
+      nextOffset: notNegative(whole(content.f64())),
+      ageMs: notNegative(content.f64()),
+      isReached: content.u8() === 1,
+    })),
+  );
+}
+
+function writeAnswer(
+  { partitions, dropped, partials }: Extract<Reply, { kind: 'answer' }>,
+  out: ByteWriter,
+): void {
+  out.u32(partitions.length);
+  for (const { partition, status, nextOffset, ageMs } of partitions) {
+    out.u32(partition);
+    out.u8(PARTITION_STATUSES.indexOf(status));
+    out.f64(nextOffset);
+    out.f64(ageMs);
+  }
+  out.u32(dropped.length);
+  for (const { startUs, endUs } of dropped) {
+    out.f64(startUs);
+    out.f64(endUs);
+  }
+  out.u32(partials.length);
+  for (const { firstPartition, bytes } of partials) {
+    out.u32(firstPartition);
+    out.u32(bytes.length);
+    out.bytes(bytes);
+  }
+}
+
+function readAnswer(content: ByteReader, asked: readonly AskedPartition[]): Reply {
+  const atLeast = new Map(asked.map((one) => [one.partition, one.atLeast]));
+  const partitions = distinct(
+    many(content, () => {
+      const partition = content.u32();
+      const status = PARTITION_STATUSES[content.u8()];
+      const nextOffset = notNegative(whole(content.f64()));
+      const ageMs = notNegative(content.f64());
+      const floor = atLeast.get(partition);
+      if (status === undefined || floor === undefined)
+        throw new PartialError('a reply is about what was not asked');
+      if (status === 'counted' && (nextOffset < floor || ageMs === Infinity))
+        throw new PartialError('a reply counts a partition that has not come so far');
+      return { partition, status, nextOffset, ageMs };
+    }),
+  );
+  if (partitions.length !== asked.length) throw new PartialError('a reply is not about all that was asked');
+  const dropped = many(content, () => ({ startUs: content.f64(), endUs: content.f64() }));
+  const partials = many(content, () => ({
+    firstPartition: content.u32(),
+    bytes: content.bytes(content.u32()),
+  }));
+  return { kind: 'answer', partitions, dropped, partials };
+}
+
+function many<One>(content: ByteReader, read: () => One): One[] {
+  const all: One[] = [];
+  // A count that is a lie ends at the end of the bytes.
+  for (let left = content.u32(); left > 0; left--) all.push(read());
+  return all;
+}
+
+function distinct<One extends { readonly partition: number }>(all: One[]): One[] {
+  if (new Set(all.map(({ partition }) => partition)).size !== all.length)
+    throw new PartialError('a partition is named twice');
+  return all;
+}
+
+function whole(value: number): number {
+  if (!Number.isSafeInteger(value)) throw new PartialError('a number is not a whole one');
+  return value;
+}
+
+function notNegative(value: number): number {
+  if (!(value >= 0)) throw new PartialError('a number is less than nothing');
+  return value;
+}

@@ -1,0 +1,71 @@
+/** What this process has of each partition: how far it is, how old, and the shard to answer from. */
+
+import { EdgeShard, type RelayShard } from '../../engine/shard.js';
+import type { PartitionKey } from '../../ingest/log-source.js';
+import type { AnsweringShards } from '../endpoints/endpoint.js';
+import type { Shards } from '../service/shards.js';
+import type { WholeAnswers } from '../service/whole-answers.js';
+import type { Holding } from './messages.js';
+
+export class OwnCopies {
+  readonly #shards: Pick<Shards, 'known' | 'all'>;
+  readonly #whole: WholeAnswers;
+
+  constructor(shards: Pick<Shards, 'known' | 'all'>, whole: WholeAnswers) {
+    this.#shards = shards;
+    this.#whole = whole;
+  }
+
+  /** As its metadata has it; 0 while it is not known. */
+  partitionCount(topic: string): number {
+    return this.#whole.partitionCount(topic);
+  }
+
+  /** '' while it is not known. */
+  topicId(topic: string): string {
+    return this.#whole.topicId(topic);
+  }
+
+  /** Why nothing is known of a topic's partitions. */
+  unknownReason(topic: string): string {
+    return this.#whole.unknownReason(topic);
+  }
+
+  /** null where there is nothing of it. */
+  copy(key: PartitionKey): Holding | null {
+    const ageUs = this.#whole.partitionAgeUs(key);
+    const nextOffset = this.#shards.known(key)?.nextOffset ?? 0;
+    if (ageUs === null && nextOffset === 0) return null;
+    return {
+      ...key,
+      nextOffset,
+      ageMs: ageUs === null ? Infinity : Math.max(0, ageUs) / 1000,
+      isReached: this.#whole.isReached(key),
+    };
+  }
+
+  /** Whether its shard is of a log, as far as both are known. */
+  isOfLog(key: PartitionKey, topicId: string): boolean {
+    const own = this.#shards.known(key)?.identity?.topicId ?? '';
+    return own === '' || topicId === '' || own === topicId;
+  }
+
+  holdings(): Holding[] {
+    return this.#whole
+      .partitionKeys()
+      .map((key) => this.copy(key))
+      .filter((copy) => copy !== null);
+  }
+
+  /** In order of partitions. One that nothing came of yet has none. */
+  shardsOf(topic: string, partitions: readonly number[]): AnsweringShards {
+    const edge: EdgeShard[] = [];
+    const relay: RelayShard[] = [];
+    for (const partition of [...partitions].sort((a, b) => a - b)) {
+      const shard = this.#shards.known({ topic, partition });
+      if (shard instanceof EdgeShard) edge.push(shard);
+      else if (shard !== undefined) relay.push(shard);
+    }
+    return { edge, relay };
+  }
+}

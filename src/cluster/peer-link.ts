@@ -1,0 +1,75 @@
+/** A member over HTTP/1.1, on connections that are kept. */
+
+import { type Agent as HttpAgent, request as httpRequest, Agent as PlainAgent } from 'node:http';
+import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
+import { CLUSTER_KEY_HEADER, HOLDINGS_PATH, QUESTION_PATH } from './cluster-paths.js';
+import { PEER_CONNECTIONS, PEER_IDLE_MS, REPLY_BYTES } from './limits.js';
+import type { PeerLink } from './peer.js';
+
+export class HttpPeerLink implements PeerLink {
+  readonly #url: URL;
+  readonly #key: string;
+  readonly #agent: HttpAgent;
+
+  constructor(url: string, key: string) {
+    this.#url = new URL(url);
+    this.#key = key;
+    const options = { keepAlive: true, maxSockets: PEER_CONNECTIONS, timeout: PEER_IDLE_MS };
+    this.#agent = this.#url.protocol === 'https:' ? new TlsAgent(options) : new PlainAgent(options);
+  }
+
+  ask(question: Uint8Array, limitMs: number): Promise<Uint8Array> {
+    return this.#post(QUESTION_PATH, question, limitMs);
+  }
+
+  holdings(limitMs: number): Promise<Uint8Array> {
+    return this.#post(HOLDINGS_PATH, new Uint8Array(0), limitMs);
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #post(path: string, body: Uint8Array, limitMs: number): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      const send = this.#url.protocol === 'https:' ? httpsRequest : httpRequest;
+      const request = send(new URL(path, this.#url), {
+        agent: this.#agent,
+        method: 'POST',
+        headers: {
+          'Content-Type': 'application/octet-stream',
+          'Content-Length': body.length,
+          [CLUSTER_KEY_HEADER]: this.#key,
+        },
+      });
+      const timer = setTimeout(() => {
+        request.destroy(new Error(`did not answer within ${limitMs} ms`));
+      }, limitMs);
+      const fail = (error: Error) => {
+        clearTimeout(timer);
+        reject(error);
+      };
+      request.once('error', fail);
+      request.once('response', (response) => {
+        const pieces: Uint8Array[] = [];
+        let byteCount = 0;
+        response.on('data', (piece: Uint8Array) => {
+          byteCount += piece.length;
+          if (byteCount > REPLY_BYTES) request.destroy(new Error('sent more than a reply has'));
+          else pieces.push(piece);
+        });
+        response.once('error', fail);
+        response.once('close', () => {
+          if (!response.complete) fail(new Error('broke its reply off'));
+        });
+        response.once('end', () => {
+          clearTimeout(timer);
+          const bytes = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, byteCount);
+          if (response.statusCode === 200) resolve(bytes);
+          else reject(new Error(`answered ${response.statusCode}: ${Buffer.from(bytes.subarray(0, 200))}`));
+        });
+      });
+      request.end(body);
+    });
+  }
+}

@@ -1,0 +1,86 @@
+/** Another member, as this one knows it: where it is, what it was assigned, what it said it holds, how quick it is. */
+
+import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
+import { HEDGE_LEAST_MS, HEDGE_MOST_MS, LATENCY_SAMPLES, SILENT_TIMES } from './limits.js';
+import type { Holding } from './messages.js';
+
+/** Carries messages to a member. Rejects for anything but a whole reply, within the time. */
+export interface PeerLink {
+  ask(question: Uint8Array, limitMs: number): Promise<Uint8Array>;
+  holdings(limitMs: number): Promise<Uint8Array>;
+  close(): void;
+}
+
+export class Peer {
+  readonly storeId: string;
+  readonly zone: string;
+  readonly url: string;
+  readonly link: PeerLink;
+  #assigned: ReadonlySet<string> = new Set();
+  /** null until it has said so. */
+  #holdings: ReadonlyMap<string, Holding> | null = null;
+  #heardUs = 0;
+  #silentTimes = 0;
+  /** Of its last answers, milliseconds, the oldest overwritten. */
+  readonly #latencies = new Float64Array(LATENCY_SAMPLES);
+  #latencyCount = 0;
+  /** After how long without an answer it is late. */
+  hedgeMs = HEDGE_MOST_MS;
+
+  constructor({ storeId, zone, url }: ClusterMember, link: PeerLink) {
+    this.storeId = storeId;
+    this.zone = zone;
+    this.url = url;
+    this.link = link;
+  }
+
+  get isSilent(): boolean {
+    return this.#silentTimes >= SILENT_TIMES;
+  }
+
+  /** Whether it has said what it holds. */
+  get isHeard(): boolean {
+    return this.#holdings !== null;
+  }
+
+  get holdings(): Iterable<Holding> {
+    return this.#holdings?.values() ?? [];
+  }
+
+  assign(assigned: readonly PartitionKey[]): void {
+    this.#assigned = new Set(assigned.map(partitionId));
+  }
+
+  get assigned(): ReadonlySet<string> {
+    return this.#assigned;
+  }
+
+  hear(holdings: readonly Holding[], nowUs: number): void {
+    this.#holdings = new Map(holdings.map((holding) => [partitionId(holding), holding]));
+    this.#heardUs = nowUs;
+    this.#silentTimes = 0;
+  }
+
+  /** What it holds of a partition, the age as of now; null where it said so, undefined before it said anything. */
+  holding(id: string, nowUs: number): Holding | null | undefined {
+    if (this.#holdings === null) return undefined;
+    const holding = this.#holdings.get(id);
+    if (holding === undefined) return null;
+    return { ...holding, ageMs: holding.ageMs + (nowUs - this.#heardUs) / 1000 };
+  }
+
+  answered(latencyMs: number): void {
+    this.#silentTimes = 0;
+    this.#latencies[this.#latencyCount++ % LATENCY_SAMPLES] = latencyMs;
+    if (this.#latencyCount % (LATENCY_SAMPLES / 8) !== 0) return;
+    const known = this.#latencies.slice(0, Math.min(this.#latencyCount, LATENCY_SAMPLES)).sort();
+    const p95Ms = known[Math.floor(0.95 * (known.length - 1))];
+    this.hedgeMs = Math.min(HEDGE_MOST_MS, Math.max(HEDGE_LEAST_MS, p95Ms));
+  }
+
+  /** It did not answer in time. */
+  missed(): void {
+    this.#silentTimes++;
+  }
+}

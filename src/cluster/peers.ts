@@ -1,0 +1,129 @@
+/**
+ * The other members of all zones, as Kafka's groups name them, each asked once a second what it holds. So there is a
+ * table of who can answer for which partition; nothing of it is stored, and nobody decides by it but who is asked.
+ */
+
+import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
+import { HOLDINGS_TIMEOUT_MS, WIRE_VERSION } from './limits.js';
+import { readHoldings } from './messages.js';
+import { Peer, type PeerLink } from './peer.js';
+
+export interface PeersPorts {
+  readonly storeId: string;
+  readonly zone: string;
+  readonly linkTo: (url: string) => PeerLink;
+  readonly monotonicUs: () => number;
+  /** Copies below this age are fresh, milliseconds. */
+  readonly freshMs: number;
+}
+
+export class Peers {
+  readonly #ports: PeersPorts;
+  readonly #peers = new Map<string, Peer>();
+  #problem: string | null = null;
+  #generation = 0;
+
+  constructor(ports: PeersPorts) {
+    this.#ports = ports;
+  }
+
+  all(): Iterable<Peer> {
+    return this.#peers.values();
+  }
+
+  /** A sentence for the operator, or null. */
+  get problem(): string | null {
+    return this.#problem;
+  }
+
+  /** How often the members have changed. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** The members as they are from now on. */
+  update(members: readonly ClusterMember[]): void {
+    const { storeId, linkTo } = this.#ports;
+    const problems: string[] = [];
+    const present = new Set<string>();
+    let ownCount = 0;
+    for (const member of members) {
+      if (member.storeId === storeId) {
+        ownCount++;
+        continue;
+      }
+      if (member.wireVersion !== WIRE_VERSION) {
+        problems.push(`${member.url} speaks another version (${member.wireVersion}) and is not asked`);
+        continue;
+      }
+      present.add(member.storeId);
+      let peer = this.#peers.get(member.storeId);
+      if (peer === undefined || peer.url !== member.url || peer.zone !== member.zone) {
+        peer?.link.close();
+        peer = new Peer(member, linkTo(member.url));
+        this.#peers.set(member.storeId, peer);
+        this.#generation++;
+      }
+      peer.assign(member.assigned);
+    }
+    if (ownCount > 1)
+      problems.push(
+        'another member has a copy of this store: restore copies with `logring backup`, which gives them an identity of their own',
+      );
+    for (const [id, peer] of this.#peers) {
+      if (present.has(id)) continue;
+      peer.link.close();
+      this.#peers.delete(id);
+      this.#generation++;
+    }
+    this.#problem = problems.length === 0 ? null : problems.join('; ');
+  }
+
+  /** Asks each what it holds; resolves when all have answered or are late. */
+  async poll(): Promise<void> {
+    await Promise.all([...this.#peers.values()].map((peer) => this.#pollOne(peer)));
+  }
+
+  async #pollOne(peer: Peer): Promise<void> {
+    try {
+      const askedUs = this.#ports.monotonicUs();
+      const holdings = readHoldings(await peer.link.holdings(HOLDINGS_TIMEOUT_MS));
+      peer.hear(holdings, askedUs);
+    } catch {
+      // Whatever it was: nothing is known of what it holds now.
+      peer.missed();
+    }
+  }
+
+  /** Those that may have a partition, whom to ask first coming first. */
+  holders(key: PartitionKey): Peer[] {
+    const id = partitionId(key);
+    const nowUs = this.#ports.monotonicUs();
+    const ranked: { readonly peer: Peer; readonly rank: number }[] = [];
+    for (const peer of this.#peers.values()) {
+      const rank = this.#rank(peer, id, nowUs);
+      if (rank !== null) ranked.push({ peer, rank });
+    }
+    ranked.sort((a, b) => a.rank - b.rank || (a.peer.storeId < b.peer.storeId ? -1 : 1));
+    return ranked.map(({ peer }) => peer);
+  }
+
+  /** Answering at all counts for more than being fresh, that for more than being near. */
+  #rank(peer: Peer, id: string, nowUs: number): number | null {
+    const holding = peer.holding(id, nowUs);
+    const isAssigned = peer.assigned.has(id);
+    if (!isAssigned && (holding === null || holding === undefined)) return null;
+    const isFresh =
+      holding === undefined || holding === null
+        ? isAssigned
+        : holding.isReached && holding.ageMs <= this.#ports.freshMs;
+    const isNear = peer.zone === this.#ports.zone;
+    return (peer.isSilent ? 4 : 0) + (isFresh ? 0 : 2) + (isNear ? 0 : 1);
+  }
+
+  close(): void {
+    for (const peer of this.#peers.values()) peer.link.close();
+    this.#peers.clear();
+  }
+}

@@ -1,0 +1,234 @@
+/**
+ * Answers of this process to a question about all partitions of a topic, whoever holds them: gathers partial answers
+ * (gathering.ts), reads them, has them sent in more detail where that is needed, and says how old all of it is.
+ */
+
+import { US_PER_SECOND } from '../../engine/time.js';
+import type { AnsweringShards, EndpointResources, Holding as Memory } from '../endpoints/endpoint.js';
+import { Unavailable } from '../endpoints/refusal.js';
+import { type AnswerState, type DroppedSpan, FRESH } from '../http/ports.js';
+import type { Gathered, ScatterCall, ScatterPort } from '../http/query/scatter-port.js';
+import { LISTED_PARTITIONS } from '../limits.js';
+import type { Floors } from './floors.js';
+import { Gathering, type GatheringPorts, type Piece, type Pieces } from './gathering.js';
+import { GATHER_TRIES, NO_COPY_RETRY_SECONDS, UNCOUNTED_REPLY_BYTES } from './limits.js';
+import type { OwnCopies } from './own-copies.js';
+
+export interface ScatterPorts extends Omit<GatheringPorts, 'floorOf'> {
+  readonly own: OwnCopies;
+  readonly floors: Floors;
+  /** Answers that would be older are refused; Infinity: none are. */
+  readonly maxStalenessMs: number;
+  /** How long an answer waits for other members. */
+  readonly timeoutMs: number;
+  readonly largeAnswers: EndpointResources['largeAnswers'];
+}
+
+/** A partial answer and where it belongs among the others. */
+interface Placed {
+  readonly firstPartition: number;
+  readonly partial: unknown;
+}
+
+export class Scatter implements ScatterPort {
+  readonly #ports: ScatterPorts;
+  /** How answers ended that others were asked for. */
+  readonly counts = { answered: 0, old: 0, refused: 0 };
+
+  constructor(ports: ScatterPorts) {
+    this.#ports = ports;
+  }
+
+  /** Rejects with Unavailable where a partition has no copy that is good enough, or what a query is refused for. */
+  async gather(call: ScatterCall): Promise<Gathered> {
+    try {
+      const gathered = await this.#gather(call);
+      this.counts[gathered.state.kind === 'old' ? 'old' : 'answered']++;
+      return gathered;
+    } catch (error) {
+      this.counts.refused++;
+      throw error;
+    }
+  }
+
+  async #gather(call: ScatterCall): Promise<Gathered> {
+    const { own, floors, timeoutMs } = this.#ports;
+    const { topic, endpoint, query, parameters, nowUs, queryString } = call;
+    const partitionCount = own.partitionCount(topic);
+    if (partitionCount === 0) throw new Unavailable(own.unknownReason(topic), NO_COPY_RETRY_SECONDS);
+    const mine = this.#ownFirst(call, partitionCount);
+    const gathering = new Gathering(
+      { ...this.#ports, floorOf: (key, topicId) => floors.of(key, topicId) },
+      {
+        endpoint: endpoint.name,
+        query: queryString,
+        topic,
+        nowUs,
+        limitMs: endpoint.slowestMs ?? timeoutMs,
+        mayHedge: endpoint.slowestMs === undefined,
+        detailOf: (processCount) => query.likelyDetail?.(processCount) ?? 0,
+      },
+    );
+    const [found] = await Promise.all([gathering.run(partitionCount), mine.ready]);
+    if (found.lacking.length > 0) throw this.#noCopy(topic, found.lacking, gathering);
+    const read = (piece: Piece): Placed[] =>
+      piece.partials.map(({ firstPartition, bytes }) => ({
+        firstPartition,
+        partial: query.read(bytes, parameters, nowUs),
+      }));
+    const collectOwn = (shards: AnsweringShards) => query.collect(parameters, nowUs, shards);
+    const memory = this.#ports.largeAnswers.hold();
+    try {
+      const pieces = await this.#detailed(found, call, gathering, memory);
+      if (own.partitionCount(topic) !== partitionCount) throw changed();
+      this.#noteFloors(topic, gathering.topicId, found.own, pieces);
+      const others = pieces.flatMap(read);
+      const state = this.#stateOf(topic, found.own, pieces);
+      return {
+        state,
+        shards: found.shards,
+        others: others.map(({ partial }) => partial),
+        dropped: pieces.flatMap(({ dropped }): readonly DroppedSpan[] => dropped),
+        partials: () => {
+          const partitions = this.#withShards(topic, found.own);
+          const place = (partials: readonly unknown[]) =>
+            inOrder([...placed(partials, partitions), ...others]);
+          const partials = mine.partialsOf(found.own) ?? collectOwn(found.shards);
+          return partials instanceof Promise ? partials.then(place) : place(partials);
+        },
+        release: () => memory.release(),
+      };
+    } catch (error) {
+      memory.release();
+      throw error;
+    }
+  }
+
+  /**
+   * What this process has to evaluate first is begun beside the others' work. What it can say at once it says at the
+   * end, as it may change until then.
+   */
+  #ownFirst({ query, parameters, nowUs, topic }: ScatterCall, partitionCount: number) {
+    const { own, freshMs } = this.#ports;
+    const partitions: number[] = [];
+    for (let partition = 0; partition < partitionCount; partition++) {
+      const copy = own.copy({ topic, partition });
+      if (copy?.isReached === true && copy.ageMs <= freshMs) partitions.push(partition);
+    }
+    const collected = query.collect(parameters, nowUs, own.shardsOf(topic, partitions));
+    const isLater = collected instanceof Promise;
+    return {
+      ready: isLater ? collected.then(() => undefined) : Promise.resolve(),
+      /** null where they are not of just these partitions, or are to be collected in the turn that merges them. */
+      partialsOf: (wanted: readonly number[]): Promise<unknown[]> | null =>
+        isLater && wanted.join() === partitions.join() ? collected : null,
+    };
+  }
+
+  /** The pieces in the detail that merging them needs. */
+  async #detailed(
+    found: Pieces,
+    { query, parameters, nowUs }: ScatterCall,
+    gathering: Gathering,
+    memory: Memory,
+  ): Promise<readonly Piece[]> {
+    let { pieces } = found;
+    reserve(memory, pieces, 0);
+    if (query.lacking === undefined) return pieces;
+    for (let tries = 0; tries < GATHER_TRIES; tries++) {
+      const own = query.collect(parameters, nowUs, found.shards) as readonly unknown[];
+      const read = pieces.map(({ partials }) =>
+        partials.map(({ bytes }) => query.read(bytes, parameters, nowUs)),
+      );
+      const lacking = query.lacking([...own, ...read.flat()]);
+      if (lacking === null) return pieces;
+      reserve(memory, pieces, lacking.byteCount);
+      let at = own.length;
+      const again = pieces.map((piece, i) => {
+        const details = lacking.details.slice(at, at + read[i].length);
+        at += read[i].length;
+        const detail = Math.max(0, ...details);
+        return detail <= piece.detail ? piece : gathering.again(piece, detail);
+      });
+      const next = await Promise.all(again);
+      if (next.some((piece) => piece === null)) throw changed();
+      pieces = next as Piece[];
+    }
+    throw changed();
+  }
+
+  #withShards(topic: string, partitions: readonly number[]): number[] {
+    return [...partitions]
+      .sort((a, b) => a - b)
+      .filter((partition) => {
+        const { edge, relay } = this.#ports.own.shardsOf(topic, [partition]);
+        return edge.length + relay.length > 0;
+      });
+  }
+
+  #noteFloors(topic: string, topicId: string, own: readonly number[], pieces: readonly Piece[]): void {
+    const { floors, monotonicUs } = this.#ports;
+    const atUs = monotonicUs();
+    for (const partition of own) {
+      const key = { topic, partition };
+      floors.note(key, topicId, this.#ports.own.copy(key)?.nextOffset ?? 0, atUs);
+    }
+    for (const piece of pieces)
+      for (const { partition, atLeast } of piece.partitions)
+        floors.note({ topic, partition }, topicId, atLeast, atUs);
+  }
+
+  /** Throws Unavailable for what is older than may be. */
+  #stateOf(topic: string, own: readonly number[], pieces: readonly Piece[]): AnswerState {
+    const { freshMs, maxStalenessMs, monotonicUs } = this.#ports;
+    let ageMs = 0;
+    for (const partition of own)
+      ageMs = Math.max(ageMs, this.#ports.own.copy({ topic, partition })?.ageMs ?? Infinity);
+    for (const piece of pieces) ageMs = Math.max(ageMs, piece.ageMs + (monotonicUs() - piece.askedUs) / 1000);
+    if (ageMs <= freshMs) return FRESH;
+    if (ageMs > maxStalenessMs)
+      throw new Unavailable(
+        `answers from topic ${topic} would be ${Math.ceil(ageMs / 1000)} s old, more than LOGRING_MAX_STALENESS_SECONDS (${maxStalenessMs / 1000}) allows`,
+        NO_COPY_RETRY_SECONDS,
+      );
+    return { kind: 'old', ageUs: (ageMs / 1000) * US_PER_SECOND };
+  }
+
+  #noCopy(topic: string, lacking: readonly number[], gathering: Gathering): Unavailable {
+    const ordered = [...lacking].sort((a, b) => a - b);
+    const named = ordered.slice(0, LISTED_PARTITIONS).map((partition) => `${topic}/${partition}`);
+    const more = ordered.length - named.length;
+    return new Unavailable(
+      `${ordered.length === 1 ? 'partition' : 'partitions'} ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''} ${ordered.length === 1 ? 'has' : 'have'} no whole copy that can be reached: ${gathering.problemsText()}`,
+      Math.max(NO_COPY_RETRY_SECONDS, gathering.retryAfterSeconds),
+    );
+  }
+}
+
+/** Of a process, in the order of its partitions. */
+function placed(partials: readonly unknown[], partitions: readonly number[]): Placed[] {
+  return partials.map((partial, i) => ({ firstPartition: partitions[i], partial }));
+}
+
+/** So that sums are the same to the last bit, whoever has which partition. */
+function inOrder(all: Placed[]): unknown[] {
+  return all.sort((a, b) => a.firstPartition - b.firstPartition).map(({ partial }) => partial);
+}
+
+/** Throws Unavailable where there is no room. */
+function reserve(memory: Memory, pieces: readonly Piece[], moreBytes: number): void {
+  let byteCount = moreBytes;
+  for (const { partials } of pieces) for (const { bytes } of partials) byteCount += bytes.length;
+  if (byteCount <= UNCOUNTED_REPLY_BYTES || memory.resize(byteCount)) return;
+  throw new Unavailable(
+    'so many large answers are being sent that there is no memory for this one; try again, or ask for a shorter time',
+    NO_COPY_RETRY_SECONDS,
+  );
+}
+
+function changed(): Unavailable {
+  return new Unavailable(
+    'the partitions changed while the answer was computed; try again',
+    NO_COPY_RETRY_SECONDS,
+  );
+}

@@ -1,0 +1,63 @@
+/** The settings of several processes that answer together: where each listens for the others, and their key. */
+
+import { z } from 'zod';
+import type { ApiKey } from '../http/auth.js';
+import type { KAFKA_SETTINGS } from './kafka-settings.js';
+import { integer, list, needs, type Setting, text, type Values } from './setting.js';
+
+const KEY = /^[\x21-\x2b\x2d-\x7e]+$/;
+const clusterKeys = z.string().transform((value, context): ApiKey[] => {
+  const keys = list(value);
+  if (!keys.every((key) => KEY.test(key)))
+    context.addIssue('must be a comma-separated list of keys in printable ASCII');
+  return keys.map((key) => ({ key, projects: null }));
+});
+
+const url = z.string().refine((value) => {
+  const parsed = URL.canParse(value) ? new URL(value) : null;
+  return parsed !== null && ['http:', 'https:'].includes(parsed.protocol) && parsed.pathname === '/';
+}, 'must be a URL without a path, such as http://logring-0.logring:4100');
+
+export const CLUSTER_SETTINGS = {
+  CLUSTER_PORT: {
+    schema: integer(0, 65535).optional(),
+    help: 'port that other members listen to this one on; set, members of a group share its partitions and answer together',
+    shownDefault: 'none: this process answers alone',
+  },
+  CLUSTER_HOST: { schema: text.default('127.0.0.1'), help: 'address that the cluster port listens on' },
+  CLUSTER_URL: {
+    schema: url.optional(),
+    help: 'where other members reach the cluster port',
+    shownDefault: 'its address and port',
+  },
+  CLUSTER_KEYS: {
+    schema: clusterKeys.optional(),
+    help: 'comma-separated keys that members may ask each other with; each asks with the first',
+    shownDefault: 'none',
+    secret: true,
+  },
+  PEER_TIMEOUT_MS: {
+    schema: integer(50, 60_000).default(2_000),
+    help: 'how long an answer waits for other members; never-asked expressions may take longer',
+  },
+} as const satisfies Record<string, Setting>;
+
+const WILDCARDS = ['0.0.0.0', '::'];
+
+export function clusterContradictions(
+  config: Values<typeof CLUSTER_SETTINGS> & Values<typeof KAFKA_SETTINGS>,
+): string[] {
+  const { CLUSTER_PORT: port, CLUSTER_HOST: host } = config;
+  if (port === undefined)
+    return (['CLUSTER_URL', 'CLUSTER_KEYS'] as const)
+      .filter((name) => config[name] !== undefined)
+      .map((name) => `LOGRING_${name}: has no effect without LOGRING_CLUSTER_PORT`);
+  const isNeeded = 'is needed with LOGRING_CLUSTER_PORT';
+  return [
+    ...needs(port, 'CLUSTER_KEYS', config.CLUSTER_KEYS, isNeeded),
+    ...needs(port, 'KAFKA_BROKERS', config.KAFKA_BROKERS, isNeeded),
+    ...(WILDCARDS.includes(host)
+      ? needs(port, 'CLUSTER_URL', config.CLUSTER_URL, `is needed where LOGRING_CLUSTER_HOST is ${host}`)
+      : []),
+  ];
+}

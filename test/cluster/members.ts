@@ -1,0 +1,90 @@
+/** Members of a cluster as users run them, on a real broker: processes with ports, directories and a group each zone. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type ChildService, startChildService, TEST_KEY } from '../child-service.js';
+import { eventually } from '../eventually.js';
+
+export interface MemberPlace {
+  readonly name: string;
+  /** '' for a cluster of one zone. */
+  readonly zone: string;
+}
+
+export class Members {
+  readonly #settings: Record<string, string>;
+  readonly #directory = mkdtempSync(join(tmpdir(), 'logring-cluster-'));
+  readonly #services = new Map<string, ChildService>();
+
+  /** `settings`: those that all have in common. */
+  constructor(settings: Record<string, string>) {
+    this.#settings = settings;
+  }
+
+  /** Starts one, or starts it again on what it has stored. */
+  async start({ name, zone }: MemberPlace, more: Record<string, string> = {}): Promise<ChildService> {
+    const service = await startChildService({
+      LOGRING_CLUSTER_PORT: '0',
+      LOGRING_CLUSTER_KEYS: 'between-members',
+      ...this.#settings,
+      LOGRING_ZONE: zone,
+      LOGRING_DATA_DIR: join(this.#directory, name),
+      ...more,
+    });
+    this.#services.set(name, service);
+    return service;
+  }
+
+  of(name: string): ChildService {
+    return this.#services.get(name)!;
+  }
+
+  async untilReady(...names: readonly string[]): Promise<void> {
+    let last: unknown = null;
+    await eventually(
+      async () => {
+        const said = await Promise.all(
+          names.map(async (name) => {
+            const response = await fetch(`${this.of(name).url}/readyz`);
+            return { name, status: response.status, body: await response.text() };
+          }),
+        );
+        last = said;
+        return said.every(({ status }) => status === 200);
+      },
+      () => last,
+    );
+  }
+
+  async ask(name: string, question: string): Promise<Answered> {
+    const response = await fetch(`${this.of(name).url}/api/endpoints/query/${question}`, {
+      headers: { 'X-API-KEY': TEST_KEY },
+    });
+    return {
+      status: response.status,
+      body: await response.text(),
+      staleSeconds: response.headers.get('logring-stale-seconds'),
+    };
+  }
+
+  /** The partitions that a member reads, as `topic/number`. */
+  async assigned(name: string): Promise<string[]> {
+    const response = await fetch(`${this.of(name).url}/api/status`, { headers: { 'X-API-KEY': TEST_KEY } });
+    const { partitions } = (await response.json()) as {
+      partitions: { topic: string; partition: number; isRead: boolean }[];
+    };
+    return partitions.filter(({ isRead }) => isRead).map(({ topic, partition }) => `${topic}/${partition}`);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#services.values()].map((service) => service.kill('SIGKILL')));
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+}
+
+export interface Answered {
+  readonly status: number;
+  readonly body: string;
+  readonly staleSeconds: string | null;
+}

@@ -3,19 +3,16 @@
 import { US_PER_MS, US_PER_SECOND } from '../../engine/time.js';
 import type { LogSourceStatus } from '../../ingest/log-source.js';
 import type { EndpointResources, LogName } from '../endpoints/endpoint.js';
-import type { KeyRing } from '../http/auth.js';
 import { type AnswerState, type DroppedPort, FRESH, type StatePort } from '../http/ports.js';
 import type { QueryApi } from '../http/query/query-api.js';
-import type { BugReporter } from '../http/server/server.js';
 import { LISTED_PARTITIONS } from '../limits.js';
 import type { Shards } from '../service/shards.js';
 import type { TopicReading, WholeAnswers } from '../service/whole-answers.js';
 import { Answerer } from './answerer.js';
-import { ClusterListener } from './cluster-listener.js';
 import { Floors } from './floors.js';
 import { ASK_OUTCOMES, type AskOutcome } from './gathering.js';
 import { HedgeBudget } from './hedge-budget.js';
-import { HOLDINGS_POLL_MS, NO_COPY_RETRY_SECONDS } from './limits.js';
+import { NO_COPY_RETRY_SECONDS } from './limits.js';
 import { writeHoldings } from './messages.js';
 import { OwnCopies } from './own-copies.js';
 import type { PeerLink } from './peer.js';
@@ -31,11 +28,10 @@ export interface ClusterPorts {
   readonly states: StatePort;
   readonly largeAnswers: EndpointResources['largeAnswers'];
   readonly dropped: DroppedPort | null;
-  readonly keys: KeyRing;
-  readonly tls: { readonly cert: string; readonly key: string } | null;
   readonly linkTo: (url: string) => PeerLink;
-  readonly bugs: BugReporter;
   readonly monotonicUs: () => number;
+  /** Runs a task later; returns what cancels it. */
+  readonly after: (delayMs: number, task: () => void) => () => void;
   readonly freshMs: number;
   /** 0: none is too old. */
   readonly maxStalenessMs: number;
@@ -62,8 +58,7 @@ export class Cluster {
   readonly #own: OwnCopies;
   readonly #floors = new Floors();
   readonly #topics: readonly string[];
-  #listener: ClusterListener | null = null;
-  #timer: NodeJS.Timeout | null = null;
+  #answerer: Answerer | null = null;
   #polling: Promise<void> | null = null;
 
   constructor(ports: ClusterPorts) {
@@ -85,10 +80,7 @@ export class Cluster {
       timeoutMs: ports.timeoutMs,
       largeAnswers: ports.largeAnswers,
       monotonicUs,
-      after: (delayMs, task) => {
-        const timer = setTimeout(task, delayMs);
-        return () => clearTimeout(timer);
-      },
+      after: ports.after,
       onAsked: (outcome, latencyMs) => {
         this.asked[outcome].count++;
         this.asked[outcome].seconds += latencyMs / 1000;
@@ -96,27 +88,33 @@ export class Cluster {
     });
   }
 
-  /** Answers others from now on. Resolves with the port. */
-  async listen(queries: QueryApi, host: string, port: number): Promise<number> {
-    const { keys, tls, bugs, topicOf, dropped, monotonicUs } = this.#ports;
-    const answerer = new Answerer({
+  /** What others ask is answered with these from now on. */
+  serve(queries: Pick<QueryApi, 'find'>): void {
+    const { topicOf, dropped, monotonicUs, after } = this.#ports;
+    this.#answerer = new Answerer({
       own: this.#own,
       find: (name) => queries.find(name),
       topicOf,
       dropped,
       monotonicUs,
-      pause: (delayMs) => new Promise((resolve) => setTimeout(resolve, delayMs)),
+      pause: (delayMs) => new Promise((resolve) => after(delayMs, resolve)),
     });
-    this.#listener = new ClusterListener({
-      keys,
-      tls,
-      bugs,
-      answer: (question) => answerer.answer(question),
-      holdings: () => writeHoldings(this.#own.holdings()),
+  }
+
+  /** Rejects with a PartialError for bytes that are no question. */
+  answer(question: Uint8Array): Promise<Uint8Array> {
+    return this.#answerer!.answer(question);
+  }
+
+  holdings(): Uint8Array {
+    return writeHoldings(this.#own.holdings());
+  }
+
+  /** Asks the others what they hold. To be called every HOLDINGS_POLL_MS; does nothing while it is asking. */
+  poll(): void {
+    this.#polling ??= this.peers.poll().finally(() => {
+      this.#polling = null;
     });
-    const listening = await this.#listener.listen(host, port);
-    this.#timer = setInterval(() => this.#poll(), HOLDINGS_POLL_MS);
-    return listening;
   }
 
   /** What Kafka says of the members and of the logs. */
@@ -125,12 +123,10 @@ export class Cluster {
     if (members === null) return;
     const { generation } = this.peers;
     this.peers.update(members);
-    if (this.peers.generation !== generation) this.#poll();
+    if (this.peers.generation !== generation) this.poll();
   }
 
-  async close(limitMs: number): Promise<void> {
-    if (this.#timer !== null) clearInterval(this.#timer);
-    await this.#listener?.close(limitMs);
+  close(): void {
     this.peers.close();
   }
 
@@ -215,12 +211,6 @@ export class Cluster {
       if (floor > 0 && (this.#own.copy(key)?.nextOffset ?? 0) < floor) return false;
     }
     return true;
-  }
-
-  #poll(): void {
-    this.#polling ??= this.peers.poll().finally(() => {
-      this.#polling = null;
-    });
   }
 }
 

@@ -1,13 +1,13 @@
 /** How this process takes part where several answer together: made of its configuration. */
 
 import { Cluster } from '../cluster/cluster.js';
+import { ClusterListener } from '../cluster/cluster-listener.js';
 import { WIRE_VERSION } from '../cluster/limits.js';
 import { HttpPeerLink } from '../cluster/peer-link.js';
 import { zoneGroups } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
 import { KeyRing } from '../http/auth.js';
 import type { StatePort } from '../http/ports.js';
-import type { QueryApi } from '../http/query/query-api.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import type { BugReporter } from '../http/server/server.js';
 import type { IngestOrder } from '../ingest-thread/protocol.js';
@@ -25,12 +25,11 @@ export interface ServiceClusterPorts {
   readonly whole: WholeAnswers;
   readonly states: StatePort;
   readonly inFlight: AnswersInFlight;
-  readonly bugs: BugReporter;
 }
 
 /** null where this process answers alone. */
 export function createCluster({ config, platform, store, ...ports }: ServiceClusterPorts): Cluster | null {
-  const { CLUSTER_PORT, CLUSTER_KEYS, TLS_CERT, TLS_KEY } = config;
+  const { CLUSTER_PORT, CLUSTER_KEYS } = config;
   if (CLUSTER_PORT === undefined || CLUSTER_KEYS === undefined) return null;
   const topics = logTopics(config);
   const [{ key }] = CLUSTER_KEYS;
@@ -41,26 +40,39 @@ export function createCluster({ config, platform, store, ...ports }: ServiceClus
     topicOf: (log) => topics[log].topic,
     largeAnswers: ports.inFlight,
     dropped: droppedPort(store.dropped()),
-    keys: new KeyRing(CLUSTER_KEYS),
-    tls: TLS_CERT === undefined || TLS_KEY === undefined ? null : { cert: TLS_CERT, key: TLS_KEY },
     linkTo: (url) => new HttpPeerLink(url, key),
     monotonicUs: platform.clock.monotonicUs,
+    after: (delayMs, task) => {
+      const timer = setTimeout(task, delayMs);
+      return () => clearTimeout(timer);
+    },
     freshMs: config.FRESH_MS,
     maxStalenessMs: config.MAX_STALENESS_SECONDS * 1000,
     timeoutMs: config.PEER_TIMEOUT_MS,
   });
 }
 
-/** Listens for others; resolves with what this process says of itself when it joins its group. */
-export async function joinCluster(
-  cluster: Cluster,
+/** The listener that other members ask; it answers once the cluster serves. */
+export function createClusterListener(cluster: Cluster, config: Config, bugs: BugReporter): ClusterListener {
+  const { CLUSTER_KEYS, TLS_CERT, TLS_KEY } = config;
+  return new ClusterListener({
+    keys: new KeyRing(CLUSTER_KEYS!),
+    tls: TLS_CERT === undefined || TLS_KEY === undefined ? null : { cert: TLS_CERT, key: TLS_KEY },
+    bugs,
+    answer: (question) => cluster.answer(question),
+    holdings: () => cluster.holdings(),
+  });
+}
+
+/** Listens; resolves with what this process says of itself when it joins its group. */
+export async function listenToPeers(
+  listener: ClusterListener,
   config: Config,
-  queries: QueryApi,
-  store: Store,
-): Promise<IngestOrder['cluster']> {
+  storeId: string,
+): Promise<NonNullable<IngestOrder['cluster']>> {
   const { CLUSTER_HOST: host, CLUSTER_PORT, TLS_CERT } = config;
-  const port = await cluster.listen(queries, host, CLUSTER_PORT!);
+  const port = await listener.listen(host, CLUSTER_PORT!);
   const scheme = TLS_CERT === undefined ? 'http' : 'https';
   const url = config.CLUSTER_URL ?? `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  return { identity: { storeId: store.id, url, wireVersion: WIRE_VERSION }, zones: zoneGroups(config) };
+  return { identity: { storeId, url, wireVersion: WIRE_VERSION }, zones: zoneGroups(config) };
 }

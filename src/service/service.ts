@@ -9,6 +9,8 @@ import type { LogSourceStatus, OffsetGap, PartitionKey, Position } from '../../i
 import { partitionId } from '../../ingest/partition-id.js';
 import { PartitionMarks } from '../../ingest/record-marks.js';
 import type { Cluster } from '../cluster/cluster.js';
+import type { ClusterListener } from '../cluster/cluster-listener.js';
+import { HOLDINGS_POLL_MS } from '../cluster/limits.js';
 import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
 import { ANSWER_CHECK_MS } from '../http/limits.js';
@@ -41,7 +43,7 @@ import {
   createQueries,
   logStates,
 } from './service-api.js';
-import { createCluster, joinCluster } from './service-cluster.js';
+import { createCluster, createClusterListener, listenToPeers } from './service-cluster.js';
 import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
 import { TrustedTime } from './trusted-time.js';
@@ -116,6 +118,7 @@ class Composition implements Service {
   readonly #whole: WholeAnswers;
   /** null: this process answers alone. */
   readonly #cluster: Cluster | null;
+  readonly #peerListener: ClusterListener | null;
   readonly #gaps = new Gaps();
   readonly #marks: PartitionMarks;
   readonly #logs: Logs;
@@ -201,8 +204,8 @@ class Composition implements Service {
       whole: this.#whole,
       states,
       inFlight: this.#inFlight,
-      bugs,
     });
+    this.#peerListener = this.#cluster === null ? null : createClusterListener(this.#cluster, config, bugs);
     const topicReadings = () => this.#cluster?.readings() ?? this.#whole.readings();
     this.#queries = createQueries({
       config,
@@ -215,6 +218,7 @@ class Composition implements Service {
       dropped: store.dropped(),
       bugs,
     });
+    this.#cluster?.serve(this.#queries);
     this.#whole.tell((topic) => this.#queries.forget(topic === config.EDGE_TOPIC ? 'edge' : 'relay'));
     const ingest = createIngestApi(config, this.#logs.ingest);
 
@@ -315,9 +319,10 @@ class Composition implements Service {
       for (const { watched } of this.#keys.files) void watched.check();
     });
     const membership =
-      this.#cluster === null
+      this.#peerListener === null
         ? null
-        : await joinCluster(this.#cluster, this.#config, this.#queries, this.#store);
+        : await listenToPeers(this.#peerListener, this.#config, this.#store.id);
+    if (this.#cluster !== null) this.#every(HOLDINGS_POLL_MS, () => this.#cluster?.poll());
     this.#logs.start(membership).catch(onFatal);
     this.#noteStatus(this.#logs.status());
     const shortfall = this.#memory.shortfall();
@@ -350,7 +355,8 @@ class Composition implements Service {
     // From here on what finds the disk full is given up, and nothing waits at the gate.
     this.#store.room.stopWaiting();
     this.#gate.holdOpen();
-    await Promise.all([this.#http.server.close(DRAIN_MS), this.#cluster?.close(DRAIN_MS)]);
+    await Promise.all([this.#http.server.close(DRAIN_MS), this.#peerListener?.close(DRAIN_MS)]);
+    this.#cluster?.close();
     for (const timer of this.#timers) clearInterval(timer);
     await this.#logs.stop();
     this.#compactor.stop();

@@ -1,0 +1,203 @@
+/** That the simulation of clusters can fail: each of these bugs must be found within so many histories. */
+
+import { afterEach, expect, test } from 'vitest';
+import { Cluster } from '../../src/cluster/cluster.js';
+import { Floors } from '../../src/cluster/floors.js';
+import { readQuestion, readReply, writeQuestion, writeReply } from '../../src/cluster/messages.js';
+import { OwnCopies } from '../../src/cluster/own-copies.js';
+import { Peer } from '../../src/cluster/peer.js';
+import { Peers } from '../../src/cluster/peers.js';
+import { WholeAnswers } from '../../src/service/whole-answers.js';
+import { historyReport } from './history.js';
+import { TOPIC } from './simulated-cluster.js';
+
+const MOST_SEEDS = 500;
+
+const restores: (() => void)[] = [];
+afterEach(() => {
+  for (const restore of restores.splice(0)) restore();
+});
+
+/** Replaces a method of a class until the test ends; `make` gets the sound one. */
+function replace<Class extends object, Name extends keyof Class>(
+  prototype: Class,
+  name: Name,
+  make: (sound: Class[Name]) => Class[Name],
+): void {
+  const sound = Object.getOwnPropertyDescriptor(prototype, name)!;
+  Object.defineProperty(prototype, name, { ...sound, value: make(sound.value as Class[Name]) });
+  restores.push(() => Object.defineProperty(prototype, name, sound));
+}
+
+function isFound(bug: string, plant: () => void): void {
+  test(`found: ${bug}`, { timeout: 600_000 }, async () => {
+    plant();
+    for (let seed = 1; seed <= MOST_SEEDS; seed++) {
+      const report = await historyReport(seed, {}, {});
+      if (report === null) continue;
+      expect(report).toContain(`seed ${seed}`);
+      return;
+    }
+    throw new Error(`not found in ${MOST_SEEDS} histories`);
+  });
+}
+
+isFound('the partitions that are assigned are taken for all', () =>
+  replace(
+    OwnCopies.prototype,
+    'partitionCount',
+    (sound) =>
+      function partitionCount(this: OwnCopies, topic: string) {
+        let count = 0;
+        for (let i = 0; i < sound.call(this, topic); i++)
+          if (this.copy({ topic, partition: i })?.isReached === true) count++;
+        return count;
+      },
+  ),
+);
+
+isFound('a member counts what the table says it has, though it has it no more', () =>
+  replace(
+    Cluster.prototype,
+    'answer',
+    (sound) =>
+      async function answer(this: Cluster, bytes: Uint8Array) {
+        const { partitions } = readQuestion(bytes);
+        const reply = readReply(await sound.call(this, bytes), partitions);
+        if (reply.kind !== 'answer') return writeReply(reply);
+        return writeReply({
+          ...reply,
+          partitions: partitions.map(({ partition, atLeast }) => ({
+            partition,
+            status: 'counted',
+            nextOffset: atLeast,
+            ageMs: 0,
+          })),
+        });
+      },
+  ),
+);
+
+isFound('a member that was frozen does not know how old its copies are', () =>
+  replace(
+    WholeAnswers.prototype,
+    'partitionAgeUs',
+    (sound) =>
+      function partitionAgeUs(this: WholeAnswers, key) {
+        return sound.call(this, key) === null ? null : 0;
+      },
+  ),
+);
+
+isFound('what a member sent is counted twice', () =>
+  replace(
+    Cluster.prototype,
+    'answer',
+    (sound) =>
+      async function answer(this: Cluster, bytes: Uint8Array) {
+        const reply = readReply(await sound.call(this, bytes), readQuestion(bytes).partitions);
+        if (reply.kind !== 'answer') return writeReply(reply);
+        return writeReply({ ...reply, partials: [...reply.partials, ...reply.partials] });
+      },
+  ),
+);
+
+isFound('a copy answers before it was read to its end', () => {
+  replace(
+    WholeAnswers.prototype,
+    'partitionAgeUs',
+    (sound) =>
+      function partitionAgeUs(this: WholeAnswers, key) {
+        return sound.call(this, key) ?? 0;
+      },
+  );
+  replace(WholeAnswers.prototype, 'isReached', () => () => true);
+});
+
+isFound('what answers had come from is forgotten', () => replace(Floors.prototype, 'of', () => () => 0));
+
+isFound('own copies of partitions are counted that others have counted', () =>
+  replace(
+    OwnCopies.prototype,
+    'shardsOf',
+    (sound) =>
+      function shardsOf(this: OwnCopies, topic: string) {
+        return sound.call(
+          this,
+          topic,
+          this.holdings().map(({ partition }) => partition),
+        );
+      },
+  ),
+);
+
+isFound('a member that is behind says that it is not', () =>
+  replace(
+    Cluster.prototype,
+    'answer',
+    (sound) =>
+      async function answer(this: Cluster, bytes: Uint8Array) {
+        const question = readQuestion(bytes);
+        const eased = question.partitions.map(({ partition }) => ({ partition, atLeast: 0 }));
+        const reply = readReply(
+          await sound.call(this, writeQuestion({ ...question, partitions: eased })),
+          eased,
+        );
+        if (reply.kind !== 'answer') return writeReply(reply);
+        const floorOf = (one: number) =>
+          question.partitions.find(({ partition }) => partition === one)!.atLeast;
+        return writeReply({
+          ...reply,
+          partitions: reply.partitions.map((one) => ({
+            ...one,
+            nextOffset: Math.max(one.nextOffset, floorOf(one.partition)),
+          })),
+        });
+      },
+  ),
+);
+
+isFound('a partition that nobody has is left out', () =>
+  replace(
+    Peers.prototype,
+    'holders',
+    (sound) =>
+      function holders(this: Peers, key) {
+        const some = sound.call(this, key);
+        if (some.length > 0) return some;
+        const nobody = new Peer(
+          { zone: '', storeId: 'nobody', url: '', wireVersion: 1, assigned: [] },
+          {
+            ask: async (bytes) =>
+              writeReply({
+                kind: 'answer',
+                partitions: readQuestion(bytes).partitions.map(({ partition, atLeast }) => ({
+                  partition,
+                  status: 'counted',
+                  nextOffset: atLeast,
+                  ageMs: 0,
+                })),
+                dropped: [],
+                partials: [],
+              }),
+            holdings: () => Promise.reject(new Error('nobody')),
+            close: () => undefined,
+          },
+        );
+        return [nobody];
+      },
+  ),
+);
+
+isFound('a topic that has gained partitions is not looked at again', () => {
+  let count = 0;
+  replace(
+    OwnCopies.prototype,
+    'partitionCount',
+    (sound) =>
+      function partitionCount(this: OwnCopies, topic: string) {
+        if (topic === TOPIC && count === 0) count = sound.call(this, topic);
+        return Math.min(count, sound.call(this, topic));
+      },
+  );
+});

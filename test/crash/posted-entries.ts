@@ -24,7 +24,9 @@ export class PostedEntries {
   readonly posts: Post[] = [];
   readonly #random: Random;
   readonly #name: string;
+  /** Of all entries, and of each project's: a campaign has tens of thousands of them. */
   readonly #model = new Model();
+  readonly #ofProjects = new Map<string, Model>();
 
   constructor(random: Random, name: string) {
     this.#random = random;
@@ -103,6 +105,8 @@ export class PostedEntries {
     post.state = isStored ? 'stored' : 'absent';
     if (!isStored) return;
     const nowUs = Date.now() * 1_000;
+    const models = [this.#model, new Model()];
+    this.#ofProjects.set(post.project, models[1]);
     for (const [offset, entry] of post.entries.entries()) {
       const record = {
         topic: 't',
@@ -114,10 +118,10 @@ export class PostedEntries {
       };
       if (post.kind === 'edge') {
         for (const element of decodeEdgeNaively(record, nowUs))
-          if ('entry' in element) this.#model.applyEdge(element.entry);
+          if ('entry' in element) for (const model of models) model.applyEdge(element.entry);
       } else {
         for (const element of decodeRelayNaively(record, nowUs))
-          if ('entry' in element) this.#model.applyRelay(element.entry);
+          if ('entry' in element) for (const model of models) model.applyRelay(element.entry);
       }
     }
   }
@@ -136,11 +140,12 @@ export class PostedEntries {
 
   #expected({ kind, project }: Post): unknown[] {
     const nowUs = Date.now() * 1_000;
+    const model = this.#ofProjects.get(project) ?? new Model();
     if (kind === 'edge') {
-      const rows = this.#model.logs({ project, tier: 'ENTERPRISE', afterUs: null, untilUs: null }, nowUs);
+      const rows = model.logs({ project, tier: 'ENTERPRISE', afterUs: null, untilUs: null }, nowUs);
       return rows.map((row) => JSON.parse(row.toString()));
     }
-    return this.#model
+    return model
       .invocationStats({ project, functionId: null, interval: '7day' }, nowUs)
       .map(({ startUs, count, errorCount, sortedMs }) => [
         startUs,

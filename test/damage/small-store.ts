@@ -15,8 +15,11 @@ import { Marks } from '../../ingest/record-marks.js';
 import { Shards } from '../../src/service/shards.js';
 import { encodeWhole, WHOLE_SEGMENT } from '../../src/service/whole-answers.js';
 import { DeadLetterStore } from '../../src/store/dead-letter-store.js';
+import { UNTOLD } from '../../src/store/disk/disk-room.js';
+import { CHECKPOINT_LEAST_BYTES } from '../../src/store/limits.js';
 import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
+import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
 
 export const EDGE_TOPIC = 'edge';
 export const RELAY_TOPIC = 'relay';
@@ -30,11 +33,23 @@ export interface SmallStoreSize {
   readonly fatEvery: number;
   /** Whether there is an alarm that nobody has acknowledged. */
   readonly hasGap: boolean;
+  /** See CHECKPOINT_LEAST_BYTES: smaller, and there are checkpoints. */
+  readonly checkpointLeastBytes: number;
 }
 
-export const SMALL: SmallStoreSize = { entriesAnHour: 12, fatEvery: 6, hasGap: true };
+export const SMALL: SmallStoreSize = {
+  entriesAnHour: 12,
+  fatEvery: 6,
+  hasGap: true,
+  checkpointLeastBytes: 20_000,
+};
 /** Has runs with a dictionary. */
-export const LARGER: SmallStoreSize = { entriesAnHour: 20, fatEvery: 1, hasGap: false };
+export const LARGER: SmallStoreSize = {
+  entriesAnHour: 20,
+  fatEvery: 1,
+  hasGap: false,
+  checkpointLeastBytes: CHECKPOINT_LEAST_BYTES,
+};
 
 /** Hours before NOW_US with traffic: two of a day that is over, and the last four. */
 const BUSY_HOURS = [34, 33, 3, 2, 1, 0];
@@ -47,7 +62,9 @@ const LOG_CHUNK_BYTES = 500;
 const NEVER_TURNS = () => Promise.resolve();
 
 export async function writeSmallStore(directory: string, size: SmallStoreSize): Promise<void> {
-  const store = await Store.open(directory, CACHE_BYTES);
+  const { checkpointLeastBytes } = size;
+  const parts = { ...SYSTEM_PARTS, checkpointLeastBytes };
+  const store = await Store.open(directory, CACHE_BYTES, UNTOLD, parts);
   const topics = { edgeTopic: EDGE_TOPIC, relayTopic: RELAY_TOPIC };
   const shards = new Shards(store, topics, { sealFromBytes: 1 });
   const log = new LogTable(store, LOG_CHUNK_BYTES);
@@ -65,6 +82,7 @@ export async function writeSmallStore(directory: string, size: SmallStoreSize): 
     await forget(log, shards);
   }
   if (size.hasGap) await saveBeside(store);
+  await store.checkpointed();
   for (const topic of [EDGE_TOPIC, RELAY_TOPIC]) await appendUnread(log, topic, traffic);
   await store.close();
 }

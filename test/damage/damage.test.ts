@@ -33,6 +33,9 @@ function sample(isWanted: (damage: Damage) => boolean, count: number): Damage[] 
 }
 
 const isOfJournals = ({ file }: Damage): boolean => isOfJournal(file);
+/** Of the journal whose last commits only guard the others. */
+const isOfMeta = ({ file }: Damage): boolean => file.startsWith('tables/meta/');
+const isOfContents = (damage: Damage): boolean => isOfJournals(damage) && !isOfMeta(damage);
 const isMissing = ({ kind }: Damage): boolean => kind === 'missing';
 
 async function outcomes(
@@ -49,12 +52,17 @@ async function outcomes(
 }
 
 test('flips and cuts of journals: not opened', async () => {
-  const counts = await outcomes(sample(isOfJournals, 1500), (damage) => pristine.outcomeOf(damage, false));
+  const counts = await outcomes(sample(isOfContents, 1500), (damage) => pristine.outcomeOf(damage, false));
   expect([...counts.keys()]).toEqual(['refused']);
 });
 
+test('flips and cuts of what guards the other journals: not opened, or everything else is there', async () => {
+  const counts = await outcomes(sample(isOfMeta, 300), (damage) => pristine.outcomeOf(damage, false));
+  expect([...counts.keys()].sort()).toEqual(['refused', 'right']);
+});
+
 test('flips and cuts of journals, with the whole service: a refused start', async () => {
-  const counts = await outcomes(sample(isOfJournals, 40), (damage) => pristine.outcomeOf(damage, true));
+  const counts = await outcomes(sample(isOfContents, 40), (damage) => pristine.outcomeOf(damage, true));
   expect([...counts.keys()]).toEqual(['refused']);
 });
 

@@ -1,7 +1,9 @@
 /** This process among those that answer together: whom it asks, what it answers them, how all partitions stand. */
 
 import { US_PER_MS, US_PER_SECOND } from '../../engine/time.js';
-import type { LogSourceStatus } from '../../ingest/log-source.js';
+import type { LogSourceStatus, PartitionKey } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
+import type { MemberStatus } from '../console/service-status.js';
 import type { EndpointResources, LogName } from '../endpoints/endpoint.js';
 import { type AnswerState, type DroppedPort, FRESH, type StatePort } from '../http/ports.js';
 import type { QueryApi } from '../http/query/query-api.js';
@@ -13,7 +15,7 @@ import { Floors } from './floors.js';
 import { ASK_OUTCOMES, type AskOutcome } from './gathering.js';
 import { HedgeBudget } from './hedge-budget.js';
 import { NO_COPY_RETRY_SECONDS } from './limits.js';
-import { writeHoldings } from './messages.js';
+import { type Holding, writeHoldings } from './messages.js';
 import { OwnCopies } from './own-copies.js';
 import type { PeerLink } from './peer.js';
 import { Peers } from './peers.js';
@@ -170,6 +172,40 @@ export class Cluster {
       : { kind: 'old', ageUs };
   }
 
+  /** This one first; `assigned`: what it reads. */
+  members(assigned: readonly PartitionKey[]): MemberStatus[] {
+    const nowUs = this.#ports.monotonicUs();
+    const own = this.#own.holdings();
+    const ownById = new Map(own.map((holding) => [partitionId(holding), holding]));
+    const status = (
+      facts: Pick<MemberStatus, 'zone' | 'url' | 'answers'>,
+      reads: readonly string[],
+      holdings: readonly Holding[],
+      holdingOf: (id: string) => Holding | null | undefined,
+    ): MemberStatus => {
+      const agesMs = reads.map((id) => holdingOf(id)?.ageMs ?? Infinity);
+      const oldestMs = Math.max(0, ...agesMs);
+      return {
+        ...facts,
+        readCount: reads.length,
+        copyCount: holdings.filter(({ ageMs }) => ageMs !== Infinity).length,
+        ageSeconds: oldestMs === Infinity ? null : oldestMs / 1000,
+      };
+    };
+    const self = { zone: this.#ports.zone, url: '', answers: true };
+    const peers = [...this.peers.all()].sort((a, b) => (a.url < b.url ? -1 : 1));
+    return [
+      status(self, assigned.map(partitionId), own, (id) => ownById.get(id)),
+      ...peers.map((peer) => {
+        const { zone, url, isSilent, isHeard } = peer;
+        const answers = isSilent ? false : isHeard ? true : null;
+        return status({ zone, url, answers }, [...peer.assigned], [...peer.holdings], (id) =>
+          peer.holding(id, nowUs),
+        );
+      }),
+    ];
+  }
+
   copies(): TopicCopies[] {
     const nowUs = this.#ports.monotonicUs();
     return this.#topics.map((topic) => {
@@ -194,8 +230,8 @@ export class Cluster {
   }
 
   /** Of the whole copies of a partition that members have which answer. */
-  #agesMs(key: { topic: string; partition: number }, nowUs: number): number[] {
-    const id = `${key.topic}/${key.partition}`;
+  #agesMs(key: PartitionKey, nowUs: number): number[] {
+    const id = partitionId(key);
     const ages = [this.#own.copy(key)?.ageMs ?? Infinity];
     for (const peer of this.peers.all())
       if (!peer.isSilent) ages.push(peer.holding(id, nowUs)?.ageMs ?? Infinity);

@@ -15,7 +15,13 @@ import {
 } from './formats.js';
 import type { Part, PartPorts } from './part.js';
 import { Questions } from './questions.js';
-import type { FigureUnit, PartitionFigures, ServiceStatus, ViewStatus } from './service-status.js';
+import type {
+  FigureUnit,
+  MemberStatus,
+  PartitionFigures,
+  ServiceStatus,
+  ViewStatus,
+} from './service-status.js';
 import { showTiles } from './tiles.js';
 import { zoneName } from './time-zone.js';
 
@@ -29,10 +35,17 @@ const health = found('ingest-health', HTMLDivElement);
 const missing = found('ingest-missing', HTMLUListElement);
 const tiles = found('ingest-tiles', HTMLDListElement);
 const viewCards = found('ingest-views', HTMLDivElement);
+const members = found('ingest-members', HTMLDivElement);
 const summary = found('ingest-summary', HTMLParagraphElement);
 
 export class IngestPart implements Part {
   readonly #questions: Questions;
+  readonly #members = tableIn(
+    'ingest-members',
+    'Members',
+    ['Member', 'Zone', 'Answers', 'Reads', 'Copies', 'Age'],
+    'None.',
+  );
   readonly #partitions = tableIn(
     'ingest-partitions',
     'Partitions',
@@ -89,6 +102,8 @@ export class IngestPart implements Part {
     missing.hidden = lacking.length === 0;
     missing.replaceChildren(...lacking.map((sentence) => element('li', {}, sentence)));
     this.#showTiles(status);
+    members.hidden = status.members === null;
+    this.#members.show((status.members ?? []).map(memberLine));
     this.#partitions.show(
       status.partitions.map((figures) => [
         figures.topic,
@@ -205,6 +220,17 @@ export class IngestPart implements Part {
 
 function tableIn(id: string, title: string, columns: readonly string[], nothing: string): DataTable {
   return new DataTable(found(id, HTMLDivElement), title, columns, nothing);
+}
+
+function memberLine({ url, zone, answers, readCount, copyCount, ageSeconds }: MemberStatus): string[] {
+  return [
+    url === '' ? 'this one' : url,
+    zone === '' ? '–' : zone,
+    answers === null ? '…' : answers ? 'yes' : 'no',
+    countText(readCount),
+    countText(copyCount),
+    readCount === 0 ? '–' : ageSeconds === null ? 'not whole yet' : `${Math.round(ageSeconds)} s`,
+  ];
 }
 
 /** What it means for the answers. */

@@ -9,6 +9,8 @@ export interface ServiceStatus {
   readonly problems: readonly string[];
   /** What one should know though all is well. */
   readonly notes: readonly string[];
+  /** Those that answer together, this process first; null where it answers alone. */
+  readonly members: readonly MemberStatus[] | null;
   readonly partitions: readonly PartitionFigures[];
   readonly views: readonly ViewStatus[];
   /** null when it is off. */
@@ -23,6 +25,19 @@ export interface ServiceStatus {
     readonly budgetBytes: number;
     readonly parts: readonly { readonly part: string; readonly bytes: number }[];
   };
+}
+
+export interface MemberStatus {
+  readonly zone: string;
+  /** Where others ask it; '' for this process. */
+  readonly url: string;
+  /** Whether it answers what it holds; null until it was asked. */
+  readonly answers: boolean | null;
+  /** Partitions that it reads, and that it has whole copies of. */
+  readonly readCount: number;
+  readonly copyCount: number;
+  /** Of the oldest copy of what it reads; null where one was never whole. */
+  readonly ageSeconds: number | null;
 }
 
 export interface PartitionFigures {

@@ -6,6 +6,7 @@
 import type { DeadLetterSamples } from '../../ingest/dead-letter-samples.js';
 import type { Gaps } from '../../ingest/gaps.js';
 import type { LogSourceStatus } from '../../ingest/log-source.js';
+import type { Cluster } from '../cluster/cluster.js';
 import type { Config } from '../config.js';
 import type { ServiceStatus } from '../console/service-status.js';
 import type { ResultCache } from '../http/query/cache.js';
@@ -26,8 +27,8 @@ export interface SelfReportPorts {
   readonly store: Store;
   readonly shards: Shards;
   readonly topicReadings: () => readonly TopicReading[];
-  /** What is wrong among the members, where several answer together. */
-  readonly clusterNote: () => string | null;
+  /** null: this process answers alone. */
+  readonly cluster: Cluster | null;
   readonly gaps: Gaps;
   readonly gate: IngestGate;
   readonly time: TrustedTime;
@@ -67,7 +68,7 @@ export class SelfReport {
   }
 
   status(nowUs: number): ServiceStatus {
-    const { config, platform, shards, store, sourceStatus, resultCache, gaps, memory } = this.#ports;
+    const { config, platform, shards, store, sourceStatus, resultCache, gaps, memory, cluster } = this.#ports;
     return serviceStatus(
       {
         version: platform.version,
@@ -80,6 +81,7 @@ export class SelfReport {
         deadLetterSamples: () => this.#ports.deadLetterSamples.all(),
         gaps: () => gaps.open,
         memory,
+        members: () => cluster?.members(sourceStatus().assigned) ?? null,
       },
       nowUs,
     );
@@ -94,7 +96,7 @@ export class SelfReport {
   #notes(): string[] {
     const { nowUs, monotonicUs } = this.#ports.platform.clock;
     const doubtUs = this.#ports.time.doubtUs(nowUs(), monotonicUs());
-    const clusterNote = this.#ports.clusterNote();
+    const clusterNote = this.#ports.cluster?.peers.problem ?? null;
     return [
       ...(clusterNote === null ? [] : [clusterNote]),
       ...this.stillMissed().map(({ what }) => `dropped by a repair: ${what}`),

@@ -237,7 +237,7 @@ class Composition implements Service {
       store,
       shards: this.#shards,
       topicReadings,
-      clusterNote: () => this.#cluster?.peers.problem ?? null,
+      cluster: this.#cluster,
       gaps: this.#gaps,
       gate,
       time: this.#time,

@@ -24,6 +24,8 @@ export interface StatusPorts {
   /** Those that nobody has acknowledged. */
   readonly gaps: () => readonly OffsetGap[];
   readonly memory: MemoryBudget;
+  /** null: this process answers alone. */
+  readonly members: () => ServiceStatus['members'];
 }
 
 /** O(runs, parts and their blocks, slots): a handful of milliseconds at worst. */
@@ -37,6 +39,7 @@ export function serviceStatus(ports: StatusPorts, nowUs: number): ServiceStatus 
     logSource: ports.logSource,
     problems: readiness.reasons,
     notes: readiness.notes,
+    members: ports.members(),
     partitions: partitionsOf(ports),
     views: viewFigures(shards).map(({ kind, lines }) => ({
       name: kind.name,

@@ -16,6 +16,22 @@ export const serviceStatus = z.strictObject({
     .array(z.string())
     .meta({ description: 'Why the service is not ready, as /readyz says it; none when it is.' }),
   notes: z.array(z.string()),
+  members: z
+    .array(
+      z.strictObject({
+        zone: name,
+        url: name.meta({ description: 'Where other members ask it; empty for this process.' }),
+        answers: z.boolean().nullable().meta({ description: 'null until it was asked.' }),
+        readCount: count.meta({ description: 'Partitions that it reads.' }),
+        copyCount: count.meta({ description: 'Partitions that it has whole copies of.' }),
+        ageSeconds: z
+          .number()
+          .nullable()
+          .meta({ description: 'Of the oldest copy of what it reads; null where one was never whole.' }),
+      }),
+    )
+    .nullable()
+    .meta({ description: 'Those that answer together, this process first; null where it answers alone.' }),
   partitions: z.array(
     z.strictObject({
       topic: name,

@@ -133,7 +133,7 @@ function readHindrances(readings: Readings, ports: IngestReadingsPorts): void {
   );
   readings.one(
     'logring_unassigned_partitions',
-    'Partitions that another process of the group reads; the endpoints that need them return 503',
+    'Partitions that this process does not read; without LOGRING_CLUSTER_PORT the endpoints that need them return 503',
     () => sourceStatus().unassigned.length,
   );
   readings.one('logring_missing_topics', 'Topics that do not exist yet', () => {

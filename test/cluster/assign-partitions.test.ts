@@ -1,0 +1,93 @@
+/** Which member gets which partition. */
+
+import { expect, test } from 'vitest';
+import { assignPartitions, type GroupMember } from '../../ingest/kafka/group/assign-partitions.js';
+import { Random } from '../../src/demo/random.js';
+
+const keysOf = (count: number, topic = 'edge') =>
+  Array.from({ length: count }, (_, partition) => ({ topic, partition }));
+
+/** `a: 0@5 1@7` holds of partition 0 up to offset 5, of 1 up to 7; `a?` can't be read. */
+function member(text: string): GroupMember {
+  const [name, ...held] = text.split(/:? +/);
+  if (name.endsWith('?')) return { memberId: name.slice(0, -1), data: null };
+  return {
+    memberId: name,
+    data: {
+      storeId: `store-${name[0]}`,
+      url: '',
+      wireVersion: 1,
+      held: held.map((one) => {
+        const [partition, nextOffset] = one.split('@').map(Number);
+        return { topic: 'edge', partition, nextOffset };
+      }),
+    },
+  };
+}
+
+function assigned(
+  count: number,
+  members: readonly string[],
+  committed: Record<number, string> = {},
+): string[] {
+  const committedBy = new Map(
+    Object.entries(committed).map(([partition, store]) => [`edge/${partition}`, store]),
+  );
+  const result = assignPartitions(keysOf(count), members.map(member), committedBy);
+  return [...result].map(([name, keys]) => `${name}: ${keys.map(({ partition }) => partition).join(' ')}`);
+}
+
+test('partitions go to whoever holds their state, else to nobody or to whoever has least', () => {
+  const check = (
+    ...[count, members, committed, expected]: [number, string[], Record<number, string>, string[]]
+  ) => expect(assigned(count, members, committed)).toEqual(expected);
+
+  // Nobody has read anything: evenly.
+  check(5, ['b', 'a'], {}, ['b: 1 3', 'a: 0 2 4']);
+  // Each keeps what it holds, the newcomer gets what nobody has read.
+  check(4, ['a: 0@5 1@7', 'b'], { 0: 'store-a', 1: 'store-a' }, ['a: 0 1', 'b: 2 3']);
+  // The owner of record keeps it, though another has read further.
+  check(1, ['a: 0@5', 'b: 0@9'], { 0: 'store-a' }, ['a: 0', 'b: ']);
+  // The owner is away: to the one that has most, to nobody where nobody has any.
+  check(2, ['a: 0@5', 'b: 0@9'], { 0: 'store-c', 1: 'store-c' }, ['a: ', 'b: 0']);
+  // Committed by a process that did not say which store it has.
+  check(2, ['a: 0@5', 'b'], { 0: '', 1: '' }, ['a: 0', 'b: ']);
+  // Held without a record yet: it stays while that is fair.
+  check(4, ['a: 0@0 1@0', 'b: 2@0 3@0'], {}, ['a: 0 1', 'b: 2 3']);
+  check(4, ['a: 0@0 1@0 2@0 3@0', 'b'], {}, ['a: 0 1', 'b: 2 3']);
+  // One that can't be read holds nothing; it may get what nobody has read.
+  check(3, ['a: 0@5', 'b?'], { 0: 'store-a' }, ['a: 0', 'b: 1 2']);
+  // Two with one store: a copied directory. The second gets nothing.
+  check(2, ['a1: 0@5', 'a2: 0@5'], { 0: 'store-a' }, ['a1: 0 1', 'a2: ']);
+  check(2, [], {}, []);
+});
+
+test('each partition goes to one member at most, the same whatever the order, and stays there', () => {
+  const random = new Random(1);
+  for (let round = 0; round < 500; round++) {
+    const count = 1 + random.below(12);
+    const names = ['a', 'b', 'c', 'd', 'e'].slice(0, 1 + random.below(5));
+    const members = names.map((name) => {
+      const held = keysOf(count).filter(() => random.chance(0.4));
+      return `${name}: ${held.map(({ partition }) => `${partition}@${random.below(9)}`).join(' ')}`.trim();
+    });
+    const committed: Record<number, string> = {};
+    for (const { partition } of keysOf(count))
+      if (random.chance(0.5)) committed[partition] = `store-${random.pick(['a', 'b', 'c', 'gone'])}`;
+    const first = assigned(count, members, committed);
+    const all = first.flatMap((line) =>
+      line
+        .split(/:? +/)
+        .slice(1)
+        .filter((one) => one !== ''),
+    );
+    expect(new Set(all).size).toBe(all.length);
+    expect([...assigned(count, [...members].reverse(), committed)].sort()).toEqual([...first].sort());
+    // Once they have committed what they got, a rebalance changes nothing.
+    for (const line of first) {
+      const [name, ...partitions] = line.split(/:? +/).filter((one) => one !== '');
+      for (const partition of partitions) committed[Number(partition)] = `store-${name[0]}`;
+    }
+    expect(assigned(count, members, committed)).toEqual(first);
+  }
+});

@@ -1,0 +1,149 @@
+/** Messages between members: what is written is read, and nothing else is taken for one. */
+
+import { expect, test } from 'vitest';
+import { ByteWriter } from '../../engine/bytes.js';
+import { crc32c } from '../../engine/crc32c.js';
+import { PartialError } from '../../engine/partial-format.js';
+import { decodeMemberData, encodeMemberData } from '../../ingest/kafka/group/member-data.js';
+import {
+  type Question,
+  type Reply,
+  readHoldings,
+  readQuestion,
+  readReply,
+  writeHoldings,
+  writeQuestion,
+  writeReply,
+} from '../../src/cluster/messages.js';
+import { Random } from '../../src/demo/random.js';
+
+const QUESTION: Question = {
+  endpoint: 'logs.all',
+  query: 'project=%C3%A4&project_tier=PRO',
+  topic: 'edge',
+  topicId: 'id',
+  nowUs: 1_700_000_000_000_000,
+  limitMs: 2_000,
+  detail: 51,
+  oldestMs: Infinity,
+  partitions: [
+    { partition: 3, atLeast: 17 },
+    { partition: 0, atLeast: 0 },
+  ],
+};
+const REPLIES: readonly Reply[] = [
+  {
+    kind: 'answer',
+    partitions: [
+      { partition: 0, status: 'not-here', nextOffset: 0, ageMs: Infinity },
+      { partition: 3, status: 'counted', nextOffset: 17, ageMs: 3.5 },
+    ],
+    dropped: [{ startUs: -Infinity, endUs: 5 }],
+    partials: [{ firstPartition: 3, bytes: Uint8Array.of(1, 2, 3) }],
+  },
+  { kind: 'unavailable', reason: 'so many questions', retryAfterSeconds: 7 },
+  { kind: 'refused', reason: 'no' },
+];
+const HOLDINGS = [
+  { topic: 'edge', partition: 1, nextOffset: 5, ageMs: 12, isReached: true },
+  { topic: 'ä', partition: 0, nextOffset: 0, ageMs: Infinity, isReached: false },
+];
+
+const FORMS: readonly { readonly written: Uint8Array; readonly read: (bytes: Uint8Array) => unknown }[] = [
+  { written: writeQuestion(QUESTION), read: readQuestion },
+  ...REPLIES.map((reply) => ({
+    written: writeReply(reply),
+    read: (bytes: Uint8Array) => readReply(bytes, QUESTION.partitions),
+  })),
+  { written: writeHoldings(HOLDINGS), read: readHoldings },
+];
+
+/** The last four bytes made right again, as somebody would who means harm. */
+function withChecksum(bytes: Uint8Array): Uint8Array {
+  const end = bytes.length - 4;
+  const out = new ByteWriter();
+  out.bytes(bytes.subarray(0, end));
+  out.u32(crc32c(bytes, 0, end));
+  return out.finish();
+}
+
+test('what is written is read', () => {
+  expect(readQuestion(writeQuestion(QUESTION))).toEqual(QUESTION);
+  for (const reply of REPLIES) expect(readReply(writeReply(reply), QUESTION.partitions)).toEqual(reply);
+  expect(readHoldings(writeHoldings(HOLDINGS))).toEqual(HOLDINGS);
+});
+
+test('of each message every flipped bit and every cut is an error', () => {
+  for (const { written, read } of FORMS)
+    for (let at = 0; at < written.length; at++) {
+      const flipped = written.slice();
+      flipped[at] ^= 1 << (at % 8);
+      expect(() => read(flipped)).toThrow(PartialError);
+      expect(() => read(written.subarray(0, at))).toThrow(PartialError);
+    }
+});
+
+test('hostile messages with a right checksum are read or refused, never anything else', () => {
+  const random = new Random(1);
+  let refusedCount = 0;
+  for (let i = 0; i < 20_000; i++) {
+    const { written, read } = FORMS[i % FORMS.length];
+    const changed = written.slice();
+    for (let left = 1 + random.below(4); left > 0; left--)
+      changed[random.below(changed.length - 4)] = random.pick([0, 0xff, 0x7f, random.below(256)]);
+    try {
+      read(withChecksum(changed));
+    } catch (error) {
+      expect(error).toBeInstanceOf(PartialError);
+      refusedCount++;
+    }
+  }
+  expect(refusedCount).toBeGreaterThan(1_000);
+});
+
+test('a reply must be about what was asked, and count nothing that is behind', () => {
+  const partitions = [{ partition: 1, atLeast: 10 }];
+  const reply = (change: object): Uint8Array =>
+    writeReply({
+      kind: 'answer',
+      partitions: [{ partition: 1, status: 'counted', nextOffset: 10, ageMs: 0, ...change }],
+      dropped: [],
+      partials: [],
+    });
+  const check = (change: object, ok: boolean) => {
+    const read = () => readReply(reply(change), partitions);
+    if (ok) read();
+    else expect(read).toThrow(PartialError);
+  };
+  check({}, true);
+  check({ nextOffset: 9, status: 'behind' }, true);
+  // Not as far as it must be, never whole, of another partition, no offset, no age.
+  check({ nextOffset: 9 }, false);
+  check({ ageMs: Infinity }, false);
+  check({ partition: 2 }, false);
+  check({ nextOffset: 10.5 }, false);
+  check({ ageMs: Number.NaN }, false);
+  check({ ageMs: -1 }, false);
+  expect(() => readReply(reply({}), [...partitions, { partition: 2, atLeast: 0 }])).toThrow(PartialError);
+});
+
+test('what a member says of itself when it joins is read; what does not fit of what it holds is left out', () => {
+  const held = Array.from({ length: 2_000 }, (_, partition) => ({
+    topic: 'edge',
+    partition,
+    nextOffset: partition,
+  }));
+  const data = { storeId: 'store', url: 'http://a:4100', wireVersion: 1, held };
+  const bytes = encodeMemberData(data);
+  expect(bytes.length).toBeLessThanOrEqual(8 * 1024);
+  const read = decodeMemberData(bytes)!;
+  expect(read).toEqual({ ...data, held: held.slice(0, read.held.length) });
+  expect(read.held.length).toBeGreaterThan(300);
+  for (let at = 0; at < 60; at++) expect(decodeMemberData(bytes.subarray(0, at))).toBeNull();
+  const random = new Random(2);
+  for (let i = 0; i < 5_000; i++) {
+    const changed = bytes.slice(0, 200);
+    changed[random.below(200)] = random.below(256);
+    decodeMemberData(changed);
+  }
+});

@@ -1,32 +1,30 @@
 /** How this process stands with the others that it answers together with. */
 
 import type { Cluster } from '../cluster/cluster.js';
+import type { Peer } from '../cluster/peer.js';
 import type { Readings } from './readings.js';
 
-export function readCluster(readings: Readings, cluster: Cluster): void {
-  readings.read(
-    'logring_cluster_peers',
-    'Other members of all zones, by whether they answer',
-    ['zone', 'answers'],
-    (add) => {
-      const counts = new Map<string, [number, number]>();
-      for (const { zone, isSilent } of cluster.peers.all()) {
-        const count = counts.get(zone) ?? [0, 0];
-        count[isSilent ? 1 : 0]++;
-        counts.set(zone, count);
-      }
-      for (const [zone, [answering, silent]] of counts) {
-        add({ zone, answers: 'yes' }, answering);
-        add({ zone, answers: 'no' }, silent);
-      }
-    },
+/** `cluster`: null where this process answers alone; then there are no series. */
+export function readCluster(readings: Readings, cluster: Cluster | null): void {
+  const perZone = (name: string, help: string, isCounted: (peer: Peer) => boolean) =>
+    readings.read(name, help, ['zone'], (add) => {
+      const counts = new Map<string, number>();
+      for (const peer of cluster?.peers.all() ?? [])
+        counts.set(peer.zone, (counts.get(peer.zone) ?? 0) + (isCounted(peer) ? 1 : 0));
+      for (const [zone, count] of counts) add({ zone }, count);
+    });
+  perZone('logring_cluster_peers', 'Other members, by zone', () => true);
+  perZone(
+    'logring_cluster_silent_peers',
+    'Other members that did not answer three questions in a row, by zone',
+    ({ isSilent }) => isSilent,
   );
   readings.read(
     'logring_cluster_copies',
     'Whole copies of the partition of a topic that has fewest, of all members that answer',
     ['topic'],
     (add) => {
-      for (const { topic, fewestCopies } of cluster.copies()) add({ topic }, fewestCopies);
+      for (const { topic, fewestCopies } of cluster?.copies() ?? []) add({ topic }, fewestCopies);
     },
   );
   readings.read(
@@ -34,7 +32,7 @@ export function readCluster(readings: Readings, cluster: Cluster): void {
     'Questions to other members by outcome: counted, passed on to another member, unavailable, failed, late',
     ['outcome'],
     (add) => {
-      for (const [outcome, { count }] of Object.entries(cluster.asked)) add({ outcome }, count);
+      for (const [outcome, { count }] of Object.entries(cluster?.asked ?? {})) add({ outcome }, count);
     },
   );
   readings.read(
@@ -42,19 +40,23 @@ export function readCluster(readings: Readings, cluster: Cluster): void {
     'Time that questions to other members took, by outcome',
     ['outcome'],
     (add) => {
-      for (const [outcome, { seconds }] of Object.entries(cluster.asked)) add({ outcome }, seconds);
+      for (const [outcome, { seconds }] of Object.entries(cluster?.asked ?? {})) add({ outcome }, seconds);
     },
   );
-  readings.one(
+  readings.read(
     'logring_peer_hedges_total',
     'Questions that a second member was asked before the first had answered',
-    () => cluster.hedges.takenCount,
+    [],
+    (add) => {
+      if (cluster !== null) add({}, cluster.hedges.takenCount);
+    },
   );
   readings.read(
     'logring_shared_answers_total',
     'Answers that other members had a part in, by outcome: fresh, old, refused',
     ['outcome'],
     (add) => {
+      if (cluster === null) return;
       const { answered, old, refused } = cluster.scatter.counts;
       add({ outcome: 'fresh' }, answered);
       add({ outcome: 'old' }, old);

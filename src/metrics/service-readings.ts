@@ -38,5 +38,5 @@ export function readService(metrics: Metrics, ports: ServiceReadingsPorts): void
   readViews(readings, ports.shards);
   readResources(readings, ports);
   readHttp(readings, ports);
-  if (ports.cluster !== null) readCluster(readings, ports.cluster);
+  readCluster(readings, ports.cluster);
 }

@@ -12,6 +12,12 @@ export const WIRE_VERSION = 1;
  */
 export const HOLDINGS_POLL_MS = 1_000;
 
+/**
+ * A member that its group has no longer is asked for so long still. Longer: requests to nobody; shorter: one that comes
+ * back is found only once its group has it again, which takes seconds.
+ */
+export const ABSENT_MS = 600_000;
+
 /** How long such a request may take. Longer: a silent member is known later; shorter: a busy one counts as silent. */
 export const HOLDINGS_TIMEOUT_MS = 2_000;
 

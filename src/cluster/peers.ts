@@ -5,7 +5,7 @@
 
 import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
-import { HOLDINGS_TIMEOUT_MS, WIRE_VERSION } from './limits.js';
+import { ABSENT_MS, HOLDINGS_TIMEOUT_MS, WIRE_VERSION } from './limits.js';
 import { readHoldings } from './messages.js';
 import { Peer, type PeerLink } from './peer.js';
 
@@ -65,14 +65,23 @@ export class Peers {
         this.#peers.set(member.storeId, peer);
         this.#generation++;
       }
+      peer.isInGroup = true;
       peer.assign(member.assigned);
     }
     if (ownCount > 1)
       problems.push(
         'another member has a copy of this store: restore copies with `logring backup`, which gives them an identity of their own',
       );
+    const nowUs = this.#ports.monotonicUs();
     for (const [id, peer] of this.#peers) {
-      if (present.has(id)) continue;
+      if (present.has(id)) {
+        peer.seenUs = nowUs;
+        continue;
+      }
+      // One that is back answers from what it has stored before its group has taken it in again.
+      peer.isInGroup = false;
+      peer.assign([]);
+      if (nowUs - peer.seenUs < ABSENT_MS * 1000) continue;
       peer.link.close();
       this.#peers.delete(id);
       this.#generation++;

@@ -10,7 +10,7 @@ export function readCluster(readings: Readings, cluster: Cluster | null): void {
     readings.read(name, help, ['zone'], (add) => {
       const counts = new Map<string, number>();
       for (const peer of cluster?.peers.all() ?? [])
-        counts.set(peer.zone, (counts.get(peer.zone) ?? 0) + (isCounted(peer) ? 1 : 0));
+        if (peer.isInGroup) counts.set(peer.zone, (counts.get(peer.zone) ?? 0) + (isCounted(peer) ? 1 : 0));
       for (const [zone, count] of counts) add({ zone }, count);
     });
   perZone('logring_cluster_peers', 'Other members, by zone', () => true);

@@ -50,6 +50,34 @@ export function ingestTests(rig: () => Rig): void {
     expect(await page.getByText('{"event_message":"whose?","metadata":{}}').isVisible()).toBe(true);
   });
 
+  test('members are listed where several answer together, and not where one answers alone', async () => {
+    const page = await rig().openSignedIn('#/ingest');
+    const members = page.getByRole('region', { name: 'Members' });
+    await page.getByRole('region', { name: 'Partitions' }).waitFor();
+    expect(await members.isVisible()).toBe(false);
+    const member = { zone: 'east', url: '', answers: true, readCount: 4, copyCount: 5, ageSeconds: 1.4 };
+    await page.route('**/api/status', async (route) => {
+      const status = (await (await route.fetch()).json()) as object;
+      await route.fulfill({
+        json: {
+          ...status,
+          members: [
+            member,
+            { ...member, zone: 'west', url: 'http://<b>b</b>:4100', answers: false, ageSeconds: null },
+            { ...member, zone: '', url: 'http://c:4100', answers: null, readCount: 0, copyCount: 0 },
+          ],
+        },
+      });
+    });
+    await members.getByRole('row', { name: /^this one/ }).waitFor();
+    const lines = await members.locator('tbody tr').allInnerTexts();
+    expect(lines.map((line) => line.split(/\s*\t\s*/))).toEqual([
+      ['this one', 'east', 'yes', '4', '5', '1 s'],
+      ['http://<b>b</b>:4100', 'west', 'no', '4', '5', 'not whole yet'],
+      ['http://c:4100', '–', '…', '0', '0', '–'],
+    ]);
+  });
+
   test('a phone shows every figure of a partition, with its name, and still as a table', async () => {
     await rig().service.post(EDGE, [edgeEntry('kept', ago(30), '/rest/v1/a')]);
     const page = await rig().openSignedIn('#/ingest', { viewport: { width: 390, height: 800 } });

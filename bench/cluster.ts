@@ -1,0 +1,174 @@
+/**
+ * `npm run bench:cluster`: what a question costs where several members share the partitions, in processor time of all of
+ * them, beside one process that reads everything; answers are compared first. `-- --small` takes seconds and runs in the
+ * test suite; `--entries N --questions N --members 1,2,4`.
+ */
+
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { monotonicUs } from '../src/system-clock.js';
+import { Members } from '../test/cluster/members.js';
+import { kafkaUnavailable, startBroker } from '../test/kafka/broker/broker.js';
+import { Rig, uniqueName } from '../test/kafka/rig.js';
+import { createTraffic } from './generator/traffic.js';
+import { getText } from './http-get.js';
+import { Latencies } from './percentiles.js';
+
+const PARTITIONS = 12;
+const PROJECTS = 50;
+const US_PER_DAY = 86_400_000_000;
+/** Linux counts processor time in hundredths of a second. */
+const US_PER_TICK = 10_000;
+
+export interface ClusterSizes {
+  readonly entries: number;
+  readonly questions: number;
+  readonly members: readonly number[];
+}
+
+export const LARGE: ClusterSizes = { entries: 60_000, questions: 3_000, members: [1, 2, 4] };
+export const SMALL: ClusterSizes = { entries: 2_000, questions: 30, members: [1, 2] };
+
+export interface ClusterFigures {
+  readonly question: string;
+  readonly members: number;
+  /** Of all members together, a question. */
+  readonly processorUs: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/** Throws where an answer is not the one of one process. */
+export async function runClusterBench(
+  { entries, questions, members: counts }: ClusterSizes,
+  tell: (line: string) => void,
+): Promise<ClusterFigures[]> {
+  const broker = await startBroker({
+    version: '4.1',
+    properties: { 'group.initial.rebalance.delay.ms': '3000' },
+  });
+  const rig = new Rig(broker.brokers, { idempotent: true });
+  const figures: ClusterFigures[] = [];
+  try {
+    await rig.connect();
+    const topic = uniqueName('edge');
+    for (const name of [topic, `${topic}-relay`]) await rig.createTopic(name, PARTITIONS);
+    const asked = questionsOf(await produce(rig, topic, entries));
+    let right: readonly string[] | null = null;
+    for (const count of counts) {
+      const members = new Members({
+        LOGRING_KAFKA_BROKERS: broker.brokers.join(),
+        LOGRING_KAFKA_GROUP_ID: `${topic}-${count}`,
+        LOGRING_EDGE_TOPIC: topic,
+        LOGRING_RELAY_TOPIC: `${topic}-relay`,
+        LOGRING_DEAD_LETTER_TOPIC: `${topic}-dead`,
+      });
+      try {
+        const names = Array.from({ length: count }, (_, i) => `m${i}`);
+        await Promise.all(names.map((name) => members.start({ name, zone: '' })));
+        await members.untilReady(...names);
+        const bodies = await Promise.all(
+          asked.map(async (question) => (await members.ask('m0', question)).body),
+        );
+        right ??= bodies;
+        for (const [i, body] of bodies.entries())
+          if (body !== right[i]) throw new Error(`${count} members answer ${asked[i]} otherwise than one`);
+        for (const question of asked) {
+          const one = await measure(members, names, question, questions);
+          figures.push({ question: question.split('?')[0], members: count, ...one });
+          tell(JSON.stringify(figures.at(-1)));
+        }
+      } finally {
+        await members.stop();
+      }
+    }
+  } finally {
+    await rig.close();
+    await broker.stop();
+  }
+  return figures;
+}
+
+/** Of the last days, so that no answer changes with the time; returns the busiest project. */
+async function produce(rig: Rig, topic: string, entries: number): Promise<string> {
+  const traffic = createTraffic({ seed: 1, projectCount: PROJECTS });
+  const endUs = Date.now() * 1000 - US_PER_DAY / 8;
+  for (const [name, draw] of [
+    [topic, (atUs: number) => traffic.edge(atUs)],
+    [`${topic}-relay`, (atUs: number) => traffic.relay(atUs)],
+  ] as const)
+    for (let i = 0; i < entries / 2; i += 200) {
+      const values = Array.from({ length: 200 }, (_, n) =>
+        draw(endUs - Math.floor((2 * US_PER_DAY * (i + n)) / entries)),
+      );
+      await rig.produce(name, (i / 200) % PARTITIONS, values);
+    }
+  return traffic.projects[0].ref;
+}
+
+function questionsOf(project: string): string[] {
+  return [
+    `logs.all?project=${project}&project_tier=ENTERPRISE`,
+    `functions.invocation-stats?project=${project}&interval=7day`,
+    `usage.api-counts?project=${project}&interval=daily`,
+    `logs.event-counts?project=${project}&project_tier=ENTERPRISE&interval=daily`,
+  ];
+}
+
+/** What the members take without questions is taken off. */
+async function measure(members: Members, names: readonly string[], question: string, count: number) {
+  const url = `${members.of(names[0]).url}/api/endpoints/query/${question}`;
+  for (let i = 0; i < count / 10; i++) await getText(url);
+  const processorUs = () => names.reduce((sum, name) => sum + processorUsOf(members.of(name).processId), 0);
+  const latenciesUs: number[] = [];
+  const [beforeUs, startUs] = [processorUs(), monotonicUs()];
+  for (let i = 0; i < count; i++) {
+    const askedUs = monotonicUs();
+    await getText(url);
+    latenciesUs.push(monotonicUs() - askedUs);
+  }
+  const [askedUs, tookUs] = [processorUs() - beforeUs, monotonicUs() - startUs];
+  const idleBeforeUs = processorUs();
+  await delay(tookUs / 1000);
+  const idleUs = processorUs() - idleBeforeUs;
+  const latencies = new Latencies(latenciesUs);
+  return {
+    processorUs: Math.round((askedUs - idleUs) / count),
+    p50Ms: latencies.quantileMs(0.5),
+    p99Ms: latencies.quantileMs(0.99),
+  };
+}
+
+/** User and system time of a process with its threads. */
+function processorUsOf(processId: number): number {
+  const fields = readFileSync(`/proc/${processId}/stat`, 'latin1')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * US_PER_TICK;
+}
+
+async function main(): Promise<void> {
+  if (kafkaUnavailable !== null) throw new Error(`the bench needs a Kafka broker: ${kafkaUnavailable}`);
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({
+    options: { small: { type: 'boolean' }, entries: text, questions: text, members: text },
+  });
+  const usual = values.small ? SMALL : LARGE;
+  const figures = await runClusterBench(
+    {
+      entries: Number(values.entries ?? usual.entries),
+      questions: Number(values.questions ?? usual.questions),
+      members: values.members?.split(',').map(Number) ?? usual.members,
+    },
+    (line) => process.stderr.write(`${line}\n`),
+  );
+  process.stdout.write('| | members | processor time, µs | p50 ms | p99 ms |\n|---|---|---|---|---|\n');
+  for (const { question, members, processorUs, p50Ms, p99Ms } of figures)
+    process.stdout.write(
+      `| ${question} | ${members} | ${processorUs} | ${p50Ms.toFixed(2)} | ${p99Ms.toFixed(2)} |\n`,
+    );
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main();

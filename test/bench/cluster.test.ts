@@ -1,0 +1,20 @@
+/** `npm run bench:cluster` in its small size: answers are the same, and every figure is there. */
+
+import { expect, test } from 'vitest';
+import { runClusterBench, SMALL } from '../../bench/cluster.js';
+import { describeKafka } from '../kafka/broker/kafka-suite.js';
+
+describeKafka('the bench of several members', () => {
+  test('measures each question of one and of two members', async () => {
+    const figures = await runClusterBench(SMALL, () => undefined);
+    expect(figures.map(({ question, members }) => `${question} ${members}`)).toEqual(
+      [1, 2].flatMap((members) => [
+        `logs.all ${members}`,
+        `functions.invocation-stats ${members}`,
+        `usage.api-counts ${members}`,
+        `logs.event-counts ${members}`,
+      ]),
+    );
+    for (const { p50Ms } of figures) expect(p50Ms).toBeGreaterThan(0);
+  });
+});

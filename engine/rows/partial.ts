@@ -13,6 +13,7 @@
 import { LOG_ROW_LIMIT } from '../limits.js';
 import { PartialError, readPartial, writePartial } from '../partial-format.js';
 import { RETENTION_US } from '../tier.js';
+import { LASTING_ROW_BYTES } from './block.js';
 import { FreshCursor, type RowBounds, type RowCursor, SortedCursor } from './cursor.js';
 import type { LogsReading } from './logs-reading.js';
 import { compareRows, type Row } from './row-order.js';
@@ -95,28 +96,38 @@ export function mergeLogs(partials: readonly LogsPartial[], byteLimit = Infinity
   return isWhole ? { rows, visibleUntilUs } : null;
 }
 
+/** How many bodies of rows are sent. */
+export interface BodyDetail {
+  readonly count: number;
+  readonly byteLimit: number;
+}
+
+const ALL_BODIES: BodyDetail = { count: LOG_ROW_LIMIT, byteLimit: Infinity };
+
 /** What several shards have, as of one. */
 export function combineLogs(partials: readonly LogsPartial[]): LogsPartial {
   return { sources: partials.flatMap(({ sources }) => sources) };
 }
 
 /**
- * As it is now, with the bodies of `bodyCount` rows. Throws a SegmentError as mergeLogs does. At most LOG_ROW_LIMIT
- * rows.
+ * As it is now, with the bodies of `bodyCount` rows, or fewer so that they take no more than `byteLimit`. Throws a
+ * SegmentError as mergeLogs does. At most LOG_ROW_LIMIT rows.
  */
 export function writeLogs(
   partial: LogsPartial,
   parameters: LogsParameters,
   nowUs: number,
-  bodyCount = LOG_ROW_LIMIT,
+  { count: bodyCount, byteLimit }: BodyDetail = ALL_BODIES,
 ): Uint8Array {
   return writePartial(FORM, (out) => {
     out.string(parameters.project);
     for (const boundUs of boundsOf(parameters, nowUs)) out.f64(boundUs);
     const bodies: Uint8Array[] = [];
     const rows: { readonly timeUs: number; readonly idHash: number; readonly length: number }[] = [];
+    let byteCount = 0;
     takeNewest([partial], ({ timeUs, idHash, row }) => {
-      if (rows.length < bodyCount) bodies.push(row.slice());
+      byteCount += row.length;
+      if (rows.length < bodyCount && byteCount <= byteLimit) bodies.push(row.slice());
       return rows.push({ timeUs, idHash, length: row.length }) > 0;
     });
     out.u32(rows.length);
@@ -130,7 +141,7 @@ export function writeLogs(
   });
 }
 
-/** Throws a PartialError, also for the answer to another question. The rows are views into `bytes`. */
+/** Throws a PartialError, also for the answer to another question. Small rows are views into `bytes`. */
 export function readLogs(bytes: Uint8Array, parameters: LogsParameters, nowUs: number): LogsPartial {
   return readPartial(FORM, bytes, (content) => {
     let isSame = content.string() === parameters.project;
@@ -146,7 +157,8 @@ export function readLogs(bytes: Uint8Array, parameters: LogsParameters, nowUs: n
     const rows = places.map(({ timeUs, idHash, length }, i): ReadRow => {
       if (!Number.isSafeInteger(timeUs)) throw new PartialError('a row of a partial answer has no time');
       const row = i < bodyCount ? content.bytes(length) : NO_BODY;
-      return { timeUs, idHash, length, row };
+      // A large one may be sent as it is, and then keeps alive what it is a part of.
+      return { timeUs, idHash, length, row: length < LASTING_ROW_BYTES ? row : row.slice() };
     });
     for (let i = 1; i < count; i++)
       if (comparePlaces(rows[i - 1], rows[i]) < 0 || (i < bodyCount && compareRows(rows[i - 1], rows[i]) < 0))
@@ -159,8 +171,8 @@ export function readLogs(bytes: Uint8Array, parameters: LogsParameters, nowUs: n
 }
 
 /**
- * Of partial answers that are to be merged, for each how many of its rows need their bodies; null when all that are
- * needed have come. `byteCount` is what those of read ones weigh that have not come. Throws as mergeLogs does.
+ * Of partial answers that are to be merged, for each that lacks bodies how many of its rows need them, 0 for the others;
+ * null when all that are needed have come. `byteCount` is what those weigh that have not come. Throws as mergeLogs does.
  */
 export function lackingBodies(
   partials: readonly LogsPartial[],
@@ -171,17 +183,14 @@ export function lackingBodies(
   // Rows of one place are told apart by their bodies, so all of the last one's are needed.
   const last = places[Math.min(places.length, LOG_ROW_LIMIT) - 1];
   let byteCount = 0;
-  let isLacking = false;
   const bodyCounts = cursors.map((own, i) => {
     const needed = own.filter((place) => comparePlaces(place, last) >= 0).length;
     const { bodyCount = LOG_ROW_LIMIT } = partials[i];
-    if (needed > bodyCount) {
-      isLacking = true;
-      for (const { length } of own.slice(bodyCount, needed)) byteCount += length;
-    }
+    if (needed <= bodyCount) return 0;
+    for (const { length } of own.slice(bodyCount, needed)) byteCount += length;
     return needed;
   });
-  return isLacking ? { bodyCounts, byteCount } : null;
+  return bodyCounts.some((count) => count > 0) ? { bodyCounts, byteCount } : null;
 }
 
 /** How many bodies to ask each of so many processes for that have about the same share of the rows. */

@@ -13,10 +13,10 @@
  */
 
 import type { PartitionKey } from '../../ingest/log-source.js';
-import type { AnsweringShards } from '../endpoints/endpoint.js';
+import type { AnsweringShards, Detail } from '../endpoints/endpoint.js';
 import type { DroppedSpan } from '../http/ports.js';
 import type { HedgeBudget } from './hedge-budget.js';
-import { NAMED_PROBLEMS } from './limits.js';
+import { NAMED_PROBLEMS, REPLY_BYTES, UNCOUNTED_REPLY_BYTES } from './limits.js';
 import {
   type AskedPartition,
   type PARTITION_STATUSES,
@@ -49,7 +49,8 @@ export type AskOutcome = (typeof ASK_OUTCOMES)[number];
 export type Wanted = Pick<Question, 'endpoint' | 'query' | 'topic' | 'nowUs'> & {
   /** How long it may take, milliseconds. */
   readonly limitMs: number;
-  readonly mayHedge: boolean;
+  /** After how long a member is late, milliseconds; null: when nearly all its answers have come sooner. */
+  readonly lateMs: number | null;
   /** Of how many processes the answer comes: what detail to ask for. */
   readonly detailOf: (processCount: number) => number;
 };
@@ -58,7 +59,6 @@ export type Wanted = Pick<Question, 'endpoint' | 'query' | 'topic' | 'nowUs'> & 
 export interface Piece {
   readonly peer: Peer;
   readonly partitions: readonly AskedPartition[];
-  readonly detail: number;
   readonly dropped: readonly DroppedSpan[];
   readonly partials: Extract<Reply, { kind: 'answer' }>['partials'];
   /** Of its oldest copy, when it was asked: by then it was no older. */
@@ -87,7 +87,7 @@ export class Gathering {
   readonly #oldCopies = new Map<number, { readonly peer: Peer; readonly ageMs: number }[]>();
   readonly #problems = new Set<string>();
   #retryAfterSeconds = 0;
-  #detail = 0;
+  #detail: Detail = { count: 0, byteLimit: UNCOUNTED_REPLY_BYTES };
 
   constructor(ports: GatheringPorts, wanted: Wanted) {
     this.#ports = ports;
@@ -117,7 +117,8 @@ export class Gathering {
     const others: number[] = [];
     for (let partition = 0; partition < partitionCount; partition++)
       (this.#isOwnGood(partition, this.#ports.freshMs) ? own : others).push(partition);
-    this.#detail = this.#wanted.detailOf(this.#processCount(others) + (own.length > 0 ? 1 : 0));
+    const processCount = this.#processCount(others) + (own.length > 0 ? 1 : 0);
+    this.#detail = { count: this.#wanted.detailOf(processCount), byteLimit: UNCOUNTED_REPLY_BYTES };
     const fresh = await this.#obtain(others, new Set());
     const old = await this.#obtainOld(fresh.lacking);
     const all = [...own, ...old.own];
@@ -130,12 +131,12 @@ export class Gathering {
   }
 
   /** A piece again, in more detail; null when the member does not count the same partitions any more. */
-  async again({ peer, partitions }: Piece, detail: number): Promise<Piece | null> {
-    this.#detail = detail;
+  async again({ peer, partitions }: Piece, count: number): Promise<Piece | null> {
     const { pieces, lacking } = await this.#request(
       peer,
       partitions.map(({ partition }) => partition),
       Infinity,
+      { count, byteLimit: REPLY_BYTES },
     );
     return lacking.length === 0 ? (pieces[0] ?? null) : null;
   }
@@ -202,7 +203,8 @@ export class Gathering {
     const hasOther = partitions.every((partition) =>
       holders(this.#key(partition)).some((one) => !tried.has(one) && !one.isSilent),
     );
-    if (!this.#wanted.mayHedge || !hasOther) return first;
+    if (!hasOther) return first;
+    const { lateMs } = this.#wanted;
     return new Promise((resolve) => {
       const outcomes: Outcome[] = [];
       let askedCount = 1;
@@ -212,9 +214,9 @@ export class Gathering {
         cancel();
         resolve(outcomes.reduce((best, one) => (one.lacking.length < best.lacking.length ? one : best)));
       };
-      const cancel = after(peer.hedgeMs, () => {
+      const cancel = after(lateMs ?? peer.hedgeMs, () => {
         const mayAsk = hedges.take(peer.isSilent);
-        peer.missed();
+        if (lateMs === null) peer.missed();
         if (!mayAsk) return;
         askedCount = 2;
         void this.#obtain(partitions, tried).then(take);
@@ -260,7 +262,12 @@ export class Gathering {
   }
 
   /** Never rejects: what is not counted is lacking. */
-  async #request(peer: Peer, partitions: readonly number[], oldestMs: number): Promise<Outcome> {
+  async #request(
+    peer: Peer,
+    partitions: readonly number[],
+    oldestMs: number,
+    detail = this.#detail,
+  ): Promise<Outcome> {
     const { monotonicUs, onAsked } = this.#ports;
     const askedUs = monotonicUs();
     this.#ports.hedges.earn();
@@ -268,7 +275,6 @@ export class Gathering {
       partition,
       atLeast: this.#ports.floorOf(this.#key(partition), this.#topicId),
     }));
-    const detail = this.#detail;
     const limitMs = Math.max(1, Math.ceil(this.#remainingMs()));
     const { endpoint, query, topic, nowUs } = this.#wanted;
     let reply: Reply;
@@ -296,7 +302,7 @@ export class Gathering {
       this.#problems.add(`${peer.url}: ${(error as Error).message}`);
       return { pieces: [], lacking: partitions };
     }
-    const outcome = this.#outcomeOf(reply, { peer, asked, detail, askedUs });
+    const outcome = this.#outcomeOf(reply, { peer, asked, askedUs });
     const how =
       reply.kind !== 'answer' ? 'unavailable' : outcome.lacking.length === 0 ? 'counted' : 'passed-on';
     onAsked(how, (monotonicUs() - askedUs) / 1000);
@@ -308,11 +314,10 @@ export class Gathering {
     sent: {
       readonly peer: Peer;
       readonly asked: readonly AskedPartition[];
-      readonly detail: number;
       readonly askedUs: number;
     },
   ): Outcome {
-    const { peer, asked, detail, askedUs } = sent;
+    const { peer, asked, askedUs } = sent;
     if (reply.kind !== 'answer') {
       this.#problems.add(`${peer.url}: ${reply.reason}`);
       if (reply.kind === 'unavailable')
@@ -334,7 +339,7 @@ export class Gathering {
     }
     if (counted.length === 0) return { pieces: [], lacking };
     const { dropped, partials } = reply;
-    return { pieces: [{ peer, partitions: counted, detail, dropped, partials, ageMs, askedUs }], lacking };
+    return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, askedUs }], lacking };
   }
 
   #noteOld(partition: number, peer: Peer, ageMs: number): void {

@@ -1,7 +1,7 @@
 /**
  * What members ask and answer each other, in bytes. Anything else than what these functions write is a PartialError.
  *
- *   question 1   endpoint │ query string │ topic │ topic id │ now f64 │ limit ms u32 │ detail u32 │ oldest ms f64
+ *   question 1   endpoint │ query string │ topic │ topic id │ now f64 │ limit ms u32 │ detail u32 │ its bytes u32 │ oldest ms f64
  *                │ count u32 │ per partition: number u32, at least f64
  *   reply 1      kind u8
  *     answer       count u32 │ per partition: number u32, status u8, next offset f64, age ms f64
@@ -14,6 +14,7 @@
 import type { ByteReader, ByteWriter } from '../../engine/bytes.js';
 import { PartialError, readPartial, writePartial } from '../../engine/partial-format.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
+import type { Detail } from '../endpoints/endpoint.js';
 import type { DroppedSpan } from '../http/ports.js';
 
 const QUESTION = 'question 1';
@@ -34,8 +35,8 @@ export interface Question {
   readonly nowUs: number;
   /** How long the asker waits. */
   readonly limitMs: number;
-  /** See Collecting.likelyDetail. */
-  readonly detail: number;
+  /** See Collecting.write. */
+  readonly detail: Detail;
   /** Copies that are older than this are left out. Infinity: none are. */
   readonly oldestMs: number;
   readonly partitions: readonly AskedPartition[];
@@ -90,7 +91,8 @@ export function writeQuestion(question: Question): Uint8Array {
     out.string(question.topicId);
     out.f64(question.nowUs);
     out.u32(question.limitMs);
-    out.u32(question.detail);
+    out.u32(question.detail.count);
+    out.u32(question.detail.byteLimit);
     out.f64(question.oldestMs);
     out.u32(question.partitions.length);
     for (const { partition, atLeast } of question.partitions) {
@@ -108,7 +110,7 @@ export function readQuestion(bytes: Uint8Array): Question {
     topicId: content.string(),
     nowUs: whole(content.f64()),
     limitMs: content.u32(),
-    detail: content.u32(),
+    detail: { count: content.u32(), byteLimit: content.u32() },
     oldestMs: notNegative(content.f64()),
     partitions: distinct(
       many(content, () => ({ partition: content.u32(), atLeast: notNegative(whole(content.f64())) })),

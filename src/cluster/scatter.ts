@@ -65,7 +65,7 @@ export class Scatter implements ScatterPort {
         topic,
         nowUs,
         limitMs: endpoint.slowestMs ?? timeoutMs,
-        mayHedge: endpoint.slowestMs === undefined,
+        lateMs: endpoint.slowestMs === undefined ? null : timeoutMs,
         detailOf: (processCount) => query.likelyDetail?.(processCount) ?? 0,
       },
     );
@@ -148,7 +148,7 @@ export class Scatter implements ScatterPort {
         const details = lacking.details.slice(at, at + read[i].length);
         at += read[i].length;
         const detail = Math.max(0, ...details);
-        return detail <= piece.detail ? piece : gathering.again(piece, detail);
+        return detail === 0 ? piece : gathering.again(piece, detail);
       });
       const next = await Promise.all(again);
       if (next.some((piece) => piece === null)) throw changed();

@@ -62,9 +62,9 @@ interface Collecting<Parameters, Partial> {
   /** What shards of one process contribute, in as few as they can be sent as; absent: one each. */
   combine?(partials: readonly Partial[]): Partial;
   /**
-   * With the question: the parameters and the time that it was collected for. `detail`: see likelyDetail.
+   * With the question: the parameters and the time that it was collected for. `detail`: see likelyDetail; absent: all.
    */
-  write(partial: Partial, parameters: Parameters, nowUs: number, detail?: number): Uint8Array;
+  write(partial: Partial, parameters: Parameters, nowUs: number, detail?: Detail): Uint8Array;
   /** Throws a PartialError for bytes that are no partial answer to this question. */
   read(bytes: Uint8Array, parameters: Parameters, nowUs: number): Partial;
   /**
@@ -72,7 +72,7 @@ interface Collecting<Parameters, Partial> {
    * the endpoint's. Absent: there is one detail.
    */
   likelyDetail?(processCount: number): number;
-  /** The detail that each needs to be merged with the others, and what is to come; null: they can be merged. */
+  /** The detail that those need that can't be merged as they are, 0 for the others; null: all can be merged. */
   lacking?(partials: readonly Partial[]): Lacking | null;
   /**
    * What else is wrong with a query that is refused for `problems`; absent where the schema of the parameters
@@ -84,8 +84,15 @@ interface Collecting<Parameters, Partial> {
   trim?(byteLimit: number): void;
 }
 
+/** How much of a partial answer is written: so many, and no more than so many bytes. */
+export interface Detail {
+  readonly count: number;
+  readonly byteLimit: number;
+}
+
 export interface Lacking {
   readonly details: readonly number[];
+  /** Of what is to come. */
   readonly byteCount: number;
 }
 

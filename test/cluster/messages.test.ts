@@ -24,7 +24,7 @@ const QUESTION: Question = {
   topicId: 'id',
   nowUs: 1_700_000_000_000_000,
   limitMs: 2_000,
-  detail: 51,
+  detail: { count: 51, byteLimit: 1_000_000 },
   oldestMs: Infinity,
   partitions: [
     { partition: 3, atLeast: 17 },

@@ -16,7 +16,14 @@ import {
 import { EVENT_INTERVALS } from '../../engine/event-counts/windows.js';
 import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
 import { PartialError, writePartial } from '../../engine/partial-format.js';
-import { collectLogs, mergeLogs, readLogs, writeLogs } from '../../engine/rows/partial.js';
+import {
+  collectLogs,
+  lackingBodies,
+  likelyBodyCount,
+  mergeLogs,
+  readLogs,
+  writeLogs,
+} from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { collectStats, questionOf, readStats, writeStats } from '../../engine/stats/partial.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
@@ -374,4 +381,48 @@ test('a partial answer to another question is refused', () => {
   ])
     expect(() => readLogs(rows, other, NOW_US)).toThrow(PartialError);
   expect(() => readLogs(rows, logs, NOW_US + 1)).toThrow(PartialError);
+});
+
+test('rows whose bodies did not come with the first are told, and merge once they have', () => {
+  const random = new Random(11);
+  let lackedCount = 0;
+  for (let round = 0; round < 30; round++) {
+    const viewCount = 1 + random.below(4);
+    const parts: EdgeEntry[][] = Array.from({ length: viewCount }, () => []);
+    // Rounds with few times have many rows of one place.
+    const times = random.pick([3, 1_000_000]);
+    for (let i = 0; i < 300; i++) {
+      const timestampUs = NOW_US - random.below(times) * US_PER_SECOND;
+      const length = random.pick([10, 10, 10, 40_000]);
+      const row = Buffer.from(`{"id":${i},"timestamp":${timestampUs},"x":"${'x'.repeat(length)}"}`);
+      const entry = { timestampUs, project: 'p', tierClass: '90d' as const, idHash: random.below(3), row };
+      const of = random.chance(0.7) ? 0 : random.below(viewCount);
+      parts[of].push({ ...entry, url: null, areas: 0, outcome: 0 });
+    }
+    const views = parts.map((part) => logsKind.shardOf(part));
+    const parameters = { project: 'p', retentionUs: RETENTION_US['90d'], startUs: null, endUs: null };
+    const collect = (view: RowsView) => collectLogs(view, parameters, NOW_US);
+    const textOf = (rows: readonly Uint8Array[]) => rows.map((row) => Buffer.from(row).toString()).join();
+    const expected = textOf(mergeLogs(views.map(collect)).rows);
+    const byteLimit = random.pick([5_000, 500_000, Number.POSITIVE_INFINITY]);
+    const written = (view: RowsView, count: number, limit: number) =>
+      readLogs(writeLogs(collect(view), parameters, NOW_US, { count, byteLimit: limit }), parameters, NOW_US);
+    const partials = views.map((view, i) =>
+      i === 0 && round % 2 === 0 ? collect(view) : written(view, likelyBodyCount(viewCount), byteLimit),
+    );
+    const lacking = lackingBodies(partials);
+    if (lacking !== null) {
+      lackedCount++;
+      expect(lacking.byteCount).toBeGreaterThan(0);
+      for (const [i, count] of lacking.bodyCounts.entries())
+        if (count > 0) partials[i] = written(views[i], count, Number.POSITIVE_INFINITY);
+      expect(lackingBodies(partials)).toBeNull();
+    }
+    const { rows } = mergeLogs(partials);
+    expect(textOf(rows)).toBe(expected);
+    // A large row keeps alive nothing but itself.
+    for (const row of rows) if (row.length > 20_000) expect(row.buffer.byteLength).toBeLessThan(2 ** 20);
+  }
+  expect(lackedCount).toBeGreaterThan(5);
+  expect([1, 2, 3, 100].map(likelyBodyCount)).toEqual([100, 72, 51, 4]);
 });

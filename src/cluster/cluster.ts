@@ -12,12 +12,13 @@ import type { Shards } from '../service/shards.js';
 import type { TopicReading, WholeAnswers } from '../service/whole-answers.js';
 import { Answerer } from './answerer.js';
 import { Floors } from './floors.js';
-import { ASK_OUTCOMES, type AskOutcome } from './gathering.js';
+
 import { HedgeBudget } from './hedge-budget.js';
 import { NO_COPY_RETRY_SECONDS } from './limits.js';
 import { type Holding, writeHoldings } from './messages.js';
 import { OwnCopies } from './own-copies.js';
 import type { PeerLink } from './peer.js';
+import { ASK_OUTCOMES, type AskOutcome } from './peer-requests.js';
 import { Peers } from './peers.js';
 import { Scatter } from './scatter.js';
 

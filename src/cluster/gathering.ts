@@ -6,6 +6,7 @@
  *              ╰─► others' fresh ones, a request a member ──► refused, behind, older: the next member that has it
  *                                                         ╰─► late: the next is asked beside it
  *              ╰─► where none is fresh: the least old
+ *              ╰─► where the only ones left are not as far yet as they must be: all of it again, until time is up
  *              ╰─► where there is none: an Unavailable that names the partitions
  *
  * Each partition is counted once: a member counts what it was asked for, as its reply says, and of two that were asked
@@ -14,37 +15,21 @@
 
 import type { PartitionKey } from '../../ingest/log-source.js';
 import type { AnsweringShards, Detail } from '../endpoints/endpoint.js';
-import type { DroppedSpan } from '../http/ports.js';
-import type { HedgeBudget } from './hedge-budget.js';
-import { NAMED_PROBLEMS, REPLY_BYTES, UNCOUNTED_REPLY_BYTES } from './limits.js';
-import {
-  type AskedPartition,
-  type PARTITION_STATUSES,
-  type Question,
-  type Reply,
-  readReply,
-  writeQuestion,
-} from './messages.js';
+import { CATCH_UP_PAUSE_MS, REPLY_BYTES, UNCOUNTED_REPLY_BYTES } from './limits.js';
+import type { Question } from './messages.js';
 import type { OwnCopies } from './own-copies.js';
 import type { Peer } from './peer.js';
+import { type Outcome, type PeerRequestPorts, PeerRequests, type Piece } from './peer-requests.js';
 
-export interface GatheringPorts {
+export interface GatheringPorts extends PeerRequestPorts {
   readonly own: OwnCopies;
   /** Whom to ask for a partition, the first coming first. */
   readonly holders: (key: PartitionKey) => readonly Peer[];
-  readonly floorOf: (key: PartitionKey, topicId: string) => number;
-  readonly hedges: HedgeBudget;
   /** Copies up to this age are fresh, milliseconds. */
   readonly freshMs: number;
-  readonly monotonicUs: () => number;
   /** Runs a task later; returns what cancels it. */
   readonly after: (delayMs: number, task: () => void) => () => void;
-  /** Told of each request, by how it ended. */
-  readonly onAsked: (outcome: AskOutcome, latencyMs: number) => void;
 }
-
-export const ASK_OUTCOMES = ['counted', 'passed-on', 'unavailable', 'failed', 'late'] as const;
-export type AskOutcome = (typeof ASK_OUTCOMES)[number];
 
 export type Wanted = Pick<Question, 'endpoint' | 'query' | 'topic' | 'nowUs'> & {
   /** How long it may take, milliseconds. */
@@ -55,17 +40,6 @@ export type Wanted = Pick<Question, 'endpoint' | 'query' | 'topic' | 'nowUs'> & 
   readonly detailOf: (processCount: number) => number;
 };
 
-/** What a member has counted, and what it sent. */
-export interface Piece {
-  readonly peer: Peer;
-  readonly partitions: readonly AskedPartition[];
-  readonly dropped: readonly DroppedSpan[];
-  readonly partials: Extract<Reply, { kind: 'answer' }>['partials'];
-  /** Of its oldest copy, when it was asked: by then it was no older. */
-  readonly ageMs: number;
-  readonly askedUs: number;
-}
-
 export interface Pieces {
   readonly pieces: readonly Piece[];
   /** Of this process. */
@@ -73,66 +47,74 @@ export interface Pieces {
   readonly shards: AnsweringShards;
 }
 
-interface Outcome {
-  readonly pieces: readonly Piece[];
-  readonly lacking: readonly number[];
-}
-
 export class Gathering {
   readonly #ports: GatheringPorts;
   readonly #wanted: Wanted;
   readonly #topicId: string;
-  readonly #startUs: number;
-  /** Copies that are too old to be fresh, by partition. */
-  readonly #oldCopies = new Map<number, { readonly peer: Peer; readonly ageMs: number }[]>();
-  readonly #problems = new Set<string>();
-  #retryAfterSeconds = 0;
+  readonly #requests: PeerRequests;
   #detail: Detail = { count: 0, byteLimit: UNCOUNTED_REPLY_BYTES };
 
   constructor(ports: GatheringPorts, wanted: Wanted) {
     this.#ports = ports;
     this.#wanted = wanted;
     this.#topicId = ports.own.topicId(wanted.topic);
-    this.#startUs = ports.monotonicUs();
+    this.#requests = new PeerRequests(ports, { ...wanted, topicId: this.#topicId }, wanted.limitMs);
   }
 
   get topicId(): string {
     return this.#topicId;
   }
 
-  /** How long a caller should wait who was told that something is unavailable; 0: nobody said. */
-  get retryAfterSeconds(): number {
-    return this.#retryAfterSeconds;
+  /** How its requests went. */
+  get requests(): PeerRequests {
+    return this.#requests;
   }
 
-  /** What kept members from counting what they were asked for. */
-  problemsText(): string {
-    const shown = [...this.#problems].slice(0, NAMED_PROBLEMS);
-    return shown.length === 0 ? 'no member holds it' : shown.join('; ');
-  }
-
-  /** The partitions that no copy can be had of make `lacking`. */
+  /** Partitions of which no copy is good enough, or will be in time, are `lacking`. */
   async run(partitionCount: number): Promise<Pieces & { readonly lacking: readonly number[] }> {
     const own: number[] = [];
-    const others: number[] = [];
-    for (let partition = 0; partition < partitionCount; partition++)
-      (this.#isOwnGood(partition, this.#ports.freshMs) ? own : others).push(partition);
-    const processCount = this.#processCount(others) + (own.length > 0 ? 1 : 0);
-    this.#detail = { count: this.#wanted.detailOf(processCount), byteLimit: UNCOUNTED_REPLY_BYTES };
-    const fresh = await this.#obtain(others, new Set());
-    const old = await this.#obtainOld(fresh.lacking);
-    const all = [...own, ...old.own];
-    return {
-      pieces: [...fresh.pieces, ...old.pieces],
-      own: all,
-      shards: this.#ports.own.shardsOf(this.#wanted.topic, all),
-      lacking: old.lacking,
-    };
+    const pieces: Piece[] = [];
+    let lacking = Array.from({ length: partitionCount }, (_, partition) => partition);
+    for (let round = 0; round === 0 || this.#isComing(lacking); round++) {
+      if (round > 0) await this.#pause();
+      const others: number[] = [];
+      for (const partition of lacking)
+        (this.#isOwnGood(partition, this.#ports.freshMs) ? own : others).push(partition);
+      const processCount = this.#processCount(others) + (own.length > 0 ? 1 : 0);
+      this.#detail = { count: this.#wanted.detailOf(processCount), byteLimit: UNCOUNTED_REPLY_BYTES };
+      const fresh = await this.#obtain(others, new Set());
+      const old = await this.#obtainOld(fresh.lacking);
+      own.push(...old.own);
+      pieces.push(...fresh.pieces, ...old.pieces);
+      lacking = [...old.lacking];
+    }
+    return { pieces, own, shards: this.#ports.own.shardsOf(this.#wanted.topic, own), lacking };
+  }
+
+  /** Whether a copy is only not as far yet as it must be, and may be in time. */
+  #isComing(lacking: readonly number[]): boolean {
+    if (lacking.length === 0 || this.#requests.remainingMs <= CATCH_UP_PAUSE_MS) return false;
+    return lacking.every(
+      (partition) => this.#requests.isBehind(partition) || this.#isOwnBehind(this.#key(partition)),
+    );
+  }
+
+  #isOwnBehind(key: PartitionKey): boolean {
+    const copy = this.#ports.own.copy(key);
+    return (
+      copy !== null && copy.ageMs !== Infinity && copy.nextOffset < this.#ports.floorOf(key, this.#topicId)
+    );
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#ports.after(CATCH_UP_PAUSE_MS, resolve);
+    });
   }
 
   /** A piece again, in more detail; null when the member does not count the same partitions any more. */
   async again({ peer, partitions }: Piece, count: number): Promise<Piece | null> {
-    const { pieces, lacking } = await this.#request(
+    const { pieces, lacking } = await this.#requests.request(
       peer,
       partitions.map(({ partition }) => partition),
       Infinity,
@@ -159,10 +141,6 @@ export class Gathering {
     return { topic: this.#wanted.topic, partition };
   }
 
-  #remainingMs(): number {
-    return this.#wanted.limitMs - (this.#ports.monotonicUs() - this.#startUs) / 1000;
-  }
-
   #processCount(partitions: readonly number[]): number {
     return new Set(partitions.map((partition) => this.#ports.holders(this.#key(partition))[0])).size;
   }
@@ -173,7 +151,7 @@ export class Gathering {
     const lacking: number[] = [];
     for (const partition of partitions) {
       const peer = this.#ports.holders(this.#key(partition)).find((one) => !tried.has(one));
-      if (peer === undefined || this.#remainingMs() <= 0) lacking.push(partition);
+      if (peer === undefined || this.#requests.remainingMs <= 0) lacking.push(partition);
       else groups.set(peer, [...(groups.get(peer) ?? []), partition]);
     }
     const outcomes = await Promise.all(
@@ -185,7 +163,7 @@ export class Gathering {
   /** From a member, and from others what it does not count. `tried`: it among them. */
   async #ask(peer: Peer, partitions: readonly number[], tried: ReadonlySet<Peer>): Promise<Outcome> {
     const { freshMs } = this.#ports;
-    const first = this.#request(peer, partitions, freshMs);
+    const first = this.#requests.request(peer, partitions, freshMs, this.#detail);
     const outcome = await this.#hedged(first, peer, partitions, tried);
     if (outcome.lacking.length === 0) return outcome;
     const rest = await this.#obtain(outcome.lacking, tried);
@@ -236,12 +214,12 @@ export class Gathering {
       for (const partition of left) {
         const peer = this.#leastOld(partition);
         if (peer === 'own') own.push(partition);
-        else if (peer === null || this.#remainingMs() <= 0) lacking.push(partition);
+        else if (peer === null || this.#requests.remainingMs <= 0) lacking.push(partition);
         else groups.set(peer, [...(groups.get(peer) ?? []), partition]);
       }
       if (groups.size === 0) return { pieces, own, lacking };
       const outcomes = await Promise.all(
-        [...groups].map(([peer, asked]) => this.#request(peer, asked, Infinity)),
+        [...groups].map(([peer, asked]) => this.#requests.request(peer, asked, Infinity, this.#detail)),
       );
       pieces.push(...outcomes.flatMap((outcome) => outcome.pieces));
       left = [...lacking, ...outcomes.flatMap((outcome) => outcome.lacking)];
@@ -250,110 +228,12 @@ export class Gathering {
 
   /** Of a partition: whom to ask next for an old copy. Each is named once. */
   #leastOld(partition: number): Peer | 'own' | null {
-    const copies = this.#oldCopies.get(partition) ?? [];
     const ownAgeMs = this.#isOwnGood(partition, Infinity)
       ? this.#ports.own.copy(this.#key(partition))!.ageMs
       : Infinity;
-    copies.sort((a, b) => a.ageMs - b.ageMs);
-    const [least] = copies;
-    if (least === undefined || ownAgeMs <= least.ageMs) return ownAgeMs === Infinity ? null : 'own';
-    this.#oldCopies.set(partition, copies.slice(1));
-    return least.peer;
-  }
-
-  /** Never rejects: what is not counted is lacking. */
-  async #request(
-    peer: Peer,
-    partitions: readonly number[],
-    oldestMs: number,
-    detail = this.#detail,
-  ): Promise<Outcome> {
-    const { monotonicUs, onAsked } = this.#ports;
-    const askedUs = monotonicUs();
-    this.#ports.hedges.earn();
-    const asked = partitions.map((partition) => ({
-      partition,
-      atLeast: this.#ports.floorOf(this.#key(partition), this.#topicId),
-    }));
-    const limitMs = Math.max(1, Math.ceil(this.#remainingMs()));
-    const { endpoint, query, topic, nowUs } = this.#wanted;
-    let reply: Reply;
-    try {
-      const bytes = await peer.link.ask(
-        writeQuestion({
-          endpoint,
-          query,
-          topic,
-          topicId: this.#topicId,
-          nowUs,
-          limitMs,
-          detail,
-          oldestMs,
-          partitions: asked,
-        }),
-        limitMs,
-      );
-      reply = readReply(bytes, asked);
-      peer.answered((monotonicUs() - askedUs) / 1000);
-    } catch (error) {
-      peer.missed();
-      const isLate = (monotonicUs() - askedUs) / 1000 >= limitMs;
-      onAsked(isLate ? 'late' : 'failed', (monotonicUs() - askedUs) / 1000);
-      this.#problems.add(`${peer.url}: ${(error as Error).message}`);
-      return { pieces: [], lacking: partitions };
-    }
-    const outcome = this.#outcomeOf(reply, { peer, asked, askedUs });
-    const how =
-      reply.kind !== 'answer' ? 'unavailable' : outcome.lacking.length === 0 ? 'counted' : 'passed-on';
-    onAsked(how, (monotonicUs() - askedUs) / 1000);
-    return outcome;
-  }
-
-  #outcomeOf(
-    reply: Reply,
-    sent: {
-      readonly peer: Peer;
-      readonly asked: readonly AskedPartition[];
-      readonly askedUs: number;
-    },
-  ): Outcome {
-    const { peer, asked, askedUs } = sent;
-    if (reply.kind !== 'answer') {
-      this.#problems.add(`${peer.url}: ${reply.reason}`);
-      if (reply.kind === 'unavailable')
-        this.#retryAfterSeconds = Math.max(this.#retryAfterSeconds, reply.retryAfterSeconds);
-      return { pieces: [], lacking: asked.map(({ partition }) => partition) };
-    }
-    const lacking: number[] = [];
-    const counted: AskedPartition[] = [];
-    let ageMs = 0;
-    for (const { partition, status, nextOffset, ageMs: copyAgeMs } of reply.partitions) {
-      if (status === 'counted') {
-        counted.push({ partition, atLeast: nextOffset });
-        ageMs = Math.max(ageMs, copyAgeMs);
-        continue;
-      }
-      lacking.push(partition);
-      if (status === 'old') this.#noteOld(partition, peer, copyAgeMs);
-      else this.#problems.add(`${peer.url}: ${PROBLEM_OF[status]}`);
-    }
-    if (counted.length === 0) return { pieces: [], lacking };
-    const { dropped, partials } = reply;
-    return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, askedUs }], lacking };
-  }
-
-  #noteOld(partition: number, peer: Peer, ageMs: number): void {
-    if (ageMs === Infinity) return;
-    const copies = (this.#oldCopies.get(partition) ?? []).filter((copy) => copy.peer !== peer);
-    this.#oldCopies.set(partition, [...copies, { peer, ageMs }]);
+    return this.#requests.takeLeastOld(partition, ownAgeMs) ?? (ownAgeMs === Infinity ? null : 'own');
   }
 }
-
-const PROBLEM_OF: Readonly<Record<Exclude<(typeof PARTITION_STATUSES)[number], 'counted' | 'old'>, string>> =
-  {
-    behind: 'has not come as far yet',
-    'not-here': 'does not have it whole',
-  };
 
 function joined(outcomes: readonly Outcome[]): Outcome {
   return {

@@ -29,6 +29,12 @@ export const BEHIND_WAIT_MS = 200;
 export const BEHIND_CHECK_MS = 5;
 
 /**
+ * Between two looks for a copy, where the only ones left are not as far yet as they must be. Longer: the answer comes
+ * later; shorter: more questions while machines are busy.
+ */
+export const CATCH_UP_PAUSE_MS = 25;
+
+/**
  * A member that is silent for longer than nearly all its answers take has another one asked beside it, after this at
  * the least and at the most. Longer: a member that hangs is felt; shorter: questions are answered twice.
  */

@@ -10,9 +10,10 @@ import { type AnswerState, type DroppedSpan, FRESH } from '../http/ports.js';
 import type { Gathered, ScatterCall, ScatterPort } from '../http/query/scatter-port.js';
 import { LISTED_PARTITIONS } from '../limits.js';
 import type { Floors } from './floors.js';
-import { Gathering, type GatheringPorts, type Piece, type Pieces } from './gathering.js';
+import { Gathering, type GatheringPorts, type Pieces } from './gathering.js';
 import { GATHER_TRIES, NO_COPY_RETRY_SECONDS, UNCOUNTED_REPLY_BYTES } from './limits.js';
 import type { OwnCopies } from './own-copies.js';
+import type { Piece } from './peer-requests.js';
 
 export interface ScatterPorts extends Omit<GatheringPorts, 'floorOf'> {
   readonly own: OwnCopies;
@@ -199,8 +200,8 @@ export class Scatter implements ScatterPort {
     const named = ordered.slice(0, LISTED_PARTITIONS).map((partition) => `${topic}/${partition}`);
     const more = ordered.length - named.length;
     return new Unavailable(
-      `${ordered.length === 1 ? 'partition' : 'partitions'} ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''} ${ordered.length === 1 ? 'has' : 'have'} no whole copy that can be reached: ${gathering.problemsText()}`,
-      Math.max(NO_COPY_RETRY_SECONDS, gathering.retryAfterSeconds),
+      `${ordered.length === 1 ? 'partition' : 'partitions'} ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''} ${ordered.length === 1 ? 'has' : 'have'} no whole copy that can be reached: ${gathering.requests.problemsText()}`,
+      Math.max(NO_COPY_RETRY_SECONDS, gathering.requests.retryAfterSeconds),
     );
   }
 }

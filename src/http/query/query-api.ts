@@ -9,7 +9,6 @@ import {
   type CachedEndpoint,
   type CachedQuery,
   EMPTY_BODY_BYTES,
-  type Endpoint,
   type LiveAnswer,
   type LiveEndpoint,
   type LiveQuery,
@@ -34,7 +33,7 @@ import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
 import { acceptsGzip, type Compressor } from './compression.js';
 import { incompleteLines } from './incomplete.js';
 import { refusable, refusalOf } from './refusals.js';
-import type { Gathered, ScatterCall, ScatterPort } from './scatter-port.js';
+import { droppedWith, queryStringOf, SharedAnswers, type SharedAnswersPorts } from './shared-answers.js';
 import { type QueryTimes, SlowQueries, type SlowQueryPorts } from './slow-queries.js';
 import { staleLines } from './stale.js';
 
@@ -64,7 +63,7 @@ export interface QueryApiOptions {
   readonly compressor: Compressor;
   readonly bugs: BugReporter;
   /** What is shared is gathered with it; absent: nothing is. */
-  readonly scatter?: { readonly port: ScatterPort; readonly topicOf: (log: LogName) => string };
+  readonly scatter?: SharedAnswersPorts;
   /** Absent: nothing was ever dropped. */
   readonly dropped?: DroppedPort;
   /** Absent: nobody is told of slow queries. */
@@ -92,8 +91,6 @@ type AnswerExtras = Pick<HttpAnswer, 'release' | 'cacheOutcome'>;
 /** The header lines of an answer as of nowUs that lacks something. */
 type Incomplete = (nowUs: number, body: Uint8Array) => HeaderLine[];
 
-type GatherCall = Omit<ScatterCall, 'topic' | 'endpoint'> & { readonly endpoint: Endpoint };
-
 interface CachedCall extends Pick<QueryCall, 'request' | 'nowUs' | 'times'> {
   readonly cacheOutcome: CacheOutcome;
   readonly incomplete: Incomplete;
@@ -102,11 +99,8 @@ interface CachedCall extends Pick<QueryCall, 'request' | 'nowUs' | 'times'> {
 export class QueryApi {
   readonly #states: StatePort;
   readonly #compressor: Compressor;
-  readonly #scatter: QueryApiOptions['scatter'];
-  /** How bodies stood that are not fresh. */
-  readonly #unfresh = new WeakMap<Uint8Array, AnswerState>();
-  /** What others have dropped of bodies. */
-  readonly #othersDropped = new WeakMap<Uint8Array, readonly DroppedSpan[]>();
+  /** null: this process answers alone. */
+  readonly #shared: SharedAnswers | null;
   readonly #dropped: DroppedPort | null;
   readonly #slow: SlowQueries | null;
   readonly #cacheControl: HeaderLine;
@@ -119,7 +113,7 @@ export class QueryApi {
   constructor(options: QueryApiOptions) {
     this.#states = options.states ?? ALWAYS_FRESH;
     this.#compressor = options.compressor;
-    this.#scatter = options.scatter;
+    this.#shared = options.scatter === undefined ? null : new SharedAnswers(options.scatter);
     this.#dropped = options.dropped ?? null;
     this.#slow = options.slow === undefined ? null : new SlowQueries(options.slow);
     this.#cacheControl = ['Cache-Control', `private, max-age=${options.cacheSeconds}`];
@@ -137,7 +131,7 @@ export class QueryApi {
             entryLimit: CACHE_ENTRY_LIMIT,
             byteLimit: options.cacheBytes,
             mayWarm: (key) => isCacheable(this.#states.stateOf(this.#logOfKey(key))),
-            isKept: (body) => hasRows(body) && !this.#unfresh.has(body),
+            isKept: (body) => hasRows(body) && this.#shared?.unfresh(body) === undefined,
             warmingFailed: (error) => {
               if (refusalOf(error) === null) options.bugs.report(error, 'warming the result cache');
             },
@@ -243,19 +237,13 @@ export class QueryApi {
     { request, query: decoded, nowUs, times }: Omit<QueryCall, 'grant'>,
   ): Promise<HttpAnswer> {
     const queryString = queryStringOf(decoded, endpoint.parameters);
-    const gathered = await this.#gather({ endpoint, query, parameters, queryString, nowUs });
-    try {
-      const answer = await query.answerWith(gathered.others, parameters, nowUs, gathered.shards);
-      times?.computed();
-      return await this.#live(endpoint.name, request, gathered.state, answer, gathered.dropped);
-    } finally {
-      gathered.release();
-    }
-  }
-
-  #gather(call: GatherCall): Promise<Gathered> {
-    const { port, topicOf } = this.#scatter!;
-    return port.gather({ ...call, topic: topicOf(call.endpoint.log) });
+    const { answer, state, dropped } = await this.#shared!.live(endpoint, query, {
+      parameters,
+      queryString,
+      nowUs,
+    });
+    times?.computed();
+    return await this.#live(endpoint.name, request, state, answer, dropped);
   }
 
   #live(
@@ -265,7 +253,10 @@ export class QueryApi {
     { body, packed: packedBody, window, holding, release }: LiveAnswer,
     othersDropped: readonly DroppedSpan[] = [],
   ): Answer {
-    const headers = liveLines(state, incompleteLines(name, this.#droppedWith(othersDropped), window));
+    const headers = liveLines(
+      state,
+      incompleteLines(name, droppedWith(this.#dropped, othersDropped), window),
+    );
     if (!isPieces(body)) return this.#encoded(request, body, headers, { packed: packedBody, release });
     if (holding === null || !acceptsGzip(request.headers.get('accept-encoding')))
       return plainAnswer(body, headers, { release });
@@ -289,7 +280,7 @@ export class QueryApi {
   ): Answer {
     const key = `${endpoint.name} ${endpoint.cacheKey(parameters)}`;
     const incomplete = (computedUs: number, body: Uint8Array) =>
-      incompleteLines(endpoint.name, this.#droppedWith(this.#othersDropped.get(body)), () =>
+      incompleteLines(endpoint.name, droppedWith(this.#dropped, this.#shared?.droppedOf(body) ?? []), () =>
         endpoint.window(parameters, computedUs),
       );
     const compute = this.#computing({ endpoint, query }, parameters, decoded);
@@ -299,7 +290,7 @@ export class QueryApi {
     if (cache === null || (!isCacheable(state) && (wantsFresh(request) || !cache.has(key, nowUs)))) {
       return whenReady(compute(nowUs), (body) => {
         times?.computed();
-        const stateThen = state.kind === 'shared' ? (this.#unfresh.get(body) ?? FRESH) : state;
+        const stateThen = state.kind === 'shared' ? (this.#shared?.unfresh(body) ?? FRESH) : state;
         return this.#encoded(request, body, liveLines(stateThen, incomplete(nowUs, body)));
       });
     }
@@ -319,16 +310,11 @@ export class QueryApi {
     parameters: unknown,
     decoded: DecodedQuery,
   ): Compute {
-    const queryString = this.#scatter === undefined ? '' : queryStringOf(decoded, endpoint.parameters);
+    const shared = this.#shared;
+    const queryString = shared === null ? '' : queryStringOf(decoded, endpoint.parameters);
     return (computedUs) => {
-      if (this.#states.stateOf(endpoint.log).kind === 'shared')
-        return this.#mergeGathered(query, parameters, {
-          endpoint,
-          query,
-          parameters,
-          queryString,
-          nowUs: computedUs,
-        });
+      if (shared !== null && this.#states.stateOf(endpoint.log).kind === 'shared')
+        return shared.body({ endpoint, query }, { parameters, queryString, nowUs: computedUs });
       const partials = query.collect(parameters, computedUs);
       if (!(partials instanceof Promise)) return query.merge(partials, parameters);
       return partials
@@ -337,35 +323,13 @@ export class QueryApi {
     };
   }
 
-  async #mergeGathered(query: CachedQuery, parameters: unknown, call: GatherCall): Promise<Uint8Array> {
-    const gathered = await this.#gather(call);
-    try {
-      const body = query.merge(await gathered.partials(), parameters);
-      if (gathered.state.kind !== 'fresh') this.#unfresh.set(body, gathered.state);
-      if (gathered.dropped.length > 0) this.#othersDropped.set(body, gathered.dropped);
-      return body;
-    } finally {
-      gathered.release();
-    }
-  }
-
-  /** null when nothing was. */
-  #droppedWith(others: readonly DroppedSpan[] = []): DroppedPort | null {
-    const own = this.#dropped;
-    if (others.length === 0) return own;
-    return (window) => [
-      ...(own?.(window) ?? []),
-      ...others.filter(({ startUs, endUs }) => endUs > window.startUs && startUs <= window.endUs),
-    ];
-  }
-
   #cached(
     { request, nowUs, times, cacheOutcome, incomplete }: CachedCall,
     cache: ResultCache,
     cached: CachedAnswer,
   ): Answer {
     times?.computed();
-    const unfresh = this.#unfresh.get(cached.body);
+    const unfresh = this.#shared?.unfresh(cached.body);
     if (unfresh !== undefined)
       return this.#encoded(
         request,
@@ -461,16 +425,6 @@ function liveLines(state: AnswerState, incomplete: readonly HeaderLine[]): Heade
 /** What is shared is judged once it is gathered. */
 function isCacheable({ kind }: AnswerState): boolean {
   return kind === 'fresh' || kind === 'shared';
-}
-
-/** Those of an endpoint's own parameters, in a text of its own. */
-function queryStringOf({ values }: DecodedQuery, { schema }: Endpoint['parameters']): string {
-  const own = new URLSearchParams();
-  for (const name of Object.keys(schema.shape)) {
-    const value = values.get(name);
-    if (value !== undefined) own.set(name, value);
-  }
-  return own.toString();
 }
 
 /** Of a body that is not packed. */

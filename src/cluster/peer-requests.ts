@@ -1,0 +1,178 @@
+/**
+ * The requests of one question to other members: what each has counted, and of what it has not, why, and which older
+ * copies there are.
+ */
+
+import type { PartitionKey } from '../../ingest/log-source.js';
+import type { Detail } from '../endpoints/endpoint.js';
+import type { DroppedSpan } from '../http/ports.js';
+import type { HedgeBudget } from './hedge-budget.js';
+import { NAMED_PROBLEMS } from './limits.js';
+import {
+  type AskedPartition,
+  type PartitionStatus,
+  type Question,
+  type Reply,
+  readReply,
+  writeQuestion,
+} from './messages.js';
+import type { Peer } from './peer.js';
+
+export const ASK_OUTCOMES = ['counted', 'passed-on', 'unavailable', 'failed', 'late'] as const;
+export type AskOutcome = (typeof ASK_OUTCOMES)[number];
+
+export interface PeerRequestPorts {
+  readonly floorOf: (key: PartitionKey, topicId: string) => number;
+  readonly hedges: HedgeBudget;
+  readonly monotonicUs: () => number;
+  /** Told of each request, by how it ended. */
+  readonly onAsked: (outcome: AskOutcome, latencyMs: number) => void;
+}
+
+/** What a member has counted, and what it sent. */
+export interface Piece {
+  readonly peer: Peer;
+  readonly partitions: readonly AskedPartition[];
+  readonly dropped: readonly DroppedSpan[];
+  readonly partials: Extract<Reply, { kind: 'answer' }>['partials'];
+  /** Of its oldest copy, when it was asked: by then it was no older. */
+  readonly ageMs: number;
+  readonly askedUs: number;
+}
+
+export interface Outcome {
+  readonly pieces: readonly Piece[];
+  readonly lacking: readonly number[];
+}
+
+export interface OldCopy {
+  readonly peer: Peer;
+  readonly ageMs: number;
+}
+
+const PROBLEM_OF: Readonly<Record<Exclude<PartitionStatus, 'counted' | 'old'>, string>> = {
+  behind: 'has not come as far yet',
+  'not-here': 'does not have it whole',
+};
+
+type AskedOf = Pick<Question, 'endpoint' | 'query' | 'topic' | 'topicId' | 'nowUs'>;
+
+export class PeerRequests {
+  readonly #ports: PeerRequestPorts;
+  readonly #question: AskedOf;
+  /** By the monotonic clock. */
+  readonly #deadlineUs: number;
+  readonly #oldCopies = new Map<number, OldCopy[]>();
+  readonly #problems = new Set<string>();
+  /** Partitions of which some member has a copy that is not as far yet as it must be. */
+  readonly #behind = new Set<number>();
+  /** How long a caller should wait who was told that something is unavailable; 0: nobody said. */
+  retryAfterSeconds = 0;
+
+  constructor(ports: PeerRequestPorts, question: AskedOf, limitMs: number) {
+    this.#ports = ports;
+    this.#question = question;
+    this.#deadlineUs = ports.monotonicUs() + limitMs * 1000;
+  }
+
+  /** What is left of the time, milliseconds. */
+  get remainingMs(): number {
+    return (this.#deadlineUs - this.#ports.monotonicUs()) / 1000;
+  }
+
+  /** What kept members from counting what they were asked for. */
+  problemsText(): string {
+    const shown = [...this.#problems].slice(0, NAMED_PROBLEMS);
+    return shown.length === 0 ? 'no member holds it' : shown.join('; ');
+  }
+
+  isBehind(partition: number): boolean {
+    return this.#behind.has(partition);
+  }
+
+  /** The least old of the copies of a partition that were too old, for once. */
+  takeLeastOld(partition: number, belowMs: number): Peer | null {
+    const [least, ...rest] = (this.#oldCopies.get(partition) ?? []).sort((a, b) => a.ageMs - b.ageMs);
+    if (least === undefined || least.ageMs >= belowMs) return null;
+    this.#oldCopies.set(partition, rest);
+    return least.peer;
+  }
+
+  /** Never rejects: what is not counted is lacking. */
+  async request(
+    peer: Peer,
+    partitions: readonly number[],
+    oldestMs: number,
+    detail: Detail,
+  ): Promise<Outcome> {
+    const { monotonicUs, onAsked, hedges } = this.#ports;
+    const { topic, topicId } = this.#question;
+    const askedUs = monotonicUs();
+    hedges.earn();
+    const asked = partitions.map((partition) => ({
+      partition,
+      atLeast: this.#ports.floorOf({ topic, partition }, topicId),
+    }));
+    const limitMs = Math.max(1, Math.ceil(this.remainingMs));
+    let reply: Reply;
+    try {
+      const bytes = await peer.link.ask(
+        writeQuestion({ ...this.#question, limitMs, detail, oldestMs, partitions: asked }),
+        limitMs,
+      );
+      reply = readReply(bytes, asked);
+      peer.answered((monotonicUs() - askedUs) / 1000);
+    } catch (error) {
+      peer.missed();
+      const isLate = (monotonicUs() - askedUs) / 1000 >= limitMs;
+      onAsked(isLate ? 'late' : 'failed', (monotonicUs() - askedUs) / 1000);
+      this.#problems.add(`${peer.url}: ${(error as Error).message}`);
+      return { pieces: [], lacking: partitions };
+    }
+    const outcome = this.#outcomeOf(reply, { peer, asked, askedUs });
+    const how =
+      reply.kind !== 'answer' ? 'unavailable' : outcome.lacking.length === 0 ? 'counted' : 'passed-on';
+    onAsked(how, (monotonicUs() - askedUs) / 1000);
+    return outcome;
+  }
+
+  #outcomeOf(
+    reply: Reply,
+    sent: {
+      readonly peer: Peer;
+      readonly asked: readonly AskedPartition[];
+      readonly askedUs: number;
+    },
+  ): Outcome {
+    const { peer, asked, askedUs } = sent;
+    if (reply.kind !== 'answer') {
+      this.#problems.add(`${peer.url}: ${reply.reason}`);
+      if (reply.kind === 'unavailable')
+        this.retryAfterSeconds = Math.max(this.retryAfterSeconds, reply.retryAfterSeconds);
+      return { pieces: [], lacking: asked.map(({ partition }) => partition) };
+    }
+    const lacking: number[] = [];
+    const counted: AskedPartition[] = [];
+    let ageMs = 0;
+    for (const { partition, status, nextOffset, ageMs: copyAgeMs } of reply.partitions) {
+      if (status === 'counted') {
+        counted.push({ partition, atLeast: nextOffset });
+        ageMs = Math.max(ageMs, copyAgeMs);
+        continue;
+      }
+      lacking.push(partition);
+      if (status === 'behind') this.#behind.add(partition);
+      if (status === 'old') this.#noteOld(partition, peer, copyAgeMs);
+      else this.#problems.add(`${peer.url}: ${PROBLEM_OF[status]}`);
+    }
+    if (counted.length === 0) return { pieces: [], lacking };
+    const { dropped, partials } = reply;
+    return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, askedUs }], lacking };
+  }
+
+  #noteOld(partition: number, peer: Peer, ageMs: number): void {
+    if (ageMs === Infinity) return;
+    const copies = (this.#oldCopies.get(partition) ?? []).filter((copy) => copy.peer !== peer);
+    this.#oldCopies.set(partition, [...copies, { peer, ageMs }]);
+  }
+}

@@ -1,0 +1,104 @@
+/** Answers that other members have a part in: gathered, merged, and how each of them stands. */
+
+import type { DecodedQuery } from '../../endpoints/call-parameters.js';
+import type {
+  CachedEndpoint,
+  CachedQuery,
+  Endpoint,
+  LiveAnswer,
+  LiveQuery,
+  LogName,
+} from '../../endpoints/endpoint.js';
+import type { AnswerState, DroppedPort, DroppedSpan } from '../ports.js';
+import type { Gathered, ScatterPort } from './scatter-port.js';
+
+export interface SharedAnswersPorts {
+  readonly port: ScatterPort;
+  readonly topicOf: (log: LogName) => string;
+}
+
+interface Asked {
+  readonly parameters: unknown;
+  /** See queryStringOf. */
+  readonly queryString: string;
+  readonly nowUs: number;
+}
+
+export interface SharedLiveAnswer {
+  readonly answer: LiveAnswer;
+  readonly state: AnswerState;
+  /** What repairs of other members have dropped. */
+  readonly dropped: readonly DroppedSpan[];
+}
+
+export class SharedAnswers {
+  readonly #ports: SharedAnswersPorts;
+  /** How bodies stand that are not fresh. */
+  readonly #unfresh = new WeakMap<Uint8Array, AnswerState>();
+  readonly #dropped = new WeakMap<Uint8Array, readonly DroppedSpan[]>();
+
+  constructor(ports: SharedAnswersPorts) {
+    this.#ports = ports;
+  }
+
+  /** undefined for a body that is fresh. */
+  unfresh(body: Uint8Array): AnswerState | undefined {
+    return this.#unfresh.get(body);
+  }
+
+  droppedOf(body: Uint8Array): readonly DroppedSpan[] {
+    return this.#dropped.get(body) ?? [];
+  }
+
+  /** Rejects with what a query is refused for. */
+  async body(
+    { endpoint, query }: { readonly endpoint: CachedEndpoint; readonly query: CachedQuery },
+    asked: Asked,
+  ): Promise<Uint8Array> {
+    const gathered = await this.#gather(endpoint, query, asked);
+    try {
+      const body = query.merge(await gathered.partials(), asked.parameters);
+      if (gathered.state.kind !== 'fresh') this.#unfresh.set(body, gathered.state);
+      if (gathered.dropped.length > 0) this.#dropped.set(body, gathered.dropped);
+      return body;
+    } finally {
+      gathered.release();
+    }
+  }
+
+  /** Rejects with what a query is refused for. */
+  async live(endpoint: Endpoint, query: LiveQuery, asked: Asked): Promise<SharedLiveAnswer> {
+    const gathered = await this.#gather(endpoint, query, asked);
+    try {
+      const { others, shards, state, dropped } = gathered;
+      const answer = await query.answerWith(others, asked.parameters, asked.nowUs, shards);
+      return { answer, state, dropped };
+    } finally {
+      gathered.release();
+    }
+  }
+
+  #gather(endpoint: Endpoint, query: CachedQuery | LiveQuery, asked: Asked): Promise<Gathered> {
+    const { port, topicOf } = this.#ports;
+    return port.gather({ ...asked, endpoint, query, topic: topicOf(endpoint.log) });
+  }
+}
+
+/** Those of an endpoint's own parameters, in a text of its own: what others parse them from. */
+export function queryStringOf({ values }: DecodedQuery, { schema }: Endpoint['parameters']): string {
+  const own = new URLSearchParams();
+  for (const name of Object.keys(schema.shape)) {
+    const value = values.get(name);
+    if (value !== undefined) own.set(name, value);
+  }
+  return own.toString();
+}
+
+/** Where others have dropped something too; null when nobody has. */
+export function droppedWith(own: DroppedPort | null, others: readonly DroppedSpan[]): DroppedPort | null {
+  if (others.length === 0) return own;
+  return (window) => [
+    ...(own?.(window) ?? []),
+    ...others.filter(({ startUs, endUs }) => endUs > window.startUs && startUs <= window.endUs),
+  ];
+}

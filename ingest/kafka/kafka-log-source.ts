@@ -85,6 +85,7 @@ export class KafkaLogSource implements LogSource {
   #others: readonly PartitionKey[] = [];
   #members: readonly ClusterMember[] | null = null;
   #membersReadMs = Number.NEGATIVE_INFINITY;
+  #isReadingMembers = false;
   #supervision: Promise<void> = Promise.resolve();
   readonly #stopping = new Latch();
   #isHeld = false;
@@ -194,7 +195,7 @@ export class KafkaLogSource implements LogSource {
       this.#health.pause();
       return;
     }
-    await this.#readMembers();
+    this.#readMembers();
     const missing = new Set(state.missingTopics);
     const topics = this.#options.topics.filter((topic) => !missing.has(topic));
     const session = this.#session;
@@ -214,20 +215,29 @@ export class KafkaLogSource implements LogSource {
     if (!this.#stopping.isOpen) this.#openSession(topics);
   }
 
-  /** Those of a zone whose coordinator can't be asked are as they were. */
-  async #readMembers(): Promise<void> {
+  /**
+   * Beside what else is looked at, as a coordinator that is away takes its time. Those of a zone whose coordinator can't
+   * be asked are as they were.
+   */
+  #readMembers(): void {
     const { cluster, clock, logger } = this.#options;
-    if (cluster === null || clock.nowMs() - this.#membersReadMs < MEMBERS_POLL_MS) return;
+    if (cluster === null || this.#isReadingMembers) return;
+    if (clock.nowMs() - this.#membersReadMs < MEMBERS_POLL_MS) return;
     this.#membersReadMs = clock.nowMs();
-    const members: ClusterMember[] = [];
-    for (const zone of cluster.zones) {
-      const found = await this.#stopping.orOpen(groupMembers(this.#view, zone)).catch((error: unknown) => {
+    this.#isReadingMembers = true;
+    const ofZone = async (zone: ZoneGroup): Promise<readonly ClusterMember[]> => {
+      try {
+        const found = await this.#stopping.orOpen(groupMembers(this.#view, zone));
+        if (found !== null) return found;
+      } catch (error) {
         logger.warn({ groupId: zone.groupId, error: String(error) }, 'kafka: the group cannot be described');
-        return null;
-      });
-      members.push(...(found ?? this.#members?.filter((member) => member.zone === zone.zone) ?? []));
-    }
-    this.#members = members;
+      }
+      return this.#members?.filter((member) => member.zone === zone.zone) ?? [];
+    };
+    void Promise.all(cluster.zones.map(ofZone)).then((members) => {
+      this.#members = members.flat();
+      this.#isReadingMembers = false;
+    });
   }
 
   /**

@@ -61,6 +61,8 @@ export class Cluster {
   readonly #own: OwnCopies;
   readonly #floors = new Floors();
   readonly #topics: readonly string[];
+  /** What this process reads, by partitionId. */
+  #assigned: ReadonlyMap<string, PartitionKey> = new Map();
   #answerer: Answerer | null = null;
   #polling: Promise<void> | null = null;
 
@@ -75,6 +77,8 @@ export class Cluster {
     ) as Cluster['asked'];
     this.scatter = new Scatter({
       own: this.#own,
+      partitionCount: (topic) => this.#partitionCount(topic),
+      floorOf: (key, topicId) => this.#floorOf(key, topicId),
       floors: this.#floors,
       holders: (key) => this.peers.holders(key),
       hedges: this.hedges,
@@ -110,7 +114,7 @@ export class Cluster {
   }
 
   holdings(): Uint8Array {
-    return writeHoldings(this.#own.holdings());
+    return writeHoldings({ topics: this.#own.topics(), copies: this.#own.holdings() });
   }
 
   /** Asks the others what they hold. To be called every HOLDINGS_POLL_MS; does nothing while it is asking. */
@@ -121,7 +125,10 @@ export class Cluster {
   }
 
   /** What Kafka says of the members and of the logs. */
-  note({ members, logEnds }: LogSourceStatus): void {
+  note({ assigned, members, logEnds }: LogSourceStatus): void {
+    // What was answered from a partition that is taken away stands.
+    for (const key of this.#assigned.values()) this.#noteOwn(key);
+    this.#assigned = new Map(assigned.map((key) => [partitionId(key), key]));
     if (logEnds !== null) this.#floors.heard(logEnds);
     if (members === null) return;
     const { generation } = this.peers;
@@ -210,7 +217,7 @@ export class Cluster {
   copies(): TopicCopies[] {
     const nowUs = this.#ports.monotonicUs();
     return this.#topics.map((topic) => {
-      const partitionCount = this.#own.partitionCount(topic);
+      const partitionCount = this.#partitionCount(topic);
       let fewestCopies = partitionCount === 0 ? 0 : Infinity;
       let oldestMs = 0;
       const without: number[] = [];
@@ -239,8 +246,30 @@ export class Cluster {
     return ages.filter((ageMs) => ageMs !== Infinity);
   }
 
+  /** Others may know of partitions that this process, cut off from the brokers, does not. */
+  #partitionCount(topic: string): number {
+    return Math.max(
+      this.#own.partitionCount(topic),
+      this.peers.partitionCount(topic, this.#own.topicId(topic)),
+    );
+  }
+
+  /** How far a copy must be: as far as answers from here have come from, those from this process's own copy too. */
+  #floorOf(key: PartitionKey, topicId: string): number {
+    const floor = this.#floors.of(key, topicId);
+    if (!this.#assigned.has(partitionId(key))) return floor;
+    const copy = this.#own.isOfLog(key, topicId) ? this.#own.copy(key) : null;
+    return copy === null || copy.ageMs === Infinity ? floor : Math.max(floor, copy.nextOffset);
+  }
+
+  #noteOwn(key: PartitionKey): void {
+    const topicId = this.#own.topicId(key.topic);
+    this.#floors.note(key, topicId, this.#floorOf(key, topicId), this.#ports.monotonicUs());
+  }
+
   #isAboveFloors(topic: string): boolean {
     const partitionCount = this.#own.partitionCount(topic);
+    if (this.peers.partitionCount(topic, this.#own.topicId(topic)) > partitionCount) return false;
     const topicId = this.#own.topicId(topic);
     for (let partition = 0; partition < partitionCount; partition++) {
       const key = { topic, partition };

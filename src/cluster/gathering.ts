@@ -36,6 +36,8 @@ export type Wanted = Pick<Question, 'endpoint' | 'query' | 'topic' | 'nowUs'> & 
   readonly limitMs: number;
   /** After how long a member is late, milliseconds; null: when nearly all its answers have come sooner. */
   readonly lateMs: number | null;
+  /** Throws a PartialError. */
+  readonly read: (bytes: Uint8Array) => unknown;
   /** Of how many processes the answer comes: what detail to ask for. */
   readonly detailOf: (processCount: number) => number;
 };
@@ -52,13 +54,16 @@ export class Gathering {
   readonly #wanted: Wanted;
   readonly #topicId: string;
   readonly #requests: PeerRequests;
+  readonly #ranked = new Map<number, readonly Peer[]>();
   #detail: Detail = { count: 0, byteLimit: UNCOUNTED_REPLY_BYTES };
 
   constructor(ports: GatheringPorts, wanted: Wanted) {
     this.#ports = ports;
     this.#wanted = wanted;
     this.#topicId = ports.own.topicId(wanted.topic);
-    this.#requests = new PeerRequests(ports, { ...wanted, topicId: this.#topicId }, wanted.limitMs);
+    const { endpoint, query, topic, nowUs, limitMs, lateMs, read } = wanted;
+    const question = { endpoint, query, topic, topicId: this.#topicId, nowUs };
+    this.#requests = new PeerRequests(ports, question, { limitMs, isSlow: lateMs !== null, read });
   }
 
   get topicId(): string {
@@ -77,6 +82,7 @@ export class Gathering {
     let lacking = Array.from({ length: partitionCount }, (_, partition) => partition);
     for (let round = 0; round === 0 || this.#isComing(lacking); round++) {
       if (round > 0) await this.#pause();
+      this.#ranked.clear();
       const others: number[] = [];
       for (const partition of lacking)
         (this.#isOwnGood(partition, this.#ports.freshMs) ? own : others).push(partition);
@@ -137,12 +143,22 @@ export class Gathering {
     );
   }
 
+  /** Ranked once a round: that takes a while over many partitions and members. */
+  #holders(partition: number): readonly Peer[] {
+    let holders = this.#ranked.get(partition);
+    if (holders === undefined) {
+      holders = this.#ports.holders(this.#key(partition));
+      this.#ranked.set(partition, holders);
+    }
+    return holders;
+  }
+
   #key(partition: number): PartitionKey {
     return { topic: this.#wanted.topic, partition };
   }
 
   #processCount(partitions: readonly number[]): number {
-    return new Set(partitions.map((partition) => this.#ports.holders(this.#key(partition))[0])).size;
+    return new Set(partitions.map((partition) => this.#holders(partition)[0])).size;
   }
 
   /** From fresh copies of members that were not asked yet. */
@@ -150,7 +166,7 @@ export class Gathering {
     const groups = new Map<Peer, number[]>();
     const lacking: number[] = [];
     for (const partition of partitions) {
-      const peer = this.#ports.holders(this.#key(partition)).find((one) => !tried.has(one));
+      const peer = this.#holders(partition).find((one) => !tried.has(one));
       if (peer === undefined || this.#requests.remainingMs <= 0) lacking.push(partition);
       else groups.set(peer, [...(groups.get(peer) ?? []), partition]);
     }
@@ -177,9 +193,10 @@ export class Gathering {
     partitions: readonly number[],
     tried: ReadonlySet<Peer>,
   ): Promise<Outcome> {
-    const { holders, hedges, after } = this.#ports;
+    const { hedges, after, monotonicUs } = this.#ports;
+    const askedUs = monotonicUs();
     const hasOther = partitions.every((partition) =>
-      holders(this.#key(partition)).some((one) => !tried.has(one) && !one.isSilent),
+      this.#holders(partition).some((one) => !tried.has(one) && !one.isSilent),
     );
     if (!hasOther) return first;
     const { lateMs } = this.#wanted;
@@ -194,7 +211,7 @@ export class Gathering {
       };
       const cancel = after(lateMs ?? peer.hedgeMs, () => {
         const mayAsk = hedges.take(peer.isSilent);
-        if (lateMs === null) peer.missed();
+        if (lateMs === null) peer.missed(askedUs, monotonicUs());
         if (!mayAsk) return;
         askedCount = 2;
         void this.#obtain(partitions, tried).then(take);

@@ -8,7 +8,7 @@
  *                  │ count u32 │ per span: start f64, end f64 │ count u32 │ per partial: first partition u32, length u32, bytes
  *     unavailable  reason │ retry seconds u32
  *     refused      reason
- *   holdings 1   count u32 │ per partition: topic, number u32, next offset f64, age ms f64, is reached u8
+ *   holdings 1   count u32 │ per topic: name, id, partitions u32 │ count u32 │ per partition: topic, number u32, next offset f64, age ms f64, is reached u8
  */
 
 import type { ByteReader, ByteWriter } from '../../engine/bytes.js';
@@ -73,6 +73,19 @@ export type Reply =
   | { readonly kind: 'refused'; readonly reason: string };
 
 const REPLY_KINDS = ['answer', 'unavailable', 'refused'] as const;
+
+/** A topic as a member knows it. */
+export interface HeldTopic {
+  readonly topic: string;
+  /** '' where it is not known. */
+  readonly topicId: string;
+  readonly partitionCount: number;
+}
+
+export interface Holdings {
+  readonly topics: readonly HeldTopic[];
+  readonly copies: readonly Holding[];
+}
 
 /** What a member has of a partition. */
 export interface Holding extends PartitionKey {
@@ -152,10 +165,16 @@ export function readReply(bytes: Uint8Array, partitions: readonly AskedPartition
   });
 }
 
-export function writeHoldings(holdings: readonly Holding[]): Uint8Array {
+export function writeHoldings({ topics, copies }: Holdings): Uint8Array {
   return writePartial(HOLDINGS, (out) => {
-    out.u32(holdings.length);
-    for (const { topic, partition, nextOffset, ageMs, isReached } of holdings) {
+    out.u32(topics.length);
+    for (const { topic, topicId, partitionCount } of topics) {
+      out.string(topic);
+      out.string(topicId);
+      out.u32(partitionCount);
+    }
+    out.u32(copies.length);
+    for (const { topic, partition, nextOffset, ageMs, isReached } of copies) {
       out.string(topic);
       out.u32(partition);
       out.f64(nextOffset);
@@ -165,16 +184,21 @@ export function writeHoldings(holdings: readonly Holding[]): Uint8Array {
   });
 }
 
-export function readHoldings(bytes: Uint8Array): Holding[] {
-  return readPartial(HOLDINGS, bytes, (content) =>
-    many(content, () => ({
+export function readHoldings(bytes: Uint8Array): Holdings {
+  return readPartial(HOLDINGS, bytes, (content) => ({
+    topics: many(content, () => ({
+      topic: content.string(),
+      topicId: content.string(),
+      partitionCount: content.u32(),
+    })),
+    copies: many(content, () => ({
       topic: content.string(),
       partition: content.u32(),
       nextOffset: notNegative(whole(content.f64())),
       ageMs: notNegative(content.f64()),
       isReached: content.u8() === 1,
     })),
-  );
+  }));
 }
 
 function writeAnswer(

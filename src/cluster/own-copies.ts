@@ -5,7 +5,7 @@ import type { PartitionKey } from '../../ingest/log-source.js';
 import type { AnsweringShards } from '../endpoints/endpoint.js';
 import type { Shards } from '../service/shards.js';
 import type { WholeAnswers } from '../service/whole-answers.js';
-import type { Holding } from './messages.js';
+import type { HeldTopic, Holding } from './messages.js';
 
 export class OwnCopies {
   readonly #shards: Pick<Shards, 'known' | 'all'>;
@@ -48,6 +48,15 @@ export class OwnCopies {
   isOfLog(key: PartitionKey, topicId: string): boolean {
     const own = this.#shards.known(key)?.identity?.topicId ?? '';
     return own === '' || topicId === '' || own === topicId;
+  }
+
+  /** As this process knows them. */
+  topics(): HeldTopic[] {
+    return this.#whole.topicNames.map((topic) => ({
+      topic,
+      topicId: this.topicId(topic),
+      partitionCount: this.partitionCount(topic),
+    }));
   }
 
   holdings(): Holding[] {

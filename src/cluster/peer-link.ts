@@ -9,32 +9,34 @@ import type { PeerLink } from './peer.js';
 export class HttpPeerLink implements PeerLink {
   readonly #url: URL;
   readonly #key: string;
-  readonly #agent: HttpAgent;
+  /** One each, so that none waits for a connection behind others that take longer. */
+  readonly #agents: Readonly<Record<'holdings' | 'quick' | 'slow', HttpAgent>>;
 
   constructor(url: string, key: string) {
     this.#url = new URL(url);
     this.#key = key;
     const options = { keepAlive: true, maxSockets: PEER_CONNECTIONS, timeout: PEER_IDLE_MS };
-    this.#agent = this.#url.protocol === 'https:' ? new TlsAgent(options) : new PlainAgent(options);
+    const agent = () => (this.#url.protocol === 'https:' ? new TlsAgent(options) : new PlainAgent(options));
+    this.#agents = { holdings: agent(), quick: agent(), slow: agent() };
   }
 
-  ask(question: Uint8Array, limitMs: number): Promise<Uint8Array> {
-    return this.#post(QUESTION_PATH, question, limitMs);
+  ask(question: Uint8Array, limitMs: number, isSlow: boolean): Promise<Uint8Array> {
+    return this.#post(QUESTION_PATH, question, limitMs, this.#agents[isSlow ? 'slow' : 'quick']);
   }
 
   holdings(limitMs: number): Promise<Uint8Array> {
-    return this.#post(HOLDINGS_PATH, new Uint8Array(0), limitMs);
+    return this.#post(HOLDINGS_PATH, new Uint8Array(0), limitMs, this.#agents.holdings);
   }
 
   close(): void {
-    this.#agent.destroy();
+    for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
-  #post(path: string, body: Uint8Array, limitMs: number): Promise<Uint8Array> {
+  #post(path: string, body: Uint8Array, limitMs: number, agent: HttpAgent): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       const send = this.#url.protocol === 'https:' ? httpsRequest : httpRequest;
       const request = send(new URL(path, this.#url), {
-        agent: this.#agent,
+        agent,
         method: 'POST',
         headers: {
           'Content-Type': 'application/octet-stream',

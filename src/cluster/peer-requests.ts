@@ -29,15 +29,31 @@ export interface PeerRequestPorts {
   readonly onAsked: (outcome: AskOutcome, latencyMs: number) => void;
 }
 
+/** A partial answer as it was read. */
+export interface ReadPartial {
+  readonly firstPartition: number;
+  readonly partial: unknown;
+  readonly byteCount: number;
+}
+
+export interface RequestHow {
+  /** How long all requests of the question may take, milliseconds. */
+  readonly limitMs: number;
+  /** Whether answers may take seconds. */
+  readonly isSlow: boolean;
+  /** Reads a partial answer; throws a PartialError. */
+  readonly read: (bytes: Uint8Array) => unknown;
+}
+
 /** What a member has counted, and what it sent. */
 export interface Piece {
   readonly peer: Peer;
   readonly partitions: readonly AskedPartition[];
   readonly dropped: readonly DroppedSpan[];
-  readonly partials: Extract<Reply, { kind: 'answer' }>['partials'];
-  /** Of its oldest copy, when it was asked: by then it was no older. */
+  readonly partials: readonly ReadPartial[];
+  /** Of its oldest copy, when it answered. */
   readonly ageMs: number;
-  readonly askedUs: number;
+  readonly answeredUs: number;
 }
 
 export interface Outcome {
@@ -60,6 +76,7 @@ type AskedOf = Pick<Question, 'endpoint' | 'query' | 'topic' | 'topicId' | 'nowU
 export class PeerRequests {
   readonly #ports: PeerRequestPorts;
   readonly #question: AskedOf;
+  readonly #how: RequestHow;
   /** By the monotonic clock. */
   readonly #deadlineUs: number;
   readonly #oldCopies = new Map<number, OldCopy[]>();
@@ -69,10 +86,11 @@ export class PeerRequests {
   /** How long a caller should wait who was told that something is unavailable; 0: nobody said. */
   retryAfterSeconds = 0;
 
-  constructor(ports: PeerRequestPorts, question: AskedOf, limitMs: number) {
+  constructor(ports: PeerRequestPorts, question: AskedOf, how: RequestHow) {
     this.#ports = ports;
     this.#question = question;
-    this.#deadlineUs = ports.monotonicUs() + limitMs * 1000;
+    this.#how = how;
+    this.#deadlineUs = ports.monotonicUs() + how.limitMs * 1000;
   }
 
   /** What is left of the time, milliseconds. */
@@ -114,22 +132,29 @@ export class PeerRequests {
       atLeast: this.#ports.floorOf({ topic, partition }, topicId),
     }));
     const limitMs = Math.max(1, Math.ceil(this.remainingMs));
+    const { isSlow, read } = this.#how;
     let reply: Reply;
+    let partials: readonly ReadPartial[] = [];
     try {
       const bytes = await peer.link.ask(
         writeQuestion({ ...this.#question, limitMs, detail, oldestMs, partitions: asked }),
         limitMs,
+        isSlow,
       );
       reply = readReply(bytes, asked);
+      if (reply.kind === 'answer')
+        partials = reply.partials.map(({ firstPartition, bytes: written }) => {
+          return { firstPartition, partial: read(written), byteCount: written.length };
+        });
       peer.answered((monotonicUs() - askedUs) / 1000);
     } catch (error) {
-      peer.missed();
+      peer.missed(askedUs, monotonicUs());
       const isLate = (monotonicUs() - askedUs) / 1000 >= limitMs;
       onAsked(isLate ? 'late' : 'failed', (monotonicUs() - askedUs) / 1000);
       this.#problems.add(`${peer.url}: ${(error as Error).message}`);
       return { pieces: [], lacking: partitions };
     }
-    const outcome = this.#outcomeOf(reply, { peer, asked, askedUs });
+    const outcome = this.#outcomeOf(reply, { peer, asked, partials, oldestMs, answeredUs: monotonicUs() });
     const how =
       reply.kind !== 'answer' ? 'unavailable' : outcome.lacking.length === 0 ? 'counted' : 'passed-on';
     onAsked(how, (monotonicUs() - askedUs) / 1000);
@@ -141,10 +166,12 @@ export class PeerRequests {
     sent: {
       readonly peer: Peer;
       readonly asked: readonly AskedPartition[];
-      readonly askedUs: number;
+      readonly partials: readonly ReadPartial[];
+      readonly oldestMs: number;
+      readonly answeredUs: number;
     },
   ): Outcome {
-    const { peer, asked, askedUs } = sent;
+    const { peer, asked, partials, oldestMs, answeredUs } = sent;
     if (reply.kind !== 'answer') {
       this.#problems.add(`${peer.url}: ${reply.reason}`);
       if (reply.kind === 'unavailable')
@@ -162,12 +189,13 @@ export class PeerRequests {
       }
       lacking.push(partition);
       if (status === 'behind') this.#behind.add(partition);
-      if (status === 'old') this.#noteOld(partition, peer, copyAgeMs);
-      else this.#problems.add(`${peer.url}: ${PROBLEM_OF[status]}`);
+      if (status === 'old') {
+        if (oldestMs !== Infinity) this.#noteOld(partition, peer, copyAgeMs);
+      } else this.#problems.add(`${peer.url}: ${PROBLEM_OF[status]}`);
     }
     if (counted.length === 0) return { pieces: [], lacking };
-    const { dropped, partials } = reply;
-    return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, askedUs }], lacking };
+    const { dropped } = reply;
+    return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, answeredUs }], lacking };
   }
 
   #noteOld(partition: number, peer: Peer, ageMs: number): void {

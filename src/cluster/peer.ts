@@ -3,11 +3,12 @@
 import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { HEDGE_LEAST_MS, HEDGE_MOST_MS, LATENCY_SAMPLES, SILENT_TIMES } from './limits.js';
-import type { Holding } from './messages.js';
+import type { HeldTopic, Holding, Holdings } from './messages.js';
 
 /** Carries messages to a member. Rejects for anything but a whole reply, within the time. */
 export interface PeerLink {
-  ask(question: Uint8Array, limitMs: number): Promise<Uint8Array>;
+  /** `isSlow`: its answer may take long, and must not keep others waiting. */
+  ask(question: Uint8Array, limitMs: number, isSlow: boolean): Promise<Uint8Array>;
   holdings(limitMs: number): Promise<Uint8Array>;
   close(): void;
 }
@@ -20,8 +21,10 @@ export class Peer {
   #assigned: ReadonlySet<string> = new Set();
   /** null until it has said so. */
   #holdings: ReadonlyMap<string, Holding> | null = null;
+  #topics: readonly HeldTopic[] = [];
   #heardUs = 0;
   #silentTimes = 0;
+  #missedUs = Number.NEGATIVE_INFINITY;
   /** Of its last answers, milliseconds, the oldest overwritten. */
   readonly #latencies = new Float64Array(LATENCY_SAMPLES);
   #latencyCount = 0;
@@ -59,8 +62,14 @@ export class Peer {
     return this.#assigned;
   }
 
-  hear(holdings: readonly Holding[], nowUs: number): void {
-    this.#holdings = new Map(holdings.map((holding) => [partitionId(holding), holding]));
+  /** As it knows them. */
+  get topics(): readonly HeldTopic[] {
+    return this.#topics;
+  }
+
+  hear({ topics, copies }: Holdings, nowUs: number): void {
+    this.#topics = topics;
+    this.#holdings = new Map(copies.map((holding) => [partitionId(holding), holding]));
     this.#heardUs = nowUs;
     this.#silentTimes = 0;
   }
@@ -82,8 +91,10 @@ export class Peer {
     this.hedgeMs = Math.min(HEDGE_MOST_MS, Math.max(HEDGE_LEAST_MS, p95Ms));
   }
 
-  /** It did not answer in time. */
-  missed(): void {
+  /** What it was asked then was not answered in time. Questions that were asked together count once. */
+  missed(askedUs: number, nowUs: number): void {
+    if (askedUs < this.#missedUs) return;
+    this.#missedUs = nowUs;
     this.#silentTimes++;
   }
 }

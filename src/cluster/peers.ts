@@ -47,12 +47,9 @@ export class Peers {
     const { storeId, linkTo } = this.#ports;
     const problems: string[] = [];
     const present = new Set<string>();
-    let ownCount = 0;
-    for (const member of members) {
-      if (member.storeId === storeId) {
-        ownCount++;
-        continue;
-      }
+    const ownCount = members.filter((member) => member.storeId === storeId).length;
+    for (const member of oncePerStore(members, (id) => this.#peers.get(id)?.url)) {
+      if (member.storeId === storeId) continue;
       if (member.wireVersion !== WIRE_VERSION) {
         problems.push(`${member.url} speaks another version (${member.wireVersion}) and is not asked`);
         continue;
@@ -95,14 +92,25 @@ export class Peers {
   }
 
   async #pollOne(peer: Peer): Promise<void> {
+    const { monotonicUs } = this.#ports;
+    const askedUs = monotonicUs();
     try {
-      const askedUs = this.#ports.monotonicUs();
       const holdings = readHoldings(await peer.link.holdings(HOLDINGS_TIMEOUT_MS));
       peer.hear(holdings, askedUs);
     } catch {
       // Whatever it was: nothing is known of what it holds now.
-      peer.missed();
+      peer.missed(askedUs, monotonicUs());
     }
+  }
+
+  /** Partitions of a topic, as many as any member knows of; 0 where none does. */
+  partitionCount(topic: string, topicId: string): number {
+    let count = 0;
+    for (const peer of this.#peers.values())
+      for (const known of peer.topics)
+        if (known.topic === topic && (known.topicId === '' || topicId === '' || known.topicId === topicId))
+          count = Math.max(count, known.partitionCount);
+    return count;
   }
 
   /** Those that may have a partition, whom to ask first coming first. */
@@ -135,4 +143,16 @@ export class Peers {
     for (const peer of this.#peers.values()) peer.link.close();
     this.#peers.clear();
   }
+}
+
+/** Of several members with one store the one that is known already, else the last: the others are on their way out. */
+function oncePerStore(
+  members: readonly ClusterMember[],
+  knownUrl: (storeId: string) => string | undefined,
+): Iterable<ClusterMember> {
+  const byStore = new Map<string, ClusterMember>();
+  for (const member of members)
+    if (byStore.get(member.storeId)?.url !== knownUrl(member.storeId) || !byStore.has(member.storeId))
+      byStore.set(member.storeId, member);
+  return byStore.values();
 }

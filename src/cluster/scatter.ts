@@ -15,7 +15,9 @@ import { GATHER_TRIES, NO_COPY_RETRY_SECONDS, UNCOUNTED_REPLY_BYTES } from './li
 import type { OwnCopies } from './own-copies.js';
 import type { Piece } from './peer-requests.js';
 
-export interface ScatterPorts extends Omit<GatheringPorts, 'floorOf'> {
+export interface ScatterPorts extends GatheringPorts {
+  /** 0 while it is not known. */
+  readonly partitionCount: (topic: string) => number;
   readonly own: OwnCopies;
   readonly floors: Floors;
   /** Answers that would be older are refused; Infinity: none are. */
@@ -53,37 +55,30 @@ export class Scatter implements ScatterPort {
   }
 
   async #gather(call: ScatterCall): Promise<Gathered> {
-    const { own, floors, timeoutMs } = this.#ports;
+    const { own, timeoutMs } = this.#ports;
     const { topic, endpoint, query, parameters, nowUs, queryString } = call;
-    const partitionCount = own.partitionCount(topic);
+    const partitionCount = this.#ports.partitionCount(topic);
     if (partitionCount === 0) throw new Unavailable(own.unknownReason(topic), NO_COPY_RETRY_SECONDS);
     const mine = this.#ownFirst(call, partitionCount);
-    const gathering = new Gathering(
-      { ...this.#ports, floorOf: (key, topicId) => floors.of(key, topicId) },
-      {
-        endpoint: endpoint.name,
-        query: queryString,
-        topic,
-        nowUs,
-        limitMs: endpoint.slowestMs ?? timeoutMs,
-        lateMs: endpoint.slowestMs === undefined ? null : timeoutMs,
-        detailOf: (processCount) => query.likelyDetail?.(processCount) ?? 0,
-      },
-    );
+    const gathering = new Gathering(this.#ports, {
+      endpoint: endpoint.name,
+      query: queryString,
+      topic,
+      nowUs,
+      limitMs: endpoint.slowestMs ?? timeoutMs,
+      lateMs: endpoint.slowestMs === undefined ? null : timeoutMs,
+      read: (bytes) => query.read(bytes, parameters, nowUs),
+      detailOf: (processCount) => query.likelyDetail?.(processCount) ?? 0,
+    });
     const [found] = await Promise.all([gathering.run(partitionCount), mine.ready]);
     if (found.lacking.length > 0) throw this.#noCopy(topic, found.lacking, gathering);
-    const read = (piece: Piece): Placed[] =>
-      piece.partials.map(({ firstPartition, bytes }) => ({
-        firstPartition,
-        partial: query.read(bytes, parameters, nowUs),
-      }));
     const collectOwn = (shards: AnsweringShards) => query.collect(parameters, nowUs, shards);
     const memory = this.#ports.largeAnswers.hold();
     try {
       const pieces = await this.#detailed(found, call, gathering, memory);
-      if (own.partitionCount(topic) !== partitionCount) throw changed();
+      if (this.#ports.partitionCount(topic) !== partitionCount) throw changed();
       this.#noteFloors(topic, gathering.topicId, found.own, pieces);
-      const others = pieces.flatMap(read);
+      const others = pieces.flatMap(({ partials }): readonly Placed[] => partials);
       const state = this.#stateOf(topic, found.own, pieces);
       return {
         state,
@@ -138,9 +133,7 @@ export class Scatter implements ScatterPort {
     if (query.lacking === undefined) return pieces;
     for (let tries = 0; tries < GATHER_TRIES; tries++) {
       const own = query.collect(parameters, nowUs, found.shards) as readonly unknown[];
-      const read = pieces.map(({ partials }) =>
-        partials.map(({ bytes }) => query.read(bytes, parameters, nowUs)),
-      );
+      const read = pieces.map(({ partials }) => partials.map(({ partial }) => partial));
       const lacking = query.lacking([...own, ...read.flat()]);
       if (lacking === null) return pieces;
       reserve(memory, pieces, lacking.byteCount);
@@ -185,7 +178,8 @@ export class Scatter implements ScatterPort {
     let ageMs = 0;
     for (const partition of own)
       ageMs = Math.max(ageMs, this.#ports.own.copy({ topic, partition })?.ageMs ?? Infinity);
-    for (const piece of pieces) ageMs = Math.max(ageMs, piece.ageMs + (monotonicUs() - piece.askedUs) / 1000);
+    for (const piece of pieces)
+      ageMs = Math.max(ageMs, piece.ageMs + (monotonicUs() - piece.answeredUs) / 1000);
     if (ageMs <= freshMs) return FRESH;
     if (ageMs > maxStalenessMs)
       throw new Unavailable(
@@ -219,7 +213,7 @@ function inOrder(all: Placed[]): unknown[] {
 /** Throws Unavailable where there is no room. */
 function reserve(memory: Memory, pieces: readonly Piece[], moreBytes: number): void {
   let byteCount = moreBytes;
-  for (const { partials } of pieces) for (const { bytes } of partials) byteCount += bytes.length;
+  for (const { partials } of pieces) for (const partial of partials) byteCount += partial.byteCount;
   if (byteCount <= UNCOUNTED_REPLY_BYTES || memory.resize(byteCount)) return;
   throw new Unavailable(
     'so many large answers are being sent that there is no memory for this one; try again, or ask for a shorter time',

@@ -5,7 +5,7 @@ import { ClusterListener } from '../cluster/cluster-listener.js';
 import { WIRE_VERSION } from '../cluster/limits.js';
 import { HttpPeerLink } from '../cluster/peer-link.js';
 import { zoneGroups } from '../config/kafka-settings.js';
-import type { Config } from '../config.js';
+import { type Config, ConfigError } from '../config.js';
 import { KeyRing } from '../http/auth.js';
 import type { StatePort } from '../http/ports.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
@@ -32,6 +32,7 @@ export function createCluster({ config, platform, store, ...ports }: ServiceClus
   const { CLUSTER_PORT, CLUSTER_KEYS } = config;
   if (CLUSTER_PORT === undefined || CLUSTER_KEYS === undefined) return null;
   const topics = logTopics(config);
+  const maxStalenessMs = config.MAX_STALENESS_SECONDS * 1000;
   const [{ key }] = CLUSTER_KEYS;
   return new Cluster({
     ...ports,
@@ -46,8 +47,8 @@ export function createCluster({ config, platform, store, ...ports }: ServiceClus
       const timer = setTimeout(task, delayMs);
       return () => clearTimeout(timer);
     },
-    freshMs: config.FRESH_MS,
-    maxStalenessMs: config.MAX_STALENESS_SECONDS * 1000,
+    freshMs: Math.min(config.FRESH_MS, maxStalenessMs === 0 ? Infinity : maxStalenessMs),
+    maxStalenessMs,
     timeoutMs: config.PEER_TIMEOUT_MS,
   });
 }
@@ -74,5 +75,7 @@ export async function listenToPeers(
   const port = await listener.listen(host, CLUSTER_PORT!);
   const scheme = TLS_CERT === undefined ? 'http' : 'https';
   const url = config.CLUSTER_URL ?? `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  if (!URL.canParse(url))
+    throw new ConfigError([`LOGRING_CLUSTER_URL: is needed, as ${url} is no address that others can ask`]);
   return { identity: { storeId, url, wireVersion: WIRE_VERSION }, zones: zoneGroups(config) };
 }

@@ -185,6 +185,10 @@ export class WholeAnswers {
     return this.#of(name)!.epoch;
   }
 
+  get topicNames(): string[] {
+    return [...this.#topics.keys()];
+  }
+
   /** As the topic was last known to have; 0 while none are known. */
   partitionCount(name: string): number {
     return this.#of(name)!.partitions.length;

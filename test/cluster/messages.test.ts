@@ -44,10 +44,13 @@ const REPLIES: readonly Reply[] = [
   { kind: 'unavailable', reason: 'so many questions', retryAfterSeconds: 7 },
   { kind: 'refused', reason: 'no' },
 ];
-const HOLDINGS = [
-  { topic: 'edge', partition: 1, nextOffset: 5, ageMs: 12, isReached: true },
-  { topic: 'ä', partition: 0, nextOffset: 0, ageMs: Infinity, isReached: false },
-];
+const HOLDINGS = {
+  topics: [{ topic: 'edge', topicId: '', partitionCount: 3 }],
+  copies: [
+    { topic: 'edge', partition: 1, nextOffset: 5, ageMs: 12, isReached: true },
+    { topic: 'ä', partition: 0, nextOffset: 0, ageMs: Infinity, isReached: false },
+  ],
+};
 
 const FORMS: readonly { readonly written: Uint8Array; readonly read: (bytes: Uint8Array) => unknown }[] = [
   { written: writeQuestion(QUESTION), read: readQuestion },

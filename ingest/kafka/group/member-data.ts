@@ -64,6 +64,7 @@ export function decodeMemberData(bytes: Uint8Array): MemberData | null {
     const wireVersion = content.u16();
     const storeId = content.string();
     const url = content.string();
+    if (!URL.canParse(url)) return null;
     const held: Position[] = [];
     for (let left = content.u32(); left > 0; left--) {
       const position = { topic: content.string(), partition: content.u32(), nextOffset: content.f64() };

@@ -71,6 +71,8 @@ export class SharedAnswers {
     const gathered = await this.#gather(endpoint, query, asked);
     try {
       const { others, shards, state, dropped } = gathered;
+      // What the rows of a large answer take is counted with it.
+      gathered.release();
       const answer = await query.answerWith(others, asked.parameters, asked.nowUs, shards);
       return { answer, state, dropped };
     } finally {

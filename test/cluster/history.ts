@@ -108,6 +108,14 @@ class History {
           for (const coordinator of this.#coordinators) coordinator.rebalance(this.#logs.appendedUs.length);
         }
         return;
+      case 6:
+        if (member.life === null || member.isFrozen || member.isWithoutBrokers) return;
+        this.#count('without brokers');
+        member.life.loseBrokers();
+        this.#time.after(random.below(15_000) * MS, () => {
+          member.isWithoutBrokers = false;
+        });
+        return;
       default:
         return;
     }
@@ -147,15 +155,16 @@ class History {
     const { member } = life;
     const coordinator = this.#coordinatorOf(member);
     const random = this.#random;
-    life.assigned = coordinator.members.get(member) ?? life.assigned;
+    if (!member.isWithoutBrokers) life.assigned = coordinator.members.get(member) ?? life.assigned;
     life.readOn(random);
-    if (random.chance(0.7)) {
+    if (random.chance(0.7) && !member.isWithoutBrokers) {
       life.commit();
       for (const partition of life.assigned)
         if (life.nextOffset(partition) > 0) coordinator.committedBy.set(`edge/${partition}`, member.name);
     }
     // The table of members is some seconds old.
-    if (random.chance(0.3)) life.members = this.#coordinators.flatMap((one) => one.describe());
+    if (random.chance(0.3) && !member.isWithoutBrokers)
+      life.members = this.#coordinators.flatMap((one) => one.describe());
     life.note(this.#planted, member.monotonicUs());
     member.after(life, TURN_US, () => this.#turn(life));
   }

@@ -82,6 +82,8 @@ export class SimulatedMember {
   /** null while it is not there. */
   life: Life | null = null;
   isFrozen = false;
+  /** It reaches no broker: it reads nothing, hears no ends, and knows the partitions that it knew. */
+  isWithoutBrokers = false;
   /** Messages and turns that wait for it to go on. */
   readonly frozen: (() => void)[] = [];
   stored: Stored = { nextOffsets: new Map(), wholeAsOfUs: new Map() };
@@ -123,6 +125,8 @@ export class Life {
   readonly cluster: Cluster;
   readonly queries: QueryApi;
   assigned: readonly number[] = [];
+  /** As it was last told. */
+  #partitionCount = 0;
   members: readonly ClusterMember[] = [];
   /** When the end of a partition's log was heard up to which it has read. */
   readonly wholeAsOfUs = new Map<number, number>();
@@ -250,6 +254,8 @@ export class Life {
 
   /** Reads on in what it was assigned, and hears where the logs end. */
   readOn(random: Random): void {
+    if (this.member.isWithoutBrokers) return;
+    this.#partitionCount = this.member.logs.appendedUs.length;
     for (const partition of this.assigned) {
       const end = this.member.logs.end(partition);
       const heardUs = this.member.monotonicUs();
@@ -258,6 +264,12 @@ export class Life {
       this.#read(partition, upTo);
       if (upTo === end) this.wholeAsOfUs.set(partition, heardUs);
     }
+  }
+
+  /** Reads what there is, and then no broker answers: it has not heard that this was the end. */
+  loseBrokers(): void {
+    for (const partition of this.assigned) this.#read(partition, this.member.logs.end(partition));
+    this.member.isWithoutBrokers = true;
   }
 
   /** Makes what it has durable. */
@@ -284,7 +296,10 @@ export class Life {
     endsAskedUs = 0,
   ): LogSourceStatus {
     const { logs } = this.member;
-    const partitionCount = logs.appendedUs.length;
+    const partitionCount = Math.max(
+      this.#partitionCount,
+      this.member.isWithoutBrokers ? 0 : logs.appendedUs.length,
+    );
     const all = Array.from({ length: partitionCount }, (_, partition) => ({ topic: TOPIC, partition }));
     const own = new Set(assigned.map(partitionId));
     return {

@@ -229,6 +229,7 @@ export class KafkaLogSource implements LogSource {
       try {
         const found = await this.#stopping.orOpen(groupMembers(this.#view, zone));
         if (found !== null) return found;
+        this.#membersReadMs = Number.NEGATIVE_INFINITY;
       } catch (error) {
         logger.warn({ groupId: zone.groupId, error: String(error) }, 'kafka: the group cannot be described');
       }
@@ -277,6 +278,7 @@ export class KafkaLogSource implements LogSource {
       onJoined: (memberId) => {
         this.#lastMemberId = memberId;
         this.#membersReadMs = Number.NEGATIVE_INFINITY;
+        if (this.#options.cluster !== null) this.#woken.open();
         this.#options.onJoined(memberId);
       },
       onEnded: (error) => this.#sessionEnded(session, error),

@@ -164,7 +164,9 @@ export class Cluster {
       topic,
       state: this.#stateOf(topic, ageUs, problem),
       ageUs,
-      unreached: own.find((reading) => reading.topic === topic)?.unreached ?? null,
+      unreached:
+        own.find((reading) => reading.topic === topic)?.unreached ??
+        (this.peers.isKnown ? null : 'the other members are not known yet'),
     }));
   }
 

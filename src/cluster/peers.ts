@@ -23,6 +23,7 @@ export class Peers {
   readonly #peers = new Map<string, Peer>();
   #problem: string | null = null;
   #generation = 0;
+  #isKnown = false;
 
   constructor(ports: PeersPorts) {
     this.#ports = ports;
@@ -35,6 +36,11 @@ export class Peers {
   /** A sentence for the operator, or null. */
   get problem(): string | null {
     return this.#problem;
+  }
+
+  /** Whether this process has been among the members that were told. */
+  get isKnown(): boolean {
+    return this.#isKnown;
   }
 
   /** How often the members have changed. */
@@ -65,6 +71,7 @@ export class Peers {
       peer.isInGroup = true;
       peer.assign(member.assigned);
     }
+    if (ownCount > 0) this.#isKnown = true;
     if (ownCount > 1)
       problems.push(
         'another member has a copy of this store: restore copies with `logring backup`, which gives them an identity of their own',

@@ -409,6 +409,8 @@ export class Store {
 
   async #write(batch: CommitBatch, committedUs: number | null): Promise<CommitFigures> {
     this.assertSame();
+    // A file of a name that was removed just now begins empty.
+    await this.#removal;
     this.#files.assertWhole(batch.appended.keys());
     const items: Unwritten[] = [];
     for (const [key, bytes] of batch.segments)
@@ -428,7 +430,6 @@ export class Store {
       // What a failed try has added would stand before what the next one adds.
       () => this.#thread.cutBack([...batch.appended.keys()].map((fileKey) => this.#files.end(fileKey))),
     );
-    await this.#removal;
     const paths = await this.#makeDurable(batch, items, written, committedUs);
     if (paths.length > 0 || this.leftovers.fileCount > 0) this.#beginRemoval(paths);
     return {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ChildService, startChildService, TEST_KEY } from '../child-service.js';
 import { eventually } from '../eventually.js';
+import { freePort } from '../kafka/broker/free-port.js';
 
 export interface MemberPlace {
   readonly name: string;
@@ -16,6 +17,8 @@ export class Members {
   readonly #settings: Record<string, string>;
   readonly #directory = mkdtempSync(join(tmpdir(), 'logring-cluster-'));
   readonly #services = new Map<string, ChildService>();
+  /** Each keeps its own, as the others find it there when it is back. */
+  readonly #ports = new Map<string, number>();
 
   /** `settings`: those that all have in common. */
   constructor(settings: Record<string, string>) {
@@ -24,8 +27,10 @@ export class Members {
 
   /** Starts one, or starts it again on what it has stored. */
   async start({ name, zone }: MemberPlace, more: Record<string, string> = {}): Promise<ChildService> {
+    const port = this.#ports.get(name) ?? (await freePort());
+    this.#ports.set(name, port);
     const service = await startChildService({
-      LOGRING_CLUSTER_PORT: '0',
+      LOGRING_CLUSTER_PORT: String(port),
       LOGRING_CLUSTER_KEYS: 'between-members',
       ...this.#settings,
       LOGRING_ZONE: zone,

@@ -130,7 +130,6 @@ function startAlone(members: Members, topic: string, { brokers }: Broker) {
     {
       LOGRING_KAFKA_BROKERS: brokers.join(),
       LOGRING_KAFKA_GROUP_ID: `${topic}-one`,
-      LOGRING_CLUSTER_PORT: '0',
       LOGRING_ZONES: '',
       LOGRING_DEAD_LETTER_TOPIC: `${topic}-dead-one`,
     },

@@ -14,15 +14,15 @@ export interface ZoneGroup {
   readonly groupId: string;
 }
 
-/** A group that is being assigned has members without partitions. Rejects when a coordinator can't be asked. */
+/** null while the group shares its partitions out: it says nothing of its members then. Rejects when its coordinator can't be asked. */
 export async function groupMembers(
   view: ClusterView,
   { zone, groupId }: ZoneGroup,
-): Promise<ClusterMember[]> {
+): Promise<ClusterMember[] | null> {
   const described = await view.describeGroup(groupId);
+  if (described.some(({ memberMetadata }) => memberMetadata.length === 0)) return null;
   return described.flatMap(({ memberMetadata, memberAssignment }) => {
-    const metadata =
-      memberMetadata.length === 0 ? null : AssignerProtocol.MemberMetadata.decode(memberMetadata);
+    const metadata = AssignerProtocol.MemberMetadata.decode(memberMetadata);
     const data = metadata === null ? null : decodeMemberData(metadata.userData);
     if (data === null) return [];
     const { storeId, url, wireVersion } = data;

@@ -17,9 +17,12 @@ export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** It begins with the system's code: that is all that comes from other threads. */
+/** It begins with the system's code, where Node has a name for it: that is all that comes from other threads. */
 export function isSystemError(error: unknown): boolean {
-  return /^E[A-Z0-9]{2,}\b/.test(errorText(error)) || (error instanceof Error && 'syscall' in error);
+  return (
+    /^(?:E[A-Z0-9]{2,}\b|Unknown system error)/.test(errorText(error)) ||
+    (error instanceof Error && 'syscall' in error)
+  );
 }
 
 /** The disk, or what this user may have of it, is full. */

@@ -27,6 +27,9 @@ const QUESTIONS = [
   'logs.event-counts?project=p&project_tier=ENTERPRISE&interval=daily',
 ];
 
+/** Of /readyz: three rounds of the two backends that ask it. */
+const HEALTH_CHECKS = 6;
+
 const noHaproxy = spawnSync('haproxy', ['-v']).error !== undefined;
 if (noHaproxy) {
   if (process.env.CI === 'true') throw new Error('haproxy is needed here');
@@ -246,9 +249,23 @@ describeKafka('two zones', () => {
           async () => (await askedCount(zone)) > count,
           () => said,
         );
+      const checkCount = async (zone: Zone) => {
+        const metrics = await (await fetch(`${services.get(zone)!.url}/metrics`)).text();
+        const counts = metrics.matchAll(/^logring_http_request_duration_seconds_count\{.*readyz.* (\d+)$/gm);
+        return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+      };
+      const untilChecked = async (zone: Zone) => {
+        const enough = (await checkCount(zone)) + HEALTH_CHECKS;
+        await eventually(
+          async () => (await checkCount(zone)) >= enough,
+          () => said,
+        );
+      };
       for (const end of ['SIGKILL', 'SIGTERM', 'SIGSTOP'] as const)
         for (const zone of ZONES) {
-          // HAProxy takes both for usable: each is asked more than what waited in its sockets.
+          // HAProxy has seen how both are since the last disturbance: it asks each some times for its health, and then more
+          // than what waited in its sockets.
+          for (const one of ZONES) await untilChecked(one);
           for (const one of ZONES) await untilAskedAfter(one, (await askedCount(one)) + 60);
           const service = services.get(zone)!;
           if (end === 'SIGSTOP') {

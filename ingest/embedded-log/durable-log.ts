@@ -3,7 +3,7 @@
 import type { ImportState } from './import-state.js';
 import type { PostChanges, RememberedPost } from './remembered-posts.js';
 
-/** There is no room for an append; the provider of the log tells the operator. */
+/** There is no room for an append, and nothing of it is kept; the provider of the log tells the operator. */
 export class LogFullError extends Error {
   override name = 'LogFullError';
 }
@@ -38,9 +38,9 @@ export interface DurableLog {
   startOffset(topic: string): number;
   /**
    * Adds records with the offsets endOffset, endOffset + 1, …, all or none. Resolves once they are on disk
-   * for good (synced): from then on `endOffset` and `read` know them, also after `kill -9`. Rejects when none
-   * was kept, with the reason; with a LogFullError when there is no room. Each value is asked for once; the
-   * caller changes none until then. With the records, as one, go the notes.
+   * for good (synced): from then on `endOffset` and `read` know them, also after `kill -9`. Rejects with a
+   * LogFullError when there is no room; with any other error the next start may find them. Each value is asked
+   * for once; the caller changes none until then. With the records, as one, go the notes.
    */
   append(topic: string, records: readonly StoredRecord[], notes?: LogNotes): Promise<void>;
   /** How far an import of the topic has come, durably; NOT_BEGUN for an id that is not known. */

@@ -65,7 +65,9 @@ export type AppendOutcome =
   | { readonly kind: 'out-of-place'; readonly importState: ImportState }
   /** The Idempotency-Key came before, with another body. */
   | { readonly kind: 'key-reused' }
-  | { readonly kind: 'busy'; readonly retryAfterSeconds: number };
+  | { readonly kind: 'busy'; readonly retryAfterSeconds: number }
+  /** The storage failed: whether the body is kept only the next start tells. */
+  | { readonly kind: 'unclear' };
 
 /**
  * What a body says of itself: which chunk of an import it is, or by which key it is known when it is sent
@@ -78,6 +80,7 @@ export interface BodyIdentity {
 
 const NO_IDENTITY: BodyIdentity = {};
 const BUSY: AppendOutcome = { kind: 'busy', retryAfterSeconds: BUSY_RETRY_SECONDS };
+const UNCLEAR: AppendOutcome = { kind: 'unclear' };
 const EMPTY: AppendOutcome = { kind: 'not-json', detail: 'it is empty' };
 const TOO_MANY_ENTRIES: AppendOutcome = { kind: 'too-many-entries', maxCount: MAX_BODY_ELEMENTS };
 const NO_ELEMENTS: BodyElements = { form: 'lines', starts: [], ends: [] };
@@ -224,8 +227,9 @@ export class EmbeddedLog implements LogSource {
       const keyDigest = createHash('sha256').update(idempotencyKey).digest('hex');
       return await this.#storePost(topic, records, timestampMs, { keyDigest, bodyDigest });
     }
-    const isStored = records.count === 0 || (await this.#store(topic, records, timestampMs, {})) !== 'busy';
-    return isStored ? storedOutcome(records) : BUSY;
+    if (records.count === 0) return storedOutcome(records);
+    const result = await this.#store(topic, records, timestampMs, {});
+    return 'kind' in result ? result : storedOutcome(records);
   }
 
   /** The first with its key is taken; the same again is answered as the first was, and counts no further. */
@@ -238,7 +242,7 @@ export class EmbeddedLog implements LogSource {
     const { accepted, rejected, missing } = records;
     const post: KeyedPost = { ...identity, accepted, rejected, missing };
     const result = await this.#store(topic, records, timestampMs, { post });
-    if (result === 'busy') return BUSY;
+    if ('kind' in result) return result;
     const first = result.first ?? post;
     if (first.bodyDigest !== post.bodyDigest) return { kind: 'key-reused' };
     return storedOutcome(first);
@@ -253,7 +257,7 @@ export class EmbeddedLog implements LogSource {
     const { accepted, rejected } = records;
     const part = { chunk, accepted, rejectedReasons: rejected.map(({ reason }) => reason) };
     const result = await this.#store(topic, records, timestampMs, { part });
-    if (result === 'busy') return BUSY;
+    if ('kind' in result) return result;
     const { progress } = result;
     assert(progress !== null, 'a chunk was appended as if it were none');
     const { place, state: importState } = progress;
@@ -261,22 +265,22 @@ export class EmbeddedLog implements LogSource {
     return { kind: place === 'there' ? 'already-there' : 'out-of-place', importState };
   }
 
-  /** 'busy' when the storage can't take it: that is for the operator to mend, and the sender tries again. */
+  /** An outcome when the storage can't take it: that is for the operator to mend, and the sender tries again. */
   async #store(
     topic: TopicLog,
     values: RecordValues,
     timestampMs: number,
     terms: AppendTerms,
-  ): Promise<AppendResult | 'busy'> {
+  ): Promise<AppendResult | AppendOutcome> {
     try {
       const result = await topic.append(values, timestampMs, terms);
       this.#problem = null;
       return result;
     } catch (error) {
       if (error instanceof AssertionError) throw error;
-      if (error instanceof LogFullError) return 'busy';
+      if (error instanceof LogFullError) return BUSY;
       this.#problem = `the embedded log can't be written: ${error instanceof Error ? error.message : String(error)}`;
-      return 'busy';
+      return UNCLEAR;
     }
   }
 }

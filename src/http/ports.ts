@@ -49,14 +49,16 @@ export type IngestOutcome =
   | { readonly kind: 'too-many-entries'; readonly maxCount: number }
   | { readonly kind: 'entry-too-large'; readonly index: number; readonly maxBytes: number }
   | { readonly kind: 'key-reused' }
-  | { readonly kind: 'busy'; readonly retryAfterSeconds: number };
+  | { readonly kind: 'busy'; readonly retryAfterSeconds: number }
+  /** The storage failed, and nobody knows yet whether it is kept. */
+  | { readonly kind: 'unclear' };
 
 export interface IngestPort {
   /** Why nothing is taken at the moment, or null: bodies are then not even read. */
   refusal(): { readonly reason: string; readonly retryAfterSeconds: number } | null;
   /**
    * The body, unpacked, is not looked at once it resolves: its memory is used for something else then. Of a
-   * body that is not stored nothing is kept.
+   * body that is neither stored nor unclear nothing is kept.
    */
   append(
     sourceName: string,

@@ -75,7 +75,8 @@ export class LogTable implements DurableLog {
     await room
       .tried(() => this.#write(writes, forgotten))
       .catch((error: unknown) => {
-        throw error instanceof DiskFullError ? new LogFullError(error.message) : error;
+        const isRefused = error instanceof DiskFullError && !this.#store.isUnclean;
+        throw isRefused ? new LogFullError(error.message) : error;
       });
     topic.end = end;
     topic.chunks.push(...chunks);

@@ -6,7 +6,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';
 import type { CompactionPlan } from '../../engine/rows/compaction.js';
@@ -35,6 +35,7 @@ import { DiskFullError, DiskRoom, type DiskRoomPorts, UNTOLD } from './disk/disk
 import { Folders } from './disk/folders.js';
 import type { Leftovers } from './disk/leftovers.js';
 import { DiskScratch } from './disk/scratch-space.js';
+import { isUnwritable } from './disk/system-errors.js';
 import { DROPPED_KEY, type DroppedPart, decodeDropped } from './dropped-parts.js';
 import type { Put } from './journal/frame.js';
 import type { Journal } from './journal/journal.js';
@@ -159,6 +160,8 @@ export class Store {
     try {
       takeBackup(parts.disk, directory);
       const isMarked = hasMarker(parts.disk, directory);
+      // An earlier start may have made the directory, and ended before its name was durable.
+      if (!isMarked) syncParent(parts.disk, directory);
       journals = new Journals(parts.disk, directory, parts.checkpointLeastBytes);
       // What is left of a store, or of a copy of one, is no new one.
       const isStore = isMarked || hasStoreFiles(parts.disk, directory);
@@ -166,8 +169,8 @@ export class Store {
       journals.settle();
       store = new Store(directory, parts, { lock, journals, room }, cacheBytes);
       removeSnapshots(parts.disk, directory);
-      await store.#begin(directory, parts.disk);
       folders.sync();
+      await store.#begin(directory, parts.disk);
       return store;
     } catch (error) {
       if (store !== null) await store.close();
@@ -207,6 +210,11 @@ export class Store {
     return this.#writer.write(
       writes.map(({ table: journal, ...write }) => ({ journal, ...write, timeUs: null })),
     );
+  }
+
+  /** Whether a write that failed may have left something that the next start finds. */
+  get isUnclean(): boolean {
+    return this.#writer.isUnclean;
   }
 
   get cache(): BlockCache {
@@ -591,4 +599,13 @@ export class Store {
 function splitKey(key: string): { readonly scope: Scope; readonly rest: string } {
   const colon = key.indexOf(':');
   return { scope: key.slice(0, colon), rest: key.slice(colon + 1) };
+}
+
+/** One that this user may not read is one that somebody else has made things in. */
+function syncParent(disk: Disk, directory: string): void {
+  try {
+    disk.syncFolder(dirname(directory));
+  } catch (error) {
+    if (!isUnwritable(error)) throw error;
+  }
 }

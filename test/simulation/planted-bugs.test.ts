@@ -10,7 +10,9 @@ import { decodeHeader, FRAME_HEADER_BYTES } from '../../src/store/journal/frame.
 import { frameFileName, parseJournalFile } from '../../src/store/journal/journal-folder.js';
 import type { StorageLink } from '../../src/store/thread/storage-link.js';
 import { simulationReport } from './campaign.js';
+import { ArmedError } from './faults.js';
 import { type Assembly, DATA_FOLDER, SOUND } from './simulated-service.js';
+import { storeHistoryReport } from './store-history.js';
 
 const MOST_SEEDS = 2_000;
 const TEST_TIMEOUT_MS = 600_000;
@@ -32,6 +34,15 @@ function isFound(bug: string, planted: Partial<Assembly>): void {
   });
 }
 
+/** As isFound, by the histories of a store alone. */
+function isFoundInStore(bug: string, planted: Partial<Assembly>): void {
+  test(`found: ${bug}`, { timeout: TEST_TIMEOUT_MS }, async () => {
+    for (let seed = 1; seed <= MOST_SEEDS; seed += 1)
+      if ((await storeHistoryReport(seed, { ...SOUND, ...planted }, {})) !== null) return;
+    throw new Error(`not found in ${MOST_SEEDS} histories`);
+  });
+}
+
 /** All of a disk but what is given. */
 function changed(disk: Disk, change: Partial<Disk>): Disk {
   const bound: Omit<Disk, 'syncAll'> = {
@@ -39,6 +50,7 @@ function changed(disk: Disk, change: Partial<Disk>): Disk {
     close: (descriptor) => disk.close(descriptor),
     read: (descriptor, into, byteCount, position) => disk.read(descriptor, into, byteCount, position),
     write: (descriptor, bytes, from) => disk.write(descriptor, bytes, from),
+    overwrite: (path, bytes, position) => disk.overwrite(path, bytes, position),
     sync: (descriptor) => disk.sync(descriptor),
     syncFolder: (folder) => disk.syncFolder(folder),
     makeFolder: (folder) => disk.makeFolder(folder),
@@ -187,4 +199,24 @@ isFound('a torn commit that is taken for whole', {
 
 isFound("a commit's length that no checksum covers", {
   disk: (disk, thread) => (thread === 'storage' ? disk : believing(disk, true)),
+});
+
+isFoundInStore('a last commit that is not written again after a sync that failed', {
+  disk: (disk, thread) => (thread === 'storage' ? disk : changed(disk, { overwrite: () => undefined })),
+});
+
+isFoundInStore('a sync that failed and is tried again', {
+  disk: (disk, thread) => {
+    if (thread === 'serving') return disk;
+    return changed(disk, {
+      sync: (descriptor) => {
+        try {
+          disk.sync(descriptor);
+        } catch (error) {
+          if (!(error instanceof ArmedError)) throw error;
+          disk.sync(descriptor);
+        }
+      },
+    });
+  },
 });

@@ -34,6 +34,11 @@ export class Posts {
     this.#sent.set(text, (this.#sent.get(text) ?? 0) + 1);
   }
 
+  /** It was answered that nothing of it is kept. */
+  refused(text: string): void {
+    this.#sent.set(text, this.#sent.get(text)! - 1);
+  }
+
   acknowledged(text: string): void {
     this.#acknowledged.set(text, (this.#acknowledged.get(text) ?? 0) + 1);
   }
@@ -89,6 +94,7 @@ export class PostDelivery implements Delivery {
   readonly #log: EmbeddedLog;
   readonly #posts: Posts;
   #isStarted = false;
+  #isKeyed = false;
 
   constructor(reader: ModelReader, life: Life, log: EmbeddedLog, posts: Posts) {
     this.#reader = reader;
@@ -101,11 +107,31 @@ export class PostDelivery implements Delivery {
     for (const { text } of records) {
       if (text === null) continue;
       const body = text.trim();
-      this.#posts.sent(body);
-      this.#posts.unanswered.set(this.#posts.newKey(), { topic, body });
+      // Every other has no key.
+      this.#isKeyed = !this.#isKeyed;
+      if (this.#isKeyed) this.#remember(topic, body);
+      else this.#sendOnce(topic, body);
     }
     // What is on its way, or was when another life ended, is sent again as well: it counts once.
     for (const [key, post] of this.#posts.unanswered) this.#send(key, post.topic, post.body);
+  }
+
+  #remember(topic: string, body: string): void {
+    this.#posts.sent(body);
+    this.#posts.unanswered.set(this.#posts.newKey(), { topic, body });
+  }
+
+  /** Without a key: sent again only after an answer by which nothing of it is kept. */
+  #sendOnce(topic: string, body: string): void {
+    this.#posts.sent(body);
+    this.#log
+      .append(topic, Buffer.from(body), 'application/json')
+      .then(({ kind }) => {
+        if (kind === 'stored') this.#posts.acknowledged(body);
+        else if (kind !== 'unclear') this.#posts.refused(body);
+        if (kind === 'busy') this.#remember(topic, body);
+      })
+      .catch((error) => this.#life.end(error));
   }
 
   #send(idempotencyKey: string, topic: string, body: string): void {
@@ -113,7 +139,8 @@ export class PostDelivery implements Delivery {
       .append(topic, Buffer.from(body), 'application/json', { idempotencyKey })
       .then(({ kind }) => {
         assert(kind !== 'key-reused', 'a POST is taken for another one');
-        if (kind !== 'busy' && this.#posts.unanswered.delete(idempotencyKey) && kind === 'stored')
+        const isAnswered = kind !== 'busy' && kind !== 'unclear';
+        if (isAnswered && this.#posts.unanswered.delete(idempotencyKey) && kind === 'stored')
           this.#posts.acknowledged(body);
       })
       .catch((error) => this.#life.end(error));

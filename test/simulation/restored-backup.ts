@@ -9,6 +9,7 @@ import { SegmentError } from '../../engine/segments.js';
 import type { Random } from '../../src/demo/random.js';
 import { BACKUP_FILE, type Backup, pathInBackup } from '../../src/store/directory/backup.js';
 import { STORE_FORMAT } from '../../src/store/directory/store-format.js';
+import { Folders } from '../../src/store/disk/folders.js';
 import type { Store } from '../../src/store/store.js';
 import { type Crash, Faults, LifeEnded } from './faults.js';
 import { Schedule } from './schedule.js';
@@ -76,7 +77,7 @@ function copyBackup(
   const hand = new DiskOfLife(disk, new Faults());
   for (let left = copied; left > 0; left -= 1) {
     const [{ path, content }] = all.splice(random.below(all.length), 1);
-    hand.makeFolder(dirname(`${folder}/${path}`));
+    new Folders(hand).make(dirname(`${folder}/${path}`));
     const descriptor = hand.open(`${folder}/${path}`, 'wx+');
     if (content.length > 0) hand.write(descriptor, content, 0);
     hand.close(descriptor);

@@ -74,6 +74,7 @@ const FAILING: readonly Operation[] = [
   'remove',
   'rename',
   'truncate',
+  'make-folder',
 ];
 
 /** What an operation may fail with. */

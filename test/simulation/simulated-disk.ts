@@ -4,13 +4,14 @@
  * order.
  *
  *   file    synced ═════════╪═ written ─ ─ ─    a cut leaves: ═════════╪═ some ∅∅ so┊     any length, with holes of zeros
+ *           a sync that failed:    ═════════╪∅∅∅∅∅∅∅∅∅╪ written       it can be read, and no later sync writes it
  *   name    [durable, then, then, now]          a cut leaves any one of them
  */
 
 import { dirname } from 'node:path';
 import type { Random } from '../../src/demo/random.js';
 import type { Disk, FolderList } from '../../src/store/disk/disk.js';
-import { type Faults, systemError } from './faults.js';
+import { ArmedError, type Faults, systemError } from './faults.js';
 
 /** Contents are never changed in place. */
 interface File {
@@ -18,6 +19,8 @@ interface File {
   synced: Uint8Array;
   /** The length of what `content` and `synced` have in common. */
   stableBytes: number;
+  /** [start, end) of what a sync has failed to write: the system takes it for written. */
+  unwritten: readonly [number, number] | null;
 }
 
 type Entry = File | 'folder' | null;
@@ -28,7 +31,7 @@ export class SimulatedDisk {
 
   /** The folders exist, durably. */
   constructor(folders: readonly string[]) {
-    for (const folder of folders) this.#entries.set(folder, ['folder']);
+    for (const folder of ['/', ...folders]) this.#entries.set(folder, ['folder']);
   }
 
   /** All files, with their lengths. */
@@ -85,6 +88,12 @@ function survive(file: File, random: Random): void {
     const wasNotCut = stableBytes < synced.length && random.chance(0.5);
     file.content = wasNotCut ? synced : torn(content, stableBytes, random);
   }
+  if (file.unwritten !== null) {
+    const [start, end] = file.unwritten;
+    file.content = file.content.slice();
+    file.content.fill(0, start, end);
+    file.unwritten = null;
+  }
   file.synced = file.content;
   file.stableBytes = file.content.length;
 }
@@ -122,7 +131,7 @@ export class DiskOfLife implements Disk {
       if (file === null) {
         if (flags === 'r') throw systemError('ENOENT', path);
         if (this.#disk.entry(dirname(path)) !== 'folder') throw systemError('ENOENT', path);
-        file = { content: new Uint8Array(0), synced: new Uint8Array(0), stableBytes: 0 };
+        file = { content: new Uint8Array(0), synced: new Uint8Array(0), stableBytes: 0, unwritten: null };
         if (part > 0.5) this.#disk.setEntry(path, file);
       }
       this.#open.set(this.#nextDescriptor, file);
@@ -156,13 +165,39 @@ export class DiskOfLife implements Disk {
     });
   }
 
-  sync(descriptor: number): void {
-    this.#faults.run('sync', (part) => {
-      const file = this.#fileOf(descriptor);
-      if (part < 0.5) return;
-      file.synced = file.content;
-      file.stableBytes = file.content.length;
+  overwrite(path: string, bytes: Uint8Array, position: number): void {
+    this.#faults.run('write', (part) => {
+      const file = this.#disk.entry(path);
+      if (file === null || file === 'folder') throw systemError('ENOENT', path);
+      const taken = Math.floor(part * bytes.length);
+      const content = file.content.slice();
+      content.set(bytes.subarray(0, taken), position);
+      if (Buffer.compare(content, file.content) !== 0) throw new Error(`${path} is overwritten by other bytes`);
+      const [start, end] = file.unwritten ?? [position, position];
+      if (start < position) throw new Error(`${path} is not overwritten from where it is not written`);
+      const from = Math.min(end, position + taken);
+      if (from > start) file.stableBytes = Math.min(file.stableBytes, start);
+      file.unwritten = from < end ? [from, end] : null;
     });
+  }
+
+  sync(descriptor: number): void {
+    const file = this.#fileOf(descriptor);
+    try {
+      this.#faults.run('sync', (part) => {
+        if (part < 0.5) return;
+        file.synced = file.content;
+        file.stableBytes = file.content.length;
+      });
+    } catch (error) {
+      if (error instanceof ArmedError) this.#leaveUnwritten(file);
+      throw error;
+    }
+  }
+
+  #leaveUnwritten(file: File): void {
+    const start = Math.min(file.stableBytes, file.unwritten?.[0] ?? Infinity);
+    if (start < file.content.length) file.unwritten = [start, file.content.length];
   }
 
   async syncAll(descriptors: readonly number[]): Promise<void> {
@@ -179,13 +214,13 @@ export class DiskOfLife implements Disk {
     });
   }
 
-  makeFolder(folder: string): string | undefined {
-    if (this.#disk.entry(folder) === 'folder') return undefined;
-    const firstMade = this.makeFolder(dirname(folder));
+  makeFolder(folder: string): boolean {
+    if (this.#disk.entry(folder) === 'folder') return false;
+    if (this.#disk.entry(dirname(folder)) !== 'folder') throw systemError('ENOENT', folder);
     this.#faults.run('make-folder', (part) => {
       if (part > 0.5) this.#disk.setEntry(folder, 'folder');
     });
-    return firstMade ?? folder;
+    return true;
   }
 
   byteCount(path: string): number | null {
@@ -224,6 +259,10 @@ export class DiskOfLife implements Disk {
       if (part < 0.5) return;
       file.content = file.content.slice(0, byteCount);
       file.stableBytes = Math.min(file.stableBytes, byteCount);
+      if (file.unwritten !== null) {
+        const [start, end] = file.unwritten;
+        file.unwritten = start < byteCount ? [start, Math.min(end, byteCount)] : null;
+      }
     });
   }
 

@@ -41,6 +41,7 @@ const FAILING: readonly (readonly [Operation, readonly DiskError[]])[] = [
   ['rename', ['EIO', 'ENOSPC']],
   ['truncate', ['EIO', 'ENOSPC']],
   ['link', ['EIO']],
+  ['make-folder', ['EIO', 'ENOSPC']],
 ];
 
 /** A shard as a map has it. */

@@ -242,6 +242,11 @@ function outcomeAnswer(outcome: IngestOutcome, sourceName: string): HttpAnswer {
       );
     case 'busy':
       return unavailable('the log takes no more at the moment', outcome.retryAfterSeconds);
+    case 'unclear':
+      return errorAnswer(
+        500,
+        'the storage failed while the entries were written, and they may be kept or not: sent again with the same Idempotency-Key, or as the same chunk of an import, they count once',
+      );
   }
 }
 

@@ -8,7 +8,6 @@ import {
   fdatasyncSync,
   fsyncSync,
   linkSync,
-  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -20,7 +19,7 @@ import {
   unlinkSync,
   writeSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { SYNC_LANES } from '../limits.js';
 import { ofFile } from './system-errors.js';
@@ -42,14 +41,16 @@ export interface Disk {
   read(descriptor: number, into: Uint8Array, byteCount: number, position: number): number;
   /** Adds bytes[from…] at the end of the file, and returns how many it took: at least one, usually all. */
   write(descriptor: number, bytes: Uint8Array, from: number): number;
+  /** Puts bytes in the place of as many that a file has; durable with the next sync of the file. */
+  overwrite(path: string, bytes: Uint8Array, position: number): void;
   /** Makes the bytes of a file durable, though not its name. */
   sync(descriptor: number): void;
   /** As sync, of several files at once where the system can; waits for all, and rejects with the first error. */
   syncAll(descriptors: readonly number[]): Promise<void>;
   /** Makes the names in a folder durable. */
   syncFolder(folder: string): void;
-  /** Makes a folder, and those above it, where they are missing; returns the topmost that it made. */
-  makeFolder(folder: string): string | undefined;
+  /** Makes a folder in one that is there; false when it is there itself. */
+  makeFolder(folder: string): boolean;
   /** null when there is no such file. */
   byteCount(path: string): number | null;
   /** Gives a file another name, in the place of a file that has it. Neither name is durable by that. */
@@ -88,6 +89,7 @@ export const SYSTEM_DISK: Disk = {
   read: (descriptor, into, byteCount, position) =>
     asked(paths.get(descriptor)!, () => readWhole(descriptor, into, byteCount, position)),
   write: (descriptor, bytes, from) => asked(paths.get(descriptor)!, () => writeSync(descriptor, bytes, from)),
+  overwrite: (path, bytes, position) => asked(path, () => overwrite(path, bytes, position)),
   sync: syncFile,
   syncAll,
   syncFolder,
@@ -132,6 +134,16 @@ export function readWhole(descriptor: number, into: Uint8Array, byteCount: numbe
   return done;
 }
 
+function overwrite(path: string, bytes: Uint8Array, position: number): void {
+  const descriptor = openSync(path, 'r+');
+  try {
+    for (let done = 0; done < bytes.length; )
+      done += writeSync(descriptor, bytes, done, bytes.length - done, position + done);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
 /** Of the four threads that Node has for calls of the system, one is left to others. */
 async function syncAll(descriptors: readonly number[]): Promise<void> {
   if (descriptors.length === 1) return syncFile(descriptors[0]);
@@ -157,21 +169,13 @@ export function removeFile(path: string): void {
   }
 }
 
-/** Node's own `recursive` never returns where the parent is there and yet a folder in it is ENOENT. */
-function makeFolder(folder: string): string | undefined {
+function makeFolder(folder: string): boolean {
   try {
     mkdirSync(folder);
-    return folder;
+    return true;
   } catch (error) {
-    if (isFolder(folder)) return undefined;
-    const parent = dirname(folder);
-    const isParentMissing =
-      (error as NodeJS.ErrnoException).code === 'ENOENT' &&
-      lstatSync(parent, { throwIfNoEntry: false }) === undefined;
-    if (!isParentMissing) throw error;
-    const firstMade = makeFolder(parent);
-    const made = makeFolder(folder);
-    return firstMade ?? made;
+    if (isFolder(folder)) return false;
+    throw error;
   }
 }
 

@@ -66,7 +66,7 @@ export class FileAppender {
     this.#givingWay(() => this.#folders.sync());
   }
 
-  /** After a write that failed: what was appended to these since is gone, durably with the next sync. */
+  /** After a write that failed: what was appended to these since is gone, durably once it is synced. */
   cutBack(ends: readonly FileEnd[]): void {
     for (const { path, byteCount } of ends) {
       if (this.#disk.byteCount(path) === null) continue;

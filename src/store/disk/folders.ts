@@ -17,13 +17,25 @@ export class Folders {
     this.#disk = disk;
   }
 
-  /** Makes a folder where it is missing, for a file that is to be made in it. */
+  /** Makes a folder, and those above it, where they are missing, for a file that is to be made in it. */
   make(folder: string): void {
-    const firstMade = this.#disk.makeFolder(folder);
+    this.#ensure(folder);
     this.#changed.add(folder);
-    if (firstMade === undefined) return;
-    for (let path = folder; path !== dirname(firstMade); path = dirname(path))
-      this.#changed.add(dirname(path));
+  }
+
+  /** What it has made is noted also where it fails: the next try doesn't make that again. */
+  #ensure(folder: string): void {
+    try {
+      this.#makeOne(folder);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      this.#ensure(dirname(folder));
+      this.#makeOne(folder);
+    }
+  }
+
+  #makeOne(folder: string): void {
+    if (this.#disk.makeFolder(folder)) this.#changed.add(dirname(folder));
   }
 
   /**

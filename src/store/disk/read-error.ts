@@ -3,7 +3,18 @@
 import { SegmentError } from '../../../engine/segments.js';
 
 /** Of the system's errors those that are of one file, for as long as nobody mends it. */
-const UNREADABLE = ['EACCES', 'EIO', 'EISDIR', 'ELOOP', 'ENOTDIR', 'ENXIO', 'EPERM'];
+const UNREADABLE = [
+  'EACCES',
+  'EBADMSG',
+  'EIO',
+  'EISDIR',
+  'ELOOP',
+  'ENOTDIR',
+  'ENXIO',
+  'EPERM',
+  'ESTALE',
+  'EUCLEAN',
+];
 
 /** A file that the system cannot open or read is damaged like any other; all other errors are thrown. */
 export function readError(path: string, error: unknown): SegmentError {

@@ -13,6 +13,16 @@ export class SyncError extends Error {
   override name = 'SyncError';
 }
 
+const { EBADMSG, EDQUOT, ESTALE } = constants.errno;
+/** Of Linux; Node's list of constants has none. */
+const EUCLEAN = 117;
+const UNKNOWN_TO_NODE = [
+  { errno: EDQUOT, code: 'EDQUOT', text: 'disk quota exceeded' },
+  { errno: ESTALE, code: 'ESTALE', text: 'stale file handle' },
+  { errno: EBADMSG, code: 'EBADMSG', text: 'bad message' },
+  { errno: EUCLEAN, code: 'EUCLEAN', text: 'structure needs cleaning' },
+];
+
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
@@ -47,13 +57,14 @@ export function isUnwritable(error: unknown): boolean {
 
 /**
  * Names the file in what the system says of a call on an open one, as it does by itself of a call with a
- * path; and a quota that is used up, of which Node only says that the error is unknown to it.
+ * path; and of errors of which Node only says that they are unknown to it which they are.
  */
 export function ofFile(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || !('syscall' in error)) return error;
-  if ('errno' in error && error.errno === -constants.errno.EDQUOT) {
-    error.message = error.message.replace(/^[^:]*: [^,]*/, 'EDQUOT: disk quota exceeded');
-    Object.assign(error, { code: 'EDQUOT' });
+  const unknown = UNKNOWN_TO_NODE.find(({ errno }) => 'errno' in error && error.errno === -errno);
+  if (unknown !== undefined) {
+    error.message = error.message.replace(/^[^:]*: [^,]*/, `${unknown.code}: ${unknown.text}`);
+    Object.assign(error, { code: unknown.code });
   }
   if (!('path' in error)) error.message += ` '${path}'`;
   return error;

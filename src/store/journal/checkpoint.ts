@@ -3,12 +3,13 @@
  * between.
  */
 
+import { SegmentError } from '../../../engine/segments.js';
 import type { CompactionDisk } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
 import { CHECKPOINT_FRAME_BYTES, CHECKPOINT_SYNC_BYTES } from '../limits.js';
 import { END_FRAME, ENTRIES_FRAME, encodeFrame, type Put } from './frame.js';
-import type { CheckpointPlaces } from './journal.js';
+import type { CheckpointPlaces, CommitIdentity } from './journal.js';
 import {
   checkpointPath,
   endValue,
@@ -20,6 +21,15 @@ import {
 } from './journal-folder.js';
 import { OpenWindows } from './open-windows.js';
 
+/** Of which journal, up to which commit. */
+export interface CheckpointQuestion {
+  readonly folder: string;
+  readonly name: string;
+  /** Its own, greater than those of the files that it replaces. */
+  readonly number: number;
+  readonly last: CommitIdentity;
+}
+
 /** Files of a journal that are read at a time. */
 const OPEN_FILE_COUNT = 4;
 
@@ -29,16 +39,19 @@ const OPEN_FILE_COUNT = 4;
  */
 export function* writeCheckpoint(
   files: CompactionDisk,
-  journal: { readonly folder: string; readonly name: string },
-  number: number,
+  { folder, name, number, last }: CheckpointQuestion,
 ): Generator<void, CheckpointPlaces> {
   const { disk } = files;
-  const { folder, name } = journal;
   const fileNames = disk.list(folder).files.map((path) => path.slice(folder.length + 1));
   const state = yield* readJournal(disk, { folder, name, fileNames, upTo: number }, refuse);
+  // What can't be read of the last commit looks as if it had never been finished.
+  if (state.sequence !== last.sequence || state.checksum !== last.checksum)
+    throw new SegmentError(
+      `journal ${name} reads up to commit ${state.sequence}, and has commit ${last.sequence}`,
+    );
   const windows = new OpenWindows(disk, OPEN_FILE_COUNT, 0);
   try {
-    return yield* writeEntries(files, journal, number, {
+    return yield* writeEntries(files, { folder, name }, number, {
       keys: [...state.entries.keys()].sort(),
       value: (key) => {
         const { path, at, length } = state.entries.get(key)!;

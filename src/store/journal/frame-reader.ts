@@ -56,7 +56,9 @@ function foundAt(
     const frame = frameAt(window, name, at, byteCount);
     if (frame?.isWhole) return frame;
     const part = frame && { ...frame, body: frame.body.slice() };
-    return { brokenAt: at, nextAt: nextFrame(window, name, at + 1, byteCount), part, refused: null };
+    // Of a header that is whole, what it says its body is holds no frame, whatever somebody sent.
+    const from = frame === null ? at + 1 : frame.bodyAt + frame.header.bodyBytes;
+    return { brokenAt: at, nextAt: nextFrame(window, name, from, byteCount), part, refused: null };
   } catch (error) {
     return { brokenAt: at, nextAt: null, part: null, refused: readError(path, error).message };
   }
@@ -72,8 +74,7 @@ function frameAt(
   const header = decodeHeader(name, window.read(at, FRAME_HEADER_BYTES));
   if (header === null) return null;
   const bodyAt = at + FRAME_HEADER_BYTES;
-  if (bodyAt + header.bodyBytes > byteCount) return null;
-  const body = window.read(bodyAt, header.bodyBytes);
+  const body = window.read(bodyAt, Math.min(header.bodyBytes, byteCount - bodyAt));
   return { header, bodyAt, body, isWhole: isWholeBody(header, body) };
 }
 

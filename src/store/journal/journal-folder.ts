@@ -10,7 +10,14 @@
 import { join } from 'node:path';
 import { SegmentError } from '../../../engine/segments.js';
 import type { Disk } from '../disk/disk.js';
-import { COMMIT_FRAME, decodeChanges, END_FRAME, ENTRIES_FRAME, type FramedValue } from './frame.js';
+import {
+  COMMIT_FRAME,
+  decodeChanges,
+  END_FRAME,
+  ENTRIES_FRAME,
+  FRAME_HEADER_BYTES,
+  type FramedValue,
+} from './frame.js';
 import { type BrokenStretch, readFrames, type WholeFrame } from './frame-reader.js';
 
 const FILE_NAME = /^(0|[1-9][0-9]{0,14})\.(journal|checkpoint|checkpoint\.new)$/;
@@ -43,6 +50,8 @@ export interface JournalState {
   checksum: number | null;
   /** The latest that a commit was told, µs since the epoch. */
   timeUs: number | null;
+  /** Where the last commit's frame stands; null where it is in a checkpoint, or there is none. */
+  lastFrame: Location | null;
   /** The file behind whose last commit something stands that was never acknowledged, to be cut off. */
   torn: JournalFile | null;
 }
@@ -107,6 +116,7 @@ export function* readJournal(
     sequence: 0,
     checksum: 0,
     timeUs: null,
+    lastFrame: null,
     torn: null,
   };
   const tell = (what: string): void => onProblem({ what: `journal ${name}: ${what}`, lost: null });
@@ -320,5 +330,7 @@ function takeCommit({ header, bodyAt, body }: WholeFrame, path: string, state: J
   for (const key of removedKeys) state.entries.delete(key);
   state.sequence = header.sequence;
   state.checksum = header.checksum;
+  const at = bodyAt - FRAME_HEADER_BYTES;
+  state.lastFrame = { path, at, length: FRAME_HEADER_BYTES + body.length };
   if (header.timeUs !== null) state.timeUs = Math.max(state.timeUs ?? 0, header.timeUs);
 }

@@ -56,13 +56,18 @@ export class JournalWriter {
 
   /**
    * Makes changes durable, those of one journal as one. Rejects with what the system said; then none is
-   * kept, and the same may be tried again.
+   * kept, unless it is unclean, and the same may be tried again.
    */
   write(changes: readonly JournalChanges[]): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ changes, resolve, reject });
       this.#running ??= this.#run();
     });
+  }
+
+  /** Whether a write that failed may have left something behind; the next one takes it away. */
+  get isUnclean(): boolean {
+    return this.#unclean.length > 0;
   }
 
   /** Resolves when no write is under way. A checkpoint may be. */
@@ -144,7 +149,7 @@ export class JournalWriter {
     const { folder, name } = journal;
     let places: CheckpointPlaces;
     try {
-      places = await thread.checkpoint({ folder, name, number: pending.number });
+      places = await thread.checkpoint({ folder, name, number: pending.number, last: pending.last });
     } catch (error) {
       this.#noteFailure(journal, error);
       return;

@@ -33,9 +33,17 @@ export interface PendingFrame {
   readonly removedKeys: readonly string[];
 }
 
+/** Tells a commit of a journal from every other. */
+export interface CommitIdentity {
+  readonly sequence: number;
+  readonly checksum: number;
+}
+
 /** A checkpoint that takes the place of all files before its number. */
 export interface PendingCheckpoint {
   readonly number: number;
+  /** The last commit that is in it. */
+  readonly last: CommitIdentity;
   /** In order, as they were when the journal turned to the file of that number. */
   readonly keys: readonly string[];
 }
@@ -218,7 +226,7 @@ export class Journal {
   turn(): PendingCheckpoint {
     const number = this.nextNumber;
     this.#files.push({ path: journalPath(this.folder, number), number, byteCount: 0 });
-    return { number, keys: this.keys() };
+    return { number, last: { sequence: this.#sequence, checksum: this.#checksum }, keys: this.keys() };
   }
 
   /** Takes up a checkpoint that is durable; returns the files in whose place it is. */

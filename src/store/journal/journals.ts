@@ -15,9 +15,10 @@ import type { Disk } from '../disk/disk.js';
 import { JOURNAL_STRETCH_BYTES, OPEN_JOURNAL_LIMIT } from '../limits.js';
 import type { FileEnd } from '../thread/storage-protocol.js';
 import { openEnvelope, rawEnvelope } from '../values/envelope.js';
-import type { Put } from './frame.js';
+import { FileWindow } from './file-window.js';
+import { decodeHeader, FRAME_HEADER_BYTES, isWholeBody, type Put } from './frame.js';
 import { Journal } from './journal.js';
-import { type JournalState, loadJournal, parseJournalFile } from './journal-folder.js';
+import { frameFileName, type JournalState, loadJournal, parseJournalFile } from './journal-folder.js';
 import { OpenWindows } from './open-windows.js';
 
 export const SHARDS_FOLDER = 'shards';
@@ -45,7 +46,7 @@ export class Journals {
   readonly #journals = new Map<string, Journal>();
   readonly #shards = new Map<string, Journal>();
   /** As they were found. */
-  readonly #found: JournalState[] = [];
+  readonly #found: { readonly name: string; readonly state: JournalState }[] = [];
 
   /**
    * Opens all that there are, and changes nothing; `settle` must follow. `checkpointFrom`: see Journal, for those that are new. Throws a SegmentError for one that is damaged
@@ -66,7 +67,12 @@ export class Journals {
 
   /** What a crash left behind the last commits is cut off, and what they hold is on the disk, when it returns. */
   settle(): void {
-    for (const state of this.#found) settle(this.#disk, state);
+    for (const { name, state } of this.#found) {
+      const { torn, files } = state;
+      if (torn !== null) this.#disk.truncate(torn.path, torn.byteCount);
+      rewriteLast(this.#disk, name, state);
+      for (const { path } of files.slice(-2)) syncFile(this.#disk, path);
+    }
     this.#found.length = 0;
   }
 
@@ -118,7 +124,7 @@ export class Journals {
   #open(): void {
     for (const place of journalFolders(this.#disk, this.#directory)) {
       const state = loadJournal(this.#disk, { ...place, upTo: Infinity });
-      this.#found.push(state);
+      this.#found.push({ name: place.name, state });
       this.#add(place.name, place.folder, state);
     }
     const meta = this.table(META_TABLE);
@@ -194,17 +200,34 @@ export function scopeOfName(name: string): string | null {
 }
 
 /**
- * What was read may not be on the disk yet: a process that was killed had not synced it. Commits that follow
- * would stand on nothing.
+ * What was read may not be on the disk yet: a process that was killed had not synced it, and commits that follow
+ * would stand on nothing. A sync alone doesn't write what an earlier one has failed with: the system takes that
+ * for written. So the last commit is put in its own place once more.
  */
-function settle(disk: Disk, { files, torn }: JournalState): void {
-  if (torn !== null) disk.truncate(torn.path, torn.byteCount);
-  for (const { path } of files.slice(-2)) {
-    const descriptor = disk.open(path, 'a');
-    try {
-      disk.sync(descriptor);
-    } finally {
-      disk.close(descriptor);
-    }
+function rewriteLast(disk: Disk, name: string, { lastFrame, checksum }: JournalState): void {
+  if (lastFrame === null) return;
+  const { path, at, length } = lastFrame;
+  const frame = readPiece(disk, path, at, length);
+  const header = decodeHeader(frameFileName(name, path), frame.subarray(0, FRAME_HEADER_BYTES));
+  if (header?.checksum !== checksum || !isWholeBody(header, frame.subarray(FRAME_HEADER_BYTES)))
+    throw new SegmentError(`file ${path} is read in two ways at byte ${at}`);
+  disk.overwrite(path, frame, at);
+}
+
+function readPiece(disk: Disk, path: string, at: number, length: number): Uint8Array {
+  const window = new FileWindow(disk, path, 0);
+  try {
+    return window.read(at, length);
+  } finally {
+    window.close();
+  }
+}
+
+function syncFile(disk: Disk, path: string): void {
+  const descriptor = disk.open(path, 'a');
+  try {
+    disk.sync(descriptor);
+  } finally {
+    disk.close(descriptor);
   }
 }

@@ -6,6 +6,7 @@ import type { CompactionPlan } from '../../../engine/rows/compaction.js';
 import type { SealPlan } from '../../../engine/usage/sealed/seal.js';
 import type { PartSummary } from '../../../engine/usage/sealed/sealed-part.js';
 import type { Leftover } from '../disk/leftovers.js';
+import type { CheckpointQuestion } from '../journal/checkpoint.js';
 import type { CheckpointPlaces } from '../journal/journal.js';
 
 export interface WriteItem {
@@ -57,13 +58,7 @@ export type StorageQuestion =
   /** Adds bytes at the end of files, and makes that durable. */
   | { readonly do: 'append'; readonly additions: readonly Addition[] }
   /** Makes the checkpoint of that number: see checkpoint.ts. */
-  | {
-      readonly do: 'checkpoint';
-      readonly folder: string;
-      /** The journal's. */
-      readonly name: string;
-      readonly number: number;
-    }
+  | ({ readonly do: 'checkpoint' } & CheckpointQuestion)
   /** Makes what was written to files durable. */
   | { readonly do: 'sync' }
   /** Takes back what was written to files since they ended there. */

@@ -107,7 +107,7 @@ export class StorageThread {
     await this.#ask({ do: 'sync' });
   }
 
-  /** Takes back what was added to files behind these ends, after a write that failed. */
+  /** Takes back, durably, what was added to files behind these ends, after a write that failed. */
   async cutBack(ends: readonly FileEnd[]): Promise<void> {
     await this.#ask({ do: 'cut-back', ends });
   }

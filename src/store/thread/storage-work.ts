@@ -101,7 +101,7 @@ export class StorageWork {
           break;
         case 'cut-back':
           this.#appender.cutBack(question.ends);
-          this.#answer({ id, done: null });
+          this.#sync(id);
           break;
         case 'remove':
           for (const path of question.paths) {
@@ -184,7 +184,7 @@ export class StorageWork {
   #beginCheckpoint(id: number, question: StorageQuestion & { readonly do: 'checkpoint' }): void {
     this.#inSlices(
       id,
-      writeCheckpoint(this.#compactionDisk(), question, question.number),
+      writeCheckpoint(this.#compactionDisk(), question),
       (places) => places,
     );
   }

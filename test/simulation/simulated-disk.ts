@@ -172,7 +172,8 @@ export class DiskOfLife implements Disk {
       const taken = Math.floor(part * bytes.length);
       const content = file.content.slice();
       content.set(bytes.subarray(0, taken), position);
-      if (Buffer.compare(content, file.content) !== 0) throw new Error(`${path} is overwritten by other bytes`);
+      if (Buffer.compare(content, file.content) !== 0)
+        throw new Error(`${path} is overwritten by other bytes`);
       const [start, end] = file.unwritten ?? [position, position];
       if (start < position) throw new Error(`${path} is not overwritten from where it is not written`);
       const from = Math.min(end, position + taken);

@@ -306,6 +306,8 @@ class StoreHistory {
 
   /** The power, or the process, is gone; what is left is what may be left. */
   async #nextLife(): Promise<void> {
+    // What passes by itself is waited for.
+    if (this.#fatal !== null && this.faults.lastingErrorCount === 0) throw this.#fatal;
     for (;;) {
       if (this.faults.ended === 'power') this.#disk.cutPower(this.#random);
       if (await this.#beginLife()) return;

@@ -1,6 +1,14 @@
 /** The store: commits, read-back, damage, format, one process a directory, the embedded log's storage. */
 
-import { mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -10,6 +18,10 @@ import type { DeadLetter, DeadLetterReason } from '../../ingest/dead-letters.js'
 import { Random } from '../../src/demo/random.js';
 import { DeadLetterStore } from '../../src/store/dead-letter-store.js';
 import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
+import { Folders } from '../../src/store/disk/folders.js';
+import { Removals } from '../../src/store/disk/removals.js';
+import { writeCheckpoint } from '../../src/store/journal/checkpoint.js';
+import { COMMIT_FRAME, encodeFrame } from '../../src/store/journal/frame.js';
 import { finished, loadJournal, readJournal } from '../../src/store/journal/journal-folder.js';
 import {
   ARENA_BYTES,
@@ -265,6 +277,59 @@ test('a journal that the disk does not give back is damaged from there on', asyn
   const problems: string[] = [];
   const state = finished(readJournal(failing, place, ({ what }) => problems.push(what)));
   expect([problems, state.sequence, state.torn]).toEqual([[said], 0, null]);
+  rmSync(directory, { recursive: true });
+});
+
+test('a commit that was torn amid a posted frame of a journal is no damage', async () => {
+  const { store, directory } = await openStore();
+  const log = new LogTable(store);
+  await log.append('t', [{ offset: 0, timestampMs: 1, value: bytes('kept') }]);
+  const path = join(directory, 'tables', 'log', '0.journal');
+  const keptBytes = readFileSync(path).length;
+  const header = { kind: COMMIT_FRAME, sequence: 2, timeUs: null, before: 0 };
+  const forged = finished(encodeFrame('tables/log/0.journal', header, [], ['a'])).bytes;
+  const value = Buffer.concat([forged, Buffer.alloc(200)]);
+  await log.append('t', [{ offset: 1, timestampMs: 1, value }]);
+  await store.close();
+  opened.length = 0;
+  const whole = readFileSync(path);
+  expect(whole.indexOf(forged)).toBeGreaterThan(keptBytes);
+  for (const cut of [whole.length - 1, whole.indexOf(forged) + forged.length]) {
+    writeFileSync(path, whole.subarray(0, cut));
+    const found = loadJournal(SYSTEM_DISK, {
+      folder: join(directory, 'tables', 'log'),
+      name: 'tables/log',
+      fileNames: ['0.journal'],
+      upTo: Number.POSITIVE_INFINITY,
+    });
+    expect([found.sequence, found.torn?.byteCount]).toEqual([1, keptBytes]);
+  }
+  rmSync(directory, { recursive: true });
+});
+
+test('a checkpoint is not made of a journal whose last commit can no longer be read', async () => {
+  const { store, directory } = await openStore();
+  for (const value of ['one', 'two']) await put(store, 's', (writer) => writer.put('a', bytes(value)));
+  await store.close();
+  opened.length = 0;
+  const folder = join(directory, 'shards', 's');
+  const path = join(folder, '0.journal');
+  const good = readFileSync(path);
+  const place = { folder, name: 'shards/s', fileNames: ['0.journal'], upTo: Number.POSITIVE_INFINITY };
+  const { sequence, checksum } = loadJournal(SYSTEM_DISK, place);
+  const files = {
+    disk: SYSTEM_DISK,
+    folders: new Folders(SYSTEM_DISK),
+    removals: new Removals(SYSTEM_DISK),
+  };
+  const question = { folder, name: 'shards/s', number: 1, last: { sequence, checksum: checksum! } };
+  const flipped = Buffer.from(good);
+  flipped[flipped.length - 1] ^= 1;
+  writeFileSync(path, flipped);
+  expect(() => finished(writeCheckpoint(files, question))).toThrow('reads up to commit 1, and has commit 2');
+  expect(readdirSync(folder)).toEqual(['0.journal']);
+  writeFileSync(path, good);
+  expect(finished(writeCheckpoint(files, question)).ats.length).toBeGreaterThan(0);
   rmSync(directory, { recursive: true });
 });
 

@@ -182,11 +182,7 @@ export class StorageWork {
   }
 
   #beginCheckpoint(id: number, question: StorageQuestion & { readonly do: 'checkpoint' }): void {
-    this.#inSlices(
-      id,
-      writeCheckpoint(this.#compactionDisk(), question),
-      (places) => places,
-    );
+    this.#inSlices(id, writeCheckpoint(this.#compactionDisk(), question), (places) => places);
   }
 
   #beginCompaction(id: number, question: StorageQuestion & { readonly do: 'compact' }): void {

@@ -1,6 +1,7 @@
 /** Every cap of ingest, each with its reason: what too big and too small would mean. */
 
 import { assert } from '../engine/assert.js';
+import { LONGEST_RETENTION_US } from '../engine/tier.js';
 
 /**
  * A record's value. Bigger: one record holds the process up for long; smaller: producers' large batches are
@@ -102,6 +103,12 @@ export const BACKLOG_BYTES = 128 * 1024 * 1024;
  * After how long a POST that was turned away may try again: about what the backlog takes to shrink visibly.
  */
 export const BUSY_RETRY_SECONDS = 1;
+
+/**
+ * How long it is remembered how far an import has come, since its last chunk. Bigger: more are remembered for nothing;
+ * smaller than the longest retention and what entries may be ahead: an import that is repeated counts again.
+ */
+export const IMPORT_MEMORY_MS = LONGEST_RETENTION_US / 1000 + 24 * 3_600_000;
 
 /**
  * How long a POST with an Idempotency-Key is remembered. Bigger: more are remembered for nothing; smaller: a

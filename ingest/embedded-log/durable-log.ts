@@ -1,6 +1,6 @@
 /** The storage that the embedded log needs: durable records per topic, with dense offsets from 0. */
 
-import type { ImportState } from './import-state.js';
+import type { ImportState, RememberedImport } from './import-state.js';
 import type { PostChanges, RememberedPost } from './remembered-posts.js';
 
 /** There is no room for an append, and nothing of it is kept; the provider of the log tells the operator. */
@@ -18,8 +18,8 @@ export interface StoredRecord {
 
 /** What a topic's log keeps beside its records. */
 export interface LogNotes {
-  /** How far imports have come, by import id. */
-  readonly imports: ReadonlyMap<string, ImportState>;
+  /** How far imports have come, by import id; null: forgotten. */
+  readonly imports: ReadonlyMap<string, RememberedImport | null>;
   readonly posts: PostChanges;
 }
 
@@ -45,6 +45,8 @@ export interface DurableLog {
   append(topic: string, records: readonly StoredRecord[], notes?: LogNotes): Promise<void>;
   /** How far an import of the topic has come, durably; NOT_BEGUN for an id that is not known. */
   importState(topic: string, importId: string): ImportState;
+  /** All imports of the topic that are remembered, by id. */
+  imports(topic: string): Iterable<readonly [string, RememberedImport]>;
   /** The topic's POSTs that are remembered, by digest of their key. Read once, at the start. */
   posts(topic: string): Iterable<readonly [string, RememberedPost]>;
   /**

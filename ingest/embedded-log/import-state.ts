@@ -7,6 +7,8 @@
  * what, the import left off.
  */
 
+import { IMPORT_MEMORY_MS } from '../limits.js';
+
 export interface ImportState {
   /** Where the next chunk has to begin. */
   readonly nextByte: number;
@@ -15,6 +17,11 @@ export interface ImportState {
   /** Entries of all chunks so far. */
   readonly accepted: number;
   readonly rejectedByReason: Readonly<Record<string, number>>;
+}
+
+export interface RememberedImport extends ImportState {
+  /** When its last chunk came, milliseconds since the epoch. */
+  readonly atMs: number;
 }
 
 /** Which part of which import a body is. */
@@ -47,7 +54,8 @@ export function advanced(
   chunk: ImportChunk,
   accepted: number,
   rejectedReasons: readonly string[],
-): ImportState {
+  atMs: number,
+): RememberedImport {
   const rejectedByReason: Record<string, number> = { ...state.rejectedByReason };
   for (const reason of rejectedReasons) rejectedByReason[reason] = (rejectedByReason[reason] ?? 0) + 1;
   return {
@@ -55,5 +63,11 @@ export function advanced(
     digest: chunk.endDigest,
     accepted: state.accepted + accepted,
     rejectedByReason,
+    atMs,
   };
+}
+
+/** Nothing that it brought counts any more, and nothing of it would count again. */
+export function isForgotten({ atMs }: RememberedImport, nowMs: number): boolean {
+  return nowMs - atMs >= IMPORT_MEMORY_MS;
 }

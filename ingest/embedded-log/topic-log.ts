@@ -7,7 +7,15 @@ import { assert } from '../../engine/assert.js';
 import { DELIVERY_BYTES, DELIVERY_RECORDS, WRITE_BYTES } from '../limits.js';
 import type { LogIdentity, LogRecord, LogSink, PartitionKey } from '../log-source.js';
 import type { DurableLog, StoredRecord } from './durable-log.js';
-import { advanced, type ChunkPlace, type ImportChunk, type ImportState, placeOf } from './import-state.js';
+import {
+  advanced,
+  type ChunkPlace,
+  type ImportChunk,
+  type ImportState,
+  isForgotten,
+  placeOf,
+  type RememberedImport,
+} from './import-state.js';
 import {
   type PostIdentity,
   type PostResult,
@@ -61,7 +69,7 @@ interface PendingAppend {
 
 /** What a write under way leaves beside the records. */
 interface PendingNotes {
-  readonly imports: Map<string, ImportState>;
+  readonly imports: Map<string, RememberedImport | null>;
   readonly posts: Map<string, RememberedPost | null>;
 }
 
@@ -160,7 +168,7 @@ export class TopicLog {
     const results: AppendResult[] = [];
     for (const { timestampMs, values, terms } of group) {
       const { part, post } = terms;
-      const progress = part === undefined ? null : this.#place(part, notes.imports);
+      const progress = part === undefined ? null : this.#place(part, notes.imports, timestampMs);
       const first = post === undefined ? null : this.#remember(post, notes.posts, timestampMs);
       results.push({ progress, first });
       if ((progress !== null && progress.place !== 'next') || first !== null) continue;
@@ -180,14 +188,20 @@ export class TopicLog {
   }
 
   /** `imports` has the states that the write under way will leave, and takes up this one's. */
-  #place(part: ImportedPart, imports: Map<string, ImportState>): ImportProgress {
+  #place(part: ImportedPart, imports: Map<string, RememberedImport | null>, nowMs: number): ImportProgress {
     const { importId } = part.chunk;
     const state = imports.get(importId) ?? this.importState(importId);
     const place = placeOf(part.chunk, state);
     if (place !== 'next') return { place, state };
-    const next = advanced(state, part.chunk, part.accepted, part.rejectedReasons);
+    if (state.nextByte === 0) this.#forgetImports(imports, nowMs);
+    const next = advanced(state, part.chunk, part.accepted, part.rejectedReasons, nowMs);
     imports.set(importId, next);
     return { place, state: next };
+  }
+
+  #forgetImports(imports: Map<string, RememberedImport | null>, nowMs: number): void {
+    for (const [importId, state] of this.#log.imports(this.key.topic))
+      if (isForgotten(state, nowMs) && !imports.has(importId)) imports.set(importId, null);
   }
 
   /** The POST that came with this key before, which may be in the same write; null when it is the first. */

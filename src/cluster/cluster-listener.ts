@@ -4,11 +4,12 @@
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { PartialError } from '../../engine/partial-format.js';
 import type { KeyRing } from '../http/auth.js';
 import type { BugReporter } from '../http/server/server.js';
+import type { TlsIdentity } from '../http/server/tls-identity.js';
 import { CLUSTER_KEY_HEADER, HOLDINGS_PATH, QUESTION_PATH } from './cluster-paths.js';
 import { PEER_IDLE_MS, QUESTION_BYTES, QUESTIONS_AT_ONCE } from './limits.js';
 
@@ -18,23 +19,31 @@ export interface ClusterListenerPorts {
   readonly answer: (question: Uint8Array) => Promise<Uint8Array>;
   readonly holdings: () => Uint8Array;
   readonly bugs: BugReporter;
-  /** PEM; null: plain. */
-  readonly tls: { readonly cert: string; readonly key: string } | null;
+  /** null: plain. */
+  readonly tls: TlsIdentity | null;
 }
 
 export class ClusterListener {
   readonly #ports: ClusterListenerPorts;
   readonly #server: Server;
+  /** The same where it has a certificate. */
+  readonly #tlsServer: TlsServer | null;
   #questionCount = 0;
 
   constructor(ports: ClusterListenerPorts) {
     this.#ports = ports;
     const listener = (request: IncomingMessage, response: ServerResponse) =>
       void this.#take(request, response);
-    this.#server = ports.tls === null ? createServer(listener) : createTlsServer({ ...ports.tls }, listener);
+    this.#tlsServer = ports.tls === null ? null : createTlsServer(pemOf(ports.tls), listener);
+    this.#server = this.#tlsServer ?? createServer(listener);
     // Later than who asks gives a connection up, so that none is closed under a question.
     this.#server.keepAliveTimeout = 2 * PEER_IDLE_MS;
     this.#server.requestTimeout = PEER_IDLE_MS;
+  }
+
+  /** New connections get another certificate. */
+  renewIdentity(identity: TlsIdentity): void {
+    this.#tlsServer?.setSecureContext(pemOf(identity));
   }
 
   /** Resolves with the port. Rejects with the system's error. */
@@ -89,6 +98,10 @@ export class ClusterListener {
       this.#questionCount--;
     }
   }
+}
+
+function pemOf({ certificate, key }: TlsIdentity): { readonly cert: string; readonly key: string } {
+  return { cert: certificate, key };
 }
 
 /** null for more than a question has. Rejects when it breaks off. */

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import type { ApiKey } from '../http/auth.js';
+import type { HTTP_SETTINGS } from './http-settings.js';
 import type { KAFKA_SETTINGS } from './kafka-settings.js';
 import { integer, list, needs, type Setting, text, type Values } from './setting.js';
 
@@ -45,9 +46,9 @@ export const CLUSTER_SETTINGS = {
 const WILDCARDS = ['0.0.0.0', '::'];
 
 export function clusterContradictions(
-  config: Values<typeof CLUSTER_SETTINGS> & Values<typeof KAFKA_SETTINGS>,
+  config: Values<typeof CLUSTER_SETTINGS> & Values<typeof KAFKA_SETTINGS> & Values<typeof HTTP_SETTINGS>,
 ): string[] {
-  const { CLUSTER_PORT: port, CLUSTER_HOST: host } = config;
+  const { CLUSTER_PORT: port, CLUSTER_HOST: host, CLUSTER_URL: url } = config;
   if (port === undefined)
     return (['CLUSTER_URL', 'CLUSTER_KEYS'] as const)
       .filter((name) => config[name] !== undefined)
@@ -58,6 +59,11 @@ export function clusterContradictions(
     ...needs(port, 'KAFKA_BROKERS', config.KAFKA_BROKERS, isNeeded),
     ...(WILDCARDS.includes(host)
       ? needs(port, 'CLUSTER_URL', config.CLUSTER_URL, `is needed where LOGRING_CLUSTER_HOST is ${host}`)
+      : []),
+    ...(config.TLS_CERT !== undefined && url !== undefined && new URL(url).protocol !== 'https:'
+      ? [
+          'LOGRING_CLUSTER_URL: must begin with https:// where the cluster port has a certificate (LOGRING_TLS_CERT)',
+        ]
       : []),
   ];
 }

@@ -38,7 +38,7 @@ export const CATALOGUE = {
   },
   500: {
     names: ['INTERNAL', 'DATA_LOSS'],
-    meaning: 'A bug of the service, or stored data that the answer needs is damaged.',
+    meaning: 'A bug of the service, a disk that failed, or stored data that the answer needs is damaged.',
   },
   503: { names: ['UNAVAILABLE'], meaning: 'Not now; come again after Retry-After seconds.' },
 } as const;

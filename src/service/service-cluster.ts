@@ -14,6 +14,7 @@ import type { IngestOrder } from '../ingest-thread/protocol.js';
 import type { Store } from '../store/store.js';
 import type { Platform } from './service.js';
 import { droppedPort, logTopics } from './service-api.js';
+import { identityOf } from './service-http.js';
 import type { Shards } from './shards.js';
 import type { WholeAnswers } from './whole-answers.js';
 
@@ -55,10 +56,10 @@ export function createCluster({ config, platform, store, ...ports }: ServiceClus
 
 /** The listener that other members ask; it answers once the cluster serves. */
 export function createClusterListener(cluster: Cluster, config: Config, bugs: BugReporter): ClusterListener {
-  const { CLUSTER_KEYS, TLS_CERT, TLS_KEY } = config;
+  const { CLUSTER_KEYS } = config;
   return new ClusterListener({
     keys: new KeyRing(CLUSTER_KEYS!),
-    tls: TLS_CERT === undefined || TLS_KEY === undefined ? null : { cert: TLS_CERT, key: TLS_KEY },
+    tls: identityOf(config),
     bugs,
     answer: (question) => cluster.answer(question),
     holdings: () => cluster.holdings(),

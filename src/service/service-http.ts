@@ -20,6 +20,8 @@ export interface ServiceHttpPorts {
   readonly inFlight: AnswersInFlight;
   readonly meter: RequestMeter;
   readonly bugs: BugReporter;
+  /** Told of a certificate that is shown from now on. */
+  readonly onRenewed: (identity: TlsIdentity) => void;
 }
 
 export interface ServiceHttp extends ChosenServer {
@@ -36,6 +38,7 @@ export function createServiceHttp({
   inFlight,
   meter,
   bugs,
+  onRenewed,
 }: ServiceHttpPorts): ServiceHttp {
   const identity = identityOf(config);
   const { monotonicUs } = platform.clock;
@@ -56,7 +59,10 @@ export function createServiceHttp({
       return config.ACCESS_LOG ? loggedHandler(metered, accessLog(api, platform)) : metered;
     },
   });
-  return { ...chosen, tlsFiles: identity === null ? null : tlsFilesOf(identity, chosen, platform) };
+  return {
+    ...chosen,
+    tlsFiles: identity === null ? null : tlsFilesOf(identity, chosen, platform, onRenewed),
+  };
 }
 
 /** Its lines are written whatever the level of the service's own log. */
@@ -77,7 +83,7 @@ export function urlOf(config: Config, port: number): string {
 }
 
 /** The configuration has been checked: the two go together. */
-function identityOf({ TLS_CERT, TLS_KEY, files }: Config): TlsIdentity | null {
+export function identityOf({ TLS_CERT, TLS_KEY, files }: Config): TlsIdentity | null {
   if (TLS_CERT === undefined || TLS_KEY === undefined) return null;
   const { TLS_CERT: certificate, TLS_KEY: key } = files;
   const paths =
@@ -89,6 +95,7 @@ function tlsFilesOf(
   identity: TlsIdentity,
   { server }: ChosenServer,
   { logger, clock }: Platform,
+  onRenewed: (identity: TlsIdentity) => void,
 ): TlsFiles | null {
   const warnIfExpired = ({ expiresUs }: TlsIdentity) => {
     if (expiresUs < clock.nowUs())
@@ -101,6 +108,7 @@ function tlsFilesOf(
     onRenewed: (renewed) => {
       logger.info({ expires: dateText(renewed.expiresUs) }, 'TLS: a new certificate is in use');
       warnIfExpired(renewed);
+      onRenewed(renewed);
     },
     onFailed: (problem) =>
       logger.error(

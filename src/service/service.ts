@@ -271,6 +271,7 @@ class Composition implements Service {
       inFlight: this.#inFlight,
       meter: this.#metrics,
       bugs,
+      onRenewed: (identity) => this.#peerListener?.renewIdentity(identity),
     });
     readService(this.#metrics, {
       version: platform.version,

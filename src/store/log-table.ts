@@ -18,7 +18,11 @@ import {
   type LogNotes,
   type StoredRecord,
 } from '../../ingest/embedded-log/durable-log.js';
-import { type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
+import {
+  type ImportState,
+  NOT_BEGUN,
+  type RememberedImport,
+} from '../../ingest/embedded-log/import-state.js';
 import type { RememberedPost } from '../../ingest/embedded-log/remembered-posts.js';
 import { DiskFullError } from './disk/disk-room.js';
 import type { Put } from './journal/frame.js';
@@ -66,7 +70,10 @@ export class LogTable implements DurableLog {
     const chunks = writes.map(({ key }) => parseChunkKey(key)!);
     writes.push(wrappedOffset(endKey(name), end));
     const forgotten: string[] = [];
-    for (const [importId, state] of notes.imports) writes.push(wrappedJson(importKey(name, importId), state));
+    for (const [importId, state] of notes.imports) {
+      if (state === null) forgotten.push(importKey(name, importId));
+      else writes.push(wrappedJson(importKey(name, importId), state));
+    }
     for (const [digest, post] of notes.posts) {
       if (post === null) forgotten.push(postKey(name, digest));
       else writes.push(wrappedJson(postKey(name, digest), post));
@@ -87,6 +94,15 @@ export class LogTable implements DurableLog {
     const stored = this.#table.get(key);
     if (stored === undefined) return NOT_BEGUN;
     return openedJson(key, stored) as ImportState;
+  }
+
+  *imports(topic: string): Iterable<readonly [string, RememberedImport]> {
+    const prefix = importKey(topic, '');
+    for (const key of this.#table.keys(prefix)) {
+      const stored = this.#table.get(key);
+      assert(stored !== undefined, 'an import went away while it was read');
+      yield [key.slice(prefix.length), openedJson(key, stored) as RememberedImport];
+    }
   }
 
   *posts(topic: string): Iterable<readonly [string, RememberedPost]> {

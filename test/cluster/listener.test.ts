@@ -1,16 +1,22 @@
 /** The cluster port: nothing without the key, and whatever comes in is answered or refused. */
 
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PartialError } from '../../engine/partial-format.js';
-import { ClusterListener } from '../../src/cluster/cluster-listener.js';
+import { ClusterListener, type ClusterListenerPorts } from '../../src/cluster/cluster-listener.js';
 import { HOLDINGS_PATH, QUESTION_PATH } from '../../src/cluster/cluster-paths.js';
 import { HttpPeerLink } from '../../src/cluster/peer-link.js';
 import { KeyRing } from '../../src/http/auth.js';
+import { checkedIdentity } from '../../src/http/server/tls-identity.js';
+import { makeCertificate, textOfFile } from '../http/certificates.js';
 
 const bugs: unknown[] = [];
 let isSlow = false;
-const listener = new ClusterListener({
+const ports: ClusterListenerPorts = {
   keys: new KeyRing([
     { key: 'new-key', projects: null },
     { key: 'old-key', projects: null },
@@ -24,7 +30,8 @@ const listener = new ClusterListener({
   holdings: () => Buffer.from('holdings'),
   bugs: { report: (error) => bugs.push(error) },
   tls: null,
-});
+};
+const listener = new ClusterListener(ports);
 let url = '';
 beforeAll(async () => {
   url = `http://127.0.0.1:${await listener.listen('127.0.0.1', 0)}`;
@@ -82,4 +89,27 @@ test('a link asks, gives up in time, and says why', async () => {
   const wrongKey = new HttpPeerLink(url, 'wrong');
   await expect(wrongKey.holdings(5_000)).rejects.toThrow('answered 401');
   wrongKey.close();
+});
+
+test('new connections get the certificate that took the place of the first', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'logring-cluster-tls-'));
+  const [one, two] = ['one', 'two'].map((name) => {
+    const { certificate, key } = makeCertificate(directory, name);
+    return checkedIdentity(textOfFile(certificate), textOfFile(key), null);
+  });
+  const secured = new ClusterListener({ ...ports, tls: one });
+  const port = await secured.listen('127.0.0.1', 0);
+  const shown = () =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
+        resolve(socket.getPeerCertificate().subject.CN as string);
+        socket.destroy();
+      });
+      socket.once('error', reject);
+    });
+  expect(await shown()).toBe('one');
+  secured.renewIdentity(two);
+  expect(await shown()).toBe('two');
+  await secured.close(0);
+  rmSync(directory, { recursive: true });
 });

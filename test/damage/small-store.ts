@@ -200,7 +200,7 @@ async function appendUnread(log: LogTable, topic: string, traffic: Traffic): Pro
     const text = topic === EDGE_TOPIC ? traffic.edge(timestampUs) : traffic.relay(timestampUs);
     return record(log.endOffset(topic) + i - 1, timestampUs, leastOf(text, null));
   });
-  const imported = { ...NOT_BEGUN, accepted: 1, nextByte: 77 };
+  const imported = { ...NOT_BEGUN, accepted: 1, nextByte: 77, atMs: 1 };
   const rejected = [{ index: 1, reason: 'missing-project' as const }];
   const post = { postedMs: NOW_US / 1000, bodyDigest: 'b'.repeat(64), accepted: 1, rejected };
   await log.append(topic, records, {

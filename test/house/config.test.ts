@@ -86,6 +86,28 @@ test('zones: a group each, and the first writes the dead letters', () => {
   ]);
 });
 
+test('members: a port, keys, brokers, and an address that the others can ask', () => {
+  const member = {
+    LOGRING_KAFKA_BROKERS: 'kafka:9092',
+    LOGRING_CLUSTER_PORT: '4100',
+    LOGRING_CLUSTER_KEYS: 'new,old',
+  };
+  const check = (environment: Record<string, string>, ...problems: string[]) =>
+    expect(problemsOf(environment)).toEqual(problems);
+  check(member);
+  check({ ...member, LOGRING_CLUSTER_HOST: '0.0.0.0', LOGRING_CLUSTER_URL: 'http://logring-0:4100' });
+  check(
+    { LOGRING_CLUSTER_PORT: '4100' },
+    'LOGRING_CLUSTER_KEYS: is needed with LOGRING_CLUSTER_PORT',
+    'LOGRING_KAFKA_BROKERS: is needed with LOGRING_CLUSTER_PORT',
+  );
+  check({ LOGRING_CLUSTER_KEYS: 'a' }, 'LOGRING_CLUSTER_KEYS: has no effect without LOGRING_CLUSTER_PORT');
+  check(
+    { ...member, LOGRING_CLUSTER_HOST: '::' },
+    'LOGRING_CLUSTER_URL: is needed where LOGRING_CLUSTER_HOST is ::',
+  );
+});
+
 test('all problems come at once, each with its rule and what was given, but no secret', () => {
   expect(
     problemsOf({

@@ -158,6 +158,15 @@ test('the service: two settings, by file and reloaded; every mistake is told at 
   ]);
   const values = { LOGRING_TLS_CERT: textOfFile(one.certificate), LOGRING_TLS_KEY: textOfFile(one.key) };
   expect(problemsOf({ ...values, LOGRING_HTTP_BACKEND: 'uws' })).toHaveLength(1);
+  const member = {
+    LOGRING_KAFKA_BROKERS: 'kafka:9092',
+    LOGRING_CLUSTER_PORT: '4100',
+    LOGRING_CLUSTER_KEYS: 'key',
+    LOGRING_CLUSTER_URL: 'http://logring-0:4100',
+  };
+  expect(problemsOf({ ...values, ...member })).toEqual([
+    'LOGRING_CLUSTER_URL: must begin with https:// where the cluster port has a certificate (LOGRING_TLS_CERT)',
+  ]);
   expect(printConfig(readConfig(values))).toContain('LOGRING_TLS_KEY=********');
 
   const live = makeCertificate(directory, 'live');

@@ -168,6 +168,7 @@ test('appends at the same time: all are kept, delivered once and in order of off
       return log.append(topic, records, notes);
     },
     importState: (topic, importId) => log.importState(topic, importId),
+    imports: (topic) => log.imports(topic),
     posts: (topic) => log.posts(topic),
   }));
   await rig.log.start(rig.sink);
@@ -287,6 +288,10 @@ class FailingLog implements DurableLog {
   importState(topic: string, importId: string): ImportState {
     return this.#log.importState(topic, importId);
   }
+
+  imports(topic: string) {
+    return this.#log.imports(topic);
+  }
 }
 
 test('a full disk turns POSTs away, shows as a problem, and passes', async () => {
@@ -399,6 +404,7 @@ test('what is written as one is bounded: a POST, or several up to a limit', asyn
       return log.append(name, records, notes);
     },
     importState: (...call) => log.importState(...call),
+    imports: (topic) => log.imports(topic),
     posts: (name) => log.posts(name),
   });
   const value = Buffer.alloc(WRITE_BYTES / 4);

@@ -18,14 +18,14 @@ import { RecordingSink } from '../kafka/recording-sink.js';
 const root = mkdtempSync(join(tmpdir(), 'logring-import-chunks-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-async function open(directory: string) {
+async function open(directory: string, nowUs = NOW_US) {
   const store = await Store.open(join(root, directory), 1 << 20);
   const errors: unknown[] = [];
   const log = new EmbeddedLog({
     log: new LogTable(store),
     edgeTopic: 'edge',
     relayTopic: 'relay',
-    nowUs: () => NOW_US,
+    nowUs: () => nowUs,
     yieldTurn: () => new Promise((resolve) => setImmediate(resolve)),
     onFatal: (error) => errors.push(error),
   });
@@ -125,4 +125,20 @@ test('bad and blank lines move an import on, except at its beginning where none 
     rejectedByReason: { 'not-json': 1, 'missing-project': 1 },
   });
   await rig.close();
+});
+
+test('an import is forgotten once nothing of it would count again, and not before', async () => {
+  const day = 24 * 3_600_000_000;
+  const beginOther = async (importId: string, nowUs: number) => {
+    const rig = await open('forgotten', nowUs);
+    const [body, chunk] = chunkOf(0, 1, FILE, importId);
+    const { kind } = await rig.log.append('edge', body, 'application/json', { chunk });
+    const { accepted } = rig.log.importState('edge', 'first')!;
+    await rig.close();
+    return `${kind}, first ${accepted}`;
+  };
+  expect(await beginOther('first', NOW_US)).toBe('stored, first 1');
+  expect(await beginOther('second', NOW_US + 90 * day)).toBe('stored, first 1');
+  expect(await beginOther('third', NOW_US + 91 * day)).toBe('stored, first 0');
+  expect(await beginOther('second', NOW_US + 91 * day)).toBe('already-there, first 0');
 });

@@ -233,6 +233,7 @@ export class Life {
         this.#ports.onAppended(topic, records);
       },
       importState: (topic, importId) => log.importState(topic, importId),
+      imports: (topic) => log.imports(topic),
       posts: (topic) => log.posts(topic),
       read: (topic, fromOffset, maxCount, maxBytes) => log.read(topic, fromOffset, maxCount, maxBytes),
       truncateBefore: (topic, offset) => log.truncateBefore(topic, offset),

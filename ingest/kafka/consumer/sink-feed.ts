@@ -118,10 +118,13 @@ export class SinkFeed {
     }
   }
 
-  /** Lets the sink know that its next offset lies in a hole which the reading has passed. */
+  /**
+   * Lets the sink know that its next offset lies in a hole which the reading has passed: also where it has read
+   * nothing yet, and all that the log had has expired.
+   */
   passHole(assigned: AssignedPartition): void {
-    const nextOffset = this.#parts.sink.nextOffset(assigned.key);
-    if (assigned.applying || nextOffset === null || nextOffset >= assigned.position) return;
+    const nextOffset = this.#parts.sink.nextOffset(assigned.key) ?? 0;
+    if (assigned.applying || nextOffset >= assigned.position) return;
     const batch = { ...assigned.key, records: [], nextOffset: assigned.position };
     this.#hand(assigned, batch, assigned.currentTerm()).catch((error: unknown) => this.#parts.onFatal(error));
   }

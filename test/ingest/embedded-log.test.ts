@@ -294,7 +294,7 @@ class FailingLog implements DurableLog {
   }
 }
 
-test('a full disk turns POSTs away, shows as a problem, and passes', async () => {
+test('of POSTs that a failing disk took nobody says that they are not kept; it shows as a problem, and passes', async () => {
   let failing: FailingLog | null = null;
   const rig = await open(newDirectory(), new RecordingSink(), (log) => {
     failing = new FailingLog(log);
@@ -304,7 +304,7 @@ test('a full disk turns POSTs away, shows as a problem, and passes', async () =>
   expect(await rig.log.append('edge', post('a'), JSON_TYPE)).toMatchObject({ kind: 'stored' });
   failing!.isFull = true;
   const both = ['b', 'c'].map((name) => rig.log.append('edge', post(name), JSON_TYPE));
-  expect(await Promise.all(both)).toMatchObject([{ kind: 'busy' }, { kind: 'busy' }]);
+  expect(await Promise.all(both)).toMatchObject([{ kind: 'unclear' }, { kind: 'unclear' }]);
   expect(rig.log.status().problem).toBe("the embedded log can't be written: no space left");
   failing!.isFull = false;
   expect(await rig.log.append('edge', post('d'), JSON_TYPE)).toMatchObject({ kind: 'stored' });

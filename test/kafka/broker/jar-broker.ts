@@ -205,7 +205,7 @@ async function formattedDirectory(version: KafkaVersion, classPath: string): Pro
     const properties = serverProperties({ client: 1, controller: 2 }, data, '127.0.0.1', { version });
     await writeFile(join(work, 'server.properties'), propertiesFile(properties));
     const clusterId = randomBytes(16).toString('base64url');
-    const args = ['-cp', classPath, 'kafka.tools.StorageTool', 'format', '-t', clusterId];
+    const args = ['-cp', classPath, 'kafka.tools.StorageTool', 'format', `--cluster-id=${clusterId}`];
     args.push('-c', join(work, 'server.properties'), '--ignore-formatted');
     await run('java', args, { timeout: FORMAT_TIMEOUT_MS });
     await rename(data, formatted).catch((error: unknown) => {

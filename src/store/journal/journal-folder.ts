@@ -50,7 +50,7 @@ export interface JournalState {
   checksum: number | null;
   /** The latest that a commit was told, µs since the epoch. */
   timeUs: number | null;
-  /** Where the last commit's frame stands; null where it is in a checkpoint, or there is none. */
+  /** The frame of the last commit; null when a checkpoint holds it, or nothing was committed. */
   lastFrame: Location | null;
   /** The file behind whose last commit something stands that was never acknowledged, to be cut off. */
   torn: JournalFile | null;

@@ -3,12 +3,12 @@
  * counted.
  */
 
-import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';
 import { type KafkaClock, wait } from '../ingest/kafka/clock.js';
 import { UnpackBudget } from '../ingest/kafka/codecs/unpack-budget.js';
 import { Latch } from '../ingest/latch.js';
 import { DiskFullError, DiskRoom, UNTOLD } from '../src/store/disk/disk-room.js';
+import { objectsAlive } from './objects-alive.js';
 import { startFixedService } from './oracle/fixed-service.js';
 
 const ROUNDS = 200;
@@ -26,9 +26,9 @@ const DUE_AT_ONCE: KafkaClock = {
 /** How many more objects of the class there are after more rounds. */
 async function growth(ctor: typeof Promise | typeof Array, round: () => Promise<unknown>): Promise<number> {
   for (let i = 0; i < ROUNDS; i++) await round();
-  const before = queryObjects(ctor, { format: 'count' });
+  const before = objectsAlive(ctor);
   for (let i = 0; i < ROUNDS; i++) await round();
-  return queryObjects(ctor, { format: 'count' }) - before;
+  return objectsAlive(ctor) - before;
 }
 
 async function check(latch: Latch, round: () => Promise<unknown>): Promise<void> {
@@ -78,9 +78,9 @@ test('a full disk that is looked at again and again', async () => {
       noteLooks = resolve;
     });
   await lookMore();
-  const before = queryObjects(Promise, { format: 'count' });
+  const before = objectsAlive(Promise);
   await lookMore();
-  expect(queryObjects(Promise, { format: 'count' }) - before).toBeLessThan(UNDER_WAY);
+  expect(objectsAlive(Promise) - before).toBeLessThan(UNDER_WAY);
   room.stopWaiting();
   expect(await written).toBeInstanceOf(DiskFullError);
 });

@@ -3,10 +3,10 @@
  * the looks taken.
  */
 
-import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';
 import type { KafkaClock } from '../../ingest/kafka/clock.js';
 import { eventually } from '../eventually.js';
+import { objectsAlive } from '../objects-alive.js';
 import { describeKafka } from './broker/kafka-suite.js';
 import { CLOCK, QUICK, rigForEachTest, uniqueName } from './rig.js';
 
@@ -35,7 +35,7 @@ describeKafka('promises held', () => {
     await suite.rig.start({ topics: [topic], groupId: topic, timing, clock });
     const heldAfter = async (count: number) => {
       await eventually(() => looks >= count);
-      return queryObjects(Promise, { format: 'count' });
+      return objectsAlive(Promise);
     };
     const before = await heldAfter(LOOKS);
     const after = await heldAfter(3 * LOOKS);

@@ -86,6 +86,11 @@ export interface LogSink {
    * A batch of a partition that has to hold is left unread from the offset on where it holds.
    */
   apply(batch: RecordBatch, isCurrent: () => boolean): Promise<void>;
+  /**
+   * Resolves when the sink has what others have of a partition that it has nothing of, or nobody has anything; absent
+   * where there are no others.
+   */
+  obtain?(key: PartitionKey): Promise<void>;
 }
 
 export interface PartitionStatus extends PartitionKey {
@@ -150,6 +155,8 @@ export interface LogSourceStatus {
   readonly isUnreachable: boolean;
   /** Of all zones, this process included; null where it answers alone, or as long as they are not known. */
   readonly members: readonly ClusterMember[] | null;
+  /** Zones whose group has not said since the start who its members are. */
+  readonly unheardZones: readonly string[];
   /** Of all partitions; null as `members`. */
   readonly logEnds: LogEnds | null;
 }

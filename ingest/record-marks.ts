@@ -96,6 +96,11 @@ export class PartitionMarks {
     this.#readerOf = readerOf;
   }
 
+  /** What is stored of a partition has come from elsewhere. */
+  forget(key: PartitionKey): void {
+    this.#byPartition.delete(partitionId(key));
+  }
+
   of(key: PartitionKey): Marks {
     const scope = partitionId(key);
     let marks = this.#byPartition.get(scope);

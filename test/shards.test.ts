@@ -66,6 +66,7 @@ test('to ask for readiness makes no shard', async () => {
       problem: null,
       isUnreachable: false,
       members: null,
+      unheardZones: [],
       logEnds: null,
     };
     const readiness = readinessOf({

@@ -62,6 +62,7 @@ class Process {
       problem: null,
       isUnreachable: false,
       members: null,
+      unheardZones: [],
       logEnds: null,
       ...more,
     });

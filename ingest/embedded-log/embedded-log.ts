@@ -171,6 +171,7 @@ export class EmbeddedLog implements LogSource {
       problem: this.#problem,
       isUnreachable: false,
       members: null,
+      unheardZones: [],
       logEnds: null,
     };
   }

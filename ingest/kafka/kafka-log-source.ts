@@ -84,6 +84,7 @@ export class KafkaLogSource implements LogSource {
   #session: ConsumerSession | null = null;
   #others: readonly PartitionKey[] = [];
   #members: readonly ClusterMember[] | null = null;
+  readonly #unheardZones: Set<string>;
   #membersReadMs = Number.NEGATIVE_INFINITY;
   #isReadingMembers = false;
   #supervision: Promise<void> = Promise.resolve();
@@ -98,6 +99,7 @@ export class KafkaLogSource implements LogSource {
     this.#options = options;
     this.#timing = options.timing ?? KAFKA_TIMING;
     this.#lastMemberId = options.lastMemberId;
+    this.#unheardZones = new Set(options.cluster?.zones.map(({ zone }) => zone));
     const { topics, clock, logger } = options;
     const refusalOf = (error: unknown) => this.#refusal(error);
     this.#view = new ClusterView(this.#createClient(), topics, clock);
@@ -119,7 +121,9 @@ export class KafkaLogSource implements LogSource {
     return {
       missingTopics: this.#view.latest?.missingTopics ?? [],
       topics: this.#cluster.topics,
-      unassigned: this.#session?.others ?? this.#others,
+      unassigned: (this.#session?.others ?? this.#others).filter(
+        (key) => !assignedPartitions.has(partitionId(key)),
+      ),
       assigned: [...assignedPartitions.values()].map(({ key, endOffset, wholeAsOfMs }) => ({
         ...key,
         endOffset,
@@ -129,8 +133,14 @@ export class KafkaLogSource implements LogSource {
       problem: this.#fatal?.message ?? this.#cluster.problem ?? this.#health.problem,
       isUnreachable: this.#cluster.isUnreachable,
       members: this.#members,
+      unheardZones: [...this.#unheardZones],
       logEnds: this.#options.cluster === null ? null : logEndsOf(this.#view.latest),
     };
+  }
+
+  /** What the group assigned to this process last. */
+  get assignedLast(): readonly PartitionKey[] {
+    return this.#session?.assignedLast ?? [];
   }
 
   /** Resolves once the brokers have the positions or the try has failed, which is only logged. */
@@ -228,7 +238,10 @@ export class KafkaLogSource implements LogSource {
     const ofZone = async (zone: ZoneGroup): Promise<readonly ClusterMember[]> => {
       try {
         const found = await this.#stopping.orOpen(groupMembers(this.#view, zone));
-        if (found !== null) return found;
+        if (found !== null) {
+          this.#unheardZones.delete(zone.zone);
+          return found;
+        }
         this.#membersReadMs = Number.NEGATIVE_INFINITY;
       } catch (error) {
         logger.warn({ groupId: zone.groupId, error: String(error) }, 'kafka: the group cannot be described');

@@ -1,5 +1,5 @@
 /**
- * Where other members ask this one: HTTP/1.1, a key in each request, two paths. Nothing is answered without the key,
+ * Where other members ask this one: HTTP/1.1, a key in each request, a few paths. Nothing is answered without the key,
  * and nothing that comes in can do more than be refused.
  */
 
@@ -10,7 +10,15 @@ import { PartialError } from '../../engine/partial-format.js';
 import type { KeyRing } from '../http/auth.js';
 import type { BugReporter } from '../http/server/server.js';
 import type { TlsIdentity } from '../http/server/tls-identity.js';
-import { CLUSTER_KEY_HEADER, HOLDINGS_PATH, QUESTION_PATH } from './cluster-paths.js';
+import {
+  CLUSTER_KEY_HEADER,
+  COPY_PATH,
+  HOLDINGS_PATH,
+  PIECE_PATH,
+  QUESTION_PATH,
+  RELEASE_PATH,
+} from './cluster-paths.js';
+import { type CopyGiver, NotGiven } from './copy-giver.js';
 import { PEER_IDLE_MS, QUESTION_BYTES, QUESTIONS_AT_ONCE } from './limits.js';
 
 export interface ClusterListenerPorts {
@@ -18,6 +26,7 @@ export interface ClusterListenerPorts {
   /** Throws, or rejects with, a PartialError for bytes that are no question. */
   readonly answer: (question: Uint8Array) => Promise<Uint8Array>;
   readonly holdings: () => Uint8Array;
+  readonly copies: Pick<CopyGiver, 'copy' | 'piece' | 'release'>;
   readonly bugs: BugReporter;
   /** null: plain. */
   readonly tls: TlsIdentity | null;
@@ -75,29 +84,43 @@ export class ClusterListener {
     } catch (error) {
       // The member that asked is gone.
       if (request.errored !== null || response.destroyed) return;
-      if (!(error instanceof PartialError)) this.#ports.bugs.report(error, 'the cluster port');
-      end(response, error instanceof PartialError ? 400 : 500, (error as Error).message);
+      const status = statusOf(error);
+      if (status === 500) this.#ports.bugs.report(error, 'the cluster port');
+      end(response, status, (error as Error).message);
     }
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { keys, answer, holdings } = this.#ports;
+    const { keys, answer, holdings, copies } = this.#ports;
     const key = request.headers[CLUSTER_KEY_HEADER];
     if (keys.grantOf(typeof key === 'string' ? key : '') === null)
       return end(response, 401, 'a key of LOGRING_CLUSTER_KEYS is needed');
     if (request.method !== 'POST') return end(response, 405, 'POST only');
     if (request.url === HOLDINGS_PATH) return end(response, 200, holdings());
-    if (request.url !== QUESTION_PATH) return end(response, 404, 'there is nothing here');
+    const route = new Map<string | undefined, (body: Uint8Array) => Promise<Uint8Array | null>>([
+      [QUESTION_PATH, answer],
+      [COPY_PATH, (body) => copies.copy(body)],
+      [PIECE_PATH, (body) => copies.piece(body)],
+      [RELEASE_PATH, (body) => copies.release(body)],
+    ]).get(request.url);
+    if (route === undefined) return end(response, 404, 'there is nothing here');
     if (this.#questionCount >= QUESTIONS_AT_ONCE) return end(response, 503, 'too many questions at once');
-    const question = await bodyOf(request);
-    if (question === null) return end(response, 413, `a question has at most ${QUESTION_BYTES} bytes`);
+    const body = await bodyOf(request);
+    if (body === null) return end(response, 413, `a question has at most ${QUESTION_BYTES} bytes`);
     this.#questionCount++;
     try {
-      end(response, 200, await answer(question));
+      const reply = await route(body);
+      end(response, reply === null ? 304 : 200, reply ?? '');
     } finally {
       this.#questionCount--;
     }
   }
+}
+
+/** 500: a bug. */
+function statusOf(error: unknown): number {
+  if (error instanceof PartialError) return 400;
+  return error instanceof NotGiven ? error.status : 500;
 }
 
 function pemOf({ certificate, key }: TlsIdentity): { readonly cert: string; readonly key: string } {
@@ -120,7 +143,7 @@ function end(response: ServerResponse, status: number, body: string | Uint8Array
   response.writeHead(status, {
     'Content-Type': typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/octet-stream',
     'Content-Length': Buffer.byteLength(body),
-    ...(status === 200 ? {} : { Connection: 'close' }),
+    ...(status < 400 ? {} : { Connection: 'close' }),
   });
   response.end(body);
 }

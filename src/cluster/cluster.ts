@@ -12,7 +12,6 @@ import type { Shards } from '../service/shards.js';
 import type { TopicReading, WholeAnswers } from '../service/whole-answers.js';
 import { Answerer } from './answerer.js';
 import { Floors } from './floors.js';
-
 import { HedgeBudget } from './hedge-budget.js';
 import { NO_COPY_RETRY_SECONDS } from './limits.js';
 import { type Holding, writeHoldings } from './messages.js';
@@ -57,8 +56,8 @@ export class Cluster {
   readonly scatter: Scatter;
   readonly asked: Readonly<Record<AskOutcome, { count: number; seconds: number }>>;
   readonly hedges = new HedgeBudget();
+  readonly own: OwnCopies;
   readonly #ports: ClusterPorts;
-  readonly #own: OwnCopies;
   readonly #floors = new Floors();
   readonly #topics: readonly string[];
   /** What this process reads, by partitionId. */
@@ -69,14 +68,14 @@ export class Cluster {
   constructor(ports: ClusterPorts) {
     const { storeId, zone, linkTo, monotonicUs, freshMs, maxStalenessMs } = ports;
     this.#ports = ports;
-    this.#own = new OwnCopies(ports.shards, ports.whole);
+    this.own = new OwnCopies(ports.shards, ports.whole);
     this.#topics = [ports.topicOf('edge'), ports.topicOf('relay')].filter((topic) => topic !== '');
     this.peers = new Peers({ storeId, zone, linkTo, monotonicUs, freshMs });
     this.asked = Object.fromEntries(
       ASK_OUTCOMES.map((outcome) => [outcome, { count: 0, seconds: 0 }]),
     ) as Cluster['asked'];
     this.scatter = new Scatter({
-      own: this.#own,
+      own: this.own,
       partitionCount: (topic) => this.#partitionCount(topic),
       floorOf: (key, topicId) => this.#floorOf(key, topicId),
       floors: this.#floors,
@@ -99,7 +98,7 @@ export class Cluster {
   serve(queries: Pick<QueryApi, 'find'>): void {
     const { topicOf, dropped, monotonicUs, after } = this.#ports;
     this.#answerer = new Answerer({
-      own: this.#own,
+      own: this.own,
       find: (name) => queries.find(name),
       topicOf,
       dropped,
@@ -114,7 +113,7 @@ export class Cluster {
   }
 
   holdings(): Uint8Array {
-    return writeHoldings({ topics: this.#own.topics(), copies: this.#own.holdings() });
+    return writeHoldings({ topics: this.own.topics(), copies: this.own.holdings() });
   }
 
   /** Asks the others what they hold. To be called every HOLDINGS_POLL_MS; does nothing while it is asking. */
@@ -125,14 +124,14 @@ export class Cluster {
   }
 
   /** What Kafka says of the members and of the logs. */
-  note({ assigned, members, logEnds }: LogSourceStatus): void {
+  note({ assigned, members, unheardZones, logEnds }: LogSourceStatus): void {
     // What was answered from a partition that is taken away stands.
     for (const key of this.#assigned.values()) this.#noteOwn(key);
     this.#assigned = new Map(assigned.map((key) => [partitionId(key), key]));
     if (logEnds !== null) this.#floors.heard(logEnds);
     if (members === null) return;
     const { generation } = this.peers;
-    this.peers.update(members);
+    this.peers.update(members, unheardZones.length === 0);
     if (this.peers.generation !== generation) this.poll();
   }
 
@@ -185,7 +184,7 @@ export class Cluster {
   /** This one first; `assigned`: what it reads. */
   members(assigned: readonly PartitionKey[]): MemberStatus[] {
     const nowUs = this.#ports.monotonicUs();
-    const own = this.#own.holdings();
+    const own = this.own.holdings();
     const ownById = new Map(own.map((holding) => [partitionId(holding), holding]));
     const status = (
       facts: Pick<MemberStatus, 'zone' | 'url' | 'answers'>,
@@ -231,7 +230,7 @@ export class Cluster {
       }
       const problem =
         partitionCount === 0
-          ? this.#own.unknownReason(topic)
+          ? this.own.unknownReason(topic)
           : without.length > 0
             ? noCopyText(topic, without)
             : null;
@@ -242,7 +241,7 @@ export class Cluster {
   /** Of the whole copies of a partition that members have which answer. */
   #agesMs(key: PartitionKey, nowUs: number): number[] {
     const id = partitionId(key);
-    const ages = [this.#own.copy(key)?.ageMs ?? Infinity];
+    const ages = [this.own.copy(key)?.ageMs ?? Infinity];
     for (const peer of this.peers.all())
       if (!peer.isSilent) ages.push(peer.holding(id, nowUs)?.ageMs ?? Infinity);
     return ages.filter((ageMs) => ageMs !== Infinity);
@@ -251,8 +250,8 @@ export class Cluster {
   /** Others may know of partitions that this process, cut off from the brokers, does not. */
   #partitionCount(topic: string): number {
     return Math.max(
-      this.#own.partitionCount(topic),
-      this.peers.partitionCount(topic, this.#own.topicId(topic)),
+      this.own.partitionCount(topic),
+      this.peers.partitionCount(topic, this.own.topicId(topic)),
     );
   }
 
@@ -260,23 +259,23 @@ export class Cluster {
   #floorOf(key: PartitionKey, topicId: string): number {
     const floor = this.#floors.of(key, topicId);
     if (!this.#assigned.has(partitionId(key))) return floor;
-    const copy = this.#own.isOfLog(key, topicId) ? this.#own.copy(key) : null;
+    const copy = this.own.isOfLog(key, topicId) ? this.own.copy(key) : null;
     return copy === null || copy.ageMs === Infinity ? floor : Math.max(floor, copy.nextOffset);
   }
 
   #noteOwn(key: PartitionKey): void {
-    const topicId = this.#own.topicId(key.topic);
+    const topicId = this.own.topicId(key.topic);
     this.#floors.note(key, topicId, this.#floorOf(key, topicId), this.#ports.monotonicUs());
   }
 
   #isAboveFloors(topic: string): boolean {
-    const partitionCount = this.#own.partitionCount(topic);
-    if (this.peers.partitionCount(topic, this.#own.topicId(topic)) > partitionCount) return false;
-    const topicId = this.#own.topicId(topic);
+    const partitionCount = this.own.partitionCount(topic);
+    if (this.peers.partitionCount(topic, this.own.topicId(topic)) > partitionCount) return false;
+    const topicId = this.own.topicId(topic);
     for (let partition = 0; partition < partitionCount; partition++) {
       const key = { topic, partition };
       const floor = this.#floors.of(key, topicId);
-      if (floor > 0 && (this.#own.copy(key)?.nextOffset ?? 0) < floor) return false;
+      if (floor > 0 && (this.own.copy(key)?.nextOffset ?? 0) < floor) return false;
     }
     return true;
   }

@@ -75,12 +75,29 @@ export const PEER_CONNECTIONS = 64;
 /** Kept open for so long without a question. Longer: descriptors; shorter: connections are made again and again. */
 export const PEER_IDLE_MS = 30_000;
 
+/** Bytes that a copy of a partition is fetched by. Bigger: turns of the serving thread last longer; smaller: more requests. */
+export const PIECE_BYTES = 1024 * 1024;
+
+/** How long a piece may take to come. Longer: a member that hangs is given up later; shorter: one that gives to many is. */
+export const PIECE_TIMEOUT_MS = 30_000;
+
+/** Partitions that are copied at a time, from this member and to it. More: each takes longer, and files are held; fewer: all take longer. */
+export const COPIES_GIVEN_AT_ONCE = 4;
+export const COPIES_TAKEN_AT_ONCE = 2;
+
+/** Files that no member fetches any more are let go of. Longer: disk for nobody; shorter: a copy that is held up begins again. */
+export const COPY_IDLE_MS = 120_000;
+
+/** Between two tries to copy a partition. Longer: it is read later; shorter: requests in vain. */
+export const COPY_RETRY_MS = 1_000;
+
 /** A caller whose question finds no copy comes again after this, seconds. */
 export const NO_COPY_RETRY_SECONDS = 1;
 
 /** Partitions and problems that an error names. More: an error nobody reads; fewer: the one that matters is missing. */
 export const NAMED_PROBLEMS = 8;
 
+assert(PIECE_TIMEOUT_MS < COPY_IDLE_MS, 'a copy outlives a piece that is given up');
 assert(HEDGE_LEAST_MS <= HEDGE_MOST_MS, 'hedges have a range');
 assert(BEHIND_CHECK_MS < BEHIND_WAIT_MS, 'who waits looks more than once');
 assert(UNCOUNTED_REPLY_BYTES < ANSWER_BYTE_LIMIT, 'what is not counted is small');

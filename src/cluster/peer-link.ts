@@ -2,37 +2,62 @@
 
 import { type Agent as HttpAgent, request as httpRequest, Agent as PlainAgent } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
-import { CLUSTER_KEY_HEADER, HOLDINGS_PATH, QUESTION_PATH } from './cluster-paths.js';
-import { PEER_CONNECTIONS, PEER_IDLE_MS, REPLY_BYTES } from './limits.js';
+import {
+  CLUSTER_KEY_HEADER,
+  COPY_PATH,
+  HOLDINGS_PATH,
+  PIECE_PATH,
+  QUESTION_PATH,
+  RELEASE_PATH,
+} from './cluster-paths.js';
+import { PEER_CONNECTIONS, PEER_IDLE_MS, PIECE_TIMEOUT_MS, REPLY_BYTES } from './limits.js';
 import type { PeerLink } from './peer.js';
+
+interface PeerReply {
+  readonly status: number;
+  readonly bytes: Uint8Array;
+}
 
 export class HttpPeerLink implements PeerLink {
   readonly #url: URL;
   readonly #key: string;
   /** One each, so that none waits for a connection behind others that take longer. */
-  readonly #agents: Readonly<Record<'holdings' | 'quick' | 'slow', HttpAgent>>;
+  readonly #agents: Readonly<Record<'holdings' | 'quick' | 'slow' | 'copies', HttpAgent>>;
 
   constructor(url: string, key: string) {
     this.#url = new URL(url);
     this.#key = key;
     const options = { keepAlive: true, maxSockets: PEER_CONNECTIONS, timeout: PEER_IDLE_MS };
     const agent = () => (this.#url.protocol === 'https:' ? new TlsAgent(options) : new PlainAgent(options));
-    this.#agents = { holdings: agent(), quick: agent(), slow: agent() };
+    this.#agents = { holdings: agent(), quick: agent(), slow: agent(), copies: agent() };
   }
 
   ask(question: Uint8Array, limitMs: number, isSlow: boolean): Promise<Uint8Array> {
-    return this.#post(QUESTION_PATH, question, limitMs, this.#agents[isSlow ? 'slow' : 'quick']);
+    return whole(this.#post(QUESTION_PATH, question, limitMs, this.#agents[isSlow ? 'slow' : 'quick']));
   }
 
   holdings(limitMs: number): Promise<Uint8Array> {
-    return this.#post(HOLDINGS_PATH, new Uint8Array(0), limitMs, this.#agents.holdings);
+    return whole(this.#post(HOLDINGS_PATH, new Uint8Array(0), limitMs, this.#agents.holdings));
+  }
+
+  copy(request: Uint8Array): Promise<Uint8Array> {
+    return whole(this.#post(COPY_PATH, request, PIECE_TIMEOUT_MS, this.#agents.copies));
+  }
+
+  async piece(request: Uint8Array): Promise<Uint8Array | null> {
+    const reply = await this.#post(PIECE_PATH, request, PIECE_TIMEOUT_MS, this.#agents.copies);
+    return reply.status === 304 ? null : whole(reply);
+  }
+
+  release(request: Uint8Array): Promise<unknown> {
+    return this.#post(RELEASE_PATH, request, PIECE_TIMEOUT_MS, this.#agents.copies);
   }
 
   close(): void {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
-  #post(path: string, body: Uint8Array, limitMs: number, agent: HttpAgent): Promise<Uint8Array> {
+  #post(path: string, body: Uint8Array, limitMs: number, agent: HttpAgent): Promise<PeerReply> {
     return new Promise((resolve, reject) => {
       const send = this.#url.protocol === 'https:' ? httpsRequest : httpRequest;
       const request = send(new URL(path, this.#url), {
@@ -67,11 +92,17 @@ export class HttpPeerLink implements PeerLink {
         response.once('end', () => {
           clearTimeout(timer);
           const bytes = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, byteCount);
-          if (response.statusCode === 200) resolve(bytes);
-          else reject(new Error(`answered ${response.statusCode}: ${Buffer.from(bytes.subarray(0, 200))}`));
+          resolve({ status: response.statusCode!, bytes });
         });
       });
       request.end(body);
     });
   }
+}
+
+/** Rejects for any other status than 200. */
+async function whole(replying: PeerReply | Promise<PeerReply>): Promise<Uint8Array> {
+  const { status, bytes } = await replying;
+  if (status === 200) return bytes;
+  throw new Error(`answered ${status}: ${Buffer.from(bytes.subarray(0, 200))}`);
 }

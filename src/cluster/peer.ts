@@ -10,6 +10,11 @@ export interface PeerLink {
   /** `isSlow`: its answer may take long, and must not keep others waiting. */
   ask(question: Uint8Array, limitMs: number, isSlow: boolean): Promise<Uint8Array>;
   holdings(limitMs: number): Promise<Uint8Array>;
+  /** See hand-over.ts. */
+  copy(request: Uint8Array): Promise<Uint8Array>;
+  /** null: the asker has the same bytes. */
+  piece(request: Uint8Array): Promise<Uint8Array | null>;
+  release(request: Uint8Array): Promise<unknown>;
   close(): void;
 }
 

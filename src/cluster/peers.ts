@@ -6,7 +6,7 @@
 import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { ABSENT_MS, HOLDINGS_TIMEOUT_MS, WIRE_VERSION } from './limits.js';
-import { readHoldings } from './messages.js';
+import { type Holding, readHoldings } from './messages.js';
 import { Peer, type PeerLink } from './peer.js';
 
 export interface PeersPorts {
@@ -24,6 +24,8 @@ export class Peers {
   #problem: string | null = null;
   #generation = 0;
   #isKnown = false;
+  /** Whether all zones' groups have named their members. */
+  #isWhole = false;
 
   constructor(ports: PeersPorts) {
     this.#ports = ports;
@@ -48,8 +50,9 @@ export class Peers {
     return this.#generation;
   }
 
-  /** The members as they are from now on. */
-  update(members: readonly ClusterMember[]): void {
+  /** The members as they are from now on; `isWhole`: of all zones. */
+  update(members: readonly ClusterMember[], isWhole = true): void {
+    this.#isWhole = isWhole;
     const { storeId, linkTo } = this.#ports;
     const problems: string[] = [];
     const present = new Set<string>();
@@ -115,9 +118,32 @@ export class Peers {
     let count = 0;
     for (const peer of this.#peers.values())
       for (const known of peer.topics)
-        if (known.topic === topic && (known.topicId === '' || topicId === '' || known.topicId === topicId))
+        if (known.topic === topic && isSameLog(known.topicId, topicId))
           count = Math.max(count, known.partitionCount);
     return count;
+  }
+
+  /**
+   * Members that have a whole copy of a partition of a log, the one that is farthest coming first; null while some may
+   * that can't be asked now.
+   */
+  wholeCopies(key: PartitionKey, topicId: string): Peer[] | null {
+    if (!this.#isKnown || !this.#isWhole) return null;
+    const id = partitionId(key);
+    const nowUs = this.#ports.monotonicUs();
+    const found: { readonly peer: Peer; readonly nextOffset: number }[] = [];
+    let isOpen = false;
+    for (const peer of this.#peers.values()) {
+      const holding = peer.holding(id, nowUs);
+      if (holding === undefined) isOpen ||= peer.isInGroup;
+      if (holding === undefined || holding === null || !isWholeCopy(holding)) continue;
+      if (!peer.topics.some((known) => known.topic === key.topic && isSameLog(known.topicId, topicId)))
+        continue;
+      if (peer.isSilent) isOpen = true;
+      else found.push({ peer, nextOffset: holding.nextOffset });
+    }
+    if (found.length === 0 && isOpen) return null;
+    return found.sort((a, b) => b.nextOffset - a.nextOffset).map(({ peer }) => peer);
   }
 
   /** Those that may have a partition, whom to ask first coming first. */
@@ -150,6 +176,15 @@ export class Peers {
     for (const peer of this.#peers.values()) peer.link.close();
     this.#peers.clear();
   }
+}
+
+function isWholeCopy({ ageMs, nextOffset }: Holding): boolean {
+  return ageMs !== Infinity && nextOffset > 0;
+}
+
+/** As far as both are known. */
+function isSameLog(topicId: string, other: string): boolean {
+  return topicId === '' || other === '' || topicId === other;
 }
 
 /** Of several members with one store the one that is known already, else the last: the others are on their way out. */

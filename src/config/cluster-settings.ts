@@ -37,6 +37,14 @@ export const CLUSTER_SETTINGS = {
     shownDefault: 'none',
     secret: true,
   },
+  HANDOVER_MB_PER_SECOND: {
+    schema: integer(0, 100_000).default(50),
+    help: 'megabytes a second at which other members copy partitions from this one; 0 is without a limit',
+  },
+  MOVE_AFTER_SECONDS: {
+    schema: integer(0, 31_536_000).default(600),
+    help: 'how long partitions wait for a member that is away before others of its zone copy them',
+  },
   PEER_TIMEOUT_MS: {
     schema: integer(50, 60_000).default(2_000),
     help: 'how long an answer waits for other members; never-asked expressions may take longer',

@@ -18,10 +18,12 @@ import type { Marks } from '../../ingest/record-marks.js';
 import { unpackRecords } from '../../ingest/record-pack.js';
 import type { IngestMeter } from '../service/ingest-meter.js';
 import { APPLY_SLICE_US } from './limits.js';
-import type { FromIngest, IngestOrder, ToIngest } from './protocol.js';
+import type { FromIngest, IngestOrder, StoredState, ToIngest } from './protocol.js';
 
 export interface IngestThreadPorts {
   readonly shardOf: (key: PartitionKey) => ShardPort;
+  /** Copies a partition from another member; resolves with what there is then, null where no member has any. */
+  readonly obtain: (key: PartitionKey) => Promise<StoredState | null>;
   readonly marksOf: (key: PartitionKey) => Marks;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
@@ -51,6 +53,7 @@ export const NOT_YET: LogSourceStatus = {
   problem: 'Kafka has not been reached yet',
   isUnreachable: false,
   members: null,
+  unheardZones: [],
   logEnds: null,
 };
 
@@ -130,6 +133,11 @@ export class IngestThread {
           this.#ports.onGap(message.gap);
         });
         return;
+      case 'obtain': {
+        const { key } = message;
+        this.#ports.obtain(key).then((state) => this.#tell({ tell: 'obtained', key, state }), onFatal);
+        return;
+      }
       case 'dead-letters':
         this.#ports.onDeadLetters(message.samples);
         return;

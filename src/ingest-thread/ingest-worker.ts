@@ -13,6 +13,7 @@ import { Holds } from '../../ingest/holds.js';
 import type { KafkaClock } from '../../ingest/kafka/clock.js';
 import type { KafkaLogger } from '../../ingest/kafka/cluster/client-logger.js';
 import { DeadLettersStoppedError, KafkaDeadLetters } from '../../ingest/kafka/dead-letter-topic.js';
+import { Absences } from '../../ingest/kafka/group/absences.js';
 import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
 import type { LogSink, PartitionKey, Position } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
@@ -24,7 +25,7 @@ import { partitionId } from '../../ingest/partition-id.js';
 import { IN_FLIGHT_BYTES, INGEST_THREAD_NICENESS, STATUS_EVERY_MS } from './limits.js';
 import { readMember, writeMember } from './member-file.js';
 import { PackShard } from './pack-shard.js';
-import type { FromIngest, IngestOrder, LogLevel, ToIngest } from './protocol.js';
+import type { FromIngest, IngestOrder, LogLevel, StoredState, ToIngest } from './protocol.js';
 
 giveWayToServing(INGEST_THREAD_NICENESS);
 
@@ -73,18 +74,23 @@ awaitNext();
 
 const buffers = new BufferPool();
 const shards = new Map<string, PackShard>();
+/** Partitions that others were asked for, by partitionId: what to do when the answer is there. */
+const obtaining = new Map<string, () => void>();
 
 function shardOf(key: PartitionKey): PackShard {
-  const name = partitionId(key);
-  const known = shards.get(name);
+  const known = shards.get(partitionId(key));
   if (known !== undefined) return known;
   const stored = order.positions.find(
     ({ topic, partition }) => topic === key.topic && partition === key.partition,
   );
+  return addShard(key, stored ?? { nextOffset: null, identity: null, marks: [] });
+}
+
+function addShard(key: PartitionKey, stored: StoredState): PackShard {
   const shard = new PackShard(
     { topic: key.topic, partition: key.partition },
     key.topic === order.edgeTopic ? 'edge' : 'relay',
-    stored ?? { nextOffset: null, identity: null, marks: [] },
+    stored,
     {
       buffers,
       send: (of, pack, lastRecordMs) =>
@@ -102,14 +108,14 @@ function shardOf(key: PartitionKey): PackShard {
       setIdentity: (of, identity) => say({ say: 'identity', key: of, identity }),
     },
   );
-  shards.set(name, shard);
+  shards.set(partitionId(key), shard);
   return shard;
 }
 
 /** What this process has of the log, and what it reads although nothing came yet. */
 function heldPositions(): Position[] {
   const positions = new Map<string, Position>();
-  for (const { topic, partition } of source.status().assigned)
+  for (const { topic, partition } of source.assignedLast)
     positions.set(partitionId({ topic, partition }), { topic, partition, nextOffset: 0 });
   for (const { topic, partition, nextOffset } of order.positions)
     if (nextOffset !== null)
@@ -168,12 +174,33 @@ const sink: LogSink = {
     await pipeline.apply(batch, isCurrent);
     await shardOf(batch).flush();
   },
+  ...(order.cluster === null ? {} : { obtain }),
 };
+
+/** One question at a time for each partition. */
+function obtain({ topic, partition }: PartitionKey): Promise<void> {
+  const key = { topic, partition };
+  return new Promise((resolve) => {
+    const before = obtaining.get(partitionId(key));
+    obtaining.set(partitionId(key), () => {
+      before?.();
+      resolve();
+    });
+    if (before === undefined) say({ say: 'obtain', key });
+  });
+}
 
 const source = new KafkaLogSource({
   connection: order.connection,
   groupId: order.groupId,
-  cluster: order.cluster === null ? null : { ...order.cluster, held: heldPositions },
+  cluster:
+    order.cluster === null
+      ? null
+      : {
+          ...order.cluster,
+          held: heldPositions,
+          absences: new Absences(clock.nowMs, order.cluster.moveAfterMs),
+        },
   topics: [order.edgeTopic, order.relayTopic].filter((topic) => topic !== ''),
   holds,
   lastMemberId: readMember(order.directory, order.groupId),
@@ -232,6 +259,13 @@ function take(message: ToIngest): void {
     case 'hold':
       source.hold(message.isHeld);
       return;
+    case 'obtained': {
+      const { key, state } = message;
+      if (state !== null) addShard(key, state);
+      obtaining.get(partitionId(key))?.();
+      obtaining.delete(partitionId(key));
+      return;
+    }
     case 'acknowledge-holds':
       holds.acknowledge(message.held);
       return;

@@ -31,7 +31,12 @@ export interface IngestOrder {
   readonly connection: KafkaConnection;
   readonly groupId: string;
   /** null: this process answers alone. */
-  readonly cluster: { readonly identity: ClusterIdentity; readonly zones: readonly ZoneGroup[] } | null;
+  readonly cluster: {
+    readonly identity: ClusterIdentity;
+    readonly zones: readonly ZoneGroup[];
+    /** How long partitions wait for a member that is away. */
+    readonly moveAfterMs: number;
+  } | null;
   /** Where the member file is. */
   readonly directory: string;
   /** '' for none, but one of them there is. */
@@ -59,6 +64,8 @@ export type ToIngest =
    * was made.
    */
   | { readonly tell: 'applied'; readonly packId: number; readonly buffer: ArrayBuffer }
+  /** What was asked for with `obtain`; null: no other member has anything. */
+  | { readonly tell: 'obtained'; readonly key: PartitionKey; readonly state: StoredState | null }
   /** Packs wait to be applied for long, or no more: no stall of the source. */
   | { readonly tell: 'hold'; readonly isHeld: boolean }
   /** An operator has acknowledged that these partitions hold. */
@@ -76,6 +83,8 @@ export type FromIngest =
     }
   | { readonly say: 'identity'; readonly key: PartitionKey; readonly identity: LogIdentity }
   | { readonly say: 'gap'; readonly gap: OffsetGap }
+  /** There is nothing of the partition here: other members may have a copy. */
+  | { readonly say: 'obtain'; readonly key: PartitionKey }
   /** Dead letters that are durable, some of them. */
   | { readonly say: 'dead-letters'; readonly samples: readonly DeadLetterSample[] }
   | {

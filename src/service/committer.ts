@@ -80,6 +80,13 @@ export class Committer {
     return this.#running;
   }
 
+  /** Does what must have no commit beside it. Rejects as the task does; commits go on all the same. */
+  between(task: () => Promise<void>): Promise<void> {
+    const done = this.#running.then(task);
+    this.#running = this.#running.then(() => done.catch(() => undefined));
+    return done;
+  }
+
   /**
    * Ends the series with a last commit. Rejects as `commit`; with a DiskFullError when nothing waits for room
    * any more.

@@ -20,7 +20,7 @@ import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
 import type { IngestPort } from '../http/ports.js';
 import { IngestThread, NOT_YET } from '../ingest-thread/ingest-thread.js';
-import type { IngestOrder } from '../ingest-thread/protocol.js';
+import type { IngestOrder, StoredState } from '../ingest-thread/protocol.js';
 import { PAUSED_RETRY_SECONDS } from '../limits.js';
 import { DeadLetterStore } from '../store/dead-letter-store.js';
 import { LogTable } from '../store/log-table.js';
@@ -28,7 +28,7 @@ import type { Store } from '../store/store.js';
 import type { IngestGate } from './ingest-gate.js';
 import { type IngestMeter, meteredSink } from './ingest-meter.js';
 import type { Platform } from './service.js';
-import type { Shards } from './shards.js';
+import type { AnyShard, Shards } from './shards.js';
 import type { TrustedTime } from './trusted-time.js';
 
 export interface LogsPorts {
@@ -37,6 +37,8 @@ export interface LogsPorts {
   readonly store: Store;
   readonly shards: Shards;
   readonly marksOf: (key: PartitionKey) => Marks;
+  /** Copies a partition from another member, if one has it. */
+  readonly obtain: (key: PartitionKey) => Promise<void>;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
   /** Told how the source stands whenever that has changed; times are of the monotonic clock. */
@@ -121,9 +123,14 @@ function embeddedLogs(ports: LogsPorts): Logs {
 
 /** Kafka's logs: consumed and decoded on the ingest thread, which begins with what the shards have. */
 function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
-  const { config, platform, shards, marksOf, onGap, onStatus, samples, gate, meter } = ports;
+  const { config, platform, shards, marksOf, obtain, onGap, onStatus, samples, gate, meter } = ports;
   const { logger, clock, onFatal } = platform;
   let thread: IngestThread | null = null;
+  const stateOf = (key: PartitionKey, { nextOffset, identity }: AnyShard): StoredState => ({
+    nextOffset,
+    identity,
+    marks: marksOf(key).oldestFirst,
+  });
   const start = (cluster: IngestOrder['cluster']) => {
     const order = {
       connection: kafkaConnection(config, brokers),
@@ -138,14 +145,17 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
       positions: [...shards.all()].map(({ topic, partition, shard }) => ({
         topic,
         partition,
-        nextOffset: shard.nextOffset,
-        identity: shard.identity,
-        marks: marksOf({ topic, partition }).oldestFirst,
+        ...stateOf({ topic, partition }, shard),
       })),
       reckonedUs: ports.time.reckonedUs(clock.monotonicUs()),
     };
     thread = new IngestThread(order, {
       shardOf: (key) => shards.of(key),
+      obtain: async (key) => {
+        await obtain(key);
+        const shard = shards.known(key);
+        return shard === undefined ? null : stateOf(key, shard);
+      },
       marksOf,
       onGap,
       onStatus,

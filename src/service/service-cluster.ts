@@ -2,6 +2,8 @@
 
 import { Cluster } from '../cluster/cluster.js';
 import { ClusterListener } from '../cluster/cluster-listener.js';
+import { CopyGiver } from '../cluster/copy-giver.js';
+import { CopyTaker, type CopyTakerPorts } from '../cluster/copy-taker.js';
 import { WIRE_VERSION } from '../cluster/limits.js';
 import { HttpPeerLink } from '../cluster/peer-link.js';
 import { zoneGroups } from '../config/kafka-settings.js';
@@ -11,6 +13,7 @@ import type { StatePort } from '../http/ports.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import type { BugReporter } from '../http/server/server.js';
 import type { IngestOrder } from '../ingest-thread/protocol.js';
+import { isStillMissed } from '../store/dropped-parts.js';
 import type { Store } from '../store/store.js';
 import type { Platform } from './service.js';
 import { droppedPort, logTopics } from './service-api.js';
@@ -44,18 +47,52 @@ export function createCluster({ config, platform, store, ...ports }: ServiceClus
     dropped: droppedPort(store.dropped()),
     linkTo: (url) => new HttpPeerLink(url, key),
     monotonicUs: platform.clock.monotonicUs,
-    after: (delayMs, task) => {
-      const timer = setTimeout(task, delayMs);
-      return () => clearTimeout(timer);
-    },
+    after,
     freshMs: Math.min(config.FRESH_MS, maxStalenessMs === 0 ? Infinity : maxStalenessMs),
     maxStalenessMs,
     timeoutMs: config.PEER_TIMEOUT_MS,
   });
 }
 
+/** Copies of partitions, from this process to other members and from them. */
+export interface HandOver {
+  readonly given: CopyGiver;
+  readonly taken: CopyTaker;
+}
+
+export function createHandOver(
+  cluster: Cluster,
+  { config, platform, store }: Pick<ServiceClusterPorts, 'config' | 'platform' | 'store'>,
+  adopt: CopyTakerPorts['adopt'],
+): HandOver {
+  const { nowUs, monotonicUs } = platform.clock;
+  const { DATA_DIR: directory, HANDOVER_MB_PER_SECOND: megabytes } = config;
+  const common = { directory, monotonicUs, after };
+  return {
+    given: new CopyGiver({
+      ...common,
+      own: cluster.own,
+      store,
+      isRepaired: () => store.dropped().some((part) => isStillMissed(part, nowUs())),
+      bytesPerSecond: megabytes === 0 ? Infinity : megabytes * 1e6,
+    }),
+    taken: new CopyTaker({
+      ...common,
+      peers: cluster.peers,
+      topicId: (topic) => cluster.own.topicId(topic),
+      adopt,
+      logger: platform.logger,
+    }),
+  };
+}
+
 /** The listener that other members ask; it answers once the cluster serves. */
-export function createClusterListener(cluster: Cluster, config: Config, bugs: BugReporter): ClusterListener {
+export function createClusterListener(
+  cluster: Cluster,
+  copies: CopyGiver,
+  config: Config,
+  bugs: BugReporter,
+): ClusterListener {
   const { CLUSTER_KEYS } = config;
   return new ClusterListener({
     keys: new KeyRing(CLUSTER_KEYS!),
@@ -63,6 +100,7 @@ export function createClusterListener(cluster: Cluster, config: Config, bugs: Bu
     bugs,
     answer: (question) => cluster.answer(question),
     holdings: () => cluster.holdings(),
+    copies,
   });
 }
 
@@ -78,5 +116,14 @@ export async function listenToPeers(
   const url = config.CLUSTER_URL ?? `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   if (!URL.canParse(url))
     throw new ConfigError([`LOGRING_CLUSTER_URL: is needed, as ${url} is no address that others can ask`]);
-  return { identity: { storeId, url, wireVersion: WIRE_VERSION }, zones: zoneGroups(config) };
+  return {
+    identity: { storeId, url, wireVersion: WIRE_VERSION },
+    zones: zoneGroups(config),
+    moveAfterMs: config.MOVE_AFTER_SECONDS * 1000,
+  };
+}
+
+function after(delayMs: number, task: () => void): () => void {
+  const timer = setTimeout(task, delayMs);
+  return () => clearTimeout(timer);
 }

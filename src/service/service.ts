@@ -10,6 +10,7 @@ import { partitionId } from '../../ingest/partition-id.js';
 import { PartitionMarks } from '../../ingest/record-marks.js';
 import type { Cluster } from '../cluster/cluster.js';
 import type { ClusterListener } from '../cluster/cluster-listener.js';
+import type { CopyTakerPorts } from '../cluster/copy-taker.js';
 import { HOLDINGS_POLL_MS } from '../cluster/limits.js';
 import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
@@ -43,7 +44,13 @@ import {
   createQueries,
   logStates,
 } from './service-api.js';
-import { createCluster, createClusterListener, listenToPeers } from './service-cluster.js';
+import {
+  createCluster,
+  createClusterListener,
+  createHandOver,
+  type HandOver,
+  listenToPeers,
+} from './service-cluster.js';
 import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
 import { TrustedTime } from './trusted-time.js';
@@ -118,7 +125,8 @@ class Composition implements Service {
   readonly #whole: WholeAnswers;
   /** null: this process answers alone. */
   readonly #cluster: Cluster | null;
-  readonly #peerListener: ClusterListener | null;
+  readonly #handOver: HandOver | null = null;
+  readonly #peerListener: ClusterListener | null = null;
   readonly #gaps = new Gaps();
   readonly #marks: PartitionMarks;
   readonly #logs: Logs;
@@ -159,7 +167,7 @@ class Composition implements Service {
     this.#shards.expire(nowUs, this.#time.trustedUs(nowUs, monotonicUs));
     this.#whole = this.#createWhole();
     this.#marks = new PartitionMarks((scope) => store.reader(scope));
-    this.#loadBeside();
+    for (const key of this.#shards.all()) this.#loadBeside(key);
 
     this.#logs = createLogs({
       config,
@@ -167,6 +175,7 @@ class Composition implements Service {
       store,
       shards: this.#shards,
       marksOf: (key) => this.#marks.of(key),
+      obtain: (key) => this.#handOver?.taken.obtain(key) ?? Promise.resolve(),
       onGap: (gap) => this.#noteGap(gap),
       onStatus: (status) => this.#noteStatus(status),
       samples,
@@ -205,7 +214,11 @@ class Composition implements Service {
       states,
       inFlight: this.#inFlight,
     });
-    this.#peerListener = this.#cluster === null ? null : createClusterListener(this.#cluster, config, bugs);
+    if (this.#cluster !== null) {
+      const adopt: CopyTakerPorts['adopt'] = (key, folder) => this.#adopt(key, folder);
+      this.#handOver = createHandOver(this.#cluster, { config, platform, store }, adopt);
+      this.#peerListener = createClusterListener(this.#cluster, this.#handOver.given, config, bugs);
+    }
     const topicReadings = () => this.#cluster?.readings() ?? this.#whole.readings();
     this.#queries = createQueries({
       config,
@@ -357,6 +370,8 @@ class Composition implements Service {
     this.#store.room.stopWaiting();
     this.#gate.holdOpen();
     await Promise.all([this.#http.server.close(DRAIN_MS), this.#peerListener?.close(DRAIN_MS)]);
+    this.#handOver?.taken.close();
+    this.#handOver?.given.close();
     this.#cluster?.close();
     for (const timer of this.#timers) clearInterval(timer);
     await this.#logs.stop();
@@ -428,14 +443,22 @@ class Composition implements Service {
     });
   }
 
-  /** What was stored beside the shards. */
-  #loadBeside(): void {
-    for (const { topic, partition } of this.#shards.all()) {
-      const reader = this.#store.reader(partitionId({ topic, partition }));
-      this.#gaps.load({ topic, partition }, reader);
-      // What the embedded log has acknowledged is known, so there are no answers before all of it is applied.
-      if (this.#config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader);
-    }
+  /** What is stored beside a shard. */
+  #loadBeside({ topic, partition }: PartitionKey): void {
+    const reader = this.#store.reader(partitionId({ topic, partition }));
+    this.#gaps.load({ topic, partition }, reader);
+    // What the embedded log has acknowledged is known, so there are no answers before all of it is applied.
+    if (this.#config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader);
+  }
+
+  /** Goes on with what another member had of a partition. */
+  #adopt(key: PartitionKey, folder: string): Promise<void> {
+    return this.#committer.between(async () => {
+      await this.#store.adopt(partitionId(key), folder);
+      this.#marks.forget(key);
+      this.#shards.remake(key);
+      this.#loadBeside(key);
+    });
   }
 
   #createCommitter(): Committer {

@@ -79,6 +79,12 @@ export class Shards {
     return shard;
   }
 
+  /** What the store has of a partition has come from elsewhere: its shard is made of that. */
+  remake(key: PartitionKey): void {
+    this.#owned.delete(partitionId(key));
+    this.of(key);
+  }
+
   /** Memory of the views, or of those of one kind. */
   heldBytes(kind?: ViewKind): number {
     let total = 0;

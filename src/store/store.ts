@@ -5,8 +5,7 @@
  * (synced) when its promise resolves.
  */
 
-import { randomUUID } from 'node:crypto';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';
 import type { CompactionPlan } from '../../engine/rows/compaction.js';
@@ -19,15 +18,10 @@ import { BlockFiles, FILE_KEY, type FileRecord, frameName } from './blocks/block
 import type { FileDamage } from './blocks/file-damage.js';
 import type { LocatedFile } from './blocks/stored-blocks.js';
 import { CommitBatch } from './commit-batch.js';
-import {
-  linksOfSnapshot,
-  removeSnapshots,
-  SNAPSHOT_FOLDER,
-  type Snapshot,
-  takeBackup,
-} from './directory/backup.js';
+import { removeSnapshots, type Snapshot, takeBackup } from './directory/backup.js';
 import type { DirectoryLock } from './directory/directory-lock.js';
-import { STORE_FORMAT } from './directory/store-format.js';
+import { movedState, REPLACED_SUFFIX, readHandedOver } from './directory/handed-over.js';
+import { Snapshots } from './directory/snapshots.js';
 import { hasMarker, lostStore, MARKER_FILE, withRemedy, writeMarker } from './directory/store-marker.js';
 import { assertBytes, StoreWatch } from './directory/store-watch.js';
 import type { Disk } from './disk/disk.js';
@@ -39,8 +33,17 @@ import { isUnwritable } from './disk/system-errors.js';
 import { DROPPED_KEY, type DroppedPart, decodeDropped } from './dropped-parts.js';
 import type { Put } from './journal/frame.js';
 import type { Journal } from './journal/journal.js';
-import { type JournalChanges, JournalWriter } from './journal/journal-writer.js';
-import { hasStoreFiles, Journals, META_TABLE, SCOPE_KEY, scopeOfName } from './journal/journals.js';
+import { inTurns, type JournalChanges, JournalWriter } from './journal/journal-writer.js';
+import {
+  HEAD_KEY,
+  hasStoreFiles,
+  Journals,
+  META_TABLE,
+  SCOPE_KEY,
+  scopeOfName,
+  shardFolder,
+  shardName,
+} from './journal/journals.js';
 import { CHECKPOINT_SHARE, HEADS_DELAY_US } from './limits.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from './store-back-ends.js';
 import { StorageThread, type Unwritten, type WriteResult } from './thread/storage-thread.js';
@@ -86,6 +89,7 @@ export class Store {
   readonly #cache: BlockCache;
   readonly #files: BlockFiles;
   readonly #thread: StorageThread;
+  readonly #snapshots: Snapshots;
   /** What a commit under way has written and the journals and files don't show yet. */
   #batch: CommitBatch | null = null;
   /** The last commit. Once one has failed there is no other. */
@@ -112,6 +116,12 @@ export class Store {
       this.damage.note(['scratch files'], problem),
     );
     this.#thread = new StorageThread(parts.startStorage, parts.arenaBytes);
+    this.#snapshots = new Snapshots({
+      disk: parts.disk,
+      directory,
+      thread: this.#thread,
+      remove: (paths) => this.#beginRemoval(paths),
+    });
     this.#writer = new JournalWriter(
       {
         thread: this.#thread,
@@ -287,36 +297,59 @@ export class Store {
   }
 
   /**
-   * Hard links to all files of the store, as they are after the last commit, in the folder of snapshots; those of a
-   * snapshot before go. Rejects with a DiskFullError, or what the system says, for one that has no hard links.
+   * Hard links to the files of a scope, or of all of the store, as they are after the last commit. The second is for a
+   * backup, and takes the place of the one before. Rejects with a DiskFullError, or what the system says, for one that
+   * has no hard links.
    */
-  async snapshot(): Promise<Snapshot> {
+  async snapshot(scope: Scope | null = null): Promise<Snapshot> {
     if (this.room.isFull) throw new DiskFullError('the disk is full');
     while (this.#batch !== null) await this.#committed;
-    // No two snapshots have a name in common: who copies one notices that another took its place.
-    const id = randomUUID();
-    const files = [...this.#journals.files(), ...this.#files.ends()].map(({ path, byteCount }, i) => ({
-      path,
-      byteCount,
-      name: `${id}-${i}`,
-    }));
-    this.#beginRemoval(linksOfSnapshot(this.#disk, this.#directory, null));
-    await this.#thread.link(join(this.#directory, SNAPSHOT_FOLDER), files);
-    return {
-      id,
-      store: this.#id,
-      format: STORE_FORMAT,
-      files: files.map(({ path, ...file }) => ({
-        path: relative(this.#directory, path).replaceAll('\\', '/'),
-        ...file,
-      })),
-    };
+    const files =
+      scope === null
+        ? [...this.#journals.files(), ...this.#files.ends()]
+        : [...this.#journals.shard(scope).files(), ...this.#files.endsOf(scope)];
+    return await this.#snapshots.take(this.#id, files, scope === null);
   }
 
   /** Its files need not be held any more; one that is not there is no error. */
   async releaseSnapshot(id: string): Promise<void> {
-    this.#beginRemoval(linksOfSnapshot(this.#disk, this.#directory, id));
+    this.#snapshots.release(id);
     await this.#removal;
+  }
+
+  /**
+   * Puts what another store had of a scope in the place of what is here of it, durably, all or nothing. `folder`: its
+   * files, which are durable; it is moved. No commit may be under way, nor begin, and nothing may read the scope. Rejects
+   * with a SegmentError for files that are not whole; then nothing has changed.
+   */
+  async adopt(scope: Scope, folder: string): Promise<void> {
+    assert(this.#batch === null, 'a scope is adopted during a commit');
+    const state = await inTurns(readHandedOver(this.#disk, scope, folder));
+    const name = shardName(scope);
+    const removedKeys = [`${SCOPE_KEY}${scope}`, `${HEAD_KEY}${name}`];
+    this.#heads = { ...this.#heads, puts: this.#heads.puts.filter(({ key }) => key !== removedKeys[1]) };
+    // From here on a start finds what is here, nothing, or what was handed over, and takes it as it is.
+    await this.writeTables([{ table: this.#meta, puts: [], removedKeys }]);
+    const known = this.#journals.shard(scope);
+    const replaced = [...known.files(), ...this.#files.endsOf(scope)];
+    const final = shardFolder(this.#directory, scope);
+    if (this.#disk.list(final).folders.length > 0) {
+      this.#disk.rename(final, `${folder}${REPLACED_SUFFIX}`);
+      // The storage thread lets go of what it holds open.
+      await this.#thread.remove(replaced.map(({ path }) => path));
+    }
+    for (const key of known.keys()) this.#cache.delete(`${scope}:${key}`);
+    this.#files.forgetScope(scope);
+    const folders = new Folders(this.#disk);
+    folders.make(dirname(final));
+    this.#disk.rename(folder, final);
+    folders.sync();
+    this.#disk.syncFolder(dirname(folder));
+    const journal = this.#journals.adopt(scope, movedState(state, folder, final));
+    journal.checkpointFrom = this.#checkpointFrom(journal);
+    const unknown = this.#files.adopt(scope);
+    if (unknown.length > 0) this.#beginRemoval(unknown);
+    await this.#register([journal]);
   }
 
   /** Throws a StoreChangedError when the directory was removed or replaced. */

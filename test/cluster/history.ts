@@ -5,6 +5,7 @@
 
 import type { PeerLink } from '../../src/cluster/peer.js';
 import { Random } from '../../src/demo/random.js';
+import { NO_COPIES } from './no-copies.js';
 import { Coordinator, FRESH_MS, Life, Logs, type Planted, SimulatedMember } from './simulated-cluster.js';
 import { VirtualTime } from './virtual-time.js';
 
@@ -255,6 +256,7 @@ class History {
         });
       });
     return {
+      ...NO_COPIES,
       ask: (question, limitMs) => post((to) => to.cluster.answer(question), limitMs),
       holdings: (limitMs) => post((to) => Promise.resolve(to.cluster.holdings()), limitMs),
       close: () => undefined,

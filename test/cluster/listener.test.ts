@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PartialError } from '../../engine/partial-format.js';
 import { ClusterListener, type ClusterListenerPorts } from '../../src/cluster/cluster-listener.js';
 import { HOLDINGS_PATH, QUESTION_PATH } from '../../src/cluster/cluster-paths.js';
+import { NotGiven } from '../../src/cluster/copy-giver.js';
 import { HttpPeerLink } from '../../src/cluster/peer-link.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { checkedIdentity } from '../../src/http/server/tls-identity.js';
@@ -28,6 +29,11 @@ const ports: ClusterListenerPorts = {
     return Buffer.concat([Buffer.from('answered '), question]);
   },
   holdings: () => Buffer.from('holdings'),
+  copies: {
+    copy: () => Promise.reject(new NotGiven(404, 'nothing is given')),
+    piece: (request) => Promise.resolve(request[0] === 0 ? null : request),
+    release: () => Promise.resolve(Buffer.from('')),
+  },
   bugs: { report: (error) => bugs.push(error) },
   tls: null,
 };

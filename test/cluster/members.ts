@@ -34,7 +34,7 @@ export class Members {
       LOGRING_CLUSTER_KEYS: 'between-members',
       ...this.#settings,
       LOGRING_ZONE: zone,
-      LOGRING_DATA_DIR: join(this.#directory, name),
+      LOGRING_DATA_DIR: this.directoryOf(name),
       ...more,
     });
     this.#services.set(name, service);
@@ -43,6 +43,10 @@ export class Members {
 
   of(name: string): ChildService {
     return this.#services.get(name)!;
+  }
+
+  directoryOf(name: string): string {
+    return join(this.#directory, name);
   }
 
   async untilReady(...names: readonly string[]): Promise<void> {

@@ -9,6 +9,7 @@ import { Peer } from '../../src/cluster/peer.js';
 import { Peers } from '../../src/cluster/peers.js';
 import { WholeAnswers } from '../../src/service/whole-answers.js';
 import { historyReport } from './history.js';
+import { NO_COPIES } from './no-copies.js';
 import { TOPIC } from './simulated-cluster.js';
 
 const MOST_SEEDS = 500;
@@ -168,6 +169,7 @@ isFound('a partition that nobody has is left out', () =>
         const nobody = new Peer(
           { zone: '', storeId: 'nobody', url: '', wireVersion: 1, assigned: [] },
           {
+            ...NO_COPIES,
             ask: async (bytes) =>
               writeReply({
                 kind: 'answer',

@@ -315,6 +315,7 @@ export class Life {
       problem: null,
       isUnreachable: false,
       members: this.members,
+      unheardZones: [],
       logEnds: {
         askedMs: endsAskedUs / 1000,
         ends: all.map((key) => ({ ...key, nextOffset: logs.end(key.partition) })),

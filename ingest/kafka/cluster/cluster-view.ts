@@ -71,6 +71,7 @@ export class ClusterView {
       came: (payload, apiVersion) => Promise.resolve(cutOffUnsound(payload, apiVersion)),
       decoded: () => undefined,
       failed: () => undefined,
+      isRejoinDue: () => false,
     }));
     this.#clock = clock;
     this.#cluster = createCluster(client.kafka, {

@@ -183,16 +183,28 @@ export interface FetchHooks {
   decoded(fetch: DecodedFetch, payload: Buffer, apiVersion: number): void;
   /** With the error of another request; kafkajs keeps to itself why it finds no coordinator. */
   failed(error: unknown): void;
+  /**
+   * Asked at each heartbeat: whether the group is to assign its partitions again. Then the member joins it again, which
+   * makes it do so if it is the one that assigns, or says something else than before.
+   */
+  isRejoinDue(): boolean;
 }
 
 /**
- * Puts hooks around all fetches of the client's later consumers: `hooksFor` is asked once for each broker.
+ * Puts hooks around all fetches and heartbeats of the client's later consumers: `hooksFor` is asked once for each
+ * broker.
  */
 export function interceptFetches(kafka: Kafka, hooksFor: () => FetchHooks): void {
   onConnectionPools(kafka, (connections) => {
     const send = connections.send.bind(connections);
     const hooks = hooksFor();
     connections.send = (request) => {
+      if (request.request.apiName === 'Heartbeat' && hooks.isRejoinDue())
+        return Promise.reject(
+          Object.assign(new Error('the partitions are to be assigned again'), {
+            type: 'REBALANCE_IN_PROGRESS',
+          }),
+        );
       if (request.request.apiName !== 'Fetch')
         return send(request).catch((error: unknown) => {
           hooks.failed(error);

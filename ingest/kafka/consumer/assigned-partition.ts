@@ -31,6 +31,8 @@ export class AssignedPartition {
   applying = false;
   /** Fetches in a row that brought a batch with a wrong checksum from where it stands. */
   unsoundFetches = 0;
+  /** Whether others were asked for what they have of it, where there is nothing here. */
+  obtaining: 'not-yet' | 'under-way' | 'done' = 'not-yet';
   /** When the newest end of the log was heard that has been reached since; null: none has. */
   wholeAsOfMs: number | null = null;
   #position = 0;

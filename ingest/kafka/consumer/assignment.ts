@@ -11,6 +11,7 @@ export class Assignment {
   /** When the assignment came that holds now; null while the group shares out its partitions. */
   #assignedAtMs: number | null = null;
   #others: readonly PartitionKey[] | null = null;
+  #last: readonly PartitionKey[] = [];
 
   constructor(topics: readonly string[]) {
     this.#topics = topics;
@@ -29,6 +30,11 @@ export class Assignment {
     return this.#others;
   }
 
+  /** What was assigned last, also once it is revoked. */
+  get last(): readonly PartitionKey[] {
+    return this.#last;
+  }
+
   /** In place of what was assigned before. */
   assign(partitionsByTopic: Readonly<Record<string, readonly number[]>>, nowMs: number): AssignedPartition[] {
     this.revoke();
@@ -39,7 +45,9 @@ export class Assignment {
         this.#partitions.set(assigned.id, assigned);
       }
     }
-    return [...this.#partitions.values()];
+    const assigned = [...this.#partitions.values()];
+    this.#last = assigned.map(({ key }) => key);
+    return assigned;
   }
 
   revoke(): void {

@@ -22,6 +22,8 @@ export interface ConsumerFetchesPorts {
   readonly sink: LogSink;
   readonly holds: Holds;
   readonly clock: KafkaClock;
+  /** null: it answers alone. */
+  readonly assigner: { readonly absences: { readonly isDue: boolean } } | null;
 }
 
 export class ConsumerFetches {
@@ -60,6 +62,7 @@ export class ConsumerFetches {
         if (error instanceof Error && 'type' in error && error.type === GROUP_REFUSED)
           this.#groupRefusal = error;
       },
+      isRejoinDue: () => this.#parts.assigner?.absences.isDue ?? false,
     };
   }
 

@@ -109,6 +109,11 @@ export class ConsumerSession {
     return this.#assignment.partitions;
   }
 
+  /** What it was assigned last, also while the group assigns its partitions again. */
+  get assignedLast(): readonly PartitionKey[] {
+    return this.#assignment.last;
+  }
+
   get topics(): readonly string[] {
     return this.#parts.topics;
   }
@@ -127,6 +132,7 @@ export class ConsumerSession {
     const { consumer, events } = { consumer: this.#consumer, events: this.#consumer.events };
     consumer.on(events.GROUP_JOIN, ({ payload }) => {
       this.#parts.onJoined(payload.memberId);
+      if (!payload.isLeader) this.#parts.assigner?.absences.clear();
       this.#join(payload.memberAssignment);
     });
     consumer.on(events.REBALANCING, () => this.#assignment.revoke());

@@ -98,6 +98,10 @@ export class Placement {
         const findings = state === null ? null : await checkPartitions(keys, state, sink, view, failed);
         const left: AssignedPartition[] = [];
         for (const assigned of waiting) {
+          if (this.#isObtained(assigned)) {
+            left.push(assigned);
+            continue;
+          }
           const found = state?.logs.get(assigned.id);
           const skipTo = await this.#acknowledgedSkip(assigned, found).catch((error: unknown) =>
             failed(assigned.key, error),
@@ -117,6 +121,22 @@ export class Placement {
     } catch (error) {
       this.#parts.onFatal(error);
     }
+  }
+
+  /** Whether what others have of it is on its way here; asks for it where there is nothing. */
+  #isObtained(assigned: AssignedPartition): boolean {
+    const { sink, onFatal } = this.#parts;
+    if (
+      assigned.obtaining === 'not-yet' &&
+      sink.obtain !== undefined &&
+      sink.nextOffset(assigned.key) === null
+    ) {
+      assigned.obtaining = 'under-way';
+      sink.obtain(assigned.key).then(() => {
+        assigned.obtaining = 'done';
+      }, onFatal);
+    }
+    return assigned.obtaining === 'under-way';
   }
 
   /**

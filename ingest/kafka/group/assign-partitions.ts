@@ -5,8 +5,8 @@
  *   the store that committed its offset is here            that member
  *   else a member here holds some of it                    the one that holds most
  *   else the group has committed an offset: whoever
- *     holds it is away                                     nobody, until it is back
- *   else nobody has read it                                the member with the fewest partitions
+ *     holds it is away                                     nobody, until it is back or was away for too long
+ *   else nobody has read it, or will come back             the member with the fewest partitions
  *
  * A function of its arguments, whatever their order; it gives each partition to one member at most.
  */
@@ -24,22 +24,33 @@ export interface GroupMember {
 /** What the group has committed of a partition: the store that did, '' for one that did not say. */
 export type CommittedBy = ReadonlyMap<string, string>;
 
-/** Partitions by member id, those of each in order. `committedBy` is by partitionId. */
+/**
+ * Partitions by member id, those of each in order. `committedBy` is by partitionId. `givenUp` gets, by partitionId, those
+ * whose holder is away, and returns which of them wait no longer.
+ */
 export function assignPartitions(
   partitions: readonly PartitionKey[],
   members: readonly GroupMember[],
   committedBy: CommittedBy,
+  givenUp: (away: readonly string[]) => ReadonlySet<string> = () => new Set(),
 ): Map<string, PartitionKey[]> {
   const places = placesOf(members);
   const ordered = [...partitions].sort(byTopicAndNumber);
-  const free: PartitionKey[] = [];
+  const without: PartitionKey[] = [];
   for (const key of ordered) {
     const id = partitionId(key);
     const owner = committedBy.get(id);
     const holder = places.find(({ storeId }) => storeId !== '' && storeId === owner) ?? holderOf(id, places);
     if (holder !== null) holder.partitions.push(key);
-    else if (owner === undefined) free.push(key);
+    else without.push(key);
   }
+  const away = without.map(partitionId).filter((id) => committedBy.has(id));
+  const over = givenUp(away.filter((id) => !places.some(({ held }) => held.has(id))));
+  // One that was given to a member before is copied to it, or will be.
+  const free = without.filter((key) => {
+    const id = partitionId(key);
+    return !committedBy.has(id) || over.has(id) || places.some(({ held }) => held.has(id));
+  });
   const share = Math.ceil(ordered.length / Math.max(1, places.length));
   const left = free.filter((key) => {
     // Nothing came of it yet: it stays where it is while that is fair.

@@ -4,6 +4,7 @@ import { AssignerProtocol, type PartitionAssigner } from 'kafkajs';
 import type { PartitionKey, Position } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
 import { coordinatorOf } from '../cluster/kafkajs-internals.js';
+import type { Absences } from './absences.js';
 import { assignPartitions, type CommittedBy } from './assign-partitions.js';
 import { type ClusterIdentity, decodeMemberData, encodeMemberData } from './member-data.js';
 
@@ -16,10 +17,11 @@ export interface AssignerPorts {
   readonly identity: ClusterIdentity;
   /** What this process holds, by topic and number. */
   readonly held: () => readonly Position[];
+  readonly absences: Absences;
 }
 
 /** Members of a group must have it all, or none of them. */
-export function clusterAssigner({ identity, held }: AssignerPorts): PartitionAssigner {
+export function clusterAssigner({ identity, held, absences }: AssignerPorts): PartitionAssigner {
   return ({ cluster, groupId }) => ({
     name: ASSIGNER_NAME,
     version: VERSION,
@@ -39,6 +41,7 @@ export function clusterAssigner({ identity, held }: AssignerPorts): PartitionAss
         partitions,
         members.map(({ memberId, memberMetadata }) => ({ memberId, data: dataOf(memberMetadata) })),
         await committedBy(cluster, groupId, partitions),
+        (away) => absences.note(away),
       );
       return [...assigned].map(([memberId, keys]) => ({
         memberId,

@@ -80,11 +80,7 @@ export class BlockFiles {
     this.#directory = directory;
     this.#journals = journals;
     this.#cache = cache;
-    for (const scope of journals.scopes()) {
-      const journal = journals.shard(scope);
-      for (const key of journal.keys(FILE_KEY))
-        this.#restore(scope, key, openEnvelope(`${scope}:${key}`, journal.get(key)!));
-    }
+    for (const scope of journals.scopes()) this.#restoreAll(scope);
     for (const [fileKey, { path, frameEnds }] of this.#files) {
       const problem = cutBack(disk, path, frameEnds.at(-1)!);
       if (problem !== null) this.damage.note([fileKey], problem);
@@ -166,6 +162,27 @@ export class BlockFiles {
       path,
       byteCount: frameEnds.at(-1) ?? 0,
     }));
+  }
+
+  /** As ends, of a scope's files. */
+  endsOf(scope: string): FileEnd[] {
+    return [...this.#files.keys()]
+      .filter((fileKey) => fileKey.startsWith(`${scope}:`))
+      .map((fileKey) => this.end(fileKey));
+  }
+
+  /** Takes up the files of a scope that has come from elsewhere; returns what is in its folder beside them. */
+  adopt(scope: string): string[] {
+    this.#restoreAll(scope);
+    const known = new Set(
+      [...this.#journals.shard(scope).files(), ...this.endsOf(scope)].map(({ path }) => path),
+    );
+    return this.#disk.list(this.folderOf(scope)).files.filter((path) => !known.has(path));
+  }
+
+  /** Forgets all files of a scope. */
+  forgetScope(scope: string): void {
+    for (const fileKey of [...this.#files.keys()]) if (fileKey.startsWith(`${scope}:`)) this.forget(fileKey);
   }
 
   /** Takes up a file that was built aside; it counts once it is adopted. */
@@ -280,6 +297,12 @@ export class BlockFiles {
     const [fileKey, descriptor] = this.#descriptors.entries().next().value!;
     this.#disk.close(descriptor);
     this.#descriptors.delete(fileKey);
+  }
+
+  #restoreAll(scope: string): void {
+    const journal = this.#journals.shard(scope);
+    for (const key of journal.keys(FILE_KEY))
+      this.#restore(scope, key, openEnvelope(`${scope}:${key}`, journal.get(key)!));
   }
 
   /** Records come in order of file and frame. */

@@ -167,7 +167,8 @@ export class JournalWriter {
   }
 }
 
-async function inTurns<Result>(steps: Generator<void, Result>): Promise<Result> {
+/** Runs all steps, others having a turn after each. */
+export async function inTurns<Result>(steps: Generator<void, Result>): Promise<Result> {
   for (;;) {
     const step = steps.next();
     if (step.done === true) return step.value;

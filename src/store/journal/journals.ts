@@ -102,6 +102,12 @@ export class Journals {
     return [...this.#shards].filter(([, journal]) => journal.keyCount > 0).map(([scope]) => scope);
   }
 
+  /** In the place of the journal of a partition, which nothing may be writing. */
+  adopt(scope: string, state: JournalState): Journal {
+    for (const { path } of this.shard(scope).files()) this.#windows.close(path);
+    return this.#add(shardName(scope), shardFolder(this.#directory, scope), state);
+  }
+
   all(): Iterable<Journal> {
     return this.#journals.values();
   }

@@ -1,0 +1,151 @@
+/**
+ * Gives other members copies of partitions: hard links to the files of one, as a commit left them, that they fetch piece
+ * by piece.
+ */
+
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { partitionId } from '../../ingest/partition-id.js';
+import { SNAPSHOT_FOLDER } from '../store/directory/backup.js';
+import type { Store } from '../store/store.js';
+import { readCopyRequest, readPieceRequest, readReleaseRequest, writeMessage } from './hand-over.js';
+import { COPIES_GIVEN_AT_ONCE, COPY_IDLE_MS } from './limits.js';
+import type { OwnCopies } from './own-copies.js';
+
+export interface CopyGiverPorts {
+  readonly own: OwnCopies;
+  readonly store: Pick<Store, 'snapshot' | 'releaseSnapshot'>;
+  /** Of the store. */
+  readonly directory: string;
+  /** Whether a repair has dropped something: that is noted in no shard, and a copy would look whole. */
+  readonly isRepaired: () => boolean;
+  /** To all members together; Infinity: as fast as it goes. */
+  readonly bytesPerSecond: number;
+  readonly monotonicUs: () => number;
+  /** Runs a task later; returns what cancels it. */
+  readonly after: (delayMs: number, task: () => void) => () => void;
+}
+
+/** Something asked for is not here, or not now. */
+export class NotGiven extends Error {
+  override name = 'NotGiven';
+  readonly status: number;
+
+  constructor(status: 404 | 503, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+interface Given {
+  /** How much of each file counts, by name. */
+  readonly byteCounts: ReadonlyMap<string, number>;
+  cancelRelease: () => void;
+}
+
+export class CopyGiver {
+  byteCount = 0;
+  readonly #ports: CopyGiverPorts;
+  readonly #given = new Map<string, Given>();
+  /** Those that are being made. */
+  #begunCount = 0;
+  /** Until then what was given has used up the rate, µs. */
+  #busyUntilUs = 0;
+
+  constructor(ports: CopyGiverPorts) {
+    this.#ports = ports;
+  }
+
+  /** Rejects with a NotGiven, or a PartialError for bytes that are no request. */
+  async copy(bytes: Uint8Array): Promise<Uint8Array> {
+    const { topic, topicId, partition } = readCopyRequest(bytes);
+    const { own, store, isRepaired } = this.#ports;
+    const key = { topic, partition };
+    const copy = own.copy(key);
+    if (copy === null || copy.ageMs === Infinity || copy.nextOffset === 0 || !own.isOfLog(key, topicId))
+      throw new NotGiven(404, `there is no whole copy of ${partitionId(key)} here`);
+    if (isRepaired())
+      throw new NotGiven(404, 'this store was repaired, and lacks what the repair has dropped');
+    if (this.#given.size + this.#begunCount >= COPIES_GIVEN_AT_ONCE)
+      throw new NotGiven(503, 'other members are copying');
+    this.#begunCount++;
+    try {
+      const snapshot = await store.snapshot(partitionId(key));
+      const byteCounts = new Map(snapshot.files.map(({ name, byteCount }) => [name, byteCount]));
+      this.#given.set(snapshot.id, { byteCounts, cancelRelease: () => undefined });
+      this.#keep(snapshot.id);
+      return writeMessage(snapshot);
+    } finally {
+      this.#begunCount--;
+    }
+  }
+
+  /** null: they are what the asker has. Rejects as copy. */
+  async piece(bytes: Uint8Array): Promise<Uint8Array | null> {
+    const { snapshot, name, at, byteCount, sha256 } = readPieceRequest(bytes);
+    const end = this.#given.get(snapshot)?.byteCounts.get(name);
+    if (end === undefined) throw new NotGiven(404, 'there is no such snapshot here any more');
+    if (at + byteCount > end) throw new NotGiven(404, `${name} has ${end} bytes`);
+    this.#keep(snapshot);
+    await this.#turn(byteCount);
+    const file = await open(join(this.#ports.directory, SNAPSHOT_FOLDER, name), 'r');
+    try {
+      const piece = await readPiece(file, at, byteCount);
+      this.byteCount += byteCount;
+      return sha256 === createHash('sha256').update(piece).digest('hex') ? null : piece;
+    } finally {
+      await file.close();
+    }
+  }
+
+  async release(bytes: Uint8Array): Promise<Uint8Array> {
+    await this.#release(readReleaseRequest(bytes).snapshot);
+    return new Uint8Array(0);
+  }
+
+  close(): void {
+    for (const { cancelRelease } of this.#given.values()) cancelRelease();
+  }
+
+  async #release(id: string): Promise<void> {
+    const given = this.#given.get(id);
+    if (given === undefined) return;
+    given.cancelRelease();
+    this.#given.delete(id);
+    await this.#ports.store.releaseSnapshot(id);
+  }
+
+  /** A member that is gone doesn't come back for it. */
+  #keep(id: string): void {
+    const given = this.#given.get(id)!;
+    given.cancelRelease();
+    given.cancelRelease = this.#ports.after(
+      COPY_IDLE_MS,
+      () => void this.#release(id).catch(() => undefined),
+    );
+  }
+
+  /** Resolves when so many bytes may be given. */
+  #turn(byteCount: number): Promise<void> {
+    const { bytesPerSecond, monotonicUs, after } = this.#ports;
+    if (bytesPerSecond === Infinity) return Promise.resolve();
+    const nowUs = monotonicUs();
+    const startUs = Math.max(nowUs, this.#busyUntilUs);
+    this.#busyUntilUs = startUs + (byteCount / bytesPerSecond) * 1e6;
+    if (startUs <= nowUs) return Promise.resolve();
+    return new Promise((resolve) => {
+      after((startUs - nowUs) / 1000, resolve);
+    });
+  }
+}
+
+async function readPiece(file: FileHandle, at: number, byteCount: number): Promise<Uint8Array> {
+  const piece = Buffer.allocUnsafe(byteCount);
+  for (let done = 0; done < byteCount; ) {
+    const { bytesRead } = await file.read(piece, done, byteCount - done, at + done);
+    if (bytesRead === 0) throw new Error(`a file of a snapshot ends at ${at + done}`);
+    done += bytesRead;
+  }
+  return piece;
+}

@@ -1,0 +1,225 @@
+/**
+ * Copies the state of partitions from members that have it, where there is nothing here: on a new disk, in a new zone.
+ *
+ *   who has a whole copy ──► a snapshot of its files ──► incoming/<topic>+<partition>/ ──► adopted, whole
+ *
+ * What is there already, from a try that was cut off, is compared with the files by its checksum and not fetched again.
+ */
+
+import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Logger } from 'pino';
+import { SegmentError } from '../../engine/segments.js';
+import type { PartitionKey } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
+import type { Snapshot } from '../store/directory/backup.js';
+import { REPLACED_SUFFIX } from '../store/directory/handed-over.js';
+import { SYSTEM_DISK } from '../store/disk/disk.js';
+import { shardFolder } from '../store/journal/journals.js';
+import { readCopy, writeMessage } from './hand-over.js';
+import { COPIES_TAKEN_AT_ONCE, COPY_RETRY_MS, PIECE_BYTES } from './limits.js';
+import type { Peer } from './peer.js';
+import type { Peers } from './peers.js';
+
+const INCOMING_FOLDER = 'incoming';
+
+export interface CopyTakerPorts {
+  readonly peers: Peers;
+  /** '' while it is not known. */
+  readonly topicId: (topic: string) => string;
+  /** Of the store. */
+  readonly directory: string;
+  /** Makes durable files the state of a partition. Rejects with a SegmentError when they are not whole. */
+  readonly adopt: (key: PartitionKey, folder: string) => Promise<void>;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  readonly monotonicUs: () => number;
+  /** Runs a task later; returns what cancels it. */
+  readonly after: (delayMs: number, task: () => void) => () => void;
+}
+
+export class CopyTaker {
+  /** Fetched from others. */
+  byteCount = 0;
+  /** Copies that were adopted, and tries that failed. */
+  adoptedCount = 0;
+  failedCount = 0;
+  readonly #ports: CopyTakerPorts;
+  readonly #underWay = new Map<string, Promise<void>>();
+  #lanes: Promise<unknown>[] = [];
+  #isClosed = false;
+
+  constructor(ports: CopyTakerPorts) {
+    this.#ports = ports;
+  }
+
+  /** Partitions that are waited for. */
+  get waitingCount(): number {
+    return this.#underWay.size;
+  }
+
+  /**
+   * Resolves when the copy of a partition is adopted, or no member has one. Rejects when the directory can't take one,
+   * which ends the process.
+   */
+  obtain(key: PartitionKey): Promise<void> {
+    const id = partitionId(key);
+    const known = this.#underWay.get(id);
+    if (known !== undefined) return known;
+    const obtaining = this.#inLane(() => this.#obtain(key)).finally(() => this.#underWay.delete(id));
+    this.#underWay.set(id, obtaining);
+    return obtaining;
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** So many at a time. */
+  #inLane(task: () => Promise<void>): Promise<void> {
+    if (this.#lanes.length < COPIES_TAKEN_AT_ONCE) this.#lanes.push(Promise.resolve());
+    const lane = this.#lanes.shift()!;
+    const done = lane.then(task);
+    this.#lanes.push(done.catch(() => undefined));
+    return done;
+  }
+
+  async #obtain(key: PartitionKey): Promise<void> {
+    const { peers, topicId, logger } = this.#ports;
+    const id = partitionId(key);
+    const failures = new Map<string, number>();
+    while (!this.#isClosed) {
+      const holders = peers.wholeCopies(key, topicId(key.topic));
+      if (holders !== null && holders.length === 0) {
+        await rm(this.#folderOf(id), { recursive: true, force: true });
+        return;
+      }
+      const [holder] = (holders ?? []).sort(
+        (a, b) => (failures.get(a.storeId) ?? 0) - (failures.get(b.storeId) ?? 0),
+      );
+      if (holder !== undefined) {
+        try {
+          await this.#copyFrom(holder, key);
+          return;
+        } catch (error) {
+          if (!(error instanceof CopyError)) throw error;
+          this.failedCount++;
+          failures.set(holder.storeId, (failures.get(holder.storeId) ?? 0) + 1);
+          logger.warn(
+            { ...key, from: holder.url, error: error.message },
+            'a partition could not be copied yet',
+          );
+        }
+      }
+      await this.#pause();
+    }
+  }
+
+  async #copyFrom({ link, url }: Peer, key: PartitionKey): Promise<void> {
+    const { topicId, directory, adopt, logger, monotonicUs } = this.#ports;
+    const id = partitionId(key);
+    const startUs = monotonicUs();
+    const folder = this.#folderOf(id);
+    const final = shardFolder('', id);
+    const copy = await failing(async () =>
+      readCopy(await link.copy(writeMessage({ ...key, topicId: topicId(key.topic) })), final),
+    );
+    const before = this.byteCount;
+    await failing(async () => {
+      await this.#removeOthers(folder, final, copy);
+      for (const file of copy.files)
+        await this.#fetch(link, copy.id, file, join(folder, file.path.slice(final.length)));
+      for (const one of SYSTEM_DISK.list(join(directory, INCOMING_FOLDER)).folders)
+        SYSTEM_DISK.syncFolder(one);
+    });
+    if (this.#isClosed) return;
+    await adopt(key, folder).catch((error: unknown) => {
+      throw error instanceof SegmentError ? new CopyError(error.message, { cause: error }) : error;
+    });
+    this.adoptedCount++;
+    const byteCount = this.byteCount - before;
+    logger.info(
+      { ...key, from: url, byteCount, seconds: Math.round((monotonicUs() - startUs) / 1e5) / 10 },
+      'a partition was copied from another member',
+    );
+    await rm(`${folder}${REPLACED_SUFFIX}`, { recursive: true, force: true });
+    await link.release(writeMessage({ snapshot: copy.id })).catch(() => undefined);
+  }
+
+  /** What is left of other tries. */
+  async #removeOthers(folder: string, final: string, { files }: Snapshot): Promise<void> {
+    await rm(`${folder}${REPLACED_SUFFIX}`, { recursive: true, force: true });
+    mkdirSync(folder, { recursive: true });
+    const wanted = new Set(files.map(({ path }) => join(folder, path.slice(final.length))));
+    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+      const path = join(entry.parentPath, entry.name);
+      if (!entry.isDirectory() && !wanted.has(path)) await rm(path);
+    }
+  }
+
+  /** Makes one file durable. */
+  async #fetch(
+    link: Peer['link'],
+    snapshot: string,
+    { name, byteCount }: Snapshot['files'][number],
+    path: string,
+  ): Promise<void> {
+    mkdirSync(dirname(path), { recursive: true });
+    const file = await open(path, 'a+').then(async (made) => {
+      await made.close();
+      return open(path, 'r+');
+    });
+    try {
+      const { size } = await file.stat();
+      for (let at = 0; at < byteCount && !this.#isClosed; at += PIECE_BYTES) {
+        const length = Math.min(PIECE_BYTES, byteCount - at);
+        const sha256 = at + length <= size ? await checksumOf(file, at, length) : null;
+        const piece = await link.piece(writeMessage({ snapshot, name, at, byteCount: length, sha256 }));
+        if (piece === null && sha256 === null) throw new CopyError('a piece was left out that is not here');
+        if (piece === null) continue;
+        if (piece.length !== length) throw new CopyError(`a piece has ${piece.length} bytes, not ${length}`);
+        for (let done = 0; done < length; )
+          done += (await file.write(piece, done, length - done, at + done)).bytesWritten;
+        this.byteCount += length;
+      }
+      await file.truncate(byteCount);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+  }
+
+  #folderOf(id: string): string {
+    return join(
+      this.#ports.directory,
+      INCOMING_FOLDER,
+      shardFolder('', id).slice(shardFolder('', '').length + 1),
+    );
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#ports.after(COPY_RETRY_MS, resolve);
+    });
+  }
+}
+
+/** A try failed; another may not. */
+class CopyError extends Error {
+  override name = 'CopyError';
+}
+
+async function failing<Result>(task: () => Promise<Result>): Promise<Result> {
+  try {
+    return await task();
+  } catch (error) {
+    throw error instanceof CopyError ? error : new CopyError((error as Error).message, { cause: error });
+  }
+}
+
+async function checksumOf(file: FileHandle, at: number, length: number): Promise<string> {
+  const bytes = Buffer.allocUnsafe(length);
+  const { bytesRead } = await file.read(bytes, 0, length, at);
+  return createHash('sha256').update(bytes.subarray(0, bytesRead)).digest('hex');
+}

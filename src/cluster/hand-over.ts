@@ -1,0 +1,65 @@
+/**
+ * What members ask each other to copy the state of a partition, as JSON; a piece itself is bytes.
+ *
+ *   copy      topic, its id, partition        →  a snapshot of its files
+ *   piece     snapshot, file, from where      →  its bytes, or that they are those which the asker has
+ *   release   snapshot
+ */
+
+import * as z from 'zod';
+import { PartialError } from '../../engine/partial-format.js';
+import { snapshot } from '../store/directory/backup.js';
+import { STORE_FORMAT } from '../store/directory/store-format.js';
+import { PIECE_BYTES } from './limits.js';
+
+const copyRequest = z.object({ topic: z.string(), topicId: z.string(), partition: z.int().min(0) });
+
+const pieceRequest = z.object({
+  snapshot: z.string(),
+  /** In the folder of snapshots. */
+  name: z.string(),
+  at: z.int().min(0),
+  byteCount: z.int().min(1).max(PIECE_BYTES),
+  /** Of what the asker has there, in hexadecimal; null: it has nothing. */
+  sha256: z.string().nullable(),
+});
+
+const releaseRequest = z.object({ snapshot: z.string() });
+
+export type CopyRequest = z.infer<typeof copyRequest>;
+export type PieceRequest = z.infer<typeof pieceRequest>;
+
+export const readCopyRequest = reader(copyRequest, 'a request for a copy');
+export const readPieceRequest = reader(pieceRequest, 'a request for a piece of a file');
+export const readReleaseRequest = reader(releaseRequest, 'a release');
+
+/** What a member gives of a partition: `snapshot`, of the files in one folder only. */
+export const readCopy = (bytes: Uint8Array, folder: string) => {
+  const copy = reader(snapshot, 'a copy')(bytes);
+  if (copy.format !== STORE_FORMAT)
+    throw new PartialError(`a copy has format ${copy.format}, not ${STORE_FORMAT}`);
+  const paths = new Set(copy.files.map(({ path }) => path));
+  if (paths.size !== copy.files.length || [...paths].some((path) => !path.startsWith(`${folder}/`)))
+    throw new PartialError('a copy lists files of something else');
+  return copy;
+};
+
+export function writeMessage(message: object): Uint8Array {
+  return Buffer.from(JSON.stringify(message));
+}
+
+function reader<Message>(schema: z.ZodType<Message>, what: string) {
+  return (bytes: Uint8Array): Message => {
+    const parsed = schema.safeParse(parseJson(bytes));
+    if (!parsed.success) throw new PartialError(`these bytes are not ${what}`);
+    return parsed.data;
+  };
+}
+
+function parseJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString());
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,71 @@
+/** The files of a partition that came from another store, and are to be this one's. */
+
+import { basename, join } from 'node:path';
+import { SegmentError } from '../../../engine/segments.js';
+import { decodeFileRecord, FILE_KEY } from '../blocks/block-files.js';
+import type { Disk } from '../disk/disk.js';
+import { FileWindow } from '../journal/file-window.js';
+import { type JournalState, type Location, readJournal, refuse } from '../journal/journal-folder.js';
+import { shardName } from '../journal/journals.js';
+import { openEnvelope } from '../values/envelope.js';
+
+/** Of the folder of what was here before. */
+export const REPLACED_SUFFIX = '.replaced';
+
+/** Reads the journal, a frame a step. Throws a SegmentError for files that are not whole. */
+export function* readHandedOver(disk: Disk, scope: string, folder: string): Generator<void, JournalState> {
+  const fileNames = disk.list(folder).files.filter((path) => join(folder, basename(path)) === path);
+  const state = yield* readJournal(
+    disk,
+    { name: shardName(scope), folder, fileNames: fileNames.map((path) => basename(path)), upTo: Infinity },
+    refuse,
+  );
+  if (state.lastFrame === null && state.sequence === 0)
+    throw new SegmentError(`${folder} has no commit of partition ${scope}`);
+  if (state.torn !== null) throw new SegmentError(`${state.torn.path} goes on behind its last commit`);
+  for (const [file, byteCount] of yield* fileEnds(disk, scope, state)) {
+    const path = join(folder, file);
+    const found = disk.byteCount(path);
+    if (found !== byteCount) throw new SegmentError(`${path} has ${found ?? 'no'} bytes, not ${byteCount}`);
+  }
+  return state;
+}
+
+/** The same journal, its folder renamed. */
+export function movedState(state: JournalState, from: string, to: string): JournalState {
+  const moved = <Part extends { readonly path: string }>(part: Part): Part => ({
+    ...part,
+    path: join(to, part.path.slice(from.length + 1)),
+  });
+  const entries = new Map<string, Location>();
+  for (const [key, location] of state.entries) entries.set(key, moved(location));
+  return { ...state, entries, files: state.files.map(moved), lastFrame: null };
+}
+
+/** How many bytes of each file count. */
+function* fileEnds(
+  disk: Disk,
+  scope: string,
+  { entries }: JournalState,
+): Generator<void, ReadonlyMap<string, number>> {
+  const ends = new Map<string, number>();
+  const windows = new Map<string, FileWindow>();
+  try {
+    for (const [key, { path, at, length }] of entries) {
+      if (!key.startsWith(FILE_KEY)) continue;
+      const window = windows.get(path) ?? new FileWindow(disk, path, 0);
+      windows.set(path, window);
+      const record = openEnvelope(`${scope}:${key}`, window.read(at, length));
+      const { fileKey, lengths } = decodeFileRecord(scope, key, record);
+      const file = fileKey.slice(scope.length + 1);
+      ends.set(
+        file,
+        lengths.reduce((sum, frameLength) => sum + frameLength, ends.get(file) ?? 0),
+      );
+      yield;
+    }
+    return ends;
+  } finally {
+    for (const window of windows.values()) window.close();
+  }
+}

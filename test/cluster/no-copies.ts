@@ -1,0 +1,10 @@
+import type { PeerLink } from '../../src/cluster/peer.js';
+
+const refused = () => Promise.reject(new Error('gives no copies'));
+
+/** Of a link to a member that gives none. */
+export const NO_COPIES: Pick<PeerLink, 'copy' | 'piece' | 'release'> = {
+  copy: refused,
+  piece: refused,
+  release: refused,
+};

@@ -11,8 +11,8 @@ export default defineConfig({
     // On two cores the default is one: half of the time is spent waiting for brokers, clocks and disks.
     maxWorkers: Math.max(3, availableParallelism() - 1),
     // Only a test that hangs takes so long: no test is to fail because the machine is busy.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
     // What a browser shows comes when it comes: on a busy machine not within the second that is usual.
     expect: { poll: { timeout: 30_000 } },
     reporters: ['default', ['json', { outputFile: '.cache/test-results.json' }]],

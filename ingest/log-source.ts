@@ -118,6 +118,8 @@ export interface ClusterMember {
   readonly url: string;
   readonly wireVersion: number;
   readonly assigned: readonly PartitionKey[];
+  /** Those of them that another member of its zone has too, until this one has them whole. */
+  readonly beside: readonly PartitionKey[];
 }
 
 /** Where logs ended for readers of committed records. */

@@ -30,6 +30,7 @@ import { ConsumerHealth } from './consumer/consumer-health.js';
 import { ConsumerSession, type KafkaSourceCounters } from './consumer/consumer-session.js';
 import type { AssignerPorts } from './group/cluster-assigner.js';
 import { groupMembers, type ZoneGroup } from './group/group-members.js';
+import type { HeldPosition } from './group/member-data.js';
 import {
   DISMISS_TIMEOUT_MS,
   KAFKA_TIMING,
@@ -105,7 +106,10 @@ export class KafkaLogSource implements LogSource {
     this.#view = new ClusterView(this.#createClient(), topics, clock);
     this.#cluster = new ClusterWatch(this.#view, logger, refusalOf, this.#stopping);
     this.#health = new ConsumerHealth(this.#timing, clock, logger, refusalOf);
-    this.#mirror = new OffsetMirror(clock, logger, () => (this.#stopping.isOpen ? null : this.#session));
+    this.#mirror = new OffsetMirror(clock, logger, () => {
+      const isUnsure = options.cluster !== null && this.#session?.assignment.beside === null;
+      return this.#stopping.isOpen || isUnsure ? null : this.#session;
+    });
   }
 
   start(sink: LogSink): Promise<void> {
@@ -138,9 +142,12 @@ export class KafkaLogSource implements LogSource {
     };
   }
 
-  /** What the group assigned to this process last. */
-  get assignedLast(): readonly PartitionKey[] {
-    return this.#session?.assignedLast ?? [];
+  /** What the group assigned to this process last, those first that another member has too. */
+  assignedLast(): readonly Omit<HeldPosition, 'nextOffset'>[] {
+    const { last, beside } = this.#session?.assignment ?? { last: [], beside: null };
+    return [...last]
+      .sort((a, b) => Number(beside?.has(b.id) ?? false) - Number(beside?.has(a.id) ?? false))
+      .map(({ key, wholeAsOfMs }) => ({ ...key, isWhole: wholeAsOfMs !== null }));
   }
 
   /** Resolves once the brokers have the positions or the try has failed, which is only logged. */
@@ -236,10 +243,14 @@ export class KafkaLogSource implements LogSource {
     this.#membersReadMs = clock.nowMs();
     this.#isReadingMembers = true;
     const ofZone = async (zone: ZoneGroup): Promise<readonly ClusterMember[]> => {
+      const assignment = this.#session?.assignment ?? null;
+      const asked = assignment?.last ?? [];
       try {
         const found = await this.#stopping.orOpen(groupMembers(this.#view, zone));
         if (found !== null) {
           this.#unheardZones.delete(zone.zone);
+          const own = found.find(({ storeId }) => storeId === cluster.identity.storeId);
+          if (own !== undefined) assignment?.findBeside(asked, own.beside);
           return found;
         }
         this.#membersReadMs = Number.NEGATIVE_INFINITY;

@@ -167,6 +167,12 @@ export const STOP_TIMEOUT_MS = 5_000;
 export const DISMISS_TIMEOUT_MS = 3_000;
 
 /**
+ * Partitions that members copy at a time from others of their zone, so that each has as many. More: a rebalance follows
+ * fewer of them, and copies share the rate; fewer: it takes longer until a new member has its share.
+ */
+export const MOVES_AT_ONCE = 2;
+
+/**
  * How often the groups of all zones are described, for who the members are. Longer: a member that has come, or whose
  * address has changed, is asked later; shorter: a request a zone more often.
  */

@@ -14,8 +14,9 @@ import type { KafkaClock } from '../../ingest/kafka/clock.js';
 import type { KafkaLogger } from '../../ingest/kafka/cluster/client-logger.js';
 import { DeadLettersStoppedError, KafkaDeadLetters } from '../../ingest/kafka/dead-letter-topic.js';
 import { Absences } from '../../ingest/kafka/group/absences.js';
+import type { HeldPosition } from '../../ingest/kafka/group/member-data.js';
 import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
-import type { LogSink, PartitionKey, Position } from '../../ingest/log-source.js';
+import type { LogSink, PartitionKey } from '../../ingest/log-source.js';
 import { Pipeline } from '../../ingest/pipeline.js';
 import { TimeHolds } from '../../ingest/time-holds.js';
 import { monotonicUs, wallClockUs } from '../system-clock.js';
@@ -112,19 +113,19 @@ function addShard(key: PartitionKey, stored: StoredState): PackShard {
   return shard;
 }
 
-/** What this process has of the log, and what it reads although nothing came yet. */
-function heldPositions(): Position[] {
-  const positions = new Map<string, Position>();
-  for (const { topic, partition } of source.assignedLast)
-    positions.set(partitionId({ topic, partition }), { topic, partition, nextOffset: 0 });
+/** What this process has of the log, and what it reads although nothing came yet; what it was assigned last first. */
+function heldPositions(): HeldPosition[] {
+  const positions = new Map<string, HeldPosition>();
+  const note = (position: HeldPosition) => {
+    const isWhole = positions.get(partitionId(position))?.isWhole ?? position.isWhole;
+    positions.set(partitionId(position), { ...position, isWhole });
+  };
+  for (const assigned of source.assignedLast()) note({ ...assigned, nextOffset: 0 });
   for (const { topic, partition, nextOffset } of order.positions)
-    if (nextOffset !== null)
-      positions.set(partitionId({ topic, partition }), { topic, partition, nextOffset });
+    if (nextOffset !== null) note({ topic, partition, nextOffset, isWhole: false });
   for (const { key, nextOffset } of shards.values())
-    if (nextOffset !== null) positions.set(partitionId(key), { ...key, nextOffset });
-  return [...positions.values()].sort(
-    (a, b) => (a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : 0) || a.partition - b.partition,
-  );
+    if (nextOffset !== null) note({ ...key, nextOffset, isWhole: false });
+  return [...positions.values()];
 }
 
 const deadLetters =

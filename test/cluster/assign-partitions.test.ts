@@ -2,12 +2,13 @@
 
 import { expect, test } from 'vitest';
 import { assignPartitions, type GroupMember } from '../../ingest/kafka/group/assign-partitions.js';
+import { MOVES_AT_ONCE } from '../../ingest/kafka/limits.js';
 import { Random } from '../../src/demo/random.js';
 
 const keysOf = (count: number, topic = 'edge') =>
   Array.from({ length: count }, (_, partition) => ({ topic, partition }));
 
-/** `a: 0@5 1@7` holds of partition 0 up to offset 5, of 1 up to 7; `a?` can't be read. */
+/** `a: 0@5 1@7!` holds of partition 0 up to offset 5, of 1 up to 7, its end; `a?` can't be read. */
 function member(text: string): GroupMember {
   const [name, ...held] = text.split(/:? +/);
   if (name.endsWith('?')) return { memberId: name.slice(0, -1), data: null };
@@ -18,8 +19,8 @@ function member(text: string): GroupMember {
       url: '',
       wireVersion: 1,
       held: held.map((one) => {
-        const [partition, nextOffset] = one.split('@').map(Number);
-        return { topic: 'edge', partition, nextOffset };
+        const [partition, nextOffset] = one.replace('!', '').split('@').map(Number);
+        return { topic: 'edge', partition, nextOffset, isWhole: one.endsWith('!') };
       }),
     },
   };
@@ -34,7 +35,10 @@ function assigned(
     Object.entries(committed).map(([partition, store]) => [`edge/${partition}`, store]),
   );
   const result = assignPartitions(keysOf(count), members.map(member), committedBy);
-  return [...result].map(([name, keys]) => `${name}: ${keys.map(({ partition }) => partition).join(' ')}`);
+  return [...result].map(([name, { partitions, beside }]) => {
+    const shown = partitions.map((key) => `${beside.includes(key) ? '+' : ''}${key.partition}`);
+    return `${name}: ${shown.join(' ')}`;
+  });
 }
 
 test('partitions go to whoever holds their state, else to nobody or to whoever has least', () => {
@@ -57,6 +61,14 @@ test('partitions go to whoever holds their state, else to nobody or to whoever h
   check(4, ['a: 0@0 1@0 2@0 3@0', 'b'], {}, ['a: 0 1', 'b: 2 3']);
   // One that can't be read holds nothing; it may get what nobody has read.
   check(3, ['a: 0@5', 'b?'], { 0: 'store-a' }, ['a: 0', 'b: 1 2']);
+  // More than one fewer than another: it copies two beside the other, what it has begun with first.
+  check(5, ['a: 0@5 1@5 2@5 3@5 4@5', 'b'], {}, ['a: 0 1 2 3 4', 'b: +0 +1']);
+  check(5, ['a: 0@5 1@5 2@5 3@5 4@5', 'b: 3@0'], {}, ['a: 0 1 2 3 4', 'b: +0 +3']);
+  check(2, ['a: 0@5 1@5', 'b'], {}, ['a: 0 1', 'b: +0']);
+  check(1, ['a: 0@5', 'b'], {}, ['a: 0', 'b: ']);
+  // What it has read to its end is its own, where that is fair.
+  check(3, ['a: 0@5 1@5 2@5', 'b: 0@4! 1@4'], { 0: 'store-a', 1: 'store-a' }, ['a: 1 2', 'b: 0']);
+  check(2, ['a: 0@5', 'b: 0@4! 1@4'], { 0: 'store-a', 1: 'store-b' }, ['a: 0', 'b: 1']);
   // Two with one store: a copied directory. The second gets nothing.
   check(2, ['a1: 0@5', 'a2: 0@5'], { 0: 'store-a' }, ['a1: 0 1', 'a2: ']);
   check(2, [], {}, []);
@@ -81,13 +93,59 @@ test('each partition goes to one member at most, the same whatever the order, an
         .slice(1)
         .filter((one) => one !== ''),
     );
-    expect(new Set(all).size).toBe(all.length);
+    const own = all.filter((one) => !one.startsWith('+'));
+    expect(new Set(own).size).toBe(own.length);
+    expect(all.length - own.length).toBeLessThanOrEqual(MOVES_AT_ONCE);
     expect([...assigned(count, [...members].reverse(), committed)].sort()).toEqual([...first].sort());
     // Once they have committed what they got, a rebalance changes nothing.
     for (const line of first) {
       const [name, ...partitions] = line.split(/:? +/).filter((one) => one !== '');
-      for (const partition of partitions) committed[Number(partition)] = `store-${name[0]}`;
+      for (const partition of partitions)
+        if (!partition.startsWith('+')) committed[Number(partition)] = `store-${name[0]}`;
     }
     expect(assigned(count, members, committed)).toEqual(first);
+  }
+});
+
+test('a member that joins gets its share a few at a time, each partition once, and nothing else moves', () => {
+  for (const [count, memberCount] of [
+    [16, 3],
+    [7, 2],
+    [24, 5],
+    [1, 1],
+  ]) {
+    const names = 'abcdefgh'.slice(0, memberCount + 1).split('');
+    const owners = new Map(keysOf(count).map(({ partition }) => [partition, names[partition % memberCount]]));
+    const copied = new Map<number, string>();
+    const moved: number[] = [];
+    for (let round = 0; ; round++) {
+      expect(round).toBeLessThan(count + 2);
+      const members = names.map((name) => {
+        const own = [...owners].filter(([, owner]) => owner === name).map(([partition]) => `${partition}@9`);
+        const beside = [...copied].filter(([, by]) => by === name).map(([partition]) => `${partition}@9!`);
+        return [name, ...own, ...beside].join(' ');
+      });
+      const committed = Object.fromEntries(
+        [...owners].map(([partition, owner]) => [partition, `store-${owner}`]),
+      );
+      const lines = assigned(count, members, committed).map((line) =>
+        line.split(/:? +/).filter((one) => one !== ''),
+      );
+      copied.clear();
+      for (const [name, ...partitions] of lines)
+        for (const one of partitions) {
+          if (one.startsWith('+')) {
+            copied.set(Number(one.slice(1)), name);
+            continue;
+          }
+          if (owners.get(Number(one)) !== name) moved.push(Number(one));
+          owners.set(Number(one), name);
+        }
+      if (copied.size === 0) break;
+    }
+    const loads = names.map((name) => [...owners.values()].filter((owner) => owner === name).length);
+    expect(Math.max(...loads) - Math.min(...loads)).toBeLessThanOrEqual(1);
+    expect(new Set(moved).size).toBe(moved.length);
+    expect(moved.length).toBeLessThanOrEqual(Math.ceil(count / (memberCount + 1)));
   }
 });

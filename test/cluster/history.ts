@@ -160,8 +160,10 @@ class History {
     life.readOn(random);
     if (random.chance(0.7) && !member.isWithoutBrokers) {
       life.commit();
+      const beside = coordinator.beside.get(member) ?? [];
       for (const partition of life.assigned)
-        if (life.nextOffset(partition) > 0) coordinator.committedBy.set(`edge/${partition}`, member.name);
+        if (life.nextOffset(partition) > 0 && !beside.includes(partition))
+          coordinator.committedBy.set(`edge/${partition}`, member.name);
     }
     // The table of members is some seconds old.
     if (random.chance(0.3) && !member.isWithoutBrokers)

@@ -135,6 +135,7 @@ test('what a member says of itself when it joins is read; what does not fit of w
     topic: 'edge',
     partition,
     nextOffset: partition,
+    isWhole: partition % 3 === 0,
   }));
   const data = { storeId: 'store', url: 'http://a:4100', wireVersion: 1, held };
   const bytes = encodeMemberData(data);

@@ -167,7 +167,7 @@ isFound('a partition that nobody has is left out', () =>
         const some = sound.call(this, key);
         if (some.length > 0) return some;
         const nobody = new Peer(
-          { zone: '', storeId: 'nobody', url: '', wireVersion: 1, assigned: [] },
+          { zone: '', storeId: 'nobody', url: '', wireVersion: 1, assigned: [], beside: [] },
           {
             ...NO_COPIES,
             ask: async (bytes) =>

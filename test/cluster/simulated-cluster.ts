@@ -339,6 +339,8 @@ export class Coordinator {
   readonly zone: string;
   /** Those that it takes for members, and what each was assigned. */
   readonly members = new Map<SimulatedMember, readonly number[]>();
+  /** Of those, what another member has too. */
+  readonly beside = new Map<SimulatedMember, readonly number[]>();
   /** By partition: the member that committed it. */
   readonly committedBy = new Map<string, string>();
 
@@ -361,16 +363,23 @@ export class Coordinator {
             topic: TOPIC,
             partition,
             nextOffset: member.life!.nextOffset(partition),
+            isWhole: member.life!.wholeAsOfUs.has(partition) && member.life!.assigned.includes(partition),
           })),
         },
       })),
       this.committedBy,
     );
-    for (const member of this.members.keys())
+    for (const member of this.members.keys()) {
+      const { partitions = [], beside = [] } = assigned.get(member.name) ?? {};
       this.members.set(
         member,
-        (assigned.get(member.name) ?? []).map(({ partition }) => partition),
+        partitions.map(({ partition }) => partition),
       );
+      this.beside.set(
+        member,
+        beside.map(({ partition }) => partition),
+      );
+    }
   }
 
   describe(): ClusterMember[] {
@@ -380,6 +389,7 @@ export class Coordinator {
       url: member.url,
       wireVersion: WIRE_VERSION,
       assigned: assigned.map((partition) => ({ topic: TOPIC, partition })),
+      beside: (this.beside.get(member) ?? []).map((partition) => ({ topic: TOPIC, partition })),
     }));
   }
 }

@@ -118,7 +118,7 @@ async function killed({ child }: Taker): Promise<void> {
 
 const REFUSED = /^DirectoryInUseError: the data directory .* is in use by another Logring process/;
 
-test('of twelve processes that start at once, over what a killed one has left, one holds', {}, async () => {
+test('of twelve processes that start at once, over what a killed one has left, one holds', async () => {
   const directory = newDirectory();
   const takers = await Promise.all(Array.from({ length: 12 }, () => startTaker()));
   for (let round = 0; round < 25; round++) {

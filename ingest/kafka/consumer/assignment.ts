@@ -11,7 +11,9 @@ export class Assignment {
   /** When the assignment came that holds now; null while the group shares out its partitions. */
   #assignedAtMs: number | null = null;
   #others: readonly PartitionKey[] | null = null;
-  #last: readonly PartitionKey[] = [];
+  #last: readonly AssignedPartition[] = [];
+  /** By partitionId; null: not known since the last assignment. */
+  #beside: ReadonlySet<string> | null = null;
 
   constructor(topics: readonly string[]) {
     this.#topics = topics;
@@ -31,8 +33,25 @@ export class Assignment {
   }
 
   /** What was assigned last, also once it is revoked. */
-  get last(): readonly PartitionKey[] {
+  get last(): readonly AssignedPartition[] {
     return this.#last;
+  }
+
+  /** See ClusterMember.beside; null while it is not known. */
+  get beside(): ReadonlySet<string> | null {
+    return this.#beside;
+  }
+
+  /** As the group says it of the assignment that was the last one when it was asked. */
+  findBeside(asked: readonly AssignedPartition[], beside: readonly PartitionKey[]): void {
+    if (asked === this.#last) this.#beside = new Set(beside.map(partitionId));
+  }
+
+  /** Whether something is whole here that another member has too: then the group is to leave it to this one. */
+  get isMoved(): boolean {
+    return [...this.#partitions.values()].some(
+      ({ id, wholeAsOfMs }) => wholeAsOfMs !== null && this.#beside?.has(id),
+    );
   }
 
   /** In place of what was assigned before. */
@@ -45,9 +64,9 @@ export class Assignment {
         this.#partitions.set(assigned.id, assigned);
       }
     }
-    const assigned = [...this.#partitions.values()];
-    this.#last = assigned.map(({ key }) => key);
-    return assigned;
+    this.#last = [...this.#partitions.values()];
+    this.#beside = null;
+    return [...this.#last];
   }
 
   revoke(): void {

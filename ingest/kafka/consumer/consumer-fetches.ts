@@ -62,7 +62,7 @@ export class ConsumerFetches {
         if (error instanceof Error && 'type' in error && error.type === GROUP_REFUSED)
           this.#groupRefusal = error;
       },
-      isRejoinDue: () => this.#parts.assigner?.absences.isDue ?? false,
+      isRejoinDue: () => this.#assignment.isMoved || (this.#parts.assigner?.absences.isDue ?? false),
     };
   }
 

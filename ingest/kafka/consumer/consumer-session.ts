@@ -109,9 +109,9 @@ export class ConsumerSession {
     return this.#assignment.partitions;
   }
 
-  /** What it was assigned last, also while the group assigns its partitions again. */
-  get assignedLast(): readonly PartitionKey[] {
-    return this.#assignment.last;
+  /** What it was assigned, also while the group assigns its partitions again. */
+  get assignment(): Assignment {
+    return this.#assignment;
   }
 
   get topics(): readonly string[] {
@@ -172,9 +172,16 @@ export class ConsumerSession {
     this.#parts.client.cut();
   }
 
-  /** Mirrors positions to the brokers; those of partitions that are not ours are left out. */
+  /**
+   * Mirrors positions to the brokers; those of partitions that are not ours are left out, or not yet: the group takes
+   * whoever has committed last for the one that holds a partition.
+   */
   async commit(positions: readonly Position[]): Promise<void> {
-    const ours = positions.filter((position) => this.#assignment.partitions.has(partitionId(position)));
+    const { partitions, beside } = this.#assignment;
+    const ours = positions.filter((position) => {
+      const id = partitionId(position);
+      return partitions.has(id) && !beside?.has(id);
+    });
     if (ours.length === 0 || this.#isClosed) return;
     await this.#consumer.commitOffsets(
       ours.map(({ topic, partition, nextOffset }) => ({

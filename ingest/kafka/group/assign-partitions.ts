@@ -8,11 +8,15 @@
  *     holds it is away                                     nobody, until it is back or was away for too long
  *   else nobody has read it, or will come back             the member with the fewest partitions
  *
- * A function of its arguments, whatever their order; it gives each partition to one member at most.
+ * Then a few move from the member with most to the one with fewest: the second gets them beside the first, copies what
+ * that one has and reads on; once it has read them to their ends they are its own.
+ *
+ * A function of its arguments, whatever their order; but for those that move each partition goes to one member at most.
  */
 
 import type { PartitionKey } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
+import { MOVES_AT_ONCE } from '../limits.js';
 import type { MemberData } from './member-data.js';
 
 export interface GroupMember {
@@ -24,16 +28,23 @@ export interface GroupMember {
 /** What the group has committed of a partition: the store that did, '' for one that did not say. */
 export type CommittedBy = ReadonlyMap<string, string>;
 
+/** What a member gets. */
+export interface Assigned {
+  readonly partitions: readonly PartitionKey[];
+  /** Those of them that another member has too, until this one has copied them and read them to their ends. */
+  readonly beside: readonly PartitionKey[];
+}
+
 /**
- * Partitions by member id, those of each in order. `committedBy` is by partitionId. `givenUp` gets, by partitionId, those
- * whose holder is away, and returns which of them wait no longer.
+ * By member id. `committedBy` is by partitionId. `givenUp` gets, by partitionId, the partitions whose holder is away, and
+ * returns which of them wait no longer.
  */
 export function assignPartitions(
   partitions: readonly PartitionKey[],
   members: readonly GroupMember[],
   committedBy: CommittedBy,
   givenUp: (away: readonly string[]) => ReadonlySet<string> = () => new Set(),
-): Map<string, PartitionKey[]> {
+): Map<string, Assigned> {
   const places = placesOf(members);
   const ordered = [...partitions].sort(byTopicAndNumber);
   const without: PartitionKey[] = [];
@@ -60,12 +71,44 @@ export function assignPartitions(
     return before === undefined;
   });
   for (const key of left) leastLoaded(places)?.partitions.push(key);
+  takeOver(places);
+  moveSome(places);
   return new Map(
-    members.map(({ memberId }) => [
-      memberId,
-      (places.find((place) => place.memberId === memberId)?.partitions ?? []).sort(byTopicAndNumber),
-    ]),
+    members.map(({ memberId }) => {
+      const { partitions: own = [], beside = [] } = places.find((place) => place.memberId === memberId) ?? {};
+      return [memberId, { partitions: [...own, ...beside].sort(byTopicAndNumber), beside }];
+    }),
   );
+}
+
+/** What a member with fewer partitions has copied and read to its end is its own from now on. */
+function takeOver(places: readonly Place[]): void {
+  for (const from of places)
+    for (const key of [...from.partitions]) {
+      const id = partitionId(key);
+      const to = leastLoaded(places.filter((place) => place !== from && place.whole.has(id)));
+      if (to === null || from.partitions.length - to.partitions.length < 2) continue;
+      from.partitions.splice(from.partitions.indexOf(key), 1);
+      to.partitions.push(key);
+    }
+}
+
+/** Members with fewer partitions than others are to copy some: those first that they have begun with. */
+function moveSome(places: readonly Place[]): void {
+  const loadOf = new Map(places.map((place) => [place, place.partitions.length]));
+  const moving = new Set<PartitionKey>();
+  for (let count = 0; count < MOVES_AT_ONCE; count++) {
+    const ordered = [...places].sort((a, b) => loadOf.get(a)! - loadOf.get(b)!);
+    const [to, from] = [ordered[0], ordered.at(-1)];
+    if (to === undefined || from === undefined || loadOf.get(from)! - loadOf.get(to)! < 2) return;
+    const movable = from.partitions.filter((key) => !moving.has(key));
+    const key = movable.find((one) => to.held.has(partitionId(one))) ?? movable[0];
+    if (key === undefined) return;
+    moving.add(key);
+    to.beside.push(key);
+    loadOf.set(from, loadOf.get(from)! - 1);
+    loadOf.set(to, loadOf.get(to)! + 1);
+  }
 }
 
 /** A member that gets partitions. */
@@ -74,7 +117,10 @@ interface Place {
   readonly storeId: string;
   /** Next offsets by partitionId. */
   readonly held: ReadonlyMap<string, number>;
+  /** Which it has read to their ends, by partitionId. */
+  readonly whole: ReadonlySet<string>;
   readonly partitions: PartitionKey[];
+  readonly beside: PartitionKey[];
 }
 
 /** Of two members with one store, which can only be a copied directory, the second gets nothing. */
@@ -85,7 +131,8 @@ function placesOf(members: readonly GroupMember[]): Place[] {
     const storeId = data?.storeId ?? '';
     if (storeId !== '' && places.some((place) => place.storeId === storeId)) continue;
     const held = new Map(data?.held.map((position) => [partitionId(position), position.nextOffset]));
-    places.push({ memberId, storeId, held, partitions: [] });
+    const whole = new Set(data?.held.filter(({ isWhole }) => isWhole).map(partitionId));
+    places.push({ memberId, storeId, held, whole, partitions: [], beside: [] });
   }
   // By store, so that a restart, which changes the member's id, changes nothing else.
   return places.sort((a, b) => compare(a.storeId, b.storeId) || compare(a.memberId, b.memberId));

@@ -1,12 +1,18 @@
 /** assignPartitions as kafkajs asks for it: what a member says when it joins, and what the leader assigns. */
 
 import { AssignerProtocol, type PartitionAssigner } from 'kafkajs';
-import type { PartitionKey, Position } from '../../log-source.js';
+import type { PartitionKey } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
 import { coordinatorOf } from '../cluster/kafkajs-internals.js';
 import type { Absences } from './absences.js';
 import { assignPartitions, type CommittedBy } from './assign-partitions.js';
-import { type ClusterIdentity, decodeMemberData, encodeMemberData } from './member-data.js';
+import { encodeBeside } from './beside.js';
+import {
+  type ClusterIdentity,
+  decodeMemberData,
+  encodeMemberData,
+  type HeldPosition,
+} from './member-data.js';
 
 const ASSIGNER_NAME = 'logring-1';
 const VERSION = 1;
@@ -15,8 +21,8 @@ const NO_OFFSET = '-1';
 
 export interface AssignerPorts {
   readonly identity: ClusterIdentity;
-  /** What this process holds, by topic and number. */
-  readonly held: () => readonly Position[];
+  /** What this process holds: see MemberData. */
+  readonly held: () => readonly HeldPosition[];
   readonly absences: Absences;
 }
 
@@ -43,12 +49,12 @@ export function clusterAssigner({ identity, held, absences }: AssignerPorts): Pa
         await committedBy(cluster, groupId, partitions),
         (away) => absences.note(away),
       );
-      return [...assigned].map(([memberId, keys]) => ({
+      return [...assigned].map(([memberId, { partitions: keys, beside }]) => ({
         memberId,
         memberAssignment: AssignerProtocol.MemberAssignment.encode({
           version: VERSION,
           assignment: byTopic(keys),
-          userData: Buffer.alloc(0),
+          userData: encodeBeside(beside),
         }),
       }));
     },

@@ -4,8 +4,9 @@
  */
 
 import { AssignerProtocol } from 'kafkajs';
-import type { ClusterMember, PartitionKey } from '../../log-source.js';
+import type { ClusterMember } from '../../log-source.js';
 import type { ClusterView } from '../cluster/cluster-view.js';
+import { decodeBeside } from './beside.js';
 import { decodeMemberData } from './member-data.js';
 
 /** A zone, and the group that reads it. */
@@ -26,14 +27,16 @@ export async function groupMembers(
     const data = metadata === null ? null : decodeMemberData(metadata.userData);
     if (data === null) return [];
     const { storeId, url, wireVersion } = data;
-    return [{ zone, storeId, url, wireVersion, assigned: assignedOf(memberAssignment) }];
+    return [{ zone, storeId, url, wireVersion, ...assignedOf(memberAssignment) }];
   });
 }
 
-function assignedOf(memberAssignment: Buffer): PartitionKey[] {
-  if (memberAssignment.length === 0) return [];
-  const assignment = AssignerProtocol.MemberAssignment.decode(memberAssignment)?.assignment ?? {};
-  return Object.entries(assignment).flatMap(([topic, partitions]) =>
+function assignedOf(memberAssignment: Buffer): Pick<ClusterMember, 'assigned' | 'beside'> {
+  const decoded =
+    memberAssignment.length === 0 ? null : AssignerProtocol.MemberAssignment.decode(memberAssignment);
+  if (decoded === null) return { assigned: [], beside: [] };
+  const assigned = Object.entries(decoded.assignment).flatMap(([topic, partitions]) =>
     partitions.map((partition) => ({ topic, partition })),
   );
+  return { assigned, beside: decodeBeside(decoded.userData) };
 }

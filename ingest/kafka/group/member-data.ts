@@ -3,6 +3,7 @@
  * that look for it: who it is, where others ask it, and what it holds.
  *
  *   version u8 │ wire version u16 │ store id │ url │ held count u32 │ per partition: topic, partition u32, next offset f64
+ *   since version 2: per partition, is whole u8
  *
  * Versions only ever add at the end.
  */
@@ -12,7 +13,7 @@ import { SegmentError } from '../../../engine/segments.js';
 import type { Position } from '../../log-source.js';
 import { MEMBER_DATA_BYTES } from '../limits.js';
 
-const VERSION = 1;
+const VERSION = 2;
 
 /** Who a process is among those that answer together. */
 export interface ClusterIdentity {
@@ -24,9 +25,15 @@ export interface ClusterIdentity {
   readonly wireVersion: number;
 }
 
+/** What a member has of a partition; an offset of 0: it was assigned, and nothing came yet. */
+export interface HeldPosition extends Position {
+  /** It was read to its end since it was assigned to this member. */
+  readonly isWhole: boolean;
+}
+
 export interface MemberData extends ClusterIdentity {
-  /** By topic and number; an offset of 0: it was assigned, and nothing came yet. */
-  readonly held: readonly Position[];
+  /** What matters most to whoever assigns the partitions coming first. */
+  readonly held: readonly HeldPosition[];
 }
 
 /** What does not fit of what it holds is left out: the group also has whose it is with the committed offset. */
@@ -43,7 +50,7 @@ export function encodeMemberData({ storeId, url, wireVersion, held }: MemberData
   let byteCount = out.length + 4;
   let count = 0;
   while (count < held.length) {
-    byteCount += 16 + Buffer.byteLength(held[count].topic);
+    byteCount += 17 + Buffer.byteLength(held[count].topic);
     if (byteCount > MEMBER_DATA_BYTES) break;
     count++;
   }
@@ -53,6 +60,7 @@ export function encodeMemberData({ storeId, url, wireVersion, held }: MemberData
     out.u32(partition);
     out.f64(nextOffset);
   }
+  for (const { isWhole } of held.slice(0, count)) out.u8(isWhole ? 1 : 0);
   return Buffer.from(out.finish());
 }
 
@@ -60,17 +68,19 @@ export function encodeMemberData({ storeId, url, wireVersion, held }: MemberData
 export function decodeMemberData(bytes: Uint8Array): MemberData | null {
   try {
     const content = new ByteReader(bytes);
-    if (content.u8() < VERSION) return null;
+    const version = content.u8();
+    if (version < 1) return null;
     const wireVersion = content.u16();
     const storeId = content.string();
     const url = content.string();
     if (!URL.canParse(url)) return null;
-    const held: Position[] = [];
+    const positions: Position[] = [];
     for (let left = content.u32(); left > 0; left--) {
       const position = { topic: content.string(), partition: content.u32(), nextOffset: content.f64() };
       if (!Number.isSafeInteger(position.nextOffset) || position.nextOffset < 0) return null;
-      held.push(position);
+      positions.push(position);
     }
+    const held = positions.map((position) => ({ ...position, isWhole: version >= 2 && content.u8() === 1 }));
     return { storeId, url, wireVersion, held };
   } catch (error) {
     if (error instanceof SegmentError) return null;

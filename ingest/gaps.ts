@@ -72,6 +72,11 @@ export class Gaps {
     this.#byPartition.set(partitionId(key), { count, latest, isSaved: true });
   }
 
+  /** There is nothing of the partition here any more. */
+  forget(key: PartitionKey): void {
+    this.#byPartition.delete(partitionId(key));
+  }
+
   #of(key: PartitionKey): PartitionGaps {
     const name = partitionId(key);
     const known = this.#byPartition.get(name);

@@ -135,6 +135,20 @@ export class Cluster {
     if (this.peers.generation !== generation) this.poll();
   }
 
+  /** Whether another member of the zone reads a partition, which this one does not, and has all of it. */
+  isTakenOver(key: PartitionKey): boolean {
+    const id = partitionId(key);
+    if (this.#assigned.has(id)) return false;
+    const nextOffset = this.own.copy(key)?.nextOffset ?? 0;
+    const nowUs = this.#ports.monotonicUs();
+    for (const peer of this.peers.all()) {
+      const holding = peer.holding(id, nowUs);
+      const isReader = peer.zone === this.#ports.zone && peer.isInGroup && peer.assigned.has(id);
+      if (isReader && holding?.isReached && holding.nextOffset >= nextOffset) return true;
+    }
+    return false;
+  }
+
   close(): void {
     this.peers.close();
   }

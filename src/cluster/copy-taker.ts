@@ -1,5 +1,6 @@
 /**
- * Copies the state of partitions from members that have it, where there is nothing here: on a new disk, in a new zone.
+ * Copies the state of partitions from members that have it, where there is nothing here, as on a new disk, or the log
+ * does not go back to what is here.
  *
  *   who has a whole copy ──► a snapshot of its files ──► incoming/<topic>+<partition>/ ──► adopted, whole
  *
@@ -29,6 +30,8 @@ export interface CopyTakerPorts {
   readonly peers: Peers;
   /** '' while it is not known. */
   readonly topicId: (topic: string) => string;
+  /** How far what is here goes; 0 where there is nothing. */
+  readonly nextOffset: (key: PartitionKey) => number;
   /** Of the store. */
   readonly directory: string;
   /** Makes durable files the state of a partition. Rejects with a SegmentError when they are not whole. */
@@ -60,7 +63,7 @@ export class CopyTaker {
   }
 
   /**
-   * Resolves when the copy of a partition is adopted, or no member has one. Rejects when the directory can't take one,
+   * Resolves when the copy of a partition is adopted, or no member has more than there is here. Rejects when the directory can't take one,
    * which ends the process.
    */
   obtain(key: PartitionKey): Promise<void> {
@@ -70,6 +73,25 @@ export class CopyTaker {
     const obtaining = this.#inLane(() => this.#obtain(key)).finally(() => this.#underWay.delete(id));
     this.#underWay.set(id, obtaining);
     return obtaining;
+  }
+
+  /** Removes what a process that was killed had moved away. */
+  async tidy(): Promise<void> {
+    const folder = join(this.#ports.directory, INCOMING_FOLDER);
+    const names = await readdir(folder).catch(() => []);
+    for (const name of names)
+      if (name.endsWith(REPLACED_SUFFIX)) await rm(join(folder, name), { recursive: true, force: true });
+  }
+
+  /** A name for a folder that what is here of a partition is moved to. */
+  async asideFor(key: PartitionKey): Promise<string> {
+    await this.removeAside(key);
+    mkdirSync(join(this.#ports.directory, INCOMING_FOLDER), { recursive: true });
+    return `${this.#folderOf(partitionId(key))}${REPLACED_SUFFIX}`;
+  }
+
+  async removeAside(key: PartitionKey): Promise<void> {
+    await rm(`${this.#folderOf(partitionId(key))}${REPLACED_SUFFIX}`, { recursive: true, force: true });
   }
 
   close(): void {
@@ -86,11 +108,11 @@ export class CopyTaker {
   }
 
   async #obtain(key: PartitionKey): Promise<void> {
-    const { peers, topicId, logger } = this.#ports;
+    const { peers, topicId, nextOffset, logger } = this.#ports;
     const id = partitionId(key);
     const failures = new Map<string, number>();
     while (!this.#isClosed) {
-      const holders = peers.wholeCopies(key, topicId(key.topic));
+      const holders = peers.wholeCopies(key, topicId(key.topic), nextOffset(key));
       if (holders !== null && holders.length === 0) {
         await rm(this.#folderOf(id), { recursive: true, force: true });
         return;
@@ -127,6 +149,7 @@ export class CopyTaker {
     );
     const before = this.byteCount;
     await failing(async () => {
+      await this.asideFor(key);
       await this.#removeOthers(folder, final, copy);
       for (const file of copy.files)
         await this.#fetch(link, copy.id, file, join(folder, file.path.slice(final.length)));
@@ -143,13 +166,12 @@ export class CopyTaker {
       { ...key, from: url, byteCount, seconds: Math.round((monotonicUs() - startUs) / 1e5) / 10 },
       'a partition was copied from another member',
     );
-    await rm(`${folder}${REPLACED_SUFFIX}`, { recursive: true, force: true });
+    await this.removeAside(key);
     await link.release(writeMessage({ snapshot: copy.id })).catch(() => undefined);
   }
 
   /** What is left of other tries. */
   async #removeOthers(folder: string, final: string, { files }: Snapshot): Promise<void> {
-    await rm(`${folder}${REPLACED_SUFFIX}`, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
     const wanted = new Set(files.map(({ path }) => join(folder, path.slice(final.length))));
     for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {

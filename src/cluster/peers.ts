@@ -124,10 +124,10 @@ export class Peers {
   }
 
   /**
-   * Members that have a whole copy of a partition of a log, the one that is farthest coming first; null while some may
-   * that can't be asked now.
+   * Members that have a whole copy of a partition of a log, beyond an offset, the one that is farthest coming first; null
+   * while some may that can't be asked now.
    */
-  wholeCopies(key: PartitionKey, topicId: string): Peer[] | null {
+  wholeCopies(key: PartitionKey, topicId: string, beyond: number): Peer[] | null {
     if (!this.#isKnown || !this.#isWhole) return null;
     const id = partitionId(key);
     const nowUs = this.#ports.monotonicUs();
@@ -136,7 +136,7 @@ export class Peers {
     for (const peer of this.#peers.values()) {
       const holding = peer.holding(id, nowUs);
       if (holding === undefined) isOpen ||= peer.isInGroup;
-      if (holding === undefined || holding === null || !isWholeCopy(holding)) continue;
+      if (holding === undefined || holding === null || !isWholeBeyond(holding, beyond)) continue;
       if (!peer.topics.some((known) => known.topic === key.topic && isSameLog(known.topicId, topicId)))
         continue;
       if (peer.isSilent) isOpen = true;
@@ -178,8 +178,8 @@ export class Peers {
   }
 }
 
-function isWholeCopy({ ageMs, nextOffset }: Holding): boolean {
-  return ageMs !== Infinity && nextOffset > 0;
+function isWholeBeyond({ ageMs, nextOffset }: Holding, offset: number): boolean {
+  return ageMs !== Infinity && nextOffset > offset;
 }
 
 /** As far as both are known. */

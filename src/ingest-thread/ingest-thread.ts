@@ -24,6 +24,8 @@ export interface IngestThreadPorts {
   readonly shardOf: (key: PartitionKey) => ShardPort;
   /** Copies a partition from another member; resolves with what there is then, null where no member has any. */
   readonly obtain: (key: PartitionKey) => Promise<StoredState | null>;
+  /** Removes what there is of a partition, which the thread has forgotten. */
+  readonly drop: (key: PartitionKey) => Promise<void>;
   readonly marksOf: (key: PartitionKey) => Marks;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
@@ -68,6 +70,8 @@ export class IngestThread {
   #unpackedBytes = 0;
   /** What the thread said and is not applied yet: one thing after the other, in the order it was said. */
   #applying: Promise<void> = Promise.resolve();
+  /** What the thread has forgotten is gone here too. */
+  #dropped: Promise<void> = Promise.resolve();
 
   constructor(order: IngestOrder, ports: IngestThreadPorts) {
     this.#ports = ports;
@@ -103,6 +107,11 @@ export class IngestThread {
     this.#tell({ tell: 'acknowledge-holds', held });
   }
 
+  /** What there is of a partition is to go, if it is not read. */
+  letGo(key: PartitionKey): void {
+    this.#tell({ tell: 'let-go', key });
+  }
+
   committed(positions: readonly Position[], reckonedUs: number): void {
     this.#tell({ tell: 'committed', positions, reckonedUs });
   }
@@ -135,9 +144,15 @@ export class IngestThread {
         return;
       case 'obtain': {
         const { key } = message;
-        this.#ports.obtain(key).then((state) => this.#tell({ tell: 'obtained', key, state }), onFatal);
+        this.#dropped
+          .then(() => this.#ports.obtain(key))
+          .then((state) => this.#tell({ tell: 'obtained', key, state }), onFatal);
         return;
       }
+      case 'let-go':
+        this.#dropped = this.#dropped.then(() => this.#ports.drop(message.key));
+        this.#dropped.catch(onFatal);
+        return;
       case 'dead-letters':
         this.#ports.onDeadLetters(message.samples);
         return;

@@ -26,7 +26,14 @@ import { partitionId } from '../../ingest/partition-id.js';
 import { IN_FLIGHT_BYTES, INGEST_THREAD_NICENESS, STATUS_EVERY_MS } from './limits.js';
 import { readMember, writeMember } from './member-file.js';
 import { PackShard } from './pack-shard.js';
-import type { FromIngest, IngestOrder, LogLevel, StoredState, ToIngest } from './protocol.js';
+import {
+  type FromIngest,
+  type IngestOrder,
+  type LogLevel,
+  NOTHING_STORED,
+  type StoredState,
+  type ToIngest,
+} from './protocol.js';
 
 giveWayToServing(INGEST_THREAD_NICENESS);
 
@@ -84,7 +91,7 @@ function shardOf(key: PartitionKey): PackShard {
   const stored = order.positions.find(
     ({ topic, partition }) => topic === key.topic && partition === key.partition,
   );
-  return addShard(key, stored ?? { nextOffset: null, identity: null, marks: [] });
+  return addShard(key, stored ?? NOTHING_STORED);
 }
 
 function addShard(key: PartitionKey, stored: StoredState): PackShard {
@@ -122,7 +129,8 @@ function heldPositions(): HeldPosition[] {
   };
   for (const assigned of source.assignedLast()) note({ ...assigned, nextOffset: 0 });
   for (const { topic, partition, nextOffset } of order.positions)
-    if (nextOffset !== null) note({ topic, partition, nextOffset, isWhole: false });
+    if (nextOffset !== null && !shards.has(partitionId({ topic, partition })))
+      note({ topic, partition, nextOffset, isWhole: false });
   for (const { key, nextOffset } of shards.values())
     if (nextOffset !== null) note({ ...key, nextOffset, isWhole: false });
   return [...positions.values()];
@@ -260,6 +268,16 @@ function take(message: ToIngest): void {
     case 'hold':
       source.hold(message.isHeld);
       return;
+    case 'let-go': {
+      const { key } = message;
+      const isRead = source
+        .assignedLast()
+        .some(({ topic, partition }) => topic === key.topic && partition === key.partition);
+      if (isRead) return;
+      addShard(key, NOTHING_STORED);
+      say({ say: 'let-go', key });
+      return;
+    }
     case 'obtained': {
       const { key, state } = message;
       if (state !== null) addShard(key, state);

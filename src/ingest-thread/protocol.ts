@@ -24,6 +24,9 @@ export interface StoredState {
   readonly marks: readonly Mark[];
 }
 
+/** Of a partition that was never read. */
+export const NOTHING_STORED: StoredState = { nextOffset: null, identity: null, marks: [] };
+
 export type StoredPosition = PartitionKey & StoredState;
 
 /** All that the thread is told when it begins. */
@@ -64,6 +67,8 @@ export type ToIngest =
    * was made.
    */
   | { readonly tell: 'applied'; readonly packId: number; readonly buffer: ArrayBuffer }
+  /** What there is of the partition is to go, unless it is read here: then nothing follows. */
+  | { readonly tell: 'let-go'; readonly key: PartitionKey }
   /** What was asked for with `obtain`; null: no other member has anything. */
   | { readonly tell: 'obtained'; readonly key: PartitionKey; readonly state: StoredState | null }
   /** Packs wait to be applied for long, or no more: no stall of the source. */
@@ -83,6 +88,8 @@ export type FromIngest =
     }
   | { readonly say: 'identity'; readonly key: PartitionKey; readonly identity: LogIdentity }
   | { readonly say: 'gap'; readonly gap: OffsetGap }
+  /** The partition is not read here, and what there was of it is forgotten. */
+  | { readonly say: 'let-go'; readonly key: PartitionKey }
   /** There is nothing of the partition here: other members may have a copy. */
   | { readonly say: 'obtain'; readonly key: PartitionKey }
   /** Dead letters that are durable, some of them. */

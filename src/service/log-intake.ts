@@ -39,6 +39,8 @@ export interface LogsPorts {
   readonly marksOf: (key: PartitionKey) => Marks;
   /** Copies a partition from another member, if one has it. */
   readonly obtain: (key: PartitionKey) => Promise<void>;
+  /** Removes what there is of a partition. */
+  readonly drop: (key: PartitionKey) => Promise<void>;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
   /** Told how the source stands whenever that has changed; times are of the monotonic clock. */
@@ -61,6 +63,8 @@ export interface Logs {
   heldBytes(): number;
   /** An operator has acknowledged that these partitions hold. */
   acknowledgeHolds(held: readonly HeldPartition[]): void;
+  /** What there is of a partition is to go, if it is not read here: see LogsPorts.drop. */
+  letGo(key: PartitionKey): void;
   /** `reckonedUs`: see trusted-time.ts. */
   committed(positions: readonly Position[], reckonedUs: number): Promise<void>;
   stop(): Promise<void>;
@@ -115,6 +119,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
     status: () => log.status(),
     heldBytes: () => log.heldBytes,
     acknowledgeHolds: () => undefined,
+    letGo: () => undefined,
     committed: (positions) => log.committed(positions),
     stop: () => log.stop(),
     deadLetters,
@@ -123,7 +128,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
 
 /** Kafka's logs: consumed and decoded on the ingest thread, which begins with what the shards have. */
 function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
-  const { config, platform, shards, marksOf, obtain, onGap, onStatus, samples, gate, meter } = ports;
+  const { config, platform, shards, marksOf, obtain, drop, onGap, onStatus, samples, gate, meter } = ports;
   const { logger, clock, onFatal } = platform;
   let thread: IngestThread | null = null;
   const stateOf = (key: PartitionKey, { nextOffset, identity }: AnyShard): StoredState => ({
@@ -156,6 +161,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
         const shard = shards.known(key);
         return shard === undefined ? null : stateOf(key, shard);
       },
+      drop,
       marksOf,
       onGap,
       onStatus,
@@ -178,6 +184,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
     status: () => thread?.status() ?? NOT_YET,
     heldBytes: () => thread?.heldBytes ?? 0,
     acknowledgeHolds: (held) => thread?.acknowledgeHolds(held),
+    letGo: (key) => thread?.letGo(key),
     deadLetters: null,
     committed: (positions, reckonedUs) => Promise.resolve(thread?.committed(positions, reckonedUs)),
     stop: () => thread?.stop() ?? Promise.resolve(),

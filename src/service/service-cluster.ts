@@ -80,6 +80,7 @@ export function createHandOver(
       ...common,
       peers: cluster.peers,
       topicId: (topic) => cluster.own.topicId(topic),
+      nextOffset: (key) => cluster.own.copy(key)?.nextOffset ?? 0,
       adopt,
       logger: platform.logger,
     }),

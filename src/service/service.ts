@@ -1,6 +1,6 @@
 /** Composition: makes the parts, connects them, starts them in order and stops them in the opposite one. */
 
-import { setImmediate as yieldTurn } from 'node:timers/promises';
+import { setTimeout as pause, setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { US_PER_MS, US_PER_SECOND } from '../../engine/time.js';
 import { DeadLetterSamples } from '../../ingest/dead-letter-samples.js';
@@ -12,6 +12,7 @@ import type { Cluster } from '../cluster/cluster.js';
 import type { ClusterListener } from '../cluster/cluster-listener.js';
 import type { CopyTakerPorts } from '../cluster/copy-taker.js';
 import { HOLDINGS_POLL_MS } from '../cluster/limits.js';
+import { TakenOver } from '../cluster/taken-over.js';
 import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
 import { ANSWER_CHECK_MS } from '../http/limits.js';
@@ -83,6 +84,8 @@ export interface Service {
 const WARM_EVERY_MS = 100;
 /** How often a service that was never ready looks whether it is. */
 const READY_CHECK_MS = 100;
+/** How often what must not run beside a compaction looks whether it has ended. */
+const COMPACTION_CHECK_MS = 20;
 /** Requests in progress get so long to finish when the service stops. */
 const DRAIN_MS = 5000;
 
@@ -127,6 +130,7 @@ class Composition implements Service {
   readonly #cluster: Cluster | null;
   readonly #handOver: HandOver | null = null;
   readonly #peerListener: ClusterListener | null = null;
+  readonly #takenOver: TakenOver;
   readonly #gaps = new Gaps();
   readonly #marks: PartitionMarks;
   readonly #logs: Logs;
@@ -176,6 +180,7 @@ class Composition implements Service {
       shards: this.#shards,
       marksOf: (key) => this.#marks.of(key),
       obtain: (key) => this.#handOver?.taken.obtain(key) ?? Promise.resolve(),
+      drop: (key) => this.#drop(key),
       onGap: (gap) => this.#noteGap(gap),
       onStatus: (status) => this.#noteStatus(status),
       samples,
@@ -197,6 +202,7 @@ class Composition implements Service {
     });
     this.#committer.tell((...commit) => this.#noteCommitted(...commit));
 
+    this.#takenOver = new TakenOver(config.MOVE_AFTER_SECONDS * US_PER_SECOND, clock.monotonicUs);
     this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage), {
       files: {
         locate: (view, file) => store.located(this.#shards.scopeOf(view), file),
@@ -336,7 +342,11 @@ class Composition implements Service {
       this.#peerListener === null
         ? null
         : await listenToPeers(this.#peerListener, this.#config, this.#store.id);
-    if (this.#cluster !== null) this.#every(HOLDINGS_POLL_MS, () => this.#cluster?.poll());
+    if (this.#cluster !== null) {
+      this.#every(HOLDINGS_POLL_MS, () => this.#cluster?.poll());
+      this.#every(HOLDINGS_POLL_MS, () => this.#letGo());
+      await this.#handOver?.taken.tidy();
+    }
     this.#logs.start(membership).catch(onFatal);
     this.#noteStatus(this.#logs.status());
     const shortfall = this.#memory.shortfall();
@@ -453,12 +463,39 @@ class Composition implements Service {
 
   /** Goes on with what another member had of a partition. */
   #adopt(key: PartitionKey, folder: string): Promise<void> {
-    return this.#committer.between(async () => {
+    return this.#alone(async () => {
       await this.#store.adopt(partitionId(key), folder);
       this.#marks.forget(key);
       this.#shards.remake(key);
       this.#loadBeside(key);
     });
+  }
+
+  /** Another member has taken a partition over, which the ingest thread has forgotten. */
+  #drop(key: PartitionKey): Promise<void> {
+    return this.#alone(async () => {
+      this.#platform.logger.info(key, 'what was here of a partition is removed: another member has it');
+      const aside = await this.#handOver!.taken.asideFor(key);
+      this.#shards.remove(key);
+      this.#marks.forget(key);
+      this.#gaps.forget(key);
+      this.#whole.forget(key);
+      await this.#store.drop(partitionId(key), aside);
+      await this.#handOver!.taken.removeAside(key);
+    });
+  }
+
+  /** Neither a commit nor a compaction is under way meanwhile. */
+  #alone(task: () => Promise<void>): Promise<void> {
+    return this.#committer.between(async () => {
+      while (this.#compactor.isRunning) await pause(COMPACTION_CHECK_MS);
+      await task();
+    });
+  }
+
+  #letGo(): void {
+    for (const key of this.#takenOver.due(this.#shards.all(), (one) => this.#cluster!.isTakenOver(one)))
+      this.#logs.letGo(key);
   }
 
   #createCommitter(): Committer {

@@ -85,6 +85,11 @@ export class Shards {
     this.of(key);
   }
 
+  remove(key: PartitionKey): void {
+    this.#owned.delete(partitionId(key));
+    this.#listAnswering();
+  }
+
   /** Memory of the views, or of those of one kind. */
   heldBytes(kind?: ViewKind): number {
     let total = 0;

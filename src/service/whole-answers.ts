@@ -122,6 +122,15 @@ export class WholeAnswers {
     grow(topic, partitionCount, null);
   }
 
+  /** There is nothing of the partition here any more. */
+  forget({ topic, partition }: PartitionKey): void {
+    const known = this.#of(topic)?.partitions[partition];
+    if (known === undefined) return;
+    known.asOfUs = null;
+    known.isReached = false;
+    this.#news.delete(partitionId({ topic, partition }));
+  }
+
   /** Nothing for a partition that was never whole, or is never old. */
   save(key: PartitionKey, writer: SegmentWriter): void {
     const { topic: name, partition } = key;

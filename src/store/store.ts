@@ -325,21 +325,8 @@ export class Store {
   async adopt(scope: Scope, folder: string): Promise<void> {
     assert(this.#batch === null, 'a scope is adopted during a commit');
     const state = await inTurns(readHandedOver(this.#disk, scope, folder));
-    const name = shardName(scope);
-    const removedKeys = [`${SCOPE_KEY}${scope}`, `${HEAD_KEY}${name}`];
-    this.#heads = { ...this.#heads, puts: this.#heads.puts.filter(({ key }) => key !== removedKeys[1]) };
-    // From here on a start finds what is here, nothing, or what was handed over, and takes it as it is.
-    await this.writeTables([{ table: this.#meta, puts: [], removedKeys }]);
-    const known = this.#journals.shard(scope);
-    const replaced = [...known.files(), ...this.#files.endsOf(scope)];
+    await this.#setAside(scope, `${folder}${REPLACED_SUFFIX}`);
     const final = shardFolder(this.#directory, scope);
-    if (this.#disk.list(final).folders.length > 0) {
-      this.#disk.rename(final, `${folder}${REPLACED_SUFFIX}`);
-      // The storage thread lets go of what it holds open.
-      await this.#thread.remove(replaced.map(({ path }) => path));
-    }
-    for (const key of known.keys()) this.#cache.delete(`${scope}:${key}`);
-    this.#files.forgetScope(scope);
     const folders = new Folders(this.#disk);
     folders.make(dirname(final));
     this.#disk.rename(folder, final);
@@ -350,6 +337,31 @@ export class Store {
     const unknown = this.#files.adopt(scope);
     if (unknown.length > 0) this.#beginRemoval(unknown);
     await this.#register([journal]);
+  }
+
+  /** Forgets a scope, durably; its files are moved to a folder, to be removed. Otherwise as adopt. */
+  async drop(scope: Scope, aside: string): Promise<void> {
+    assert(this.#batch === null, 'a scope is dropped during a commit');
+    await this.#setAside(scope, aside);
+    this.#journals.forget(scope);
+  }
+
+  /** Afterwards a start finds the files where they were, and takes them as they are, or none. */
+  async #setAside(scope: Scope, aside: string): Promise<void> {
+    const removedKeys = [`${SCOPE_KEY}${scope}`, `${HEAD_KEY}${shardName(scope)}`];
+    this.#heads = { ...this.#heads, puts: this.#heads.puts.filter(({ key }) => key !== removedKeys[1]) };
+    await this.room.retried(() => this.writeTables([{ table: this.#meta, puts: [], removedKeys }]));
+    const journal = this.#journals.shard(scope);
+    const files = [...journal.files(), ...this.#files.endsOf(scope)];
+    const folder = shardFolder(this.#directory, scope);
+    if (this.#disk.list(folder).folders.length > 0) {
+      this.#disk.rename(folder, aside);
+      this.#disk.syncFolder(dirname(folder));
+      // The storage thread lets go of what it holds open.
+      await this.#thread.remove(files.map(({ path }) => path));
+    }
+    for (const key of journal.keys()) this.#cache.delete(`${scope}:${key}`);
+    this.#files.forgetScope(scope);
   }
 
   /** Throws a StoreChangedError when the directory was removed or replaced. */

@@ -3,6 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { PartitionFigures, ServiceStatus } from '../../src/console/service-status.js';
 import { type ChildService, startChildService, TEST_KEY } from '../child-service.js';
 import { eventually } from '../eventually.js';
 import { freePort } from '../kafka/broker/free-port.js';
@@ -79,11 +80,20 @@ export class Members {
 
   /** The partitions that a member reads, as `topic/number`. */
   async assigned(name: string): Promise<string[]> {
+    const read = await this.#read(name);
+    return read.map(({ topic, partition }) => `${topic}/${partition}`);
+  }
+
+  /** Records of the partitions that a member reads which it has applied. */
+  async readCount(name: string): Promise<number> {
+    const read = await this.#read(name);
+    return read.reduce((sum, { nextOffset }) => sum + (nextOffset ?? 0), 0);
+  }
+
+  async #read(name: string): Promise<PartitionFigures[]> {
     const response = await fetch(`${this.of(name).url}/api/status`, { headers: { 'X-API-KEY': TEST_KEY } });
-    const { partitions } = (await response.json()) as {
-      partitions: { topic: string; partition: number; isRead: boolean }[];
-    };
-    return partitions.filter(({ isRead }) => isRead).map(({ topic, partition }) => `${topic}/${partition}`);
+    const { partitions } = (await response.json()) as ServiceStatus;
+    return partitions.filter(({ isRead }) => isRead);
   }
 
   async stop(): Promise<void> {

@@ -94,14 +94,11 @@ export class Placement {
         });
         if (state !== null) this.#assignment.findOthers(state);
         waiting = waiting.filter((assigned) => assigned.isChecking);
-        const keys = waiting.map(({ key }) => key);
+        const left = waiting.filter((one) => this.#isObtained(one, state?.logs.get(one.id)));
+        const checked = waiting.filter((one) => !left.includes(one));
+        const keys = checked.map(({ key }) => key);
         const findings = state === null ? null : await checkPartitions(keys, state, sink, view, failed);
-        const left: AssignedPartition[] = [];
-        for (const assigned of waiting) {
-          if (this.#isObtained(assigned)) {
-            left.push(assigned);
-            continue;
-          }
+        for (const assigned of checked) {
           const found = state?.logs.get(assigned.id);
           const skipTo = await this.#acknowledgedSkip(assigned, found).catch((error: unknown) =>
             failed(assigned.key, error),
@@ -123,14 +120,15 @@ export class Placement {
     }
   }
 
-  /** Whether what others have of it is on its way here; asks for it where there is nothing. */
-  #isObtained(assigned: AssignedPartition): boolean {
+  /**
+   * Whether what others have of it is on its way here; asks for it where there is nothing, or the log does not go back to
+   * it.
+   */
+  #isObtained(assigned: AssignedPartition, found: LogFound | undefined): boolean {
     const { sink, onFatal } = this.#parts;
-    if (
-      assigned.obtaining === 'not-yet' &&
-      sink.obtain !== undefined &&
-      sink.nextOffset(assigned.key) === null
-    ) {
+    const nextOffset = sink.nextOffset(assigned.key);
+    const isLacking = nextOffset === null || nextOffset < (found?.bounds?.startOffset ?? 0);
+    if (assigned.obtaining === 'not-yet' && sink.obtain !== undefined && isLacking) {
       assigned.obtaining = 'under-way';
       sink.obtain(assigned.key).then(() => {
         assigned.obtaining = 'done';

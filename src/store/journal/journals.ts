@@ -102,9 +102,16 @@ export class Journals {
     return [...this.#shards].filter(([, journal]) => journal.keyCount > 0).map(([scope]) => scope);
   }
 
+  /** A journal of a partition whose files are no longer there. */
+  forget(scope: string): void {
+    for (const { path } of this.shard(scope).files()) this.#windows.close(path);
+    this.#shards.delete(scope);
+    this.#journals.delete(shardName(scope));
+  }
+
   /** In the place of the journal of a partition, which nothing may be writing. */
   adopt(scope: string, state: JournalState): Journal {
-    for (const { path } of this.shard(scope).files()) this.#windows.close(path);
+    this.forget(scope);
     return this.#add(shardName(scope), shardFolder(this.#directory, scope), state);
   }
 

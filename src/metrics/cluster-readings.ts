@@ -1,6 +1,8 @@
 /** How this process stands with the others that it answers together with. */
 
 import type { Cluster } from '../cluster/cluster.js';
+import type { CopyGiver } from '../cluster/copy-giver.js';
+import type { CopyTaker } from '../cluster/copy-taker.js';
 import type { Peer } from '../cluster/peer.js';
 import type { Readings } from './readings.js';
 
@@ -61,6 +63,41 @@ export function readCluster(readings: Readings, cluster: Cluster | null): void {
       add({ outcome: 'fresh' }, answered);
       add({ outcome: 'old' }, old);
       add({ outcome: 'refused' }, refused);
+    },
+  );
+}
+
+/** `handOver`: null where this process answers alone. */
+export function readHandOver(
+  readings: Readings,
+  handOver: { readonly given: CopyGiver; readonly taken: CopyTaker } | null,
+): void {
+  readings.read(
+    'logring_handover_bytes_total',
+    'Bytes of partitions that were copied to other members and from them',
+    ['direction'],
+    (add) => {
+      if (handOver === null) return;
+      add({ direction: 'given' }, handOver.given.byteCount);
+      add({ direction: 'taken' }, handOver.taken.byteCount);
+    },
+  );
+  readings.read(
+    'logring_handovers_total',
+    'Partitions copied from other members, and tries that failed',
+    ['outcome'],
+    (add) => {
+      if (handOver === null) return;
+      add({ outcome: 'adopted' }, handOver.taken.adoptedCount);
+      add({ outcome: 'failed' }, handOver.taken.failedCount);
+    },
+  );
+  readings.read(
+    'logring_handovers_waiting',
+    'Partitions that are not read yet because they are being copied from another member',
+    [],
+    (add) => {
+      if (handOver !== null) add({}, handOver.taken.waitingCount);
     },
   );
 }

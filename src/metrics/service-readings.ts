@@ -2,7 +2,7 @@
 
 import type { Cluster } from '../cluster/cluster.js';
 import type { ChosenServer } from '../http/server/back-ends.js';
-import { readCluster } from './cluster-readings.js';
+import { readCluster, readHandOver } from './cluster-readings.js';
 import { type HttpReadingsPorts, readHttp } from './http-readings.js';
 import { type IngestReadingsPorts, readIngest } from './ingest-readings.js';
 import type { Metrics } from './metrics.js';
@@ -18,6 +18,7 @@ export interface ServiceReadingsPorts
   readonly isReady: () => boolean;
   /** null: this process answers alone. */
   readonly cluster: Cluster | null;
+  readonly handOver: Parameters<typeof readHandOver>[1];
 }
 
 export function readService(metrics: Metrics, ports: ServiceReadingsPorts): void {
@@ -39,4 +40,5 @@ export function readService(metrics: Metrics, ports: ServiceReadingsPorts): void
   readResources(readings, ports);
   readHttp(readings, ports);
   readCluster(readings, ports.cluster);
+  readHandOver(readings, ports.handOver);
 }

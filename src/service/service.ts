@@ -305,6 +305,7 @@ class Composition implements Service {
       refusedPostCount: () => ingest?.refusedCount ?? 0,
       topicReadings,
       cluster: this.#cluster,
+      handOver: this.#handOver,
       isReady: () => this.#report.readiness().reasons.length === 0,
       droppedCount: () => this.#report.stillMissed().length,
       inFlight: this.#inFlight,

@@ -119,6 +119,7 @@ test('what is posted is stored, answered and delivered', async () => {
     problem: null,
     isUnreachable: false,
     members: null,
+    unheardZones: [],
     logEnds: null,
   });
   await close(rig);

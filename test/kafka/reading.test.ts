@@ -72,6 +72,7 @@ for (const version of KAFKA_VERSIONS) {
         problem: null,
         isUnreachable: false,
         members: null,
+        unheardZones: [],
         logEnds: null,
       });
       expect([sink.gaps, fatal]).toEqual([[], []]);

@@ -14,7 +14,7 @@ import { COPIES_GIVEN_AT_ONCE, COPY_IDLE_MS } from './limits.js';
 import type { OwnCopies } from './own-copies.js';
 
 export interface CopyGiverPorts {
-  readonly own: OwnCopies;
+  readonly own: Pick<OwnCopies, 'copy' | 'isOfLog'>;
   readonly store: Pick<Store, 'snapshot' | 'releaseSnapshot'>;
   /** Of the store. */
   readonly directory: string;
@@ -39,6 +39,8 @@ export class NotGiven extends Error {
 }
 
 interface Given {
+  /** To whom, and of what: who asks again has lost the one before. */
+  readonly to: string;
   /** How much of each file counts, by name. */
   readonly byteCounts: ReadonlyMap<string, number>;
   cancelRelease: () => void;
@@ -59,7 +61,7 @@ export class CopyGiver {
 
   /** Rejects with a NotGiven, or a PartialError for bytes that are no request. */
   async copy(bytes: Uint8Array): Promise<Uint8Array> {
-    const { topic, topicId, partition } = readCopyRequest(bytes);
+    const { topic, topicId, partition, store: asker } = readCopyRequest(bytes);
     const { own, store, isRepaired } = this.#ports;
     const key = { topic, partition };
     const copy = own.copy(key);
@@ -67,13 +69,15 @@ export class CopyGiver {
       throw new NotGiven(404, `there is no whole copy of ${partitionId(key)} here`);
     if (isRepaired())
       throw new NotGiven(404, 'this store was repaired, and lacks what the repair has dropped');
+    const to = `${asker} ${partitionId(key)}`;
+    for (const [id, given] of this.#given) if (given.to === to) await this.#release(id);
     if (this.#given.size + this.#begunCount >= COPIES_GIVEN_AT_ONCE)
       throw new NotGiven(503, 'other members are copying');
     this.#begunCount++;
     try {
       const snapshot = await store.snapshot(partitionId(key));
       const byteCounts = new Map(snapshot.files.map(({ name, byteCount }) => [name, byteCount]));
-      this.#given.set(snapshot.id, { byteCounts, cancelRelease: () => undefined });
+      this.#given.set(snapshot.id, { to, byteCounts, cancelRelease: () => undefined });
       this.#keep(snapshot.id);
       return writeMessage(snapshot);
     } finally {

@@ -28,6 +28,8 @@ const INCOMING_FOLDER = 'incoming';
 
 export interface CopyTakerPorts {
   readonly peers: Peers;
+  /** The id of the store. */
+  readonly storeId: string;
   /** '' while it is not known. */
   readonly topicId: (topic: string) => string;
   /** How far what is here goes; 0 where there is nothing. */
@@ -139,13 +141,13 @@ export class CopyTaker {
   }
 
   async #copyFrom({ link, url }: Peer, key: PartitionKey): Promise<void> {
-    const { topicId, directory, adopt, logger, monotonicUs } = this.#ports;
+    const { storeId, topicId, directory, adopt, logger, monotonicUs } = this.#ports;
     const id = partitionId(key);
     const startUs = monotonicUs();
     const folder = this.#folderOf(id);
     const final = shardFolder('', id);
     const copy = await failing(async () =>
-      readCopy(await link.copy(writeMessage({ ...key, topicId: topicId(key.topic) })), final),
+      readCopy(await link.copy(writeMessage({ ...key, topicId: topicId(key.topic), store: storeId })), final),
     );
     const before = this.byteCount;
     await failing(async () => {

@@ -1,7 +1,7 @@
 /**
  * What members ask each other to copy the state of a partition, as JSON; a piece itself is bytes.
  *
- *   copy      topic, its id, partition        →  a snapshot of its files
+ *   copy      topic, its id, partition, asker →  a snapshot of its files
  *   piece     snapshot, file, from where      →  its bytes, or that they are those which the asker has
  *   release   snapshot
  */
@@ -12,7 +12,13 @@ import { snapshot } from '../store/directory/backup.js';
 import { STORE_FORMAT } from '../store/directory/store-format.js';
 import { PIECE_BYTES } from './limits.js';
 
-const copyRequest = z.object({ topic: z.string(), topicId: z.string(), partition: z.int().min(0) });
+const copyRequest = z.object({
+  topic: z.string(),
+  topicId: z.string(),
+  partition: z.int().min(0),
+  /** The id of the asker's store. */
+  store: z.string(),
+});
 
 const pieceRequest = z.object({
   snapshot: z.string(),

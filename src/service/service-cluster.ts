@@ -79,6 +79,7 @@ export function createHandOver(
     taken: new CopyTaker({
       ...common,
       peers: cluster.peers,
+      storeId: store.id,
       topicId: (topic) => cluster.own.topicId(topic),
       nextOffset: (key) => cluster.own.copy(key)?.nextOffset ?? 0,
       adopt,

@@ -1,0 +1,235 @@
+/** A partition is copied whole or not at all, whichever side is killed when; what was fetched is not fetched again. */
+
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { ClusterListener } from '../../src/cluster/cluster-listener.js';
+import { CopyGiver } from '../../src/cluster/copy-giver.js';
+import { PIECE_BYTES } from '../../src/cluster/limits.js';
+import { type Holding, writeHoldings } from '../../src/cluster/messages.js';
+import { Random } from '../../src/demo/random.js';
+import { KeyRing } from '../../src/http/auth.js';
+import { Store } from '../../src/store/store.js';
+import { monotonicUs } from '../../src/system-clock.js';
+import type { FailPoint } from '../crash/fail-point.js';
+
+const TAKER = fileURLToPath(new URL('./taking-process.js', import.meta.url));
+const SCOPE = 'edge/0';
+const HOLDING: Holding = { topic: 'edge', partition: 0, nextOffset: 5, ageMs: 0, isReached: true };
+const BLOCKS = 12;
+const CACHE_BYTES = 1 << 20;
+/** What a taker does to its disk after the last piece. */
+const POINTS: readonly FailPoint[] = [
+  'before rename',
+  'after rename',
+  'before sync-folder',
+  'after sync-folder',
+  'before write of journal',
+  'amid write of journal',
+  'after write of journal',
+  'before sync of journal',
+  'after sync of journal',
+  'before unlink of journal',
+  'after unlink of journal',
+];
+
+const root = mkdtempSync(join(tmpdir(), 'logring-copies-'));
+let giving: Store;
+let giver: CopyGiver;
+let listener: ClusterListener;
+let url = '';
+let pieceCount = 0;
+let onPiece: () => void = () => undefined;
+
+function newGiver(bytesPerSecond = Number.POSITIVE_INFINITY): CopyGiver {
+  return new CopyGiver({
+    own: { copy: () => HOLDING, isOfLog: () => true },
+    store: giving,
+    directory: join(root, 'giver'),
+    isRepaired: () => false,
+    bytesPerSecond,
+    monotonicUs,
+    after: (delayMs, task) => {
+      const timer = setTimeout(task, delayMs);
+      return () => clearTimeout(timer);
+    },
+  });
+}
+
+beforeAll(async () => {
+  giving = await Store.open(join(root, 'giver'), CACHE_BYTES);
+  const random = new Random(1);
+  // In several commits, some of which remove what others have written.
+  for (let commit = 0; commit < 3; commit++)
+    await giving.commit((writerOf) => {
+      const writer = writerOf(SCOPE);
+      for (let i = 0; i < BLOCKS / 3; i++)
+        writer.append('90d/rows', Buffer.from(Array.from({ length: 500_000 }, () => random.below(256))));
+      writer.append(`one-${commit}`, Buffer.from(`block ${commit}`));
+      if (commit > 0) writer.remove(`one-${commit - 1}`);
+      writer.put('state', Buffer.from(`commit ${commit}`));
+      writerOf('edge/1').put('state', Buffer.from('of another'));
+    });
+  giver = newGiver();
+  listener = new ClusterListener({
+    keys: new KeyRing([{ key: 'key', projects: null }]),
+    answer: () => Promise.reject(new Error('nothing is asked')),
+    holdings: () =>
+      writeHoldings({ topics: [{ topic: 'edge', topicId: '', partitionCount: 1 }], copies: [HOLDING] }),
+    copies: {
+      copy: (request) => giver.copy(request),
+      piece: async (request) => {
+        const piece = await giver.piece(request);
+        if (piece !== null) pieceCount++;
+        onPiece();
+        return piece;
+      },
+      release: (request) => giver.release(request),
+    },
+    bugs: { report: (error) => expect.unreachable(String(error)) },
+    tls: null,
+  });
+  url = `http://127.0.0.1:${await listener.listen('127.0.0.1', 0)}`;
+});
+beforeEach(() => {
+  pieceCount = 0;
+  onPiece = () => undefined;
+});
+afterAll(async () => {
+  giver.close();
+  await listener.close(0);
+  await giving.close();
+  rmSync(root, { recursive: true });
+});
+
+interface Taken {
+  readonly code: number | null;
+  readonly said: { readonly fetched: number; readonly failed: number } | null;
+}
+
+function take(directory: string, order = 'never 1', onStart: (kill: () => void) => void = () => undefined) {
+  return new Promise<Taken>((resolve, reject) => {
+    const child = spawn(process.execPath, [TAKER, order, directory, url], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let [output, errors] = ['', ''];
+    child.stdout.on('data', (piece) => {
+      output += piece;
+    });
+    child.stderr.on('data', (piece) => {
+      errors += piece;
+    });
+    child.once('close', (code) => {
+      if (code !== 0 && code !== null) reject(new Error(errors));
+      else resolve({ code, said: output === '' ? null : JSON.parse(output) });
+    });
+    onStart(() => child.kill('SIGKILL'));
+  });
+}
+
+/** A digest of all of a partition; null where there is nothing. */
+function contentOf(store: Store): string | null {
+  if (!store.scopes().includes(SCOPE)) return null;
+  const digest = createHash('sha256');
+  const reader = store.reader(SCOPE);
+  for (const { name, bytes } of reader.list('')) digest.update(`${name} `).update(bytes);
+  for (const file of ['90d/rows', 'one-0', 'one-1', 'one-2'])
+    for (let i = 0; i < reader.blockCount(file); i++)
+      digest.update(`${file} ${i} `).update(reader.block(file, i));
+  return digest.digest('hex');
+}
+
+async function storedIn(directory: string): Promise<string | null> {
+  const store = await Store.open(directory, CACHE_BYTES);
+  try {
+    expect(store.damage.fileCount).toBe(0);
+    return contentOf(store);
+  } finally {
+    await store.close();
+  }
+}
+
+async function expectWhole(directory: string): Promise<void> {
+  expect(await storedIn(directory)).toEqual(contentOf(giving));
+  expect(readdirSync(join(directory, 'shards'))).toEqual(['edge+0']);
+  expect(readdirSync(join(directory, 'incoming'))).toEqual([]);
+}
+
+test('killed at any point of its own after the last piece, it has all or nothing, and then all', async () => {
+  let killCount = 0;
+  for (const point of POINTS) {
+    for (let pass = 1; pass <= 4; pass++) {
+      const directory = join(root, `${point}-${pass}`.replaceAll(' ', '-'));
+      const { code, said } = await take(directory, `${point} ${pass}`);
+      if (code === 0) {
+        expect(said).toEqual({ fetched: expect.any(Number), failed: 0 });
+        rmSync(directory, { recursive: true });
+        break;
+      }
+      killCount++;
+      const stored = await storedIn(directory);
+      if (stored !== null) expect(stored).toEqual(contentOf(giving));
+      // What was there by then is not fetched again, and what is there already is replaced by the same.
+      pieceCount = 0;
+      expect((await take(directory)).code).toBe(0);
+      if (existsSync(join(directory, 'incoming', 'edge+0'))) expect(pieceCount).toBe(0);
+      await expectWhole(directory);
+      rmSync(directory, { recursive: true });
+    }
+  }
+  expect(killCount).toBeGreaterThan(POINTS.length);
+});
+
+test('killed at any piece it goes on where it was', async () => {
+  await take(join(root, 'whole'));
+  const all = pieceCount;
+  expect(all).toBeGreaterThan(BLOCKS / 2);
+  for (let last = 1; last < all; last += 2) {
+    const directory = join(root, `piece-${last}`);
+    pieceCount = 0;
+    const { code } = await take(directory, 'never 1', (kill) => {
+      onPiece = () => {
+        if (pieceCount === last) kill();
+      };
+    });
+    expect(code).toBeNull();
+    expect(await storedIn(directory)).toBeNull();
+    pieceCount = 0;
+    onPiece = () => undefined;
+    await take(directory);
+    // The pieces on their way when it was killed may not have been written.
+    expect(pieceCount).toBeLessThanOrEqual(all - last + 2);
+    await expectWhole(directory);
+  }
+});
+
+test('a giver that is started again in between gives the rest', async () => {
+  let hasRestarted = false;
+  onPiece = () => {
+    if (pieceCount !== 4 || hasRestarted) return;
+    hasRestarted = true;
+    giver.close();
+    giver = newGiver();
+  };
+  const directory = join(root, 'restarted');
+  const { said } = await take(directory);
+  expect(hasRestarted).toBe(true);
+  expect(said?.failed).toBe(1);
+  expect(said?.fetched).toBeLessThan(2 * BLOCKS * 500_000);
+  expect(pieceCount).toBeLessThan((BLOCKS * 500_000) / PIECE_BYTES + 6);
+  await expectWhole(directory);
+});
+
+test('what is there of other tries, of another store or damaged, does not get in', async () => {
+  const directory = join(root, 'old-try');
+  const incoming = join(directory, 'incoming', 'edge+0');
+  mkdirSync(incoming, { recursive: true });
+  cpSync(join(root, 'giver', 'shards', 'edge+1', '0.journal'), join(incoming, '0.journal'));
+  cpSync(join(root, 'giver', 'shards', 'edge+0', '0.journal'), join(incoming, '7.journal'));
+  await take(directory);
+  await expectWhole(directory);
+});

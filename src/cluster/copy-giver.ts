@@ -97,7 +97,8 @@ export class CopyGiver {
     try {
       const piece = await readPiece(file, at, byteCount);
       this.byteCount += byteCount;
-      return sha256 === createHash('sha256').update(piece).digest('hex') ? null : piece;
+      const isSame = sha256 !== null && sha256 === createHash('sha256').update(piece).digest('hex');
+      return isSame ? null : piece;
     } finally {
       await file.close();
     }

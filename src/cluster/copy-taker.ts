@@ -20,7 +20,7 @@ import { REPLACED_SUFFIX } from '../store/directory/handed-over.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { shardFolder } from '../store/journal/journals.js';
 import { readCopy, writeMessage } from './hand-over.js';
-import { COPIES_TAKEN_AT_ONCE, COPY_RETRY_MS, PIECE_BYTES } from './limits.js';
+import { COPIES_TAKEN_AT_ONCE, COPY_RETRY_MS, PIECE_BYTES, PIECES_AT_ONCE } from './limits.js';
 import type { Peer } from './peer.js';
 import type { Peers } from './peers.js';
 
@@ -194,22 +194,35 @@ export class CopyTaker {
       await made.close();
       return open(path, 'r+');
     });
+    const coming: Promise<Uint8Array | null>[] = [];
     try {
       const { size } = await file.stat();
-      for (let at = 0; at < byteCount && !this.#isClosed; at += PIECE_BYTES) {
+      const fetch = async (at: number): Promise<Uint8Array | null> => {
         const length = Math.min(PIECE_BYTES, byteCount - at);
         const sha256 = at + length <= size ? await checksumOf(file, at, length) : null;
         const piece = await link.piece(writeMessage({ snapshot, name, at, byteCount: length, sha256 }));
-        if (piece === null && sha256 === null) throw new CopyError('a piece was left out that is not here');
+        if (piece === null ? sha256 === null : piece.length !== length)
+          throw new CopyError(`a piece has ${piece?.length ?? 'no'} bytes, not ${length}`);
+        return piece;
+      };
+      let askedBytes = 0;
+      for (let at = 0; at < byteCount && !this.#isClosed; at += PIECE_BYTES) {
+        for (; coming.length < PIECES_AT_ONCE && askedBytes < byteCount; askedBytes += PIECE_BYTES) {
+          const piece = fetch(askedBytes);
+          // One that fails is met in its turn.
+          piece.catch(() => undefined);
+          coming.push(piece);
+        }
+        const piece = await coming.shift()!;
         if (piece === null) continue;
-        if (piece.length !== length) throw new CopyError(`a piece has ${piece.length} bytes, not ${length}`);
-        for (let done = 0; done < length; )
-          done += (await file.write(piece, done, length - done, at + done)).bytesWritten;
-        this.byteCount += length;
+        for (let done = 0; done < piece.length; )
+          done += (await file.write(piece, done, piece.length - done, at + done)).bytesWritten;
+        this.byteCount += piece.length;
       }
       await file.truncate(byteCount);
       await file.sync();
     } finally {
+      await Promise.allSettled(coming);
       await file.close();
     }
   }

@@ -78,6 +78,9 @@ export const PEER_IDLE_MS = 30_000;
 /** Bytes that a copy of a partition is fetched by. Bigger: turns of the serving thread last longer; smaller: more requests. */
 export const PIECE_BYTES = 1024 * 1024;
 
+/** Pieces of a file that are on their way at a time. More: memory; fewer: the disk and the network wait for each other. */
+export const PIECES_AT_ONCE = 4;
+
 /** How long a piece may take to come. Longer: a member that hangs is given up later; shorter: one that gives to many is. */
 export const PIECE_TIMEOUT_MS = 30_000;
 

@@ -15,4 +15,6 @@ test(`${HISTORY_COUNT} histories of a cluster: no answer is wrong`, { timeout: 1
   for (let seed = FIRST_SEED; seed < FIRST_SEED + HISTORY_COUNT; seed++)
     expect(await historyReport(seed, {}, totals)).toBeNull();
   console.log(JSON.stringify(totals));
+  expect(totals.copies).toBeGreaterThan(HISTORY_COUNT / 10);
+  expect(totals['let go']).toBeGreaterThan(0);
 });

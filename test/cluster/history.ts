@@ -69,8 +69,8 @@ class History {
     return this.#problem;
   }
 
-  #count(what: string): void {
-    this.#totals[what] = (this.#totals[what] ?? 0) + 1;
+  #count(what: string, count = 1): void {
+    this.#totals[what] = (this.#totals[what] ?? 0) + count;
   }
 
   #step(): void {
@@ -157,7 +157,8 @@ class History {
     const coordinator = this.#coordinatorOf(member);
     const random = this.#random;
     if (!member.isWithoutBrokers) life.assigned = coordinator.members.get(member) ?? life.assigned;
-    life.readOn(random);
+    this.#count('copies', life.readOn(random, this.#members));
+    this.#count('let go', life.letGo(random));
     if (random.chance(0.7) && !member.isWithoutBrokers) {
       life.commit();
       const beside = coordinator.beside.get(member) ?? [];

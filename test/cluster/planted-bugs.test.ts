@@ -115,6 +115,36 @@ isFound('a copy answers before it was read to its end', () => {
   replace(WholeAnswers.prototype, 'isReached', () => () => true);
 });
 
+isFound('what was copied is taken for as new as if it had been read to the end', () => {
+  const loaded = new WeakMap<WholeAnswers, Set<number>>();
+  const isLoaded = (whole: WholeAnswers, partition: number) => loaded.get(whole)?.has(partition) === true;
+  replace(
+    WholeAnswers.prototype,
+    'load',
+    (sound) =>
+      function load(this: WholeAnswers, key, reader) {
+        sound.call(this, key, reader);
+        loaded.set(this, (loaded.get(this) ?? new Set()).add(key.partition));
+      },
+  );
+  replace(
+    WholeAnswers.prototype,
+    'partitionAgeUs',
+    (sound) =>
+      function partitionAgeUs(this: WholeAnswers, key) {
+        return isLoaded(this, key.partition) ? 0 : sound.call(this, key);
+      },
+  );
+  replace(
+    WholeAnswers.prototype,
+    'isReached',
+    (sound) =>
+      function isReached(this: WholeAnswers, key) {
+        return isLoaded(this, key.partition) || sound.call(this, key);
+      },
+  );
+});
+
 isFound('what answers had come from is forgotten', () => replace(Floors.prototype, 'of', () => () => 0));
 
 isFound('own copies of partitions are counted that others have counted', () =>

@@ -136,7 +136,6 @@ export class Life {
   constructor(member: SimulatedMember, linkTo: (life: Life, url: string) => PeerLink, planted: Planted) {
     this.member = member;
     const monotonicUs = () => member.monotonicUs();
-    const key = (partition: number): PartitionKey => ({ topic: TOPIC, partition });
     this.whole = new WholeAnswers({
       topics: [TOPIC],
       freshUs: FRESH_MS * 1000,
@@ -146,23 +145,7 @@ export class Life {
       nowUs: () => START_US + member.time.nowUs,
     });
     planted.whole?.(this.whole);
-    for (const [partition, nextOffset] of member.stored.nextOffsets) {
-      this.#read(partition, nextOffset);
-      const asOfUs = member.stored.wholeAsOfUs.get(partition);
-      if (asOfUs === undefined) continue;
-      const table = new SegmentTable();
-      const other = new WholeAnswers({
-        topics: [TOPIC],
-        freshUs: 1,
-        maxStalenessUs: 0,
-        nextOffset: () => null,
-        monotonicUs: () => member.time.nowUs,
-        nowUs: () => START_US + member.time.nowUs,
-      });
-      other.note(this.#status([key(partition)], new Map([[partition, asOfUs]])));
-      other.save(key(partition), table);
-      this.whole.load(key(partition), table);
-    }
+    for (const partition of member.stored.nextOffsets.keys()) this.#load(partition, member.stored);
     const shards: Pick<Shards, 'known' | 'all'> = {
       known: ({ partition }) => this.shards.get(partition),
       all: () =>
@@ -228,6 +211,57 @@ export class Life {
     return this.shards.get(partition)?.nextOffset ?? 0;
   }
 
+  /** Goes on with what is stored of a partition, here or by another member. */
+  #load(partition: number, { nextOffsets, wholeAsOfUs }: Stored): void {
+    this.#read(partition, nextOffsets.get(partition)!);
+    const asOfUs = wholeAsOfUs.get(partition);
+    if (asOfUs === undefined) return;
+    const { time } = this.member;
+    const key = { topic: TOPIC, partition };
+    const table = new SegmentTable();
+    const other = new WholeAnswers({
+      topics: [TOPIC],
+      freshUs: 1,
+      maxStalenessUs: 0,
+      nextOffset: () => null,
+      monotonicUs: () => time.nowUs,
+      nowUs: () => START_US + time.nowUs,
+    });
+    other.note(this.#status([key], new Map([[partition, asOfUs]])));
+    other.save(key, table);
+    this.whole.load(key, table);
+  }
+
+  /** Copies a partition from one of the members that have it whole; whether one has. */
+  #copy(partition: number, random: Random, members: readonly SimulatedMember[]): boolean {
+    const holders = members.filter(
+      ({ life, isFrozen, stored }) =>
+        life !== null &&
+        !isFrozen &&
+        stored.wholeAsOfUs.has(partition) &&
+        stored.nextOffsets.get(partition)! > 0,
+    );
+    if (holders.length === 0) return false;
+    this.#load(partition, random.pick(holders).stored);
+    return true;
+  }
+
+  /** Removes what another member of the zone has taken over; how many partitions. */
+  letGo(random: Random): number {
+    let count = 0;
+    for (const partition of [...this.shards.keys()]) {
+      const key = { topic: TOPIC, partition };
+      if (this.assigned.includes(partition) || !this.cluster.isTakenOver(key) || random.chance(0.7)) continue;
+      this.shards.delete(partition);
+      this.whole.forget(key);
+      this.wholeAsOfUs.delete(partition);
+      this.member.stored.nextOffsets.delete(partition);
+      this.member.stored.wholeAsOfUs.delete(partition);
+      count++;
+    }
+    return count;
+  }
+
   /** Applies records up to an offset. */
   #read(partition: number, upTo: number): void {
     let shard = this.shards.get(partition);
@@ -252,11 +286,16 @@ export class Life {
     }
   }
 
-  /** Reads on in what it was assigned, and hears where the logs end. */
-  readOn(random: Random): void {
-    if (this.member.isWithoutBrokers) return;
+  /** Reads on in what it was assigned, and hears where the logs end; returns how many partitions it has copied. */
+  readOn(random: Random, members: readonly SimulatedMember[]): number {
+    if (this.member.isWithoutBrokers) return 0;
     this.#partitionCount = this.member.logs.appendedUs.length;
+    let copyCount = 0;
     for (const partition of this.assigned) {
+      if (this.nextOffset(partition) === 0 && random.chance(0.5) && this.#copy(partition, random, members)) {
+        copyCount++;
+        continue;
+      }
       const end = this.member.logs.end(partition);
       const heardUs = this.member.monotonicUs();
       const from = this.nextOffset(partition);
@@ -264,6 +303,7 @@ export class Life {
       this.#read(partition, upTo);
       if (upTo === end) this.wholeAsOfUs.set(partition, heardUs);
     }
+    return copyCount;
   }
 
   /** Reads what there is, and then no broker answers: it has not heard that this was the end. */

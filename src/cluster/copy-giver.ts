@@ -8,6 +8,8 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { partitionId } from '../../ingest/partition-id.js';
 import { SNAPSHOT_FOLDER } from '../store/directory/backup.js';
+import { DiskFullError } from '../store/disk/disk-room.js';
+import { errorText, isSystemError } from '../store/disk/system-errors.js';
 import type { Store } from '../store/store.js';
 import { readCopyRequest, readPieceRequest, readReleaseRequest, writeMessage } from './hand-over.js';
 import { COPIES_GIVEN_AT_ONCE, COPY_IDLE_MS } from './limits.js';
@@ -75,7 +77,7 @@ export class CopyGiver {
       throw new NotGiven(503, 'other members are copying');
     this.#begunCount++;
     try {
-      const snapshot = await store.snapshot(partitionId(key));
+      const snapshot = await store.snapshot(partitionId(key)).catch((error: unknown) => notNow(error));
       const byteCounts = new Map(snapshot.files.map(({ name, byteCount }) => [name, byteCount]));
       this.#given.set(snapshot.id, { to, byteCounts, cancelRelease: () => undefined });
       this.#keep(snapshot.id);
@@ -93,9 +95,9 @@ export class CopyGiver {
     if (at + byteCount > end) throw new NotGiven(404, `${name} has ${end} bytes`);
     this.#keep(snapshot);
     await this.#turn(byteCount);
-    const file = await open(join(this.#ports.directory, SNAPSHOT_FOLDER, name), 'r');
+    const file = await open(join(this.#ports.directory, SNAPSHOT_FOLDER, name), 'r').catch(notNow);
     try {
-      const piece = await readPiece(file, at, byteCount);
+      const piece = await readPiece(file, at, byteCount).catch(notNow);
       this.byteCount += byteCount;
       const isSame = sha256 !== null && sha256 === createHash('sha256').update(piece).digest('hex');
       return isSame ? null : piece;
@@ -145,11 +147,17 @@ export class CopyGiver {
   }
 }
 
+/** Throws for the disk's refusals a NotGiven. */
+function notNow(error: unknown): never {
+  if (error instanceof DiskFullError || isSystemError(error)) throw new NotGiven(503, errorText(error));
+  throw error;
+}
+
 async function readPiece(file: FileHandle, at: number, byteCount: number): Promise<Uint8Array> {
   const piece = Buffer.allocUnsafe(byteCount);
   for (let done = 0; done < byteCount; ) {
     const { bytesRead } = await file.read(piece, done, byteCount - done, at + done);
-    if (bytesRead === 0) throw new Error(`a file of a snapshot ends at ${at + done}`);
+    if (bytesRead === 0) throw new NotGiven(503, `a file of a snapshot ends at ${at + done}`);
     done += bytesRead;
   }
   return piece;

@@ -124,8 +124,7 @@ export class CopyTaker {
       );
       if (holder !== undefined) {
         try {
-          await this.#copyFrom(holder, key);
-          return;
+          if (await this.#copyFrom(holder, key)) return;
         } catch (error) {
           if (!(error instanceof CopyError)) throw error;
           this.failedCount++;
@@ -138,9 +137,12 @@ export class CopyTaker {
       }
       await this.#pause();
     }
+    // Whoever waits would read the log from its beginning, and what comes of that must not be committed.
+    await new Promise(() => undefined);
   }
 
-  async #copyFrom({ link, url }: Peer, key: PartitionKey): Promise<void> {
+  /** Returns false when the process ends before it is adopted. */
+  async #copyFrom({ link, url }: Peer, key: PartitionKey): Promise<boolean> {
     const { storeId, topicId, directory, adopt, logger, monotonicUs } = this.#ports;
     const id = partitionId(key);
     const startUs = monotonicUs();
@@ -158,7 +160,7 @@ export class CopyTaker {
       for (const one of SYSTEM_DISK.list(join(directory, INCOMING_FOLDER)).folders)
         SYSTEM_DISK.syncFolder(one);
     });
-    if (this.#isClosed) return;
+    if (this.#isClosed) return false;
     await adopt(key, folder).catch((error: unknown) => {
       throw error instanceof SegmentError ? new CopyError(error.message, { cause: error }) : error;
     });
@@ -170,6 +172,7 @@ export class CopyTaker {
     );
     await this.removeAside(key);
     await link.release(writeMessage({ snapshot: copy.id })).catch(() => undefined);
+    return true;
   }
 
   /** What is left of other tries. */

@@ -343,7 +343,6 @@ export class Store {
   async drop(scope: Scope, aside: string): Promise<void> {
     assert(this.#batch === null, 'a scope is dropped during a commit');
     await this.#setAside(scope, aside);
-    this.#journals.forget(scope);
   }
 
   /** Afterwards a start finds the files where they were, and takes them as they are, or none. */
@@ -351,17 +350,20 @@ export class Store {
     const removedKeys = [`${SCOPE_KEY}${scope}`, `${HEAD_KEY}${shardName(scope)}`];
     this.#heads = { ...this.#heads, puts: this.#heads.puts.filter(({ key }) => key !== removedKeys[1]) };
     await this.room.retried(() => this.writeTables([{ table: this.#meta, puts: [], removedKeys }]));
+    // One of this journal would go on with files of another.
+    await this.#writer.checkpointed();
     const journal = this.#journals.shard(scope);
     const files = [...journal.files(), ...this.#files.endsOf(scope)];
     const folder = shardFolder(this.#directory, scope);
     if (this.#disk.list(folder).folders.length > 0) {
       this.#disk.rename(folder, aside);
       this.#disk.syncFolder(dirname(folder));
-      // The storage thread lets go of what it holds open.
-      await this.#thread.remove(files.map(({ path }) => path));
     }
     for (const key of journal.keys()) this.#cache.delete(`${scope}:${key}`);
     this.#files.forgetScope(scope);
+    this.#journals.forget(scope);
+    // The storage thread lets go of what it holds open.
+    await this.#thread.remove(files.map(({ path }) => path));
   }
 
   /** Throws a StoreChangedError when the directory was removed or replaced. */

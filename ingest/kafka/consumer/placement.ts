@@ -88,13 +88,17 @@ export class Placement {
     try {
       while (!this.#closing.isOpen) {
         await Promise.all(waiting.map(({ id }) => lanes.idle(id)));
+        // What comes now may go beyond the ends that are read now.
+        const obtaining = waiting.filter((one) => one.obtaining === 'under-way');
         const state = await view.read().catch((error: unknown) => {
           logger.warn({ error: String(error) }, 'kafka: cannot read the logs of the assigned partitions');
           return null;
         });
         if (state !== null) this.#assignment.findOthers(state);
         waiting = waiting.filter((assigned) => assigned.isChecking);
-        const left = waiting.filter((one) => this.#isObtained(one, state?.logs.get(one.id)));
+        const left = waiting.filter(
+          (one) => obtaining.includes(one) || this.#isObtained(one, state?.logs.get(one.id)),
+        );
         const checked = waiting.filter((one) => !left.includes(one));
         const keys = checked.map(({ key }) => key);
         const findings = state === null ? null : await checkPartitions(keys, state, sink, view, failed);

@@ -135,16 +135,20 @@ export class Cluster {
     if (this.peers.generation !== generation) this.poll();
   }
 
-  /** Whether another member of the zone reads a partition, which this one does not, and has all of it. */
-  isTakenOver(key: PartitionKey): boolean {
+  /**
+   * Whether another member of the zone reads a partition, which this one does not, and is as far; only of those that
+   * `hasCopied` says have copied it from here: what others have may begin later.
+   */
+  isTakenOver(key: PartitionKey, hasCopied: (storeId: string) => boolean): boolean {
     const id = partitionId(key);
     if (this.#assigned.has(id)) return false;
     const nextOffset = this.own.copy(key)?.nextOffset ?? 0;
     const nowUs = this.#ports.monotonicUs();
     for (const peer of this.peers.all()) {
+      if (peer.zone !== this.#ports.zone || peer.isSilent || !peer.assigned.has(id)) continue;
       const holding = peer.holding(id, nowUs);
-      const isReader = peer.zone === this.#ports.zone && peer.isInGroup && peer.assigned.has(id);
-      if (isReader && holding?.isReached && holding.nextOffset >= nextOffset) return true;
+      const isFresh = holding?.isReached && holding.ageMs <= this.#ports.freshMs;
+      if (isFresh && holding.nextOffset >= nextOffset && hasCopied(peer.storeId)) return true;
     }
     return false;
   }

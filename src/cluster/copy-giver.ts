@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { SNAPSHOT_FOLDER } from '../store/directory/backup.js';
 import { DiskFullError } from '../store/disk/disk-room.js';
@@ -52,6 +53,8 @@ export class CopyGiver {
   byteCount = 0;
   readonly #ports: CopyGiverPorts;
   readonly #given = new Map<string, Given>();
+  /** What was copied by whom, as `to`. */
+  readonly #copied = new Set<string>();
   /** Those that are being made. */
   #begunCount = 0;
   /** Until then what was given has used up the rate, µs. */
@@ -71,7 +74,7 @@ export class CopyGiver {
       throw new NotGiven(404, `there is no whole copy of ${partitionId(key)} here`);
     if (isRepaired())
       throw new NotGiven(404, 'this store was repaired, and lacks what the repair has dropped');
-    const to = `${asker} ${partitionId(key)}`;
+    const to = taker(asker, key);
     for (const [id, given] of this.#given) if (given.to === to) await this.#release(id);
     if (this.#given.size + this.#begunCount >= COPIES_GIVEN_AT_ONCE)
       throw new NotGiven(503, 'other members are copying');
@@ -106,9 +109,18 @@ export class CopyGiver {
     }
   }
 
+  /** Whoever has copied all of it lets go of it. */
   async release(bytes: Uint8Array): Promise<Uint8Array> {
-    await this.#release(readReleaseRequest(bytes).snapshot);
+    const { snapshot } = readReleaseRequest(bytes);
+    const given = this.#given.get(snapshot);
+    if (given !== undefined) this.#copied.add(given.to);
+    await this.#release(snapshot);
     return new Uint8Array(0);
+  }
+
+  /** Whether a member, by the id of its store, has copied a partition from here since the start. */
+  hasCopied(key: PartitionKey, storeId: string): boolean {
+    return this.#copied.has(taker(storeId, key));
   }
 
   close(): void {
@@ -145,6 +157,10 @@ export class CopyGiver {
       after((startUs - nowUs) / 1000, resolve);
     });
   }
+}
+
+function taker(storeId: string, key: PartitionKey): string {
+  return `${storeId} ${partitionId(key)}`;
 }
 
 /** Throws for the disk's refusals a NotGiven. */

@@ -12,6 +12,7 @@ import { mkdirSync } from 'node:fs';
 import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Logger } from 'pino';
+import { PartialError } from '../../engine/partial-format.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
@@ -20,8 +21,18 @@ import { REPLACED_SUFFIX } from '../store/directory/handed-over.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { shardFolder } from '../store/journal/journals.js';
 import { readCopy, writeMessage } from './hand-over.js';
-import { COPIES_TAKEN_AT_ONCE, COPY_RETRY_MS, PIECE_BYTES, PIECES_AT_ONCE } from './limits.js';
+import {
+  COPIES_TAKEN_AT_ONCE,
+  COPY_RESERVE_BYTES,
+  COPY_RETRY_MOST_MS,
+  COPY_RETRY_MS,
+  COPY_TRIES,
+  COPY_WAIT_MS,
+  PIECE_BYTES,
+  PIECES_AT_ONCE,
+} from './limits.js';
 import type { Peer } from './peer.js';
+import { PeerStatusError } from './peer-link.js';
 import type { Peers } from './peers.js';
 
 const INCOMING_FOLDER = 'incoming';
@@ -36,9 +47,12 @@ export interface CopyTakerPorts {
   readonly nextOffset: (key: PartitionKey) => number;
   /** Of the store. */
   readonly directory: string;
-  /** Makes durable files the state of a partition. Rejects with a SegmentError when they are not whole. */
-  readonly adopt: (key: PartitionKey, folder: string) => Promise<void>;
-  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /**
+   * Makes durable files the state of a partition; resolves with false when the process ends before that. Rejects with a
+   * SegmentError when they are not whole.
+   */
+  readonly adopt: (key: PartitionKey, folder: string) => Promise<boolean>;
+  readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly monotonicUs: () => number;
   /** Runs a task later; returns what cancels it. */
   readonly after: (delayMs: number, task: () => void) => () => void;
@@ -72,7 +86,7 @@ export class CopyTaker {
     const id = partitionId(key);
     const known = this.#underWay.get(id);
     if (known !== undefined) return known;
-    const obtaining = this.#inLane(() => this.#obtain(key)).finally(() => this.#underWay.delete(id));
+    const obtaining = this.#obtain(key).finally(() => this.#underWay.delete(id));
     this.#underWay.set(id, obtaining);
     return obtaining;
   }
@@ -82,7 +96,8 @@ export class CopyTaker {
     const folder = join(this.#ports.directory, INCOMING_FOLDER);
     const names = await readdir(folder).catch(() => []);
     for (const name of names)
-      if (name.endsWith(REPLACED_SUFFIX)) await rm(join(folder, name), { recursive: true, force: true });
+      if (name.endsWith(REPLACED_SUFFIX))
+        await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
   }
 
   /** A name for a folder that what is here of a partition is moved to. */
@@ -92,8 +107,10 @@ export class CopyTaker {
     return `${this.#folderOf(partitionId(key))}${REPLACED_SUFFIX}`;
   }
 
+  /** What can't be removed is left to the next start. */
   async removeAside(key: PartitionKey): Promise<void> {
-    await rm(`${this.#folderOf(partitionId(key))}${REPLACED_SUFFIX}`, { recursive: true, force: true });
+    const folder = `${this.#folderOf(partitionId(key))}${REPLACED_SUFFIX}`;
+    await rm(folder, { recursive: true, force: true }).catch(() => undefined);
   }
 
   close(): void {
@@ -101,7 +118,7 @@ export class CopyTaker {
   }
 
   /** So many at a time. */
-  #inLane(task: () => Promise<void>): Promise<void> {
+  #inLane<Result>(task: () => Promise<Result>): Promise<Result> {
     if (this.#lanes.length < COPIES_TAKEN_AT_ONCE) this.#lanes.push(Promise.resolve());
     const lane = this.#lanes.shift()!;
     const done = lane.then(task);
@@ -110,32 +127,40 @@ export class CopyTaker {
   }
 
   async #obtain(key: PartitionKey): Promise<void> {
-    const { peers, topicId, nextOffset, logger } = this.#ports;
-    const id = partitionId(key);
+    const { peers, topicId, nextOffset, logger, monotonicUs } = this.#ports;
+    const folder = this.#folderOf(partitionId(key));
     const failures = new Map<string, number>();
+    const failuresOf = ({ storeId }: Peer) => failures.get(storeId) ?? 0;
+    const giveUpUs = monotonicUs() + COPY_WAIT_MS * 1000;
     while (!this.#isClosed) {
-      const holders = peers.wholeCopies(key, topicId(key.topic), nextOffset(key));
-      if (holders !== null && holders.length === 0) {
-        await rm(this.#folderOf(id), { recursive: true, force: true });
+      const found = peers.wholeCopies(key, topicId(key.topic), nextOffset(key));
+      const isOver = monotonicUs() > giveUpUs;
+      const holders = (found ?? []).filter((peer) => failuresOf(peer) < COPY_TRIES);
+      if (holders.length === 0 && (found !== null || isOver)) {
+        if (found === null || found.length > 0)
+          logger.error(
+            { ...key },
+            'a partition could not be copied from another member: its topic is read instead',
+          );
+        await rm(folder, { recursive: true, force: true }).catch(() => undefined);
         return;
       }
-      const [holder] = (holders ?? []).sort(
-        (a, b) => (failures.get(a.storeId) ?? 0) - (failures.get(b.storeId) ?? 0),
-      );
+      const [holder] = holders.sort((one, other) => failuresOf(one) - failuresOf(other));
       if (holder !== undefined) {
         try {
-          if (await this.#copyFrom(holder, key)) return;
+          if (await this.#inLane(() => this.#copyFrom(holder, key))) return;
         } catch (error) {
           if (!(error instanceof CopyError)) throw error;
           this.failedCount++;
-          failures.set(holder.storeId, (failures.get(holder.storeId) ?? 0) + 1);
+          failures.set(holder.storeId, failuresOf(holder) + (error.isFinal ? COPY_TRIES : 1));
           logger.warn(
             { ...key, from: holder.url, error: error.message },
             'a partition could not be copied yet',
           );
         }
       }
-      await this.#pause();
+      const tries = Math.max(0, ...failures.values());
+      await this.#pause(Math.min(COPY_RETRY_MS * 2 ** tries, COPY_RETRY_MOST_MS));
     }
     // Whoever waits would read the log from its beginning, and what comes of that must not be committed.
     await new Promise(() => undefined);
@@ -148,22 +173,30 @@ export class CopyTaker {
     const startUs = monotonicUs();
     const folder = this.#folderOf(id);
     const final = shardFolder('', id);
-    const copy = await failing(async () =>
-      readCopy(await link.copy(writeMessage({ ...key, topicId: topicId(key.topic), store: storeId })), final),
+    const copy = await failing(
+      async () =>
+        readCopy(
+          await link.copy(writeMessage({ ...key, topicId: topicId(key.topic), store: storeId })),
+          final,
+        ),
+      // What it has not, or in no way that is understood here, it will not have later.
+      (error) => error instanceof PartialError || (error instanceof PeerStatusError && error.status < 500),
     );
     const before = this.byteCount;
     await failing(async () => {
       await this.asideFor(key);
       await this.#removeOthers(folder, final, copy);
+      this.#assertRoom(folder, copy);
       for (const file of copy.files)
         await this.#fetch(link, copy.id, file, join(folder, file.path.slice(final.length)));
-      for (const one of SYSTEM_DISK.list(join(directory, INCOMING_FOLDER)).folders)
+      for (const one of [...SYSTEM_DISK.list(folder).folders, join(directory, INCOMING_FOLDER)])
         SYSTEM_DISK.syncFolder(one);
     });
     if (this.#isClosed) return false;
-    await adopt(key, folder).catch((error: unknown) => {
+    const isAdopted = await adopt(key, folder).catch((error: unknown) => {
       throw error instanceof SegmentError ? new CopyError(error.message, { cause: error }) : error;
     });
+    if (!isAdopted) return false;
     this.adoptedCount++;
     const byteCount = this.byteCount - before;
     logger.info(
@@ -173,6 +206,20 @@ export class CopyTaker {
     await this.removeAside(key);
     await link.release(writeMessage({ snapshot: copy.id })).catch(() => undefined);
     return true;
+  }
+
+  /** The store itself must not run out of room for it. */
+  #assertRoom(folder: string, { files }: Snapshot): void {
+    const wanted = files.reduce((sum, { byteCount }) => sum + byteCount, 0);
+    const held = SYSTEM_DISK.list(folder).files.reduce(
+      (sum, path) => sum + (SYSTEM_DISK.byteCount(path) ?? 0),
+      0,
+    );
+    const free = SYSTEM_DISK.freeBytes(folder) - COPY_RESERVE_BYTES;
+    if (wanted - held > free)
+      throw new CopyError(
+        `it has ${wanted} bytes, of which ${held} are here, and there is room for ${Math.max(0, free)}`,
+      );
   }
 
   /** What is left of other tries. */
@@ -238,23 +285,30 @@ export class CopyTaker {
     );
   }
 
-  #pause(): Promise<void> {
+  #pause(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#ports.after(COPY_RETRY_MS, resolve);
+      this.#ports.after(delayMs, resolve);
     });
   }
 }
 
-/** A try failed; another may not. */
+/** A try failed; another may not, unless it is final. */
 class CopyError extends Error {
   override name = 'CopyError';
+  isFinal = false;
 }
 
-async function failing<Result>(task: () => Promise<Result>): Promise<Result> {
+async function failing<Result>(
+  task: () => Promise<Result>,
+  isFinal: (error: unknown) => boolean = () => false,
+): Promise<Result> {
   try {
     return await task();
   } catch (error) {
-    throw error instanceof CopyError ? error : new CopyError((error as Error).message, { cause: error });
+    if (error instanceof CopyError) throw error;
+    const failed = new CopyError((error as Error).message, { cause: error });
+    failed.isFinal = isFinal(error);
+    throw failed;
   }
 }
 

@@ -94,7 +94,15 @@ export class Gathering {
       pieces.push(...fresh.pieces, ...old.pieces);
       lacking = [...old.lacking];
     }
-    return { pieces, own, shards: this.#ports.own.shardsOf(this.#wanted.topic, own), lacking };
+    // What was here when it was chosen may have been removed since.
+    const gone = own.filter((partition) => this.#ports.own.copy(this.#key(partition)) === null);
+    const left = own.filter((partition) => !gone.includes(partition));
+    return {
+      pieces,
+      own: left,
+      shards: this.#ports.own.shardsOf(this.#wanted.topic, left),
+      lacking: [...lacking, ...gone],
+    };
   }
 
   /** Whether a copy is only not as far yet as it must be, and may be in time. */

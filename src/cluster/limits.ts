@@ -91,8 +91,24 @@ export const COPIES_TAKEN_AT_ONCE = 2;
 /** Files that no member fetches any more are let go of. Longer: disk for nobody; shorter: a copy that is held up begins again. */
 export const COPY_IDLE_MS = 120_000;
 
-/** Between two tries to copy a partition. Longer: it is read later; shorter: requests in vain. */
+/**
+ * Between two tries to copy a partition, at first, and at the most as they fail. Longer: it is read later; shorter:
+ * requests in vain.
+ */
 export const COPY_RETRY_MS = 1_000;
+export const COPY_RETRY_MOST_MS = 30_000;
+
+/** How often a copy from one member is tried. More: the topic is read later where none succeeds; fewer: what passes is not waited for. */
+export const COPY_TRIES = 16;
+
+/**
+ * How long members that may have a copy and can't be asked are waited for before the topic is read. Longer: a member
+ * that is set up wrongly holds the others up; shorter: one that restarts is not waited for, and older entries are lost.
+ */
+export const COPY_WAIT_MS = 600_000;
+
+/** Bytes of the disk that copies leave free. More: a disk that would do is refused; fewer: commits find it full. */
+export const COPY_RESERVE_BYTES = 1024 * 1024 * 1024;
 
 /** A caller whose question finds no copy comes again after this, seconds. */
 export const NO_COPY_RETRY_SECONDS = 1;

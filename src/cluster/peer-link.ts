@@ -100,9 +100,20 @@ export class HttpPeerLink implements PeerLink {
   }
 }
 
-/** Rejects for any other status than 200. */
+/** A member answered with another status than 200. */
+export class PeerStatusError extends Error {
+  override name = 'PeerStatusError';
+  readonly status: number;
+
+  constructor(status: number, text: string) {
+    super(`answered ${status}: ${text}`);
+    this.status = status;
+  }
+}
+
+/** Rejects with a PeerStatusError. */
 async function whole(replying: PeerReply | Promise<PeerReply>): Promise<Uint8Array> {
   const { status, bytes } = await replying;
   if (status === 200) return bytes;
-  throw new Error(`answered ${status}: ${Buffer.from(bytes.subarray(0, 200))}`);
+  throw new PeerStatusError(status, Buffer.from(bytes.subarray(0, 200)).toString());
 }

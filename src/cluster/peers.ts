@@ -124,8 +124,8 @@ export class Peers {
   }
 
   /**
-   * Members that have a whole copy of a partition of a log, beyond an offset, the one that is farthest coming first; null
-   * while some may that can't be asked now.
+   * Members that have a whole copy of a partition of a log, beyond an offset, those of its zone and those that are farthest
+   * coming first; null while some may that can't be asked now.
    */
   wholeCopies(key: PartitionKey, topicId: string, beyond: number): Peer[] | null {
     if (!this.#isKnown || !this.#isWhole) return null;
@@ -143,7 +143,10 @@ export class Peers {
       else found.push({ peer, nextOffset: holding.nextOffset });
     }
     if (found.length === 0 && isOpen) return null;
-    return found.sort((a, b) => b.nextOffset - a.nextOffset).map(({ peer }) => peer);
+    const isFar = ({ zone }: Peer) => Number(zone !== this.#ports.zone);
+    return found
+      .sort((a, b) => isFar(a.peer) - isFar(b.peer) || b.nextOffset - a.nextOffset)
+      .map(({ peer }) => peer);
   }
 
   /** Those that may have a partition, whom to ask first coming first. */

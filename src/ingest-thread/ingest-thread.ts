@@ -121,6 +121,7 @@ export class IngestThread {
     this.#tell({ tell: 'stop' });
     await this.#stopped;
     await this.#applying;
+    await this.#dropped;
     this.#worker.removeAllListeners('exit');
     await this.#worker.terminate();
   }
@@ -150,7 +151,10 @@ export class IngestThread {
         return;
       }
       case 'let-go':
-        this.#dropped = this.#dropped.then(() => this.#ports.drop(message.key));
+        // What was sent of it before is applied by then.
+        this.#dropped = Promise.all([this.#dropped, this.#applying]).then(() =>
+          this.#ports.drop(message.key),
+        );
         this.#dropped.catch(onFatal);
         return;
       case 'dead-letters':

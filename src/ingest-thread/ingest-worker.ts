@@ -273,7 +273,7 @@ function take(message: ToIngest): void {
       const isRead = source
         .assignedLast()
         .some(({ topic, partition }) => topic === key.topic && partition === key.partition);
-      if (isRead) return;
+      if (isRead || obtaining.has(partitionId(key))) return;
       addShard(key, NOTHING_STORED);
       say({ say: 'let-go', key });
       return;

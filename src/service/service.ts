@@ -2,6 +2,7 @@
 
 import { setTimeout as pause, setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { SegmentError } from '../../engine/segments.js';
 import { US_PER_MS, US_PER_SECOND } from '../../engine/time.js';
 import { DeadLetterSamples } from '../../ingest/dead-letter-samples.js';
 import { Gaps } from '../../ingest/gaps.js';
@@ -84,8 +85,8 @@ export interface Service {
 const WARM_EVERY_MS = 100;
 /** How often a service that was never ready looks whether it is. */
 const READY_CHECK_MS = 100;
-/** How often what must not run beside a compaction looks whether it has ended. */
-const COMPACTION_CHECK_MS = 20;
+/** How often what must have nothing beside it looks whether compactions and evaluations have ended. */
+const IDLE_CHECK_MS = 20;
 /** Requests in progress get so long to finish when the service stops. */
 const DRAIN_MS = 5000;
 
@@ -179,8 +180,8 @@ class Composition implements Service {
       store,
       shards: this.#shards,
       marksOf: (key) => this.#marks.of(key),
-      obtain: (key) => this.#handOver?.taken.obtain(key) ?? Promise.resolve(),
-      drop: (key) => this.#drop(key),
+      obtain: (key) => this.#obtain(key),
+      drop: (key) => this.#drop(key).catch((error) => this.#fail(error)),
       onGap: (gap) => this.#noteGap(gap),
       onStatus: (status) => this.#noteStatus(status),
       samples,
@@ -463,40 +464,76 @@ class Composition implements Service {
   }
 
   /** Goes on with what another member had of a partition. */
-  #adopt(key: PartitionKey, folder: string): Promise<void> {
-    return this.#alone(async () => {
+  #adopt(key: PartitionKey, folder: string): Promise<boolean> {
+    return this.#replace(key, async () => {
       await this.#store.adopt(partitionId(key), folder);
-      this.#marks.forget(key);
-      this.#shards.remake(key);
-      this.#loadBeside(key);
+      try {
+        this.#shards.of(key);
+        this.#loadBeside(key);
+      } catch (error) {
+        // A store that can't be loaded doesn't start.
+        this.#forget(key);
+        await this.#store.drop(partitionId(key), await this.#handOver!.taken.asideFor(key));
+        throw error;
+      }
     });
   }
 
   /** Another member has taken a partition over, which the ingest thread has forgotten. */
-  #drop(key: PartitionKey): Promise<void> {
-    return this.#alone(async () => {
-      this.#platform.logger.info(key, 'what was here of a partition is removed: another member has it');
-      const aside = await this.#handOver!.taken.asideFor(key);
-      this.#shards.remove(key);
-      this.#marks.forget(key);
-      this.#gaps.forget(key);
-      this.#whole.forget(key);
-      await this.#store.drop(partitionId(key), aside);
+  async #drop(key: PartitionKey): Promise<void> {
+    await this.#replace(key, async () => {
+      await this.#store.drop(partitionId(key), await this.#handOver!.taken.asideFor(key));
       await this.#handOver!.taken.removeAside(key);
+      this.#platform.logger.info(key, 'what was here of a partition is removed: another member has it');
     });
   }
 
-  /** Neither a commit nor a compaction is under way meanwhile. */
-  #alone(task: () => Promise<void>): Promise<void> {
-    return this.#committer.between(async () => {
-      while (this.#compactor.isRunning) await pause(COMPACTION_CHECK_MS);
-      await task();
-    });
+  /**
+   * Does with the store of a partition what nothing may read or write beside it: its shard is gone by then. Resolves with
+   * false when the service stops before that.
+   */
+  async #replace(key: PartitionKey, task: () => Promise<void>): Promise<boolean> {
+    while (this.#compactor.isRunning || this.#evaluator.runningCount > 0) {
+      if (this.#isStopping) return false;
+      await pause(IDLE_CHECK_MS);
+    }
+    if (this.#isStopping) return false;
+    // From this turn on nothing is begun with it.
+    this.#forget(key);
+    try {
+      await this.#committer.between(task);
+    } catch (error) {
+      if (error instanceof SegmentError && this.#store.scopes().includes(partitionId(key))) {
+        this.#shards.of(key);
+        this.#loadBeside(key);
+      }
+      throw error;
+    }
+    return true;
+  }
+
+  /** Resolves when what other members have of a partition is here, if they have more; while the service stops, never. */
+  async #obtain(key: PartitionKey): Promise<void> {
+    try {
+      await this.#handOver?.taken.obtain(key);
+    } catch (error) {
+      this.#fail(error);
+      await new Promise(() => undefined);
+    }
+  }
+
+  #forget(key: PartitionKey): void {
+    this.#shards.remove(key);
+    this.#marks.forget(key);
+    this.#gaps.forget(key);
+    this.#whole.forget(key);
   }
 
   #letGo(): void {
-    for (const key of this.#takenOver.due(this.#shards.all(), (one) => this.#cluster!.isTakenOver(one)))
-      this.#logs.letGo(key);
+    const { given } = this.#handOver!;
+    const isTakenOver = (key: PartitionKey) =>
+      this.#cluster!.isTakenOver(key, (storeId) => given.hasCopied(key, storeId));
+    for (const key of this.#takenOver.due(this.#shards.all(), isTakenOver)) this.#logs.letGo(key);
   }
 
   #createCommitter(): Committer {

@@ -79,12 +79,7 @@ export class Shards {
     return shard;
   }
 
-  /** What the store has of a partition has come from elsewhere: its shard is made of that. */
-  remake(key: PartitionKey): void {
-    this.#owned.delete(partitionId(key));
-    this.of(key);
-  }
-
+  /** Of a partition whose state goes, or is replaced. */
   remove(key: PartitionKey): void {
     this.#owned.delete(partitionId(key));
     this.#listAnswering();

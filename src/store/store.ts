@@ -29,7 +29,7 @@ import { DiskFullError, DiskRoom, type DiskRoomPorts, UNTOLD } from './disk/disk
 import { Folders } from './disk/folders.js';
 import type { Leftovers } from './disk/leftovers.js';
 import { DiskScratch } from './disk/scratch-space.js';
-import { isUnwritable } from './disk/system-errors.js';
+import { errorText, isSystemError, isUnwritable } from './disk/system-errors.js';
 import { DROPPED_KEY, type DroppedPart, decodeDropped } from './dropped-parts.js';
 import type { Put } from './journal/frame.js';
 import type { Journal } from './journal/journal.js';
@@ -324,7 +324,9 @@ export class Store {
    */
   async adopt(scope: Scope, folder: string): Promise<void> {
     assert(this.#batch === null, 'a scope is adopted during a commit');
-    const state = await inTurns(readHandedOver(this.#disk, scope, folder));
+    const state = await inTurns(readHandedOver(this.#disk, scope, folder)).catch((error: unknown) => {
+      throw isSystemError(error) ? new SegmentError(errorText(error), { cause: error }) : error;
+    });
     await this.#setAside(scope, `${folder}${REPLACED_SUFFIX}`);
     const final = shardFolder(this.#directory, scope);
     const folders = new Folders(this.#disk);

@@ -251,7 +251,12 @@ export class Life {
     let count = 0;
     for (const partition of [...this.shards.keys()]) {
       const key = { topic: TOPIC, partition };
-      if (this.assigned.includes(partition) || !this.cluster.isTakenOver(key) || random.chance(0.7)) continue;
+      if (
+        this.assigned.includes(partition) ||
+        !this.cluster.isTakenOver(key, () => true) ||
+        random.chance(0.7)
+      )
+        continue;
       this.shards.delete(partition);
       this.whole.forget(key);
       this.wholeAsOfUs.delete(partition);

@@ -46,7 +46,10 @@ const taker = new CopyTaker({
   topicId: () => '',
   nextOffset: () => 0,
   directory,
-  adopt: ({ topic, partition }, folder) => store.adopt(`${topic}/${partition}`, folder),
+  adopt: async ({ topic, partition }, folder) => {
+    await store.adopt(`${topic}/${partition}`, folder);
+    return true;
+  },
   logger: pino({ level: 'silent' }),
   monotonicUs,
   after: (delayMs, task) => {

@@ -47,11 +47,12 @@ export class Assignment {
     if (asked === this.#last) this.#beside = new Set(beside.map(partitionId));
   }
 
-  /** Whether something is whole here that another member has too: then the group is to leave it to this one. */
+  /**
+   * Whether something is whole here that another member has too: then the group is to leave it to this one. It stays so
+   * until the group has assigned its partitions again, also where a heartbeat that was to bring that about was in vain.
+   */
   get isMoved(): boolean {
-    return [...this.#partitions.values()].some(
-      ({ id, wholeAsOfMs }) => wholeAsOfMs !== null && this.#beside?.has(id),
-    );
+    return this.#last.some(({ id, wholeAsOfMs }) => wholeAsOfMs !== null && this.#beside?.has(id));
   }
 
   /** In place of what was assigned before. */

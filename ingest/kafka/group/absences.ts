@@ -8,6 +8,8 @@ export class Absences {
   readonly #limitMs: number;
   /** By partitionId. */
   #sinceMs: ReadonlyMap<string, number> = new Map();
+  /** Given to others, who may not have taken them yet. */
+  #over: ReadonlySet<string> = new Set();
 
   constructor(nowMs: () => number, limitMs: number) {
     this.#nowMs = nowMs;
@@ -18,15 +20,17 @@ export class Absences {
   note(ids: readonly string[]): ReadonlySet<string> {
     const nowMs = this.#nowMs();
     const sinceMs = new Map(ids.map((id) => [id, this.#sinceMs.get(id) ?? nowMs]));
-    const over = ids.filter((id) => nowMs - sinceMs.get(id)! >= this.#limitMs);
+    const over = ids.filter((id) => this.#over.has(id) || nowMs - sinceMs.get(id)! >= this.#limitMs);
     for (const id of over) sinceMs.delete(id);
     this.#sinceMs = sinceMs;
-    return new Set(over);
+    this.#over = new Set(over);
+    return this.#over;
   }
 
   /** Another member assigns the partitions. */
   clear(): void {
     this.#sinceMs = new Map();
+    this.#over = new Set();
   }
 
   /** Whether some have waited for long enough: then the partitions are to be assigned again. */

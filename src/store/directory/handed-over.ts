@@ -9,6 +9,9 @@ import { type JournalState, type Location, readJournal, refuse } from '../journa
 import { shardName } from '../journal/journals.js';
 import { openEnvelope } from '../values/envelope.js';
 
+/** Below the folder: whoever wrote the journal may be anybody. */
+const FILE_NAME = /^(?!.*(?:^|\/)\.)[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/;
+
 /** Of the folder of what was here before. */
 export const REPLACED_SUFFIX = '.replaced';
 
@@ -58,6 +61,7 @@ function* fileEnds(
       const record = openEnvelope(`${scope}:${key}`, window.read(at, length));
       const { fileKey, lengths } = decodeFileRecord(scope, key, record);
       const file = fileKey.slice(scope.length + 1);
+      if (!FILE_NAME.test(file)) throw new SegmentError(`${path} names a file ${file}`);
       ends.set(
         file,
         lengths.reduce((sum, frameLength) => sum + frameLength, ends.get(file) ?? 0),

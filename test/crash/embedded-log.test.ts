@@ -12,7 +12,7 @@ import { Random } from '../../src/demo/random.js';
 import { ask, type ChildService, startChildService, TEST_KEY } from '../child-service.js';
 import { eventually } from '../eventually.js';
 
-const KILL_COUNT = Number(process.env.LOGRING_TEST_KILLS ?? 8);
+const KILL_COUNT = Number(process.env.LOGRING_TEST_KILLS ?? 5);
 const CLIENT_COUNT = 6;
 /** Within the seven days that usage counts. */
 const OLDEST_MS = 6 * 24 * 3_600_000;

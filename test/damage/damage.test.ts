@@ -82,7 +82,7 @@ test('files that are missing, one at a time', async () => {
 });
 
 test('after a repair the store is whole, and answers are right or say what they lack', async () => {
-  const damages = [...sample(isOfJournals, 80), ...sample((damage) => !isOfJournals(damage), 50)];
+  const damages = [...sample(isOfJournals, 40), ...sample((damage) => !isOfJournals(damage), 25)];
   const counts = await outcomes(damages, (damage) => pristine.repairedOutcome(damage));
-  expect(counts.get('shown')).toBeGreaterThan(40);
+  expect(counts.get('shown')).toBeGreaterThan(20);
 });

@@ -12,7 +12,7 @@ import { drawHistory, type History, type Step } from './history.js';
 import type { StatsQuestion } from './model.js';
 import { replay } from './replay.js';
 
-const HISTORY_COUNT = 30;
+const HISTORY_COUNT = 12;
 const EXACT_VALUE_COUNT = 512;
 
 class Recording extends EngineSystem {

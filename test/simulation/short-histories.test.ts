@@ -12,7 +12,7 @@ import { simulationReport } from './campaign.js';
 import { OPERATIONS } from './faults.js';
 import { SOUND } from './simulated-service.js';
 
-const HISTORY_COUNT = 1_000;
+const HISTORY_COUNT = 500;
 const HISTORIES_PER_TEST = 250;
 
 const chosenSeed = process.env.LOGRING_TEST_SEED;

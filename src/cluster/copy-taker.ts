@@ -157,6 +157,7 @@ export class CopyTaker {
             { ...key, from: holder.url, error: error.message },
             'a partition could not be copied yet',
           );
+          if (error.isFinal) continue;
         }
       }
       const tries = Math.max(0, ...failures.values());

@@ -20,7 +20,7 @@ import type { FailPoint } from '../crash/fail-point.js';
 const TAKER = fileURLToPath(new URL('./taking-process.js', import.meta.url));
 const SCOPE = 'edge/0';
 const HOLDING: Holding = { topic: 'edge', partition: 0, nextOffset: 5, ageMs: 0, isReached: true };
-const BLOCKS = 36;
+const BLOCKS = 24;
 const CACHE_BYTES = 1 << 20;
 /** What a taker does to its disk after the last piece. */
 const POINTS: readonly FailPoint[] = [

@@ -66,5 +66,5 @@ test('a history with restarts and crashes is answered as one without', async () 
     expect(answers, `seed ${seed}`).toEqual(await answersTo(calm));
     digestCount += answers.flat().filter(({ count }) => count > EXACT_VALUE_COUNT).length;
   }
-  expect(digestCount).toBeGreaterThan(100);
+  expect(digestCount).toBeGreaterThan(20);
 });

@@ -166,20 +166,25 @@ export class DiskOfLife implements Disk {
   }
 
   overwrite(path: string, bytes: Uint8Array, position: number): void {
-    this.#faults.run('write', (part) => {
-      const file = this.#disk.entry(path);
-      if (file === null || file === 'folder') throw systemError('ENOENT', path);
-      const taken = Math.floor(part * bytes.length);
-      const content = file.content.slice();
-      content.set(bytes.subarray(0, taken), position);
-      if (Buffer.compare(content, file.content) !== 0)
-        throw new Error(`${path} is overwritten by other bytes`);
-      const [start, end] = file.unwritten ?? [position, position];
-      if (start < position) throw new Error(`${path} is not overwritten from where it is not written`);
-      const from = Math.min(end, position + taken);
-      if (from > start) file.stableBytes = Math.min(file.stableBytes, start);
-      file.unwritten = from < end ? [from, end] : null;
-    });
+    for (let done = 0; done < bytes.length; )
+      done += this.#faults.run('write', (part) => {
+        const taken = Math.max(1, Math.floor(part * (bytes.length - done)));
+        this.#overwrite(path, bytes.subarray(done, done + taken), position + done);
+        return taken;
+      });
+  }
+
+  #overwrite(path: string, bytes: Uint8Array, position: number): void {
+    const file = this.#disk.entry(path);
+    if (file === null || file === 'folder') throw systemError('ENOENT', path);
+    const content = file.content.slice();
+    content.set(bytes, position);
+    if (Buffer.compare(content, file.content) !== 0) throw new Error(`${path} is overwritten by other bytes`);
+    const [start, end] = file.unwritten ?? [position, position];
+    if (start < position) throw new Error(`${path} is not overwritten from where it is not written`);
+    const from = Math.min(end, position + bytes.length);
+    if (from > start) file.stableBytes = Math.min(file.stableBytes, start);
+    file.unwritten = from < end ? [from, end] : null;
   }
 
   sync(descriptor: number): void {

@@ -109,7 +109,7 @@ export class CopyGiver {
     }
   }
 
-  /** Whoever has copied all of it lets go of it. */
+  /** A member that has copied all of it lets go of it. */
   async release(bytes: Uint8Array): Promise<Uint8Array> {
     const { snapshot } = readReleaseRequest(bytes);
     const given = this.#given.get(snapshot);

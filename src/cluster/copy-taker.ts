@@ -79,8 +79,8 @@ export class CopyTaker {
   }
 
   /**
-   * Resolves when the copy of a partition is adopted, or no member has more than there is here. Rejects when the directory can't take one,
-   * which ends the process.
+   * Resolves when the copy of a partition is adopted, or no member gives more than there is here; once closed, never.
+   * Rejects for what ends the process.
    */
   obtain(key: PartitionKey): Promise<void> {
     const id = partitionId(key);
@@ -163,7 +163,7 @@ export class CopyTaker {
       const tries = Math.max(0, ...failures.values());
       await this.#pause(Math.min(COPY_RETRY_MS * 2 ** tries, COPY_RETRY_MOST_MS));
     }
-    // Whoever waits would read the log from its beginning, and what comes of that must not be committed.
+    // The caller would read the log from its beginning, and what comes of that must not be committed.
     await new Promise(() => undefined);
   }
 

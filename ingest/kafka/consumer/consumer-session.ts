@@ -174,7 +174,7 @@ export class ConsumerSession {
 
   /**
    * Mirrors positions to the brokers; those of partitions that are not ours are left out, or not yet: the group takes
-   * whoever has committed last for the one that holds a partition.
+   * the member that committed last for the one that holds a partition.
    */
   async commit(positions: readonly Position[]): Promise<void> {
     const { partitions, beside } = this.#assignment;

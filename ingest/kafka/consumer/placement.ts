@@ -97,7 +97,7 @@ export class Placement {
         if (state !== null) this.#assignment.findOthers(state);
         waiting = waiting.filter((assigned) => assigned.isChecking);
         const left = waiting.filter(
-          (one) => obtaining.includes(one) || this.#isObtained(one, state?.logs.get(one.id)),
+          (one) => obtaining.includes(one) || this.#obtainLacking(one, state?.logs.get(one.id)),
         );
         const checked = waiting.filter((one) => !left.includes(one));
         const keys = checked.map(({ key }) => key);
@@ -125,10 +125,10 @@ export class Placement {
   }
 
   /**
-   * Whether what others have of it is on its way here; asks for it where there is nothing, or the log does not go back to
-   * it.
+   * Asks others for what they have of it where there is nothing here, or the log does not go back to it; returns whether
+   * that is under way.
    */
-  #isObtained(assigned: AssignedPartition, found: LogFound | undefined): boolean {
+  #obtainLacking(assigned: AssignedPartition, found: LogFound | undefined): boolean {
     const { sink, onFatal } = this.#parts;
     const nextOffset = sink.nextOffset(assigned.key);
     const isLacking = nextOffset === null || nextOffset < (found?.bounds?.startOffset ?? 0);

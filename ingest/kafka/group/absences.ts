@@ -1,5 +1,5 @@
 /**
- * Since when partitions have nobody because whoever holds them is away, as the member has seen it that assigns them. A
+ * Since when partitions have nobody because the member that holds them is away, as seen by the one that assigns them. A
  * restart must not copy all that a member holds, so they wait for it for a while.
  */
 

@@ -1,6 +1,6 @@
 /**
  * What an assignment says beside its partitions: which of them another member has too, until this one has them whole.
- * The group keeps it, and gives it to whoever describes the group.
+ * The group keeps it, and its description tells it.
  */
 
 import { ByteReader, ByteWriter } from '../../../engine/bytes.js';

@@ -32,7 +32,7 @@ export interface HeldPosition extends Position {
 }
 
 export interface MemberData extends ClusterIdentity {
-  /** What matters most to whoever assigns the partitions coming first. */
+  /** What matters most to the member that assigns the partitions coming first. */
   readonly held: readonly HeldPosition[];
 }
 

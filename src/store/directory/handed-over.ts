@@ -9,7 +9,7 @@ import { type JournalState, type Location, readJournal, refuse } from '../journa
 import { shardName } from '../journal/journals.js';
 import { openEnvelope } from '../values/envelope.js';
 
-/** Below the folder: whoever wrote the journal may be anybody. */
+/** Below the folder: the journal was written by another process, perhaps a wrong one. */
 const FILE_NAME = /^(?!.*(?:^|\/)\.)[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/;
 
 /** Of the folder of what was here before. */

@@ -75,7 +75,8 @@ async function topicProblems({ kafka, ledger: { sums } }: FinalPorts): Promise<s
   );
 }
 
-async function untilRead({ kafka, url }: FinalPorts): Promise<void> {
+/** Its ends are applied, and it has heard from the brokers that they are the ends. */
+async function untilRead({ kafka, client, url }: FinalPorts): Promise<void> {
   const ends = await endsOf(kafka);
   let behind: string[] = [];
   await eventually(
@@ -85,6 +86,8 @@ async function untilRead({ kafka, url }: FinalPorts): Promise<void> {
         const at = metrics.sum('logring_next_offset', `topic="${topic}"`, `partition="${partition}"`);
         return at === high ? [] : [`${topic}/${partition} is at ${at} of ${high}`];
       });
+      const { status, body } = await client.ask('/readyz');
+      if (status !== 200) behind.push(`not ready: ${body}`);
       return behind.length === 0;
     },
     () => behind,

@@ -7,16 +7,11 @@
 import { readFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { SegmentError } from '../engine/segments.js';
-import { runBackup } from './backup-command.js';
-import { runCheck } from './check/check-command.js';
 import { ConfigError, printConfig, readConfig, settingsHelp } from './config.js';
-import { runDeadLetters } from './dead-letters-command.js';
-import { runDemo } from './demo/demo-command.js';
 import { endText } from './end-text.js';
 import { endpointNames } from './endpoints/list.js';
 import { ListenError } from './http/server/server.js';
 import { TlsError } from './http/server/tls-identity.js';
-import { runImport } from './import/import-command.js';
 import { ImportError } from './import/import-error.js';
 import { HEAP_GROWING_PERCENT, HELPER_NICENESS } from './limits.js';
 import { watchParent } from './parent-watch.js';
@@ -49,27 +44,22 @@ ${settingsHelp()}
  */
 const SAME_SIGNAL_US = 1_000_000;
 
+/** Each is loaded only when it is run; returns the exit code. */
+const COMMANDS: Readonly<Record<string, (args: string[]) => Promise<number>>> = {
+  demo: async (args) => (await import('./demo/demo-command.js')).runDemo(args, process.env, packageVersion()),
+  import: async (args) =>
+    (await import('./import/import-command.js')).runImport(args, process.env, packageVersion()),
+  check: async (args) => (await import('./check/check-command.js')).runCheck(args, process.env),
+  backup: async (args) => (await import('./backup-command.js')).runBackup(args, process.env),
+  'dead-letters': async (args) =>
+    (await import('./dead-letters-command.js')).runDeadLetters(args, process.env),
+};
+
 /** Exit codes: 0 asked to stop, 1 failed, 2 wrong arguments or configuration. */
 async function main(): Promise<void> {
   const [argument, ...rest] = process.argv.slice(2);
-  if (argument === 'demo') {
-    process.exitCode = await runDemo(rest, process.env, packageVersion());
-    return;
-  }
-  if (argument === 'import') {
-    process.exitCode = await runImport(rest, process.env, packageVersion());
-    return;
-  }
-  if (argument === 'check') {
-    process.exitCode = await runCheck(rest, process.env);
-    return;
-  }
-  if (argument === 'backup') {
-    process.exitCode = await runBackup(rest, process.env);
-    return;
-  }
-  if (argument === 'dead-letters') {
-    process.exitCode = await runDeadLetters(rest, process.env);
+  if (argument !== undefined && Object.hasOwn(COMMANDS, argument)) {
+    process.exitCode = await COMMANDS[argument](rest);
     return;
   }
   if (

@@ -87,7 +87,7 @@ export const HTTP_SETTINGS = {
   },
   INGEST_KEYS: {
     schema: ingestKeys.optional(),
-    help: 'comma-separated keys that may post logs, see imports, gaps and holds and acknowledge them; where it is set, LOGRING_API_KEYS may not; by _FILE reloaded too',
+    help: 'comma-separated keys that may post logs, ask how far an import is, see gaps and holds and acknowledge them; where it is set, LOGRING_API_KEYS may not; by _FILE reloaded too',
     shownDefault: 'those of LOGRING_API_KEYS without projects',
     secret: true,
   },

@@ -7,7 +7,7 @@
 import { expect, test } from 'vitest';
 import { historyReport, type Totals } from './history.js';
 
-const HISTORY_COUNT = Number(process.env.LOGRING_TEST_CLUSTER_HISTORIES ?? 300);
+const HISTORY_COUNT = Number(process.env.LOGRING_TEST_CLUSTER_HISTORIES ?? 200);
 const FIRST_SEED = Number(process.env.LOGRING_TEST_SEED ?? 1);
 
 test(`${HISTORY_COUNT} histories of a cluster: no answer is wrong`, { timeout: 10_000_000 }, async () => {

@@ -21,7 +21,7 @@ import { rowFilesProblem } from '../simulation/row-file-check.js';
 import { FAIL_POINTS } from './fail-point.js';
 import { type Post, PostedEntries } from './posted-entries.js';
 
-const KILL_COUNT = Number(process.env.LOGRING_TEST_KILLS ?? 16);
+const KILL_COUNT = Number(process.env.LOGRING_TEST_KILLS ?? 12);
 const SEED = Number(process.env.LOGRING_TEST_SEED ?? 1);
 const CLIENT_COUNT = 4;
 /** So many kills are at a random moment, where none but the count of answers decides. */

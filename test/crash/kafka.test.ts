@@ -27,7 +27,7 @@ import {
 } from './kafka-producers.js';
 
 const RECORDS_PER_SECOND = Number(process.env.LOGRING_TEST_RATE ?? 5_000);
-const SECONDS = Number(process.env.LOGRING_TEST_SECONDS ?? 20);
+const SECONDS = Number(process.env.LOGRING_TEST_SECONDS ?? 8);
 const KILL_COUNT = Number(process.env.LOGRING_TEST_KILLS ?? 3);
 const SEED = Number(process.env.LOGRING_TEST_SEED ?? 1);
 const PROJECTS = ['alpha', 'beta', 'gamma'];

@@ -22,7 +22,7 @@ import { type Post, PostedEntries } from '../crash/posted-entries.js';
 import { eventually } from '../eventually.js';
 import { rowFilesProblem } from '../simulation/row-file-check.js';
 
-const TRIAL_COUNT = Number(process.env.LOGRING_TEST_FAULTS ?? 10);
+const TRIAL_COUNT = Number(process.env.LOGRING_TEST_FAULTS ?? 8);
 const SEED = Number(process.env.LOGRING_TEST_SEED ?? 1);
 const CLIENT_COUNT = 3;
 /** POSTs of a client before the fault and with it. */

@@ -327,7 +327,7 @@ test('a key that is limited to projects sees no import, as it may not post', asy
   const service = new TestService();
   const key = { 'X-API-KEY': LIMITED_KEY };
   const refusal =
-    '403 PERMISSION_DENIED this key is limited to some projects, and such keys may neither post logs nor see imports';
+    '403 PERMISSION_DENIED this key is limited to some projects, and such keys may neither post logs nor ask how far an import is';
   for (const method of ['GET', 'HEAD'])
     expect(problemsOf(await service.ask(`${EDGE}&import_id=f`, key, method))).toBe(refusal);
   expect(problemsOf(await service.post(EDGE, [Buffer.from('[]')], key))).toBe(refusal);

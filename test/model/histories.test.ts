@@ -11,8 +11,8 @@ import { disagreementReport, type MakeSystem, seedReport } from './campaign.js';
 import { EngineSystem } from './engine-system.js';
 import { KEPT_HISTORIES } from './kept-histories.js';
 
-const HISTORY_COUNT = 60;
-const HISTORIES_PER_TEST = 30;
+const HISTORY_COUNT = 40;
+const HISTORIES_PER_TEST = 20;
 
 const makeEngine: MakeSystem = (history) => new EngineSystem(history);
 const chosenSeed = process.env.LOGRING_TEST_SEED;

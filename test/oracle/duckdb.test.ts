@@ -13,7 +13,7 @@ import { createOracle, type Oracle, type OracleStatsRow, type StatsRow } from '.
 import { countsQueries, edgesUs, eventsQueries, logsQueries, statsQueries } from './questions.js';
 
 const SEED = 20_261_121;
-const ENTRY_COUNT = 50_000;
+const ENTRY_COUNT = 20_000;
 /** 2026-11-21T07:29:43.210987Z: in the middle of every bucket. */
 const NOW_US = 1_795_246_183_210_987;
 /** Scales of the entries' ages, so that every window holds many: from a second to the longest retention. */

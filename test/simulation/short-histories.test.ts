@@ -12,8 +12,8 @@ import { simulationReport } from './campaign.js';
 import { OPERATIONS } from './faults.js';
 import { SOUND } from './simulated-service.js';
 
-const HISTORY_COUNT = 500;
-const HISTORIES_PER_TEST = 250;
+const HISTORY_COUNT = 300;
+const HISTORIES_PER_TEST = 150;
 
 const chosenSeed = process.env.LOGRING_TEST_SEED;
 const totals: Record<string, number> = {};

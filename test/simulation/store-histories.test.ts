@@ -9,7 +9,7 @@ import { OPERATIONS } from './faults.js';
 import { SOUND } from './simulated-service.js';
 import { storeHistoryReport } from './store-history.js';
 
-const HISTORY_COUNT = 2_000;
+const HISTORY_COUNT = 1_500;
 
 test(`${HISTORY_COUNT} histories of a store agree with a map`, async () => {
   const totals: Record<string, number> = {};

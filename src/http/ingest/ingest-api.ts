@@ -56,7 +56,7 @@ const UNPACKED_TOO_LARGE = payloadTooLarge(
   `the body is over ${INGEST_UNPACKED_BYTE_LIMIT / MEBIBYTE} MiB unpacked; send the entries in several requests`,
 );
 const LIMITED_KEY = permissionDenied(
-  'this key is limited to some projects, and such keys may neither post logs nor see imports',
+  'this key is limited to some projects, and such keys may neither post logs nor ask how far an import is',
 );
 const OUT_OF_MEMORY = unavailable('too many bodies are being taken in at once', INGEST_RETRY_SECONDS);
 

@@ -12,6 +12,7 @@ import { assert } from './assert.js';
 import { ByteReader, ByteWriter } from './bytes.js';
 import { countMissing, type EdgeEntry, type MissingCounts, type RelayEntry } from './entry.js';
 import { EventCountsView } from './event-counts/event-counts-view.js';
+import { ProjectList } from './project-list.js';
 import { RowsView } from './rows/rows-view.js';
 import type { ScratchSpace } from './scratch.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from './segments.js';
@@ -54,6 +55,7 @@ export function encodeShardState(
 
 export class Shard<Entry extends EdgeEntry | RelayEntry> {
   readonly views: readonly View<Entry>[];
+  readonly projects = new ProjectList();
   /** Of the entries applied since the process began. */
   readonly missing: MissingCounts;
   #nextOffset: number | null = null;
@@ -125,6 +127,7 @@ export class Shard<Entry extends EdgeEntry | RelayEntry> {
     for (let i = 0; i < entries.length; i++) {
       for (let v = 0; v < views.length; v++) views[v].apply(entries[i]);
       countMissing(this.missing, entries[i]);
+      this.projects.add(entries[i].project);
     }
     for (const reason of rejectedReasons) {
       this.#rejectedByReason.set(reason, (this.#rejectedByReason.get(reason) ?? 0) + 1);
@@ -151,6 +154,7 @@ export class Shard<Entry extends EdgeEntry | RelayEntry> {
       STATE_SEGMENT,
       encodeShardState(this.#nextOffset, this.#identity, this.#applied, this.#rejectedByReason),
     );
+    this.projects.save(writer, this.#nextOffset ?? -1);
     for (const view of this.views) view.save(writer);
     this.#dirty = false;
   }
@@ -184,6 +188,7 @@ export class Shard<Entry extends EdgeEntry | RelayEntry> {
       this.#rejectedByReason.set(reason, count);
       this.#received += count;
     }
+    this.projects.load(reader, nextOffset);
     for (const view of this.views) view.load(reader);
   }
 }

@@ -25,6 +25,7 @@ test('cached answers go before ingest pauses for them', async () => {
     const gate = new IngestGate();
     const parts = {
       shards: new Shards(store, { edgeTopic: 'edge', relayTopic: 'relay' }),
+      cluster: null,
       store,
       logs: { heldBytes: () => 0 },
       compactor: { heldBytes: 0 },

@@ -1,5 +1,6 @@
 /** Everything of one scope, a partition of a topic: its state, its rows, its usage, its statistics. */
 
+import { PROJECTS_PREFIX } from '../../engine/project-list.js';
 import { ROWS } from '../../engine/rows/kind.js';
 import { decodeManifest, parseRunFile, type RunInfo, runFile } from '../../engine/rows/run.js';
 import { SegmentError } from '../../engine/segments.js';
@@ -54,6 +55,7 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
     ...(newState === null ? offsetFindings(store, segments) : [newState]),
     ...VIEWS.flatMap((view) => FILE_CHECKS[view.kind.name]?.(store, segments) ?? checkGroups(segments, view)),
     ...checkBeside(segments),
+    ...checkProjects(segments),
     ...checkWhole(segments),
     ...checkForeign(segments),
     ...lostViews(store, segments),
@@ -227,6 +229,23 @@ function checkBeside(segments: ScopeSegments): Finding[] {
   }));
 }
 
+function checkProjects(segments: ScopeSegments): Finding[] {
+  const names = [...segments.names(), ...segments.damagedNames].filter((name) =>
+    name.startsWith(PROJECTS_PREFIX),
+  );
+  if (!names.some((name) => segments.damagedNames.includes(name))) return [];
+  return [
+    {
+      what: `partition ${segments.scope}: its list of projects is damaged`,
+      remedy: 'is dropped; no answer depends on it, but other members ask here for every project',
+      fixes: [
+        { do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) } satisfies Fix,
+      ],
+      dropped: [],
+    },
+  ];
+}
+
 function checkWhole(segments: ScopeSegments): Finding[] {
   const bytes = segments.get(WHOLE_SEGMENT);
   const isDamaged = segments.damagedNames.includes(WHOLE_SEGMENT);
@@ -252,6 +271,7 @@ function checkForeign(segments: ScopeSegments): Finding[] {
     name === STATE ||
     BESIDE.includes(name) ||
     name === WHOLE_SEGMENT ||
+    name.startsWith(PROJECTS_PREFIX) ||
     VIEWS.some(({ kind }) => kind.owns(name));
   const unknown = (names: Iterable<string>) =>
     [...names].filter((name) => !isKnown(name)).map((name) => segments.keyOf(name));

@@ -111,14 +111,14 @@ export class Answerer {
 
   /** Whether a partition's copy is as good as the question wants it. */
   #judge(question: Question, { partition, atLeast }: AskedPartition): RepliedPartition {
-    const { nextOffset, ageMs, isReached } = this.#progress(question, partition);
+    const { nextOffset, ageMs, isReached, projects } = this.#progress(question, partition);
     const { oldestMs } = question;
     let status: PartitionStatus;
     if (ageMs === Infinity) status = 'not-here';
     else if (nextOffset < atLeast) status = 'behind';
     else if (ageMs > oldestMs || (!isReached && oldestMs !== Infinity)) status = 'old';
     else status = 'counted';
-    return { partition, status, nextOffset, ageMs };
+    return { partition, status, nextOffset, ageMs, projects };
   }
 
   #progress({ topic, topicId }: Question, partition: number) {
@@ -129,6 +129,7 @@ export class Answerer {
       nextOffset: copy?.nextOffset ?? 0,
       ageMs: copy?.ageMs ?? Infinity,
       isReached: copy?.isReached ?? false,
+      projects: copy === null ? null : own.projects(key, topicId),
     };
   }
 }

@@ -25,7 +25,8 @@ export interface ClusterListenerPorts {
   readonly keys: KeyRing;
   /** Throws, or rejects with, a PartialError for bytes that are no question. */
   readonly answer: (question: Uint8Array) => Promise<Uint8Array>;
-  readonly holdings: () => Uint8Array;
+  /** Throws a PartialError for bytes that say nothing of what is known. */
+  readonly holdings: (known: Uint8Array) => Uint8Array;
   readonly copies: Pick<CopyGiver, 'copy' | 'piece' | 'release'>;
   readonly bugs: BugReporter;
   /** null: plain. */
@@ -96,9 +97,9 @@ export class ClusterListener {
     if (keys.grantOf(typeof key === 'string' ? key : '') === null)
       return end(response, 401, 'a key of LOGRING_CLUSTER_KEYS is needed');
     if (request.method !== 'POST') return end(response, 405, 'POST only');
-    if (request.url === HOLDINGS_PATH) return end(response, 200, holdings());
     const route = new Map<string | undefined, (body: Uint8Array) => Promise<Uint8Array | null>>([
       [QUESTION_PATH, answer],
+      [HOLDINGS_PATH, async (body) => holdings(body)],
       [COPY_PATH, (body) => copies.copy(body)],
       [PIECE_PATH, (body) => copies.piece(body)],
       [RELEASE_PATH, (body) => copies.release(body)],

@@ -14,7 +14,7 @@ import { Answerer } from './answerer.js';
 import { Floors } from './floors.js';
 import { HedgeBudget } from './hedge-budget.js';
 import { NO_COPY_RETRY_SECONDS } from './limits.js';
-import { type Holding, writeHoldings } from './messages.js';
+import { type Holding, readKnown, writeHoldings } from './messages.js';
 import { OwnCopies } from './own-copies.js';
 import type { PeerLink } from './peer.js';
 import { ASK_OUTCOMES, type AskOutcome } from './peer-requests.js';
@@ -55,6 +55,8 @@ export class Cluster {
   readonly peers: Peers;
   readonly scatter: Scatter;
   readonly asked: Readonly<Record<AskOutcome, { count: number; seconds: number }>>;
+  /** Partitions of answers that nobody had to be asked for. */
+  sparedCount = 0;
   readonly hedges = new HedgeBudget();
   readonly own: OwnCopies;
   readonly #ports: ClusterPorts;
@@ -87,6 +89,9 @@ export class Cluster {
       largeAnswers: ports.largeAnswers,
       monotonicUs,
       after: ports.after,
+      onSpared: () => {
+        this.sparedCount++;
+      },
       onAsked: (outcome, latencyMs) => {
         this.asked[outcome].count++;
         this.asked[outcome].seconds += latencyMs / 1000;
@@ -112,8 +117,9 @@ export class Cluster {
     return this.#answerer!.answer(question);
   }
 
-  holdings(): Uint8Array {
-    return writeHoldings({ topics: this.own.topics(), copies: this.own.holdings() });
+  /** Throws a PartialError for bytes that don't say what is known. */
+  holdings(known: Uint8Array): Uint8Array {
+    return writeHoldings({ topics: this.own.topics(), copies: this.own.heldCopies(readKnown(known)) });
   }
 
   /** Asks the others what they hold. To be called every HOLDINGS_POLL_MS; does nothing while it is asking. */
@@ -151,6 +157,13 @@ export class Cluster {
       if (isFresh && holding.nextOffset >= nextOffset && hasCopied(peer.storeId)) return true;
     }
     return false;
+  }
+
+  /** What it keeps of the others' lists of projects, in memory. */
+  get projectListBytes(): number {
+    let byteCount = 0;
+    for (const { projects } of this.peers.all()) byteCount += projects.heldBytes;
+    return byteCount;
   }
 
   close(): void {

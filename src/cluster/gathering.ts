@@ -3,6 +3,7 @@
  * member's, its zone's before others.
  *
  *   partitions ──► own fresh copies
+ *              ├─► of a project: others' of which it is known that they have nothing of it, as of then; nobody is asked
  *              ╰─► others' fresh ones, a request a member ──► refused, behind, older: the next member that has it
  *                                                         ╰─► late: the next is asked beside it
  *              ╰─► where none is fresh: the least old
@@ -14,6 +15,7 @@
  */
 
 import type { PartitionKey } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
 import type { AnsweringShards, Detail } from '../endpoints/endpoint.js';
 import { CATCH_UP_PAUSE_MS, REPLY_BYTES, UNCOUNTED_REPLY_BYTES } from './limits.js';
 import type { Question } from './messages.js';
@@ -27,6 +29,8 @@ export interface GatheringPorts extends PeerRequestPorts {
   readonly holders: (key: PartitionKey) => readonly Peer[];
   /** Copies up to this age are fresh, milliseconds. */
   readonly freshMs: number;
+  /** Told of each partition that nobody needs to be asked for. */
+  readonly onSpared: () => void;
   /** Runs a task later; returns what cancels it. */
   readonly after: (delayMs: number, task: () => void) => () => void;
 }
@@ -36,6 +40,8 @@ export type Wanted = Pick<Question, 'endpoint' | 'query' | 'topic' | 'nowUs'> & 
   readonly limitMs: number;
   /** After how long a member is late, milliseconds; null: when nearly all its answers have come sooner. */
   readonly lateMs: number | null;
+  /** The hash of the project that all of the answer is of; null: any. */
+  readonly project: number | null;
   /** Throws a PartialError. */
   readonly read: (bytes: Uint8Array) => unknown;
   /** Of how many processes the answer comes: what detail to ask for. */
@@ -84,8 +90,15 @@ export class Gathering {
       if (round > 0) await this.#pause();
       this.#ranked.clear();
       const others: number[] = [];
-      for (const partition of lacking)
-        (this.#isOwnGood(partition, this.#ports.freshMs) ? own : others).push(partition);
+      for (const partition of lacking) {
+        if (this.#isOwnGood(partition, this.#ports.freshMs)) {
+          own.push(partition);
+          continue;
+        }
+        const without = this.#without(partition);
+        if (without === null) others.push(partition);
+        else pieces.push(without);
+      }
       const processCount = this.#processCount(others) + (own.length > 0 ? 1 : 0);
       this.#detail = { count: this.#wanted.detailOf(processCount), byteLimit: UNCOUNTED_REPLY_BYTES };
       const fresh = await this.#obtain(others, new Set());
@@ -149,6 +162,28 @@ export class Gathering {
       own.isOfLog(key, this.#topicId) &&
       copy.nextOffset >= floorOf(key, this.#topicId)
     );
+  }
+
+  /** What whom it would be asked of has of it, where that is known to be nothing; else null. */
+  #without(partition: number): Piece | null {
+    const { project, topic } = this.#wanted;
+    const { floorOf, freshMs, monotonicUs, onSpared } = this.#ports;
+    const peer = this.#holders(partition)[0];
+    if (project === null || peer === undefined) return null;
+    const key = { topic, partition };
+    const answeredUs = monotonicUs();
+    const copy = peer.projects.lacking(partitionId(key), project, this.#topicId, answeredUs);
+    if (copy === null || copy.ageMs > freshMs || copy.nextOffset < floorOf(key, this.#topicId)) return null;
+    onSpared();
+    const { nextOffset, ageMs } = copy;
+    return {
+      peer,
+      partitions: [{ partition, atLeast: nextOffset }],
+      dropped: [],
+      partials: [],
+      ageMs,
+      answeredUs,
+    };
   }
 
   /** Ranked once a round: that takes a while over many partitions and members. */

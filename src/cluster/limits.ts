@@ -4,7 +4,7 @@ import { assert } from '../../engine/assert.js';
 import { ANSWER_BYTE_LIMIT } from '../http/limits.js';
 
 /** Of the messages between members. A member asks only those that speak its own. */
-export const WIRE_VERSION = 1;
+export const WIRE_VERSION = 2;
 
 /**
  * How often the others are asked what they hold. Longer: who has fallen behind, and who has come back, is known later;
@@ -17,6 +17,13 @@ export const HOLDINGS_POLL_MS = 1_000;
  * back is found only once its group has it again, which takes seconds.
  */
 export const ABSENT_MS = 600_000;
+
+/**
+ * Hashes of projects that one such request brings, and that are kept of a member, four and some ten bytes each. More:
+ * longer turns, and memory; fewer: it takes longer until it is known what a member has nothing of, or it never is.
+ */
+export const HASHES_AT_ONCE = 64 * 1024;
+export const KEPT_HASHES = 1024 * 1024;
 
 /** How long such a request may take. Longer: a silent member is known later; shorter: a busy one counts as silent. */
 export const HOLDINGS_TIMEOUT_MS = 2_000;

@@ -3,23 +3,28 @@
  *
  *   question 1   endpoint │ query string │ topic │ topic id │ now f64 │ limit ms u32 │ detail u32 │ its bytes u32 │ oldest ms f64
  *                │ count u32 │ per partition: number u32, at least f64
- *   reply 1      kind u8
- *     answer       count u32 │ per partition: number u32, status u8, next offset f64, age ms f64
+ *   reply 2      kind u8
+ *     answer       count u32 │ per partition: number u32, status u8, next offset f64, age ms f64, projects
  *                  │ count u32 │ per span: start f64, end f64 │ count u32 │ per partial: first partition u32, length u32, bytes
  *     unavailable  reason │ retry seconds u32
  *     refused      reason
- *   holdings 1   count u32 │ per topic: name, id, partitions u32 │ count u32 │ per partition: topic, number u32, next offset f64, age ms f64, is reached u8
+ *   known 1      count u32 │ per topic: name, count u32 │ per partition: number u32, hashes u32
+ *   holdings 2   count u32 │ per topic: name, id, partitions u32
+ *                │ count u32 │ per partition: topic, number u32, next offset f64, age ms f64, is reached u8, projects, from u32, count u32, hash u32…
+ *   projects     is known u8 │ count u32 │ mark u32
  */
 
 import type { ByteReader, ByteWriter } from '../../engine/bytes.js';
 import { PartialError, readPartial, writePartial } from '../../engine/partial-format.js';
+import { NO_PROJECTS, type ProjectsMark } from '../../engine/project-list.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import type { Detail } from '../endpoints/endpoint.js';
 import type { DroppedSpan } from '../http/ports.js';
 
 const QUESTION = 'question 1';
-const REPLY = 'reply 1';
-const HOLDINGS = 'holdings 1';
+const REPLY = 'reply 2';
+const KNOWN = 'known 1';
+const HOLDINGS = 'holdings 2';
 
 export interface AskedPartition {
   readonly partition: number;
@@ -52,6 +57,8 @@ export interface RepliedPartition {
   readonly nextOffset: number;
   /** Infinity where it was never whole. */
   readonly ageMs: number;
+  /** Its list of projects at that offset; null: there is none. */
+  readonly projects: ProjectsMark | null;
 }
 
 export interface RepliedPartial {
@@ -84,7 +91,21 @@ export interface HeldTopic {
 
 export interface Holdings {
   readonly topics: readonly HeldTopic[];
-  readonly copies: readonly Holding[];
+  readonly copies: readonly HeldCopy[];
+}
+
+/** How many hashes of a partition's projects an asker has already. */
+export interface KnownProjects extends PartitionKey {
+  readonly count: number;
+}
+
+/** What a member says of a partition: its list of projects at its offset, and the part of it that the asker lacks. */
+export interface HeldCopy extends Holding {
+  readonly projects: ProjectsMark | null;
+  /** Of `hashes`, the index of the first. */
+  readonly from: number;
+  /** Perhaps not all yet. */
+  readonly hashes: Uint32Array;
 }
 
 /** What a member has of a partition. */
@@ -165,6 +186,31 @@ export function readReply(bytes: Uint8Array, partitions: readonly AskedPartition
   });
 }
 
+export function writeKnown(known: readonly KnownProjects[]): Uint8Array {
+  return writePartial(KNOWN, (out) => {
+    const topics = new Set(known.map(({ topic }) => topic));
+    out.u32(topics.size);
+    for (const name of topics) {
+      const some = known.filter(({ topic }) => topic === name);
+      out.string(name);
+      out.u32(some.length);
+      for (const { partition, count } of some) {
+        out.u32(partition);
+        out.u32(count);
+      }
+    }
+  });
+}
+
+export function readKnown(bytes: Uint8Array): KnownProjects[] {
+  return readPartial(KNOWN, bytes, (content) =>
+    many(content, () => {
+      const topic = content.string();
+      return many(content, () => ({ topic, partition: content.u32(), count: content.u32() }));
+    }).flat(),
+  );
+}
+
 export function writeHoldings({ topics, copies }: Holdings): Uint8Array {
   return writePartial(HOLDINGS, (out) => {
     out.u32(topics.length);
@@ -174,12 +220,16 @@ export function writeHoldings({ topics, copies }: Holdings): Uint8Array {
       out.u32(partitionCount);
     }
     out.u32(copies.length);
-    for (const { topic, partition, nextOffset, ageMs, isReached } of copies) {
+    for (const { topic, partition, nextOffset, ageMs, isReached, projects, from, hashes } of copies) {
       out.string(topic);
       out.u32(partition);
       out.f64(nextOffset);
       out.f64(ageMs);
       out.u8(isReached ? 1 : 0);
+      writeMark(projects, out);
+      out.u32(from);
+      out.u32(hashes.length);
+      for (const hash of hashes) out.u32(hash);
     }
   });
 }
@@ -197,8 +247,24 @@ export function readHoldings(bytes: Uint8Array): Holdings {
       nextOffset: notNegative(whole(content.f64())),
       ageMs: notNegative(content.f64()),
       isReached: content.u8() === 1,
+      projects: readMark(content),
+      from: content.u32(),
+      hashes: content.u32s(content.u32()),
     })),
   }));
+}
+
+function writeMark(projects: ProjectsMark | null, out: ByteWriter): void {
+  out.u8(projects === null ? 0 : 1);
+  const { count, mark } = projects ?? NO_PROJECTS;
+  out.u32(count);
+  out.u32(mark);
+}
+
+function readMark(content: ByteReader): ProjectsMark | null {
+  const isKnown = content.u8() === 1;
+  const mark = { count: content.u32(), mark: content.u32() };
+  return isKnown ? mark : null;
 }
 
 function writeAnswer(
@@ -206,11 +272,12 @@ function writeAnswer(
   out: ByteWriter,
 ): void {
   out.u32(partitions.length);
-  for (const { partition, status, nextOffset, ageMs } of partitions) {
+  for (const { partition, status, nextOffset, ageMs, projects } of partitions) {
     out.u32(partition);
     out.u8(PARTITION_STATUSES.indexOf(status));
     out.f64(nextOffset);
     out.f64(ageMs);
+    writeMark(projects, out);
   }
   out.u32(dropped.length);
   for (const { startUs, endUs } of dropped) {
@@ -233,12 +300,13 @@ function readAnswer(content: ByteReader, asked: readonly AskedPartition[]): Repl
       const status = PARTITION_STATUSES[content.u8()];
       const nextOffset = notNegative(whole(content.f64()));
       const ageMs = notNegative(content.f64());
+      const projects = readMark(content);
       const floor = atLeast.get(partition);
       if (status === undefined || floor === undefined)
         throw new PartialError('a reply is about what was not asked');
       if (status === 'counted' && (nextOffset < floor || ageMs === Infinity))
         throw new PartialError('a reply counts a partition that has not come so far');
-      return { partition, status, nextOffset, ageMs };
+      return { partition, status, nextOffset, ageMs, projects };
     }),
   );
   if (partitions.length !== asked.length) throw new PartialError('a reply is not about all that was asked');

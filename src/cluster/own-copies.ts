@@ -1,11 +1,14 @@
 /** What this process has of each partition: how far it is, how old, and the shard to answer from. */
 
+import { NO_PROJECTS, type ProjectsMark } from '../../engine/project-list.js';
 import { EdgeShard, type RelayShard } from '../../engine/shard.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
 import type { AnsweringShards } from '../endpoints/endpoint.js';
 import type { Shards } from '../service/shards.js';
 import type { WholeAnswers } from '../service/whole-answers.js';
-import type { HeldTopic, Holding } from './messages.js';
+import { HASHES_AT_ONCE } from './limits.js';
+import type { HeldCopy, HeldTopic, Holding, KnownProjects } from './messages.js';
 
 export class OwnCopies {
   readonly #shards: Pick<Shards, 'known' | 'all'>;
@@ -64,6 +67,27 @@ export class OwnCopies {
       .partitionKeys()
       .map((key) => this.copy(key))
       .filter((copy) => copy !== null);
+  }
+
+  /** The same with their lists of projects; of those the part that an asker lacks. */
+  heldCopies(known: readonly KnownProjects[]): HeldCopy[] {
+    const counts = new Map(known.map((one) => [partitionId(one), one.count]));
+    let left = HASHES_AT_ONCE;
+    return this.holdings().map((holding) => {
+      const projects = this.projects(holding, this.topicId(holding.topic));
+      const from = Math.min(counts.get(partitionId(holding)) ?? 0, projects?.count ?? 0);
+      const list = projects === null ? undefined : this.#shards.known(holding)?.projects;
+      const hashes = list?.from(from, left) ?? new Uint32Array(0);
+      left -= hashes.length;
+      return { ...holding, projects, from, hashes };
+    });
+  }
+
+  /** Of what it has of a log; null: there is no list. */
+  projects(key: PartitionKey, topicId: string): ProjectsMark | null {
+    if (!this.isOfLog(key, topicId)) return null;
+    const shard = this.#shards.known(key);
+    return shard === undefined ? NO_PROJECTS : shard.projects.mark;
   }
 
   /** In order of partitions. One that nothing came of yet has none. */

@@ -36,8 +36,8 @@ export class HttpPeerLink implements PeerLink {
     return whole(this.#post(QUESTION_PATH, question, limitMs, this.#agents[isSlow ? 'slow' : 'quick']));
   }
 
-  holdings(limitMs: number): Promise<Uint8Array> {
-    return whole(this.#post(HOLDINGS_PATH, new Uint8Array(0), limitMs, this.#agents.holdings));
+  holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array> {
+    return whole(this.#post(HOLDINGS_PATH, known, limitMs, this.#agents.holdings));
   }
 
   copy(request: Uint8Array): Promise<Uint8Array> {

@@ -4,6 +4,7 @@
  */
 
 import type { PartitionKey } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
 import type { Detail } from '../endpoints/endpoint.js';
 import type { DroppedSpan } from '../http/ports.js';
 import type { HedgeBudget } from './hedge-budget.js';
@@ -154,7 +155,9 @@ export class PeerRequests {
       this.#problems.add(`${peer.url}: ${(error as Error).message}`);
       return { pieces: [], lacking: partitions };
     }
-    const outcome = this.#outcomeOf(reply, { peer, asked, partials, oldestMs, answeredUs: monotonicUs() });
+    const answeredUs = monotonicUs();
+    if (reply.kind === 'answer' && oldestMs !== Infinity) this.#noteProjects(peer, reply, askedUs);
+    const outcome = this.#outcomeOf(reply, { peer, asked, partials, oldestMs, answeredUs });
     const how =
       reply.kind !== 'answer' ? 'unavailable' : outcome.lacking.length === 0 ? 'counted' : 'passed-on';
     onAsked(how, (monotonicUs() - askedUs) / 1000);
@@ -196,6 +199,19 @@ export class PeerRequests {
     if (counted.length === 0) return { pieces: [], lacking };
     const { dropped } = reply;
     return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, answeredUs }], lacking };
+  }
+
+  /** Of fresh copies: what they had nothing of then. */
+  #noteProjects(peer: Peer, { partitions }: Extract<Reply, { kind: 'answer' }>, heardUs: number): void {
+    const { topic, topicId } = this.#question;
+    for (const { partition, status, nextOffset, ageMs, projects } of partitions)
+      if (status === 'counted')
+        peer.projects.counted(partitionId({ topic, partition }), projects, {
+          topicId,
+          nextOffset,
+          ageMs,
+          heardUs,
+        });
   }
 
   #noteOld(partition: number, peer: Peer, ageMs: number): void {

@@ -4,12 +4,14 @@ import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { HEDGE_LEAST_MS, HEDGE_MOST_MS, LATENCY_SAMPLES, SILENT_TIMES } from './limits.js';
 import type { HeldTopic, Holding, Holdings } from './messages.js';
+import { PeerProjects } from './peer-projects.js';
 
 /** Carries messages to a member. Rejects for anything but a whole reply, within the time. */
 export interface PeerLink {
   /** `isSlow`: its answer may take long, and must not keep others waiting. */
   ask(question: Uint8Array, limitMs: number, isSlow: boolean): Promise<Uint8Array>;
-  holdings(limitMs: number): Promise<Uint8Array>;
+  /** `known`: see messages.ts. */
+  holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array>;
   /** See hand-over.ts. */
   copy(request: Uint8Array): Promise<Uint8Array>;
   /** null: the asker has the same bytes. */
@@ -23,6 +25,7 @@ export class Peer {
   readonly zone: string;
   readonly url: string;
   readonly link: PeerLink;
+  readonly projects = new PeerProjects();
   #assigned: ReadonlySet<string> = new Set();
   /** null until it has said so. */
   #holdings: ReadonlyMap<string, Holding> | null = null;
@@ -76,6 +79,8 @@ export class Peer {
     this.#topics = topics;
     this.#holdings = new Map(copies.map((holding) => [partitionId(holding), holding]));
     this.#heardUs = nowUs;
+    const topicIdOf = (name: string) => topics.find(({ topic }) => topic === name)?.topicId ?? '';
+    this.projects.hear(copies, topicIdOf, nowUs);
     this.#silentTimes = 0;
   }
 

@@ -6,7 +6,7 @@
 import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { ABSENT_MS, HOLDINGS_TIMEOUT_MS, WIRE_VERSION } from './limits.js';
-import { type Holding, readHoldings } from './messages.js';
+import { type Holding, readHoldings, writeKnown } from './messages.js';
 import { Peer, type PeerLink } from './peer.js';
 
 export interface PeersPorts {
@@ -105,7 +105,8 @@ export class Peers {
     const { monotonicUs } = this.#ports;
     const askedUs = monotonicUs();
     try {
-      const holdings = readHoldings(await peer.link.holdings(HOLDINGS_TIMEOUT_MS));
+      const known = writeKnown(peer.projects.known());
+      const holdings = readHoldings(await peer.link.holdings(known, HOLDINGS_TIMEOUT_MS));
       peer.hear(holdings, askedUs);
     } catch {
       // Whatever it was: nothing is known of what it holds now.

@@ -3,6 +3,7 @@
  * (gathering.ts), reads them, has them sent in more detail where that is needed, and says how old all of it is.
  */
 
+import { projectHash } from '../../engine/project-list.js';
 import { US_PER_SECOND } from '../../engine/time.js';
 import type { AnsweringShards, EndpointResources, Holding as Memory } from '../endpoints/endpoint.js';
 import { Unavailable } from '../endpoints/refusal.js';
@@ -60,6 +61,7 @@ export class Scatter implements ScatterPort {
     const partitionCount = this.#ports.partitionCount(topic);
     if (partitionCount === 0) throw new Unavailable(own.unknownReason(topic), NO_COPY_RETRY_SECONDS);
     const mine = this.#ownFirst(call, partitionCount);
+    const project = endpoint.projectOf(parameters);
     const gathering = new Gathering(this.#ports, {
       endpoint: endpoint.name,
       query: queryString,
@@ -67,6 +69,7 @@ export class Scatter implements ScatterPort {
       nowUs,
       limitMs: endpoint.slowestMs ?? timeoutMs,
       lateMs: endpoint.slowestMs === undefined ? null : timeoutMs,
+      project: project === null ? null : projectHash(project),
       read: (bytes) => query.read(bytes, parameters, nowUs),
       detailOf: (processCount) => query.likelyDetail?.(processCount) ?? 0,
     });

@@ -49,6 +49,8 @@ export const apiCounts = {
     },
     (wire): ApiCountsParameters => ({ expression: wire.project, interval: wire.interval }),
   ),
+  // An expression is searched in URLs, whatever project their entries are of.
+  projectOf: () => null,
   description: {
     operationId: 'apiCounts',
     bodyName: 'ApiCounts',

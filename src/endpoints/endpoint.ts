@@ -47,6 +47,8 @@ interface EndpointFacts<Parameters> {
   readonly idSetting: string;
   readonly log: LogName;
   readonly parameters: QueryParameters<Parameters>;
+  /** The project that all entries are of that an answer is made of; null: of any. */
+  projectOf(parameters: Parameters): string | null;
   /** What a key that is limited to some projects may ask, as a clause. */
   readonly limitedKeyRule: string;
   readonly description: EndpointDescription;

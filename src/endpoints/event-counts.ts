@@ -40,6 +40,7 @@ export const eventCounts = {
       interval: wire.interval,
     }),
   ),
+  projectOf: ({ project }) => project,
   description: {
     operationId: 'eventCounts',
     bodyName: 'EventCounts',

@@ -50,6 +50,7 @@ export const invocationStats = {
       interval: STATS_INTERVALS.find((interval) => interval === wire.interval) ?? FALLBACK_INTERVAL,
     }),
   ),
+  projectOf: ({ project }) => project,
   description: {
     operationId: 'invocationStats',
     bodyName: 'InvocationStats',

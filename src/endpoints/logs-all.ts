@@ -71,6 +71,7 @@ export const logsAll = {
       };
     },
   ),
+  projectOf: ({ project }) => project,
   description: {
     operationId: 'logsAll',
     bodyName: 'LogsAll',

@@ -46,6 +46,14 @@ export function readCluster(readings: Readings, cluster: Cluster | null): void {
     },
   );
   readings.read(
+    'logring_partitions_spared_total',
+    'Partitions of answers that no member was asked for, as it was known that they have nothing of the project',
+    [],
+    (add) => {
+      if (cluster !== null) add({}, cluster.sparedCount);
+    },
+  );
+  readings.read(
     'logring_peer_hedges_total',
     'Questions that a second member was asked before the first had answered',
     [],

@@ -6,6 +6,7 @@
 import { sharedNameBytes } from '../../engine/names.js';
 import type { Shard } from '../../engine/shard.js';
 import { VIEWS } from '../../engine/views.js';
+import type { Cluster } from '../cluster/cluster.js';
 import type { IngestApi } from '../http/ingest/ingest-api.js';
 import type { QueryApi } from '../http/query/query-api.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
@@ -20,6 +21,8 @@ import type { Shards } from './shards.js';
 
 export interface PartsPorts {
   readonly shards: Shards;
+  /** null where it answers alone. */
+  readonly cluster: Pick<Cluster, 'projectListBytes'> | null;
   readonly store: Store;
   readonly logs: Pick<Logs, 'heldBytes'>;
   readonly compactor: Pick<Compactor, 'heldBytes'>;
@@ -61,11 +64,12 @@ function spillInTurn(shards: Shards, budgetBytes: number): (isNearPause: boolean
   };
 }
 
-function memoryParts({ shards, store, logs, compactor, ...http }: PartsPorts): MemoryPart[] {
+function memoryParts({ shards, cluster, store, logs, compactor, ...http }: PartsPorts): MemoryPart[] {
   const part = (name: string, heldBytes: () => number): MemoryPart => ({ name, heldBytes });
   return [
     ...VIEWS.map(({ kind }) => part(kind.title.toLowerCase(), () => shards.heldBytes(kind))),
     part('names', sharedNameBytes),
+    part('projects', () => shards.projectListBytes + (cluster?.projectListBytes ?? 0)),
     part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
     part('compaction', () => compactor.heldBytes),
     part('result-cache', () => http.queries.cache?.figures().bytes ?? 0),

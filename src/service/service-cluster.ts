@@ -101,7 +101,7 @@ export function createClusterListener(
     tls: identityOf(config),
     bugs,
     answer: (question) => cluster.answer(question),
-    holdings: () => cluster.holdings(),
+    holdings: (known) => cluster.holdings(known),
     copies,
   });
 }

@@ -244,6 +244,7 @@ class Composition implements Service {
 
     this.#memory = createMemoryBudget(budgetBytes, gate, {
       shards: this.#shards,
+      cluster: this.#cluster,
       store,
       logs: this.#logs,
       compactor: this.#compactor,

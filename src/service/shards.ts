@@ -93,6 +93,13 @@ export class Shards {
     return total;
   }
 
+  /** Memory of the shards' lists of projects. */
+  get projectListBytes(): number {
+    let byteCount = 0;
+    for (const { shard } of this.#owned.values()) byteCount += shard.projects.heldBytes;
+    return byteCount;
+  }
+
   /**
    * From now on no answer counts partitions that another process reads. Their shards stay in memory, are
    * saved and expired as all others, so that they go on where they were once this process reads them again.

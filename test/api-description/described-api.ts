@@ -36,7 +36,7 @@ export type DescribedMethod = 'get' | 'post' | 'delete';
 
 export class DescribedApi {
   readonly document: OpenApiDocument;
-  readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
+  readonly #ajv = new Ajv2020({ strict: false, allErrors: true, formats: { 'date-time': true } });
 
   constructor(document: OpenApiDocument) {
     this.document = document;

@@ -44,6 +44,7 @@ test('what is accepted is applied, and what each part holds is told', () =>
       'event counts',
       'log',
       'names',
+      'projects',
       'query-memo',
       'request-bodies',
       'result-cache',

@@ -79,7 +79,10 @@ beforeAll(async () => {
     keys: new KeyRing([{ key: 'key', projects: null }]),
     answer: () => Promise.reject(new Error('nothing is asked')),
     holdings: () =>
-      writeHoldings({ topics: [{ topic: 'edge', topicId: '', partitionCount: 1 }], copies: [HOLDING] }),
+      writeHoldings({
+        topics: [{ topic: 'edge', topicId: '', partitionCount: 1 }],
+        copies: [{ ...HOLDING, projects: null, from: 0, hashes: new Uint32Array(0) }],
+      }),
     copies: {
       copy: (request) => giver.copy(request),
       piece: async (request) => {

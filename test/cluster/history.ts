@@ -6,7 +6,15 @@
 import type { PeerLink } from '../../src/cluster/peer.js';
 import { Random } from '../../src/demo/random.js';
 import { NO_COPIES } from './no-copies.js';
-import { Coordinator, FRESH_MS, Life, Logs, type Planted, SimulatedMember } from './simulated-cluster.js';
+import {
+  Coordinator,
+  FRESH_MS,
+  Life,
+  Logs,
+  type Planted,
+  projectOf,
+  SimulatedMember,
+} from './simulated-cluster.js';
 import { VirtualTime } from './virtual-time.js';
 
 const MS = 1_000;
@@ -66,6 +74,7 @@ class History {
       this.#step();
       await this.#time.runUntil(this.#time.nowUs + random.below(1_500) * MS);
     }
+    for (const { life } of this.#members) this.#count('spared', life?.cluster.sparedCount ?? 0);
     return this.#problem;
   }
 
@@ -174,6 +183,7 @@ class History {
   }
 
   #end(member: SimulatedMember): void {
+    this.#count('spared', member.life?.cluster.sparedCount);
     member.life?.cluster.close();
     member.life = null;
     member.isFrozen = false;
@@ -261,7 +271,7 @@ class History {
     return {
       ...NO_COPIES,
       ask: (question, limitMs) => post((to) => to.cluster.answer(question), limitMs),
-      holdings: (limitMs) => post((to) => Promise.resolve(to.cluster.holdings()), limitMs),
+      holdings: (known, limitMs) => post((to) => Promise.resolve(to.cluster.holdings(known)), limitMs),
       close: () => undefined,
     };
   }
@@ -282,9 +292,9 @@ class History {
     // Questions of one asker overlap: what one has answered from counts for those that begin later.
     const floors = new Map(life.answeredFrom);
     const isOfCounts = random.chance(0.25);
-    const question = isOfCounts
-      ? 'logs.event-counts?project=p&project_tier=ENTERPRISE&interval=daily'
-      : 'logs.all?project=p&project_tier=ENTERPRISE';
+    const project = random.pick(['a', 'b'] as const);
+    const of = `project=${project}&project_tier=ENTERPRISE`;
+    const question = isOfCounts ? `logs.event-counts?${of}&interval=daily` : `logs.all?${of}`;
     life.ask(question).then(
       ({ status, headers, body }) => {
         const text = Buffer.from(body as Uint8Array).toString();
@@ -293,7 +303,14 @@ class History {
         if (member.life !== life) return;
         const problem =
           status === 200
-            ? this.#problemOf(text, { life, floors, askedUs, isOfCounts, staleSeconds: Number(stale ?? 0) })
+            ? this.#problemOf(text, {
+                life,
+                floors,
+                askedUs,
+                project,
+                isOfCounts,
+                staleSeconds: Number(stale ?? 0),
+              })
             : status === 503
               ? null
               : `status ${status}: ${text}`;
@@ -314,11 +331,12 @@ class History {
       readonly life: Life;
       readonly floors: ReadonlyMap<number, number>;
       readonly askedUs: number;
+      readonly project: 'a' | 'b';
       readonly isOfCounts: boolean;
       readonly staleSeconds: number;
     },
   ): string | null {
-    const { life, floors, askedUs, staleSeconds } = asked;
+    const { life, floors, askedUs, project, staleSeconds } = asked;
     const { result } = JSON.parse(text) as { result: Record<string, unknown>[] };
     // A clock that stood still tells no age: then only what was answered from before bounds it.
     const behindUs = Math.max(...this.#members.map((member) => member.clockBehindUs));
@@ -328,8 +346,10 @@ class History {
     const partitions = this.#logs.appendedUs.map((_, partition) => partition);
     if (asked.isOfCounts) {
       const count = result.reduce((sum, row) => sum + Number(row.ok_count), 0);
-      const least = partitions.reduce((sum, p) => sum + Math.max(leastOf(p), floors.get(p) ?? 0), 0);
-      const most = partitions.reduce((sum, p) => sum + this.#logs.end(p), 0);
+      const countOf = (endOf: (partition: number) => number) =>
+        partitions.reduce((sum, p) => sum + offsetsOf(project, p, endOf(p)).length, 0);
+      const least = countOf((p) => Math.max(leastOf(p), floors.get(p) ?? 0));
+      const most = countOf((p) => this.#logs.end(p));
       return count < least || count > most ? `${count} were counted, there are ${least} to ${most}` : null;
     }
     const offsets = partitions.map(() => new Set<number>());
@@ -339,16 +359,26 @@ class History {
       offsets[partition].add(offset);
     }
     for (const [partition, some] of offsets.entries()) {
-      const count = some.size;
-      if (count > 0 && Math.max(...some) !== count - 1) return `partition ${partition} has a hole`;
-      if (count > this.#logs.end(partition)) return `partition ${partition} has more than there is`;
+      const found = [...some].sort((one, other) => one - other);
+      const all = offsetsOf(project, partition, this.#logs.end(partition));
+      const count = found.length;
+      if (found.join() !== all.slice(0, count).join())
+        return `partition ${partition} has ${found}, which is not how ${all} begins`;
+      const lacks = (end: number) => offsetsOf(project, partition, end).length > count;
       const floor = floors.get(partition) ?? 0;
-      if (count < floor)
-        return `partition ${partition} goes back to ${count}, answers had come from ${floor}`;
-      if (count < leastOf(partition))
-        return `partition ${partition} has ${count} records, ${leastOf(partition)} were there ${ageUs} µs ago`;
-      life.answeredFrom.set(partition, Math.max(count, life.answeredFrom.get(partition) ?? 0));
+      if (lacks(floor)) return `partition ${partition} goes back to ${found}, answers had come from ${floor}`;
+      if (lacks(leastOf(partition)))
+        return `partition ${partition} has ${found}, ${leastOf(partition)} records were there ${ageUs} µs ago`;
+      const reached = count === 0 ? 0 : found[count - 1] + 1;
+      life.answeredFrom.set(partition, Math.max(reached, life.answeredFrom.get(partition) ?? 0));
     }
     return null;
   }
+}
+
+/** The offsets of a partition's records of a project, before an end. */
+function offsetsOf(project: 'a' | 'b', partition: number, end: number): number[] {
+  return Array.from({ length: end }, (_, offset) => offset).filter(
+    (offset) => projectOf(partition, offset) === project,
+  );
 }

@@ -83,7 +83,7 @@ test('what is no question is refused, a bug is reported, and the listener goes o
 test('a link asks, gives up in time, and says why', async () => {
   const link = new HttpPeerLink(url, 'new-key');
   expect(Buffer.from(await link.ask(Buffer.from('x'), 5_000, false)).toString()).toBe('answered x');
-  expect(Buffer.from(await link.holdings(5_000)).toString()).toBe('holdings');
+  expect(Buffer.from(await link.holdings(new Uint8Array(0), 5_000)).toString()).toBe('holdings');
   await expect(link.ask(Uint8Array.of(0), 5_000, false)).rejects.toThrow('answered 400: no question');
   isSlow = true;
   await expect(link.ask(Buffer.from('x'), 20, false)).rejects.toThrow('did not answer within 20 ms');
@@ -93,7 +93,7 @@ test('a link asks, gives up in time, and says why', async () => {
   await expect(refused.ask(Buffer.from('x'), 5_000, false)).rejects.toThrow(/ECONNREFUSED/);
   refused.close();
   const wrongKey = new HttpPeerLink(url, 'wrong');
-  await expect(wrongKey.holdings(5_000)).rejects.toThrow('answered 401');
+  await expect(wrongKey.holdings(new Uint8Array(0), 5_000)).rejects.toThrow('answered 401');
   wrongKey.close();
 });
 

@@ -9,9 +9,11 @@ import {
   type Question,
   type Reply,
   readHoldings,
+  readKnown,
   readQuestion,
   readReply,
   writeHoldings,
+  writeKnown,
   writeQuestion,
   writeReply,
 } from '../../src/cluster/messages.js';
@@ -35,8 +37,8 @@ const REPLIES: readonly Reply[] = [
   {
     kind: 'answer',
     partitions: [
-      { partition: 0, status: 'not-here', nextOffset: 0, ageMs: Infinity },
-      { partition: 3, status: 'counted', nextOffset: 17, ageMs: 3.5 },
+      { partition: 0, status: 'not-here', nextOffset: 0, ageMs: Infinity, projects: null },
+      { partition: 3, status: 'counted', nextOffset: 17, ageMs: 3.5, projects: { count: 2, mark: 99 } },
     ],
     dropped: [{ startUs: -Infinity, endUs: 5 }],
     partials: [{ firstPartition: 3, bytes: Uint8Array.of(1, 2, 3) }],
@@ -47,10 +49,33 @@ const REPLIES: readonly Reply[] = [
 const HOLDINGS = {
   topics: [{ topic: 'edge', topicId: '', partitionCount: 3 }],
   copies: [
-    { topic: 'edge', partition: 1, nextOffset: 5, ageMs: 12, isReached: true },
-    { topic: 'ä', partition: 0, nextOffset: 0, ageMs: Infinity, isReached: false },
+    {
+      topic: 'edge',
+      partition: 1,
+      nextOffset: 5,
+      ageMs: 12,
+      isReached: true,
+      projects: { count: 3, mark: 0xffff_ffff },
+      from: 1,
+      hashes: Uint32Array.of(7, 0xffff_fffe),
+    },
+    {
+      topic: 'ä',
+      partition: 0,
+      nextOffset: 0,
+      ageMs: Infinity,
+      isReached: false,
+      projects: null,
+      from: 0,
+      hashes: new Uint32Array(0),
+    },
   ],
 };
+const KNOWN = [
+  { topic: 'edge', partition: 1, count: 1 },
+  { topic: 'edge', partition: 7, count: 0 },
+  { topic: 'ä', partition: 0, count: 65_536 },
+];
 
 const FORMS: readonly { readonly written: Uint8Array; readonly read: (bytes: Uint8Array) => unknown }[] = [
   { written: writeQuestion(QUESTION), read: readQuestion },
@@ -59,6 +84,7 @@ const FORMS: readonly { readonly written: Uint8Array; readonly read: (bytes: Uin
     read: (bytes: Uint8Array) => readReply(bytes, QUESTION.partitions),
   })),
   { written: writeHoldings(HOLDINGS), read: readHoldings },
+  { written: writeKnown(KNOWN), read: readKnown },
 ];
 
 /** The last four bytes made right again, as somebody would who means harm. */
@@ -74,6 +100,7 @@ test('what is written is read', () => {
   expect(readQuestion(writeQuestion(QUESTION))).toEqual(QUESTION);
   for (const reply of REPLIES) expect(readReply(writeReply(reply), QUESTION.partitions)).toEqual(reply);
   expect(readHoldings(writeHoldings(HOLDINGS))).toEqual(HOLDINGS);
+  expect(readKnown(writeKnown(KNOWN))).toEqual(KNOWN);
 });
 
 test('of each message every flipped bit and every cut is an error', () => {
@@ -109,7 +136,7 @@ test('a reply must be about what was asked, and count nothing that is behind', (
   const reply = (change: object): Uint8Array =>
     writeReply({
       kind: 'answer',
-      partitions: [{ partition: 1, status: 'counted', nextOffset: 10, ageMs: 0, ...change }],
+      partitions: [{ partition: 1, status: 'counted', nextOffset: 10, ageMs: 0, projects: null, ...change }],
       dropped: [],
       partials: [],
     });

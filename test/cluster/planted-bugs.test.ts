@@ -1,11 +1,13 @@
 /** That the simulation of clusters can fail: each of these bugs must be found within so many histories. */
 
 import { afterEach, expect, test } from 'vitest';
+import { nextMark } from '../../engine/project-list.js';
 import { Cluster } from '../../src/cluster/cluster.js';
 import { Floors } from '../../src/cluster/floors.js';
 import { readQuestion, readReply, writeQuestion, writeReply } from '../../src/cluster/messages.js';
 import { OwnCopies } from '../../src/cluster/own-copies.js';
 import { Peer } from '../../src/cluster/peer.js';
+import { PeerProjects } from '../../src/cluster/peer-projects.js';
 import { Peers } from '../../src/cluster/peers.js';
 import { WholeAnswers } from '../../src/service/whole-answers.js';
 import { historyReport } from './history.js';
@@ -73,6 +75,7 @@ isFound('a member counts what the table says it has, though it has it no more', 
             status: 'counted',
             nextOffset: atLeast,
             ageMs: 0,
+            projects: null,
           })),
         });
       },
@@ -147,6 +150,36 @@ isFound('what was copied is taken for as new as if it had been read to the end',
 
 isFound('what answers had come from is forgotten', () => replace(Floors.prototype, 'of', () => () => 0));
 
+isFound('what a member had nothing of once it is taken to have nothing of now', () =>
+  replace(
+    PeerProjects.prototype,
+    'lacking',
+    (sound) =>
+      function lacking(this: PeerProjects, id, project, topicId, nowUs) {
+        const copy = sound.call(this, id, project, topicId, nowUs);
+        return copy && { ...copy, nextOffset: copy.nextOffset + 1_000, ageMs: 0 };
+      },
+  ),
+);
+
+isFound('a list of projects is taken for whole before it is', () =>
+  replace(
+    PeerProjects.prototype,
+    'hear',
+    (sound) =>
+      function hear(this: PeerProjects, copies, topicIdOf, heardUs) {
+        const first = copies.map((copy) => {
+          const hashes = copy.hashes.subarray(0, Math.max(0, 1 - copy.from));
+          const mark = nextMark(0, hashes[0] ?? 0);
+          return copy.from > 0 || hashes.length === 0
+            ? copy
+            : { ...copy, hashes, projects: { count: 1, mark } };
+        });
+        sound.call(this, first, topicIdOf, heardUs);
+      },
+  ),
+);
+
 isFound('own copies of partitions are counted that others have counted', () =>
   replace(
     OwnCopies.prototype,
@@ -208,6 +241,7 @@ isFound('a partition that nobody has is left out', () =>
                   status: 'counted',
                   nextOffset: atLeast,
                   ageMs: 0,
+                  projects: null,
                 })),
                 dropped: [],
                 partials: [],

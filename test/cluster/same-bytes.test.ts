@@ -4,6 +4,8 @@
  */
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { readMetrics } from '../../bench/service-metrics.js';
+import { eventually } from '../eventually.js';
 import { type Broker, startBroker } from '../kafka/broker/broker.js';
 import { describeKafka } from '../kafka/broker/kafka-suite.js';
 import { Rig, uniqueName } from '../kafka/rig.js';
@@ -20,10 +22,19 @@ const SHAPES: readonly {
   readonly isKeyed: boolean;
 }[] = [
   { zones: [''], members: 1, isKeyed: false },
-  { zones: [''], members: 2, isKeyed: true },
+  { zones: [''], members: 2, isKeyed: false },
   { zones: ['east', 'west'], members: 2, isKeyed: false },
-  { zones: [''], members: 4, isKeyed: false },
+  { zones: [''], members: 4, isKeyed: true },
 ];
+
+/** How many requests to other members a question about a project costs. */
+async function askedOthers(members: Members, name: string, project: string): Promise<number> {
+  const count = async () => (await readMetrics(members.of(name))).sum('logring_peer_requests_total');
+  const before = await count();
+  const { status } = await members.ask(name, `logs.all?project=${project}&project_tier=ENTERPRISE`);
+  expect(status).toBe(200);
+  return (await count()) - before;
+}
 
 describeKafka('several members', () => {
   let broker: Broker;
@@ -71,6 +82,13 @@ describeKafka('several members', () => {
         for (const some of held) expect(some.length, 'evenly').toBe((2 * PARTITIONS) / count);
       }
       for (const question of QUESTIONS) for (const name of names) await expectSame(members, name, question);
+      if (!isKeyed) return;
+      for (const name of names) {
+        await eventually(async () => (await askedOthers(members!, name, 'nobody')) === 0);
+        // Of its partition, and of the one with records that are not keyed.
+        for (const project of ['proj-a', 'proj-b'])
+          expect(await askedOthers(members, name, project)).toBeLessThanOrEqual(2);
+      }
     });
   }
 });

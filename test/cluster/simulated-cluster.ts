@@ -31,6 +31,11 @@ const ENTRY_US = Date.parse('2026-11-21T07:30:00Z') * 1000;
 const START_US = ENTRY_US + 60_000_000;
 const TOPIC_ID = 'topic-1';
 
+/** Of which project a record is: a partition has mostly one, as where producers key by it. */
+export function projectOf(partition: number, offset: number): 'a' | 'b' {
+  return (partition + (offset % 5 === 4 ? 1 : 0)) % 2 === 0 ? 'a' : 'b';
+}
+
 /** What is changed of a sound cluster: a planted bug. */
 export interface Planted {
   readonly link?: (link: PeerLink) => PeerLink;
@@ -279,7 +284,7 @@ export class Life {
       const row = Buffer.from(`{"id":"${partition}-${offset}","timestamp":${ENTRY_US}}`);
       const entry = {
         timestampUs: ENTRY_US,
-        project: 'p',
+        project: projectOf(partition, offset),
         tierClass: '90d' as const,
         idHash: (partition * 7919 + offset * 104_729) >>> 0,
         row,

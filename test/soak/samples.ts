@@ -62,7 +62,17 @@ export async function takeSample(second: number, sources: SampleSources): Promis
   };
 }
 
-const PARTS = ['rows', 'usage', 'event counts', 'statistics', 'names', 'result-cache', 'query-memo', 'log'];
+const PARTS = [
+  'rows',
+  'usage',
+  'event counts',
+  'statistics',
+  'names',
+  'projects',
+  'result-cache',
+  'query-memo',
+  'log',
+];
 const OTHERS = [
   'logring_standing_expressions',
   'logring_usage_urls',

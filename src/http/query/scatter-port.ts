@@ -11,7 +11,7 @@ import type { AnswerState, DroppedSpan } from '../ports.js';
 
 export interface ScatterCall {
   readonly topic: string;
-  readonly endpoint: Pick<CachedEndpoint | LiveEndpoint, 'name' | 'slowestMs'>;
+  readonly endpoint: Pick<CachedEndpoint | LiveEndpoint, 'name' | 'slowestMs' | 'projectOf'>;
   readonly query: Omit<CachedQuery, 'merge'> | Omit<LiveQuery, 'answer' | 'answerWith'>;
   readonly parameters: unknown;
   /** The same parameters as others parse them. */

@@ -1,8 +1,7 @@
 /** Composition: makes the parts, connects them, starts them in order and stops them in the opposite one. */
 
-import { setTimeout as pause, setImmediate as yieldTurn } from 'node:timers/promises';
+import { setImmediate as yieldTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { SegmentError } from '../../engine/segments.js';
 import { US_PER_MS, US_PER_SECOND } from '../../engine/time.js';
 import { DeadLetterSamples } from '../../ingest/dead-letter-samples.js';
 import { Gaps } from '../../ingest/gaps.js';
@@ -11,9 +10,7 @@ import { partitionId } from '../../ingest/partition-id.js';
 import { PartitionMarks } from '../../ingest/record-marks.js';
 import type { Cluster } from '../cluster/cluster.js';
 import type { ClusterListener } from '../cluster/cluster-listener.js';
-import type { CopyTakerPorts } from '../cluster/copy-taker.js';
 import { HOLDINGS_POLL_MS } from '../cluster/limits.js';
-import { TakenOver } from '../cluster/taken-over.js';
 import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
 import { ANSWER_CHECK_MS } from '../http/limits.js';
@@ -46,15 +43,10 @@ import {
   createQueries,
   logStates,
 } from './service-api.js';
-import {
-  createCluster,
-  createClusterListener,
-  createHandOver,
-  type HandOver,
-  listenToPeers,
-} from './service-cluster.js';
+import { createCluster, createClusterListener, listenToPeers } from './service-cluster.js';
 import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
+import { StateMoves } from './state-moves.js';
 import { TrustedTime } from './trusted-time.js';
 import { WholeAnswers } from './whole-answers.js';
 
@@ -85,8 +77,6 @@ export interface Service {
 const WARM_EVERY_MS = 100;
 /** How often a service that was never ready looks whether it is. */
 const READY_CHECK_MS = 100;
-/** How often what must have nothing beside it looks whether compactions and evaluations have ended. */
-const IDLE_CHECK_MS = 20;
 /** Requests in progress get so long to finish when the service stops. */
 const DRAIN_MS = 5000;
 
@@ -129,9 +119,8 @@ class Composition implements Service {
   readonly #whole: WholeAnswers;
   /** null: this process answers alone. */
   readonly #cluster: Cluster | null;
-  readonly #handOver: HandOver | null = null;
+  readonly #moves: StateMoves | null = null;
   readonly #peerListener: ClusterListener | null = null;
-  readonly #takenOver: TakenOver;
   readonly #gaps = new Gaps();
   readonly #marks: PartitionMarks;
   readonly #logs: Logs;
@@ -180,8 +169,8 @@ class Composition implements Service {
       store,
       shards: this.#shards,
       marksOf: (key) => this.#marks.of(key),
-      obtain: (key) => this.#obtain(key),
-      drop: (key) => this.#drop(key).catch((error) => this.#fail(error)),
+      obtain: async (key) => this.#moves?.obtain(key),
+      drop: async (key) => this.#moves?.drop(key),
       onGap: (gap) => this.#noteGap(gap),
       onStatus: (status) => this.#noteStatus(status),
       samples,
@@ -203,7 +192,6 @@ class Composition implements Service {
     });
     this.#committer.tell((...commit) => this.#noteCommitted(...commit));
 
-    this.#takenOver = new TakenOver(config.MOVE_AFTER_SECONDS * US_PER_SECOND, clock.monotonicUs);
     this.#evaluator = new ApiCountsEvaluator(() => this.#shards.edge.map(({ usage }) => usage), {
       files: {
         locate: (view, file) => store.located(this.#shards.scopeOf(view), file),
@@ -222,9 +210,21 @@ class Composition implements Service {
       inFlight: this.#inFlight,
     });
     if (this.#cluster !== null) {
-      const adopt: CopyTakerPorts['adopt'] = (key, folder) => this.#adopt(key, folder);
-      this.#handOver = createHandOver(this.#cluster, { config, platform, store }, adopt);
-      this.#peerListener = createClusterListener(this.#cluster, this.#handOver.given, config, bugs);
+      this.#moves = new StateMoves({
+        config,
+        platform,
+        store,
+        shards: this.#shards,
+        cluster: this.#cluster,
+        committer: this.#committer,
+        compactor: this.#compactor,
+        evaluator: this.#evaluator,
+        beside: { load: (key) => this.#loadBeside(key), forget: (key) => this.#forgetBeside(key) },
+        letGo: (key) => this.#logs.letGo(key),
+        isStopping: () => this.#isStopping,
+        onFatal: (error) => this.#fail(error),
+      });
+      this.#peerListener = createClusterListener(this.#cluster, this.#moves.given, config, bugs);
     }
     const topicReadings = () => this.#cluster?.readings() ?? this.#whole.readings();
     this.#queries = createQueries({
@@ -307,7 +307,7 @@ class Composition implements Service {
       refusedPostCount: () => ingest?.refusedCount ?? 0,
       topicReadings,
       cluster: this.#cluster,
-      handOver: this.#handOver,
+      handOver: this.#moves,
       isReady: () => this.#report.readiness().reasons.length === 0,
       droppedCount: () => this.#report.stillMissed().length,
       inFlight: this.#inFlight,
@@ -347,8 +347,8 @@ class Composition implements Service {
         : await listenToPeers(this.#peerListener, this.#config, this.#store.id);
     if (this.#cluster !== null) {
       this.#every(HOLDINGS_POLL_MS, () => this.#cluster?.poll());
-      this.#every(HOLDINGS_POLL_MS, () => this.#letGo());
-      await this.#handOver?.taken.tidy();
+      this.#every(HOLDINGS_POLL_MS, () => this.#moves?.letGo());
+      await this.#moves?.taken.tidy();
     }
     this.#logs.start(membership).catch(onFatal);
     this.#noteStatus(this.#logs.status());
@@ -383,8 +383,7 @@ class Composition implements Service {
     this.#store.room.stopWaiting();
     this.#gate.holdOpen();
     await Promise.all([this.#http.server.close(DRAIN_MS), this.#peerListener?.close(DRAIN_MS)]);
-    this.#handOver?.taken.close();
-    this.#handOver?.given.close();
+    this.#moves?.close();
     this.#cluster?.close();
     for (const timer of this.#timers) clearInterval(timer);
     await this.#logs.stop();
@@ -464,77 +463,10 @@ class Composition implements Service {
     if (this.#config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader);
   }
 
-  /** Goes on with what another member had of a partition. */
-  #adopt(key: PartitionKey, folder: string): Promise<boolean> {
-    return this.#replace(key, async () => {
-      await this.#store.adopt(partitionId(key), folder);
-      try {
-        this.#shards.of(key);
-        this.#loadBeside(key);
-      } catch (error) {
-        // A store that can't be loaded doesn't start.
-        this.#forget(key);
-        await this.#store.drop(partitionId(key), await this.#handOver!.taken.asideFor(key));
-        throw error;
-      }
-    });
-  }
-
-  /** Another member has taken a partition over, which the ingest thread has forgotten. */
-  async #drop(key: PartitionKey): Promise<void> {
-    await this.#replace(key, async () => {
-      await this.#store.drop(partitionId(key), await this.#handOver!.taken.asideFor(key));
-      await this.#handOver!.taken.removeAside(key);
-      this.#platform.logger.info(key, 'what was here of a partition is removed: another member has it');
-    });
-  }
-
-  /**
-   * Does with the store of a partition what nothing may read or write beside it: its shard is gone by then. Resolves with
-   * false when the service stops before that.
-   */
-  async #replace(key: PartitionKey, task: () => Promise<void>): Promise<boolean> {
-    while (this.#compactor.isRunning || this.#evaluator.runningCount > 0) {
-      if (this.#isStopping) return false;
-      await pause(IDLE_CHECK_MS);
-    }
-    if (this.#isStopping) return false;
-    // From this turn on nothing is begun with it.
-    this.#forget(key);
-    try {
-      await this.#committer.between(task);
-    } catch (error) {
-      if (error instanceof SegmentError && this.#store.scopes().includes(partitionId(key))) {
-        this.#shards.of(key);
-        this.#loadBeside(key);
-      }
-      throw error;
-    }
-    return true;
-  }
-
-  /** Resolves when what other members have of a partition is here, if they have more; while the service stops, never. */
-  async #obtain(key: PartitionKey): Promise<void> {
-    try {
-      await this.#handOver?.taken.obtain(key);
-    } catch (error) {
-      this.#fail(error);
-      await new Promise(() => undefined);
-    }
-  }
-
-  #forget(key: PartitionKey): void {
-    this.#shards.remove(key);
+  #forgetBeside(key: PartitionKey): void {
     this.#marks.forget(key);
     this.#gaps.forget(key);
     this.#whole.forget(key);
-  }
-
-  #letGo(): void {
-    const { given } = this.#handOver!;
-    const isTakenOver = (key: PartitionKey) =>
-      this.#cluster!.isTakenOver(key, (storeId) => given.hasCopied(key, storeId));
-    for (const key of this.#takenOver.due(this.#shards.all(), isTakenOver)) this.#logs.letGo(key);
   }
 
   #createCommitter(): Committer {

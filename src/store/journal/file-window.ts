@@ -5,6 +5,7 @@ import type { Disk } from '../disk/disk.js';
 export class FileWindow {
   readonly #disk: Disk;
   readonly #descriptor: number;
+  readonly #path: string;
   readonly #stretchBytes: number;
   #bytes = new Uint8Array(0);
   #start = 0;
@@ -13,6 +14,7 @@ export class FileWindow {
   /** Opens the file; close() must follow. Throws the system's error, as reading does. */
   constructor(disk: Disk, path: string, stretchBytes: number) {
     this.#disk = disk;
+    this.#path = path;
     this.#stretchBytes = stretchBytes;
     this.#descriptor = disk.open(path, 'r');
   }
@@ -34,7 +36,9 @@ export class FileWindow {
   }
 
   #fill(start: number, length: number): void {
-    const wanted = Math.max(length, this.#stretchBytes);
+    // A short file needs no more memory than it has bytes.
+    const left = (this.#disk.byteCount(this.#path) ?? 0) - start;
+    const wanted = Math.max(length, Math.min(left, this.#stretchBytes));
     if (this.#bytes.length < wanted) this.#bytes = new Uint8Array(wanted);
     this.#start = start;
     this.#end = start;

@@ -1,0 +1,140 @@
+/** State of partitions that comes from other members, and goes when they have taken it over. */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { SegmentError } from '../../engine/segments.js';
+import { US_PER_SECOND } from '../../engine/time.js';
+import type { PartitionKey } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
+import type { Cluster } from '../cluster/cluster.js';
+import type { CopyGiver } from '../cluster/copy-giver.js';
+import type { CopyTaker } from '../cluster/copy-taker.js';
+import { TakenOver } from '../cluster/taken-over.js';
+import type { Config } from '../config.js';
+import type { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
+import type { Store } from '../store/store.js';
+import type { Committer } from './committer.js';
+import type { Compactor } from './compactor.js';
+import type { Platform } from './service.js';
+import { createHandOver, type HandOver } from './service-cluster.js';
+import type { Shards } from './shards.js';
+
+export interface StateMovesPorts {
+  readonly config: Config;
+  readonly platform: Platform;
+  readonly store: Store;
+  readonly shards: Shards;
+  readonly cluster: Cluster;
+  readonly committer: Pick<Committer, 'between'>;
+  readonly compactor: Pick<Compactor, 'isRunning'>;
+  readonly evaluator: Pick<ApiCountsEvaluator, 'runningCount'>;
+  /** What is kept beside a shard. */
+  readonly beside: {
+    readonly load: (key: PartitionKey) => void;
+    readonly forget: (key: PartitionKey) => void;
+  };
+  /** The source reads a partition no further; `drop` follows. */
+  readonly letGo: (key: PartitionKey) => void;
+  readonly isStopping: () => boolean;
+  readonly onFatal: (error: unknown) => void;
+}
+
+/** How often what must have nothing beside it looks whether compactions and evaluations have ended. */
+const IDLE_CHECK_MS = 20;
+
+export class StateMoves implements HandOver {
+  readonly given: CopyGiver;
+  readonly taken: CopyTaker;
+  readonly #ports: StateMovesPorts;
+  readonly #takenOver: TakenOver;
+
+  constructor(ports: StateMovesPorts) {
+    const { config, platform, cluster } = ports;
+    this.#ports = ports;
+    this.#takenOver = new TakenOver(config.MOVE_AFTER_SECONDS * US_PER_SECOND, platform.clock.monotonicUs);
+    const { given, taken } = createHandOver(cluster, ports, (key, folder) => this.#adopt(key, folder));
+    this.given = given;
+    this.taken = taken;
+  }
+
+  /** Resolves when what other members have of a partition is here, if they have more; while the service stops, never. */
+  async obtain(key: PartitionKey): Promise<void> {
+    try {
+      await this.taken.obtain(key);
+    } catch (error) {
+      this.#ports.onFatal(error);
+      await new Promise(() => undefined);
+    }
+  }
+
+  /** Lets go of what other members have taken over for long enough. To be called now and then. */
+  letGo(): void {
+    const { cluster, shards, letGo } = this.#ports;
+    const isTakenOver = (key: PartitionKey) =>
+      cluster.isTakenOver(key, (storeId) => this.given.hasCopied(key, storeId));
+    for (const key of this.#takenOver.due(shards.all(), isTakenOver)) letGo(key);
+  }
+
+  /** Another member has taken a partition over, which the ingest thread has forgotten. */
+  async drop(key: PartitionKey): Promise<void> {
+    const { store, platform, onFatal } = this.#ports;
+    const drop = async () => {
+      await store.drop(partitionId(key), await this.taken.asideFor(key));
+      await this.taken.removeAside(key);
+      platform.logger.info(key, 'what was here of a partition is removed: another member has it');
+    };
+    await this.#replace(key, drop).catch(onFatal);
+  }
+
+  close(): void {
+    this.taken.close();
+    this.given.close();
+  }
+
+  /** Goes on with what another member had of a partition. */
+  #adopt(key: PartitionKey, folder: string): Promise<boolean> {
+    const { store } = this.#ports;
+    return this.#replace(key, async () => {
+      await store.adopt(partitionId(key), folder);
+      try {
+        this.#load(key);
+      } catch (error) {
+        // A store that can't be loaded doesn't start.
+        this.#forget(key);
+        await store.drop(partitionId(key), await this.taken.asideFor(key));
+        throw error;
+      }
+    });
+  }
+
+  /**
+   * Does with the store of a partition what nothing may read or write beside it: its shard is gone by then. Resolves with
+   * false when the service stops before that.
+   */
+  async #replace(key: PartitionKey, task: () => Promise<void>): Promise<boolean> {
+    const { compactor, evaluator, committer, store, isStopping } = this.#ports;
+    while (compactor.isRunning || evaluator.runningCount > 0) {
+      if (isStopping()) return false;
+      await pause(IDLE_CHECK_MS);
+    }
+    if (isStopping()) return false;
+    // From this turn on nothing is begun with it.
+    this.#forget(key);
+    try {
+      await committer.between(task);
+    } catch (error) {
+      if (error instanceof SegmentError && store.scopes().includes(partitionId(key))) this.#load(key);
+      throw error;
+    }
+    return true;
+  }
+
+  #load(key: PartitionKey): void {
+    this.#ports.shards.of(key);
+    this.#ports.beside.load(key);
+  }
+
+  #forget(key: PartitionKey): void {
+    this.#ports.shards.remove(key);
+    this.#ports.beside.forget(key);
+  }
+}

@@ -6,7 +6,7 @@
  *              ├─► of a project: others' of which it is known that they have nothing of it, as of then; nobody is asked
  *              ╰─► others' fresh ones, a request a member ──► refused, behind, older: the next member that has it
  *                                                         ╰─► late: the next is asked beside it
- *              ╰─► where none is fresh: the least old
+ *              ╰─► where none is fresh: the least old; of a project what is known to have had nothing of it, however long ago
  *              ╰─► where the only ones left are not as far yet as they must be: all of it again, until time is up
  *              ╰─► where there is none: an Unavailable that names the partitions
  *
@@ -95,7 +95,7 @@ export class Gathering {
           own.push(partition);
           continue;
         }
-        const without = this.#without(partition);
+        const without = this.#without(partition, this.#ports.freshMs);
         if (without === null) others.push(partition);
         else pieces.push(without);
       }
@@ -105,7 +105,11 @@ export class Gathering {
       const old = await this.#obtainOld(fresh.lacking);
       own.push(...old.own);
       pieces.push(...fresh.pieces, ...old.pieces);
-      lacking = [...old.lacking];
+      lacking = old.lacking.filter((partition) => {
+        const without = this.#without(partition, Infinity);
+        if (without !== null) pieces.push(without);
+        return without === null;
+      });
     }
     // What was here when it was chosen may have been removed since.
     const gone = own.filter((partition) => this.#ports.own.copy(this.#key(partition)) === null);
@@ -165,15 +169,15 @@ export class Gathering {
   }
 
   /** What whom it would be asked of has of it, where that is known to be nothing; else null. */
-  #without(partition: number): Piece | null {
+  #without(partition: number, oldestMs: number): Piece | null {
     const { project, topic } = this.#wanted;
-    const { floorOf, freshMs, monotonicUs, onSpared } = this.#ports;
+    const { floorOf, monotonicUs, onSpared } = this.#ports;
     const peer = this.#holders(partition)[0];
     if (project === null || peer === undefined) return null;
     const key = { topic, partition };
     const answeredUs = monotonicUs();
     const copy = peer.projects.lacking(partitionId(key), project, this.#topicId, answeredUs);
-    if (copy === null || copy.ageMs > freshMs || copy.nextOffset < floorOf(key, this.#topicId)) return null;
+    if (copy === null || copy.ageMs > oldestMs || copy.nextOffset < floorOf(key, this.#topicId)) return null;
     onSpared();
     const { nextOffset, ageMs } = copy;
     return {

@@ -57,7 +57,7 @@ export class PeerProjects {
       const id = partitionId(held);
       if (held.projects === null) this.#forget(id);
       else if (!this.#refused.has(id)) this.#extend(id, held.from, held.hashes);
-      if (held.isReached)
+      if (held.isReached && held.ageMs !== Infinity)
         this.counted(id, held.projects, { ...held, topicId: topicIdOf(held.topic), heardUs });
     }
   }

@@ -17,7 +17,7 @@ const clusterKeys = z.string().transform((value, context): ApiKey[] => {
 const url = z.string().refine((value) => {
   const parsed = URL.canParse(value) ? new URL(value) : null;
   return parsed !== null && ['http:', 'https:'].includes(parsed.protocol) && parsed.pathname === '/';
-}, 'must be a URL without a path, such as http://logring-0.logring:4100');
+}, 'must be a URL without a path, such as http://logring-0.logring-headless:4100');
 
 export const CLUSTER_SETTINGS = {
   CLUSTER_PORT: {

@@ -32,7 +32,7 @@ export const KAFKA_SETTINGS = {
   },
   KAFKA_GROUP_ID: {
     schema: text.default('logring'),
-    help: 'consumer group, one for each Logring; with a zone its name follows, after a dot',
+    help: 'consumer group: of one Logring, or of its members; with a zone its name follows, after a dot',
   },
   ZONE: {
     schema: zone.default(''),

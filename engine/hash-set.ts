@@ -1,13 +1,19 @@
-/** A set of hashes, whole numbers of 32 bits but 0, in some 6 to 12 bytes each. */
+/** A set of hashes, whole numbers of 32 bits but 0, in 6 to 12 bytes each: open addressing, from the hash's place on. */
 
 const LEAST_PLACES = 16;
 /** Of the places, how many are taken at most. */
 const MOST_TAKEN = 2 / 3;
 
 export class HashSet {
-  /** By hash, the next place where one is taken; 0: free. */
+  /** 0: free. */
   #places = new Uint32Array(LEAST_PLACES);
+  readonly #seed: number;
   #count = 0;
+
+  /** `seed`: a secret where others choose the hashes, so that they can't choose them for one place. */
+  constructor(seed = 0) {
+    this.#seed = seed;
+  }
 
   get count(): number {
     return this.#count;
@@ -37,7 +43,8 @@ export class HashSet {
   #placeOf(hash: number): number {
     const places = this.#places;
     const mask = places.length - 1;
-    let place = (hash ^ (hash >>> 15)) & mask;
+    const mixed = Math.imul(hash ^ this.#seed, 0x9e3779b1);
+    let place = (mixed ^ (mixed >>> 15)) & mask;
     while (places[place] !== 0 && places[place] !== hash) place = (place + 1) & mask;
     return place;
   }

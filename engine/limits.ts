@@ -25,8 +25,8 @@ export const MAX_NAME_BYTES = 1024;
 export const KNOWN_NAME_BYTES = 8 * 1024 * 1024;
 
 /**
- * Projects of a shard that are listed, for other members to know what it has nothing of: 12 bytes each here, 12 in each
- * member that asks. Bigger: memory for lists of topics that are not keyed by project, where they are of no use; smaller:
+ * Projects of a shard that are listed, for other members to know what it has nothing of: 10 to 20 bytes each here, 6 to
+ * 12 in each member that asks. Bigger: memory for lists of topics that are not keyed by project, where they are of no use; smaller:
  * a topic that is keyed needs more partitions before its members are spared questions.
  */
 export const LISTED_PROJECTS = 128 * 1024;

@@ -5,8 +5,8 @@
  *   projects/state     next offset f64 │ count u32 │ mark u32     with every save: they belong to its offset
  *   projects/000000…   CHUNK_COUNT hashes each, the last one fewer
  *
- * There is no list of a shard that took entries before lists were kept, that has too many projects, or of which a repair
- * has dropped something: any project may be in it.
+ * There is no list of a shard that took entries before lists were kept, or has too many projects, or of whose list
+ * something is lost: any project may be in it.
  */
 
 import { ByteReader, ByteWriter } from './bytes.js';

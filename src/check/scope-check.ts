@@ -237,7 +237,7 @@ function checkProjects(segments: ScopeSegments): Finding[] {
   return [
     {
       what: `partition ${segments.scope}: its list of projects is damaged`,
-      remedy: 'is dropped; no answer depends on it, but other members ask here for every project',
+      remedy: 'is dropped; no answer depends on it, but from now on other members ask here for every project',
       fixes: [
         { do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) } satisfies Fix,
       ],

@@ -19,7 +19,9 @@ import {
   RELEASE_PATH,
 } from './cluster-paths.js';
 import { type CopyGiver, NotGiven } from './copy-giver.js';
-import { PEER_IDLE_MS, QUESTION_BYTES, QUESTIONS_AT_ONCE } from './limits.js';
+import { KNOWN_BYTES, PEER_IDLE_MS, QUESTION_BYTES, QUESTIONS_AT_ONCE } from './limits.js';
+
+const TOO_LONG = `a question has at most ${QUESTION_BYTES} bytes, what is known of lists ${KNOWN_BYTES}`;
 
 export interface ClusterListenerPorts {
   readonly keys: KeyRing;
@@ -97,17 +99,20 @@ export class ClusterListener {
     if (keys.grantOf(typeof key === 'string' ? key : '') === null)
       return end(response, 401, 'a key of LOGRING_CLUSTER_KEYS is needed');
     if (request.method !== 'POST') return end(response, 405, 'POST only');
+    if (request.url === HOLDINGS_PATH) {
+      const known = await bodyOf(request, KNOWN_BYTES);
+      return known === null ? end(response, 413, TOO_LONG) : end(response, 200, holdings(known));
+    }
     const route = new Map<string | undefined, (body: Uint8Array) => Promise<Uint8Array | null>>([
       [QUESTION_PATH, answer],
-      [HOLDINGS_PATH, async (body) => holdings(body)],
       [COPY_PATH, (body) => copies.copy(body)],
       [PIECE_PATH, (body) => copies.piece(body)],
       [RELEASE_PATH, (body) => copies.release(body)],
     ]).get(request.url);
     if (route === undefined) return end(response, 404, 'there is nothing here');
     if (this.#questionCount >= QUESTIONS_AT_ONCE) return end(response, 503, 'too many questions at once');
-    const body = await bodyOf(request);
-    if (body === null) return end(response, 413, `a question has at most ${QUESTION_BYTES} bytes`);
+    const body = await bodyOf(request, QUESTION_BYTES);
+    if (body === null) return end(response, 413, TOO_LONG);
     this.#questionCount++;
     try {
       const reply = await route(body);
@@ -128,13 +133,13 @@ function pemOf({ certificate, key }: TlsIdentity): { readonly cert: string; read
   return { cert: certificate, key };
 }
 
-/** null for more than a question has. Rejects when it breaks off. */
-async function bodyOf(request: IncomingMessage): Promise<Uint8Array | null> {
+/** null for more bytes. Rejects when it breaks off. */
+async function bodyOf(request: IncomingMessage, byteLimit: number): Promise<Uint8Array | null> {
   const pieces: Uint8Array[] = [];
   let byteCount = 0;
   for await (const piece of request) {
     byteCount += (piece as Uint8Array).length;
-    if (byteCount > QUESTION_BYTES) return null;
+    if (byteCount > byteLimit) return null;
     pieces.push(piece as Uint8Array);
   }
   return Buffer.concat(pieces, byteCount);

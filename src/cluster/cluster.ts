@@ -70,7 +70,7 @@ export class Cluster {
   constructor(ports: ClusterPorts) {
     const { storeId, zone, linkTo, monotonicUs, freshMs, maxStalenessMs } = ports;
     this.#ports = ports;
-    this.own = new OwnCopies(ports.shards, ports.whole);
+    this.own = new OwnCopies(ports.shards, ports.whole, ports.dropped !== null);
     this.#topics = [ports.topicOf('edge'), ports.topicOf('relay')].filter((topic) => topic !== '');
     this.peers = new Peers({ storeId, zone, linkTo, monotonicUs, freshMs });
     this.asked = Object.fromEntries(

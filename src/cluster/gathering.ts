@@ -6,8 +6,9 @@
  *              ├─► of a project: others' of which it is known that they have nothing of it, as of then; nobody is asked
  *              ╰─► others' fresh ones, a request a member ──► refused, behind, older: the next member that has it
  *                                                         ╰─► late: the next is asked beside it
- *              ╰─► where none is fresh: the least old; of a project what is known to have had nothing of it, however long ago
+ *              ╰─► where none is fresh: the least old
  *              ╰─► where the only ones left are not as far yet as they must be: all of it again, until time is up
+ *              ╰─► of a project: what is known to have had nothing of it some time ago
  *              ╰─► where there is none: an Unavailable that names the partitions
  *
  * Each partition is counted once: a member counts what it was asked for, as its reply says, and of two that were asked
@@ -29,6 +30,8 @@ export interface GatheringPorts extends PeerRequestPorts {
   readonly holders: (key: PartitionKey) => readonly Peer[];
   /** Copies up to this age are fresh, milliseconds. */
   readonly freshMs: number;
+  /** Older ones are of no use; Infinity: all are. */
+  readonly maxStalenessMs: number;
   /** Told of each partition that nobody needs to be asked for. */
   readonly onSpared: () => void;
   /** Runs a task later; returns what cancels it. */
@@ -95,9 +98,12 @@ export class Gathering {
           own.push(partition);
           continue;
         }
-        const without = this.#without(partition, this.#ports.freshMs);
+        const without = this.#without(partition);
         if (without === null) others.push(partition);
-        else pieces.push(without);
+        else {
+          pieces.push(without);
+          this.#ports.onSpared();
+        }
       }
       const processCount = this.#processCount(others) + (own.length > 0 ? 1 : 0);
       this.#detail = { count: this.#wanted.detailOf(processCount), byteLimit: UNCOUNTED_REPLY_BYTES };
@@ -105,12 +111,13 @@ export class Gathering {
       const old = await this.#obtainOld(fresh.lacking);
       own.push(...old.own);
       pieces.push(...fresh.pieces, ...old.pieces);
-      lacking = old.lacking.filter((partition) => {
-        const without = this.#without(partition, Infinity);
-        if (without !== null) pieces.push(without);
-        return without === null;
-      });
+      lacking = [...old.lacking];
     }
+    lacking = lacking.filter((partition) => {
+      const without = this.#newestWithout(partition);
+      if (without !== null) pieces.push(without);
+      return without === null;
+    });
     // What was here when it was chosen may have been removed since.
     const gone = own.filter((partition) => this.#ports.own.copy(this.#key(partition)) === null);
     const left = own.filter((partition) => !gone.includes(partition));
@@ -168,26 +175,37 @@ export class Gathering {
     );
   }
 
-  /** What whom it would be asked of has of it, where that is known to be nothing; else null. */
-  #without(partition: number, oldestMs: number): Piece | null {
-    const { project, topic } = this.#wanted;
-    const { floorOf, monotonicUs, onSpared } = this.#ports;
-    const peer = this.#holders(partition)[0];
-    if (project === null || peer === undefined) return null;
-    const key = { topic, partition };
+  /** Of the member that would be asked, where it is known to have nothing of it; of several that are silent the newest. */
+  #without(partition: number): Piece | null {
+    const { freshMs, monotonicUs } = this.#ports;
+    const id = partitionId(this.#key(partition));
+    const nowUs = monotonicUs();
+    // One that was assigned it a moment ago holds nothing yet.
+    const first = this.#holders(partition).find((peer) => peer.holding(id, nowUs) !== null);
+    if (first === undefined) return null;
+    return first.isSilent
+      ? this.#newestWithout(partition)
+      : this.#withoutOf(partition, first, Math.min(freshMs, this.#ports.maxStalenessMs));
+  }
+
+  /** Of whichever member it was known of last. */
+  #newestWithout(partition: number): Piece | null {
+    return this.#holders(partition)
+      .map((peer) => this.#withoutOf(partition, peer, this.#ports.maxStalenessMs))
+      .reduce((best, one) => (one !== null && one.ageMs < (best?.ageMs ?? Infinity) ? one : best), null);
+  }
+
+  #withoutOf(partition: number, peer: Peer, oldestMs: number): Piece | null {
+    const { project } = this.#wanted;
+    const { floorOf, monotonicUs } = this.#ports;
+    const key = this.#key(partition);
+    if (project === null) return null;
     const answeredUs = monotonicUs();
-    const copy = peer.projects.lacking(partitionId(key), project, this.#topicId, answeredUs);
+    const copy = peer.projects.without(partitionId(key), project, this.#topicId, answeredUs);
     if (copy === null || copy.ageMs > oldestMs || copy.nextOffset < floorOf(key, this.#topicId)) return null;
-    onSpared();
     const { nextOffset, ageMs } = copy;
-    return {
-      peer,
-      partitions: [{ partition, atLeast: nextOffset }],
-      dropped: [],
-      partials: [],
-      ageMs,
-      answeredUs,
-    };
+    const partitions = [{ partition, atLeast: nextOffset }];
+    return { peer, partitions, dropped: [], partials: [], ageMs, answeredUs };
   }
 
   /** Ranked once a round: that takes a while over many partitions and members. */

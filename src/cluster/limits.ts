@@ -19,8 +19,8 @@ export const HOLDINGS_POLL_MS = 1_000;
 export const ABSENT_MS = 600_000;
 
 /**
- * Hashes of projects that one such request brings, and that are kept of a member, four and some ten bytes each. More:
- * longer turns, and memory; fewer: it takes longer until it is known what a member has nothing of, or it never is.
+ * Hashes of projects that one such request brings, 4 bytes each, and that are kept of a member, 6 to 12. More: longer
+ * turns, and memory; fewer: it takes longer until it is known what a member has nothing of, or it never is.
  */
 export const HASHES_AT_ONCE = 64 * 1024;
 export const KEPT_HASHES = 1024 * 1024;
@@ -66,6 +66,9 @@ export const GATHER_TRIES = 4;
 
 /** Bytes of a question. Bigger: memory for what nobody asks; smaller: an expression does not fit. */
 export const QUESTION_BYTES = 64 * 1024;
+
+/** Bytes that say what a member knows of another's lists: 8 a partition. Bigger: memory; smaller: a limit to partitions. */
+export const KNOWN_BYTES = 1024 * 1024;
 
 /** Bytes of a reply. Bigger: memory that one reply may take; smaller: large rows can't be sent. */
 export const REPLY_BYTES = 256 * 1024 * 1024;

@@ -20,6 +20,7 @@ import { NO_PROJECTS, type ProjectsMark } from '../../engine/project-list.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import type { Detail } from '../endpoints/endpoint.js';
 import type { DroppedSpan } from '../http/ports.js';
+import { HASHES_AT_ONCE } from './limits.js';
 
 const QUESTION = 'question 1';
 const REPLY = 'reply 2';
@@ -235,6 +236,12 @@ export function writeHoldings({ topics, copies }: Holdings): Uint8Array {
 }
 
 export function readHoldings(bytes: Uint8Array): Holdings {
+  let hashesLeft = HASHES_AT_ONCE;
+  const noMore = (count: number): number => {
+    hashesLeft -= count;
+    if (hashesLeft < 0) throw new PartialError('a member sends more hashes than it may');
+    return count;
+  };
   return readPartial(HOLDINGS, bytes, (content) => ({
     topics: many(content, () => ({
       topic: content.string(),
@@ -249,7 +256,7 @@ export function readHoldings(bytes: Uint8Array): Holdings {
       isReached: content.u8() === 1,
       projects: readMark(content),
       from: content.u32(),
-      hashes: content.u32s(content.u32()),
+      hashes: content.u32s(noMore(content.u32())),
     })),
   }));
 }

@@ -13,10 +13,13 @@ import type { HeldCopy, HeldTopic, Holding, KnownProjects } from './messages.js'
 export class OwnCopies {
   readonly #shards: Pick<Shards, 'known' | 'all'>;
   readonly #whole: WholeAnswers;
+  readonly #isRepaired: boolean;
 
-  constructor(shards: Pick<Shards, 'known' | 'all'>, whole: WholeAnswers) {
+  /** `isRepaired`: a repair has dropped something of the store. */
+  constructor(shards: Pick<Shards, 'known' | 'all'>, whole: WholeAnswers, isRepaired: boolean) {
     this.#shards = shards;
     this.#whole = whole;
+    this.#isRepaired = isRepaired;
   }
 
   /** As its metadata has it; 0 while it is not known. */
@@ -69,7 +72,7 @@ export class OwnCopies {
       .filter((copy) => copy !== null);
   }
 
-  /** The same with their lists of projects; of those the part that an asker lacks. */
+  /** What it holds, with lists of projects; of those the part that an asker lacks. */
   heldCopies(known: readonly KnownProjects[]): HeldCopy[] {
     const counts = new Map(known.map((one) => [partitionId(one), one.count]));
     let left = HASHES_AT_ONCE;
@@ -83,9 +86,12 @@ export class OwnCopies {
     });
   }
 
-  /** Of what it has of a log; null: there is no list. */
+  /**
+   * Of what it has of a log; null: there is no list. After a repair there is none, as its answers say what they lack: it
+   * must be asked.
+   */
   projects(key: PartitionKey, topicId: string): ProjectsMark | null {
-    if (!this.isOfLog(key, topicId)) return null;
+    if (this.#isRepaired || !this.isOfLog(key, topicId)) return null;
     const shard = this.#shards.known(key);
     return shard === undefined ? NO_PROJECTS : shard.projects.mark;
   }

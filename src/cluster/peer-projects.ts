@@ -3,11 +3,14 @@
  * holds. So it need not be asked for what it can't have.
  */
 
+import { randomBytes } from 'node:crypto';
 import { HashSet } from '../../engine/hash-set.js';
 import { nextMark, type ProjectsMark } from '../../engine/project-list.js';
 import { partitionId, partitionOf } from '../../ingest/partition-id.js';
 import { KEPT_HASHES } from './limits.js';
 import type { HeldCopy, KnownProjects } from './messages.js';
+
+const SEED = randomBytes(4).readUInt32LE();
 
 /** As many as there can be: none are to be sent. */
 const ALL = 0xffff_ffff;
@@ -51,19 +54,24 @@ export class PeerProjects {
   /** Takes what it said of all that it holds. */
   hear(copies: readonly HeldCopy[], topicIdOf: (topic: string) => string, heardUs: number): void {
     const ids = new Set(copies.map(partitionId));
-    for (const id of [...this.#lists.keys()]) if (!ids.has(id)) this.#forget(id);
+    for (const id of [...this.#lists.keys()]) {
+      if (ids.has(id)) continue;
+      this.#forget(id);
+      // There is room again.
+      this.#refused.clear();
+    }
     for (const id of this.#refused) if (!ids.has(id)) this.#refused.delete(id);
     for (const held of copies) {
       const id = partitionId(held);
       if (held.projects === null) this.#forget(id);
       else if (!this.#refused.has(id)) this.#extend(id, held.from, held.hashes);
       if (held.isReached && held.ageMs !== Infinity)
-        this.counted(id, held.projects, { ...held, topicId: topicIdOf(held.topic), heardUs });
+        this.note(id, held.projects, { ...held, topicId: topicIdOf(held.topic), heardUs });
     }
   }
 
-  /** It has answered from a copy that has these projects. */
-  counted(id: string, projects: ProjectsMark | null, copy: ListedCopy): void {
+  /** Notes that a copy has these projects. */
+  note(id: string, projects: ProjectsMark | null, copy: ListedCopy): void {
     const list = this.#lists.get(id);
     if (list === undefined || projects === null || list.hashes.count !== projects.count) return;
     if (list.mark !== projects.mark) {
@@ -77,7 +85,7 @@ export class PeerProjects {
   }
 
   /** The newest copy known of a log that has nothing of a project, its age as of now; null: none is known. */
-  lacking(id: string, project: number, topicId: string, nowUs: number): ListedCopy | null {
+  without(id: string, project: number, topicId: string, nowUs: number): ListedCopy | null {
     const list = this.#lists.get(id);
     if (list === undefined || list.copy === null) return null;
     const { copy, hashes } = list;
@@ -86,11 +94,11 @@ export class PeerProjects {
   }
 
   #extend(id: string, from: number, hashes: Uint32Array): void {
-    const list = this.#lists.get(id) ?? { hashes: new HashSet(), mark: 0, copy: null };
+    const list = this.#lists.get(id) ?? { hashes: new HashSet(SEED), mark: 0, copy: null };
     this.#lists.set(id, list);
     if (this.#hashCount + hashes.length > KEPT_HASHES) {
-      this.#refused.add(id);
       this.#forget(id);
+      this.#refused.add(id);
       return;
     }
     // One that is shorter than what is known of it, or has a hash twice, is another one.

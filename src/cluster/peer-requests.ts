@@ -126,6 +126,7 @@ export class PeerRequests {
   ): Promise<Outcome> {
     const { monotonicUs, onAsked, hedges } = this.#ports;
     const { topic, topicId } = this.#question;
+    if (this.remainingMs <= 0) return { pieces: [], lacking: partitions };
     const askedUs = monotonicUs();
     hedges.earn();
     const asked = partitions.map((partition) => ({
@@ -206,7 +207,7 @@ export class PeerRequests {
     const { topic, topicId } = this.#question;
     for (const { partition, status, nextOffset, ageMs, projects } of partitions)
       if (status === 'counted')
-        peer.projects.counted(partitionId({ topic, partition }), projects, {
+        peer.projects.note(partitionId({ topic, partition }), projects, {
           topicId,
           nextOffset,
           ageMs,

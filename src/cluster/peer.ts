@@ -77,7 +77,12 @@ export class Peer {
 
   hear({ topics, copies }: Holdings, nowUs: number): void {
     this.#topics = topics;
-    this.#holdings = new Map(copies.map((holding) => [partitionId(holding), holding]));
+    this.#holdings = new Map(
+      copies.map(({ topic, partition, nextOffset, ageMs, isReached }) => [
+        partitionId({ topic, partition }),
+        { topic, partition, nextOffset, ageMs, isReached },
+      ]),
+    );
     this.#heardUs = nowUs;
     const topicIdOf = (name: string) => topics.find(({ topic }) => topic === name)?.topicId ?? '';
     this.projects.hear(copies, topicIdOf, nowUs);

@@ -21,8 +21,6 @@ export interface ScatterPorts extends GatheringPorts {
   readonly partitionCount: (topic: string) => number;
   readonly own: OwnCopies;
   readonly floors: Floors;
-  /** Answers that would be older are refused; Infinity: none are. */
-  readonly maxStalenessMs: number;
   /** How long an answer waits for other members. */
   readonly timeoutMs: number;
   readonly largeAnswers: EndpointResources['largeAnswers'];

@@ -38,13 +38,14 @@ export function createCluster({ config, platform, store, ...ports }: ServiceClus
   const topics = logTopics(config);
   const maxStalenessMs = config.MAX_STALENESS_SECONDS * 1000;
   const [{ key }] = CLUSTER_KEYS;
+  const dropped = store.dropped();
   return new Cluster({
     ...ports,
     storeId: store.id,
     zone: config.ZONE,
     topicOf: (log) => topics[log].topic,
     largeAnswers: ports.inFlight,
-    dropped: droppedPort(store.dropped()),
+    dropped: dropped.length === 0 ? null : droppedPort(dropped),
     linkTo: (url) => new HttpPeerLink(url, key),
     monotonicUs: platform.clock.monotonicUs,
     after,

@@ -4,7 +4,9 @@ import { expect, test } from 'vitest';
 import { NO_PROJECTS, ProjectList, projectHash } from '../../engine/project-list.js';
 import { KEPT_HASHES } from '../../src/cluster/limits.js';
 import type { HeldCopy } from '../../src/cluster/messages.js';
+import { OwnCopies } from '../../src/cluster/own-copies.js';
 import { PeerProjects } from '../../src/cluster/peer-projects.js';
+import { WholeAnswers } from '../../src/service/whole-answers.js';
 
 const ID = 'edge/0';
 const FREE = projectHash('free');
@@ -27,24 +29,24 @@ test('a list that comes in parts counts once it is whole, and as of then', () =>
   const known = new PeerProjects();
   for (let part = 0; part < 3; part++) {
     heard(known, [heldOf(list, 100 + part, known, 4)]);
-    expect(known.lacking(ID, FREE, 'id', 0)?.nextOffset).toBe(part < 2 ? undefined : 102);
+    expect(known.without(ID, FREE, 'id', 0)?.nextOffset).toBe(part < 2 ? undefined : 102);
   }
-  expect(known.lacking(ID, projectHash('p7'), 'id', 0)).toBeNull();
-  expect(known.lacking(ID, FREE, 'other', 0)).toBeNull();
-  expect(known.lacking('edge/1', FREE, 'id', 0)).toBeNull();
-  expect(known.lacking(ID, FREE, 'id', 2_000_000)?.ageMs).toBe(2_010);
+  expect(known.without(ID, projectHash('p7'), 'id', 0)).toBeNull();
+  expect(known.without(ID, FREE, 'other', 0)).toBeNull();
+  expect(known.without('edge/1', FREE, 'id', 0)).toBeNull();
+  expect(known.without(ID, FREE, 'id', 2_000_000)?.ageMs).toBe(2_010);
 
   // It answers from further on, with the same list: what it lacks it lacks up to there.
   const copy = { topicId: 'id', ageMs: 0, heardUs: 5_000_000 };
-  known.counted(ID, list.mark, { ...copy, nextOffset: 200 });
-  expect(known.lacking(ID, FREE, 'id', 5_000_000)?.nextOffset).toBe(200);
+  known.note(ID, list.mark, { ...copy, nextOffset: 200 });
+  expect(known.without(ID, FREE, 'id', 5_000_000)?.nextOffset).toBe(200);
   // With a longer one nothing is known beyond.
   list.add('free');
-  known.counted(ID, list.mark, { ...copy, nextOffset: 300 });
-  expect(known.lacking(ID, FREE, 'id', 5_000_000)?.nextOffset).toBe(200);
+  known.note(ID, list.mark, { ...copy, nextOffset: 300 });
+  expect(known.without(ID, FREE, 'id', 5_000_000)?.nextOffset).toBe(200);
   heard(known, [heldOf(list, 301, known)], 6_000_000);
-  expect(known.lacking(ID, FREE, 'id', 6_000_000)).toBeNull();
-  expect(known.lacking(ID, projectHash('p10'), 'id', 6_000_000)?.nextOffset).toBe(301);
+  expect(known.without(ID, FREE, 'id', 6_000_000)).toBeNull();
+  expect(known.without(ID, projectHash('p10'), 'id', 6_000_000)?.nextOffset).toBe(301);
 });
 
 test('a list that begins anew is asked for from its beginning', () => {
@@ -58,17 +60,17 @@ test('a list that begins anew is asked for from its beginning', () => {
     return list;
   });
   heard(known, [heldOf(one, 5, known)]);
-  expect(known.lacking(ID, FREE, 'id', 0)).not.toBeNull();
+  expect(known.without(ID, FREE, 'id', 0)).not.toBeNull();
   heard(known, [heldOf(other, 5, known)]);
-  expect(known.lacking(ID, FREE, 'id', 0)).toBeNull();
+  expect(known.without(ID, FREE, 'id', 0)).toBeNull();
   expect(known.known()).toEqual([]);
   heard(known, [heldOf(other, 5, known)]);
-  expect(known.lacking(ID, FREE, 'id', 0)).not.toBeNull();
+  expect(known.without(ID, FREE, 'id', 0)).not.toBeNull();
 
   const shorter = new ProjectList();
   shorter.add('a');
   heard(known, [heldOf(shorter, 1, known)]);
-  expect(known.lacking(ID, FREE, 'id', 0)).toBeNull();
+  expect(known.without(ID, FREE, 'id', 0)).toBeNull();
 
   heard(known, [{ ...heldOf(other, 5, known), projects: null }]);
   heard(known, []);
@@ -78,7 +80,7 @@ test('a list that begins anew is asked for from its beginning', () => {
 test('a partition without a record is known to have nothing', () => {
   const known = new PeerProjects();
   heard(known, [{ ...heldOf(new ProjectList(), 0, known), projects: NO_PROJECTS }]);
-  expect(known.lacking(ID, FREE, 'id', 0)?.nextOffset).toBe(0);
+  expect(known.without(ID, FREE, 'id', 0)?.nextOffset).toBe(0);
 });
 
 test('of more hashes than there is room for none are kept or asked for again', () => {
@@ -93,6 +95,21 @@ test('of more hashes than there is room for none are kept or asked for again', (
   expect(known.known()).toEqual([{ topic: 'edge', partition: 0, count: 0xffff_ffff }]);
   expect(known.heldBytes).toBe(0);
   heard(known, [{ ...held, from: hashes.length, hashes: new Uint32Array(0) }]);
-  expect(known.lacking(ID, FREE, 'id', 0)).toBeNull();
+  expect(known.without(ID, FREE, 'id', 0)).toBeNull();
   expect(known.known()).toHaveLength(1);
+});
+
+test('a store of which a repair has dropped something tells no lists', () => {
+  const whole = new WholeAnswers({
+    topics: ['edge'],
+    freshUs: 1,
+    maxStalenessUs: 0,
+    nextOffset: () => null,
+    monotonicUs: () => 0,
+    nowUs: () => 0,
+  });
+  const shards = { known: () => undefined, all: () => [] };
+  const key = { topic: 'edge', partition: 0 };
+  expect(new OwnCopies(shards, whole, false).projects(key, 'id')).toEqual(NO_PROJECTS);
+  expect(new OwnCopies(shards, whole, true).projects(key, 'id')).toBeNull();
 });

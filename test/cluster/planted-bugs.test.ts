@@ -153,9 +153,9 @@ isFound('what answers had come from is forgotten', () => replace(Floors.prototyp
 isFound('what a member had nothing of once it is taken to have nothing of now', () =>
   replace(
     PeerProjects.prototype,
-    'lacking',
+    'without',
     (sound) =>
-      function lacking(this: PeerProjects, id, project, topicId, nowUs) {
+      function without(this: PeerProjects, id, project, topicId, nowUs) {
         const copy = sound.call(this, id, project, topicId, nowUs);
         return copy && { ...copy, nextOffset: copy.nextOffset + 1_000, ageMs: 0 };
       },

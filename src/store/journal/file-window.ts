@@ -36,13 +36,16 @@ export class FileWindow {
   }
 
   #fill(start: number, length: number): void {
-    // A short file needs no more memory than it has bytes.
-    const left = (this.#disk.byteCount(this.#path) ?? 0) - start;
-    const wanted = Math.max(length, Math.min(left, this.#stretchBytes));
+    const wanted = length < this.#stretchBytes ? Math.max(length, this.#stretchFrom(start)) : length;
     if (this.#bytes.length < wanted) this.#bytes = new Uint8Array(wanted);
     this.#start = start;
     this.#end = start;
     this.#end = start + this.#readFrom(start, length, wanted);
+  }
+
+  /** A short file needs no more memory than it has bytes. */
+  #stretchFrom(start: number): number {
+    return Math.min(this.#stretchBytes, (this.#disk.byteCount(this.#path) ?? 0) - start);
   }
 
   /** What stands behind may be what can't be read. */

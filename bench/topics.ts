@@ -4,6 +4,7 @@
  */
 
 import type { Admin } from 'kafkajs';
+import { createLedTopics } from './led-topics.js';
 import { quietKafka } from './quiet-kafka.js';
 
 /** The names with an ending of this process. */
@@ -25,7 +26,7 @@ export function createTopics(
 ): Promise<void> {
   return administer(brokers, async (admin) => {
     const topics = Object.entries(partitions).map(([topic, numPartitions]) => ({ topic, numPartitions }));
-    await admin.createTopics({ topics, waitForLeaders: true });
+    await createLedTopics(admin, topics);
   });
 }
 

@@ -6,6 +6,7 @@
 import { type Admin, CompressionTypes, type Kafka, type Producer } from 'kafkajs';
 import { OddRecords } from '../../bench/generator/odd-records.js';
 import { createTraffic } from '../../bench/generator/traffic.js';
+import { createLedTopics } from '../../bench/led-topics.js';
 import { quietKafka } from '../../bench/quiet-kafka.js';
 import type { Random } from '../../src/demo/random.js';
 import type { NaiveRecord } from '../model/naive-decoder.js';
@@ -30,10 +31,10 @@ export function createKafka(brokers: string[]): Kafka {
 }
 
 export async function createTopics(admin: Admin): Promise<void> {
-  await admin.createTopics({
-    topics: Object.entries(PARTITION_COUNTS).map(([topic, numPartitions]) => ({ topic, numPartitions })),
-    waitForLeaders: true,
-  });
+  await createLedTopics(
+    admin,
+    Object.entries(PARTITION_COUNTS).map(([topic, numPartitions]) => ({ topic, numPartitions })),
+  );
 }
 
 export interface FeedOptions {

@@ -3,6 +3,7 @@
  */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createLedTopics } from '../../bench/led-topics.js';
 import { quietKafka } from '../../bench/quiet-kafka.js';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
 import { DeadLettersStoppedError, KafkaDeadLetters } from '../../ingest/kafka/dead-letter-topic.js';
@@ -108,10 +109,7 @@ for (const version of KAFKA_VERSIONS) {
       const topic = uniqueName('several');
       const admin = quietKafka({ brokers: broker.brokers }).admin();
       await admin.connect();
-      await admin.createTopics({
-        topics: [{ topic, numPartitions: 3, replicationFactor: 1 }],
-        waitForLeaders: true,
-      });
+      await createLedTopics(admin, [{ topic, numPartitions: 3, replicationFactor: 1 }]);
       await deadLetters(topic).write(Array.from({ length: 30 }, (_, offset) => letter(offset, 'v')));
       const ends = (await admin.fetchTopicOffsets(topic)).map(({ partition, high }) => [partition, high]);
       await admin.disconnect();

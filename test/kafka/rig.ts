@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Admin, type Kafka, Partitioners, type Producer } from 'kafkajs';
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest';
+import { createLedTopics, untilLed } from '../../bench/led-topics.js';
 import { quietKafka } from '../../bench/quiet-kafka.js';
 import { Holds } from '../../ingest/holds.js';
 import type { KafkaClock } from '../../ingest/kafka/clock.js';
@@ -13,7 +14,6 @@ import type { KafkaConnection } from '../../ingest/kafka/cluster/client.js';
 import type { KafkaLogger } from '../../ingest/kafka/cluster/client-logger.js';
 import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
 import { KAFKA_TIMING, type KafkaTiming } from '../../ingest/kafka/limits.js';
-import { eventually } from '../eventually.js';
 import { type Broker, startBroker } from './broker/broker.js';
 import { RecordingSink } from './recording-sink.js';
 
@@ -130,12 +130,7 @@ export class Rig {
     config: Record<string, string> = {},
   ): Promise<void> {
     const configEntries = Object.entries(config).map(([name, value]) => ({ name, value }));
-    await this.#admin.createTopics({
-      // kafkajs gives up waiting where the broker answers it before it knows the topic itself.
-      waitForLeaders: false,
-      topics: [{ topic, numPartitions, replicationFactor: 1, configEntries }],
-    });
-    await this.#untilLed(topic, numPartitions);
+    await createLedTopics(this.#admin, [{ topic, numPartitions, replicationFactor: 1, configEntries }]);
   }
 
   /** One record a value; `key` decides nothing: the partition is given. */
@@ -159,17 +154,9 @@ export class Rig {
   /** Adds partitions; resolves once they can be written. */
   async growTopic(topic: string, count: number): Promise<void> {
     await this.#admin.createPartitions({ topicPartitions: [{ topic, count }] });
-    await this.#untilLed(topic, count);
+    await untilLed(this.#admin, topic, count);
     await this.#producer.disconnect();
     await this.#producer.connect();
-  }
-
-  async #untilLed(topic: string, partitionCount: number): Promise<void> {
-    await eventually(async () => {
-      const found = await this.#admin.fetchTopicMetadata({ topics: [topic] }).catch(() => null);
-      const partitions = found?.topics[0]?.partitions ?? [];
-      return partitions.filter(({ leader }) => leader >= 0).length === partitionCount;
-    });
   }
 
   /** Starts a source; a `sink` given has a memory of its own, as after a restart. */

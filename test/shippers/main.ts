@@ -10,6 +10,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createTraffic } from '../../bench/generator/traffic.js';
+import { createLedTopics } from '../../bench/led-topics.js';
 import { quietKafka } from '../../bench/quiet-kafka.js';
 import { readMetrics } from '../../bench/service-metrics.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
@@ -180,13 +181,10 @@ async function shipAll(way: Shipper['way']): Promise<void> {
       broker = await startBroker({ version: '4.1' });
       const admin = quietKafka({ brokers: broker.brokers }).admin();
       await admin.connect();
-      await admin.createTopics({
-        topics: [TOPIC, 'deno-relay-logs'].map((topic) => ({
-          topic,
-          numPartitions: 2,
-          replicationFactor: 1,
-        })),
-      });
+      await createLedTopics(
+        admin,
+        [TOPIC, 'deno-relay-logs'].map((topic) => ({ topic, numPartitions: 2, replicationFactor: 1 })),
+      );
       await admin.disconnect();
       settings.LOGRING_KAFKA_BROKERS = broker.brokers.join(',');
     }

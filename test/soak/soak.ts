@@ -10,6 +10,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Kafka } from 'kafkajs';
+import { createLedTopics } from '../../bench/led-topics.js';
 import { monotonicUs } from '../../src/system-clock.js';
 import { createKafka, EDGE_TOPIC, RELAY_TOPIC } from '../crash/kafka-producers.js';
 import { pause } from '../eventually.js';
@@ -259,13 +260,10 @@ class Soak {
     ];
     const admin = this.#kafka.admin();
     await admin.connect();
-    await admin.createTopics({
-      waitForLeaders: true,
-      topics: [
-        { topic: EDGE_TOPIC, numPartitions: edgePartitions, configEntries },
-        { topic: RELAY_TOPIC, numPartitions: relayPartitions, configEntries },
-      ],
-    });
+    await createLedTopics(admin, [
+      { topic: EDGE_TOPIC, numPartitions: edgePartitions, configEntries },
+      { topic: RELAY_TOPIC, numPartitions: relayPartitions, configEntries },
+    ]);
     await admin.disconnect();
   }
 }

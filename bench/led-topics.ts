@@ -1,11 +1,7 @@
 /** Topics that can be used at once: each partition has a leader. */
 
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Admin, ITopicConfig } from 'kafkajs';
-
-const POLL_MS = 20;
-/** Only a broker that is not well takes so long. */
-const DEADLINE_MS = 120_000;
+import { eventually } from '../test/eventually.js';
 
 export async function createLedTopics(
   admin: Admin,
@@ -17,15 +13,9 @@ export async function createLedTopics(
 }
 
 export async function untilLed(admin: Admin, topic: string, partitionCount: number): Promise<void> {
-  const endMs = performance.now() + DEADLINE_MS;
-  for (;;) {
-    const found = await admin.fetchTopicMetadata({ topics: [topic] }).catch((error: unknown) => {
-      if (performance.now() > endMs) throw error;
-      return null;
-    });
+  await eventually(async () => {
+    const found = await admin.fetchTopicMetadata({ topics: [topic] }).catch(() => null);
     const partitions = found?.topics[0]?.partitions ?? [];
-    if (partitions.filter(({ leader }) => leader >= 0).length === partitionCount) return;
-    if (performance.now() > endMs) throw new Error(`topic ${topic} has no leaders`);
-    await delay(POLL_MS);
-  }
+    return partitions.filter(({ leader }) => leader >= 0).length === partitionCount;
+  });
 }

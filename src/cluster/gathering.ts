@@ -177,6 +177,7 @@ export class Gathering {
 
   /** Of the member that would be asked, where it is known to have nothing of it; of several that are silent the newest. */
   #without(partition: number): Piece | null {
+    if (this.#wanted.project === null) return null;
     const { freshMs, monotonicUs } = this.#ports;
     const id = partitionId(this.#key(partition));
     const nowUs = monotonicUs();

@@ -58,7 +58,7 @@ export interface RepliedPartition {
   readonly nextOffset: number;
   /** Infinity where it was never whole. */
   readonly ageMs: number;
-  /** Its list of projects at that offset; null: there is none. */
+  /** Its list of projects at that offset; null: it has no list. */
   readonly projects: ProjectsMark | null;
 }
 

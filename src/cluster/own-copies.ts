@@ -87,8 +87,8 @@ export class OwnCopies {
   }
 
   /**
-   * Of what it has of a log; null: there is no list. After a repair there is none, as its answers say what they lack: it
-   * must be asked.
+   * Of what it has of a log; null: it has no list. A repaired store tells no list: its answers say what they lack, so it must
+   * be asked.
    */
   projects(key: PartitionKey, topicId: string): ProjectsMark | null {
     if (this.#isRepaired || !this.isOfLog(key, topicId)) return null;

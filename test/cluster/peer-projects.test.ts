@@ -1,4 +1,4 @@
-/** What a member is known to have nothing of: from lists that come in parts, change, begin anew, or are too long. */
+/** What a member is known to have nothing of: from lists that come in parts, change, begin again, or are too long. */
 
 import { expect, test } from 'vitest';
 import { NO_PROJECTS, ProjectList, projectHash } from '../../engine/project-list.js';
@@ -49,7 +49,7 @@ test('a list that comes in parts counts once it is whole, and as of then', () =>
   expect(known.without(ID, projectHash('p10'), 'id', 6_000_000)?.nextOffset).toBe(301);
 });
 
-test('a list that begins anew is asked for from its beginning', () => {
+test('a list that begins again is asked for from its beginning', () => {
   const known = new PeerProjects();
   const [one, other] = [
     ['a', 'b'],

@@ -66,24 +66,30 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
  * Of a partition of the embedded log the next offset is known to within the records that the log still has:
  * it is set behind them, and they go, since nobody knows which of them the answers have.
  */
-function stateFromLog({ tables, nowUs }: CheckedStore, { scope, keyOf }: ScopeSegments): Finding | null {
+function stateFromLog({ tables, nowUs }: CheckedStore, segments: ScopeSegments): Finding | null {
+  const { scope, keyOf } = segments;
   const { topic } = partitionOf(scope);
   const log = topicLog(tables, topic);
   if (log === null || !scope.endsWith('/0')) return null;
   const { start, end } = log;
   const key = keyOf(STATE);
-  const what = `${end - start} records of the embedded log of ${topic} that it may or may not have`;
+  const lost: string[] = [];
+  // Where the state is not there at all the commits are lost that had it, with whatever else they had.
+  if (end > 0 && !segments.damagedNames.includes(STATE)) lost.push(`what ${scope} held before offset ${end}`);
+  if (end > start)
+    lost.push(`${end - start} records of the embedded log of ${topic} that it may or may not have`);
+  const what = lost.join(', and ');
   return {
     what: `partition ${scope}: its state is lost, how far it has read the embedded log among it`,
     remedy:
-      end > start
-        ? `goes on at offset ${end}; ${what} are dropped`
+      lost.length > 0
+        ? `goes on at offset ${end}; dropped, as far as it is not there any more: ${what}`
         : `goes on at offset ${end}; nothing is lost`,
     fixes: [
       { do: 'put', table: SEGMENTS, key, value: wrapEnvelope(key, encodeShardState(end)) },
       ...withoutRecords(topic, log),
     ],
-    dropped: end > start ? VIEWS.map(({ kind }) => allOf(kind, nowUs, what)) : [],
+    dropped: lost.length > 0 ? VIEWS.map(({ kind }) => allOf(kind, nowUs, what)) : [],
   };
 }
 

@@ -21,9 +21,11 @@ import {
 } from '../../src/endpoints/invocation-stats.js';
 import { encodeLogs, logsWindow } from '../../src/endpoints/logs-body.js';
 import { Shards } from '../../src/service/shards.js';
+import { UNTOLD } from '../../src/store/disk/disk-room.js';
 import { type DroppedPart, overlappingParts } from '../../src/store/dropped-parts.js';
 import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
+import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
 import { queryEventCounts, queryLogs, queryStats, rowsOfCounts } from '../queries.js';
 import { matchHere } from '../usage/match-here.js';
 import { CACHE_BYTES, EDGE_TOPIC, NOW_US, PROJECTS, RELAY_TOPIC, smallPipeline } from './small-store.js';
@@ -58,8 +60,8 @@ export interface OpenedAnswers {
  * Opens the store as the service does, reads what its log has and asks everything. Commits nothing. Rejects
  * as the service's start does.
  */
-export async function askStore(directory: string): Promise<OpenedAnswers> {
-  const store = await Store.open(directory, CACHE_BYTES);
+export async function askStore(directory: string, parts = SYSTEM_PARTS): Promise<OpenedAnswers> {
+  const store = await Store.open(directory, CACHE_BYTES, UNTOLD, parts);
   try {
     const shards = new Shards(store, { edgeTopic: EDGE_TOPIC, relayTopic: RELAY_TOPIC });
     await readLog(store, shards);

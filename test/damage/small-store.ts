@@ -43,6 +43,8 @@ export const SMALL: SmallStoreSize = {
   hasGap: true,
   checkpointLeastBytes: 20_000,
 };
+/** Has no checkpoint yet. */
+export const YOUNG: SmallStoreSize = { ...SMALL, checkpointLeastBytes: CHECKPOINT_LEAST_BYTES };
 /** Has runs with a dictionary. */
 export const LARGER: SmallStoreSize = {
   entriesAnHour: 20,
@@ -78,7 +80,8 @@ export async function writeSmallStore(directory: string, size: SmallStoreSize): 
       const read = records.map((stored) => ({ ...stored, projectTier: null }));
       await pipeline.apply({ topic, partition: 0, records: read }, () => true);
     }
-    await settle(store, shards, startUs + US_PER_MINUTE);
+    // Later than it is asked, and what has expired would be missing.
+    await settle(store, shards, Math.min(startUs + US_PER_MINUTE, NOW_US));
     await forget(log, shards);
   }
   if (size.hasGap) await saveBeside(store);
@@ -107,12 +110,9 @@ export function smallPipeline(store: Store, shards: Shards): Pipeline {
 /** Seals, commits and compacts as the service does by and by, until nothing is due. */
 async function settle(store: Store, shards: Shards, nowUs: number): Promise<void> {
   const commit = () =>
-    store.commit(
-      (writerOf) => {
-        for (const { topic, partition, shard } of shards.all()) shard.save(writerOf(`${topic}/${partition}`));
-      },
-      Math.min(nowUs, NOW_US),
-    );
+    store.commit((writerOf) => {
+      for (const { topic, partition, shard } of shards.all()) shard.save(writerOf(`${topic}/${partition}`));
+    }, nowUs);
   shards.expire(nowUs - US_PER_HOUR);
   await commit();
   shards.expire(nowUs);

@@ -23,8 +23,10 @@ import { withRemedy } from '../../src/store/directory/store-marker.js';
 import { SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { parseJournalFile } from '../../src/store/journal/journal-folder.js';
 import { HEAD_KEY, Journals, SCOPE_KEY } from '../../src/store/journal/journals.js';
+import { type StoreBackEnds, SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
 import { type Answers, askStore, wrongAnswer } from './answers.js';
 import { NOW_US } from './small-store.js';
+import { STORAGE_HERE } from './storage-here.js';
 
 export type Damage =
   /** The byte is XORed with the mask. */
@@ -85,8 +87,8 @@ export class Pristine {
   }
 
   /**
-   * What comes of a damage. For one of a journal the whole service is opened only when `isThorough`: else the
-   * journals are, and everything in them compared.
+   * What comes of a damage. Only when `isThorough` the whole service is opened, with its storage thread: else for one
+   * of a journal the journals are, and everything in them compared.
    */
   async outcomeOf(damage: Damage, isThorough: boolean): Promise<Outcome> {
     this.inflict(damage);
@@ -95,7 +97,7 @@ export class Pristine {
       writeFileSync(join(this.directory, damage.file), this.files.get(damage.file)!);
       return outcome;
     }
-    const outcome = await this.#serviceOutcome();
+    const outcome = await this.#serviceOutcome(isThorough ? SYSTEM_PARTS : STORAGE_HERE);
     this.restore();
     return outcome;
   }
@@ -112,7 +114,7 @@ export class Pristine {
       if (isDamaged) repairStore(store, findings);
       const left = checkStore(this.directory, NOW_US).findings.filter(({ remedy }) => remedy !== null);
       if (left.length > 0) return { failure: `after the repair: ${left.map(({ what }) => what).join('; ')}` };
-      const opened = await askStore(this.directory);
+      const opened = await askStore(this.directory, STORAGE_HERE);
       const wrong = wrongAnswer(opened, this.right);
       if (wrong !== null) return { failure: wrong };
       if (opened.damagedFileCount > 0) return { failure: 'there is damage after the repair' };
@@ -135,9 +137,9 @@ export class Pristine {
     }
   }
 
-  async #serviceOutcome(): Promise<Outcome> {
+  async #serviceOutcome(parts: StoreBackEnds): Promise<Outcome> {
     try {
-      const opened = await askStore(this.directory);
+      const opened = await askStore(this.directory, parts);
       const wrong = wrongAnswer(opened, this.right);
       if (wrong !== null) return { failure: wrong };
       return opened.damagedFileCount > 0 ? 'shown' : 'right';

@@ -4,7 +4,7 @@
  *   npm run simulate -- [first seed] [count]             500,000 where it is left out
  *   npm run simulate -- stores [first seed] [count]      a million
  *
- * A line every thousand, or hundred thousand, histories; exit code 1 for a disagreement.
+ * A line every thousand, or ten thousand, histories; exit code 1 for a disagreement.
  */
 
 import { simulationReport } from './campaign.js';
@@ -13,7 +13,7 @@ import { storeHistoryReport } from './store-history.js';
 
 const isOfStores = process.argv[2] === 'stores';
 const kind = isOfStores
-  ? { report: storeHistoryReport, count: 1_000_000, every: 100_000 }
+  ? { report: storeHistoryReport, count: 1_000_000, every: 10_000 }
   : { report: simulationReport, count: 500_000, every: 1_000 };
 const [firstSeed = 1, count = kind.count] = process.argv.slice(isOfStores ? 3 : 2).map(Number);
 const totals: Record<string, number> = {};

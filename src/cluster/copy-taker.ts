@@ -10,7 +10,7 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { Logger } from 'pino';
 import { PartialError } from '../../engine/partial-format.js';
 import { SegmentError } from '../../engine/segments.js';
@@ -92,12 +92,22 @@ export class CopyTaker {
   }
 
   /** Removes what a process that was killed had moved away. */
-  async tidy(): Promise<void> {
+  tidy(): Promise<void> {
+    return this.#remove((name) => name.endsWith(REPLACED_SUFFIX));
+  }
+
+  /** Removes parts of copies that another process has left, and this one, after a while, has not gone on with. */
+  removeLeftovers(): Promise<void> {
+    const wanted = new Set([...this.#underWay.keys()].map((id) => basename(this.#folderOf(id))));
+    return this.#remove((name) => !name.endsWith(REPLACED_SUFFIX) && !wanted.has(name));
+  }
+
+  /** Of the folder of copies. What can't be removed is left. */
+  async #remove(isUnwanted: (name: string) => boolean): Promise<void> {
     const folder = join(this.#ports.directory, INCOMING_FOLDER);
     const names = await readdir(folder).catch(() => []);
-    for (const name of names)
-      if (name.endsWith(REPLACED_SUFFIX))
-        await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
+    for (const name of names.filter(isUnwanted))
+      await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
   }
 
   /** A name for a folder that what is here of a partition is moved to. */

@@ -6,11 +6,14 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { ClusterListener } from '../../src/cluster/cluster-listener.js';
 import { CopyGiver } from '../../src/cluster/copy-giver.js';
+import { CopyTaker } from '../../src/cluster/copy-taker.js';
 import { PIECE_BYTES, PIECES_AT_ONCE } from '../../src/cluster/limits.js';
 import { type Holding, writeHoldings } from '../../src/cluster/messages.js';
+import { Peers } from '../../src/cluster/peers.js';
 import { Random } from '../../src/demo/random.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { Store } from '../../src/store/store.js';
@@ -245,4 +248,35 @@ test('what is there of other tries, of another store or damaged, does not get in
   cpSync(join(root, 'giver', 'shards', 'edge+0', '0.journal'), join(incoming, '7.journal'));
   await take(directory);
   await expectWhole(directory);
+});
+
+test('parts of copies that nobody goes on with are removed; what a killed process moved away, at once', async () => {
+  const directory = join(root, 'leftovers');
+  const left = () => readdirSync(join(directory, 'incoming')).sort();
+  for (const name of ['edge+0', 'edge+1', 'edge+2.replaced'])
+    mkdirSync(join(directory, 'incoming', name, 'folder'), { recursive: true });
+  const peers = new Peers({
+    storeId: 'taker',
+    zone: '',
+    linkTo: () => expect.unreachable('nobody is asked'),
+    monotonicUs,
+    freshMs: 10_000,
+  });
+  const taker = new CopyTaker({
+    peers,
+    storeId: 'taker',
+    topicId: () => '',
+    nextOffset: () => 0,
+    directory,
+    adopt: () => expect.unreachable('nothing is adopted'),
+    logger: pino({ level: 'silent' }),
+    monotonicUs,
+    // It waits for members that it does not know yet.
+    after: () => () => undefined,
+  });
+  void taker.obtain({ topic: 'edge', partition: 0 });
+  await taker.tidy();
+  expect(left()).toEqual(['edge+0', 'edge+1']);
+  await taker.removeLeftovers();
+  expect(left()).toEqual(['edge+0']);
 });

@@ -14,7 +14,7 @@ import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engi
 import type { SealPlan } from '../../engine/usage/sealed/seal.js';
 import { type PartSummary, partFile } from '../../engine/usage/sealed/sealed-part.js';
 import { BlockCache } from './blocks/block-cache.js';
-import { BlockFiles, FILE_KEY, type FileRecord, frameName } from './blocks/block-files.js';
+import { BlockFiles, type FileRecord, frameName } from './blocks/block-files.js';
 import type { FileDamage } from './blocks/file-damage.js';
 import type { LocatedFile } from './blocks/stored-blocks.js';
 import { CommitBatch } from './commit-batch.js';
@@ -30,24 +30,16 @@ import { Folders } from './disk/folders.js';
 import type { Leftovers } from './disk/leftovers.js';
 import { DiskScratch } from './disk/scratch-space.js';
 import { errorText, isSystemError, isUnwritable } from './disk/system-errors.js';
-import { DROPPED_KEY, type DroppedPart, decodeDropped } from './dropped-parts.js';
+import type { DroppedPart } from './dropped-parts.js';
 import type { Put } from './journal/frame.js';
 import type { Journal } from './journal/journal.js';
 import { inTurns, type JournalChanges, JournalWriter } from './journal/journal-writer.js';
-import {
-  HEAD_KEY,
-  hasStoreFiles,
-  Journals,
-  META_TABLE,
-  SCOPE_KEY,
-  scopeOfName,
-  shardFolder,
-  shardName,
-} from './journal/journals.js';
-import { CHECKPOINT_SHARE, HEADS_DELAY_US } from './limits.js';
+import { hasStoreFiles, Journals, META_TABLE, scopeOfName, shardFolder } from './journal/journals.js';
+import { CHECKPOINT_SHARE } from './limits.js';
+import { MetaTable } from './meta-table.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from './store-back-ends.js';
+import { StoredSegments, splitKey } from './stored-segments.js';
 import { StorageThread, type Unwritten, type WriteResult } from './thread/storage-thread.js';
-import { openEnvelope, rawEnvelope } from './values/envelope.js';
 
 /** A partition of a topic, such as `cloudflare.logs.prod/0`: a shard's name. */
 export type Scope = string;
@@ -76,18 +68,14 @@ export class Store {
   readonly #lock: DirectoryLock;
   readonly #journals: Journals;
   readonly #writer: JournalWriter;
-  readonly #meta: Journal;
+  readonly #meta: MetaTable;
   readonly #checkpointLeastBytes: number;
-  /** How far the journals had come at a time, µs since the epoch. */
-  #heads: { readonly puts: readonly Put[]; readonly atUs: number } = {
-    puts: [],
-    atUs: Number.NEGATIVE_INFINITY,
-  };
   #id = '';
   /** null until the directory has its marker. */
   #watch: StoreWatch | null = null;
   readonly #cache: BlockCache;
   readonly #files: BlockFiles;
+  readonly #segments: StoredSegments;
   readonly #thread: StorageThread;
   readonly #snapshots: Snapshots;
   /** What a commit under way has written and the journals and files don't show yet. */
@@ -108,10 +96,18 @@ export class Store {
     this.#disk = parts.disk;
     this.#lock = lock;
     this.#journals = journals;
-    this.#meta = this.table(META_TABLE);
+    this.#meta = new MetaTable(journals, (puts, removedKeys) =>
+      this.room.retried(() => this.writeTables([{ table: this.#meta.journal, puts, removedKeys }])),
+    );
     this.#checkpointLeastBytes = parts.checkpointLeastBytes;
     this.#cache = new BlockCache(cacheBytes);
     this.#files = new BlockFiles(parts.disk, directory, journals, this.#cache);
+    this.#segments = new StoredSegments({
+      journals,
+      files: this.#files,
+      cache: this.#cache,
+      batch: () => this.#batch,
+    });
     this.scratch = new DiskScratch(parts.disk, directory, (problem) =>
       this.damage.note(['scratch files'], problem),
     );
@@ -199,7 +195,8 @@ export class Store {
 
   /** Makes what every store has, where it is missing. */
   async #begin(directory: string, disk: Disk): Promise<void> {
-    if (!this.#meta.exists) await this.writeTables([{ table: this.#meta, puts: [], removedKeys: [] }]);
+    const table = this.#meta.journal;
+    if (!table.exists) await this.writeTables([{ table, puts: [], removedKeys: [] }]);
     this.#id = writeMarker(disk, directory);
     disk.syncFolder(directory);
     this.#watch = new StoreWatch(disk, join(directory, MARKER_FILE));
@@ -243,7 +240,7 @@ export class Store {
 
   /** What repairs have dropped, in order of repair. */
   dropped(): DroppedPart[] {
-    return this.#meta.keys(DROPPED_KEY).map((key) => decodeDropped(key, this.#meta.get(key)!));
+    return this.#meta.dropped();
   }
 
   /** The time that the last commit was told, µs since the epoch; null before any was. */
@@ -256,22 +253,11 @@ export class Store {
 
   /** The scopes that have segments, such as `cloudflare.logs.prod/0`. */
   scopes(): Scope[] {
-    return this.#journals.scopes().filter((scope) => this.#names(scope, '').length > 0);
+    return this.#segments.scopes();
   }
 
   reader(scope: Scope): SegmentReader {
-    // A query reads one block of a file after another.
-    let last = { file: '', fileKey: '' };
-    const fileKeyOf = (file: string): string => {
-      if (last.file !== file) last = { file, fileKey: `${scope}:${file}` };
-      return last.fileKey;
-    };
-    return {
-      get: (name) => this.#get(`${scope}:${name}`),
-      list: (prefix) => this.#list(scope, prefix),
-      block: (file, index) => this.#block(fileKeyOf(file), index),
-      blockCount: (file) => this.#files.blockCount(fileKeyOf(file)),
-    };
+    return this.#segments.reader(scope);
   }
 
   /**
@@ -287,7 +273,7 @@ export class Store {
   ): Promise<CommitFigures> {
     assert(this.#batch === null, 'two commits at a time');
     const batch = new CommitBatch({
-      keysOf: (prefix) => this.#keysOf(prefix),
+      keysOf: (prefix) => this.#segments.keysOf(prefix),
       blockCount: (fileKey) => this.#files.blockCount(fileKey),
     });
     this.#batch = batch;
@@ -338,7 +324,7 @@ export class Store {
     journal.checkpointFrom = this.#checkpointFrom(journal);
     const unknown = this.#files.adopt(scope);
     if (unknown.length > 0) this.#beginRemoval(unknown);
-    await this.#register([journal]);
+    await this.#meta.register([journal]);
   }
 
   /** Forgets a scope, durably; its files are moved to a folder, to be removed. Otherwise as adopt. */
@@ -349,9 +335,7 @@ export class Store {
 
   /** Afterwards a start finds the files where they were, and takes them as they are, or none. */
   async #setAside(scope: Scope, aside: string): Promise<void> {
-    const removedKeys = [`${SCOPE_KEY}${scope}`, `${HEAD_KEY}${shardName(scope)}`];
-    this.#heads = { ...this.#heads, puts: this.#heads.puts.filter(({ key }) => key !== removedKeys[1]) };
-    await this.room.retried(() => this.writeTables([{ table: this.#meta, puts: [], removedKeys }]));
+    await this.#meta.forget(scope);
     // One of this journal would go on with files of another.
     await this.#writer.checkpointed();
     const journal = this.#journals.shard(scope);
@@ -441,7 +425,7 @@ export class Store {
     if (this.#watch !== null) {
       // The store is whole without it.
       const puts = this.#journals.heads();
-      await this.writeTables([{ table: this.#meta, puts, removedKeys: [] }]).catch(() => undefined);
+      await this.writeTables([{ table: this.#meta.journal, puts, removedKeys: [] }]).catch(() => undefined);
     }
     await this.#removal.catch(() => undefined);
     await this.#thread.stop();
@@ -520,8 +504,8 @@ export class Store {
     ];
     const changes = this.#changes(batch, items, written, records, committedUs);
     await this.room.retried(() => this.#writer.write(changes));
-    await this.#register(changes.map(({ journal }) => journal));
-    await this.#noteHeads(committedUs);
+    await this.#meta.register(changes.map(({ journal }) => journal));
+    if (committedUs !== null) await this.#meta.noteHeads(committedUs);
     // Until now what is added was read from the batch.
     for (const { fileKey, lengths } of added) this.#files.take(fileKey, lengths);
     const paths: string[] = [];
@@ -564,7 +548,7 @@ export class Store {
     for (const fileKey of batch.removed)
       of(splitKey(fileKey).scope).removedKeys.push(...this.#files.recordKeys(fileKey));
     if (byScope.size === 0 && timeUs !== null)
-      return [{ journal: this.#meta, puts: [], removedKeys: [], timeUs }];
+      return [{ journal: this.#meta.journal, puts: [], removedKeys: [], timeUs }];
     return [...byScope].map(([scope, changes]) => ({
       journal: this.#journals.shard(scope),
       ...changes,
@@ -572,82 +556,11 @@ export class Store {
     }));
   }
 
-  /** Notes which shards there are, so that one whose journal is missing is noticed. */
-  async #register(journals: readonly Journal[]): Promise<void> {
-    const known = new Set(this.#meta.keys(SCOPE_KEY));
-    const puts = journals.flatMap(({ name }) => {
-      const scope = scopeOfName(name);
-      const key = `${SCOPE_KEY}${scope}`;
-      return scope === null || known.has(key) ? [] : [{ key, value: rawEnvelope(key) }];
-    });
-    if (puts.length === 0) return;
-    await this.room.retried(() => this.writeTables([{ table: this.#meta, puts, removedKeys: [] }]));
-  }
-
-  /** Those of a while ago, so that a copy which is made meanwhile has all that it says it has. */
-  async #noteHeads(committedUs: number | null): Promise<void> {
-    if (committedUs === null || committedUs - this.#heads.atUs < HEADS_DELAY_US) return;
-    const { puts } = this.#heads;
-    this.#heads = { puts: this.#journals.heads(), atUs: committedUs };
-    if (puts.length > 0)
-      await this.room.retried(() => this.writeTables([{ table: this.#meta, puts, removedKeys: [] }]));
-  }
-
   #checkpointFrom(journal: Journal): number {
     const scope = scopeOfName(journal.name);
     const fileBytes = scope === null ? 0 : this.#files.byteCountOf(scope);
     return Math.max(this.#checkpointLeastBytes, CHECKPOINT_SHARE * (journal.liveBytes + fileBytes));
   }
-
-  #get(key: string): Uint8Array | null {
-    const pending = this.#batch?.segment(key);
-    if (pending !== undefined) return pending;
-    const cached = this.#cache.get(key);
-    if (cached !== undefined) return cached;
-    const { scope, rest } = splitKey(key);
-    const value = this.#journals.shard(scope).get(rest);
-    if (value === undefined) return null;
-    const bytes = openEnvelope(key, value);
-    this.#cache.set(key, bytes);
-    return bytes;
-  }
-
-  #block(fileKey: string, index: number): Uint8Array {
-    return this.#batch?.block(fileKey, index) ?? this.#files.block(fileKey, index);
-  }
-
-  *#list(scope: Scope, prefix: string): Iterable<{ name: string; bytes: Uint8Array }> {
-    const keyPrefix = `${scope}:${prefix}`;
-    for (const key of this.#batch?.keysOf(keyPrefix) ?? this.#keysOf(keyPrefix)) {
-      const pending = this.#batch?.segment(key);
-      if (pending === null) continue;
-      if (pending !== undefined) {
-        yield { name: key.slice(scope.length + 1), bytes: pending };
-        continue;
-      }
-      const value = this.#journals.shard(scope).get(key.slice(scope.length + 1));
-      if (value === undefined) throw new SegmentError(`segment ${key} went while it was listed`);
-      yield { name: key.slice(scope.length + 1), bytes: openEnvelope(key, value) };
-    }
-  }
-
-  /** Keys, with their scope, of segments that are stored. */
-  #keysOf(prefix: string): string[] {
-    const { scope, rest } = splitKey(prefix);
-    return this.#names(scope, rest).map((name) => `${scope}:${name}`);
-  }
-
-  /** Names of segments that are stored. */
-  #names(scope: Scope, prefix: string): string[] {
-    const names = this.#journals.shard(scope).keys(prefix);
-    return prefix === '' ? names.filter((name) => !name.startsWith(FILE_KEY)) : names;
-  }
-}
-
-/** Of a key, scope and colon and name, or of what it begins with. */
-function splitKey(key: string): { readonly scope: Scope; readonly rest: string } {
-  const colon = key.indexOf(':');
-  return { scope: key.slice(0, colon), rest: key.slice(colon + 1) };
 }
 
 /** One that this user may not read is one that somebody else has made things in. */

@@ -1,0 +1,178 @@
+/**
+ * Records that come, and questions to all members all along: whether answers are right, as new as they say and never go
+ * back, whoever is killed or frozen meanwhile.
+ */
+
+import { eventually, pause } from '../eventually.js';
+import type { Rig } from '../kafka/rig.js';
+import type { Answered, Members } from './members.js';
+
+const COUNTS = 'logs.event-counts?project=p&project_tier=ENTERPRISE&interval=daily';
+const PRODUCE_EVERY_MS = 200;
+/** Beside the age that an answer may have: for clocks, and for a machine that is busy. */
+const SLACK_MS = 1_000;
+const MOST_UNDER_WAY = 500;
+
+export interface WatchPlan {
+  readonly topic: string;
+  readonly partitionCount: number;
+  readonly recordsPerSecond: number;
+  readonly questionsPerSecond: number;
+  /** As old as an answer may be that doesn't say how old it is. */
+  readonly freshMs: number;
+}
+
+/** An answer that is none, or old. */
+export interface Failure {
+  readonly name: string;
+  readonly atMs: number;
+  readonly text: string;
+}
+
+export class Watch {
+  readonly wrong: string[] = [];
+  /** Of members that were not away, neither then nor when they were asked. */
+  readonly refused: Failure[] = [];
+  /** Right, and they said that they are old. */
+  readonly stale: Failure[] = [];
+  /** Microseconds, of answers. */
+  latencies: number[] = [];
+  askedCount = 0;
+  producedCount = 0;
+  /** Whom questions go to; what is asked of others is not. */
+  isAsked: (name: string) => boolean = (name) => !this.#away.has(name);
+  /** Whom to ask instead of a member that there is no connection to, as load balancers do; null: nobody. */
+  insteadOf: (name: string) => string | null = () => null;
+  /** How often another was asked instead. */
+  insteadCount = 0;
+  readonly #members: Members;
+  readonly #names: readonly string[];
+  readonly #rig: Rig;
+  readonly #plan: WatchPlan;
+  readonly #away = new Set<string>();
+  /** How often a member was away. */
+  readonly #absences = new Map<string, number>();
+  /** What each has counted last. */
+  readonly #last = new Map<string, number>();
+  /** How many records were acknowledged, and when. */
+  readonly #acknowledged = [{ atMs: Date.now(), count: 0 }];
+  readonly #ended = new AbortController();
+  readonly #underWay = new Set<Promise<void>>();
+  #loops: Promise<unknown> = Promise.resolve();
+
+  constructor(members: Members, names: readonly string[], rig: Rig, plan: WatchPlan) {
+    this.#members = members;
+    this.#names = names;
+    this.#rig = rig;
+    this.#plan = plan;
+  }
+
+  /** Records come. */
+  startProducing(): void {
+    this.#loops = Promise.all([this.#loops, this.#produce()]);
+  }
+
+  startAsking(): void {
+    this.#loops = Promise.all([this.#loops, this.#ask()]);
+  }
+
+  /** Nothing is expected of a member until it is `back`. */
+  leaves(name: string): void {
+    this.#away.add(name);
+    this.#absences.set(name, this.#absencesOf(name) + 1);
+  }
+
+  back(name: string): void {
+    // A new process has answered from nothing yet.
+    this.#last.delete(name);
+    this.#away.delete(name);
+  }
+
+  async untilAsked(more: number): Promise<void> {
+    const enough = this.askedCount + more;
+    await eventually(() => this.askedCount >= enough);
+  }
+
+  /** Resolves when all members count every record. */
+  async stop(): Promise<void> {
+    this.#ended.abort();
+    await this.#loops;
+    await Promise.all(this.#underWay);
+    for (const name of this.#names)
+      await eventually(async () => countIn(await this.#members.ask(name, COUNTS)) === this.producedCount);
+  }
+
+  #absencesOf(name: string): number {
+    return this.#absences.get(name) ?? 0;
+  }
+
+  async #produce(): Promise<void> {
+    const { topic, partitionCount, recordsPerSecond } = this.#plan;
+    const { signal } = this.#ended;
+    for (let turn = 0, dueMs = Date.now(); !signal.aborted; turn++) {
+      const count = Math.round((recordsPerSecond * PRODUCE_EVERY_MS) / 1000);
+      const values = Array.from({ length: count }, () =>
+        JSON.stringify({ project: 'p', timestamp: Date.now() * 1000, event_message: 'x' }),
+      );
+      this.producedCount += values.length;
+      await this.#rig.produce(topic, turn % partitionCount, values);
+      this.#acknowledged.push({ atMs: Date.now(), count: this.producedCount });
+      dueMs += PRODUCE_EVERY_MS;
+      await pause(dueMs - Date.now(), signal);
+    }
+  }
+
+  async #ask(): Promise<void> {
+    const { signal } = this.#ended;
+    const everyMs = 1000 / this.#plan.questionsPerSecond;
+    for (let turn = 0, dueMs = Date.now(); !signal.aborted; turn++) {
+      const name = this.#names[turn % this.#names.length];
+      if (this.isAsked(name) && this.#underWay.size < MOST_UNDER_WAY) {
+        const asking = this.#askOnce(name).finally(() => this.#underWay.delete(asking));
+        this.#underWay.add(asking);
+      }
+      dueMs += everyMs;
+      await pause(dueMs - Date.now(), signal);
+    }
+  }
+
+  async #askOnce(name: string): Promise<void> {
+    const { freshMs } = this.#plan;
+    const last = this.#last.get(name) ?? 0;
+    const absences = this.#absencesOf(name);
+    const askedMs = Date.now();
+    const started = performance.now();
+    const answer = await this.#members.ask(name, COUNTS).catch((error: unknown) => {
+      const other = this.insteadOf(name);
+      if (other === null) return String(error);
+      this.insteadCount++;
+      return this.#members.ask(other, COUNTS).catch((second: unknown) => String(second));
+    });
+    if (this.#away.has(name) || absences !== this.#absencesOf(name)) return;
+    this.askedCount++;
+    const failure = (text: string): Failure => ({ name, atMs: Date.now(), text });
+    if (typeof answer === 'string' || answer.status !== 200) {
+      const text = typeof answer === 'string' ? answer : `${answer.status} ${answer.body}`;
+      this.refused.push(failure(text));
+      return;
+    }
+    this.latencies.push((performance.now() - started) * 1000);
+    const { staleSeconds } = answer;
+    if (staleSeconds !== null) this.stale.push(failure(`${staleSeconds} s old`));
+    const count = countIn(answer);
+    const ageMs = staleSeconds === null ? freshMs : 1000 * Number(staleSeconds);
+    const least = Math.max(last, this.#acknowledgedBefore(askedMs - ageMs - SLACK_MS));
+    if (count < least || count > this.producedCount)
+      this.wrong.push(`${name}: ${count}, of ${least} to ${this.producedCount}, ${staleSeconds}`);
+    this.#last.set(name, Math.max(this.#last.get(name) ?? 0, count));
+  }
+
+  #acknowledgedBefore(atMs: number): number {
+    return this.#acknowledged.findLast((one) => one.atMs <= atMs)?.count ?? 0;
+  }
+}
+
+function countIn({ body }: Answered): number {
+  const { result } = JSON.parse(body) as { result: { ok_count: number }[] };
+  return result.reduce((sum, row) => sum + row.ok_count, 0);
+}

@@ -45,12 +45,16 @@ async function main(): Promise<number> {
       printOthers('one expression', inTurn.others),
       printOthers('all expressions', atOnce.others),
     );
-    print('\nexpressions                                    in turn ms  at once ms  status  requests found');
+    print(
+      '\nexpressions                                    in turn ms  at once ms  statuses  requests found',
+    );
     const wrong = inTurn.answers.filter((answer, i) => !printAnswers(answer, atOnce.answers[i])).length;
-    const refused = [...inTurn.answers, ...atOnce.answers].filter(({ status }) => status === 400).length;
+    const answers = [...inTurn.answers, ...atOnce.answers];
+    const refused = answers.filter(({ status }) => status === 400).length;
+    const late = answers.filter(({ status }) => status === 503).length;
     const failures = quiet.failures + inTurn.others.failures + atOnce.others.failures;
     print(
-      `\n${refused} refused, ${wrong} wrong, ${failures} failures of others, the slowest of them ${slowestMs} ms`,
+      `\n${refused} refused, ${late} told to come again, ${wrong} wrong, ${failures} failures of others, the slowest of them ${slowestMs} ms`,
     );
     return wrong + failures === 0 && slowestMs <= GOAL_MS ? 0 : 1;
   } finally {
@@ -84,7 +88,7 @@ function printAnswers(inTurn: ExpressionAnswer, atOnce: ExpressionAnswer): boole
   const figures = [inTurn, atOnce].map(({ elapsedMs }) => elapsedMs.toFixed(0).padStart(12)).join('');
   const text = inTurn.text.length > 44 ? `${inTurn.text.slice(0, 43)}…` : inTurn.text;
   print(
-    `${text.padEnd(45)}${figures}${String(inTurn.status).padStart(8)}  ${inTurn.found} of ${inTurn.expected}`,
+    `${text.padEnd(45)}${figures}${`${inTurn.status}, ${atOnce.status}`.padStart(10)}  ${inTurn.found} of ${inTurn.expected}`,
   );
   return isRight(inTurn) && isRight(atOnce);
 }

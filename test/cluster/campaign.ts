@@ -5,6 +5,8 @@
  *   npm run members -- one-zone  the same where nobody stands in for it
  *   npm run members -- freeze    one is stopped for twenty seconds, and goes on
  *   npm run members -- restart   each in turn is stopped, and started; clients ask those whose /readyz is 200
+ *   npm run members -- join      a fourth comes to three of a zone, and copies its share
+ *   npm run members -- grow      the topic gets half as many partitions more
  *
  *   --count 30 --rate 5000 --questions 200 --seed 1
  *
@@ -13,8 +15,11 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { untilLed } from '../../bench/led-topics.js';
 import { Latencies } from '../../bench/percentiles.js';
 import { Random } from '../../src/demo/random.js';
+import { eventually } from '../eventually.js';
+import type { Rig } from '../kafka/rig.js';
 import type { MemberPlace, Members } from './members.js';
 import { type Failure, Watch } from './watch.js';
 import { openZones } from './zones.js';
@@ -25,19 +30,30 @@ const KILL_EVERY_MS = 10_000;
 const FREEZE_MS = 20_000;
 const QUIET_MS = 20_000;
 const READY_POLL_MS = 50;
+const MOVES_DEADLINE_MS = 600_000;
 /** Of questions that may fail where another zone has everything. */
 const MOST_REFUSED_SHARE = 0.001;
 
 const SHOWN_CHARACTERS = 160;
 
-const KINDS = ['kill', 'one-zone', 'freeze', 'restart'] as const;
-type Kind = (typeof KINDS)[number];
+/** How many members each zone has at the start, how often it is done, and the share of questions that may fail. */
+const KINDS = {
+  kill: { zones: ['east', 'west'], membersAZone: 2, count: 30, mayBeRefused: MOST_REFUSED_SHARE },
+  'one-zone': { zones: ['one'], membersAZone: 4, count: 30, mayBeRefused: 1 },
+  freeze: { zones: ['east', 'west'], membersAZone: 2, count: 50, mayBeRefused: 0 },
+  restart: { zones: ['east', 'west'], membersAZone: 2, count: 4, mayBeRefused: 0 },
+  join: { zones: ['east', 'west'], membersAZone: 3, count: 1, mayBeRefused: 0 },
+  grow: { zones: ['east', 'west'], membersAZone: 2, count: 1, mayBeRefused: 0 },
+} as const;
+type Kind = keyof typeof KINDS;
 
 interface Trial {
   readonly watch: Watch;
   readonly members: Members;
   readonly place: MemberPlace;
   readonly names: readonly string[];
+  readonly rig: Rig;
+  readonly topic: string;
 }
 
 /** What came of one, in milliseconds. */
@@ -56,25 +72,74 @@ interface Outcome {
   readonly refused: readonly Failure[];
 }
 
-async function trial(kind: Kind, { watch, members, place, names }: Trial): Promise<Figures> {
-  const { name } = place;
+async function trial(kind: Kind, all: Trial): Promise<Figures> {
+  const { watch } = all;
   const [refusedBefore, staleBefore] = [watch.refused.length, watch.stale.length];
-  if (kind !== 'restart') watch.leaves(name);
   const endMs = Date.now();
+  const readyMs = await { join, grow, restart: end, freeze: end, kill: end, 'one-zone': end }[kind](
+    all,
+    kind,
+  );
+  const failed = [...watch.refused.slice(refusedBefore), ...watch.stale.slice(staleBefore)];
+  return { othersMs: Math.max(0, ...failed.map(({ atMs }) => atMs - endMs)), readyMs };
+}
+
+/** Resolves with how long it took until the new member has its share and no other has it too. */
+async function join({ members, place, names }: Trial): Promise<number> {
+  const startMs = Date.now();
+  const { zone } = place;
+  const joining = `${zone}-new`;
+  await members.start({ name: joining, zone });
+  const own = names.filter((name) => name.startsWith(zone));
+  const share = Math.floor(PARTITIONS / (own.length + 1));
+  await eventually(
+    async () => {
+      const counts = await Promise.all(
+        [joining, ...own].map(async (name) => (await members.assigned(name)).length),
+      );
+      return counts[0] === share && counts.reduce((sum, count) => sum + count, 0) === PARTITIONS;
+    },
+    () => members.of(joining).output().slice(-2_000),
+    MOVES_DEADLINE_MS,
+  );
+  const copied = members
+    .of(joining)
+    .output()
+    .match(/was copied from another member/g)?.length;
+  process.stdout.write(`${joining} has copied ${copied} partitions; its share is ${share}\n`);
+  return Date.now() - startMs;
+}
+
+/** Resolves with how long it took until records of the new partitions count everywhere. */
+async function grow({ watch, members, names, rig, topic }: Trial): Promise<number> {
+  const count = PARTITIONS * 1.5;
+  await rig.admin.createPartitions({ topicPartitions: [{ topic, count }] });
+  await untilLed(rig.admin, topic, count);
+  const startMs = Date.now();
+  watch.partitionCount = count;
+  await eventually(async () => {
+    const read = await Promise.all(names.map((name) => members.assigned(name)));
+    return new Set(read.flat()).size === count && read.flat().length === 2 * count;
+  });
+  return Date.now() - startMs;
+}
+
+/** Of one member, and its new beginning; resolves with how long that took until all are ready. */
+async function end({ watch, members, place, names }: Trial, kind: Kind): Promise<number> {
+  const { name } = place;
+  if (kind !== 'restart') watch.leaves(name);
   if (kind === 'freeze') {
     process.kill(members.of(name).processId, 'SIGSTOP');
     await delay(FREEZE_MS);
     // From the turn in which it goes on it is judged.
-    watch.back(name);
+    watch.back(name, false);
     process.kill(members.of(name).processId, 'SIGCONT');
   } else await members.of(name).kill(kind === 'restart' ? 'SIGTERM' : 'SIGKILL');
   const startMs = Date.now();
   if (kind !== 'freeze') await members.start(place);
   await members.untilReady(...names);
-  const readyMs = Date.now() - startMs;
-  if (kind !== 'freeze') watch.back(name);
-  const failed = [...watch.refused.slice(refusedBefore), ...watch.stale.slice(staleBefore)];
-  return { othersMs: Math.max(0, ...failed.map(({ atMs }) => atMs - endMs)), readyMs };
+  if (kind !== 'freeze') watch.back(name, true);
+  return Date.now() - startMs;
 }
 
 /** Whom a client asks that obeys /readyz: looked at again and again. */
@@ -110,8 +175,7 @@ function report(kind: Kind, watch: Watch, { figures, quiet, asked, refused }: Ou
       `others right again after ${most(({ othersMs }) => othersMs)} ms at most, all ready after ${most(({ readyMs }) => readyMs)}; ` +
       `p99 ${p99(watch.latencies)} ms, quiet ${p99(quiet)}\n`,
   );
-  const mayBeRefused = { kill: MOST_REFUSED_SHARE, 'one-zone': 1, freeze: 0, restart: 0 }[kind];
-  return watch.wrong.length === 0 && refused.length <= asked * mayBeRefused;
+  return watch.wrong.length === 0 && refused.length <= asked * KINDS[kind].mayBeRefused;
 }
 
 async function main(): Promise<void> {
@@ -120,13 +184,13 @@ async function main(): Promise<void> {
     options: { count: text, rate: text, questions: text, seed: text },
     allowPositionals: true,
   });
-  const kind = KINDS.find((one) => one === positionals[0]);
-  if (kind === undefined) throw new Error(`say which: ${KINDS.join(', ')}`);
-  const count = Number(values.count ?? (kind === 'restart' ? 4 : 30));
+  const kinds = Object.keys(KINDS) as Kind[];
+  const kind = kinds.find((one) => one === positionals[0]);
+  if (kind === undefined) throw new Error(`say which: ${kinds.join(', ')}`);
+  const count = Number(values.count ?? KINDS[kind].count);
   const random = new Random(Number(values.seed ?? 1));
   const cluster = await openZones({
-    zones: kind === 'one-zone' ? ['one'] : ['east', 'west'],
-    membersAZone: kind === 'one-zone' ? 4 : 2,
+    ...KINDS[kind],
     partitionCount: PARTITIONS,
     settings: { LOGRING_FRESH_MS: String(FRESH_MS) },
   });
@@ -157,7 +221,7 @@ async function main(): Promise<void> {
     for (let done = 0; done < count; done++) {
       const beganMs = Date.now();
       const place = kind === 'restart' ? places[done % places.length] : random.pick(places);
-      const one = await trial(kind, { watch, members, place, names });
+      const one = await trial(kind, { watch, members, place, names, rig, topic });
       figures.push(one);
       process.stdout.write(
         `${done + 1} ${place.name}: others right again after ${one.othersMs} ms, all ready after ${one.readyMs}; ` +

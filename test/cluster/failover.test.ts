@@ -42,11 +42,11 @@ describeKafka('members of two zones', () => {
     await members.untilReady(...names);
     watch.startAsking();
     /** The others answer all along; it answers again once it is back. */
-    const during = async (name: string, task: () => Promise<void>) => {
+    const during = async (name: string, task: () => Promise<void>, isNew = true) => {
       watch.leaves(name);
       await task();
       await members.untilReady(...names);
-      watch.back(name);
+      watch.back(name, isNew);
       await watch.untilAsked(50);
     };
     try {
@@ -56,12 +56,13 @@ describeKafka('members of two zones', () => {
         await watch.untilAsked(100);
         await members.start(places[0]);
       });
-      await during('west-1', async () => {
+      const frozen = async () => {
         const { processId } = members.of('west-1');
         process.kill(processId, 'SIGSTOP');
         await watch.untilAsked(500);
         process.kill(processId, 'SIGCONT');
-      });
+      };
+      await during('west-1', frozen, false);
       for (const place of places)
         await during(place.name, async () => {
           await members.of(place.name).kill('SIGTERM');

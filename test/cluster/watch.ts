@@ -49,6 +49,7 @@ export class Watch {
   readonly #names: readonly string[];
   readonly #rig: Rig;
   readonly #plan: WatchPlan;
+  #partitionCount: number;
   readonly #away = new Set<string>();
   /** How often a member was away. */
   readonly #absences = new Map<string, number>();
@@ -65,6 +66,12 @@ export class Watch {
     this.#names = names;
     this.#rig = rig;
     this.#plan = plan;
+    this.#partitionCount = plan.partitionCount;
+  }
+
+  /** From now on records come in so many. */
+  set partitionCount(count: number) {
+    this.#partitionCount = count;
   }
 
   /** Records come. */
@@ -82,9 +89,9 @@ export class Watch {
     this.#absences.set(name, this.#absencesOf(name) + 1);
   }
 
-  back(name: string): void {
-    // A new process has answered from nothing yet.
-    this.#last.delete(name);
+  /** `isNew`: another process, which has answered nothing yet. */
+  back(name: string, isNew: boolean): void {
+    if (isNew) this.#last.delete(name);
     this.#away.delete(name);
   }
 
@@ -107,7 +114,7 @@ export class Watch {
   }
 
   async #produce(): Promise<void> {
-    const { topic, partitionCount, recordsPerSecond } = this.#plan;
+    const { topic, recordsPerSecond } = this.#plan;
     const { signal } = this.#ended;
     for (let turn = 0, dueMs = Date.now(); !signal.aborted; turn++) {
       const count = Math.round((recordsPerSecond * PRODUCE_EVERY_MS) / 1000);
@@ -115,7 +122,7 @@ export class Watch {
         JSON.stringify({ project: 'p', timestamp: Date.now() * 1000, event_message: 'x' }),
       );
       this.producedCount += values.length;
-      await this.#rig.produce(topic, turn % partitionCount, values);
+      await this.#rig.produce(topic, turn % this.#partitionCount, values);
       this.#acknowledged.push({ atMs: Date.now(), count: this.producedCount });
       dueMs += PRODUCE_EVERY_MS;
       await pause(dueMs - Date.now(), signal);

@@ -22,7 +22,7 @@ const url = z.string().refine((value) => {
 export const CLUSTER_SETTINGS = {
   CLUSTER_PORT: {
     schema: integer(0, 65535).optional(),
-    help: 'port that other members listen to this one on; set, members of a group share its partitions and answer together',
+    help: 'port on which this member answers the other members; if it is set, the members of the Kafka group share the partitions and answer together; needs LOGRING_CLUSTER_KEYS and LOGRING_KAFKA_BROKERS',
     shownDefault: 'none: this process answers alone',
   },
   CLUSTER_HOST: { schema: text.default('127.0.0.1'), help: 'address that the cluster port listens on' },
@@ -33,7 +33,7 @@ export const CLUSTER_SETTINGS = {
   },
   CLUSTER_KEYS: {
     schema: clusterKeys.optional(),
-    help: 'comma-separated keys that members may ask each other with; each asks with the first',
+    help: 'comma-separated keys that members may ask each other with; each asks with the first; needed with LOGRING_CLUSTER_PORT',
     shownDefault: 'none',
     secret: true,
   },
@@ -43,7 +43,7 @@ export const CLUSTER_SETTINGS = {
   },
   MOVE_AFTER_SECONDS: {
     schema: integer(0, 31_536_000).default(600),
-    help: 'how long partitions wait for a member that is away before others of its zone copy them',
+    help: 'how long partitions wait for a member that is down before others of its zone take them; and how long a member keeps its copy of a partition that another has taken over',
   },
   PEER_TIMEOUT_MS: {
     schema: integer(50, 60_000).default(2_000),

@@ -76,7 +76,7 @@ export const HTTP_SETTINGS = {
   },
   TLS_CERT: {
     schema: text.optional(),
-    help: 'certificate with its chain, PEM: HTTPS instead of HTTP; by _FILE it is reloaded when it changes',
+    help: 'certificate with its chain, PEM: HTTPS instead of HTTP; by _FILE it is reloaded when it changes, and the native server can use it',
   },
   TLS_KEY: { schema: text.optional(), help: 'key of the certificate, PEM; by _FILE like it', secret: true },
   API_KEYS: {

@@ -45,8 +45,11 @@ export const KAFKA_SETTINGS = {
     shownDefault: 'LOGRING_ZONE',
   },
   KAFKA_SSL: { schema: flag.default(false), help: 'TLS to the brokers' },
-  KAFKA_SSL_CA: { schema: text.optional(), help: 'certificate authority of the brokers, PEM' },
-  KAFKA_SSL_CERT: { schema: text.optional(), help: 'client certificate, PEM' },
+  KAFKA_SSL_CA: {
+    schema: text.optional(),
+    help: 'certificate authority of the brokers, PEM; with LOGRING_KAFKA_SSL',
+  },
+  KAFKA_SSL_CERT: { schema: text.optional(), help: 'client certificate, PEM; with LOGRING_KAFKA_SSL' },
   KAFKA_SSL_KEY: { schema: text.optional(), help: 'key of the client certificate, PEM', secret: true },
   KAFKA_SASL_MECHANISM: {
     schema: z

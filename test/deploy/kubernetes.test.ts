@@ -188,6 +188,12 @@ test.skipIf(helm === undefined)('the chart refuses what could not work, and says
   const members = (...set: string[]) => zones('zones=1,members=3,config.LOGRING_KAFKA_BROKERS=k:1', ...set);
   expect(members().stderr).toContain('set keys.cluster');
   expect(members('keys.cluster=k').stdout).toContain('replicas: 3');
+  expect(members('keys.cluster=k').stdout).toContain('sessionAffinity: ClientIP');
+  expect(members('keys.cluster=k').stdout.match(/publishNotReadyAddresses: true/g)).toHaveLength(2);
+  expect(members('keys.cluster=k', 'zones=2').stdout.match(/publishNotReadyAddresses/g)).toHaveLength(1);
+  expect(members('keys.cluster=k', 'keys.api=', 'keys.existingSecret=s').stderr).toContain(
+    'keys.cluster: put it into keys.existingSecret',
+  );
   expect(members('keys.cluster=k', 'config.LOGRING_CLUSTER_KEYS=k').stderr).toContain(
     'config.LOGRING_CLUSTER_KEYS: with members above 1 the chart sets it',
   );

@@ -20,6 +20,9 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- if eq (empty .Values.keys.existingSecret) (empty .Values.keys.api) }}
 {{- fail "set one of keys.existingSecret (a Secret with the key api-keys) and keys.api" }}
 {{- end }}
+{{- if and .Values.keys.existingSecret .Values.keys.cluster }}
+{{- fail "keys.cluster: put it into keys.existingSecret, as cluster-keys" }}
+{{- end }}
 {{- .Values.keys.existingSecret | default (printf "%s-keys" (include "logring.name" .)) }}
 {{- end }}
 

@@ -1,7 +1,7 @@
 /** The storage thread's work on the thread that asks for it: to start a worker takes longer than a trial. */
 
 import { SORTED_BLOCK_BYTES } from '../../engine/limits.js';
-import { SYSTEM_DISK } from '../../src/store/disk/disk.js';
+import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
 import type { StorageLink, StorageListener } from '../../src/store/thread/storage-link.js';
 import { StorageWork } from '../../src/store/thread/storage-work.js';
@@ -10,6 +10,20 @@ import { monotonicUs } from '../../src/system-clock.js';
 export const STORAGE_HERE: StoreBackEnds = { ...SYSTEM_PARTS, startStorage: startStorageHere };
 
 function startStorageHere(listener: StorageListener): StorageLink {
+  /** What a worker's end would close. */
+  const open = new Set<number>();
+  const disk: Disk = {
+    ...SYSTEM_DISK,
+    open: (path, flags) => {
+      const descriptor = SYSTEM_DISK.open(path, flags);
+      open.add(descriptor);
+      return descriptor;
+    },
+    close: (descriptor) => {
+      open.delete(descriptor);
+      SYSTEM_DISK.close(descriptor);
+    },
+  };
   const later = (task: () => void): void => {
     setImmediate(() => {
       try {
@@ -20,7 +34,7 @@ function startStorageHere(listener: StorageListener): StorageLink {
     });
   };
   const work = new StorageWork({
-    disk: SYSTEM_DISK,
+    disk,
     answer: (message) => setImmediate(() => listener.answered(message)),
     later,
     monotonicUs,
@@ -33,6 +47,9 @@ function startStorageHere(listener: StorageListener): StorageLink {
     },
     ref: () => {},
     unref: () => {},
-    stop: async () => undefined,
+    // Nothing is under way: a store is closed when all it has asked for is done.
+    stop: async () => {
+      for (const descriptor of open) SYSTEM_DISK.close(descriptor);
+    },
   };
 }

@@ -109,7 +109,13 @@ export class Pristine {
   async repairedOutcome(damage: Damage): Promise<Outcome> {
     this.inflict(damage);
     try {
-      const { store, findings } = checkStore(this.directory, NOW_US);
+      let checked: ReturnType<typeof checkStore>;
+      try {
+        checked = checkStore(this.directory, NOW_US);
+      } catch (error) {
+        return isRefusal(error) ? 'refused' : { failure: stackOf(error) };
+      }
+      const { store, findings } = checked;
       const isDamaged = findings.some(({ remedy }) => remedy !== null);
       if (isDamaged) repairStore(store, findings);
       const left = checkStore(this.directory, NOW_US).findings.filter(({ remedy }) => remedy !== null);
@@ -120,7 +126,7 @@ export class Pristine {
       if (opened.damagedFileCount > 0) return { failure: 'there is damage after the repair' };
       return isDamaged ? 'shown' : 'right';
     } catch (error) {
-      return isRefusal(error) ? 'refused' : { failure: stackOf(error) };
+      return { failure: stackOf(error) };
     } finally {
       this.restore();
     }

@@ -5,6 +5,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { StatefulSet } from 'kubernetes-models/apps/v1';
 import { Ingress, NetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1';
 import { PodDisruptionBudget } from 'kubernetes-models/policy/v1';
@@ -46,6 +47,15 @@ test.each(GIVEN)('the manifests of the $values values fit the schemas of their k
   }
   expect(() => new StatefulSet({ spec: { replicas: 'one' } } as never).validate()).toThrow(/replicas/);
 });
+
+/** What the chart's README has the members' certificate name. */
+const NAMED = '*.logring-headless.default.svc';
+
+/** Whether Node takes a certificate of that name for a host. */
+function isNamed(host: string, name: string): boolean {
+  const certificate = { subject: {}, subjectaltname: `DNS:${name}` } as PeerCertificate;
+  return checkServerIdentity(host, certificate) === undefined;
+}
 
 /** As Kubernetes makes them of the pod's name, and the container's shell. */
 function settingsOf({ env, command }: IContainer, podName: string): Record<string, string> {
@@ -114,6 +124,8 @@ test.each(GIVEN)('the manifests of the $values values belong together', ({ file 
   expect([...zones].join()).toBe(settings.LOGRING_ZONES ?? '');
   const urls = new Set(allSettings.map(({ LOGRING_CLUSTER_URL }) => LOGRING_CLUSTER_URL));
   expect(urls.size).toBe(podNames.length);
+  for (const url of urls)
+    if (url?.startsWith('https:')) expect(isNamed(new URL(url).hostname, NAMED)).toBe(true);
   const mounts = container.volumeMounts!.map(({ mountPath }) => mountPath);
   for (const [name, value] of Object.entries(settings))
     if (name.endsWith('_FILE')) expect(mounts).toContain(value.slice(0, value.lastIndexOf('/')));
@@ -193,6 +205,9 @@ test.skipIf(helm === undefined)('the chart refuses what could not work, and says
   expect(members('keys.cluster=k', 'zones=2').stdout.match(/publishNotReadyAddresses/g)).toHaveLength(1);
   expect(members('keys.cluster=k', 'keys.api=', 'keys.existingSecret=s').stderr).toContain(
     'keys.cluster: put it into keys.existingSecret',
+  );
+  expect(members('keys.cluster=k', 'config.LOGRING_CLUSTER_URL_FILE=/f').stderr).toContain(
+    'with members above 1',
   );
   expect(members('keys.cluster=k', 'config.LOGRING_CLUSTER_KEYS=k').stderr).toContain(
     'config.LOGRING_CLUSTER_KEYS: with members above 1 the chart sets it',

@@ -8,7 +8,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, renameSync } from 'node:fs';
 import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Logger } from 'pino';
@@ -92,22 +92,30 @@ export class CopyTaker {
   }
 
   /** Removes what a process that was killed had moved away. */
-  tidy(): Promise<void> {
-    return this.#remove((name) => name.endsWith(REPLACED_SUFFIX));
+  async tidy(): Promise<void> {
+    const folder = join(this.#ports.directory, INCOMING_FOLDER);
+    const names = await readdir(folder).catch(() => []);
+    for (const name of names)
+      if (name.endsWith(REPLACED_SUFFIX))
+        await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
   }
 
   /** Removes parts of copies that another process has left, and this one, after a while, has not gone on with. */
-  removeLeftovers(): Promise<void> {
-    const wanted = new Set([...this.#underWay.keys()].map((id) => basename(this.#folderOf(id))));
-    return this.#remove((name) => !name.endsWith(REPLACED_SUFFIX) && !wanted.has(name));
-  }
-
-  /** Of the folder of copies. What can't be removed is left. */
-  async #remove(isUnwanted: (name: string) => boolean): Promise<void> {
+  async removeLeftovers(): Promise<void> {
     const folder = join(this.#ports.directory, INCOMING_FOLDER);
     const names = await readdir(folder).catch(() => []);
-    for (const name of names.filter(isUnwanted))
-      await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
+    for (const name of names) {
+      const isUnderWay = [...this.#underWay.keys()].some((id) => basename(this.#folderOf(id)) === name);
+      if (isUnderWay || name.endsWith(REPLACED_SUFFIX)) continue;
+      // A copy that begins while it is being removed finds nothing of it.
+      const aside = join(folder, `${name}.left${REPLACED_SUFFIX}`);
+      try {
+        renameSync(join(folder, name), aside);
+      } catch {
+        continue;
+      }
+      await rm(aside, { recursive: true, force: true }).catch(() => undefined);
+    }
   }
 
   /** A name for a folder that what is here of a partition is moved to. */

@@ -117,6 +117,12 @@ export const COPY_TRIES = 16;
  */
 export const COPY_WAIT_MS = 600_000;
 
+/**
+ * How often parts of copies are removed that nobody goes on with. Less often: they take up disk for longer; more often:
+ * what a restarted member would go on with, once it is assigned partitions, is fetched again.
+ */
+export const COPY_LEFTOVERS_MS = 3_600_000;
+
 /** Bytes of the disk that copies leave free. More: a disk that would do is refused; fewer: commits find it full. */
 export const COPY_RESERVE_BYTES = 1024 * 1024 * 1024;
 

@@ -10,7 +10,7 @@ import { partitionId } from '../../ingest/partition-id.js';
 import { PartitionMarks } from '../../ingest/record-marks.js';
 import type { Cluster } from '../cluster/cluster.js';
 import type { ClusterListener } from '../cluster/cluster-listener.js';
-import { COPY_WAIT_MS, HOLDINGS_POLL_MS } from '../cluster/limits.js';
+import { COPY_LEFTOVERS_MS, HOLDINGS_POLL_MS } from '../cluster/limits.js';
 import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
 import { ANSWER_CHECK_MS } from '../http/limits.js';
@@ -348,7 +348,7 @@ class Composition implements Service {
     if (this.#cluster !== null) {
       this.#every(HOLDINGS_POLL_MS, () => this.#cluster?.poll());
       this.#every(HOLDINGS_POLL_MS, () => this.#moves?.letGo());
-      this.#every(COPY_WAIT_MS, () => void this.#moves?.taken.removeLeftovers());
+      this.#every(COPY_LEFTOVERS_MS, () => void this.#moves?.taken.removeLeftovers());
       await this.#moves?.taken.tidy();
     }
     this.#logs.start(membership).catch(onFatal);

@@ -21,7 +21,7 @@ import { Random } from '../../src/demo/random.js';
 import { eventually } from '../eventually.js';
 import type { Rig } from '../kafka/rig.js';
 import type { MemberPlace, Members } from './members.js';
-import { type Failure, Watch } from './watch.js';
+import { Watch } from './watch.js';
 import { openZones } from './zones.js';
 
 const PARTITIONS = 16;
@@ -68,8 +68,6 @@ interface Outcome {
   readonly figures: readonly Figures[];
   /** Latencies before the first. */
   readonly quiet: readonly number[];
-  readonly asked: number;
-  readonly refused: readonly Failure[];
 }
 
 async function trial(kind: Kind, all: Trial): Promise<Figures> {
@@ -132,13 +130,16 @@ async function end({ watch, members, place, names }: Trial, kind: Kind): Promise
     process.kill(members.of(name).processId, 'SIGSTOP');
     await delay(FREEZE_MS);
     // From the turn in which it goes on it is judged.
-    watch.back(name, false);
+    watch.back(name);
     process.kill(members.of(name).processId, 'SIGCONT');
-  } else await members.of(name).kill(kind === 'restart' ? 'SIGTERM' : 'SIGKILL');
+  } else {
+    await members.of(name).kill(kind === 'restart' ? 'SIGTERM' : 'SIGKILL');
+    watch.forget(name);
+  }
   const startMs = Date.now();
   if (kind !== 'freeze') await members.start(place);
   await members.untilReady(...names);
-  if (kind !== 'freeze') watch.back(name, true);
+  if (kind !== 'freeze') watch.back(name);
   return Date.now() - startMs;
 }
 
@@ -159,7 +160,8 @@ function readyNames(members: Members, names: readonly string[]): { ready: Set<st
 }
 
 /** Prints what came of all; whether it is as it should be. */
-function report(kind: Kind, watch: Watch, { figures, quiet, asked, refused }: Outcome): boolean {
+function report(kind: Kind, watch: Watch, { figures, quiet }: Outcome): boolean {
+  const { refused, askedCount: asked } = watch;
   const texts = new Map<string, number>();
   for (const { text } of refused) {
     const start = text.slice(0, SHOWN_CHARACTERS);
@@ -209,14 +211,15 @@ async function main(): Promise<void> {
     await members.untilReady(...names);
     const polled = kind === 'restart' ? readyNames(members, names) : null;
     if (polled !== null) {
-      watch.isAsked = (name) => polled.ready.has(name);
-      watch.insteadOf = (name) => [...polled.ready].find((other) => other !== name) ?? null;
+      const { ready } = polled;
+      const instead = (name: string) => [...ready].find((other) => other !== name) ?? null;
+      watch.balancer = { choose: (name) => (ready.has(name) ? name : instead(name)), instead };
+      await eventually(() => ready.size === names.length);
     }
     watch.startAsking();
     await delay(QUIET_MS);
     const quiet = watch.latencies;
     watch.latencies = [];
-    const [askedBefore, refusedBefore] = [watch.askedCount, watch.refused.length];
     const figures: Figures[] = [];
     for (let done = 0; done < count; done++) {
       const beganMs = Date.now();
@@ -230,11 +233,11 @@ async function main(): Promise<void> {
       if (kind === 'kill' || kind === 'one-zone')
         await delay(Math.max(0, beganMs + KILL_EVERY_MS - Date.now()));
     }
-    const asked = watch.askedCount - askedBefore;
-    const refused = watch.refused.slice(refusedBefore);
     polled?.stop();
-    await watch.stop();
-    if (!report(kind, watch, { figures, quiet, asked, refused })) process.exitCode = 1;
+    watch.balancer = null;
+    const problem = await watch.stop().catch((error: unknown) => String(error));
+    if (problem !== undefined) watch.wrong.push(problem);
+    if (!report(kind, watch, { figures, quiet })) process.exitCode = 1;
   } finally {
     await cluster.close();
   }

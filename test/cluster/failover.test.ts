@@ -42,17 +42,18 @@ describeKafka('members of two zones', () => {
     await members.untilReady(...names);
     watch.startAsking();
     /** The others answer all along; it answers again once it is back. */
-    const during = async (name: string, task: () => Promise<void>, isNew = true) => {
+    const during = async (name: string, task: () => Promise<void>) => {
       watch.leaves(name);
       await task();
       await members.untilReady(...names);
-      watch.back(name, isNew);
+      watch.back(name);
       await watch.untilAsked(50);
     };
     try {
       await watch.untilAsked(100);
       await during('east-0', async () => {
         await members.of('east-0').kill('SIGKILL');
+        watch.forget('east-0');
         await watch.untilAsked(100);
         await members.start(places[0]);
       });
@@ -62,10 +63,11 @@ describeKafka('members of two zones', () => {
         await watch.untilAsked(500);
         process.kill(processId, 'SIGCONT');
       };
-      await during('west-1', frozen, false);
+      await during('west-1', frozen);
       for (const place of places)
         await during(place.name, async () => {
           await members.of(place.name).kill('SIGTERM');
+          watch.forget(place.name);
           await watch.untilAsked(30);
           await members.start(place);
         });

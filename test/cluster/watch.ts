@@ -22,6 +22,14 @@ export interface WatchPlan {
   readonly freshMs: number;
 }
 
+/** Whom clients are sent to. */
+export interface Balancer {
+  /** Whose turn it is; null: nobody can be asked. */
+  choose(name: string): string | null;
+  /** Instead of a member that there is no connection to. */
+  instead(name: string): string | null;
+}
+
 /** An answer that is none, or old. */
 export interface Failure {
   readonly name: string;
@@ -39,11 +47,9 @@ export class Watch {
   latencies: number[] = [];
   askedCount = 0;
   producedCount = 0;
-  /** Whom questions go to; what is asked of others is not. */
-  isAsked: (name: string) => boolean = (name) => !this.#away.has(name);
-  /** Whom to ask instead of a member that there is no connection to, as load balancers do; null: nobody. */
-  insteadOf: (name: string) => string | null = () => null;
-  /** How often another was asked instead. */
+  /** null: each member is asked in turn, but those that are away. */
+  balancer: Balancer | null = null;
+  /** How often another was asked, as there was no connection. */
   insteadCount = 0;
   readonly #members: Members;
   readonly #names: readonly string[];
@@ -89,10 +95,13 @@ export class Watch {
     this.#absences.set(name, this.#absencesOf(name) + 1);
   }
 
-  /** `isNew`: another process, which has answered nothing yet. */
-  back(name: string, isNew: boolean): void {
-    if (isNew) this.#last.delete(name);
+  back(name: string): void {
     this.#away.delete(name);
+  }
+
+  /** Its process has ended: another has answered nothing yet. */
+  forget(name: string): void {
+    this.#last.delete(name);
   }
 
   async untilAsked(more: number): Promise<void> {
@@ -105,8 +114,19 @@ export class Watch {
     this.#ended.abort();
     await this.#loops;
     await Promise.all(this.#underWay);
-    for (const name of this.#names)
-      await eventually(async () => countIn(await this.#members.ask(name, COUNTS)) === this.producedCount);
+    for (const name of this.#names) {
+      let said = '';
+      await eventually(
+        async () => {
+          const answer = await this.#members.ask(name, COUNTS).catch((error: unknown) => String(error));
+          said = typeof answer === 'string' ? answer : answer.body;
+          return (
+            typeof answer !== 'string' && answer.status === 200 && countIn(answer) === this.producedCount
+          );
+        },
+        () => `${name}: ${said} instead of ${this.producedCount}`,
+      );
+    }
   }
 
   #absencesOf(name: string): number {
@@ -133,41 +153,52 @@ export class Watch {
     const { signal } = this.#ended;
     const everyMs = 1000 / this.#plan.questionsPerSecond;
     for (let turn = 0, dueMs = Date.now(); !signal.aborted; turn++) {
-      const name = this.#names[turn % this.#names.length];
-      if (this.isAsked(name) && this.#underWay.size < MOST_UNDER_WAY) {
-        const asking = this.#askOnce(name).finally(() => this.#underWay.delete(asking));
-        this.#underWay.add(asking);
+      const due = this.#names[turn % this.#names.length];
+      const name = this.balancer === null ? due : this.balancer.choose(due);
+      if (name === null) this.#refuse(due, 'nobody can be asked');
+      else if (this.balancer !== null || !this.#away.has(name)) {
+        if (this.#underWay.size >= MOST_UNDER_WAY)
+          this.#refuse(name, 'too many questions are not answered yet');
+        else {
+          const asking = this.#askOnce(name).finally(() => this.#underWay.delete(asking));
+          this.#underWay.add(asking);
+        }
       }
       dueMs += everyMs;
       await pause(dueMs - Date.now(), signal);
     }
   }
 
-  async #askOnce(name: string): Promise<void> {
-    const { freshMs } = this.#plan;
-    const last = this.#last.get(name) ?? 0;
+  #refuse(name: string, text: string): void {
+    this.askedCount++;
+    this.refused.push({ name, atMs: Date.now(), text });
+  }
+
+  async #askOnce(first: string): Promise<void> {
+    let name = first;
+    let last = this.#last.get(name) ?? 0;
     const absences = this.#absencesOf(name);
     const askedMs = Date.now();
     const started = performance.now();
     const answer = await this.#members.ask(name, COUNTS).catch((error: unknown) => {
-      const other = this.insteadOf(name);
+      const other = this.balancer?.instead(name) ?? null;
       if (other === null) return String(error);
       this.insteadCount++;
+      name = other;
+      last = this.#last.get(other) ?? 0;
       return this.#members.ask(other, COUNTS).catch((second: unknown) => String(second));
     });
-    if (this.#away.has(name) || absences !== this.#absencesOf(name)) return;
-    this.askedCount++;
-    const failure = (text: string): Failure => ({ name, atMs: Date.now(), text });
+    if (this.#away.has(name) || (name === first && absences !== this.#absencesOf(name))) return;
     if (typeof answer === 'string' || answer.status !== 200) {
-      const text = typeof answer === 'string' ? answer : `${answer.status} ${answer.body}`;
-      this.refused.push(failure(text));
+      this.#refuse(name, typeof answer === 'string' ? answer : `${answer.status} ${answer.body}`);
       return;
     }
+    this.askedCount++;
     this.latencies.push((performance.now() - started) * 1000);
     const { staleSeconds } = answer;
-    if (staleSeconds !== null) this.stale.push(failure(`${staleSeconds} s old`));
+    if (staleSeconds !== null) this.stale.push({ name, atMs: Date.now(), text: `${staleSeconds} s old` });
     const count = countIn(answer);
-    const ageMs = staleSeconds === null ? freshMs : 1000 * Number(staleSeconds);
+    const ageMs = staleSeconds === null ? this.#plan.freshMs : 1000 * Number(staleSeconds);
     const least = Math.max(last, this.#acknowledgedBefore(askedMs - ageMs - SLACK_MS));
     if (count < least || count > this.producedCount)
       this.wrong.push(`${name}: ${count}, of ${least} to ${this.producedCount}, ${staleSeconds}`);

@@ -15,6 +15,7 @@ import type { HttpAnswer } from '../../src/http/server/server.js';
 import { CACHE_SHARE } from '../../src/limits.js';
 import { ApiCountsEvaluator } from '../../src/match-thread/api-counts-evaluator.js';
 import { createKeyRings } from '../../src/service/key-rings.js';
+import { KnownNames } from '../../src/service/known-names.js';
 import { budgetBytesOf } from '../../src/service/memory-budget.js';
 import { createAnswersInFlight, createApi, createQueries } from '../../src/service/service-api.js';
 import { Shards } from '../../src/service/shards.js';
@@ -218,6 +219,7 @@ export async function openLogring(options: LogringOptions): Promise<LogringInPro
     states,
     readiness: () => ({ reasons: [], notes: [] }),
     metrics: () => Promise.resolve(''),
+    names: new KnownNames(shards),
     status: null,
   });
   // Its threads keep no process alive, and nothing else may be open here.

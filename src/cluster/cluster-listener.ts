@@ -14,6 +14,7 @@ import {
   CLUSTER_KEY_HEADER,
   COPY_PATH,
   HOLDINGS_PATH,
+  NAMES_PATH,
   PIECE_PATH,
   QUESTION_PATH,
   RELEASE_PATH,
@@ -29,6 +30,8 @@ export interface ClusterListenerPorts {
   readonly answer: (question: Uint8Array) => Promise<Uint8Array>;
   /** Throws a PartialError for bytes that say nothing of what is known. */
   readonly holdings: (known: Uint8Array) => Uint8Array;
+  /** Rejects with a PartialError for bytes that are no request. */
+  readonly names: (request: Uint8Array) => Promise<Uint8Array>;
   readonly copies: Pick<CopyGiver, 'copy' | 'piece' | 'release'>;
   readonly bugs: BugReporter;
   /** null: plain. */
@@ -94,7 +97,7 @@ export class ClusterListener {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { keys, answer, holdings, copies } = this.#ports;
+    const { keys, answer, holdings, names, copies } = this.#ports;
     const key = request.headers[CLUSTER_KEY_HEADER];
     if (keys.grantOf(typeof key === 'string' ? key : '') === null)
       return end(response, 401, 'a key of LOGRING_CLUSTER_KEYS is needed');
@@ -105,6 +108,7 @@ export class ClusterListener {
     }
     const route = new Map<string | undefined, (body: Uint8Array) => Promise<Uint8Array | null>>([
       [QUESTION_PATH, answer],
+      [NAMES_PATH, names],
       [COPY_PATH, (body) => copies.copy(body)],
       [PIECE_PATH, (body) => copies.piece(body)],
       [RELEASE_PATH, (body) => copies.release(body)],

@@ -12,7 +12,8 @@ import { SNAPSHOT_FOLDER } from '../store/directory/backup.js';
 import { DiskFullError } from '../store/disk/disk-room.js';
 import { errorText, isSystemError } from '../store/disk/system-errors.js';
 import type { Store } from '../store/store.js';
-import { readCopyRequest, readPieceRequest, readReleaseRequest, writeMessage } from './hand-over.js';
+import { readCopyRequest, readPieceRequest, readReleaseRequest } from './hand-over.js';
+import { writeMessage } from './json-message.js';
 import { COPIES_GIVEN_AT_ONCE, COPY_IDLE_MS } from './limits.js';
 import type { OwnCopies } from './own-copies.js';
 

@@ -20,7 +20,8 @@ import type { Snapshot } from '../store/directory/backup.js';
 import { REPLACED_SUFFIX } from '../store/directory/handed-over.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { shardFolder } from '../store/journal/journals.js';
-import { readCopy, writeMessage } from './hand-over.js';
+import { readCopy } from './hand-over.js';
+import { writeMessage } from './json-message.js';
 import {
   COPIES_TAKEN_AT_ONCE,
   COPY_RESERVE_BYTES,

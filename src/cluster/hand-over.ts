@@ -10,6 +10,7 @@ import * as z from 'zod';
 import { PartialError } from '../../engine/partial-format.js';
 import { snapshot } from '../store/directory/backup.js';
 import { STORE_FORMAT } from '../store/directory/store-format.js';
+import { messageReader } from './json-message.js';
 import { PIECE_BYTES } from './limits.js';
 
 const copyRequest = z.object({
@@ -35,13 +36,13 @@ const releaseRequest = z.object({ snapshot: z.string() });
 export type CopyRequest = z.infer<typeof copyRequest>;
 export type PieceRequest = z.infer<typeof pieceRequest>;
 
-export const readCopyRequest = reader(copyRequest, 'a request for a copy');
-export const readPieceRequest = reader(pieceRequest, 'a request for a piece of a file');
-export const readReleaseRequest = reader(releaseRequest, 'a release');
+export const readCopyRequest = messageReader(copyRequest, 'a request for a copy');
+export const readPieceRequest = messageReader(pieceRequest, 'a request for a piece of a file');
+export const readReleaseRequest = messageReader(releaseRequest, 'a release');
 
 /** What a member gives of a partition: `snapshot`, of the files in one folder only. */
 export const readCopy = (bytes: Uint8Array, folder: string) => {
-  const copy = reader(snapshot, 'a copy')(bytes);
+  const copy = messageReader(snapshot, 'a copy')(bytes);
   if (copy.format !== STORE_FORMAT)
     throw new PartialError(`a copy has format ${copy.format}, not ${STORE_FORMAT}`);
   const paths = new Set(copy.files.map(({ path }) => path));
@@ -49,23 +50,3 @@ export const readCopy = (bytes: Uint8Array, folder: string) => {
     throw new PartialError('a copy lists files of something else');
   return copy;
 };
-
-export function writeMessage(message: object): Uint8Array {
-  return Buffer.from(JSON.stringify(message));
-}
-
-function reader<Message>(schema: z.ZodType<Message>, what: string) {
-  return (bytes: Uint8Array): Message => {
-    const parsed = schema.safeParse(parseJson(bytes));
-    if (!parsed.success) throw new PartialError(`these bytes are not ${what}`);
-    return parsed.data;
-  };
-}
-
-function parseJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(Buffer.from(bytes).toString());
-  } catch {
-    return null;
-  }
-}

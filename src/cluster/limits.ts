@@ -126,6 +126,9 @@ export const COPY_LEFTOVERS_MS = 3_600_000;
 /** Bytes of the disk that copies leave free. More: a disk that would do is refused; fewer: commits find it full. */
 export const COPY_RESERVE_BYTES = 1024 * 1024 * 1024;
 
+/** Names that a member tells another at once. More: longer lists than anybody reads; fewer: the console offers less than it may. */
+export const NAMES_AT_ONCE = 1_000;
+
 /** A caller whose question finds no copy comes again after this, seconds. */
 export const NO_COPY_RETRY_SECONDS = 1;
 

@@ -6,6 +6,7 @@ import {
   CLUSTER_KEY_HEADER,
   COPY_PATH,
   HOLDINGS_PATH,
+  NAMES_PATH,
   PIECE_PATH,
   QUESTION_PATH,
   RELEASE_PATH,
@@ -38,6 +39,10 @@ export class HttpPeerLink implements PeerLink {
 
   holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array> {
     return whole(this.#post(HOLDINGS_PATH, known, limitMs, this.#agents.holdings));
+  }
+
+  names(request: Uint8Array, limitMs: number): Promise<Uint8Array> {
+    return whole(this.#post(NAMES_PATH, request, limitMs, this.#agents.slow));
   }
 
   copy(request: Uint8Array): Promise<Uint8Array> {

@@ -12,6 +12,8 @@ export interface PeerLink {
   ask(question: Uint8Array, limitMs: number, isSlow: boolean): Promise<Uint8Array>;
   /** `known`: see messages.ts. */
   holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array>;
+  /** See member-names.ts. */
+  names(request: Uint8Array, limitMs: number): Promise<Uint8Array>;
   /** See hand-over.ts. */
   copy(request: Uint8Array): Promise<Uint8Array>;
   /** null: the asker has the same bytes. */

@@ -4,6 +4,7 @@
  * made at a time.
  */
 
+import { setImmediate } from 'node:timers/promises';
 import { functionKey } from '../../engine/stats/bucket-key.js';
 import { COUNT } from '../../engine/stats/figures.js';
 import { seriesOf } from '../../engine/stats/series.js';
@@ -26,7 +27,7 @@ export class KnownNames {
   /** Lists that are being made, by what they are of: who asks for the same gets the same. */
   readonly #underWay = new Map<string, Promise<unknown>>();
 
-  constructor(shards: Shards, yieldTurn: () => Promise<void>) {
+  constructor(shards: Shards, yieldTurn: () => Promise<void> = setImmediate) {
     this.#shards = shards;
     this.#yieldTurn = yieldTurn;
   }

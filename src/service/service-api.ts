@@ -3,7 +3,6 @@
  * budget allow.
  */
 
-import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { STATS_MEMO_BYTES } from '../../engine/limits.js';
 import { US_PER_MS } from '../../engine/time.js';
 import type { Cluster } from '../cluster/cluster.js';
@@ -12,7 +11,7 @@ import type { ServiceStatus } from '../console/service-status.js';
 import type { AnswerWindow, Endpoint, EndpointResources, LogName } from '../endpoints/endpoint.js';
 import { ENDPOINTS } from '../endpoints/list.js';
 import { Api } from '../http/api.js';
-import { consoleApi } from '../http/console/console-api.js';
+import { type ConsolePort, consoleApi } from '../http/console/console-api.js';
 import { consolePages } from '../http/console/console-pages.js';
 import { DEAD_LETTERS_PATH, type DeadLettersPort, deadLettersPage } from '../http/dead-letters-api.js';
 import { descriptionPages } from '../http/description/description-pages.js';
@@ -42,7 +41,6 @@ import { STATS_MEMO_SHARE } from '../limits.js';
 import type { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import { type DroppedPart, overlappingParts } from '../store/dropped-parts.js';
 import type { KeyRings } from './key-rings.js';
-import { KnownNames } from './known-names.js';
 import { budgetBytesOf } from './memory-budget.js';
 import type { Readiness } from './readiness.js';
 import type { Platform } from './service.js';
@@ -78,6 +76,8 @@ export interface ApiPorts {
   readonly states: StatePort;
   /** Of all topics, by whoever answers from them. */
   readonly topicReadings: () => readonly TopicReading[];
+  /** For the console to offer. */
+  readonly names: ConsolePort['names'];
   /** Why the service is not ready; and what an operator should know although it is. */
   readonly readiness: () => Readiness;
   readonly metrics: () => Promise<string>;
@@ -171,7 +171,7 @@ export function createApi({ config, platform, keys, shards, queries, ...parts }:
       ...(config.CONSOLE ? consolePages() : []),
       [DEAD_LETTERS_PATH, deadLettersPage(parts.deadLetters, config.DEAD_LETTER_TOPIC)] as const,
       [SNAPSHOT_PATH, snapshotPage(parts.snapshots)] as const,
-      ...consoleApi({ names: new KnownNames(shards, () => yieldTurn()), status: parts.status }),
+      ...consoleApi({ names: parts.names, status: parts.status }),
     ]),
   });
 }

@@ -5,6 +5,7 @@ import { ClusterListener } from '../cluster/cluster-listener.js';
 import { CopyGiver } from '../cluster/copy-giver.js';
 import { CopyTaker, type CopyTakerPorts } from '../cluster/copy-taker.js';
 import { WIRE_VERSION } from '../cluster/limits.js';
+import { MemberNames, type Names } from '../cluster/member-names.js';
 import { HttpPeerLink } from '../cluster/peer-link.js';
 import { zoneGroups } from '../config/kafka-settings.js';
 import { type Config, ConfigError } from '../config.js';
@@ -89,10 +90,20 @@ export function createHandOver(
   };
 }
 
+/** Names that all members know of. */
+export function createMemberNames(cluster: Cluster, own: Names, config: Config): MemberNames {
+  return new MemberNames({
+    own,
+    zone: config.ZONE,
+    peers: () => cluster.peers.all(),
+    timeoutMs: config.PEER_TIMEOUT_MS,
+  });
+}
+
 /** The listener that other members ask; it answers once the cluster serves. */
 export function createClusterListener(
   cluster: Cluster,
-  copies: CopyGiver,
+  { copies, names }: { readonly copies: CopyGiver; readonly names: MemberNames },
   config: Config,
   bugs: BugReporter,
 ): ClusterListener {
@@ -103,6 +114,7 @@ export function createClusterListener(
     bugs,
     answer: (question) => cluster.answer(question),
     holdings: (known) => cluster.holdings(known),
+    names: (request) => names.answer(request),
     copies,
   });
 }

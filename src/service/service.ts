@@ -13,6 +13,7 @@ import type { ClusterListener } from '../cluster/cluster-listener.js';
 import { COPY_LEFTOVERS_MS, HOLDINGS_POLL_MS } from '../cluster/limits.js';
 import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
+import type { ConsolePort } from '../http/console/console-api.js';
 import { ANSWER_CHECK_MS } from '../http/limits.js';
 import type { QueryApi } from '../http/query/query-api.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
@@ -32,6 +33,7 @@ import { Compactor } from './compactor.js';
 import { diskAlarm, tellOfFiles } from './disk-alarm.js';
 import { IngestGate } from './ingest-gate.js';
 import { createKeyRings, type KeyRings } from './key-rings.js';
+import { KnownNames } from './known-names.js';
 import { createLogs, type Logs } from './log-intake.js';
 import { budgetBytesOf, compactionBytesOf, type MemoryBudget } from './memory-budget.js';
 import { createMemoryBudget } from './memory-parts.js';
@@ -43,7 +45,7 @@ import {
   createQueries,
   logStates,
 } from './service-api.js';
-import { createCluster, createClusterListener, listenToPeers } from './service-cluster.js';
+import { createCluster, createClusterListener, createMemberNames, listenToPeers } from './service-cluster.js';
 import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
 import { StateMoves } from './state-moves.js';
@@ -209,7 +211,10 @@ class Composition implements Service {
       states,
       inFlight: this.#inFlight,
     });
+    let names: ConsolePort['names'] = new KnownNames(this.#shards);
     if (this.#cluster !== null) {
+      const memberNames = createMemberNames(this.#cluster, names, config);
+      names = memberNames;
       this.#moves = new StateMoves({
         config,
         platform,
@@ -224,7 +229,12 @@ class Composition implements Service {
         isStopping: () => this.#isStopping,
         onFatal: (error) => this.#fail(error),
       });
-      this.#peerListener = createClusterListener(this.#cluster, this.#moves.given, config, bugs);
+      this.#peerListener = createClusterListener(
+        this.#cluster,
+        { copies: this.#moves.given, names: memberNames },
+        config,
+        bugs,
+      );
     }
     const topicReadings = () => this.#cluster?.readings() ?? this.#whole.readings();
     this.#queries = createQueries({
@@ -281,6 +291,7 @@ class Composition implements Service {
       snapshots: store,
       states,
       topicReadings,
+      names,
       readiness: () => this.#report.readiness(),
       metrics: () => this.#metrics.text(),
       status: (nowUs) => this.#report.status(nowUs),

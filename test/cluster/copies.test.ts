@@ -86,6 +86,7 @@ beforeAll(async () => {
         topics: [{ topic: 'edge', topicId: '', partitionCount: 1 }],
         copies: [{ ...HOLDING, projects: null, from: 0, hashes: new Uint32Array(0) }],
       }),
+    names: () => Promise.reject(new Error('nobody asks for names')),
     copies: {
       copy: (request) => giver.copy(request),
       piece: async (request) => {

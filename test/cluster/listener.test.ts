@@ -29,6 +29,7 @@ const ports: ClusterListenerPorts = {
     return Buffer.concat([Buffer.from('answered '), question]);
   },
   holdings: () => Buffer.from('holdings'),
+  names: () => Promise.reject(new PartialError('no request for names')),
   copies: {
     copy: () => Promise.reject(new NotGiven(404, 'nothing is given')),
     piece: (request) => Promise.resolve(request[0] === 0 ? null : request),

@@ -78,6 +78,12 @@ export class Members {
     };
   }
 
+  /** Those that the console offers there, by name. */
+  async projects(name: string): Promise<string[]> {
+    const response = await fetch(`${this.of(name).url}/api/projects`, { headers: { 'X-API-KEY': TEST_KEY } });
+    return ((await response.json()) as { projects: string[] }).projects.sort();
+  }
+
   /** The partitions that a member reads, as `topic/number`. */
   async assigned(name: string): Promise<string[]> {
     const read = await this.#read(name);

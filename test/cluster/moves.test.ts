@@ -112,6 +112,9 @@ describeKafka('state moves', () => {
         return first + second === 2 * RECORDS.count && one === 2 * RECORDS.count;
       });
       await expectAllSame('first', 'second');
+      const projects = await members.projects('one');
+      expect(projects.length).toBeGreaterThan(3);
+      for (const name of ['first', 'second']) expect(await members.projects(name)).toEqual(projects);
       expect(refusals).toEqual([]);
     } finally {
       ended.abort();

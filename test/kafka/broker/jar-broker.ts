@@ -147,6 +147,8 @@ class JarBroker implements Broker {
       child.stdout!.on('data', read);
       child.stderr!.on('data', read);
       child.once('exit', (code) => {
+        // Else what reads the pipe holds the child's output open, and so this process, after the last broker.
+        child.stdio[3]?.destroy();
         clearTimeout(timer);
         reject(new Error(`the broker ended with ${code}:\n${output}`));
       });

@@ -197,7 +197,6 @@ export async function openLogring(options: LogringOptions): Promise<LogringInPro
     platform,
     snapshots,
     keys: createKeyRings(config, platform),
-    shards,
     queries: createQueries({
       config,
       platform,

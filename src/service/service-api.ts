@@ -65,7 +65,6 @@ export interface ApiPorts {
   readonly config: Config;
   readonly platform: Platform;
   readonly keys: KeyRings;
-  readonly shards: Shards;
   readonly queries: QueryApi;
   /** null when the logs come from Kafka. */
   readonly ingest: IngestApi | null;
@@ -138,7 +137,7 @@ export function createIngestApi(config: Config, ingest: IngestPort | null): Inge
   return new IngestApi(ingest, Math.max(INGEST_HELD_BYTE_MINIMUM, heldBytes));
 }
 
-export function createApi({ config, platform, keys, shards, queries, ...parts }: ApiPorts): Api {
+export function createApi({ config, platform, keys, queries, ...parts }: ApiPorts): Api {
   return new Api({
     keys: keys.query,
     ingestKeys: keys.ingest,

@@ -283,7 +283,6 @@ class Composition implements Service {
       config,
       platform,
       keys: this.#keys,
-      shards: this.#shards,
       queries: this.#queries,
       ingest,
       alarms: createAlarms(this.#gaps, this.#logs, this.#committer, logger),

@@ -1,6 +1,6 @@
 /**
  * Two zones of two members each, of which one is killed, frozen, stopped and started again while records come and all are
- * asked: no answer is wrong or goes back, and whoever is asked of the others answers. At full size: campaign.ts.
+ * asked: no answer is wrong or goes back, and all the others answer. At full size: campaign.ts.
  */
 
 import { afterAll, beforeAll, expect, test } from 'vitest';

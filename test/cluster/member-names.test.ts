@@ -92,7 +92,7 @@ test('functions: counts of one zone are added up, and of two zones the larger co
   expect(bugs).toEqual([]);
 });
 
-test('a request that is none is refused, and names that are none are left out', async () => {
+test('bytes that are no request are refused, and a reply without names is left out', async () => {
   for (const bytes of ['', '{', '[]', '{"project":1,"nowUs":1}', '{"project":"a","nowUs":1.5}'])
     await expect(asked.answer(Buffer.from(bytes))).rejects.toThrow(PartialError);
   const { link } = peers[0];

@@ -1,6 +1,6 @@
 /**
  * Records that come, and questions to all members all along: whether answers are right, as new as they say and never go
- * back, whoever is killed or frozen meanwhile.
+ * back, while members are killed or frozen.
  */
 
 import { eventually, pause } from '../eventually.js';
@@ -30,7 +30,7 @@ export interface Balancer {
   instead(name: string): string | null;
 }
 
-/** An answer that is none, or old. */
+/** A refused question, or an old answer. */
 export interface Failure {
   readonly name: string;
   readonly atMs: number;

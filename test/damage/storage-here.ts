@@ -1,29 +1,19 @@
 /** The storage thread's work on the thread that asks for it: to start a worker takes longer than a trial. */
 
 import { SORTED_BLOCK_BYTES } from '../../engine/limits.js';
-import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
+import { SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
 import type { StorageLink, StorageListener } from '../../src/store/thread/storage-link.js';
 import { StorageWork } from '../../src/store/thread/storage-work.js';
 import { monotonicUs } from '../../src/system-clock.js';
+import { countedDisk } from '../store/counted-disk.js';
 
 export const STORAGE_HERE: StoreBackEnds = { ...SYSTEM_PARTS, startStorage: startStorageHere };
 
 function startStorageHere(listener: StorageListener): StorageLink {
   /** What a worker's end would close. */
   const open = new Set<number>();
-  const disk: Disk = {
-    ...SYSTEM_DISK,
-    open: (path, flags) => {
-      const descriptor = SYSTEM_DISK.open(path, flags);
-      open.add(descriptor);
-      return descriptor;
-    },
-    close: (descriptor) => {
-      open.delete(descriptor);
-      SYSTEM_DISK.close(descriptor);
-    },
-  };
+  const disk = countedDisk(open);
   const later = (task: () => void): void => {
     setImmediate(() => {
       try {

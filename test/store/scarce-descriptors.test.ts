@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { refusalOf } from '../../src/http/query/refusals.js';
-import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { Store } from '../../src/store/store.js';
 import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
+import { countedDisk } from './counted-disk.js';
 
 const SCOPE = 'edge/0';
 const FILES = ['a', 'b', 'c', 'd'];
@@ -26,23 +26,13 @@ afterEach(async () => {
 test('readings make do with the descriptors that there are; with none they are refused, to come again, as no damage', async () => {
   const limit = { count: Number.POSITIVE_INFINITY };
   const open = new Set<number>();
-  const disk: Disk = {
-    ...SYSTEM_DISK,
-    open: (path, flags) => {
-      if (open.size >= limit.count)
-        throw Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), {
-          code: 'EMFILE',
-          syscall: 'open',
-        });
-      const descriptor = SYSTEM_DISK.open(path, flags);
-      open.add(descriptor);
-      return descriptor;
-    },
-    close: (descriptor) => {
-      open.delete(descriptor);
-      SYSTEM_DISK.close(descriptor);
-    },
-  };
+  const disk = countedDisk(open, (path) => {
+    if (open.size >= limit.count)
+      throw Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), {
+        code: 'EMFILE',
+        syscall: 'open',
+      });
+  });
   const opened = await Store.open(directory, 0, undefined, { ...SYSTEM_PARTS, disk });
   store = opened;
   await opened.commit((writerOf) => {

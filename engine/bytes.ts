@@ -88,9 +88,17 @@ export class ByteWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** A copy of what was written. */
-  finish(): Uint8Array {
-    return this.#bytes.slice(0, this.#length);
+  /** Puts a number in the place of one that was written before. */
+  replaceU32(position: number, value: number): void {
+    this.#view.setUint32(position, value, true);
+  }
+
+  /** A copy of what was written, in memory of at least so many bytes that is given. */
+  finish(allocate?: (byteCount: number) => Uint8Array): Uint8Array {
+    if (allocate === undefined) return this.#bytes.slice(0, this.#length);
+    const copy = allocate(this.#length).subarray(0, this.#length);
+    copy.set(this.written());
+    return copy;
   }
 
   #reserve(byteCount: number): void {

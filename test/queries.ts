@@ -28,6 +28,7 @@ import type { StatsView } from '../engine/stats/stats-view.js';
 import type { ApiCounts, ApiCountsAsk, ApiCountsRow } from '../engine/usage/api-counts.js';
 import { mergeCounts, readCounts, writeCounts } from '../engine/usage/partial.js';
 import type { ApiCountsEvaluator } from '../src/match-thread/api-counts-evaluator.js';
+import { writtenBy } from './written.js';
 
 export function queryLogs(
   views: readonly RowsView[],
@@ -38,7 +39,13 @@ export function queryLogs(
   // The buffer of a row may be filled again for the next answer.
   const rows = mergeLogs(views.map(collect)).rows.map((row) => row.slice());
   const { rows: written } = mergeLogs(
-    views.map((view) => readLogs(writeLogs(collect(view), parameters, nowUs), parameters, nowUs)),
+    views.map((view) =>
+      readLogs(
+        writtenBy((out) => writeLogs(out, collect(view), parameters, nowUs)),
+        parameters,
+        nowUs,
+      ),
+    ),
   );
   assert.equal(textOf(written), textOf(rows), 'rows that were written');
   return rows;
@@ -53,7 +60,12 @@ export function queryStats<Row>(
   const question = questionOf(parameters, nowUs);
   const partials = views.map((view) => collectStats(view, question));
   const rows = merge.merge(partials);
-  const read = partials.map((partial) => readStats(writeStats(partial), question));
+  const read = partials.map((partial) =>
+    readStats(
+      writtenBy((out) => writeStats(out, partial)),
+      question,
+    ),
+  );
   const written = new SeriesMerge(merge.encode).merge(read);
   assert.equal(JSON.stringify(written), JSON.stringify(rows), 'buckets that were written');
   return rows;
@@ -68,7 +80,12 @@ export function queryEventCounts(
   const partials = views.map((view) => collectEventCounts(view, question));
   const rows = mergeEventCounts(partials);
   const written = mergeEventCounts(
-    partials.map((partial) => readEventCounts(writeEventCounts(partial), question)),
+    partials.map((partial) =>
+      readEventCounts(
+        writtenBy((out) => writeEventCounts(out, partial)),
+        question,
+      ),
+    ),
   );
   assert.equal(JSON.stringify(written), JSON.stringify(rows), 'event counts that were written');
   return rows;
@@ -76,7 +93,15 @@ export function queryEventCounts(
 
 export function rowsOfCounts(partials: readonly ApiCounts[], ask: ApiCountsAsk): ApiCountsRow[] {
   const rows = mergeCounts(partials);
-  const written = mergeCounts(partials.map((partial) => readCounts(writeCounts(partial, ''), '', ask)));
+  const written = mergeCounts(
+    partials.map((partial) =>
+      readCounts(
+        writtenBy((out) => writeCounts(out, partial, '')),
+        '',
+        ask,
+      ),
+    ),
+  );
   assert.equal(JSON.stringify(written), JSON.stringify(rows), 'counts that were written');
   return rows;
 }

@@ -1,17 +1,18 @@
 /**
  * The partial answer of `logs.event-counts`: one shard's counts of a project in each bucket of the series.
  *
- *   event-counts 1   project │ level u8 │ first and last slot f64 │ per bucket, oldest first: three counts f64
+ *   event-counts 2   project │ level u8 │ first and last slot f64 │ per bucket, oldest first: three counts f64
  */
 
 import { assert } from '../assert.js';
-import { PartialError, readPartial, writePartial } from '../partial-format.js';
+import type { ByteWriter } from '../bytes.js';
+import { PartialError, readPartial } from '../partial-format.js';
 import type { Series } from '../slots/levels.js';
 import type { EventCountsView } from './event-counts-view.js';
 import { ERROR, OK, OUTCOME_COUNT, WARNING } from './outcome.js';
 import { EVENT_LEVELS, type EventInterval, eventSeriesOf } from './windows.js';
 
-const FORM = 'event-counts 1';
+const FORM = 'event-counts 2';
 
 export interface EventCountsParameters {
   readonly project: string;
@@ -87,14 +88,13 @@ export function mergeEventCounts(partials: readonly EventCountsPartial[]): Event
   return rows;
 }
 
-export function writeEventCounts({ question, counts }: EventCountsPartial): Uint8Array {
-  return writePartial(FORM, (out) => {
-    out.string(question.project);
-    out.u8(question.level);
-    out.f64(question.firstSlot);
-    out.f64(question.lastSlot);
-    for (const count of counts) out.f64(count);
-  });
+export function writeEventCounts(out: ByteWriter, { question, counts }: EventCountsPartial): void {
+  out.string(FORM);
+  out.string(question.project);
+  out.u8(question.level);
+  out.f64(question.firstSlot);
+  out.f64(question.lastSlot);
+  for (const count of counts) out.f64(count);
 }
 
 /** Throws a PartialError, also for the answer to another question. */

@@ -3,15 +3,16 @@
  * comes. Merging takes the newest rows of all shards, so a shard reads only the blocks of those that belong
  * to the answer.
  *
- *   rows 2   project │ retention, start, end and now f64 │ row count u32 │ body count u32
+ *   rows 3   project │ retention, start, end and now f64 │ row count u32 │ body count u32
  *            │ per row, newest first: timeUs f64, idHash u32, length u32 │ the bodies of the first rows
  *
  * A row's body is large beside what places it. So a written one has the bodies of its newest rows only, as many as
  * somebody who asks several processes will need of each; `lackingBodies` tells when that was too few.
  */
 
+import type { ByteWriter } from '../bytes.js';
 import { LOG_ROW_LIMIT } from '../limits.js';
-import { PartialError, readPartial, writePartial } from '../partial-format.js';
+import { PartialError, readPartial } from '../partial-format.js';
 import { RETENTION_US } from '../tier.js';
 import { LASTING_ROW_BYTES } from './block.js';
 import { FreshCursor, type RowBounds, type RowCursor, SortedCursor } from './cursor.js';
@@ -20,7 +21,7 @@ import { compareRows, type Row } from './row-order.js';
 import type { RowsView } from './rows-view.js';
 import type { RunInfo } from './run.js';
 
-const FORM = 'rows 2';
+const FORM = 'rows 3';
 
 export interface LogsParameters {
   readonly project: string;
@@ -114,31 +115,33 @@ export function combineLogs(partials: readonly LogsPartial[]): LogsPartial {
  * SegmentError as mergeLogs does. At most LOG_ROW_LIMIT rows.
  */
 export function writeLogs(
+  out: ByteWriter,
   partial: LogsPartial,
   parameters: LogsParameters,
   nowUs: number,
   { count: bodyCount, byteLimit }: BodyDetail = ALL_BODIES,
-): Uint8Array {
-  return writePartial(FORM, (out) => {
-    out.string(parameters.project);
-    for (const boundUs of boundsOf(parameters, nowUs)) out.f64(boundUs);
-    const bodies: Uint8Array[] = [];
-    const rows: { readonly timeUs: number; readonly idHash: number; readonly length: number }[] = [];
-    let byteCount = 0;
-    takeNewest([partial], ({ timeUs, idHash, row }) => {
-      byteCount += row.length;
-      if (rows.length < bodyCount && byteCount <= byteLimit) bodies.push(row.slice());
-      return rows.push({ timeUs, idHash, length: row.length }) > 0;
-    });
-    out.u32(rows.length);
-    out.u32(bodies.length);
-    for (const { timeUs, idHash, length } of rows) {
-      out.f64(timeUs);
-      out.u32(idHash);
-      out.u32(length);
-    }
-    for (const body of bodies) out.bytes(body);
+): void {
+  out.string(FORM);
+  out.string(parameters.project);
+  for (const boundUs of boundsOf(parameters, nowUs)) out.f64(boundUs);
+  const countsAt = out.length;
+  out.u32(0);
+  out.u32(0);
+  const bodies: Uint8Array[] = [];
+  let rowCount = 0;
+  let byteCount = 0;
+  takeNewest([partial], ({ timeUs, idHash, row }) => {
+    byteCount += row.length;
+    if (rowCount < bodyCount && byteCount <= byteLimit) bodies.push(row);
+    out.f64(timeUs);
+    out.u32(idHash);
+    out.u32(row.length);
+    rowCount++;
+    return true;
   });
+  out.replaceU32(countsAt, rowCount);
+  out.replaceU32(countsAt + 4, bodies.length);
+  for (const body of bodies) out.bytes(body);
 }
 
 /** Throws a PartialError, also for the answer to another question. Small rows are views into `bytes`. */

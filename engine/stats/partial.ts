@@ -2,17 +2,18 @@
  * The partial answer of `functions.invocation-stats`: one shard's buckets of a project or a function, in the
  * series that the interval asks for. Merged in series-merge.ts, a bucket in bucket-merge.ts.
  *
- *   stats 1   level u8 │ first and last slot f64 │ key │ count u32 │ per bucket, oldest first: slot f64, figures and values
+ *   stats 2   level u8 │ first and last slot f64 │ key │ count u32 │ per bucket, oldest first: slot f64, figures and values
  */
 
-import { PartialError, readPartial, writePartial } from '../partial-format.js';
+import type { ByteWriter } from '../bytes.js';
+import { PartialError, readPartial } from '../partial-format.js';
 import type { Series } from '../slots/levels.js';
 import { functionKey, projectKey, readKey, writeKey } from './bucket-key.js';
 import { seriesOf } from './series.js';
 import { Slot } from './slot.js';
 import type { StatsView } from './stats-view.js';
 
-const FORM = 'stats 1';
+const FORM = 'stats 2';
 
 export interface InvocationStatsParameters {
   readonly project: string;
@@ -53,26 +54,25 @@ export function collectStats(view: StatsView, question: StatsQuestion): StatsPar
 }
 
 /** Throws a SegmentError when values that were set aside can't be read. O(buckets and their values). */
-export function writeStats(partial: StatsPartial): Uint8Array {
-  const { question } = partial;
-  return writePartial(FORM, (out) => {
-    out.u8(question.level);
-    out.f64(question.firstSlot);
-    out.f64(question.lastSlot);
-    writeKey(out, question.key);
-    const indexes: number[] = [];
-    const { firstSlot, lastSlot } = question;
-    for (let index = firstSlot; index <= lastSlot; index++) {
-      const slot = partial.slotAt(index);
-      if (slot !== null && partial.bucketAt(slot, index) >= 0) indexes.push(index);
-    }
-    out.u32(indexes.length);
-    for (const index of indexes) {
-      const slot = partial.slotAt(index)!;
-      out.f64(index);
-      slot.writeBucket(partial.bucketAt(slot, index), out);
-    }
-  });
+export function writeStats(out: ByteWriter, partial: StatsPartial): void {
+  const { level, firstSlot, lastSlot, key } = partial.question;
+  out.string(FORM);
+  out.u8(level);
+  out.f64(firstSlot);
+  out.f64(lastSlot);
+  writeKey(out, key);
+  const countAt = out.length;
+  out.u32(0);
+  let count = 0;
+  for (let index = firstSlot; index <= lastSlot; index++) {
+    const slot = partial.slotAt(index);
+    const bucket = slot === null ? -1 : partial.bucketAt(slot, index);
+    if (slot === null || bucket < 0) continue;
+    out.f64(index);
+    slot.writeBucket(bucket, out);
+    count++;
+  }
+  out.replaceU32(countAt, count);
 }
 
 /** Throws a PartialError, also for the answer to another question. */

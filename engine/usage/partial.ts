@@ -3,14 +3,15 @@
  * api-counts.ts). Of an expression of which nothing is left to be evaluated it is counted here; else see
  * shard-evaluation.ts.
  *
- *   usage 1   expression │ interval u8 │ now f64 │ bucket count u32 │ per bucket: five counts f64, all and by area
+ *   usage 2   expression │ interval u8 │ now f64 │ bucket count u32 │ per bucket: five counts f64, all and by area
  */
 
-import { PartialError, readPartial, writePartial } from '../partial-format.js';
+import type { ByteWriter } from '../bytes.js';
+import { PartialError, readPartial } from '../partial-format.js';
 import { ApiCounts, type ApiCountsAsk, type ApiCountsRow, USAGE_INTERVALS } from './api-counts.js';
 import type { UsageView } from './usage-view.js';
 
-const FORM = 'usage 1';
+const FORM = 'usage 2';
 
 /** One pass over the parts; null when something is left to be evaluated: then it takes an evaluation. */
 export function collectCounts(view: UsageView, expression: string, ask: ApiCountsAsk): ApiCounts | null {
@@ -57,14 +58,13 @@ export function combineCounts(partials: readonly ApiCounts[]): ApiCounts {
   return sum;
 }
 
-export function writeCounts({ ask, cells }: ApiCounts, expression: string): Uint8Array {
-  return writePartial(FORM, (out) => {
-    out.string(expression);
-    out.u8(USAGE_INTERVALS.indexOf(ask.interval));
-    out.f64(ask.nowUs);
-    out.u32(cells.length);
-    for (const count of cells) out.f64(count);
-  });
+export function writeCounts(out: ByteWriter, { ask, cells }: ApiCounts, expression: string): void {
+  out.string(FORM);
+  out.string(expression);
+  out.u8(USAGE_INTERVALS.indexOf(ask.interval));
+  out.f64(ask.nowUs);
+  out.u32(cells.length);
+  for (const count of cells) out.f64(count);
 }
 
 /** Throws a PartialError, also for the answer to another question. */

@@ -8,13 +8,14 @@ import type { ServedEndpoint } from '../http/query/query-api.js';
 import { decodeQuery } from '../http/query/query-string.js';
 import { BEHIND_CHECK_MS, BEHIND_WAIT_MS } from './limits.js';
 import {
+  type Allocate,
   type AskedPartition,
   type PartitionStatus,
   type Question,
-  type RepliedPartial,
   type RepliedPartition,
   type Reply,
   readQuestion,
+  type WrittenPartial,
   writeReply,
 } from './messages.js';
 import type { OwnCopies } from './own-copies.js';
@@ -36,39 +37,43 @@ export class Answerer {
     this.#ports = ports;
   }
 
-  /** Throws a PartialError for bytes that are no question; what goes wrong else is a reply. Rejects for our own bugs. */
-  async answer(bytes: Uint8Array): Promise<Uint8Array> {
+  /**
+   * The reply, in memory from `allocate`. Rejects with a PartialError for bytes that are no question, and for our own
+   * bugs; what goes wrong else is a reply.
+   */
+  async answer(bytes: Uint8Array, allocate?: Allocate): Promise<Uint8Array> {
     const question = readQuestion(bytes);
-    return writeReply(await this.#replyTo(question));
+    try {
+      const { served, parameters } = this.#parse(question);
+      await this.#untilReached(question);
+      return await this.#collect(served, parameters, question, allocate);
+    } catch (error) {
+      return writeReply(replyFor(error), allocate);
+    }
   }
 
-  async #replyTo(question: Question): Promise<Reply> {
-    const served = this.#ports.find(question.endpoint);
-    if (served === null) return refused(`there is no endpoint ${question.endpoint}`);
-    const { log, parameters, name } = served.endpoint;
-    if (this.#ports.topicOf(log) !== question.topic)
-      return refused(`${name} is answered from topic ${this.#ports.topicOf(log) || 'none'} here`);
-    const parsed = parameters.parse(decodeQuery(question.query));
+  /** Throws Refused. */
+  #parse({ endpoint, topic, query }: Question): { served: ServedEndpoint; parameters: unknown } {
+    const served = this.#ports.find(endpoint);
+    if (served === null) throw new Refused(`there is no endpoint ${endpoint}`);
+    const { log, parameters } = served.endpoint;
+    const here = this.#ports.topicOf(log);
+    if (here !== topic) throw new Refused(`${endpoint} is answered from topic ${here || 'none'} here`);
+    const parsed = parameters.parse(decodeQuery(query));
     if (!parsed.ok)
-      return refused(parsed.problems.map(({ parameter, message }) => `${parameter} ${message}`).join('; '));
-    try {
-      return await this.#collect(served, parsed.parameters, question);
-    } catch (error) {
-      if (error instanceof Unavailable)
-        return { kind: 'unavailable', reason: error.message, retryAfterSeconds: error.retryAfterSeconds };
-      if (error instanceof InvalidArgument) return refused(error.message);
-      if (error instanceof SegmentError) return refused('stored data that the answer needs is damaged');
-      throw error;
-    }
+      throw new Refused(
+        parsed.problems.map(({ parameter, message }) => `${parameter} ${message}`).join('; '),
+      );
+    return { served, parameters: parsed.parameters };
   }
 
   async #collect(
     { endpoint, query }: ServedEndpoint,
     parameters: unknown,
     question: Question,
-  ): Promise<Reply> {
+    allocate?: Allocate,
+  ): Promise<Uint8Array> {
     const { topic, nowUs, detail } = question;
-    await this.#untilReached(question);
     const judged = question.partitions.map((asked) => this.#judge(question, asked));
     const counted = judged
       .filter(({ status }) => status === 'counted')
@@ -80,24 +85,22 @@ export class Answerer {
     });
     const collected = query.collect(parameters, nowUs, this.#ports.own.shardsOf(topic, withShard));
     const partials = collected instanceof Promise ? await collected : collected;
+    const sent = query.combine !== undefined && partials.length > 0 ? [query.combine(partials)] : partials;
     // In the turn in which they came: what they lead to and how far it is must not change in between.
-    const sent: RepliedPartial[] = [];
-    if (query.combine !== undefined && partials.length > 0)
-      sent.push({
-        firstPartition: withShard[0],
-        bytes: query.write(query.combine(partials), parameters, nowUs, detail),
-      });
-    else
-      for (const [i, partial] of partials.entries())
-        sent.push({ firstPartition: withShard[i], bytes: query.write(partial, parameters, nowUs, detail) });
-    return {
-      kind: 'answer',
-      partitions: judged.map((reply) =>
-        reply.status === 'counted' ? { ...reply, ...this.#progress(question, reply.partition) } : reply,
-      ),
-      dropped: this.#ports.dropped === null ? [] : this.#ports.dropped(endpoint.window(parameters, nowUs)),
-      partials: sent,
-    };
+    return writeReply(
+      {
+        kind: 'answer',
+        partitions: judged.map((reply) =>
+          reply.status === 'counted' ? { ...reply, ...this.#progress(question, reply.partition) } : reply,
+        ),
+        dropped: this.#ports.dropped === null ? [] : this.#ports.dropped(endpoint.window(parameters, nowUs)),
+        partials: sent.map((partial, i) => ({
+          firstPartition: withShard[i],
+          write: (out) => query.write(out, partial, parameters, nowUs, detail),
+        })),
+      },
+      allocate,
+    );
   }
 
   /** Waits for copies that are nearly as far as they must be. */
@@ -134,6 +137,18 @@ export class Answerer {
   }
 }
 
-function refused(reason: string): Reply {
-  return { kind: 'refused', reason };
+/** The message is the reason. */
+class Refused extends Error {
+  override name = 'Refused';
+}
+
+/** Throws our own bugs. */
+function replyFor(error: unknown): Reply<WrittenPartial> {
+  if (error instanceof Unavailable)
+    return { kind: 'unavailable', reason: error.message, retryAfterSeconds: error.retryAfterSeconds };
+  if (error instanceof SegmentError)
+    return { kind: 'refused', reason: 'stored data that the answer needs is damaged' };
+  if (error instanceof Refused || error instanceof InvalidArgument)
+    return { kind: 'refused', reason: error.message };
+  throw error;
 }

@@ -7,6 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { PartialError } from '../../engine/partial-format.js';
+import { BodyPool } from '../endpoints/body-pool.js';
 import type { KeyRing } from '../http/auth.js';
 import type { BugReporter } from '../http/server/server.js';
 import type { TlsIdentity } from '../http/server/tls-identity.js';
@@ -21,13 +22,14 @@ import {
 } from './cluster-paths.js';
 import { type CopyGiver, NotGiven } from './copy-giver.js';
 import { KNOWN_BYTES, PEER_IDLE_MS, QUESTION_BYTES, QUESTIONS_AT_ONCE } from './limits.js';
+import type { Allocate } from './messages.js';
 
 const TOO_LONG = `a question has at most ${QUESTION_BYTES} bytes, what is known of lists ${KNOWN_BYTES}`;
 
 export interface ClusterListenerPorts {
   readonly keys: KeyRing;
-  /** Throws, or rejects with, a PartialError for bytes that are no question. */
-  readonly answer: (question: Uint8Array) => Promise<Uint8Array>;
+  /** In memory from `allocate`. Rejects with a PartialError for bytes that are no question. */
+  readonly answer: (question: Uint8Array, allocate: Allocate) => Promise<Uint8Array>;
   /** Throws a PartialError for bytes that say nothing of what is known. */
   readonly holdings: (known: Uint8Array) => Uint8Array;
   /** Rejects with a PartialError for bytes that are no request. */
@@ -38,15 +40,27 @@ export interface ClusterListenerPorts {
   readonly tls: TlsIdentity | null;
 }
 
+type Route = (body: Uint8Array, allocate: Allocate) => Promise<Uint8Array | null>;
+
 export class ClusterListener {
   readonly #ports: ClusterListenerPorts;
   readonly #server: Server;
   /** The same where it has a certificate. */
   readonly #tlsServer: TlsServer | null;
+  readonly #routes: ReadonlyMap<string | undefined, Route>;
+  readonly #replies = new BodyPool();
   #questionCount = 0;
 
   constructor(ports: ClusterListenerPorts) {
     this.#ports = ports;
+    const { answer, names, copies } = ports;
+    this.#routes = new Map<string, Route>([
+      [QUESTION_PATH, answer],
+      [NAMES_PATH, names],
+      [COPY_PATH, (body) => copies.copy(body)],
+      [PIECE_PATH, (body) => copies.piece(body)],
+      [RELEASE_PATH, (body) => copies.release(body)],
+    ]);
     const listener = (request: IncomingMessage, response: ServerResponse) =>
       void this.#take(request, response);
     this.#tlsServer = ports.tls === null ? null : createTlsServer(pemOf(ports.tls), listener);
@@ -97,7 +111,7 @@ export class ClusterListener {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { keys, answer, holdings, names, copies } = this.#ports;
+    const { keys, holdings } = this.#ports;
     const key = request.headers[CLUSTER_KEY_HEADER];
     if (keys.grantOf(typeof key === 'string' ? key : '') === null)
       return end(response, 401, 'a key of LOGRING_CLUSTER_KEYS is needed');
@@ -106,20 +120,18 @@ export class ClusterListener {
       const known = await bodyOf(request, KNOWN_BYTES);
       return known === null ? end(response, 413, TOO_LONG) : end(response, 200, holdings(known));
     }
-    const route = new Map<string | undefined, (body: Uint8Array) => Promise<Uint8Array | null>>([
-      [QUESTION_PATH, answer],
-      [NAMES_PATH, names],
-      [COPY_PATH, (body) => copies.copy(body)],
-      [PIECE_PATH, (body) => copies.piece(body)],
-      [RELEASE_PATH, (body) => copies.release(body)],
-    ]).get(request.url);
+    const route = this.#routes.get(request.url);
     if (route === undefined) return end(response, 404, 'there is nothing here');
     if (this.#questionCount >= QUESTIONS_AT_ONCE) return end(response, 503, 'too many questions at once');
     const body = await bodyOf(request, QUESTION_BYTES);
     if (body === null) return end(response, 413, TOO_LONG);
     this.#questionCount++;
     try {
-      const reply = await route(body);
+      const reply = await route(body, (byteCount) => {
+        const buffer = this.#replies.take(byteCount);
+        response.once('close', () => this.#replies.giveBack(buffer));
+        return buffer;
+      });
       end(response, reply === null ? 304 : 200, reply ?? '');
     } finally {
       this.#questionCount--;
@@ -138,18 +150,22 @@ function pemOf({ certificate, key }: TlsIdentity): { readonly cert: string; read
 }
 
 /** null for more bytes. Rejects when it breaks off. */
-async function bodyOf(request: IncomingMessage, byteLimit: number): Promise<Uint8Array | null> {
-  const pieces: Uint8Array[] = [];
-  let byteCount = 0;
-  for await (const piece of request) {
-    byteCount += (piece as Uint8Array).length;
-    if (byteCount > byteLimit) return null;
-    pieces.push(piece as Uint8Array);
-  }
-  return Buffer.concat(pieces, byteCount);
+function bodyOf(request: IncomingMessage, byteLimit: number): Promise<Uint8Array | null> {
+  return new Promise((resolve, reject) => {
+    const pieces: Uint8Array[] = [];
+    let byteCount = 0;
+    request.on('data', (piece: Uint8Array) => {
+      byteCount += piece.length;
+      if (byteCount <= byteLimit) pieces.push(piece);
+      else resolve(null);
+    });
+    request.once('end', () => resolve(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces)));
+    request.on('error', reject);
+  });
 }
 
 function end(response: ServerResponse, status: number, body: string | Uint8Array): void {
+  response.sendDate = false;
   response.writeHead(status, {
     'Content-Type': typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/octet-stream',
     'Content-Length': Buffer.byteLength(body),

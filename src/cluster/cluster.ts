@@ -14,7 +14,7 @@ import { Answerer } from './answerer.js';
 import { Floors } from './floors.js';
 import { HedgeBudget } from './hedge-budget.js';
 import { NO_COPY_RETRY_SECONDS } from './limits.js';
-import { type Holding, readKnown, writeHoldings } from './messages.js';
+import { type Allocate, type Holding, readKnown, writeHoldings } from './messages.js';
 import { OwnCopies } from './own-copies.js';
 import type { PeerLink } from './peer.js';
 import { ASK_OUTCOMES, type AskOutcome } from './peer-requests.js';
@@ -112,9 +112,9 @@ export class Cluster {
     });
   }
 
-  /** Rejects with a PartialError for bytes that are no question. */
-  answer(question: Uint8Array): Promise<Uint8Array> {
-    return this.#answerer!.answer(question);
+  /** In memory from `allocate`. Rejects with a PartialError for bytes that are no question. */
+  answer(question: Uint8Array, allocate?: Allocate): Promise<Uint8Array> {
+    return this.#answerer!.answer(question, allocate);
   }
 
   /** Throws a PartialError for bytes that don't say what is known. */

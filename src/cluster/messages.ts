@@ -1,31 +1,39 @@
 /**
  * What members ask and answer each other, in bytes. Anything else than what these functions write is a PartialError.
  *
- *   question 1   endpoint │ query string │ topic │ topic id │ now f64 │ limit ms u32 │ detail u32 │ its bytes u32 │ oldest ms f64
+ *   question 2   endpoint │ query string │ topic │ topic id │ now f64 │ limit ms u32 │ detail u32 │ its bytes u32 │ oldest ms f64
  *                │ count u32 │ per partition: number u32, at least f64
- *   reply 2      kind u8
+ *   reply 3      kind u8
  *     answer       count u32 │ per partition: number u32, status u8, next offset f64, age ms f64, projects
  *                  │ count u32 │ per span: start f64, end f64 │ count u32 │ per partial: first partition u32, length u32, bytes
  *     unavailable  reason │ retry seconds u32
  *     refused      reason
- *   known 1      count u32 │ per topic: name, count u32 │ per partition: number u32, hashes u32
- *   holdings 2   count u32 │ per topic: name, id, partitions u32
+ *   known 2      count u32 │ per topic: name, count u32 │ per partition: number u32, hashes u32
+ *   holdings 3   count u32 │ per topic: name, id, partitions u32
  *                │ count u32 │ per partition: topic, number u32, next offset f64, age ms f64, is reached u8, projects, from u32, count u32, hash u32…
  *   projects     is known u8 │ count u32 │ mark u32
+ *
+ * The last four bytes of each are the CRC-32 of all before.
  */
 
-import type { ByteReader, ByteWriter } from '../../engine/bytes.js';
-import { PartialError, readPartial, writePartial } from '../../engine/partial-format.js';
+import { crc32 } from 'node:zlib';
+import { ByteReader, ByteWriter } from '../../engine/bytes.js';
+import { PartialError, readPartial } from '../../engine/partial-format.js';
 import { NO_PROJECTS, type ProjectsMark } from '../../engine/project-list.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import type { Detail } from '../endpoints/endpoint.js';
 import type { DroppedSpan } from '../http/ports.js';
 import { HASHES_AT_ONCE } from './limits.js';
 
-const QUESTION = 'question 1';
-const REPLY = 'reply 2';
-const KNOWN = 'known 1';
-const HOLDINGS = 'holdings 2';
+const QUESTION = 'question 2';
+const REPLY = 'reply 3';
+const KNOWN = 'known 2';
+const HOLDINGS = 'holdings 3';
+
+const CHECKSUM_BYTES = 4;
+
+/** Memory of at least so many bytes. */
+export type Allocate = (byteCount: number) => Uint8Array;
 
 export interface AskedPartition {
   readonly partition: number;
@@ -68,13 +76,18 @@ export interface RepliedPartial {
   readonly bytes: Uint8Array;
 }
 
-export type Reply =
+/** The same before it is sent: it is written into the message. */
+export interface WrittenPartial extends Pick<RepliedPartial, 'firstPartition'> {
+  readonly write: (out: ByteWriter) => void;
+}
+
+export type Reply<Partial = RepliedPartial> =
   | {
       readonly kind: 'answer';
       readonly partitions: readonly RepliedPartition[];
       /** What a repair has dropped of what the answer is made of. */
       readonly dropped: readonly DroppedSpan[];
-      readonly partials: readonly RepliedPartial[];
+      readonly partials: readonly Partial[];
     }
   | { readonly kind: 'unavailable'; readonly reason: string; readonly retryAfterSeconds: number }
   /** It can't answer, and would not later. */
@@ -119,7 +132,7 @@ export interface Holding extends PartitionKey {
 }
 
 export function writeQuestion(question: Question): Uint8Array {
-  return writePartial(QUESTION, (out) => {
+  return writeMessage(QUESTION, (out) => {
     out.string(question.endpoint);
     out.string(question.query);
     out.string(question.topic);
@@ -138,7 +151,7 @@ export function writeQuestion(question: Question): Uint8Array {
 }
 
 export function readQuestion(bytes: Uint8Array): Question {
-  return readPartial(QUESTION, bytes, (content) => ({
+  return readMessage(QUESTION, bytes, (content) => ({
     endpoint: content.string(),
     query: content.string(),
     topic: content.string(),
@@ -153,26 +166,31 @@ export function readQuestion(bytes: Uint8Array): Question {
   }));
 }
 
-export function writeReply(reply: Reply): Uint8Array {
-  return writePartial(REPLY, (out) => {
-    out.u8(REPLY_KINDS.indexOf(reply.kind));
-    switch (reply.kind) {
-      case 'answer':
-        writeAnswer(reply, out);
-        return;
-      case 'unavailable':
-        out.string(reply.reason);
-        out.u32(reply.retryAfterSeconds);
-        return;
-      case 'refused':
-        out.string(reply.reason);
-    }
-  });
+/** In memory from `allocate`. Throws what writing a partial answer throws. */
+export function writeReply(reply: Reply<WrittenPartial>, allocate?: Allocate): Uint8Array {
+  return writeMessage(
+    REPLY,
+    (out) => {
+      out.u8(REPLY_KINDS.indexOf(reply.kind));
+      switch (reply.kind) {
+        case 'answer':
+          writeAnswer(reply, out);
+          return;
+        case 'unavailable':
+          out.string(reply.reason);
+          out.u32(reply.retryAfterSeconds);
+          return;
+        case 'refused':
+          out.string(reply.reason);
+      }
+    },
+    allocate,
+  );
 }
 
 /** `partitions`: those that were asked for, each of which it must be about. */
 export function readReply(bytes: Uint8Array, partitions: readonly AskedPartition[]): Reply {
-  return readPartial(REPLY, bytes, (content): Reply => {
+  return readMessage(REPLY, bytes, (content): Reply => {
     const kind = REPLY_KINDS[content.u8()];
     switch (kind) {
       case 'answer':
@@ -188,7 +206,7 @@ export function readReply(bytes: Uint8Array, partitions: readonly AskedPartition
 }
 
 export function writeKnown(known: readonly KnownProjects[]): Uint8Array {
-  return writePartial(KNOWN, (out) => {
+  return writeMessage(KNOWN, (out) => {
     const topics = new Set(known.map(({ topic }) => topic));
     out.u32(topics.size);
     for (const name of topics) {
@@ -204,7 +222,7 @@ export function writeKnown(known: readonly KnownProjects[]): Uint8Array {
 }
 
 export function readKnown(bytes: Uint8Array): KnownProjects[] {
-  return readPartial(KNOWN, bytes, (content) =>
+  return readMessage(KNOWN, bytes, (content) =>
     many(content, () => {
       const topic = content.string();
       return many(content, () => ({ topic, partition: content.u32(), count: content.u32() }));
@@ -213,7 +231,7 @@ export function readKnown(bytes: Uint8Array): KnownProjects[] {
 }
 
 export function writeHoldings({ topics, copies }: Holdings): Uint8Array {
-  return writePartial(HOLDINGS, (out) => {
+  return writeMessage(HOLDINGS, (out) => {
     out.u32(topics.length);
     for (const { topic, topicId, partitionCount } of topics) {
       out.string(topic);
@@ -242,7 +260,7 @@ export function readHoldings(bytes: Uint8Array): Holdings {
     if (hashesLeft < 0) throw new PartialError('a member sends more hashes than it may');
     return count;
   };
-  return readPartial(HOLDINGS, bytes, (content) => ({
+  return readMessage(HOLDINGS, bytes, (content) => ({
     topics: many(content, () => ({
       topic: content.string(),
       topicId: content.string(),
@@ -261,6 +279,41 @@ export function readHoldings(bytes: Uint8Array): Holdings {
   }));
 }
 
+/** Used again by the next message, as memory outside the heap is dear to give back; null while it is written to. */
+let spareWriter: ByteWriter | null = new ByteWriter();
+
+function writeMessage(
+  form: string,
+  writeContent: (out: ByteWriter) => void,
+  allocate?: Allocate,
+): Uint8Array {
+  const out = spareWriter ?? new ByteWriter();
+  spareWriter = null;
+  try {
+    out.string(form);
+    writeContent(out);
+    out.u32(crc32(out.written()));
+    return out.finish(allocate);
+  } finally {
+    out.clear();
+    spareWriter = out;
+  }
+}
+
+/** Throws a PartialError. */
+function readMessage<Content>(
+  form: string,
+  bytes: Uint8Array,
+  readContent: (content: ByteReader) => Content,
+): Content {
+  const end = bytes.length - CHECKSUM_BYTES;
+  if (end < 0) throw new PartialError('a message is shorter than its checksum');
+  const content = bytes.subarray(0, end);
+  if (new ByteReader(bytes.subarray(end)).u32() !== crc32(content))
+    throw new PartialError('a message has a wrong checksum');
+  return readPartial(form, content, readContent);
+}
+
 function writeMark(projects: ProjectsMark | null, out: ByteWriter): void {
   out.u8(projects === null ? 0 : 1);
   const { count, mark } = projects ?? NO_PROJECTS;
@@ -275,7 +328,7 @@ function readMark(content: ByteReader): ProjectsMark | null {
 }
 
 function writeAnswer(
-  { partitions, dropped, partials }: Extract<Reply, { kind: 'answer' }>,
+  { partitions, dropped, partials }: Extract<Reply<WrittenPartial>, { kind: 'answer' }>,
   out: ByteWriter,
 ): void {
   out.u32(partitions.length);
@@ -292,10 +345,12 @@ function writeAnswer(
     out.f64(endUs);
   }
   out.u32(partials.length);
-  for (const { firstPartition, bytes } of partials) {
+  for (const { firstPartition, write } of partials) {
     out.u32(firstPartition);
-    out.u32(bytes.length);
-    out.bytes(bytes);
+    const lengthAt = out.length;
+    out.u32(0);
+    write(out);
+    out.replaceU32(lengthAt, out.length - lengthAt - 4);
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { type Agent as HttpAgent, request as httpRequest, Agent as PlainAgent } from 'node:http';
 import { request as httpsRequest, Agent as TlsAgent } from 'node:https';
+import { urlToHttpOptions } from 'node:url';
 import {
   CLUSTER_KEY_HEADER,
   COPY_PATH,
@@ -20,16 +21,20 @@ interface PeerReply {
 }
 
 export class HttpPeerLink implements PeerLink {
-  readonly #url: URL;
+  readonly #send: typeof httpRequest;
+  readonly #host: Pick<ReturnType<typeof urlToHttpOptions>, 'hostname' | 'port'>;
   readonly #key: string;
   /** One each, so that none waits for a connection behind others that take longer. */
   readonly #agents: Readonly<Record<'holdings' | 'quick' | 'slow' | 'copies', HttpAgent>>;
 
   constructor(url: string, key: string) {
-    this.#url = new URL(url);
+    const { protocol, hostname, port } = urlToHttpOptions(new URL(url));
+    const isTls = protocol === 'https:';
+    this.#send = isTls ? httpsRequest : httpRequest;
+    this.#host = { hostname, port };
     this.#key = key;
     const options = { keepAlive: true, maxSockets: PEER_CONNECTIONS, timeout: PEER_IDLE_MS };
-    const agent = () => (this.#url.protocol === 'https:' ? new TlsAgent(options) : new PlainAgent(options));
+    const agent = () => (isTls ? new TlsAgent(options) : new PlainAgent(options));
     this.#agents = { holdings: agent(), quick: agent(), slow: agent(), copies: agent() };
   }
 
@@ -64,8 +69,9 @@ export class HttpPeerLink implements PeerLink {
 
   #post(path: string, body: Uint8Array, limitMs: number, agent: HttpAgent): Promise<PeerReply> {
     return new Promise((resolve, reject) => {
-      const send = this.#url.protocol === 'https:' ? httpsRequest : httpRequest;
-      const request = send(new URL(path, this.#url), {
+      const request = this.#send({
+        ...this.#host,
+        path,
         agent,
         method: 'POST',
         headers: {

@@ -32,6 +32,14 @@ interface Placed {
   readonly partial: unknown;
 }
 
+interface OwnFirst {
+  readonly ready: Promise<void>;
+  /** null where they are not of just these partitions, or are to be collected in the turn that merges them. */
+  readonly partialsOf: (wanted: readonly number[]) => Promise<unknown[]> | null;
+}
+
+const NOTHING_FIRST: OwnFirst = { ready: Promise.resolve(), partialsOf: () => null };
+
 export class Scatter implements ScatterPort {
   readonly #ports: ScatterPorts;
   /** How answers ended that others were asked for. */
@@ -105,7 +113,8 @@ export class Scatter implements ScatterPort {
    * What this process has to evaluate first is begun beside the others' work. What it can say at once it says at the
    * end, as it may change until then.
    */
-  #ownFirst({ query, parameters, nowUs, topic }: ScatterCall, partitionCount: number) {
+  #ownFirst({ endpoint, query, parameters, nowUs, topic }: ScatterCall, partitionCount: number): OwnFirst {
+    if (endpoint.slowestMs === undefined) return NOTHING_FIRST;
     const { own, freshMs } = this.#ports;
     const partitions: number[] = [];
     for (let partition = 0; partition < partitionCount; partition++) {
@@ -113,12 +122,10 @@ export class Scatter implements ScatterPort {
       if (copy?.isReached === true && copy.ageMs <= freshMs) partitions.push(partition);
     }
     const collected = query.collect(parameters, nowUs, own.shardsOf(topic, partitions));
-    const isLater = collected instanceof Promise;
+    if (!(collected instanceof Promise)) return NOTHING_FIRST;
     return {
-      ready: isLater ? collected.then(() => undefined) : Promise.resolve(),
-      /** null where they are not of just these partitions, or are to be collected in the turn that merges them. */
-      partialsOf: (wanted: readonly number[]): Promise<unknown[]> | null =>
-        isLater && wanted.join() === partitions.join() ? collected : null,
+      ready: collected.then(() => undefined),
+      partialsOf: (wanted) => (wanted.join() === partitions.join() ? collected : null),
     };
   }
 

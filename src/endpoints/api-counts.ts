@@ -87,7 +87,7 @@ export const apiCounts = {
     },
     combine: combineCounts,
     merge: (partials) => encodeApiCounts(mergeCounts(partials)),
-    write: (counts, { expression }) => writeCounts(counts, expression),
+    write: (out, counts, { expression }) => writeCounts(out, counts, expression),
     read: (bytes, { expression, interval }, nowUs) => readCounts(bytes, expression, { interval, nowUs }),
     // Asked only when other parameters are wrong too; an expression that alone is wrong is refused by the
     // query.

@@ -9,6 +9,7 @@
  */
 
 import type { z } from 'zod';
+import type { ByteWriter } from '../../engine/bytes.js';
 import type { EdgeShard, RelayShard } from '../../engine/shard.js';
 import type { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import type { DecodedQuery, ParameterProblem, QueryParameters } from './call-parameters.js';
@@ -66,7 +67,7 @@ interface Collecting<Parameters, Partial> {
   /**
    * With the question: the parameters and the time that it was collected for. `detail`: see likelyDetail; absent: all.
    */
-  write(partial: Partial, parameters: Parameters, nowUs: number, detail?: Detail): Uint8Array;
+  write(out: ByteWriter, partial: Partial, parameters: Parameters, nowUs: number, detail?: Detail): void;
   /** Throws a PartialError for bytes that are no partial answer to this question. */
   read(bytes: Uint8Array, parameters: Parameters, nowUs: number): Partial;
   /**

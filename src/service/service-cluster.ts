@@ -112,7 +112,7 @@ export function createClusterListener(
     keys: new KeyRing(CLUSTER_KEYS!),
     tls: identityOf(config),
     bugs,
-    answer: (question) => cluster.answer(question),
+    answer: (question, allocate) => cluster.answer(question, allocate),
     holdings: (known) => cluster.holdings(known),
     names: (request) => names.answer(request),
     copies,

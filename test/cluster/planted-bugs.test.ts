@@ -4,12 +4,13 @@ import { afterEach, expect, test } from 'vitest';
 import { nextMark } from '../../engine/project-list.js';
 import { Cluster } from '../../src/cluster/cluster.js';
 import { Floors } from '../../src/cluster/floors.js';
-import { readQuestion, readReply, writeQuestion, writeReply } from '../../src/cluster/messages.js';
+import { readQuestion, readReply, writeQuestion } from '../../src/cluster/messages.js';
 import { OwnCopies } from '../../src/cluster/own-copies.js';
 import { Peer } from '../../src/cluster/peer.js';
 import { PeerProjects } from '../../src/cluster/peer-projects.js';
 import { Peers } from '../../src/cluster/peers.js';
 import { WholeAnswers } from '../../src/service/whole-answers.js';
+import { writeReadReply } from '../written.js';
 import { historyReport } from './history.js';
 import { NO_COPIES } from './no-copies.js';
 import { TOPIC } from './simulated-cluster.js';
@@ -67,8 +68,8 @@ isFound('a member counts what the table says it has, though it has it no more', 
       async function answer(this: Cluster, bytes: Uint8Array) {
         const { partitions } = readQuestion(bytes);
         const reply = readReply(await sound.call(this, bytes), partitions);
-        if (reply.kind !== 'answer') return writeReply(reply);
-        return writeReply({
+        if (reply.kind !== 'answer') return writeReadReply(reply);
+        return writeReadReply({
           ...reply,
           partitions: partitions.map(({ partition, atLeast }) => ({
             partition,
@@ -100,8 +101,8 @@ isFound('what a member sent is counted twice', () =>
     (sound) =>
       async function answer(this: Cluster, bytes: Uint8Array) {
         const reply = readReply(await sound.call(this, bytes), readQuestion(bytes).partitions);
-        if (reply.kind !== 'answer') return writeReply(reply);
-        return writeReply({ ...reply, partials: [...reply.partials, ...reply.partials] });
+        if (reply.kind !== 'answer') return writeReadReply(reply);
+        return writeReadReply({ ...reply, partials: [...reply.partials, ...reply.partials] });
       },
   ),
 );
@@ -207,10 +208,10 @@ isFound('a member that is behind says that it is not', () =>
           await sound.call(this, writeQuestion({ ...question, partitions: eased })),
           eased,
         );
-        if (reply.kind !== 'answer') return writeReply(reply);
+        if (reply.kind !== 'answer') return writeReadReply(reply);
         const floorOf = (one: number) =>
           question.partitions.find(({ partition }) => partition === one)!.atLeast;
-        return writeReply({
+        return writeReadReply({
           ...reply,
           partitions: reply.partitions.map((one) => ({
             ...one,
@@ -234,7 +235,7 @@ isFound('a partition that nobody has is left out', () =>
           {
             ...NO_COPIES,
             ask: async (bytes) =>
-              writeReply({
+              writeReadReply({
                 kind: 'answer',
                 partitions: readQuestion(bytes).partitions.map(({ partition, atLeast }) => ({
                   partition,

@@ -6,7 +6,7 @@
 import { createRequire } from 'node:module';
 import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
-import { crc32c } from '../../engine/crc32c.js';
+import { crc32c } from '../../ingest/kafka/protocol/crc32c.js';
 import { cutOffUnsoundMessage } from '../../ingest/kafka/protocol/fetch-layout.js';
 import { Random } from '../../src/demo/random.js';
 

@@ -7,7 +7,6 @@ import { createRequire } from 'node:module';
 import { gzipSync } from 'node:zlib';
 import type { KafkaMessage } from 'kafkajs';
 import { beforeAll, expect, test } from 'vitest';
-import { crc32c } from '../../engine/crc32c.js';
 import { registerCodecs } from '../../ingest/kafka/codecs/codecs.js';
 import { FetchUnpacker, UnpackBudget } from '../../ingest/kafka/codecs/unpack-budget.js';
 import {
@@ -16,6 +15,7 @@ import {
   UNPACKED_LOST_MS,
   UNPACKED_WAIT_MS,
 } from '../../ingest/kafka/limits.js';
+import { crc32c } from '../../ingest/kafka/protocol/crc32c.js';
 import { correctFetch, type DecodedFetch } from '../../ingest/kafka/protocol/fetch-response.js';
 import { toRecords } from '../../ingest/kafka/protocol/records.js';
 import { Latch } from '../../ingest/latch.js';

@@ -4,6 +4,7 @@
  */
 
 import { expect, test } from 'vitest';
+import type { ByteWriter } from '../../engine/bytes.js';
 import type { EdgeEntry, RelayEntry } from '../../engine/entry.js';
 import { EventCountsView } from '../../engine/event-counts/event-counts-view.js';
 import {
@@ -15,7 +16,7 @@ import {
 } from '../../engine/event-counts/partial.js';
 import { EVENT_INTERVALS } from '../../engine/event-counts/windows.js';
 import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
-import { PartialError, writePartial } from '../../engine/partial-format.js';
+import { PartialError } from '../../engine/partial-format.js';
 import {
   collectLogs,
   lackingBodies,
@@ -38,6 +39,7 @@ import { Random } from '../../src/demo/random.js';
 import { SegmentTable } from '../segment-table.js';
 import { rankError } from '../stats/distributions.js';
 import { finishEvaluation } from '../usage/naive-usage.js';
+import { writtenBy } from '../written.js';
 
 const NOW_US = Date.parse('2026-11-21T07:30:15Z') * 1000;
 const SHARD_COUNTS = [1, 2, 5, 16];
@@ -100,7 +102,8 @@ const logsKind: Kind<EdgeEntry, RowsView> = {
   ].map((bounds) => {
     const parameters = { ...bounds, retentionUs: RETENTION_US['90d'] };
     return {
-      write: (view) => writeLogs(collectLogs(view, parameters, NOW_US), parameters, NOW_US),
+      write: (view) =>
+        writtenBy((out) => writeLogs(out, collectLogs(view, parameters, NOW_US), parameters, NOW_US)),
       merge: (written) => {
         const partials = written.map((bytes) => readLogs(bytes, parameters, NOW_US));
         return Buffer.concat(mergeLogs(partials).rows.map((row) => row.slice())).toString();
@@ -119,7 +122,7 @@ const statsKind: Kind<RelayEntry, StatsView> = {
     [null, 'f', 'ä\ud800', 'nowhere'].map((functionId) => {
       const question = questionOf({ project: 'proj-1', functionId, interval }, NOW_US);
       return {
-        write: (view: StatsView) => writeStats(collectStats(view, question)),
+        write: (view: StatsView) => writtenBy((out) => writeStats(out, collectStats(view, question))),
         merge: (written: readonly Bytes[]) =>
           JSON.stringify(new SeriesMerge((row) => row).merge(written.map((one) => readStats(one, question)))),
       };
@@ -145,7 +148,8 @@ const countsKind: Kind<EdgeEntry, UsageView> = {
     EXPRESSIONS.map((expression) => {
       const ask = { interval, nowUs: NOW_US };
       return {
-        write: (view: UsageView) => writeCounts(countsOf(view, expression, ask), expression),
+        write: (view: UsageView) =>
+          writtenBy((out) => writeCounts(out, countsOf(view, expression, ask), expression)),
         merge: (written: readonly Bytes[]) =>
           JSON.stringify(mergeCounts(written.map((one) => readCounts(one, expression, ask)))),
       };
@@ -163,7 +167,8 @@ const eventsKind: Kind<EdgeEntry, EventCountsView> = {
     ['proj-0', 'proj-2', 'nowhere'].map((project) => {
       const question = eventQuestionOf({ project, interval, retentionUs: RETENTION_US['90d'] }, NOW_US);
       return {
-        write: (view: EventCountsView) => writeEventCounts(collectEventCounts(view, question)),
+        write: (view: EventCountsView) =>
+          writtenBy((out) => writeEventCounts(out, collectEventCounts(view, question))),
         merge: (written: readonly Bytes[]) =>
           JSON.stringify(mergeEventCounts(written.map((one) => readEventCounts(one, question)))),
       };
@@ -234,7 +239,12 @@ test('percentiles of written digests stay within the bound, and all other figure
     for (const [i, executionTimeMs] of values.entries())
       views[i % views.length].apply({ ...entry, executionTimeMs });
   for (const views of shards) {
-    const read = views.map((view) => readStats(writeStats(collectStats(view, question)), question));
+    const read = views.map((view) =>
+      readStats(
+        writtenBy((out) => writeStats(out, collectStats(view, question))),
+        question,
+      ),
+    );
     const [row] = new SeriesMerge((one) => one).merge(read);
     const sorted = Float64Array.from(values).sort();
     expect([row.count, row.errorCount, row.minMs, row.maxMs]).toEqual([
@@ -249,11 +259,18 @@ test('percentiles of written digests stay within the bound, and all other figure
   }
 });
 
-/** Bytes that no honest process has written, from a seed; with a right checksum or without. */
+function inForm(form: string, writeContent: (out: ByteWriter) => void): Bytes {
+  return writtenBy((out) => {
+    out.string(form);
+    writeContent(out);
+  });
+}
+
+/** Bytes that no honest process has written, from a seed. */
 function spoilt(written: Bytes, form: string, random: Random): Bytes {
   const bytes = Buffer.from(written);
   const start = 4 + form.length;
-  const content = bytes.subarray(start, bytes.length - 4);
+  const content = bytes.subarray(start);
   switch (random.below(4)) {
     case 0:
       return bytes.subarray(0, random.below(bytes.length));
@@ -263,16 +280,16 @@ function spoilt(written: Bytes, form: string, random: Random): Bytes {
     case 2:
       for (let left = 1 + random.below(3); left > 0 && content.length > 0; left--)
         content[random.below(content.length)] = random.below(256);
-      return writePartial(form, (out) => out.bytes(content));
+      return inForm(form, (out) => out.bytes(content));
     default:
-      return writePartial(form, (out) => {
+      return inForm(form, (out) => {
         out.bytes(content.subarray(0, random.below(content.length + 1)));
         for (let left = random.below(20); left > 0; left--) out.u8(random.below(256));
       });
   }
 }
 
-/** How many of the spoilt ones were refused; of those with a right checksum some can be read. */
+/** How many of the spoilt ones were refused; some can be read. */
 function checkSpoilt<Entry, Shard>(
   kind: Kind<Entry, Shard>,
   form: string,
@@ -297,26 +314,25 @@ function checkSpoilt<Entry, Shard>(
   return outcomes;
 }
 
-test('hostile bytes are an error, never a crash; without a right checksum nothing is read', () => {
+test('hostile bytes are an error or another answer, never a crash; what is cut off is an error', () => {
   const random = new Random(5);
   const edge = edgeEntries(random).slice(0, 300);
   const relay = relayEntries(random).slice(0, 300);
   for (const { refused, read } of [
-    checkSpoilt(logsKind, 'rows 1', edge),
-    checkSpoilt(statsKind, 'stats 1', relay),
-    checkSpoilt(countsKind, 'usage 1', edge),
-    checkSpoilt(eventsKind, 'event-counts 1', edge),
+    checkSpoilt(logsKind, 'rows 3', edge),
+    checkSpoilt(statsKind, 'stats 2', relay),
+    checkSpoilt(countsKind, 'usage 2', edge),
+    checkSpoilt(eventsKind, 'event-counts 2', edge),
   ]) {
-    expect(refused).toBeGreaterThan(read);
+    expect(refused).toBeGreaterThan(100);
+    expect(read).toBeGreaterThan(0);
   }
   const parameters = { project: 'proj-0', startUs: null, endUs: null, retentionUs: RETENTION_US['90d'] };
-  const whole = writeLogs(collectLogs(logsKind.shardOf(edge), parameters, NOW_US), parameters, NOW_US);
-  for (let at = 0; at < whole.length; at++) {
-    const flipped = Uint8Array.from(whole);
-    flipped[at] ^= 1 << (at % 8);
-    expect(() => readLogs(flipped, parameters, NOW_US), `a bit of byte ${at}`).toThrow(PartialError);
+  const whole = writtenBy((out) =>
+    writeLogs(out, collectLogs(logsKind.shardOf(edge), parameters, NOW_US), parameters, NOW_US),
+  );
+  for (let at = 0; at < whole.length; at++)
     expect(() => readLogs(whole.subarray(0, at), parameters, NOW_US), `${at} bytes`).toThrow(PartialError);
-  }
 });
 
 /** All numbers of a row are finite, or null where the bucket has no execution time. */
@@ -334,13 +350,13 @@ test('numbers that no entries make are refused, wherever they stand in written s
   let refused = 0;
   for (const { write, merge } of statsKind.questions.slice(0, 8)) {
     const written = write(shard);
-    const content = written.subarray(4 + 'stats 1'.length, written.length - 4);
+    const content = written.subarray(4 + 'stats 2'.length);
     for (let at = 0; at + 8 <= content.length; at++) {
       for (const poison of [Number.NaN, Number.NEGATIVE_INFINITY]) {
         const poisoned = Uint8Array.from(content);
         new DataView(poisoned.buffer).setFloat64(at, poison, true);
         try {
-          expectSoundStats(merge([writePartial('stats 1', (out) => out.bytes(poisoned))]));
+          expectSoundStats(merge([inForm('stats 2', (out) => out.bytes(poisoned))]));
         } catch (error) {
           expect(error).toBeInstanceOf(PartialError);
           refused += 1;
@@ -354,7 +370,7 @@ test('numbers that no entries make are refused, wherever they stand in written s
 test('a partial answer to another question is refused', () => {
   const stats = statsKind.shardOf([]);
   const question = questionOf({ project: 'p', functionId: 'f', interval: '1hr' }, NOW_US);
-  const written = writeStats(collectStats(stats, question));
+  const written = writtenBy((out) => writeStats(out, collectStats(stats, question)));
   for (const other of [
     questionOf({ project: 'p', functionId: 'g', interval: '1hr' }, NOW_US),
     questionOf({ project: 'p', functionId: null, interval: '1hr' }, NOW_US),
@@ -363,7 +379,7 @@ test('a partial answer to another question is refused', () => {
   ])
     expect(() => readStats(written, other)).toThrow(PartialError);
   const ask = { interval: 'hourly', nowUs: NOW_US } as const;
-  const counts = writeCounts(countsOf(countsKind.shardOf([]), 'a', ask), 'a');
+  const counts = writtenBy((out) => writeCounts(out, countsOf(countsKind.shardOf([]), 'a', ask), 'a'));
   for (const other of [
     { interval: 'daily', nowUs: NOW_US },
     { interval: 'hourly', nowUs: NOW_US + 1 },
@@ -372,7 +388,9 @@ test('a partial answer to another question is refused', () => {
   expect(() => readCounts(counts, 'b', ask)).toThrow(PartialError);
   expect(() => readCounts(written, 'a', ask)).toThrow(PartialError);
   const logs = { project: 'p', startUs: null, endUs: 5, retentionUs: RETENTION_US['7d'] };
-  const rows = writeLogs(collectLogs(logsKind.shardOf([]), logs, NOW_US), logs, NOW_US);
+  const rows = writtenBy((out) =>
+    writeLogs(out, collectLogs(logsKind.shardOf([]), logs, NOW_US), logs, NOW_US),
+  );
   for (const other of [
     { ...logs, project: 'q' },
     { ...logs, startUs: 0 },
@@ -406,7 +424,11 @@ test('rows whose bodies did not come with the first are told, and merge once the
     const expected = textOf(mergeLogs(views.map(collect)).rows);
     const byteLimit = random.pick([5_000, 500_000, Number.POSITIVE_INFINITY]);
     const written = (view: RowsView, count: number, limit: number) =>
-      readLogs(writeLogs(collect(view), parameters, NOW_US, { count, byteLimit: limit }), parameters, NOW_US);
+      readLogs(
+        writtenBy((out) => writeLogs(out, collect(view), parameters, NOW_US, { count, byteLimit: limit })),
+        parameters,
+        NOW_US,
+      );
     const partials = views.map((view, i) =>
       i === 0 && round % 2 === 0 ? collect(view) : written(view, likelyBodyCount(viewCount), byteLimit),
     );

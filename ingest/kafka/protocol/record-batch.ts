@@ -7,7 +7,7 @@
  * Source: https://kafka.apache.org/documentation/#recordbatch
  */
 
-import { crc32c } from '../../../engine/crc32c.js';
+import { crc32c } from './crc32c.js';
 
 export const LENGTH_AT = 8;
 export const MAGIC_AT = 16;

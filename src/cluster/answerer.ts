@@ -45,8 +45,14 @@ export class Answerer {
     const question = readQuestion(bytes);
     try {
       const { served, parameters } = this.#parse(question);
-      await this.#untilReached(question);
-      return await this.#collect(served, parameters, question, allocate);
+      const { monotonicUs, pause } = this.#ports;
+      const endUs = monotonicUs() + Math.min(BEHIND_WAIT_MS, question.limitMs) * 1000;
+      let judged = this.#judgeAll(question);
+      while (judged.some(({ status }) => status === 'behind') && monotonicUs() < endUs) {
+        await pause(BEHIND_CHECK_MS);
+        judged = this.#judgeAll(question);
+      }
+      return await this.#collect(served, parameters, question, judged, allocate);
     } catch (error) {
       return writeReply(replyFor(error), allocate);
     }
@@ -67,32 +73,31 @@ export class Answerer {
     return { served, parameters: parsed.parameters };
   }
 
+  /** `judged`: in the same turn. */
   async #collect(
     { endpoint, query }: ServedEndpoint,
     parameters: unknown,
     question: Question,
+    judged: readonly RepliedPartition[],
     allocate?: Allocate,
   ): Promise<Uint8Array> {
     const { topic, nowUs, detail } = question;
-    const judged = question.partitions.map((asked) => this.#judge(question, asked));
-    const counted = judged
-      .filter(({ status }) => status === 'counted')
-      .map(({ partition }) => partition)
-      .sort((a, b) => a - b);
-    const withShard = counted.filter((partition) => {
-      const { edge, relay } = this.#ports.own.shardsOf(topic, [partition]);
-      return edge.length + relay.length > 0;
-    });
-    const collected = query.collect(parameters, nowUs, this.#ports.own.shardsOf(topic, withShard));
-    const partials = collected instanceof Promise ? await collected : collected;
+    const { own } = this.#ports;
+    const counted = judged.filter(({ status }) => status === 'counted').map(({ partition }) => partition);
+    const withShard = own.withShard(topic, counted);
+    const collected = query.collect(parameters, nowUs, own.shardsOf(topic, withShard));
+    const isLater = collected instanceof Promise;
+    const partials = isLater ? await collected : collected;
     const sent = query.combine !== undefined && partials.length > 0 ? [query.combine(partials)] : partials;
     // In the turn in which they came: what they lead to and how far it is must not change in between.
     return writeReply(
       {
         kind: 'answer',
-        partitions: judged.map((reply) =>
-          reply.status === 'counted' ? { ...reply, ...this.#progress(question, reply.partition) } : reply,
-        ),
+        partitions: isLater
+          ? judged.map((one) =>
+              one.status === 'counted' ? { ...one, ...this.#progress(question, one.partition) } : one,
+            )
+          : judged,
         dropped: this.#ports.dropped === null ? [] : this.#ports.dropped(endpoint.window(parameters, nowUs)),
         partials: sent.map((partial, i) => ({
           firstPartition: withShard[i],
@@ -103,13 +108,8 @@ export class Answerer {
     );
   }
 
-  /** Waits for copies that are nearly as far as they must be. */
-  async #untilReached(question: Question): Promise<void> {
-    const { monotonicUs, pause } = this.#ports;
-    const endUs = monotonicUs() + Math.min(BEHIND_WAIT_MS, question.limitMs) * 1000;
-    const isBehind = () =>
-      question.partitions.some((asked) => this.#judge(question, asked).status === 'behind');
-    while (isBehind() && monotonicUs() < endUs) await pause(BEHIND_CHECK_MS);
+  #judgeAll(question: Question): RepliedPartition[] {
+    return question.partitions.map((asked) => this.#judge(question, asked));
   }
 
   /** Whether a partition's copy is as good as the question wants it. */

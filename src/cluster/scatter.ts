@@ -95,7 +95,7 @@ export class Scatter implements ScatterPort {
         others: others.map(({ partial }) => partial),
         dropped: pieces.flatMap(({ dropped }): readonly DroppedSpan[] => dropped),
         partials: () => {
-          const partitions = this.#withShards(topic, found.own);
+          const partitions = own.withShard(topic, found.own);
           const place = (partials: readonly unknown[]) =>
             inOrder([...placed(partials, partitions), ...others]);
           const partials = mine.partialsOf(found.own) ?? collectOwn(found.shards);
@@ -157,15 +157,6 @@ export class Scatter implements ScatterPort {
       pieces = next as Piece[];
     }
     throw changed();
-  }
-
-  #withShards(topic: string, partitions: readonly number[]): number[] {
-    return [...partitions]
-      .sort((a, b) => a - b)
-      .filter((partition) => {
-        const { edge, relay } = this.#ports.own.shardsOf(topic, [partition]);
-        return edge.length + relay.length > 0;
-      });
   }
 
   #noteFloors(topic: string, topicId: string, own: readonly number[], pieces: readonly Piece[]): void {

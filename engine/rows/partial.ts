@@ -181,19 +181,35 @@ export function lackingBodies(
   partials: readonly LogsPartial[],
 ): { readonly bodyCounts: readonly number[]; readonly byteCount: number } | null {
   if (partials.every(({ bodyCount }) => bodyCount === undefined)) return null;
-  const cursors = partials.map(({ sources }) => newestPlaces(sources));
-  const places = cursors.flat().sort((a, b) => comparePlaces(b, a));
-  // Rows of one place are told apart by their bodies, so all of the last one's are needed.
-  const last = places[Math.min(places.length, LOG_ROW_LIMIT) - 1];
+  const lists = partials.map(({ sources }) => newestPlaces(sources));
+  const needed = neededOf(lists);
   let byteCount = 0;
-  const bodyCounts = cursors.map((own, i) => {
-    const needed = own.filter((place) => comparePlaces(place, last) >= 0).length;
+  const bodyCounts = lists.map((places, i) => {
     const { bodyCount = LOG_ROW_LIMIT } = partials[i];
-    if (needed <= bodyCount) return 0;
-    for (const { length } of own.slice(bodyCount, needed)) byteCount += length;
-    return needed;
+    if (needed[i] <= bodyCount) return 0;
+    for (const { length } of places.slice(bodyCount, needed[i])) byteCount += length;
+    return needed[i];
   });
   return bodyCounts.some((count) => count > 0) ? { bodyCounts, byteCount } : null;
+}
+
+/** How many of each list are among the newest LOG_ROW_LIMIT of all; each list is in order, newest first. */
+function neededOf(lists: readonly (readonly Place[])[]): number[] {
+  const needed = lists.map(() => 0);
+  let last: Place | null = null;
+  for (let taken = 0; taken < LOG_ROW_LIMIT; taken++) {
+    let newest = -1;
+    for (let i = 0; i < lists.length; i++) {
+      if (needed[i] === lists[i].length) continue;
+      if (newest < 0 || comparePlaces(lists[i][needed[i]], lists[newest][needed[newest]]) > 0) newest = i;
+    }
+    if (newest < 0) return needed;
+    last = lists[newest][needed[newest]++];
+  }
+  // Rows of one place are told apart by their bodies, so all of the last one's are needed.
+  for (const [i, places] of lists.entries())
+    while (needed[i] < places.length && comparePlaces(places[needed[i]], last!) === 0) needed[i]++;
+  return needed;
 }
 
 /** How many bodies to ask each of so many processes for that have about the same share of the rows. */

@@ -4,6 +4,7 @@ import { US_PER_MS, US_PER_SECOND } from '../../engine/time.js';
 import type { LogSourceStatus, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { MemberStatus } from '../console/service-status.js';
+import { BodyPool } from '../endpoints/body-pool.js';
 import type { EndpointResources, LogName } from '../endpoints/endpoint.js';
 import { type AnswerState, type DroppedPort, FRESH, type StatePort } from '../http/ports.js';
 import type { QueryApi } from '../http/query/query-api.js';
@@ -83,6 +84,7 @@ export class Cluster {
       floors: this.#floors,
       holders: (key) => this.peers.holders(key),
       hedges: this.hedges,
+      replies: new BodyPool(),
       freshMs,
       maxStalenessMs: maxStalenessMs === 0 ? Infinity : maxStalenessMs,
       timeoutMs: ports.timeoutMs,

@@ -13,6 +13,7 @@ import {
   RELEASE_PATH,
 } from './cluster-paths.js';
 import { PEER_CONNECTIONS, PEER_IDLE_MS, PIECE_TIMEOUT_MS, REPLY_BYTES } from './limits.js';
+import type { Allocate } from './messages.js';
 import type { PeerLink } from './peer.js';
 
 interface PeerReply {
@@ -38,8 +39,9 @@ export class HttpPeerLink implements PeerLink {
     this.#agents = { holdings: agent(), quick: agent(), slow: agent(), copies: agent() };
   }
 
-  ask(question: Uint8Array, limitMs: number, isSlow: boolean): Promise<Uint8Array> {
-    return whole(this.#post(QUESTION_PATH, question, limitMs, this.#agents[isSlow ? 'slow' : 'quick']));
+  ask(question: Uint8Array, limitMs: number, isSlow: boolean, allocate?: Allocate): Promise<Uint8Array> {
+    const agent = this.#agents[isSlow ? 'slow' : 'quick'];
+    return whole(this.#post(QUESTION_PATH, question, limitMs, agent, allocate));
   }
 
   holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array> {
@@ -67,7 +69,13 @@ export class HttpPeerLink implements PeerLink {
     for (const agent of Object.values(this.#agents)) agent.destroy();
   }
 
-  #post(path: string, body: Uint8Array, limitMs: number, agent: HttpAgent): Promise<PeerReply> {
+  #post(
+    path: string,
+    body: Uint8Array,
+    limitMs: number,
+    agent: HttpAgent,
+    allocate: Allocate = Buffer.allocUnsafe,
+  ): Promise<PeerReply> {
     return new Promise((resolve, reject) => {
       const request = this.#send({
         ...this.#host,
@@ -102,13 +110,23 @@ export class HttpPeerLink implements PeerLink {
         });
         response.once('end', () => {
           clearTimeout(timer);
-          const bytes = pieces.length === 1 ? pieces[0] : Buffer.concat(pieces, byteCount);
-          resolve({ status: response.statusCode!, bytes });
+          resolve({ status: response.statusCode!, bytes: joined(pieces, byteCount, allocate) });
         });
       });
       request.end(body);
     });
   }
+}
+
+function joined(pieces: readonly Uint8Array[], byteCount: number, allocate: Allocate): Uint8Array {
+  if (pieces.length === 1) return pieces[0];
+  const bytes = allocate(byteCount).subarray(0, byteCount);
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
 }
 
 /** A member answered with another status than 200. */

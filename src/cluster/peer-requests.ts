@@ -5,6 +5,7 @@
 
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
+import type { BodyPool } from '../endpoints/body-pool.js';
 import type { Detail } from '../endpoints/endpoint.js';
 import type { DroppedSpan } from '../http/ports.js';
 import type { HedgeBudget } from './hedge-budget.js';
@@ -25,6 +26,8 @@ export type AskOutcome = (typeof ASK_OUTCOMES)[number];
 export interface PeerRequestPorts {
   readonly floorOf: (key: PartitionKey, topicId: string) => number;
   readonly hedges: HedgeBudget;
+  /** What large replies are put together in. */
+  readonly replies: BodyPool;
   readonly monotonicUs: () => number;
   /** Told of each request, by how it ended. */
   readonly onAsked: (outcome: AskOutcome, latencyMs: number) => void;
@@ -82,6 +85,8 @@ export class PeerRequests {
   readonly #deadlineUs: number;
   readonly #oldCopies = new Map<number, OldCopy[]>();
   readonly #problems = new Set<string>();
+  /** What replies were put together in; null: nobody looks at them any more. */
+  #buffers: Buffer[] | null = [];
   /** Partitions of which some member has a copy that is not as far yet as it must be. */
   readonly #behind = new Set<number>();
   /** How long a caller should wait who was told that something is unavailable; 0: nobody said. */
@@ -92,6 +97,12 @@ export class PeerRequests {
     this.#question = question;
     this.#how = how;
     this.#deadlineUs = ports.monotonicUs() + how.limitMs * 1000;
+  }
+
+  /** To be called when nothing that was read is needed any more: its memory is used again. */
+  release(): void {
+    for (const buffer of this.#buffers ?? []) this.#ports.replies.giveBack(buffer);
+    this.#buffers = null;
   }
 
   /** What is left of the time, milliseconds. */
@@ -142,6 +153,7 @@ export class PeerRequests {
         writeQuestion({ ...this.#question, limitMs, detail, oldestMs, partitions: asked }),
         limitMs,
         isSlow,
+        (byteCount) => this.#allocate(byteCount),
       );
       reply = readReply(bytes, asked);
       if (reply.kind === 'answer')
@@ -163,6 +175,14 @@ export class PeerRequests {
       reply.kind !== 'answer' ? 'unavailable' : outcome.lacking.length === 0 ? 'counted' : 'passed-on';
     onAsked(how, (monotonicUs() - askedUs) / 1000);
     return outcome;
+  }
+
+  #allocate(byteCount: number): Uint8Array {
+    // A reply that comes after the one that was used.
+    if (this.#buffers === null) return Buffer.allocUnsafeSlow(byteCount);
+    const buffer = this.#ports.replies.take(byteCount);
+    this.#buffers.push(buffer);
+    return buffer;
   }
 
   #outcomeOf(

@@ -3,13 +3,13 @@
 import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { HEDGE_LEAST_MS, HEDGE_MOST_MS, LATENCY_SAMPLES, SILENT_TIMES } from './limits.js';
-import type { HeldTopic, Holding, Holdings } from './messages.js';
+import type { Allocate, HeldTopic, Holding, Holdings } from './messages.js';
 import { PeerProjects } from './peer-projects.js';
 
 /** Carries messages to a member. Rejects for anything but a whole reply, within the time. */
 export interface PeerLink {
-  /** `isSlow`: its answer may take long, and must not keep others waiting. */
-  ask(question: Uint8Array, limitMs: number, isSlow: boolean): Promise<Uint8Array>;
+  /** `isSlow`: its answer may take long, and must not keep others waiting. The reply is in memory from `allocate`. */
+  ask(question: Uint8Array, limitMs: number, isSlow: boolean, allocate?: Allocate): Promise<Uint8Array>;
   /** `known`: see messages.ts. */
   holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array>;
   /** See member-names.ts. */

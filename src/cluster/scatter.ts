@@ -101,10 +101,15 @@ export class Scatter implements ScatterPort {
           const partials = mine.partialsOf(found.own) ?? collectOwn(found.shards);
           return partials instanceof Promise ? partials.then(place) : place(partials);
         },
-        release: () => memory.release(),
+        uncount: () => memory.release(),
+        release: () => {
+          memory.release();
+          gathering.requests.release();
+        },
       };
     } catch (error) {
       memory.release();
+      gathering.requests.release();
       throw error;
     }
   }

@@ -8,6 +8,7 @@ import { readQuestion, readReply, writeQuestion } from '../../src/cluster/messag
 import { OwnCopies } from '../../src/cluster/own-copies.js';
 import { Peer } from '../../src/cluster/peer.js';
 import { PeerProjects } from '../../src/cluster/peer-projects.js';
+import { PeerRequests } from '../../src/cluster/peer-requests.js';
 import { Peers } from '../../src/cluster/peers.js';
 import { WholeAnswers } from '../../src/service/whole-answers.js';
 import { writeReadReply } from '../written.js';
@@ -218,6 +219,19 @@ isFound('a member that is behind says that it is not', () =>
             nextOffset: Math.max(one.nextOffset, floorOf(one.partition)),
           })),
         });
+      },
+  ),
+);
+
+isFound('the memory of a reply is used again before the answer is made of it', () =>
+  replace(
+    PeerRequests.prototype,
+    'request',
+    (sound) =>
+      async function request(this: PeerRequests, ...how) {
+        const outcome = await sound.apply(this, how);
+        this.release();
+        return outcome;
       },
   ),
 );

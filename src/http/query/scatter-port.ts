@@ -30,7 +30,9 @@ export interface Gathered {
   readonly dropped: readonly DroppedSpan[];
   /** All partial answers, to be merged in the turn in which they come. */
   partials(): readonly unknown[] | Promise<readonly unknown[]>;
-  /** To be called when nothing of it is needed any more. */
+  /** To be called where what `others` take is counted elsewhere from now on. */
+  uncount(): void;
+  /** To be called when nothing of it is needed any more: the memory of `others` is used again. */
   release(): void;
 }
 

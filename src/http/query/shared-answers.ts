@@ -72,9 +72,10 @@ export class SharedAnswers {
     try {
       const { others, shards, state, dropped } = gathered;
       // What the rows of a large answer take is counted with it.
-      gathered.release();
+      gathered.uncount();
       const answer = await query.answerWith(others, asked.parameters, asked.nowUs, shards);
-      return { answer, state, dropped };
+      const window = answer.window();
+      return { answer: { ...answer, window: () => window }, state, dropped };
     } finally {
       gathered.release();
     }

@@ -14,6 +14,7 @@ import type { KafkaConnection } from '../../ingest/kafka/cluster/client.js';
 import type { KafkaLogger } from '../../ingest/kafka/cluster/client-logger.js';
 import { KafkaLogSource } from '../../ingest/kafka/kafka-log-source.js';
 import { KAFKA_TIMING, type KafkaTiming } from '../../ingest/kafka/limits.js';
+import { eventually } from '../eventually.js';
 import { type Broker, startBroker } from './broker/broker.js';
 import { RecordingSink } from './recording-sink.js';
 
@@ -66,6 +67,9 @@ export function uniqueName(prefix: string): string {
   return `${prefix}-${randomUUID().slice(0, 8)}`;
 }
 
+/** How soon a producer hears of partitions that a topic has gained. */
+const METADATA_MAX_AGE_MS = 1_000;
+
 export interface Member {
   readonly source: KafkaLogSource;
   readonly sink: RecordingSink;
@@ -94,6 +98,7 @@ export class Rig {
     this.#admin = this.#client.admin();
     this.#producer = this.#client.producer({
       createPartitioner: Partitioners.DefaultPartitioner,
+      metadataMaxAge: METADATA_MAX_AGE_MS,
       ...(idempotent ? { idempotent, maxInFlightRequests: 1 } : {}),
     });
   }
@@ -142,7 +147,11 @@ export class Rig {
   ): Promise<void> {
     const timestamp = timestampMs === undefined ? {} : { timestamp: String(timestampMs) };
     const messages = values.map((value) => ({ partition, value, ...timestamp }));
-    await this.#producer.send({ topic, messages });
+    // kafkajs leaves out, without a word, what is for a partition that it has not heard of yet.
+    await eventually(
+      async () => (await this.#producer.send({ topic, messages })).length > 0,
+      () => `partition ${partition} of ${topic} is not known`,
+    );
   }
 
   /** What retention does, at once: the log of the partition starts at `offset` from now on. */

@@ -18,7 +18,7 @@ export function readCluster(readings: Readings, cluster: Cluster | null): void {
   perZone('logring_cluster_peers', 'Other members, by zone', () => true);
   perZone(
     'logring_cluster_silent_peers',
-    'Other members that did not answer three questions in a row, by zone',
+    'Other members that did not answer three queries in a row, by zone',
     ({ isSilent }) => isSilent,
   );
   readings.read(
@@ -39,7 +39,7 @@ export function readCluster(readings: Readings, cluster: Cluster | null): void {
   );
   readings.read(
     'logring_peer_request_seconds_total',
-    'Time that questions to other members took, by outcome',
+    'Time that queries to other members took, by outcome',
     ['outcome'],
     (add) => {
       for (const [outcome, { seconds }] of Object.entries(cluster?.asked ?? {})) add({ outcome }, seconds);

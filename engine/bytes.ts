@@ -117,9 +117,10 @@ export class ByteReader {
   readonly #view: DataView;
   #position = 0;
 
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  constructor({ buffer, byteOffset, byteLength }: Uint8Array) {
+    // Of a Node.js Buffer `slice` would be a view, and what is read must not change with its memory.
+    this.#bytes = new Uint8Array(buffer, byteOffset, byteLength);
+    this.#view = new DataView(buffer, byteOffset, byteLength);
   }
 
   get remaining(): number {

@@ -275,13 +275,18 @@ export class Gathering {
         cancel();
         resolve(outcomes.reduce((best, one) => (one.lacking.length < best.lacking.length ? one : best)));
       };
-      const cancel = after(lateMs ?? peer.hedgeMs, () => {
+      const look = (): void => {
         const mayAsk = hedges.take(peer.isSilent);
         if (lateMs === null) peer.missed(askedUs, monotonicUs());
-        if (!mayAsk) return;
+        if (!mayAsk) {
+          // Once it is known to be silent, nothing is spared any more.
+          cancel = after(lateMs ?? peer.hedgeMs, look);
+          return;
+        }
         askedCount = 2;
         void this.#obtain(partitions, tried).then(take);
-      });
+      };
+      let cancel = after(lateMs ?? peer.hedgeMs, look);
       void first.then(take);
     });
   }

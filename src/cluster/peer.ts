@@ -8,7 +8,7 @@ import { PeerProjects } from './peer-projects.js';
 
 /** Carries messages to a member. Rejects for anything but a whole reply, within the time. */
 export interface PeerLink {
-  /** `isSlow`: its answer may take long, and must not keep others waiting. The reply is in memory from `allocate`. */
+  /** `isSlow`: its answer may take long, and must not keep others waiting. The reply may be in memory from `allocate`. */
   ask(question: Uint8Array, limitMs: number, isSlow: boolean, allocate?: Allocate): Promise<Uint8Array>;
   /** `known`: see messages.ts. */
   holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array>;

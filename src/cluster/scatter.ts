@@ -80,7 +80,10 @@ export class Scatter implements ScatterPort {
       detailOf: (processCount) => query.likelyDetail?.(processCount) ?? 0,
     });
     const [found] = await Promise.all([gathering.run(partitionCount), mine.ready]);
-    if (found.lacking.length > 0) throw this.#noCopy(topic, found.lacking, gathering);
+    if (found.lacking.length > 0) {
+      gathering.requests.release();
+      throw this.#noCopy(topic, found.lacking, gathering);
+    }
     const collectOwn = (shards: AnsweringShards) => query.collect(parameters, nowUs, shards);
     const memory = this.#ports.largeAnswers.hold();
     try {

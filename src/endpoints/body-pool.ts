@@ -3,14 +3,15 @@
  * freeing a quarter of a megabyte a request makes the garbage collector stop the thread for milliseconds.
  */
 
-import { BODY_POOL_COUNT, POOLED_BODY_BYTES } from './limits.js';
+import { BODY_POOL_COUNT, POOLED_BODY_BYTES, SMALL_BODY_BYTES } from './limits.js';
 
 export class BodyPool {
   readonly #free: Buffer[] = [];
 
   /** At least `byteCount` bytes, with what some earlier body left in them. */
   take(byteCount: number): Buffer {
-    if (byteCount > POOLED_BODY_BYTES) return Buffer.allocUnsafeSlow(byteCount);
+    if (byteCount < SMALL_BODY_BYTES || byteCount > POOLED_BODY_BYTES)
+      return Buffer.allocUnsafeSlow(byteCount);
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(POOLED_BODY_BYTES);
   }
 

@@ -24,6 +24,9 @@ export const EXPRESSION_RETRY_SECONDS = 1;
  */
 export const POOLED_BODY_BYTES = 512 * 1024;
 
+/** Smaller bodies are not pooled. Bigger: more garbage; smaller: small ones take up what large ones need. */
+export const SMALL_BODY_BYTES = 16 * 1024;
+
 /** Pooled bodies kept while nobody needs them. Bigger: memory that idles; smaller: bursts allocate. */
 export const BODY_POOL_COUNT = 16;
 

@@ -5,6 +5,7 @@
 
 import type { PeerLink } from '../../src/cluster/peer.js';
 import { Random } from '../../src/demo/random.js';
+import { SMALL_BODY_BYTES } from '../../src/endpoints/limits.js';
 import { NO_COPIES } from './no-copies.js';
 import {
   Coordinator,
@@ -272,8 +273,8 @@ class History {
       ...NO_COPIES,
       ask: async (question, limitMs, _isSlow, allocate = Buffer.allocUnsafe) => {
         const sent = await post((to) => to.cluster.answer(question), limitMs);
-        // In memory that is used again, as over a network.
-        const bytes = allocate(sent.length).subarray(0, sent.length);
+        // In memory that is used again, as larger ones over a network.
+        const bytes = allocate(Math.max(sent.length, SMALL_BODY_BYTES)).subarray(0, sent.length);
         bytes.set(sent);
         return bytes;
       },

@@ -11,9 +11,15 @@ import { ClusterListener, type ClusterListenerPorts } from '../../src/cluster/cl
 import { HOLDINGS_PATH, QUESTION_PATH } from '../../src/cluster/cluster-paths.js';
 import { NotGiven } from '../../src/cluster/copy-giver.js';
 import { HttpPeerLink } from '../../src/cluster/peer-link.js';
+import { POOLED_BODY_BYTES } from '../../src/endpoints/limits.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { checkedIdentity } from '../../src/http/server/tls-identity.js';
+import { eventually } from '../eventually.js';
 import { makeCertificate, textOfFile } from '../http/certificates.js';
+
+/** The first byte of what is answered with so many bytes like the second one. */
+const LARGE = 2;
+const LARGE_BYTES = POOLED_BODY_BYTES;
 
 const bugs: unknown[] = [];
 let isSlow = false;
@@ -22,10 +28,11 @@ const ports: ClusterListenerPorts = {
     { key: 'new-key', projects: null },
     { key: 'old-key', projects: null },
   ]),
-  answer: async (question) => {
+  answer: async (question, allocate) => {
     if (isSlow) await new Promise(() => undefined);
     if (question[0] === 0) throw new PartialError('no question');
     if (question[0] === 1) throw new Error('a bug');
+    if (question[0] === LARGE) return allocate(LARGE_BYTES).subarray(0, LARGE_BYTES).fill(question[1]);
     return Buffer.concat([Buffer.from('answered '), question]);
   },
   holdings: () => Buffer.from('holdings'),
@@ -96,6 +103,43 @@ test('a link asks, gives up in time, and says why', async () => {
   const wrongKey = new HttpPeerLink(url, 'wrong');
   await expect(wrongKey.holdings(new Uint8Array(0), 5_000)).rejects.toThrow('answered 401');
   wrongKey.close();
+});
+
+test('a reply is what it was, though its reader takes its time and others are answered meanwhile', async () => {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  socket.pause();
+  const count = 60;
+  for (let i = 0; i < count; i++)
+    socket.write(
+      Buffer.concat([
+        Buffer.from(
+          `POST ${QUESTION_PATH} HTTP/1.1\r\nHost: here\r\nX-Logring-Cluster-Key: new-key\r\nContent-Length: 2\r\n\r\n`,
+        ),
+        Uint8Array.of(LARGE, i),
+      ]),
+    );
+  const link = new HttpPeerLink(url, 'new-key');
+  const others = await Promise.all(
+    Array.from({ length: 40 }, () => link.ask(Uint8Array.of(LARGE, 200), 30_000, false)),
+  );
+  for (const bytes of others) expect(Buffer.compare(bytes, Buffer.alloc(LARGE_BYTES, 200))).toBe(0);
+  link.close();
+  let received = Buffer.alloc(0);
+  const seen: number[] = [];
+  socket.on('data', (piece) => {
+    received = Buffer.concat([received, piece]);
+    for (;;) {
+      const start = received.indexOf('\r\n\r\n') + 4;
+      if (start < 4 || received.length < start + LARGE_BYTES) return;
+      const body = received.subarray(start, start + LARGE_BYTES);
+      seen.push(body.equals(Buffer.alloc(LARGE_BYTES, body[0])) ? body[0] : -1);
+      received = received.subarray(start + LARGE_BYTES);
+    }
+  });
+  socket.resume();
+  await eventually(() => seen.length === count);
+  expect(seen).toEqual(Array.from({ length: count }, (_, i) => i));
+  socket.destroy();
 });
 
 test('new connections get the certificate that took the place of the first', async () => {

@@ -268,23 +268,28 @@ export class Gathering {
     const { lateMs } = this.#wanted;
     return new Promise((resolve) => {
       const outcomes: Outcome[] = [];
-      let askedCount = 1;
+      let underWayCount = 1;
       const take = (outcome: Outcome): void => {
         outcomes.push(outcome);
-        if (outcome.lacking.length > 0 && outcomes.length < askedCount) return;
+        underWayCount--;
+        if (outcome.lacking.length > 0 && underWayCount > 0) return;
         cancel();
         resolve(outcomes.reduce((best, one) => (one.lacking.length < best.lacking.length ? one : best)));
       };
       const look = (): void => {
         const mayAsk = hedges.take(peer.isSilent);
         if (lateMs === null) peer.missed(askedUs, monotonicUs());
-        if (!mayAsk) {
-          // Once it is known to be silent, nothing is spared any more.
-          cancel = after(lateMs ?? peer.hedgeMs, look);
-          return;
-        }
-        askedCount = 2;
-        void this.#obtain(partitions, tried).then(take);
+        // Once it is known to be silent, nothing is spared any more.
+        if (mayAsk) void askOthers();
+        else cancel = after(lateMs ?? peer.hedgeMs, look);
+      };
+      const askOthers = async (): Promise<void> => {
+        underWayCount++;
+        const outcome = await this.#obtain(partitions, tried);
+        const isLast = underWayCount === 1;
+        take(outcome);
+        // They may only not have come as far yet as the late one was.
+        if (!isLast && this.#isComing(outcome.lacking)) cancel = after(CATCH_UP_PAUSE_MS, askOthers);
       };
       let cancel = after(lateMs ?? peer.hedgeMs, look);
       void first.then(take);

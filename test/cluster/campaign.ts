@@ -28,12 +28,14 @@ const PARTITIONS = 16;
 const FRESH_MS = 10_000;
 const KILL_EVERY_MS = 10_000;
 const FREEZE_MS = 20_000;
+/** For what came while a member was frozen. */
+const CAUGHT_UP_MS = 10_000;
 const QUIET_MS = 20_000;
 const READY_POLL_MS = 50;
 const MOVES_DEADLINE_MS = 600_000;
 /** Of questions that may fail where another zone has everything. */
 const MOST_REFUSED_SHARE = 0.001;
-const SHOWN_CHARACTERS = 160;
+const SHOWN_CHARACTERS = 400;
 
 /** How many members each zone has at the start, how often it is done, and the share of questions that may fail. */
 const KINDS = {
@@ -232,6 +234,8 @@ async function main(): Promise<void> {
       );
       if (kind === 'kill' || kind === 'one-zone')
         await delay(Math.max(0, beganMs + KILL_EVERY_MS - Date.now()));
+      // Until then no zone may have all, and one more that stops takes the only new copies away.
+      if (kind === 'freeze') await delay(CAUGHT_UP_MS);
     }
     polled?.stop();
     watch.balancer = null;

@@ -137,11 +137,16 @@ assert(
 );
 
 /**
- * Bytes of values that the embedded log writes as one; a larger POST is one by itself. Bigger:
- * the copies take that much memory beside the bodies; smaller: many clients' POSTs wait for
- * more syncs of the disk.
+ * Bytes of values that the embedded log writes as one, of POSTs that are not staged. Bigger: the copies take
+ * that much memory beside the bodies, twice; smaller: many clients' POSTs wait for more syncs of the disk.
  */
-export const WRITE_BYTES = 16 * 1024 * 1024;
+export const WRITE_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Bytes of a POST's records from which they are staged before they are in line. Bigger: small POSTs wait for
+ * larger ones; smaller: more POSTs are written twice, the second time a few bytes.
+ */
+export const STAGED_FROM_BYTES = 1024 * 1024;
 
 /**
  * Records and bytes that the embedded log hands to the sink at a time. Bigger: more memory; smaller: a POST's
@@ -195,7 +200,9 @@ assert(
   'the records that are looked at are known before the first is applied',
 );
 assert(
-  MAX_ELEMENT_BYTES <= MAX_RECORD_BYTES && GROUP_BYTES <= WRITE_BYTES,
+  MAX_ELEMENT_BYTES <= MAX_RECORD_BYTES &&
+    GROUP_BYTES <= STAGED_FROM_BYTES &&
+    STAGED_FROM_BYTES <= WRITE_BYTES,
   'what is part of another fits into it',
 );
 assert(

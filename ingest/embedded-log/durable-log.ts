@@ -8,12 +8,22 @@ export class LogFullError extends Error {
   override name = 'LogFullError';
 }
 
-/** One stored record. */
-export interface StoredRecord {
-  readonly offset: number;
+/** A record that has no offset yet. */
+export interface NewRecord {
   /** When it arrived, milliseconds since the epoch. */
   readonly timestampMs: number;
   readonly value: Uint8Array;
+}
+
+/** One stored record. */
+export interface StoredRecord extends NewRecord {
+  readonly offset: number;
+}
+
+/** Records in a row that are on disk, and not yet in the log. */
+export interface StagedChunk {
+  readonly id: number;
+  readonly count: number;
 }
 
 /** What a topic's log keeps beside its records. */
@@ -27,7 +37,7 @@ export interface LogNotes {
  * The contract of the store's side:
  *
  * - One writer: the embedded log calls `append` for a topic again only after the last call of it has settled.
- *   Appends to different topics, reads and truncation may run meanwhile.
+ *   Appends to different topics, staging, reads and truncation may run meanwhile.
  * - A topic that was never appended to has both offsets 0 and no records; nothing needs to be created.
  * - Both offsets survive restarts and truncation: an emptied topic goes on counting where it was.
  */
@@ -40,9 +50,23 @@ export interface DurableLog {
    * Adds records with the offsets endOffset, endOffset + 1, …, all or none. Resolves once they are on disk
    * for good (synced): from then on `endOffset` and `read` know them, also after `kill -9`. Rejects with a
    * LogFullError when there is no room; with any other error the next start may find them. Each value is asked
-   * for once; the caller changes none until then. With the records, as one, go the notes.
+   * for once; the caller changes none until then. With the records, as one, go the notes, and behind them the
+   * staged ones.
    */
-  append(topic: string, records: readonly StoredRecord[], notes?: LogNotes): Promise<void>;
+  append(
+    topic: string,
+    records: readonly StoredRecord[],
+    notes?: LogNotes,
+    staged?: readonly StagedChunk[],
+  ): Promise<void>;
+  /**
+   * Puts records on disk, in several writes, for an append to take them up; until then they are in no answer,
+   * and the next start forgets them. Rejects as `append` does, and then keeps nothing. Values are treated as
+   * there; one call of a topic at a time.
+   */
+  stage(topic: string, records: Iterable<NewRecord>): Promise<readonly StagedChunk[]>;
+  /** No append will take these up. */
+  unstage(topic: string, staged: readonly StagedChunk[]): void;
   /** How far an import of the topic has come, durably; NOT_BEGUN for an id that is not known. */
   importState(topic: string, importId: string): ImportState;
   /** All imports of the topic that are remembered, by id. */

@@ -44,6 +44,8 @@ export interface EmbeddedLogPorts {
   readonly onFatal: (error: unknown) => void;
   /** Bytes that may be held or owed to the sink before POSTs are turned away; BACKLOG_BYTES unless given. */
   readonly maxBacklogBytes?: number;
+  /** Bytes of a POST from which it is staged; STAGED_FROM_BYTES unless given. */
+  readonly stagedFromBytes?: number;
 }
 
 export type AppendOutcome =
@@ -108,7 +110,7 @@ export class EmbeddedLog implements LogSource {
     this.#ports = ports;
     this.#topics = [ports.edgeTopic, ports.relayTopic]
       .filter((topic) => topic !== '')
-      .map((topic) => new TopicLog(topic, ports.log, () => ports.onWhole?.()));
+      .map((topic) => new TopicLog(topic, ports.log, () => ports.onWhole?.(), ports.stagedFromBytes));
   }
 
   async start(sink: LogSink): Promise<void> {

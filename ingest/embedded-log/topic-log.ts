@@ -4,9 +4,9 @@
  */
 
 import { assert } from '../../engine/assert.js';
-import { DELIVERY_BYTES, DELIVERY_RECORDS, WRITE_BYTES } from '../limits.js';
+import { DELIVERY_BYTES, DELIVERY_RECORDS, STAGED_FROM_BYTES, WRITE_BYTES } from '../limits.js';
 import type { LogIdentity, LogRecord, LogSink, PartitionKey } from '../log-source.js';
-import type { DurableLog, StoredRecord } from './durable-log.js';
+import type { DurableLog, NewRecord, StagedChunk, StoredRecord } from './durable-log.js';
 import {
   advanced,
   type ChunkPlace,
@@ -62,6 +62,8 @@ export interface AppendResult {
 interface PendingAppend {
   readonly timestampMs: number;
   readonly values: RecordValues;
+  /** null: the records are written with the append. */
+  readonly staged: readonly StagedChunk[] | null;
   readonly terms: AppendTerms;
   readonly resolve: (result: AppendResult) => void;
   readonly reject: (error: unknown) => void;
@@ -87,12 +89,21 @@ export class TopicLog {
   readonly #onWhole: () => void;
   #undeliveredBytes = 0;
   #writtenBytes = 0;
+  readonly #stagedFromBytes: number;
+  /** The last of those that stage, one after the other. */
+  #staging: Promise<unknown> = Promise.resolve();
   readonly #posts: RememberedPosts;
   #isStopping = false;
   #wake: () => void = () => {};
 
   /** `onWhole` is called once: when the sink has all that was acknowledged before this run. */
-  constructor(topic: string, log: DurableLog, onWhole: () => void = () => undefined) {
+  constructor(
+    topic: string,
+    log: DurableLog,
+    onWhole: () => void = () => undefined,
+    stagedFromBytes = STAGED_FROM_BYTES,
+  ) {
+    this.#stagedFromBytes = stagedFromBytes;
     this.#onWhole = onWhole;
     this.key = { topic, partition: 0 };
     this.#log = log;
@@ -114,7 +125,10 @@ export class TopicLog {
     return this.#undeliveredBytes;
   }
 
-  /** Bytes of the POSTs that are remembered, and of the records that are being written, which are copies. */
+  /**
+   * Bytes of the POSTs that are remembered, and of the records that are being written, which are copies; what
+   * is staged is a few of them at a time.
+   */
   get heldBytes(): number {
     return this.#posts.heldBytes + this.#writtenBytes;
   }
@@ -124,13 +138,26 @@ export class TopicLog {
    * they are durable; rejects with the storage's error when none was kept. A chunk of an import is appended
    * only where it is next, a POST with a key only if none is remembered by it: that is decided here, behind
    * all appends before it, for their senders may have been other processes, or send the same while it is on
-   * its way.
+   * its way. Many bytes are on disk before they are in line, so that nothing waits for them there.
    */
-  append(values: RecordValues, timestampMs: number, terms: AppendTerms = NO_TERMS): Promise<AppendResult> {
-    return new Promise((resolve, reject) => {
-      this.#pending.push({ timestampMs, values, terms, resolve, reject });
+  async append(
+    values: RecordValues,
+    timestampMs: number,
+    terms: AppendTerms = NO_TERMS,
+  ): Promise<AppendResult> {
+    const isStaged = values.byteCount >= this.#stagedFromBytes;
+    const staged = isStaged ? await this.#stage(newRecords(values, timestampMs)) : null;
+    return await new Promise((resolve, reject) => {
+      this.#pending.push({ timestampMs, values, staged, terms, resolve, reject });
       if (!this.#isWriting) void this.#write();
     });
+  }
+
+  #stage(records: Iterable<NewRecord>): Promise<readonly StagedChunk[]> {
+    const staged = this.#staging.then(() => this.#log.stage(this.key.topic, records));
+    // One that fails is its caller's concern.
+    this.#staging = staged.catch(() => undefined);
+    return staged;
   }
 
   /** Never rejects. One write at a time; what comes meanwhile goes together into the next. */
@@ -153,8 +180,8 @@ export class TopicLog {
   /** How many of those in line are written as one. */
   #groupLength(): number {
     let byteCount = 0;
-    const beyond = this.#pending.findIndex(({ values }, i) => {
-      byteCount += values.byteCount;
+    const beyond = this.#pending.findIndex(({ values, staged }, i) => {
+      byteCount += staged === null ? values.byteCount : 0;
       return i > 0 && byteCount > WRITE_BYTES;
     });
     return beyond < 0 ? this.#pending.length : beyond;
@@ -163,24 +190,42 @@ export class TopicLog {
   async #writeGroup(group: readonly PendingAppend[]): Promise<AppendResult[]> {
     let offset = this.endOffset;
     let byteCount = 0;
+    let writtenBytes = 0;
     const records: StoredRecord[] = [];
+    const taken: StagedChunk[] = [];
+    let takenCount = 0;
     const notes: PendingNotes = { imports: new Map(), posts: new Map() };
     const results: AppendResult[] = [];
-    for (const { timestampMs, values, terms } of group) {
+    for (const { timestampMs, values, staged, terms } of group) {
       const { part, post } = terms;
       const progress = part === undefined ? null : this.#place(part, notes.imports, timestampMs);
       const first = post === undefined ? null : this.#remember(post, notes.posts, timestampMs);
       results.push({ progress, first });
-      if ((progress !== null && progress.place !== 'next') || first !== null) continue;
-      for (let i = 0; i < values.count; i++) records.push(new LazyRecord(offset++, timestampMs, values, i));
+      if ((progress !== null && progress.place !== 'next') || first !== null) {
+        if (staged !== null) this.#log.unstage(this.key.topic, staged);
+        continue;
+      }
       byteCount += values.byteCount;
+      if (staged !== null) {
+        taken.push(...staged);
+        takenCount += values.count;
+        continue;
+      }
+      for (let i = 0; i < values.count; i++) records.push(new LazyRecord(offset++, timestampMs, values, i));
+      writtenBytes += values.byteCount;
     }
-    if (records.length === 0 && notes.imports.size === 0 && notes.posts.size === 0) return results;
-    this.#writtenBytes = byteCount;
-    await this.#log.append(this.key.topic, records, notes).finally(() => {
+    const hasRecords = records.length > 0 || taken.length > 0;
+    if (!hasRecords && notes.imports.size === 0 && notes.posts.size === 0) return results;
+    this.#writtenBytes = writtenBytes;
+    try {
+      await this.#log.append(this.key.topic, records, notes, taken);
+    } catch (error) {
+      this.#log.unstage(this.key.topic, taken);
+      throw error;
+    } finally {
       this.#writtenBytes = 0;
-    });
-    assert(this.endOffset === offset, 'an append ended where it should not');
+    }
+    assert(this.endOffset === offset + takenCount, 'an append ended where it should not');
     this.#posts.apply(notes.posts);
     this.#undeliveredBytes += byteCount;
     this.#wake();
@@ -289,6 +334,10 @@ function isAlwaysCurrent(): boolean {
 
 function isSame(a: LogIdentity, b: LogIdentity): boolean {
   return a.clusterId === b.clusterId && a.topicId === b.topicId;
+}
+
+function* newRecords(values: RecordValues, timestampMs: number): Iterable<NewRecord> {
+  for (let i = 0; i < values.count; i++) yield { timestampMs, value: values.value(i) };
 }
 
 class LazyRecord implements StoredRecord {

@@ -5,7 +5,7 @@
 import { VIEWS } from '../../engine/views.js';
 import type { Put } from '../store/journal/frame.js';
 import { TABLES_FOLDER } from '../store/journal/journals.js';
-import { encodeChunk } from '../store/log-chunk.js';
+import { type Chunk, encodeChunk, keysOf } from '../store/log-chunk.js';
 import type { Finding } from './findings.js';
 import {
   IMPORT_KEY,
@@ -18,6 +18,7 @@ import {
   topicsOf,
 } from './log-records.js';
 import { allOf, type CheckedStore } from './scope-check.js';
+import type { StoredTables } from './stored-tables.js';
 
 /** In the place of a record that is lost: it becomes a dead letter, and reading goes on behind it. */
 const LOST_RECORD = 'a record that was lost';
@@ -59,13 +60,13 @@ function checkTopic(store: CheckedStore, topic: string): Finding[] {
       fixes: [
         putLog(`${topic}/start`, offsetBytes(start)),
         putLog(`${topic}/end`, offsetBytes(end)),
-        { do: 'delete', table: LOG, keys: extra.map(({ key }) => key) },
+        { do: 'delete', table: LOG, keys: extra.flatMap(keysOf) },
       ],
       dropped: [],
     });
   }
   const lost = lostStretches(store, log);
-  return lost.length === 0 ? findings : [...findings, lostRecords(store, topic, lost)];
+  return lost.length === 0 ? findings : [...findings, lostRecords(store, log, topic, lost)];
 }
 
 /** Offsets, half-open. */
@@ -81,13 +82,22 @@ function lostStretches({ tables }: CheckedStore, { chunks, start, end }: TopicLo
   for (const chunk of chunks) {
     if (chunk.end <= start) continue;
     if (chunk.start > at) stretches.push({ start: at, end: chunk.start });
-    if (!tables.table(LOG).has(chunk.key)) stretches.push({ start: chunk.start, end: chunk.end });
+    if (!isWhole(tables, chunk)) stretches.push({ start: chunk.start, end: chunk.end });
     at = chunk.end;
   }
   return at < end ? [...stretches, { start: at, end }] : stretches;
 }
 
-function lostRecords({ nowUs, tables }: CheckedStore, topic: string, lost: readonly Stretch[]): Finding {
+function isWhole(tables: StoredTables, chunk: Chunk): boolean {
+  return keysOf(chunk).every((key) => tables.table(LOG).has(key));
+}
+
+function lostRecords(
+  { nowUs, tables }: CheckedStore,
+  { chunks }: TopicLog,
+  topic: string,
+  lost: readonly Stretch[],
+): Finding {
   const count = lost.reduce((sum, { start, end }) => sum + end - start, 0);
   const what = `${count} records of the embedded log of ${topic}, the first at offset ${lost[0].start}`;
   const keys = [...tables.table('segments').keys()];
@@ -95,7 +105,14 @@ function lostRecords({ nowUs, tables }: CheckedStore, topic: string, lost: reado
   return {
     what: `${what}: damaged or missing`,
     remedy: 'become dead letters',
-    fixes: lost.map((stretch) => ({ do: 'put', table: LOG, ...placeholders(topic, stretch) })),
+    fixes: [
+      {
+        do: 'delete',
+        table: LOG,
+        keys: chunks.filter((chunk) => !isWhole(tables, chunk)).flatMap(keysOf),
+      },
+      ...lost.map((stretch) => ({ do: 'put' as const, table: LOG, ...placeholders(topic, stretch) })),
+    ],
     dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) => allOf(kind, nowUs, what)),
   };
 }

@@ -1,6 +1,6 @@
 /** The embedded log's table, topic by topic: its offsets as they are stored and as its records are. */
 
-import { type Chunk, parseChunkKey } from '../store/log-chunk.js';
+import { type Chunk, keysOf, parseChunkKey } from '../store/log-chunk.js';
 import { openEnvelope, rawEnvelope } from '../store/values/envelope.js';
 import type { Fix } from './findings.js';
 import type { StoredTables } from './stored-tables.js';
@@ -53,7 +53,7 @@ export function withoutRecords(topic: string, { chunks, end }: TopicLog): Fix[] 
   return [
     putLog(`${topic}/start`, offsetBytes(end)),
     putLog(`${topic}/end`, offsetBytes(end)),
-    { do: 'delete', table: LOG, keys: chunks.map(({ key }) => key) },
+    { do: 'delete', table: LOG, keys: chunks.flatMap(keysOf) },
   ];
 }
 

@@ -49,9 +49,8 @@ export const REFUSED_BODY_BYTE_LIMIT = 64 * 1024 * 1024;
 
 /**
  * What all ingest bodies in progress may hold together, packed and unpacked; one that says in advance that it
- * finds no room is refused unread. Their copies on the way to the disk come to it, at most WRITE_BYTES or one
- * body at a time. Bigger: memory; smaller than one packed plus one unpacked body: a body that is allowed
- * could never be taken. Beyond it senders get 503 and come again.
+ * finds no room is refused unread. Bigger: memory; smaller than one packed plus one unpacked body: a body that
+ * is allowed could never be taken. Beyond it senders get 503 and come again.
  */
 export const INGEST_HELD_BYTE_LIMIT = 160 * 1024 * 1024;
 

@@ -2,7 +2,8 @@
  * The storage of the embedded log: a journal of the store. Records wait here from their POST until a commit has
  * made what they changed durable; then they are truncated.
  *
- *   <topic>/<offset>+<count>      records in a row: see log-chunk.ts
+ *   <topic>/<offset>+<count>      records in a row, or where they were staged: see log-chunk.ts
+ *   <topic>/staged/<id>           records that are to be appended
  *   <topic>/start                 offset f64 of the first record kept, written whenever some are removed
  *   <topic>/end                   offset f64 after the last record, written with every append
  *   <topic>/import/<import id>    how far an import has come, JSON, written with the append of each of its chunks
@@ -16,6 +17,8 @@ import {
   type DurableLog,
   LogFullError,
   type LogNotes,
+  type NewRecord,
+  type StagedChunk,
   type StoredRecord,
 } from '../../ingest/embedded-log/durable-log.js';
 import {
@@ -27,8 +30,18 @@ import type { RememberedPost } from '../../ingest/embedded-log/remembered-posts.
 import { DiskFullError } from './disk/disk-room.js';
 import type { Put } from './journal/frame.js';
 import type { Journal } from './journal/journal.js';
-import { LOG_CHUNK_BYTES, LOG_CHUNK_RECORDS, WRAP_BYTES } from './limits.js';
-import { type Chunk, decodeChunk, encodeChunk, parseChunkKey } from './log-chunk.js';
+import { LOG_CHUNK_BYTES, LOG_CHUNK_RECORDS, STAGE_BYTES, WRAP_BYTES } from './limits.js';
+import {
+  type Chunk,
+  decodeChunk,
+  encodeChunk,
+  encodePlace,
+  encodeRecords,
+  keysOf,
+  parseChunkKey,
+  parseStagedKey,
+  stagedKey,
+} from './log-chunk.js';
 import type { Store } from './store.js';
 import { openEnvelope, rawEnvelope } from './values/envelope.js';
 
@@ -39,6 +52,9 @@ interface Topic {
   readonly chunks: Chunk[];
   /** The records of the chunk that was read last. */
   lastRead: { readonly chunk: Chunk; readonly records: readonly StoredRecord[] } | null;
+  nextStagedId: number;
+  /** Of what was staged for nothing: they go with the next append. */
+  leftKeys: string[];
 }
 
 const NO_NOTES: LogNotes = { imports: new Map(), posts: new Map() };
@@ -63,13 +79,29 @@ export class LogTable implements DurableLog {
     return this.#topic(topic).end;
   }
 
-  async append(name: string, records: readonly StoredRecord[], notes: LogNotes = NO_NOTES): Promise<void> {
+  async append(
+    name: string,
+    records: readonly StoredRecord[],
+    notes: LogNotes = NO_NOTES,
+    staged: readonly StagedChunk[] = [],
+  ): Promise<void> {
     const topic = this.#topic(name);
-    const end = topic.end + records.length;
-    const writes = await this.#chunked(name, topic.end, records);
+    let end = topic.end;
+    const writes: Put[] = [];
+    for await (const chunk of this.#chunked(records)) {
+      assert(chunk[0].offset === end, 'the records of an append are not dense');
+      writes.push(encodeChunk(name, chunk));
+      end += chunk.length;
+    }
+    for (const chunk of staged) {
+      writes.push(encodePlace(name, end, chunk));
+      end += chunk.count;
+    }
     const chunks = writes.map(({ key }) => parseChunkKey(key)!);
     writes.push(wrappedOffset(endKey(name), end));
-    const forgotten: string[] = [];
+    const { leftKeys } = topic;
+    topic.leftKeys = [];
+    const forgotten = [...leftKeys];
     for (const [importId, state] of notes.imports) {
       if (state === null) forgotten.push(importKey(name, importId));
       else writes.push(wrappedJson(importKey(name, importId), state));
@@ -78,15 +110,45 @@ export class LogTable implements DurableLog {
       if (post === null) forgotten.push(postKey(name, digest));
       else writes.push(wrappedJson(postKey(name, digest), post));
     }
-    const { room } = this.#store;
-    await room
-      .tried(() => this.#write(writes, forgotten))
-      .catch((error: unknown) => {
-        const isRefused = error instanceof DiskFullError && !this.#store.isUnclean;
-        throw isRefused ? new LogFullError(error.message) : error;
-      });
+    await this.#tried(() => this.#write(writes, forgotten)).catch((error: unknown) => {
+      topic.leftKeys.push(...leftKeys);
+      // The next start may find it.
+      throw error instanceof LogFullError && this.#store.isUnclean ? new Error(error.message) : error;
+    });
     topic.end = end;
     topic.chunks.push(...chunks);
+  }
+
+  async stage(name: string, records: Iterable<NewRecord>): Promise<readonly StagedChunk[]> {
+    const topic = this.#topic(name);
+    const staged: StagedChunk[] = [];
+    let writing: StagedChunk[] = [];
+    let puts: Put[] = [];
+    let byteCount = 0;
+    const write = async (): Promise<void> => {
+      await this.#tried(() => this.#write(puts));
+      staged.push(...writing);
+      [writing, puts, byteCount] = [[], [], 0];
+    };
+    try {
+      for await (const chunk of this.#chunked(records)) {
+        const id = topic.nextStagedId++;
+        const put = encodeRecords(stagedKey(name, id), chunk);
+        writing.push({ id, count: chunk.length });
+        puts.push(put);
+        byteCount += put.value.length;
+        if (byteCount >= STAGE_BYTES) await write();
+      }
+      if (puts.length > 0) await write();
+      return staged;
+    } catch (error) {
+      this.unstage(name, staged);
+      throw error;
+    }
+  }
+
+  unstage(name: string, staged: readonly StagedChunk[]): void {
+    this.#topic(name).leftKeys.push(...staged.map(({ id }) => stagedKey(name, id)));
   }
 
   importState(topic: string, importId: string): ImportState {
@@ -131,19 +193,17 @@ export class LogTable implements DurableLog {
     });
   }
 
-  /** In chunks; in several turns, when they are many. */
-  async #chunked(topic: string, start: number, records: readonly StoredRecord[]): Promise<Put[]> {
-    const writes: Put[] = [];
-    let chunk: StoredRecord[] = [];
+  /** As many as are kept together, their values asked for; in several turns, when they are many. */
+  async *#chunked<Any extends NewRecord>(records: Iterable<Any>): AsyncIterable<readonly Any[]> {
+    let chunk: Any[] = [];
     let chunkBytes = 0;
     let turnBytes = 0;
-    for (const [i, { offset, timestampMs, value }] of records.entries()) {
-      assert(offset === start + i, 'the records of an append are not dense');
-      chunk.push({ offset, timestampMs, value });
+    for (const record of records) {
+      const { value } = record;
+      chunk.push({ ...record, value });
       chunkBytes += value.length;
-      const isWhole = chunkBytes >= this.#chunkBytes || chunk.length === LOG_CHUNK_RECORDS;
-      if (!isWhole && i < records.length - 1) continue;
-      writes.push(encodeChunk(topic, chunk));
+      if (chunkBytes < this.#chunkBytes && chunk.length < LOG_CHUNK_RECORDS) continue;
+      yield chunk;
       turnBytes += chunkBytes;
       chunk = [];
       chunkBytes = 0;
@@ -151,7 +211,14 @@ export class LogTable implements DurableLog {
       await nextTurn();
       turnBytes = 0;
     }
-    return writes;
+    if (chunk.length > 0) yield chunk;
+  }
+
+  /** Once. Rejects with a LogFullError where there is no room. */
+  #tried(write: () => Promise<void>): Promise<void> {
+    return this.#store.room.tried(write).catch((error: unknown) => {
+      throw error instanceof DiskFullError ? new LogFullError(error.message) : error;
+    });
   }
 
   #readNow(name: string, fromOffset: number, maxCount: number, maxBytes: number): StoredRecord[] {
@@ -175,8 +242,8 @@ export class LogTable implements DurableLog {
 
   #recordsOf(topic: Topic, chunk: Chunk): readonly StoredRecord[] {
     if (topic.lastRead?.chunk !== chunk) {
-      const stored = this.#table.get(chunk.key);
-      if (stored === undefined) throw new SegmentError(`${chunk.key} of the embedded log is missing`);
+      const stored = this.#table.get(chunk.valueKey);
+      if (stored === undefined) throw new SegmentError(`${chunk.valueKey} of the embedded log is missing`);
       topic.lastRead = { chunk, records: decodeChunk(chunk, stored) };
     }
     return topic.lastRead.records;
@@ -192,12 +259,7 @@ export class LogTable implements DurableLog {
     const gone = topic.chunks.splice(0, chunkIndex(topic, offset));
     if (gone.length === 0) return;
     const moved = [wrappedOffset(startKey(name), offset)];
-    await this.#store.room.retried(() =>
-      this.#write(
-        moved,
-        gone.map(({ key }) => key),
-      ),
-    );
+    await this.#store.room.retried(() => this.#write(moved, gone.flatMap(keysOf)));
   }
 
   #write(puts: readonly Put[], removedKeys: readonly string[] = []): Promise<void> {
@@ -207,12 +269,26 @@ export class LogTable implements DurableLog {
   #topic(name: string): Topic {
     let topic = this.#topics.get(name);
     if (topic === undefined) {
-      const chunks = this.#table.keys(`${name}/`).flatMap((key) => parseChunkKey(key) ?? []);
-      const [start, end] = [this.#getOffset(startKey(name)), this.#getOffset(endKey(name))];
-      topic = { start, end, chunks, lastRead: null };
+      topic = this.#loaded(name);
       this.#topics.set(name, topic);
     }
     return topic;
+  }
+
+  #loaded(name: string): Topic {
+    const keys = this.#table.keys(`${name}/`);
+    const chunks = keys.flatMap((key) => parseChunkKey(key) ?? []);
+    const [start, end] = [this.#getOffset(startKey(name)), this.#getOffset(endKey(name))];
+    const used = new Set(chunks.map(({ valueKey }) => valueKey));
+    let nextStagedId = 0;
+    const leftKeys: string[] = [];
+    for (const key of keys) {
+      const id = parseStagedKey(key);
+      if (id === null) continue;
+      nextStagedId = Math.max(nextStagedId, id + 1);
+      if (!used.has(key)) leftKeys.push(key);
+    }
+    return { start, end, chunks, lastRead: null, nextStagedId, leftKeys };
   }
 
   #getOffset(key: string): number {

@@ -7,11 +7,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import type { DurableLog, LogNotes, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
+import type {
+  LogNotes,
+  NewRecord,
+  StagedChunk,
+  StoredRecord,
+} from '../../ingest/embedded-log/durable-log.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
-import type { ImportState } from '../../ingest/embedded-log/import-state.js';
-import { TopicLog } from '../../ingest/embedded-log/topic-log.js';
-import { MAX_ELEMENT_BYTES, MAX_RECORD_BYTES, WRITE_BYTES } from '../../ingest/limits.js';
+import { type RecordValues, TopicLog } from '../../ingest/embedded-log/topic-log.js';
+import { MAX_ELEMENT_BYTES, MAX_RECORD_BYTES, STAGED_FROM_BYTES, WRITE_BYTES } from '../../ingest/limits.js';
 import type { LogRecord } from '../../ingest/log-source.js';
 import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
@@ -34,16 +38,16 @@ interface Rig {
   readonly errors: unknown[];
 }
 
-/** `wrap` stands between the embedded log and the store. */
+/** `logOf` makes the log of a store. */
 async function open(
   directory: string,
   sink = new RecordingSink(),
-  wrap: (log: DurableLog) => DurableLog = (log) => log,
+  logOf: (store: Store) => LogTable = (store) => new LogTable(store),
 ): Promise<Rig> {
   const store = await Store.open(directory, 1 << 20);
   const errors: unknown[] = [];
   const log = new EmbeddedLog({
-    log: wrap(new LogTable(store)),
+    log: logOf(store),
     edgeTopic: EDGE.topic,
     relayTopic: RELAY.topic,
     nowUs: () => NOW_US,
@@ -158,20 +162,11 @@ test('bodies of which nothing is kept', async () => {
 });
 
 test('appends at the same time: all are kept, delivered once and in order of offset', async () => {
-  let appendCount = 0;
-  const rig = await open(newDirectory(), new RecordingSink(), (log) => ({
-    startOffset: (topic) => log.startOffset(topic),
-    endOffset: (topic) => log.endOffset(topic),
-    read: (topic, fromOffset, maxCount, maxBytes) => log.read(topic, fromOffset, maxCount, maxBytes),
-    truncateBefore: (topic, offset) => log.truncateBefore(topic, offset),
-    append: (topic, records, notes) => {
-      appendCount++;
-      return log.append(topic, records, notes);
-    },
-    importState: (topic, importId) => log.importState(topic, importId),
-    imports: (topic) => log.imports(topic),
-    posts: (topic) => log.posts(topic),
-  }));
+  let log: SeenLog | null = null;
+  const rig = await open(newDirectory(), new RecordingSink(), (store) => {
+    log = new SeenLog(store);
+    return log;
+  });
   await rig.log.start(rig.sink);
   const names = Array.from({ length: 300 }, (_, i) => `n${i}`);
   await Promise.all(names.map((name) => rig.log.append('edge', post(name), JSON_TYPE)));
@@ -180,7 +175,7 @@ test('appends at the same time: all are kept, delivered once and in order of off
   expect(new Set(valuesOf(rig.sink))).toEqual(new Set(names.map((name) => String(post(name)))));
   expect(rig.sink.overlaps).toBe(0);
   // Gathered: many appends to a durable write.
-  expect(appendCount).toBeLessThan(names.length / 4);
+  expect(log!.appends.length).toBeLessThan(names.length / 4);
 });
 
 test('a restart delivers what the sink has not, and nothing before what was committed', async () => {
@@ -249,56 +244,18 @@ test('a partition that belonged to another log, or whose offset the log does not
 });
 
 /** A storage that fails while told to, in the way of a full disk: nothing of the append is kept. */
-class FailingLog implements DurableLog {
+class FailingLog extends LogTable {
   isFull = false;
-  readonly #log: DurableLog;
 
-  constructor(log: DurableLog) {
-    this.#log = log;
-  }
-
-  startOffset(topic: string): number {
-    return this.#log.startOffset(topic);
-  }
-
-  endOffset(topic: string): number {
-    return this.#log.endOffset(topic);
-  }
-
-  read(
-    topic: string,
-    fromOffset: number,
-    maxCount: number,
-    maxBytes: number,
-  ): Promise<readonly StoredRecord[]> {
-    return this.#log.read(topic, fromOffset, maxCount, maxBytes);
-  }
-
-  truncateBefore(topic: string, offset: number): Promise<void> {
-    return this.#log.truncateBefore(topic, offset);
-  }
-
-  append(topic: string, records: readonly StoredRecord[], notes?: LogNotes): Promise<void> {
-    return this.isFull ? Promise.reject(new Error('no space left')) : this.#log.append(topic, records, notes);
-  }
-
-  posts(topic: string) {
-    return this.#log.posts(topic);
-  }
-
-  importState(topic: string, importId: string): ImportState {
-    return this.#log.importState(topic, importId);
-  }
-
-  imports(topic: string) {
-    return this.#log.imports(topic);
+  override append(...call: Parameters<LogTable['append']>): Promise<void> {
+    return this.isFull ? Promise.reject(new Error('no space left')) : super.append(...call);
   }
 }
 
 test('of POSTs that a failing disk took nobody says that they are not kept; it shows as a problem, and passes', async () => {
   let failing: FailingLog | null = null;
-  const rig = await open(newDirectory(), new RecordingSink(), (log) => {
-    failing = new FailingLog(log);
+  const rig = await open(newDirectory(), new RecordingSink(), (store) => {
+    failing = new FailingLog(store);
     return failing;
   });
   await rig.log.start(rig.sink);
@@ -391,37 +348,68 @@ test('an entry that no record could hold is refused with its POST', async () => 
   expect(valuesOf(rig.sink)).toEqual([]);
 });
 
-test('what is written as one is bounded: a POST, or several up to a limit', async () => {
-  const writes: number[] = [];
+test('what is written as one is bounded, and a large POST is staged, so that small ones go before it', async () => {
   const store = await Store.open(newDirectory(), 1 << 20);
-  const log = new LogTable(store);
-  const topic = new TopicLog('edge', {
-    startOffset: (name) => log.startOffset(name),
-    endOffset: (name) => log.endOffset(name),
-    read: (...call) => log.read(...call),
-    truncateBefore: (...call) => log.truncateBefore(...call),
-    append: (name, records, notes) => {
-      writes.push(records.reduce((sum, { value }) => sum + value.length, 0));
-      return log.append(name, records, notes);
-    },
-    importState: (...call) => log.importState(...call),
-    imports: (topic) => log.imports(topic),
-    posts: (name) => log.posts(name),
-  });
-  const value = Buffer.alloc(WRITE_BYTES / 4);
-  const appends = Array.from({ length: 10 }, () =>
-    topic.append({ count: 1, byteCount: value.length, value: () => value }, 0),
-  );
-  await Promise.all(appends);
+  const log = new SeenLog(store);
+  const topic = new TopicLog('edge', log);
+  const value = Buffer.alloc(STAGED_FROM_BYTES / 2);
+  const small = { count: 1, byteCount: value.length, value: () => value };
+  const perWrite = WRITE_BYTES / value.length;
+  await Promise.all(Array.from({ length: 2 * perWrite + 2 }, () => topic.append(small, 0)));
+  expect(log.appends).toEqual(['1+0', `${perWrite}+0`, `${perWrite}+0`, '1+0']);
   const large = { count: 2, byteCount: 2 * WRITE_BYTES, value: () => Buffer.alloc(WRITE_BYTES) };
-  await Promise.all([topic.append(large, 0), topic.append(large, 0)]);
-  expect(writes).toEqual([
-    value.length,
-    WRITE_BYTES,
-    WRITE_BYTES,
-    value.length,
-    2 * WRITE_BYTES,
-    2 * WRITE_BYTES,
-  ]);
+  const done: string[] = [];
+  const append = (name: string, values: RecordValues) => topic.append(values, 0).then(() => done.push(name));
+  await Promise.all([append('large', large), append('larger', large), append('small', small)]);
+  expect(done).toEqual(['small', 'large', 'larger']);
+  expect(log.appends.slice(4)).toEqual(['1+0', '0+2', '0+2']);
   await store.close();
 });
+
+test('what is staged counts once it is appended: it outlives restarts, and what nobody took up is forgotten', async () => {
+  const directory = newDirectory();
+  const store = await Store.open(directory, 1 << 20);
+  const log = new LogTable(store, 10);
+  const staged = await log.stage('edge', staging(['one', 'two', 'three', 'four']));
+  expect(staged.map(({ count }) => count)).toEqual([3, 1]);
+  const left = await log.stage('edge', staging(['nobody']));
+  expect([log.endOffset('edge'), left.length]).toEqual([0, 1]);
+  await log.append('edge', [{ offset: 0, timestampMs: 1, value: Buffer.from('first') }], undefined, staged);
+  await store.close();
+
+  const again = await Store.open(directory, 1 << 20);
+  const reopened = new LogTable(again, 10);
+  expect(await textsOf(reopened, 0)).toEqual(['0=first', '1=one', '2=two', '3=three', '4=four']);
+  expect(again.table('log').keys('edge/staged/')).toHaveLength(3);
+  await reopened.append('edge', [{ offset: 5, timestampMs: 1, value: Buffer.from('last') }]);
+  expect(again.table('log').keys('edge/staged/')).toHaveLength(2);
+  await reopened.truncateBefore('edge', 4);
+  expect(await textsOf(reopened, 4)).toEqual(['4=four', '5=last']);
+  expect(again.table('log').keys('edge/staged/')).toHaveLength(1);
+  await again.close();
+});
+
+/** Notes of each append how many records it has, and how many staged chunks. */
+class SeenLog extends LogTable {
+  readonly appends: string[] = [];
+
+  override append(
+    topic: string,
+    records: readonly StoredRecord[],
+    notes?: LogNotes,
+    staged: readonly StagedChunk[] = [],
+  ): Promise<void> {
+    const count = staged.reduce((sum, chunk) => sum + chunk.count, 0);
+    this.appends.push(`${records.length}+${count}`);
+    return super.append(topic, records, notes, staged);
+  }
+}
+
+function staging(values: readonly string[]): NewRecord[] {
+  return values.map((value) => ({ timestampMs: 7, value: Buffer.from(value) }));
+}
+
+async function textsOf(log: LogTable, from: number): Promise<string[]> {
+  const records = await log.read('edge', from, Infinity, Infinity);
+  return records.map(({ offset, value }) => `${offset}=${Buffer.from(value)}`);
+}

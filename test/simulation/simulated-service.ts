@@ -4,7 +4,12 @@
  */
 
 import { SegmentError } from '../../engine/segments.js';
-import type { DurableLog, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
+import type {
+  DurableLog,
+  NewRecord,
+  StagedChunk,
+  StoredRecord,
+} from '../../ingest/embedded-log/durable-log.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import { Gaps } from '../../ingest/gaps.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
@@ -39,6 +44,7 @@ const ARENA_BYTES = 3_000;
 const CHECKPOINT_LEAST_BYTES = 200;
 /** So small that appends take several. */
 const LOG_CHUNK_BYTES = 400;
+const STAGED_FROM_BYTES = 600;
 
 /** What outlives a process. */
 export interface World {
@@ -215,6 +221,7 @@ export class Life {
             nowUs,
             yieldTurn,
             onFatal,
+            stagedFromBytes: STAGED_FROM_BYTES,
           });
     committer.tell((positions) => {
       onCommitted();
@@ -225,13 +232,33 @@ export class Life {
   }
 
   #observed(log: LogTable): DurableLog {
+    const stagedRecords = new Map<StagedChunk, readonly NewRecord[]>();
     return {
       startOffset: (topic) => log.startOffset(topic),
       endOffset: (topic) => log.endOffset(topic),
-      append: async (topic, records, notes) => {
-        await log.append(topic, records, notes);
-        this.#ports.onAppended(topic, records);
+      append: async (topic, records, notes, staged = []) => {
+        let offset = log.endOffset(topic) + records.length;
+        const taken = staged.flatMap((chunk) => stagedRecords.get(chunk)!);
+        await log.append(topic, records, notes, staged);
+        this.#ports.onAppended(topic, [
+          ...records,
+          ...taken.map((record) => ({ ...record, offset: offset++ })),
+        ]);
       },
+      stage: async (topic, records) => {
+        const copies = Array.from(records, ({ timestampMs, value }) => ({
+          timestampMs,
+          value: value.slice(),
+        }));
+        const staged = await log.stage(topic, copies);
+        let first = 0;
+        for (const chunk of staged) {
+          stagedRecords.set(chunk, copies.slice(first, first + chunk.count));
+          first += chunk.count;
+        }
+        return staged;
+      },
+      unstage: (topic, staged) => log.unstage(topic, staged),
       importState: (topic, importId) => log.importState(topic, importId),
       imports: (topic) => log.imports(topic),
       posts: (topic) => log.posts(topic),

@@ -194,7 +194,9 @@ class StoreHistory {
       return { offset: first + i, timestampMs: first + i, value: Buffer.from(value) };
     });
     this.#unheard.push(values);
-    this.#log.append(TOPIC, records).then(
+    const isStaged = this.#random.chance(0.5);
+    const appended = isStaged ? this.#stageAndAppend(records) : this.#log.append(TOPIC, records);
+    appended.then(
       () => {
         this.#records.push(...values);
         this.#unheard = [];
@@ -206,6 +208,15 @@ class StoreHistory {
         this.#isAppending = false;
       },
     );
+  }
+
+  async #stageAndAppend(records: readonly StoredRecord[]): Promise<void> {
+    const count = this.#random.between(0, records.length);
+    const staged = await this.#log.stage(TOPIC, records.slice(count));
+    await this.#log.append(TOPIC, records.slice(0, count), undefined, staged).catch((error: unknown) => {
+      this.#log.unstage(TOPIC, staged);
+      throw error;
+    });
   }
 
   #truncate(): void {

@@ -104,7 +104,7 @@ export function killingDisk(disk: Disk, killer: Killer): Disk {
     },
     syncFolder: (folder) => killer.around('sync-folder', () => disk.syncFolder(folder)),
     rename: (from, to) => killer.around('rename', () => disk.rename(from, to)),
-    truncate: (path, byteCount) => killer.around('truncate', () => disk.truncate(path, byteCount)),
+    truncate: (file, byteCount) => killer.around('truncate', () => disk.truncate(file, byteCount)),
     remove: (path) => killer.around(`unlink of ${kindOf(path, built.has(path))}`, () => disk.remove(path)),
   };
 }

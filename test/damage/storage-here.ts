@@ -8,12 +8,16 @@ import { StorageWork } from '../../src/store/thread/storage-work.js';
 import { monotonicUs } from '../../src/system-clock.js';
 import { countedDisk } from '../store/counted-disk.js';
 
-export const STORAGE_HERE: StoreBackEnds = { ...SYSTEM_PARTS, startStorage: startStorageHere };
+export const STORAGE_HERE: StoreBackEnds = {
+  ...SYSTEM_PARTS,
+  startStorage: (listener) => storageHere(listener),
+};
 
-function startStorageHere(listener: StorageListener): StorageLink {
+/** `onOpen` comes before a file is opened, and may throw. */
+export function storageHere(listener: StorageListener, onOpen?: (path: string) => void): StorageLink {
   /** What a worker's end would close. */
   const open = new Set<number>();
-  const disk = countedDisk(open);
+  const disk = countedDisk(open, onOpen);
   const later = (task: () => void): void => {
     setImmediate(() => {
       try {

@@ -57,7 +57,7 @@ function changed(disk: Disk, change: Partial<Disk>): Disk {
     rename: (from, to) => disk.rename(from, to),
     link: (from, to) => disk.link(from, to),
     identity: (path) => disk.identity(path),
-    truncate: (path, byteCount) => disk.truncate(path, byteCount),
+    truncate: (file, byteCount) => disk.truncate(file, byteCount),
     remove: (path) => disk.remove(path),
     freeBytes: (folder) => disk.freeBytes(folder),
     list: (folder) => disk.list(folder),

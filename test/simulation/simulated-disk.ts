@@ -258,10 +258,10 @@ export class DiskOfLife implements Disk {
     return this.#disk.entry(path) === null ? null : path;
   }
 
-  truncate(path: string, byteCount: number): void {
+  truncate(named: string | number, byteCount: number): void {
     this.#faults.run('truncate', (part) => {
-      const file = this.#disk.entry(path);
-      if (file === null || file === 'folder') throw systemError('ENOENT', path);
+      const file = typeof named === 'string' ? this.#disk.entry(named) : this.#fileOf(named);
+      if (file === null || file === 'folder') throw systemError('ENOENT', String(named));
       if (part < 0.5) return;
       file.content = file.content.slice(0, byteCount);
       file.stableBytes = Math.min(file.stableBytes, byteCount);

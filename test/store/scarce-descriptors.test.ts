@@ -6,32 +6,41 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { LogFullError } from '../../ingest/embedded-log/durable-log.js';
 import { refusalOf } from '../../src/http/query/refusals.js';
+import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
+import type { StartStorage } from '../../src/store/thread/storage-link.js';
+import { storageHere } from '../damage/storage-here.js';
 import { countedDisk } from './counted-disk.js';
 
 const SCOPE = 'edge/0';
 const FILES = ['a', 'b', 'c', 'd'];
 
-const directory = mkdtempSync(join(tmpdir(), 'logring-scarce-'));
+let directory = '';
 let store: Store | null = null;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'logring-scarce-'));
+});
 
 afterEach(async () => {
   await store?.close();
   rmSync(directory, { recursive: true, force: true });
 });
 
+function tooManyOpen(path: string): Error {
+  const message = `EMFILE: too many open files, open '${path}'`;
+  return Object.assign(new Error(message), { code: 'EMFILE', syscall: 'open' });
+}
+
 test('readings make do with the descriptors that there are; with none they are refused, to come again, as no damage', async () => {
   const limit = { count: Number.POSITIVE_INFINITY };
   const open = new Set<number>();
   const disk = countedDisk(open, (path) => {
-    if (open.size >= limit.count)
-      throw Object.assign(new Error(`EMFILE: too many open files, open '${path}'`), {
-        code: 'EMFILE',
-        syscall: 'open',
-      });
+    if (open.size >= limit.count) throw tooManyOpen(path);
   });
   const opened = await Store.open(directory, 0, undefined, { ...SYSTEM_PARTS, disk });
   store = opened;
@@ -51,4 +60,24 @@ test('readings make do with the descriptors that there are; with none they are r
   limit.count = 2;
   expect(read()).toEqual([0, 1, 2, 3]);
   expect(open.size).toBe(2);
+});
+
+test('an append that gets no descriptor is refused, and surely not kept', async () => {
+  const first = await Store.open(directory, 0);
+  await new LogTable(first).append('edge', [{ offset: 0, timestampMs: 0, value: Uint8Array.of(1) }]);
+  await first.close();
+  let isScarce = false;
+  const onOpen = (path: string) => {
+    if (isScarce) throw tooManyOpen(path);
+  };
+  const startStorage: StartStorage = (listener) => storageHere(listener, onOpen);
+  store = await Store.open(directory, 0, undefined, { ...SYSTEM_PARTS, startStorage });
+  const log = new LogTable(store);
+  const append = () => log.append('edge', [{ offset: 1, timestampMs: 0, value: Uint8Array.of(2) }]);
+  isScarce = true;
+  await expect(append()).rejects.toThrow(LogFullError);
+  expect(store.isUnclean).toBe(false);
+  isScarce = false;
+  await append();
+  expect(log.endOffset('edge')).toBe(2);
 });

@@ -7,6 +7,7 @@ import {
   fdatasync,
   fdatasyncSync,
   fsyncSync,
+  ftruncateSync,
   linkSync,
   mkdirSync,
   openSync,
@@ -59,7 +60,8 @@ export interface Disk {
   link(from: string, to: string): void;
   /** Tells a file from every other, also from one that is put in its place; null for a missing one. */
   identity(path: string): string | null;
-  truncate(path: string, byteCount: number): void;
+  /** By its path, or one that is open for writing: that needs no descriptor. */
+  truncate(file: string | number, byteCount: number): void;
   /** A file that is missing is no error. */
   remove(path: string): void;
   /** Of the file system that a folder is in: what this process may still write there. */
@@ -104,7 +106,10 @@ export const SYSTEM_DISK: Disk = {
     const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
     return stats === undefined ? null : `${stats.dev}:${stats.ino}`;
   },
-  truncate: (path, byteCount) => asked(path, () => truncateSync(path, byteCount)),
+  truncate: (file, byteCount) => {
+    if (typeof file === 'string') asked(file, () => truncateSync(file, byteCount));
+    else asked(paths.get(file)!, () => ftruncateSync(file, byteCount));
+  },
   remove: removeFile,
   freeBytes,
   list: listFolder,

@@ -66,12 +66,18 @@ export class FileAppender {
     this.#givingWay(() => this.#folders.sync());
   }
 
-  /** After a write that failed: what was appended to these since is gone, durably once it is synced. */
+  /**
+   * After a write that failed: what was appended to these since is gone, durably once it is synced. Needs no
+   * descriptor for what the lack of one kept from being written.
+   */
   cutBack(ends: readonly FileEnd[]): void {
     for (const { path, byteCount } of ends) {
-      if (this.#disk.byteCount(path) === null) continue;
-      this.#disk.truncate(path, byteCount);
-      if (!this.#open.has(path)) this.#open.set(path, this.#held.get(path) ?? this.#opened(path));
+      const written = this.#open.get(path) ?? this.#held.get(path);
+      const foundBytes = this.#disk.byteCount(path);
+      if (foundBytes === null || (written === undefined && foundBytes === byteCount)) continue;
+      const descriptor = written ?? this.#opened(path);
+      this.#open.set(path, descriptor);
+      this.#disk.truncate(descriptor, byteCount);
     }
   }
 

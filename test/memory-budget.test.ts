@@ -4,12 +4,15 @@
  */
 
 import { expect, test } from 'vitest';
+import { BodyBudget } from '../src/http/ingest/body-memory.js';
+import { AnswersInFlight } from '../src/http/server/answers-in-flight.js';
 import { IngestGate } from '../src/service/ingest-gate.js';
-import { MemoryBudget } from '../src/service/memory-budget.js';
+import { MemoryBudget, memoryRoomOf } from '../src/service/memory-budget.js';
 
 const MIB = 2 ** 20;
 
 class Rig {
+  readonly room = memoryRoomOf(100 * MIB);
   readonly gate = new IngestGate();
   heldMb = 0;
   cacheLimitMb = 0;
@@ -22,7 +25,9 @@ class Rig {
     parts: [
       { name: 'rows', heldBytes: () => (this.heldMb * MIB) / 4 },
       { name: 'usage', heldBytes: () => (3 * this.heldMb * MIB) / 4 },
+      { name: 'answers', heldBytes: () => this.room.takenBytes },
     ],
+    room: this.room,
     spill: (isNearPause) => {
       this.spillCount += 1;
       this.isNearPause = isNearPause;
@@ -48,7 +53,7 @@ test('cache, spilling, pausing, and going on, in this order', () => {
   expect(rig.check(76)).toBe('cache 24, spilled 1, open');
   expect(rig.check(94)).toBe('cache 6, spilled 2, open');
   expect(rig.check(96)).toBe('cache 4, spilled 3, closed');
-  expect(rig.gate.reasons).toEqual([expect.stringContaining('96 MiB are held (usage 72, rows 24)')]);
+  expect(rig.gate.reasons).toEqual([expect.stringContaining('96 MiB are held (usage 72, rows 24, ')]);
   // Not at once: it would pause again with the next entries.
   expect(rig.check(92)).toBe('cache 8, spilled 4, closed');
   expect(rig.check(120)).toBe('cache 0, spilled 5, closed');
@@ -57,6 +62,7 @@ test('cache, spilling, pausing, and going on, in this order', () => {
   expect(rig.budget.readings()).toEqual([
     { part: 'rows', bytes: 22 * MIB },
     { part: 'usage', bytes: 66 * MIB },
+    { part: 'answers', bytes: 0 },
     { part: 'block-cache', bytes: 3 },
   ]);
 });
@@ -68,6 +74,30 @@ test('what is soon needed again is let go of before ingest pauses, not long befo
     return rig.isNearPause;
   };
   expect([near(80), near(89), near(91), rig.gate.isOpen]).toEqual([false, false, true, true]);
+});
+
+test('bodies and large answers take what is left; the cache gives way at once, and what was refused has others spill', () => {
+  const rig = new Rig();
+  const { room } = rig;
+  expect(rig.check(60)).toBe('cache 25, spilled 0, open');
+  expect([room.tryTake(20 * MIB), rig.cacheLimitMb]).toEqual([true, 20]);
+  expect([room.tryTake(11 * MIB), rig.cacheLimitMb]).toEqual([false, 20]);
+  room.giveBack(20 * MIB);
+  // 60 and 11 need no spilling, 60 and 16 do.
+  expect(rig.check(60)).toBe('cache 25, spilled 0, open');
+  expect(room.tryTake(31 * MIB)).toBe(false);
+  expect([rig.check(60), rig.isNearPause]).toEqual(['cache 25, spilled 1, open', true]);
+  expect(rig.check(60)).toBe('cache 25, spilled 1, open');
+  // One that is alone is possible all the same.
+  const answers = new AnswersInFlight(1 * MIB, room);
+  const [first, second] = [answers.hold(), answers.hold()];
+  expect([first.resize(50 * MIB), second.resize(1), rig.cacheLimitMb]).toEqual([true, false, 0]);
+  first.release();
+  const body = new BodyBudget(100 * MIB, room);
+  expect([body.tryTake(30 * MIB), body.tryTake(1)]).toEqual([true, false]);
+  expect([second.resize(1), room.takenBytes]).toEqual([false, 30 * MIB]);
+  body.giveBack(30 * MIB);
+  expect([second.resize(1), room.takenBytes]).toEqual([true, 1]);
 });
 
 test('a budget that is too small for what a start has loaded is told, with one that is enough', () => {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { MemoryRoom } from '../src/http/memory-room.js';
 import { IngestGate } from '../src/service/ingest-gate.js';
 import { createMemoryBudget } from '../src/service/memory-parts.js';
 import { Shards } from '../src/service/shards.js';
@@ -32,6 +33,7 @@ test('cached answers go before ingest pauses for them', async () => {
       queries: queryApi,
       inFlight,
       ingest: null,
+      room: new MemoryRoom(Infinity),
     };
     const others = createMemoryBudget(Number.MAX_SAFE_INTEGER, gate, parts)
       .readings()

@@ -6,10 +6,12 @@
  *   0                                       3/4        0.9      0.95       1    of the budget, without the cache
  *   │                                        │ spill    │ go on   │ pause    │
  *   │ cache: 1/4 at most ─────────────────── shrinks ── to ────── nothing ──▶│
+ *   │ bodies and large answers: what is left up to there ─────────▶│
  */
 
 import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';
 import type { Config } from '../config.js';
+import { MemoryRoom } from '../http/memory-room.js';
 import { CACHE_SHARE, COMPACTION_SHARE, PAUSE_SHARE, RESUME_SHARE, SPILL_SHARE } from '../limits.js';
 import type { IngestGate } from './ingest-gate.js';
 
@@ -19,6 +21,11 @@ const NAMED_PARTS = 3;
 
 export function budgetBytesOf({ MEMORY_BUDGET_MB }: Pick<Config, 'MEMORY_BUDGET_MB'>): number {
   return MEMORY_BUDGET_MB * MEBIBYTE;
+}
+
+/** What requests leave to what comes in between two looks. */
+export function memoryRoomOf(budgetBytes: number): MemoryRoom {
+  return new MemoryRoom(RESUME_SHARE * budgetBytes);
 }
 
 /** What a compaction may sort in memory at a time. */
@@ -37,6 +44,8 @@ export interface MemoryBudgetPorts {
   /** Counted apart: it has what the other parts leave. */
   readonly cache: { readonly heldBytes: number; limit(capacityBytes: number): void };
   readonly parts: readonly MemoryPart[];
+  /** What requests hold, which is among the parts. */
+  readonly room: MemoryRoom;
   /**
    * Asks the parts to free what need not be in memory, near a pause also what is soon needed again; they may
    * take their time.
@@ -50,6 +59,7 @@ export class MemoryBudget {
 
   constructor(ports: MemoryBudgetPorts) {
     this.#ports = ports;
+    ports.room.tell((heldBytes) => this.#limitCache(heldBytes));
   }
 
   get budgetBytes(): number {
@@ -58,11 +68,11 @@ export class MemoryBudget {
 
   /** To be called every MEMORY_CHECK_MS. Costs what counting costs. */
   check(): void {
-    const { budgetBytes, gate, cache, parts, spill } = this.#ports;
+    const { budgetBytes, gate, parts, room, spill } = this.#ports;
     this.#heldBytes = parts.reduce((sum, part) => sum + part.heldBytes(), 0);
-    const leftBytes = Math.max(0, budgetBytes - this.#heldBytes);
-    cache.limit(Math.min(CACHE_SHARE * budgetBytes, leftBytes));
-    if (this.#heldBytes >= SPILL_SHARE * budgetBytes) spill(this.#heldBytes >= RESUME_SHARE * budgetBytes);
+    this.#limitCache(this.#heldBytes);
+    const wantedBytes = this.#heldBytes + room.noteOthers(this.#heldBytes - room.takenBytes);
+    if (wantedBytes >= SPILL_SHARE * budgetBytes) spill(wantedBytes >= RESUME_SHARE * budgetBytes);
     if (this.#heldBytes >= PAUSE_SHARE * budgetBytes) gate.close('memory', this.#reason());
     else if (this.#heldBytes < RESUME_SHARE * budgetBytes) gate.open('memory');
   }
@@ -81,6 +91,11 @@ export class MemoryBudget {
     const { cache, parts } = this.#ports;
     const readings = parts.map((part) => ({ part: part.name, bytes: part.heldBytes() }));
     return [...readings, { part: 'block-cache', bytes: cache.heldBytes }];
+  }
+
+  #limitCache(heldBytes: number): void {
+    const { budgetBytes, cache } = this.#ports;
+    cache.limit(Math.min(CACHE_SHARE * budgetBytes, Math.max(0, budgetBytes - heldBytes)));
   }
 
   /** In MiB. */

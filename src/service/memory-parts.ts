@@ -8,6 +8,7 @@ import type { Shard } from '../../engine/shard.js';
 import { VIEWS } from '../../engine/views.js';
 import type { Cluster } from '../cluster/cluster.js';
 import type { IngestApi } from '../http/ingest/ingest-api.js';
+import type { MemoryRoom } from '../http/memory-room.js';
 import type { QueryApi } from '../http/query/query-api.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import { SPILLED_MATCH_SHARE, TRIMMED_SHARE } from '../limits.js';
@@ -30,6 +31,7 @@ export interface PartsPorts {
   readonly inFlight: AnswersInFlight;
   /** null when the logs come from Kafka. */
   readonly ingest: IngestApi | null;
+  readonly room: MemoryRoom;
 }
 
 export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports: PartsPorts): MemoryBudget {
@@ -39,6 +41,7 @@ export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports:
     budgetBytes,
     gate,
     cache: store.cache,
+    room: ports.room,
     parts: memoryParts(ports),
     spill: (isNearPause) => {
       spillViews(isNearPause);

@@ -23,6 +23,7 @@ import {
   INGEST_HELD_BYTE_LIMIT,
   INGEST_HELD_BYTE_MINIMUM,
 } from '../http/limits.js';
+import type { MemoryRoom } from '../http/memory-room.js';
 import {
   type AlarmPorts,
   type AnswerState,
@@ -105,8 +106,9 @@ export function logStates(config: Config, whole: WholeAnswers): StatePort {
 }
 
 /** Answers on their way to slow clients, over all of which there is one bound. */
-export function createAnswersInFlight(config: Config): AnswersInFlight {
-  return new AnswersInFlight(Math.min(ANSWER_BYTE_LIMIT, ANSWER_BUDGET_SHARE * budgetBytesOf(config)));
+export function createAnswersInFlight(config: Config, room?: MemoryRoom): AnswersInFlight {
+  const limitBytes = Math.min(ANSWER_BYTE_LIMIT, ANSWER_BUDGET_SHARE * budgetBytesOf(config));
+  return new AnswersInFlight(limitBytes, room);
 }
 
 export function createQueries({ config, platform, inFlight, ...ports }: QueryPorts): QueryApi {
@@ -131,10 +133,14 @@ export function createQueries({ config, platform, inFlight, ...ports }: QueryPor
 }
 
 /** null when the logs come from Kafka. */
-export function createIngestApi(config: Config, ingest: IngestPort | null): IngestApi | null {
+export function createIngestApi(
+  config: Config,
+  ingest: IngestPort | null,
+  room: MemoryRoom,
+): IngestApi | null {
   if (ingest === null) return null;
   const heldBytes = Math.min(INGEST_HELD_BYTE_LIMIT, budgetBytesOf(config) / 4);
-  return new IngestApi(ingest, Math.max(INGEST_HELD_BYTE_MINIMUM, heldBytes));
+  return new IngestApi(ingest, Math.max(INGEST_HELD_BYTE_MINIMUM, heldBytes), room);
 }
 
 export function createApi({ config, platform, keys, queries, ...parts }: ApiPorts): Api {

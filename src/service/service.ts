@@ -35,7 +35,7 @@ import { IngestGate } from './ingest-gate.js';
 import { createKeyRings, type KeyRings } from './key-rings.js';
 import { KnownNames } from './known-names.js';
 import { createLogs, type Logs } from './log-intake.js';
-import { budgetBytesOf, compactionBytesOf, type MemoryBudget } from './memory-budget.js';
+import { budgetBytesOf, compactionBytesOf, type MemoryBudget, memoryRoomOf } from './memory-budget.js';
 import { createMemoryBudget } from './memory-parts.js';
 import { SelfReport } from './self-report.js';
 import {
@@ -200,7 +200,8 @@ class Composition implements Service {
         damaged: (view, file, problem) => store.noteDamage(this.#shards.scopeOf(view), file, problem),
       },
     });
-    this.#inFlight = createAnswersInFlight(config);
+    const room = memoryRoomOf(budgetBytes);
+    this.#inFlight = createAnswersInFlight(config, room);
     const states = logStates(config, this.#whole);
     this.#cluster = createCluster({
       config,
@@ -250,9 +251,10 @@ class Composition implements Service {
     });
     this.#cluster?.serve(this.#queries);
     this.#whole.tell((topic) => this.#queries.forget(topic === config.EDGE_TOPIC ? 'edge' : 'relay'));
-    const ingest = createIngestApi(config, this.#logs.ingest);
+    const ingest = createIngestApi(config, this.#logs.ingest, room);
 
     this.#memory = createMemoryBudget(budgetBytes, gate, {
+      room,
       shards: this.#shards,
       cluster: this.#cluster,
       store,

@@ -162,7 +162,7 @@ test('all bodies in progress share one budget: beyond it 503, and what ends or g
   expect(api.heldBytes).toBe(900);
   const refused = await third.end();
   expect([problemsOf(refused), headerOf(refused, 'Retry-After')]).toEqual([
-    '503 UNAVAILABLE too many bodies are being taken in at once',
+    '503 UNAVAILABLE there is no memory for a body of this size at the moment; where that goes on, send fewer entries at a time, or raise LOGRING_MEMORY_BUDGET_MB',
     '1',
   ]);
   second.abort();

@@ -12,6 +12,7 @@ import { SortedRun } from '../../engine/rows/sorted-run.js';
 import type { SegmentReader, SegmentWriter } from '../../engine/segments.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
+import { MemoryRoom } from '../../src/http/memory-room.js';
 import { IngestGate } from '../../src/service/ingest-gate.js';
 import { MemoryBudget } from '../../src/service/memory-budget.js';
 import { SegmentTable } from '../segment-table.js';
@@ -176,6 +177,7 @@ function budget(): [object, () => number] {
       { name: 'names', heldBytes: sharedNameBytes },
     ],
     spill: () => undefined,
+    room: new MemoryRoom(0),
   });
   for (let i = 0; gate.isOpen && i < 200_000; i++) {
     rows.apply(edgeEntry(i));

@@ -8,6 +8,7 @@
 
 import { assert } from '../../../engine/assert.js';
 import { BODY_STEP_BYTES, LARGE_BODY_BYTES } from '../limits.js';
+import { MemoryRoom } from '../memory-room.js';
 
 /** As the platform has it; the language's library of today's target doesn't know it. */
 interface ResizableBuffer extends ArrayBuffer {
@@ -21,10 +22,12 @@ const ResizableBuffer = ArrayBuffer as unknown as new (
 /** Bytes that may be held by all bodies together. */
 export class BodyBudget {
   readonly limit: number;
+  readonly #room: MemoryRoom;
   #held = 0;
 
-  constructor(limit: number) {
+  constructor(limit: number, room = new MemoryRoom(limit)) {
     this.limit = limit;
+    this.#room = room;
   }
 
   get held(): number {
@@ -32,7 +35,7 @@ export class BodyBudget {
   }
 
   tryTake(byteCount: number): boolean {
-    if (this.#held + byteCount > this.limit) return false;
+    if (this.#held + byteCount > this.limit || !this.#room.tryTake(byteCount)) return false;
     this.#held += byteCount;
     return true;
   }
@@ -40,6 +43,7 @@ export class BodyBudget {
   giveBack(byteCount: number): void {
     assert(byteCount <= this.#held, 'more memory of bodies is given back than was taken');
     this.#held -= byteCount;
+    this.#room.giveBack(byteCount);
   }
 }
 

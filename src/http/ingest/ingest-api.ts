@@ -34,6 +34,7 @@ import {
   INGEST_UNPACKED_BYTE_LIMIT,
   REFUSED_BODY_BYTE_LIMIT,
 } from '../limits.js';
+import type { MemoryRoom } from '../memory-room.js';
 import type { IngestOutcome, IngestPort } from '../ports.js';
 import { decodeQuery } from '../query/query-string.js';
 import { idempotencyKeyOf, isChunked } from '../server/headers.js';
@@ -58,7 +59,10 @@ const UNPACKED_TOO_LARGE = payloadTooLarge(
 const LIMITED_KEY = permissionDenied(
   'this key is limited to some projects, and such keys may neither post logs nor ask how far an import is',
 );
-const OUT_OF_MEMORY = unavailable('too many bodies are being taken in at once', INGEST_RETRY_SECONDS);
+const OUT_OF_MEMORY = unavailable(
+  'there is no memory for a body of this size at the moment; where that goes on, send fewer entries at a time, or raise LOGRING_MEMORY_BUDGET_MB',
+  INGEST_RETRY_SECONDS,
+);
 
 export class IngestApi {
   readonly #ingest: IngestPort;
@@ -70,9 +74,9 @@ export class IngestApi {
    */
   #unpacking: Promise<void> = Promise.resolve();
 
-  constructor(ingest: IngestPort, heldByteLimit: number) {
+  constructor(ingest: IngestPort, heldByteLimit: number, room?: MemoryRoom) {
     this.#ingest = ingest;
-    this.#budget = new BodyBudget(heldByteLimit);
+    this.#budget = new BodyBudget(heldByteLimit, room);
   }
 
   /** Bytes of the bodies in progress. */

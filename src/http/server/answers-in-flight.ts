@@ -9,6 +9,7 @@
 
 import type { Holding } from '../../endpoints/endpoint.js';
 import { ANSWER_LEAST_BYTES, ANSWER_WINDOW_COUNT, ANSWER_WINDOW_US } from '../limits.js';
+import { MemoryRoom } from '../memory-room.js';
 
 /** An answer that is being sent. */
 export interface Sending {
@@ -22,6 +23,7 @@ export interface Sending {
 
 export class AnswersInFlight {
   readonly #limitBytes: number;
+  readonly #room: MemoryRoom;
   /** Those that are counted here, longest without progress first. */
   readonly #usual = new Set<Sent>();
   /** Those that a holding counts. */
@@ -31,8 +33,9 @@ export class AnswersInFlight {
   #cutOffCount = 0;
 
   /** Of usual answers and of large ones, each. */
-  constructor(limitBytes: number) {
+  constructor(limitBytes: number, room = new MemoryRoom(Number.POSITIVE_INFINITY)) {
     this.#limitBytes = limitBytes;
+    this.#room = room;
   }
 
   get heldBytes(): number {
@@ -80,18 +83,29 @@ export class AnswersInFlight {
     let heldBytes = 0;
     return {
       resize: (byteCount, alone = true) => {
-        const others = this.#largeBytes - heldBytes;
-        const hasRoom = others + byteCount <= this.#limitBytes || (alone && others === 0);
-        if (byteCount > heldBytes && !hasRoom) return false;
-        this.#largeBytes = others + byteCount;
+        if (byteCount > heldBytes && !this.#tryHold(heldBytes, byteCount, alone)) return false;
+        if (byteCount < heldBytes) this.#room.giveBack(heldBytes - byteCount);
+        this.#largeBytes += byteCount - heldBytes;
         heldBytes = byteCount;
         return true;
       },
       release: () => {
+        this.#room.giveBack(heldBytes);
         this.#largeBytes -= heldBytes;
         heldBytes = 0;
       },
     };
+  }
+
+  /** One that is alone is always possible: else it never were. */
+  #tryHold(heldBytes: number, byteCount: number, alone: boolean): boolean {
+    const others = this.#largeBytes - heldBytes;
+    const mayBeAlone = alone && others === 0;
+    if (others + byteCount > this.#limitBytes && !mayBeAlone) return false;
+    if (this.#room.tryTake(byteCount - heldBytes)) return true;
+    if (!mayBeAlone || this.#room.takenBytes > heldBytes) return false;
+    this.#room.take(byteCount - heldBytes);
+    return true;
   }
 
   /**

@@ -8,16 +8,26 @@ export class LogFullError extends Error {
   override name = 'LogFullError';
 }
 
+/** Bytes that are put where they are wanted, and nowhere before. */
+export interface LazyBytes {
+  readonly length: number;
+  copyTo(target: Uint8Array, at: number): void;
+}
+
 /** A record that has no offset yet. */
 export interface NewRecord {
   /** When it arrived, milliseconds since the epoch. */
   readonly timestampMs: number;
-  readonly value: Uint8Array;
+  readonly value: Uint8Array | LazyBytes;
+}
+
+export interface AppendedRecord extends NewRecord {
+  readonly offset: number;
 }
 
 /** One stored record. */
-export interface StoredRecord extends NewRecord {
-  readonly offset: number;
+export interface StoredRecord extends AppendedRecord {
+  readonly value: Uint8Array;
 }
 
 /** Records in a row that are on disk, and not yet in the log. */
@@ -49,13 +59,13 @@ export interface DurableLog {
   /**
    * Adds records with the offsets endOffset, endOffset + 1, …, all or none. Resolves once they are on disk
    * for good (synced): from then on `endOffset` and `read` know them, also after `kill -9`. Rejects with a
-   * LogFullError when there is no room; with any other error the next start may find them. Each value is asked
-   * for once; the caller changes none until then. With the records, as one, go the notes, and behind them the
+   * LogFullError when there is no room; with any other error the next start may find them. The
+   * caller changes no value until then. With the records, as one, go the notes, and behind them the
    * staged ones.
    */
   append(
     topic: string,
-    records: readonly StoredRecord[],
+    records: readonly AppendedRecord[],
     notes?: LogNotes,
     staged?: readonly StagedChunk[],
   ): Promise<void>;
@@ -88,4 +98,16 @@ export interface DurableLog {
    * Forgets the records before `offset`, which is at most endOffset. Need not be durable when it resolves.
    */
   truncateBefore(topic: string, offset: number): Promise<void>;
+}
+
+/** A copy. */
+export function wholeBytes(value: Uint8Array | LazyBytes): Uint8Array {
+  const whole = new Uint8Array(value.length);
+  copyBytes(value, whole, 0);
+  return whole;
+}
+
+export function copyBytes(value: Uint8Array | LazyBytes, target: Uint8Array, at: number): void {
+  if (value instanceof Uint8Array) target.set(value, at);
+  else value.copyTo(target, at);
 }

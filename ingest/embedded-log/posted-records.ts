@@ -16,6 +16,7 @@ import {
 } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
 import type { BodyElements } from './body.js';
+import type { LazyBytes } from './durable-log.js';
 import type { RecordValues } from './topic-log.js';
 
 export interface RejectedEntry {
@@ -27,9 +28,8 @@ export interface RejectedEntry {
 /** Of the kind that the topic holds. */
 type Entry = EdgeEntry | RelayEntry;
 
-const OPENING = Buffer.from('[');
-const COMMA = Buffer.from(',');
-const CLOSING = Buffer.from(']');
+const COMMA = 0x2c;
+const CLOSE_BRACKET = 0x5d;
 const EMPTY_OBJECT = Buffer.from('{}');
 
 const BYTE_ORDER_MARK_START = 0xef;
@@ -101,16 +101,14 @@ export class PostedRecords implements RecordValues {
     return this.#elementCount > MAX_BODY_ELEMENTS;
   }
 
-  /** The value of a record, put together when it is asked for: all of them would be the body once more. */
-  value(record: number): Uint8Array {
+  /** The value of a record: all of them put together would be the body once more. */
+  value(record: number): Uint8Array | LazyBytes {
     const first = this.#firsts[record];
     const count = this.#counts[record];
     if (count === 1) return this.#element(first);
-    const pieces: Buffer[] = [];
-    for (let index = first; index < first + count; index++)
-      pieces.push(index === first ? OPENING : COMMA, this.#element(index));
-    pieces.push(CLOSING);
-    return Buffer.concat(pieces);
+    let length = count + 1;
+    for (let index = first; index < first + count; index++) length += this.#lengthOf(index);
+    return { length, copyTo: (target, at) => this.#copyGroup(first, count, target, at) };
   }
 
   /** Takes in all entries, in several turns, unless they are too many. */
@@ -132,6 +130,21 @@ export class PostedRecords implements RecordValues {
     this.#closeGroup(starts.length);
     // The decoder keeps what it decoded last: let that not be a whole body.
     this.#decodeElement({ ...this.#source, bytes: EMPTY_OBJECT }, 0, EMPTY_OBJECT.length, 0);
+  }
+
+  #copyGroup(first: number, count: number, target: Uint8Array, start: number): void {
+    const { starts, ends } = this.#elements;
+    let at = start;
+    for (let index = first; index < first + count; index++) {
+      target[at] = index === first ? OPEN_BRACKET : COMMA;
+      this.#source.bytes.copy(target, at + 1, starts[index], ends[index]);
+      at += 1 + this.#lengthOf(index);
+    }
+    target[at] = CLOSE_BRACKET;
+  }
+
+  #lengthOf(index: number): number {
+    return this.#elements.ends[index] - this.#elements.starts[index];
   }
 
   #element(index: number): Buffer {

@@ -6,7 +6,7 @@
 import { assert } from '../../engine/assert.js';
 import { DELIVERY_BYTES, DELIVERY_RECORDS, STAGED_FROM_BYTES, WRITE_BYTES } from '../limits.js';
 import type { LogIdentity, LogRecord, LogSink, PartitionKey } from '../log-source.js';
-import type { DurableLog, NewRecord, StagedChunk, StoredRecord } from './durable-log.js';
+import type { AppendedRecord, DurableLog, LazyBytes, NewRecord, StagedChunk } from './durable-log.js';
 import {
   advanced,
   type ChunkPlace,
@@ -36,12 +36,12 @@ export interface ImportProgress {
   readonly state: ImportState;
 }
 
-/** The values of the records of an append, which may be put together only when they are asked for. */
+/** The values of the records of an append. */
 export interface RecordValues {
   readonly count: number;
   /** Of all of them. */
   readonly byteCount: number;
-  value(record: number): Uint8Array;
+  value(record: number): Uint8Array | LazyBytes;
 }
 
 /** The POST with an Idempotency-Key that an append is, and what it is answered. */
@@ -191,7 +191,7 @@ export class TopicLog {
     let offset = this.endOffset;
     let byteCount = 0;
     let writtenBytes = 0;
-    const records: StoredRecord[] = [];
+    const records: AppendedRecord[] = [];
     const taken: StagedChunk[] = [];
     let takenCount = 0;
     const notes: PendingNotes = { imports: new Map(), posts: new Map() };
@@ -211,7 +211,8 @@ export class TopicLog {
         takenCount += values.count;
         continue;
       }
-      for (let i = 0; i < values.count; i++) records.push(new LazyRecord(offset++, timestampMs, values, i));
+      for (let i = 0; i < values.count; i++)
+        records.push({ offset: offset++, timestampMs, value: values.value(i) });
       writtenBytes += values.byteCount;
     }
     const hasRecords = records.length > 0 || taken.length > 0;
@@ -338,22 +339,4 @@ function isSame(a: LogIdentity, b: LogIdentity): boolean {
 
 function* newRecords(values: RecordValues, timestampMs: number): Iterable<NewRecord> {
   for (let i = 0; i < values.count; i++) yield { timestampMs, value: values.value(i) };
-}
-
-class LazyRecord implements StoredRecord {
-  readonly offset: number;
-  readonly timestampMs: number;
-  readonly #values: RecordValues;
-  readonly #index: number;
-
-  constructor(offset: number, timestampMs: number, values: RecordValues, index: number) {
-    this.offset = offset;
-    this.timestampMs = timestampMs;
-    this.#values = values;
-    this.#index = index;
-  }
-
-  get value(): Uint8Array {
-    return this.#values.value(this.#index);
-  }
 }

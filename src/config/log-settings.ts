@@ -44,6 +44,10 @@ export const LOG_SETTINGS = {
     schema: z.enum(TIER_NAMES, `must be one of ${TIER_NAMES.join(', ')}`).default('ENTERPRISE'),
     help: 'retention of entries whose project has no known tier',
   },
+  QUERY_TIER: {
+    schema: z.enum(TIER_NAMES, `must be one of ${TIER_NAMES.join(', ')}`).optional(),
+    help: 'project_tier of a query that names none; without it such a query is refused',
+  },
   PROJECT_TIERS: {
     schema: projectTiers.optional(),
     help: 'comma-separated project=TIER, for entries that name no tier themselves',

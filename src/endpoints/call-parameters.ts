@@ -80,6 +80,23 @@ export interface QueryParameters<Parameters> {
   parse(query: DecodedQuery): Parsed<Parameters>;
 }
 
+/** The same, with a value for a parameter that a query leaves out. */
+export function withDefault<Parameters>(
+  parameters: QueryParameters<Parameters>,
+  name: string,
+  value: string,
+): QueryParameters<Parameters> {
+  const { schema } = parameters;
+  if (!(name in schema.shape)) return parameters;
+  return {
+    schema,
+    parse: (query) =>
+      parameters.parse(
+        query.values.has(name) ? query : { ...query, values: new Map(query.values).set(name, value) },
+      ),
+  };
+}
+
 /** The parameters of one call: how they look on the wire, and what they become inside. */
 export class CallParameters<Shape extends z.ZodRawShape, Parameters> implements QueryParameters<Parameters> {
   /** Its input side describes the wire, for OpenAPI. */

@@ -28,17 +28,20 @@ export interface CutLimits {
 
 const LIMITS: CutLimits = { chunkBytes: CHUNK_BYTES, chunkLines: CHUNK_LINES, lineBytes: LINE_BYTES };
 const LINE_FEED = 0x0a;
+const OPEN_BRACE = 0x7b;
+const OPEN_BRACKET = 0x5b;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * The chunks of what follows the bytes that stand. Throws an ImportError when the file doesn't begin with
- * those. Memory: some chunks or one longest line, whatever the file.
+ * The chunks of what follows the bytes that stand; returns how many bytes are left out at the end, of an entry
+ * whose rest is missing. Throws an ImportError when the file doesn't begin with those that stand. Memory: some
+ * chunks or one longest line, whatever the file.
  */
 export async function* fileChunks(
   pieces: AsyncIterable<Uint8Array>,
   standing: Pick<ImportState, 'nextByte' | 'digest'>,
   limits: CutLimits = LIMITS,
-): AsyncGenerator<FileChunk> {
+): AsyncGenerator<FileChunk, number> {
   const cutter = new Cutter(limits);
   let toSkipBytes = standing.nextByte;
   for await (const piece of pieces) {
@@ -59,6 +62,7 @@ export async function* fileChunks(
     );
   }
   yield* cutter.chunks(true);
+  return cutter.heldBytes;
 }
 
 /**
@@ -99,6 +103,11 @@ class Cutter {
     this.#startDigest = digest;
   }
 
+  /** That are in no chunk yet. */
+  get heldBytes(): number {
+    return this.#held.length;
+  }
+
   push(piece: Uint8Array): void {
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.length);
     this.#held = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
@@ -106,7 +115,7 @@ class Cutter {
 
   /**
    * Those that what was pushed fills; at the end of the file, which need not be a line feed, all that is
-   * left.
+   * left, but for the beginning of an entry.
    */
   *chunks(isAtEnd: boolean): Generator<FileChunk> {
     for (;;) {
@@ -136,7 +145,7 @@ class Cutter {
     let end = 0;
     for (let lineCount = 0; lineCount < chunkLines && end < held.length; lineCount++) {
       const feed = held.indexOf(LINE_FEED, end);
-      if (feed < 0) return isAtEnd ? held.length : end;
+      if (feed < 0) return isAtEnd && !isBegun(held.subarray(end)) ? held.length : end;
       if (feed >= chunkBytes && end > 0) return end;
       end = feed + 1;
     }
@@ -182,5 +191,17 @@ class Cutter {
     this.#startByte += byteCount;
     this.#startDigest = this.#digest();
     return { bytes, startByte, endByte: this.#startByte, startDigest, endDigest: this.#startDigest };
+  }
+}
+
+/** Whether it is the beginning of an entry without its end. */
+function isBegun(line: Buffer): boolean {
+  const start = skipWhitespace(line, 0, line.length);
+  if (line[start] !== OPEN_BRACE && line[start] !== OPEN_BRACKET) return false;
+  try {
+    JSON.parse(line.toString());
+    return false;
+  } catch {
+    return true;
   }
 }

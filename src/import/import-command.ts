@@ -30,7 +30,7 @@ are told apart by their first lines.
   --patience SECONDS  how long a service that can't be reached is tried again [${PATIENCE_SECONDS}]
 
 Exit codes: 0 everything was read and taken; 1 it ended before its end; 2 wrong arguments or configuration;
-3 everything was read, and some entries were rejected: they are among the dead letters.
+3 everything was read, and some entries were rejected (they are among the dead letters), or the last line breaks off.
 `;
 
 const REJECTED_EXIT_CODE = 3;
@@ -164,14 +164,15 @@ async function ownService(config: Config, version: string): Promise<{ service: S
 type Connection = Pick<ImportClientOptions, 'url' | 'key' | 'signal'>;
 
 async function importAll(order: ImportOrder, connection: Connection): Promise<number> {
-  let rejected = 0;
+  let left = 0;
   for (const name of order.files) {
     const file = new SourceFile(name);
     const report = await importNamed(file, order, connection);
     process.stdout.write(`${file.label}: ${reportText(report)}\n`);
-    if (report.state !== null) rejected += rejectedCount(report.state);
+    left += report.unfinishedBytes;
+    if (report.state !== null) left += rejectedCount(report.state);
   }
-  return rejected > 0 ? REJECTED_EXIT_CODE : 0;
+  return left > 0 ? REJECTED_EXIT_CODE : 0;
 }
 
 async function importNamed(
@@ -213,7 +214,14 @@ function standingText(standing: FileReport['state']): string {
   );
 }
 
-function reportText({ state, acceptedBefore }: FileReport): string {
+function reportText(report: FileReport): string {
+  const { unfinishedBytes } = report;
+  return unfinishedBytes === 0
+    ? takenText(report)
+    : `${takenText(report)}; its last ${grouped(unfinishedBytes)} bytes are an entry that breaks off: the same command takes it once the rest is there`;
+}
+
+function takenText({ state, acceptedBefore }: FileReport): string {
   if (state === null) return 'nothing is in it';
   const reasons = Object.entries(state.rejectedByReason).map(
     ([reason, count]) => `${grouped(count)} ${reason}`,

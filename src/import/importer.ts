@@ -15,6 +15,8 @@ export interface FileReport {
   readonly state: ImportState | null;
   /** Entries that stood before, accepted. */
   readonly acceptedBefore: number;
+  /** At the end of the file, of an entry whose rest is missing: they are taken once it is there. */
+  readonly unfinishedBytes: number;
 }
 
 /**
@@ -44,7 +46,7 @@ async function importPieces(
   onProgress: (state: ImportState) => void,
 ): Promise<FileReport> {
   const head = await readHead(pieces);
-  if (head.length === 0) return { state: null, acceptedBefore: 0 };
+  if (head.length === 0) return { state: null, acceptedBefore: 0, unfinishedBytes: 0 };
   const importId = createHash('sha256')
     .update(`${client.topic}\0${name === null ? 'line' : 'name'}\0`)
     .update(name ?? firstLine(head))
@@ -52,13 +54,16 @@ async function importPieces(
   let state = await client.state(importId);
   const acceptedBefore = state.accepted;
   onProgress(state);
-  for await (const chunk of fileChunks(prepended(head, pieces), state)) {
+  const chunks = fileChunks(prepended(head, pieces), state);
+  for (;;) {
+    const next = await chunks.next();
+    if (next.done) return { state, acceptedBefore, unfinishedBytes: next.value };
+    const chunk = next.value;
     state = await client.send(importId, chunk);
     if (state.nextByte < chunk.endByte)
       throw new ImportError('the service answers as if it had taken less than it was sent: this is a bug');
     onProgress(state);
   }
-  return { state, acceptedBefore };
 }
 
 /**

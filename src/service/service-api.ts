@@ -8,6 +8,7 @@ import { US_PER_MS } from '../../engine/time.js';
 import type { Cluster } from '../cluster/cluster.js';
 import type { Config } from '../config.js';
 import type { ServiceStatus } from '../console/service-status.js';
+import { withDefault } from '../endpoints/call-parameters.js';
 import type { AnswerWindow, Endpoint, EndpointResources, LogName } from '../endpoints/endpoint.js';
 import { ENDPOINTS } from '../endpoints/list.js';
 import { Api } from '../http/api.js';
@@ -204,7 +205,11 @@ export function droppedPort(parts: readonly DroppedPart[]): DroppedPort {
 }
 
 function servedEndpoints(config: Config, resources: EndpointResources): ServedEndpoint[] {
-  const serve = (endpoint: Endpoint, id: string) =>
-    ({ id, endpoint, query: endpoint.open(resources) }) as ServedEndpoint;
+  const { QUERY_TIER: tier } = config;
+  const serve = (endpoint: Endpoint, id: string) => {
+    const parameters =
+      tier === undefined ? endpoint.parameters : withDefault(endpoint.parameters, 'project_tier', tier);
+    return { id, endpoint: { ...endpoint, parameters }, query: endpoint.open(resources) } as ServedEndpoint;
+  };
   return ENDPOINTS.map((endpoint) => serve(endpoint, config[endpoint.idSetting]));
 }

@@ -149,9 +149,10 @@ export const WRAP_BYTES = 512 * 1024;
 
 /**
  * Bytes of posted records, and records, that the embedded log keeps as one. More: damage takes more of them
- * with it, and one that is read takes more memory; fewer: each takes more of the disk and of memory.
+ * with it, and one that is read takes more memory; fewer: each takes more of the disk and of memory, and glibc
+ * does not give back to the system what is below its MALLOC_MMAP_THRESHOLD_.
  */
-export const LOG_CHUNK_BYTES = 64 * 1024;
+export const LOG_CHUNK_BYTES = 128 * 1024;
 export const LOG_CHUNK_RECORDS = 4096;
 
 /**

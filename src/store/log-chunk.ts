@@ -7,9 +7,15 @@
  *   <topic>/staged/<id>                                     the same of records that have no offsets yet
  */
 
-import type { NewRecord, StagedChunk, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
+import {
+  type AppendedRecord,
+  copyBytes,
+  type NewRecord,
+  type StagedChunk,
+  type StoredRecord,
+} from '../../ingest/embedded-log/durable-log.js';
 import type { Put } from './journal/frame.js';
-import { openEnvelope, rawEnvelope } from './values/envelope.js';
+import { filledEnvelope, openEnvelope, rawEnvelope } from './values/envelope.js';
 
 const HEADER_BYTES = 12;
 const KEY = /^([^/]+)\/([0-9]{16})\+([1-9][0-9]*)(?:@([0-9]+))?$/;
@@ -51,7 +57,7 @@ export function keysOf({ key, valueKey }: Chunk): string[] {
 }
 
 /** Of records in a row, of which there is at least one. */
-export function encodeChunk(topic: string, records: readonly StoredRecord[]): Put {
+export function encodeChunk(topic: string, records: readonly AppendedRecord[]): Put {
   return encodeRecords(chunkKey(topic, records[0].offset, records.length), records);
 }
 
@@ -63,12 +69,19 @@ export function encodePlace(topic: string, offset: number, { id, count }: Staged
 
 /** Of records in a row, of which there is at least one, without their offsets. */
 export function encodeRecords(key: string, records: readonly NewRecord[]): Put {
-  const header = Buffer.alloc(HEADER_BYTES * records.length);
-  for (const [i, { timestampMs, value }] of records.entries()) {
-    header.writeDoubleLE(timestampMs, HEADER_BYTES * i);
-    header.writeUInt32LE(value.length, HEADER_BYTES * i + 8);
-  }
-  return { key, value: rawEnvelope(key, header, ...records.map(({ value }) => value)) };
+  const headerBytes = HEADER_BYTES * records.length;
+  const length = records.reduce((sum, { value }) => sum + value.length, headerBytes);
+  const value = filledEnvelope(key, length, (raw) => {
+    const header = new DataView(raw.buffer, raw.byteOffset, headerBytes);
+    let at = headerBytes;
+    for (const [i, record] of records.entries()) {
+      header.setFloat64(HEADER_BYTES * i, record.timestampMs, true);
+      header.setUint32(HEADER_BYTES * i + 8, record.value.length, true);
+      copyBytes(record.value, raw, at);
+      at += record.value.length;
+    }
+  });
+  return { key, value };
 }
 
 /** Throws a SegmentError for one that is damaged. */

@@ -14,6 +14,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
 import {
+  type AppendedRecord,
   type DurableLog,
   LogFullError,
   type LogNotes,
@@ -81,7 +82,7 @@ export class LogTable implements DurableLog {
 
   async append(
     name: string,
-    records: readonly StoredRecord[],
+    records: readonly AppendedRecord[],
     notes: LogNotes = NO_NOTES,
     staged: readonly StagedChunk[] = [],
   ): Promise<void> {
@@ -193,15 +194,14 @@ export class LogTable implements DurableLog {
     });
   }
 
-  /** As many as are kept together, their values asked for; in several turns, when they are many. */
+  /** As many as are kept together; in several turns, when they are many. */
   async *#chunked<Any extends NewRecord>(records: Iterable<Any>): AsyncIterable<readonly Any[]> {
     let chunk: Any[] = [];
     let chunkBytes = 0;
     let turnBytes = 0;
     for (const record of records) {
-      const { value } = record;
-      chunk.push({ ...record, value });
-      chunkBytes += value.length;
+      chunk.push(record);
+      chunkBytes += record.value.length;
       if (chunkBytes < this.#chunkBytes && chunk.length < LOG_CHUNK_RECORDS) continue;
       yield chunk;
       turnBytes += chunkBytes;

@@ -85,6 +85,25 @@ test('a small file that grows adds what is new, also where its last line had no 
   await expectExactly(service.url, standing);
 });
 
+test('a last line that breaks off amid an entry is left until the rest is there', async () => {
+  const entries = pastEntries('broken off', 3, 10);
+  const bytes = linesOf(entries);
+  const cut = linesOf(entries.slice(0, 2)).length + 20;
+  const file = writeFile('broken-off.ndjson', bytes.subarray(0, cut));
+  const first = await run(['--url', service.url, file]);
+  expect(first).toMatchObject({
+    code: 3,
+    stdout: expect.stringContaining('2 entries stand, 2 of them new; its last 20 bytes'),
+  });
+  writeFileSync(file, bytes);
+  expect(await run(['--url', service.url, file])).toMatchObject({
+    code: 0,
+    stdout: `${file}: 3 entries stand, 1 of them new\n`,
+  });
+  standing.push(...entries);
+  await expectExactly(service.url, standing);
+});
+
 test('another file with the same beginning is refused without a name, and so is what was cut off', async () => {
   const entries = pastEntries('alike', 1_500, 1_500);
   const file = writeFile('alike.ndjson', linesOf(entries));

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { decodeEdgeElement } from '../../ingest/decode/edge-entry.js';
 import { splitBody } from '../../ingest/embedded-log/body.js';
+import { wholeBytes } from '../../ingest/embedded-log/durable-log.js';
 import { PostedRecords } from '../../ingest/embedded-log/posted-records.js';
 import {
   GROUP_BYTES,
@@ -107,7 +108,7 @@ test('nothing, and too much', async () => {
 const ARRIVAL_MS = NOW_US / 1000;
 
 function valuesOf(records: PostedRecords): Uint8Array[] {
-  return Array.from({ length: records.count }, (_, record) => records.value(record));
+  return Array.from({ length: records.count }, (_, record) => wholeBytes(records.value(record)));
 }
 
 async function postedRecords(body: Uint8Array, contentType: string): Promise<PostedRecords | null> {

@@ -26,6 +26,8 @@ beforeAll(async () => {
     LOGRING_DATA_DIR: directory,
     LOGRING_API_KEYS: KEY,
     LOGRING_URL_FROM_PATH: 'true',
+    // The queries below name none.
+    LOGRING_QUERY_TIER: 'PRO',
   };
   service = await startClockedService(settings, clock);
 });
@@ -59,7 +61,7 @@ async function check(project: string, contentType: string, body: string, expecte
   expect(await post('edge', body, contentType)).toMatch(
     new RegExp(`^200 .*"accepted":${expected.length},"rejected":\\[\\]`),
   );
-  const rows = await ask(`logs.all?project=${project}&project_tier=PRO`);
+  const rows = await ask(`logs.all?project=${project}`);
   const shown = rows.map((row) => `${(Number(row.timestamp) - START_US) / 1e6} ${row.event_message}`);
   expect(shown.reverse(), project).toEqual(expected);
 }
@@ -147,7 +149,7 @@ test('what entries lack is in the answer, also when they are sent again, and in 
   expect(await send('edge', edge)).toBe(first);
   const timed = `{"metadata":{"project_ref":"default","execution_time_ms":1}}`;
   expect(await send('relay', `[{${RELAY}},${timed}]`)).toContain('"missing":{"status":2,"time":1}');
-  await ask('logs.all?project=lacking&project_tier=PRO');
+  await ask('logs.all?project=lacking');
   const metrics = await (await fetch(`${service.url}/metrics`)).text();
   const counts = [...metrics.matchAll(/^logring_entries_incomplete_total\{(.*)\} (\d+)$/gm)];
   // Of the other tests' edge entries none but the gateway's has a path.

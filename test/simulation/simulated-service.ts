@@ -4,11 +4,11 @@
  */
 
 import { SegmentError } from '../../engine/segments.js';
-import type {
-  DurableLog,
-  NewRecord,
-  StagedChunk,
-  StoredRecord,
+import {
+  type DurableLog,
+  type StagedChunk,
+  type StoredRecord,
+  wholeBytes,
 } from '../../ingest/embedded-log/durable-log.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import { Gaps } from '../../ingest/gaps.js';
@@ -232,7 +232,7 @@ export class Life {
   }
 
   #observed(log: LogTable): DurableLog {
-    const stagedRecords = new Map<StagedChunk, readonly NewRecord[]>();
+    const stagedRecords = new Map<StagedChunk, readonly Omit<StoredRecord, 'offset'>[]>();
     return {
       startOffset: (topic) => log.startOffset(topic),
       endOffset: (topic) => log.endOffset(topic),
@@ -241,14 +241,14 @@ export class Life {
         const taken = staged.flatMap((chunk) => stagedRecords.get(chunk)!);
         await log.append(topic, records, notes, staged);
         this.#ports.onAppended(topic, [
-          ...records,
+          ...records.map(({ value, ...record }) => ({ ...record, value: wholeBytes(value) })),
           ...taken.map((record) => ({ ...record, offset: offset++ })),
         ]);
       },
       stage: async (topic, records) => {
         const copies = Array.from(records, ({ timestampMs, value }) => ({
           timestampMs,
-          value: value.slice(),
+          value: wholeBytes(value),
         }));
         const staged = await log.stage(topic, copies);
         let first = 0;

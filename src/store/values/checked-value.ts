@@ -35,18 +35,30 @@ export function checkedValue(
   rawLength: number,
   ...pieces: readonly Uint8Array[]
 ): Uint8Array<ArrayBuffer> {
-  let length = HEADER_BYTES;
-  for (const piece of pieces) length += piece.length;
-  const value = new Uint8Array(length);
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  return filledValue(name, codec, rawLength, length, (payload) => {
+    let at = 0;
+    for (const piece of pieces) {
+      payload.set(piece, at);
+      at += piece.length;
+    }
+  });
+}
+
+/** `fill` writes what follows the header, of so many bytes. */
+export function filledValue(
+  name: string,
+  codec: number,
+  rawLength: number,
+  length: number,
+  fill: (payload: Uint8Array) => void,
+): Uint8Array<ArrayBuffer> {
+  const value = new Uint8Array(HEADER_BYTES + length);
   const view = new DataView(value.buffer);
   view.setUint8(0, VERSION);
   view.setUint8(1, codec);
   view.setUint32(2, rawLength, true);
-  let at = HEADER_BYTES;
-  for (const piece of pieces) {
-    value.set(piece, at);
-    at += piece.length;
-  }
+  fill(value.subarray(HEADER_BYTES));
   view.setUint32(CHECKSUM_AT, checksum(name, value), true);
   return value;
 }

@@ -1,7 +1,14 @@
 /** Segments and records as journals hold them: compressed where that gains anything. */
 
 import { COMPRESS_FROM_BYTES } from '../limits.js';
-import { CODEC_RAW, checkedValue, checkValue, compressedValue, rawBytes } from './checked-value.js';
+import {
+  CODEC_RAW,
+  checkedValue,
+  checkValue,
+  compressedValue,
+  filledValue,
+  rawBytes,
+} from './checked-value.js';
 
 /** The value to store. Compresses, so on the storage thread only. */
 export function wrapEnvelope(name: string, raw: Uint8Array): Uint8Array {
@@ -12,6 +19,11 @@ export function wrapEnvelope(name: string, raw: Uint8Array): Uint8Array {
 export function rawEnvelope(name: string, ...pieces: readonly Uint8Array[]): Uint8Array {
   const rawLength = pieces.reduce((sum, { length }) => sum + length, 0);
   return checkedValue(name, CODEC_RAW, rawLength, ...pieces);
+}
+
+/** The same of so many bytes, which `fill` writes. */
+export function filledEnvelope(name: string, length: number, fill: (raw: Uint8Array) => void): Uint8Array {
+  return filledValue(name, CODEC_RAW, length, length, fill);
 }
 
 /**

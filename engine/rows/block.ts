@@ -32,6 +32,15 @@ export const LASTING_ROW_BYTES = BUSY_BYTES;
 const spareBuffers: Uint8Array[] = [];
 const indexWriter = new ByteWriter();
 
+export function spareBlockBytes(): number {
+  return BUSY_BYTES * spareBuffers.length;
+}
+
+/** Memory is short. */
+export function dropSpareBlocks(): void {
+  spareBuffers.length = 0;
+}
+
 /** The rows of a block that is still being filled. */
 export class BlockBuilder {
   readonly firstOrdinal: number;

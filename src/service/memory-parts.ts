@@ -4,6 +4,7 @@
  */
 
 import { sharedNameBytes } from '../../engine/names.js';
+import { dropSpareBlocks, spareBlockBytes } from '../../engine/rows/block.js';
 import type { Shard } from '../../engine/shard.js';
 import { VIEWS } from '../../engine/views.js';
 import type { Cluster } from '../cluster/cluster.js';
@@ -45,7 +46,9 @@ export function createMemoryBudget(budgetBytes: number, gate: IngestGate, ports:
     parts: memoryParts(ports),
     spill: (isNearPause) => {
       spillViews(isNearPause);
-      if (isNearPause) ports.queries.trim(TRIMMED_SHARE * budgetBytes);
+      if (!isNearPause) return;
+      dropSpareBlocks();
+      ports.queries.trim(TRIMMED_SHARE * budgetBytes);
     },
   });
 }
@@ -73,7 +76,7 @@ function memoryParts({ shards, cluster, store, logs, compactor, ...http }: Parts
     ...VIEWS.map(({ kind }) => part(kind.title.toLowerCase(), () => shards.heldBytes(kind))),
     part('names', sharedNameBytes),
     part('projects', () => shards.projectListBytes + (cluster?.projectListBytes ?? 0)),
-    part('commit', () => 2 * ARENA_BYTES + store.commitBytes),
+    part('commit', () => 2 * ARENA_BYTES + store.commitBytes + spareBlockBytes()),
     part('compaction', () => compactor.heldBytes),
     part('result-cache', () => http.queries.cache?.figures().bytes ?? 0),
     part('query-memo', () => http.queries.memoBytes),

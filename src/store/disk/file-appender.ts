@@ -57,13 +57,18 @@ export class FileAppender {
    * for meanwhile. Rejects with a SyncError, as everything does from then on, when the system says otherwise.
    */
   async sync(): Promise<void> {
+    await this.syncContents();
+    this.#givingWay(() => this.#folders.sync());
+  }
+
+  /** As sync, without the names, which takes no descriptor. */
+  async syncContents(): Promise<void> {
     this.#assertSynced();
     const open = [...this.#open];
     await this.#disk
       .syncAll(open.map(([, descriptor]) => descriptor))
       .catch((error: unknown) => this.#fail(error));
     for (const [path] of open) this.#takeSynced(path);
-    this.#givingWay(() => this.#folders.sync());
   }
 
   /**

@@ -91,17 +91,17 @@ export class StorageWork {
         }
         case 'append':
           for (const { path, bytes } of question.additions) this.#appender.appendAndHold(path, bytes);
-          this.#sync(id);
+          this.#after(this.#appender.sync(), id);
           break;
         case 'checkpoint':
           this.#beginCheckpoint(id, question);
           break;
         case 'sync':
-          this.#sync(id);
+          this.#after(this.#appender.sync(), id);
           break;
         case 'cut-back':
           this.#appender.cutBack(question.ends);
-          this.#sync(id);
+          this.#after(this.#appender.syncContents(), id);
           break;
         case 'remove':
           for (const path of question.paths) {
@@ -126,10 +126,10 @@ export class StorageWork {
     }
   }
 
-  #sync(id: number): void {
+  /** Takes nothing else meanwhile. */
+  #after(synced: Promise<void>, id: number): void {
     this.#waiting = [];
-    void this.#appender
-      .sync()
+    void synced
       .then(
         () => this.#answer({ id, done: null }),
         (error: unknown) => this.#answer({ id, ...failure(error) }),

@@ -69,6 +69,12 @@ export const ROW_PARTITION_QUIET_US = 60_000_000;
 export const CLOSES_AT_A_TIME = 64;
 
 /**
+ * How often runs that could not be read are tried again while rows are asked for. Longer: a disk that works again is noticed
+ * late; shorter: a disk that takes seconds to fail holds up all queries with it, again and again.
+ */
+export const UNREADABLE_RETRY_US = 60_000_000;
+
+/**
  * Memory of a run of rows from which it is closed early, when memory is short or a backfill is over. Bigger:
  * less can be freed; smaller: the day is made of many small runs, which are merged again and again.
  */

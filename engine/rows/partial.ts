@@ -68,7 +68,7 @@ export function collectLogs(
   reading: LogsReading | null = null,
 ): LogsPartial {
   const sources: RowSource[] = [];
-  view.retryUnreadable();
+  view.retryUnreadable(nowUs);
   addFreshRuns(view, parameters, nowUs, reading, sources);
   addSortedRuns(view, parameters, nowUs, reading, sources);
   addUnreadableRuns(view, parameters, nowUs, sources);

@@ -11,7 +11,13 @@
 
 import { assert } from '../assert.js';
 import type { EdgeEntry } from '../entry.js';
-import { CLOSES_AT_A_TIME, SPILLED_BUSY_RUN_BYTES, SPILLED_RUN_BYTES, SWEEP_PROJECTS } from '../limits.js';
+import {
+  CLOSES_AT_A_TIME,
+  SPILLED_BUSY_RUN_BYTES,
+  SPILLED_RUN_BYTES,
+  SWEEP_PROJECTS,
+  UNREADABLE_RETRY_US,
+} from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_HOUR, US_PER_SECOND } from '../time.js';
@@ -44,6 +50,8 @@ export class RowsView implements View<EdgeEntry> {
   readonly #fresh = new Set<FreshRun>();
   readonly #sorted = new Set<SortedRun>();
   readonly #unreadable = new Set<UnreadableRun>();
+  /** When these were read again last. */
+  #retriedUs = -Infinity;
   readonly #projects = new ProjectRuns();
   readonly #open = new OpenRuns();
   #nextId = 0;
@@ -87,8 +95,14 @@ export class RowsView implements View<EdgeEntry> {
     return this.#unreadable;
   }
 
-  /** A disk may refuse for a moment: takes up the runs that can be read by now. */
-  retryUnreadable(): void {
+  /**
+   * A disk may refuse for a moment: takes up the runs that can be read by now. Once in a while: a disk that fails may take
+   * seconds to say so, and nothing else is done meanwhile.
+   */
+  retryUnreadable(nowUs: number): void {
+    // A clock that was set back is no reason to wait for longer.
+    if (Math.abs(nowUs - this.#retriedUs) < UNREADABLE_RETRY_US) return;
+    this.#retriedUs = nowUs;
     for (const run of this.#unreadable) {
       const reason = this.#loadIfReadable(run.info, this.#reader);
       if (reason === null) this.#unreadable.delete(run);

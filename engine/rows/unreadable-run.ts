@@ -1,6 +1,6 @@
 /**
  * A run whose file can't be read: nobody knows whose rows it has, so every answer that reaches back to it is
- * refused. It is tried again whenever rows are asked for, and expires as any other run.
+ * refused. While rows are asked for it is tried again now and then, and it expires as any other run.
  */
 
 import type { SegmentError } from '../segments.js';

@@ -8,13 +8,14 @@ import { StorageWork } from '../../src/store/thread/storage-work.js';
 import { monotonicUs } from '../../src/system-clock.js';
 import { countedDisk } from '../store/counted-disk.js';
 
-export const STORAGE_HERE: StoreBackEnds = {
-  ...SYSTEM_PARTS,
-  startStorage: (listener) => storageHere(listener),
-};
+export const STORAGE_HERE: StoreBackEnds = storageHere();
 
-/** `onOpen` comes before a file is opened, and may throw. */
-export function storageHere(listener: StorageListener, onOpen?: (path: string) => void): StorageLink {
+/** `onOpen` comes before the thread opens a file and may throw. */
+export function storageHere(onOpen?: (path: string) => void): StoreBackEnds {
+  return { ...SYSTEM_PARTS, startStorage: (listener) => startStorageHere(listener, onOpen) };
+}
+
+function startStorageHere(listener: StorageListener, onOpen?: (path: string) => void): StorageLink {
   /** What a worker's end would close. */
   const open = new Set<number>();
   const disk = countedDisk(open, onOpen);

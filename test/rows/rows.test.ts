@@ -232,6 +232,40 @@ class CountingTable extends SegmentTable {
   }
 }
 
+test('a run that cannot be read is tried again once a minute, however often rows are asked for', () => {
+  class FailingTable extends SegmentTable {
+    isFailing = false;
+    readCount = 0;
+
+    override block(file: string, index: number): Uint8Array {
+      this.readCount += 1;
+      if (this.isFailing) throw new SegmentError('the disk fails');
+      return super.block(file, index);
+    }
+  }
+  const table = new FailingTable();
+  const written = new RowsView(table);
+  written.apply(entry({ text: 'kept', timestampUs: NOW_US - US_PER_DAY }));
+  written.save(table);
+  written.expire(NOW_US + US_PER_DAY);
+  written.save(table);
+  TableCompaction.begin(written, table, NOW_US + US_PER_DAY, USUAL_SIZES)!.advance(Infinity);
+  written.save(table);
+  table.isFailing = true;
+  const view = new RowsView(table);
+  view.load(table);
+  const refused = (nowUs: number) => expect(() => ask([view], {}, nowUs)).toThrow(/the disk fails/);
+  refused(NOW_US);
+  const { readCount } = table;
+  for (const seconds of [0, 1, 59]) refused(NOW_US + seconds * US_PER_SECOND);
+  expect(table.readCount).toBe(readCount);
+  refused(NOW_US + 60 * US_PER_SECOND);
+  expect(table.readCount).toBeGreaterThan(readCount);
+  table.isFailing = false;
+  // A clock that is set back does not put it off.
+  expect(ask([view], {}, NOW_US - US_PER_HOUR)).toEqual(['kept']);
+});
+
 test('the newest rows anywhere in 90 days cost a handful of blocks, for any project and any window', () => {
   const table = new CountingTable();
   const view = new RowsView(table);

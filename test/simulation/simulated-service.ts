@@ -195,8 +195,10 @@ export class Life {
         return committer.commit();
       },
       onFailed: (error) => {
-        const isOurs = error instanceof SegmentError || this.#ports.world.faults.errorCount === 0;
-        if (isOurs) this.damage ??= error;
+        const { errorCount } = this.#ports.world.faults;
+        // A disk that was to fail makes damage of its own.
+        const isDamage = error instanceof SegmentError && !/can't be read: EIO$/.test(error.message);
+        if (isDamage || errorCount === 0) this.damage ??= error;
       },
       onFatal,
     });

@@ -12,7 +12,6 @@ import { refusalOf } from '../../src/http/query/refusals.js';
 import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
-import type { StartStorage } from '../../src/store/thread/storage-link.js';
 import { storageHere } from '../damage/storage-here.js';
 import { countedDisk } from './counted-disk.js';
 
@@ -70,8 +69,7 @@ test('an append that gets no descriptor is refused, and surely not kept', async 
   const onOpen = (path: string) => {
     if (isScarce) throw tooManyOpen(path);
   };
-  const startStorage: StartStorage = (listener) => storageHere(listener, onOpen);
-  store = await Store.open(directory, 0, undefined, { ...SYSTEM_PARTS, startStorage });
+  store = await Store.open(directory, 0, undefined, storageHere(onOpen));
   const log = new LogTable(store);
   const append = () => log.append('edge', [{ offset: 1, timestampMs: 0, value: Uint8Array.of(2) }]);
   isScarce = true;

@@ -9,6 +9,7 @@ import { type FileBuilder, SegmentError } from '../../../engine/segments.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
 import type { Folders } from '../disk/folders.js';
+import { readable } from '../disk/read-error.js';
 import type { Removals } from '../disk/removals.js';
 import type { StoredFile } from '../thread/storage-protocol.js';
 import { compressedValue, NO_DICTIONARY } from '../values/checked-value.js';
@@ -39,7 +40,10 @@ export class CompactionFiles implements FileBuilder {
   readonly #removals: Removals;
   readonly #files = new Map<string, OpenFile>();
 
-  /** `folders` and `removals` are those of all that make files on that disk. */
+  /**
+   * `folders` and `removals` are those of all that make files on that disk. Throws a SegmentError, as reading does, for an
+   * input that is missing or that the system cannot read.
+   */
   constructor(
     { disk, folders, removals }: CompactionDisk,
     namePrefix: string,
@@ -56,7 +60,7 @@ export class CompactionFiles implements FileBuilder {
         const path = join(folder, file);
         this.#files.set(file, {
           path,
-          descriptor: disk.open(path, 'r'),
+          descriptor: readable(path, () => disk.open(path, 'r')),
           frameEnds: [...frameEnds],
           hasDictionary,
           dictionary: null,
@@ -151,7 +155,9 @@ export class CompactionFiles implements FileBuilder {
       throw new SegmentError(`file ${file} has fewer blocks than it should`);
     const start = frameIndex === 0 ? 0 : frameEnds[frameIndex - 1];
     const frame = new Uint8Array(frameEnds[frameIndex] - start);
-    const length = this.#disk.read(descriptor, frame, frame.length, start);
+    const read = () => this.#disk.read(descriptor, frame, frame.length, start);
+    // What it made itself may be made again.
+    const length = open.isMade ? read() : readable(open.path, read);
     if (length < frame.length) throw new SegmentError(`file ${open.path} is shorter than it should be`);
     const isPacked = open.hasDictionary && frameIndex > 0;
     const dictionary = isPacked ? this.#dictionaryOf(file, open) : NO_DICTIONARY;

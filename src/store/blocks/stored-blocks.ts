@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { assert } from '../../../engine/assert.js';
 import { type BlockReader, SegmentError } from '../../../engine/segments.js';
 import { readWhole } from '../disk/disk.js';
-import { readError } from '../disk/read-error.js';
+import { readable } from '../disk/read-error.js';
 import { STRETCH_BYTES } from '../limits.js';
 import type { StoredFile } from '../thread/storage-protocol.js';
 import { NO_DICTIONARY } from '../values/checked-value.js';
@@ -36,7 +36,7 @@ export class StoredBlocks implements BlockReader {
     assert(!located.hasDictionary, 'a file with a dictionary is read elsewhere');
     this.#located = located;
     this.#path = join(located.folder, located.file);
-    this.#descriptor = this.#readable(() => openSync(this.#path, 'r'));
+    this.#descriptor = readable(this.#path, () => openSync(this.#path, 'r'));
   }
 
   block(_file: string, index: number): Uint8Array {
@@ -61,19 +61,11 @@ export class StoredBlocks implements BlockReader {
       const fileBytes = this.#located.frameEnds.at(-1)!;
       const length = Math.max(end - start, Math.min(STRETCH_BYTES, fileBytes - start));
       const bytes = held.bytes.length >= length ? held.bytes : new Uint8Array(length);
-      const read = this.#readable(() => readWhole(this.#descriptor, bytes, length, start));
+      const read = readable(this.#path, () => readWhole(this.#descriptor, bytes, length, start));
       if (read < length) throw new SegmentError(`file ${this.#located.file} is shorter than the store says`);
       this.#stretch = { bytes, start, end: start + length };
     }
     const { bytes, start: from } = this.#stretch;
     return bytes.subarray(start - from, end - from);
-  }
-
-  #readable<T>(read: () => T): T {
-    try {
-      return read();
-    } catch (error) {
-      throw readError(this.#path, error);
-    }
   }
 }

@@ -25,3 +25,12 @@ export function readError(path: string, error: unknown): SegmentError {
     return new SegmentError(`file ${path} can't be read: ${code}`, { cause: error });
   throw error;
 }
+
+/** What `read` returns of a file; throws as readError does. */
+export function readable<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw readError(path, error);
+  }
+}

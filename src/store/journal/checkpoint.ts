@@ -7,6 +7,7 @@ import { SegmentError } from '../../../engine/segments.js';
 import type { CompactionDisk } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
+import { readable } from '../disk/read-error.js';
 import { CHECKPOINT_FRAME_BYTES, CHECKPOINT_SYNC_BYTES } from '../limits.js';
 import { END_FRAME, ENTRIES_FRAME, encodeFrame, type Put } from './frame.js';
 import type { CheckpointPlaces, CommitIdentity } from './journal.js';
@@ -55,7 +56,7 @@ export function* writeCheckpoint(
       keys: [...state.entries.keys()].sort(),
       value: (key) => {
         const { path, at, length } = state.entries.get(key)!;
-        return windows.read(path, at, length).slice();
+        return readable(path, () => windows.read(path, at, length)).slice();
       },
       last: state,
     });

@@ -17,7 +17,7 @@ import { SegmentError } from '../../engine/segments.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { Snapshot } from '../store/directory/backup.js';
-import { REPLACED_SUFFIX } from '../store/directory/handed-over.js';
+import { DROPPED_SUFFIX, INCOMING_FOLDER, REPLACED_SUFFIX } from '../store/directory/handed-over.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { shardFolder } from '../store/journal/journals.js';
 import { readCopy } from './hand-over.js';
@@ -35,8 +35,6 @@ import {
 import type { Peer } from './peer.js';
 import { PeerStatusError } from './peer-link.js';
 import type { Peers } from './peers.js';
-
-const INCOMING_FOLDER = 'incoming';
 
 export interface CopyTakerPorts {
   readonly peers: Peers;
@@ -92,12 +90,12 @@ export class CopyTaker {
     return obtaining;
   }
 
-  /** Removes what a process that was killed had moved away. */
+  /** Removes what a process that was killed had moved away: the store was opened since, and has brought back what it needs. */
   async tidy(): Promise<void> {
     const folder = join(this.#ports.directory, INCOMING_FOLDER);
     const names = await readdir(folder).catch(() => []);
     for (const name of names)
-      if (name.endsWith(REPLACED_SUFFIX))
+      if (isAside(name))
         await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
   }
 
@@ -107,9 +105,9 @@ export class CopyTaker {
     const names = await readdir(folder).catch(() => []);
     for (const name of names) {
       const isUnderWay = [...this.#underWay.keys()].some((id) => basename(this.#folderOf(id)) === name);
-      if (isUnderWay || name.endsWith(REPLACED_SUFFIX)) continue;
+      if (isUnderWay || isAside(name)) continue;
       // A copy that begins while it is being removed finds nothing of it.
-      const aside = join(folder, `${name}.left${REPLACED_SUFFIX}`);
+      const aside = join(folder, `${name}.left${DROPPED_SUFFIX}`);
       try {
         renameSync(join(folder, name), aside);
       } catch {
@@ -123,13 +121,15 @@ export class CopyTaker {
   async asideFor(key: PartitionKey): Promise<string> {
     await this.removeAside(key);
     mkdirSync(join(this.#ports.directory, INCOMING_FOLDER), { recursive: true });
-    return `${this.#folderOf(partitionId(key))}${REPLACED_SUFFIX}`;
+    return `${this.#folderOf(partitionId(key))}${DROPPED_SUFFIX}`;
   }
 
   /** What can't be removed is left to the next start. */
   async removeAside(key: PartitionKey): Promise<void> {
-    const folder = `${this.#folderOf(partitionId(key))}${REPLACED_SUFFIX}`;
-    await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+    for (const suffix of [REPLACED_SUFFIX, DROPPED_SUFFIX]) {
+      const folder = `${this.#folderOf(partitionId(key))}${suffix}`;
+      await rm(folder, { recursive: true, force: true }).catch(() => undefined);
+    }
   }
 
   close(): void {
@@ -310,6 +310,10 @@ export class CopyTaker {
       this.#ports.after(delayMs, resolve);
     });
   }
+}
+
+function isAside(name: string): boolean {
+  return name.endsWith(REPLACED_SUFFIX) || name.endsWith(DROPPED_SUFFIX);
 }
 
 /** A try failed; another may not, unless it is final. */

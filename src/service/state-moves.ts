@@ -93,17 +93,15 @@ export class StateMoves implements HandOver {
   /** Goes on with what another member had of a partition. */
   #adopt(key: PartitionKey, folder: string): Promise<boolean> {
     const { store } = this.#ports;
-    return this.#replace(key, async () => {
-      await store.adopt(partitionId(key), folder);
+    const load = () => {
       try {
         this.#load(key);
       } catch (error) {
-        // A store that can't be loaded doesn't start.
         this.#forget(key);
-        await store.drop(partitionId(key), await this.taken.asideFor(key));
         throw error;
       }
-    });
+    };
+    return this.#replace(key, () => store.adopt(partitionId(key), folder, load));
   }
 
   /**

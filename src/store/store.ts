@@ -20,7 +20,7 @@ import type { LocatedFile } from './blocks/stored-blocks.js';
 import { CommitBatch } from './commit-batch.js';
 import { removeSnapshots, type Snapshot, takeBackup } from './directory/backup.js';
 import type { DirectoryLock } from './directory/directory-lock.js';
-import { movedState, REPLACED_SUFFIX, readHandedOver } from './directory/handed-over.js';
+import { finishAdoptions } from './directory/handed-over.js';
 import { Snapshots } from './directory/snapshots.js';
 import { hasMarker, lostStore, MARKER_FILE, withRemedy, writeMarker } from './directory/store-marker.js';
 import { assertBytes, StoreWatch } from './directory/store-watch.js';
@@ -29,14 +29,15 @@ import { DiskFullError, DiskRoom, type DiskRoomPorts, UNTOLD } from './disk/disk
 import { Folders } from './disk/folders.js';
 import type { Leftovers } from './disk/leftovers.js';
 import { DiskScratch } from './disk/scratch-space.js';
-import { errorText, isSystemError, isUnwritable } from './disk/system-errors.js';
+import { isUnwritable } from './disk/system-errors.js';
 import type { DroppedPart } from './dropped-parts.js';
 import type { Put } from './journal/frame.js';
 import type { Journal } from './journal/journal.js';
-import { inTurns, type JournalChanges, JournalWriter } from './journal/journal-writer.js';
-import { hasStoreFiles, Journals, META_TABLE, scopeOfName, shardFolder } from './journal/journals.js';
+import { type JournalChanges, JournalWriter } from './journal/journal-writer.js';
+import { hasStoreFiles, Journals, META_TABLE, scopeOfName } from './journal/journals.js';
 import { CHECKPOINT_SHARE } from './limits.js';
 import { MetaTable } from './meta-table.js';
+import { ScopeMoves } from './scope-moves.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from './store-back-ends.js';
 import { StoredSegments, splitKey } from './stored-segments.js';
 import { StorageThread, type Unwritten, type WriteResult } from './thread/storage-thread.js';
@@ -63,8 +64,6 @@ export class Store {
   readonly scratch: DiskScratch;
   /** Told of a journal whose checkpoint the system refused; it is tried again. */
   onCheckpointFailed: (journal: string, error: Error) => void = () => undefined;
-  readonly #directory: string;
-  readonly #disk: Disk;
   readonly #lock: DirectoryLock;
   readonly #journals: Journals;
   readonly #writer: JournalWriter;
@@ -78,6 +77,7 @@ export class Store {
   readonly #segments: StoredSegments;
   readonly #thread: StorageThread;
   readonly #snapshots: Snapshots;
+  readonly #moves: ScopeMoves;
   /** What a commit under way has written and the journals and files don't show yet. */
   #batch: CommitBatch | null = null;
   /** The last commit. Once one has failed there is no other. */
@@ -92,8 +92,6 @@ export class Store {
     cacheBytes: number,
   ) {
     this.room = new DiskRoom(directory, parts, room);
-    this.#directory = directory;
-    this.#disk = parts.disk;
     this.#lock = lock;
     this.#journals = journals;
     this.#meta = new MetaTable(journals, (puts, removedKeys) =>
@@ -132,6 +130,18 @@ export class Store {
       },
       { [Symbol.iterator]: () => journals.all()[Symbol.iterator]() },
     );
+    this.#moves = new ScopeMoves({
+      disk: parts.disk,
+      directory,
+      journals,
+      meta: this.#meta,
+      files: this.#files,
+      cache: this.#cache,
+      writer: this.#writer,
+      thread: this.#thread,
+      checkpointFrom: (journal) => this.#checkpointFrom(journal),
+      remove: (paths) => this.#beginRemoval(paths),
+    });
     for (const journal of journals.all()) journal.checkpointFrom = this.#checkpointFrom(journal);
     if (this.leftovers.fileCount > 0) this.#beginRemoval(this.leftovers.paths());
   }
@@ -168,6 +178,7 @@ export class Store {
       const isMarked = hasMarker(parts.disk, directory);
       // An earlier start may have made the directory, and ended before its name was durable.
       if (!isMarked) syncParent(parts.disk, directory);
+      finishAdoptions(parts.disk, directory);
       journals = new Journals(parts.disk, directory, parts.checkpointLeastBytes);
       // What is left of a store, or of a copy of one, is no new one.
       const isStore = isMarked || hasStoreFiles(parts.disk, directory);
@@ -305,51 +316,19 @@ export class Store {
 
   /**
    * Puts what another store had of a scope in the place of what is here of it, durably, all or nothing. `folder`: its
-   * files, which are durable; it is moved. No commit may be under way, nor begin, and nothing may read the scope. Rejects
-   * with a SegmentError for files that are not whole; then nothing has changed.
+   * files, which are durable; it is moved. What was here is then beside it, with REPLACED_SUFFIX, and may be removed. No
+   * commit may be under way, nor begin, and nothing may read the scope before `load` is called, at the end. Rejects with
+   * what `load` throws, or with a SegmentError for files that are not whole; then what was here is here again.
    */
-  async adopt(scope: Scope, folder: string): Promise<void> {
+  async adopt(scope: Scope, folder: string, load: () => void): Promise<void> {
     assert(this.#batch === null, 'a scope is adopted during a commit');
-    const state = await inTurns(readHandedOver(this.#disk, scope, folder)).catch((error: unknown) => {
-      throw isSystemError(error) ? new SegmentError(errorText(error), { cause: error }) : error;
-    });
-    await this.#setAside(scope, `${folder}${REPLACED_SUFFIX}`);
-    const final = shardFolder(this.#directory, scope);
-    const folders = new Folders(this.#disk);
-    folders.make(dirname(final));
-    this.#disk.rename(folder, final);
-    folders.sync();
-    this.#disk.syncFolder(dirname(folder));
-    const journal = this.#journals.adopt(scope, movedState(state, folder, final));
-    journal.checkpointFrom = this.#checkpointFrom(journal);
-    const unknown = this.#files.adopt(scope);
-    if (unknown.length > 0) this.#beginRemoval(unknown);
-    await this.#meta.register([journal]);
+    await this.#moves.adopt(scope, folder, load);
   }
 
   /** Forgets a scope, durably; its files are moved to a folder, to be removed. Otherwise as adopt. */
   async drop(scope: Scope, aside: string): Promise<void> {
     assert(this.#batch === null, 'a scope is dropped during a commit');
-    await this.#setAside(scope, aside);
-  }
-
-  /** Afterwards a start finds the files where they were, and takes them as they are, or none. */
-  async #setAside(scope: Scope, aside: string): Promise<void> {
-    await this.#meta.forget(scope);
-    // One of this journal would go on with files of another.
-    await this.#writer.checkpointed();
-    const journal = this.#journals.shard(scope);
-    const files = [...journal.files(), ...this.#files.endsOf(scope)];
-    const folder = shardFolder(this.#directory, scope);
-    if (this.#disk.list(folder).folders.length > 0) {
-      this.#disk.rename(folder, aside);
-      this.#disk.syncFolder(dirname(folder));
-    }
-    for (const key of journal.keys()) this.#cache.delete(`${scope}:${key}`);
-    this.#files.forgetScope(scope);
-    this.#journals.forget(scope);
-    // The storage thread lets go of what it holds open.
-    await this.#thread.remove(files.map(({ path }) => path));
+    await this.#moves.setAside(scope, aside);
   }
 
   /** Throws a StoreChangedError when the directory was removed or replaced. */

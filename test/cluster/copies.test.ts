@@ -2,12 +2,13 @@
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { SegmentError } from '../../engine/segments.js';
 import { ClusterListener } from '../../src/cluster/cluster-listener.js';
 import { CopyGiver } from '../../src/cluster/copy-giver.js';
 import { CopyTaker } from '../../src/cluster/copy-taker.js';
@@ -138,6 +139,29 @@ function take(directory: string, order = 'never 1', onStart: (kill: () => void) 
   });
 }
 
+/** Of a member that knows no other. */
+function newTaker(directory: string): CopyTaker {
+  const peers = new Peers({
+    storeId: 'taker',
+    zone: '',
+    linkTo: () => expect.unreachable('nobody is asked'),
+    monotonicUs,
+    freshMs: 10_000,
+  });
+  return new CopyTaker({
+    peers,
+    storeId: 'taker',
+    topicId: () => '',
+    nextOffset: () => 0,
+    directory,
+    adopt: () => expect.unreachable('nothing is adopted'),
+    logger: pino({ level: 'silent' }),
+    monotonicUs,
+    // It waits for members that it does not know yet.
+    after: () => () => undefined,
+  });
+}
+
 /** A digest of all of a partition; null where there is nothing. */
 function contentOf(store: Store): string | null {
   if (!store.scopes().includes(SCOPE)) return null;
@@ -189,6 +213,78 @@ test('killed at any point of its own after the last piece, it has all or nothing
     }
   }
   expect(killCount).toBeGreaterThan(POINTS.length);
+});
+
+/** A store that has something else of the partition. */
+async function oldStore(name: string): Promise<string> {
+  const directory = join(root, name);
+  const store = await Store.open(directory, CACHE_BYTES);
+  for (const state of ['older', 'old'])
+    await store.commit((writerOf) => {
+      writerOf(SCOPE).append('one-0', Buffer.from(state));
+      writerOf(SCOPE).put('state', Buffer.from(state));
+    });
+  await store.close();
+  return directory;
+}
+
+/** As a start does it. */
+async function startedIn(directory: string): Promise<string | null> {
+  await storedIn(directory);
+  await newTaker(directory).tidy();
+  const incoming = join(directory, 'incoming');
+  if (existsSync(incoming)) expect(['', 'edge+0']).toContain(readdirSync(incoming).join());
+  return storedIn(directory);
+}
+
+test('killed while it replaces what it has, it has the old or the new, with or without anybody to copy from', async () => {
+  const old = await oldStore('old');
+  const contents = [await storedIn(old), contentOf(giving)];
+  const found = new Set<string | null>();
+  let amidCount = 0;
+  for (const point of ['before rename', 'after rename', 'after sync-folder']) {
+    for (let pass = 1; ; pass++) {
+      const directory = join(root, 'replacing');
+      cpSync(old, directory, { recursive: true });
+      const { code } = await take(directory, `${point} ${pass}`);
+      const isAmid = !existsSync(join(directory, 'shards', 'edge+0'));
+      if (isAmid) {
+        amidCount++;
+        // What comes in is not whole any more.
+        const damaged = join(root, 'damaged');
+        cpSync(directory, damaged, { recursive: true, filter: (path) => !path.includes('/lock-') });
+        truncateSync(join(damaged, 'incoming', 'edge+0', '90d', 'rows'), 5);
+        expect(await startedIn(damaged)).toBe(contents[0]);
+        rmSync(damaged, { recursive: true });
+      }
+      const stored = await startedIn(directory);
+      expect(contents).toContain(stored);
+      found.add(stored);
+      rmSync(directory, { recursive: true });
+      if (code === 0) break;
+    }
+  }
+  expect(found.size).toBe(2);
+  expect(amidCount).toBeGreaterThan(2);
+});
+
+test('where a copy cannot be loaded, what was here is here again, and goes on', async () => {
+  const directory = await oldStore('not-loaded');
+  const before = await storedIn(directory);
+  const incoming = join(directory, 'incoming', 'edge+0');
+  cpSync(join(root, 'giver', 'shards', 'edge+0'), incoming, { recursive: true });
+  const store = await Store.open(directory, CACHE_BYTES);
+  const adopting = store.adopt(SCOPE, incoming, () => {
+    expect(contentOf(store)).toBe(contentOf(giving));
+    throw new SegmentError('it is of no use');
+  });
+  await expect(adopting).rejects.toThrow(/of no use/);
+  expect(contentOf(store)).toBe(before);
+  await store.commit((writerOf) => writerOf(SCOPE).append('one-0', Buffer.from('new')));
+  const after = contentOf(store);
+  await store.close();
+  expect(after).not.toBe(before);
+  expect(await startedIn(directory)).toBe(after);
 });
 
 test('killed at any piece it goes on where it was', async () => {
@@ -254,27 +350,9 @@ test('what is there of other tries, of another store or damaged, does not get in
 test('parts of copies that nobody goes on with are removed; what a killed process moved away, at once', async () => {
   const directory = join(root, 'leftovers');
   const left = () => readdirSync(join(directory, 'incoming')).sort();
-  for (const name of ['edge+0', 'edge+1', 'edge+2.replaced'])
+  for (const name of ['edge+0', 'edge+1', 'edge+2.replaced', 'edge+3.dropped'])
     mkdirSync(join(directory, 'incoming', name, 'folder'), { recursive: true });
-  const peers = new Peers({
-    storeId: 'taker',
-    zone: '',
-    linkTo: () => expect.unreachable('nobody is asked'),
-    monotonicUs,
-    freshMs: 10_000,
-  });
-  const taker = new CopyTaker({
-    peers,
-    storeId: 'taker',
-    topicId: () => '',
-    nextOffset: () => 0,
-    directory,
-    adopt: () => expect.unreachable('nothing is adopted'),
-    logger: pino({ level: 'silent' }),
-    monotonicUs,
-    // It waits for members that it does not know yet.
-    after: () => () => undefined,
-  });
+  const taker = newTaker(directory);
   void taker.obtain({ topic: 'edge', partition: 0 });
   await taker.tidy();
   expect(left()).toEqual(['edge+0', 'edge+1']);

@@ -1,19 +1,36 @@
-/** The files of a partition that came from another store, and are to be this one's. */
+/**
+ * The files of a partition that came from another store, and are to be this one's.
+ *
+ *   incoming/<topic>+<partition>            they
+ *   incoming/<topic>+<partition>.replaced   what was here before them, until they are taken up
+ *   incoming/….dropped                      what is to be removed
+ */
 
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { SegmentError } from '../../../engine/segments.js';
 import { decodeFileRecord, FILE_KEY } from '../blocks/block-files.js';
 import type { Disk } from '../disk/disk.js';
+import { isSystemError } from '../disk/system-errors.js';
 import { FileWindow } from '../journal/file-window.js';
-import { type JournalState, type Location, readJournal, refuse } from '../journal/journal-folder.js';
-import { shardName } from '../journal/journals.js';
+import {
+  finished,
+  type JournalState,
+  type Location,
+  readJournal,
+  refuse,
+} from '../journal/journal-folder.js';
+import { SHARDS_FOLDER, shardName } from '../journal/journals.js';
 import { openEnvelope } from '../values/envelope.js';
 
 /** Below the folder: the journal was written by another process, perhaps a wrong one. */
 const FILE_NAME = /^(?!.*(?:^|\/)\.)[A-Za-z0-9._-]+(?:\/[A-Za-z0-9._-]+)*$/;
 
-/** Of the folder of what was here before. */
+export const INCOMING_FOLDER = 'incoming';
 export const REPLACED_SUFFIX = '.replaced';
+export const DROPPED_SUFFIX = '.dropped';
+
+/** Of a folder beside a partition's. */
+const REPLACED_NAME = /^([^+]+\+\d+)\.replaced$/;
 
 /** Reads the journal, a frame a step. Throws a SegmentError for files that are not whole. */
 export function* readHandedOver(disk: Disk, scope: string, folder: string): Generator<void, JournalState> {
@@ -43,6 +60,37 @@ export function movedState(state: JournalState, from: string, to: string): Journ
   const entries = new Map<string, Location>();
   for (const [key, location] of state.entries) entries.set(key, moved(location));
   return { ...state, entries, files: state.files.map(moved), lastFrame: null };
+}
+
+/**
+ * Goes on where a process was killed between moving away what was here of a partition and putting a copy in its place: with
+ * the copy, where it is whole, as it was when that began, else with what was here. No journal may be open.
+ */
+export function finishAdoptions(disk: Disk, directory: string): void {
+  const incoming = join(directory, INCOMING_FOLDER);
+  for (const replaced of disk.list(incoming).folders) {
+    const name = REPLACED_NAME.exec(basename(replaced))?.[1];
+    if (name === undefined || dirname(replaced) !== incoming) continue;
+    const shards = join(directory, SHARDS_FOLDER);
+    if (disk.list(join(shards, name)).files.length > 0) continue;
+    const copy = join(incoming, name);
+    const found = isWhole(disk, name.replaceAll('+', '/'), copy) ? copy : replaced;
+    if (disk.list(found).files.length === 0) continue;
+    if (disk.makeFolder(shards)) disk.syncFolder(directory);
+    disk.rename(found, join(shards, name));
+    disk.syncFolder(shards);
+    disk.syncFolder(incoming);
+  }
+}
+
+function isWhole(disk: Disk, scope: string, folder: string): boolean {
+  try {
+    finished(readHandedOver(disk, scope, folder));
+    return true;
+  } catch (error) {
+    if (error instanceof SegmentError || isSystemError(error)) return false;
+    throw error;
+  }
 }
 
 /** How many bytes of each file count. */

@@ -115,6 +115,13 @@ export class Journals {
     return this.#add(shardName(scope), shardFolder(this.#directory, scope), state);
   }
 
+  /** One that was forgotten; its files are where they were. */
+  putBack(journal: Journal): Journal {
+    this.#journals.set(journal.name, journal);
+    this.#shards.set(scopeOfName(journal.name)!, journal);
+    return journal;
+  }
+
   all(): Iterable<Journal> {
     return this.#journals.values();
   }

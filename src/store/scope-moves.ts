@@ -1,0 +1,106 @@
+/**
+ * What the store has of a partition is replaced by what another store had of it, or goes. Killed amid that, the next start
+ * finds the one or the other (see `finishAdoption`):
+ *
+ *   shards/x             old   ∅      new   new
+ *   incoming/x           new   new    ∅     ∅
+ *   incoming/x.replaced  ∅     old    old   ∅
+ *                              └ from here on the new one counts
+ */
+
+import { dirname } from 'node:path';
+import { SegmentError } from '../../engine/segments.js';
+import type { BlockCache } from './blocks/block-cache.js';
+import type { BlockFiles } from './blocks/block-files.js';
+import { DROPPED_SUFFIX, movedState, REPLACED_SUFFIX, readHandedOver } from './directory/handed-over.js';
+import type { Disk } from './disk/disk.js';
+import { errorText, isSystemError } from './disk/system-errors.js';
+import type { Journal } from './journal/journal.js';
+import { inTurns, type JournalWriter } from './journal/journal-writer.js';
+import { type Journals, shardFolder } from './journal/journals.js';
+import type { MetaTable } from './meta-table.js';
+import type { StorageThread } from './thread/storage-thread.js';
+
+export interface ScopeMovesPorts {
+  readonly disk: Disk;
+  readonly directory: string;
+  readonly journals: Journals;
+  readonly meta: MetaTable;
+  readonly files: BlockFiles;
+  readonly cache: BlockCache;
+  readonly writer: Pick<JournalWriter, 'checkpointed'>;
+  readonly thread: Pick<StorageThread, 'remove'>;
+  /** See Journal. */
+  readonly checkpointFrom: (journal: Journal) => number;
+  readonly remove: (paths: readonly string[]) => void;
+}
+
+export class ScopeMoves {
+  readonly #ports: ScopeMovesPorts;
+
+  constructor(ports: ScopeMovesPorts) {
+    this.#ports = ports;
+  }
+
+  /** See Store.adopt. */
+  async adopt(scope: string, folder: string, load: () => void): Promise<void> {
+    const { disk, directory, journals } = this.#ports;
+    const state = await inTurns(readHandedOver(disk, scope, folder)).catch((error: unknown) => {
+      throw isSystemError(error) ? new SegmentError(errorText(error), { cause: error }) : error;
+    });
+    const replaced = `${folder}${REPLACED_SUFFIX}`;
+    const before = journals.shard(scope);
+    const had = before.exists;
+    await this.setAside(scope, replaced);
+    // It says that the copy is whole, also where there was nothing to set aside.
+    if (disk.makeFolder(replaced)) disk.syncFolder(dirname(replaced));
+    const final = shardFolder(directory, scope);
+    this.#move(folder, final);
+    await this.#takeUp(scope, journals.adopt(scope, movedState(state, folder, final)));
+    try {
+      load();
+    } catch (error) {
+      await this.setAside(scope, `${folder}${DROPPED_SUFFIX}`);
+      if (had) {
+        this.#move(replaced, final);
+        await this.#takeUp(scope, journals.putBack(before));
+      }
+      throw error;
+    }
+  }
+
+  /** Forgets a scope, and moves its files to a folder. Killed amid that, a start finds them where they were or there. */
+  async setAside(scope: string, aside: string): Promise<void> {
+    const { disk, directory, journals, meta, files, cache, writer, thread } = this.#ports;
+    await meta.forget(scope);
+    // One of this journal would go on with files of another.
+    await writer.checkpointed();
+    const journal = journals.shard(scope);
+    const paths = [...journal.files(), ...files.endsOf(scope)].map(({ path }) => path);
+    const folder = shardFolder(directory, scope);
+    if (disk.list(folder).folders.length > 0) this.#move(folder, aside);
+    for (const key of journal.keys()) cache.delete(`${scope}:${key}`);
+    files.forgetScope(scope);
+    journals.forget(scope);
+    // The storage thread lets go of what it holds open.
+    await thread.remove(paths);
+  }
+
+  /** Durably; the new name first, as the files must not be without any. */
+  #move(from: string, to: string): void {
+    const { disk } = this.#ports;
+    if (disk.makeFolder(dirname(to))) disk.syncFolder(dirname(dirname(to)));
+    disk.rename(from, to);
+    disk.syncFolder(dirname(to));
+    disk.syncFolder(dirname(from));
+  }
+
+  /** Goes on with a journal and its files, which are in their place. */
+  async #takeUp(scope: string, journal: Journal): Promise<void> {
+    const { files, meta, checkpointFrom, remove } = this.#ports;
+    const unknown = files.adopt(scope);
+    journal.checkpointFrom = checkpointFrom(journal);
+    if (unknown.length > 0) remove(unknown);
+    await meta.register([journal]);
+  }
+}

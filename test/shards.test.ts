@@ -7,17 +7,20 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { EdgeEntry } from '../engine/entry.js';
+import type { EdgeEntry, RelayEntry } from '../engine/entry.js';
+import type { RelayShard } from '../engine/shard.js';
 import type { LogSourceStatus } from '../ingest/log-source.js';
 import { readinessOf } from '../src/service/readiness.js';
 import { Shards } from '../src/service/shards.js';
 import { Store } from '../src/store/store.js';
+import { SYSTEM_PARTS } from '../src/store/store-back-ends.js';
+import { countedDisk } from './store/counted-disk.js';
 
 const TOPICS = { edgeTopic: 'edge', relayTopic: 'relay' };
 
-async function withStore(task: (store: Store) => Promise<void>): Promise<void> {
+async function withStore(task: (store: Store) => Promise<void>, parts = SYSTEM_PARTS): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'logring-shards-'));
-  const store = await Store.open(directory, 1 << 20);
+  const store = await Store.open(directory, 1 << 20, undefined, parts);
   try {
     await task(store);
   } finally {
@@ -52,6 +55,36 @@ test('a partition that was taken away is in no query, is saved all the same, and
     shards.leaveOut([key(9)]);
     expect(shards.edge).toEqual([kept, taken, come]);
   });
+});
+
+test('a partition that goes lets go of its scratch files, and of no others', async () => {
+  const open = new Set<number>();
+  const entries = Array.from({ length: 16_000 }, (_, i): RelayEntry => {
+    return { timestampUs: 0, project: 'p', functionId: `f${i % 40}`, statusCode: 200, executionTimeMs: i };
+  });
+  await withStore(
+    async (store) => {
+      const shards = new Shards(store, TOPICS);
+      const relays = [0, 1].map((partition) => shards.of({ topic: 'relay', partition }) as RelayShard);
+      const counts = [open.size];
+      for (const relay of relays) {
+        relay.applyRecord(entries as never, [], 1);
+        for (let i = 0; i < 20; i++) relay.spill(relay.stats, { isNearPause: true, keptBytes: 0 });
+        counts.push(open.size);
+      }
+      expect(counts[1]).toBeGreaterThan(counts[0]);
+      expect(counts[2]).toBeGreaterThan(counts[1]);
+      const { byteCount } = store.scratch;
+      shards.remove({ topic: 'relay', partition: 0 });
+      expect(open.size - counts[0]).toBe(counts[2] - counts[1]);
+      expect(store.scratch.byteCount).toBe(byteCount / 2);
+      // Its descriptors may be another's.
+      expect(() => relays[0].applyRecord([entries[0]] as never, [], 2)).toThrow(/is gone/);
+      relays[1].applyRecord([entries[0]] as never, [], 2);
+      expect(store.damage.fileCount).toBe(0);
+    },
+    { ...SYSTEM_PARTS, disk: countedDisk(open) },
+  );
 });
 
 test('to ask for readiness makes no shard', async () => {

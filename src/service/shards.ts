@@ -68,7 +68,7 @@ export class Shards {
     if (topic === this.#topics.edgeTopic) {
       shard = new EdgeShard(reader, this.#usageLimits);
     } else if (topic === this.#topics.relayTopic) {
-      shard = new RelayShard(reader, this.#store.scratch, {
+      shard = new RelayShard(reader, this.#store.scratch.of(scope), {
         loadBytes: this.#memoryBytes - this.heldBytes(),
       });
     } else {
@@ -81,7 +81,9 @@ export class Shards {
 
   /** Of a partition whose state goes, or is replaced. */
   remove(key: PartitionKey): void {
-    this.#owned.delete(partitionId(key));
+    const scope = partitionId(key);
+    this.#owned.delete(scope);
+    this.#store.scratch.release(scope);
     this.#listAnswering();
   }
 

@@ -22,7 +22,8 @@ export class DiskScratch implements ScratchSpace {
   readonly #disk: Disk;
   readonly #folder: string;
   readonly #onDamage: (problem: string) => void;
-  readonly #open = new Set<OpenScratch>();
+  /** And whose they are. */
+  readonly #open = new Map<OpenScratch, string>();
   #nextNumber = 0;
 
   /** The folder must exist. `onDamage` is told of each reading that fails. */
@@ -32,7 +33,17 @@ export class DiskScratch implements ScratchSpace {
     this.#onDamage = onDamage;
   }
 
-  open(): ScratchFile | null {
+  /** For a shard, by name, so that all of its files can be let go of. */
+  of(owner: string): ScratchSpace {
+    return { open: () => this.open(owner) };
+  }
+
+  /** The shard is gone: what still reads its files is refused. */
+  release(owner: string): void {
+    for (const [file, of] of this.#open) if (of === owner) file.close();
+  }
+
+  open(owner = ''): ScratchFile | null {
     return orRefused(() => {
       const path = join(this.#folder, `scratch-${this.#nextNumber++}`);
       // A process that was killed in between has left one, empty.
@@ -48,7 +59,7 @@ export class DiskScratch implements ScratchSpace {
         damaged: this.#onDamage,
         closed: () => this.#open.delete(file),
       });
-      this.#open.add(file);
+      this.#open.set(file, owner);
       return file;
     });
   }
@@ -56,12 +67,12 @@ export class DiskScratch implements ScratchSpace {
   /** Of all files. */
   get byteCount(): number {
     let total = 0;
-    for (const { byteCount } of this.#open) total += byteCount;
+    for (const { byteCount } of this.#open.keys()) total += byteCount;
     return total;
   }
 
   close(): void {
-    for (const file of this.#open) file.close();
+    for (const file of this.#open.keys()) file.close();
   }
 }
 
@@ -75,6 +86,8 @@ class OpenScratch implements ScratchFile {
   readonly #folder: string;
   readonly #descriptor: number;
   readonly #on: ScratchListener;
+  /** Its descriptor may be another file's by now. */
+  #isClosed = false;
   #byteCount = 0;
   #read = new Uint8Array(READ_BYTES);
 
@@ -90,6 +103,7 @@ class OpenScratch implements ScratchFile {
   }
 
   append(pieces: readonly Uint8Array[]): number[] | null {
+    if (this.#isClosed) return null;
     const total = pieces.reduce((sum, { length }) => sum + HEADER_BYTES + length, 0);
     const bytes = new Uint8Array(total);
     const header = new DataView(bytes.buffer);
@@ -115,6 +129,8 @@ class OpenScratch implements ScratchFile {
   }
 
   read(position: number): Uint8Array {
+    if (this.#isClosed)
+      throw new SegmentError('what was set aside of a shard is read after the shard is gone');
     try {
       return this.#piece(position);
     } catch (error) {
@@ -141,8 +157,10 @@ class OpenScratch implements ScratchFile {
   }
 
   close(): void {
-    this.#disk.close(this.#descriptor);
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#on.closed();
+    this.#disk.close(this.#descriptor);
   }
 }
 

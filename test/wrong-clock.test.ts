@@ -106,3 +106,26 @@ test('what has expired over an absence is deleted after an hour of running', asy
   ranUs += US_PER_HOUR;
   await eventually(async () => (await rowCount()) < before);
 });
+
+test('a clock that steps ahead by days makes no POST count twice, in its first hour', async () => {
+  await start();
+  const post = async (idempotencyKey: string, id: string): Promise<number> => {
+    const { status } = await fetch(`${service!.url}/api/logs?source_name=edge`, {
+      method: 'POST',
+      headers: { 'X-API-KEY': KEY, 'Content-Type': 'application/json', 'Idempotency-Key': idempotencyKey },
+      body: JSON.stringify({ id, project: 'p', timestamp: nowUs }),
+    });
+    return status;
+  };
+  expect(await post('k', 'a')).toBe(200);
+  nowUs += 3 * US_PER_DAY;
+  expect(await post('next', 'b')).toBe(200);
+  // Known by its key, with another body.
+  expect(await post('k', 'c')).toBe(409);
+  await stop();
+  await start();
+  expect(await post('k', 'c')).toBe(409);
+  nowUs += US_PER_HOUR;
+  ranUs += US_PER_HOUR;
+  await eventually(async () => (await post('k', 'c')) === 200);
+});

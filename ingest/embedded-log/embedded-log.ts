@@ -15,6 +15,7 @@ import {
   SPLIT_BYTES,
 } from '../limits.js';
 import type { LogSink, LogSource, LogSourceStatus, Position } from '../log-source.js';
+import type { Arrival, TimeBounds } from './arrival.js';
 import { type BodyElements, splitBody } from './body.js';
 import { type DurableLog, LogFullError } from './durable-log.js';
 import type { ImportChunk, ImportState } from './import-state.js';
@@ -36,6 +37,7 @@ export interface EmbeddedLogPorts {
   /** Whether an edge entry without a URL gets one of its project and path; false unless given. */
   readonly urlFromPath?: boolean;
   readonly nowUs: () => number;
+  readonly time: () => TimeBounds;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
   /** Told when the sink has all that was acknowledged before the start, topic by topic. */
@@ -208,8 +210,9 @@ export class EmbeddedLog implements LogSource {
     contentType: string,
     { chunk, idempotencyKey }: BodyIdentity,
   ): Promise<AppendOutcome> {
-    const { edgeTopic, urlFromPath, nowUs, yieldTurn } = this.#ports;
+    const { edgeTopic, urlFromPath, nowUs, time, yieldTurn } = this.#ports;
     const timestampMs = Math.floor(nowUs() / 1000);
+    const arrival = { timestampMs, ...time() };
     const split = await splitBody(body, chunk === undefined ? contentType : LINES_TYPE, yieldTurn);
     if (split === 'empty' && chunk === undefined) return EMPTY;
     if (split === 'too-many-entries') return TOO_MANY_ENTRIES;
@@ -224,14 +227,14 @@ export class EmbeddedLog implements LogSource {
     // Amidst an import each bad line counts on its own; at its beginning it is rather the wrong file.
     const mustHaveJson = chunk === undefined || chunk.startByte === 0;
     if (mustHaveJson && elements.starts.length > 0 && records.jsonCount === 0) return NOT_JSON;
-    if (chunk !== undefined) return await this.#storeChunk(topic, records, timestampMs, chunk);
+    if (chunk !== undefined) return await this.#storeChunk(topic, records, arrival, chunk);
     if (idempotencyKey !== undefined) {
       const bodyDigest = await digestOf(body, yieldTurn);
       const keyDigest = createHash('sha256').update(idempotencyKey).digest('hex');
-      return await this.#storePost(topic, records, timestampMs, { keyDigest, bodyDigest });
+      return await this.#storePost(topic, records, arrival, { keyDigest, bodyDigest });
     }
     if (records.count === 0) return storedOutcome(records);
-    const result = await this.#store(topic, records, timestampMs, {});
+    const result = await this.#store(topic, records, arrival, {});
     return 'kind' in result ? result : storedOutcome(records);
   }
 
@@ -239,12 +242,12 @@ export class EmbeddedLog implements LogSource {
   async #storePost(
     topic: TopicLog,
     records: PostedRecords,
-    timestampMs: number,
+    arrival: Arrival,
     identity: PostIdentity,
   ): Promise<AppendOutcome> {
     const { accepted, rejected, missing } = records;
     const post: KeyedPost = { ...identity, accepted, rejected, missing };
-    const result = await this.#store(topic, records, timestampMs, { post });
+    const result = await this.#store(topic, records, arrival, { post });
     if ('kind' in result) return result;
     const first = result.first ?? post;
     if (first.bodyDigest !== post.bodyDigest) return { kind: 'key-reused' };
@@ -254,12 +257,12 @@ export class EmbeddedLog implements LogSource {
   async #storeChunk(
     topic: TopicLog,
     records: PostedRecords,
-    timestampMs: number,
+    arrival: Arrival,
     chunk: ImportChunk,
   ): Promise<AppendOutcome> {
     const { accepted, rejected } = records;
     const part = { chunk, accepted, rejectedReasons: rejected.map(({ reason }) => reason) };
-    const result = await this.#store(topic, records, timestampMs, { part });
+    const result = await this.#store(topic, records, arrival, { part });
     if ('kind' in result) return result;
     const { progress } = result;
     assert(progress !== null, 'a chunk was appended as if it were none');
@@ -272,11 +275,11 @@ export class EmbeddedLog implements LogSource {
   async #store(
     topic: TopicLog,
     values: RecordValues,
-    timestampMs: number,
+    arrival: Arrival,
     terms: AppendTerms,
   ): Promise<AppendResult | AppendOutcome> {
     try {
-      const result = await topic.append(values, timestampMs, terms);
+      const result = await topic.append(values, arrival, terms);
       this.#problem = null;
       return result;
     } catch (error) {

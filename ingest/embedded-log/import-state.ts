@@ -20,7 +20,7 @@ export interface ImportState {
 }
 
 export interface RememberedImport extends ImportState {
-  /** When its last chunk came, milliseconds since the epoch. */
+  /** When its last chunk came, at the latest: milliseconds since the epoch. */
   readonly atMs: number;
 }
 
@@ -68,6 +68,6 @@ export function advanced(
 }
 
 /** Nothing that it brought counts any more, and nothing of it would count again. */
-export function isForgotten({ atMs }: RememberedImport, nowMs: number): boolean {
-  return nowMs - atMs >= IMPORT_MEMORY_MS;
+export function isForgotten({ atMs }: RememberedImport, trustedMs: number): boolean {
+  return trustedMs - atMs >= IMPORT_MEMORY_MS;
 }

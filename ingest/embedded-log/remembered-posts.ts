@@ -24,7 +24,7 @@ export interface PostIdentity {
 }
 
 export interface RememberedPost extends PostResult {
-  /** When it arrived, milliseconds since the epoch. */
+  /** When it arrived, at the latest: milliseconds since the epoch. */
   readonly postedMs: number;
   readonly bodyDigest: string;
 }
@@ -51,13 +51,20 @@ export class RememberedPosts {
   }
 
   /** `changes` are those of the write under way. */
-  find(keyDigest: string, changes: PostChanges, nowMs: number): RememberedPost | null {
+  find(keyDigest: string, changes: PostChanges, trustedMs: number): RememberedPost | null {
     const post = changes.get(keyDigest) ?? this.#posts.get(keyDigest) ?? null;
-    return post === null || isExpired(post, nowMs) ? null : post;
+    return post === null || isExpired(post, trustedMs) ? null : post;
   }
 
-  /** Adds a POST to the changes, and that those are forgotten which make room for it: the oldest go first. */
-  change(changes: Map<string, RememberedPost | null>, keyDigest: string, post: RememberedPost): void {
+  /**
+   * Adds a POST to the changes, and that those are forgotten which have expired or make room for it: the oldest go first.
+   */
+  change(
+    changes: Map<string, RememberedPost | null>,
+    keyDigest: string,
+    post: RememberedPost,
+    trustedMs: number,
+  ): void {
     changes.set(keyDigest, post);
     let count = this.#posts.size;
     let heldBytes = this.#heldBytes;
@@ -68,7 +75,7 @@ export class RememberedPosts {
     }
     for (const [key, oldest] of this.#posts) {
       const isBeyond = count > POST_MEMORY_COUNT || heldBytes > POST_MEMORY_BYTES;
-      if (!isBeyond && !isExpired(oldest, post.postedMs)) return;
+      if (!isBeyond && !isExpired(oldest, trustedMs)) return;
       if (changes.has(key)) continue;
       changes.set(key, null);
       count -= 1;
@@ -88,8 +95,8 @@ export class RememberedPosts {
   }
 }
 
-function isExpired({ postedMs }: RememberedPost, nowMs: number): boolean {
-  return nowMs - postedMs >= POST_MEMORY_MS;
+function isExpired({ postedMs }: RememberedPost, trustedMs: number): boolean {
+  return trustedMs - postedMs >= POST_MEMORY_MS;
 }
 
 function bytesOf({ rejected }: RememberedPost): number {

@@ -6,6 +6,7 @@
 import { assert } from '../../engine/assert.js';
 import { DELIVERY_BYTES, DELIVERY_RECORDS, STAGED_FROM_BYTES, WRITE_BYTES } from '../limits.js';
 import type { LogIdentity, LogRecord, LogSink, PartitionKey } from '../log-source.js';
+import type { Arrival } from './arrival.js';
 import type { AppendedRecord, DurableLog, LazyBytes, NewRecord, StagedChunk } from './durable-log.js';
 import {
   advanced,
@@ -60,7 +61,7 @@ export interface AppendResult {
 }
 
 interface PendingAppend {
-  readonly timestampMs: number;
+  readonly arrival: Arrival;
   readonly values: RecordValues;
   /** null: the records are written with the append. */
   readonly staged: readonly StagedChunk[] | null;
@@ -140,15 +141,11 @@ export class TopicLog {
    * all appends before it, for their senders may have been other processes, or send the same while it is on
    * its way. Many bytes are on disk before they are in line, so that nothing waits for them there.
    */
-  async append(
-    values: RecordValues,
-    timestampMs: number,
-    terms: AppendTerms = NO_TERMS,
-  ): Promise<AppendResult> {
+  async append(values: RecordValues, arrival: Arrival, terms: AppendTerms = NO_TERMS): Promise<AppendResult> {
     const isStaged = values.byteCount >= this.#stagedFromBytes;
-    const staged = isStaged ? await this.#stage(newRecords(values, timestampMs)) : null;
+    const staged = isStaged ? await this.#stage(newRecords(values, arrival.timestampMs)) : null;
     return await new Promise((resolve, reject) => {
-      this.#pending.push({ timestampMs, values, staged, terms, resolve, reject });
+      this.#pending.push({ arrival, values, staged, terms, resolve, reject });
       if (!this.#isWriting) void this.#write();
     });
   }
@@ -196,10 +193,10 @@ export class TopicLog {
     let takenCount = 0;
     const notes: PendingNotes = { imports: new Map(), posts: new Map() };
     const results: AppendResult[] = [];
-    for (const { timestampMs, values, staged, terms } of group) {
+    for (const { arrival, values, staged, terms } of group) {
       const { part, post } = terms;
-      const progress = part === undefined ? null : this.#place(part, notes.imports, timestampMs);
-      const first = post === undefined ? null : this.#remember(post, notes.posts, timestampMs);
+      const progress = part === undefined ? null : this.#place(part, notes.imports, arrival);
+      const first = post === undefined ? null : this.#remember(post, notes.posts, arrival);
       results.push({ progress, first });
       if ((progress !== null && progress.place !== 'next') || first !== null) {
         if (staged !== null) this.#log.unstage(this.key.topic, staged);
@@ -212,7 +209,7 @@ export class TopicLog {
         continue;
       }
       for (let i = 0; i < values.count; i++)
-        records.push({ offset: offset++, timestampMs, value: values.value(i) });
+        records.push({ offset: offset++, timestampMs: arrival.timestampMs, value: values.value(i) });
       writtenBytes += values.byteCount;
     }
     const hasRecords = records.length > 0 || taken.length > 0;
@@ -234,30 +231,34 @@ export class TopicLog {
   }
 
   /** `imports` has the states that the write under way will leave, and takes up this one's. */
-  #place(part: ImportedPart, imports: Map<string, RememberedImport | null>, nowMs: number): ImportProgress {
+  #place(
+    part: ImportedPart,
+    imports: Map<string, RememberedImport | null>,
+    arrival: Arrival,
+  ): ImportProgress {
     const { importId } = part.chunk;
     const state = imports.get(importId) ?? this.importState(importId);
     const place = placeOf(part.chunk, state);
     if (place !== 'next') return { place, state };
-    if (state.nextByte === 0) this.#forgetImports(imports, nowMs);
-    const next = advanced(state, part.chunk, part.accepted, part.rejectedReasons, nowMs);
+    if (state.nextByte === 0) this.#forgetImports(imports, arrival.earliestMs);
+    const next = advanced(state, part.chunk, part.accepted, part.rejectedReasons, arrival.latestMs);
     imports.set(importId, next);
     return { place, state: next };
   }
 
-  #forgetImports(imports: Map<string, RememberedImport | null>, nowMs: number): void {
+  #forgetImports(imports: Map<string, RememberedImport | null>, trustedMs: number): void {
     for (const [importId, state] of this.#log.imports(this.key.topic))
-      if (isForgotten(state, nowMs) && !imports.has(importId)) imports.set(importId, null);
+      if (isForgotten(state, trustedMs) && !imports.has(importId)) imports.set(importId, null);
   }
 
   /** The POST that came with this key before, which may be in the same write; null when it is the first. */
   #remember(
     { keyDigest, ...post }: KeyedPost,
     posts: Map<string, RememberedPost | null>,
-    postedMs: number,
+    { earliestMs, latestMs }: Arrival,
   ): RememberedPost | null {
-    const first = this.#posts.find(keyDigest, posts, postedMs);
-    if (first === null) this.#posts.change(posts, keyDigest, { postedMs, ...post });
+    const first = this.#posts.find(keyDigest, posts, earliestMs);
+    if (first === null) this.#posts.change(posts, keyDigest, { postedMs: latestMs, ...post }, earliestMs);
     return first;
   }
 

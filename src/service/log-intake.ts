@@ -79,7 +79,7 @@ export function createLogs(ports: LogsPorts): Logs {
 
 /** Posted logs: decoded on the serving thread, judged by when they arrived. */
 function embeddedLogs(ports: LogsPorts): Logs {
-  const { config, platform, store, shards, onGap, onStatus, samples, gate, meter } = ports;
+  const { config, platform, store, shards, onGap, onStatus, samples, gate, meter, time } = ports;
   const { nowUs, monotonicUs } = platform.clock;
   const common = {
     edgeTopic: config.EDGE_TOPIC,
@@ -91,6 +91,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
   const log: EmbeddedLog = new EmbeddedLog({
     ...common,
     log: new LogTable(store),
+    time: () => time.boundsMs(nowUs(), monotonicUs()),
     onWhole: () => onStatus(log.status()),
     onFatal: platform.onFatal,
   });

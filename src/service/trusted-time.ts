@@ -10,7 +10,8 @@
  * at once when records confirm it; and records move it on towards the clock. Pure: it is told the times.
  */
 
-import { US_PER_MINUTE } from '../../engine/time.js';
+import { US_PER_MINUTE, US_PER_MS } from '../../engine/time.js';
+import type { TimeBounds } from '../../ingest/embedded-log/arrival.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { CLOCK_CONFIRM_US, CLOCK_RECORD_COUNT, CLOCK_STEP_US, CLOCK_TRUST_US } from '../limits.js';
@@ -48,6 +49,15 @@ export class TrustedTime {
   /** What deletion goes by; never later than the clock. */
   trustedUs(nowUs: number, monotonicUs: number): number {
     return nowUs - Math.max(0, this.doubtUs(nowUs, monotonicUs));
+  }
+
+  /** From the trusted time to the later of clock and reckoned time. */
+  boundsMs(nowUs: number, monotonicUs: number): TimeBounds {
+    const latestUs = Math.max(nowUs, this.reckonedUs(monotonicUs));
+    return {
+      earliestMs: Math.floor(this.trustedUs(nowUs, monotonicUs) / US_PER_MS),
+      latestMs: Math.floor(latestUs / US_PER_MS),
+    };
   }
 
   /** To be called now and then: trusts a clock that has run on for long without a step. */

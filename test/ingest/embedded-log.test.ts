@@ -38,6 +38,9 @@ interface Rig {
   readonly errors: unknown[];
 }
 
+const NOW = { earliestMs: NOW_US / 1000, latestMs: NOW_US / 1000 };
+const ARRIVAL = { timestampMs: 0, ...NOW };
+
 /** `logOf` makes the log of a store. */
 async function open(
   directory: string,
@@ -51,6 +54,7 @@ async function open(
     edgeTopic: EDGE.topic,
     relayTopic: RELAY.topic,
     nowUs: () => NOW_US,
+    time: () => NOW,
     yieldTurn: nextTurn,
     onFatal: (error) => errors.push(error),
     maxBacklogBytes: MAX_BACKLOG_BYTES,
@@ -355,11 +359,12 @@ test('what is written as one is bounded, and a large POST is staged, so that sma
   const value = Buffer.alloc(STAGED_FROM_BYTES / 2);
   const small = { count: 1, byteCount: value.length, value: () => value };
   const perWrite = WRITE_BYTES / value.length;
-  await Promise.all(Array.from({ length: 2 * perWrite + 2 }, () => topic.append(small, 0)));
+  await Promise.all(Array.from({ length: 2 * perWrite + 2 }, () => topic.append(small, ARRIVAL)));
   expect(log.appends).toEqual(['1+0', `${perWrite}+0`, `${perWrite}+0`, '1+0']);
   const large = { count: 2, byteCount: 2 * WRITE_BYTES, value: () => Buffer.alloc(WRITE_BYTES) };
   const done: string[] = [];
-  const append = (name: string, values: RecordValues) => topic.append(values, 0).then(() => done.push(name));
+  const append = (name: string, values: RecordValues) =>
+    topic.append(values, ARRIVAL).then(() => done.push(name));
   await Promise.all([append('large', large), append('larger', large), append('small', small)]);
   expect(done).toEqual(['small', 'large', 'larger']);
   expect(log.appends.slice(4)).toEqual(['1+0', '0+2', '0+2']);

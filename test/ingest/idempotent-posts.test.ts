@@ -23,6 +23,8 @@ const LINES = 'application/x-ndjson';
 class Rig {
   readonly sink = new RecordingSink();
   nowUs = NOW_US;
+  /** By how much the clock is ahead of what is known; negative: behind. */
+  aheadUs = 0;
   readonly #name: string;
   #store!: Store;
   #log!: EmbeddedLog;
@@ -38,6 +40,13 @@ class Rig {
       edgeTopic: 'edge',
       relayTopic: 'relay',
       nowUs: () => this.nowUs,
+      time: () => {
+        const known = this.nowUs - this.aheadUs;
+        return {
+          earliestMs: Math.min(this.nowUs, known) / 1000,
+          latestMs: Math.max(this.nowUs, known) / 1000,
+        };
+      },
       yieldTurn: () => new Promise((resolve) => setImmediate(resolve)),
       onFatal: (error) => {
         throw error;
@@ -124,6 +133,29 @@ test('after a day a key is forgotten, in the store too', async () => {
   await store.close();
 });
 
+test('a clock that steps ahead makes nothing forgotten before it is trusted; nor does one that was behind', async () => {
+  const rig = await new Rig('steps').open();
+  const dayUs = POST_MEMORY_MS * 1000;
+  const step = (byUs: number): void => {
+    rig.nowUs += byUs;
+    rig.aheadUs += byUs;
+  };
+  expect(await rig.post('k', BODY)).toBe(ANSWER);
+  step(2 * dayUs);
+  expect(await rig.post('k', BODY)).toBe(ANSWER);
+  expect(await rig.post('next', entry('c'))).toBe('1 taken');
+  expect(await rig.post('k', entry('d'))).toBe('key-reused');
+  step(-4 * dayUs);
+  expect(await rig.post('behind', entry('d'))).toBe('1 taken');
+  step(2 * dayUs);
+  expect(await rig.post('behind', entry('d'))).toBe('1 taken');
+  // Trusted.
+  rig.nowUs += dayUs;
+  expect(await rig.post('k', entry('e'))).toBe('1 taken');
+  await rig.close();
+  expect(rig.ids()).toEqual(['a', 'b', 'c', 'd', 'e']);
+});
+
 test('so many are remembered and no more, by their number and by what was rejected: the oldest go first', () => {
   const post = (postedMs: number, rejectedCount = 0): RememberedPost => {
     const rejected = Array.from({ length: rejectedCount }, (_, index) => ({
@@ -138,7 +170,7 @@ test('so many are remembered and no more, by their number and by what was reject
   ]);
   const add = (key: string, added: RememberedPost) => {
     const changes = new Map<string, RememberedPost | null>();
-    posts.change(changes, key, added);
+    posts.change(changes, key, added, 0);
     posts.apply(changes);
     return [...changes].filter(([, change]) => change === null).map(([forgotten]) => forgotten);
   };

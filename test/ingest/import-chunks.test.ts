@@ -18,7 +18,8 @@ import { RecordingSink } from '../kafka/recording-sink.js';
 const root = mkdtempSync(join(tmpdir(), 'logring-import-chunks-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-async function open(directory: string, nowUs = NOW_US) {
+/** By a clock that is ahead of what is known. */
+async function open(directory: string, nowUs = NOW_US, aheadUs = 0) {
   const store = await Store.open(join(root, directory), 1 << 20);
   const errors: unknown[] = [];
   const log = new EmbeddedLog({
@@ -26,6 +27,7 @@ async function open(directory: string, nowUs = NOW_US) {
     edgeTopic: 'edge',
     relayTopic: 'relay',
     nowUs: () => nowUs,
+    time: () => ({ earliestMs: (nowUs - aheadUs) / 1000, latestMs: nowUs / 1000 }),
     yieldTurn: () => new Promise((resolve) => setImmediate(resolve)),
     onFatal: (error) => errors.push(error),
   });
@@ -129,8 +131,8 @@ test('bad and blank lines move an import on, except at its beginning where none 
 
 test('an import is forgotten once nothing of it would count again, and not before', async () => {
   const day = 24 * 3_600_000_000;
-  const beginOther = async (importId: string, nowUs: number) => {
-    const rig = await open('forgotten', nowUs);
+  const beginOther = async (importId: string, nowUs: number, aheadUs = 0) => {
+    const rig = await open('forgotten', nowUs, aheadUs);
     const [body, chunk] = chunkOf(0, 1, FILE, importId);
     const { kind } = await rig.log.append('edge', body, 'application/json', { chunk });
     const { accepted } = rig.log.importState('edge', 'first')!;
@@ -139,6 +141,7 @@ test('an import is forgotten once nothing of it would count again, and not befor
   };
   expect(await beginOther('first', NOW_US)).toBe('stored, first 1');
   expect(await beginOther('second', NOW_US + 90 * day)).toBe('stored, first 1');
+  expect(await beginOther('ahead', NOW_US + 91 * day, 1000)).toBe('stored, first 1');
   expect(await beginOther('third', NOW_US + 91 * day)).toBe('stored, first 0');
   expect(await beginOther('second', NOW_US + 91 * day)).toBe('already-there, first 0');
 });

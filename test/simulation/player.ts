@@ -143,7 +143,6 @@ export class Player {
         return;
       case 'set-clock':
         this.#nowUs += action.byUs;
-        this.#posts.timePassed(action.byUs);
         return;
       case 'round':
         return this.#round();

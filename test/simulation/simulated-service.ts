@@ -221,6 +221,7 @@ export class Life {
             ...TOPICS,
             log: this.#observed(new LogTable(store, LOG_CHUNK_BYTES)),
             nowUs,
+            time: () => time.boundsMs(nowUs(), monotonicUs()),
             yieldTurn,
             onFatal,
             stagedFromBytes: STAGED_FROM_BYTES,

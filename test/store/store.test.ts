@@ -17,6 +17,7 @@ import { SegmentError, type SegmentWriter } from '../../engine/segments.js';
 import type { DeadLetter, DeadLetterReason } from '../../ingest/dead-letters.js';
 import { Random } from '../../src/demo/random.js';
 import { DeadLetterStore } from '../../src/store/dead-letter-store.js';
+import { linksOfSnapshot } from '../../src/store/directory/backup.js';
 import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { Folders } from '../../src/store/disk/folders.js';
 import { Removals } from '../../src/store/disk/removals.js';
@@ -331,6 +332,19 @@ test('a checkpoint is not made of a journal whose last commit can no longer be r
   writeFileSync(path, good);
   expect(finished(writeCheckpoint(files, question)).ats.length).toBeGreaterThan(0);
   rmSync(directory, { recursive: true });
+});
+
+test('a snapshot is released by its whole id', async () => {
+  const { store, directory } = await openStore();
+  await put(store, 's', (writer) => writer.put('a', bytes('1')));
+  const { id, files } = await store.snapshot('s');
+  const links = () => linksOfSnapshot(SYSTEM_DISK, directory, id).length;
+  for (const other of ['', id.slice(0, 1), id.slice(0, 8), id.slice(0, -1), `${id}-0`]) {
+    await store.releaseSnapshot(other);
+    expect(links(), other).toBe(files.length);
+  }
+  await store.releaseSnapshot(id);
+  expect(links()).toBe(0);
 });
 
 test('a second process on the directory is refused, and a store of another format too', async () => {

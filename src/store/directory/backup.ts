@@ -70,7 +70,9 @@ export function linksOfSnapshot(disk: Disk, directory: string, id: string | null
   const folder = join(directory, SNAPSHOT_FOLDER);
   return disk.list(folder).files.filter((path) => {
     const name = basename(path);
-    return dirname(path) === folder && NAME_OF_SNAPSHOT.test(name) && (id === null || name.startsWith(id));
+    // A name is the snapshot's id, a dash and a number; an id has dashes itself.
+    const idOf = name.slice(0, name.lastIndexOf('-'));
+    return dirname(path) === folder && NAME_OF_SNAPSHOT.test(name) && (id === null || idOf === id);
   });
 }
 

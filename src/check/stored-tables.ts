@@ -20,6 +20,7 @@ import {
   shardFolder,
   shardName,
   TABLES_FOLDER,
+  valueName,
 } from '../store/journal/journals.js';
 import { OpenWindows } from '../store/journal/open-windows.js';
 import { checkValue } from '../store/values/checked-value.js';
@@ -131,20 +132,19 @@ export class StoredTables {
     windows: OpenWindows,
   ): void {
     const { name, folder } = place;
-    const scope = scopeOfName(name);
     const onProblem = ({ what, lost }: JournalProblem): void => {
       this.problems.push(what);
       if (lost === null) this.shortened.add(name);
       else this.#noteLost(name, lost.low, lost.high);
     };
     const isWholeValue = (key: string, value: Uint8Array): boolean =>
-      valueProblem(scope === null ? key : `${scope}:${key}`, value) === null;
+      valueProblem(valueName(name, key), value) === null;
     const steps = readJournal(SYSTEM_DISK, { ...place, upTo: Infinity, isWholeValue }, onProblem);
     const { sequence, timeUs, entries } = finished(steps);
     this.journals.set(name, { name, folder, sequence, timeUs });
     for (const key of [...entries.keys()].sort()) {
       const table = tableOf(name, key);
-      const tableKey = scope === null ? key : `${scope}:${key}`;
+      const tableKey = valueName(name, key);
       const value = valueAt(windows, entries.get(key)!);
       const problem = valueProblem(tableKey, value);
       if (problem === null) this.table(table).set(tableKey, value);

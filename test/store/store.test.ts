@@ -308,29 +308,58 @@ test('a commit that was torn amid a posted frame of a journal is no damage', asy
   rmSync(directory, { recursive: true });
 });
 
+/** What writeCheckpoint is asked for a checkpoint of a closed store's only partition, `s`, and with what. */
+function checkpointOf(directory: string, disk: Disk) {
+  const folder = join(directory, 'shards', 's');
+  const place = { folder, name: 'shards/s', fileNames: ['0.journal'], upTo: Number.POSITIVE_INFINITY };
+  const { sequence, checksum } = loadJournal(SYSTEM_DISK, place);
+  const files = { disk, folders: new Folders(disk), removals: new Removals(disk) };
+  const question = { folder, name: 'shards/s', number: 1, last: { sequence, checksum: checksum! } };
+  return { folder, path: join(folder, '0.journal'), write: () => finished(writeCheckpoint(files, question)) };
+}
+
 test('a checkpoint is not made of a journal whose last commit can no longer be read', async () => {
   const { store, directory } = await openStore();
   for (const value of ['one', 'two']) await put(store, 's', (writer) => writer.put('a', bytes(value)));
   await store.close();
   opened.length = 0;
-  const folder = join(directory, 'shards', 's');
-  const path = join(folder, '0.journal');
+  const { folder, path, write } = checkpointOf(directory, SYSTEM_DISK);
   const good = readFileSync(path);
-  const place = { folder, name: 'shards/s', fileNames: ['0.journal'], upTo: Number.POSITIVE_INFINITY };
-  const { sequence, checksum } = loadJournal(SYSTEM_DISK, place);
-  const files = {
-    disk: SYSTEM_DISK,
-    folders: new Folders(SYSTEM_DISK),
-    removals: new Removals(SYSTEM_DISK),
-  };
-  const question = { folder, name: 'shards/s', number: 1, last: { sequence, checksum: checksum! } };
   const flipped = Buffer.from(good);
   flipped[flipped.length - 1] ^= 1;
   writeFileSync(path, flipped);
-  expect(() => finished(writeCheckpoint(files, question))).toThrow('reads up to commit 1, and has commit 2');
+  expect(write).toThrow('reads up to commit 1, and has commit 2');
   expect(readdirSync(folder)).toEqual(['0.journal']);
   writeFileSync(path, good);
-  expect(finished(writeCheckpoint(files, question)).ats.length).toBeGreaterThan(0);
+  expect(write().ats.length).toBeGreaterThan(0);
+  rmSync(directory, { recursive: true });
+});
+
+test('a checkpoint takes no value that has rotted since its frame was read', async () => {
+  const { store, directory } = await openStore();
+  await put(store, 's', (writer) => writer.put('a', bytes('one')));
+  await store.close();
+  opened.length = 0;
+  // Of the journal, the frame is read at its beginning, and then the value.
+  let spoil: ((read: Uint8Array, byteCount: number) => number) | null = null;
+  const rotting: Disk = {
+    ...SYSTEM_DISK,
+    read: (descriptor, into, byteCount, position) => {
+      const read = SYSTEM_DISK.read(descriptor, into, byteCount, position);
+      return position === 0 || spoil === null ? read : spoil(into, read);
+    },
+  };
+  const { folder, write } = checkpointOf(directory, rotting);
+  spoil = (into, byteCount) => {
+    into[byteCount - 1] ^= 1;
+    return byteCount;
+  };
+  expect(write).toThrow(new SegmentError('segment s:a is damaged: its checksum does not match'));
+  spoil = (_, byteCount) => byteCount - 1;
+  expect(write).toThrow(SegmentError);
+  expect(readdirSync(folder)).toEqual(['0.journal']);
+  spoil = null;
+  expect(write().ats.length).toBe(1);
   rmSync(directory, { recursive: true });
 });
 

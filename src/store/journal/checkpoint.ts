@@ -9,6 +9,7 @@ import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
 import { readable } from '../disk/read-error.js';
 import { CHECKPOINT_FRAME_BYTES, CHECKPOINT_SYNC_BYTES } from '../limits.js';
+import { checkValue } from '../values/checked-value.js';
 import { END_FRAME, ENTRIES_FRAME, encodeFrame, type Put } from './frame.js';
 import type { CheckpointPlaces, CommitIdentity } from './journal.js';
 import {
@@ -20,6 +21,7 @@ import {
   readJournal,
   refuse,
 } from './journal-folder.js';
+import { valueName } from './journals.js';
 import { OpenWindows } from './open-windows.js';
 
 /** Of which journal, up to which commit. */
@@ -56,7 +58,10 @@ export function* writeCheckpoint(
       keys: [...state.entries.keys()].sort(),
       value: (key) => {
         const { path, at, length } = state.entries.get(key)!;
-        return readable(path, () => windows.read(path, at, length)).slice();
+        const value = readable(path, () => windows.read(path, at, length)).slice();
+        // The frame that it stood in was read earlier, and the new one vouches for whatever is put into it.
+        checkValue('segment', valueName(name, key), value);
+        return value;
       },
       last: state,
     });

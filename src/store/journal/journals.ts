@@ -219,6 +219,12 @@ export function scopeOfName(name: string): string | null {
   return name.startsWith(`${SHARDS_FOLDER}/`) ? name.slice(SHARDS_FOLDER.length + 1) : null;
 }
 
+/** What the checksum of a value covers beside its bytes. */
+export function valueName(journal: string, key: string): string {
+  const scope = scopeOfName(journal);
+  return scope === null ? key : `${scope}:${key}`;
+}
+
 /**
  * What was read may not be on the disk yet: a process that was killed had not synced it, and commits that follow
  * would stand on nothing. A sync alone doesn't write what an earlier one has failed with: the system takes that

@@ -213,6 +213,7 @@ function* readCheckpoint(
   let before = 0;
   let lastKey = null as string | null;
   let isInHole = false;
+  let hasHole = false;
   let hasEnd = false;
   let refused = '';
   const problem = (high: string | null): JournalProblem => ({
@@ -237,10 +238,11 @@ function* readCheckpoint(
     const { header } = frame;
     const { puts } = decodeChanges(frame.body);
     if (hasEnd || header.before !== before) isInHole = true;
+    hasHole ||= isInHole;
     before = header.checksum;
     if (header.kind === END_FRAME) {
       hasEnd = true;
-      takeEnd(frame, state, isInHole ? null : state.entries.size);
+      takeEnd(frame, state, hasHole ? null : state.entries.size);
       if (isInHole) onProblem(problem(null));
     } else if (header.kind === ENTRIES_FRAME) {
       state.sequence = header.sequence;

@@ -3,12 +3,13 @@
  * writes the journals again. What stood before is kept beside.
  */
 
-import { closeSync, copyFileSync, existsSync, fsyncSync, openSync, readdirSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from '../../engine/rows/run.js';
 import { fileRecord } from '../store/blocks/block-files.js';
 import { CompactionFiles } from '../store/blocks/compaction-files.js';
+import { SYSTEM_DISK } from '../store/disk/disk.js';
 import {
   DROPPED_KEY,
   type DroppedPart,
@@ -20,6 +21,8 @@ import {
 import { writeEntries } from '../store/journal/checkpoint.js';
 import { finished, journalPath, parseJournalFile } from '../store/journal/journal-folder.js';
 import { SCOPE_KEY, scopeOfName, shardFolder, shardName, TABLES_FOLDER } from '../store/journal/journals.js';
+import { ReadableFile } from '../store/journal/readable-file.js';
+import { BACKUP_STRETCH_BYTES } from '../store/limits.js';
 import { openEnvelope, rawEnvelope, wrapEnvelope } from '../store/values/envelope.js';
 import { fileRecordPrefix, systemFiles } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
@@ -171,10 +174,8 @@ function writeJournals({ directory, tables }: CheckedStore): void {
     const aside = join(kept, folder.slice(directory.length + 1));
     folders.make(aside);
     // Copies, as what is left of a journal may get more if the repair is not finished.
-    for (const fileName of journalFileNames(folder)) {
-      copyFileSync(join(folder, fileName), join(aside, fileName));
-      syncFile(join(aside, fileName));
-    }
+    for (const fileName of journalFileNames(folder))
+      copyReadable(join(folder, fileName), join(aside, fileName));
   }
   folders.sync();
   for (const journal of journals) writeJournal(journal, tables.entriesOf(journal.name));
@@ -207,12 +208,17 @@ function journalFileNames(folder: string): string[] {
     : [];
 }
 
-function syncFile(path: string): void {
-  const descriptor = openSync(path, 'r+');
+/** With zeros for what the disk does not give back. Durable when it returns. */
+function copyReadable(path: string, copy: string): void {
+  const file = new ReadableFile(SYSTEM_DISK, path, 0);
+  const descriptor = openSync(copy, 'w');
   try {
+    for (let at = 0; at < file.byteCount; at += BACKUP_STRETCH_BYTES)
+      writeFileSync(descriptor, file.read(at, BACKUP_STRETCH_BYTES));
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
+    file.close();
   }
 }
 

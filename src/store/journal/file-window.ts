@@ -21,8 +21,14 @@ export class FileWindow {
 
   /** Bytes [start, start + length) of the file, or as many as it has; valid until the next call. */
   read(start: number, length: number): Uint8Array {
-    if (start < this.#start || start + length > this.#end) this.#fill(start, length);
-    return this.#bytes.subarray(start - this.#start, Math.min(start + length, this.#end) - this.#start);
+    if (start < this.#start || start + length > this.#end) this.#fill(start, length, this.#stretchBytes);
+    return this.#held(start, length);
+  }
+
+  /** As read, without what stands behind. */
+  readOnly(start: number, length: number): Uint8Array {
+    this.#fill(start, length, 0);
+    return this.#held(start, length);
   }
 
   /** What is read next is read again. */
@@ -35,8 +41,12 @@ export class FileWindow {
     this.#disk.close(this.#descriptor);
   }
 
-  #fill(start: number, length: number): void {
-    const wanted = length < this.#stretchBytes ? Math.max(length, this.#stretchFrom(start)) : length;
+  #held(start: number, length: number): Uint8Array {
+    return this.#bytes.subarray(start - this.#start, Math.min(start + length, this.#end) - this.#start);
+  }
+
+  #fill(start: number, length: number, stretchBytes: number): void {
+    const wanted = length < stretchBytes ? Math.max(length, this.#stretchFrom(start)) : length;
     if (this.#bytes.length < wanted) this.#bytes = new Uint8Array(wanted);
     this.#start = start;
     this.#end = start;

@@ -1,10 +1,9 @@
 /** Reads a file of frames from its beginning: each that is whole, and where one is not. */
 
 import type { Disk } from '../disk/disk.js';
-import { readError } from '../disk/read-error.js';
 import { STRETCH_BYTES } from '../limits.js';
-import { FileWindow } from './file-window.js';
 import { decodeHeader, FRAME_HEADER_BYTES, FRAME_MAGIC, isWholeBody, type ReadHeader } from './frame.js';
+import { ReadableFile } from './readable-file.js';
 
 export interface WholeFrame {
   readonly header: ReadHeader;
@@ -21,7 +20,7 @@ export interface BrokenStretch {
   readonly nextAt: number | null;
   /** The frame that it begins with, when its header is whole and its body is not. */
   readonly part: WholeFrame | null;
-  /** Why nothing can be read from there; null where bytes were read. */
+  /** Why some of it can't be read; null where all of it was. */
   readonly refused: string | null;
 }
 
@@ -29,61 +28,52 @@ const SEARCH_BYTES = 1 << 20;
 
 /** `name`: what the checksums of the file's frames cover beside their bytes. */
 export function* readFrames(disk: Disk, path: string, name: string): Generator<WholeFrame | BrokenStretch> {
-  const window = new FileWindow(disk, path, STRETCH_BYTES);
+  const file = new ReadableFile(disk, path, STRETCH_BYTES);
   try {
-    const byteCount = disk.byteCount(path) ?? 0;
-    for (let at = 0; at < byteCount; ) {
-      const frame = foundAt(window, path, name, at, byteCount);
+    for (let at = 0; at < file.byteCount; ) {
+      const frame = foundAt(file, name, at);
       yield frame;
       if (!('brokenAt' in frame)) at = frame.bodyAt + frame.body.length;
       else if (frame.nextAt === null) return;
       else at = frame.nextAt;
     }
   } finally {
-    window.close();
+    file.close();
   }
 }
 
-/** Throws the system's error, but where it is of that file. */
-function foundAt(
-  window: FileWindow,
-  path: string,
-  name: string,
-  at: number,
-  byteCount: number,
-): WholeFrame | BrokenStretch {
-  try {
-    const frame = frameAt(window, name, at, byteCount);
-    if (frame?.isWhole) return frame;
-    const part = frame && { ...frame, body: frame.body.slice() };
-    // Of a header that is whole, what it says its body is holds no frame, whatever somebody sent.
-    const from = frame === null ? at + 1 : frame.bodyAt + frame.header.bodyBytes;
-    return { brokenAt: at, nextAt: nextFrame(window, name, from, byteCount), part, refused: null };
-  } catch (error) {
-    return { brokenAt: at, nextAt: null, part: null, refused: readError(path, error).message };
-  }
+function foundAt(file: ReadableFile, name: string, at: number): WholeFrame | BrokenStretch {
+  const frame = frameAt(file, name, at);
+  const refused = file.takeRefused();
+  if (frame?.isWhole && refused === null) return frame;
+  const part = frame && { ...frame, body: frame.body.slice() };
+  // Of a header that is whole, what it says its body is holds no frame, whatever somebody sent.
+  const from = frame === null ? at + 1 : frame.bodyAt + frame.header.bodyBytes;
+  const nextAt = nextFrame(file, name, from);
+  // Where that can't be read it is not known whether a frame follows.
+  const refusedBehind = file.takeRefused();
+  return { brokenAt: at, nextAt, part, refused: refused ?? refusedBehind };
 }
 
 /** null where no header is. */
 function frameAt(
-  window: FileWindow,
+  file: ReadableFile,
   name: string,
   at: number,
-  byteCount: number,
 ): (WholeFrame & { readonly isWhole: boolean }) | null {
-  const header = decodeHeader(name, window.read(at, FRAME_HEADER_BYTES));
+  const header = decodeHeader(name, file.read(at, FRAME_HEADER_BYTES));
   if (header === null) return null;
   const bodyAt = at + FRAME_HEADER_BYTES;
-  const body = window.read(bodyAt, Math.min(header.bodyBytes, byteCount - bodyAt));
+  const body = file.read(bodyAt, Math.min(header.bodyBytes, file.byteCount - bodyAt));
   return { header, bodyAt, body, isWhole: isWholeBody(header, body) };
 }
 
-function nextFrame(window: FileWindow, name: string, from: number, byteCount: number): number | null {
-  for (let at = from; at < byteCount; at += SEARCH_BYTES) {
+function nextFrame(file: ReadableFile, name: string, from: number): number | null {
+  for (let at = from; at < file.byteCount; at += SEARCH_BYTES) {
     // Each stretch reaches into the next by less than a magic.
-    const length = Math.min(SEARCH_BYTES + FRAME_MAGIC.length - 1, byteCount - at);
-    for (const offset of offsetsOfMagic(window.read(at, length))) {
-      if (frameAt(window, name, at + offset, byteCount)?.isWhole) return at + offset;
+    const length = Math.min(SEARCH_BYTES + FRAME_MAGIC.length - 1, file.byteCount - at);
+    for (const offset of offsetsOfMagic(file.read(at, length))) {
+      if (frameAt(file, name, at + offset)?.isWhole) return at + offset;
     }
   }
   return null;

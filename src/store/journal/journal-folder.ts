@@ -251,6 +251,7 @@ function* readCheckpoint(
       for (const put of puts) take(frame, put);
     }
     isInHole = false;
+    refused = '';
     yield;
   }
   if (!hasEnd || isInHole) onProblem(problem(null));

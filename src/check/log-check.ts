@@ -93,7 +93,7 @@ function isWhole(tables: StoredTables, chunk: Chunk): boolean {
 }
 
 function lostRecords(
-  { nowUs, tables }: CheckedStore,
+  { latestUs, tables }: CheckedStore,
   { chunks }: TopicLog,
   topic: string,
   lost: readonly Stretch[],
@@ -113,7 +113,7 @@ function lostRecords(
       },
       ...lost.map((stretch) => ({ do: 'put' as const, table: LOG, ...placeholders(topic, stretch) })),
     ],
-    dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) => allOf(kind, nowUs, what)),
+    dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) => allOf(kind, latestUs, what)),
   };
 }
 
@@ -130,7 +130,7 @@ function placeholders(topic: string, { start, end }: Stretch): Put {
 /**
  * Where neither the end nor the records behind can be read, records may have been lost that nothing tells of.
  */
-function lostEnd({ tables, nowUs }: CheckedStore): Finding[] {
+function lostEnd({ tables, latestUs }: CheckedStore): Finding[] {
   const isEndLost = topicsOf(tables).some((topic) => tables.mayHaveLost(LOG, `${topic}/end`));
   const isLost = isEndLost || topicsOf(tables).length === 0 ? tables.mayHaveLostAny(LOG) : false;
   if (!isLost && !tables.shortened.has(`${TABLES_FOLDER}/${LOG}`)) return [];
@@ -140,7 +140,7 @@ function lostEnd({ tables, nowUs }: CheckedStore): Finding[] {
       what: `${what} may be lost`,
       remedy: 'those that can be read stay, the others are dropped',
       fixes: [],
-      dropped: VIEWS.map(({ kind }) => allOf(kind, nowUs, what)),
+      dropped: VIEWS.map(({ kind }) => allOf(kind, latestUs, what)),
     },
   ];
 }

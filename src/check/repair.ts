@@ -80,7 +80,7 @@ class Repair {
 
   /** Notes what is gone, and which runs there are. */
   finish(dropped: readonly DroppedPart[]): void {
-    const { tables, nowUs } = this.#store;
+    const { tables, earliestUs } = this.#store;
     for (const [scope, { nextId, list }] of this.#runs) {
       const key = `${scope}:${MANIFEST}`;
       tables.table(SEGMENTS).set(key, wrapEnvelope(key, encodeManifest(nextId, list)));
@@ -91,7 +91,9 @@ class Repair {
       if (key.startsWith(DROPPED_KEY)) parts.push(decodeDropped(key, value));
       meta.delete(key);
     }
-    for (const [i, part] of [...parts, ...dropped].filter((part) => isStillMissed(part, nowUs)).entries())
+    for (const [i, part] of [...parts, ...dropped]
+      .filter((part) => isStillMissed(part, earliestUs))
+      .entries())
       meta.set(droppedKey(i), encodeDropped(droppedKey(i), part));
     for (const scope of scopesWithEntries(tables))
       meta.set(`${SCOPE_KEY}${scope}`, rawEnvelope(`${SCOPE_KEY}${scope}`));

@@ -41,7 +41,12 @@ export interface CheckedStore {
   readonly directory: string;
   readonly tables: StoredTables;
   readonly files: RecordedFiles;
-  readonly nowUs: number;
+  /**
+   * What time it is at the earliest, and at the latest: by the machine's clock and by the last commit, as one of them
+   * may be wrong.
+   */
+  readonly earliestUs: number;
+  readonly latestUs: number;
 }
 
 export function checkScope(store: CheckedStore, scope: string): Finding[] {
@@ -66,7 +71,7 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
  * Of a partition of the embedded log the next offset is known to within the records that the log still has:
  * it is set behind them, and they go, since nobody knows which of them the answers have.
  */
-function stateFromLog({ tables, nowUs }: CheckedStore, segments: ScopeSegments): Finding | null {
+function stateFromLog({ tables, latestUs }: CheckedStore, segments: ScopeSegments): Finding | null {
   const { scope, keyOf } = segments;
   const { topic } = partitionOf(scope);
   const log = topicLog(tables, topic);
@@ -89,7 +94,7 @@ function stateFromLog({ tables, nowUs }: CheckedStore, segments: ScopeSegments):
       { do: 'put', table: SEGMENTS, key, value: wrapEnvelope(key, encodeShardState(end)) },
       ...withoutRecords(topic, log),
     ],
-    dropped: lost.length > 0 ? VIEWS.map(({ kind }) => allOf(kind, nowUs, what)) : [],
+    dropped: lost.length > 0 ? VIEWS.map(({ kind }) => allOf(kind, latestUs, what)) : [],
   };
 }
 
@@ -97,7 +102,7 @@ function stateFromLog({ tables, nowUs }: CheckedStore, segments: ScopeSegments):
  * A journal that lacks its last commits is what it was before them: the log may not have the records any more
  * that are to be read again. A log that lacks its last records would give their offsets to others.
  */
-function offsetFindings({ tables, nowUs }: CheckedStore, segments: ScopeSegments): Finding[] {
+function offsetFindings({ tables, latestUs }: CheckedStore, segments: ScopeSegments): Finding[] {
   const { scope, keyOf } = segments;
   const { topic } = partitionOf(scope);
   const log = scope.endsWith('/0') ? topicLog(tables, topic) : null;
@@ -118,12 +123,12 @@ function offsetFindings({ tables, nowUs }: CheckedStore, segments: ScopeSegments
       fixes: isBehind
         ? [{ do: 'put', table: SEGMENTS, key, value: wrapEnvelope(key, encodeShardState(log.start)) }]
         : withoutRecords(topic, { ...log, end: nextOffset }),
-      dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) => allOf(kind, nowUs, what)),
+      dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) => allOf(kind, latestUs, what)),
     },
   ];
 }
 
-function scopeIsGone({ nowUs }: CheckedStore, segments: ScopeSegments, problem: string): Finding {
+function scopeIsGone({ latestUs }: CheckedStore, segments: ScopeSegments, problem: string): Finding {
   const { scope } = segments;
   const names = [...segments.names(), ...segments.damagedNames];
   const views = VIEWS.filter(({ kind }) => names.some((name) => name.startsWith(`${kind.name}/`)));
@@ -139,7 +144,9 @@ function scopeIsGone({ nowUs }: CheckedStore, segments: ScopeSegments, problem: 
         keys: recordKeys(segments.tables, (key) => key.startsWith(`${scope}:`)),
       },
     ],
-    dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) => allOf(kind, nowUs, `partition ${scope}`)),
+    dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) =>
+      allOf(kind, latestUs, `partition ${scope}`),
+    ),
   };
 }
 
@@ -166,7 +173,7 @@ function checkRows(store: CheckedStore, segments: ScopeSegments): Finding[] {
       what: `rows of ${scope}: ${problem}`,
       remedy: `is rebuilt from the row files${mayLackRuns ? '' : '; nothing is lost'}`,
       fixes: [{ do: 'set-runs', scope, runs }],
-      dropped: mayLackRuns ? [allOf(ROWS, store.nowUs, what)] : [],
+      dropped: mayLackRuns ? [allOf(ROWS, store.latestUs, what)] : [],
     });
   }
   for (const info of runs) findings.push(...checkRun({ ...store, segments }, info));
@@ -296,7 +303,7 @@ function checkForeign(segments: ScopeSegments): Finding[] {
  * What may have stood where a key or a page can't be read: nobody knows, so answers about it may lack
  * something.
  */
-function lostViews({ nowUs }: CheckedStore, segments: ScopeSegments): Finding[] {
+function lostViews({ latestUs }: CheckedStore, segments: ScopeSegments): Finding[] {
   const names = [...segments.names()];
   const logs = new Set(
     VIEWS.filter(({ kind }) => names.some((name) => name.startsWith(`${kind.name}/`))).map(
@@ -306,15 +313,15 @@ function lostViews({ nowUs }: CheckedStore, segments: ScopeSegments): Finding[] 
   // A partition is of one log; the same finding is told once.
   const findings = VIEWS.filter(
     ({ kind }) => kind !== ROWS && (logs.size === 0 || logs.has(kind.log)),
-  ).flatMap(({ kind }) => lostViewsOf(kind, segments, nowUs));
+  ).flatMap(({ kind }) => lostViewsOf(kind, segments, latestUs));
   return [...new Map(findings.map((finding) => [finding.what, finding])).values()];
 }
 
-function lostViewsOf(kind: ViewKind, segments: ScopeSegments, nowUs: number): Finding[] {
-  return segments.lostSpans(`${kind.name}/`).map((span) => lostView(kind, span, segments.scope, nowUs));
+function lostViewsOf(kind: ViewKind, segments: ScopeSegments, latestUs: number): Finding[] {
+  return segments.lostSpans(`${kind.name}/`).map((span) => lostView(kind, span, segments.scope, latestUs));
 }
 
-function lostView(kind: ViewKind, { low, high }: LostSpan, scope: string, nowUs: number): Finding {
+function lostView(kind: ViewKind, { low, high }: LostSpan, scope: string, latestUs: number): Finding {
   const first = low === null ? null : groupOf(kind, low, scope);
   const last = high === null ? null : groupOf(kind, high, scope);
   const isWithin = first !== null && last !== null && first.dropped.level === last.dropped.level;
@@ -323,13 +330,13 @@ function lostView(kind: ViewKind, { low, high }: LostSpan, scope: string, nowUs:
     what: `${what}: some of it may be lost`,
     remedy: 'is dropped',
     fixes: [],
-    dropped: [isWithin ? { ...first.dropped, endUs: last.dropped.endUs, what } : allOf(kind, nowUs, what)],
+    dropped: [isWithin ? { ...first.dropped, endUs: last.dropped.endUs, what } : allOf(kind, latestUs, what)],
   };
 }
 
-export function allOf({ name }: ViewKind, nowUs: number, what: string): DroppedPart {
+export function allOf({ name }: ViewKind, latestUs: number, what: string): DroppedPart {
   // Entries may be an hour ahead.
-  return { view: name, level: null, startUs: null, endUs: nowUs + US_PER_HOUR, what };
+  return { view: name, level: null, startUs: null, endUs: latestUs + US_PER_HOUR, what };
 }
 
 function rowFileKeysOf({ files }: CheckedStore, scope: string): string[] {

@@ -24,12 +24,20 @@ export interface CheckedResult {
 
 /**
  * To be called by the holder of the directory's lock. Throws a SegmentError for a directory whose journals are
- * missing, a StoreFormatError for a store of another version, or the system's error.
+ * missing, a StoreFormatError for a store of another version, or the system's error. `clockUs`: what time it is by the
+ * machine's clock.
  */
-export function checkStore(directory: string, nowUs: number): CheckedResult {
+export function checkStore(directory: string, clockUs: number): CheckedResult {
   const tables = StoredTables.read(directory);
   const files = recordedFiles(tables.table(FILES));
-  const store: CheckedStore = { directory, tables, files, nowUs };
+  const { committedUs } = tables;
+  const store: CheckedStore = {
+    directory,
+    tables,
+    files,
+    earliestUs: Math.min(clockUs, committedUs ?? -Infinity),
+    latestUs: Math.max(clockUs, committedUs ?? -Infinity),
+  };
   const scopes = scopesOf(tables);
   const findings = [
     ...checkJournals(store),
@@ -58,7 +66,7 @@ function scopesOf(tables: StoredTables): string[] {
   return [...new Set([...scopes, ...ofLog, ...shortened])];
 }
 
-function checkJournals({ directory, tables, nowUs }: CheckedStore): Finding[] {
+function checkJournals({ directory, tables, latestUs }: CheckedStore): Finding[] {
   const findings = tables.problems.map(
     (what): Finding => ({
       what,
@@ -73,7 +81,7 @@ function checkJournals({ directory, tables, nowUs }: CheckedStore): Finding[] {
       what: `${what} may be lost`,
       remedy: 'all answers say that they may lack something',
       fixes: [{ do: 'rewrite' }],
-      dropped: VIEWS.map(({ kind }) => allOf(kind, nowUs, what)),
+      dropped: VIEWS.map(({ kind }) => allOf(kind, latestUs, what)),
     });
   }
   if (storeIdOf(SYSTEM_DISK, directory) === null)

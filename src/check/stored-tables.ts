@@ -91,6 +91,12 @@ export class StoredTables {
     return tables;
   }
 
+  /** The latest that a commit was told, µs since the epoch; null where none is left that was. */
+  get committedUs(): number | null {
+    const timesUs = [...this.journals.values()].flatMap(({ timeUs }) => timeUs ?? []);
+    return timesUs.length === 0 ? null : Math.max(...timesUs);
+  }
+
   table(name: string): StoredTable {
     let table = this.#tables.get(name);
     if (table === undefined) {

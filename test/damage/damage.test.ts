@@ -7,9 +7,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { US_PER_DAY } from '../../engine/time.js';
+import { repairStore } from '../../src/check/repair.js';
+import { checkStore } from '../../src/check/store-check.js';
 import { Random } from '../../src/demo/random.js';
+import { DROPPED_KEY } from '../../src/store/dropped-parts.js';
 import { everyDamage } from './campaign.js';
-import { SMALL, writeSmallStore } from './small-store.js';
+import { NOW_US, SMALL, writeSmallStore } from './small-store.js';
 import { type Damage, isOfJournal, type Outcome, Pristine } from './trials.js';
 
 const SEED = 20_261_120;
@@ -85,4 +89,29 @@ test('after a repair the store is whole, and answers are right or say what they 
   const damages = [...sample(isOfJournals, 40), ...sample((damage) => !isOfJournals(damage), 25)];
   const counts = await outcomes(damages, (damage) => pristine.repairedOutcome(damage));
   expect(counts.get('shown')).toBeGreaterThan(20);
+});
+
+test.each([100, -30])(
+  'a repair while the clock is %i days ahead: as one with a right clock',
+  async (days) => {
+    const damages = [...sample(isOfContents, 25), ...sample((damage) => !isOfJournals(damage), 5)];
+    const clockUs = NOW_US + days * US_PER_DAY;
+    const counts = await outcomes(damages, (damage) => pristine.repairedOutcome(damage, clockUs));
+    expect(counts.get('shown')).toBeGreaterThan(20);
+  },
+);
+
+test('what an earlier repair has dropped stays noted by one while the clock is ahead', () => {
+  const rowFiles = [...pristine.files.keys()]
+    .filter((file) => file.startsWith('shards/edge+0/90d/'))
+    .slice(0, 2);
+  const told: number[] = [];
+  for (const [i, file] of rowFiles.entries()) {
+    pristine.inflict({ kind: 'missing', file });
+    const { store, findings } = checkStore(pristine.directory, NOW_US + i * 100 * US_PER_DAY);
+    repairStore(store, findings);
+    told.push([...store.tables.table('meta').keys()].filter((key) => key.startsWith(DROPPED_KEY)).length);
+  }
+  pristine.restore();
+  expect(told).toEqual([1, 2]);
 });

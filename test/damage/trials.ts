@@ -104,21 +104,22 @@ export class Pristine {
 
   /**
    * What comes of a damage and of its repair: after it the store must be whole, and every answer right or
-   * said to be incomplete. `refused`: there is nothing to repair, with a sentence that says so.
+   * said to be incomplete. `refused`: there is nothing to repair, with a sentence that says so. `clockUs`: what the
+   * machine's clock says meanwhile.
    */
-  async repairedOutcome(damage: Damage): Promise<Outcome> {
+  async repairedOutcome(damage: Damage, clockUs = NOW_US): Promise<Outcome> {
     this.inflict(damage);
     try {
       let checked: ReturnType<typeof checkStore>;
       try {
-        checked = checkStore(this.directory, NOW_US);
+        checked = checkStore(this.directory, clockUs);
       } catch (error) {
         return isRefusal(error) ? 'refused' : { failure: stackOf(error) };
       }
       const { store, findings } = checked;
       const isDamaged = findings.some(({ remedy }) => remedy !== null);
       if (isDamaged) repairStore(store, findings);
-      const left = checkStore(this.directory, NOW_US).findings.filter(({ remedy }) => remedy !== null);
+      const left = checkStore(this.directory, clockUs).findings.filter(({ remedy }) => remedy !== null);
       if (left.length > 0) return { failure: `after the repair: ${left.map(({ what }) => what).join('; ')}` };
       const opened = await askStore(this.directory, STORAGE_HERE);
       const wrong = wrongAnswer(opened, this.right);

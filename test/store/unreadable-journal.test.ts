@@ -93,6 +93,7 @@ async function namesLeft(): Promise<string[]> {
 test.each([
   ['in the values of a frame', (frames: number[]) => [frames[1] + 60_000], [4]],
   ['in the header of a frame', (frames: number[]) => [frames[1]], [3, 4, 5]],
+  ['in two frames', (frames: number[]) => [frames[1] + 60_000, frames[2] + 60_000], [4, 7]],
   ['in several places', (frames: number[]) => [frames[0] + 20_000, frames[2] + 10], [0, 6, 7, 8]],
 ])('a sector of a checkpoint %s: a repair drops what it had', async (_, sectorsOf, lost) => {
   const path = await storeWithCheckpoint();

@@ -13,10 +13,10 @@ export interface WholeFrame {
   readonly body: Uint8Array;
 }
 
-/** Bytes that are no frame, from there to the end of the file or to the next whole one. */
+/** Bytes that are no frame, from there to the end of the file or to the next one. */
 export interface BrokenStretch {
   readonly brokenAt: number;
-  /** null: to the end. */
+  /** null: to the end. What a whole header says its body is ends at the next one, whatever the body of that is. */
   readonly nextAt: number | null;
   /** The frame that it begins with, when its header is whole and its body is not. */
   readonly part: WholeFrame | null;
@@ -49,7 +49,8 @@ function foundAt(file: ReadableFile, name: string, at: number): WholeFrame | Bro
   const part = frame && { ...frame, body: frame.body.slice() };
   // Of a header that is whole, what it says its body is holds no frame, whatever somebody sent.
   const from = frame === null ? at + 1 : frame.bodyAt + frame.header.bodyBytes;
-  const nextAt = nextFrame(file, name, from);
+  const isNextThere = frame !== null && decodeHeader(name, file.read(from, FRAME_HEADER_BYTES)) !== null;
+  const nextAt = isNextThere ? from : nextFrame(file, name, from);
   // Where that can't be read it is not known whether a frame follows.
   const refusedBehind = file.takeRefused();
   return { brokenAt: at, nextAt, part, refused: refused ?? refusedBehind };

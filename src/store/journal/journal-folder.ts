@@ -230,7 +230,7 @@ function* readCheckpoint(
       if (frame.refused !== null) refused = `: ${frame.refused}`;
       for (const value of wholeValues(frame.part, isWholeValue)) {
         if (lastKey !== null && value.key <= lastKey) continue;
-        onProblem(problem(value.key));
+        if (value.isBehindGap) onProblem(problem(value.key));
         take(frame.part!, value);
       }
       continue;
@@ -258,16 +258,23 @@ function* readCheckpoint(
   if (!hasEnd) state.checksum = null;
 }
 
-/** Of a frame whose body is damaged. */
+/**
+ * Of a frame whose body is damaged. `isBehindGap`: some may be lost between it and the one before. Where the list of
+ * keys is damaged so that one is missing, the values are not as long as the body.
+ */
 function wholeValues(
   part: WholeFrame | null,
   isWholeValue: (key: string, value: Uint8Array) => boolean,
-): FramedValue[] {
+): (FramedValue & { readonly isBehindGap: boolean })[] {
   if (part === null || part.header.kind !== ENTRIES_FRAME) return [];
   try {
-    return decodeChanges(part.body).puts.filter(({ key, at, length }) =>
-      isWholeValue(key, part.body.subarray(at, at + length)),
-    );
+    let isBehindGap = true;
+    return decodeChanges(part.body).puts.flatMap((put) => {
+      const isWhole = isWholeValue(put.key, part.body.subarray(put.at, put.at + put.length));
+      const found = isWhole ? [{ ...put, isBehindGap }] : [];
+      isBehindGap = !isWhole;
+      return found;
+    });
   } catch (error) {
     if (!(error instanceof SegmentError)) throw error;
     return [];

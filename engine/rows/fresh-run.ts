@@ -316,7 +316,8 @@ export function indexPrefix(file: string): string {
   return `rows/index/${file}/`;
 }
 
-function indexName(file: string, blockIndex: number): string {
+/** The segment of the indexes of blocks from that one on. */
+export function indexName(file: string, blockIndex: number): string {
   return `${indexPrefix(file)}${String(blockIndex).padStart(8, '0')}`;
 }
 

@@ -2,12 +2,13 @@
 
 import { join } from 'node:path';
 import { SegmentError } from '../../engine/segments.js';
-import { decodeFileRecord, FILE_KEY } from '../store/blocks/block-files.js';
+import { decodeFileRecord, FILE_KEY, fileRecord } from '../store/blocks/block-files.js';
 import { type CompactionDisk, CompactionFiles } from '../store/blocks/compaction-files.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { Folders } from '../store/disk/folders.js';
 import { Removals } from '../store/disk/removals.js';
 import { isOutOfDescriptors } from '../store/disk/system-errors.js';
+import type { Put } from '../store/journal/frame.js';
 import { shardFolder } from '../store/journal/journals.js';
 import type { StoredFile } from '../store/thread/storage-protocol.js';
 import { openEnvelope } from '../store/values/envelope.js';
@@ -49,6 +50,13 @@ export function recordedFiles(records: StoredTable): RecordedFiles {
 export function fileRecordPrefix(fileKey: string): string {
   const colon = fileKey.lastIndexOf(':');
   return `${fileKey.slice(0, colon)}:${FILE_KEY}${fileKey.slice(colon + 1)}#`;
+}
+
+/** Of all frames of a file; the key with its scope. */
+export function wholeFileRecord(scope: string, { file, frameEnds, hasDictionary }: StoredFile): Put {
+  const lengths = Array.from(frameEnds, (end, i) => end - (i === 0 ? 0 : frameEnds[i - 1]));
+  const { key, value } = fileRecord(`${scope}:${file}`, 0, hasDictionary, lengths);
+  return { key: `${scope}:${key}`, value };
 }
 
 /** To read and make files with; the caller holds the directory. */

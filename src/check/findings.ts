@@ -2,6 +2,7 @@
 
 import type { RunInfo } from '../../engine/rows/run.js';
 import type { DroppedPart } from '../store/dropped-parts.js';
+import type { StoredFile } from '../store/thread/storage-protocol.js';
 
 export type Fix =
   /** The journals are written again, as every repair does. */
@@ -16,6 +17,7 @@ export type Fix =
       readonly do: 'salvage-run';
       readonly scope: string;
       readonly info: RunInfo;
+      readonly stored: StoredFile;
       readonly damagedBlocks: readonly number[];
     };
 

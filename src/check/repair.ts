@@ -7,7 +7,6 @@ import { closeSync, existsSync, fsyncSync, openSync, readdirSync, rmSync, writeF
 import { join } from 'node:path';
 import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from '../../engine/rows/run.js';
-import { fileRecord } from '../store/blocks/block-files.js';
 import { CompactionFiles } from '../store/blocks/compaction-files.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import {
@@ -24,7 +23,7 @@ import { SCOPE_KEY, scopeOfName, shardFolder, shardName, TABLES_FOLDER } from '.
 import { ReadableFile } from '../store/journal/readable-file.js';
 import { BACKUP_STRETCH_BYTES } from '../store/limits.js';
 import { openEnvelope, rawEnvelope, wrapEnvelope } from '../store/values/envelope.js';
-import { fileRecordPrefix, systemFiles } from './file-blocks.js';
+import { fileRecordPrefix, systemFiles, wholeFileRecord } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
 import { salvage } from './salvage.js';
 import type { CheckedStore } from './scope-check.js';
@@ -40,6 +39,8 @@ export function repairStore(store: CheckedStore, findings: readonly Finding[]): 
   repair.finish(findings.flatMap(({ dropped }) => dropped));
   writeJournals(store);
 }
+
+type SalvageFix = Extract<Fix, { readonly do: 'salvage-run' }>;
 
 /** Runs of a scope after the repair. */
 interface Runs {
@@ -73,7 +74,7 @@ class Repair {
         this.#dropRun(fix.scope, fix.info);
         return;
       case 'salvage-run':
-        this.#salvageRun(fix.scope, fix.info, fix.damagedBlocks);
+        this.#salvageRun(fix);
         return;
     }
   }
@@ -125,25 +126,22 @@ class Repair {
     );
   }
 
-  #salvageRun(scope: string, info: RunInfo, damagedBlocks: readonly number[]): void {
-    const { directory, tables, files } = this.#store;
-    const file = runFile(info);
+  #salvageRun({ scope, info, stored, damagedBlocks }: SalvageFix): void {
+    const { directory, tables } = this.#store;
     const runs = this.#runsOf(scope);
     const made: RunInfo = { ...info, id: runs.nextId++, kind: 'sorted', isClosed: true };
     const folder = shardFolder(directory, scope);
     rmSync(join(folder, runFile(made)), { force: true });
-    const inputs = [files.get(`${scope}:${file}`)!];
     const frameEnds = salvage(
-      new CompactionFiles(systemFiles(), `${scope}:`, folder, inputs),
+      new CompactionFiles(systemFiles(), `${scope}:`, folder, [stored]),
       info,
       damagedBlocks,
       runFile(made),
     );
     this.#dropRun(scope, info);
     if (frameEnds.length === 0) return;
-    const lengths = Array.from(frameEnds, (end, i) => end - (i === 0 ? 0 : frameEnds[i - 1]));
-    const { key, value } = fileRecord(`${scope}:${runFile(made)}`, 0, true, lengths);
-    tables.table(FILES).set(`${scope}:${key}`, value);
+    const { key, value } = wholeFileRecord(scope, { file: runFile(made), frameEnds, hasDictionary: true });
+    tables.table(FILES).set(key, value);
     runs.list.push(made);
   }
 }

@@ -9,61 +9,104 @@ import { decodeSortedBlock, type SortedBlock } from '../../engine/rows/sorted-bl
 import { SegmentError } from '../../engine/segments.js';
 import { intervalText } from '../http/query/incomplete.js';
 import type { DroppedPart } from '../store/dropped-parts.js';
+import type { StoredFile } from '../store/thread/storage-protocol.js';
 import { wrapEnvelope } from '../store/values/envelope.js';
-import { FileBlocks, type RecordedFiles } from './file-blocks.js';
+import { FileBlocks, fileRecordPrefix, wholeFileRecord } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';
-import type { ScopeSegments } from './scope-segments.js';
-import { SEGMENTS } from './stored-tables.js';
-
-/** What the checks of a run look at. */
-export interface RunPlace {
-  readonly directory: string;
-  readonly segments: ScopeSegments;
-  readonly files: RecordedFiles;
-}
+import { foundFile, type RunPlace } from './lost-records.js';
+import { FILES, SEGMENTS } from './stored-tables.js';
 
 export function checkRun(place: RunPlace, info: RunInfo): Finding[] {
-  const fileKey = place.segments.keyOf(runFile(info));
-  const stored = place.files.get(fileKey);
-  const findings = info.kind === 'fresh' ? checkOpenBlock(place, info) : [];
-  // A fresh run may have no file yet, and then it has no index.
-  const shouldHaveFile = info.kind === 'sorted' || hasIndex(place, info);
-  if (stored === null || (stored === undefined && shouldHaveFile))
-    return [...findings, runIsGone(place, info, 'what the store knew of its row file is lost')];
-  if (stored === undefined) return findings;
-  let file: FileBlocks;
+  if (info.kind === 'sorted') {
+    const stored = place.files.get(place.segments.keyOf(runFile(info)));
+    if (stored === null || stored === undefined) return [runIsGone(place, info, RECORD_IS_LOST)];
+    return checkFile(place, info, stored, (file) => checkSorted(place, info, file));
+  }
+  const { stored, foundCount, mayLackBlocks } = foundFile(place, info);
+  const open = checkOpenBlock(place, info);
+  // One that takes rows may have no file yet; one that is closed has all of its rows there.
+  if (stored === undefined)
+    return mayLackBlocks || info.isClosed ? [...open, runIsGone(place, info, RECORD_IS_LOST)] : open;
+  return [
+    ...open,
+    ...(foundCount > 0 ? [blocksAreFound(place, info, stored, foundCount)] : []),
+    ...(mayLackBlocks ? [mayLackRows(place, info, stored)] : []),
+    ...checkFile(place, info, stored, (file) => checkFresh(place, info, file, mayLackBlocks)),
+  ];
+}
+
+const RECORD_IS_LOST = 'what the store knew of its row file is lost';
+
+function checkFile(
+  place: RunPlace,
+  info: RunInfo,
+  stored: StoredFile,
+  check: (file: RunFile) => Finding[],
+): Finding[] {
+  let blocks: FileBlocks;
   try {
-    file = new FileBlocks(place.directory, place.segments.scope, stored);
+    blocks = new FileBlocks(place.directory, place.segments.scope, stored);
   } catch (error) {
     if (!(error instanceof SegmentError)) throw error;
-    return [...findings, runIsGone(place, info, error.message)];
+    return [runIsGone(place, info, error.message)];
   }
   try {
-    return [
-      ...findings,
-      ...(info.kind === 'sorted' ? checkSorted(place, info, file) : checkFresh(place, info, file)),
-    ];
+    return check({ stored, blocks });
   } finally {
-    file.close();
+    blocks.close();
   }
 }
 
-function checkFresh(place: RunPlace, info: RunInfo, file: FileBlocks): Finding[] {
+interface RunFile {
+  readonly stored: StoredFile;
+  readonly blocks: FileBlocks;
+}
+
+function blocksAreFound(
+  { segments: { scope, tables } }: RunPlace,
+  info: RunInfo,
+  stored: StoredFile,
+  foundCount: number,
+): Finding {
+  const { key, value } = wholeFileRecord(scope, stored);
+  const prefix = fileRecordPrefix(`${scope}:${stored.file}`);
+  const keys = [...tables.table(FILES).keys()].filter((known) => known.startsWith(prefix));
+  return {
+    what: `${runText(scope, info)}: what the store knew of ${foundCount} of its blocks is lost`,
+    remedy: 'is made again from its index and its file, which have them; nothing of them is lost',
+    fixes: [
+      { do: 'delete', table: FILES, keys },
+      { do: 'put', table: FILES, key, value },
+    ],
+    dropped: [],
+  };
+}
+
+function mayLackRows({ segments: { scope } }: RunPlace, info: RunInfo, { frameEnds }: StoredFile): Finding {
+  return {
+    what: `${runText(scope, info)}: what the store knew of its last blocks is lost`,
+    remedy: `${frameEnds.length} blocks are kept; those behind are dropped, if there were any`,
+    fixes: [{ do: 'rewrite' }],
+    dropped: [droppedRows(scope, info)],
+  };
+}
+
+function checkFresh(
+  place: RunPlace,
+  info: RunInfo,
+  { stored, blocks }: RunFile,
+  mayLackBlocks: boolean,
+): Finding[] {
   const indexes: Uint8Array[] = [];
   const damaged = new Map<number, string>();
-  for (let i = 0; i < file.count; i++) {
-    const block = file.block(i);
+  for (let i = 0; i < blocks.count; i++) {
+    const block = blocks.block(i);
     const index = block instanceof SegmentError ? block : whole(() => indexBytesOf(block));
     if (index instanceof SegmentError) damaged.set(i, index.message);
     else indexes.push(index);
   }
-  if (damaged.size > 0) return [someBlocks(place, info, file.count, damaged)];
-  return checkIndexes(place, info, indexes);
-}
-
-function hasIndex({ segments }: RunPlace, info: RunInfo): boolean {
-  const prefix = indexPrefix(runFile(info));
-  return [...segments.names(), ...segments.damagedNames].some((name) => name.startsWith(prefix));
+  if (damaged.size > 0) return [someBlocks(place, info, stored, blocks.count, damaged)];
+  return checkIndexes(place, info, indexes, mayLackBlocks);
 }
 
 /** The index of a block whose rows are all there. */
@@ -75,7 +118,12 @@ function indexBytesOf(block: Uint8Array): Uint8Array {
 }
 
 /** The indexes that the store keeps apart are copies of those in the blocks. */
-function checkIndexes({ segments }: RunPlace, info: RunInfo, indexes: readonly Uint8Array[]): Finding[] {
+function checkIndexes(
+  { segments }: RunPlace,
+  info: RunInfo,
+  indexes: readonly Uint8Array[],
+  mayLackBlocks: boolean,
+): Finding[] {
   const prefix = indexPrefix(runFile(info));
   const names = [...segments.names()].filter((name) => name.startsWith(prefix));
   const damagedKeys = segments.damagedNames
@@ -99,7 +147,9 @@ function checkIndexes({ segments }: RunPlace, info: RunInfo, indexes: readonly U
   return [
     {
       what: `${runText(segments.scope, info)}: the index of its rows is damaged`,
-      remedy: 'is rebuilt from the rows; nothing is lost',
+      remedy: mayLackBlocks
+        ? 'is rebuilt from the rows that are kept'
+        : 'is rebuilt from the rows; nothing is lost',
       fixes,
       dropped: [],
     },
@@ -137,20 +187,20 @@ function checkOpenBlock({ segments }: RunPlace, info: RunInfo): Finding[] {
   ];
 }
 
-function checkSorted(place: RunPlace, info: RunInfo, file: FileBlocks): Finding[] {
-  const last = file.count > 0 ? file.block(file.count - 1) : new SegmentError('its row file is empty');
+function checkSorted(place: RunPlace, info: RunInfo, { stored, blocks }: RunFile): Finding[] {
+  const last = blocks.count > 0 ? blocks.block(blocks.count - 1) : new SegmentError('its row file is empty');
   const directory = last instanceof SegmentError ? last : whole(() => decodeDirectory(last));
   if (directory instanceof SegmentError) return [runIsGone(place, info, directory.message)];
   const damaged = new Map<number, string>();
-  for (let i = 0; i < file.count - 1; i++) {
-    const block = file.block(i);
+  for (let i = 0; i < blocks.count - 1; i++) {
+    const block = blocks.block(i);
     const problem =
       block instanceof SegmentError ? block : whole(() => agreeing(directory, i, decodeSortedBlock(block)));
     if (problem instanceof SegmentError) damaged.set(i, problem.message);
   }
-  if (directory.blockFirstRows.length !== file.count - 1)
+  if (directory.blockFirstRows.length !== blocks.count - 1)
     return [runIsGone(place, info, 'its directory is of another number of blocks')];
-  return damaged.size === 0 ? [] : [someBlocks(place, info, file.count - 1, damaged)];
+  return damaged.size === 0 ? [] : [someBlocks(place, info, stored, blocks.count - 1, damaged)];
 }
 
 /** The block, if the directory says the same of it. */
@@ -185,6 +235,7 @@ function projectsAgree(
 function someBlocks(
   place: RunPlace,
   info: RunInfo,
+  stored: StoredFile,
   blockCount: number,
   damaged: ReadonlyMap<number, string>,
 ): Finding {
@@ -194,7 +245,7 @@ function someBlocks(
   return {
     what: `${runText(scope, info)}: ${damaged.size} of its ${blockCount} blocks are damaged, the first: ${firstProblem}`,
     remedy: `${damaged.size === 1 ? 'is' : 'are'} dropped; the rows of the others are kept in a new file`,
-    fixes: [{ do: 'salvage-run', scope, info, damagedBlocks: [...damaged.keys()] }],
+    fixes: [{ do: 'salvage-run', scope, info, stored, damagedBlocks: [...damaged.keys()] }],
     dropped: [droppedRows(scope, info)],
   };
 }

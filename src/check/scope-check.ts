@@ -17,6 +17,7 @@ import { wrapEnvelope } from '../store/values/envelope.js';
 import { fileRecordPrefix, type RecordedFiles } from './file-blocks.js';
 import { type Finding, type Fix, note } from './findings.js';
 import { topicLog, withoutRecords } from './log-records.js';
+import { unrecordedRunFiles } from './lost-records.js';
 import { checkRun } from './run-check.js';
 import { type LostSpan, ScopeSegments } from './scope-segments.js';
 import { damageOf, groupIsGone, groupOf, groupsOf, loadProblem } from './segment-groups.js';
@@ -156,7 +157,8 @@ function checkRows(store: CheckedStore, segments: ScopeSegments): Finding[] {
   const hasRows =
     [...segments.names()].some((name) => name.startsWith('rows/')) ||
     segments.damagedNames.includes(MANIFEST) ||
-    rowFileKeysOf(store, scope).length > 0;
+    rowFileKeysOf(store, scope).length > 0 ||
+    (segments.mayHaveLost(MANIFEST) && mayBeOfLog(segments, ROWS.log));
   if (!hasRows) return [];
   const findings: Finding[] = [];
   let runs: RunInfo[] = [];
@@ -171,8 +173,8 @@ function checkRows(store: CheckedStore, segments: ScopeSegments): Finding[] {
     const what = `rows of ${scope} that had just arrived`;
     findings.push({
       what: `rows of ${scope}: ${problem}`,
-      remedy: `is rebuilt from the row files${mayLackRuns ? '' : '; nothing is lost'}`,
-      fixes: [{ do: 'set-runs', scope, runs }],
+      remedy: `is rebuilt from the row files${mayLackRuns ? '' : '; nothing is lost by that'}`,
+      fixes: runs.length > 0 ? [{ do: 'set-runs', scope, runs }] : [],
       dropped: mayLackRuns ? [allOf(ROWS, store.latestUs, what)] : [],
     });
   }
@@ -180,18 +182,29 @@ function checkRows(store: CheckedStore, segments: ScopeSegments): Finding[] {
   return [...findings, ...checkUnlisted(store, segments, runs)];
 }
 
-/** The runs as their files and open blocks are named; runs that take rows are those with an open block. */
+/**
+ * The runs as their files, indexes and open blocks are named; runs that take rows are those with an open block. A file
+ * that nothing tells of may be a sorted run's.
+ */
 function runsByName(store: CheckedStore, segments: ScopeSegments): RunInfo[] {
   const runs = new Map<string, RunInfo>();
+  for (const file of unrecordedRunFiles({ ...store, segments }))
+    runs.set(file, parseRunFile(file, 'sorted', true)!);
   for (const fileKey of rowFileKeysOf(store, segments.scope)) {
     const kind = store.files.get(fileKey)?.hasDictionary ? 'sorted' : 'fresh';
     const info = parseRunFile(fileKey.slice(segments.scope.length + 1), kind, true);
     if (info !== null) runs.set(runFile(info), info);
   }
-  for (const name of segments.names()) {
-    if (!name.startsWith('rows/open/')) continue;
-    const info = parseRunFile(name.slice('rows/open/'.length), 'fresh', false);
-    if (info !== null) runs.set(runFile(info), info);
+  const names = [...segments.names(), ...segments.damagedNames];
+  for (const [pattern, isClosed] of [
+    [/^rows\/index\/(.+)\/[0-9]+$/, true],
+    [/^rows\/open\/(.+)$/, false],
+  ] as const) {
+    for (const name of names) {
+      const file = pattern.exec(name)?.[1];
+      const info = file === undefined ? null : parseRunFile(file, 'fresh', isClosed);
+      if (info !== null) runs.set(runFile(info), info);
+    }
   }
   return [...runs.values()];
 }
@@ -304,17 +317,18 @@ function checkForeign(segments: ScopeSegments): Finding[] {
  * something.
  */
 function lostViews({ latestUs }: CheckedStore, segments: ScopeSegments): Finding[] {
-  const names = [...segments.names()];
-  const logs = new Set(
-    VIEWS.filter(({ kind }) => names.some((name) => name.startsWith(`${kind.name}/`))).map(
-      ({ kind }) => kind.log,
-    ),
+  // Of rows the list of runs tells what there should be. The same finding is told once.
+  const findings = VIEWS.filter(({ kind }) => kind !== ROWS && mayBeOfLog(segments, kind.log)).flatMap(
+    ({ kind }) => lostViewsOf(kind, segments, latestUs),
   );
-  // A partition is of one log; the same finding is told once.
-  const findings = VIEWS.filter(
-    ({ kind }) => kind !== ROWS && (logs.size === 0 || logs.has(kind.log)),
-  ).flatMap(({ kind }) => lostViewsOf(kind, segments, latestUs));
   return [...new Map(findings.map((finding) => [finding.what, finding])).values()];
+}
+
+/** A partition is of one log. */
+function mayBeOfLog(segments: ScopeSegments, log: ViewKind['log']): boolean {
+  const names = [...segments.names()];
+  const found = VIEWS.filter(({ kind }) => names.some((name) => name.startsWith(`${kind.name}/`)));
+  return found.length === 0 || found.some(({ kind }) => kind.log === log);
 }
 
 function lostViewsOf(kind: ViewKind, segments: ScopeSegments, latestUs: number): Finding[] {

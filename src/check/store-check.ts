@@ -57,13 +57,14 @@ function scopesOf(tables: StoredTables): string[] {
     ...tables.damagedValues.filter(({ table }) => table === SEGMENTS).map(({ key }) => key),
   ];
   const scopes = keys.filter((key) => key.includes(':')).map((key) => key.slice(0, key.indexOf(':')));
-  // A partition of the embedded log of which nothing else is left.
-  const ofLog = topicsOf(tables)
-    .map((topic) => `${topic}/0`)
-    .filter((scope) => tables.mayHaveLost(SEGMENTS, `${scope}:shard`));
+  // One of which nothing else is left.
+  const journals = [...tables.journals.keys()].map(scopeOfName).filter((scope) => scope !== null);
+  const emptied = [...journals, ...topicsOf(tables).map((topic) => `${topic}/0`)].filter((scope) =>
+    tables.mayHaveLost(SEGMENTS, `${scope}:shard`),
+  );
   // One that went back to before its first commit.
   const shortened = [...tables.shortened].map(scopeOfName).filter((scope) => scope !== null);
-  return [...new Set([...scopes, ...ofLog, ...shortened])];
+  return [...new Set([...scopes, ...emptied, ...shortened])];
 }
 
 function checkJournals({ directory, tables, latestUs }: CheckedStore): Finding[] {
@@ -95,7 +96,10 @@ function checkOthers({ tables }: CheckedStore): Finding[] {
     .filter(({ table }) => table !== SEGMENTS && table !== LOG)
     .map(({ table, problem }): Finding => {
       // The run or part whose file it is of is a finding of its own.
-      const remedy = table === FILES ? 'is dropped with what it is of' : 'is dropped';
+      const remedy =
+        table === FILES
+          ? 'is dropped; what becomes of its file is said with its rows or usage'
+          : 'is dropped';
       return { what: `table ${table}: ${problem}`, remedy, fixes: [{ do: 'rewrite' }], dropped: [] };
     });
 }

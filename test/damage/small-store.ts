@@ -29,6 +29,8 @@ export const CACHE_BYTES = 1 << 20;
 
 export interface SmallStoreSize {
   readonly entriesAnHour: number;
+  /** In so many commits an hour's entries come: what is known of a run's file is as many records. */
+  readonly commitsAnHour: number;
   /** Each so manieth row fills a block, so that runs have several, and takes next to nothing on disk. */
   readonly fatEvery: number;
   /** Whether there is an alarm that nobody has acknowledged. */
@@ -39,7 +41,8 @@ export interface SmallStoreSize {
 
 export const SMALL: SmallStoreSize = {
   entriesAnHour: 12,
-  fatEvery: 6,
+  commitsAnHour: 3,
+  fatEvery: 3,
   hasGap: true,
   checkpointLeastBytes: 20_000,
 };
@@ -48,6 +51,7 @@ export const YOUNG: SmallStoreSize = { ...SMALL, checkpointLeastBytes: CHECKPOIN
 /** Has runs with a dictionary. */
 export const LARGER: SmallStoreSize = {
   entriesAnHour: 20,
+  commitsAnHour: 1,
   fatEvery: 1,
   hasGap: false,
   checkpointLeastBytes: CHECKPOINT_LEAST_BYTES,
@@ -74,14 +78,22 @@ export async function writeSmallStore(directory: string, size: SmallStoreSize): 
   const traffic = createTraffic(TRAFFIC);
   for (const hoursAgo of BUSY_HOURS) {
     const startUs = NOW_US - hoursAgo * US_PER_HOUR;
-    for (const topic of [EDGE_TOPIC, RELAY_TOPIC]) {
-      const records = hourOf(topic, traffic, startUs, size, log.endOffset(topic));
-      await log.append(topic, records);
-      const read = records.map((stored) => ({ ...stored, projectTier: null }));
-      await pipeline.apply({ topic, partition: 0, records: read }, () => true);
-    }
     // Later than it is asked, and what has expired would be missing.
-    await settle(store, shards, Math.min(startUs + US_PER_MINUTE, NOW_US));
+    const nowUs = Math.min(startUs + US_PER_MINUTE, NOW_US);
+    const hours = [EDGE_TOPIC, RELAY_TOPIC].map((topic) => ({
+      topic,
+      records: hourOf(topic, traffic, startUs, size, log.endOffset(topic)),
+    }));
+    for (let part = 0; part < size.commitsAnHour; part++) {
+      for (const { topic, records } of hours) {
+        const some = partOf(records, part, size.commitsAnHour);
+        await log.append(topic, some);
+        const read = some.map((stored) => ({ ...stored, projectTier: null }));
+        await pipeline.apply({ topic, partition: 0, records: read }, () => true);
+      }
+      if (part + 1 < size.commitsAnHour) await commit(store, shards, nowUs);
+    }
+    await settle(store, shards, nowUs);
     await forget(log, shards);
   }
   if (size.hasGap) await saveBeside(store);
@@ -107,27 +119,34 @@ export function smallPipeline(store: Store, shards: Shards): Pipeline {
   });
 }
 
+async function commit(store: Store, shards: Shards, nowUs: number): Promise<void> {
+  await store.commit((writerOf) => {
+    for (const { topic, partition, shard } of shards.all()) shard.save(writerOf(`${topic}/${partition}`));
+  }, nowUs);
+}
+
+function partOf<T>(list: readonly T[], part: number, count: number): T[] {
+  const at = (end: number): number => Math.floor((list.length * end) / count);
+  return list.slice(at(part), at(part + 1));
+}
+
 /** Seals, commits and compacts as the service does by and by, until nothing is due. */
-async function settle(store: Store, shards: Shards, nowUs: number): Promise<void> {
-  const commit = () =>
-    store.commit((writerOf) => {
-      for (const { topic, partition, shard } of shards.all()) shard.save(writerOf(`${topic}/${partition}`));
-    }, nowUs);
+export async function settle(store: Store, shards: Shards, nowUs: number): Promise<void> {
   shards.expire(nowUs - US_PER_HOUR);
-  await commit();
+  await commit(store, shards, nowUs);
   shards.expire(nowUs);
-  await commit();
+  await commit(store, shards, nowUs);
   for (const { topic, partition, shard } of shards.all()) {
     if (!(shard instanceof EdgeShard)) continue;
     for (;;) {
       const plan = shard.rows.planCompaction(nowUs);
       if (plan === null) break;
       shard.rows.finishCompaction(plan, await store.compact(`${topic}/${partition}`, plan));
-      await commit();
+      await commit(store, shards, nowUs);
     }
     for (let plan = shard.usage.planSeal(); plan !== null; plan = shard.usage.planSeal()) {
       shard.usage.finishSeal(plan, await store.sealPart(`${topic}/${partition}`, plan));
-      await commit();
+      await commit(store, shards, nowUs);
     }
   }
 }

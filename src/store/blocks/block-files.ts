@@ -27,7 +27,7 @@ import { openFrame } from './block-frame.js';
 import { FileDamage } from './file-damage.js';
 
 const FLAG_DICTIONARY = 1;
-const FRAME_DIGITS = 10;
+export const FRAME_DIGITS = 10;
 
 /** More than a file has frames. */
 const FRAME_KEYS = 2 ** 26;

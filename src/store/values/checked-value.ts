@@ -89,6 +89,21 @@ export function checkValue(kind: string, name: string, value: Uint8Array): Check
   };
 }
 
+/**
+ * Which lengths a value may have that some bytes begin with, as none says its own: those where its checksum is right.
+ * Nearly always there is one, its own. O(bytes).
+ */
+export function* valueLengths(name: string, bytes: Uint8Array): Generator<number> {
+  if (bytes.length < HEADER_BYTES) return;
+  const wanted = new DataView(bytes.buffer, bytes.byteOffset).getUint32(CHECKSUM_AT, true);
+  let found = checksum(name, bytes.subarray(0, HEADER_BYTES));
+  for (let length = HEADER_BYTES; ; length++) {
+    if (found === wanted) yield length;
+    if (length === bytes.length) return;
+    found = crc32(bytes.subarray(length, length + 1), found);
+  }
+}
+
 /** The raw bytes, the caller's to keep, of a value that stands by itself. */
 export function rawBytes(
   kind: string,

@@ -108,7 +108,7 @@ test('nothing, and too much', async () => {
 const ARRIVAL_MS = NOW_US / 1000;
 
 function valuesOf(records: PostedRecords): Uint8Array[] {
-  return Array.from({ length: records.count }, (_, record) => wholeBytes(records.value(record)));
+  return Array.from({ length: records.count }, (_, record) => Buffer.from(wholeBytes(records.value(record))));
 }
 
 async function postedRecords(body: Uint8Array, contentType: string): Promise<PostedRecords | null> {

@@ -94,11 +94,14 @@ function send(
       url,
       { method, agent, headers: { 'X-API-KEY': TEST_KEY, ...headers } },
       (response) => {
-        response.resume();
-        response.once('error', (error) => end(String(error)));
         const { statusCode, headers } = response;
-        const isBare = statusCode === 503 && headers['retry-after'] === undefined;
-        response.once('end', () => end(`${statusCode}${isBare ? ' without Retry-After' : ''}`));
+        const isFine = statusCode === 200 || (statusCode === 503 && headers['retry-after'] !== undefined);
+        let text = '';
+        response.on('data', (piece: Buffer) => {
+          if (!isFine) text += piece.toString();
+        });
+        response.once('error', (error) => end(String(error)));
+        response.once('end', () => end(`${statusCode}${isFine ? '' : ` ${text.slice(0, 500)}`}`));
       },
     );
     asked.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? error.message));

@@ -283,7 +283,20 @@ export class FreshRun {
     if (timeDifference !== 0) return timeDifference;
     const hashDifference = this.#idHashes[b] - this.#idHashes[a];
     if (hashDifference !== 0) return hashDifference;
-    return compareBytes(this.row(b), this.row(a));
+    return this.#compareRows(a, b);
+  }
+
+  /**
+   * Of rows that can't be read the order doesn't matter: every answer that has one is refused. So entries that
+   * come once more are taken all the same.
+   */
+  #compareRows(a: number, b: number): number {
+    try {
+      return compareBytes(this.row(b), this.row(a));
+    } catch (error) {
+      if (error instanceof SegmentError) return 0;
+      throw error;
+    }
   }
 
   #heldBlock(blockIndex: number): BlockBuilder | null {

@@ -232,17 +232,32 @@ class CountingTable extends SegmentTable {
   }
 }
 
-test('a run that cannot be read is tried again once a minute, however often rows are asked for', () => {
-  class FailingTable extends SegmentTable {
-    isFailing = false;
-    readCount = 0;
+class FailingTable extends SegmentTable {
+  isFailing = false;
+  readCount = 0;
 
-    override block(file: string, index: number): Uint8Array {
-      this.readCount += 1;
-      if (this.isFailing) throw new SegmentError('the disk fails');
-      return super.block(file, index);
-    }
+  override block(file: string, index: number): Uint8Array {
+    this.readCount += 1;
+    if (this.isFailing) throw new SegmentError('the disk fails');
+    return super.block(file, index);
   }
+}
+
+test('an entry that comes again is taken, also where the first one can no longer be read', () => {
+  const table = new FailingTable();
+  const view = new RowsView(table);
+  const once = entry({ text: 'once'.padEnd(BLOCK_TARGET_BYTES) });
+  view.apply(once);
+  view.apply(entry({ text: 'behind', timestampUs: NOW_US - 1 }));
+  view.save(table);
+  table.isFailing = true;
+  view.apply(once);
+  expect(() => ask([view])).toThrow(/the disk fails/);
+  table.isFailing = false;
+  expect(ask([view]).map((text) => text.trim())).toEqual(['once', 'once', 'behind']);
+});
+
+test('a run that cannot be read is tried again once a minute, however often rows are asked for', () => {
   const table = new FailingTable();
   const written = new RowsView(table);
   written.apply(entry({ text: 'kept', timestampUs: NOW_US - US_PER_DAY }));

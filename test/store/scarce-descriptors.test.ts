@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { LogFullError } from '../../ingest/embedded-log/durable-log.js';
-import { refusalOf } from '../../src/http/query/refusals.js';
+import { refusalOf } from '../../src/http/refusals.js';
 import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';

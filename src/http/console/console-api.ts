@@ -11,7 +11,6 @@ import { allows, type Grant } from '../auth.js';
 import { invalidArgument, JSON_CONTENT_TYPE, NO_STORE, permissionDenied } from '../errors.js';
 import { LISTED_FUNCTION_LIMIT, LISTED_PROJECT_LIMIT } from '../limits.js';
 import { decodeQuery } from '../query/query-string.js';
-import { refusable } from '../query/refusals.js';
 import type { HttpAnswer, HttpRequest } from '../server/server.js';
 
 export const PROJECTS_PATH = '/api/projects';
@@ -51,28 +50,24 @@ export function consoleApi(port: ConsolePort): Map<string, Page> {
 }
 
 /** `{"projects":[…],"limited":…}`: of a key that is limited to projects, just these. */
-function projects(port: ConsolePort, nowUs: number, grant: Grant): HttpAnswer | Promise<HttpAnswer> {
+async function projects(port: ConsolePort, nowUs: number, grant: Grant): Promise<HttpAnswer> {
   if (grant.projects !== null) return jsonAnswer({ projects: [...grant.projects], limited: true });
-  return refusable(async () =>
-    jsonAnswer({ projects: await port.names.projects(nowUs, LISTED_PROJECT_LIMIT), limited: false }),
-  );
+  return jsonAnswer({ projects: await port.names.projects(nowUs, LISTED_PROJECT_LIMIT), limited: false });
 }
 
 /** `{"functions":[{"id":…,"count":…}]}` of the parameter `project`. */
-function functions(
+async function functions(
   port: ConsolePort,
   request: HttpRequest,
   nowUs: number,
   grant: Grant,
-): HttpAnswer | Promise<HttpAnswer> {
+): Promise<HttpAnswer> {
   const parsed = functionsCall.parse(decodeQuery(request.rawQuery));
   if (!parsed.ok) return invalidArgument(parsed.problems);
   const { project } = parsed.parameters;
   if (!allows(grant, project))
     return permissionDenied(`this key is limited to other projects than ${quoted(project)}`);
-  return refusable(async () =>
-    jsonAnswer({ functions: await port.names.functions(project, nowUs, LISTED_FUNCTION_LIMIT) }),
-  );
+  return jsonAnswer({ functions: await port.names.functions(project, nowUs, LISTED_FUNCTION_LIMIT) });
 }
 
 /** A ServiceStatus. */

@@ -27,12 +27,12 @@ import {
 } from '../errors.js';
 import { CACHE_ENTRY_LIMIT, CHANGED_RETRY_SECONDS, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE } from '../limits.js';
 import { type AnswerState, type DroppedPort, type DroppedSpan, FRESH, type StatePort } from '../ports.js';
+import { refusable, refusalOf } from '../refusals.js';
 import { type Body, isPieces } from '../server/body.js';
 import type { BugReporter, CacheOutcome, HeaderLine, HttpAnswer, HttpRequest } from '../server/server.js';
 import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
 import { acceptsGzip, type Compressor } from './compression.js';
 import { incompleteLines } from './incomplete.js';
-import { refusable, refusalOf } from './refusals.js';
 import { droppedWith, queryStringOf, SharedAnswers, type SharedAnswersPorts } from './shared-answers.js';
 import { type QueryTimes, SlowQueries, type SlowQueryPorts } from './slow-queries.js';
 import { staleLines } from './stale.js';

@@ -1,9 +1,11 @@
 /**
- * The one place where our own bugs end inside HTTP: whatever a handler throws becomes a 500, is reported and
- * counted, and the process goes on. Without it an exception would abort the process in uWebSockets.js.
+ * The one place where our own bugs end inside HTTP: whatever a handler throws that is no refusal becomes a 500,
+ * is reported and counted, and the process goes on. Without it an exception would abort the process in
+ * uWebSockets.js.
  */
 
 import { internalError } from '../errors.js';
+import { refusalOf } from '../refusals.js';
 import {
   type BodyConsumer,
   type BugReporter,
@@ -19,7 +21,9 @@ import {
 export function containedHandler(handler: HttpHandler, bugs: BugReporter): HttpHandler {
   const report = (error: unknown, { method, path }: HttpRequest): void =>
     bugs.report(error, `${method} ${path}`);
-  const bugAnswer = (error: unknown, request: HttpRequest): HttpAnswer => {
+  const failed = (error: unknown, request: HttpRequest): HttpAnswer => {
+    const refusal = refusalOf(error);
+    if (refusal !== null) return refusal;
     report(error, request);
     return internalError();
   };
@@ -28,7 +32,7 @@ export function containedHandler(handler: HttpHandler, bugs: BugReporter): HttpH
     answer: HttpAnswer | Promise<HttpAnswer>,
     request: HttpRequest,
   ): HttpAnswer | Promise<HttpAnswer> =>
-    answer instanceof Promise ? answer.catch((error: unknown) => bugAnswer(error, request)) : answer;
+    answer instanceof Promise ? answer.catch((error: unknown) => failed(error, request)) : answer;
 
   const containedBody = (body: BodyConsumer, request: HttpRequest): BodyConsumer => {
     let broken: HttpAnswer | null = null;
@@ -45,7 +49,7 @@ export function containedHandler(handler: HttpHandler, bugs: BugReporter): HttpH
         try {
           return body.push(piece);
         } catch (error) {
-          broken = bugAnswer(error, request);
+          broken = failed(error, request);
           abort();
           return false;
         }
@@ -55,7 +59,7 @@ export function containedHandler(handler: HttpHandler, bugs: BugReporter): HttpH
         try {
           return contained(body.end(), request);
         } catch (error) {
-          return bugAnswer(error, request);
+          return failed(error, request);
         }
       },
       abort,
@@ -69,7 +73,7 @@ export function containedHandler(handler: HttpHandler, bugs: BugReporter): HttpH
         if (opened === CLOSE_SOCKET) return opened;
         return isBodyConsumer(opened) ? containedBody(opened, request) : contained(opened, request);
       } catch (error) {
-        return bugAnswer(error, request);
+        return failed(error, request);
       }
     },
   };

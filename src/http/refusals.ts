@@ -1,11 +1,11 @@
 /** What endpoints and ports of the API refuse, thrown or rejected, and how it is answered. */
 
-import { SegmentError } from '../../../engine/segments.js';
-import { InvalidArgument, Unavailable } from '../../endpoints/refusal.js';
-import { isOutOfDescriptors } from '../../store/disk/system-errors.js';
-import { dataLoss, invalidArgument, unavailable } from '../errors.js';
-import { DESCRIPTORS_RETRY_SECONDS } from '../limits.js';
-import type { HttpAnswer } from '../server/server.js';
+import { SegmentError } from '../../engine/segments.js';
+import { InvalidArgument, Unavailable } from '../endpoints/refusal.js';
+import { isOutOfDescriptors } from '../store/disk/system-errors.js';
+import { dataLoss, invalidArgument, unavailable } from './errors.js';
+import { DESCRIPTORS_RETRY_SECONDS } from './limits.js';
+import type { HttpAnswer } from './server/server.js';
 
 type Answer = HttpAnswer | Promise<HttpAnswer>;
 

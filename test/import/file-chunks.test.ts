@@ -70,7 +70,10 @@ test('whatever the file and its pieces: no byte is missing or twice, and it goes
       async (lines, ending, pieceBytes) => {
         const text = `${lines.join('\n')}${ending}`;
         const chunks = await chunksOf(text, pieceBytes);
-        expect(Buffer.concat(chunks.map(({ bytes }) => bytes)).toString()).toBe(text);
+        // An entry that breaks off is left out.
+        const last = ending === '' ? (lines.at(-1) ?? '') : '';
+        const taken = last.trim().startsWith('{') ? text.slice(0, text.length - last.length) : text;
+        expect(Buffer.concat(chunks.map(({ bytes }) => bytes)).toString()).toBe(taken);
         let position = 0;
         for (const [index, chunk] of chunks.entries()) {
           expect(chunk.startByte).toBe(position);
@@ -81,7 +84,7 @@ test('whatever the file and its pieces: no byte is missing or twice, and it goes
           const standing = { nextByte: chunk.endByte, digest: chunk.endDigest };
           expect(await chunksOf(text, pieceBytes + 1, standing)).toEqual(chunks.slice(index + 1));
         }
-        expect(position).toBe(text.length);
+        expect(position).toBe(taken.length);
       },
     ),
     { seed: 7, numRuns: 300 },

@@ -31,6 +31,7 @@ import type { RememberedPost } from '../../ingest/embedded-log/remembered-posts.
 import { DiskFullError } from './disk/disk-room.js';
 import type { Put } from './journal/frame.js';
 import type { Journal } from './journal/journal.js';
+import { UncleanError } from './journal/journal-writer.js';
 import { LOG_CHUNK_BYTES, LOG_CHUNK_RECORDS, STAGE_BYTES, WRAP_BYTES } from './limits.js';
 import {
   type Chunk,
@@ -113,8 +114,7 @@ export class LogTable implements DurableLog {
     }
     await this.#tried(() => this.#write(writes, forgotten)).catch((error: unknown) => {
       topic.leftKeys.push(...leftKeys);
-      // The next start may find it.
-      throw error instanceof LogFullError && this.#store.isUnclean ? new Error(error.message) : error;
+      throw error;
     });
     topic.end = end;
     topic.chunks.push(...chunks);
@@ -217,7 +217,8 @@ export class LogTable implements DurableLog {
   /** Once. Rejects with a LogFullError where there is no room. */
   #tried(write: () => Promise<void>): Promise<void> {
     return this.#store.room.tried(write).catch((error: unknown) => {
-      throw error instanceof DiskFullError ? new LogFullError(error.message) : error;
+      const isRefused = error instanceof DiskFullError && !(error.cause instanceof UncleanError);
+      throw isRefused ? new LogFullError(error.message) : error;
     });
   }
 

@@ -230,11 +230,6 @@ export class Store {
     );
   }
 
-  /** Whether a write that failed may have left something that the next start finds. */
-  get isUnclean(): boolean {
-    return this.#writer.isUnclean;
-  }
-
   get cache(): BlockCache {
     return this.#cache;
   }

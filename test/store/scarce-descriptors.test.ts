@@ -74,7 +74,10 @@ test('an append that gets no descriptor is refused, and surely not kept', async 
   const append = () => log.append('edge', [{ offset: 1, timestampMs: 0, value: Uint8Array.of(2) }]);
   isScarce = true;
   await expect(append()).rejects.toThrow(LogFullError);
-  expect(store.isUnclean).toBe(false);
+  // Also while another write is under way.
+  const other = store.writeTables([{ table: store.table('other'), puts: [], removedKeys: ['x'] }]);
+  const outcomes = await Promise.allSettled([append(), other]);
+  expect(outcomes[0]).toMatchObject({ status: 'rejected', reason: expect.any(LogFullError) });
   isScarce = false;
   await append();
   expect(log.endOffset('edge')).toBe(2);

@@ -162,5 +162,5 @@ export class DiskRoom {
 }
 
 function givenUp(shortage: Shortage, error: unknown): DiskFullError {
-  return new DiskFullError(`${SHORTAGE_TEXT[shortage]}: ${errorText(error)}`);
+  return new DiskFullError(`${SHORTAGE_TEXT[shortage]}: ${errorText(error)}`, { cause: error });
 }

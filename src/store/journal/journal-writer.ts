@@ -5,7 +5,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SegmentError } from '../../../engine/segments.js';
-import { isSystemError, SyncError } from '../disk/system-errors.js';
+import { errorText, isSystemError, SyncError } from '../disk/system-errors.js';
 import { StorageEndedError, type StorageThread } from '../thread/storage-thread.js';
 import type { Put } from './frame.js';
 import type { CheckpointPlaces, Journal, PendingFrame } from './journal.js';
@@ -34,6 +34,11 @@ export interface JournalWriterPorts {
   readonly onFailed: (journal: Journal, error: Error) => void;
 }
 
+/** A write failed, and what it may have left behind could not be taken away so far: the next start may find it. */
+export class UncleanError extends Error {
+  override name = 'UncleanError';
+}
+
 interface Waiting {
   readonly changes: readonly JournalChanges[];
   readonly resolve: () => void;
@@ -56,18 +61,13 @@ export class JournalWriter {
 
   /**
    * Makes changes durable, those of one journal as one. Rejects with what the system said; then none is
-   * kept, unless it is unclean, and the same may be tried again.
+   * kept, unless it is an UncleanError, and the same may be tried again.
    */
   write(changes: readonly JournalChanges[]): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ changes, resolve, reject });
       this.#running ??= this.#run();
     });
-  }
-
-  /** Whether a write that failed may have left something behind; the next one takes it away. */
-  get isUnclean(): boolean {
-    return this.#unclean.length > 0;
   }
 
   /** Resolves when no write is under way. A checkpoint may be. */
@@ -110,8 +110,9 @@ export class JournalWriter {
       await thread.append(frames.map(({ frame: { path, bytes } }) => ({ path, bytes })));
     } catch (error) {
       // What is told to be refused is not to be there after a crash; where that fails, it is tried again.
-      if (!(error instanceof SyncError)) await this.#clean().catch(() => undefined);
-      throw error;
+      if (error instanceof SyncError || error instanceof StorageEndedError) throw error;
+      await this.#clean().catch(() => undefined);
+      throw this.#unclean.length > 0 ? new UncleanError(errorText(error), { cause: error }) : error;
     }
     this.#unclean = [];
     this.#ports.assertSame();

@@ -81,22 +81,26 @@ test('bodies and large answers take what is left; the cache gives way at once, a
   const { room } = rig;
   expect(rig.check(60)).toBe('cache 25, spilled 0, open');
   expect([room.tryTake(20 * MIB), rig.cacheLimitMb]).toEqual([true, 20]);
-  expect([room.tryTake(11 * MIB), rig.cacheLimitMb]).toEqual([false, 20]);
+  expect([room.tryTake(16 * MIB), rig.cacheLimitMb]).toEqual([false, 20]);
   room.giveBack(20 * MIB);
-  // 60 and 11 need no spilling, 60 and 16 do.
-  expect(rig.check(60)).toBe('cache 25, spilled 0, open');
-  expect(room.tryTake(31 * MIB)).toBe(false);
-  expect([rig.check(60), rig.isNearPause]).toEqual(['cache 25, spilled 1, open', true]);
-  expect(rig.check(60)).toBe('cache 25, spilled 1, open');
+  expect([rig.check(60), rig.isNearPause]).toEqual(['cache 25, spilled 1, open', false]);
+  expect(room.tryTake(36 * MIB)).toBe(false);
+  expect([rig.check(60), rig.isNearPause]).toEqual(['cache 25, spilled 2, open', true]);
+  expect(rig.check(60)).toBe('cache 25, spilled 2, open');
+  // Whatever is refused for good shows: ingest pauses from there on.
+  rig.check(92);
+  expect([room.tryTake(1), rig.gate.isOpen]).toEqual([true, true]);
+  room.giveBack(1);
+  rig.check(60);
   // One that is alone is possible all the same.
   const answers = new AnswersInFlight(1 * MIB, room);
   const [first, second] = [answers.hold(), answers.hold()];
   expect([first.resize(50 * MIB), second.resize(1), rig.cacheLimitMb]).toEqual([true, false, 0]);
   first.release();
   const body = new BodyBudget(100 * MIB, room);
-  expect([body.tryTake(30 * MIB), body.tryTake(1)]).toEqual([true, false]);
-  expect([second.resize(1), room.takenBytes]).toEqual([false, 30 * MIB]);
-  body.giveBack(30 * MIB);
+  expect([body.tryTake(35 * MIB), body.tryTake(1)]).toEqual([true, false]);
+  expect([second.resize(1), room.takenBytes]).toEqual([false, 35 * MIB]);
+  body.giveBack(35 * MIB);
   expect([second.resize(1), room.takenBytes]).toEqual([true, 1]);
 });
 

@@ -71,11 +71,11 @@ export interface DurableLog {
   ): Promise<void>;
   /**
    * Puts records on disk, in several writes, for an append to take them up; until then they are in no answer,
-   * and the next start forgets them. Rejects as `append` does, and then keeps nothing. Values are treated as
-   * there; one call of a topic at a time.
+   * and the next start forgets them. Rejects as `append` does, also where the disk has no room for so many
+   * bytes, and then keeps nothing. Values are treated as there; one call of a topic at a time.
    */
-  stage(topic: string, records: Iterable<NewRecord>): Promise<readonly StagedChunk[]>;
-  /** No append will take these up. */
+  stage(topic: string, records: Iterable<NewRecord>, byteCount: number): Promise<readonly StagedChunk[]>;
+  /** No append will take these up; they go soon. */
   unstage(topic: string, staged: readonly StagedChunk[]): void;
   /** How far an import of the topic has come, durably; NOT_BEGUN for an id that is not known. */
   importState(topic: string, importId: string): ImportState;

@@ -142,19 +142,37 @@ export class TopicLog {
    * its way. Many bytes are on disk before they are in line, so that nothing waits for them there.
    */
   async append(values: RecordValues, arrival: Arrival, terms: AppendTerms = NO_TERMS): Promise<AppendResult> {
-    const isStaged = values.byteCount >= this.#stagedFromBytes;
-    const staged = isStaged ? await this.#stage(newRecords(values, arrival.timestampMs)) : null;
-    return await new Promise((resolve, reject) => {
-      this.#pending.push({ arrival, values, staged, terms, resolve, reject });
-      if (!this.#isWriting) void this.#write();
-    });
+    if (values.byteCount < this.#stagedFromBytes) return await this.#inLine(arrival, values, null, terms);
+    const staged = await this.#stage(values, arrival.timestampMs);
+    let isKept = false;
+    try {
+      const result = await this.#inLine(arrival, values, staged, terms);
+      isKept = isTaken(result);
+      return result;
+    } finally {
+      if (!isKept) this.#log.unstage(this.key.topic, staged);
+    }
   }
 
-  #stage(records: Iterable<NewRecord>): Promise<readonly StagedChunk[]> {
-    const staged = this.#staging.then(() => this.#log.stage(this.key.topic, records));
+  #stage(values: RecordValues, timestampMs: number): Promise<readonly StagedChunk[]> {
+    const staged = this.#staging.then(() =>
+      this.#log.stage(this.key.topic, newRecords(values, timestampMs), values.byteCount),
+    );
     // One that fails is its caller's concern.
     this.#staging = staged.catch(() => undefined);
     return staged;
+  }
+
+  #inLine(
+    arrival: Arrival,
+    values: RecordValues,
+    staged: readonly StagedChunk[] | null,
+    terms: AppendTerms,
+  ): Promise<AppendResult> {
+    return new Promise((resolve, reject) => {
+      this.#pending.push({ arrival, values, staged, terms, resolve, reject });
+      if (!this.#isWriting) void this.#write();
+    });
   }
 
   /** Never rejects. One write at a time; what comes meanwhile goes together into the next. */
@@ -198,10 +216,7 @@ export class TopicLog {
       const progress = part === undefined ? null : this.#place(part, notes.imports, arrival);
       const first = post === undefined ? null : this.#remember(post, notes.posts, arrival);
       results.push({ progress, first });
-      if ((progress !== null && progress.place !== 'next') || first !== null) {
-        if (staged !== null) this.#log.unstage(this.key.topic, staged);
-        continue;
-      }
+      if (!isTaken({ progress, first })) continue;
       byteCount += values.byteCount;
       if (staged !== null) {
         taken.push(...staged);
@@ -215,14 +230,9 @@ export class TopicLog {
     const hasRecords = records.length > 0 || taken.length > 0;
     if (!hasRecords && notes.imports.size === 0 && notes.posts.size === 0) return results;
     this.#writtenBytes = writtenBytes;
-    try {
-      await this.#log.append(this.key.topic, records, notes, taken);
-    } catch (error) {
-      this.#log.unstage(this.key.topic, taken);
-      throw error;
-    } finally {
+    await this.#log.append(this.key.topic, records, notes, taken).finally(() => {
       this.#writtenBytes = 0;
-    }
+    });
     assert(this.endOffset === offset + takenCount, 'an append ended where it should not');
     this.#posts.apply(notes.posts);
     this.#undeliveredBytes += byteCount;
@@ -336,6 +346,10 @@ function isAlwaysCurrent(): boolean {
 
 function isSame(a: LogIdentity, b: LogIdentity): boolean {
   return a.clusterId === b.clusterId && a.topicId === b.topicId;
+}
+
+function isTaken({ progress, first }: AppendResult): boolean {
+  return first === null && (progress === null || progress.place === 'next');
 }
 
 function* newRecords(values: RecordValues, timestampMs: number): Iterable<NewRecord> {

@@ -6,7 +6,7 @@
  *   0                                       3/4        0.9      0.95       1    of the budget, without the cache
  *   │                                        │ spill    │ go on   │ pause    │
  *   │ cache: 1/4 at most ─────────────────── shrinks ── to ────── nothing ──▶│
- *   │ bodies and large answers: what is left up to there ─────────▶│
+ *   │ bodies and large answers: what is left up to the pause ──────▶│
  */
 
 import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';
@@ -23,9 +23,9 @@ export function budgetBytesOf({ MEMORY_BUDGET_MB }: Pick<Config, 'MEMORY_BUDGET_
   return MEMORY_BUDGET_MB * MEBIBYTE;
 }
 
-/** What requests leave to what comes in between two looks. */
+/** Where nothing is left for requests ingest pauses, too, and says why. */
 export function memoryRoomOf(budgetBytes: number): MemoryRoom {
-  return new MemoryRoom(RESUME_SHARE * budgetBytes);
+  return new MemoryRoom(PAUSE_SHARE * budgetBytes);
 }
 
 /** What a compaction may sort in memory at a time. */

@@ -11,7 +11,7 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { assert } from '../../engine/assert.js';
+import { AssertionError, assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
 import {
   type AppendedRecord,
@@ -55,7 +55,7 @@ interface Topic {
   /** The records of the chunk that was read last. */
   lastRead: { readonly chunk: Chunk; readonly records: readonly StoredRecord[] } | null;
   nextStagedId: number;
-  /** Of what was staged for nothing: they go with the next append. */
+  /** Of what was staged for nothing. */
   leftKeys: string[];
 }
 
@@ -101,9 +101,7 @@ export class LogTable implements DurableLog {
     }
     const chunks = writes.map(({ key }) => parseChunkKey(key)!);
     writes.push(wrappedOffset(endKey(name), end));
-    const { leftKeys } = topic;
-    topic.leftKeys = [];
-    const forgotten = [...leftKeys];
+    const forgotten: string[] = [];
     for (const [importId, state] of notes.imports) {
       if (state === null) forgotten.push(importKey(name, importId));
       else writes.push(wrappedJson(importKey(name, importId), state));
@@ -112,15 +110,19 @@ export class LogTable implements DurableLog {
       if (post === null) forgotten.push(postKey(name, digest));
       else writes.push(wrappedJson(postKey(name, digest), post));
     }
-    await this.#tried(() => this.#write(writes, forgotten)).catch((error: unknown) => {
-      topic.leftKeys.push(...leftKeys);
-      throw error;
-    });
+    await this.#tried(() => this.#write(writes, forgotten));
     topic.end = end;
     topic.chunks.push(...chunks);
   }
 
-  async stage(name: string, records: Iterable<NewRecord>): Promise<readonly StagedChunk[]> {
+  async stage(
+    name: string,
+    records: Iterable<NewRecord>,
+    neededBytes: number,
+  ): Promise<readonly StagedChunk[]> {
+    // What is written in part takes room that commits need, until a checkpoint has room to give it back.
+    if (!this.#store.room.hasFree(neededBytes))
+      throw new LogFullError('the disk has no room for the records');
     const topic = this.#topic(name);
     const staged: StagedChunk[] = [];
     let writing: StagedChunk[] = [];
@@ -149,7 +151,20 @@ export class LogTable implements DurableLog {
   }
 
   unstage(name: string, staged: readonly StagedChunk[]): void {
-    this.#topic(name).leftKeys.push(...staged.map(({ id }) => stagedKey(name, id)));
+    const topic = this.#topic(name);
+    topic.leftKeys.push(...staged.map(({ id }) => stagedKey(name, id)));
+    void this.#removeLeft(topic);
+  }
+
+  /** What the disk refuses now goes with the next truncation, or with the next call. */
+  async #removeLeft(topic: Topic): Promise<void> {
+    const { leftKeys } = topic;
+    if (leftKeys.length === 0) return;
+    topic.leftKeys = [];
+    await this.#write([], leftKeys).catch((error: unknown) => {
+      if (error instanceof AssertionError) throw error;
+      topic.leftKeys.push(...leftKeys);
+    });
   }
 
   importState(topic: string, importId: string): ImportState {
@@ -259,8 +274,10 @@ export class LogTable implements DurableLog {
     if (topic.lastRead !== null && topic.lastRead.chunk.end <= offset) topic.lastRead = null;
     const gone = topic.chunks.splice(0, chunkIndex(topic, offset));
     if (gone.length === 0) return;
+    const { leftKeys } = topic;
+    topic.leftKeys = [];
     const moved = [wrappedOffset(startKey(name), offset)];
-    await this.#store.room.retried(() => this.#write(moved, gone.flatMap(keysOf)));
+    await this.#store.room.retried(() => this.#write(moved, [...gone.flatMap(keysOf), ...leftKeys]));
   }
 
   #write(puts: readonly Put[], removedKeys: readonly string[] = []): Promise<void> {

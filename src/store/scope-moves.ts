@@ -1,6 +1,6 @@
 /**
  * What the store has of a partition is replaced by what another store had of it, or goes. Killed amid that, the next start
- * finds the one or the other (see `finishAdoption`):
+ * finds the one or the other (see `finishAdoptions`):
  *
  *   shards/x             old   ∅      new   new
  *   incoming/x           new   new    ∅     ∅

@@ -1,4 +1,4 @@
-/** What cannot be read, whoever asks for it, is refused with its reason, and no bug of ours. */
+/** What cannot be read is refused with its reason, on every path, and is no bug of ours. */
 
 import { expect, test } from 'vitest';
 import { SegmentError } from '../../engine/segments.js';

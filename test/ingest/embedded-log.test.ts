@@ -7,11 +7,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import type {
-  LogNotes,
-  NewRecord,
-  StagedChunk,
-  StoredRecord,
+import {
+  LogFullError,
+  type LogNotes,
+  type NewRecord,
+  type StagedChunk,
+  type StoredRecord,
 } from '../../ingest/embedded-log/durable-log.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import { type RecordValues, TopicLog } from '../../ingest/embedded-log/topic-log.js';
@@ -20,6 +21,7 @@ import type { LogRecord } from '../../ingest/log-source.js';
 import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { NOW_US } from '../decode/fixtures.js';
+import { eventually } from '../eventually.js';
 import { RecordingSink } from '../kafka/recording-sink.js';
 
 const root = mkdtempSync(join(tmpdir(), 'logring-embedded-'));
@@ -375,9 +377,9 @@ test('what is staged counts once it is appended: it outlives restarts, and what 
   const directory = newDirectory();
   const store = await Store.open(directory, 1 << 20);
   const log = new LogTable(store, 10);
-  const staged = await log.stage('edge', staging(['one', 'two', 'three', 'four']));
+  const staged = await log.stage('edge', staging(['one', 'two', 'three', 'four']), 15);
   expect(staged.map(({ count }) => count)).toEqual([3, 1]);
-  const left = await log.stage('edge', staging(['nobody']));
+  const left = await log.stage('edge', staging(['nobody']), 6);
   expect([log.endOffset('edge'), left.length]).toEqual([0, 1]);
   await log.append('edge', [{ offset: 0, timestampMs: 1, value: Buffer.from('first') }], undefined, staged);
   await store.close();
@@ -387,11 +389,41 @@ test('what is staged counts once it is appended: it outlives restarts, and what 
   expect(await textsOf(reopened, 0)).toEqual(['0=first', '1=one', '2=two', '3=three', '4=four']);
   expect(again.table('log').keys('edge/staged/')).toHaveLength(3);
   await reopened.append('edge', [{ offset: 5, timestampMs: 1, value: Buffer.from('last') }]);
-  expect(again.table('log').keys('edge/staged/')).toHaveLength(2);
   await reopened.truncateBefore('edge', 4);
   expect(await textsOf(reopened, 4)).toEqual(['4=four', '5=last']);
   expect(again.table('log').keys('edge/staged/')).toHaveLength(1);
   await again.close();
+});
+
+test('what was staged for nothing goes: of a POST that is known, of one that fails, and where the disk has no room', async () => {
+  const store = await Store.open(newDirectory(), 1 << 20);
+  const staged = () => store.table('log').keys('edge/staged/').length;
+  let log = new FailingLog(store);
+  let topic = new TopicLog('edge', log);
+  const large = { count: 1, byteCount: STAGED_FROM_BYTES, value: () => Buffer.alloc(STAGED_FROM_BYTES) };
+  const post = { keyDigest: 'k', bodyDigest: 'b', accepted: 1, rejected: [], missing: {} };
+  expect((await topic.append(large, ARRIVAL, { post })).first).toBe(null);
+  const kept = staged();
+  expect((await topic.append(large, ARRIVAL, { post })).first).toMatchObject({ bodyDigest: 'b' });
+  log.isFull = true;
+  await expect(topic.append(large, ARRIVAL)).rejects.toThrow('no space left');
+  await eventually(() => staged() === kept);
+
+  // Its terms can't be looked at: no append is made.
+  class DeafLog extends LogTable {
+    override importState(): never {
+      throw new Error('EMFILE: too many open files');
+    }
+  }
+  topic = new TopicLog('edge', new DeafLog(store));
+  const chunk = { importId: 'i', startByte: 0, endByte: 1, startDigest: '', endDigest: 'x' };
+  const part = { chunk, accepted: 1, rejectedReasons: [] };
+  await expect(topic.append(large, ARRIVAL, { part })).rejects.toThrow('EMFILE');
+  await eventually(() => staged() === kept);
+
+  log = new FailingLog(store);
+  await expect(log.stage('edge', staging(['x']), Number.MAX_SAFE_INTEGER)).rejects.toThrow(LogFullError);
+  await store.close();
 });
 
 /** Notes of each append how many records it has, and how many staged chunks. */

@@ -248,12 +248,12 @@ export class Life {
           ...taken.map((record) => ({ ...record, offset: offset++ })),
         ]);
       },
-      stage: async (topic, records) => {
+      stage: async (topic, records, byteCount) => {
         const copies = Array.from(records, ({ timestampMs, value }) => ({
           timestampMs,
           value: wholeBytes(value),
         }));
-        const staged = await log.stage(topic, copies);
+        const staged = await log.stage(topic, copies, byteCount);
         let first = 0;
         for (const chunk of staged) {
           stagedRecords.set(chunk, copies.slice(first, first + chunk.count));

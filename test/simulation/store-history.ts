@@ -212,7 +212,7 @@ class StoreHistory {
 
   async #stageAndAppend(records: readonly StoredRecord[]): Promise<void> {
     const count = this.#random.between(0, records.length);
-    const staged = await this.#log.stage(TOPIC, records.slice(count));
+    const staged = await this.#log.stage(TOPIC, records.slice(count), 0);
     await this.#log.append(TOPIC, records.slice(0, count), undefined, staged).catch((error: unknown) => {
       this.#log.unstage(TOPIC, staged);
       throw error;

@@ -58,6 +58,11 @@ export class DiskRoom {
     return this.#outstanding.disk > 0;
   }
 
+  /** Whether so many bytes can be written, as far as the system says, and some are left then. */
+  hasFree(byteCount: number): boolean {
+    return this.#freeBytes() >= byteCount + DISK_ROOM_BYTES;
+  }
+
   /**
    * Makes a write, again and again while it meets a shortage. `undo` takes back what a failed try has left.
    * Rejects as the write does for any other reason, and with a DiskFullError once waiting is over.

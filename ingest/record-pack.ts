@@ -260,7 +260,7 @@ function columnsOf(pack: Sizes & Pick<RecordPack, 'buffer' | 'byteCount'>) {
     u32: times(u32, () => words(entryCount)),
     u8: times(u8, () => octets(entryCount)),
   };
-  assert(end - pack.byteCount === columnBytes(pack), 'the columns of a pack are as long as was reckoned');
+  assert(end - pack.byteCount === columnBytes(pack), 'the columns of a pack are as long as was computed');
   return columns;
 }
 

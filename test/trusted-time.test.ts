@@ -51,16 +51,16 @@ class Running {
   }
 
   /** The trusted time, and what a commit would keep, in hours from the last commit. */
-  get said(): readonly [trusted: number, reckoned: number] {
+  get said(): readonly [trusted: number, estimated: number] {
     const hours = (us: number): number => Math.round((us - COMMIT_US) / US_PER_MINUTE) / 60;
     return [
       hours(this.#time.trustedUs(this.nowUs, this.monotonicUs)),
-      hours(this.#time.reckonedUs(this.monotonicUs)),
+      hours(this.#time.estimatedUs(this.monotonicUs)),
     ];
   }
 
   restart(): Running {
-    const committedUs = this.#time.reckonedUs(this.monotonicUs);
+    const committedUs = this.#time.estimatedUs(this.monotonicUs);
     const next = new Running(this.#trueUs, this.#clockUs, committedUs);
     return next;
   }
@@ -113,7 +113,7 @@ test('a clock that is set while the service runs is trusted after an hour, to ei
   expect(service.said[0]).toBeLessThan(3);
   service.run(US_PER_MINUTE);
   expect(service.said).toEqual([4.5, 4.5]);
-  // Behind: deletion follows the clock at once, the reckoned time goes on.
+  // Behind: deletion follows the clock at once, the estimated time goes on.
   service.setClock(0);
   expect(service.said).toEqual([2.5, 4.5]);
   service.run(US_PER_HOUR);

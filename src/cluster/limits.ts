@@ -52,7 +52,7 @@ export const HEDGE_MOST_MS = 100;
 export const HEDGE_SHARE = 0.05;
 export const HEDGE_BURST = 10;
 
-/** Answers of a member that its usual time is reckoned from. More: a change shows later; fewer: it jumps. */
+/** Answers of a member that its usual time is computed from. More: a change shows later; fewer: it jumps. */
 export const LATENCY_SAMPLES = 64;
 
 /** A member that was silent so often in a row is asked last. More: it is felt longer; fewer: a pause counts. */

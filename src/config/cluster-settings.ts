@@ -33,21 +33,21 @@ export const CLUSTER_SETTINGS = {
   },
   CLUSTER_KEYS: {
     schema: clusterKeys.optional(),
-    help: 'comma-separated keys that members may ask each other with; each asks with the first; needed with LOGRING_CLUSTER_PORT',
+    help: 'comma-separated keys that members may query each other with; each uses the first; needed with LOGRING_CLUSTER_PORT',
     shownDefault: 'none',
     secret: true,
   },
   HANDOVER_MB_PER_SECOND: {
     schema: integer(0, 100_000).default(50),
-    help: 'megabytes a second at which other members copy partitions from this one; 0 is without a limit',
+    help: 'megabytes a second at which other members copy partitions from this one; 0: no limit',
   },
   MOVE_AFTER_SECONDS: {
     schema: integer(0, 31_536_000).default(600),
-    help: 'how long partitions wait for a member that is down before others of its zone take them; and how long a member keeps its copy of a partition that another has taken over',
+    help: 'how long partitions wait for a member that is down before others of its zone take them; and how long the previous owner of a partition keeps its copy after another member has taken it over (if it is restarted before, it keeps the copy)',
   },
   PEER_TIMEOUT_MS: {
     schema: integer(50, 60_000).default(2_000),
-    help: 'how long an answer waits for other members; never-asked expressions may take longer',
+    help: 'how long an answer waits for other members; new expressions may take longer',
   },
 } as const satisfies Record<string, Setting>;
 

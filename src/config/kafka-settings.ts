@@ -32,7 +32,7 @@ export const KAFKA_SETTINGS = {
   },
   KAFKA_GROUP_ID: {
     schema: text.default('logring'),
-    help: 'consumer group: of one Logring, or of its members; with a zone its name follows, after a dot',
+    help: 'consumer group: of one Logring, or of its members; if LOGRING_ZONE is set, a dot and the zone are appended',
   },
   ZONE: {
     schema: zone.default(''),

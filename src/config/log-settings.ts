@@ -34,7 +34,7 @@ export const LOG_SETTINGS = {
   },
   RELAY_TOPIC: {
     schema: topicOrNone.default('deno-relay-logs'),
-    help: `topic, or source_name, of function relay logs; empty: it is not read, which turns off ${endpointNames('relay')}`,
+    help: `topic, or source_name, of function invocation logs; empty: it is not read, which turns off ${endpointNames('relay')}`,
   },
   DEAD_LETTER_TOPIC: {
     schema: topic.default('logring.dead-letters'),
@@ -42,7 +42,7 @@ export const LOG_SETTINGS = {
   },
   DEFAULT_TIER: {
     schema: z.enum(TIER_NAMES, `must be one of ${TIER_NAMES.join(', ')}`).default('ENTERPRISE'),
-    help: 'retention of entries whose project has no known tier',
+    help: 'tier of entries for which none is given anywhere; an unknown tier counts as FREE',
   },
   QUERY_TIER: {
     schema: z.enum(TIER_NAMES, `must be one of ${TIER_NAMES.join(', ')}`).optional(),
@@ -54,11 +54,11 @@ export const LOG_SETTINGS = {
   },
   URL_FROM_PATH: {
     schema: flag.default(false),
-    help: 'true: an edge entry without metadata.request.url but with metadata.request.path gets the URL of its project as host and this path, so that usage.api-counts counts it; entries taken before stay as they are',
+    help: 'true: an edge entry without metadata.request.url but with metadata.request.path gets the URL of its project as host and this path, so that usage.api-counts counts it; entries accepted before stay as they are',
   },
   MAX_LAG_RECORDS: {
     schema: integer(0, 999_999_999).default(100_000),
-    help: 'records behind the log above which /readyz is 503; with Kafka it is only a note there',
+    help: 'records that one partition may be behind the log, above which /readyz is 503; with Kafka it is only a note there',
   },
 } as const satisfies Record<string, Setting>;
 

@@ -112,8 +112,8 @@ export class IngestThread {
     this.#tell({ tell: 'let-go', key });
   }
 
-  committed(positions: readonly Position[], reckonedUs: number): void {
-    this.#tell({ tell: 'committed', positions, reckonedUs });
+  committed(positions: readonly Position[], estimatedUs: number): void {
+    this.#tell({ tell: 'committed', positions, estimatedUs });
   }
 
   /** Leaves the group; when it resolves, all that was sent is applied. */

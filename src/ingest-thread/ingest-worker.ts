@@ -148,8 +148,8 @@ const holds = new Holds({
 });
 
 /** As last told; since then it moves on by a clock that never steps. */
-let reckoned = { us: order.reckonedUs, atUs: monotonicUs() };
-const reckonedUs = () => reckoned.us + monotonicUs() - reckoned.atUs;
+let estimated = { us: order.estimatedUs, atUs: monotonicUs() };
+const estimatedUs = () => estimated.us + monotonicUs() - estimated.atUs;
 
 const pipeline = new Pipeline({
   edgeTopic: order.edgeTopic,
@@ -163,8 +163,8 @@ const pipeline = new Pipeline({
   judgedBy: 'clock',
   // So that a wrong clock makes no dead letters: too old is measured from the earlier time, too far ahead
   // from the later.
-  nowUs: () => Math.min(wallClockUs(), reckonedUs()),
-  timeHolds: new TimeHolds(holds, () => Math.max(wallClockUs(), reckonedUs())),
+  nowUs: () => Math.min(wallClockUs(), estimatedUs()),
+  timeHolds: new TimeHolds(holds, () => Math.max(wallClockUs(), estimatedUs())),
   yieldTurn: async () => {
     await yieldTurn();
     // What was sent and is not applied yet takes memory on both sides.
@@ -262,7 +262,7 @@ function take(message: ToIngest): void {
       return;
     }
     case 'committed':
-      reckoned = { us: message.reckonedUs, atUs: monotonicUs() };
+      estimated = { us: message.estimatedUs, atUs: monotonicUs() };
       source.committed(message.positions).catch((error: unknown) => fail(error));
       return;
     case 'hold':

@@ -51,16 +51,16 @@ export interface IngestOrder {
   readonly defaultTier: string;
   readonly urlFromPath: boolean;
   readonly positions: readonly StoredPosition[];
-  /** The reckoned time (see src/trusted-time.ts), as the thread begins. */
-  readonly reckonedUs: number;
+  /** The estimated time (see src/trusted-time.ts), as the thread begins. */
+  readonly estimatedUs: number;
 }
 
 export type ToIngest =
   | {
       readonly tell: 'committed';
       readonly positions: readonly Position[];
-      /** The reckoned time (see src/trusted-time.ts). */
-      readonly reckonedUs: number;
+      /** The estimated time (see src/trusted-time.ts). */
+      readonly estimatedUs: number;
     }
   /**
    * Everything that was said of the partition up to this pack is applied; its buffer goes back to where it

@@ -141,7 +141,7 @@ function readHindrances(readings: Readings, ports: IngestReadingsPorts): void {
   });
   readings.one(
     'logring_held_partitions',
-    'Partitions that hold: none of their records is applied; /readyz says why',
+    'Partitions on hold: none of their records is applied; /readyz says why',
     () => sourceStatus().held.length,
   );
   readings.one(

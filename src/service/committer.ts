@@ -143,7 +143,7 @@ export class Committer {
         if (shard.nextOffset !== null) positions.push({ topic, partition, nextOffset: shard.nextOffset });
         await yieldTurn();
       }
-    }, time.reckonedUs(startUs));
+    }, time.estimatedUs(startUs));
     this.#lastCommitUs = this.#ports.monotonicUs();
     this.#onCommitted(positions, figures, this.#lastCommitUs - startUs);
   }

@@ -65,8 +65,8 @@ export interface Logs {
   acknowledgeHolds(held: readonly HeldPartition[]): void;
   /** What there is of a partition is to go, if it is not read here: see LogsPorts.drop. */
   letGo(key: PartitionKey): void;
-  /** `reckonedUs`: see trusted-time.ts. */
-  committed(positions: readonly Position[], reckonedUs: number): Promise<void>;
+  /** `estimatedUs`: see trusted-time.ts. */
+  committed(positions: readonly Position[], estimatedUs: number): Promise<void>;
   stop(): Promise<void>;
   /** null with Kafka, which has them. */
   readonly deadLetters: DeadLetterStore | null;
@@ -153,7 +153,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
         partition,
         ...stateOf({ topic, partition }, shard),
       })),
-      reckonedUs: ports.time.reckonedUs(clock.monotonicUs()),
+      estimatedUs: ports.time.estimatedUs(clock.monotonicUs()),
     };
     thread = new IngestThread(order, {
       shardOf: (key) => shards.of(key),
@@ -187,7 +187,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
     acknowledgeHolds: (held) => thread?.acknowledgeHolds(held),
     letGo: (key) => thread?.letGo(key),
     deadLetters: null,
-    committed: (positions, reckonedUs) => Promise.resolve(thread?.committed(positions, reckonedUs)),
+    committed: (positions, estimatedUs) => Promise.resolve(thread?.committed(positions, estimatedUs)),
     stop: () => thread?.stop() ?? Promise.resolve(),
   };
 }

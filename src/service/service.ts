@@ -437,8 +437,8 @@ class Composition implements Service {
   #noteCommitted(positions: readonly Position[], figures: CommitFigures, durationUs: number): void {
     this.#metrics.committed(figures, durationUs);
     this.#compactor.committed();
-    const reckonedUs = this.#time.reckonedUs(this.#platform.clock.monotonicUs());
-    const told = this.#logs.committed(positions, reckonedUs).catch((error) => this.#fail(error));
+    const estimatedUs = this.#time.estimatedUs(this.#platform.clock.monotonicUs());
+    const told = this.#logs.committed(positions, estimatedUs).catch((error) => this.#fail(error));
     // Promise.all would keep the results of all earlier commits, one within another.
     this.#told = this.#told.then(() => told);
   }

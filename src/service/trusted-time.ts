@@ -1,12 +1,12 @@
 /**
  * What time it is, as far as deletion may trust it: nothing brings back what a wrong clock has deleted.
- * Beside the clock goes a reckoned time, the last commit's plus the time run since, by a clock that never
+ * Beside the clock goes a estimated time, the last commit's plus the time run since, by a clock that never
  * steps.
  *
- *   last commit ──── time run ────▶ reckoned        clock        deletion goes by the lesser of the two, "too far ahead"
+ *   last commit ──── time run ────▶ estimated       clock        deletion goes by the lesser of the two, "too far ahead"
  *   ────┴──────────────────────────────┴──────────────┴────▶    is measured from the later
  *
- * The reckoned time becomes the clock's when that has stood for an hour and no record has contradicted it, or
+ * The estimated time becomes the clock's when that has stood for an hour and no record has contradicted it, or
  * at once when records confirm it; and records move it on towards the clock. Pure: it is told the times.
  */
 
@@ -17,32 +17,32 @@ import { partitionId } from '../../ingest/partition-id.js';
 import { CLOCK_CONFIRM_US, CLOCK_RECORD_COUNT, CLOCK_STEP_US, CLOCK_TRUST_US } from '../limits.js';
 
 export class TrustedTime {
-  #reckonedUs: number;
-  #reckonedAtUs: number;
+  #estimatedUs: number;
+  #estimatedAtUs: number;
   /** The clock less the monotonic one, as it has stood since then, within a step. */
   #offsetUs: number;
   #steadySinceUs: number;
-  /** Timestamps of the last records, by partition, while clock and reckoned time differ. */
+  /** Timestamps of the last records, by partition, while clock and estimated time differ. */
   readonly #records = new Map<string, number[]>();
 
   /**
-   * committedUs: the reckoned time of the last commit; null before the first, when there is nothing to lose.
+   * committedUs: the estimated time of the last commit; null before the first, when there is nothing to lose.
    */
   constructor(committedUs: number | null, nowUs: number, monotonicUs: number) {
-    this.#reckonedUs = committedUs ?? nowUs;
-    this.#reckonedAtUs = monotonicUs;
+    this.#estimatedUs = committedUs ?? nowUs;
+    this.#estimatedAtUs = monotonicUs;
     this.#offsetUs = nowUs - monotonicUs;
     this.#steadySinceUs = monotonicUs;
   }
 
   /** What a commit keeps. */
-  reckonedUs(monotonicUs: number): number {
-    return this.#reckonedUs + monotonicUs - this.#reckonedAtUs;
+  estimatedUs(monotonicUs: number): number {
+    return this.#estimatedUs + monotonicUs - this.#estimatedAtUs;
   }
 
-  /** By how far the clock is ahead of the reckoned time; 0 while they agree. Negative: behind. */
+  /** By how far the clock is ahead of the estimated time; 0 while they agree. Negative: behind. */
   doubtUs(nowUs: number, monotonicUs: number): number {
-    const aheadUs = nowUs - this.reckonedUs(monotonicUs);
+    const aheadUs = nowUs - this.estimatedUs(monotonicUs);
     return Math.abs(aheadUs) <= CLOCK_STEP_US ? 0 : aheadUs;
   }
 
@@ -51,9 +51,9 @@ export class TrustedTime {
     return nowUs - Math.max(0, this.doubtUs(nowUs, monotonicUs));
   }
 
-  /** From the trusted time to the later of clock and reckoned time. */
+  /** From the trusted time to the later of clock and estimated time. */
   boundsMs(nowUs: number, monotonicUs: number): TimeBounds {
-    const latestUs = Math.max(nowUs, this.reckonedUs(monotonicUs));
+    const latestUs = Math.max(nowUs, this.estimatedUs(monotonicUs));
     return {
       earliestMs: Math.floor(this.trustedUs(nowUs, monotonicUs) / US_PER_MS),
       latestMs: Math.floor(latestUs / US_PER_MS),
@@ -65,7 +65,7 @@ export class TrustedTime {
     const offsetUs = nowUs - monotonicUs;
     const isSteady = Math.abs(offsetUs - this.#offsetUs) <= CLOCK_STEP_US;
     if (isSteady && monotonicUs - this.#steadySinceUs < CLOCK_TRUST_US) return;
-    if (isSteady) this.#reckon(nowUs, monotonicUs);
+    if (isSteady) this.#estimate(nowUs, monotonicUs);
     this.#offsetUs = offsetUs;
     this.#steadySinceUs = monotonicUs;
   }
@@ -81,15 +81,15 @@ export class TrustedTime {
     this.#records.set(partition, last);
     if (last.length < CLOCK_RECORD_COUNT) return;
     const seenUs = Math.min(...last);
-    const reckonedUs = nowUs - doubtUs;
-    if (Math.abs(seenUs - nowUs) <= CLOCK_CONFIRM_US) this.#reckon(nowUs, monotonicUs);
-    else if (Math.abs(seenUs - reckonedUs) <= CLOCK_CONFIRM_US) this.#steadySinceUs = monotonicUs;
-    else if (seenUs > reckonedUs && seenUs < nowUs) this.#reckon(seenUs, monotonicUs);
+    const estimatedUs = nowUs - doubtUs;
+    if (Math.abs(seenUs - nowUs) <= CLOCK_CONFIRM_US) this.#estimate(nowUs, monotonicUs);
+    else if (Math.abs(seenUs - estimatedUs) <= CLOCK_CONFIRM_US) this.#steadySinceUs = monotonicUs;
+    else if (seenUs > estimatedUs && seenUs < nowUs) this.#estimate(seenUs, monotonicUs);
   }
 
-  #reckon(reckonedUs: number, monotonicUs: number): void {
-    this.#reckonedUs = reckonedUs;
-    this.#reckonedAtUs = monotonicUs;
+  #estimate(estimatedUs: number, monotonicUs: number): void {
+    this.#estimatedUs = estimatedUs;
+    this.#estimatedAtUs = monotonicUs;
     this.#records.clear();
   }
 }

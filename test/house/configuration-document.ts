@@ -11,8 +11,8 @@ const HEAD = `# Configuration
 <!-- Made by \`npm run docs:configuration\` from the settings' declarations in src/config/: change those. -->
 
 Everything is set by environment variables. Any of them may come from a file instead: \`NAME_FILE\` names it, for secrets
-and certificates. Every problem of a configuration is reported at once, and a name that begins with \`LOGRING_\` and is no
-setting is refused. \`logring --print-config\` shows what holds, secrets masked.
+and certificates. Every problem of a configuration is reported, not only the first, and an unknown variable that begins
+with \`LOGRING_\` stops the start. \`logring --print-config\` prints the effective configuration, secrets masked.
 `;
 
 export function configurationDocument(): string {

@@ -262,7 +262,7 @@ function operationPaths(): Record<string, OpenApiPath> {
       get: operationOf({
         operationId: 'holds',
         tag: 'operation',
-        summary: 'Partitions that hold',
+        summary: 'Partitions on hold',
         description:
           'Partitions of which no record is applied, because their next records are not trusted. Takes an ingest key.',
         needsKey: true,
@@ -274,7 +274,7 @@ function operationPaths(): Record<string, OpenApiPath> {
       post: operationOf({
         operationId: 'acknowledgeHolds',
         tag: 'operation',
-        summary: 'Let the partitions that hold go on',
+        summary: 'Release the partitions that are on hold',
         description:
           'Lets them go on; the sentence of each says what becomes of its records. Takes an ingest key and no body.',
         needsKey: true,

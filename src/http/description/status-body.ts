@@ -37,7 +37,7 @@ export const serviceStatus = z.strictObject({
       topic: name,
       partition: count,
       isRead: z.boolean().meta({ description: 'Whether this process reads it.' }),
-      isHeld: z.boolean().meta({ description: 'Whether it holds: /readyz says why.' }),
+      isHeld: z.boolean().meta({ description: 'Whether it is on hold: /readyz says why.' }),
       nextOffset: z.int().nullable().meta({ description: 'null before the first record.' }),
       endOffset: z
         .int()

@@ -112,7 +112,7 @@ export function* encodeFrame(
     yield;
     stepBytes = 0;
   }
-  assert(at === bytes.length, 'a frame is not as long as was reckoned');
+  assert(at === bytes.length, 'a frame is not as long as was computed');
   return { bytes, checksum: writeHeader(bytes, file, header, bodyChecksum), valueStarts };
 }
 

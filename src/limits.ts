@@ -14,8 +14,8 @@ export const CACHE_SHARE = 1 / 4;
  * Going on later: longer pauses; earlier: it pauses again at once.
  */
 export const SPILL_SHARE = 0.75;
-export const PAUSE_SHARE = 0.95;
-export const RESUME_SHARE = 0.9;
+export const PAUSE_SHARE = 0.9;
+export const RESUME_SHARE = 0.85;
 
 /**
  * The share of the memory budget that a compaction may sort in memory at a time; the thread that does it
@@ -49,6 +49,16 @@ export const TRIMMED_SHARE = 1 / 128;
  * shorter: counting costs noticeably.
  */
 export const MEMORY_CHECK_MS = 100;
+
+/**
+ * While the heap and its buffers take more than the memory budget, garbage is collected once they have grown by
+ * so much, and not oftener than so; and the heap grows by so many percent from one major collection to the next.
+ * Bigger: the process takes more than it is allowed; smaller: requests wait for collections of garbage (some 40 ms
+ * each).
+ */
+export const COLLECT_GROWTH_BYTES = 32 * 1024 * 1024;
+export const COLLECT_AFTER_US = 10_000_000;
+export const SHORT_HEAP_GROWING_PERCENT = 30;
 
 /**
  * After how long a POST that was turned away because ingest is paused may try again. Longer: senders wait for
@@ -98,7 +108,7 @@ export const NAMES_A_TURN = 2_000;
 export const LISTS_AT_ONCE = 4;
 
 /**
- * How far the clock may be off the reckoned time (see trusted-time.ts) and still be trusted. Bigger: a wrong
+ * How far the clock may be off the estimated time (see trusted-time.ts) and still be trusted. Bigger: a wrong
  * clock deletes that much too early; smaller: an ordinary restart counts as a step, and what is due goes an
  * hour late.
  */

@@ -114,7 +114,7 @@ export const HTTP_SETTINGS = {
   },
   FRESH_MS: {
     schema: integer(3000, 86_400_000).default(10_000),
-    help: 'from how many ms behind its log an answer, when it is computed, says in Logring-Stale-Seconds how old it is',
+    help: 'an answer that is at least so many ms behind its log when it is computed says in Logring-Stale-Seconds how old it is',
   },
   MAX_STALENESS_SECONDS: {
     schema: integer(0, 31_536_000).default(0),

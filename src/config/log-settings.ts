@@ -42,7 +42,7 @@ export const LOG_SETTINGS = {
   },
   DEFAULT_TIER: {
     schema: z.enum(TIER_NAMES, `must be one of ${TIER_NAMES.join(', ')}`).default('ENTERPRISE'),
-    help: 'tier of entries for which none is given anywhere; an unknown tier counts as FREE',
+    help: 'tier of entries for which none is given anywhere (an entry that gives an unknown one counts as FREE)',
   },
   QUERY_TIER: {
     schema: z.enum(TIER_NAMES, `must be one of ${TIER_NAMES.join(', ')}`).optional(),

@@ -10,7 +10,7 @@ export const PROCESS_SETTINGS = {
   DATA_DIR: { schema: text.default('./logring-data'), help: 'directory of the store; one process at a time' },
   MEMORY_BUDGET_MB: {
     schema: integer(64, 1_048_576).default(quarterOfMemoryMb),
-    help: 'memory budget: ingest pauses at 95 % of it; at most a quarter of it caches row blocks',
+    help: 'memory budget: ingest pauses at 90 % of it; at most a quarter of it caches row blocks',
     shownDefault: "a quarter of the machine's",
   },
   LOG_LEVEL: {

@@ -22,6 +22,11 @@ export class MemoryRoom {
     this.#onTaken = onTaken;
   }
 
+  /** Whether it may be possible one day, when nothing much else is held. */
+  couldHave(byteCount: number): boolean {
+    return byteCount <= this.#limitBytes / 2;
+  }
+
   get takenBytes(): number {
     return this.#takenBytes;
   }

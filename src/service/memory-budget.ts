@@ -3,10 +3,10 @@
  * budget's end the block cache gives way, then what can be spilled is, and last ingest pauses until there is
  * room again. Nothing is dropped.
  *
- *   0                                       3/4        0.9      0.95       1    of the budget, without the cache
- *   │                                        │ spill    │ go on   │ pause    │
- *   │ cache: 1/4 at most ─────────────────── shrinks ── to ────── nothing ──▶│
- *   │ bodies and large answers: what is left up to the pause ──────▶│
+ *   0                             0.65      3/4       0.85      0.9         1   of the budget, without the cache
+ *   │                              │         │ spill    │ go on   │ pause    │
+ *   │ cache: 1/4 at most ───────── shrinks ── to ──── nothing ──▶│          │   what comes in between two looks
+ *   │ bodies and large answers: what is left up to the pause ────▶│          │
  */
 
 import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';
@@ -95,7 +95,7 @@ export class MemoryBudget {
 
   #limitCache(heldBytes: number): void {
     const { budgetBytes, cache } = this.#ports;
-    cache.limit(Math.min(CACHE_SHARE * budgetBytes, Math.max(0, budgetBytes - heldBytes)));
+    cache.limit(Math.min(CACHE_SHARE * budgetBytes, Math.max(0, PAUSE_SHARE * budgetBytes - heldBytes)));
   }
 
   /** In MiB. */

@@ -31,6 +31,7 @@ import { createAlarms } from './alarms.js';
 import { Committer } from './committer.js';
 import { Compactor } from './compactor.js';
 import { diskAlarm, tellOfFiles } from './disk-alarm.js';
+import { GarbageWatch, openHeap } from './garbage.js';
 import { IngestGate } from './ingest-gate.js';
 import { createKeyRings, type KeyRings } from './key-rings.js';
 import { KnownNames } from './known-names.js';
@@ -346,7 +347,11 @@ class Composition implements Service {
     const { logger, clock, onFatal, version } = this.#platform;
     this.#port = await this.#http.server.listen(this.#config.HOST, this.#config.PORT);
     this.#committer.start();
-    this.#every(MEMORY_CHECK_MS, () => this.#memory.check());
+    const garbage = new GarbageWatch(openHeap(), this.#memory.budgetBytes);
+    this.#every(MEMORY_CHECK_MS, () => {
+      this.#memory.check();
+      garbage.check(clock.monotonicUs());
+    });
     this.#every(WARM_EVERY_MS, () => this.#queries.cache?.warmDue(clock.nowUs()));
     this.#every(ANSWER_CHECK_MS, () => this.#inFlight.cutOffSlow(clock.monotonicUs()));
     this.#every(FILE_CHECK_MS, () => {

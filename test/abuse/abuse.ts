@@ -10,7 +10,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { reportOf, startChild } from '../../bench/child-process.js';
 import { Latencies } from '../../bench/percentiles.js';
-import { readMetrics } from '../../bench/service-metrics.js';
+import { readMetrics, type ServiceMetrics } from '../../bench/service-metrics.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import { type ChildService, MAIN, startChildService } from '../child-service.js';
 import { pause } from '../eventually.js';
@@ -53,8 +53,10 @@ export const TEN_MINUTES: Omit<AbuseOptions, 'directory'> = {
 const WHILE_BYTES = 150 * 2 ** 20;
 const AFTER_BYTES = 50 * 2 ** 20;
 const POLITE_P99_MS = 20;
-/** As the image and the systemd unit set them. */
-const MALLOC_SETTINGS = {
+/** As the image and the systemd unit set it: jemalloc where it is installed, else glibc's. */
+export const ALLOCATOR_SETTINGS = {
+  LD_PRELOAD: 'libjemalloc.so.2',
+  MALLOC_CONF: 'background_thread:true,narenas:2,dirty_decay_ms:1000,muzzy_decay_ms:0',
   MALLOC_ARENA_MAX: '2',
   MALLOC_MMAP_THRESHOLD_: '131072',
   MALLOC_TRIM_THRESHOLD_: '131072',
@@ -70,7 +72,8 @@ interface Progress {
   /** When it was most: pages of files. */
   fileBytesAtMost: number;
   mostCountedBytes: number;
-  mostByPart: Record<string, number>;
+  /** Of that, by part. */
+  countedParts: Record<string, number>;
   mostDescriptors: number;
   missedLooks: number;
   /** After the rest, and what of that are pages of files, which go when the system wants them. */
@@ -108,7 +111,7 @@ export async function runAbuse(
       LOGRING_DATA_DIR: join(directory, 'store'),
       LOGRING_MEMORY_BUDGET_MB: String(budgetMb),
       LOGRING_CACHE_SECONDS: '900',
-      ...MALLOC_SETTINGS,
+      ...ALLOCATOR_SETTINGS,
     },
     [MAIN],
     around,
@@ -119,7 +122,7 @@ export async function runAbuse(
   try {
     await Promise.race([ended, pause(restSeconds * 1000, stop)]);
     const idleBytes = residentBytesOf(service.processId);
-    tell(`idle, the process takes ${mib(idleBytes)}`);
+    tell(`idle, the process takes ${mib(idleBytes)}, ${allocatorOf(service.processId)}`);
     await Promise.race([ended, attack(options, service, progress, idleBytes, tell, stop)]);
     await Promise.race([ended, pause(restSeconds * 1000, stop)]);
     progress.restingBytes = residentBytesOf(service.processId) - idleBytes;
@@ -139,7 +142,7 @@ function nothingYet(): Progress {
     mostResidentBytes: 0,
     fileBytesAtMost: 0,
     mostCountedBytes: 0,
-    mostByPart: {},
+    countedParts: {},
     mostDescriptors: 0,
     missedLooks: 0,
     restingBytes: 0,
@@ -212,12 +215,11 @@ async function sample(service: ChildService, progress: Progress, idleBytes: numb
     progress.missedLooks += 1;
     return;
   }
-  progress.mostCountedBytes = Math.max(progress.mostCountedBytes, metrics.sum('logring_memory_bytes'));
   progress.mostDescriptors = Math.max(progress.mostDescriptors, metrics.sum('process_open_fds'));
-  for (const part of metrics.labels('logring_memory_bytes', 'part')) {
-    const bytes = metrics.sum('logring_memory_bytes', `part="${part}"`);
-    progress.mostByPart[part] = Math.max(progress.mostByPart[part] ?? 0, bytes);
-  }
+  const countedBytes = metrics.sum('logring_memory_bytes');
+  if (countedBytes <= progress.mostCountedBytes) return;
+  progress.mostCountedBytes = countedBytes;
+  progress.countedParts = partsOf(metrics);
 }
 
 function note(progress: Progress, attack: AttackReport, polite: PoliteReport): void {
@@ -232,16 +234,33 @@ function note(progress: Progress, attack: AttackReport, polite: PoliteReport): v
   progress.politeDelayMs = Math.max(progress.politeDelayMs, polite.ownDelayMs);
 }
 
+function allocatorOf(processId: number): string {
+  return readFileSync(`/proc/${processId}/maps`, 'utf8').includes('/libjemalloc.so')
+    ? 'its allocator is jemalloc'
+    : "its allocator is glibc's: with jemalloc (Debian: libjemalloc2), as the image has it, it takes less";
+}
+
 /** Where the memory is that is still held. */
 async function restText(service: ChildService): Promise<string> {
   const metrics = await readMetrics(service);
-  const parts = metrics.labels('logring_memory_bytes', 'part').map((part) => {
-    return `${part} ${mib(metrics.sum('logring_memory_bytes', `part="${part}"`))}`;
-  });
   const [heap, external] = ['nodejs_heap_size_total_bytes', 'nodejs_external_memory_bytes'].map((name) =>
     mib(metrics.sum(name)),
   );
-  return `after the rest: heap of the serving thread ${heap}, outside of it ${external}; counted ${parts.join(', ')}`;
+  return `after the rest: heap of the serving thread ${heap}, outside of it ${external}; counted ${partsText(partsOf(metrics))}`;
+}
+
+function partsOf(metrics: ServiceMetrics): Record<string, number> {
+  return Object.fromEntries(
+    metrics
+      .labels('logring_memory_bytes', 'part')
+      .map((part) => [part, metrics.sum('logring_memory_bytes', `part="${part}"`)]),
+  );
+}
+
+function partsText(parts: Readonly<Record<string, number>>): string {
+  return Object.entries(parts)
+    .map(([part, bytes]) => `${part} ${mib(bytes)}`)
+    .join(', ');
 }
 
 function findingsOf(progress: Progress, budgetBytes: number): Finding[] {
@@ -249,12 +268,11 @@ function findingsOf(progress: Progress, budgetBytes: number): Finding[] {
     mostResidentBytes,
     fileBytesAtMost,
     mostCountedBytes,
-    mostByPart,
+    countedParts,
     restingBytes,
     problems,
     politeStatuses,
   } = progress;
-  const parts = Object.entries(mostByPart).map(([part, bytes]) => `${part} ${mib(bytes)}`);
   const latency = (name: string, latenciesUs: readonly number[]): Finding => {
     const latencies = new Latencies(latenciesUs);
     const [p50, p99, most] = [0.5, 0.99, 1].map((q) => latencies.quantileMs(q));
@@ -274,7 +292,7 @@ function findingsOf(progress: Progress, budgetBytes: number): Finding[] {
       isGood: restingBytes <= budgetBytes + AFTER_BYTES,
     },
     {
-      text: `counted, at most ${mib(mostCountedBytes)} of ${mib(budgetBytes)} (${parts.join(', ')})`,
+      text: `counted, at most ${mib(mostCountedBytes)} of ${mib(budgetBytes)} (${partsText(countedParts)})`,
       isGood: mostCountedBytes <= budgetBytes,
     },
     latency('queries', progress.queriesUs),

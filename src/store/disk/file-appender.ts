@@ -53,18 +53,19 @@ export class FileAppender {
   }
 
   /**
-   * What was appended before is on the disk when it resolves, the files' names included; nothing else is asked
-   * for meanwhile. Rejects with a SyncError, as everything does from then on, when the system says otherwise.
+   * What was appended before to these files, or to any, is on the disk when it resolves, the files' names included;
+   * nothing else is asked for meanwhile. Rejects with a SyncError, as everything does from then on, when the system
+   * says otherwise.
    */
-  async sync(): Promise<void> {
-    await this.syncContents();
+  async sync(paths?: ReadonlySet<string>): Promise<void> {
+    await this.syncContents(paths);
     this.#givingWay(() => this.#folders.sync());
   }
 
   /** As sync, without the names, which takes no descriptor. */
-  async syncContents(): Promise<void> {
+  async syncContents(paths?: ReadonlySet<string>): Promise<void> {
     this.#assertSynced();
-    const open = [...this.#open];
+    const open = [...this.#open].filter(([path]) => paths?.has(path) !== false);
     await this.#disk
       .syncAll(open.map(([, descriptor]) => descriptor))
       .catch((error: unknown) => this.#fail(error));

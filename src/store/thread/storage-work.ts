@@ -91,7 +91,8 @@ export class StorageWork {
         }
         case 'append':
           for (const { path, bytes } of question.additions) this.#appender.appendAndHold(path, bytes);
-          this.#after(this.#appender.sync(), id);
+          // A POST does not wait for what a commit has written to files of blocks.
+          this.#after(this.#appender.sync(new Set(question.additions.map(({ path }) => path))), id);
           break;
         case 'checkpoint':
           this.#beginCheckpoint(id, question);

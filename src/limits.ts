@@ -51,14 +51,19 @@ export const TRIMMED_SHARE = 1 / 128;
 export const MEMORY_CHECK_MS = 100;
 
 /**
- * While the heap and its buffers take more than the memory budget, garbage is collected once they have grown by
- * so much, and not oftener than so; and the heap grows by so many percent from one major collection to the next.
- * Bigger: the process takes more than it is allowed; smaller: requests wait for collections of garbage (some 40 ms
- * each).
+ * While heap and buffers of a thread take more than they should, its garbage is collected once they have grown by
+ * this share of that, but not for this long after a collection, nor for so many times as long as it took. Bigger:
+ * the process takes more than it is allowed; smaller: requests wait for collections of garbage more often.
  */
-export const COLLECT_GROWTH_BYTES = 32 * 1024 * 1024;
+export const COLLECT_GROWTH_SHARE = 1 / 8;
 export const COLLECT_AFTER_US = 10_000_000;
-export const SHORT_HEAP_GROWING_PERCENT = 30;
+export const COLLECT_REST_COUNT = 200;
+
+/**
+ * What heap and buffers of a storage or match thread should take. Bigger: what they have left behind stays; smaller:
+ * they collect although they need it.
+ */
+export const WORKER_HEAP_BYTES = 40 * 1024 * 1024;
 
 /**
  * After how long a POST that was turned away because ingest is paused may try again. Longer: senders wait for

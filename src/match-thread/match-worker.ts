@@ -8,6 +8,8 @@ import { RE2JSException } from 're2js';
 import { SegmentError } from '../../engine/segments.js';
 import { scanUrls } from '../../engine/usage/expressions/url-scan.js';
 import { type ScanResult, scanPart } from '../../engine/usage/sealed/part-scan.js';
+import { GarbageWatch } from '../garbage-watch.js';
+import { WORKER_HEAP_BYTES } from '../limits.js';
 import { StoredBlocks } from '../store/blocks/stored-blocks.js';
 import { monotonicUs } from '../system-clock.js';
 import { giveWayToServing, rest } from '../thread-priority.js';
@@ -17,6 +19,7 @@ import { MATCH_THREAD_NICENESS, PROGRAM_SIZE_LIMIT, SCAN_CHECK_WORK } from './li
 import type { MatchReply, MatchRequest } from './match-protocol.js';
 
 const compiled = new CompiledExpressions();
+const garbage = new GarbageWatch(WORKER_HEAP_BYTES, monotonicUs);
 
 parentPort!.on('message', (request: MatchRequest) => {
   const reply = answer(request);
@@ -26,6 +29,7 @@ parentPort!.on('message', (request: MatchRequest) => {
     const spent = request.bytes;
     parentPort!.postMessage({ ...reply, spent }, [...buffersOf(reply.result), spent.buffer]);
   }
+  garbage.check();
 });
 
 giveWayToServing(MATCH_THREAD_NICENESS);

@@ -13,6 +13,7 @@ import type { ClusterListener } from '../cluster/cluster-listener.js';
 import { COPY_LEFTOVERS_MS, HOLDINGS_POLL_MS } from '../cluster/limits.js';
 import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
+import { GarbageWatch } from '../garbage-watch.js';
 import type { ConsolePort } from '../http/console/console-api.js';
 import { ANSWER_CHECK_MS } from '../http/limits.js';
 import type { QueryApi } from '../http/query/query-api.js';
@@ -31,7 +32,6 @@ import { createAlarms } from './alarms.js';
 import { Committer } from './committer.js';
 import { Compactor } from './compactor.js';
 import { diskAlarm, tellOfFiles } from './disk-alarm.js';
-import { GarbageWatch, openHeap } from './garbage.js';
 import { IngestGate } from './ingest-gate.js';
 import { createKeyRings, type KeyRings } from './key-rings.js';
 import { KnownNames } from './known-names.js';
@@ -347,10 +347,10 @@ class Composition implements Service {
     const { logger, clock, onFatal, version } = this.#platform;
     this.#port = await this.#http.server.listen(this.#config.HOST, this.#config.PORT);
     this.#committer.start();
-    const garbage = new GarbageWatch(openHeap(), this.#memory.budgetBytes);
+    const garbage = new GarbageWatch(this.#memory.budgetBytes, clock.monotonicUs);
     this.#every(MEMORY_CHECK_MS, () => {
       this.#memory.check();
-      garbage.check(clock.monotonicUs());
+      garbage.check();
     });
     this.#every(WARM_EVERY_MS, () => this.#queries.cache?.warmDue(clock.nowUs()));
     this.#every(ANSWER_CHECK_MS, () => this.#inFlight.cutOffSlow(clock.monotonicUs()));

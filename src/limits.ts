@@ -78,11 +78,11 @@ export const PAUSED_RETRY_SECONDS = 2;
 export const HELPER_NICENESS = 10;
 
 /**
- * How far V8's heap grows from one major collection to the next, in percent of what lives. Higher: more
- * memory; lower: a collection, which delays requests for some 40 ms, comes more often. V8 by itself takes
- * some 15, which are one in three seconds at 5,000 entries a second.
+ * How far V8's heap grows from one major collection to the next, in percent of what lives: a tenth of the memory
+ * budget's MiB, within bounds. Higher: more memory; lower: a collection, which delays requests for some 40 ms, comes
+ * more often. V8 by itself takes some 15, which are one in three seconds at 5,000 entries a second.
  */
-export const HEAP_GROWING_PERCENT = 100;
+export const HEAP_GROWING_PERCENT = { least: 25, most: 100, ofBudgetMb: 1 / 10 };
 
 /**
  * How often the files of certificate and keys are read, ms; what has changed counts at the second reading.

@@ -13,8 +13,9 @@ import { endpointNames } from './endpoints/list.js';
 import { ListenError } from './http/server/server.js';
 import { TlsError } from './http/server/tls-identity.js';
 import { ImportError } from './import/import-error.js';
-import { HEAP_GROWING_PERCENT, HELPER_NICENESS } from './limits.js';
+import { HELPER_NICENESS } from './limits.js';
 import { watchParent } from './parent-watch.js';
+import { heapGrowingPercent } from './service/memory-budget.js';
 import { startService } from './service/service.js';
 import { createLog } from './service-log.js';
 import { DirectoryInUseError } from './store/directory/directory-lock.js';
@@ -85,7 +86,7 @@ async function main(): Promise<void> {
   }
 
   helpersGiveWay(HELPER_NICENESS);
-  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`);
+  setFlagsFromString(`--heap-growing-percent=${heapGrowingPercent(config)}`);
   const logger = await createLog(config);
   const die = (error: unknown): never => {
     logger.fatal({ err: error }, `logring ends: ${endText(error, config.DATA_DIR)}`);

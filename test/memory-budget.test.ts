@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { BodyBudget } from '../src/http/ingest/body-memory.js';
 import { AnswersInFlight } from '../src/http/server/answers-in-flight.js';
 import { IngestGate } from '../src/service/ingest-gate.js';
-import { MemoryBudget, memoryRoomOf } from '../src/service/memory-budget.js';
+import { heapGrowingPercent, MemoryBudget, memoryRoomOf } from '../src/service/memory-budget.js';
 
 const MIB = 2 ** 20;
 
@@ -111,6 +111,11 @@ test('a budget that is too small for what a start has loaded is told, with one t
   expect(rig.budget.shortfall()).toBe(null);
   rig.heldMb = 120;
   expect(rig.budget.shortfall()).toMatch(/^LOGRING_MEMORY_BUDGET_MB=100 is too small .*120 MiB.*, set 160$/);
+});
+
+test('beside a small budget the heap grows by less', () => {
+  const percents = [64, 256, 500, 1_000, 64_000].map((MEMORY_BUDGET_MB) => heapGrowingPercent({ MEMORY_BUDGET_MB }));
+  expect(percents).toEqual([25, 26, 50, 100, 100]);
 });
 
 test('the gate opens when no cause is left, lets all go on who wait, and is held open for a stop', async () => {

@@ -12,7 +12,14 @@
 import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';
 import type { Config } from '../config.js';
 import { MemoryRoom } from '../http/memory-room.js';
-import { CACHE_SHARE, COMPACTION_SHARE, PAUSE_SHARE, RESUME_SHARE, SPILL_SHARE } from '../limits.js';
+import {
+  CACHE_SHARE,
+  COMPACTION_SHARE,
+  HEAP_GROWING_PERCENT,
+  PAUSE_SHARE,
+  RESUME_SHARE,
+  SPILL_SHARE,
+} from '../limits.js';
 import type { IngestGate } from './ingest-gate.js';
 
 const MEBIBYTE = 1024 * 1024;
@@ -26,6 +33,12 @@ export function budgetBytesOf({ MEMORY_BUDGET_MB }: Pick<Config, 'MEMORY_BUDGET_
 /** Where nothing is left for requests ingest pauses, too, and says why. */
 export function memoryRoomOf(budgetBytes: number): MemoryRoom {
   return new MemoryRoom(PAUSE_SHARE * budgetBytes);
+}
+
+/** See HEAP_GROWING_PERCENT. */
+export function heapGrowingPercent({ MEMORY_BUDGET_MB }: Pick<Config, 'MEMORY_BUDGET_MB'>): number {
+  const { least, most, ofBudgetMb } = HEAP_GROWING_PERCENT;
+  return Math.round(Math.min(most, Math.max(least, ofBudgetMb * MEMORY_BUDGET_MB)));
 }
 
 /** What a compaction may sort in memory at a time. */

@@ -114,7 +114,9 @@ test('a budget that is too small for what a start has loaded is told, with one t
 });
 
 test('beside a small budget the heap grows by less', () => {
-  const percents = [64, 256, 500, 1_000, 64_000].map((MEMORY_BUDGET_MB) => heapGrowingPercent({ MEMORY_BUDGET_MB }));
+  const percents = [64, 256, 500, 1_000, 64_000].map((MEMORY_BUDGET_MB) =>
+    heapGrowingPercent({ MEMORY_BUDGET_MB }),
+  );
   expect(percents).toEqual([25, 26, 50, 100, 100]);
 });
 

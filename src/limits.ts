@@ -18,6 +18,12 @@ export const PAUSE_SHARE = 0.9;
 export const RESUME_SHARE = 0.85;
 
 /**
+ * The share up to which a large answer may bring it that is alone and would find no room below the pause. Bigger:
+ * what comes in meanwhile goes over the budget; smaller: more large answers are refused.
+ */
+export const LONE_SHARE = 0.95;
+
+/**
  * The share of the memory budget that a compaction may sort in memory at a time; the thread that does it
  * takes about twice that. Bigger: it counts while little else can be freed; smaller: busy hours go through
  * more spill files.
@@ -52,18 +58,24 @@ export const MEMORY_CHECK_MS = 100;
 
 /**
  * While heap and buffers of a thread take more than they should, its garbage is collected once they have grown by
- * this share of that, but not for this long after a collection, nor for so many times as long as it took. Bigger:
- * the process takes more than it is allowed; smaller: requests wait for collections of garbage more often.
+ * this share of that, but not for this long after a collection. Bigger: the process takes more than it is allowed;
+ * smaller: requests wait for collections of garbage more often.
  */
 export const COLLECT_GROWTH_SHARE = 1 / 8;
 export const COLLECT_AFTER_US = 10_000_000;
-export const COLLECT_REST_COUNT = 200;
 
 /**
- * What heap and buffers of a storage or match thread should take. Bigger: what they have left behind stays; smaller:
- * they collect although they need it.
+ * The largest heap, without its buffers, whose garbage is collected so. Bigger: requests wait for longer at a time
+ * (some 30 ms for 100 MB); smaller: more is left of bursts.
  */
-export const WORKER_HEAP_BYTES = 40 * 1024 * 1024;
+export const COLLECTED_HEAP_BYTES = 256 * 1024 * 1024;
+
+/**
+ * What heap and buffers of a storage or match thread should take, and how often that is looked at, ms. Bigger: what
+ * they have left behind stays, or for longer; smaller: they collect although they need it, or look in vain.
+ */
+export const WORKER_HEAP_BYTES = 32 * 1024 * 1024;
+export const WORKER_HEAP_CHECK_MS = 1_000;
 
 /**
  * After how long a POST that was turned away because ingest is paused may try again. Longer: senders wait for

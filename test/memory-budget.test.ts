@@ -92,10 +92,9 @@ test('bodies and large answers take what is left; the cache gives way at once, a
   expect([room.tryTake(1), rig.gate.isOpen]).toEqual([true, true]);
   room.giveBack(1);
   rig.check(60);
-  // One that is alone and would never find room is possible all the same.
+  // One that is alone is possible all the same.
   const answers = new AnswersInFlight(1 * MIB, room);
   const [first, second] = [answers.hold(), answers.hold()];
-  expect(first.resize(40 * MIB)).toBe(false);
   expect([first.resize(50 * MIB), second.resize(1), rig.cacheLimitMb]).toEqual([true, false, 0]);
   first.release();
   const body = new BodyBudget(100 * MIB, room);
@@ -103,6 +102,25 @@ test('bodies and large answers take what is left; the cache gives way at once, a
   expect([second.resize(1), room.takenBytes]).toEqual([false, 30 * MIB]);
   body.giveBack(30 * MIB);
   expect([second.resize(1), room.takenBytes]).toEqual([true, 1]);
+});
+
+test('a large answer that is alone, and grows: whatever its size while little is held, else up to the budget', () => {
+  const grown = (heldMb: number): [answerMb: number, isNearPause: boolean] => {
+    const rig = new Rig();
+    rig.check(heldMb);
+    const holding = new AnswersInFlight(1 * MIB, rig.room).hold();
+    let answerMb = 0;
+    while (answerMb < 90 && holding.resize((answerMb + 1) * MIB)) answerMb += 1;
+    holding.release();
+    rig.check(heldMb);
+    return [answerMb, rig.isNearPause];
+  };
+  expect([40, 60, 74].map(grown)).toEqual(Array(3).fill([90, false]));
+  // More than that was wanted: others are to make room.
+  expect([75, 80].map(grown)).toEqual([
+    [20, true],
+    [15, true],
+  ]);
 });
 
 test('a budget that is too small for what a start has loaded is told, with one that is enough', () => {

@@ -178,7 +178,7 @@ export const SEND_PIECE_BYTES = 256 * 1024;
 /**
  * What answers that clients have not taken yet may hold: usual ones, and as much again large ones. Bigger:
  * memory; smaller: clients on slow lines are cut off, and large answers refused. One of the largest (100 rows
- * of 1 MiB) is always possible.
+ * of 1 MiB) is possible while the memory budget is not nearly used up.
  */
 export const ANSWER_BYTE_LIMIT = 128 * 1024 * 1024;
 

@@ -5,16 +5,27 @@
 
 import { assert } from '../../engine/assert.js';
 
+/**
+ * What one large answer may take that is alone: it would otherwise be refused each time. Up to a limit of its own, and
+ * as much as it wants while less than `roomyBytes` are held elsewhere, so that nothing will be freed for it.
+ */
+export interface LoneLimits {
+  readonly limitBytes: number;
+  readonly roomyBytes: number;
+}
+
 export class MemoryRoom {
   readonly #limitBytes: number;
+  readonly #lone: LoneLimits;
   #othersBytes = 0;
   #takenBytes = 0;
   #refusedBytes = 0;
   #onTaken: (heldBytes: number) => void = () => undefined;
 
   /** Of all that is held, here and elsewhere. */
-  constructor(limitBytes: number) {
+  constructor(limitBytes: number, lone: LoneLimits = { limitBytes, roomyBytes: 0 }) {
     this.#limitBytes = limitBytes;
+    this.#lone = lone;
   }
 
   /** From now on `onTaken` hears what is held when more was taken. One hears it. */
@@ -22,21 +33,25 @@ export class MemoryRoom {
     this.#onTaken = onTaken;
   }
 
-  /** Whether it may be possible one day, when nothing much else is held. */
-  couldHave(byteCount: number): boolean {
-    return byteCount <= this.#limitBytes / 2;
-  }
-
   get takenBytes(): number {
     return this.#takenBytes;
   }
 
-  /** Takes so much more; false where it is not left. */
-  tryTake(byteCount: number): boolean {
-    if (this.#othersBytes + this.#takenBytes + byteCount > this.#limitBytes) {
-      this.#refusedBytes = Math.max(this.#refusedBytes, byteCount);
-      return false;
+  /** Takes so much more; false where it is not left: then others hear that so much was wanted in all. */
+  tryTake(byteCount: number, wantedBytes = byteCount): boolean {
+    if (this.#heldWith(byteCount) <= this.#limitBytes) {
+      this.take(byteCount);
+      return true;
     }
+    this.#refusedBytes = Math.max(this.#refusedBytes, wantedBytes);
+    return false;
+  }
+
+  /** The same of the only one that has taken anything; see LoneLimits. */
+  tryTakeAlone(byteCount: number, wantedBytes: number): boolean {
+    const isRoomy = this.#othersBytes < this.#lone.roomyBytes;
+    if (!isRoomy && this.#heldWith(byteCount) > this.#lone.limitBytes)
+      return this.tryTake(byteCount, wantedBytes);
     this.take(byteCount);
     return true;
   }
@@ -45,6 +60,10 @@ export class MemoryRoom {
   take(byteCount: number): void {
     this.#takenBytes += byteCount;
     this.#onTaken(this.#othersBytes + this.#takenBytes);
+  }
+
+  #heldWith(byteCount: number): number {
+    return this.#othersBytes + this.#takenBytes + byteCount;
   }
 
   giveBack(byteCount: number): void {

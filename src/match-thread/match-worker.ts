@@ -8,8 +8,7 @@ import { RE2JSException } from 're2js';
 import { SegmentError } from '../../engine/segments.js';
 import { scanUrls } from '../../engine/usage/expressions/url-scan.js';
 import { type ScanResult, scanPart } from '../../engine/usage/sealed/part-scan.js';
-import { GarbageWatch } from '../garbage-watch.js';
-import { WORKER_HEAP_BYTES } from '../limits.js';
+import { watchWorkerGarbage } from '../garbage-watch.js';
 import { StoredBlocks } from '../store/blocks/stored-blocks.js';
 import { monotonicUs } from '../system-clock.js';
 import { giveWayToServing, rest } from '../thread-priority.js';
@@ -19,7 +18,6 @@ import { MATCH_THREAD_NICENESS, PROGRAM_SIZE_LIMIT, SCAN_CHECK_WORK } from './li
 import type { MatchReply, MatchRequest } from './match-protocol.js';
 
 const compiled = new CompiledExpressions();
-const garbage = new GarbageWatch(WORKER_HEAP_BYTES, monotonicUs);
 
 parentPort!.on('message', (request: MatchRequest) => {
   const reply = answer(request);
@@ -29,10 +27,10 @@ parentPort!.on('message', (request: MatchRequest) => {
     const spent = request.bytes;
     parentPort!.postMessage({ ...reply, spent }, [...buffersOf(reply.result), spent.buffer]);
   }
-  garbage.check();
 });
 
 giveWayToServing(MATCH_THREAD_NICENESS);
+watchWorkerGarbage();
 parentPort!.postMessage({ outcome: 'ready' } satisfies MatchReply);
 
 function answer(request: MatchRequest): MatchReply {

@@ -16,6 +16,7 @@ import {
   CACHE_SHARE,
   COMPACTION_SHARE,
   HEAP_GROWING_PERCENT,
+  LONE_SHARE,
   PAUSE_SHARE,
   RESUME_SHARE,
   SPILL_SHARE,
@@ -32,7 +33,10 @@ export function budgetBytesOf({ MEMORY_BUDGET_MB }: Pick<Config, 'MEMORY_BUDGET_
 
 /** Where nothing is left for requests ingest pauses, too, and says why. */
 export function memoryRoomOf(budgetBytes: number): MemoryRoom {
-  return new MemoryRoom(PAUSE_SHARE * budgetBytes);
+  return new MemoryRoom(PAUSE_SHARE * budgetBytes, {
+    limitBytes: LONE_SHARE * budgetBytes,
+    roomyBytes: SPILL_SHARE * budgetBytes,
+  });
 }
 
 /** See HEAP_GROWING_PERCENT. */

@@ -56,7 +56,7 @@ const POLITE_P99_MS = 20;
 /** As the image and the systemd unit set it: jemalloc where it is installed, else glibc's. */
 export const ALLOCATOR_SETTINGS = {
   LD_PRELOAD: 'libjemalloc.so.2',
-  MALLOC_CONF: 'background_thread:true,narenas:2,dirty_decay_ms:1000,muzzy_decay_ms:0',
+  MALLOC_CONF: 'background_thread:true,narenas:2,dirty_decay_ms:250,muzzy_decay_ms:0',
   MALLOC_ARENA_MAX: '2',
   MALLOC_MMAP_THRESHOLD_: '131072',
   MALLOC_TRIM_THRESHOLD_: '131072',

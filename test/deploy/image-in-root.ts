@@ -59,6 +59,8 @@ class Image {
       const listening = await lineWith(lines, 'listening');
       this.#environment.LOGRING_PORT = new URL(String(listening.url)).port;
       await lineWith(lines, 'ready');
+      if (!readFileSync(`/proc/${child.pid}/maps`, 'utf8').includes('/libjemalloc.so'))
+        throw new Error('jemalloc is not preloaded');
       const check = this.#healthCheck;
       this.#inRoot(check);
       this.#environment.LOGRING_PORT = '1';

@@ -71,7 +71,7 @@ function changed(disk: Disk, change: Partial<Disk>): Disk {
 }
 
 isFound(
-  'a commit whose rows are synced with it, not before',
+  'a commit whose rows are not synced before it',
   {
     link: (link, _schedule, answer): StorageLink => ({
       ...link,

@@ -2,8 +2,7 @@
  * The answers that clients have not taken yet, within a bound of bytes, and the pace that clients must keep.
  *
  *   usual answers   counted while a socket has not taken them; beyond the bound the client that was idle longest is cut off
- *   large ones      counted while they are read and sent; beyond the bound they are refused. One alone may be larger,
- *                   and of half a budget and more also where there is no room
+ *   large ones      counted while they are read and sent; beyond the bound they are refused. One alone may be larger
  *
  * Each has a bound of its own, so that large answers never push out usual ones.
  */
@@ -98,15 +97,13 @@ export class AnswersInFlight {
     };
   }
 
-  /** One that is alone and so large that it may never find room is possible all the same. */
   #tryHold(heldBytes: number, byteCount: number, alone: boolean): boolean {
     const others = this.#largeBytes - heldBytes;
     const mayBeAlone = alone && others === 0;
     if (others + byteCount > this.#limitBytes && !mayBeAlone) return false;
-    if (this.#room.tryTake(byteCount - heldBytes)) return true;
-    if (!mayBeAlone || this.#room.couldHave(byteCount) || this.#room.takenBytes > heldBytes) return false;
-    this.#room.take(byteCount - heldBytes);
-    return true;
+    const isAlone = mayBeAlone && this.#room.takenBytes === heldBytes;
+    const moreBytes = byteCount - heldBytes;
+    return isAlone ? this.#room.tryTakeAlone(moreBytes, byteCount) : this.#room.tryTake(moreBytes, byteCount);
   }
 
   /**

@@ -12,8 +12,6 @@ import { encodeDirectory } from '../../../engine/rows/directory.js';
 import { SegmentError } from '../../../engine/segments.js';
 import { sealPart } from '../../../engine/usage/sealed/seal.js';
 import { partFile } from '../../../engine/usage/sealed/sealed-part.js';
-import { GarbageWatch } from '../../garbage-watch.js';
-import { WORKER_HEAP_BYTES } from '../../limits.js';
 import { monotonicUs } from '../../system-clock.js';
 import { type CompactionDisk, CompactionFiles } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
@@ -51,13 +49,9 @@ export interface StoragePorts {
 /** Does the work in a worker thread, for the thread that started it. */
 export function serveStorage(disk: Disk): void {
   const port = parentPort!;
-  const garbage = new GarbageWatch(WORKER_HEAP_BYTES, monotonicUs);
   const work = new StorageWork({
     disk,
-    answer: (message, transferred) => {
-      port.postMessage(message, transferred);
-      garbage.check();
-    },
+    answer: (message, transferred) => port.postMessage(message, transferred),
     later: setImmediate,
     monotonicUs,
     blockBytes: SORTED_BLOCK_BYTES,

@@ -6,6 +6,8 @@ import { unpackLz4 } from '../../ingest/kafka/codecs/lz4.js';
 import { unpackSnappy } from '../../ingest/kafka/codecs/snappy.js';
 import { isUnpackedTooLarge } from '../../ingest/kafka/codecs/unpacked-too-large.js';
 import { unpackZstd } from '../../ingest/kafka/codecs/zstd.js';
+import { zstdFrames } from '../../ingest/kafka/codecs/zstd-frames.js';
+import { zstdCompress } from '../../src/store/values/zstd.js';
 
 type Unpack = (packed: Uint8Array, limitBytes: number) => Promise<Uint8Array>;
 
@@ -75,6 +77,65 @@ for (const [name, unpack, packedText] of CODECS) {
     expect(errors).toBeGreaterThan(1_000);
   });
 }
+
+/** A frame of the content `hello`, which asks for a window of 2^log bytes and `eighths` of that more. */
+function zstdFrame(log: number, eighths = 0): Buffer {
+  const windowDescriptor = ((log - 10) << 3) | eighths;
+  const lastRawBlock = [(5 << 3) | 1, 0, 0];
+  return Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, windowDescriptor, ...lastRawBlock, ...Buffer.from('hello')]);
+}
+
+test('a frame of zstd that asks for more memory than a producer needs is an error, and takes none', async () => {
+  expect(Buffer.from(await unpackZstd(zstdFrame(23), LIMIT_BYTES)).toString()).toBe('hello');
+  for (const frame of [zstdFrame(27, 1), zstdFrame(31), zstdFrame(41, 7)]) {
+    const before = process.memoryUsage().rss;
+    await expect(unpackZstd(frame, LIMIT_BYTES)).rejects.toThrow();
+    await expect(unpackZstd(Buffer.concat([zstdFrame(10), frame]), LIMIT_BYTES)).rejects.toThrow();
+    expect(process.memoryUsage().rss - before).toBeLessThan(2 ** 27);
+  }
+});
+
+const SKIPPABLE = Buffer.from([0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
+
+function packedFrame(raw: Buffer): Buffer {
+  return Buffer.from(zstdCompress(raw, 3, new Uint8Array()));
+}
+
+test('all frames of a batch count, skippable ones and empty ones in between; what is none is an error', async () => {
+  const raw = Buffer.alloc(300_000, 'abcdefghi');
+  const frames = [packedFrame(raw), SKIPPABLE, packedFrame(Buffer.alloc(0)), zstdFrame(20), SKIPPABLE];
+  const packed = Buffer.concat(frames);
+  const expected = Buffer.concat([raw, Buffer.from('hello')]);
+  expect(Buffer.from(await unpackZstd(packed, expected.length)).equals(expected)).toBe(true);
+  const error = await unpackZstd(packed, expected.length - 1).catch((reason: unknown) => reason);
+  expect(isUnpackedTooLarge(error)).toBe(true);
+  await expect(unpackZstd(Buffer.concat([packed, Buffer.from('behind')]), 1_000_000)).rejects.toThrow();
+  await expect(
+    unpackZstd(Buffer.concat([packed, zstdFrame(20).subarray(0, 10)]), 1_000_000),
+  ).rejects.toThrow();
+});
+
+test('frames are found with their windows', () => {
+  const raw = Buffer.alloc(1_000_000, 'abcdefghi');
+  const packed = packedFrame(raw);
+  const together = Buffer.concat([zstdFrame(10), SKIPPABLE, packed, zstdFrame(20, 3)]);
+  const start = 14 + SKIPPABLE.length;
+  const frames = [
+    { start: 0, end: 14, windowBytes: 1024 },
+    { start, end: start + packed.length, windowBytes: raw.length },
+    { start: start + packed.length, end: together.length, windowBytes: 2 ** 20 + 3 * 2 ** 17 },
+  ];
+  expect(zstdFrames(together)).toEqual({ frames, isWhole: true });
+  // What breaks off is there as far as its header.
+  for (let length = 0; length < 5; length++)
+    expect(zstdFrames(packed.subarray(0, length))).toEqual({ frames: [], isWhole: false });
+  const cut = packed.subarray(0, packed.length - 1);
+  expect(zstdFrames(cut)).toEqual({
+    frames: [{ start: 0, end: cut.length, windowBytes: raw.length }],
+    isWhole: false,
+  });
+  expect(zstdFrames(Buffer.from('no frame'))).toEqual({ frames: [], isWhole: false });
+});
 
 function check(
   unpack: (packed: Uint8Array, limitBytes: number) => Uint8Array,

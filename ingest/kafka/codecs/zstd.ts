@@ -6,6 +6,10 @@
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import { UnpackedTooLargeError } from './unpacked-too-large.js';
+import { zstdFrames } from './zstd-frames.js';
+
+/** As zstd's own decoder takes it unless told otherwise; producers ask for 8 MiB at most, or what the content is. */
+const WINDOW_BYTES = 128 * 1024 * 1024;
 
 type Unpack = (input: Uint8Array, limitBytes: number) => Promise<Uint8Array>;
 
@@ -44,12 +48,28 @@ function hasSoundZstd(candidate: object): candidate is ZlibWithZstd {
 
 function nativeUnpack(withZstd: ZlibWithZstd): Unpack {
   const zstdDecompress = promisify(withZstd.zstdDecompress);
-  return (input, limitBytes) => zstdDecompress(input, { maxOutputLength: limitBytes });
+  return async (input, limitBytes) => {
+    const { frames, isWhole } = zstdFrames(input);
+    if (!isWhole) throw new Error('the frames of zstd break off, or something else comes behind them');
+    const parts: Uint8Array[] = [];
+    let total = 0;
+    for (const { start, end } of frames) {
+      // It takes no 0.
+      const maxOutputLength = Math.max(1, limitBytes - total);
+      const part = await zstdDecompress(input.subarray(start, end), { maxOutputLength });
+      total += part.length;
+      if (total > limitBytes) throw new UnpackedTooLargeError();
+      parts.push(part);
+    }
+    return joined(parts, total);
+  };
 }
 
 async function loadedUnpack(): Promise<Unpack> {
   const { Decompress } = await import('fzstd');
   return async (input, limitBytes) => {
+    if (zstdFrames(input).frames.some(({ windowBytes }) => windowBytes > WINDOW_BYTES))
+      throw new UnpackedTooLargeError();
     const parts: Uint8Array[] = [];
     let total = 0;
     const stream = new Decompress((part) => {
@@ -58,6 +78,10 @@ async function loadedUnpack(): Promise<Unpack> {
       parts.push(part);
     });
     stream.push(input, true);
-    return parts.length === 1 ? parts[0] : Buffer.concat(parts, total);
+    return joined(parts, total);
   };
+}
+
+function joined(parts: readonly Uint8Array[], byteCount: number): Uint8Array {
+  return parts.length === 1 ? parts[0] : Buffer.concat(parts, byteCount);
 }

@@ -71,14 +71,27 @@ function changed(disk: Disk, change: Partial<Disk>): Disk {
 }
 
 isFound(
-  'a commit whose rows are not synced before it',
+  'a commit whose rows are synced behind it, not before',
   {
-    link: (link, _schedule, answer): StorageLink => ({
-      ...link,
-      post: (question) => (question.do === 'sync' ? answer(question.id) : link.post(question)),
-    }),
+    link: (link, _schedule, answer): StorageLink => {
+      type Question = Parameters<StorageLink['post']>[0];
+      let late: Question | null = null;
+      const post = (question: Question) => {
+        if (question.do === 'sync') {
+          late = question;
+          answer(question.id);
+          return;
+        }
+        link.post(question);
+        if (late !== null && question.do === 'append') {
+          link.post(late);
+          late = null;
+        }
+      };
+      return { ...link, post };
+    },
   },
-  140,
+  150,
 );
 
 isFound(

@@ -89,8 +89,11 @@ test('bodies and large answers take what is left; the cache gives way at once, a
   expect(rig.check(60)).toBe('cache 25, spilled 1, open');
   // Whatever is refused for good shows: ingest pauses from there on.
   rig.check(88);
-  expect([room.tryTake(1), rig.gate.isOpen]).toEqual([true, true]);
-  room.giveBack(1);
+  expect([room.tryTake(2 * MIB), room.tryTake(1), rig.gate.isOpen]).toEqual([true, false, true]);
+  expect(rig.check(88)).toMatch(/open$/);
+  room.giveBack(2 * MIB);
+  rig.check(90);
+  expect([room.tryTake(1), rig.gate.isOpen]).toEqual([false, false]);
   rig.check(60);
   // One that is alone is possible all the same.
   const answers = new AnswersInFlight(1 * MIB, room);

@@ -88,10 +88,12 @@ export class MemoryBudget {
     const { budgetBytes, gate, parts, room, spill } = this.#ports;
     this.#heldBytes = parts.reduce((sum, part) => sum + part.heldBytes(), 0);
     this.#limitCache(this.#heldBytes);
-    const wantedBytes = this.#heldBytes + room.noteOthers(this.#heldBytes - room.takenBytes);
+    const othersBytes = this.#heldBytes - room.takenBytes;
+    const wantedBytes = this.#heldBytes + room.noteOthers(othersBytes);
     if (wantedBytes >= SPILL_SHARE * budgetBytes) spill(wantedBytes >= RESUME_SHARE * budgetBytes);
-    if (this.#heldBytes >= PAUSE_SHARE * budgetBytes) gate.close('memory', this.#reason());
-    else if (this.#heldBytes < RESUME_SHARE * budgetBytes) gate.open('memory');
+    // What requests hold goes by itself, and would have it paused until something expires.
+    if (othersBytes >= PAUSE_SHARE * budgetBytes) gate.close('memory', this.#reason());
+    else if (othersBytes < RESUME_SHARE * budgetBytes) gate.open('memory');
   }
 
   /** Says which budget is enough for what is held once the store is loaded; null where this one is. */

@@ -102,9 +102,20 @@ test('bodies and large answers take what is left; the cache gives way at once, a
   first.release();
   const body = new BodyBudget(100 * MIB, room);
   expect([body.tryTake(30 * MIB), body.tryTake(1)]).toEqual([true, false]);
-  expect([second.resize(1), room.takenBytes]).toEqual([false, 30 * MIB]);
+  expect([second.resize(6 * MIB), room.takenBytes]).toEqual([false, 30 * MIB]);
   body.giveBack(30 * MIB);
   expect([second.resize(1), room.takenBytes]).toEqual([true, 1]);
+});
+
+test('what requests hold pauses ingest only beyond the budget, and not for longer', () => {
+  const rig = new Rig();
+  rig.check(70);
+  const answer = new AnswersInFlight(1 * MIB, rig.room).hold();
+  expect(answer.resize(29 * MIB)).toBe(true);
+  expect(rig.check(70)).toMatch(/open$/);
+  expect(rig.check(71)).toMatch(/closed$/);
+  answer.release();
+  expect(rig.check(88)).toMatch(/open$/);
 });
 
 test('a large answer that is alone, and grows: whatever its size while little is held, else up to the budget', () => {

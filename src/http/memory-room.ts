@@ -6,8 +6,8 @@
 import { assert } from '../../engine/assert.js';
 
 /**
- * What one large answer may take that is alone: it would otherwise be refused each time. Up to a limit of its own, and
- * as much as it wants while less than `roomyBytes` are held elsewhere, so that nothing will be freed for it.
+ * What a large answer may take while there is no other: it would otherwise be refused each time. Up to a limit of its
+ * own, and as much as it wants while less than `roomyBytes` are held by all else, so that nothing will be freed for it.
  */
 export interface LoneLimits {
   readonly limitBytes: number;
@@ -47,9 +47,9 @@ export class MemoryRoom {
     return false;
   }
 
-  /** The same of the only one that has taken anything; see LoneLimits. */
+  /** The same of an answer that is alone, and would then have `wantedBytes` in all; see LoneLimits. */
   tryTakeAlone(byteCount: number, wantedBytes: number): boolean {
-    const isRoomy = this.#othersBytes < this.#lone.roomyBytes;
+    const isRoomy = this.#heldWith(byteCount) - wantedBytes < this.#lone.roomyBytes;
     if (!isRoomy && this.#heldWith(byteCount) > this.#lone.limitBytes)
       return this.tryTake(byteCount, wantedBytes);
     this.take(byteCount);

@@ -31,7 +31,7 @@ export function budgetBytesOf({ MEMORY_BUDGET_MB }: Pick<Config, 'MEMORY_BUDGET_
   return MEMORY_BUDGET_MB * MEBIBYTE;
 }
 
-/** Where nothing is left for requests ingest pauses, too, and says why. */
+/** Requests have what is left up to the pause. */
 export function memoryRoomOf(budgetBytes: number): MemoryRoom {
   return new MemoryRoom(PAUSE_SHARE * budgetBytes, {
     limitBytes: LONE_SHARE * budgetBytes,
@@ -73,6 +73,8 @@ export interface MemoryBudgetPorts {
 export class MemoryBudget {
   readonly #ports: MemoryBudgetPorts;
   #heldBytes = 0;
+  /** Without what requests hold. */
+  #isFull = false;
 
   constructor(ports: MemoryBudgetPorts) {
     this.#ports = ports;
@@ -91,9 +93,11 @@ export class MemoryBudget {
     const othersBytes = this.#heldBytes - room.takenBytes;
     const wantedBytes = this.#heldBytes + room.noteOthers(othersBytes);
     if (wantedBytes >= SPILL_SHARE * budgetBytes) spill(wantedBytes >= RESUME_SHARE * budgetBytes);
-    // What requests hold goes by itself, and would have it paused until something expires.
-    if (othersBytes >= PAUSE_SHARE * budgetBytes) gate.close('memory', this.#reason());
-    else if (othersBytes < RESUME_SHARE * budgetBytes) gate.open('memory');
+    // What requests hold goes by itself: it would else have ingest paused until something expires.
+    if (othersBytes >= PAUSE_SHARE * budgetBytes) this.#isFull = true;
+    else if (othersBytes < RESUME_SHARE * budgetBytes) this.#isFull = false;
+    if (this.#isFull || this.#heldBytes >= budgetBytes) gate.close('memory', this.#reason());
+    else gate.open('memory');
   }
 
   /** Says which budget is enough for what is held once the store is loaded; null where this one is. */

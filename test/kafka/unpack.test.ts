@@ -91,6 +91,7 @@ test('a frame of zstd that asks for more memory than a producer needs is an erro
     const before = process.memoryUsage().rss;
     await expect(unpackZstd(frame, LIMIT_BYTES)).rejects.toThrow();
     await expect(unpackZstd(Buffer.concat([zstdFrame(10), frame]), LIMIT_BYTES)).rejects.toThrow();
+    await expect(unpackZstd(frame.subarray(0, 8), LIMIT_BYTES)).rejects.toThrow();
     expect(process.memoryUsage().rss - before).toBeLessThan(2 ** 27);
   }
 });
@@ -115,15 +116,28 @@ test('all frames of a batch count, skippable ones and empty ones in between; wha
   ).rejects.toThrow();
 });
 
+test('many small frames, and many small blocks with a large window, are an error and take no time', async () => {
+  const frames = (count: number) => unpackZstd(Buffer.concat(Array(count).fill(zstdFrame(10))), LIMIT_BYTES);
+  expect((await frames(64)).length).toBe(320);
+  await expect(frames(65)).rejects.toThrow();
+  const block = Buffer.from([1 << 3, 0, 0, 0x68]);
+  const header = zstdFrame(27).subarray(0, 6);
+  const blocks = Buffer.concat([header, ...Array(200_000).fill(block), zstdFrame(10).subarray(6)]);
+  expect(zstdFrames(blocks).frames[0].blockCount).toBe(200_001);
+  // Node's own decoder moves nothing.
+  const outcome = await unpackZstd(blocks, 1_000_000).catch((reason: unknown) => reason);
+  expect(isUnpackedTooLarge(outcome) || (outcome as Uint8Array).length === 200_005).toBe(true);
+});
+
 test('frames are found with their windows', () => {
   const raw = Buffer.alloc(1_000_000, 'abcdefghi');
   const packed = packedFrame(raw);
   const together = Buffer.concat([zstdFrame(10), SKIPPABLE, packed, zstdFrame(20, 3)]);
   const start = 14 + SKIPPABLE.length;
   const frames = [
-    { start: 0, end: 14, windowBytes: 1024 },
-    { start, end: start + packed.length, windowBytes: raw.length },
-    { start: start + packed.length, end: together.length, windowBytes: 2 ** 20 + 3 * 2 ** 17 },
+    { start: 0, end: 14, windowBytes: 1024, blockCount: 1 },
+    { start, end: start + packed.length, windowBytes: raw.length, blockCount: 8 },
+    { start: start + packed.length, end: together.length, windowBytes: 2 ** 20 + 3 * 2 ** 17, blockCount: 1 },
   ];
   expect(zstdFrames(together)).toEqual({ frames, isWhole: true });
   // What breaks off is there as far as its header.
@@ -131,7 +145,7 @@ test('frames are found with their windows', () => {
     expect(zstdFrames(packed.subarray(0, length))).toEqual({ frames: [], isWhole: false });
   const cut = packed.subarray(0, packed.length - 1);
   expect(zstdFrames(cut)).toEqual({
-    frames: [{ start: 0, end: cut.length, windowBytes: raw.length }],
+    frames: [expect.objectContaining({ start: 0, end: cut.length, windowBytes: raw.length })],
     isWhole: false,
   });
   expect(zstdFrames(Buffer.from('no frame'))).toEqual({ frames: [], isWhole: false });

@@ -17,6 +17,8 @@ export interface ZstdFrame {
   readonly end: number;
   /** What a decoder holds of its content. */
   readonly windowBytes: number;
+  /** 0 where it breaks off. */
+  readonly blockCount: number;
 }
 
 export interface ZstdFrames {
@@ -40,9 +42,15 @@ export function zstdFrames(input: Uint8Array): ZstdFrames {
       if (magic !== MAGIC) break;
       const start = at;
       const { windowBytes, endsAt, checksumBytes } = headerAt(bytes, start + 4);
-      frames.push({ start, end: bytes.length, windowBytes });
-      at = endOfBlocks(bytes, endsAt) + checksumBytes;
-      frames[frames.length - 1] = { start, end: Math.min(at, bytes.length), windowBytes };
+      frames.push({ start, end: bytes.length, windowBytes, blockCount: 0 });
+      const blocks = blocksAt(bytes, endsAt);
+      at = blocks.endsAt + checksumBytes;
+      frames[frames.length - 1] = {
+        start,
+        end: Math.min(at, bytes.length),
+        windowBytes,
+        blockCount: blocks.count,
+      };
     }
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
@@ -80,10 +88,11 @@ function contentSize(bytes: Buffer, at: number, byteCount: number): number {
 }
 
 /** Throws a RangeError where they break off. */
-function endOfBlocks(bytes: Buffer, start: number): number {
-  for (let at = start; ; ) {
+function blocksAt(bytes: Buffer, start: number): { count: number; endsAt: number } {
+  let at = start;
+  for (let count = 1; ; count++) {
     const block = bytes.readUIntLE(at, 3);
     at += 3 + (((block >> 1) & 3) === RLE ? 1 : block >> 3);
-    if ((block & 1) !== 0) return at;
+    if ((block & 1) !== 0) return { count, endsAt: at };
   }
 }

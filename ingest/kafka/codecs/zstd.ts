@@ -6,12 +6,21 @@
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
 import { UnpackedTooLargeError } from './unpacked-too-large.js';
-import { zstdFrames } from './zstd-frames.js';
+import { type ZstdFrame, zstdFrames } from './zstd-frames.js';
 
-/** As zstd's own decoder takes it unless told otherwise; producers ask for 8 MiB at most, or what the content is. */
+/** As zstd's own decoder takes it unless told otherwise. Bigger: memory; smaller: what level 22 wrote is refused. */
 const WINDOW_BYTES = 128 * 1024 * 1024;
 
-type Unpack = (input: Uint8Array, limitBytes: number) => Promise<Uint8Array>;
+/** Frames of a batch: producers write one. More: each costs memory of its own; fewer: no harm known. */
+const FRAME_LIMIT = 64;
+
+/**
+ * Bytes that fzstd may move for a batch: its whole window with each block, some 10 GB a second. More: the thread stands
+ * still for longer; fewer: large batches of level 22 are refused.
+ */
+const MOVED_BYTES = 64 * 1024 ** 3;
+
+type Unpack = (input: Uint8Array, frames: readonly ZstdFrame[], limitBytes: number) => Promise<Uint8Array>;
 
 interface ZlibWithZstd {
   zstdCompressSync(input: Uint8Array): Buffer;
@@ -29,8 +38,12 @@ let unpack: Unpack | null = null;
  * Rejects on damaged input; with UnpackedTooLargeError, or zlib's own, on more than `limitBytes` of output.
  */
 export async function unpackZstd(input: Uint8Array, limitBytes: number): Promise<Uint8Array> {
+  const { frames, isWhole } = zstdFrames(input);
+  if (!isWhole || frames.length > FRAME_LIMIT)
+    throw new Error('the frames of zstd break off, are too many, or something else is behind them');
+  if (frames.some(({ windowBytes }) => windowBytes > WINDOW_BYTES)) throw new UnpackedTooLargeError();
   unpack ??= hasSoundZstd(zlib) ? nativeUnpack(zlib) : await loadedUnpack();
-  return await unpack(input, limitBytes);
+  return await unpack(input, frames, limitBytes);
 }
 
 function hasSoundZstd(candidate: object): candidate is ZlibWithZstd {
@@ -48,9 +61,7 @@ function hasSoundZstd(candidate: object): candidate is ZlibWithZstd {
 
 function nativeUnpack(withZstd: ZlibWithZstd): Unpack {
   const zstdDecompress = promisify(withZstd.zstdDecompress);
-  return async (input, limitBytes) => {
-    const { frames, isWhole } = zstdFrames(input);
-    if (!isWhole) throw new Error('the frames of zstd break off, or something else comes behind them');
+  return async (input, frames, limitBytes) => {
     const parts: Uint8Array[] = [];
     let total = 0;
     for (const { start, end } of frames) {
@@ -67,9 +78,9 @@ function nativeUnpack(withZstd: ZlibWithZstd): Unpack {
 
 async function loadedUnpack(): Promise<Unpack> {
   const { Decompress } = await import('fzstd');
-  return async (input, limitBytes) => {
-    if (zstdFrames(input).frames.some(({ windowBytes }) => windowBytes > WINDOW_BYTES))
-      throw new UnpackedTooLargeError();
+  return async (input, frames, limitBytes) => {
+    const movedBytes = frames.reduce((sum, frame) => sum + frame.blockCount * frame.windowBytes, 0);
+    if (movedBytes > MOVED_BYTES) throw new UnpackedTooLargeError();
     const parts: Uint8Array[] = [];
     let total = 0;
     const stream = new Decompress((part) => {

@@ -101,9 +101,10 @@ export class AnswersInFlight {
     const others = this.#largeBytes - heldBytes;
     const mayBeAlone = alone && others === 0;
     if (others + byteCount > this.#limitBytes && !mayBeAlone) return false;
-    const isAlone = mayBeAlone && this.#room.takenBytes === heldBytes;
     const moreBytes = byteCount - heldBytes;
-    return isAlone ? this.#room.tryTakeAlone(moreBytes, byteCount) : this.#room.tryTake(moreBytes, byteCount);
+    return mayBeAlone
+      ? this.#room.tryTakeAlone(moreBytes, byteCount)
+      : this.#room.tryTake(moreBytes, byteCount);
   }
 
   /**

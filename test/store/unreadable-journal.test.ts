@@ -63,6 +63,8 @@ async function storeWithCheckpoint(): Promise<string> {
       for (const name of names) writerOf('edge/0').put(name, noise());
     });
   await commit(NAMES);
+  // Else it could be one of these values, when the journal behind it has the next ones.
+  await store.checkpointed();
   await commit(NAMES);
   await commit([]);
   await store.checkpointed();

@@ -154,7 +154,7 @@ export const CLOCK_RECORD_COUNT = 3;
 export const QUOTED_CHARACTER_LIMIT = 60;
 
 assert(
-  SPILL_SHARE < RESUME_SHARE && RESUME_SHARE < PAUSE_SHARE && PAUSE_SHARE < 1,
+  SPILL_SHARE < RESUME_SHARE && RESUME_SHARE < PAUSE_SHARE && PAUSE_SHARE < LONE_SHARE && LONE_SHARE < 1,
   'spilling comes before pausing',
 );
 assert(TRIMMED_SHARE < STATS_MEMO_SHARE, 'near a pause less is remembered');

@@ -85,6 +85,18 @@ export const CLIENT_MAX_RETRY_MS = 2_000;
  */
 export const UNPACKED_BATCH_BYTES = 128 * 1024 * 1024;
 
+/** The window of a frame of zstd, as its own decoder takes it unless told otherwise. Bigger: memory; smaller: what level 22 wrote is refused. */
+export const ZSTD_WINDOW_BYTES = 128 * 1024 * 1024;
+
+/** Frames of zstd in a batch: producers write one. More: each costs memory of its own; fewer: no harm known. */
+export const ZSTD_FRAME_LIMIT = 64;
+
+/**
+ * Bytes that fzstd may move for a batch: its whole window with each block, some 10 GB a second. More: the thread stands
+ * still for longer; fewer: large batches of level 22 are refused.
+ */
+export const ZSTD_MOVED_BYTES = 64 * 1024 ** 3;
+
 /**
  * Bytes that may be unpacked and not applied, of all fetches together, before no further batch is unpacked.
  * Bigger: a fetch of highly compressed batches takes that memory, and a batch more; smaller: catching up

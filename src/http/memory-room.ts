@@ -40,7 +40,7 @@ export class MemoryRoom {
   /** Takes so much more; false where it is not left: then others hear that so much was wanted in all. */
   tryTake(byteCount: number, wantedBytes = byteCount): boolean {
     if (this.#heldWith(byteCount) <= this.#limitBytes) {
-      this.take(byteCount);
+      this.#take(byteCount);
       return true;
     }
     this.#refusedBytes = Math.max(this.#refusedBytes, wantedBytes);
@@ -52,12 +52,11 @@ export class MemoryRoom {
     const isRoomy = this.#heldWith(byteCount) - wantedBytes < this.#lone.roomyBytes;
     if (!isRoomy && this.#heldWith(byteCount) > this.#lone.limitBytes)
       return this.tryTake(byteCount, wantedBytes);
-    this.take(byteCount);
+    this.#take(byteCount);
     return true;
   }
 
-  /** Whatever is left. */
-  take(byteCount: number): void {
+  #take(byteCount: number): void {
     this.#takenBytes += byteCount;
     this.#onTaken(this.#othersBytes + this.#takenBytes);
   }

@@ -1,6 +1,6 @@
 /**
  * What time it is, as far as deletion may trust it: nothing brings back what a wrong clock has deleted.
- * Beside the clock goes a estimated time, the last commit's plus the time run since, by a clock that never
+ * Beside the clock goes an estimated time, the last commit's plus the time run since, by a clock that never
  * steps.
  *
  *   last commit ──── time run ────▶ estimated       clock        deletion goes by the lesser of the two, "too far ahead"

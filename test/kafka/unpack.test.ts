@@ -102,7 +102,7 @@ function packedFrame(raw: Buffer): Buffer {
   return Buffer.from(zstdCompress(raw, 3, new Uint8Array()));
 }
 
-test('all frames of a batch count, skippable ones and empty ones in between; what is none is an error', async () => {
+test('all frames of a batch count, skippable ones and empty ones in between; anything else is an error', async () => {
   const raw = Buffer.alloc(300_000, 'abcdefghi');
   const frames = [packedFrame(raw), SKIPPABLE, packedFrame(Buffer.alloc(0)), zstdFrame(20), SKIPPABLE];
   const packed = Buffer.concat(frames);

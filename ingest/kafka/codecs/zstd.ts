@@ -5,20 +5,9 @@
 
 import { promisify } from 'node:util';
 import zlib from 'node:zlib';
+import { ZSTD_FRAME_LIMIT, ZSTD_MOVED_BYTES, ZSTD_WINDOW_BYTES } from '../limits.js';
 import { UnpackedTooLargeError } from './unpacked-too-large.js';
 import { type ZstdFrame, zstdFrames } from './zstd-frames.js';
-
-/** As zstd's own decoder takes it unless told otherwise. Bigger: memory; smaller: what level 22 wrote is refused. */
-const WINDOW_BYTES = 128 * 1024 * 1024;
-
-/** Frames of a batch: producers write one. More: each costs memory of its own; fewer: no harm known. */
-const FRAME_LIMIT = 64;
-
-/**
- * Bytes that fzstd may move for a batch: its whole window with each block, some 10 GB a second. More: the thread stands
- * still for longer; fewer: large batches of level 22 are refused.
- */
-const MOVED_BYTES = 64 * 1024 ** 3;
 
 type Unpack = (input: Uint8Array, frames: readonly ZstdFrame[], limitBytes: number) => Promise<Uint8Array>;
 
@@ -39,9 +28,9 @@ let unpack: Unpack | null = null;
  */
 export async function unpackZstd(input: Uint8Array, limitBytes: number): Promise<Uint8Array> {
   const { frames, isWhole } = zstdFrames(input);
-  if (!isWhole || frames.length > FRAME_LIMIT)
+  if (!isWhole || frames.length > ZSTD_FRAME_LIMIT)
     throw new Error('the frames of zstd break off, are too many, or something else is behind them');
-  if (frames.some(({ windowBytes }) => windowBytes > WINDOW_BYTES)) throw new UnpackedTooLargeError();
+  if (frames.some(({ windowBytes }) => windowBytes > ZSTD_WINDOW_BYTES)) throw new UnpackedTooLargeError();
   unpack ??= hasSoundZstd(zlib) ? nativeUnpack(zlib) : await loadedUnpack();
   return await unpack(input, frames, limitBytes);
 }
@@ -80,7 +69,7 @@ async function loadedUnpack(): Promise<Unpack> {
   const { Decompress } = await import('fzstd');
   return async (input, frames, limitBytes) => {
     const movedBytes = frames.reduce((sum, frame) => sum + frame.blockCount * frame.windowBytes, 0);
-    if (movedBytes > MOVED_BYTES) throw new UnpackedTooLargeError();
+    if (movedBytes > ZSTD_MOVED_BYTES) throw new UnpackedTooLargeError();
     const parts: Uint8Array[] = [];
     let total = 0;
     const stream = new Decompress((part) => {

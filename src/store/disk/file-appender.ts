@@ -15,6 +15,8 @@ export class FileAppender {
   readonly #disk: Disk;
   /** Files written since the last sync. */
   readonly #open = new Map<string, number>();
+  /** Those of them that a sync has under way. */
+  readonly #syncing = new Set<string>();
   /** Of journals, which take something again and again, in order of last use; those written are in `#open` too. */
   readonly #held = new Map<string, number>();
   readonly #folders: Folders;
@@ -53,8 +55,8 @@ export class FileAppender {
   }
 
   /**
-   * What was appended before to these files, or to any, is on the disk when it resolves, the files' names included;
-   * nothing else is asked for meanwhile. Rejects with a SyncError, as everything does from then on, when the system
+   * What was appended before to these files, or to any, is on the disk when it resolves, the files' names included.
+   * Meanwhile only other files may be appended to, and synced. Rejects with a SyncError, as everything does from then on, when the system
    * says otherwise.
    */
   async sync(paths?: ReadonlySet<string>): Promise<void> {
@@ -66,10 +68,16 @@ export class FileAppender {
   async syncContents(paths?: ReadonlySet<string>): Promise<void> {
     this.#assertSynced();
     const open = [...this.#open].filter(([path]) => paths?.has(path) !== false);
+    for (const [path] of open) this.#syncing.add(path);
     await this.#disk
       .syncAll(open.map(([, descriptor]) => descriptor))
       .catch((error: unknown) => this.#fail(error));
     for (const [path] of open) this.#takeSynced(path);
+  }
+
+  /** Whether a sync of that file is under way. */
+  isBeingSynced(path: string): boolean {
+    return this.#syncing.has(path);
   }
 
   /**
@@ -89,6 +97,7 @@ export class FileAppender {
 
   #syncFiles(): void {
     for (const [path, descriptor] of this.#open) {
+      if (this.#syncing.has(path)) continue;
       try {
         this.#disk.sync(descriptor);
       } catch (error) {
@@ -104,6 +113,7 @@ export class FileAppender {
   }
 
   #takeSynced(path: string): void {
+    this.#syncing.delete(path);
     if (!this.#held.has(path)) this.#disk.close(this.#open.get(path)!);
     this.#open.delete(path);
     while (this.#held.size > APPEND_FILE_LIMIT) this.release(this.#held.keys().next().value!);

@@ -64,8 +64,9 @@ export class StorageWork {
   readonly #folders: Folders;
   readonly #removals: Removals;
   readonly #appender: FileAppender;
-  /** What came while files are synced; null while none are. */
-  #waiting: Question[] | null = null;
+  /** What came while files are synced, in order. */
+  readonly #waiting: Question[] = [];
+  #syncCount = 0;
 
   constructor(ports: StoragePorts) {
     this.#ports = ports;
@@ -76,8 +77,20 @@ export class StorageWork {
 
   /** Does what is asked, in order, and answers; a compaction goes on later. What fails is answered too. */
   take(question: Question): void {
-    if (this.#waiting !== null) this.#waiting.push(question);
-    else this.#do(question);
+    this.#waiting.push(question);
+    this.#begin();
+  }
+
+  #begin(): void {
+    while (this.#waiting.length > 0 && this.#mayBegin(this.#waiting[0])) this.#do(this.#waiting.shift()!);
+  }
+
+  /** While files are synced nothing else is done, but that a POST does not wait for a commit's files of blocks. */
+  #mayBegin(question: Question): boolean {
+    if (this.#syncCount === 0) return true;
+    return (
+      question.do === 'append' && question.additions.every(({ path }) => !this.#appender.isBeingSynced(path))
+    );
   }
 
   #do({ id, ...question }: Question): void {
@@ -91,7 +104,6 @@ export class StorageWork {
         }
         case 'append':
           for (const { path, bytes } of question.additions) this.#appender.appendAndHold(path, bytes);
-          // A POST does not wait for what a commit has written to files of blocks.
           this.#after(this.#appender.sync(new Set(question.additions.map(({ path }) => path))), id);
           break;
         case 'checkpoint':
@@ -127,18 +139,17 @@ export class StorageWork {
     }
   }
 
-  /** Takes nothing else meanwhile. */
+  /** See mayBegin for what is done meanwhile. */
   #after(synced: Promise<void>, id: number): void {
-    this.#waiting = [];
+    this.#syncCount += 1;
     void synced
       .then(
         () => this.#answer({ id, done: null }),
         (error: unknown) => this.#answer({ id, ...failure(error) }),
       )
       .then(() => {
-        const waiting = this.#waiting!;
-        this.#waiting = null;
-        for (const question of waiting) this.take(question);
+        this.#syncCount -= 1;
+        this.#begin();
       });
   }
 

@@ -18,11 +18,18 @@ export class Posts {
   readonly #acknowledged = new Map<string, number>();
   /** By Idempotency-Key: those whose answer nobody has seen. They are sent again, also by later lives. */
   readonly unanswered = new Map<string, { readonly topic: string; readonly body: string }>();
+  /** Requests with a key that are on their way in this life. */
+  readonly onTheirWay = new Set<{ readonly body: string }>();
   #keyCount = 0;
 
-  /** After a day a POST is forgotten and would count again: senders give up long before. */
+  /**
+   * After a day a POST is forgotten and would count again: senders give up long before, and no request is on its way
+   * for so long; here one may be.
+   */
   timePassed(byUs: number): void {
-    if (Math.abs(byUs) > US_PER_MINUTE) this.unanswered.clear();
+    if (Math.abs(byUs) <= US_PER_MINUTE) return;
+    this.unanswered.clear();
+    for (const { body } of this.onTheirWay) this.sent(body);
   }
 
   newKey(): string {
@@ -101,6 +108,7 @@ export class PostDelivery implements Delivery {
     this.#life = life;
     this.#log = log;
     this.#posts = posts;
+    posts.onTheirWay.clear();
   }
 
   deliver({ topic }: ModelPartition, records: readonly PlannedRecord[]): void {
@@ -135,10 +143,13 @@ export class PostDelivery implements Delivery {
   }
 
   #send(idempotencyKey: string, topic: string, body: string): void {
+    const request = { body };
+    this.#posts.onTheirWay.add(request);
     this.#log
       .append(topic, Buffer.from(body), 'application/json', { idempotencyKey })
       .then(({ kind }) => {
         assert(kind !== 'key-reused', 'a POST is taken for another one');
+        this.#posts.onTheirWay.delete(request);
         const isAnswered = kind !== 'busy' && kind !== 'unclear';
         if (isAnswered && this.#posts.unanswered.delete(idempotencyKey) && kind === 'stored')
           this.#posts.acknowledged(body);

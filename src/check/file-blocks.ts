@@ -62,7 +62,8 @@ export function wholeFileRecord(scope: string, { file, frameEnds, hasDictionary 
 /** To read and make files with; the caller holds the directory. */
 export function systemFiles(): CompactionDisk {
   const disk = SYSTEM_DISK;
-  return { disk, folders: new Folders(disk), removals: new Removals(disk) };
+  const sync = (descriptor: number): void => disk.sync(descriptor);
+  return { disk, folders: new Folders(disk), removals: new Removals(disk), sync };
 }
 
 /** The blocks of one file: bytes, or why there are none. To be closed. */

@@ -185,14 +185,15 @@ function writeJournal(
   { name, folder, sequence, timeUs }: StoredJournal,
   entries: [string, Uint8Array][],
 ): void {
-  const { disk, removals, folders } = systemFiles();
+  const files = systemFiles();
+  const { disk, folders } = files;
   folders.make(folder);
   const old = journalFileNames(folder);
   const number = 1 + Math.max(0, ...old.map((fileName) => parseJournalFile(fileName)!.number));
   const path = journalPath(folder, number);
   disk.close(disk.open(path, 'wx+'));
   const values = new Map(entries);
-  const written = writeEntries({ disk, removals, folders }, { folder, name }, number, {
+  const written = writeEntries(files, { folder, name }, number, {
     keys: [...values.keys()].sort(),
     value: (key) => values.get(key)!,
     last: { sequence, timeUs, checksum: 0 },

@@ -35,7 +35,7 @@ import type { Put } from './journal/frame.js';
 import type { Journal } from './journal/journal.js';
 import { type JournalChanges, JournalWriter } from './journal/journal-writer.js';
 import { hasStoreFiles, Journals, META_TABLE, scopeOfName } from './journal/journals.js';
-import { CHECKPOINT_SHARE } from './limits.js';
+import { CHECKPOINT_SHARE, TABLE_CHECKPOINT_SHARE } from './limits.js';
 import { MetaTable } from './meta-table.js';
 import { ScopeMoves } from './scope-moves.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from './store-back-ends.js';
@@ -532,8 +532,11 @@ export class Store {
 
   #checkpointFrom(journal: Journal): number {
     const scope = scopeOfName(journal.name);
-    const fileBytes = scope === null ? 0 : this.#files.byteCountOf(scope);
-    return Math.max(this.#checkpointLeastBytes, CHECKPOINT_SHARE * (journal.liveBytes + fileBytes));
+    const share =
+      scope === null
+        ? TABLE_CHECKPOINT_SHARE * journal.liveBytes
+        : CHECKPOINT_SHARE * (journal.liveBytes + this.#files.byteCountOf(scope));
+    return Math.max(this.#checkpointLeastBytes, share);
   }
 }
 

@@ -1,12 +1,16 @@
 /** What the storage thread does while it syncs files, and what waits. */
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
+import { loadJournal } from '../../src/store/journal/journal-folder.js';
+import { Store } from '../../src/store/store.js';
 import type { StorageQuestion } from '../../src/store/thread/storage-protocol.js';
 import { StorageWork } from '../../src/store/thread/storage-work.js';
+
+const HELD = /\.(blocks|checkpoint\.new)$/;
 
 let directory = '';
 
@@ -16,9 +20,9 @@ beforeEach(() => {
 
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** A storage thread whose syncs of block files end when `release` is called. */
+/** A storage thread whose syncs of files of blocks and of checkpoints end when `release` is called. */
 function workWithHeldSyncs() {
-  const held: (() => void)[] = [];
+  const held: ((error?: Error) => void)[] = [];
   const open = new Map<number, string>();
   /** What was synced, by file, in order. */
   const synced: string[] = [];
@@ -29,12 +33,17 @@ function workWithHeldSyncs() {
       open.set(descriptor, path.slice(directory.length + 1));
       return descriptor;
     },
+    sync: (descriptor) => {
+      SYSTEM_DISK.sync(descriptor);
+      synced.push(open.get(descriptor)!);
+    },
     syncAll: async (descriptors) => {
-      const files = descriptors.map((descriptor) => open.get(descriptor)!);
-      if (files.some((file) => file.endsWith('.blocks')))
-        await new Promise<void>((resolve) => held.push(resolve));
-      await SYSTEM_DISK.syncAll(descriptors);
-      synced.push(...files);
+      const isHeld = descriptors.some((descriptor) => HELD.test(open.get(descriptor)!));
+      if (isHeld)
+        await new Promise<void>((resolve, reject) =>
+          held.push((error) => (error === undefined ? resolve() : reject(error))),
+        );
+      for (const descriptor of descriptors) disk.sync(descriptor);
     },
   };
   const answered: number[] = [];
@@ -55,16 +64,19 @@ function workWithHeldSyncs() {
     /** What has been answered once all is done that can be. */
     async answered(): Promise<number[]> {
       for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
-      expect(failures).toEqual([]);
       return answered;
     },
-    release: () => held.shift()!(),
+    release: (error?: Error) => held.shift()!(error),
     synced,
+    failures,
   };
 }
 
-function append(file: string, text: string): StorageQuestion {
-  return { do: 'append', additions: [{ path: join(directory, file), bytes: Buffer.from(text) }] };
+function append(text: string, ...files: readonly string[]): StorageQuestion {
+  return {
+    do: 'append',
+    additions: files.map((file) => ({ path: join(directory, file), bytes: Buffer.from(text) })),
+  };
 }
 
 /** One block, into a file of blocks. */
@@ -77,14 +89,14 @@ test('a POST is durable while a commit syncs its blocks; all else waits, in orde
   const thread = workWithHeldSyncs();
   thread.ask(write('a.blocks'));
   thread.ask({ do: 'sync' });
-  thread.ask(append('log.journal', 'one'));
-  thread.ask(append('log.journal', 'two'));
+  thread.ask(append('one', 'log.journal'));
+  thread.ask(append('two', 'log.journal'));
   expect(await thread.answered()).toEqual([0, 2, 3]);
   expect(thread.synced).toEqual(['log.journal', 'log.journal']);
   expect(readFileSync(join(directory, 'log.journal'), 'utf8')).toBe('onetwo');
   // The second block is written when the first is synced, and an append behind it comes behind it.
   thread.ask(write('a.blocks'));
-  thread.ask(append('log.journal', 'three'));
+  thread.ask(append('three', 'log.journal'));
   expect(await thread.answered()).toEqual([0, 2, 3]);
   thread.release();
   expect(await thread.answered()).toEqual([0, 2, 3, 1, 4, 5]);
@@ -93,17 +105,46 @@ test('a POST is durable while a commit syncs its blocks; all else waits, in orde
   expect(await thread.answered()).toEqual([0, 2, 3, 1, 4, 5]);
   thread.release();
   expect(await thread.answered()).toEqual([0, 2, 3, 1, 4, 5, 6]);
+  expect(thread.failures).toEqual([]);
 });
 
 test('an append to a file that is being synced waits, and is synced after', async () => {
   const thread = workWithHeldSyncs();
-  thread.ask(append('a.blocks', 'one'));
-  thread.ask(append('a.blocks', 'two'));
+  thread.ask(append('one', 'a.blocks', 'b.journal'));
+  thread.ask(append('two', 'b.journal'));
   expect(await thread.answered()).toEqual([]);
-  expect(readFileSync(join(directory, 'a.blocks'), 'utf8')).toBe('one');
-  thread.release();
-  expect(await thread.answered()).toEqual([0]);
+  expect(readFileSync(join(directory, 'b.journal'), 'utf8')).toBe('one');
   thread.release();
   expect(await thread.answered()).toEqual([0, 1]);
-  expect(thread.synced).toEqual(['a.blocks', 'a.blocks']);
+  expect(thread.synced).toEqual(['a.blocks', 'b.journal', 'b.journal']);
+  expect(thread.failures).toEqual([]);
+});
+
+test('a POST is durable while a checkpoint is synced; of one that is not synced nothing is left', async () => {
+  const store = await Store.open(directory, 0);
+  await store.commit((writerOf) => writerOf('s').put('a', Buffer.from('value')));
+  await store.close();
+  const folder = join(directory, 'shards', 's');
+  const name = 'shards/s';
+  const { sequence, checksum } = loadJournal(SYSTEM_DISK, {
+    folder,
+    name,
+    fileNames: ['0.journal'],
+    upTo: Number.POSITIVE_INFINITY,
+  });
+  const thread = workWithHeldSyncs();
+  const checkpoint = (): void =>
+    thread.ask({ do: 'checkpoint', folder, name, number: 1, last: { sequence, checksum: checksum! } });
+  checkpoint();
+  thread.ask(append('one', 'log.journal'));
+  expect(await thread.answered()).toEqual([1]);
+  expect(readdirSync(folder)).toEqual(['0.journal', '1.checkpoint.new']);
+  thread.release(new Error('EIO'));
+  expect(await thread.answered()).toEqual([1, 0]);
+  expect([thread.failures, readdirSync(folder)]).toEqual([['EIO'], ['0.journal']]);
+  checkpoint();
+  expect(await thread.answered()).toEqual([1, 0]);
+  thread.release();
+  expect(await thread.answered()).toEqual([1, 0, 2]);
+  expect([thread.failures, readdirSync(folder)]).toEqual([['EIO'], ['0.journal', '1.checkpoint']]);
 });

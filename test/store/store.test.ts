@@ -313,7 +313,8 @@ function checkpointOf(directory: string, disk: Disk) {
   const folder = join(directory, 'shards', 's');
   const place = { folder, name: 'shards/s', fileNames: ['0.journal'], upTo: Number.POSITIVE_INFINITY };
   const { sequence, checksum } = loadJournal(SYSTEM_DISK, place);
-  const files = { disk, folders: new Folders(disk), removals: new Removals(disk) };
+  const sync = (descriptor: number) => disk.sync(descriptor);
+  const files = { disk, folders: new Folders(disk), removals: new Removals(disk), sync };
   const question = { folder, name: 'shards/s', number: 1, last: { sequence, checksum: checksum! } };
   return { folder, path: join(folder, '0.journal'), write: () => finished(writeCheckpoint(files, question)) };
 }

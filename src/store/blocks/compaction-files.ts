@@ -30,10 +30,16 @@ export interface CompactionDisk {
   readonly disk: Disk;
   readonly folders: Folders;
   readonly removals: Removals;
+  /** Makes the bytes of a file durable: at once, or by the time that it resolves. */
+  readonly sync: (descriptor: number) => void | Promise<void>;
 }
+
+/** Something done in steps, others having a turn after each, once what it is waiting for has come. */
+export type FileSteps<Result> = Generator<void | Promise<void>, Result>;
 
 export class CompactionFiles implements FileBuilder {
   readonly #disk: Disk;
+  readonly #sync: CompactionDisk['sync'];
   readonly #namePrefix: string;
   readonly #folder: string;
   readonly #folders: Folders;
@@ -45,12 +51,13 @@ export class CompactionFiles implements FileBuilder {
    * input that is missing or that the system cannot read.
    */
   constructor(
-    { disk, folders, removals }: CompactionDisk,
+    { disk, folders, removals, sync }: CompactionDisk,
     namePrefix: string,
     folder: string,
     inputs: readonly StoredFile[],
   ) {
     this.#disk = disk;
+    this.#sync = sync;
     this.#folders = folders;
     this.#removals = removals;
     this.#namePrefix = namePrefix;
@@ -119,10 +126,10 @@ export class CompactionFiles implements FileBuilder {
   }
 
   /** Makes the output durable, if there is one, and lets go of all files. Returns where its frames end. */
-  finish(output: string): Float64Array {
+  *finish(output: string): FileSteps<Float64Array> {
     const made = this.#files.get(output);
     if (made !== undefined) {
-      this.#disk.sync(made.descriptor);
+      yield this.#sync(made.descriptor);
       this.#folders.sync();
     }
     for (const { descriptor } of this.#files.values()) this.#disk.close(descriptor);

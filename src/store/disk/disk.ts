@@ -46,7 +46,10 @@ export interface Disk {
   overwrite(path: string, bytes: Uint8Array, position: number): void;
   /** Makes the bytes of a file durable, though not its name. */
   sync(descriptor: number): void;
-  /** As sync, of several files at once where the system can; waits for all, and rejects with the first error. */
+  /**
+   * As sync, of several files at once where the system can, while this thread does something else. Waits for all, and
+   * rejects with the first error.
+   */
   syncAll(descriptors: readonly number[]): Promise<void>;
   /** Makes the names in a folder durable. */
   syncFolder(folder: string): void;
@@ -151,7 +154,6 @@ function overwrite(path: string, bytes: Uint8Array, position: number): void {
 
 /** Of the four threads that Node has for calls of the system, one is left to others. */
 async function syncAll(descriptors: readonly number[]): Promise<void> {
-  if (descriptors.length === 1) return syncFile(descriptors[0]);
   const waiting = [...descriptors];
   const lane = async (): Promise<void> => {
     for (let descriptor = waiting.pop(); descriptor !== undefined; descriptor = waiting.pop()) {

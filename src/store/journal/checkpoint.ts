@@ -4,7 +4,7 @@
  */
 
 import { SegmentError } from '../../../engine/segments.js';
-import type { CompactionDisk } from '../blocks/compaction-files.js';
+import type { CompactionDisk, FileSteps } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
 import { readable } from '../disk/read-error.js';
@@ -43,7 +43,7 @@ const OPEN_FILE_COUNT = 4;
 export function* writeCheckpoint(
   files: CompactionDisk,
   { folder, name, number, last }: CheckpointQuestion,
-): Generator<void, CheckpointPlaces> {
+): FileSteps<CheckpointPlaces> {
   const { disk } = files;
   const fileNames = disk.list(folder).files.map((path) => path.slice(folder.length + 1));
   const state = yield* readJournal(disk, { folder, name, fileNames, upTo: number }, refuse);
@@ -81,18 +81,18 @@ export interface CheckpointEntries {
 
 /** As writeCheckpoint, of what is given. */
 export function* writeEntries(
-  { disk, folders, removals }: CompactionDisk,
+  { disk, folders, removals, sync }: CompactionDisk,
   { folder, name }: { readonly folder: string; readonly name: string },
   number: number,
   { keys, value, last }: CheckpointEntries,
-): Generator<void, CheckpointPlaces> {
+): FileSteps<CheckpointPlaces> {
   const path = checkpointPath(folder, number);
   const unfinished = `${path}.new`;
   removals.remove(unfinished);
-  const file = new CheckpointFile(disk, unfinished, frameFileName(name, path), last);
+  const file = new CheckpointFile(disk, sync, unfinished, frameFileName(name, path), last);
   try {
-    for (const key of keys) if (file.add(key, value(key))) yield;
-    const places = file.finish();
+    for (const key of keys) if (file.add(key, value(key))) yield file.syncSome();
+    const places = yield* file.finish();
     disk.rename(unfinished, path);
     folders.make(folder);
     folders.sync();
@@ -106,6 +106,7 @@ export function* writeEntries(
 
 class CheckpointFile {
   readonly #disk: Disk;
+  readonly #sync: CompactionDisk['sync'];
   readonly #descriptor: number;
   readonly #name: string;
   readonly #last: CheckpointEntries['last'];
@@ -118,8 +119,15 @@ class CheckpointFile {
   #syncedBytes = 0;
   #checksum = 0;
 
-  constructor(disk: Disk, path: string, name: string, last: CheckpointEntries['last']) {
+  constructor(
+    disk: Disk,
+    sync: CompactionDisk['sync'],
+    path: string,
+    name: string,
+    last: CheckpointEntries['last'],
+  ) {
     this.#disk = disk;
+    this.#sync = sync;
     this.#descriptor = disk.open(path, 'wx+');
     this.#name = name;
     this.#last = last;
@@ -131,15 +139,20 @@ class CheckpointFile {
     this.#putBytes += value.length;
     if (this.#putBytes < CHECKPOINT_FRAME_BYTES) return false;
     this.#writeEntries();
-    // A commit's sync would otherwise wait for all that the system has not written yet.
-    if (this.#byteCount - this.#syncedBytes >= CHECKPOINT_SYNC_BYTES) this.#sync();
     return true;
   }
 
-  finish(): CheckpointPlaces {
+  /** A commit's sync would otherwise wait for all that the system has not written yet. */
+  syncSome(): void | Promise<void> {
+    if (this.#byteCount - this.#syncedBytes < CHECKPOINT_SYNC_BYTES) return;
+    this.#syncedBytes = this.#byteCount;
+    return this.#sync(this.#descriptor);
+  }
+
+  *finish(): FileSteps<CheckpointPlaces> {
     if (this.#puts.length > 0) this.#writeEntries();
     this.#write(END_FRAME, [{ key: '', value: endValue(this.#ats.length, this.#last.checksum!) }]);
-    this.#sync();
+    yield this.#sync(this.#descriptor);
     this.close();
     return {
       byteCount: this.#byteCount,
@@ -172,10 +185,5 @@ class CheckpointFile {
     this.#checksum = checksum;
     this.#byteCount += bytes.length;
     return valueStarts;
-  }
-
-  #sync(): void {
-    this.#disk.sync(this.#descriptor);
-    this.#syncedBytes = this.#byteCount;
   }
 }

@@ -13,7 +13,7 @@ import { SegmentError } from '../../../engine/segments.js';
 import { sealPart } from '../../../engine/usage/sealed/seal.js';
 import { partFile } from '../../../engine/usage/sealed/sealed-part.js';
 import { monotonicUs } from '../../system-clock.js';
-import { type CompactionDisk, CompactionFiles } from '../blocks/compaction-files.js';
+import { type CompactionDisk, CompactionFiles, type FileSteps } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
 import { FileAppender } from '../disk/file-appender.js';
 import { Folders } from '../disk/folders.js';
@@ -35,6 +35,8 @@ import type {
 } from './storage-protocol.js';
 
 type Question = StorageQuestion & { readonly id: number };
+
+type FileStep = ReturnType<FileSteps<Done>['next']>;
 
 export interface StoragePorts {
   readonly disk: Disk;
@@ -194,67 +196,64 @@ export class StorageWork {
   }
 
   #beginCheckpoint(id: number, question: StorageQuestion & { readonly do: 'checkpoint' }): void {
-    this.#inSlices(id, writeCheckpoint(this.#compactionDisk(), question), (places) => places);
+    this.#inSlices(id, writeCheckpoint(this.#compactionDisk(), question));
   }
 
   #beginCompaction(id: number, question: StorageQuestion & { readonly do: 'compact' }): void {
     const { plan, chunkBytes, namePrefix, folder, inputs } = question;
     const { blockBytes } = this.#ports;
     const files = new CompactionFiles(this.#compactionDisk(), namePrefix, folder, inputs);
-    this.#build(id, files, compactRuns(plan, files, { chunkBytes, blockBytes }), (directory): Compacted => {
-      return { frameEnds: files.finish(plan.output), directory: directory && encodeDirectory(directory) };
-    });
+    const compact = function* (): FileSteps<Compacted> {
+      const directory = yield* compactRuns(plan, files, { chunkBytes, blockBytes });
+      const frameEnds = yield* files.finish(plan.output);
+      return { frameEnds, directory: directory && encodeDirectory(directory) };
+    };
+    this.#inSlices(id, compact(), () => files.abandon());
   }
 
   #beginSeal(id: number, { plan, namePrefix, folder }: StorageQuestion & { readonly do: 'seal' }): void {
     const files = new CompactionFiles(this.#compactionDisk(), namePrefix, folder, []);
-    this.#build(id, files, sealPart(plan, files), (summary): Sealed => {
-      return { frameEnds: files.finish(partFile(plan.name)), summary };
-    });
+    const seal = function* (): FileSteps<Sealed> {
+      const summary = yield* sealPart(plan, files);
+      return { frameEnds: yield* files.finish(partFile(plan.name)), summary };
+    };
+    this.#inSlices(id, seal(), () => files.abandon());
   }
 
   #compactionDisk(): CompactionDisk {
-    return { disk: this.#ports.disk, folders: this.#folders, removals: this.#removals };
+    const { disk } = this.#ports;
+    const sync = (descriptor: number): Promise<void> => disk.syncAll([descriptor]);
+    return { disk, folders: this.#folders, removals: this.#removals, sync };
   }
 
-  /** The steps of what makes a file; what is begun of it goes when they fail. */
-  #build<T>(
-    id: number,
-    files: CompactionFiles,
-    steps: Generator<void, T>,
-    finish: (result: T) => Done,
-  ): void {
-    this.#inSlices(id, steps, finish, () => files.abandon());
-  }
-
-  /** Takes the steps in slices, and answers what `finish` makes of their result. */
-  #inSlices<T>(
-    id: number,
-    steps: Generator<void, T>,
-    finish: (result: T) => Done,
-    abandon: () => void = () => undefined,
-  ): void {
-    const slice = (): void => {
+  /** Takes the steps in slices, and answers their result; `abandon` removes what is begun when they fail. */
+  #inSlices(id: number, steps: FileSteps<Done>, abandon: () => void = () => undefined): void {
+    const { later } = this.#ports;
+    const next = () => steps.next();
+    const slice = (first: () => FileStep): void => {
       try {
-        const step = this.#advance(steps);
-        if (step.done === true) this.#answer({ id, done: finish(step.value) });
-        else this.#ports.later(slice);
+        const step = this.#advance(first, next);
+        if (step.done === true) this.#answer({ id, done: step.value });
+        else if (step.value === undefined) later(() => slice(next));
+        else
+          step.value.then(
+            () => later(() => slice(next)),
+            (error: unknown) => later(() => slice(() => steps.throw(error))),
+          );
       } catch (error) {
         abandon();
         this.#answer({ id, ...failure(error) });
       }
     };
-    slice();
+    slice(next);
   }
 
-  /** Goes on for a slice, or to the end. */
-  #advance<T>(steps: Generator<void, T>): IteratorResult<void, T> {
+  /** Goes on for a slice, up to something to wait for, or to the end. */
+  #advance(first: () => FileStep, next: () => FileStep): FileStep {
     const { monotonicUs } = this.#ports;
     const endUs = monotonicUs() + COMPACTION_SLICE_MS * 1000;
-    for (;;) {
-      const step = steps.next();
-      if (step.done === true || monotonicUs() >= endUs) return step;
-    }
+    for (let step = first(); ; step = next())
+      if (step.done === true || step.value !== undefined || monotonicUs() >= endUs) return step;
   }
 }
 

@@ -15,6 +15,7 @@ class Rig {
   readonly room = memoryRoomOf(100 * MIB);
   readonly gate = new IngestGate();
   heldMb = 0;
+  unappliedMb = 0;
   cacheLimitMb = 0;
   spillCount = 0;
   isNearPause = false;
@@ -26,6 +27,7 @@ class Rig {
       { name: 'rows', heldBytes: () => (this.heldMb * MIB) / 4 },
       { name: 'usage', heldBytes: () => (3 * this.heldMb * MIB) / 4 },
       { name: 'answers', heldBytes: () => this.room.takenBytes },
+      { name: 'log', heldBytes: () => this.unappliedMb * MIB, isUnapplied: true },
     ],
     room: this.room,
     spill: (isNearPause) => {
@@ -63,6 +65,7 @@ test('cache, spilling, pausing, and going on, in this order', () => {
     { part: 'rows', bytes: 21 * MIB },
     { part: 'usage', bytes: 63 * MIB },
     { part: 'answers', bytes: 0 },
+    { part: 'log', bytes: 0 },
     { part: 'block-cache', bytes: 3 },
   ]);
 });
@@ -116,6 +119,20 @@ test('what requests hold pauses ingest only beyond the budget, and not for longe
   expect(rig.check(71)).toMatch(/closed$/);
   answer.release();
   expect(rig.check(88)).toMatch(/open$/);
+});
+
+test('what has to be applied pauses ingest, which does not wait for it to go', () => {
+  const rig = new Rig();
+  rig.unappliedMb = 25;
+  const gates = (...heldMbs: number[]) => heldMbs.map((heldMb) => rig.check(heldMb).split(', ')[2]);
+  expect(gates(70, 70, 70)).toEqual(['closed', 'open', 'closed']);
+  rig.unappliedMb = 40;
+  expect(gates(70)).toEqual(['open']);
+  rig.unappliedMb = 0;
+  expect(gates(70)).toEqual(['open']);
+  // The rest alone is too much.
+  rig.unappliedMb = 10;
+  expect(gates(92, 88, 84)).toEqual(['closed', 'closed', 'open']);
 });
 
 test('a large answer that is alone, and grows: whatever its size while little is held, else up to the budget', () => {

@@ -52,6 +52,8 @@ export function compactionBytesOf(config: Pick<Config, 'MEMORY_BUDGET_MB'>): num
 
 export interface MemoryPart {
   readonly name: string;
+  /** It is to be applied, so nothing of it goes while ingest is paused. */
+  readonly isUnapplied?: boolean;
   heldBytes(): number;
 }
 
@@ -75,6 +77,7 @@ export class MemoryBudget {
   #heldBytes = 0;
   /** Without what requests hold. */
   #isFull = false;
+  #isPaused = false;
 
   constructor(ports: MemoryBudgetPorts) {
     this.#ports = ports;
@@ -93,10 +96,14 @@ export class MemoryBudget {
     const othersBytes = this.#heldBytes - room.takenBytes;
     const wantedBytes = this.#heldBytes + room.noteOthers(othersBytes);
     if (wantedBytes >= SPILL_SHARE * budgetBytes) spill(wantedBytes >= RESUME_SHARE * budgetBytes);
+    const unappliedBytes = parts.reduce((sum, part) => sum + (part.isUnapplied ? part.heldBytes() : 0), 0);
+    // Ingest would wait for what waits for ingest.
+    const waitingBytes = this.#isPaused ? unappliedBytes : 0;
     // What requests hold goes by itself: it would else have ingest paused until something expires.
-    if (othersBytes >= PAUSE_SHARE * budgetBytes) this.#isFull = true;
-    else if (othersBytes < RESUME_SHARE * budgetBytes) this.#isFull = false;
-    if (this.#isFull || this.#heldBytes >= budgetBytes) gate.close('memory', this.#reason());
+    if (othersBytes - waitingBytes >= PAUSE_SHARE * budgetBytes) this.#isFull = true;
+    else if (othersBytes - waitingBytes < RESUME_SHARE * budgetBytes) this.#isFull = false;
+    this.#isPaused = this.#isFull || this.#heldBytes - waitingBytes >= budgetBytes;
+    if (this.#isPaused) gate.close('memory', this.#reason());
     else gate.open('memory');
   }
 

@@ -82,6 +82,7 @@ function memoryParts({ shards, cluster, store, logs, compactor, ...http }: Parts
     part('query-memo', () => http.queries.memoBytes),
     part('answers', () => http.inFlight.heldBytes),
     part('request-bodies', () => http.ingest?.heldBytes ?? 0),
-    part('log', () => logs.heldBytes()),
+    // The embedded log's own has only what it remembers.
+    { ...part('log', () => logs.heldBytes()), isUnapplied: http.ingest === null },
   ];
 }

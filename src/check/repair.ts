@@ -9,6 +9,7 @@ import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from '../../engine/rows/run.js';
 import { CompactionFiles } from '../store/blocks/compaction-files.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
+import { finished } from '../store/disk/file-steps.js';
 import {
   DROPPED_KEY,
   type DroppedPart,
@@ -18,7 +19,7 @@ import {
   isStillMissed,
 } from '../store/dropped-parts.js';
 import { writeEntries } from '../store/journal/checkpoint.js';
-import { finished, journalPath, parseJournalFile } from '../store/journal/journal-folder.js';
+import { journalPath, parseJournalFile } from '../store/journal/journal-folder.js';
 import { SCOPE_KEY, scopeOfName, shardFolder, shardName, TABLES_FOLDER } from '../store/journal/journals.js';
 import { ReadableFile } from '../store/journal/readable-file.js';
 import { BACKUP_STRETCH_BYTES } from '../store/limits.js';

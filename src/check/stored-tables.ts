@@ -4,12 +4,8 @@ import { SegmentError } from '../../engine/segments.js';
 import { FILE_KEY } from '../store/blocks/block-files.js';
 import { hasMarker, lostStore, UnusableStoreError } from '../store/directory/store-marker.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
-import {
-  finished,
-  type JournalProblem,
-  type Location,
-  readJournal,
-} from '../store/journal/journal-folder.js';
+import { finished } from '../store/disk/file-steps.js';
+import { type JournalProblem, type Location, readJournal } from '../store/journal/journal-folder.js';
 import {
   HEAD_KEY,
   headSequence,

@@ -15,7 +15,7 @@ import type { BlockFiles } from './blocks/block-files.js';
 import { DROPPED_SUFFIX, movedState, REPLACED_SUFFIX, readHandedOver } from './directory/handed-over.js';
 import type { Disk } from './disk/disk.js';
 import { errorText, isSystemError } from './disk/system-errors.js';
-import type { Journal } from './journal/journal.js';
+import type { CheckpointTerms, Journal } from './journal/journal.js';
 import { inTurns, type JournalWriter } from './journal/journal-writer.js';
 import { type Journals, shardFolder } from './journal/journals.js';
 import type { MetaTable } from './meta-table.js';
@@ -30,8 +30,7 @@ export interface ScopeMovesPorts {
   readonly cache: BlockCache;
   readonly writer: Pick<JournalWriter, 'checkpointed'>;
   readonly thread: Pick<StorageThread, 'remove'>;
-  /** See Journal. */
-  readonly checkpointFrom: (journal: Journal) => number;
+  readonly checkpointTerms: (journal: Journal) => CheckpointTerms;
   readonly remove: (paths: readonly string[]) => void;
 }
 
@@ -97,9 +96,9 @@ export class ScopeMoves {
 
   /** Goes on with a journal and its files, which are in their place. */
   async #takeUp(scope: string, journal: Journal): Promise<void> {
-    const { files, meta, checkpointFrom, remove } = this.#ports;
+    const { files, meta, checkpointTerms, remove } = this.#ports;
     const unknown = files.adopt(scope);
-    journal.checkpointFrom = checkpointFrom(journal);
+    journal.checkpointTerms = checkpointTerms(journal);
     if (unknown.length > 0) remove(unknown);
     await meta.register([journal]);
   }

@@ -32,10 +32,9 @@ import { DiskScratch } from './disk/scratch-space.js';
 import { isUnwritable } from './disk/system-errors.js';
 import type { DroppedPart } from './dropped-parts.js';
 import type { Put } from './journal/frame.js';
-import type { Journal } from './journal/journal.js';
+import type { CheckpointTerms, Journal } from './journal/journal.js';
 import { type JournalChanges, JournalWriter } from './journal/journal-writer.js';
 import { hasStoreFiles, Journals, META_TABLE, scopeOfName } from './journal/journals.js';
-import { CHECKPOINT_SHARE, TABLE_CHECKPOINT_SHARE } from './limits.js';
 import { MetaTable } from './meta-table.js';
 import { ScopeMoves } from './scope-moves.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from './store-back-ends.js';
@@ -68,7 +67,6 @@ export class Store {
   readonly #journals: Journals;
   readonly #writer: JournalWriter;
   readonly #meta: MetaTable;
-  readonly #checkpointLeastBytes: number;
   #id = '';
   /** null until the directory has its marker. */
   #watch: StoreWatch | null = null;
@@ -97,7 +95,6 @@ export class Store {
     this.#meta = new MetaTable(journals, (puts, removedKeys) =>
       this.room.retried(() => this.writeTables([{ table: this.#meta.journal, puts, removedKeys }])),
     );
-    this.#checkpointLeastBytes = parts.checkpointLeastBytes;
     this.#cache = new BlockCache(cacheBytes);
     this.#files = new BlockFiles(parts.disk, directory, journals, this.#cache);
     this.#segments = new StoredSegments({
@@ -121,7 +118,7 @@ export class Store {
         thread: this.#thread,
         assertSame: () => this.assertSame(),
         assertBytes: (path, byteCount) => assertBytes(path, parts.disk.byteCount(path) ?? 0, byteCount),
-        checkpointFrom: (journal) => this.#checkpointFrom(journal),
+        checkpointTerms: (journal) => this.#checkpointTerms(journal),
         onReplaced: (paths) => this.#beginRemoval(paths),
         onFailed: ({ name }, error) => {
           if (error instanceof SegmentError) this.damage.note([name], error.message);
@@ -139,10 +136,10 @@ export class Store {
       cache: this.#cache,
       writer: this.#writer,
       thread: this.#thread,
-      checkpointFrom: (journal) => this.#checkpointFrom(journal),
+      checkpointTerms: (journal) => this.#checkpointTerms(journal),
       remove: (paths) => this.#beginRemoval(paths),
     });
-    for (const journal of journals.all()) journal.checkpointFrom = this.#checkpointFrom(journal);
+    for (const journal of journals.all()) journal.checkpointTerms = this.#checkpointTerms(journal);
     if (this.leftovers.fileCount > 0) this.#beginRemoval(this.leftovers.paths());
   }
 
@@ -530,13 +527,9 @@ export class Store {
     }));
   }
 
-  #checkpointFrom(journal: Journal): number {
-    const scope = scopeOfName(journal.name);
-    const share =
-      scope === null
-        ? TABLE_CHECKPOINT_SHARE * journal.liveBytes
-        : CHECKPOINT_SHARE * (journal.liveBytes + this.#files.byteCountOf(scope));
-    return Math.max(this.#checkpointLeastBytes, share);
+  #checkpointTerms({ name }: Journal): CheckpointTerms {
+    const scope = scopeOfName(name);
+    return this.#journals.checkpointTerms(name, scope === null ? 0 : this.#files.byteCountOf(scope));
   }
 }
 

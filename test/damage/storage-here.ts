@@ -19,8 +19,10 @@ function startStorageHere(listener: StorageListener, onOpen?: (path: string) => 
   /** What a worker's end would close. */
   const open = new Set<number>();
   const disk = countedDisk(open, onOpen);
+  let isStopped = false;
   const later = (task: () => void): void => {
     setImmediate(() => {
+      if (isStopped) return;
       try {
         task();
       } catch (error) {
@@ -44,6 +46,7 @@ function startStorageHere(listener: StorageListener, onOpen?: (path: string) => 
     unref: () => {},
     // Nothing is under way: a store is closed when all it has asked for is done.
     stop: async () => {
+      isStopped = true;
       for (const descriptor of open) SYSTEM_DISK.close(descriptor);
     },
   };

@@ -4,7 +4,7 @@
  */
 
 import { assert } from '../../engine/assert.js';
-import { US_PER_MINUTE } from '../../engine/time.js';
+import { US_PER_DAY, US_PER_MINUTE } from '../../engine/time.js';
 import type { DurableLog, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import type { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import type { PlannedRecord } from '../model/history.js';
@@ -18,8 +18,8 @@ export class Posts {
   readonly #acknowledged = new Map<string, number>();
   /** By Idempotency-Key: those whose answer nobody has seen. They are sent again, also by later lives. */
   readonly unanswered = new Map<string, { readonly topic: string; readonly body: string }>();
-  /** Requests with a key that are on their way in this life. */
-  readonly onTheirWay = new Set<{ readonly body: string }>();
+  /** By Idempotency-Key, of this life: how many requests are on their way, and for how long the first is. */
+  readonly #onTheirWay = new Map<string, { readonly body: string; count: number; passedUs: number }>();
   #keyCount = 0;
 
   /**
@@ -27,9 +27,28 @@ export class Posts {
    * for so long; here one may be.
    */
   timePassed(byUs: number): void {
-    if (Math.abs(byUs) <= US_PER_MINUTE) return;
-    this.unanswered.clear();
-    for (const { body } of this.onTheirWay) this.sent(body);
+    if (Math.abs(byUs) > US_PER_MINUTE) this.unanswered.clear();
+    for (const way of this.#onTheirWay.values()) {
+      const wasKnown = way.passedUs < US_PER_DAY;
+      way.passedUs += byUs;
+      if (wasKnown && way.passedUs >= US_PER_DAY) this.sent(way.body);
+    }
+  }
+
+  began(key: string, body: string): void {
+    const way = this.#onTheirWay.get(key);
+    if (way === undefined) this.#onTheirWay.set(key, { body, count: 1, passedUs: 0 });
+    else way.count += 1;
+  }
+
+  ended(key: string): void {
+    const way = this.#onTheirWay.get(key)!;
+    way.count -= 1;
+    if (way.count === 0) this.#onTheirWay.delete(key);
+  }
+
+  lifeBegan(): void {
+    this.#onTheirWay.clear();
   }
 
   newKey(): string {
@@ -108,7 +127,7 @@ export class PostDelivery implements Delivery {
     this.#life = life;
     this.#log = log;
     this.#posts = posts;
-    posts.onTheirWay.clear();
+    posts.lifeBegan();
   }
 
   deliver({ topic }: ModelPartition, records: readonly PlannedRecord[]): void {
@@ -143,13 +162,12 @@ export class PostDelivery implements Delivery {
   }
 
   #send(idempotencyKey: string, topic: string, body: string): void {
-    const request = { body };
-    this.#posts.onTheirWay.add(request);
+    this.#posts.began(idempotencyKey, body);
     this.#log
       .append(topic, Buffer.from(body), 'application/json', { idempotencyKey })
       .then(({ kind }) => {
         assert(kind !== 'key-reused', 'a POST is taken for another one');
-        this.#posts.onTheirWay.delete(request);
+        this.#posts.ended(idempotencyKey);
         const isAnswered = kind !== 'busy' && kind !== 'unclear';
         if (isAnswered && this.#posts.unanswered.delete(idempotencyKey) && kind === 'stored')
           this.#posts.acknowledged(body);

@@ -189,11 +189,17 @@ export class DiskOfLife implements Disk {
 
   sync(descriptor: number): void {
     const file = this.#fileOf(descriptor);
+    this.#syncContent(file, file.content);
+  }
+
+  /** What the file had when the sync began, and has still. */
+  #syncContent(file: File, began: Uint8Array): void {
+    const content = began.subarray(0, Math.min(began.length, file.content.length));
     try {
       this.#faults.run('sync', (part) => {
         if (part < 0.5) return;
-        file.synced = file.content;
-        file.stableBytes = file.content.length;
+        file.synced = content;
+        file.stableBytes = content.length;
       });
     } catch (error) {
       if (error instanceof ArmedError) this.#leaveUnwritten(file);
@@ -207,9 +213,11 @@ export class DiskOfLife implements Disk {
   }
 
   async syncAll(descriptors: readonly number[]): Promise<void> {
-    for (const descriptor of descriptors) {
+    const files = descriptors.map((descriptor) => this.#fileOf(descriptor));
+    const began = files.map(({ content }) => content);
+    for (const [i, file] of files.entries()) {
       await this.#pause();
-      this.sync(descriptor);
+      this.#syncContent(file, began[i]);
     }
   }
 

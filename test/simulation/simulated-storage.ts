@@ -11,7 +11,7 @@ const BLOCK_BYTES = 1_000;
 /** More than a slice of a compaction takes: every step of one is a slice. */
 const STORAGE_TICK_US = 1_000_000;
 
-/** What slices of a compaction or checkpoint may come between, when several files are synced. */
+/** What may come between while files are synced: slices of a compaction or checkpoint, and appends to others. */
 export function syncTurn(schedule: Schedule): () => Promise<void> {
   return () => new Promise((resolve) => schedule.push('sync', resolve));
 }

@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { loadJournal } from '../../src/store/journal/journal-folder.js';
+import { APPEND_FILE_LIMIT } from '../../src/store/limits.js';
 import { Store } from '../../src/store/store.js';
 import type { StorageQuestion } from '../../src/store/thread/storage-protocol.js';
 import { StorageWork } from '../../src/store/thread/storage-work.js';
 
-const HELD = /\.(blocks|checkpoint\.new)$/;
+const SYNC_IS_HELD = /\.(blocks|checkpoint\.new)$/;
 
 let directory = '';
 
@@ -38,7 +39,7 @@ function workWithHeldSyncs() {
       synced.push(open.get(descriptor)!);
     },
     syncAll: async (descriptors) => {
-      const isHeld = descriptors.some((descriptor) => HELD.test(open.get(descriptor)!));
+      const isHeld = descriptors.some((descriptor) => SYNC_IS_HELD.test(open.get(descriptor)!));
       if (isHeld)
         await new Promise<void>((resolve, reject) =>
           held.push((error) => (error === undefined ? resolve() : reject(error))),
@@ -79,10 +80,11 @@ function append(text: string, ...files: readonly string[]): StorageQuestion {
   };
 }
 
-/** One block, into a file of blocks. */
-function write(file: string): StorageQuestion {
-  const arena = new SharedArrayBuffer(4);
-  return { do: 'write', arena, items: [{ name: 'b', path: join(directory, file), end: 4 }] };
+/** One block into each of these files. */
+function write(...files: readonly string[]): StorageQuestion {
+  const arena = new SharedArrayBuffer(4 * files.length);
+  const items = files.map((file, i) => ({ name: 'b', path: join(directory, file), end: 4 * (i + 1) }));
+  return { do: 'write', arena, items };
 }
 
 test('a POST is durable while a commit syncs its blocks; all else waits, in order', async () => {
@@ -106,6 +108,31 @@ test('a POST is durable while a commit syncs its blocks; all else waits, in orde
   thread.release();
   expect(await thread.answered()).toEqual([0, 2, 3, 1, 4, 5, 6]);
   expect(thread.failures).toEqual([]);
+});
+
+test('beside a commit of as many files as may be open a new journal is made; none is closed amid its sync', async () => {
+  const thread = workWithHeldSyncs();
+  const files = Array.from({ length: APPEND_FILE_LIMIT }, (_, i) => `${i}.blocks`);
+  thread.ask(write(...files));
+  thread.ask({ do: 'sync' });
+  thread.ask(append('one', 'new.journal'));
+  expect([await thread.answered(), thread.synced]).toEqual([[0, 2], ['new.journal']]);
+  thread.release();
+  expect([await thread.answered(), thread.failures]).toEqual([[0, 2, 1], []]);
+  expect(thread.synced).toEqual(['new.journal', ...files]);
+});
+
+test('after a commit whose sync has failed nothing more is appended', async () => {
+  const thread = workWithHeldSyncs();
+  thread.ask(write('a.blocks'));
+  thread.ask({ do: 'sync' });
+  thread.ask(append('one', 'log.journal'));
+  expect([await thread.answered(), thread.failures]).toEqual([[0, 2], []]);
+  thread.release(new Error('EIO'));
+  expect(await thread.answered()).toEqual([0, 2, 1]);
+  thread.ask(append('two', 'log.journal'));
+  expect(await thread.answered()).toEqual([0, 2, 1, 3]);
+  expect(thread.failures).toEqual(['EIO', 'EIO']);
 });
 
 test('an append to a file that is being synced waits, and is synced after', async () => {

@@ -19,11 +19,12 @@ import { Random } from '../../src/demo/random.js';
 import { DeadLetterStore } from '../../src/store/dead-letter-store.js';
 import { linksOfSnapshot } from '../../src/store/directory/backup.js';
 import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
+import { finished } from '../../src/store/disk/file-steps.js';
 import { Folders } from '../../src/store/disk/folders.js';
 import { Removals } from '../../src/store/disk/removals.js';
 import { writeCheckpoint } from '../../src/store/journal/checkpoint.js';
 import { COMMIT_FRAME, encodeFrame } from '../../src/store/journal/frame.js';
-import { finished, loadJournal, readJournal } from '../../src/store/journal/journal-folder.js';
+import { loadJournal, readJournal } from '../../src/store/journal/journal-folder.js';
 import {
   ARENA_BYTES,
   COMPRESS_FROM_BYTES,

@@ -8,6 +8,7 @@ import { assert } from '../../../engine/assert.js';
 import { type FileBuilder, SegmentError } from '../../../engine/segments.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
+import type { FileSteps } from '../disk/file-steps.js';
 import type { Folders } from '../disk/folders.js';
 import { readable } from '../disk/read-error.js';
 import type { Removals } from '../disk/removals.js';
@@ -33,9 +34,6 @@ export interface CompactionDisk {
   /** Makes the bytes of a file durable: at once, or by the time that it resolves. */
   readonly sync: (descriptor: number) => void | Promise<void>;
 }
-
-/** Something done in steps, others having a turn after each, once what it is waiting for has come. */
-export type FileSteps<Result> = Generator<void | Promise<void>, Result>;
 
 export class CompactionFiles implements FileBuilder {
   readonly #disk: Disk;

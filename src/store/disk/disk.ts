@@ -152,19 +152,28 @@ function overwrite(path: string, bytes: Uint8Array, position: number): void {
   }
 }
 
-/** Of the four threads that Node has for calls of the system, one is left to others. */
 async function syncAll(descriptors: readonly number[]): Promise<void> {
-  const waiting = [...descriptors];
-  const lane = async (): Promise<void> => {
-    for (let descriptor = waiting.pop(); descriptor !== undefined; descriptor = waiting.pop()) {
-      const path = paths.get(descriptor)!;
-      await syncLater(descriptor).catch((error: unknown) => {
-        throw ofFile(path, error);
-      });
-    }
-  };
-  for (const done of await Promise.allSettled(Array.from({ length: SYNC_LANES }, lane)))
+  for (const done of await Promise.allSettled(descriptors.map(syncInLane)))
     if (done.status === 'rejected') throw done.reason;
+}
+
+/** Of the four threads that Node has for calls of the system, one is left to others. */
+let freeLanes = SYNC_LANES;
+const waitingForLane: (() => void)[] = [];
+
+async function syncInLane(descriptor: number): Promise<void> {
+  const path = paths.get(descriptor)!;
+  if (freeLanes > 0) freeLanes -= 1;
+  else await new Promise<void>((resolve) => waitingForLane.push(resolve));
+  try {
+    await syncLater(descriptor);
+  } catch (error) {
+    throw ofFile(path, error);
+  } finally {
+    const next = waitingForLane.shift();
+    if (next === undefined) freeLanes += 1;
+    else next();
+  }
 }
 
 /** One that is missing is no error. (Of what `rmSync` throws on Node 24 the code is not what the system said.) */

@@ -4,6 +4,7 @@
  */
 
 import { dirname } from 'node:path';
+import { assert } from '../../../engine/assert.js';
 import { APPEND_FILE_LIMIT } from '../limits.js';
 import type { FileEnd } from '../thread/storage-protocol.js';
 import type { Disk } from './disk.js';
@@ -44,6 +45,11 @@ export class FileAppender {
 
   /** Lets go of a file that is to be removed. */
   release(path: string): void {
+    this.#assertIdle(path);
+    this.#letGo(path);
+  }
+
+  #letGo(path: string): void {
     const held = this.#held.get(path);
     if (held !== undefined && !this.#open.has(path)) this.#disk.close(held);
     this.#held.delete(path);
@@ -51,13 +57,14 @@ export class FileAppender {
 
   append(path: string, bytes: Uint8Array): void {
     this.#assertSynced();
+    this.#assertIdle(path);
     writeWhole(this.#disk, this.#open.get(path) ?? this.#openFile(path), bytes);
   }
 
   /**
    * What was appended before to these files, or to any, is on the disk when it resolves, the files' names included.
-   * Meanwhile only other files may be appended to, and synced. Rejects with a SyncError, as everything does from then on, when the system
-   * says otherwise.
+   * Meanwhile other files may be appended to and synced, and nothing else may be done. Rejects with a SyncError, as
+   * everything does from then on, when the system says otherwise.
    */
   async sync(paths?: ReadonlySet<string>): Promise<void> {
     await this.syncContents(paths);
@@ -90,6 +97,7 @@ export class FileAppender {
    */
   cutBack(ends: readonly FileEnd[]): void {
     for (const { path, byteCount } of ends) {
+      this.#assertIdle(path);
       const written = this.#open.get(path) ?? this.#held.get(path);
       const foundBytes = this.#disk.byteCount(path);
       if (foundBytes === null || (written === undefined && foundBytes === byteCount)) continue;
@@ -120,7 +128,11 @@ export class FileAppender {
     this.#syncing.delete(path);
     if (!this.#held.has(path)) this.#disk.close(this.#open.get(path)!);
     this.#open.delete(path);
-    while (this.#held.size > APPEND_FILE_LIMIT) this.release(this.#held.keys().next().value!);
+    while (this.#held.size > APPEND_FILE_LIMIT) this.#letGo(this.#held.keys().next().value!);
+  }
+
+  #assertIdle(path: string): void {
+    assert(!this.#syncing.has(path), 'a file is changed while it is synced');
   }
 
   #assertSynced(): void {
@@ -147,7 +159,7 @@ export class FileAppender {
     } catch (error) {
       const idle = [...this.#held.keys()].find((path) => !this.#open.has(path));
       if (!isOutOfDescriptors(error) || idle === undefined) throw error;
-      this.release(idle);
+      this.#letGo(idle);
       return this.#givingWay(task);
     }
   }

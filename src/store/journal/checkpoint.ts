@@ -4,9 +4,10 @@
  */
 
 import { SegmentError } from '../../../engine/segments.js';
-import type { CompactionDisk, FileSteps } from '../blocks/compaction-files.js';
+import type { CompactionDisk } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
+import { type FileSteps, finished } from '../disk/file-steps.js';
 import { readable } from '../disk/read-error.js';
 import { CHECKPOINT_FRAME_BYTES, CHECKPOINT_SYNC_BYTES } from '../limits.js';
 import { checkValue } from '../values/checked-value.js';
@@ -15,7 +16,6 @@ import type { CheckpointPlaces, CommitIdentity } from './journal.js';
 import {
   checkpointPath,
   endValue,
-  finished,
   frameFileName,
   type JournalState,
   readJournal,

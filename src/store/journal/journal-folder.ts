@@ -8,10 +8,9 @@
  */
 
 import { join } from 'node:path';
-import { assert } from '../../../engine/assert.js';
 import { SegmentError } from '../../../engine/segments.js';
-import type { FileSteps } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
+import { finished } from '../disk/file-steps.js';
 import {
   COMMIT_FRAME,
   decodeChanges,
@@ -164,15 +163,6 @@ export function loadJournal(disk: Disk, place: JournalPlace): JournalState {
 
 export function refuse({ what }: JournalProblem): never {
   throw new SegmentError(what);
-}
-
-/** Runs through all steps, of which there must be nothing to wait for. */
-export function finished<Result>(steps: FileSteps<Result>): Result {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    assert(step.value === undefined, 'what has to be waited for is not waited for');
-  }
 }
 
 function newestCheckpoint(fileNames: readonly string[], upTo = Infinity): number | null {

@@ -8,7 +8,7 @@ import { SegmentError } from '../../../engine/segments.js';
 import { errorText, isSystemError, SyncError } from '../disk/system-errors.js';
 import { StorageEndedError, type StorageThread } from '../thread/storage-thread.js';
 import type { Put } from './frame.js';
-import type { CheckpointPlaces, Journal, PendingFrame } from './journal.js';
+import type { CheckpointPlaces, CheckpointTerms, Journal, PendingFrame } from './journal.js';
 import { journalPath } from './journal-folder.js';
 
 /** What a commit changes of one journal. */
@@ -22,8 +22,7 @@ export interface JournalChanges {
 
 export interface JournalWriterPorts {
   readonly thread: StorageThread;
-  /** Bytes of no use from which a journal's next checkpoint is due. */
-  readonly checkpointFrom: (journal: Journal) => number;
+  readonly checkpointTerms: (journal: Journal) => CheckpointTerms;
   /** Throws when no later start would find what was written. */
   readonly assertSame: () => void;
   /** Throws when a file has not so many bytes: somebody else has changed it. */
@@ -145,7 +144,7 @@ export class JournalWriter {
   }
 
   async #writeCheckpoint(journal: Journal): Promise<void> {
-    const { thread, checkpointFrom, onReplaced } = this.#ports;
+    const { thread, checkpointTerms, onReplaced } = this.#ports;
     const pending = journal.turn();
     const { folder, name } = journal;
     let places: CheckpointPlaces;
@@ -156,12 +155,13 @@ export class JournalWriter {
       return;
     }
     onReplaced(journal.adopt(pending, places));
-    journal.checkpointFrom = checkpointFrom(journal);
+    journal.checkpointTerms = checkpointTerms(journal);
   }
 
-  /** Commits go on in the file that they have; it is tried again when as much more is of no use. */
+  /** Commits go on in the file that they have; it is tried again when some more is of no use. */
   #noteFailure(journal: Journal, error: unknown): void {
-    journal.checkpointFrom = journal.uselessBytes + this.#ports.checkpointFrom(journal);
+    const terms = this.#ports.checkpointTerms(journal);
+    journal.checkpointTerms = { ...terms, leastBytes: journal.uselessBytes + terms.leastBytes };
     if (error instanceof StorageEndedError || error instanceof SyncError) return;
     if (!(error instanceof SegmentError) && !isSystemError(error)) throw error;
     this.#ports.onFailed(journal, error as Error);

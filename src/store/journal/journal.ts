@@ -55,6 +55,17 @@ export interface CheckpointPlaces {
   readonly lengths: Float64Array;
 }
 
+/**
+ * When a checkpoint is worth its while: when so many bytes of a journal's files are of no use, and so many for each that
+ * is of use.
+ */
+export interface CheckpointTerms {
+  readonly leastBytes: number;
+  readonly share: number;
+  /** What is of use beside the journal. */
+  readonly otherBytes: number;
+}
+
 export class Journal {
   readonly name: string;
   readonly folder: string;
@@ -66,15 +77,14 @@ export class Journal {
   #checksum: number;
   #timeUs: number | null;
   #liveBytes = 0;
-  /** Bytes of files that no value needs, from which a checkpoint is worth its while. */
-  checkpointFrom: number;
+  checkpointTerms: CheckpointTerms;
 
   constructor(
     name: string,
     folder: string,
     state: JournalState,
     windows: OpenWindows,
-    checkpointFrom: number,
+    checkpointTerms: CheckpointTerms,
   ) {
     this.name = name;
     this.folder = folder;
@@ -86,7 +96,7 @@ export class Journal {
     // A damaged one is not opened.
     this.#checksum = state.checksum!;
     this.#timeUs = state.timeUs;
-    this.checkpointFrom = checkpointFrom;
+    this.checkpointTerms = checkpointTerms;
     for (const [key, { length }] of state.entries) this.#liveBytes += key.length + length;
   }
 
@@ -219,7 +229,8 @@ export class Journal {
 
   /** Whether so much of its files is of no use that a checkpoint is due. */
   isCheckpointDue(): boolean {
-    return this.uselessBytes > this.checkpointFrom;
+    const { leastBytes, share, otherBytes } = this.checkpointTerms;
+    return this.uselessBytes > Math.max(leastBytes, share * (this.#liveBytes + otherBytes));
   }
 
   /** Turns to the next file, which is there and empty; what stands in those before can be a checkpoint. */

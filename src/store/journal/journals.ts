@@ -12,12 +12,17 @@
 import { basename, dirname, join } from 'node:path';
 import { SegmentError } from '../../../engine/segments.js';
 import type { Disk } from '../disk/disk.js';
-import { JOURNAL_STRETCH_BYTES, OPEN_JOURNAL_LIMIT } from '../limits.js';
+import {
+  CHECKPOINT_SHARE,
+  JOURNAL_STRETCH_BYTES,
+  OPEN_JOURNAL_LIMIT,
+  TABLE_CHECKPOINT_SHARE,
+} from '../limits.js';
 import type { FileEnd } from '../thread/storage-protocol.js';
 import { openEnvelope, rawEnvelope } from '../values/envelope.js';
 import { FileWindow } from './file-window.js';
 import { decodeHeader, FRAME_HEADER_BYTES, isWholeBody, type Put } from './frame.js';
-import { Journal } from './journal.js';
+import { type CheckpointTerms, Journal } from './journal.js';
 import { frameFileName, type JournalState, loadJournal, parseJournalFile } from './journal-folder.js';
 import { OpenWindows } from './open-windows.js';
 
@@ -41,7 +46,7 @@ export class Journals {
   readonly #disk: Disk;
   readonly #directory: string;
   readonly #windows: OpenWindows;
-  readonly #checkpointFrom: number;
+  readonly #checkpointLeastBytes: number;
   /** By name: see journalName. */
   readonly #journals = new Map<string, Journal>();
   readonly #shards = new Map<string, Journal>();
@@ -49,12 +54,12 @@ export class Journals {
   readonly #found: { readonly name: string; readonly state: JournalState }[] = [];
 
   /**
-   * Opens all that there are, and changes nothing; `settle` must follow. `checkpointFrom`: see Journal, for those that are new. Throws a SegmentError for one that is damaged
-   * or missing, or the system's error.
+   * Opens all that there are, and changes nothing; `settle` must follow. `checkpointLeastBytes`: see CheckpointTerms.
+   * Throws a SegmentError for one that is damaged or missing, or the system's error.
    */
-  constructor(disk: Disk, directory: string, checkpointFrom: number) {
+  constructor(disk: Disk, directory: string, checkpointLeastBytes: number) {
     this.#disk = disk;
-    this.#checkpointFrom = checkpointFrom;
+    this.#checkpointLeastBytes = checkpointLeastBytes;
     this.#directory = directory;
     this.#windows = new OpenWindows(disk, OPEN_JOURNAL_LIMIT, JOURNAL_STRETCH_BYTES);
     try {
@@ -85,6 +90,12 @@ export class Journals {
         puts.push({ key, value: rawEnvelope(key, Buffer.from(String(sequence))) });
     }
     return puts;
+  }
+
+  /** `otherBytes`: of the files of blocks of a partition. */
+  checkpointTerms(name: string, otherBytes: number): CheckpointTerms {
+    const share = scopeOfName(name) === null ? TABLE_CHECKPOINT_SHARE : CHECKPOINT_SHARE;
+    return { leastBytes: this.#checkpointLeastBytes, share, otherBytes };
   }
 
   /** The journal of a partition; it may be one that was never written. */
@@ -169,7 +180,7 @@ export class Journals {
   }
 
   #add(name: string, folder: string, state: JournalState): Journal {
-    const journal = new Journal(name, folder, state, this.#windows, this.#checkpointFrom);
+    const journal = new Journal(name, folder, state, this.#windows, this.checkpointTerms(name, 0));
     this.#journals.set(name, journal);
     const scope = scopeOfName(name);
     if (scope !== null) this.#shards.set(scope, journal);

@@ -13,9 +13,10 @@ import { SegmentError } from '../../../engine/segments.js';
 import { sealPart } from '../../../engine/usage/sealed/seal.js';
 import { partFile } from '../../../engine/usage/sealed/sealed-part.js';
 import { monotonicUs } from '../../system-clock.js';
-import { type CompactionDisk, CompactionFiles, type FileSteps } from '../blocks/compaction-files.js';
+import { type CompactionDisk, CompactionFiles } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
 import { FileAppender } from '../disk/file-appender.js';
+import type { FileSteps } from '../disk/file-steps.js';
 import { Folders } from '../disk/folders.js';
 import { Removals } from '../disk/removals.js';
 import { errorText, SyncError } from '../disk/system-errors.js';
@@ -87,9 +88,12 @@ export class StorageWork {
     while (this.#waiting.length > 0 && this.#mayBegin(this.#waiting[0])) this.#do(this.#waiting.shift()!);
   }
 
-  /** While files are synced nothing else is done, but that a POST does not wait for a commit's files of blocks. */
+  /**
+   * While files are synced no other question is begun but an append to other files: a POST does not wait for a commit's
+   * files of blocks, nor for a checkpoint that comes between, which has a file of its own.
+   */
   #mayBegin(question: Question): boolean {
-    if (this.#syncCount === 0) return true;
+    if (this.#syncCount === 0 || question.do === 'checkpoint') return true;
     return (
       question.do === 'append' && question.additions.every(({ path }) => !this.#appender.isBeingSynced(path))
     );
@@ -230,9 +234,9 @@ export class StorageWork {
   #inSlices(id: number, steps: FileSteps<Done>, abandon: () => void = () => undefined): void {
     const { later } = this.#ports;
     const next = () => steps.next();
-    const slice = (first: () => FileStep): void => {
+    const slice = (resume: () => FileStep): void => {
       try {
-        const step = this.#advance(first, next);
+        const step = this.#advance(resume, next);
         if (step.done === true) this.#answer({ id, done: step.value });
         else if (step.value === undefined) later(() => slice(next));
         else
@@ -249,10 +253,10 @@ export class StorageWork {
   }
 
   /** Goes on for a slice, up to something to wait for, or to the end. */
-  #advance(first: () => FileStep, next: () => FileStep): FileStep {
+  #advance(resume: () => FileStep, next: () => FileStep): FileStep {
     const { monotonicUs } = this.#ports;
     const endUs = monotonicUs() + COMPACTION_SLICE_MS * 1000;
-    for (let step = first(); ; step = next())
+    for (let step = resume(); ; step = next())
       if (step.done === true || step.value !== undefined || monotonicUs() >= endUs) return step;
   }
 }

@@ -8,8 +8,8 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import {
-  COLLECT_AFTER_US,
   COLLECT_GROWTH_SHARE,
+  COLLECT_TIME_SHARE,
   COLLECTED_HEAP_BYTES,
   WORKER_HEAP_BYTES,
   WORKER_HEAP_CHECK_MS,
@@ -60,8 +60,10 @@ export class GarbageWatch {
     if (usedBytes < this.#limitBytes || grownBytes < COLLECT_GROWTH_SHARE * this.#limitBytes) return;
     // Of a large heap it would take too long, and V8's own slack is little beside it.
     if (heapBytes > COLLECTED_HEAP_BYTES || this.#monotonicUs() < this.#notBeforeUs) return;
+    const startUs = this.#monotonicUs();
     this.#heap.collect();
-    this.#notBeforeUs = this.#monotonicUs() + COLLECT_AFTER_US;
+    const endUs = this.#monotonicUs();
+    this.#notBeforeUs = endUs + (endUs - startUs) / COLLECT_TIME_SHARE;
     const after = this.#heap.used();
     this.#leastBytes = after.heapBytes + after.bufferBytes;
   }

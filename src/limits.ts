@@ -58,11 +58,16 @@ export const MEMORY_CHECK_MS = 100;
 
 /**
  * While heap and buffers of a thread take more than they should, its garbage is collected once they have grown by
- * this share of that, but not for this long after a collection. Bigger: the process takes more than it is allowed;
- * smaller: requests wait for collections of garbage more often.
+ * this share of that. Bigger: the process takes more than it is allowed; smaller: requests wait for collections of
+ * garbage more often.
  */
 export const COLLECT_GROWTH_SHARE = 1 / 8;
-export const COLLECT_AFTER_US = 10_000_000;
+
+/**
+ * Of a thread's time, what these collections take at most. Bigger: one request in a hundred waits for one; smaller:
+ * garbage stays for longer.
+ */
+export const COLLECT_TIME_SHARE = 1 / 200;
 
 /**
  * The largest heap, without its buffers, whose garbage is collected so. Bigger: requests wait for longer at a time

@@ -2,10 +2,12 @@
 
 import { expect, test } from 'vitest';
 import { GarbageWatch, type Heap, openHeap } from '../src/garbage-watch.js';
-import { COLLECT_AFTER_US, COLLECTED_HEAP_BYTES } from '../src/limits.js';
+import { COLLECT_TIME_SHARE, COLLECTED_HEAP_BYTES } from '../src/limits.js';
 
 const MIB = 2 ** 20;
 const LIMIT_BYTES = 128 * MIB;
+const COLLECTION_US = 40_000;
+const PAUSE_US = COLLECTION_US / COLLECT_TIME_SHARE;
 
 /** This thread's own heap, its buffers counted from where a test begins; it knows how often it was collected. */
 class CountedHeap implements Heap {
@@ -29,6 +31,7 @@ class CountedHeap implements Heap {
 
   collect(): void {
     this.collections += 1;
+    this.nowUs += COLLECTION_US;
     this.#heap.collect();
   }
 
@@ -60,7 +63,7 @@ test('what became garbage goes once more is taken than should be, and not oftene
 
   // More than before: what was freed may still be counted.
   const more = await makeGarbage(2 * LIMIT_BYTES);
-  heap.nowUs = COLLECT_AFTER_US - 1;
+  heap.nowUs += PAUSE_US - 1;
   watch.check();
   expect(heap.collections).toBe(1);
   heap.nowUs += 1;
@@ -79,7 +82,7 @@ test('what is needed is not collected again and again, and below the limit nothi
   const roomy = heap.watch(4 * LIMIT_BYTES);
   const check = (times: number) => {
     for (let i = 0; i < times; i++) {
-      heap.nowUs += 2 * COLLECT_AFTER_US;
+      heap.nowUs += 2 * PAUSE_US;
       watch.check();
     }
   };

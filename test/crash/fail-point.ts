@@ -105,6 +105,12 @@ export function killingDisk(disk: Disk, killer: Killer): Disk {
     syncFolder: (folder) => killer.around('sync-folder', () => disk.syncFolder(folder)),
     rename: (from, to) => killer.around('rename', () => disk.rename(from, to)),
     truncate: (file, byteCount) => killer.around('truncate', () => disk.truncate(file, byteCount)),
+    removeLater: async (path) => {
+      const name = `unlink of ${kindOf(path, built.has(path))}` as const;
+      killer.pass(`before ${name}`);
+      await disk.removeLater(path);
+      killer.pass(`after ${name}`);
+    },
     remove: (path) => killer.around(`unlink of ${kindOf(path, built.has(path))}`, () => disk.remove(path)),
   };
 }

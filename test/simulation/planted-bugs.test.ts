@@ -44,7 +44,7 @@ function isFoundInStore(bug: string, planted: Partial<Assembly>, firstSeed = 1):
 
 /** All of a disk but what is given. */
 function changed(disk: Disk, change: Partial<Disk>): Disk {
-  const bound: Omit<Disk, 'syncAll'> = {
+  const bound: Omit<Disk, 'syncAll' | 'removeLater'> = {
     open: (path, flags) => disk.open(path, flags),
     close: (descriptor) => disk.close(descriptor),
     read: (descriptor, into, byteCount, position) => disk.read(descriptor, into, byteCount, position),
@@ -67,7 +67,11 @@ function changed(disk: Disk, change: Partial<Disk>): Disk {
     for (const descriptor of descriptors) all.sync(descriptor);
   };
   const syncAll = change.sync === undefined ? disk.syncAll.bind(disk) : syncEach;
-  return { ...all, syncAll: change.syncAll ?? syncAll };
+  const removeLater =
+    change.remove === undefined
+      ? (path: string) => disk.removeLater(path)
+      : async (path: string) => all.remove(path);
+  return { removeLater, ...all, syncAll: change.syncAll ?? syncAll };
 }
 
 isFound(

@@ -44,6 +44,11 @@ interface Remembered {
   readonly goBack: () => void;
 }
 
+interface Undecided {
+  readonly partition: ModelPartition;
+  readonly either: readonly [Remembered, Remembered];
+}
+
 /** Ends a history: the service disagrees with the model. */
 class Problem extends Error {}
 
@@ -231,7 +236,7 @@ export class Player {
       );
       await this.#life.begin();
     } while (this.#life.isOver);
-    this.#goBack();
+    const undecided = this.#goBack();
     this.#expireModel();
     const { embeddedLog, store } = this.#life.parts;
     if (embeddedLog !== null) await this.#readLogEnd(new LogTable(store));
@@ -242,7 +247,7 @@ export class Player {
     try {
       this.#checkOffsets();
       this.#checkFiles();
-      this.#checkAll();
+      this.#checkAny(undecided);
     } catch (error) {
       if (!(error instanceof LifeEnded)) throw error;
       await this.#beginLife();
@@ -261,18 +266,44 @@ export class Player {
     }
   }
 
-  /** To what the crash has left of each partition: its last commit, or the save whose commit it cut off. */
-  #goBack(): void {
+  /**
+   * To what the crash has left of each partition: its last commit, or the save whose commit it cut off. Returns
+   * partitions of which these are at the same offset, and differ in what had expired; they are at the former.
+   */
+  #goBack(): Undecided[] {
+    const undecided: Undecided[] = [];
     for (const partition of this.#reader.partitions) {
       const { topic, partition: index } = partition;
       const stored = this.#life.parts.shards.of({ topic, partition: index }).nextOffset ?? 0;
-      const left = [this.#committed, this.#saved]
-        .map((of) => of.get(partition))
-        .find((remembered) => remembered?.nextOffset === stored);
+      const [committed, saved] = [this.#committed, this.#saved].map((of) => of.get(partition)!);
+      const left = [committed, saved].find(({ nextOffset }) => nextOffset === stored);
       if (left === undefined) throw new Problem(`${topic} goes on at ${stored}, which no commit has saved`);
-      left.goBack();
-      this.#remember(partition);
-      this.#committed.set(partition, this.#saved.get(partition)!);
+      if (saved !== committed && saved.nextOffset === committed.nextOffset)
+        undecided.push({ partition, either: [committed, saved] });
+      this.#goBackTo(partition, left);
+    }
+    return undecided;
+  }
+
+  #goBackTo(partition: ModelPartition, left: Remembered): void {
+    left.goBack();
+    this.#remember(partition);
+    this.#committed.set(partition, this.#saved.get(partition)!);
+  }
+
+  /** That all is right with one or the other of each undecided partition. */
+  #checkAny(undecided: readonly Undecided[]): void {
+    for (let choice = 0; ; ) {
+      try {
+        this.#checkAll();
+        return;
+      } catch (error) {
+        choice += 1;
+        if (!(error instanceof Problem) || choice === 2 ** undecided.length) throw error;
+        for (const [i, { partition, either }] of undecided.entries())
+          this.#goBackTo(partition, either[(choice >> i) & 1]);
+        this.#expireModel();
+      }
     }
   }
 

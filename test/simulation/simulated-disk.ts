@@ -116,7 +116,7 @@ export class DiskOfLife implements Disk {
   readonly #pause: () => Promise<void>;
   #nextDescriptor = 3;
 
-  /** `pause`: before each of the files that are synced at once. */
+  /** `pause`: before each file that is synced, or removed, while others come between. */
   constructor(disk: SimulatedDisk, faults: Faults, pause: () => Promise<void> = async () => undefined) {
     this.#disk = disk;
     this.#faults = faults;
@@ -284,6 +284,11 @@ export class DiskOfLife implements Disk {
     this.#faults.run('remove', (part) => {
       if (this.#disk.entry(path) !== null && part > 0.5) this.#disk.setEntry(path, null);
     });
+  }
+
+  async removeLater(path: string): Promise<void> {
+    await this.#pause();
+    this.remove(path);
   }
 
   /** A full disk is an error that is armed, and passes. */

@@ -17,6 +17,7 @@ import {
   statfsSync,
   statSync,
   truncateSync,
+  unlink,
   unlinkSync,
   writeSync,
 } from 'node:fs';
@@ -67,6 +68,8 @@ export interface Disk {
   truncate(file: string | number, byteCount: number): void;
   /** A file that is missing is no error. */
   remove(path: string): void;
+  /** As remove, while this thread does something else: of a large file it takes tens of milliseconds. */
+  removeLater(path: string): Promise<void>;
   /** Of the file system that a folder is in: what this process may still write there. */
   freeBytes(folder: string): number;
   /**
@@ -80,6 +83,7 @@ export interface Disk {
 const paths = new Map<number, string>();
 
 const syncLater = promisify(fdatasync);
+const unlinkLater = promisify(unlink);
 
 export const SYSTEM_DISK: Disk = {
   open: (path, flags) => {
@@ -114,6 +118,7 @@ export const SYSTEM_DISK: Disk = {
     else asked(paths.get(file)!, () => ftruncateSync(file, byteCount));
   },
   remove: removeFile,
+  removeLater: (path) => unlinkLater(path).catch(unlessMissing),
   freeBytes,
   list: listFolder,
 };
@@ -181,8 +186,12 @@ export function removeFile(path: string): void {
   try {
     unlinkSync(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    unlessMissing(error);
   }
+}
+
+function unlessMissing(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
 }
 
 function makeFolder(folder: string): boolean {

@@ -22,9 +22,23 @@ export class Removals {
       this.#disk.remove(path);
       this.#left.delete(path);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === undefined) throw error;
-      this.#left.set(path, errorText(error));
+      this.#noteLeft(path, error);
     }
+  }
+
+  /** As remove, while this thread does something else; meanwhile no file of that name may be made. */
+  async removeLater(path: string): Promise<void> {
+    try {
+      await this.#disk.removeLater(path);
+      this.#left.delete(path);
+    } catch (error) {
+      this.#noteLeft(path, error);
+    }
+  }
+
+  #noteLeft(path: string, error: unknown): void {
+    if ((error as NodeJS.ErrnoException).code === undefined) throw error;
+    this.#left.set(path, errorText(error));
   }
 
   /** Tries those again that are left. */

@@ -29,6 +29,7 @@ import type {
   Done,
   FailureKind,
   LinkedFile,
+  Removed,
   Sealed,
   StorageAnswer,
   StorageQuestion,
@@ -67,9 +68,10 @@ export class StorageWork {
   readonly #folders: Folders;
   readonly #removals: Removals;
   readonly #appender: FileAppender;
-  /** What came while files are synced, in order. */
+  /** What came while files are synced or removed, in order. */
   readonly #waiting: Question[] = [];
-  #syncCount = 0;
+  /** Of the questions that files are being synced or removed for. */
+  #underWayCount = 0;
 
   constructor(ports: StoragePorts) {
     this.#ports = ports;
@@ -89,11 +91,11 @@ export class StorageWork {
   }
 
   /**
-   * While files are synced no other question is begun but an append to other files: a POST does not wait for a commit's
-   * files of blocks, nor for a checkpoint that comes between, which has a file of its own.
+   * While files are synced or removed no other question is begun but an append to other files: a POST does not wait for
+   * a commit's files of blocks, nor for a checkpoint that comes between, which has a file of its own.
    */
   #mayBegin(question: Question): boolean {
-    if (this.#syncCount === 0 || question.do === 'checkpoint') return true;
+    if (this.#underWayCount === 0 || question.do === 'checkpoint') return true;
     return (
       question.do === 'append' && question.additions.every(({ path }) => !this.#appender.isBeingSynced(path))
     );
@@ -110,24 +112,21 @@ export class StorageWork {
         }
         case 'append':
           for (const { path, bytes } of question.additions) this.#appender.appendAndHold(path, bytes);
-          this.#after(this.#appender.sync(new Set(question.additions.map(({ path }) => path))), id);
+          this.#afterSync(this.#appender.sync(new Set(question.additions.map(({ path }) => path))), id);
           break;
         case 'checkpoint':
           this.#beginCheckpoint(id, question);
           break;
         case 'sync':
-          this.#after(this.#appender.sync(), id);
+          this.#afterSync(this.#appender.sync(), id);
           break;
         case 'cut-back':
           this.#appender.cutBack(question.ends);
-          this.#after(this.#appender.syncContents(), id);
+          this.#afterSync(this.#appender.syncContents(), id);
           break;
         case 'remove':
-          for (const path of question.paths) {
-            this.#appender.release(path);
-            this.#removals.remove(path);
-          }
-          this.#answer({ id, done: { left: this.#removals.left() } });
+          for (const path of question.paths) this.#appender.release(path);
+          this.#after(this.#removeAll(question.paths), id);
           break;
         case 'link':
           this.#link(question.folder, question.names);
@@ -145,18 +144,30 @@ export class StorageWork {
     }
   }
 
+  #afterSync(synced: Promise<void>, id: number): void {
+    this.#after(
+      synced.then(() => null),
+      id,
+    );
+  }
+
   /** See mayBegin for what is done meanwhile. */
-  #after(synced: Promise<void>, id: number): void {
-    this.#syncCount += 1;
-    void synced
+  #after(work: Promise<Done>, id: number): void {
+    this.#underWayCount += 1;
+    void work
       .then(
-        () => this.#answer({ id, done: null }),
+        (done) => this.#answer({ id, done }),
         (error: unknown) => this.#answer({ id, ...failure(error) }),
       )
       .then(() => {
-        this.#syncCount -= 1;
+        this.#underWayCount -= 1;
         this.#begin();
       });
+  }
+
+  async #removeAll(paths: readonly string[]): Promise<Removed> {
+    for (const path of paths) await this.#removals.removeLater(path);
+    return { left: this.#removals.left() };
   }
 
   #answer(message: StorageAnswer): void {

@@ -7,7 +7,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { type DirectoryLock, lockDirectory } from './directory/directory-lock.js';
 import { type Disk, SYSTEM_DISK } from './disk/disk.js';
 import type { DiskPlatform } from './disk/disk-room.js';
-import { ARENA_BYTES, CHECKPOINT_LEAST_BYTES } from './limits.js';
+import type { CheckpointShares } from './journal/journals.js';
+import { ARENA_BYTES, CHECKPOINT_LEAST_BYTES, CHECKPOINT_SHARE, TABLE_CHECKPOINT_SHARE } from './limits.js';
 import { type StartStorage, startStorageWorker } from './thread/storage-link.js';
 
 export interface StoreBackEnds extends DiskPlatform {
@@ -19,6 +20,7 @@ export interface StoreBackEnds extends DiskPlatform {
   readonly arenaBytes: number;
   /** See CHECKPOINT_LEAST_BYTES. */
   readonly checkpointLeastBytes: number;
+  readonly checkpointShares: CheckpointShares;
 }
 
 export const SYSTEM_PARTS: StoreBackEnds = {
@@ -28,4 +30,5 @@ export const SYSTEM_PARTS: StoreBackEnds = {
   startStorage: (listener) => startStorageWorker(listener),
   arenaBytes: ARENA_BYTES,
   checkpointLeastBytes: CHECKPOINT_LEAST_BYTES,
+  checkpointShares: { partition: CHECKPOINT_SHARE, table: TABLE_CHECKPOINT_SHARE },
 };

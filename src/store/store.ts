@@ -176,7 +176,7 @@ export class Store {
       // An earlier start may have made the directory, and ended before its name was durable.
       if (!isMarked) syncParent(parts.disk, directory);
       finishAdoptions(parts.disk, directory);
-      journals = new Journals(parts.disk, directory, parts.checkpointLeastBytes);
+      journals = new Journals(parts.disk, directory, parts);
       // What is left of a store, or of a copy of one, is no new one.
       const isStore = isMarked || hasStoreFiles(parts.disk, directory);
       if (isStore && !journals.table(META_TABLE).exists) throw lostStore(directory, `tables/${META_TABLE}`);

@@ -167,7 +167,7 @@ function isRefusal(error: unknown): boolean {
  * were. What repairs have dropped is compared: it stands in a checkpoint, of which no end can be missing unnoticed.
  */
 function journalText(directory: string): string {
-  const journals = new Journals(SYSTEM_DISK, directory, Infinity);
+  const journals = new Journals(SYSTEM_DISK, directory, SYSTEM_PARTS);
   const lines: string[] = [];
   for (const journal of journals.all()) {
     for (const { key, value } of journal.entries())

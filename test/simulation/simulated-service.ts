@@ -42,6 +42,7 @@ const CACHE_BYTES = 20_000;
 const ARENA_BYTES = 3_000;
 /** So small that most histories make checkpoints. */
 const CHECKPOINT_LEAST_BYTES = 200;
+const CHECKPOINT_SHARES = { partition: 0.05, table: 0.05 };
 /** So small that appends take several. */
 const LOG_CHUNK_BYTES = 400;
 const STAGED_FROM_BYTES = 600;
@@ -123,6 +124,7 @@ export class Life {
       startStorage: simulatedStorage(disk('storage'), this.schedule, () => this.isOver, this.#assembly),
       arenaBytes: ARENA_BYTES,
       checkpointLeastBytes: CHECKPOINT_LEAST_BYTES,
+      checkpointShares: CHECKPOINT_SHARES,
     });
     const store = await this.finish(opening);
     if (store === null) return;

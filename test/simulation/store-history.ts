@@ -27,6 +27,7 @@ const FILES = ['90d/a', '90d/b', 'usage-a'];
 const CACHE_BYTES = 500;
 const ARENA_BYTES = 600;
 const CHECKPOINT_LEAST_BYTES = 300;
+const CHECKPOINT_SHARES = { partition: 0.1, table: 0.1 };
 const LOG_CHUNK_BYTES = 60;
 /** Some values are compressed, most are not. */
 const VALUE_BYTES = [3, 40, 40, 700];
@@ -397,6 +398,7 @@ function backEnds(disk: SimulatedDisk, faults: Faults, schedule: Schedule, assem
     startStorage: simulatedStorage(hand('storage'), schedule, () => faults.ended !== null, assembly),
     arenaBytes: ARENA_BYTES,
     checkpointLeastBytes: CHECKPOINT_LEAST_BYTES,
+    checkpointShares: CHECKPOINT_SHARES,
   };
 }
 

@@ -12,12 +12,7 @@
 import { basename, dirname, join } from 'node:path';
 import { SegmentError } from '../../../engine/segments.js';
 import type { Disk } from '../disk/disk.js';
-import {
-  CHECKPOINT_SHARE,
-  JOURNAL_STRETCH_BYTES,
-  OPEN_JOURNAL_LIMIT,
-  TABLE_CHECKPOINT_SHARE,
-} from '../limits.js';
+import { JOURNAL_STRETCH_BYTES, OPEN_JOURNAL_LIMIT } from '../limits.js';
 import type { FileEnd } from '../thread/storage-protocol.js';
 import { openEnvelope, rawEnvelope } from '../values/envelope.js';
 import { FileWindow } from './file-window.js';
@@ -42,11 +37,24 @@ export interface JournalFolder {
   readonly fileNames: readonly string[];
 }
 
+/** For each byte that is of use, how many of none are worth a checkpoint. */
+export interface CheckpointShares {
+  readonly partition: number;
+  readonly table: number;
+}
+
+export interface CheckpointPolicy {
+  /** So many of no use are, at least. */
+  readonly checkpointLeastBytes: number;
+  readonly checkpointShares: CheckpointShares;
+}
+
 export class Journals {
   readonly #disk: Disk;
   readonly #directory: string;
   readonly #windows: OpenWindows;
   readonly #checkpointLeastBytes: number;
+  readonly #checkpointShares: CheckpointShares;
   /** By name: see journalName. */
   readonly #journals = new Map<string, Journal>();
   readonly #shards = new Map<string, Journal>();
@@ -54,12 +62,13 @@ export class Journals {
   readonly #found: { readonly name: string; readonly state: JournalState }[] = [];
 
   /**
-   * Opens all that there are, and changes nothing; `settle` must follow. `checkpointLeastBytes`: see CheckpointTerms.
-   * Throws a SegmentError for one that is damaged or missing, or the system's error.
+   * Opens all that there are, and changes nothing; `settle` must follow. Throws a SegmentError for one that is
+   * damaged or missing, or the system's error.
    */
-  constructor(disk: Disk, directory: string, checkpointLeastBytes: number) {
+  constructor(disk: Disk, directory: string, { checkpointLeastBytes, checkpointShares }: CheckpointPolicy) {
     this.#disk = disk;
     this.#checkpointLeastBytes = checkpointLeastBytes;
+    this.#checkpointShares = checkpointShares;
     this.#directory = directory;
     this.#windows = new OpenWindows(disk, OPEN_JOURNAL_LIMIT, JOURNAL_STRETCH_BYTES);
     try {
@@ -94,7 +103,8 @@ export class Journals {
 
   /** `otherBytes`: of the files of blocks of a partition. */
   checkpointTerms(name: string, otherBytes: number): CheckpointTerms {
-    const share = scopeOfName(name) === null ? TABLE_CHECKPOINT_SHARE : CHECKPOINT_SHARE;
+    const { partition, table } = this.#checkpointShares;
+    const share = scopeOfName(name) === null ? table : partition;
     return { leastBytes: this.#checkpointLeastBytes, share, otherBytes };
   }
 

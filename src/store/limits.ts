@@ -168,10 +168,10 @@ export const LOG_CHUNK_RECORDS = 4096;
 export const STAGE_BYTES = 256 * 1024;
 
 /**
- * Files that are synced at a time. More: with Node's four threads a packed answer waits for all of them; fewer: a
- * commit of many partitions takes longer where a sync does.
+ * Files that are synced or removed at a time. More: with Node's four threads a packed answer waits for all of them;
+ * fewer: a commit of many partitions takes longer where a sync does.
  */
-export const SYNC_LANES = 3;
+export const DISK_LANES = 3;
 
 /** Bytes of a file that a backup copies, or a start in one checks, at a time. More: more memory; fewer: more calls. */
 export const BACKUP_STRETCH_BYTES = 1024 * 1024;

@@ -23,7 +23,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { SYNC_LANES } from '../limits.js';
+import { DISK_LANES } from '../limits.js';
 import { ofFile } from './system-errors.js';
 
 export interface FolderList {
@@ -118,7 +118,7 @@ export const SYSTEM_DISK: Disk = {
     else asked(paths.get(file)!, () => ftruncateSync(file, byteCount));
   },
   remove: removeFile,
-  removeLater: (path) => unlinkLater(path).catch(unlessMissing),
+  removeLater: (path) => inLane(() => unlinkLater(path)).catch(unlessMissing),
   freeBytes,
   list: listFolder,
 };
@@ -158,22 +158,24 @@ function overwrite(path: string, bytes: Uint8Array, position: number): void {
 }
 
 async function syncAll(descriptors: readonly number[]): Promise<void> {
-  for (const done of await Promise.allSettled(descriptors.map(syncInLane)))
-    if (done.status === 'rejected') throw done.reason;
+  const syncs = descriptors.map((descriptor) => {
+    const path = paths.get(descriptor)!;
+    return inLane(() => syncLater(descriptor)).catch((error: unknown) => {
+      throw ofFile(path, error);
+    });
+  });
+  for (const done of await Promise.allSettled(syncs)) if (done.status === 'rejected') throw done.reason;
 }
 
 /** Of the four threads that Node has for calls of the system, one is left to others. */
-let freeLanes = SYNC_LANES;
+let freeLanes = DISK_LANES;
 const waitingForLane: (() => void)[] = [];
 
-async function syncInLane(descriptor: number): Promise<void> {
-  const path = paths.get(descriptor)!;
+async function inLane(call: () => Promise<void>): Promise<void> {
   if (freeLanes > 0) freeLanes -= 1;
   else await new Promise<void>((resolve) => waitingForLane.push(resolve));
   try {
-    await syncLater(descriptor);
-  } catch (error) {
-    throw ofFile(path, error);
+    await call();
   } finally {
     const next = waitingForLane.shift();
     if (next === undefined) freeLanes += 1;

@@ -20,7 +20,7 @@ import type { UsageView } from '../../engine/usage/usage-view.js';
 import { coreCount } from '../core-count.js';
 import { monotonicUs } from '../system-clock.js';
 import { Turns } from '../turns.js';
-import { busy, ExpressionError, slow, stopped } from './expression-error.js';
+import { busy, ExpressionError, replaced, slow, stopped } from './expression-error.js';
 import {
   EVALUATION_DEADLINE_MS,
   EVALUATION_LIMIT,
@@ -78,6 +78,9 @@ export class ApiCountsEvaluator {
   readonly #running = new Map<string, WaitingAsk[]>();
   /** Evaluations that wait for a turn of the event loop: it is given to one at a time. */
   readonly #turns = new Turns();
+  #holdCount = 0;
+  /** What came while evaluations are held. */
+  #held: { readonly expression: string; readonly one: WaitingAsk }[] = [];
   #stopped = false;
 
   /** `views` is asked for the usage views of all shards whenever an evaluation begins. */
@@ -125,12 +128,15 @@ export class ApiCountsEvaluator {
   ): ApiCounts[] | Promise<ApiCounts[]> {
     if (this.#stopped) throw stopped();
     assertLength(expression);
+    const isHeld = this.#holdCount > 0;
     const waiting = this.#running.get(expression);
-    if (waiting !== undefined) return this.#collectLater(ask, chosen, (one) => waiting.push(one));
-    const known = knownCounts(chosen ?? this.#views(), expression, ask);
+    if (waiting !== undefined && !isHeld) return this.#collectLater(ask, chosen, (one) => waiting.push(one));
+    const known = waiting === undefined ? knownCounts(chosen ?? this.#views(), expression, ask) : null;
     if (known !== null) return known;
     const views = this.#views();
-    if (this.#running.size >= this.#options.evaluationLimit) throw busy(this.#running.size);
+    const underWayCount = this.#running.size + this.#held.length;
+    if (underWayCount >= this.#options.evaluationLimit) throw busy(underWayCount);
+    if (isHeld) return this.#collectLater(ask, chosen, (one) => this.#held.push({ expression, one }));
     const evaluation = new ExpressionEvaluation(views, expression, [ask]);
     const state = evaluation.advance(this.#options.sliceBytes);
     if (state === 'ready') {
@@ -144,6 +150,33 @@ export class ApiCountsEvaluator {
       chosen,
       (one) => void this.#runAll(expression, { views, evaluation, state, asks: [one] }),
     );
+  }
+
+  /**
+   * From now on no evaluation is begun until what is returned is called, so that those that run come to an end: what is
+   * asked meanwhile waits.
+   */
+  hold(): () => void {
+    this.#holdCount += 1;
+    return () => {
+      this.#holdCount -= 1;
+      if (this.#holdCount > 0) return;
+      const held = this.#held;
+      this.#held = [];
+      for (const { expression, one } of held) this.#begin(expression, one);
+    };
+  }
+
+  #begin(expression: string, one: WaitingAsk): void {
+    const waiting = this.#running.get(expression);
+    if (waiting !== undefined) {
+      waiting.push(one);
+      return;
+    }
+    const views = this.#views();
+    this.#running.set(expression, []);
+    const evaluation = new ExpressionEvaluation(views, expression, [one]);
+    void this.#runAll(expression, { views, evaluation, state: 'unfinished', asks: [one] });
   }
 
   /** What comes of an ask that is handed over, or a refusal when that takes too long. */
@@ -178,6 +211,7 @@ export class ApiCountsEvaluator {
   /** Refuses what is under way and ends the match threads. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    for (const { one } of this.#held.splice(0)) one.reject(stopped());
     await Promise.all([this.#thread, ...this.#helpers].map((thread) => thread.stop()));
   }
 
@@ -275,13 +309,18 @@ export class ApiCountsEvaluator {
   }
 }
 
-/** Of what each of `views` counts, what those that are chosen count. */
+/** Of what each of `views` counts, what those that are chosen count. Throws where one is no longer among them. */
 function ofViews(
   partials: ApiCounts[],
   views: readonly UsageView[],
   chosen: readonly UsageView[] | undefined,
 ): ApiCounts[] {
-  return chosen === undefined ? partials : chosen.map((view) => partials[views.indexOf(view)]);
+  if (chosen === undefined) return partials;
+  return chosen.map((view) => {
+    const index = views.indexOf(view);
+    if (index < 0) throw replaced();
+    return partials[index];
+  });
 }
 
 /** One batch without a URL: all that comes of it is whether the expression is valid. */

@@ -2,8 +2,8 @@
 
 /**
  * invalid: not an expression in RE2's syntax. too-long, too-complex, too-expensive: over a limit of
- * limits.ts. busy: too many expressions are being evaluated, or this one for too long already. stopped: the
- * service is shutting down.
+ * limits.ts. busy: too many expressions are being evaluated, or this one for too long already, or what it is about was
+ * replaced meanwhile. stopped: the service is shutting down.
  */
 export type ExpressionErrorKind =
   | 'invalid'
@@ -36,6 +36,10 @@ export function slow(waitMs: number, otherCount: number): ExpressionError {
     'busy',
     `is not evaluated after ${waitMs / 1000} s, while ${otherCount} others are evaluated too; it goes on, so try again`,
   );
+}
+
+export function replaced(): ExpressionError {
+  return new ExpressionError('busy', 'is not evaluated: the state of a partition was replaced; try again');
 }
 
 export function stopped(): ExpressionError {

@@ -39,6 +39,7 @@ export class Compactor {
   #isRunning = false;
   #heldBytes = 0;
   #stopped = false;
+  #holdCount = 0;
   #notBeforeUs = -Infinity;
   /** The shard that had something to do last: others come first. */
   #lastIndex = -1;
@@ -58,7 +59,13 @@ export class Compactor {
 
   /** To be called when a commit is durable and no further one has begun. */
   committed(): void {
-    if (this.#isRunning || this.#stopped || this.#ports.monotonicUs() < this.#notBeforeUs) return;
+    if (
+      this.#isRunning ||
+      this.#stopped ||
+      this.#holdCount > 0 ||
+      this.#ports.monotonicUs() < this.#notBeforeUs
+    )
+      return;
     const shards = [...this.#ports.shards()];
     for (let i = 1; i <= shards.length; i++) {
       const index = (this.#lastIndex + i) % shards.length;
@@ -72,6 +79,14 @@ export class Compactor {
       this.#lastIndex = index;
       return;
     }
+  }
+
+  /** From now on nothing is begun until what is returned is called. */
+  hold(): () => void {
+    this.#holdCount += 1;
+    return () => {
+      this.#holdCount -= 1;
+    };
   }
 
   /** From now on nothing is begun, and the store may break off what is under way. */

@@ -25,8 +25,8 @@ export interface StateMovesPorts {
   readonly shards: Shards;
   readonly cluster: Cluster;
   readonly committer: Pick<Committer, 'between'>;
-  readonly compactor: Pick<Compactor, 'isRunning'>;
-  readonly evaluator: Pick<ApiCountsEvaluator, 'runningCount'>;
+  readonly compactor: Pick<Compactor, 'hold' | 'isRunning'>;
+  readonly evaluator: Pick<ApiCountsEvaluator, 'hold' | 'runningCount'>;
   /** What is kept beside a shard. */
   readonly beside: {
     readonly load: (key: PartitionKey) => void;
@@ -110,18 +110,21 @@ export class StateMoves implements HandOver {
    */
   async #replace(key: PartitionKey, task: () => Promise<void>): Promise<boolean> {
     const { compactor, evaluator, committer, store, isStopping } = this.#ports;
-    while (compactor.isRunning || evaluator.runningCount > 0) {
-      if (isStopping()) return false;
-      await pause(IDLE_CHECK_MS);
-    }
-    if (isStopping()) return false;
-    // From this turn on nothing is begun with it.
-    this.#forget(key);
+    const release = [compactor.hold(), evaluator.hold()];
     try {
+      while (compactor.isRunning || evaluator.runningCount > 0) {
+        if (isStopping()) return false;
+        await pause(IDLE_CHECK_MS);
+      }
+      if (isStopping()) return false;
+      // From this turn on nothing is begun with it.
+      this.#forget(key);
       await committer.between(task);
     } catch (error) {
       if (error instanceof SegmentError && store.scopes().includes(partitionId(key))) this.#load(key);
       throw error;
+    } finally {
+      for (const end of release) end();
     }
     return true;
   }

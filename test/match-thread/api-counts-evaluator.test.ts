@@ -114,6 +114,43 @@ test('a large literal is evaluated in slices, and other things get their turns i
   expect(text).toBe(expected('ref3'));
 });
 
+test('while evaluations are held, those that run end, however often one is asked for; what was asked comes then', async () => {
+  const { evaluator, apply, ask, expected } = fixture();
+  for (let i = 0; i < 20_000; i++) apply(`https://ref${i % 9}.example/${i}`);
+  const running = ask('ref[12]');
+  const releases = [evaluator.hold(), evaluator.hold()];
+  const waiting = [ask('ref[12]'), ask('ref[34]')];
+  let isAnswered = false;
+  for (const one of waiting) void (one as Promise<unknown>).then(() => (isAnswered = true));
+  expect(rowsText(await running)).toBe(expected('ref[12]'));
+  expect(evaluator.runningCount).toBe(0);
+  // What needs no evaluation is answered.
+  expect(rowsText(ask('ref[12]') as ApiCountsRow[])).toBe(expected('ref[12]'));
+  apply('https://ref3.example/new');
+  releases[0]();
+  await new Promise(setImmediate);
+  expect([isAnswered, evaluator.runningCount]).toEqual([false, 0]);
+  releases[1]();
+  expect(rowsText(await waiting[0])).toBe(expected('ref[12]'));
+  expect(rowsText(await waiting[1])).toBe(expected('ref[34]'));
+});
+
+test('what was asked of a view that has been replaced meanwhile is refused', async () => {
+  const views = [new UsageView()];
+  views[0].apply(edgeEntry(HOUR_US, 'https://ref1.example/', 1));
+  const nothing = () => {
+    throw new Error('nothing is sealed here');
+  };
+  const evaluator = new ApiCountsEvaluator(() => views, { files: { locate: nothing, damaged: nothing } });
+  evaluators.push(evaluator);
+  const release = evaluator.hold();
+  const chosen = [...views];
+  const asked = evaluator.collect('ref[12]', { interval: 'daily', nowUs: NOW_US }, chosen);
+  views[0] = new UsageView();
+  release();
+  await expect(asked).rejects.toThrow('the state of a partition was replaced');
+});
+
 test('an answer is for the moment of the ask, and asks for one expression share its evaluation', async () => {
   const { evaluator, apply, ask, expected } = fixture();
   for (let i = 0; i < 20_000; i++) apply(`https://ref${i % 9}.example/${i}`);

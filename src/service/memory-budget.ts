@@ -52,7 +52,7 @@ export function compactionBytesOf(config: Pick<Config, 'MEMORY_BUDGET_MB'>): num
 
 export interface MemoryPart {
   readonly name: string;
-  /** It is to be applied, so nothing of it goes while ingest is paused. */
+  /** It waits to be applied, so that only ingest frees it. */
   readonly isUnapplied?: boolean;
   heldBytes(): number;
 }
@@ -75,9 +75,8 @@ export interface MemoryBudgetPorts {
 export class MemoryBudget {
   readonly #ports: MemoryBudgetPorts;
   #heldBytes = 0;
-  /** Without what requests hold. */
+  /** Without what requests hold and what waits to be applied. */
   #isFull = false;
-  #isPaused = false;
 
   constructor(ports: MemoryBudgetPorts) {
     this.#ports = ports;
@@ -97,13 +96,11 @@ export class MemoryBudget {
     const wantedBytes = this.#heldBytes + room.noteOthers(othersBytes);
     if (wantedBytes >= SPILL_SHARE * budgetBytes) spill(wantedBytes >= RESUME_SHARE * budgetBytes);
     const unappliedBytes = parts.reduce((sum, part) => sum + (part.isUnapplied ? part.heldBytes() : 0), 0);
-    // Ingest would wait for what waits for ingest.
-    const waitingBytes = this.#isPaused ? unappliedBytes : 0;
-    // What requests hold goes by itself: it would else have ingest paused until something expires.
-    if (othersBytes - waitingBytes >= PAUSE_SHARE * budgetBytes) this.#isFull = true;
-    else if (othersBytes - waitingBytes < RESUME_SHARE * budgetBytes) this.#isFull = false;
-    this.#isPaused = this.#isFull || this.#heldBytes - waitingBytes >= budgetBytes;
-    if (this.#isPaused) gate.close('memory', this.#reason());
+    const stateBytes = othersBytes - unappliedBytes;
+    // What requests hold goes by itself, and what waits to be applied goes only if ingest is not paused.
+    if (stateBytes >= PAUSE_SHARE * budgetBytes) this.#isFull = true;
+    else if (stateBytes < RESUME_SHARE * budgetBytes) this.#isFull = false;
+    if (this.#isFull || this.#heldBytes - unappliedBytes >= budgetBytes) gate.close('memory', this.#reason());
     else gate.open('memory');
   }
 

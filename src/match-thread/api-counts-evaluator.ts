@@ -6,6 +6,7 @@
  * by the next, so that each answer holds everything that was applied before its ask.
  */
 
+import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { ApiCounts, ApiCountsAsk } from '../../engine/usage/api-counts.js';
 import {
@@ -20,7 +21,7 @@ import type { UsageView } from '../../engine/usage/usage-view.js';
 import { coreCount } from '../core-count.js';
 import { monotonicUs } from '../system-clock.js';
 import { Turns } from '../turns.js';
-import { busy, ExpressionError, replaced, slow, stopped } from './expression-error.js';
+import { busy, ExpressionError, held, replaced, slow, stopped } from './expression-error.js';
 import {
   EVALUATION_DEADLINE_MS,
   EVALUATION_LIMIT,
@@ -79,8 +80,8 @@ export class ApiCountsEvaluator {
   /** Evaluations that wait for a turn of the event loop: it is given to one at a time. */
   readonly #turns = new Turns();
   #holdCount = 0;
-  /** What came while evaluations are held. */
-  #held: { readonly expression: string; readonly one: WaitingAsk }[] = [];
+  /** By expression, what came while evaluations are held. */
+  readonly #held = new Map<string, Set<WaitingAsk>>();
   #stopped = false;
 
   /** `views` is asked for the usage views of all shards whenever an evaluation begins. */
@@ -134,15 +135,18 @@ export class ApiCountsEvaluator {
     const known = waiting === undefined ? knownCounts(chosen ?? this.#views(), expression, ask) : null;
     if (known !== null) return known;
     const views = this.#views();
-    const underWayCount = this.#running.size + this.#held.length;
+    const underWayCount = this.#running.size + this.#held.size;
+    const heldAsks = this.#held.get(expression);
+    if (heldAsks !== undefined) return this.#collectLater(ask, chosen, (one) => heldAsks.add(one));
     if (underWayCount >= this.#options.evaluationLimit) throw busy(underWayCount);
-    if (isHeld) return this.#collectLater(ask, chosen, (one) => this.#held.push({ expression, one }));
+    if (isHeld) return this.#collectLater(ask, chosen, (one) => this.#held.set(expression, new Set([one])));
     const evaluation = new ExpressionEvaluation(views, expression, [ask]);
     const state = evaluation.advance(this.#options.sliceBytes);
     if (state === 'ready') {
-      const partials = evaluation.collect(ask);
+      const partials = ofViews(evaluation.collect(ask), views, chosen);
       evaluation.close();
-      return ofViews(partials, views, chosen);
+      assert(partials !== null, 'a view that is asked about is not among the views');
+      return partials;
     }
     this.#running.set(expression, []);
     return this.#collectLater(
@@ -161,22 +165,21 @@ export class ApiCountsEvaluator {
     return () => {
       this.#holdCount -= 1;
       if (this.#holdCount > 0) return;
-      const held = this.#held;
-      this.#held = [];
-      for (const { expression, one } of held) this.#begin(expression, one);
+      for (const [expression, asks] of this.#held) this.#begin(expression, [...asks]);
+      this.#held.clear();
     };
   }
 
-  #begin(expression: string, one: WaitingAsk): void {
+  #begin(expression: string, asks: readonly WaitingAsk[]): void {
     const waiting = this.#running.get(expression);
     if (waiting !== undefined) {
-      waiting.push(one);
+      waiting.push(...asks);
       return;
     }
     const views = this.#views();
     this.#running.set(expression, []);
-    const evaluation = new ExpressionEvaluation(views, expression, [one]);
-    void this.#runAll(expression, { views, evaluation, state: 'unfinished', asks: [one] });
+    const evaluation = new ExpressionEvaluation(views, expression, asks);
+    void this.#runAll(expression, { views, evaluation, state: 'unfinished', asks });
   }
 
   /** What comes of an ask that is handed over, or a refusal when that takes too long. */
@@ -186,16 +189,27 @@ export class ApiCountsEvaluator {
     handOver: (one: WaitingAsk) => void,
   ): Promise<ApiCounts[]> {
     return new Promise<ApiCounts[]>((resolve, reject) => {
-      const { waitMs } = this.#options;
-      const timer = setTimeout(() => reject(slow(waitMs, this.#running.size - 1)), waitMs).unref();
       const settled =
         <Outcome>(settle: (outcome: Outcome) => void) =>
         (outcome: Outcome) => {
           clearTimeout(timer);
           settle(outcome);
         };
-      handOver({ ...ask, views, resolve: settled(resolve), reject: settled(reject) });
+      const one: WaitingAsk = { ...ask, views, resolve: settled(resolve), reject: settled(reject) };
+      const timer = setTimeout(() => reject(this.#giveUp(one)), this.#options.waitMs).unref();
+      handOver(one);
     });
+  }
+
+  /** Why an ask that has waited for too long is refused. One that is held is forgotten. */
+  #giveUp(one: WaitingAsk): ExpressionError {
+    const { waitMs } = this.#options;
+    for (const [expression, asks] of this.#held) {
+      if (!asks.delete(one)) continue;
+      if (asks.size === 0) this.#held.delete(expression);
+      return held(waitMs);
+    }
+    return slow(waitMs, this.#running.size - 1);
   }
 
   /**
@@ -211,7 +225,8 @@ export class ApiCountsEvaluator {
   /** Refuses what is under way and ends the match threads. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    for (const { one } of this.#held.splice(0)) one.reject(stopped());
+    for (const asks of this.#held.values()) for (const ask of asks) ask.reject(stopped());
+    this.#held.clear();
     await Promise.all([this.#thread, ...this.#helpers].map((thread) => thread.stop()));
   }
 
@@ -235,10 +250,13 @@ export class ApiCountsEvaluator {
   async #finish(expression: string, { views, evaluation, state, asks }: Running): Promise<() => void> {
     try {
       await this.#complete(expression, evaluation, state);
-      const partials = asks.map((ask) => ofViews(evaluation.collect(ask), views, ask.views));
+      const settles = asks.map((ask) => {
+        const partials = ofViews(evaluation.collect(ask), views, ask.views);
+        return () => (partials === null ? ask.reject(replaced()) : ask.resolve(partials));
+      });
       evaluation.close();
       return () => {
-        for (let i = 0; i < asks.length; i++) asks[i].resolve(partials[i]);
+        for (const settle of settles) settle();
       };
     } catch (error) {
       evaluation.close(error instanceof ExpressionError && ['invalid', 'too-complex'].includes(error.kind));
@@ -309,18 +327,15 @@ export class ApiCountsEvaluator {
   }
 }
 
-/** Of what each of `views` counts, what those that are chosen count. Throws where one is no longer among them. */
+/** Of what each of `views` counts, what those that are chosen count; null where one is no longer among them. */
 function ofViews(
   partials: ApiCounts[],
   views: readonly UsageView[],
   chosen: readonly UsageView[] | undefined,
-): ApiCounts[] {
+): ApiCounts[] | null {
   if (chosen === undefined) return partials;
-  return chosen.map((view) => {
-    const index = views.indexOf(view);
-    if (index < 0) throw replaced();
-    return partials[index];
-  });
+  if (chosen.some((view) => !views.includes(view))) return null;
+  return chosen.map((view) => partials[views.indexOf(view)]);
 }
 
 /** One batch without a URL: all that comes of it is whether the expression is valid. */

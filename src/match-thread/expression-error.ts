@@ -38,6 +38,13 @@ export function slow(waitMs: number, otherCount: number): ExpressionError {
   );
 }
 
+export function held(waitMs: number): ExpressionError {
+  return new ExpressionError(
+    'busy',
+    `is not evaluated after ${waitMs / 1000} s: the state of a partition is about to be replaced; try again`,
+  );
+}
+
 export function replaced(): ExpressionError {
   return new ExpressionError('busy', 'is not evaluated: the state of a partition was replaced; try again');
 }

@@ -100,7 +100,8 @@ export class MemoryBudget {
     // What requests hold goes by itself, and what waits to be applied goes only if ingest is not paused.
     if (stateBytes >= PAUSE_SHARE * budgetBytes) this.#isFull = true;
     else if (stateBytes < RESUME_SHARE * budgetBytes) this.#isFull = false;
-    if (this.#isFull || this.#heldBytes - unappliedBytes >= budgetBytes) gate.close('memory', this.#reason());
+    const countedBytes = this.#heldBytes - unappliedBytes;
+    if (this.#isFull || countedBytes >= budgetBytes) gate.close('memory', this.#reason(countedBytes));
     else gate.open('memory');
   }
 
@@ -128,6 +129,7 @@ export class MemoryBudget {
   /** In MiB. */
   #largestParts(): string {
     return this.#ports.parts
+      .filter(({ isUnapplied }) => isUnapplied !== true)
       .map((part) => ({ name: part.name, mib: Math.round(part.heldBytes() / MEBIBYTE) }))
       .sort((a, b) => b.mib - a.mib)
       .slice(0, NAMED_PARTS)
@@ -135,9 +137,9 @@ export class MemoryBudget {
       .join(', ');
   }
 
-  #reason(): string {
+  #reason(countedBytes: number): string {
     const { budgetBytes } = this.#ports;
-    const held = Math.round(this.#heldBytes / MEBIBYTE);
+    const held = Math.round(countedBytes / MEBIBYTE);
     return `ingest is paused: ${held} MiB are held (${this.#largestParts()}), and LOGRING_MEMORY_BUDGET_MB allows ${budgetBytes / MEBIBYTE}; it goes on when enough was written away or has expired, or with a larger budget`;
   }
 }

@@ -110,7 +110,7 @@ export class StateMoves implements HandOver {
    */
   async #replace(key: PartitionKey, task: () => Promise<void>): Promise<boolean> {
     const { compactor, evaluator, committer, store, isStopping } = this.#ports;
-    const release = [compactor.hold(), evaluator.hold()];
+    const releases = [compactor.hold(), evaluator.hold()];
     try {
       while (compactor.isRunning || evaluator.runningCount > 0) {
         if (isStopping()) return false;
@@ -119,12 +119,14 @@ export class StateMoves implements HandOver {
       if (isStopping()) return false;
       // From this turn on nothing is begun with it.
       this.#forget(key);
+    } finally {
+      for (const release of releases) release();
+    }
+    try {
       await committer.between(task);
     } catch (error) {
       if (error instanceof SegmentError && store.scopes().includes(partitionId(key))) this.#load(key);
       throw error;
-    } finally {
-      for (const end of release) end();
     }
     return true;
   }

@@ -99,8 +99,8 @@ export const CHECKPOINT_LEAST_BYTES = 4 * 1024 * 1024;
 export const CHECKPOINT_SHARE = 0.15;
 
 /**
- * Of a table, for each byte that is of use so many may be of none. Bigger: more of the disk is of no use; smaller: the
- * embedded log is written again and again while its entries are not applied.
+ * A checkpoint of a table is due once the bytes of no use are so many times those that are of use. Bigger: more of the
+ * disk is of no use; smaller: the embedded log is written again and again while its entries are not applied.
  */
 export const TABLE_CHECKPOINT_SHARE = 1;
 

@@ -97,9 +97,9 @@ export function killingDisk(disk: Disk, killer: Killer): Disk {
       return taken;
     },
     sync: (descriptor) => killer.around(`sync of ${kinds.get(descriptor)!}`, () => disk.sync(descriptor)),
-    syncAll: async (descriptors) => {
+    syncAll: async (descriptors, isUrgent) => {
       for (const descriptor of descriptors) killer.pass(`before sync of ${kinds.get(descriptor)!}`);
-      await disk.syncAll(descriptors);
+      await disk.syncAll(descriptors, isUrgent);
       for (const descriptor of descriptors) killer.pass(`after sync of ${kinds.get(descriptor)!}`);
     },
     syncFolder: (folder) => killer.around('sync-folder', () => disk.syncFolder(folder)),

@@ -31,7 +31,7 @@ export class Posts {
     for (const way of this.#onTheirWay.values()) {
       const wasKnown = way.passedUs < US_PER_DAY;
       way.passedUs += byUs;
-      if (wasKnown && way.passedUs >= US_PER_DAY) this.sent(way.body);
+      if (way.count > 1 && wasKnown && way.passedUs >= US_PER_DAY) this.sent(way.body);
     }
   }
 

@@ -84,6 +84,12 @@ async function compactionAll(damage: () => void, parts = SYSTEM_PARTS): Promise<
       compactor.committed();
       if (!compactor.isRunning) resolve();
     };
+    const releases = [compactor.hold(), compactor.hold()];
+    for (const release of releases) {
+      compactor.committed();
+      expect(compactor.isRunning).toBe(false);
+      release();
+    }
     goOn();
   });
   await commit();

@@ -21,7 +21,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** A storage thread whose syncs of files of blocks and of checkpoints end when `release` is called. */
+/** A storage thread whose removals, and syncs of files of blocks and checkpoints, end when `release` is called. */
 function workWithHeldSyncs() {
   const held: ((error?: Error) => void)[] = [];
   const open = new Map<number, string>();
@@ -37,6 +37,10 @@ function workWithHeldSyncs() {
     sync: (descriptor) => {
       SYSTEM_DISK.sync(descriptor);
       synced.push(open.get(descriptor)!);
+    },
+    removeLater: async (path) => {
+      await new Promise<void>((resolve) => held.push(() => resolve()));
+      SYSTEM_DISK.remove(path);
     },
     syncAll: async (descriptors) => {
       const isHeld = descriptors.some((descriptor) => SYNC_IS_HELD.test(open.get(descriptor)!));
@@ -110,7 +114,7 @@ test('a POST is durable while a commit syncs its blocks; all else waits, in orde
   expect(thread.failures).toEqual([]);
 });
 
-test('beside a commit of as many files as may be open a new journal is made; none is closed amid its sync', async () => {
+test('beside a commit of as many files as may be open a new journal is made, and no file is closed while it is synced', async () => {
   const thread = workWithHeldSyncs();
   const files = Array.from({ length: APPEND_FILE_LIMIT }, (_, i) => `${i}.blocks`);
   thread.ask(write(...files));
@@ -120,6 +124,23 @@ test('beside a commit of as many files as may be open a new journal is made; non
   thread.release();
   expect([await thread.answered(), thread.failures]).toEqual([[0, 2, 1], []]);
   expect(thread.synced).toEqual(['new.journal', ...files]);
+});
+
+test('while files are removed a POST is durable; a write waits', async () => {
+  const thread = workWithHeldSyncs();
+  thread.ask(write('a.blocks'));
+  thread.ask({ do: 'sync' });
+  expect(await thread.answered()).toEqual([0]);
+  thread.release();
+  expect(await thread.answered()).toEqual([0, 1]);
+  thread.ask({ do: 'remove', paths: [join(directory, 'a.blocks')] });
+  thread.ask(append('one', 'log.journal'));
+  thread.ask(write('b.blocks'));
+  expect(await thread.answered()).toEqual([0, 1, 3]);
+  expect(readdirSync(directory)).toEqual(['a.blocks', 'log.journal']);
+  thread.release();
+  expect(await thread.answered()).toEqual([0, 1, 3, 2, 4]);
+  expect(readdirSync(directory)).toEqual(['b.blocks', 'log.journal']);
 });
 
 test('after a commit whose sync has failed nothing more is appended', async () => {

@@ -49,9 +49,9 @@ export interface Disk {
   sync(descriptor: number): void;
   /**
    * As sync, of several files at once where the system can, while this thread does something else. Waits for all, and
-   * rejects with the first error.
+   * rejects with the first error. `isUrgent`: before others that wait.
    */
-  syncAll(descriptors: readonly number[]): Promise<void>;
+  syncAll(descriptors: readonly number[], isUrgent?: boolean): Promise<void>;
   /** Makes the names in a folder durable. */
   syncFolder(folder: string): void;
   /** Makes a folder in one that is there; false when it is there itself. */
@@ -157,10 +157,10 @@ function overwrite(path: string, bytes: Uint8Array, position: number): void {
   }
 }
 
-async function syncAll(descriptors: readonly number[]): Promise<void> {
+async function syncAll(descriptors: readonly number[], isUrgent = false): Promise<void> {
   const syncs = descriptors.map((descriptor) => {
     const path = paths.get(descriptor)!;
-    return inLane(() => syncLater(descriptor)).catch((error: unknown) => {
+    return inLane(() => syncLater(descriptor), isUrgent).catch((error: unknown) => {
       throw ofFile(path, error);
     });
   });
@@ -171,9 +171,13 @@ async function syncAll(descriptors: readonly number[]): Promise<void> {
 let freeLanes = DISK_LANES;
 const waitingForLane: (() => void)[] = [];
 
-async function inLane(call: () => Promise<void>): Promise<void> {
+async function inLane(call: () => Promise<void>, isUrgent = false): Promise<void> {
   if (freeLanes > 0) freeLanes -= 1;
-  else await new Promise<void>((resolve) => waitingForLane.push(resolve));
+  else
+    await new Promise<void>((resolve) => {
+      if (isUrgent) waitingForLane.unshift(resolve);
+      else waitingForLane.push(resolve);
+    });
   try {
     await call();
   } finally {

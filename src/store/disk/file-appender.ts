@@ -77,9 +77,14 @@ export class FileAppender {
     const open = [...this.#open].filter(([path]) => paths?.has(path) !== false);
     for (const [path] of open) this.#syncing.add(path);
     try {
-      // A POST of one file alone is sooner there without a turn of other threads.
-      if (paths !== undefined && open.length === 1) this.#disk.sync(open[0][1]);
-      else await this.#disk.syncAll(open.map(([, descriptor]) => descriptor));
+      // A POST of one file alone is sooner there without a turn of other threads, and of several before blocks.
+      const isUrgent = paths !== undefined;
+      if (isUrgent && open.length === 1) this.#disk.sync(open[0][1]);
+      else
+        await this.#disk.syncAll(
+          open.map(([, descriptor]) => descriptor),
+          isUrgent,
+        );
     } catch (error) {
       this.#fail(error);
     }

@@ -158,10 +158,10 @@ export class JournalWriter {
     journal.checkpointTerms = checkpointTerms(journal);
   }
 
-  /** Commits go on in the file that they have; it is tried again when some more is of no use. */
+  /** Commits go on in the file that they have; it is tried again when as much more is of no use. */
   #noteFailure(journal: Journal, error: unknown): void {
-    const terms = this.#ports.checkpointTerms(journal);
-    journal.checkpointTerms = { ...terms, leastBytes: journal.uselessBytes + terms.leastBytes };
+    journal.checkpointTerms = this.#ports.checkpointTerms(journal);
+    journal.postponeCheckpoint();
     if (error instanceof StorageEndedError || error instanceof SyncError) return;
     if (!(error instanceof SegmentError) && !isSystemError(error)) throw error;
     this.#ports.onFailed(journal, error as Error);

@@ -229,8 +229,18 @@ export class Journal {
 
   /** Whether so much of its files is of no use that a checkpoint is due. */
   isCheckpointDue(): boolean {
+    return this.uselessBytes > this.#checkpointFromBytes();
+  }
+
+  /** After one that failed: none is due before as much more is of no use. */
+  postponeCheckpoint(): void {
+    const leastBytes = this.uselessBytes + this.#checkpointFromBytes();
+    this.checkpointTerms = { ...this.checkpointTerms, leastBytes };
+  }
+
+  #checkpointFromBytes(): number {
     const { leastBytes, share, otherBytes } = this.checkpointTerms;
-    return this.uselessBytes > Math.max(leastBytes, share * (this.#liveBytes + otherBytes));
+    return Math.max(leastBytes, share * (this.#liveBytes + otherBytes));
   }
 
   /** Turns to the next file, which is there and empty; what stands in those before can be a checkpoint. */

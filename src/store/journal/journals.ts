@@ -37,7 +37,7 @@ export interface JournalFolder {
   readonly fileNames: readonly string[];
 }
 
-/** For each byte that is of use, how many of none are worth a checkpoint. */
+/** A checkpoint is due once the bytes of no use are so many times those that are of use. */
 export interface CheckpointShares {
   readonly partition: number;
   readonly table: number;

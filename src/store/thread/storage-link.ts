@@ -5,7 +5,7 @@ import type { StorageAnswer, StorageQuestion } from './storage-protocol.js';
 
 /**
  * Takes questions, and answers each in a later turn; writes, syncs and removals in the order in which they
- * were asked, but that an append does not wait for the sync of other files.
+ * were asked, but that an append or a checkpoint does not wait until other files are synced or removed.
  */
 export interface StorageLink {
   /** Buffers that are transferred are gone here. */

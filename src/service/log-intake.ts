@@ -25,6 +25,7 @@ import { PAUSED_RETRY_SECONDS } from '../limits.js';
 import { DeadLetterStore } from '../store/dead-letter-store.js';
 import { LogTable } from '../store/log-table.js';
 import type { Store } from '../store/store.js';
+import { Turns } from '../turns.js';
 import type { IngestGate } from './ingest-gate.js';
 import { type IngestMeter, meteredSink } from './ingest-meter.js';
 import type { Platform } from './service.js';
@@ -86,10 +87,12 @@ function embeddedLogs(ports: LogsPorts): Logs {
     relayTopic: config.RELAY_TOPIC,
     urlFromPath: config.URL_FROM_PATH,
     nowUs,
-    yieldTurn: () => yieldTurn(),
   };
+  const bodyTurns = new Turns();
   const log: EmbeddedLog = new EmbeddedLog({
     ...common,
+    // Else a turn would be as long as there are bodies.
+    yieldTurn: () => bodyTurns.next(),
     log: new LogTable(store),
     time: () => time.boundsMs(nowUs(), monotonicUs()),
     onWhole: () => onStatus(log.status()),

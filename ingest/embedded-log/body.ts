@@ -183,15 +183,51 @@ function isBatch(body: Uint8Array, start: number, end: number, array: ByteRange)
   );
 }
 
+/** As much of a body as is looked through for the end of a line in one go. */
+class Stretch {
+  readonly #body: Uint8Array;
+  readonly #end: number;
+  #bytes: Uint8Array = new Uint8Array(0);
+  start = 0;
+
+  constructor(body: Uint8Array, end: number) {
+    this.#body = body;
+    this.#end = end;
+  }
+
+  /** Of the line that goes on at a position, which is not before the last one; -1 where it is long. */
+  endOfLine(position: number): number {
+    if (position >= this.start + this.#bytes.length) this.#moveTo(position);
+    const feed = this.#bytes.indexOf(LINE_FEED, position - this.start);
+    if (feed >= 0) return this.start + feed;
+    return this.start + this.#bytes.length === this.#end ? this.#end : -1;
+  }
+
+  /** Of the long line that was told last. */
+  async endOfLongLine(turns: Turns): Promise<number> {
+    for (;;) {
+      if (turns.isOver(this.#bytes.length)) await turns.next();
+      const found = this.endOfLine(this.start + this.#bytes.length);
+      if (found >= 0) return found;
+    }
+  }
+
+  #moveTo(start: number): void {
+    this.start = start;
+    this.#bytes = this.#body.subarray(start, Math.min(this.#end, start + SPLIT_BYTES));
+  }
+}
+
 /** No line feed occurs within a JSON value that is written on one line. */
 async function splitLines(body: Uint8Array, start: number, end: number, turns: Turns): Promise<BodyElements> {
   const starts: number[] = [];
   const ends: number[] = [];
+  const stretch = new Stretch(body, end);
   let position = start;
   while (position < end && starts.length <= MAX_BODY_ELEMENTS) {
-    const feed = body.indexOf(LINE_FEED, position);
-    const lineEnd = feed < 0 || feed > end ? end : feed;
-    if (turns.isOver(lineEnd + 1 - position)) await turns.next();
+    const nearEnd = stretch.endOfLine(position);
+    const lineEnd = nearEnd < 0 ? await stretch.endOfLongLine(turns) : nearEnd;
+    if (turns.isOver(lineEnd + 1 - Math.max(position, stretch.start))) await turns.next();
     const isLong = lineEnd - position > SPLIT_BYTES;
     const valueStart = isLong
       ? await turns.skipWhitespace(body, position, lineEnd)
@@ -222,9 +258,13 @@ async function splitValues(
   const ends: number[] = [];
   const walk = new JsonWalk({});
   let vainBytesLeft = Math.max(end - start, SPLIT_BYTES);
+  const stretch = new Stretch(body, end);
   let lineEnd = start;
   for (let position = start; position < end && starts.length <= MAX_BODY_ELEMENTS; ) {
-    if (position >= lineEnd) lineEnd = endOfLine(body, position, end);
+    if (position >= lineEnd) {
+      const nearEnd = stretch.endOfLine(position);
+      lineEnd = nearEnd < 0 ? await stretch.endOfLongLine(turns) : nearEnd;
+    }
     let valueEnd = -1;
     let next = -1;
     let vainBytes = 0;
@@ -249,11 +289,6 @@ async function splitValues(
     position = next;
   }
   return { form: 'lines', starts, ends };
-}
-
-function endOfLine(body: Uint8Array, position: number, end: number): number {
-  const feed = body.indexOf(LINE_FEED, position);
-  return feed < 0 || feed > end ? end : feed;
 }
 
 /** Whether what is at `next`, behind a value and whitespace, is another, on another line, or the end. */

@@ -234,8 +234,12 @@ export class PostedRecords implements RecordValues {
 function mayNestTooDeep(value: Buffer): boolean {
   if (value.length < 2 * MAX_NESTING_DEPTH) return false;
   let openCount = 0;
-  for (const byte of value) if (byte === OPEN_BRACKET || byte === OPEN_BRACE) openCount++;
-  return openCount > MAX_NESTING_DEPTH;
+  for (const bracket of [OPEN_BRACKET, OPEN_BRACE])
+    for (let at = value.indexOf(bracket); at >= 0; at = value.indexOf(bracket, at + 1)) {
+      openCount++;
+      if (openCount > MAX_NESTING_DEPTH) return true;
+    }
+  return false;
 }
 
 function isJson({ reason }: { readonly reason: DeadLetterReason }): boolean {

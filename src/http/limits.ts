@@ -63,6 +63,12 @@ export const LARGE_BODY_BYTES = 1024 * 1024;
 export const BODY_STEP_BYTES = 1024 * 1024;
 
 /**
+ * Of a large body's memory, what is freed in one turn of the event loop. Bigger: a query waits for longer than a
+ * millisecond; smaller: it takes more turns.
+ */
+export const RELEASE_STEP_BYTES = 4 * 1024 * 1024;
+
+/**
  * What is unpacked at a time. Bigger: copying it holds up other requests; smaller: more turns for a large
  * body.
  */

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { Random } from '../../src/demo/random.js';
 import { BodyBudget, BodyMemory } from '../../src/http/ingest/body-memory.js';
 import { unpackGzip } from '../../src/http/ingest/gzip-body.js';
-import { GUNZIP_CHUNK_BYTES, LARGE_BODY_BYTES } from '../../src/http/limits.js';
+import { GUNZIP_CHUNK_BYTES, LARGE_BODY_BYTES, RELEASE_STEP_BYTES } from '../../src/http/limits.js';
 import { containedHandler } from '../../src/http/server/contained-handler.js';
 import { HeaderList } from '../../src/http/server/headers.js';
 import { type BodyConsumer, isBodyConsumer } from '../../src/http/server/server.js';
@@ -54,7 +54,7 @@ test('gzip is unpacked as one piece would be: in members, with garbage behind, c
   expect(await unpack(gzipSync(Buffer.alloc(64 * MIB + 1)), 80 * MIB)).toBe('too-large');
 });
 
-test('bodies never hold more than the budget, and nothing once they are released', () => {
+test('bodies never hold more than the budget, and nothing once they are released', async () => {
   const budget = new BodyBudget(8 * MIB);
   const [first, second, third] = Array.from({ length: 3 }, () => new BodyMemory(budget, 16 * MIB));
   expect(first.reserve(5 * MIB)).toBe(true);
@@ -68,6 +68,11 @@ test('bodies never hold more than the budget, and nothing once they are released
   const { buffer } = first.bytes;
   first.release();
   // Not left to the collector.
+  expect([buffer.byteLength, budget.held]).toEqual([
+    5 * MIB - RELEASE_STEP_BYTES,
+    8 * MIB - RELEASE_STEP_BYTES,
+  ]);
+  await new Promise(setImmediate);
   expect(buffer.byteLength).toBe(0);
   expect(budget.held).toBe(3 * MIB);
   first.release();

@@ -3,11 +3,11 @@
  * memory goes back to the system at once, not when garbage is collected next.
  *
  *   small    a buffer, twice as large each time it is full
- *   large    a resizable buffer: grows in place, and shrinks to nothing when it is released
+ *   large    a resizable buffer: grows in place, and shrinks to nothing in the turns after it is released
  */
 
 import { assert } from '../../../engine/assert.js';
-import { BODY_STEP_BYTES, LARGE_BODY_BYTES } from '../limits.js';
+import { BODY_STEP_BYTES, LARGE_BODY_BYTES, RELEASE_STEP_BYTES } from '../limits.js';
 import { MemoryRoom } from '../memory-room.js';
 
 /** As the platform has it; the language's library of today's target doesn't know it. */
@@ -45,6 +45,18 @@ export class BodyBudget {
     this.#held -= byteCount;
     this.#room.giveBack(byteCount);
   }
+}
+
+/**
+ * Frees a buffer, and what was taken of the budget for it, a piece a turn: for all of a large one the system takes more
+ * than ten milliseconds.
+ */
+function shrink(buffer: ResizableBuffer, budget: BodyBudget, takenBytes: number): void {
+  const leftBytes = Math.max(0, buffer.byteLength - RELEASE_STEP_BYTES);
+  const keptBytes = Math.min(leftBytes, takenBytes);
+  buffer.resize(leftBytes);
+  budget.giveBack(takenBytes - keptBytes);
+  if (leftBytes > 0) setImmediate(shrink, buffer, budget, keptBytes);
 }
 
 /** One body, or what it unpacks to. What it may hold is taken of the budget before it is held. */
@@ -91,12 +103,13 @@ export class BodyMemory {
     return true;
   }
 
+  /** A large body's memory goes in this turn and the next ones. */
   release(): void {
-    this.#budget.giveBack(this.#taken);
+    if (this.#large === null) this.#budget.giveBack(this.#taken);
+    else shrink(this.#large, this.#budget, this.#taken);
     this.#taken = 0;
     this.#length = 0;
     this.#small = Buffer.alloc(0);
-    this.#large?.resize(0);
     this.#large = null;
   }
 

@@ -165,7 +165,7 @@ export const LOG_CHUNK_RECORDS = 4096;
  * Bytes of records that are staged in one write. Bigger: small POSTs wait for longer; smaller: a large one
  * waits for more syncs of the disk.
  */
-export const STAGE_BYTES = 256 * 1024;
+export const STAGE_BYTES = 128 * 1024;
 
 /**
  * Files that are synced or removed at a time. More: with Node's four threads a packed answer waits for all of them;

@@ -36,10 +36,8 @@ interface EntriesByUrl {
 /** Resolves, once it has run through, to what the file holds. */
 export function* sealPart(plan: SealPlan, files: FileBuilder): Generator<void, PartSummary> {
   const file = partFile(plan.name);
-  const urls = flatUrls(plan);
-  yield;
-  const entries = entriesByUrl(plan);
-  yield;
+  const urls = yield* flatUrls(plan);
+  const entries = yield* entriesByUrl(plan);
   const order = yield* sortUrls(urls);
   files.create(file, null);
   const phrases = phrasesOf(urls, order);
@@ -70,7 +68,7 @@ export function* sealPart(plan: SealPlan, files: FileBuilder): Generator<void, P
   return { pageCount: filters.length, urlCount: plan.urlCount, entryCount: plan.entryCount };
 }
 
-function flatUrls({ slabs, urlCount }: SealPlan): FlatUrls {
+function* flatUrls({ slabs, urlCount }: SealPlan): Generator<void, FlatUrls> {
   const bytes = new Uint8Array(slabs.reduce((sum, slab) => sum + slab.byteCount, 0));
   const starts = new Uint32Array(urlCount + 1);
   let code = 0;
@@ -79,6 +77,7 @@ function flatUrls({ slabs, urlCount }: SealPlan): FlatUrls {
     bytes.set(slab.bytes.subarray(0, slab.byteCount), at);
     for (let i = 0; i < slab.count; i++) starts[++code] = at + slab.ends[i];
     at += slab.byteCount;
+    yield;
   }
   return { count: urlCount, bytes, starts };
 }
@@ -99,9 +98,12 @@ function phrasesOf({ count, bytes, starts }: FlatUrls, order: Uint32Array): Uint
   return counts.phrases();
 }
 
-function entriesByUrl({ blocks, urlCount, entryCount }: SealPlan): EntriesByUrl {
+function* entriesByUrl({ blocks, urlCount, entryCount }: SealPlan): Generator<void, EntriesByUrl> {
   const starts = new Uint32Array(urlCount + 1);
-  for (const { urlCodes, count } of blocks) for (let i = 0; i < count; i++) starts[urlCodes[i] + 1] += 1;
+  for (const { urlCodes, count } of blocks) {
+    for (let i = 0; i < count; i++) starts[urlCodes[i] + 1] += 1;
+    yield;
+  }
   for (let code = 0; code < urlCount; code++) starts[code + 1] += starts[code];
   const places = starts.slice();
   const offsetsUs = new Uint32Array(entryCount);
@@ -112,6 +114,7 @@ function entriesByUrl({ blocks, urlCount, entryCount }: SealPlan): EntriesByUrl 
       offsetsUs[place] = block.offsetsUs[i];
       areas[place] = block.areas[i];
     }
+    yield;
   }
   return { starts, offsetsUs, areas };
 }

@@ -17,7 +17,8 @@ const SMALL_RANGE = 12;
 
 /** The codes in order of their URLs' bytes; equal URLs in any, but always the same order. */
 export function* sortUrls(urls: FlatUrls): Generator<void, Uint32Array> {
-  const order = Uint32Array.from({ length: urls.count }, (_, code) => code);
+  const order = new Uint32Array(urls.count);
+  for (let code = 0; code < order.length; code++) order[code] = code;
   const ranges: [start: number, end: number, depth: number][] = [[0, urls.count, 0]];
   let sinceStep = 0;
   for (let range = ranges.pop(); range !== undefined; range = ranges.pop()) {

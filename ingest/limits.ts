@@ -146,7 +146,7 @@ export const WRITE_BYTES = 4 * 1024 * 1024;
  * Bytes of a POST's records from which they are staged before they are in line. Bigger: small POSTs wait for
  * larger ones; smaller: more POSTs are written twice, the second time a few bytes.
  */
-export const STAGED_FROM_BYTES = 256 * 1024;
+export const STAGED_FROM_BYTES = 1024 * 1024;
 
 /**
  * Records and bytes that the embedded log hands to the sink at a time. Bigger: more memory; smaller: a POST's

@@ -13,6 +13,7 @@ import {
   MAX_BODY_ELEMENTS,
   MAX_RECORD_BYTES,
   SPLIT_BYTES,
+  STAGED_FROM_BYTES,
 } from '../limits.js';
 import type { LogSink, LogSource, LogSourceStatus, Position } from '../log-source.js';
 import type { Arrival, TimeBounds } from './arrival.js';
@@ -40,6 +41,8 @@ export interface EmbeddedLogPorts {
   readonly time: () => TimeBounds;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
+  /** For large bodies; yieldTurn unless given. One of them a turn: else a turn would be as long as there are bodies. */
+  readonly yieldLargeTurn?: () => Promise<void>;
   /** Told when the sink has all that was acknowledged before the start, topic by topic. */
   readonly onWhole?: () => void;
   /** Told when delivery failed, which ends the process. */
@@ -210,7 +213,9 @@ export class EmbeddedLog implements LogSource {
     contentType: string,
     { chunk, idempotencyKey }: BodyIdentity,
   ): Promise<AppendOutcome> {
-    const { edgeTopic, urlFromPath, nowUs, time, yieldTurn } = this.#ports;
+    const { edgeTopic, urlFromPath, nowUs, time, yieldLargeTurn } = this.#ports;
+    const isLarge = yieldLargeTurn !== undefined && body.length >= STAGED_FROM_BYTES;
+    const yieldTurn = isLarge ? yieldLargeTurn : this.#ports.yieldTurn;
     const timestampMs = Math.floor(nowUs() / 1000);
     const arrival = { timestampMs, ...time() };
     const split = await splitBody(body, chunk === undefined ? contentType : LINES_TYPE, yieldTurn);

@@ -6,7 +6,6 @@
  * by the next, so that each answer holds everything that was applied before its ask.
  */
 
-import { assert } from '../../engine/assert.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { ApiCounts, ApiCountsAsk } from '../../engine/usage/api-counts.js';
 import {
@@ -145,7 +144,7 @@ export class ApiCountsEvaluator {
     if (state === 'ready') {
       const partials = ofViews(evaluation.collect(ask), views, chosen);
       evaluation.close();
-      assert(partials !== null, 'a view that is asked about is not among the views');
+      if (partials === null) throw replaced();
       return partials;
     }
     this.#running.set(expression, []);

@@ -87,12 +87,12 @@ function embeddedLogs(ports: LogsPorts): Logs {
     relayTopic: config.RELAY_TOPIC,
     urlFromPath: config.URL_FROM_PATH,
     nowUs,
+    yieldTurn: () => yieldTurn(),
   };
-  const bodyTurns = new Turns();
+  const largeTurns = new Turns();
   const log: EmbeddedLog = new EmbeddedLog({
     ...common,
-    // Else a turn would be as long as there are bodies.
-    yieldTurn: () => bodyTurns.next(),
+    yieldLargeTurn: () => largeTurns.next(),
     log: new LogTable(store),
     time: () => time.boundsMs(nowUs(), monotonicUs()),
     onWhole: () => onStatus(log.status()),

@@ -12,14 +12,24 @@ import type { ModelPartition, ModelReader } from '../model/model-reader.js';
 import type { Delivery } from './delivery.js';
 import type { Life } from './simulated-service.js';
 
+interface OnItsWay {
+  readonly body: string;
+  count: number;
+  isAgain: boolean;
+  passedUs: number;
+}
+
 /** All POSTs of a history, by their text: how many there were, and how many of them were acknowledged. */
 export class Posts {
   readonly #sent = new Map<string, number>();
   readonly #acknowledged = new Map<string, number>();
   /** By Idempotency-Key: those whose answer nobody has seen. They are sent again, also by later lives. */
   readonly unanswered = new Map<string, { readonly topic: string; readonly body: string }>();
-  /** By Idempotency-Key, of this life: how many requests are on their way, and for how long the first is. */
-  readonly #onTheirWay = new Map<string, { readonly body: string; count: number; passedUs: number }>();
+  /**
+   * By Idempotency-Key, of this life: how many requests are on their way, since the first of them how long, and whether
+   * it was sent again meanwhile.
+   */
+  readonly #onTheirWay = new Map<string, OnItsWay>();
   #keyCount = 0;
 
   /**
@@ -31,14 +41,17 @@ export class Posts {
     for (const way of this.#onTheirWay.values()) {
       const wasKnown = way.passedUs < US_PER_DAY;
       way.passedUs += byUs;
-      if (way.count > 1 && wasKnown && way.passedUs >= US_PER_DAY) this.sent(way.body);
+      if (way.isAgain && wasKnown && way.passedUs >= US_PER_DAY) this.sent(way.body);
     }
   }
 
   began(key: string, body: string): void {
     const way = this.#onTheirWay.get(key);
-    if (way === undefined) this.#onTheirWay.set(key, { body, count: 1, passedUs: 0 });
-    else way.count += 1;
+    if (way === undefined) this.#onTheirWay.set(key, { body, count: 1, isAgain: false, passedUs: 0 });
+    else {
+      way.count += 1;
+      way.isAgain = true;
+    }
   }
 
   ended(key: string): void {

@@ -239,17 +239,18 @@ export class Player {
     const undecided = this.#goBack();
     this.#expireModel();
     const { embeddedLog, store } = this.#life.parts;
-    if (embeddedLog !== null) await this.#readLogEnd(new LogTable(store));
     this.#delivery =
       embeddedLog === null
         ? new LogDelivery(this.#reader, this.#life, () => this.#nowUs)
         : new PostDelivery(this.#reader, this.#life, embeddedLog, this.#posts);
     try {
+      if (embeddedLog !== null) await this.#readLogEnd(new LogTable(store));
       this.#checkOffsets();
       this.#checkFiles();
       this.#checkAny(undecided);
     } catch (error) {
-      if (!(error instanceof LifeEnded)) throw error;
+      const cause = error instanceof SegmentError ? error.cause : error;
+      if (!(cause instanceof LifeEnded)) throw error;
       await this.#beginLife();
       return;
     }

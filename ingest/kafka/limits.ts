@@ -85,7 +85,10 @@ export const CLIENT_MAX_RETRY_MS = 2_000;
  */
 export const UNPACKED_BATCH_BYTES = 128 * 1024 * 1024;
 
-/** The window of a frame of zstd, as its own decoder takes it unless told otherwise. Bigger: memory; smaller: what level 22 wrote is refused. */
+/**
+ * The window of a frame of zstd, as its own decoder takes it unless told otherwise. Bigger: memory; smaller: what level
+ * 22 wrote is refused.
+ */
 export const ZSTD_WINDOW_BYTES = 128 * 1024 * 1024;
 
 /** Frames of zstd in a batch: producers write one. More: each costs memory of its own; fewer: no harm known. */

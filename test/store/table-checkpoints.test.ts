@@ -19,7 +19,7 @@ test('a backlog is not written again before as much of it is applied; what is ap
   });
   const log = new LogTable(store, 1);
   const record = (offset: number) => ({ offset, timestampMs: 1, value: new Uint8Array(RECORD_BYTES) });
-  /** The number of the newest checkpoint, once so many records are applied; null: there is none. */
+  /** The number of the newest checkpoint, once so many records are applied; null without one. */
   const checkpointAfter = async (appliedCount: number): Promise<number | null> => {
     await log.truncateBefore('t', appliedCount);
     await store.checkpointed();

@@ -11,7 +11,7 @@ import { partitionId } from '../../ingest/partition-id.js';
 import type { RequestMeter } from '../http/server/request-meters.js';
 import type { CacheOutcome } from '../http/server/server.js';
 import type { IngestMeter } from '../service/ingest-meter.js';
-import type { CommitFigures } from '../store/store.js';
+import type { CommitFigures } from '../store/commits.js';
 import { Readings } from './readings.js';
 import { RequestSeconds } from './request-seconds.js';
 

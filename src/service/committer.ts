@@ -16,7 +16,8 @@
 import type { SegmentWriter } from '../../engine/segments.js';
 import type { PartitionKey, Position } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
-import type { CommitFigures, Store } from '../store/store.js';
+import type { CommitFigures } from '../store/commits.js';
+import type { Store } from '../store/store.js';
 import type { OwnedShard } from './shards.js';
 import type { TrustedTime } from './trusted-time.js';
 

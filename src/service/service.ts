@@ -23,10 +23,11 @@ import { CACHE_SHARE, FILE_CHECK_MS, MEMORY_CHECK_MS, SPILL_SHARE } from '../lim
 import { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import { Metrics } from '../metrics/metrics.js';
 import { readService } from '../metrics/service-readings.js';
+import type { CommitFigures } from '../store/commits.js';
 import { withRemedy } from '../store/directory/store-marker.js';
 import { unusableDirectory } from '../store/directory/unusable-directory.js';
 import { DiskFullError } from '../store/disk/disk-room.js';
-import { type CommitFigures, Store } from '../store/store.js';
+import { Store } from '../store/store.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from '../store/store-back-ends.js';
 import { createAlarms } from './alarms.js';
 import { Committer } from './committer.js';

@@ -19,6 +19,12 @@ export const ARENA_BYTES = 256 * 1024;
 export const QUICK_ZSTD_LEVEL = 1;
 
 /**
+ * Bytes that are compressed at a time. Bigger: a POST waits for longer than a millisecond or two; smaller: what repeats
+ * across pieces is stored again.
+ */
+export const COMPRESS_PIECE_BYTES = 512 * 1024;
+
+/**
  * How hard blocks are compressed that live for months. Higher: from 5 on every block pays for the dictionary,
  * four times the time for 4 % fewer bytes; lower: 1 saves a fifth of the time for 1 % more.
  */
@@ -55,6 +61,12 @@ export const READ_WINDOW_BYTES = 48 * 1024;
  * many hours runs out of file descriptors; smaller: files are opened again within a commit.
  */
 export const APPEND_FILE_LIMIT = 64;
+
+/**
+ * Bytes of one file that are synced on the storage thread itself. More: a POST waits until a commit's are on the disk;
+ * fewer: a small POST waits for another thread to take the call and to answer.
+ */
+export const INLINE_SYNC_BYTES = 256 * 1024;
 
 /**
  * Row files that are held open for reading. Bigger: file descriptors, of which a process often has 1024;

@@ -6,6 +6,7 @@
 import { DROPPED_KEY, type DroppedPart, decodeDropped } from './dropped-parts.js';
 import type { Put } from './journal/frame.js';
 import type { Journal } from './journal/journal.js';
+import type { JournalChanges } from './journal/journal-writer.js';
 import {
   HEAD_KEY,
   type Journals,
@@ -18,7 +19,7 @@ import { HEADS_DELAY_US } from './limits.js';
 import { rawEnvelope } from './values/envelope.js';
 
 /** Makes changes of the table durable. */
-export type WriteMeta = (puts: readonly Put[], removedKeys: readonly string[]) => Promise<void>;
+export type WriteMeta = (changes: Omit<JournalChanges, 'journal'>) => Promise<void>;
 
 export class MetaTable {
   readonly journal: Journal;
@@ -49,14 +50,19 @@ export class MetaTable {
       const key = `${SCOPE_KEY}${scope}`;
       return scope === null || known.has(key) ? [] : [{ key, value: rawEnvelope(key) }];
     });
-    if (puts.length > 0) await this.#write(puts, []);
+    await this.#put(puts);
   }
 
   /** The shard of a scope goes. */
   async forget(scope: string): Promise<void> {
     const headKey = `${HEAD_KEY}${shardName(scope)}`;
     this.#heads = { ...this.#heads, puts: this.#heads.puts.filter(({ key }) => key !== headKey) };
-    await this.#write([], [`${SCOPE_KEY}${scope}`, headKey]);
+    await this.#write({ puts: [], removedKeys: [`${SCOPE_KEY}${scope}`, headKey], timeUs: null });
+  }
+
+  /** What time it is, µs since the epoch, where no commit of a partition has told. */
+  async noteTime(timeUs: number): Promise<void> {
+    await this.#write({ puts: [], removedKeys: [], timeUs });
   }
 
   /** The heads of a while ago, so that a copy which is made meanwhile has all that it says it has. */
@@ -64,6 +70,10 @@ export class MetaTable {
     if (nowUs - this.#heads.atUs < HEADS_DELAY_US) return;
     const { puts } = this.#heads;
     this.#heads = { puts: this.#journals.heads(), atUs: nowUs };
-    if (puts.length > 0) await this.#write(puts, []);
+    await this.#put(puts);
+  }
+
+  async #put(puts: readonly Put[]): Promise<void> {
+    if (puts.length > 0) await this.#write({ puts, removedKeys: [], timeUs: null });
   }
 }

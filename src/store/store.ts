@@ -10,14 +10,14 @@ import { assert } from '../../engine/assert.js';
 import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';
 import type { CompactionPlan } from '../../engine/rows/compaction.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
-import { SegmentError, type SegmentReader, type SegmentWriter } from '../../engine/segments.js';
+import { SegmentError, type SegmentReader } from '../../engine/segments.js';
 import type { SealPlan } from '../../engine/usage/sealed/seal.js';
 import { type PartSummary, partFile } from '../../engine/usage/sealed/sealed-part.js';
 import { BlockCache } from './blocks/block-cache.js';
-import { BlockFiles, type FileRecord, frameName } from './blocks/block-files.js';
+import { BlockFiles } from './blocks/block-files.js';
 import type { FileDamage } from './blocks/file-damage.js';
 import type { LocatedFile } from './blocks/stored-blocks.js';
-import { CommitBatch } from './commit-batch.js';
+import { type CommitFigures, Commits, type Save } from './commits.js';
 import { removeSnapshots, type Snapshot, takeBackup } from './directory/backup.js';
 import type { DirectoryLock } from './directory/directory-lock.js';
 import { finishAdoptions } from './directory/handed-over.js';
@@ -33,13 +33,13 @@ import { isUnwritable } from './disk/system-errors.js';
 import type { DroppedPart } from './dropped-parts.js';
 import type { Put } from './journal/frame.js';
 import type { CheckpointTerms, Journal } from './journal/journal.js';
-import { type JournalChanges, JournalWriter } from './journal/journal-writer.js';
+import { JournalWriter, type JournalWriterPorts } from './journal/journal-writer.js';
 import { hasStoreFiles, Journals, META_TABLE, scopeOfName } from './journal/journals.js';
 import { MetaTable } from './meta-table.js';
 import { ScopeMoves } from './scope-moves.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from './store-back-ends.js';
-import { StoredSegments, splitKey } from './stored-segments.js';
-import { StorageThread, type Unwritten, type WriteResult } from './thread/storage-thread.js';
+import { StoredSegments } from './stored-segments.js';
+import { StorageThread } from './thread/storage-thread.js';
 
 /** A partition of a topic, such as `cloudflare.logs.prod/0`: a shard's name. */
 export type Scope = string;
@@ -51,11 +51,6 @@ export interface TableWrites {
   readonly removedKeys: readonly string[];
 }
 
-export interface CommitFigures {
-  readonly segmentCount: number;
-  readonly storedBytes: number;
-}
-
 export class Store {
   /** What writes wait for when the disk is full. */
   readonly room: DiskRoom;
@@ -65,7 +60,10 @@ export class Store {
   onCheckpointFailed: (journal: string, error: Error) => void = () => undefined;
   readonly #lock: DirectoryLock;
   readonly #journals: Journals;
-  readonly #writer: JournalWriter;
+  /** Of the partitions' journals. */
+  readonly #partitionWriter: JournalWriter;
+  /** Of the tables': what a POST waits for does not wait for a commit. */
+  readonly #tableWriter: JournalWriter;
   readonly #meta: MetaTable;
   #id = '';
   /** null until the directory has its marker. */
@@ -76,10 +74,7 @@ export class Store {
   readonly #thread: StorageThread;
   readonly #snapshots: Snapshots;
   readonly #moves: ScopeMoves;
-  /** What a commit under way has written and the journals and files don't show yet. */
-  #batch: CommitBatch | null = null;
-  /** The last commit. Once one has failed there is no other. */
-  #committed: Promise<unknown> = Promise.resolve();
+  readonly #commits: Commits;
   /** The removal of files that the last commit let go of. */
   #removal: Promise<void> = Promise.resolve();
 
@@ -92,8 +87,8 @@ export class Store {
     this.room = new DiskRoom(directory, parts, room);
     this.#lock = lock;
     this.#journals = journals;
-    this.#meta = new MetaTable(journals, (puts, removedKeys) =>
-      this.room.retried(() => this.writeTables([{ table: this.#meta.journal, puts, removedKeys }])),
+    this.#meta = new MetaTable(journals, (changes) =>
+      this.room.retried(() => this.#tableWriter.write([{ journal: this.#meta.journal, ...changes }])),
     );
     this.#cache = new BlockCache(cacheBytes);
     this.#files = new BlockFiles(parts.disk, directory, journals, this.#cache);
@@ -101,7 +96,7 @@ export class Store {
       journals,
       files: this.#files,
       cache: this.#cache,
-      batch: () => this.#batch,
+      batch: () => this.#commits.batch,
     });
     this.scratch = new DiskScratch(parts.disk, directory, (problem) =>
       this.damage.note(['scratch files'], problem),
@@ -113,20 +108,32 @@ export class Store {
       thread: this.#thread,
       remove: (paths) => this.#beginRemoval(paths),
     });
-    this.#writer = new JournalWriter(
-      {
-        thread: this.#thread,
-        assertSame: () => this.assertSame(),
-        assertBytes: (path, byteCount) => assertBytes(path, parts.disk.byteCount(path) ?? 0, byteCount),
-        checkpointTerms: (journal) => this.#checkpointTerms(journal),
-        onReplaced: (paths) => this.#beginRemoval(paths),
-        onFailed: ({ name }, error) => {
-          if (error instanceof SegmentError) this.damage.note([name], error.message);
-          else this.onCheckpointFailed(name, error);
-        },
+    const writerPorts: JournalWriterPorts = {
+      thread: this.#thread,
+      assertSame: () => this.assertSame(),
+      assertBytes: (path, byteCount) => assertBytes(path, parts.disk.byteCount(path) ?? 0, byteCount),
+      checkpointTerms: (journal) => this.#checkpointTerms(journal),
+      onReplaced: (paths) => this.#beginRemoval(paths),
+      onFailed: ({ name }, error) => {
+        if (error instanceof SegmentError) this.damage.note([name], error.message);
+        else this.onCheckpointFailed(name, error);
       },
-      { [Symbol.iterator]: () => journals.all()[Symbol.iterator]() },
-    );
+    };
+    this.#partitionWriter = new JournalWriter(writerPorts, () => journals.ofPartitions());
+    this.#tableWriter = new JournalWriter(writerPorts, () => journals.ofTables());
+    this.#commits = new Commits({
+      journals,
+      files: this.#files,
+      segments: this.#segments,
+      cache: this.#cache,
+      meta: this.#meta,
+      room: this.room,
+      thread: this.#thread,
+      writer: this.#partitionWriter,
+      assertSame: () => this.assertSame(),
+      remove: (paths) => this.#beginRemoval(paths),
+      removed: () => this.#removal,
+    });
     this.#moves = new ScopeMoves({
       disk: parts.disk,
       directory,
@@ -134,7 +141,7 @@ export class Store {
       meta: this.#meta,
       files: this.#files,
       cache: this.#cache,
-      writer: this.#writer,
+      writer: this.#partitionWriter,
       thread: this.#thread,
       checkpointTerms: (journal) => this.#checkpointTerms(journal),
       remove: (paths) => this.#beginRemoval(paths),
@@ -211,8 +218,8 @@ export class Store {
   }
 
   /** Resolves when no checkpoint is being written. */
-  checkpointed(): Promise<void> {
-    return this.#writer.checkpointed();
+  async checkpointed(): Promise<void> {
+    await Promise.all([this.#partitionWriter.checkpointed(), this.#tableWriter.checkpointed()]);
   }
 
   /** The journal of a table, for what isn't a shard's. Values are bytes. */
@@ -222,7 +229,7 @@ export class Store {
 
   /** Writes to such journals: see JournalWriter.write. */
   writeTables(writes: readonly TableWrites[]): Promise<void> {
-    return this.#writer.write(
+    return this.#tableWriter.write(
       writes.map(({ table: journal, ...write }) => ({ journal, ...write, timeUs: null })),
     );
   }
@@ -233,7 +240,7 @@ export class Store {
 
   /** Bytes of what the commit under way writes. */
   get commitBytes(): number {
-    return this.#batch?.byteCount ?? 0;
+    return this.#commits.batch?.byteCount ?? 0;
   }
 
   /** Bytes of the journals and of the files, those that have no name included. */
@@ -270,19 +277,8 @@ export class Store {
    * waiting is over; the caller must then end the process, as its state counts as saved. `committedUs`: what
    * time it is, for `committedUs()`.
    */
-  async commit(
-    save: (writerOf: (scope: Scope) => SegmentWriter) => void | Promise<void>,
-    committedUs: number | null = null,
-  ): Promise<CommitFigures> {
-    assert(this.#batch === null, 'two commits at a time');
-    const batch = new CommitBatch({
-      keysOf: (prefix) => this.#segments.keysOf(prefix),
-      blockCount: (fileKey) => this.#files.blockCount(fileKey),
-    });
-    this.#batch = batch;
-    const committing = this.#commit(batch, save, committedUs);
-    this.#committed = committing;
-    return await committing;
+  async commit(save: Save, committedUs: number | null = null): Promise<CommitFigures> {
+    return await this.#commits.commit(save, committedUs);
   }
 
   /**
@@ -292,7 +288,7 @@ export class Store {
    */
   async snapshot(scope: Scope | null = null): Promise<Snapshot> {
     if (this.room.isFull) throw new DiskFullError('the disk is full');
-    while (this.#batch !== null) await this.#committed;
+    await this.#commits.idle();
     const files =
       scope === null
         ? [...this.#journals.files(), ...this.#files.ends()]
@@ -313,13 +309,13 @@ export class Store {
    * what `load` throws, or with a SegmentError for files that are not whole; then what was here is here again.
    */
   async adopt(scope: Scope, folder: string, load: () => void): Promise<void> {
-    assert(this.#batch === null, 'a scope is adopted during a commit');
+    assert(this.#commits.batch === null, 'a scope is adopted during a commit');
     await this.#moves.adopt(scope, folder, load);
   }
 
   /** Forgets a scope, durably; its files are moved to a folder, to be removed. Otherwise as adopt. */
   async drop(scope: Scope, aside: string): Promise<void> {
-    assert(this.#batch === null, 'a scope is dropped during a commit');
+    assert(this.#commits.batch === null, 'a scope is dropped during a commit');
     await this.#moves.setAside(scope, aside);
   }
 
@@ -392,7 +388,7 @@ export class Store {
    * promise rejects.
    */
   async close(): Promise<void> {
-    await this.#writer.idle();
+    await Promise.all([this.#partitionWriter.idle(), this.#tableWriter.idle()]);
     if (this.#watch !== null) {
       // The store is whole without it.
       const puts = this.#journals.heads();
@@ -406,125 +402,11 @@ export class Store {
     await this.#lock.release();
   }
 
-  async #commit(
-    batch: CommitBatch,
-    save: (writerOf: (scope: Scope) => SegmentWriter) => void | Promise<void>,
-    committedUs: number | null,
-  ): Promise<CommitFigures> {
-    await save((scope) => batch.writer(scope));
-    for (const key of batch.segments.keys()) this.#cache.delete(key);
-    const figures = await this.#write(batch, committedUs);
-    this.#batch = null;
-    for (const stored of batch.onStored) stored();
-    return figures;
-  }
-
-  async #write(batch: CommitBatch, committedUs: number | null): Promise<CommitFigures> {
-    this.assertSame();
-    // A file of a name that was removed just now begins empty.
-    await this.#removal;
-    this.#files.assertWhole(batch.appended.keys());
-    const items: Unwritten[] = [];
-    for (const [key, bytes] of batch.segments)
-      if (bytes !== null) items.push({ name: key, bytes, path: null });
-    for (const [fileKey, blocks] of batch.appended) {
-      const path = this.#files.pathOf(fileKey);
-      const first = batch.firstAppended(fileKey);
-      for (const [i, bytes] of blocks.entries())
-        items.push({ name: frameName(fileKey, first + i), bytes, path });
-    }
-    const written = await this.room.retried(
-      async () => {
-        const results = await this.#thread.write(items);
-        if (batch.appended.size > 0) await this.#thread.sync();
-        return results;
-      },
-      // What a failed try has added would stand before what the next one adds.
-      () => this.#thread.cutBack([...batch.appended.keys()].map((fileKey) => this.#files.end(fileKey))),
-    );
-    const paths = await this.#makeDurable(batch, items, written, committedUs);
-    if (paths.length > 0 || this.leftovers.fileCount > 0) this.#beginRemoval(paths);
-    return {
-      segmentCount: batch.segments.size,
-      storedBytes: written.reduce((sum, { length }) => sum + length, 0),
-    };
-  }
-
   /** Of these files, and of those that are left. */
   #beginRemoval(paths: readonly string[]): void {
     this.#removal = this.#thread.remove(paths).then((left) => this.leftovers.note(left));
     // It is waited for by the next commit or the end, which then report that the thread has failed.
     this.#removal.catch(() => undefined);
-  }
-
-  /** Adds a frame to the journal of each shard; returns the files that are to be removed after it. */
-  async #makeDurable(
-    batch: CommitBatch,
-    items: readonly Unwritten[],
-    written: readonly WriteResult[],
-    committedUs: number | null,
-  ): Promise<string[]> {
-    let at = items.length - [...batch.appended.values()].reduce((sum, blocks) => sum + blocks.length, 0);
-    const added = [...batch.appended].map(([fileKey, { length }]) => {
-      at += length;
-      return { fileKey, lengths: written.slice(at - length, at).map((result) => result.length) };
-    });
-    const records = [
-      ...batch.adopted.map((fileKey) => this.#files.adoptionRecord(fileKey)),
-      ...added.map(({ fileKey, lengths }) => this.#files.additionRecord(fileKey, lengths)),
-    ];
-    const changes = this.#changes(batch, items, written, records, committedUs);
-    await this.room.retried(() => this.#writer.write(changes));
-    await this.#meta.register(changes.map(({ journal }) => journal));
-    if (committedUs !== null) await this.#meta.noteHeads(committedUs);
-    // Until now what is added was read from the batch.
-    for (const { fileKey, lengths } of added) this.#files.take(fileKey, lengths);
-    const paths: string[] = [];
-    for (const fileKey of batch.removed) {
-      const path = this.#files.forget(fileKey);
-      if (path !== null) paths.push(path);
-    }
-    return paths;
-  }
-
-  /** By journal. Where nothing has changed, only the time is noted. */
-  #changes(
-    batch: CommitBatch,
-    items: readonly Unwritten[],
-    written: readonly WriteResult[],
-    records: readonly FileRecord[],
-    timeUs: number | null,
-  ): JournalChanges[] {
-    const byScope = new Map<Scope, { readonly puts: Put[]; readonly removedKeys: string[] }>();
-    const of = (scope: Scope) => {
-      let changes = byScope.get(scope);
-      if (changes === undefined) {
-        changes = { puts: [], removedKeys: [] };
-        byScope.set(scope, changes);
-      }
-      return changes;
-    };
-    for (const [i, { name }] of items.entries()) {
-      const { value } = written[i];
-      if (value === null) continue;
-      const { scope, rest } = splitKey(name);
-      of(scope).puts.push({ key: rest, value });
-    }
-    for (const [name, bytes] of batch.segments) {
-      if (bytes !== null) continue;
-      const { scope, rest } = splitKey(name);
-      of(scope).removedKeys.push(rest);
-    }
-    for (const { scope, key, value } of records) of(scope).puts.push({ key, value });
-    for (const fileKey of batch.removed)
-      of(splitKey(fileKey).scope).removedKeys.push(...this.#files.recordKeys(fileKey));
-    if (byScope.size === 0 && timeUs !== null)
-      return [{ journal: this.#meta.journal, puts: [], removedKeys: [], timeUs }];
-    return [...byScope].map(([scope, changes]) => ({
-      journal: this.#journals.shard(scope),
-      ...changes,
-      timeUs,
-    }));
   }
 
   #checkpointTerms({ name }: Journal): CheckpointTerms {

@@ -30,19 +30,20 @@ export class Client {
 
   /** Rejects where no answer comes. */
   ask(path: string, options: AskOptions = {}): Promise<Answer> {
-    return this.#ask(path, options).catch((error: unknown) => {
+    return this.#ask(path, options, this.#agent).catch((error: unknown) => {
       if (!(error instanceof ClosedError)) throw error;
       this.resentCount += 1;
-      return this.#ask(path, options);
+      // Others that are kept may have been closed in the same moment.
+      return this.#ask(path, options, false);
     });
   }
 
-  #ask(path: string, { method = 'GET', headers = {} }: AskOptions): Promise<Answer> {
+  #ask(path: string, { method = 'GET', headers = {} }: AskOptions, agent: Agent | false): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const askedUs = wallClockUs();
       const asked = request(
         `${this.#url}${path}`,
-        { agent: this.#agent, method, headers: { 'X-API-KEY': TEST_KEY, ...headers }, timeout: TIMEOUT_MS },
+        { agent, method, headers: { 'X-API-KEY': TEST_KEY, ...headers }, timeout: TIMEOUT_MS },
         (response) => {
           bodyOf(response).then((body) => {
             const { statusCode: status = 0, headers } = response;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { loadJournal } from '../../src/store/journal/journal-folder.js';
-import { APPEND_FILE_LIMIT } from '../../src/store/limits.js';
+import { APPEND_FILE_LIMIT, COMPRESS_PIECE_BYTES } from '../../src/store/limits.js';
 import { Store } from '../../src/store/store.js';
 import type { StorageQuestion } from '../../src/store/thread/storage-protocol.js';
 import { StorageWork } from '../../src/store/thread/storage-work.js';
@@ -21,8 +21,12 @@ beforeEach(() => {
 
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** A storage thread whose removals, and syncs of files of blocks and checkpoints, end when `release` is called. */
-function workWithHeldSyncs() {
+/**
+ * A storage thread whose removals, and syncs of files of blocks and checkpoints, end when `release` is called.
+ * `stepUs`: how long each of its steps takes.
+ */
+function workWithHeldSyncs(stepUs = 0) {
+  let nowUs = 0;
   const held: ((error?: Error) => void)[] = [];
   const open = new Map<number, string>();
   /** What was synced, by file, in order. */
@@ -60,12 +64,17 @@ function workWithHeldSyncs() {
       if ('failed' in message) failures.push(message.failed);
     },
     later: setImmediate,
-    monotonicUs: () => 0,
+    monotonicUs: () => {
+      nowUs += stepUs;
+      return nowUs;
+    },
     blockBytes: 1_000,
   });
   let nextId = 0;
   return {
     ask: (question: StorageQuestion) => work.take({ ...question, id: nextId++ }),
+    /** In order. */
+    answers: answered,
     /** What has been answered once all is done that can be. */
     async answered(): Promise<number[]> {
       for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
@@ -100,18 +109,51 @@ test('a POST is durable while a commit syncs its blocks; all else waits, in orde
   expect(await thread.answered()).toEqual([0, 2, 3]);
   expect(thread.synced).toEqual(['log.journal', 'log.journal']);
   expect(readFileSync(join(directory, 'log.journal'), 'utf8')).toBe('onetwo');
-  // The second block is written when the first is synced, and an append behind it comes behind it.
+  // The second block is written when the first is synced; an append passes it.
   thread.ask(write('a.blocks'));
   thread.ask(append('three', 'log.journal'));
-  expect(await thread.answered()).toEqual([0, 2, 3]);
+  expect(await thread.answered()).toEqual([0, 2, 3, 5]);
   thread.release();
-  expect(await thread.answered()).toEqual([0, 2, 3, 1, 4, 5]);
-  expect(thread.synced).toEqual(['log.journal', 'log.journal', 'a.blocks', 'log.journal']);
+  expect(await thread.answered()).toEqual([0, 2, 3, 5, 1, 4]);
+  expect(thread.synced).toEqual(['log.journal', 'log.journal', 'log.journal', 'a.blocks']);
   thread.ask({ do: 'sync' });
-  expect(await thread.answered()).toEqual([0, 2, 3, 1, 4, 5]);
+  expect(await thread.answered()).toEqual([0, 2, 3, 5, 1, 4]);
   thread.release();
-  expect(await thread.answered()).toEqual([0, 2, 3, 1, 4, 5, 6]);
+  expect(await thread.answered()).toEqual([0, 2, 3, 5, 1, 4, 6]);
   expect(thread.failures).toEqual([]);
+});
+
+test('an append passes nothing that waits and changes the same file', async () => {
+  const thread = workWithHeldSyncs();
+  thread.ask(append('one', 'log.journal'));
+  thread.ask(write('a.blocks'));
+  expect(await thread.answered()).toEqual([0, 1]);
+  thread.ask({ do: 'sync' });
+  thread.ask({ do: 'cut-back', ends: [{ path: join(directory, 'log.journal'), byteCount: 1 }] });
+  thread.ask(append('two', 'log.journal'));
+  thread.ask(append('three', 'log.journal'));
+  thread.ask(append('four', 'other.journal'));
+  expect(await thread.answered()).toEqual([0, 1, 6]);
+  thread.release();
+  expect(await thread.answered()).toEqual([0, 1, 6, 2, 3, 4, 5]);
+  expect(readFileSync(join(directory, 'log.journal'), 'utf8')).toBe('otwothree');
+  expect(thread.failures).toEqual([]);
+});
+
+test('a POST is durable amid a commit of large segments, which are compressed a piece at a time', async () => {
+  const thread = workWithHeldSyncs(1_000_000);
+  const segment = Buffer.alloc(20 * COMPRESS_PIECE_BYTES, 'segment ');
+  const arena = new SharedArrayBuffer(segment.length);
+  new Uint8Array(arena).set(segment);
+  thread.ask({ do: 'write', arena, items: [{ name: 'n', path: null, end: segment.length }] });
+  thread.ask(write('a.blocks'));
+  thread.ask(append('one', 'log.journal'));
+  thread.ask({ do: 'sync' });
+  expect([await thread.answered(), thread.synced]).toEqual([[2], ['log.journal']]);
+  while (thread.answers.length < 3) await thread.answered();
+  expect(thread.answers).toEqual([2, 0, 1]);
+  thread.release();
+  expect([await thread.answered(), thread.failures]).toEqual([[2, 0, 1, 3], []]);
 });
 
 test('beside a commit of as many files as may be open a new journal is made, and no file is closed while it is synced', async () => {
@@ -168,7 +210,8 @@ test('an append to a file that is being synced waits, and is synced after', asyn
   expect(thread.failures).toEqual([]);
 });
 
-test('a POST is durable while a checkpoint is synced; of one that is not synced nothing is left', async () => {
+/** Of a journal in that directory with one commit. */
+async function checkpointQuestion(): Promise<StorageQuestion & { readonly do: 'checkpoint' }> {
   const store = await Store.open(directory, 0);
   await store.commit((writerOf) => writerOf('s').put('a', Buffer.from('value')));
   await store.close();
@@ -180,19 +223,38 @@ test('a POST is durable while a checkpoint is synced; of one that is not synced 
     fileNames: ['0.journal'],
     upTo: Number.POSITIVE_INFINITY,
   });
+  return { do: 'checkpoint', folder, name, number: 1, last: { sequence, checksum: checksum! } };
+}
+
+test('a POST is durable while a checkpoint is synced; of one that is not synced nothing is left', async () => {
+  const checkpoint = await checkpointQuestion();
+  const { folder } = checkpoint;
   const thread = workWithHeldSyncs();
-  const checkpoint = (): void =>
-    thread.ask({ do: 'checkpoint', folder, name, number: 1, last: { sequence, checksum: checksum! } });
-  checkpoint();
+  thread.ask(checkpoint);
   thread.ask(append('one', 'log.journal'));
   expect(await thread.answered()).toEqual([1]);
   expect(readdirSync(folder)).toEqual(['0.journal', '1.checkpoint.new']);
   thread.release(new Error('EIO'));
   expect(await thread.answered()).toEqual([1, 0]);
   expect([thread.failures, readdirSync(folder)]).toEqual([['EIO'], ['0.journal']]);
-  checkpoint();
+  thread.ask(checkpoint);
   expect(await thread.answered()).toEqual([1, 0]);
   thread.release();
   expect(await thread.answered()).toEqual([1, 0, 2]);
   expect([thread.failures, readdirSync(folder)]).toEqual([['EIO'], ['0.journal', '1.checkpoint']]);
+});
+
+test('a checkpoint gives way to the writes of a commit', async () => {
+  const checkpoint = await checkpointQuestion();
+  const thread = workWithHeldSyncs(1_000_000);
+  thread.ask(write(...Array.from({ length: 40 }, (_, i) => `${i}.blocks`)));
+  thread.ask(checkpoint);
+  while (thread.answers.length === 0) {
+    expect(readdirSync(checkpoint.folder)).toEqual(['0.journal']);
+    await new Promise(setImmediate);
+  }
+  expect(await thread.answered()).toEqual([0]);
+  expect(readdirSync(checkpoint.folder)).toEqual(['0.journal', '1.checkpoint.new']);
+  thread.release();
+  expect(await thread.answered()).toEqual([0, 1]);
 });

@@ -28,6 +28,7 @@ import { loadJournal, readJournal } from '../../src/store/journal/journal-folder
 import {
   ARENA_BYTES,
   COMPRESS_FROM_BYTES,
+  COMPRESS_PIECE_BYTES,
   LETTER_GROUP_MS,
   LETTER_LIFE_MS,
   LETTER_SAMPLE_BYTES,
@@ -133,6 +134,9 @@ test('segments of all sizes come back whole from the storage thread, and are rea
     ARENA_BYTES - 1,
     ARENA_BYTES,
     ARENA_BYTES + 1,
+    COMPRESS_PIECE_BYTES,
+    COMPRESS_PIECE_BYTES + 1,
+    3 * COMPRESS_PIECE_BYTES - 1,
   ];
   for (let i = 0; i < 60; i++) sizes.push(random.below(ARENA_BYTES / 4));
   const segments = sizes.map((size, i) => {

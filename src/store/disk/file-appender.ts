@@ -5,8 +5,8 @@
 
 import { dirname } from 'node:path';
 import { assert } from '../../../engine/assert.js';
-import { APPEND_FILE_LIMIT } from '../limits.js';
-import type { FileEnd } from '../thread/storage-protocol.js';
+import { APPEND_FILE_LIMIT, INLINE_SYNC_BYTES } from '../limits.js';
+import type { Addition, FileEnd } from '../thread/storage-protocol.js';
 import type { Disk } from './disk.js';
 import type { Folders } from './folders.js';
 import type { Removals } from './removals.js';
@@ -39,7 +39,7 @@ export class FileAppender {
       this.#held.delete(path);
       this.#open.set(path, held);
     }
-    this.append(path, bytes);
+    this.#append(path, bytes, true);
     this.#held.set(path, this.#open.get(path)!);
   }
 
@@ -56,39 +56,59 @@ export class FileAppender {
   }
 
   append(path: string, bytes: Uint8Array): void {
+    this.#append(path, bytes, false);
+  }
+
+  #append(path: string, bytes: Uint8Array, isHeld: boolean): void {
     this.#assertSynced();
     this.#assertIdle(path);
-    writeWhole(this.#disk, this.#open.get(path) ?? this.#openFile(path), bytes);
+    writeWhole(this.#disk, this.#open.get(path) ?? this.#openFile(path, isHeld), bytes);
   }
 
   /**
-   * What was appended before to these files, or to any, is on the disk when it resolves, the files' names included.
-   * Meanwhile other files may be appended to and synced, and nothing else may be done. Rejects with a SyncError, as
-   * everything does from then on, when the system says otherwise.
+   * What was appended before is on the disk when it resolves, the files' names included. Meanwhile other files may be
+   * appended to and synced, and nothing else may be done. Rejects with a SyncError, as everything does from then on,
+   * when the system says otherwise.
    */
-  async sync(paths?: ReadonlySet<string>): Promise<void> {
-    await this.syncContents(paths);
-    this.#givingWay(() => this.#folders.sync());
+  async sync(): Promise<void> {
+    await this.syncContents();
+    this.#syncFolders();
   }
 
   /** As sync, without the names, which takes no descriptor. */
-  async syncContents(paths?: ReadonlySet<string>): Promise<void> {
+  async syncContents(): Promise<void> {
+    await this.#syncNow([...this.#open], (descriptors) => this.#disk.syncAll(descriptors));
+  }
+
+  /** As sync, of these files alone, before others: a POST waits for it. */
+  async syncAppended(additions: readonly Addition[]): Promise<void> {
+    const paths = new Set(additions.map(({ path }) => path));
+    const open = [...this.#open].filter(([path]) => paths.has(path));
+    const byteCount = additions.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    // Little of one file is sooner there without a turn of other threads.
+    const isInline = open.length === 1 && byteCount <= INLINE_SYNC_BYTES;
+    await this.#syncNow(open, (descriptors) =>
+      isInline ? this.#disk.sync(descriptors[0]) : this.#disk.syncAll(descriptors, true),
+    );
+    this.#syncFolders();
+  }
+
+  async #syncNow(
+    open: readonly (readonly [path: string, descriptor: number])[],
+    sync: (descriptors: readonly number[]) => void | Promise<void>,
+  ): Promise<void> {
     this.#assertSynced();
-    const open = [...this.#open].filter(([path]) => paths?.has(path) !== false);
     for (const [path] of open) this.#syncing.add(path);
     try {
-      // A POST of one file alone is sooner there without a turn of other threads, and of several before blocks.
-      const isUrgent = paths !== undefined;
-      if (isUrgent && open.length === 1) this.#disk.sync(open[0][1]);
-      else
-        await this.#disk.syncAll(
-          open.map(([, descriptor]) => descriptor),
-          isUrgent,
-        );
+      await sync(open.map(([, descriptor]) => descriptor));
     } catch (error) {
       this.#fail(error);
     }
     for (const [path] of open) this.#takeSynced(path);
+  }
+
+  #syncFolders(): void {
+    this.#givingWay(() => this.#folders.sync());
   }
 
   /** Whether a sync of that file is under way. */
@@ -112,11 +132,11 @@ export class FileAppender {
     }
   }
 
-  #syncFiles(): void {
-    for (const [path, descriptor] of this.#open) {
+  #syncFiles(paths: readonly string[]): void {
+    for (const path of paths) {
       if (this.#syncing.has(path)) continue;
       try {
-        this.#disk.sync(descriptor);
+        this.#disk.sync(this.#open.get(path)!);
       } catch (error) {
         this.#fail(error);
       }
@@ -144,8 +164,10 @@ export class FileAppender {
     if (this.#failure !== null) throw this.#failure;
   }
 
-  #openFile(path: string): number {
-    if (this.#open.size >= APPEND_FILE_LIMIT) this.#syncFiles();
+  #openFile(path: string, isHeld: boolean): number {
+    // Of the same kind: a POST does not wait for the files of a commit.
+    const others = [...this.#open.keys()].filter((other) => this.#held.has(other) === isHeld);
+    if (others.length >= APPEND_FILE_LIMIT) this.#syncFiles(others);
     if (!this.#removals.isGone(path)) this.#removals.setAside(path);
     if (this.#disk.byteCount(path) === null) this.#folders.make(dirname(path));
     const descriptor = this.#opened(path);

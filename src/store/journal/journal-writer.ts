@@ -51,9 +51,10 @@ export class JournalWriter {
   /** What a write that failed may have left behind the ends of files. */
   #unclean: { readonly path: string; readonly byteCount: number }[] = [];
   #checkpoint: Promise<void> | null = null;
-  readonly #journals: Iterable<Journal>;
+  readonly #journals: () => Iterable<Journal>;
 
-  constructor(ports: JournalWriterPorts, journals: Iterable<Journal>) {
+  /** `journals`: those that it writes, and no other writer. */
+  constructor(ports: JournalWriterPorts, journals: () => Iterable<Journal>) {
     this.#ports = ports;
     this.#journals = journals;
   }
@@ -126,7 +127,7 @@ export class JournalWriter {
   /** Of one journal at a time; one that fails is tried again when more is of no use. */
   async #beginCheckpoint(): Promise<void> {
     if (this.#checkpoint !== null) return;
-    const [journal] = [...this.#journals]
+    const [journal] = [...this.#journals()]
       .filter((due) => due.isCheckpointDue())
       .sort((a, b) => b.uselessBytes - a.uselessBytes);
     if (journal === undefined) return;

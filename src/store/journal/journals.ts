@@ -147,6 +147,14 @@ export class Journals {
     return this.#journals.values();
   }
 
+  ofPartitions(): Iterable<Journal> {
+    return this.#shards.values();
+  }
+
+  ofTables(): Iterable<Journal> {
+    return [...this.all()].filter(({ name }) => scopeOfName(name) === null);
+  }
+
   get byteCount(): number {
     let byteCount = 0;
     for (const journal of this.#journals.values()) byteCount += journal.byteCount;

@@ -5,7 +5,8 @@ import type { StorageAnswer, StorageQuestion } from './storage-protocol.js';
 
 /**
  * Takes questions, and answers each in a later turn; writes, syncs and removals in the order in which they
- * were asked, but that an append or a checkpoint does not wait until other files are synced or removed.
+ * were asked, but that an append does not wait until other files are written, synced or removed, nor a checkpoint that
+ * is next.
  */
 export interface StorageLink {
   /** Buffers that are transferred are gone here. */

@@ -1,7 +1,7 @@
 /**
  * The work of the storage thread: compresses, checksums and writes what commits bring, and compacts rows and
  * seals usage in between, so that the serving thread does not have to. A commit waits for a compaction no
- * longer than a slice of it.
+ * longer than a slice of it, and a POST no longer for a commit.
  */
 
 import { join } from 'node:path';
@@ -22,8 +22,8 @@ import { Removals } from '../disk/removals.js';
 import { errorText, SyncError } from '../disk/system-errors.js';
 import { writeCheckpoint } from '../journal/checkpoint.js';
 import { COMPACTION_SLICE_MS } from '../limits.js';
-import { compressedValue } from '../values/checked-value.js';
-import { wrapEnvelope } from '../values/envelope.js';
+import { compressing } from '../values/checked-value.js';
+import { wrapping } from '../values/envelope.js';
 import type {
   Compacted,
   Done,
@@ -38,7 +38,7 @@ import type {
 
 type Question = StorageQuestion & { readonly id: number };
 
-type FileStep = ReturnType<FileSteps<Done>['next']>;
+type Step<Result> = IteratorResult<void | Promise<void>, Result>;
 
 export interface StoragePorts {
   readonly disk: Disk;
@@ -68,10 +68,14 @@ export class StorageWork {
   readonly #folders: Folders;
   readonly #removals: Removals;
   readonly #appender: FileAppender;
-  /** What came while files are synced or removed, in order. */
+  /** What came while files are written, synced or removed, in order. */
   readonly #waiting: Question[] = [];
-  /** Of the questions that files are being synced or removed for. */
+  /** Of the questions that files are being written, synced or removed for. */
   #underWayCount = 0;
+  /** A write is under way. */
+  #isWriting = false;
+  /** Slices of what gives way to it. */
+  #givingWay: (() => void)[] = [];
 
   constructor(ports: StoragePorts) {
     this.#ports = ports;
@@ -80,19 +84,32 @@ export class StorageWork {
     this.#appender = new FileAppender(ports.disk, this.#folders, this.#removals);
   }
 
-  /** Does what is asked, in order, and answers; a compaction goes on later. What fails is answered too. */
+  /** Does what is asked, in order, and answers; what takes longer goes on later. What fails is answered too. */
   take(question: Question): void {
     this.#waiting.push(question);
     this.#begin();
   }
 
   #begin(): void {
-    while (this.#waiting.length > 0 && this.#mayBegin(this.#waiting[0])) this.#do(this.#waiting.shift()!);
+    const passed = new Set<string>();
+    for (let i = 0; i < this.#waiting.length; ) {
+      const question = this.#waiting[i];
+      const paths = namedPaths(question);
+      const mayPass = question.do === 'append' && paths.every((path) => !passed.has(path));
+      if (this.#mayBegin(question) && (i === 0 || mayPass)) {
+        this.#waiting.splice(i, 1);
+        this.#do(question);
+      } else {
+        for (const path of paths) passed.add(path);
+        i += 1;
+      }
+    }
   }
 
   /**
-   * While files are synced or removed no other question is begun but an append to other files: a POST does not wait for
-   * a commit's files of blocks, nor for a checkpoint that comes between, which has a file of its own.
+   * While files are written, synced or removed no other question is begun but an append to other files, which also
+   * passes those that wait: a POST does not wait for a commit's segments and files of blocks. Nor does it for a
+   * checkpoint that comes between, which has a file of its own.
    */
   #mayBegin(question: Question): boolean {
     if (this.#underWayCount === 0 || question.do === 'checkpoint') return true;
@@ -105,17 +122,15 @@ export class StorageWork {
     try {
       this.#removals.retry();
       switch (question.do) {
-        case 'write': {
-          const written = this.#write(question);
-          this.#ports.answer({ id, done: written }, [written.sealed]);
+        case 'write':
+          this.#after(this.#written(question), id);
           break;
-        }
         case 'append':
           for (const { path, bytes } of question.additions) this.#appender.appendAndHold(path, bytes);
-          this.#afterSync(this.#appender.sync(new Set(question.additions.map(({ path }) => path))), id);
+          this.#afterSync(this.#appender.syncAppended(question.additions), id);
           break;
         case 'checkpoint':
-          this.#beginCheckpoint(id, question);
+          this.#answerLater(this.#inSlices(writeCheckpoint(this.#compactionDisk(), question)), id);
           break;
         case 'sync':
           this.#afterSync(this.#appender.sync(), id);
@@ -133,10 +148,10 @@ export class StorageWork {
           this.#answer({ id, done: null });
           break;
         case 'compact':
-          this.#beginCompaction(id, question);
+          this.#answerLater(this.#compact(question), id);
           break;
         case 'seal':
-          this.#beginSeal(id, question);
+          this.#answerLater(this.#seal(question), id);
           break;
       }
     } catch (error) {
@@ -154,15 +169,17 @@ export class StorageWork {
   /** See mayBegin for what is done meanwhile. */
   #after(work: Promise<Done>, id: number): void {
     this.#underWayCount += 1;
-    void work
-      .then(
-        (done) => this.#answer({ id, done }),
-        (error: unknown) => this.#answer({ id, ...failure(error) }),
-      )
-      .then(() => {
-        this.#underWayCount -= 1;
-        this.#begin();
-      });
+    void this.#answerLater(work, id).then(() => {
+      this.#underWayCount -= 1;
+      this.#begin();
+    });
+  }
+
+  #answerLater(work: Promise<Done>, id: number): Promise<void> {
+    return work.then(
+      (done) => this.#answer({ id, done }),
+      (error: unknown) => this.#answer({ id, ...failure(error) }),
+    );
   }
 
   async #removeAll(paths: readonly string[]): Promise<Removed> {
@@ -171,10 +188,21 @@ export class StorageWork {
   }
 
   #answer(message: StorageAnswer): void {
-    this.#ports.answer(message, []);
+    const hasBytes = 'done' in message && message.done !== null && 'sealed' in message.done;
+    this.#ports.answer(message, hasBytes ? [message.done.sealed] : []);
   }
 
-  #write({ arena, items }: StorageQuestion & { readonly do: 'write' }): Written {
+  async #written(question: StorageQuestion & { readonly do: 'write' }): Promise<Written> {
+    this.#isWriting = true;
+    try {
+      return await this.#inSlices(this.#write(question), (slice) => this.#ports.later(slice));
+    } finally {
+      this.#isWriting = false;
+      for (const slice of this.#givingWay.splice(0)) this.#ports.later(slice);
+    }
+  }
+
+  *#write({ arena, items }: StorageQuestion & { readonly do: 'write' }): FileSteps<Written> {
     const values: Uint8Array[] = [];
     const lengths: number[] = [];
     let byteCount = 0;
@@ -182,13 +210,14 @@ export class StorageWork {
     for (const { name, end, path } of items) {
       const raw = new Uint8Array(arena, start, end - start);
       start = end;
-      const value = path === null ? wrapEnvelope(name, raw) : compressedValue(name, raw);
+      const value = yield* path === null ? wrapping(name, raw) : compressing(name, raw);
       lengths.push(value.length);
       if (path !== null) this.#appender.append(path, value);
       else {
         values.push(value);
         byteCount += value.length;
       }
+      yield;
     }
     const sealed = new Uint8Array(byteCount);
     let at = 0;
@@ -210,11 +239,7 @@ export class StorageWork {
     }
   }
 
-  #beginCheckpoint(id: number, question: StorageQuestion & { readonly do: 'checkpoint' }): void {
-    this.#inSlices(id, writeCheckpoint(this.#compactionDisk(), question));
-  }
-
-  #beginCompaction(id: number, question: StorageQuestion & { readonly do: 'compact' }): void {
+  async #compact(question: StorageQuestion & { readonly do: 'compact' }): Promise<Compacted> {
     const { plan, chunkBytes, namePrefix, folder, inputs } = question;
     const { blockBytes } = this.#ports;
     const files = new CompactionFiles(this.#compactionDisk(), namePrefix, folder, inputs);
@@ -223,16 +248,16 @@ export class StorageWork {
       const frameEnds = yield* files.finish(plan.output);
       return { frameEnds, directory: directory && encodeDirectory(directory) };
     };
-    this.#inSlices(id, compact(), () => files.abandon());
+    return await this.#inSlicesOrAbandoned(compact(), files);
   }
 
-  #beginSeal(id: number, { plan, namePrefix, folder }: StorageQuestion & { readonly do: 'seal' }): void {
+  async #seal({ plan, namePrefix, folder }: StorageQuestion & { readonly do: 'seal' }): Promise<Sealed> {
     const files = new CompactionFiles(this.#compactionDisk(), namePrefix, folder, []);
     const seal = function* (): FileSteps<Sealed> {
       const summary = yield* sealPart(plan, files);
       return { frameEnds: yield* files.finish(partFile(plan.name)), summary };
     };
-    this.#inSlices(id, seal(), () => files.abandon());
+    return await this.#inSlicesOrAbandoned(seal(), files);
   }
 
   #compactionDisk(): CompactionDisk {
@@ -241,34 +266,66 @@ export class StorageWork {
     return { disk, folders: this.#folders, removals: this.#removals, sync };
   }
 
-  /** Takes the steps in slices, and answers their result; `abandon` removes what is begun when they fail. */
-  #inSlices(id: number, steps: FileSteps<Done>, abandon: () => void = () => undefined): void {
-    const { later } = this.#ports;
+  /** Removes what is begun when the steps fail. */
+  async #inSlicesOrAbandoned<Result>(steps: FileSteps<Result>, files: CompactionFiles): Promise<Result> {
+    try {
+      return await this.#inSlices(steps);
+    } catch (error) {
+      files.abandon();
+      throw error;
+    }
+  }
+
+  #afterWrites(slice: () => void): void {
+    if (this.#isWriting) this.#givingWay.push(slice);
+    else this.#ports.later(slice);
+  }
+
+  /** Takes the steps in slices, the first at once. */
+  #inSlices<Result>(
+    steps: FileSteps<Result>,
+    later = (slice: () => void): void => this.#afterWrites(slice),
+  ): Promise<Result> {
     const next = () => steps.next();
-    const slice = (resume: () => FileStep): void => {
-      try {
-        const step = this.#advance(resume, next);
-        if (step.done === true) this.#answer({ id, done: step.value });
-        else if (step.value === undefined) later(() => slice(next));
-        else
-          step.value.then(
-            () => later(() => slice(next)),
-            (error: unknown) => later(() => slice(() => steps.throw(error))),
-          );
-      } catch (error) {
-        abandon();
-        this.#answer({ id, ...failure(error) });
-      }
-    };
-    slice(next);
+    return new Promise((resolve, reject) => {
+      const slice = (resume: () => Step<Result>): void => {
+        try {
+          const step = this.#advance(resume, next);
+          if (step.done === true) resolve(step.value);
+          else if (step.value === undefined) later(() => slice(next));
+          else
+            step.value.then(
+              () => later(() => slice(next)),
+              (error: unknown) => later(() => slice(() => steps.throw(error))),
+            );
+        } catch (error) {
+          reject(error);
+        }
+      };
+      slice(next);
+    });
   }
 
   /** Goes on for a slice, up to something to wait for, or to the end. */
-  #advance(resume: () => FileStep, next: () => FileStep): FileStep {
+  #advance<Result>(resume: () => Step<Result>, next: () => Step<Result>): Step<Result> {
     const { monotonicUs } = this.#ports;
     const endUs = monotonicUs() + COMPACTION_SLICE_MS * 1000;
     for (let step = resume(); ; step = next())
       if (step.done === true || step.value !== undefined || monotonicUs() >= endUs) return step;
+  }
+}
+
+/** The files of journals that a question changes. */
+function namedPaths(question: StorageQuestion): readonly string[] {
+  switch (question.do) {
+    case 'append':
+      return question.additions.map(({ path }) => path);
+    case 'cut-back':
+      return question.ends.map(({ path }) => path);
+    case 'remove':
+      return question.paths;
+    default:
+      return [];
   }
 }
 

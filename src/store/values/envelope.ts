@@ -1,18 +1,17 @@
 /** Segments and records as journals hold them: compressed where that gains anything. */
 
+import { finished } from '../disk/file-steps.js';
 import { COMPRESS_FROM_BYTES } from '../limits.js';
-import {
-  CODEC_RAW,
-  checkedValue,
-  checkValue,
-  compressedValue,
-  filledValue,
-  rawBytes,
-} from './checked-value.js';
+import { CODEC_RAW, checkedValue, checkValue, compressing, filledValue, rawBytes } from './checked-value.js';
 
 /** The value to store. Compresses, so on the storage thread only. */
 export function wrapEnvelope(name: string, raw: Uint8Array): Uint8Array {
-  return raw.length < COMPRESS_FROM_BYTES ? rawEnvelope(name, raw) : compressedValue(name, raw);
+  return finished(wrapping(name, raw));
+}
+
+/** The same in steps: see compressing. */
+export function* wrapping(name: string, raw: Uint8Array): Generator<void, Uint8Array> {
+  return raw.length < COMPRESS_FROM_BYTES ? rawEnvelope(name, raw) : yield* compressing(name, raw);
 }
 
 /** The value to store for bytes that aren't worth compressing. */

@@ -7,7 +7,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { loadJournal } from '../../src/store/journal/journal-folder.js';
 import { APPEND_FILE_LIMIT, COMPRESS_PIECE_BYTES } from '../../src/store/limits.js';
+import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
+import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
+import { startStorageWorker } from '../../src/store/thread/storage-link.js';
 import type { StorageQuestion } from '../../src/store/thread/storage-protocol.js';
 import { StorageWork } from '../../src/store/thread/storage-work.js';
 
@@ -257,4 +260,32 @@ test('a checkpoint gives way to the writes of a commit', async () => {
   expect(readdirSync(checkpoint.folder)).toEqual(['0.journal', '1.checkpoint.new']);
   thread.release();
   expect(await thread.answered()).toEqual([0, 1]);
+});
+
+test('a POST is durable while a commit adds its frames', async () => {
+  const held: (() => void)[] = [];
+  const store = await Store.open(directory, 0, undefined, {
+    ...SYSTEM_PARTS,
+    startStorage: (listener) => {
+      const link = startStorageWorker(listener);
+      return {
+        ...link,
+        post: (question, transferred) => {
+          const post = () => link.post(question, transferred);
+          const isOfCommit =
+            question.do === 'append' && question.additions.some(({ path }) => path.includes('shards'));
+          if (isOfCommit) held.push(post);
+          else post();
+        },
+      };
+    },
+  });
+  const committed = store.commit((writerOf) => writerOf('s').put('a', Buffer.from('value')));
+  while (held.length === 0) await new Promise(setImmediate);
+  const log = new LogTable(store);
+  await log.append('t', [{ offset: 0, timestampMs: 1, value: Buffer.from('posted') }]);
+  expect(log.endOffset('t')).toBe(1);
+  held.shift()!();
+  await committed;
+  await store.close();
 });

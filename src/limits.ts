@@ -155,12 +155,6 @@ export const CLOCK_CONFIRM_US = 300_000_000;
  */
 export const CLOCK_RECORD_COUNT = 3;
 
-/**
- * A piece of long work that takes so long leaves as much time to everything else, µs. Longer: two such in a row hold up
- * small requests; shorter: large bodies that come alone take longer.
- */
-export const LONG_PIECE_US = 6_000;
-
 /** Characters of a caller's value that a message repeats. Bigger: answers as long as the request. */
 export const QUOTED_CHARACTER_LIMIT = 60;
 

@@ -2,7 +2,7 @@
  * Makes the shards durable, again and again: state and next offset of each as one.
  *
  *   a commit   = per shard: what its views changed (View.save) │ next offset │ marks, gaps, whole as of
- *                + the time; the store writes it: blocks to their files, sync, a frame a journal (store.ts)
+ *                + the time; the store writes it: blocks to their files, sync, a frame a journal (commits.ts)
  *   afterwards   the log is told: Kafka gets a mirror of the offsets, the embedded log forgets the records
  *
  * Between two commits a record lives in memory and in its log; a crash reads it from the log again. Before

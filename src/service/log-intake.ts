@@ -89,7 +89,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
     nowUs,
     yieldTurn: () => yieldTurn(),
   };
-  const largeTurns = new Turns({ monotonicUs, after: (delayMs, task) => void setTimeout(task, delayMs) });
+  const largeTurns = new Turns();
   const log: EmbeddedLog = new EmbeddedLog({
     ...common,
     yieldLargeTurn: () => largeTurns.next(),

@@ -19,8 +19,8 @@ export const ARENA_BYTES = 256 * 1024;
 export const QUICK_ZSTD_LEVEL = 1;
 
 /**
- * Bytes that are compressed at a time. Bigger: a POST waits for longer than a millisecond or two; smaller: what repeats
- * across pieces is stored again.
+ * Bytes that are compressed at a time, in a millisecond or two. Bigger: a POST waits for longer than a slice; smaller:
+ * what repeats across pieces is stored again.
  */
 export const COMPRESS_PIECE_BYTES = 512 * 1024;
 
@@ -44,10 +44,10 @@ export const DICTIONARY_BYTES = 64 * 1024;
 export const WASM_DICTIONARY_COUNT = 32;
 
 /**
- * How long the storage thread goes on with a compaction before it looks for a commit, ms. Longer: commits
- * wait; shorter: looking costs more than the work.
+ * How long the storage thread goes on with a compaction before it looks for a commit, and with that before it looks for
+ * a POST, ms. Longer: they wait; shorter: looking costs more than the work.
  */
-export const COMPACTION_SLICE_MS = 4;
+export const STORAGE_SLICE_MS = 4;
 
 /**
  * Bytes that are read at a time, up to the end of the block that is asked for: what comes before it is asked
@@ -142,8 +142,8 @@ export const JOURNAL_STRETCH_BYTES = 16 * 1024;
 
 /**
  * How far the storage thread gives way to the serving thread where they share a core, 0 to 19. Bigger: commits and POSTs
- * take longer on a busy machine (beside an attack of 20 clients the slowest hundredth of POSTs took 20 ms with 5, and 16
- * with 0); smaller: a compaction delays requests by turns of the scheduler.
+ * take longer on a busy machine (beside 20 attacking clients the slowest hundredth of POSTs took 21 ms with 5, 19 with
+ * 2); smaller: a compaction delays requests by turns of the scheduler.
  */
 export const STORAGE_THREAD_NICENESS = 2;
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { loadJournal } from '../../src/store/journal/journal-folder.js';
-import { APPEND_FILE_LIMIT, COMPRESS_PIECE_BYTES } from '../../src/store/limits.js';
+import { APPEND_FILE_LIMIT, COMPRESS_PIECE_BYTES, INLINE_SYNC_BYTES } from '../../src/store/limits.js';
 import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
@@ -14,7 +14,7 @@ import { startStorageWorker } from '../../src/store/thread/storage-link.js';
 import type { StorageQuestion } from '../../src/store/thread/storage-protocol.js';
 import { StorageWork } from '../../src/store/thread/storage-work.js';
 
-const SYNC_IS_HELD = /\.(blocks|checkpoint\.new)$/;
+const SYNC_IS_HELD = /\.(blocks|checkpoint\.new)$|^held\.journal$/;
 
 let directory = '';
 
@@ -124,6 +124,27 @@ test('a POST is durable while a commit syncs its blocks; all else waits, in orde
   thread.release();
   expect(await thread.answered()).toEqual([0, 2, 3, 5, 1, 4, 6]);
   expect(thread.failures).toEqual([]);
+});
+
+test('a POST is durable while a large append is synced; a small one is synced at once', async () => {
+  const thread = workWithHeldSyncs();
+  thread.ask(append('x'.repeat(INLINE_SYNC_BYTES + 1), 'held.journal'));
+  thread.ask(append('one', 'log.journal'));
+  expect(await thread.answered()).toEqual([1]);
+  thread.release();
+  expect(await thread.answered()).toEqual([1, 0]);
+  thread.ask(append('two', 'held.journal'));
+  expect(await thread.answered()).toEqual([1, 0, 2]);
+});
+
+test('a POST is durable while a commit makes room for more files than may be open', async () => {
+  const thread = workWithHeldSyncs();
+  thread.ask(write(...Array.from({ length: APPEND_FILE_LIMIT + 1 }, (_, i) => `${i}.blocks`)));
+  thread.ask(append('one', 'log.journal'));
+  expect([await thread.answered(), thread.synced]).toEqual([[1], ['log.journal']]);
+  thread.release();
+  expect(await thread.answered()).toEqual([1, 0]);
+  expect(thread.synced.length).toBe(1 + APPEND_FILE_LIMIT);
 });
 
 test('an append passes nothing that waits and changes the same file', async () => {

@@ -39,7 +39,8 @@ export class FileAppender {
       this.#held.delete(path);
       this.#open.set(path, held);
     }
-    this.#append(path, bytes, true);
+    if (!this.#open.has(path)) this.#makeRoomForJournal();
+    this.append(path, bytes);
     this.#held.set(path, this.#open.get(path)!);
   }
 
@@ -55,14 +56,18 @@ export class FileAppender {
     this.#held.delete(path);
   }
 
-  append(path: string, bytes: Uint8Array): void {
-    this.#append(path, bytes, false);
+  /** To be waited for before that: of the files of a commit so many are open at a time. */
+  roomFor(path: string): void | Promise<void> {
+    if (this.#open.has(path)) return;
+    const open = [...this.#open].filter(([other]) => !this.#held.has(other));
+    if (open.length < APPEND_FILE_LIMIT) return;
+    return this.#syncNow(open, (descriptors) => this.#disk.syncAll(descriptors));
   }
 
-  #append(path: string, bytes: Uint8Array, isHeld: boolean): void {
+  append(path: string, bytes: Uint8Array): void {
     this.#assertSynced();
     this.#assertIdle(path);
-    writeWhole(this.#disk, this.#open.get(path) ?? this.#openFile(path, isHeld), bytes);
+    writeWhole(this.#disk, this.#open.get(path) ?? this.#openFile(path), bytes);
   }
 
   /**
@@ -132,11 +137,13 @@ export class FileAppender {
     }
   }
 
-  #syncFiles(paths: readonly string[]): void {
-    for (const path of paths) {
-      if (this.#syncing.has(path)) continue;
+  /** So many journals are written at a time; those of a sync under way are another append's. */
+  #makeRoomForJournal(): void {
+    const open = [...this.#open].filter(([path]) => this.#held.has(path) && !this.#syncing.has(path));
+    if (open.length < APPEND_FILE_LIMIT) return;
+    for (const [path, descriptor] of open) {
       try {
-        this.#disk.sync(this.#open.get(path)!);
+        this.#disk.sync(descriptor);
       } catch (error) {
         this.#fail(error);
       }
@@ -164,10 +171,7 @@ export class FileAppender {
     if (this.#failure !== null) throw this.#failure;
   }
 
-  #openFile(path: string, isHeld: boolean): number {
-    // Of the same kind: a POST does not wait for the files of a commit.
-    const others = [...this.#open.keys()].filter((other) => this.#held.has(other) === isHeld);
-    if (others.length >= APPEND_FILE_LIMIT) this.#syncFiles(others);
+  #openFile(path: string): number {
     if (!this.#removals.isGone(path)) this.#removals.setAside(path);
     if (this.#disk.byteCount(path) === null) this.#folders.make(dirname(path));
     const descriptor = this.#opened(path);

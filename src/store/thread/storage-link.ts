@@ -5,8 +5,8 @@ import type { StorageAnswer, StorageQuestion } from './storage-protocol.js';
 
 /**
  * Takes questions, and answers each in a later turn; writes, syncs and removals in the order in which they
- * were asked, but that an append does not wait until other files are written, synced or removed, nor a checkpoint that
- * is next.
+ * were asked, except that an append waits for no other files to be written, synced or removed; nor does a checkpoint
+ * that is next in line.
  */
 export interface StorageLink {
   /** Buffers that are transferred are gone here. */

@@ -21,7 +21,7 @@ import { Folders } from '../disk/folders.js';
 import { Removals } from '../disk/removals.js';
 import { errorText, SyncError } from '../disk/system-errors.js';
 import { writeCheckpoint } from '../journal/checkpoint.js';
-import { COMPACTION_SLICE_MS } from '../limits.js';
+import { STORAGE_SLICE_MS } from '../limits.js';
 import { compressing } from '../values/checked-value.js';
 import { wrapping } from '../values/envelope.js';
 import type {
@@ -75,7 +75,7 @@ export class StorageWork {
   /** A write is under way. */
   #isWriting = false;
   /** Slices of what gives way to it. */
-  #givingWay: (() => void)[] = [];
+  readonly #givingWay: (() => void)[] = [];
 
   constructor(ports: StoragePorts) {
     this.#ports = ports;
@@ -198,7 +198,9 @@ export class StorageWork {
       return await this.#inSlices(this.#write(question), (slice) => this.#ports.later(slice));
     } finally {
       this.#isWriting = false;
-      for (const slice of this.#givingWay.splice(0)) this.#ports.later(slice);
+      // Of a commit with several they give way to all.
+      if (!this.#waiting.some((waiting) => waiting.do === 'write'))
+        for (const slice of this.#givingWay.splice(0)) this.#ports.later(slice);
     }
   }
 
@@ -212,12 +214,14 @@ export class StorageWork {
       start = end;
       const value = yield* path === null ? wrapping(name, raw) : compressing(name, raw);
       lengths.push(value.length);
-      if (path !== null) this.#appender.append(path, value);
-      else {
+      if (path !== null) {
+        yield this.#appender.roomFor(path);
+        this.#appender.append(path, value);
+      } else {
+        yield;
         values.push(value);
         byteCount += value.length;
       }
-      yield;
     }
     const sealed = new Uint8Array(byteCount);
     let at = 0;
@@ -309,13 +313,16 @@ export class StorageWork {
   /** Goes on for a slice, up to something to wait for, or to the end. */
   #advance<Result>(resume: () => Step<Result>, next: () => Step<Result>): Step<Result> {
     const { monotonicUs } = this.#ports;
-    const endUs = monotonicUs() + COMPACTION_SLICE_MS * 1000;
+    const endUs = monotonicUs() + STORAGE_SLICE_MS * 1000;
     for (let step = resume(); ; step = next())
       if (step.done === true || step.value !== undefined || monotonicUs() >= endUs) return step;
   }
 }
 
-/** The files of journals that a question changes. */
+/**
+ * The files that an append must not pass. Others are changed too, but no append is to them: a write's are files of
+ * blocks, and a checkpoint has its own.
+ */
 function namedPaths(question: StorageQuestion): readonly string[] {
   switch (question.do) {
     case 'append':

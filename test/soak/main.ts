@@ -5,8 +5,8 @@
  *   npm run soak                                          twenty minutes and an hour, as HOUR in options.ts has it
  *   npm run soak -- --killSeconds 0 --restartSeconds 0 --projects 10000 --edgePartitions 12 --relayPartitions 12 --budgetMb 1536
  *
- * Begin it so that a whole hour of the clock ends in its midst, as then what the service keeps falls, and
- * growth with time shows beside growth with what is kept. Ctrl-C stops it; the same command goes on, from
+ * Begin it at about ten to the hour: what counts is all but the first quarter, and in its midst a whole hour of the
+ * clock must end, as then what the service keeps falls, and growth with time shows beside growth with what is kept. Ctrl-C stops it; the same command goes on, from
  * --directory. Exit code 1: something was wrong, or grew.
  */
 

@@ -39,7 +39,10 @@ function sample(isWanted: (damage: Damage) => boolean, count: number): Damage[] 
 const isOfJournals = ({ file }: Damage): boolean => isOfJournal(file);
 /** Of the journal whose last commits only guard the others. */
 const isOfMeta = ({ file }: Damage): boolean => file.startsWith('tables/meta/');
-const isOfContents = (damage: Damage): boolean => isOfJournals(damage) && !isOfMeta(damage);
+/** A checkpoint that the store's close broke off is of no use to anybody. */
+const isUnfinished = ({ file }: Damage): boolean => file.endsWith('.new');
+const isOfContents = (damage: Damage): boolean =>
+  isOfJournals(damage) && !isOfMeta(damage) && !isUnfinished(damage);
 const isMissing = ({ kind }: Damage): boolean => kind === 'missing';
 
 async function outcomes(

@@ -388,7 +388,7 @@ export class Store {
    * promise rejects.
    */
   async close(): Promise<void> {
-    await Promise.all([this.#partitionWriter.idle(), this.#tableWriter.idle()]);
+    await Promise.all([this.#partitionWriter.end(), this.#tableWriter.end()]);
     if (this.#watch !== null) {
       // The store is whole without it.
       const puts = this.#journals.heads();

@@ -39,10 +39,7 @@ function sample(isWanted: (damage: Damage) => boolean, count: number): Damage[] 
 const isOfJournals = ({ file }: Damage): boolean => isOfJournal(file);
 /** Of the journal whose last commits only guard the others. */
 const isOfMeta = ({ file }: Damage): boolean => file.startsWith('tables/meta/');
-/** A checkpoint that the store's close broke off is of no use to anybody. */
-const isUnfinished = ({ file }: Damage): boolean => file.endsWith('.new');
-const isOfContents = (damage: Damage): boolean =>
-  isOfJournals(damage) && !isOfMeta(damage) && !isUnfinished(damage);
+const isOfContents = (damage: Damage): boolean => isOfJournals(damage) && !isOfMeta(damage);
 const isMissing = ({ kind }: Damage): boolean => kind === 'missing';
 
 async function outcomes(

@@ -99,6 +99,8 @@ export async function writeSmallStore(directory: string, size: SmallStoreSize): 
   if (size.hasGap) await saveBeside(store);
   await store.checkpointed();
   for (const topic of [EDGE_TOPIC, RELAY_TOPIC]) await appendUnread(log, topic, traffic);
+  // What a close breaks off of one is of no use to anybody, and so is what is damaged of it.
+  await store.checkpointed();
   await store.close();
 }
 

@@ -51,6 +51,7 @@ export class JournalWriter {
   /** What a write that failed may have left behind the ends of files. */
   #unclean: { readonly path: string; readonly byteCount: number }[] = [];
   #checkpoint: Promise<void> | null = null;
+  #isEnding = false;
   readonly #journals: () => Iterable<Journal>;
 
   /** `journals`: those that it writes, and no other writer. */
@@ -70,8 +71,9 @@ export class JournalWriter {
     });
   }
 
-  /** Resolves when no write is under way. A checkpoint may be. */
-  async idle(): Promise<void> {
+  /** Resolves when no write is under way. A checkpoint may be; none is begun any more, as it would be broken off. */
+  async end(): Promise<void> {
+    this.#isEnding = true;
     await this.#running;
   }
 
@@ -126,7 +128,7 @@ export class JournalWriter {
 
   /** Of one journal at a time; one that fails is tried again when more is of no use. */
   async #beginCheckpoint(): Promise<void> {
-    if (this.#checkpoint !== null) return;
+    if (this.#checkpoint !== null || this.#isEnding) return;
     const [journal] = [...this.#journals()]
       .filter((due) => due.isCheckpointDue())
       .sort((a, b) => b.uselessBytes - a.uselessBytes);

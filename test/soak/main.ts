@@ -5,9 +5,10 @@
  *   npm run soak                                          twenty minutes and an hour, as HOUR in options.ts has it
  *   npm run soak -- --killSeconds 0 --restartSeconds 0 --projects 10000 --edgePartitions 12 --relayPartitions 12 --budgetMb 1536
  *
- * Begin it at about ten to the hour: what counts is all but the first quarter, and in its midst a whole hour of the
- * clock must end, as then what the service keeps falls, and growth with time shows beside growth with what is kept. Ctrl-C stops it; the same command goes on, from
- * --directory. Exit code 1: something was wrong, or grew.
+ * Begin it at about ten to the hour, and not shortly before midnight: what counts is all but the first quarter, and
+ * amid that a whole hour of the clock must end, as then what the service keeps falls, and growth with time shows
+ * beside growth with what is kept; but no day. Ctrl-C stops it; the same command goes on, from --directory. Exit
+ * code 1: something was wrong, or grew.
  */
 
 import { campaignOptions, stopSignal } from '../campaign-options.js';

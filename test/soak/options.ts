@@ -17,7 +17,7 @@ export interface SoakOptions {
   readonly edgePartitions: number;
   readonly relayPartitions: number;
   /**
-   * So much live traffic lies in the topics at the start, so that what holds an hour is full from the
+   * So much live traffic lies in the topics at the start, so that what is held for an hour or two is full from the
    * beginning.
    */
   readonly pastSeconds: number;
@@ -33,10 +33,10 @@ export const HOUR: Omit<SoakOptions, 'directory'> = {
   killSeconds: 180,
   restartSeconds: 240,
   sampleSeconds: 15,
-  projects: 200,
+  projects: 100,
   edgePartitions: 4,
   relayPartitions: 4,
-  pastSeconds: 3_600,
+  pastSeconds: 7_200,
   budgetMb: 512,
   seed: 1,
 };

@@ -31,7 +31,8 @@ const TICK_MS = 20;
 const SEND_COUNT = 500;
 const UNUSABLE_SHARE = 1 / 500;
 const PROBE_SHARE = 1 / 100;
-const LIVE_SHARE = 0.1;
+/** Few, as what they add to is over in hours and days only, and the soak could not be steady in it. */
+const LIVE_SHARE = 0.01;
 const GZIP_SHARE = 0.25;
 /** So long after its arrival an entry of the mass has expired, at most. */
 const EXPIRY_SPREAD_US = 10 * US_PER_MINUTE;

@@ -1,6 +1,7 @@
 /** What a service holds at a moment, as the soak writes it down. */
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { directoryBytes } from '../../bench/directory-bytes.js';
 import { readMetrics } from '../../bench/service-metrics.js';
 import { slotIndex, US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
@@ -22,6 +23,8 @@ export interface Sample {
   /** The same by part, and what else the metrics say of what is held: what grows is looked up here. */
   readonly held: Readonly<Record<string, number>>;
   readonly descriptors: number;
+  /** Those of them that are files of the store. */
+  readonly storeFiles: number;
   readonly storeBytes: number;
   readonly topicBytes: number;
   /** Edge entries that the store must still have. */
@@ -41,10 +44,12 @@ export interface SampleSources {
 
 /** Rejects when the service ends meanwhile. */
 export async function takeSample(second: number, sources: SampleSources): Promise<Sample> {
-  const { lives, ledger, figures, storeDirectory, brokersDirectory } = sources;
+  const { lives, ledger, figures, brokersDirectory } = sources;
+  const storeDirectory = resolve(sources.storeDirectory);
   const { processId, count: life, ageSeconds } = lives;
   const heapBytes = await lives.heapBytesAfterCollection();
   const metrics = await readMetrics(lives);
+  const descriptors = descriptorTargets(processId);
   return {
     second: Math.round(second),
     life,
@@ -53,7 +58,8 @@ export async function takeSample(second: number, sources: SampleSources): Promis
     residentBytes: residentBytesOf(processId),
     countedBytes: metrics.sum('logring_memory_bytes'),
     held: heldOf(metrics),
-    descriptors: readdirSync(`/proc/${processId}/fd`).length,
+    descriptors: descriptors.length,
+    storeFiles: descriptors.filter((target) => target.startsWith(`${storeDirectory}/`)).length,
     storeBytes: directoryBytes(storeDirectory),
     topicBytes: brokersDirectory === null ? 0 : directoryBytes(brokersDirectory),
     keptEntries: keptEntries(ledger, wallClockUs()),
@@ -85,6 +91,19 @@ function heldOf(metrics: Awaited<ReturnType<typeof readMetrics>>): Record<string
     ...PARTS.map((part) => [part, metrics.sum('logring_memory_bytes', `part="${part}"`)] as const),
     ...OTHERS.map((name) => [name, metrics.sum(name)] as const),
   ]);
+}
+
+/** What each descriptor of a process is open for. */
+function descriptorTargets(processId: number): string[] {
+  const folder = `/proc/${processId}/fd`;
+  return readdirSync(folder).map((descriptor) => {
+    try {
+      return readlinkSync(join(folder, descriptor));
+    } catch {
+      // Closed since it was listed.
+      return '';
+    }
+  });
 }
 
 /** All of it, or of that the pages of files. */

@@ -50,7 +50,8 @@ describeKafka('a soak', () => {
       expect(findings.map(({ text }) => text.split(/[:,]/)[0])).toEqual([
         'heap after collection',
         'resident memory',
-        'descriptors',
+        'descriptors of other than files of the store',
+        'files of the store held open',
         'disk',
       ]);
     } finally {

@@ -2,6 +2,7 @@
  * Whether what a service holds stayed flat, and whether its disk is as reckoned, from the samples of a soak.
  */
 
+import { APPEND_FILE_LIMIT, OPEN_FILE_LIMIT } from '../../src/store/limits.js';
 import type { Sample } from './samples.js';
 import { type Point, type Trend, trendBeside } from './trend.js';
 
@@ -27,6 +28,9 @@ const DESCRIPTOR_SHARE = 0.05;
 /** Disk of an edge entry, its row, its URL and what is being compacted, and of a store without entries. */
 const ENTRY_DISK_BYTES = 500;
 const EMPTY_DISK_BYTES = 512 * 2 ** 20;
+
+/** Row files to read and to append to, by either writer; journals, each with what it is read and written by. */
+const STORE_FILE_LIMIT = OPEN_FILE_LIMIT + 2 * APPEND_FILE_LIMIT + 64;
 
 const MEBIBYTE = 2 ** 20;
 
@@ -60,7 +64,13 @@ export function verdictOf(samples: readonly Sample[]): Finding[] {
   return [
     flatBesideKept('heap after collection, MiB', HEAP_SHARE, MEBIBYTE, ({ heapBytes }) => heapBytes),
     flatBesideKept('resident memory, MiB', RESIDENT_SHARE, MEBIBYTE, ({ residentBytes }) => residentBytes),
-    flatBesideKept('descriptors', DESCRIPTOR_SHARE, 1, ({ descriptors }) => descriptors),
+    flatBesideKept(
+      'descriptors of other than files of the store',
+      DESCRIPTOR_SHARE,
+      1,
+      ({ descriptors, storeFiles }) => descriptors - storeFiles,
+    ),
+    storeFilesFinding(counted),
     diskFinding(counted),
   ];
 }
@@ -101,6 +111,15 @@ function trendText({ slope, standardError, meanY, count }: Trend): string {
 
 function isFlat({ slope, standardError, meanY, count }: Trend, share: number): boolean {
   return count >= LEAST_POINTS && (slope <= SLOPE_ERRORS * standardError || slope <= share * meanY);
+}
+
+/** Each hour of new entries has files of its own, until days and weeks are over: not flat, but bounded. */
+function storeFilesFinding(samples: readonly Sample[]): Finding {
+  const most = Math.max(...samples.map(({ storeFiles }) => storeFiles));
+  return {
+    text: `files of the store held open: ${most} at most of ${STORE_FILE_LIMIT}`,
+    isGood: most <= STORE_FILE_LIMIT,
+  };
 }
 
 function diskFinding(samples: readonly Sample[]): Finding {

@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import type { LogSourceStatus } from '../ingest/log-source.js';
 import { WholeAnswers } from '../src/service/whole-answers.js';
+import { SegmentTable } from './segment-table.js';
 
 const SECOND = 1_000_000;
 /** 2026-11-21T07:00:00Z */
@@ -79,14 +80,15 @@ class Process {
   /** Stores what it has of the partitions, and begins another process so much later. */
   restart(partitions: readonly number[], afterSeconds: number): Process {
     const next = new Process(this.bornSeconds + this.seconds + afterSeconds);
-    for (const partition of partitions) {
-      const segments = new Map<string, Uint8Array>();
-      const put = (name: string, bytes: Uint8Array) => segments.set(name, bytes);
-      this.whole.save({ topic: 'edge', partition }, { put } as never);
-      const get = (name: string) => segments.get(name) ?? null;
-      next.whole.load({ topic: 'edge', partition }, { get } as never);
-    }
+    for (const partition of partitions) this.give(next, partition, null);
     return next;
+  }
+
+  /** What it has of a partition is another's from now on; `asOfSeconds`: by the other's monotonic clock. */
+  give(to: Process, partition: number, asOfSeconds: number | null): void {
+    const segments = new SegmentTable();
+    this.whole.save({ topic: 'edge', partition }, segments);
+    to.whole.load({ topic: 'edge', partition }, segments, asOfSeconds === null ? null : asOfSeconds * SECOND);
   }
 }
 
@@ -120,6 +122,18 @@ test('the age is that of the oldest partition; above LOGRING_FRESH_MS it is said
   const strict = new Process(0, { maxStalenessSeconds: 5 }).hear('1 a=0');
   expect(strict.at(5).says()).toBe('fresh');
   expect(strict.at(6).says()).toMatch(/^none: .* 6 s old/);
+});
+
+test('a copy of another member is as old as that said it was, whatever its clock says, also after a start', () => {
+  for (const clockAheadSeconds of [-3_600, 3_600]) {
+    const giver = new Process(clockAheadSeconds).hear('1 a=1');
+    const taker = new Process(0).at(100);
+    giver.at(50).give(taker, 0, 100 - 49);
+    expect(taker.whole.hasNews).toBe(true);
+    expect(taker.says()).toBe('old 49');
+    expect(taker.at(110).says()).toBe('old 59');
+    expect(taker.restart([0], 10).says()).toBe('old 69');
+  }
 });
 
 test('while another process reads a partition there are no answers; afterwards they are as old as it was left', () => {

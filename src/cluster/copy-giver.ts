@@ -43,8 +43,9 @@ export class NotGiven extends Error {
 }
 
 interface Given {
-  /** To whom, and of what: who asks again has lost the one before. */
-  readonly to: string;
+  /** The taker's store and the partition: who asks again has lost the one before. */
+  readonly storeId: string;
+  readonly id: string;
   /** How much of each file counts, by name. */
   readonly byteCounts: ReadonlyMap<string, number>;
   cancelRelease: () => void;
@@ -54,8 +55,8 @@ export class CopyGiver {
   byteCount = 0;
   readonly #ports: CopyGiverPorts;
   readonly #given = new Map<string, Given>();
-  /** What was copied by whom, as `to`. */
-  readonly #copied = new Set<string>();
+  /** Stores that have copied a partition, by partitionId. */
+  readonly #copied = new Map<string, Set<string>>();
   /** Those that are being made. */
   #begunCount = 0;
   /** Until then what was given has used up the rate, µs. */
@@ -67,7 +68,7 @@ export class CopyGiver {
 
   /** Rejects with a NotGiven, or a PartialError for bytes that are no request. */
   async copy(bytes: Uint8Array): Promise<Uint8Array> {
-    const { topic, topicId, partition, store: asker } = readCopyRequest(bytes);
+    const { topic, topicId, partition, store: storeId } = readCopyRequest(bytes);
     const { own, store, isRepaired } = this.#ports;
     const key = { topic, partition };
     const copy = own.copy(key);
@@ -75,17 +76,18 @@ export class CopyGiver {
       throw new NotGiven(404, `there is no whole copy of ${partitionId(key)} here`);
     if (isRepaired())
       throw new NotGiven(404, 'this store was repaired, and lacks what the repair has dropped');
-    const to = taker(asker, key);
-    for (const [id, given] of this.#given) if (given.to === to) await this.#release(id);
+    const id = partitionId(key);
+    for (const [snapshotId, given] of this.#given)
+      if (given.storeId === storeId && given.id === id) await this.#release(snapshotId);
     if (this.#given.size + this.#begunCount >= COPIES_GIVEN_AT_ONCE)
       throw new NotGiven(503, 'other members are copying');
     this.#begunCount++;
     try {
-      const snapshot = await store.snapshot(partitionId(key)).catch((error: unknown) => notNow(error));
+      const snapshot = await store.snapshot(id).catch((error: unknown) => notNow(error));
       const byteCounts = new Map(snapshot.files.map(({ name, byteCount }) => [name, byteCount]));
-      this.#given.set(snapshot.id, { to, byteCounts, cancelRelease: () => undefined });
+      this.#given.set(snapshot.id, { storeId, id, byteCounts, cancelRelease: () => undefined });
       this.#keep(snapshot.id);
-      return writeMessage(snapshot);
+      return writeMessage({ ...snapshot, ageMs: copy.ageMs });
     } finally {
       this.#begunCount--;
     }
@@ -114,14 +116,22 @@ export class CopyGiver {
   async release(bytes: Uint8Array): Promise<Uint8Array> {
     const { snapshot } = readReleaseRequest(bytes);
     const given = this.#given.get(snapshot);
-    if (given !== undefined) this.#copied.add(given.to);
+    if (given !== undefined) {
+      const copied = this.#copied.get(given.id) ?? new Set();
+      this.#copied.set(given.id, copied.add(given.storeId));
+    }
     await this.#release(snapshot);
     return new Uint8Array(0);
   }
 
-  /** Whether a member, by the id of its store, has copied a partition from here since the start. */
+  /** Whether a member, by the id of its store, has copied a partition from here since the start, or it came here. */
   hasCopied(key: PartitionKey, storeId: string): boolean {
-    return this.#copied.has(taker(storeId, key));
+    return this.#copied.get(partitionId(key))?.has(storeId) ?? false;
+  }
+
+  /** A partition is not here any more. */
+  forget(key: PartitionKey): void {
+    this.#copied.delete(partitionId(key));
   }
 
   close(): void {
@@ -158,10 +168,6 @@ export class CopyGiver {
       after((startUs - nowUs) / 1000, resolve);
     });
   }
-}
-
-function taker(storeId: string, key: PartitionKey): string {
-  return `${storeId} ${partitionId(key)}`;
 }
 
 /** Throws for the disk's refusals a NotGiven. */

@@ -47,10 +47,10 @@ export interface CopyTakerPorts {
   /** Of the store. */
   readonly directory: string;
   /**
-   * Makes durable files the state of a partition; resolves with false when the process ends before that. Rejects with a
-   * SegmentError when they are not whole.
+   * Makes durable files the state of a partition, whole as of a time of the monotonic clock; resolves with false when the
+   * process ends before that. Rejects with a SegmentError when they are not whole.
    */
-  readonly adopt: (key: PartitionKey, folder: string) => Promise<boolean>;
+  readonly adopt: (key: PartitionKey, folder: string, asOfUs: number) => Promise<boolean>;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly monotonicUs: () => number;
   /** Runs a task later; returns what cancels it. */
@@ -213,7 +213,7 @@ export class CopyTaker {
         SYSTEM_DISK.syncFolder(one);
     });
     if (this.#isClosed) return false;
-    const isAdopted = await adopt(key, folder).catch((error: unknown) => {
+    const isAdopted = await adopt(key, folder, startUs - copy.ageMs * 1000).catch((error: unknown) => {
       throw error instanceof SegmentError ? new CopyError(error.message, { cause: error }) : error;
     });
     if (!isAdopted) return false;

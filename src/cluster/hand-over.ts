@@ -1,7 +1,7 @@
 /**
  * What members ask each other to copy the state of a partition, as JSON; a piece itself is bytes.
  *
- *   copy      topic, its id, partition, asker →  a snapshot of its files
+ *   copy      topic, its id, partition, asker →  a snapshot of its files, how old it is
  *   piece     snapshot, file, from where      →  its bytes, or that they are those which the asker has
  *   release   snapshot
  */
@@ -40,9 +40,14 @@ export const readCopyRequest = messageReader(copyRequest, 'a request for a copy'
 export const readPieceRequest = messageReader(pieceRequest, 'a request for a piece of a file');
 export const readReleaseRequest = messageReader(releaseRequest, 'a release');
 
-/** What a member gives of a partition: `snapshot`, of the files in one folder only. */
+const givenCopy = snapshot.extend({
+  /** At most, when it was asked for, milliseconds: the clocks of two members may differ. */
+  ageMs: z.number().min(0),
+});
+
+/** What a member gives of a partition, of the files in one folder only. */
 export const readCopy = (bytes: Uint8Array, folder: string) => {
-  const copy = messageReader(snapshot, 'a copy')(bytes);
+  const copy = messageReader(givenCopy, 'a copy')(bytes);
   if (copy.format !== STORE_FORMAT)
     throw new PartialError(`a copy has format ${copy.format}, not ${STORE_FORMAT}`);
   const paths = new Set(copy.files.map(({ path }) => path));

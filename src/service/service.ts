@@ -227,7 +227,10 @@ class Composition implements Service {
         committer: this.#committer,
         compactor: this.#compactor,
         evaluator: this.#evaluator,
-        beside: { load: (key) => this.#loadBeside(key), forget: (key) => this.#forgetBeside(key) },
+        beside: {
+          load: (key, asOfUs) => this.#loadBeside(key, asOfUs),
+          forget: (key) => this.#forgetBeside(key),
+        },
         letGo: (key) => this.#logs.letGo(key),
         isStopping: () => this.#isStopping,
         onFatal: (error) => this.#fail(error),
@@ -474,12 +477,12 @@ class Composition implements Service {
     });
   }
 
-  /** What is stored beside a shard. */
-  #loadBeside({ topic, partition }: PartitionKey): void {
+  /** What is stored beside a shard; `asOfUs`: see WholeAnswers.load. */
+  #loadBeside({ topic, partition }: PartitionKey, asOfUs: number | null = null): void {
     const reader = this.#store.reader(partitionId({ topic, partition }));
     this.#gaps.load({ topic, partition }, reader);
     // What the embedded log has acknowledged is known, so there are no answers before all of it is applied.
-    if (this.#config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader);
+    if (this.#config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader, asOfUs);
   }
 
   #forgetBeside(key: PartitionKey): void {

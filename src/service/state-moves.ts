@@ -29,7 +29,8 @@ export interface StateMovesPorts {
   readonly evaluator: Pick<ApiCountsEvaluator, 'hold' | 'runningCount'>;
   /** What is kept beside a shard. */
   readonly beside: {
-    readonly load: (key: PartitionKey) => void;
+    /** `asOfUs`: as of when it was whole, by the monotonic clock; null: as stored. */
+    readonly load: (key: PartitionKey, asOfUs: number | null) => void;
     readonly forget: (key: PartitionKey) => void;
   };
   /** The source reads a partition no further; `drop` follows. */
@@ -51,7 +52,9 @@ export class StateMoves implements HandOver {
     const { config, platform, cluster } = ports;
     this.#ports = ports;
     this.#takenOver = new TakenOver(config.MOVE_AFTER_SECONDS * US_PER_SECOND, platform.clock.monotonicUs);
-    const { given, taken } = createHandOver(cluster, ports, (key, folder) => this.#adopt(key, folder));
+    const { given, taken } = createHandOver(cluster, ports, (key, folder, asOfUs) =>
+      this.#adopt(key, folder, asOfUs),
+    );
     this.given = given;
     this.taken = taken;
   }
@@ -80,6 +83,7 @@ export class StateMoves implements HandOver {
     const drop = async () => {
       await store.drop(partitionId(key), await this.taken.asideFor(key));
       await this.taken.removeAside(key);
+      this.given.forget(key);
       platform.logger.info(key, 'what was here of a partition is removed: another member has it');
     };
     await this.#replace(key, drop).catch(onFatal);
@@ -91,11 +95,11 @@ export class StateMoves implements HandOver {
   }
 
   /** Goes on with what another member had of a partition. */
-  #adopt(key: PartitionKey, folder: string): Promise<boolean> {
+  #adopt(key: PartitionKey, folder: string, asOfUs: number): Promise<boolean> {
     const { store } = this.#ports;
     const load = () => {
       try {
-        this.#load(key);
+        this.#load(key, asOfUs);
       } catch (error) {
         this.#forget(key);
         throw error;
@@ -125,15 +129,15 @@ export class StateMoves implements HandOver {
     try {
       await committer.between(task);
     } catch (error) {
-      if (error instanceof SegmentError && store.scopes().includes(partitionId(key))) this.#load(key);
+      if (error instanceof SegmentError && store.scopes().includes(partitionId(key))) this.#load(key, null);
       throw error;
     }
     return true;
   }
 
-  #load(key: PartitionKey): void {
+  #load(key: PartitionKey, asOfUs: number | null): void {
     this.#ports.shards.of(key);
-    this.#ports.beside.load(key);
+    this.#ports.beside.load(key, asOfUs);
   }
 
   #forget(key: PartitionKey): void {

@@ -108,17 +108,22 @@ export class WholeAnswers {
     return this.#news.size > 0;
   }
 
-  /** Loads what a save of the partition wrote; called before the first status. */
-  load(key: PartitionKey, reader: SegmentReader): void {
+  /**
+   * Loads what a save of the partition wrote, `asOfUs` null: here, before the first status; else by another member, whose
+   * clock may differ: it is whole as of that time of the monotonic clock.
+   */
+  load(key: PartitionKey, reader: SegmentReader, asOfUs: number | null = null): void {
     const bytes = reader.get(WHOLE_SEGMENT);
     const topic = this.#of(key.topic);
     if (bytes === null || topic === undefined) return;
-    const { asOfUs, partitionCount } = decodeWhole(bytes);
+    const { asOfUs: storedUs, partitionCount } = decodeWhole(bytes);
     const { monotonicUs, nowUs } = this.#ports;
     grow(topic, key.partition + 1, null);
-    topic.partitions[key.partition].asOfUs = monotonicUs() - Math.max(0, nowUs() - asOfUs);
-    if (asOfUs < topic.storedUs) return;
-    topic.storedUs = asOfUs;
+    topic.partitions[key.partition].asOfUs = asOfUs ?? monotonicUs() - Math.max(0, nowUs() - storedUs);
+    // A start must find it by the clock of here.
+    if (asOfUs !== null) this.#news.add(partitionId(key));
+    if (storedUs < topic.storedUs) return;
+    topic.storedUs = storedUs;
     grow(topic, partitionCount, null);
   }
 

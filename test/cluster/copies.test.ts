@@ -11,9 +11,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { SegmentError } from '../../engine/segments.js';
 import { ClusterListener } from '../../src/cluster/cluster-listener.js';
 import { CopyGiver } from '../../src/cluster/copy-giver.js';
-import { CopyTaker } from '../../src/cluster/copy-taker.js';
-import { PIECE_BYTES, PIECES_AT_ONCE } from '../../src/cluster/limits.js';
+import { CopyTaker, type CopyTakerPorts } from '../../src/cluster/copy-taker.js';
+import { readCopy } from '../../src/cluster/hand-over.js';
+import { writeMessage } from '../../src/cluster/json-message.js';
+import { PIECE_BYTES, PIECES_AT_ONCE, WIRE_VERSION } from '../../src/cluster/limits.js';
 import { type Holding, writeHoldings } from '../../src/cluster/messages.js';
+import { HttpPeerLink } from '../../src/cluster/peer-link.js';
 import { Peers } from '../../src/cluster/peers.js';
 import { Random } from '../../src/demo/random.js';
 import { KeyRing } from '../../src/http/auth.js';
@@ -23,7 +26,8 @@ import type { FailPoint } from '../crash/fail-point.js';
 
 const TAKER = fileURLToPath(new URL('./taking-process.js', import.meta.url));
 const SCOPE = 'edge/0';
-const HOLDING: Holding = { topic: 'edge', partition: 0, nextOffset: 5, ageMs: 0, isReached: true };
+const HOLDING: Holding = { topic: 'edge', partition: 0, nextOffset: 5, ageMs: 5_000, isReached: true };
+const MEMBER = { zone: '', wireVersion: WIRE_VERSION, assigned: [], beside: [] };
 const BLOCKS = 24;
 const CACHE_BYTES = 1 << 20;
 /** What a taker does to its disk after the last piece. */
@@ -139,8 +143,8 @@ function take(directory: string, order = 'never 1', onStart: (kill: () => void) 
   });
 }
 
-/** Of a member that knows no other. */
-function newTaker(directory: string): CopyTaker {
+/** Of a member that knows no other, unless it is told of some. */
+function newTaker(directory: string, more: Partial<CopyTakerPorts> = {}): CopyTaker {
   const peers = new Peers({
     storeId: 'taker',
     zone: '',
@@ -159,6 +163,7 @@ function newTaker(directory: string): CopyTaker {
     monotonicUs,
     // It waits for members that it does not know yet.
     after: () => () => undefined,
+    ...more,
   });
 }
 
@@ -189,6 +194,39 @@ async function expectWhole(directory: string): Promise<void> {
   expect(readdirSync(join(directory, 'shards'))).toEqual(['edge+0']);
   expect(readdirSync(join(directory, 'incoming'))).toEqual([]);
 }
+
+test('what is given says how old it is, and is whole as of then by the clock of who takes it', async () => {
+  const request = writeMessage({ topic: 'edge', topicId: '', partition: 0, store: 'taker' });
+  expect(readCopy(await giver.copy(request), 'shards/edge+0').ageMs).toBe(HOLDING.ageMs);
+  const adopted: number[] = [];
+  let nowUs = 1e12;
+  const peers = new Peers({
+    storeId: 'taker',
+    zone: '',
+    linkTo: (of) => new HttpPeerLink(of, 'key'),
+    monotonicUs: () => nowUs,
+    freshMs: 10_000,
+  });
+  peers.update([
+    { ...MEMBER, storeId: 'taker', url: 'http://127.0.0.1:1' },
+    { ...MEMBER, storeId: 'giver', url },
+  ]);
+  await peers.poll();
+  onPiece = () => {
+    nowUs += 1e6;
+  };
+  const adopt = async (_: unknown, __: string, asOfUs: number) => {
+    adopted.push(asOfUs);
+    return true;
+  };
+  await newTaker(join(root, 'ages'), { peers, adopt, monotonicUs: () => nowUs }).obtain(HOLDING);
+  expect(nowUs).toBeGreaterThan(1e12);
+  expect(adopted).toEqual([1e12 - HOLDING.ageMs * 1000]);
+  expect(giver.hasCopied(HOLDING, 'taker')).toBe(true);
+  giver.forget(HOLDING);
+  expect(giver.hasCopied(HOLDING, 'taker')).toBe(false);
+  peers.close();
+});
 
 test('killed at any point of its own after the last piece, it has all or nothing, and then all', async () => {
   let killCount = 0;

@@ -59,7 +59,7 @@ export async function splitBody(
   contentType: string,
   yieldTurn: () => Promise<void>,
 ): Promise<BodyElements | BodyProblem> {
-  const turns = new Turns(yieldTurn);
+  const turns = new SplitTurns(yieldTurn);
   const start = await turns.skipWhitespace(body, skipByteOrderMark(body), body.length);
   const end = await turns.trimEnd(body, start, body.length);
   if (start === end) return 'empty';
@@ -70,7 +70,7 @@ export async function splitBody(
 }
 
 /** Divides the work on a body into turns of the event loop, by the bytes that are looked at. */
-class Turns {
+class SplitTurns {
   readonly #yieldTurn: () => Promise<void>;
   #left = SPLIT_BYTES;
 
@@ -111,7 +111,7 @@ async function splitValue(
   body: Uint8Array,
   start: number,
   end: number,
-  turns: Turns,
+  turns: SplitTurns,
 ): Promise<BodyElements | null> {
   if (body[start] === OPEN_BRACKET) {
     const splitter = await splitArray(body, start, end, turns);
@@ -136,7 +136,12 @@ async function splitValue(
 }
 
 /** The position after the object or array that begins at `start`; -1 where it does not end before `end`. */
-async function endOfContainer(body: Uint8Array, start: number, end: number, turns: Turns): Promise<number> {
+async function endOfContainer(
+  body: Uint8Array,
+  start: number,
+  end: number,
+  turns: SplitTurns,
+): Promise<number> {
   const scan = new ContainerScan(body, start, end);
   for (scan.next(SPLIT_BYTES); !scan.isOver; scan.next(SPLIT_BYTES)) await turns.next();
   return scan.end;
@@ -147,7 +152,7 @@ async function splitArray(
   body: Uint8Array,
   start: number,
   end: number,
-  turns: Turns,
+  turns: SplitTurns,
 ): Promise<ArraySplitter | null> {
   const splitter = new ArraySplitter(body, start, end, MAX_NESTING_DEPTH);
   while (splitter.state === 'unfinished' && splitter.starts.length <= MAX_BODY_ELEMENTS) {
@@ -204,7 +209,7 @@ class Stretch {
   }
 
   /** Of the long line that was told last. */
-  async endOfLongLine(turns: Turns): Promise<number> {
+  async endOfLongLine(turns: SplitTurns): Promise<number> {
     for (;;) {
       if (turns.isOver(this.#bytes.length)) await turns.next();
       const found = this.endOfLine(this.start + this.#bytes.length);
@@ -219,7 +224,12 @@ class Stretch {
 }
 
 /** No line feed occurs within a JSON value that is written on one line. */
-async function splitLines(body: Uint8Array, start: number, end: number, turns: Turns): Promise<BodyElements> {
+async function splitLines(
+  body: Uint8Array,
+  start: number,
+  end: number,
+  turns: SplitTurns,
+): Promise<BodyElements> {
   const starts: number[] = [];
   const ends: number[] = [];
   const stretch = new Stretch(body, end);
@@ -252,7 +262,7 @@ async function splitValues(
   body: Uint8Array,
   start: number,
   end: number,
-  turns: Turns,
+  turns: SplitTurns,
 ): Promise<BodyElements> {
   const starts: number[] = [];
   const ends: number[] = [];

@@ -5,7 +5,7 @@ import { decodeDirectory, encodeDirectory, type RunDirectory } from '../../engin
 import { type RunInfo, runFile } from '../../engine/rows/run.js';
 import type { FileBuilder } from '../../engine/segments.js';
 import type { CompactionFiles } from '../store/blocks/compaction-files.js';
-import { finished } from '../store/disk/file-steps.js';
+import { finished } from '../store/steps.js';
 
 /** Returns where the frames of the new file end: none when there are no rows. The files are let go of. */
 export function salvage(

@@ -4,7 +4,6 @@ import { SegmentError } from '../../engine/segments.js';
 import { FILE_KEY } from '../store/blocks/block-files.js';
 import { hasMarker, lostStore, UnusableStoreError } from '../store/directory/store-marker.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
-import { finished } from '../store/disk/file-steps.js';
 import { type JournalProblem, type Location, readJournal } from '../store/journal/journal-folder.js';
 import {
   HEAD_KEY,
@@ -19,6 +18,7 @@ import {
   valueName,
 } from '../store/journal/journals.js';
 import { OpenWindows } from '../store/journal/open-windows.js';
+import { finished } from '../store/steps.js';
 import { checkValue } from '../store/values/checked-value.js';
 
 /** Segments of all shards, by scope and colon and name. */

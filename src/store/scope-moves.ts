@@ -16,9 +16,10 @@ import { DROPPED_SUFFIX, movedState, REPLACED_SUFFIX, readHandedOver } from './d
 import type { Disk } from './disk/disk.js';
 import { errorText, isSystemError } from './disk/system-errors.js';
 import type { CheckpointTerms, Journal } from './journal/journal.js';
-import { inTurns, type JournalWriter } from './journal/journal-writer.js';
+import type { JournalWriter } from './journal/journal-writer.js';
 import { type Journals, shardFolder } from './journal/journals.js';
 import type { MetaTable } from './meta-table.js';
+import { inTurns } from './steps.js';
 import type { StorageThread } from './thread/storage-thread.js';
 
 export interface ScopeMovesPorts {

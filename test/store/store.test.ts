@@ -19,7 +19,6 @@ import { Random } from '../../src/demo/random.js';
 import { DeadLetterStore } from '../../src/store/dead-letter-store.js';
 import { linksOfSnapshot } from '../../src/store/directory/backup.js';
 import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
-import { finished } from '../../src/store/disk/file-steps.js';
 import { Folders } from '../../src/store/disk/folders.js';
 import { Removals } from '../../src/store/disk/removals.js';
 import { writeCheckpoint } from '../../src/store/journal/checkpoint.js';
@@ -36,6 +35,7 @@ import {
   LETTERS_BYTES,
 } from '../../src/store/limits.js';
 import { LogTable } from '../../src/store/log-table.js';
+import { finished } from '../../src/store/steps.js';
 import { Store } from '../../src/store/store.js';
 
 const CACHE_BYTES = 1024 * 1024;

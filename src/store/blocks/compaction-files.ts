@@ -8,10 +8,10 @@ import { assert } from '../../../engine/assert.js';
 import { type FileBuilder, SegmentError } from '../../../engine/segments.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
-import type { FileSteps } from '../disk/file-steps.js';
 import type { Folders } from '../disk/folders.js';
 import { readable } from '../disk/read-error.js';
 import type { Removals } from '../disk/removals.js';
+import type { Steps } from '../steps.js';
 import type { StoredFile } from '../thread/storage-protocol.js';
 import { compressedValue, NO_DICTIONARY } from '../values/checked-value.js';
 import { rawEnvelope } from '../values/envelope.js';
@@ -124,7 +124,7 @@ export class CompactionFiles implements FileBuilder {
   }
 
   /** Makes the output durable, if there is one, and lets go of all files. Returns where its frames end. */
-  *finish(output: string): FileSteps<Float64Array> {
+  *finish(output: string): Steps<Float64Array> {
     const made = this.#files.get(output);
     if (made !== undefined) {
       yield this.#sync(made.descriptor);

@@ -7,9 +7,9 @@ import { SegmentError } from '../../../engine/segments.js';
 import type { CompactionDisk } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
-import { type FileSteps, finished } from '../disk/file-steps.js';
 import { readable } from '../disk/read-error.js';
 import { CHECKPOINT_FRAME_BYTES, CHECKPOINT_SYNC_BYTES } from '../limits.js';
+import { finished, type Steps } from '../steps.js';
 import { checkValue } from '../values/checked-value.js';
 import { END_FRAME, ENTRIES_FRAME, encodeFrame, type Put } from './frame.js';
 import type { CheckpointPlaces, CommitIdentity } from './journal.js';
@@ -43,7 +43,7 @@ const OPEN_FILE_COUNT = 4;
 export function* writeCheckpoint(
   files: CompactionDisk,
   { folder, name, number, last }: CheckpointQuestion,
-): FileSteps<CheckpointPlaces> {
+): Steps<CheckpointPlaces> {
   const { disk } = files;
   const fileNames = disk.list(folder).files.map((path) => path.slice(folder.length + 1));
   const state = yield* readJournal(disk, { folder, name, fileNames, upTo: number }, refuse);
@@ -85,7 +85,7 @@ export function* writeEntries(
   { folder, name }: { readonly folder: string; readonly name: string },
   number: number,
   { keys, value, last }: CheckpointEntries,
-): FileSteps<CheckpointPlaces> {
+): Steps<CheckpointPlaces> {
   const path = checkpointPath(folder, number);
   const unfinished = `${path}.new`;
   removals.remove(unfinished);
@@ -149,7 +149,7 @@ class CheckpointFile {
     return this.#sync(this.#descriptor);
   }
 
-  *finish(): FileSteps<CheckpointPlaces> {
+  *finish(): Steps<CheckpointPlaces> {
     if (this.#puts.length > 0) this.#writeEntries();
     this.#write(END_FRAME, [{ key: '', value: endValue(this.#ats.length, this.#last.checksum!) }]);
     yield this.#sync(this.#descriptor);

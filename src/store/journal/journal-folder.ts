@@ -10,7 +10,7 @@
 import { join } from 'node:path';
 import { SegmentError } from '../../../engine/segments.js';
 import type { Disk } from '../disk/disk.js';
-import { finished } from '../disk/file-steps.js';
+import { finished } from '../steps.js';
 import {
   COMMIT_FRAME,
   decodeChanges,

@@ -3,9 +3,9 @@
  * frame a journal. Where much of a journal's files is of no use any more, a checkpoint takes their place.
  */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SegmentError } from '../../../engine/segments.js';
 import { errorText, isSystemError, SyncError } from '../disk/system-errors.js';
+import { inTurns } from '../steps.js';
 import { StorageEndedError, type StorageThread } from '../thread/storage-thread.js';
 import type { Put } from './frame.js';
 import type { CheckpointPlaces, CheckpointTerms, Journal, PendingFrame } from './journal.js';
@@ -168,15 +168,6 @@ export class JournalWriter {
     if (error instanceof StorageEndedError || error instanceof SyncError) return;
     if (!(error instanceof SegmentError) && !isSystemError(error)) throw error;
     this.#ports.onFailed(journal, error as Error);
-  }
-}
-
-/** Runs all steps, others having a turn after each. */
-export async function inTurns<Result>(steps: Generator<void, Result>): Promise<Result> {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    await nextTurn();
   }
 }
 

@@ -16,12 +16,12 @@ import { monotonicUs } from '../../system-clock.js';
 import { type CompactionDisk, CompactionFiles } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
 import { FileAppender } from '../disk/file-appender.js';
-import type { FileSteps } from '../disk/file-steps.js';
 import { Folders } from '../disk/folders.js';
 import { Removals } from '../disk/removals.js';
 import { errorText, SyncError } from '../disk/system-errors.js';
 import { writeCheckpoint } from '../journal/checkpoint.js';
 import { STORAGE_SLICE_MS } from '../limits.js';
+import type { Steps } from '../steps.js';
 import { compressing } from '../values/checked-value.js';
 import { wrapping } from '../values/envelope.js';
 import type {
@@ -204,7 +204,7 @@ export class StorageWork {
     }
   }
 
-  *#write({ arena, items }: StorageQuestion & { readonly do: 'write' }): FileSteps<Written> {
+  *#write({ arena, items }: StorageQuestion & { readonly do: 'write' }): Steps<Written> {
     const values: Uint8Array[] = [];
     const lengths: number[] = [];
     let byteCount = 0;
@@ -247,7 +247,7 @@ export class StorageWork {
     const { plan, chunkBytes, namePrefix, folder, inputs } = question;
     const { blockBytes } = this.#ports;
     const files = new CompactionFiles(this.#compactionDisk(), namePrefix, folder, inputs);
-    const compact = function* (): FileSteps<Compacted> {
+    const compact = function* (): Steps<Compacted> {
       const directory = yield* compactRuns(plan, files, { chunkBytes, blockBytes });
       const frameEnds = yield* files.finish(plan.output);
       return { frameEnds, directory: directory && encodeDirectory(directory) };
@@ -257,7 +257,7 @@ export class StorageWork {
 
   async #seal({ plan, namePrefix, folder }: StorageQuestion & { readonly do: 'seal' }): Promise<Sealed> {
     const files = new CompactionFiles(this.#compactionDisk(), namePrefix, folder, []);
-    const seal = function* (): FileSteps<Sealed> {
+    const seal = function* (): Steps<Sealed> {
       const summary = yield* sealPart(plan, files);
       return { frameEnds: yield* files.finish(partFile(plan.name)), summary };
     };
@@ -271,7 +271,7 @@ export class StorageWork {
   }
 
   /** Removes what is begun when the steps fail. */
-  async #inSlicesOrAbandoned<Result>(steps: FileSteps<Result>, files: CompactionFiles): Promise<Result> {
+  async #inSlicesOrAbandoned<Result>(steps: Steps<Result>, files: CompactionFiles): Promise<Result> {
     try {
       return await this.#inSlices(steps);
     } catch (error) {
@@ -287,7 +287,7 @@ export class StorageWork {
 
   /** Takes the steps in slices, the first at once. */
   #inSlices<Result>(
-    steps: FileSteps<Result>,
+    steps: Steps<Result>,
     later = (slice: () => void): void => this.#afterWrites(slice),
   ): Promise<Result> {
     const next = () => steps.next();

@@ -1,7 +1,7 @@
 /**
  * `npm run bench:cluster`: what a question costs where several members share the partitions, in processor time of all of
  * them, beside one process that reads everything; answers are compared first. `-- --small` takes seconds and runs in the
- * test suite; `--entries N --questions N --members 1,2,4`.
+ * test suite; `--entries N --questions N --warm-ups N --members 1,2,4`.
  */
 
 import { readFileSync } from 'node:fs';
@@ -27,11 +27,13 @@ const US_PER_TICK = 10_000;
 export interface ClusterSizes {
   readonly entries: number;
   readonly questions: number;
+  /** Asked before, of each kind: V8 compiles what members do with a question until some thousands were asked. */
+  readonly warmUps: number;
   readonly members: readonly number[];
 }
 
-export const LARGE: ClusterSizes = { entries: 60_000, questions: 3_000, members: [1, 2, 4] };
-export const SMALL: ClusterSizes = { entries: 2_000, questions: 30, members: [1, 2] };
+export const LARGE: ClusterSizes = { entries: 60_000, questions: 5_000, warmUps: 5_000, members: [1, 2, 4] };
+export const SMALL: ClusterSizes = { entries: 2_000, questions: 30, warmUps: 3, members: [1, 2] };
 
 export interface ClusterFigures {
   readonly question: string;
@@ -44,7 +46,7 @@ export interface ClusterFigures {
 
 /** Throws where an answer is not the one of one process. */
 export async function runClusterBench(
-  { entries, questions, members: counts }: ClusterSizes,
+  { entries, questions, warmUps, members: counts }: ClusterSizes,
   tell: (line: string) => void,
 ): Promise<ClusterFigures[]> {
   const broker = await startBroker({
@@ -78,7 +80,7 @@ export async function runClusterBench(
         for (const [i, body] of bodies.entries())
           if (body !== right[i]) throw new Error(`${count} members answer ${asked[i]} otherwise than one`);
         for (const question of asked) {
-          const one = await measure(members, names, question, questions);
+          const one = await measure(members, names, question, { questions, warmUps });
           figures.push({ question: question.split('?')[0], members: count, ...one });
           tell(JSON.stringify(figures.at(-1)));
         }
@@ -124,9 +126,14 @@ function questionsOf(project: string): string[] {
 }
 
 /** What the members take without questions is taken off. */
-async function measure(members: Members, names: readonly string[], question: string, count: number) {
+async function measure(
+  members: Members,
+  names: readonly string[],
+  question: string,
+  { questions: count, warmUps }: Pick<ClusterSizes, 'questions' | 'warmUps'>,
+) {
   const url = `${members.of(names[0]).url}/api/endpoints/query/${question}`;
-  for (let i = 0; i < count / 10; i++) await getText(url);
+  for (let i = 0; i < warmUps; i++) await getText(url);
   const processorUs = () => names.reduce((sum, name) => sum + processorUsOf(members.of(name).processId), 0);
   const latenciesUs: number[] = [];
   const [beforeUs, startUs] = [processorUs(), monotonicUs()];
@@ -159,13 +166,14 @@ async function main(): Promise<void> {
   if (kafkaUnavailable !== null) throw new Error(`the bench needs a Kafka broker: ${kafkaUnavailable}`);
   const text = { type: 'string' } as const;
   const { values } = parseArgs({
-    options: { small: { type: 'boolean' }, entries: text, questions: text, members: text },
+    options: { small: { type: 'boolean' }, entries: text, questions: text, 'warm-ups': text, members: text },
   });
   const usual = values.small ? SMALL : LARGE;
   const figures = await runClusterBench(
     {
       entries: Number(values.entries ?? usual.entries),
       questions: Number(values.questions ?? usual.questions),
+      warmUps: Number(values['warm-ups'] ?? usual.warmUps),
       members: values.members?.split(',').map(Number) ?? usual.members,
     },
     (line) => process.stderr.write(`${line}\n`),

@@ -77,7 +77,7 @@ export function queryEventCounts(
   nowUs: number,
 ): EventCountsRow[] {
   const question = eventQuestionOf(parameters, nowUs);
-  const partials = views.map((view) => collectEventCounts(view, question));
+  const partials = views.map((view) => collectEventCounts([view], question));
   const rows = mergeEventCounts(partials);
   const written = mergeEventCounts(
     partials.map((partial) =>

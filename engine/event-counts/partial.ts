@@ -1,5 +1,5 @@
 /**
- * The partial answer of `logs.event-counts`: one shard's counts of a project in each bucket of the series.
+ * The partial answer of `logs.event-counts`: some shards' counts of a project in each bucket of the series.
  *
  *   event-counts 2   project │ level u8 │ first and last slot f64 │ per bucket, oldest first: three counts f64
  */
@@ -45,38 +45,37 @@ export function eventQuestionOf(parameters: EventCountsParameters, nowUs: number
   return { project, ...eventSeriesOf(interval, retentionUs, nowUs) };
 }
 
-/** O(buckets). */
-export function collectEventCounts(view: EventCountsView, question: EventCountsQuestion): EventCountsPartial {
+/** Of all views together. O(views × buckets). */
+export function collectEventCounts(
+  views: readonly EventCountsView[],
+  question: EventCountsQuestion,
+): EventCountsPartial {
   const partial = emptyPartial(question);
   const { level, firstSlot, lastSlot, project } = question;
-  const code = view.codeOf(project);
-  if (code < 0) return partial;
-  for (let index = firstSlot; index <= lastSlot; index++) {
-    const slot = view.slotAt(level, index);
-    const row = slot === null ? -1 : slot.find(code);
-    if (slot === null || row < 0) continue;
-    const base = OUTCOME_COUNT * (index - firstSlot);
-    for (let outcome = 0; outcome < OUTCOME_COUNT; outcome++)
-      partial.counts[base + outcome] = slot.countOf(row, outcome);
+  for (const view of views) {
+    const code = view.codeOf(project);
+    if (code < 0) continue;
+    for (let index = firstSlot; index <= lastSlot; index++) {
+      const slot = view.slotAt(level, index);
+      const row = slot === null ? -1 : slot.find(code);
+      if (slot === null || row < 0) continue;
+      const base = OUTCOME_COUNT * (index - firstSlot);
+      for (let outcome = 0; outcome < OUTCOME_COUNT; outcome++)
+        partial.counts[base + outcome] += slot.countOf(row, outcome);
+    }
   }
   return partial;
-}
-
-/** What several shards have, one at least, as of one. */
-export function combineEventCounts(partials: readonly EventCountsPartial[]): EventCountsPartial {
-  const { question } = partials[0];
-  const { counts } = emptyPartial(question);
-  for (const partial of partials) {
-    assert(isSame(partial.question, question), 'partial answers to different questions are merged');
-    for (let i = 0; i < counts.length; i++) counts[i] += partial.counts[i];
-  }
-  return { question, counts };
 }
 
 /** Oldest first, of partial answers to one question. */
 export function mergeEventCounts(partials: readonly EventCountsPartial[]): EventCountsRow[] {
   if (partials.length === 0) return [];
-  const { question, counts } = combineEventCounts(partials);
+  const [{ question, counts: ofFirst }, ...others] = partials;
+  const counts = others.length === 0 ? ofFirst : ofFirst.slice();
+  for (const other of others) {
+    assert(isSame(other.question, question), 'partial answers to different questions are merged');
+    for (let i = 0; i < counts.length; i++) counts[i] += other.counts[i];
+  }
   const rows: EventCountsRow[] = [];
   for (let bucket = 0; bucket < counts.length / OUTCOME_COUNT; bucket++) {
     const base = OUTCOME_COUNT * bucket;

@@ -43,7 +43,8 @@ export class OwnCopies {
     const nextOffset = this.#shards.known(key)?.nextOffset ?? 0;
     if (ageUs === null && nextOffset === 0) return null;
     return {
-      ...key,
+      topic: key.topic,
+      partition: key.partition,
       nextOffset,
       ageMs: ageUs === null ? Infinity : Math.max(0, ageUs) / 1000,
       isReached: this.#whole.isReached(key),

@@ -96,7 +96,8 @@ export class Peer {
     if (this.#holdings === null) return undefined;
     const holding = this.#holdings.get(id);
     if (holding === undefined) return null;
-    return { ...holding, ageMs: holding.ageMs + (nowUs - this.#heardUs) / 1000 };
+    const { topic, partition, nextOffset, ageMs, isReached } = holding;
+    return { topic, partition, nextOffset, ageMs: ageMs + (nowUs - this.#heardUs) / 1000, isReached };
   }
 
   answered(latencyMs: number): void {

@@ -60,7 +60,9 @@ interface EndpointFacts<Parameters> {
  * in the store.
  */
 interface Collecting<Parameters, Partial> {
-  /** What each shard contributes, in their order; of `shards` only those of the endpoint's log count. */
+  /**
+   * What the shards contribute, in their order, one each or one of all; of `shards` only those of the endpoint's log count.
+   */
   collect(parameters: Parameters, nowUs: number, shards?: AnsweringShards): Partial[] | Promise<Partial[]>;
   /** What shards of one process contribute, in as few as they can be sent as; absent: one each. */
   combine?(partials: readonly Partial[]): Partial;

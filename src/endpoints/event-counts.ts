@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { EVENT_COUNTS } from '../../engine/event-counts/kind.js';
 import {
   collectEventCounts,
-  combineEventCounts,
   type EventCountsParameters,
   type EventCountsPartial,
   type EventCountsRow,
@@ -67,9 +66,9 @@ export const eventCounts = {
   open: ({ shards }) => ({
     collect: (parameters, nowUs, from = shards) => {
       const question = eventQuestionOf(parameters, nowUs);
-      return from.edge.map((shard) => collectEventCounts(shard.eventCounts, question));
+      const views = from.edge.map(({ eventCounts: view }) => view);
+      return views.length === 0 ? [] : [collectEventCounts(views, question)];
     },
-    combine: combineEventCounts,
     merge: (partials) => encodeRows(mergeEventCounts(partials).map(encodeRow)),
     write: writeEventCounts,
     read: (bytes, parameters, nowUs) => readEventCounts(bytes, eventQuestionOf(parameters, nowUs)),

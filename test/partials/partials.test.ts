@@ -169,7 +169,7 @@ const eventsKind: Kind<EdgeEntry, EventCountsView> = {
       const question = eventQuestionOf({ project, interval, retentionUs: RETENTION_US['90d'] }, NOW_US);
       return {
         write: (view: EventCountsView) =>
-          writtenBy((out) => writeEventCounts(out, collectEventCounts(view, question))),
+          writtenBy((out) => writeEventCounts(out, collectEventCounts([view], question))),
         merge: (written: readonly Bytes[]) =>
           JSON.stringify(mergeEventCounts(written.map((one) => readEventCounts(one, question)))),
       };

@@ -6,11 +6,12 @@
 import type { Level } from '../slots/levels.js';
 
 /**
- * What a memo takes up beside its columns, and a row beside its text, or as an object: measured roughly,
- * meant for the memory bound.
+ * What a memo takes up beside its columns, a row beside its text, or as an object: measured roughly, meant for
+ * the memory bound.
  */
 const OVERHEAD_BYTES = 600;
-const ROW_OVERHEAD_BYTES = 350;
+const TEXT_OVERHEAD_BYTES = 48;
+const OBJECT_BYTES = 350;
 /** Of the columns and the list of rows. */
 const BYTES_PER_BUCKET = 28;
 
@@ -70,6 +71,5 @@ export class SeriesMemo<Row> {
 
 function rowBytes(row: unknown): number {
   if (row === null) return 0;
-  // Text that was put together is kept as its pieces.
-  return ROW_OVERHEAD_BYTES + (typeof row === 'string' ? 2 * row.length : 0);
+  return typeof row === 'string' ? TEXT_OVERHEAD_BYTES + row.length : OBJECT_BYTES;
 }

@@ -96,10 +96,11 @@ export const invocationStats = {
   },
 } as const satisfies CachedEndpoint<InvocationStatsParameters, StatsPartial>;
 
+/** Joined: a text that is added up is kept as its pieces, three times as large, and rows are remembered. */
 export function encodeInvocationStatsRow(row: InvocationStatsRow): string {
-  return (
-    `{"timestamp":${row.bucketStartUs},"min_execution_time":${row.minMs},"max_execution_time":${row.maxMs},` +
-    `"avg_execution_time":${row.meanMs},"p95_execution_time":${row.p95Ms},"p99_execution_time":${row.p99Ms},` +
-    `"count":${row.count},"error_count":${row.errorCount}}`
-  );
+  return [
+    `{"timestamp":${row.bucketStartUs},"min_execution_time":${row.minMs},"max_execution_time":${row.maxMs},`,
+    `"avg_execution_time":${row.meanMs},"p95_execution_time":${row.p95Ms},"p99_execution_time":${row.p99Ms},`,
+    `"count":${row.count},"error_count":${row.errorCount}}`,
+  ].join('');
 }

@@ -8,8 +8,10 @@ import { type Answer, timesOf } from './answer.js';
 import type { Probe } from './ledger.js';
 import { probeProblem } from './probe-check.js';
 import type { Question } from './questions.js';
+import type { Sample } from './samples.js';
 import { shapeProblem } from './shape-check.js';
 import { trendBeside, trendOf } from './trend.js';
+import { verdictOf } from './verdict.js';
 
 const NOW_US = Date.UTC(2026, 10, 21, 7, 30) * 1000;
 const LOGS: Question = { endpoint: 'logs.all', project: 'p', tier: 'PRO', afterUs: null, untilUs: null };
@@ -171,4 +173,29 @@ test('the slope of what does not go with a third value', () => {
       [7, 7, 7, 7, 7],
     ).slope,
   ).toBeCloseTo(2, 12);
+});
+
+test('of two lives the heap of the long one must be that of the one which has loaded its state', () => {
+  const sampleOf = (life: number, second: number, heapMebibytes: number) =>
+    ({
+      life,
+      second,
+      ageSeconds: second,
+      heapBytes: heapMebibytes * 2 ** 20,
+      residentBytes: 0,
+      descriptors: 0,
+      storeFiles: 0,
+      storeBytes: 0,
+      keptEntries: 0,
+    }) as unknown as Sample;
+  const livesOf = (heapAtEnd: number) => [
+    ...Array.from({ length: 240 }, (_, i) => sampleOf(1, 15 * i, i < 200 ? 100 : heapAtEnd)),
+    ...Array.from({ length: 60 }, (_, i) => sampleOf(2, 3_600 + 15 * i, i < 30 ? 60 : 100)),
+  ];
+  const heapFinding = (heapAtEnd: number) => verdictOf(livesOf(heapAtEnd))[0];
+  expect(heapFinding(101)).toMatchObject({
+    isGood: true,
+    text: expect.stringMatching(/101.0 in the mean, 100.0/),
+  });
+  expect(heapFinding(104).isGood).toBe(false);
 });

@@ -3,7 +3,8 @@
  * second.
  *
  *   npm run soak                                          twenty minutes and an hour, as HOUR in options.ts has it
- *   npm run soak -- --killSeconds 0 --restartSeconds 0 --projects 10000 --edgePartitions 12 --relayPartitions 12 --budgetMb 1536
+ *   npm run soak -- --seconds 4500 --killSeconds 3600 --restartSeconds 0 --projects 10000 --edgePartitions 12 --relayPartitions 12 --budgetMb 1536
+ *                                                         an hour without a kill, then a life that has loaded what is kept: its heap is as large
  *
  * Begin it at about ten to the hour, and not shortly before midnight: what counts is all but the first quarter, and
  * amid that a whole hour of the clock must end, as then what the service keeps falls, and growth with time shows

@@ -1,7 +1,7 @@
 /** What a service holds at a moment, as the soak writes it down. */
 
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
 import { directoryBytes } from '../../bench/directory-bytes.js';
 import { readMetrics } from '../../bench/service-metrics.js';
 import { slotIndex, US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
@@ -45,7 +45,7 @@ export interface SampleSources {
 /** Rejects when the service ends meanwhile. */
 export async function takeSample(second: number, sources: SampleSources): Promise<Sample> {
   const { lives, ledger, figures, brokersDirectory } = sources;
-  const storeDirectory = resolve(sources.storeDirectory);
+  const storeDirectory = realpathSync(sources.storeDirectory);
   const { processId, count: life, ageSeconds } = lives;
   const heapBytes = await lives.heapBytesAfterCollection();
   const metrics = await readMetrics(lives);

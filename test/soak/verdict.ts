@@ -4,7 +4,7 @@
 
 import { APPEND_FILE_LIMIT, OPEN_FILE_LIMIT } from '../../src/store/limits.js';
 import type { Sample } from './samples.js';
-import { type Point, type Trend, trendBeside } from './trend.js';
+import { type Point, type Trend, trendBeside, trendOf } from './trend.js';
 
 export interface Finding {
   readonly text: string;
@@ -15,6 +15,8 @@ export interface Finding {
 const SETTLED_SECONDS = 60;
 /** What of a soak counts: from the second quarter on. */
 const COUNTED_FROM = 1 / 4;
+/** At the end of each of two lives. */
+const COMPARED_SECONDS = 300;
 /** A block of samples where no kill divides them. */
 const BLOCK_SECONDS = 60;
 /** A slope that is not told from none, or an hour's growth below this share of what there is, is flat. */
@@ -34,7 +36,10 @@ const STORE_FILE_LIMIT = OPEN_FILE_LIMIT + 2 * APPEND_FILE_LIMIT + 64;
 
 const MEBIBYTE = 2 ** 20;
 
-export function verdictOf(samples: readonly Sample[]): Finding[] {
+export function verdictOf(all: readonly Sample[]): Finding[] {
+  const lives = groupBy(all, ({ life }) => life);
+  const hasOneKill = lives.length === 2;
+  const samples = hasOneKill ? lives[0] : all;
   const lastSecond = samples.at(-1)?.second ?? 0;
   const counted = samples.filter(({ second }) => second >= COUNTED_FROM * lastSecond);
   const blocks = blocksOf(counted);
@@ -62,6 +67,7 @@ export function verdictOf(samples: readonly Sample[]): Finding[] {
     };
   };
   return [
+    ...(hasOneKill ? [nextLifeFinding(lives[0], lives[1])] : []),
     flatBesideKept('heap after collection, MiB', HEAP_SHARE, MEBIBYTE, ({ heapBytes }) => heapBytes),
     flatBesideKept('resident memory, MiB', RESIDENT_SHARE, MEBIBYTE, ({ residentBytes }) => residentBytes),
     flatBesideKept(
@@ -113,12 +119,28 @@ function isFlat({ slope, standardError, meanY, count }: Trend, share: number): b
   return count >= LEAST_POINTS && (slope <= SLOPE_ERRORS * standardError || slope <= share * meanY);
 }
 
+/** A life that has just loaded what is kept and has answered for a while has all that it needs, and nothing else. */
+function nextLifeFinding(long: readonly Sample[], next: readonly Sample[]): Finding {
+  const heapOf = (life: readonly Sample[]): Trend =>
+    trendOf(
+      life
+        .filter(({ second }) => second > life[life.length - 1].second - COMPARED_SECONDS)
+        .map(({ second, heapBytes }) => [second / 3_600, heapBytes / MEBIBYTE]),
+    );
+  const [before, after] = [heapOf(long), heapOf(next)];
+  const more = before.meanY - after.meanY;
+  return {
+    text: `heap after collection at the end of a life of ${long.at(-1)?.ageSeconds} s, MiB: ${before.meanY.toFixed(1)} in the mean, ${after.meanY.toFixed(1)} at the end of the next, of ${next.at(-1)?.ageSeconds} s (${before.count} and ${after.count} samples)`,
+    isGood: Math.min(before.count, after.count) >= LEAST_POINTS && more <= HEAP_SHARE * after.meanY,
+  };
+}
+
 /** Each hour of new entries has files of its own, until days and weeks are over: not flat, but bounded. */
 function storeFilesFinding(samples: readonly Sample[]): Finding {
   const most = Math.max(...samples.map(({ storeFiles }) => storeFiles));
   return {
     text: `files of the store held open: ${most} at most of ${STORE_FILE_LIMIT}`,
-    isGood: most <= STORE_FILE_LIMIT,
+    isGood: samples.length > 0 && most <= STORE_FILE_LIMIT,
   };
 }
 

@@ -9,7 +9,7 @@ import type { PartitionKey } from './log-source.js';
  * took a tenth of what a question over several members costs.
  */
 const made = new Map<string, Map<number, string>>();
-/** More topics, and partitions of one, than a process reads: names that come from elsewhere take no memory for good. */
+/** More topics, and partitions of one, than a process reads: names that come from elsewhere take little memory. */
 const MADE_TOPICS = 16;
 const MADE_PARTITIONS = 16_384;
 

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import type { LogSourceStatus } from '../ingest/log-source.js';
-import { WholeAnswers } from '../src/service/whole-answers.js';
+import { type ClockPair, WholeAnswers } from '../src/service/whole-answers.js';
 import { SegmentTable } from './segment-table.js';
 
 const SECOND = 1_000_000;
@@ -25,7 +25,7 @@ class Process {
       maxStalenessUs: maxStalenessSeconds * SECOND,
       nextOffset: () => 3,
       monotonicUs: () => this.seconds * SECOND,
-      nowUs: () => WALL_US + (bornSeconds + this.seconds) * SECOND,
+      nowUs: () => this.wallUs,
     });
     this.whole.tell((topic) => this.changed.push(topic));
   }
@@ -84,11 +84,16 @@ class Process {
     return next;
   }
 
-  /** What it has of a partition is another's from now on; `asOfSeconds`: by the other's monotonic clock. */
-  give(to: Process, partition: number, asOfSeconds: number | null): void {
+  /** What it has stored of a partition is another's from now on; `clocks`: see WholeAnswers.load. */
+  give(to: Process, partition: number, clocks: ClockPair | null): void {
     const segments = new SegmentTable();
     this.whole.save({ topic: 'edge', partition }, segments);
-    to.whole.load({ topic: 'edge', partition }, segments, asOfSeconds === null ? null : asOfSeconds * SECOND);
+    to.whole.load({ topic: 'edge', partition }, segments, clocks);
+  }
+
+  /** What its clock says. */
+  get wallUs(): number {
+    return WALL_US + (this.bornSeconds + this.seconds) * SECOND;
   }
 }
 
@@ -124,11 +129,11 @@ test('the age is that of the oldest partition; above LOGRING_FRESH_MS it is said
   expect(strict.at(6).says()).toMatch(/^none: .* 6 s old/);
 });
 
-test('a copy of another member is as old as that said it was, whatever its clock says, also after a start', () => {
+test('a copy of another member is as old as it was there, whatever the clock there says, also after a start', () => {
   for (const clockAheadSeconds of [-3_600, 3_600]) {
-    const giver = new Process(clockAheadSeconds).hear('1 a=1');
+    const giver = new Process(clockAheadSeconds).hear('1 a=1').at(50);
     const taker = new Process(0).at(100);
-    giver.at(50).give(taker, 0, 100 - 49);
+    giver.give(taker, 0, { nowUs: giver.wallUs, monotonicUs: 100 * SECOND });
     expect(taker.whole.hasNews).toBe(true);
     expect(taker.says()).toBe('old 49');
     expect(taker.at(110).says()).toBe('old 59');

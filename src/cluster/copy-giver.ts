@@ -27,6 +27,7 @@ export interface CopyGiverPorts {
   /** To all members together; Infinity: as fast as it goes. */
   readonly bytesPerSecond: number;
   readonly monotonicUs: () => number;
+  readonly nowUs: () => number;
   /** Runs a task later; returns what cancels it. */
   readonly after: (delayMs: number, task: () => void) => () => void;
 }
@@ -48,6 +49,8 @@ interface Given {
   readonly id: string;
   /** How much of each file counts, by name. */
   readonly byteCounts: ReadonlyMap<string, number>;
+  /** The partition has gone from here, or came here, since. */
+  isForgotten: boolean;
   cancelRelease: () => void;
 }
 
@@ -70,6 +73,7 @@ export class CopyGiver {
   async copy(bytes: Uint8Array): Promise<Uint8Array> {
     const { topic, topicId, partition, store: storeId } = readCopyRequest(bytes);
     const { own, store, isRepaired } = this.#ports;
+    const nowUs = this.#ports.nowUs();
     const key = { topic, partition };
     const copy = own.copy(key);
     if (copy === null || copy.ageMs === Infinity || copy.nextOffset === 0 || !own.isOfLog(key, topicId))
@@ -85,9 +89,15 @@ export class CopyGiver {
     try {
       const snapshot = await store.snapshot(id).catch((error: unknown) => notNow(error));
       const byteCounts = new Map(snapshot.files.map(({ name, byteCount }) => [name, byteCount]));
-      this.#given.set(snapshot.id, { storeId, id, byteCounts, cancelRelease: () => undefined });
+      this.#given.set(snapshot.id, {
+        storeId,
+        id,
+        byteCounts,
+        isForgotten: false,
+        cancelRelease: () => undefined,
+      });
       this.#keep(snapshot.id);
-      return writeMessage({ ...snapshot, ageMs: copy.ageMs });
+      return writeMessage({ ...snapshot, nowUs });
     } finally {
       this.#begunCount--;
     }
@@ -116,7 +126,7 @@ export class CopyGiver {
   async release(bytes: Uint8Array): Promise<Uint8Array> {
     const { snapshot } = readReleaseRequest(bytes);
     const given = this.#given.get(snapshot);
-    if (given !== undefined) {
+    if (given !== undefined && !given.isForgotten) {
       const copied = this.#copied.get(given.id) ?? new Set();
       this.#copied.set(given.id, copied.add(given.storeId));
     }
@@ -129,9 +139,11 @@ export class CopyGiver {
     return this.#copied.get(partitionId(key))?.has(storeId) ?? false;
   }
 
-  /** A partition is not here any more. */
+  /** What was here of a partition goes: who has copied it has not what comes after it. */
   forget(key: PartitionKey): void {
-    this.#copied.delete(partitionId(key));
+    const id = partitionId(key);
+    this.#copied.delete(id);
+    for (const given of this.#given.values()) if (given.id === id) given.isForgotten = true;
   }
 
   close(): void {

@@ -16,6 +16,7 @@ import { PartialError } from '../../engine/partial-format.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
+import type { ClockPair } from '../service/whole-answers.js';
 import type { Snapshot } from '../store/directory/backup.js';
 import { DROPPED_SUFFIX, INCOMING_FOLDER, REPLACED_SUFFIX } from '../store/directory/handed-over.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
@@ -47,10 +48,10 @@ export interface CopyTakerPorts {
   /** Of the store. */
   readonly directory: string;
   /**
-   * Makes durable files the state of a partition, whole as of a time of the monotonic clock; resolves with false when the
-   * process ends before that. Rejects with a SegmentError when they are not whole.
+   * Makes durable files the state of a partition, `clocks` being their giver's clock beside this process's; resolves with
+   * false when the process ends before that. Rejects with a SegmentError when they are not whole.
    */
-  readonly adopt: (key: PartitionKey, folder: string, asOfUs: number) => Promise<boolean>;
+  readonly adopt: (key: PartitionKey, folder: string, clocks: ClockPair) => Promise<boolean>;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly monotonicUs: () => number;
   /** Runs a task later; returns what cancels it. */
@@ -213,9 +214,11 @@ export class CopyTaker {
         SYSTEM_DISK.syncFolder(one);
     });
     if (this.#isClosed) return false;
-    const isAdopted = await adopt(key, folder, startUs - copy.ageMs * 1000).catch((error: unknown) => {
-      throw error instanceof SegmentError ? new CopyError(error.message, { cause: error }) : error;
-    });
+    const isAdopted = await adopt(key, folder, { nowUs: copy.nowUs, monotonicUs: startUs }).catch(
+      (error: unknown) => {
+        throw error instanceof SegmentError ? new CopyError(error.message, { cause: error }) : error;
+      },
+    );
     if (!isAdopted) return false;
     this.adoptedCount++;
     const byteCount = this.byteCount - before;

@@ -1,7 +1,7 @@
 /**
  * What members ask each other to copy the state of a partition, as JSON; a piece itself is bytes.
  *
- *   copy      topic, its id, partition, asker →  a snapshot of its files, how old it is
+ *   copy      topic, its id, partition, asker →  a snapshot of its files, the giver's clock
  *   piece     snapshot, file, from where      →  its bytes, or that they are those which the asker has
  *   release   snapshot
  */
@@ -41,8 +41,8 @@ export const readPieceRequest = messageReader(pieceRequest, 'a request for a pie
 export const readReleaseRequest = messageReader(releaseRequest, 'a release');
 
 const givenCopy = snapshot.extend({
-  /** At most, when it was asked for, milliseconds: the clocks of two members may differ. */
-  ageMs: z.number().min(0),
+  /** The giver's clock when it was asked, µs since the epoch: times in the files are of that clock. */
+  nowUs: z.int().min(0),
 });
 
 /** What a member gives of a partition, of the files in one folder only. */

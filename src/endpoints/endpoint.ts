@@ -64,7 +64,7 @@ interface Collecting<Parameters, Partial> {
    * What the shards contribute, in their order, one each or one of all; of `shards` only those of the endpoint's log count.
    */
   collect(parameters: Parameters, nowUs: number, shards?: AnsweringShards): Partial[] | Promise<Partial[]>;
-  /** What shards of one process contribute, in as few as they can be sent as; absent: one each. */
+  /** What shards of one process contribute, in as few as they can be sent as; absent: as they are collected. */
   combine?(partials: readonly Partial[]): Partial;
   /**
    * With the question: the parameters and the time that it was collected for. `detail`: see likelyDetail; absent: all.

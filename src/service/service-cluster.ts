@@ -77,6 +77,7 @@ export function createHandOver(
       store,
       isRepaired: () => store.dropped().some((part) => isStillMissed(part, nowUs())),
       bytesPerSecond: megabytes === 0 ? Infinity : megabytes * 1e6,
+      nowUs,
     }),
     taken: new CopyTaker({
       ...common,

@@ -52,7 +52,7 @@ import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
 import { StateMoves } from './state-moves.js';
 import { TrustedTime } from './trusted-time.js';
-import { WholeAnswers } from './whole-answers.js';
+import { type ClockPair, WholeAnswers } from './whole-answers.js';
 
 export interface Platform {
   readonly logger: Logger;
@@ -228,7 +228,7 @@ class Composition implements Service {
         compactor: this.#compactor,
         evaluator: this.#evaluator,
         beside: {
-          load: (key, asOfUs) => this.#loadBeside(key, asOfUs),
+          load: (key, clocks) => this.#loadBeside(key, clocks),
           forget: (key) => this.#forgetBeside(key),
         },
         letGo: (key) => this.#logs.letGo(key),
@@ -477,12 +477,12 @@ class Composition implements Service {
     });
   }
 
-  /** What is stored beside a shard; `asOfUs`: see WholeAnswers.load. */
-  #loadBeside({ topic, partition }: PartitionKey, asOfUs: number | null = null): void {
+  /** What is stored beside a shard; `clocks`: see WholeAnswers.load. */
+  #loadBeside({ topic, partition }: PartitionKey, clocks: ClockPair | null = null): void {
     const reader = this.#store.reader(partitionId({ topic, partition }));
     this.#gaps.load({ topic, partition }, reader);
     // What the embedded log has acknowledged is known, so there are no answers before all of it is applied.
-    if (this.#config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader, asOfUs);
+    if (this.#config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader, clocks);
   }
 
   #forgetBeside(key: PartitionKey): void {

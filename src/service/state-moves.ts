@@ -17,6 +17,7 @@ import type { Compactor } from './compactor.js';
 import type { Platform } from './service.js';
 import { createHandOver, type HandOver } from './service-cluster.js';
 import type { Shards } from './shards.js';
+import type { ClockPair } from './whole-answers.js';
 
 export interface StateMovesPorts {
   readonly config: Config;
@@ -29,8 +30,8 @@ export interface StateMovesPorts {
   readonly evaluator: Pick<ApiCountsEvaluator, 'hold' | 'runningCount'>;
   /** What is kept beside a shard. */
   readonly beside: {
-    /** `asOfUs`: as of when it was whole, by the monotonic clock; null: as stored. */
-    readonly load: (key: PartitionKey, asOfUs: number | null) => void;
+    /** `clocks`: see WholeAnswers.load. */
+    readonly load: (key: PartitionKey, clocks: ClockPair | null) => void;
     readonly forget: (key: PartitionKey) => void;
   };
   /** The source reads a partition no further; `drop` follows. */
@@ -52,8 +53,8 @@ export class StateMoves implements HandOver {
     const { config, platform, cluster } = ports;
     this.#ports = ports;
     this.#takenOver = new TakenOver(config.MOVE_AFTER_SECONDS * US_PER_SECOND, platform.clock.monotonicUs);
-    const { given, taken } = createHandOver(cluster, ports, (key, folder, asOfUs) =>
-      this.#adopt(key, folder, asOfUs),
+    const { given, taken } = createHandOver(cluster, ports, (key, folder, clocks) =>
+      this.#adopt(key, folder, clocks),
     );
     this.given = given;
     this.taken = taken;
@@ -83,7 +84,6 @@ export class StateMoves implements HandOver {
     const drop = async () => {
       await store.drop(partitionId(key), await this.taken.asideFor(key));
       await this.taken.removeAside(key);
-      this.given.forget(key);
       platform.logger.info(key, 'what was here of a partition is removed: another member has it');
     };
     await this.#replace(key, drop).catch(onFatal);
@@ -95,11 +95,11 @@ export class StateMoves implements HandOver {
   }
 
   /** Goes on with what another member had of a partition. */
-  #adopt(key: PartitionKey, folder: string, asOfUs: number): Promise<boolean> {
+  #adopt(key: PartitionKey, folder: string, clocks: ClockPair): Promise<boolean> {
     const { store } = this.#ports;
     const load = () => {
       try {
-        this.#load(key, asOfUs);
+        this.#load(key, clocks);
       } catch (error) {
         this.#forget(key);
         throw error;
@@ -127,7 +127,11 @@ export class StateMoves implements HandOver {
       for (const release of releases) release();
     }
     try {
-      await committer.between(task);
+      await committer.between(() => {
+        // A commit that was under way may have looked at what is stored beside it again.
+        this.#ports.beside.forget(key);
+        return task();
+      });
     } catch (error) {
       if (error instanceof SegmentError && store.scopes().includes(partitionId(key))) this.#load(key, null);
       throw error;
@@ -135,13 +139,14 @@ export class StateMoves implements HandOver {
     return true;
   }
 
-  #load(key: PartitionKey, asOfUs: number | null): void {
+  #load(key: PartitionKey, clocks: ClockPair | null): void {
     this.#ports.shards.of(key);
-    this.#ports.beside.load(key, asOfUs);
+    this.#ports.beside.load(key, clocks);
   }
 
   #forget(key: PartitionKey): void {
     this.#ports.shards.remove(key);
     this.#ports.beside.forget(key);
+    this.given.forget(key);
   }
 }

@@ -34,6 +34,12 @@ export interface WholeAnswersPorts {
   readonly nowUs: () => number;
 }
 
+/** What a wall clock and the monotonic clock of this process show at the same time, µs. */
+export interface ClockPair {
+  readonly nowUs: number;
+  readonly monotonicUs: number;
+}
+
 interface Partition {
   /** By the monotonic clock; null when it was never whole. Infinity: it is never old. */
   asOfUs: number | null;
@@ -109,21 +115,22 @@ export class WholeAnswers {
   }
 
   /**
-   * Loads what a save of the partition wrote, `asOfUs` null: here, before the first status; else by another member, whose
-   * clock may differ: it is whole as of that time of the monotonic clock.
+   * Loads what a save of the partition wrote. `clocks`: of another member, whose wall clock may differ from this one's;
+   * null: of here.
    */
-  load(key: PartitionKey, reader: SegmentReader, asOfUs: number | null = null): void {
+  load(key: PartitionKey, reader: SegmentReader, clocks: ClockPair | null = null): void {
     const bytes = reader.get(WHOLE_SEGMENT);
     const topic = this.#of(key.topic);
     if (bytes === null || topic === undefined) return;
-    const { asOfUs: storedUs, partitionCount } = decodeWhole(bytes);
-    const { monotonicUs, nowUs } = this.#ports;
+    const { asOfUs, partitionCount } = decodeWhole(bytes);
+    const nowUs = clocks?.nowUs ?? this.#ports.nowUs();
+    const monotonicUs = clocks?.monotonicUs ?? this.#ports.monotonicUs();
     grow(topic, key.partition + 1, null);
-    topic.partitions[key.partition].asOfUs = asOfUs ?? monotonicUs() - Math.max(0, nowUs() - storedUs);
-    // A start must find it by the clock of here.
-    if (asOfUs !== null) this.#news.add(partitionId(key));
-    if (storedUs < topic.storedUs) return;
-    topic.storedUs = storedUs;
+    topic.partitions[key.partition].asOfUs = monotonicUs - Math.max(0, nowUs - asOfUs);
+    // A start should find it by the clock of here.
+    if (clocks !== null) this.#news.add(partitionId(key));
+    if (asOfUs < topic.storedUs) return;
+    topic.storedUs = asOfUs;
     grow(topic, partitionCount, null);
   }
 

@@ -20,6 +20,7 @@ import { HttpPeerLink } from '../../src/cluster/peer-link.js';
 import { Peers } from '../../src/cluster/peers.js';
 import { Random } from '../../src/demo/random.js';
 import { KeyRing } from '../../src/http/auth.js';
+import type { ClockPair } from '../../src/service/whole-answers.js';
 import { Store } from '../../src/store/store.js';
 import { monotonicUs } from '../../src/system-clock.js';
 import type { FailPoint } from '../crash/fail-point.js';
@@ -28,6 +29,8 @@ const TAKER = fileURLToPath(new URL('./taking-process.js', import.meta.url));
 const SCOPE = 'edge/0';
 const HOLDING: Holding = { topic: 'edge', partition: 0, nextOffset: 5, ageMs: 5_000, isReached: true };
 const MEMBER = { zone: '', wireVersion: WIRE_VERSION, assigned: [], beside: [] };
+/** 2026-11-21T07:00:00Z */
+const GIVER_NOW_US = 1_795_244_400_000_000;
 const BLOCKS = 24;
 const CACHE_BYTES = 1 << 20;
 /** What a taker does to its disk after the last piece. */
@@ -52,6 +55,7 @@ let listener: ClusterListener;
 let url = '';
 let pieceCount = 0;
 let onPiece: () => void = () => undefined;
+let onCopy: () => void = () => undefined;
 
 function newGiver(isRepaired = false): CopyGiver {
   return new CopyGiver({
@@ -61,6 +65,7 @@ function newGiver(isRepaired = false): CopyGiver {
     isRepaired: () => isRepaired,
     bytesPerSecond: Number.POSITIVE_INFINITY,
     monotonicUs,
+    nowUs: () => GIVER_NOW_US,
     after: (delayMs, task) => {
       const timer = setTimeout(task, delayMs);
       return () => clearTimeout(timer);
@@ -93,7 +98,10 @@ beforeAll(async () => {
       }),
     names: () => Promise.reject(new Error('nobody asks for names')),
     copies: {
-      copy: (request) => giver.copy(request),
+      copy: (request) => {
+        onCopy();
+        return giver.copy(request);
+      },
       piece: async (request) => {
         const piece = await giver.piece(request);
         if (piece !== null) pieceCount++;
@@ -110,6 +118,7 @@ beforeAll(async () => {
 beforeEach(() => {
   pieceCount = 0;
   onPiece = () => undefined;
+  onCopy = () => undefined;
 });
 afterAll(async () => {
   giver.close();
@@ -195,10 +204,10 @@ async function expectWhole(directory: string): Promise<void> {
   expect(readdirSync(join(directory, 'incoming'))).toEqual([]);
 }
 
-test('what is given says how old it is, and is whole as of then by the clock of who takes it', async () => {
+test('what is given is adopted with the clock of who gives it, as it was when it was asked', async () => {
   const request = writeMessage({ topic: 'edge', topicId: '', partition: 0, store: 'taker' });
-  expect(readCopy(await giver.copy(request), 'shards/edge+0').ageMs).toBe(HOLDING.ageMs);
-  const adopted: number[] = [];
+  expect(readCopy(await giver.copy(request), 'shards/edge+0').nowUs).toBe(GIVER_NOW_US);
+  const adopted: ClockPair[] = [];
   let nowUs = 1e12;
   const peers = new Peers({
     storeId: 'taker',
@@ -215,15 +224,20 @@ test('what is given says how old it is, and is whole as of then by the clock of 
   onPiece = () => {
     nowUs += 1e6;
   };
-  const adopt = async (_: unknown, __: string, asOfUs: number) => {
-    adopted.push(asOfUs);
+  onCopy = onPiece;
+  const adopt = async (_: unknown, __: string, clocks: ClockPair) => {
+    adopted.push(clocks);
     return true;
   };
   await newTaker(join(root, 'ages'), { peers, adopt, monotonicUs: () => nowUs }).obtain(HOLDING);
   expect(nowUs).toBeGreaterThan(1e12);
-  expect(adopted).toEqual([1e12 - HOLDING.ageMs * 1000]);
+  expect(adopted).toEqual([{ nowUs: GIVER_NOW_US, monotonicUs: 1e12 }]);
   expect(giver.hasCopied(HOLDING, 'taker')).toBe(true);
+  const given = readCopy(await giver.copy(request), 'shards/edge+0');
   giver.forget(HOLDING);
+  expect(giver.hasCopied(HOLDING, 'taker')).toBe(false);
+  // It was of what is not here any more.
+  await giver.release(writeMessage({ snapshot: given.id }));
   expect(giver.hasCopied(HOLDING, 'taker')).toBe(false);
   peers.close();
 });

@@ -22,6 +22,8 @@ const MS = 1_000;
 /** Between two turns of a member: it reads on and hears. */
 const TURN_US = 200 * MS;
 const SESSION_US = 2_000 * MS;
+/** Wall clocks of members, in turn. */
+const CLOCKS_AHEAD_US = [0, 3_600_000 * MS, -3_600_000 * MS];
 /** Ages are told from when an end was heard, which is some turns ago. */
 const AGE_SLACK_US = 2 * TURN_US;
 
@@ -64,7 +66,8 @@ class History {
       this.#coordinators.push(coordinator);
       const count = 2 + random.below(2);
       for (let i = 0; i < count; i++) {
-        const member = new SimulatedMember(`${zone}-${i}`, zone, this.#time, this.#logs);
+        const aheadUs = CLOCKS_AHEAD_US[this.#members.length % CLOCKS_AHEAD_US.length];
+        const member = new SimulatedMember(`${zone}-${i}`, zone, this.#time, this.#logs, aheadUs);
         this.#members.push(member);
         this.#start(member);
       }

@@ -92,13 +92,16 @@ export class SimulatedMember {
   /** Messages and turns that wait for it to go on. */
   readonly frozen: (() => void)[] = [];
   stored: Stored = { nextOffsets: new Map(), wholeAsOfUs: new Map() };
-  /** How far its clock is behind: it stood still while the member was frozen. */
+  /** How far its monotonic clock is behind: it stood still while the member was frozen. */
   clockBehindUs = 0;
+  /** How far its wall clock is ahead of others'. */
+  readonly wallAheadUs: number;
 
-  constructor(name: string, zone: string, time: VirtualTime, logs: Logs) {
+  constructor(name: string, zone: string, time: VirtualTime, logs: Logs, wallAheadUs = 0) {
     this.name = name;
     this.zone = zone;
     this.time = time;
+    this.wallAheadUs = wallAheadUs;
     this.logs = logs;
   }
 
@@ -108,6 +111,10 @@ export class SimulatedMember {
 
   monotonicUs(): number {
     return this.time.nowUs - this.clockBehindUs;
+  }
+
+  wallUs(): number {
+    return START_US + this.time.nowUs + this.wallAheadUs;
   }
 
   /** Runs a task of this life, now or when the member goes on; never once it has ended. */
@@ -147,10 +154,10 @@ export class Life {
       maxStalenessUs: 0,
       nextOffset: ({ partition }) => this.shards.get(partition)?.nextOffset ?? null,
       monotonicUs,
-      nowUs: () => START_US + member.time.nowUs,
+      nowUs: () => member.wallUs(),
     });
     planted.whole?.(this.whole);
-    for (const partition of member.stored.nextOffsets.keys()) this.#load(partition, member.stored);
+    for (const partition of member.stored.nextOffsets.keys()) this.#load(partition, member);
     const shards: Pick<Shards, 'known' | 'all'> = {
       known: ({ partition }) => this.shards.get(partition),
       all: () =>
@@ -217,9 +224,9 @@ export class Life {
   }
 
   /** Goes on with what is stored of a partition, here or by another member. */
-  #load(partition: number, { nextOffsets, wholeAsOfUs }: Stored): void {
-    this.#read(partition, nextOffsets.get(partition)!);
-    const asOfUs = wholeAsOfUs.get(partition);
+  #load(partition: number, from: SimulatedMember): void {
+    this.#read(partition, from.stored.nextOffsets.get(partition)!);
+    const asOfUs = from.stored.wholeAsOfUs.get(partition);
     if (asOfUs === undefined) return;
     const { time } = this.member;
     const key = { topic: TOPIC, partition };
@@ -230,11 +237,12 @@ export class Life {
       maxStalenessUs: 0,
       nextOffset: () => null,
       monotonicUs: () => time.nowUs,
-      nowUs: () => START_US + time.nowUs,
+      nowUs: () => from.wallUs(),
     });
     other.note(this.#status([key], new Map([[partition, asOfUs]])));
     other.save(key, table);
-    this.whole.load(key, table);
+    const monotonicUs = this.member.monotonicUs();
+    this.whole.load(key, table, from === this.member ? null : { nowUs: from.wallUs(), monotonicUs });
   }
 
   /** Copies a partition from one of the members that have it whole; whether one has. */
@@ -247,7 +255,7 @@ export class Life {
         stored.nextOffsets.get(partition)! > 0,
     );
     if (holders.length === 0) return false;
-    this.#load(partition, random.pick(holders).stored);
+    this.#load(partition, random.pick(holders));
     return true;
   }
 

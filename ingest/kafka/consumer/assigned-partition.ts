@@ -82,6 +82,12 @@ export class AssignedPartition {
     return () => this.#term === term;
   }
 
+  /** Others are asked for what they have of it: what is here is no longer of use. */
+  obtain(): void {
+    this.obtaining = 'under-way';
+    this.wholeAsOfMs = null;
+  }
+
   /** From now on the log is read from `position`. */
   read(position: number): void {
     // It may be another log.

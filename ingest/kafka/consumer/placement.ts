@@ -133,7 +133,7 @@ export class Placement {
     const nextOffset = sink.nextOffset(assigned.key);
     const isLacking = nextOffset === null || nextOffset < (found?.bounds?.startOffset ?? 0);
     if (assigned.obtaining === 'not-yet' && sink.obtain !== undefined && isLacking) {
-      assigned.obtaining = 'under-way';
+      assigned.obtain();
       sink.obtain(assigned.key).then(() => {
         assigned.obtaining = 'done';
       }, onFatal);

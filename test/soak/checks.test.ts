@@ -187,6 +187,9 @@ test('of two lives the heap of the long one must be that of the one which has lo
       storeFiles: 0,
       storeBytes: 0,
       keptEntries: 0,
+      storedEntries: 0,
+      countedBytes: 0,
+      held: {},
     }) as unknown as Sample;
   const livesOf = (heapAtEnd: number) => [
     ...Array.from({ length: 240 }, (_, i) => sampleOf(1, 15 * i, i < 200 ? 100 : heapAtEnd)),

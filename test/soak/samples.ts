@@ -27,8 +27,9 @@ export interface Sample {
   readonly storeFiles: number;
   readonly storeBytes: number;
   readonly topicBytes: number;
-  /** Edge entries that the store must still have. */
+  /** Edge entries that answers may still need, and those that the store may still have: it removes some by the day. */
   readonly keptEntries: number;
+  readonly storedEntries: number;
   readonly producedEntries: number;
   readonly figures: AskFigures;
 }
@@ -62,7 +63,8 @@ export async function takeSample(second: number, sources: SampleSources): Promis
     storeFiles: descriptors.filter((target) => target.startsWith(`${storeDirectory}/`)).length,
     storeBytes: directoryBytes(storeDirectory),
     topicBytes: brokersDirectory === null ? 0 : directoryBytes(brokersDirectory),
-    keptEntries: keptEntries(ledger, wallClockUs()),
+    keptEntries: entriesOfNewer(ledger, US_PER_HOUR),
+    storedEntries: entriesOfNewer(ledger, US_PER_DAY),
     producedEntries: ledger.sums.entries,
     figures: { ...figures },
   };
@@ -113,8 +115,11 @@ export function residentBytesOf(processId: number, name: 'VmRSS' | 'RssFile' = '
   return Number(found?.[1] ?? Number.NaN) * 1024;
 }
 
-/** An hour goes whole, once the last of it has expired. */
-function keptEntries({ sums }: Ledger, nowUs: number): number {
-  const oldest = slotIndex(nowUs - 7 * US_PER_DAY, US_PER_HOUR);
-  return [...sums.edgeByHour].reduce((sum, [hour, count]) => sum + (hour >= oldest ? count : 0), 0);
+/** Of what goes whole once the last of it has expired, in parts of that length. */
+function entriesOfNewer({ sums }: Ledger, partUs: number): number {
+  const oldestUs = partUs * slotIndex(wallClockUs() - 7 * US_PER_DAY, partUs);
+  return [...sums.edgeByHour].reduce(
+    (sum, [hour, count]) => sum + (hour * US_PER_HOUR >= oldestUs ? count : 0),
+    0,
+  );
 }

@@ -52,6 +52,7 @@ describeKafka('a soak', () => {
         'resident memory',
         'descriptors of other than files of the store',
         'files of the store held open',
+        'rows',
         'disk',
       ]);
     } finally {

@@ -17,6 +17,7 @@ const SETTLED_SECONDS = 60;
 const COUNTED_FROM = 1 / 4;
 /** At the end of each of two lives. */
 const COMPARED_SECONDS = 300;
+const ROWS = 'logring_rows';
 /** A block of samples where no kill divides them. */
 const BLOCK_SECONDS = 60;
 /** A slope that is not told from none, or an hour's growth below this share of what there is, is flat. */
@@ -41,8 +42,8 @@ export function verdictOf(all: readonly Sample[]): Finding[] {
   const hasOneKill = lives.length === 2;
   const samples = hasOneKill ? lives[0] : all;
   const lastSecond = samples.at(-1)?.second ?? 0;
-  const counted = samples.filter(({ second }) => second >= COUNTED_FROM * lastSecond);
-  const blocks = blocksOf(counted);
+  const late = samples.filter(({ second }) => second >= COUNTED_FROM * lastSecond);
+  const blocks = blocksOf(late);
   const points = (unit: number, pick: (sample: Sample) => number) =>
     blocks.map(
       (block): Point => [
@@ -50,34 +51,53 @@ export function verdictOf(all: readonly Sample[]): Finding[] {
         meanOf(block, (sample) => pick(sample) / unit),
       ],
     );
-  // Whole hours expire, so that within each hour ever more is kept.
-  const kept = blocks.map((block) => meanOf(block, ({ keptEntries }) => keptEntries));
-  const flatBesideKept = (
+  const flat = (
     name: string,
     share: number,
     unit: number,
     pick: (sample: Sample) => number,
+    third: (sample: Sample) => number,
   ): Finding => {
-    const trend = trendBeside(points(unit, pick), kept);
+    const trend = trendBeside(
+      points(unit, pick),
+      blocks.map((block) => meanOf(block, third)),
+    );
     const isKnown = trend.standardError <= LARGEST_ERROR_SHARE * trend.meanY;
-    const text = `${name}, beside what goes with the entries kept: ${trendText(trend)}`;
+    const text = `${name}: ${trendText(trend)}`;
     return {
-      text: isKnown ? text : `${text}; not told apart from them: an hour of the clock must end in its midst`,
+      text: isKnown ? text : `${text}; not told apart from that: an hour of the clock must end in its midst`,
       isGood: isKnown && isFlat(trend, share),
     };
   };
+  // Hours and days expire whole, so that within each ever more is kept; that this is no more than it should be, answers,
+  // rows and disk tell.
+  const counted = ({ countedBytes }: Sample) => countedBytes;
   return [
     ...(hasOneKill ? [nextLifeFinding(lives[0], lives[1])] : []),
-    flatBesideKept('heap after collection, MiB', HEAP_SHARE, MEBIBYTE, ({ heapBytes }) => heapBytes),
-    flatBesideKept('resident memory, MiB', RESIDENT_SHARE, MEBIBYTE, ({ residentBytes }) => residentBytes),
-    flatBesideKept(
+    flat(
+      'heap after collection, MiB, beside what goes with what is counted',
+      HEAP_SHARE,
+      MEBIBYTE,
+      ({ heapBytes }) => heapBytes,
+      counted,
+    ),
+    flat(
+      'resident memory, MiB, beside what goes with what is counted',
+      RESIDENT_SHARE,
+      MEBIBYTE,
+      ({ residentBytes }) => residentBytes,
+      counted,
+    ),
+    flat(
       'descriptors of other than files of the store',
       DESCRIPTOR_SHARE,
       1,
       ({ descriptors, storeFiles }) => descriptors - storeFiles,
+      () => 0,
     ),
-    storeFilesFinding(counted),
-    diskFinding(counted),
+    storeFilesFinding(late),
+    rowsFinding(late),
+    diskFinding(late),
   ];
 }
 
@@ -135,6 +155,14 @@ function nextLifeFinding(long: readonly Sample[], next: readonly Sample[]): Find
   };
 }
 
+function rowsFinding(samples: readonly Sample[]): Finding {
+  const over = samples.filter(({ held, storedEntries }) => held[ROWS] > storedEntries);
+  return {
+    text: `rows: ${samples.at(-1)?.held[ROWS]} at the end, ${over.length} of ${samples.length} samples with more than were produced of days that are not over`,
+    isGood: samples.length > 0 && over.length === 0,
+  };
+}
+
 /** Each hour of new entries has files of its own, until days and weeks are over: not flat, but bounded. */
 function storeFilesFinding(samples: readonly Sample[]): Finding {
   const most = Math.max(...samples.map(({ storeFiles }) => storeFiles));
@@ -146,12 +174,12 @@ function storeFilesFinding(samples: readonly Sample[]): Finding {
 
 function diskFinding(samples: readonly Sample[]): Finding {
   const over = samples.filter(
-    ({ storeBytes, keptEntries }) => storeBytes > EMPTY_DISK_BYTES + ENTRY_DISK_BYTES * keptEntries,
+    ({ storeBytes, storedEntries }) => storeBytes > EMPTY_DISK_BYTES + ENTRY_DISK_BYTES * storedEntries,
   );
   const last = samples.at(-1);
   const text =
     last === undefined
       ? 'no samples'
-      : `${(last.storeBytes / MEBIBYTE).toFixed(0)} MiB for ${last.keptEntries} kept edge entries at the end, ${over.length} of ${samples.length} samples above ${ENTRY_DISK_BYTES} bytes an entry and ${EMPTY_DISK_BYTES / MEBIBYTE} MiB`;
+      : `${(last.storeBytes / MEBIBYTE).toFixed(0)} MiB for ${last.storedEntries} edge entries of days that are not over at the end, ${over.length} of ${samples.length} samples above ${ENTRY_DISK_BYTES} bytes an entry and ${EMPTY_DISK_BYTES / MEBIBYTE} MiB`;
   return { text: `disk: ${text}`, isGood: samples.length > 0 && over.length === 0 };
 }

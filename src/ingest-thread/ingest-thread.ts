@@ -35,6 +35,8 @@ export interface IngestThreadPorts {
   readonly onDeadLetters: (samples: readonly DeadLetterSample[]) => void;
   readonly logger: KafkaLogger;
   readonly monotonicUs: () => number;
+  /** As the thread's clock: see system-clock.ts. */
+  readonly processUs: () => number;
   readonly meter: IngestMeter;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
@@ -161,7 +163,7 @@ export class IngestThread {
         this.#ports.onDeadLetters(message.samples);
         return;
       case 'status':
-        this.#status = this.#inOurTime(message.status, message.nowMs);
+        this.#status = this.#inOurTime(message.status);
         this.#unpackedBytes = message.unpackedBytes;
         this.#ports.onStatus(this.#status);
         return;
@@ -176,9 +178,12 @@ export class IngestThread {
     }
   }
 
-  /** The clocks of two threads have nothing in common but their pace. */
-  #inOurTime(status: LogSourceStatus, nowMs: number): LogSourceStatus {
-    const aheadMs = this.#ports.monotonicUs() / 1000 - nowMs;
+  /**
+   * From the clock of both threads: by the time that the message took, seconds where this thread is busy, the answers
+   * would seem newer than they are.
+   */
+  #inOurTime(status: LogSourceStatus): LogSourceStatus {
+    const aheadMs = (this.#ports.monotonicUs() - this.#ports.processUs()) / 1000;
     const assigned = status.assigned.map(({ wholeAsOfMs, ...partition }) => ({
       ...partition,
       wholeAsOfMs: wholeAsOfMs === null ? null : wholeAsOfMs + aheadMs,

@@ -238,7 +238,7 @@ function sayStatus(): void {
   const text = JSON.stringify({ ...status, problem, unpackedBytes });
   if (text === lastStatus) return;
   lastStatus = text;
-  say({ say: 'status', status: { ...status, problem }, nowMs: clock.nowMs(), unpackedBytes });
+  say({ say: 'status', status: { ...status, problem }, unpackedBytes });
 }
 const statusTimer = setInterval(sayStatus, STATUS_EVERY_MS);
 

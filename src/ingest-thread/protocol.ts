@@ -96,9 +96,8 @@ export type FromIngest =
   | { readonly say: 'dead-letters'; readonly samples: readonly DeadLetterSample[] }
   | {
       readonly say: 'status';
+      /** Its times are by system-clock.ts. */
       readonly status: LogSourceStatus;
-      /** By the clock of the times in the status, which is the thread's own. */
-      readonly nowMs: number;
       /** Of batches that are unpacked and not all applied. */
       readonly unpackedBytes: number;
     }

@@ -25,6 +25,7 @@ import { PAUSED_RETRY_SECONDS } from '../limits.js';
 import { DeadLetterStore } from '../store/dead-letter-store.js';
 import { LogTable } from '../store/log-table.js';
 import type { Store } from '../store/store.js';
+import { monotonicUs } from '../system-clock.js';
 import { Turns } from '../turns.js';
 import type { IngestGate } from './ingest-gate.js';
 import { type IngestMeter, meteredSink } from './ingest-meter.js';
@@ -172,6 +173,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
       onDeadLetters: (letters) => samples.keep(letters),
       logger,
       monotonicUs: clock.monotonicUs,
+      processUs: monotonicUs,
       meter,
       yieldTurn: () => yieldTurn(),
       mayApply: () => gate.whenOpen(),

@@ -33,7 +33,7 @@ export const HOUR: Omit<SoakOptions, 'directory'> = {
   killSeconds: 180,
   restartSeconds: 240,
   sampleSeconds: 15,
-  projects: 100,
+  projects: 200,
   edgePartitions: 4,
   relayPartitions: 4,
   pastSeconds: 7_200,

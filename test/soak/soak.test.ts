@@ -47,9 +47,12 @@ describeKafka('a soak', () => {
       expect(existsSync(wrongFile) ? readFileSync(wrongFile, 'utf8').slice(0, 10_000) : '').toBe('');
       expect(stopped.figures.wrong + figures.wrong).toBe(0);
       expect(stopped.figures.probed + figures.probed).toBeGreaterThan(0);
-      expect(findings.map(({ text }) => text.split(/[:,]/)[0])).toEqual([
-        'heap after collection',
-        'resident memory',
+      expect(findings.map(({ text }) => text.split(':')[0])).toEqual([
+        'heap after collection, MiB, beside entries kept',
+        'resident, MiB, beside entries kept',
+        'heap after collection, MiB, beside what is counted',
+        'resident, MiB, beside what is counted',
+        'descriptors, beside entries kept',
         'descriptors of other than files of the store',
         'files of the store held open',
         'rows',

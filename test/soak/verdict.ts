@@ -15,7 +15,9 @@ export interface Finding {
 const SETTLED_SECONDS = 60;
 /** What of a soak counts: from the second quarter on. */
 const COUNTED_FROM = 1 / 4;
-/** At the end of each of two lives. */
+/** A life that is compared with the next. */
+const LONG_LIFE_SECONDS = 1_800;
+/** At the end of each of the two. */
 const COMPARED_SECONDS = 300;
 const ROWS = 'logring_rows';
 /** A block of samples where no kill divides them. */
@@ -39,8 +41,8 @@ const MEBIBYTE = 2 ** 20;
 
 export function verdictOf(all: readonly Sample[]): Finding[] {
   const lives = groupBy(all, ({ life }) => life);
-  const hasOneKill = lives.length === 2;
-  const samples = hasOneKill ? lives[0] : all;
+  const isLongThenNext = lives.length === 2 && lives[0][lives[0].length - 1].ageSeconds >= LONG_LIFE_SECONDS;
+  const samples = isLongThenNext ? lives[0] : all;
   const lastSecond = samples.at(-1)?.second ?? 0;
   const late = samples.filter(({ second }) => second >= COUNTED_FROM * lastSecond);
   const blocks = blocksOf(late);
@@ -69,25 +71,30 @@ export function verdictOf(all: readonly Sample[]): Finding[] {
       isGood: isKnown && isFlat(trend, share),
     };
   };
-  // Hours and days expire whole, so that within each ever more is kept; that this is no more than it should be, answers,
-  // rows and disk tell.
+  // Whole hours expire, so that within each hour ever more is kept.
+  const kept = ({ keptEntries }: Sample) => keptEntries;
   const counted = ({ countedBytes }: Sample) => countedBytes;
-  return [
-    ...(hasOneKill ? [nextLifeFinding(lives[0], lives[1])] : []),
+  const memory = (third: (sample: Sample) => number, name: string): Finding[] => [
     flat(
-      'heap after collection, MiB, beside what goes with what is counted',
+      `heap after collection, MiB, beside ${name}`,
       HEAP_SHARE,
       MEBIBYTE,
       ({ heapBytes }) => heapBytes,
-      counted,
+      third,
     ),
     flat(
-      'resident memory, MiB, beside what goes with what is counted',
+      `resident, MiB, beside ${name}`,
       RESIDENT_SHARE,
       MEBIBYTE,
       ({ residentBytes }) => residentBytes,
-      counted,
+      third,
     ),
+  ];
+  return [
+    ...(isLongThenNext ? [nextLifeFinding(lives[0], lives[1])] : []),
+    ...memory(kept, 'entries kept'),
+    ...memory(counted, 'what is counted'),
+    flat('descriptors, beside entries kept', DESCRIPTOR_SHARE, 1, ({ descriptors }) => descriptors, kept),
     flat(
       'descriptors of other than files of the store',
       DESCRIPTOR_SHARE,
@@ -163,7 +170,7 @@ function rowsFinding(samples: readonly Sample[]): Finding {
   };
 }
 
-/** Each hour of new entries has files of its own, until days and weeks are over: not flat, but bounded. */
+/** Each hour of new entries has files of its own, until days and weeks are over. */
 function storeFilesFinding(samples: readonly Sample[]): Finding {
   const most = Math.max(...samples.map(({ storeFiles }) => storeFiles));
   return {
@@ -174,12 +181,12 @@ function storeFilesFinding(samples: readonly Sample[]): Finding {
 
 function diskFinding(samples: readonly Sample[]): Finding {
   const over = samples.filter(
-    ({ storeBytes, storedEntries }) => storeBytes > EMPTY_DISK_BYTES + ENTRY_DISK_BYTES * storedEntries,
+    ({ storeBytes, keptEntries }) => storeBytes > EMPTY_DISK_BYTES + ENTRY_DISK_BYTES * keptEntries,
   );
   const last = samples.at(-1);
   const text =
     last === undefined
       ? 'no samples'
-      : `${(last.storeBytes / MEBIBYTE).toFixed(0)} MiB for ${last.storedEntries} edge entries of days that are not over at the end, ${over.length} of ${samples.length} samples above ${ENTRY_DISK_BYTES} bytes an entry and ${EMPTY_DISK_BYTES / MEBIBYTE} MiB`;
+      : `${(last.storeBytes / MEBIBYTE).toFixed(0)} MiB for ${last.keptEntries} kept edge entries at the end, ${over.length} of ${samples.length} samples above ${ENTRY_DISK_BYTES} bytes an entry and ${EMPTY_DISK_BYTES / MEBIBYTE} MiB`;
   return { text: `disk: ${text}`, isGood: samples.length > 0 && over.length === 0 };
 }

@@ -11,6 +11,15 @@ const READY_DEADLINE_MS = 300_000;
 
 export const TEST_KEY = 'test-key';
 
+/** As the image and the systemd unit set it: jemalloc where it is installed, else glibc's. */
+export const ALLOCATOR_SETTINGS = {
+  LD_PRELOAD: 'libjemalloc.so.2',
+  MALLOC_CONF: 'background_thread:true,narenas:2,dirty_decay_ms:250,muzzy_decay_ms:0',
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: '131072',
+  MALLOC_TRIM_THRESHOLD_: '131072',
+};
+
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');

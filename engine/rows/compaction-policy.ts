@@ -1,13 +1,14 @@
 /**
- * What is compacted next. Of the classes that keep more than a day, the hours of a day that is over are
- * merged into one run, so that a sparse project's rows of a day lie together; all other closed hours are
- * sorted.
+ * What is compacted next. The hours of a day that is over are merged into one run, so that a sparse project's rows
+ * of a day lie together; all other closed hours are sorted. A day whose first hours have expired is merged no more: its
+ * hours go one by one, and of a run of the day all would stay until the last has expired.
  *
  *   fresh hours ──▶ sorted hour ──▶ day      1d: hours only; a backfill's hours of days long past go to the day at once
  *                └─ late rows ──────▶ day'   merged again once there are enough of them
  */
 
 import { DAY_MERGE_COUNT, DAY_MERGE_SHARE, ROW_PARTITION_OPEN_US } from '../limits.js';
+import { RETENTION_US } from '../tier.js';
 import { truncateUs, US_PER_DAY } from '../time.js';
 import type { RunInfo } from './run.js';
 
@@ -54,7 +55,8 @@ function dueOfDay<Run extends Compactable>(
   const { tierClass, startUs } = sameDay[0].info;
   const dayUs = truncateUs(startUs, US_PER_DAY);
   const isOver = dayUs + US_PER_DAY + ROW_PARTITION_OPEN_US <= nowUs;
-  if (tierClass !== '1d' && isOver && dayIsDue(sameDay)) {
+  const isExpiring = dayUs + RETENTION_US[tierClass] <= nowUs;
+  if (isOver && !isExpiring && dayIsDue(sameDay)) {
     return { runs: sameDay, startUs: dayUs, spanUs: US_PER_DAY };
   }
   let oldest: RunInfo | null = null;

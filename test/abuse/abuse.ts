@@ -12,7 +12,7 @@ import { reportOf, startChild } from '../../bench/child-process.js';
 import { Latencies } from '../../bench/percentiles.js';
 import { readMetrics, type ServiceMetrics } from '../../bench/service-metrics.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
-import { type ChildService, MAIN, startChildService } from '../child-service.js';
+import { ALLOCATOR_SETTINGS, type ChildService, MAIN, startChildService } from '../child-service.js';
 import { pause } from '../eventually.js';
 import { residentBytesOf } from '../soak/samples.js';
 import type { Finding } from '../soak/verdict.js';
@@ -53,14 +53,6 @@ export const TEN_MINUTES: Omit<AbuseOptions, 'directory'> = {
 const WHILE_BYTES = 150 * 2 ** 20;
 const AFTER_BYTES = 50 * 2 ** 20;
 const POLITE_P99_MS = 20;
-/** As the image and the systemd unit set it: jemalloc where it is installed, else glibc's. */
-export const ALLOCATOR_SETTINGS = {
-  LD_PRELOAD: 'libjemalloc.so.2',
-  MALLOC_CONF: 'background_thread:true,narenas:2,dirty_decay_ms:250,muzzy_decay_ms:0',
-  MALLOC_ARENA_MAX: '2',
-  MALLOC_MMAP_THRESHOLD_: '131072',
-  MALLOC_TRIM_THRESHOLD_: '131072',
-};
 const SAMPLE_MS = 1_000;
 const MEBIBYTE = 2 ** 20;
 

@@ -9,7 +9,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js';
 import { validate } from 'dockerfile-utils';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { ALLOCATOR_SETTINGS } from '../abuse/abuse.js';
+import { ALLOCATOR_SETTINGS } from '../child-service.js';
 import { problemsOf } from './settings-problems.js';
 
 const require = createRequire(import.meta.url);

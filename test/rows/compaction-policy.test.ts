@@ -55,6 +55,15 @@ test('of the class that keeps a day, hours stay hours', () => {
   expect(next('1d s5:10 s3:10', 99)).toBe('nothing');
 });
 
+test('a day that is expiring is merged no more: its hours go one by one', () => {
+  const DAYS = 24;
+  expect(next('7d d0:10 f5:10 s6:10', 7 * DAYS - 0.1)).toBe('0+1+2 > d0');
+  expect(next('7d d0:10 f5:10 s6:10', 7 * DAYS)).toBe('1 > h5');
+  expect(next('7d d0:10 s5:10 s6:10', 7 * DAYS)).toBe('nothing');
+  expect(next('90d s5:10 s6:10', 90 * DAYS - 0.1)).toBe('0+1 > d0');
+  expect(next('90d s5:10 s6:10', 90 * DAYS)).toBe('nothing');
+});
+
 test('late rows wait beside the day until there are enough of them', () => {
   expect(next('90d d0:1000 f5:10', 99)).toBe('1 > h5');
   expect(next('90d d0:1000 s5:10', 99)).toBe('nothing');

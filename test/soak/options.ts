@@ -14,6 +14,7 @@ export interface SoakOptions {
   readonly sampleSeconds: number;
   /** Of the mass of entries; the probes come on top. */
   readonly projects: number;
+  /** So many that the store has more files than it holds open. */
   readonly edgePartitions: number;
   readonly relayPartitions: number;
   /**
@@ -34,8 +35,8 @@ export const HOUR: Omit<SoakOptions, 'directory'> = {
   restartSeconds: 240,
   sampleSeconds: 15,
   projects: 200,
-  edgePartitions: 4,
-  relayPartitions: 4,
+  edgePartitions: 12,
+  relayPartitions: 12,
   pastSeconds: 7_200,
   budgetMb: 512,
   seed: 1,

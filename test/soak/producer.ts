@@ -2,13 +2,16 @@
  * Entries at a steady rate into both topics, as much of which expires as arrives: most lie at the end of
  * their retention of seven days, some are of the moment, and a few belong to probes, of which the ledger has
  * every entry.
+ *
+ * What is kept by the day doesn't expire within a soak; it is made to be full early: all projects have requests, and
+ * have been called, but calls go on to a few hundred functions, whose percentiles take no more memory after some minutes.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { CompressionTypes, type Kafka, type Producer } from 'kafkajs';
 import { OddRecords, TIME_SHAPES, unusableText } from '../../bench/generator/odd-records.js';
 import { createTraffic, type Traffic } from '../../bench/generator/traffic.js';
-import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
+import { truncateUs, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
 import { Random } from '../../src/demo/random.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import { EDGE_TOPIC, RELAY_TOPIC } from '../crash/kafka-producers.js';
@@ -31,8 +34,13 @@ const TICK_MS = 20;
 const SEND_COUNT = 500;
 const UNUSABLE_SHARE = 1 / 500;
 const PROBE_SHARE = 1 / 100;
-/** Few, as what they add to is over in hours and days only, and the soak could not be steady in it. */
+/** Few, and of few projects, as what they add to is over in hours and days only. */
 const LIVE_SHARE = 0.01;
+const LIVE_PROJECTS = 20;
+/** Projects whose functions are called all the time; a hundred seconds make digests of all their buckets. */
+const CALLED_PROJECTS = 200;
+/** Calls of each project of the past, in the mean. */
+const PAST_CALLS = 10;
 const GZIP_SHARE = 0.25;
 /** So long after its arrival an entry of the mass has expired, at most. */
 const EXPIRY_SPREAD_US = 10 * US_PER_MINUTE;
@@ -40,6 +48,9 @@ const RETENTION_US = 7 * US_PER_DAY;
 /** Probes that get entries at a time, and for how long each: then it is known for good. */
 const ACTIVE_PROBES = 3;
 const ACTIVE_SECONDS = 120;
+
+/** Of the one hour of each past day that probes have entries of. */
+const NOON_US = US_PER_DAY / 2;
 
 const AREAS = ['/rest', '/storage', '/auth', '/realtime'];
 
@@ -49,6 +60,7 @@ export class SoakProducer {
   readonly #random: Random;
   readonly #producer: Producer;
   readonly #expiring: Traffic;
+  readonly #called: Traffic;
   readonly #live: Traffic;
   #active: { readonly probe: Probe; readonly records: OddRecords }[] = [];
   #activeUntilUs = 0;
@@ -58,9 +70,19 @@ export class SoakProducer {
     this.#ledger = ledger;
     this.#random = new Random(options.seed + ledger.sums.entries);
     this.#producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1 });
-    const { seed, projects: projectCount } = options;
-    this.#expiring = createTraffic({ seed, projectCount, tierOf: () => 'PRO' });
-    this.#live = createTraffic({ seed: seed + 1, projectCount, tierOf: () => 'FREE' });
+    const { seed, projects } = options;
+    const sizes = { projectCount: projects, maxFunctionCount: 1 };
+    this.#expiring = createTraffic({ ...sizes, seed, tierOf: () => 'PRO' });
+    // The first of the same, evenly.
+    const calledCount = Math.min(projects, CALLED_PROJECTS);
+    this.#called = createTraffic({ ...sizes, projectCount: calledCount, seed, zipfExponent: 0 });
+    const liveCount = Math.min(projects, LIVE_PROJECTS);
+    this.#live = createTraffic({
+      ...sizes,
+      projectCount: liveCount,
+      seed: seed + 1,
+      tierOf: () => 'FREE',
+    });
   }
 
   /** Of the mass, for questions. */
@@ -79,15 +101,24 @@ export class SoakProducer {
     return this.#producer.disconnect();
   }
 
-  /** Live traffic of the past, as fast as it is taken. */
+  /** Calls of all projects, and live traffic of the past, as fast as it is taken. */
   async producePast(signal: AbortSignal): Promise<void> {
-    const { pastSeconds, entriesPerSecond } = this.#options;
+    const { pastSeconds, entriesPerSecond, projects, seed } = this.#options;
+    const everyone = createTraffic({ seed, projectCount: projects, maxFunctionCount: 1, zipfExponent: 0 });
+    await this.#sendAll(projects * PAST_CALLS, signal, () =>
+      drawn('relay', everyone.relay(this.#expiringUs(wallClockUs())), null),
+    );
     const total = Math.floor(pastSeconds * entriesPerSecond * LIVE_SHARE);
     const startUs = wallClockUs() - pastSeconds * US_PER_SECOND;
+    await this.#sendAll(total, signal, (index) =>
+      this.#liveDraft(startUs + Math.floor((pastSeconds * US_PER_SECOND * index) / total)),
+    );
+  }
+
+  async #sendAll(total: number, signal: AbortSignal, draft: (index: number) => Draft): Promise<void> {
     for (let made = 0; made < total && !signal.aborted; ) {
       const drafts: Draft[] = [];
-      for (; drafts.length < SEND_COUNT && made < total; made++)
-        drafts.push(this.#massDraft(startUs + Math.floor((pastSeconds * US_PER_SECOND * made) / total)));
+      for (; drafts.length < SEND_COUNT && made < total; made++) drafts.push(draft(made));
       await this.#send(drafts);
     }
   }
@@ -113,14 +144,18 @@ export class SoakProducer {
       const kind = random.pick<Kind>(['edge', 'relay']);
       return drawn(kind, unusableText(random, kind, nowUs), null);
     }
-    if (random.chance(LIVE_SHARE)) return this.#massDraft(nowUs);
-    const timestampUs = nowUs - RETENTION_US + random.below(EXPIRY_SPREAD_US);
+    if (random.chance(LIVE_SHARE)) return this.#liveDraft(nowUs);
+    const timestampUs = this.#expiringUs(nowUs);
     return random.chance(0.5)
       ? drawn('edge', this.#expiring.edge(timestampUs), null)
-      : drawn('relay', this.#expiring.relay(timestampUs), null);
+      : drawn('relay', this.#called.relay(timestampUs), null);
   }
 
-  #massDraft(timestampUs: number): Draft {
+  #expiringUs(nowUs: number): number {
+    return nowUs - RETENTION_US + this.#random.below(EXPIRY_SPREAD_US);
+  }
+
+  #liveDraft(timestampUs: number): Draft {
     return this.#random.chance(0.5)
       ? drawn('edge', this.#live.edge(timestampUs), null)
       : drawn('relay', this.#live.relay(timestampUs), null);
@@ -268,13 +303,18 @@ function add(map: Map<number, number>, key: number, count: number): void {
 }
 
 /**
- * Of now, of one time of day in the past week (any hour would be ever more files), about to expire by either
- * retention, or ahead; null: the record's own time.
+ * Of now and of the hour before, of one hour of the days of a week (others would be ever more files), about to expire by
+ * either retention, or ahead; null: the record's own time.
  */
 function drawProbeTime(random: Random, nowUs: number): number | null {
   if (random.chance(0.05)) return null;
   if (random.chance(0.5)) return nowUs - random.below(US_PER_SECOND);
-  if (random.chance(0.5)) return nowUs - random.below(7) * US_PER_DAY - random.below(US_PER_HOUR);
+  if (random.chance(0.5)) {
+    const daysBack = random.below(7);
+    if (daysBack === 0) return nowUs - random.below(US_PER_HOUR);
+    const dayUs = truncateUs(nowUs, US_PER_DAY) - daysBack * US_PER_DAY;
+    return dayUs + NOON_US + random.below(US_PER_HOUR);
+  }
   if (random.chance(0.2)) return nowUs + random.below(50 * US_PER_MINUTE);
   const retentionUs = random.pick([US_PER_HOUR, US_PER_DAY, RETENTION_US]);
   return nowUs - retentionUs + random.below(EXPIRY_SPREAD_US);

@@ -77,6 +77,7 @@ function memoryParts({ shards, cluster, store, logs, compactor, ...http }: Parts
     part('names', sharedNameBytes),
     part('projects', () => shards.projectListBytes + (cluster?.projectListBytes ?? 0)),
     part('commit', () => 2 * ARENA_BYTES + store.commitBytes + spareBlockBytes()),
+    part('store-index', () => store.indexBytes),
     part('compaction', () => compactor.heldBytes),
     part('result-cache', () => http.queries.cache?.figures().bytes ?? 0),
     part('query-memo', () => http.queries.memoBytes),

@@ -243,6 +243,11 @@ export class Store {
     return this.#commits.batch?.byteCount ?? 0;
   }
 
+  /** Memory of where segments and blocks stand in journals and files. */
+  get indexBytes(): number {
+    return this.#journals.heldBytes + this.#files.heldBytes;
+  }
+
   /** Bytes of the journals and of the files, those that have no name included. */
   usedBytes(): number {
     return this.#journals.byteCount + this.#files.byteCount + this.scratch.byteCount;

@@ -50,6 +50,7 @@ test('what is accepted is applied, and what each part holds is told', () =>
       'result-cache',
       'rows',
       'statistics',
+      'store-index',
       'usage',
     ]);
     expect(partsMb.usage).toBeGreaterThan(1);

@@ -80,6 +80,7 @@ const PARTS = [
   'result-cache',
   'query-memo',
   'log',
+  'store-index',
 ];
 const OTHERS = [
   'logring_standing_expressions',

@@ -32,6 +32,10 @@ export const FRAME_DIGITS = 10;
 /** More than a file has frames. */
 const FRAME_KEYS = 2 ** 26;
 
+/** Of what is known of a file, its path and key included, and of where one of its frames ends. */
+const FILE_HELD_BYTES = 400;
+const FRAME_HELD_BYTES = 8;
+
 interface KnownFile {
   /** Its frames are in the cache by that. No other file has it, of whatever name. */
   readonly firstCacheKey: number;
@@ -69,6 +73,7 @@ export class BlockFiles {
   /** The dictionary used last, whatever becomes of it in the cache. */
   #dictionary: { readonly fileKey: string; readonly bytes: Uint8Array } | null = null;
   #byteCount = 0;
+  #frameCount = 0;
   #nextCacheKey = 0;
 
   /**
@@ -91,6 +96,11 @@ export class BlockFiles {
   /** Bytes of all files. */
   get byteCount(): number {
     return this.#byteCount;
+  }
+
+  /** Memory of what is known of files. */
+  get heldBytes(): number {
+    return FILE_HELD_BYTES * this.#files.size + FRAME_HELD_BYTES * this.#frameCount;
   }
 
   /** Of a scope's files. */
@@ -189,6 +199,7 @@ export class BlockFiles {
   built(fileKey: string, frameEnds: Float64Array, hasDictionary: boolean): void {
     this.#begin(fileKey, [...frameEnds], hasDictionary);
     this.#byteCount += frameEnds.at(-1)!;
+    this.#frameCount += frameEnds.length;
   }
 
   /** What makes a built file count. */
@@ -212,6 +223,7 @@ export class BlockFiles {
     this.#files.delete(fileKey);
     this.damage.forget(fileKey);
     this.#byteCount -= file.frameEnds.at(-1) ?? 0;
+    this.#frameCount -= file.frameEnds.length;
     const descriptor = this.#descriptors.get(fileKey);
     if (descriptor !== undefined) this.#disk.close(descriptor);
     this.#descriptors.delete(fileKey);
@@ -324,6 +336,7 @@ export class BlockFiles {
 
   #addFrames(file: KnownFile, lengths: ArrayLike<number>): void {
     let end = file.frameEnds.at(-1) ?? 0;
+    this.#frameCount += lengths.length;
     for (let i = 0; i < lengths.length; i++) {
       end += lengths[i];
       this.#byteCount += lengths[i];

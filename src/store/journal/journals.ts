@@ -37,6 +37,9 @@ export interface JournalFolder {
   readonly fileNames: readonly string[];
 }
 
+/** Of a key of thirty characters in two orders, and where its value stands. */
+const KEY_HELD_BYTES = 148;
+
 /** A checkpoint is due once the bytes of no use are so many times those that are of use. */
 export interface CheckpointShares {
   readonly partition: number;
@@ -159,6 +162,13 @@ export class Journals {
     let byteCount = 0;
     for (const journal of this.#journals.values()) byteCount += journal.byteCount;
     return byteCount;
+  }
+
+  /** Memory of where values stand. O(journals). */
+  get heldBytes(): number {
+    let keyCount = 0;
+    for (const journal of this.#journals.values()) keyCount += journal.keyCount;
+    return KEY_HELD_BYTES * keyCount;
   }
 
   /** The files that count, and how far. */

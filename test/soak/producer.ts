@@ -4,7 +4,7 @@
  * every entry.
  *
  * What is kept by the day doesn't expire within a soak; it is made to be full early: all projects have requests, and
- * have been called, but calls go on to a few hundred functions, whose percentiles take no more memory after some minutes.
+ * have been called, but calls go on to a few functions, whose percentiles take no more memory after some minutes.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -29,6 +29,13 @@ interface Draft {
   readonly probe: Probe | null;
 }
 
+interface ActiveProbe {
+  readonly probe: Probe;
+  readonly records: OddRecords;
+  /** Of the past day that it has entries of. */
+  readonly daysBack: number;
+}
+
 const TICK_MS = 20;
 /** Records of one request: few enough that a partition's share stays below the broker's limit for a batch. */
 const SEND_COUNT = 500;
@@ -37,19 +44,22 @@ const PROBE_SHARE = 1 / 100;
 /** Few, and of few projects, as what they add to is over in hours and days only. */
 const LIVE_SHARE = 0.01;
 const LIVE_PROJECTS = 20;
-/** Projects whose functions are called all the time; a hundred seconds make digests of all their buckets. */
-const CALLED_PROJECTS = 200;
+/** Projects whose functions are called all the time; some minutes make digests of their buckets, of each partition. */
+const CALLED_PROJECTS = 50;
 /** Calls of each project of the past, in the mean. */
 const PAST_CALLS = 10;
 const GZIP_SHARE = 0.25;
 /** So long after its arrival an entry of the mass has expired, at most. */
 const EXPIRY_SPREAD_US = 10 * US_PER_MINUTE;
 const RETENTION_US = 7 * US_PER_DAY;
-/** Probes that get entries at a time, and for how long each: then it is known for good. */
+/**
+ * Probes that get entries at a time, and for how long each: then it is known for good. More of them: what the service
+ * has of each stays for days.
+ */
 const ACTIVE_PROBES = 3;
-const ACTIVE_SECONDS = 120;
+const ACTIVE_SECONDS = 240;
 
-/** Of the one hour of each past day that probes have entries of. */
+/** Of the hour of past days that probes have entries of. */
 const NOON_US = US_PER_DAY / 2;
 
 const AREAS = ['/rest', '/storage', '/auth', '/realtime'];
@@ -62,7 +72,7 @@ export class SoakProducer {
   readonly #expiring: Traffic;
   readonly #called: Traffic;
   readonly #live: Traffic;
-  #active: { readonly probe: Probe; readonly records: OddRecords }[] = [];
+  #active: ActiveProbe[] = [];
   #activeUntilUs = 0;
 
   constructor(kafka: Kafka, options: SoakOptions, ledger: Ledger) {
@@ -172,14 +182,15 @@ export class SoakProducer {
         const projects = [probe.name];
         return {
           probe,
+          daysBack: random.between(1, 6),
           records: new OddRecords(random, { projects, functionIds, timeShape, oddShare: 0.3 }),
         };
       });
     }
-    const { probe, records } = random.pick(this.#active);
+    const { probe, records, daysBack } = random.pick(this.#active);
     const kind = random.pick<Kind>(['edge', 'relay']);
     for (;;) {
-      const timestampUs = drawProbeTime(random, nowUs);
+      const timestampUs = drawProbeTime(random, nowUs, daysBack);
       const text = kind === 'edge' ? records.edge(timestampUs) : records.relay(timestampUs);
       // An entry without an id gets one from its offset, which is not known yet.
       if (kind === 'relay' || JSON.parse(text).id !== undefined) return drawn(kind, text, probe);
@@ -303,18 +314,15 @@ function add(map: Map<number, number>, key: number, count: number): void {
 }
 
 /**
- * Of now and of the hour before, of one hour of the days of a week (others would be ever more files), about to expire by
- * either retention, or ahead; null: the record's own time.
+ * Of now and of the hour before, of one hour of one past day (others would be ever more files), about to expire by either
+ * retention, or ahead; null: the record's own time.
  */
-function drawProbeTime(random: Random, nowUs: number): number | null {
+function drawProbeTime(random: Random, nowUs: number, daysBack: number): number | null {
   if (random.chance(0.05)) return null;
   if (random.chance(0.5)) return nowUs - random.below(US_PER_SECOND);
-  if (random.chance(0.5)) {
-    const daysBack = random.below(7);
-    if (daysBack === 0) return nowUs - random.below(US_PER_HOUR);
-    const dayUs = truncateUs(nowUs, US_PER_DAY) - daysBack * US_PER_DAY;
-    return dayUs + NOON_US + random.below(US_PER_HOUR);
-  }
+  if (random.chance(0.3)) return nowUs - random.below(US_PER_HOUR);
+  if (random.chance(0.5))
+    return truncateUs(nowUs, US_PER_DAY) - daysBack * US_PER_DAY + NOON_US + random.below(US_PER_HOUR);
   if (random.chance(0.2)) return nowUs + random.below(50 * US_PER_MINUTE);
   const retentionUs = random.pick([US_PER_HOUR, US_PER_DAY, RETENTION_US]);
   return nowUs - retentionUs + random.below(EXPIRY_SPREAD_US);

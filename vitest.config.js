@@ -9,7 +9,7 @@ export default defineConfig({
     exclude: [],
     pool: 'forks',
     // On two cores the default is one: half of the time is spent waiting for brokers, clocks and disks.
-    maxWorkers: Math.max(3, availableParallelism() - 1),
+    maxWorkers: Math.max(4, availableParallelism() - 1),
     // Only a test that hangs takes so long: no test is to fail because the machine is busy.
     testTimeout: 900_000,
     hookTimeout: 900_000,

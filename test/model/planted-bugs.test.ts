@@ -50,7 +50,7 @@ class LaterRetention extends EngineSystem {
 isFound(
   'logs.all with > instead of >= at the end of retention',
   (history) => new LaterRetention(history),
-  12,
+  27,
 );
 
 class TiesByArrival extends EngineSystem {
@@ -80,7 +80,7 @@ class RankOffByOne extends EngineSystem {
     return super.stats(question, nowUs).map((row) => (row.count === 20 ? { ...row, p95Ms: row.maxMs } : row));
   }
 }
-isFound('invocation-stats with a rank one too high', (history) => new RankOffByOne(history));
+isFound('invocation-stats with a rank one too high', (history) => new RankOffByOne(history), 16);
 
 class RoughMean extends EngineSystem {
   override stats(question: StatsQuestion, nowUs: number): readonly SystemStatsRow[] {
@@ -122,7 +122,7 @@ class EarlyUnlink extends EngineSystem {
     for (const { file } of plan.inputs) table.remove(file);
   }
 }
-isFound('a compaction that removes its inputs before a commit', (history) => new EarlyUnlink(history));
+isFound('a compaction that removes its inputs before a commit', (history) => new EarlyUnlink(history), 49);
 
 /** A table on which a compaction loses what a crash would find torn: the last block before the directory. */
 class ShortCompaction extends EngineSystem {
@@ -131,7 +131,11 @@ class ShortCompaction extends EngineSystem {
     if (blockCount > 2) table.replaceBlock(plan.output, blockCount - 2, table.block(plan.output, 0));
   }
 }
-isFound('a compaction with a block twice and another not at all', (history) => new ShortCompaction(history));
+isFound(
+  'a compaction with a block twice and another not at all',
+  (history) => new ShortCompaction(history),
+  50,
+);
 
 /** A table that loses what the filters of sealed parts say. */
 class BlankFilters extends SegmentTable {

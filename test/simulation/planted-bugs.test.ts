@@ -222,7 +222,7 @@ isFound(
   {
     disk: (disk, thread) => (thread === 'storage' ? disk : believing(disk, false)),
   },
-  30,
+  72,
 );
 
 isFound(
@@ -230,7 +230,7 @@ isFound(
   {
     disk: (disk, thread) => (thread === 'storage' ? disk : believing(disk, true)),
   },
-  30,
+  72,
 );
 
 isFoundInStore(

@@ -19,7 +19,7 @@ import type { Finding } from '../soak/verdict.js';
 import { AttackClient } from './attack-client.js';
 import type { AttackOrder, AttackReport } from './attackers.js';
 import { bigRows } from './bodies.js';
-import type { PoliteOrder, PoliteReport } from './polite-client.js';
+import type { PoliteOrder, PoliteReport, SlowRequest } from './polite-client.js';
 
 export interface AbuseOptions {
   readonly directory: string;
@@ -73,6 +73,8 @@ interface Progress {
   restingFileBytes: number;
   queriesUs: number[];
   postsUs: number[];
+  /** Of the well-behaved, over all parts; seconds are those of their part. */
+  slowest: SlowRequest[];
   politeStatuses: Record<string, number>;
   attackOutcomes: Record<string, number>;
   problems: Record<string, string>;
@@ -141,6 +143,7 @@ function nothingYet(): Progress {
     restingFileBytes: 0,
     queriesUs: [],
     postsUs: [],
+    slowest: [],
     politeStatuses: {},
     attackOutcomes: {},
     problems: {},
@@ -223,6 +226,7 @@ function note(progress: Progress, attack: AttackReport, polite: PoliteReport): v
   Object.assign(progress.problems, Object.fromEntries(attack.problems));
   progress.queriesUs.push(...polite.queriesUs);
   progress.postsUs.push(...polite.postsUs);
+  progress.slowest.push(...polite.slowest);
   progress.politeDelayMs = Math.max(progress.politeDelayMs, polite.ownDelayMs);
 }
 

@@ -16,9 +16,20 @@ export interface PoliteOrder {
   readonly postsPerSecond: number;
 }
 
+/** A request of those that took longest. */
+export interface SlowRequest {
+  readonly ms: number;
+  /** Since the client began. */
+  readonly second: number;
+  /** Its path. */
+  readonly asked: string;
+  readonly outcome: string;
+}
+
 export interface PoliteReport {
   readonly queriesUs: readonly number[];
   readonly postsUs: readonly number[];
+  readonly slowest: readonly SlowRequest[];
   readonly statuses: readonly (readonly [status: string, count: number])[];
   /**
    * How long this process itself did not come to its next turn, in 99 of 100 turns: what of a latency is its
@@ -27,12 +38,16 @@ export interface PoliteReport {
   readonly ownDelayMs: number;
 }
 
+type Asked = Pick<SlowRequest, 'asked' | 'outcome'>;
+
 const PROJECTS = ['polite-a', 'polite-b'];
 const POST_ENTRIES = 10;
 const CONNECTIONS = 8;
+const SLOWEST = 8;
 
 const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
 const statuses = new Map<string, number>();
+const slowest: SlowRequest[] = [];
 let stopped = false;
 
 async function ask(order: PoliteOrder): Promise<PoliteReport> {
@@ -53,10 +68,10 @@ async function ask(order: PoliteOrder): Promise<PoliteReport> {
     steadily(order.postsPerSecond, post),
   ]);
   agent.destroy();
-  return { queriesUs, postsUs, statuses: [...statuses], ownDelayMs: delays.percentile(99) / 1e6 };
+  return { queriesUs, postsUs, slowest, statuses: [...statuses], ownDelayMs: delays.percentile(99) / 1e6 };
 }
 
-async function steadily(ratePerSecond: number, one: () => Promise<void>): Promise<number[]> {
+async function steadily(ratePerSecond: number, one: () => Promise<Asked>): Promise<number[]> {
   const latenciesUs: number[] = [];
   const startUs = monotonicUs();
   const underway: Promise<void>[] = [];
@@ -66,10 +81,22 @@ async function steadily(ratePerSecond: number, one: () => Promise<void>): Promis
     if (aheadMs > 0) await new Promise((resolve) => setTimeout(resolve, aheadMs));
     // A timer may come late: that is not the service's time.
     const fromUs = aheadMs > 0 ? monotonicUs() : dueUs;
-    underway.push(one().then(() => void latenciesUs.push(monotonicUs() - fromUs)));
+    underway.push(
+      one().then((asked) => {
+        const tookUs = monotonicUs() - fromUs;
+        latenciesUs.push(tookUs);
+        noteSlow({ ...asked, ms: tookUs / 1000, second: Math.round((fromUs - startUs) / 1e6) });
+      }),
+    );
   }
   await Promise.all(underway);
   return latenciesUs;
+}
+
+function noteSlow(request: SlowRequest): void {
+  if (slowest.length === SLOWEST && slowest[SLOWEST - 1].ms >= request.ms) return;
+  slowest.push(request);
+  slowest.sort((a, b) => b.ms - a.ms).splice(SLOWEST);
 }
 
 function smallBody(): string {
@@ -84,11 +111,11 @@ function send(
   method: string,
   headers: Record<string, string>,
   body: string | null,
-): Promise<void> {
+): Promise<Asked> {
   return new Promise((resolve) => {
     const end = (outcome: string) => {
       statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1);
-      resolve();
+      resolve({ asked: new URL(url).pathname, outcome });
     };
     const asked = request(
       url,

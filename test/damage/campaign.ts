@@ -21,6 +21,7 @@ import { type Damage, isOfJournal, type Outcome, Pristine } from './trials.js';
 const THOROUGH_EVERY = 499;
 
 const SHOWN_FAILURES = 20;
+const TOLD_EVERY = 2_000;
 
 /** Every damage to a store, in order. */
 export function* everyDamage(files: ReadonlyMap<string, Buffer>, mask: number): Iterable<Damage> {
@@ -79,7 +80,7 @@ function report(message: Report): Promise<void> {
 class Tally {
   readonly counts = new Map<string, number>();
   failureCount = 0;
-  #lastFile = '';
+  #trialCount = 0;
 
   count({ damage }: Report, outcome: Outcome | 'crashed'): void {
     const kind = isOfJournal(damage.file)
@@ -90,8 +91,9 @@ class Tally {
     const name = typeof outcome === 'string' ? outcome : 'FAILED';
     const key = `${kind}, ${damage.kind}: ${name}`;
     this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
-    if (damage.file !== this.#lastFile) process.stdout.write(`${damage.file}\n`);
-    this.#lastFile = damage.file;
+    this.#trialCount++;
+    if (this.#trialCount % TOLD_EVERY === 0)
+      process.stdout.write(`${this.#trialCount} trials, ${this.failureCount} failed; now ${damage.file}\n`);
     if (typeof outcome === 'string' && outcome !== 'crashed') return;
     this.failureCount++;
     const text = typeof outcome === 'string' ? 'the process crashed' : outcome.failure;

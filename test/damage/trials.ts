@@ -69,8 +69,11 @@ export class Pristine {
     return pristine;
   }
 
-  /** Every file as it was. */
+  /** Every file as it was, and no other; folders that a repair made go too: each trial looks through all there are. */
   restore(): void {
+    const roots = new Set([...this.files.keys()].map((file) => file.split('/')[0]));
+    for (const name of readdirSync(this.directory))
+      if (!roots.has(name)) rmSync(join(this.directory, name), { recursive: true });
     for (const file of filesOf(this.directory).keys())
       if (!this.files.has(file)) rmSync(join(this.directory, file), { force: true });
     for (const [file, bytes] of this.files) {

@@ -3,6 +3,7 @@
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
@@ -121,4 +122,11 @@ export async function ask(url: string, path: string): Promise<{ result: Record<s
   const text = await response.text();
   if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${text}`);
   return JSON.parse(text) as { result: Record<string, unknown>[] };
+}
+
+/** What a process was started with that was given ALLOCATOR_SETTINGS. */
+export function allocatorOf(processId: number): string {
+  return readFileSync(`/proc/${processId}/maps`, 'utf8').includes('/libjemalloc.so')
+    ? 'its allocator is jemalloc'
+    : "its allocator is glibc's: with jemalloc (Debian: libjemalloc2), as the image has it, it takes less";
 }

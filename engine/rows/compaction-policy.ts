@@ -1,6 +1,6 @@
 /**
  * What is compacted next. The hours of a day that is over are merged into one run, so that a sparse project's rows
- * of a day lie together; all other closed hours are sorted. A day whose first hours have expired is merged no more: its
+ * of a day lie together; all other closed hours are sorted. A day that has begun to expire is merged no more: its
  * hours go one by one, and of a run of the day all would stay until the last has expired.
  *
  *   fresh hours ──▶ sorted hour ──▶ day      1d: hours only; a backfill's hours of days long past go to the day at once
@@ -68,7 +68,10 @@ function dueOfDay<Run extends Compactable>(
   const sameHour = sameDay.filter(({ info }) => info.startUs === hour.startUs && info.spanUs === hour.spanUs);
   const freshBytes = byteCountOf(sameHour.filter(({ info }) => info.kind === 'fresh'));
   const inputs = sameHour.filter(
-    ({ info, rowByteCount }) => info.kind === 'fresh' || rowByteCount * DAY_MERGE_SHARE <= freshBytes,
+    ({ info, rowByteCount }) =>
+      info.kind === 'fresh' ||
+      rowByteCount * DAY_MERGE_SHARE <= freshBytes ||
+      sameHour.length >= DAY_MERGE_COUNT,
   );
   return { runs: inputs, startUs: hour.startUs, spanUs: hour.spanUs };
 }

@@ -12,7 +12,13 @@ import { reportOf, startChild } from '../../bench/child-process.js';
 import { Latencies } from '../../bench/percentiles.js';
 import { readMetrics, type ServiceMetrics } from '../../bench/service-metrics.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
-import { ALLOCATOR_SETTINGS, type ChildService, MAIN, startChildService } from '../child-service.js';
+import {
+  ALLOCATOR_SETTINGS,
+  allocatorOf,
+  type ChildService,
+  MAIN,
+  startChildService,
+} from '../child-service.js';
 import { pause } from '../eventually.js';
 import { residentBytesOf } from '../soak/samples.js';
 import type { Finding } from '../soak/verdict.js';
@@ -96,7 +102,10 @@ export async function runAbuse(
   const { directory, budgetMb, descriptors, restSeconds } = options;
   mkdirSync(directory, { recursive: true });
   const file = join(directory, 'progress.json');
-  const progress: Progress = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : nothingYet();
+  const progress: Progress = {
+    ...nothingYet(),
+    ...(existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {}),
+  };
   const limit = descriptors > 0 ? ['prlimit', `--nofile=${descriptors}`] : [];
   // Ctrl-C is for the abuse, which ends the service in its own order.
   const around = [...limit, 'setsid'];
@@ -228,12 +237,6 @@ function note(progress: Progress, attack: AttackReport, polite: PoliteReport): v
   progress.postsUs.push(...polite.postsUs);
   progress.slowest.push(...polite.slowest);
   progress.politeDelayMs = Math.max(progress.politeDelayMs, polite.ownDelayMs);
-}
-
-function allocatorOf(processId: number): string {
-  return readFileSync(`/proc/${processId}/maps`, 'utf8').includes('/libjemalloc.so')
-    ? 'its allocator is jemalloc'
-    : "its allocator is glibc's: with jemalloc (Debian: libjemalloc2), as the image has it, it takes less";
 }
 
 /** Where the memory is that is still held. */

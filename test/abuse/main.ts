@@ -16,8 +16,8 @@ const { isOver, progress, findings } = await runAbuse(options, tell, stopSignal(
 if (!isOver) tell(`stopped; the same command goes on from ${options.directory}`);
 else {
   tell(`answers to attackers: ${JSON.stringify(progress.attackOutcomes)}`);
-  for (const { asked, outcome, ms, second } of progress.slowest)
-    tell(`of the slowest of the well-behaved: ${ms.toFixed(0)} ms at ${second} s, ${asked}: ${outcome}`);
+  for (const { path, outcome, ms, second } of progress.slowest)
+    tell(`of the slowest of the well-behaved: ${ms.toFixed(0)} ms at ${second} s, ${path}: ${outcome}`);
   for (const { text, isGood } of findings) tell(`${isGood ? 'good' : 'BAD '} ${text}`);
 }
 process.exit(isOver && findings.some(({ isGood }) => !isGood) ? 1 : 0);

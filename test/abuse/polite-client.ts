@@ -21,8 +21,7 @@ export interface SlowRequest {
   readonly ms: number;
   /** Since the client began. */
   readonly second: number;
-  /** Its path. */
-  readonly asked: string;
+  readonly path: string;
   readonly outcome: string;
 }
 
@@ -38,7 +37,7 @@ export interface PoliteReport {
   readonly ownDelayMs: number;
 }
 
-type Asked = Pick<SlowRequest, 'asked' | 'outcome'>;
+type Answered = Pick<SlowRequest, 'path' | 'outcome'>;
 
 const PROJECTS = ['polite-a', 'polite-b'];
 const POST_ENTRIES = 10;
@@ -71,7 +70,7 @@ async function ask(order: PoliteOrder): Promise<PoliteReport> {
   return { queriesUs, postsUs, slowest, statuses: [...statuses], ownDelayMs: delays.percentile(99) / 1e6 };
 }
 
-async function steadily(ratePerSecond: number, one: () => Promise<Asked>): Promise<number[]> {
+async function steadily(ratePerSecond: number, one: () => Promise<Answered>): Promise<number[]> {
   const latenciesUs: number[] = [];
   const startUs = monotonicUs();
   const underway: Promise<void>[] = [];
@@ -82,10 +81,10 @@ async function steadily(ratePerSecond: number, one: () => Promise<Asked>): Promi
     // A timer may come late: that is not the service's time.
     const fromUs = aheadMs > 0 ? monotonicUs() : dueUs;
     underway.push(
-      one().then((asked) => {
+      one().then((answered) => {
         const tookUs = monotonicUs() - fromUs;
         latenciesUs.push(tookUs);
-        noteSlow({ ...asked, ms: tookUs / 1000, second: Math.round((fromUs - startUs) / 1e6) });
+        noteSlow({ ...answered, ms: tookUs / 1000, second: Math.round((fromUs - startUs) / 1e6) });
       }),
     );
   }
@@ -111,11 +110,11 @@ function send(
   method: string,
   headers: Record<string, string>,
   body: string | null,
-): Promise<Asked> {
+): Promise<Answered> {
   return new Promise((resolve) => {
     const end = (outcome: string) => {
       statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1);
-      resolve({ asked: new URL(url).pathname, outcome });
+      resolve({ path: new URL(url).pathname, outcome });
     };
     const asked = request(
       url,

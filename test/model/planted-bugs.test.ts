@@ -14,6 +14,7 @@ import type { CountsQuestion, LogsQuestion, StatsQuestion } from './model.js';
 import type { Delivery } from './replay.js';
 
 const HOUR_US = 3_600_000_000;
+/** As many as the suite has histories. */
 const MOST_SEEDS = 40;
 
 /**
@@ -122,7 +123,7 @@ class EarlyUnlink extends EngineSystem {
     for (const { file } of plan.inputs) table.remove(file);
   }
 }
-isFound('a compaction that removes its inputs before a commit', (history) => new EarlyUnlink(history), 49);
+isFound('a compaction that removes its inputs before a commit', (history) => new EarlyUnlink(history), 39);
 
 /** A table on which a compaction loses what a crash would find torn: the last block before the directory. */
 class ShortCompaction extends EngineSystem {
@@ -134,7 +135,7 @@ class ShortCompaction extends EngineSystem {
 isFound(
   'a compaction with a block twice and another not at all',
   (history) => new ShortCompaction(history),
-  50,
+  31,
 );
 
 /** A table that loses what the filters of sealed parts say. */

@@ -77,4 +77,7 @@ test('late rows of an hour are merged with it unless they are few', () => {
   expect(next('90d s5:1000 f5:10', 8)).toBe('1 > h5');
   expect(next('90d s5:1000 f5:250', 8)).toBe('0+1 > h5');
   expect(next('1d s5:1000 s5:20 f5:5 f5:5', 8)).toBe('1+2+3 > h5');
+  const few = Array.from({ length: 14 }, () => 's5:100');
+  expect(next(`1d f5:1 ${few.join(' ')}`, 8)).toBe('0 > h5');
+  expect(next(`1d f5:1 s5:1000 ${few.join(' ')}`, 8)).toMatch(/^0\+1\+2\+.*\+15 > h5$/);
 });

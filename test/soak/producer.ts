@@ -4,13 +4,14 @@
  * every entry.
  *
  * What is kept by the day doesn't expire within a soak; it is made to be full early: all projects have requests, and
- * have been called, but calls go on to a few functions, whose percentiles take no more memory after some minutes.
+ * have been called, but calls go on to a few functions, whose percentiles take no more memory after some minutes. Only
+ * entries of probes are merged by the day: what expires or is kept for a day is not.
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { CompressionTypes, type Kafka, type Producer } from 'kafkajs';
 import { OddRecords, TIME_SHAPES, unusableText } from '../../bench/generator/odd-records.js';
-import { createTraffic, type Traffic } from '../../bench/generator/traffic.js';
+import { createTraffic, type GeneratedProject, type Traffic } from '../../bench/generator/traffic.js';
 import { truncateUs, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
 import { Random } from '../../src/demo/random.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
@@ -46,6 +47,8 @@ const LIVE_SHARE = 0.01;
 const LIVE_PROJECTS = 20;
 /** Projects whose functions are called all the time; some minutes make digests of their buckets, of each partition. */
 const CALLED_PROJECTS = 50;
+/** Of the projects that are not called, at most. */
+const ASKED_OTHERS = 400;
 /** Calls of each project of the past, in the mean. */
 const PAST_CALLS = 10;
 const GZIP_SHARE = 0.25;
@@ -59,7 +62,7 @@ const RETENTION_US = 7 * US_PER_DAY;
 const ACTIVE_PROBES = 3;
 const ACTIVE_SECONDS = 240;
 
-/** Of the hour of past days that probes have entries of. */
+/** The hour of past days in which probes have entries. */
 const NOON_US = US_PER_DAY / 2;
 
 const AREAS = ['/rest', '/storage', '/auth', '/realtime'];
@@ -95,12 +98,23 @@ export class SoakProducer {
     });
   }
 
-  /** Of the mass, for questions. */
-  get projects(): readonly {
-    readonly ref: string;
-    readonly functions: readonly { readonly id: string }[];
-  }[] {
+  /** Of the mass. */
+  get projects(): readonly GeneratedProject[] {
     return [...this.#expiring.projects, ...this.#live.projects];
+  }
+
+  /**
+   * Those that questions are about, which are few: what the service remembers of them is full within minutes. Of the
+   * moment, of those that are called, and of all others.
+   */
+  get asked(): readonly GeneratedProject[] {
+    const others = this.#expiring.projects.slice(CALLED_PROJECTS);
+    const step = Math.ceil(others.length / ASKED_OTHERS);
+    return [
+      ...this.#live.projects,
+      ...this.#called.projects,
+      ...others.filter((_, index) => index % step === 0),
+    ];
   }
 
   connect(): Promise<void> {

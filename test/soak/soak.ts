@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import type { Kafka } from 'kafkajs';
 import { createLedTopics } from '../../bench/led-topics.js';
 import { monotonicUs } from '../../src/system-clock.js';
-import { ALLOCATOR_SETTINGS } from '../child-service.js';
+import { ALLOCATOR_SETTINGS, allocatorOf } from '../child-service.js';
 import { createKafka, EDGE_TOPIC, RELAY_TOPIC } from '../crash/kafka-producers.js';
 import { pause } from '../eventually.js';
 import { type Broker, startCluster } from '../kafka/broker/broker.js';
@@ -29,8 +29,6 @@ import { type Finding, verdictOf } from './verdict.js';
 /** Of all replicas of all partitions together: some minutes of traffic, so that nothing unread is removed. */
 const TOPIC_BYTES = 6 * 2 ** 30;
 const SEGMENTS = 8;
-/** Of the mass: what the service remembers of their questions is full within minutes. */
-const ASKED_PROJECTS = 500;
 const REPLICAS = 3;
 
 export interface SoakReport {
@@ -96,7 +94,7 @@ class Soak {
       ledger,
       queriesPerSecond: options.queriesPerSecond,
       seed: options.seed + ledger.elapsedSeconds,
-      mass: evenly(this.#producer.projects, ASKED_PROJECTS).map(({ ref, functions }) => {
+      mass: this.#producer.asked.map(({ ref, functions }) => {
         return { project: ref, functionIds: functions.map(({ id }) => id) };
       }),
       wrongFile: this.#file('wrong.ndjson'),
@@ -148,6 +146,7 @@ class Soak {
       this.#tell(`produced ${this.#ledger.sums.entries} entries of the past`);
     }
     await this.#lives.begin();
+    this.#tell(`the service is process ${this.#lives.processId}, ${allocatorOf(this.#lives.processId)}`);
     const before = this.#ledger.elapsedSeconds;
     const startUs = monotonicUs();
     const elapsed = () => before + (monotonicUs() - startUs) / 1e6;
@@ -270,12 +269,6 @@ class Soak {
     ]);
     await admin.disconnect();
   }
-}
-
-/** So many of them, of the whole length. */
-function evenly<One>(all: readonly One[], count: number): One[] {
-  const step = Math.ceil(all.length / count);
-  return all.filter((_, i) => i % step === 0);
 }
 
 function readLines<Line>(file: string): Line[] {

@@ -32,9 +32,12 @@ export const FRAME_DIGITS = 10;
 /** More than a file has frames. */
 const FRAME_KEYS = 2 ** 26;
 
-/** Of what is known of a file, its path and key included, and of where one of its frames ends. */
-const FILE_HELD_BYTES = 400;
-const FRAME_HELD_BYTES = 8;
+/**
+ * Of what is known of a file, its path and key included, and of where one of its frames ends, room that the list has
+ * in advance included.
+ */
+const FILE_HELD_BYTES = 650;
+const FRAME_HELD_BYTES = 12;
 
 interface KnownFile {
   /** Its frames are in the cache by that. No other file has it, of whatever name. */

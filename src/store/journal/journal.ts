@@ -211,10 +211,17 @@ export class Journal {
     this.#windows.forget(path);
     if (this.#files.length === 0) this.#files.push({ path, number: 0, byteCount: 0 });
     for (const [i, { key, value }] of puts.entries()) {
-      this.#forget(key);
-      this.#entries.set(key, { path, at: fileBytes + valueStarts[i], length: value.length });
-      this.#keys.add(key);
       this.#liveBytes += key.length + value.length;
+      const location = { path, at: fileBytes + valueStarts[i], length: value.length };
+      if (this.#entries.has(key)) {
+        this.#forget(key);
+        this.#entries.set(key, location);
+      } else {
+        // It may be a part of a longer text, which would be held with it.
+        const own = Buffer.from(key).toString();
+        this.#entries.set(own, location);
+        this.#keys.add(own);
+      }
     }
     for (const key of removedKeys) {
       this.#forget(key);

@@ -30,6 +30,10 @@ interface Draft {
   readonly probe: Probe | null;
 }
 
+/** Where each topic's records of a request go. */
+type Partitions = Readonly<Record<Kind, number>>;
+
+/** Of three, each has entries in each third partition: what the service has of one it has for each of them. */
 interface ActiveProbe {
   readonly probe: Probe;
   readonly records: OddRecords;
@@ -143,7 +147,7 @@ export class SoakProducer {
     for (let made = 0; made < total && !signal.aborted; ) {
       const drafts: Draft[] = [];
       for (; drafts.length < SEND_COUNT && made < total; made++) drafts.push(draft(made));
-      await this.#send(drafts);
+      await this.#send(drafts, this.#drawPartitions());
     }
   }
 
@@ -154,16 +158,30 @@ export class SoakProducer {
     while (!signal.aborted) {
       const due = Math.floor((this.#options.entriesPerSecond * (monotonicUs() - startUs)) / US_PER_SECOND);
       const count = Math.min(due - made, SEND_COUNT);
-      if (count > 0) await this.#send(Array.from({ length: count }, () => this.#draft()));
+      const partitions = this.#drawPartitions();
+      if (count > 0)
+        await this.#send(
+          Array.from({ length: count }, () => this.#draft(partitions)),
+          partitions,
+        );
       made += Math.max(0, count);
       if (due - made < SEND_COUNT) await delay(TICK_MS);
     }
   }
 
-  #draft(): Draft {
+  /**
+   * One of each topic at a time: of a call that goes to several brokers, kafkajs 2.2.4 forgets what moves, while it tries
+   * again, to a broker that has answered already.
+   */
+  #drawPartitions(): Partitions {
+    const { edgePartitions, relayPartitions } = this.#options;
+    return { edge: this.#random.below(edgePartitions), relay: this.#random.below(relayPartitions) };
+  }
+
+  #draft(partitions: Partitions): Draft {
     const random = this.#random;
     const nowUs = wallClockUs();
-    if (random.chance(PROBE_SHARE)) return this.#probeDraft(nowUs);
+    if (random.chance(PROBE_SHARE)) return this.#probeDraft(nowUs, partitions);
     if (random.chance(UNUSABLE_SHARE)) {
       const kind = random.pick<Kind>(['edge', 'relay']);
       return drawn(kind, unusableText(random, kind, nowUs), null);
@@ -185,7 +203,7 @@ export class SoakProducer {
       : drawn('relay', this.#live.relay(timestampUs), null);
   }
 
-  #probeDraft(nowUs: number): Draft {
+  #probeDraft(nowUs: number, partitions: Partitions): Draft {
     const random = this.#random;
     if (nowUs >= this.#activeUntilUs) {
       this.#activeUntilUs = nowUs + ACTIVE_SECONDS * US_PER_SECOND;
@@ -201,8 +219,8 @@ export class SoakProducer {
         };
       });
     }
-    const { probe, records, daysBack } = random.pick(this.#active);
     const kind = random.pick<Kind>(['edge', 'relay']);
+    const { probe, records, daysBack } = this.#active[partitions[kind] % ACTIVE_PROBES];
     for (;;) {
       const timestampUs = drawProbeTime(random, nowUs, daysBack);
       const text = kind === 'edge' ? records.edge(timestampUs) : records.relay(timestampUs);
@@ -211,16 +229,7 @@ export class SoakProducer {
     }
   }
 
-  /**
-   * To one partition of each topic, another each time: of a call that goes to several brokers, kafkajs 2.2.4
-   * forgets what moves, while it tries again, to a broker that has answered already.
-   */
-  async #send(drafts: readonly Draft[]): Promise<void> {
-    const { edgePartitions, relayPartitions } = this.#options;
-    const partitions = {
-      edge: this.#random.below(edgePartitions),
-      relay: this.#random.below(relayPartitions),
-    };
+  async #send(drafts: readonly Draft[], partitions: Partitions): Promise<void> {
     const request: Request = { sentUs: wallClockUs(), ackedUs: Number.POSITIVE_INFINITY };
     // Before they leave: from now on any answer may have them.
     for (const draft of drafts) this.#noteSent(draft, request);

@@ -122,8 +122,8 @@ export const SWEEP_PROJECTS = 2_000;
 
 /**
  * A day's run is merged with later runs of that day once they are this share of it, or so many; the same of an hour's
- * where days are not merged. Bigger:
- * queries look into more runs; smaller: a trickle of late rows has the day compacted again and again.
+ * where days are not merged. Bigger: queries look into more runs; smaller: a trickle of late rows has the day
+ * compacted again and again.
  */
 export const DAY_MERGE_SHARE = 1 / 4;
 export const DAY_MERGE_COUNT = 16;

@@ -36,7 +36,7 @@ export const HOUR: Omit<SoakOptions, 'directory'> = {
   sampleSeconds: 15,
   projects: 200,
   edgePartitions: 12,
-  relayPartitions: 4,
+  relayPartitions: 12,
   pastSeconds: 7_200,
   budgetMb: 512,
   seed: 1,

@@ -33,7 +33,6 @@ interface Draft {
 /** Where each topic's records of a request go. */
 type Partitions = Readonly<Record<Kind, number>>;
 
-/** Of three, each has entries in each third partition: what the service has of one it has for each of them. */
 interface ActiveProbe {
   readonly probe: Probe;
   readonly records: OddRecords;
@@ -65,6 +64,7 @@ const RETENTION_US = 7 * US_PER_DAY;
  */
 const ACTIVE_PROBES = 3;
 const ACTIVE_SECONDS = 240;
+const LEAST_PARTITIONS = 4;
 
 /** The hour of past days in which probes have entries. */
 const NOON_US = US_PER_DAY / 2;
@@ -220,13 +220,27 @@ export class SoakProducer {
       });
     }
     const kind = random.pick<Kind>(['edge', 'relay']);
-    const { probe, records, daysBack } = this.#active[partitions[kind] % ACTIVE_PROBES];
+    const { probe, records, daysBack } = random.pick(this.#activeIn(kind, partitions[kind]));
     for (;;) {
       const timestampUs = drawProbeTime(random, nowUs, daysBack);
       const text = kind === 'edge' ? records.edge(timestampUs) : records.relay(timestampUs);
       // An entry without an id gets one from its offset, which is not known yet.
       if (kind === 'relay' || JSON.parse(text).id !== undefined) return drawn(kind, text, probe);
     }
+  }
+
+  /**
+   * Each has entries in a third of the partitions, as the service has something of it in each for days, but in four if
+   * there are: its answers are to be merged.
+   */
+  #activeIn(kind: Kind, partition: number): ActiveProbe[] {
+    const { edgePartitions, relayPartitions } = this.#options;
+    const count = kind === 'edge' ? edgePartitions : relayPartitions;
+    const width = Math.max(LEAST_PARTITIONS, Math.ceil(count / ACTIVE_PROBES));
+    return this.#active.filter((_, index) => {
+      const first = Math.floor((index * count) / ACTIVE_PROBES);
+      return (partition - first + count) % count < width;
+    });
   }
 
   async #send(drafts: readonly Draft[], partitions: Partitions): Promise<void> {

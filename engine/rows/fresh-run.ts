@@ -13,7 +13,8 @@
  * that comes late is inserted at its place: the bytes moved are four a row behind it, and rows come nearly in
  * order.
  *
- *   rows/index/<run>/<block>   indexes of the blocks from that one on, as many as a save appended
+ *   rows/index/<run>/<block>   indexes of the blocks from that one on: as many as a save appended, until the last saves
+ *                              have appended INDEXES_TOGETHER; then they become one segment
  *   rows/open/<run>            the block being filled
  */
 
@@ -28,6 +29,9 @@ import { compareBytes } from './row-order.js';
 import { type RunInfo, runFile } from './run.js';
 
 const indexesWriter = new ByteWriter();
+
+/** An hour has thousands of saves, and the store holds the name of each segment. */
+const INDEXES_TOGETHER = 16;
 
 /** The ordinals of one project's rows, ascending in the order of the file comment. */
 export interface ProjectRows {
@@ -51,6 +55,12 @@ interface FullBlock {
   readonly encoded: Uint8Array;
 }
 
+/** What a save wrote. */
+interface SavedIndexes {
+  readonly firstBlock: number;
+  readonly bytes: Uint8Array;
+}
+
 export class FreshRun {
   readonly info: RunInfo;
   readonly file: string;
@@ -72,6 +82,9 @@ export class FreshRun {
   #lastRead: { readonly blockIndex: number; readonly block: Uint8Array } | null = null;
   #openIsSaved = false;
   #openStands = false;
+  /** The last segments of indexes, which become one. */
+  #lastIndexes: SavedIndexes[] = [];
+  #lastIndexBytes = 0;
 
   constructor(info: RunInfo, reader: SegmentReader) {
     this.info = info;
@@ -87,11 +100,11 @@ export class FreshRun {
     return this.#rowByteCount;
   }
 
-  /** Bytes of the columns, the per-project orders and names, and the rows not yet handed to the store. */
+  /** Bytes of the columns, the per-project orders and names, the rows not yet handed to the store, the last indexes. */
   get heldBytes(): number {
     const columnBytes = this.#timeOffsetsUs.byteLength + this.#idHashes.byteLength;
     const openBytes = this.#open?.heldBytes ?? 0;
-    return columnBytes + this.#projectBytes + openBytes + this.#fullBytes;
+    return columnBytes + this.#projectBytes + openBytes + this.#fullBytes + this.#lastIndexBytes;
   }
 
   /** Whether all rows are in the file, as far as the last save was durable, and no more will come. */
@@ -181,12 +194,17 @@ export class FreshRun {
   /** Restores what save wrote into a fresh run. */
   load(): void {
     let blockIndex = 0;
+    let last: SavedIndexes[] = [];
     for (const { name, bytes } of this.#reader.list(indexPrefix(this.file))) {
       if (name !== indexName(this.file, blockIndex))
         throw new SegmentError('an index of row blocks is missing');
+      const firstBlock = blockIndex;
       const reader = new ByteReader(bytes);
       for (; reader.remaining > 0; blockIndex++) this.#loadIndex(new BlockIndex(reader));
+      if (blockIndex - firstBlock < INDEXES_TOGETHER) last.push({ firstBlock, bytes });
+      else last = [];
     }
+    this.#keepIndexes(last);
     if (this.#reader.blockCount(this.file) !== blockIndex)
       throw new SegmentError('a row file and its index have different numbers of blocks');
     const open = this.#reader.get(openName(this.file));
@@ -229,9 +247,31 @@ export class FreshRun {
         block.release();
       });
     }
-    writer.put(indexName(this.file, firstBlock), indexes.finish());
+    const endBlock = firstBlock + this.#full.length;
+    this.#saveIndexes(writer, { firstBlock, bytes: indexes.finish() }, endBlock);
     this.#full = [];
     this.#fullBytes = 0;
+  }
+
+  /** `added`: of blocks up to endBlock. */
+  #saveIndexes(writer: SegmentWriter, added: SavedIndexes, endBlock: number): void {
+    const last = [...this.#lastIndexes, added];
+    const { firstBlock } = last[0];
+    if (endBlock - firstBlock < INDEXES_TOGETHER) {
+      writer.put(indexName(this.file, added.firstBlock), added.bytes);
+      this.#keepIndexes(last);
+      return;
+    }
+    for (const saved of this.#lastIndexes.slice(1)) writer.delete(indexName(this.file, saved.firstBlock));
+    indexesWriter.clear();
+    for (const { bytes } of last) indexesWriter.bytes(bytes);
+    writer.put(indexName(this.file, firstBlock), indexesWriter.finish());
+    this.#keepIndexes([]);
+  }
+
+  #keepIndexes(last: SavedIndexes[]): void {
+    this.#lastIndexes = last;
+    this.#lastIndexBytes = last.reduce((sum, { bytes }) => sum + bytes.length, 0);
   }
 
   #addProject(project: string): ProjectRows {

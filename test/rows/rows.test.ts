@@ -222,6 +222,30 @@ test('a missing block is an error and not an answer', () => {
   expect(() => ask([restored])).toThrow(SegmentError);
 });
 
+test('of an hour that is saved ever again few segments of indexes stay, and a load takes them up', () => {
+  const table = new SegmentTable();
+  const random = new Random(3);
+  let view = new RowsView(table);
+  const newest: string[] = [];
+  for (let save = 0, blockCount = 0; save < 300; save++) {
+    for (let more = random.chance(0.95) ? 1 : random.between(2, 40); more > 0; more--) {
+      view.apply(
+        entry({ text: `${blockCount}`.padEnd(BLOCK_TARGET_BYTES), timestampUs: NOW_US + blockCount }),
+      );
+      newest.unshift(`${blockCount}`);
+      blockCount++;
+    }
+    view.save(table);
+    const segmentCount = table.names.filter((name) => name.startsWith('rows/index/')).length;
+    expect(segmentCount).toBeLessThanOrEqual(Math.floor(blockCount / 16) + 15);
+    if (random.chance(0.9)) continue;
+    view = new RowsView(table);
+    view.load(table);
+    const answer = ask([view], {}, NOW_US + blockCount).map((text) => text.trim());
+    expect(answer).toEqual(newest.slice(0, LOG_ROW_LIMIT));
+  }
+});
+
 /** Counts the blocks that are read. */
 class CountingTable extends SegmentTable {
   blocksRead = 0;

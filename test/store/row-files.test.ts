@@ -24,6 +24,7 @@ import { SegmentError } from '../../engine/segments.js';
 import { LONGEST_RETENTION_US } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { Random } from '../../src/demo/random.js';
+import { FILE_KEY } from '../../src/store/blocks/block-files.js';
 import { parseJournalFile } from '../../src/store/journal/journal-folder.js';
 import { APPEND_FILE_LIMIT } from '../../src/store/limits.js';
 import { Store } from '../../src/store/store.js';
@@ -91,6 +92,28 @@ test('blocks are read while they are written, after it, and after a restart', as
   expect(Buffer.compare(again.reader('edge/1').block('90d/a', 4), block(104, 2_000_000))).toBe(0);
   expect(() => again.reader(SCOPE).block('90d/a', 15)).toThrow(SegmentError);
   expect(() => again.reader(SCOPE).block('90d/b', 0)).toThrow(SegmentError);
+});
+
+test('of a file that grows by a block a commit the store keeps few records, over starts too', async () => {
+  const directory = newDirectory();
+  const random = new Random(1);
+  let store = await openStore(directory);
+  for (let commit = 0, blockCount = 0; commit < 60; commit++) {
+    const more = random.chance(0.9) ? 1 : random.between(2, 40);
+    await store.commit((writerOf) => {
+      for (let i = 0; i < more; i++) writerOf(SCOPE).append('90d/a', block(blockCount + i, 20));
+    });
+    blockCount += more;
+    const records = [...store.reader(SCOPE).list(`${FILE_KEY}90d/a#`)];
+    expect(records.length).toBeLessThanOrEqual(1 + blockCount / 16);
+    if (random.chance(0.9)) continue;
+    await closeStores();
+    store = await openStore(directory);
+    const reader = store.reader(SCOPE);
+    expect(reader.blockCount('90d/a')).toBe(blockCount);
+    for (let i = 0; i < blockCount; i++)
+      expect(Buffer.compare(reader.block('90d/a', i), block(i, 20))).toBe(0);
+  }
 });
 
 test('a commit may add to more files than are held open', async () => {

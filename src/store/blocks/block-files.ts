@@ -5,7 +5,8 @@
  *
  *   shards/<topic>+<partition>/<file>   frame │ frame │ frame ┊ torn or unknown: cut off at start
  *   in the partition's journal, files/<file>#<frame>:
- *                                       what one commit added: flags u8 │ frame length u32 × frames, from that one on
+ *                                       flags u8 │ frame length u32 × frames, from that one on. A commit adds to the
+ *                                       last record until it has RECORD_FRAMES or more, then a next one begins
  */
 
 import { join } from 'node:path';
@@ -29,6 +30,9 @@ import { FileDamage } from './file-damage.js';
 const FLAG_DICTIONARY = 1;
 export const FRAME_DIGITS = 10;
 
+/** With fewer frames the last record of a file is written again: a file that grows for an hour would have thousands. */
+const RECORD_FRAMES = 16;
+
 /** More than a file has frames. */
 const FRAME_KEYS = 2 ** 26;
 
@@ -43,7 +47,9 @@ interface KnownFile {
   /** Its frames are in the cache by that. No other file has it, of whatever name. */
   readonly firstCacheKey: number;
   readonly path: string;
-  frameEnds: number[];
+  readonly frameEnds: number[];
+  /** Where the record begins that the next commit writes. */
+  nextRecord: number;
   readonly hasDictionary: boolean;
 }
 
@@ -155,13 +161,17 @@ export class BlockFiles {
 
   /** What makes frames count which a commit has written at the end of a file, or of a new one. */
   additionRecord(fileKey: string, frameLengths: readonly number[]): FileRecord {
-    const firstFrame = this.#files.get(fileKey)?.frameEnds.length ?? 0;
-    return fileRecord(fileKey, firstFrame, false, frameLengths);
+    const file = this.#files.get(fileKey);
+    if (file === undefined) return fileRecord(fileKey, 0, false, frameLengths);
+    const { nextRecord, hasDictionary } = file;
+    const lengths = [...lengthsFrom(file, nextRecord), ...frameLengths];
+    return fileRecord(fileKey, nextRecord, hasDictionary && nextRecord === 0, lengths);
   }
 
   /** Takes up frames whose record is durable. */
   take(fileKey: string, frameLengths: readonly number[]): void {
-    this.#addFrames(this.#files.get(fileKey) ?? this.#begin(fileKey, [], false), frameLengths);
+    const file = this.#files.get(fileKey) ?? this.#begin(fileKey, false);
+    this.#addFrames(file, file.nextRecord, frameLengths);
   }
 
   /** Where a file stands and how far it counts. */
@@ -200,17 +210,15 @@ export class BlockFiles {
 
   /** Takes up a file that was built aside; it counts once it is adopted. */
   built(fileKey: string, frameEnds: Float64Array, hasDictionary: boolean): void {
-    this.#begin(fileKey, [...frameEnds], hasDictionary);
-    this.#byteCount += frameEnds.at(-1)!;
-    this.#frameCount += frameEnds.length;
+    const lengths = frameEnds.map((end, i) => end - (i === 0 ? 0 : frameEnds[i - 1]));
+    this.#addFrames(this.#begin(fileKey, hasDictionary), 0, lengths);
   }
 
   /** What makes a built file count. */
   adoptionRecord(fileKey: string): FileRecord {
     const file = this.#files.get(fileKey);
     assert(file !== undefined, 'a file is adopted that was not built');
-    const lengths = file.frameEnds.map((end, i) => end - (i === 0 ? 0 : file.frameEnds[i - 1]));
-    return fileRecord(fileKey, 0, file.hasDictionary, lengths);
+    return fileRecord(fileKey, 0, file.hasDictionary, lengthsFrom(file, 0));
   }
 
   /** The keys, in its scope's journal, of what makes a file count. */
@@ -323,21 +331,23 @@ export class BlockFiles {
   /** Records come in order of file and frame. */
   #restore(scope: string, key: string, record: Uint8Array): void {
     const { fileKey, firstFrame, hasDictionary, lengths } = decodeFileRecord(scope, key, record);
-    const file = this.#files.get(fileKey) ?? this.#begin(fileKey, [], hasDictionary);
+    const file = this.#files.get(fileKey) ?? this.#begin(fileKey, hasDictionary);
     if (firstFrame !== file.frameEnds.length)
       throw new SegmentError(`the store lacks a part of what it knows of file ${file.path}`);
-    this.#addFrames(file, lengths);
+    this.#addFrames(file, firstFrame, lengths);
   }
 
-  #begin(fileKey: string, frameEnds: number[], hasDictionary: boolean): KnownFile {
+  #begin(fileKey: string, hasDictionary: boolean): KnownFile {
     const firstCacheKey = this.#nextCacheKey;
     this.#nextCacheKey += FRAME_KEYS;
-    const file = { firstCacheKey, path: this.pathOf(fileKey), frameEnds, hasDictionary };
+    const path = this.pathOf(fileKey);
+    const file: KnownFile = { firstCacheKey, path, frameEnds: [], nextRecord: 0, hasDictionary };
     this.#files.set(fileKey, file);
     return file;
   }
 
-  #addFrames(file: KnownFile, lengths: ArrayLike<number>): void {
+  /** Frames that a record tells of, at its end. */
+  #addFrames(file: KnownFile, recordStart: number, lengths: ArrayLike<number>): void {
     let end = file.frameEnds.at(-1) ?? 0;
     this.#frameCount += lengths.length;
     for (let i = 0; i < lengths.length; i++) {
@@ -345,6 +355,8 @@ export class BlockFiles {
       this.#byteCount += lengths[i];
       file.frameEnds.push(end);
     }
+    const frameCount = file.frameEnds.length;
+    file.nextRecord = frameCount - recordStart < RECORD_FRAMES ? recordStart : frameCount;
   }
 
   #tidy(): void {
@@ -365,6 +377,11 @@ export class BlockFiles {
     }
     this.leftovers.note(left);
   }
+}
+
+/** Of its frames from that one on. */
+function lengthsFrom({ frameEnds }: KnownFile, firstFrame: number): number[] {
+  return frameEnds.slice(firstFrame).map((end, i) => end - (frameEnds[firstFrame + i - 1] ?? 0));
 }
 
 /** What the checksum of a frame covers beside its bytes. */

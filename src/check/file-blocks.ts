@@ -2,8 +2,8 @@
 
 import { join } from 'node:path';
 import { SegmentError } from '../../engine/segments.js';
-import { decodeFileRecord, FILE_KEY, fileRecord } from '../store/blocks/block-files.js';
 import { type CompactionDisk, CompactionFiles } from '../store/blocks/compaction-files.js';
+import { decodeFileRecord, FILE_KEY, fileRecord } from '../store/blocks/file-records.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { Folders } from '../store/disk/folders.js';
 import { Removals } from '../store/disk/removals.js';

@@ -1,7 +1,7 @@
 /** Everything that the journals of a store hold, and what of it can't be read. */
 
 import { SegmentError } from '../../engine/segments.js';
-import { FILE_KEY } from '../store/blocks/block-files.js';
+import { FILE_KEY } from '../store/blocks/file-records.js';
 import { hasMarker, lostStore, UnusableStoreError } from '../store/directory/store-marker.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { type JournalProblem, type Location, readJournal } from '../store/journal/journal-folder.js';

@@ -6,7 +6,9 @@
 import { assert } from '../../engine/assert.js';
 import type { SegmentWriter } from '../../engine/segments.js';
 import type { BlockCache } from './blocks/block-cache.js';
-import { type BlockFiles, type FileRecord, frameName } from './blocks/block-files.js';
+import type { BlockFiles } from './blocks/block-files.js';
+import { frameName } from './blocks/block-frame.js';
+import type { FileRecord } from './blocks/file-records.js';
 import { CommitBatch } from './commit-batch.js';
 import type { DiskRoom } from './disk/disk-room.js';
 import type { Put } from './journal/frame.js';

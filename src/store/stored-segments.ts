@@ -2,7 +2,8 @@
 
 import { SegmentError, type SegmentReader } from '../../engine/segments.js';
 import type { BlockCache } from './blocks/block-cache.js';
-import { type BlockFiles, FILE_KEY } from './blocks/block-files.js';
+import type { BlockFiles } from './blocks/block-files.js';
+import { FILE_KEY } from './blocks/file-records.js';
 import type { CommitBatch } from './commit-batch.js';
 import type { Journals } from './journal/journals.js';
 import { openEnvelope } from './values/envelope.js';

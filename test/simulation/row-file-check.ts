@@ -6,7 +6,7 @@
 import { decodeManifest, runFile } from '../../engine/rows/run.js';
 import { partFile } from '../../engine/usage/sealed/sealed-part.js';
 import { parseUsageName } from '../../engine/usage/stored-parts.js';
-import { FILE_KEY } from '../../src/store/blocks/block-files.js';
+import { FILE_KEY } from '../../src/store/blocks/file-records.js';
 import type { Disk } from '../../src/store/disk/disk.js';
 import { parseJournalFile } from '../../src/store/journal/journal-folder.js';
 import type { Store } from '../../src/store/store.js';

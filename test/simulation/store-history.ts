@@ -7,7 +7,7 @@
 import type { SegmentWriter } from '../../engine/segments.js';
 import type { StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { Random } from '../../src/demo/random.js';
-import { FILE_KEY } from '../../src/store/blocks/block-files.js';
+import { FILE_KEY } from '../../src/store/blocks/file-records.js';
 import { SNAPSHOT_FOLDER, type SnapshotFile } from '../../src/store/directory/backup.js';
 import { UNTOLD } from '../../src/store/disk/disk-room.js';
 import { LogTable } from '../../src/store/log-table.js';

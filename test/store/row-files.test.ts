@@ -24,7 +24,7 @@ import { SegmentError } from '../../engine/segments.js';
 import { LONGEST_RETENTION_US } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { Random } from '../../src/demo/random.js';
-import { FILE_KEY } from '../../src/store/blocks/block-files.js';
+import { FILE_KEY } from '../../src/store/blocks/file-records.js';
 import { parseJournalFile } from '../../src/store/journal/journal-folder.js';
 import { APPEND_FILE_LIMIT } from '../../src/store/limits.js';
 import { Store } from '../../src/store/store.js';

@@ -4,14 +4,12 @@
  * start.
  *
  *   shards/<topic>+<partition>/<file>   frame │ frame │ frame ┊ torn or unknown: cut off at start
- *   in the partition's journal, files/<file>#<frame>:
- *                                       flags u8 │ frame length u32 × frames, from that one on. A commit adds to the
- *                                       last record until it has RECORD_FRAMES or more, then a next one begins
+ *
+ * What counts is in the partition's journal, see file-records.ts.
  */
 
 import { join } from 'node:path';
 import { assert } from '../../../engine/assert.js';
-import { ByteReader } from '../../../engine/bytes.js';
 import { SegmentError } from '../../../engine/segments.js';
 import { assertBytes } from '../directory/store-watch.js';
 import type { Disk } from '../disk/disk.js';
@@ -22,15 +20,13 @@ import { type Journals, SHARDS_FOLDER, shardFolder, TABLES_FOLDER } from '../jou
 import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES } from '../limits.js';
 import type { FileEnd, StoredFile } from '../thread/storage-protocol.js';
 import { NO_DICTIONARY } from '../values/checked-value.js';
-import { openEnvelope, rawEnvelope } from '../values/envelope.js';
+import { openEnvelope } from '../values/envelope.js';
 import type { BlockCache } from './block-cache.js';
-import { openFrame } from './block-frame.js';
+import { frameName, openFrame } from './block-frame.js';
 import { FileDamage } from './file-damage.js';
+import { decodeFileRecord, FILE_KEY, type FileRecord, fileRecord, splitFileKey } from './file-records.js';
 
-const FLAG_DICTIONARY = 1;
-export const FRAME_DIGITS = 10;
-
-/** With fewer frames the last record of a file is written again: a file that grows for an hour would have thousands. */
+/** Of fewer frames a file's last record is written again with the next: one that grows for an hour would have thousands. */
 const RECORD_FRAMES = 16;
 
 /** More than a file has frames. */
@@ -51,17 +47,6 @@ interface KnownFile {
   /** Where the record begins that the next commit writes. */
   nextRecord: number;
   readonly hasDictionary: boolean;
-}
-
-/** Begins the keys of what a journal knows of files. */
-export const FILE_KEY = 'files/';
-
-/** What a journal holds of a file. */
-export interface FileRecord {
-  /** Whose journal it is. */
-  readonly scope: string;
-  readonly key: string;
-  readonly value: Uint8Array;
 }
 
 export class BlockFiles {
@@ -382,42 +367,6 @@ export class BlockFiles {
 /** Of its frames from that one on. */
 function lengthsFrom({ frameEnds }: KnownFile, firstFrame: number): number[] {
   return frameEnds.slice(firstFrame).map((end, i) => end - (frameEnds[firstFrame + i - 1] ?? 0));
-}
-
-/** What the checksum of a frame covers beside its bytes. */
-export function frameName(fileKey: string, frameIndex: number): string {
-  return `${fileKey}#${frameIndex}`;
-}
-
-/** What a record of a scope's journal says. */
-export function decodeFileRecord(scope: string, key: string, record: Uint8Array) {
-  const hash = key.lastIndexOf('#');
-  return {
-    fileKey: `${scope}:${key.slice(FILE_KEY.length, hash)}`,
-    firstFrame: Number(key.slice(hash + 1)),
-    hasDictionary: (record[0] & FLAG_DICTIONARY) !== 0,
-    lengths: new ByteReader(record.subarray(1)).u32s((record.length - 1) >>> 2),
-  };
-}
-
-export function fileRecord(
-  fileKey: string,
-  firstFrame: number,
-  hasDictionary: boolean,
-  frameLengths: readonly number[],
-): FileRecord {
-  const { scope, file } = splitFileKey(fileKey);
-  const key = `${FILE_KEY}${file}#${String(firstFrame).padStart(FRAME_DIGITS, '0')}`;
-  const raw = new Uint8Array(1 + 4 * frameLengths.length);
-  raw[0] = hasDictionary ? FLAG_DICTIONARY : 0;
-  const view = new DataView(raw.buffer);
-  for (const [i, length] of frameLengths.entries()) view.setUint32(1 + 4 * i, length, true);
-  return { scope, key, value: rawEnvelope(`${scope}:${key}`, raw) };
-}
-
-function splitFileKey(fileKey: string): { readonly scope: string; readonly file: string } {
-  const colon = fileKey.lastIndexOf(':');
-  return { scope: fileKey.slice(0, colon), file: fileKey.slice(colon + 1) };
 }
 
 /**

@@ -73,3 +73,8 @@ function openPacked(name: string, { payload, rawLength }: CheckedValue, dictiona
   if (text.length !== textLength) throw damaged('block', name, 'its text is not as long as it says');
   return unpackHex({ text, hex }, rawLength, plain);
 }
+
+/** What the checksum of a frame covers beside its bytes. */
+export function frameName(fileKey: string, frameIndex: number): string {
+  return `${fileKey}#${frameIndex}`;
+}

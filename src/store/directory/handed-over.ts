@@ -8,7 +8,7 @@
 
 import { basename, dirname, join } from 'node:path';
 import { SegmentError } from '../../../engine/segments.js';
-import { decodeFileRecord, FILE_KEY } from '../blocks/block-files.js';
+import { decodeFileRecord, FILE_KEY } from '../blocks/file-records.js';
 import type { Disk } from '../disk/disk.js';
 import { isSystemError } from '../disk/system-errors.js';
 import { FileWindow } from '../journal/file-window.js';

@@ -21,6 +21,7 @@ import { runInNewContext } from 'node:vm';
 import type { EdgeEntry } from '../engine/entry.js';
 import { collectLogs, type LogsParameters, mergeLogs } from '../engine/rows/partial.js';
 import { RowsView } from '../engine/rows/rows-view.js';
+import { finished } from '../engine/steps.js';
 import { LONGEST_RETENTION_US } from '../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR } from '../engine/time.js';
 import { Random } from '../src/demo/random.js';
@@ -72,7 +73,7 @@ async function openRows(directory: string, cacheBytes: number): Promise<Opened> 
   const startUs = monotonicUs();
   const store = await Store.open(directory, cacheBytes);
   const view = new RowsView(store.reader(SCOPE));
-  view.load(store.reader(SCOPE));
+  finished(view.load(store.reader(SCOPE)));
   return { store, view, loadMs: (monotonicUs() - startUs) / 1000 };
 }
 

@@ -63,7 +63,7 @@ export class Shard<Entry extends EdgeEntry | RelayEntry> {
   #received = 0;
   #applied = 0;
   readonly #rejectedByReason = new Map<string, number>();
-  #dirty = false;
+  #dirty = true;
 
   protected constructor(views: readonly View<Entry>[], noneMissing: MissingCounts) {
     this.views = views;
@@ -160,14 +160,12 @@ export class Shard<Entry extends EdgeEntry | RelayEntry> {
   }
 
   /**
-   * Restores a saved shard into this fresh one. Without saved state it stays empty, and that is saved next.
+   * Restores a saved shard into this fresh one, in steps, between which nothing else may be done with it. Without saved
+   * state it stays empty, and that is saved next. Throws a SegmentError.
    */
-  protected load(reader: SegmentReader): void {
+  *load(reader: SegmentReader): Generator<void, void> {
     const bytes = reader.get(STATE_SEGMENT);
-    if (bytes === null) {
-      this.#dirty = true;
-      return;
-    }
+    if (bytes === null) return;
     const state = new ByteReader(bytes);
     const format = state.u32();
     if (format !== SHARD_FORMAT) {
@@ -189,7 +187,8 @@ export class Shard<Entry extends EdgeEntry | RelayEntry> {
       this.#received += count;
     }
     this.projects.load(reader, nextOffset);
-    for (const view of this.views) view.load(reader);
+    for (const view of this.views) yield* view.load(reader);
+    this.#dirty = false;
   }
 }
 
@@ -199,7 +198,7 @@ export class EdgeShard extends Shard<EdgeEntry> {
   readonly usage: UsageView;
   readonly eventCounts: EventCountsView;
 
-  /** Restores what the reader holds of this shard; the reader goes on serving its row blocks. */
+  /** Empty until it is loaded; the reader is that of its store and goes on serving its row blocks. */
   constructor(reader: SegmentReader, usageLimits: Partial<UsageLimits> = {}) {
     const rows = new RowsView(reader);
     const usage = new UsageView(usageLimits);
@@ -208,7 +207,6 @@ export class EdgeShard extends Shard<EdgeEntry> {
     this.rows = rows;
     this.usage = usage;
     this.eventCounts = eventCounts;
-    this.load(reader);
   }
 }
 
@@ -216,15 +214,10 @@ export class EdgeShard extends Shard<EdgeEntry> {
 export class RelayShard extends Shard<RelayEntry> {
   readonly stats: StatsView;
 
-  /** Without scratch space all of it stays in memory. */
-  constructor(
-    reader: SegmentReader,
-    scratch: ScratchSpace | null = null,
-    statsLimits: Partial<StatsLimits> = {},
-  ) {
+  /** Empty until it is loaded. Without scratch space all of it stays in memory. */
+  constructor(scratch: ScratchSpace | null = null, statsLimits: Partial<StatsLimits> = {}) {
     const stats = new StatsView(scratch, statsLimits);
     super([stats], { status: 0, time: 0 });
     this.stats = stats;
-    this.load(reader);
   }
 }

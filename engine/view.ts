@@ -22,9 +22,10 @@ export interface View<Entry> {
    */
   save(writer: SegmentWriter): void;
   /**
-   * Restores what save wrote into a fresh view, which then answers and evolves as the saved one would have.
+   * Restores what save wrote into a fresh view, in steps; it then answers and evolves as the saved one would have. Throws
+   * a SegmentError.
    */
-  load(reader: SegmentReader): void;
+  load(reader: SegmentReader): Generator<void, void>;
   /**
    * Memory is short: prepares data that the store can hold as well to leave memory with the next saves.
    * Returns whether a save is due for that.

@@ -6,9 +6,11 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { EdgeEntry, RelayEntry } from '../engine/entry.js';
 import type { RelayShard } from '../engine/shard.js';
+import { US_PER_MINUTE } from '../engine/time.js';
 import type { LogSourceStatus } from '../ingest/log-source.js';
 import { readinessOf } from '../src/service/readiness.js';
 import { Shards } from '../src/service/shards.js';
@@ -85,6 +87,39 @@ test('a partition that goes lets go of its scratch files, and of no others', asy
     },
     { ...SYSTEM_PARTS, disk: countedDisk(open) },
   );
+});
+
+test('a shard is restored in turns: in no answer and in what is counted meanwhile, and then as it was', async () => {
+  await withStore(async (store) => {
+    const shards = new Shards(store, TOPICS);
+    const relayKey = { topic: 'relay', partition: 0 };
+    const entries = Array.from({ length: 2_000 }, (_, i): RelayEntry => {
+      const timestampUs = (i % 100) * US_PER_MINUTE;
+      return { timestampUs, project: `p${i % 7}`, functionId: 'f', statusCode: 200, executionTimeMs: i };
+    });
+    const before = shards.of(relayKey);
+    before.applyRecord(entries as never, [], 5);
+    await store.commit((writerOf) => before.save(writerOf('relay/0')));
+    shards.remove(relayKey);
+    const amid: { readonly isKnown: boolean; readonly heldBytes: number }[] = [];
+    let isRestored = false;
+    const restoring = shards.restore(relayKey).finally(() => {
+      isRestored = true;
+    });
+    while (!isRestored) {
+      amid.push({ isKnown: shards.known(relayKey) !== undefined, heldBytes: shards.heldBytes() });
+      await nextTurn();
+    }
+    await restoring;
+    expect(amid.length).toBeGreaterThan(100);
+    expect(amid.filter(({ isKnown }) => isKnown)).toEqual([]);
+    expect(new Set(amid.map((one) => one.heldBytes)).size).toBeGreaterThan(50);
+    const restored = shards.known(relayKey) as RelayShard;
+    expect([restored.nextOffset, restored.dirty, shards.relay]).toEqual([5, false, [restored]]);
+    const atOnce = new Shards(store, TOPICS);
+    expect(restored.stats.figures()).toEqual((atOnce.known(relayKey) as RelayShard).stats.figures());
+    expect(shards.heldBytes()).toBe(atOnce.heldBytes());
+  });
 });
 
 test('to ask for readiness makes no shard', async () => {

@@ -58,12 +58,13 @@ export class EventCountsView implements View<EdgeEntry> {
     for (const level of this.#levels) level.save(writer);
   }
 
-  load(reader: SegmentReader): void {
+  *load(reader: SegmentReader): Generator<void, void> {
     for (const { name, bytes } of reader.list(PREFIX)) {
       const level = this.#levels.find(({ prefix }) => name.startsWith(prefix));
       if (level === undefined)
         throw new SegmentError('a segment of event counts belongs to an unknown level');
       level.replay(name, bytes);
+      yield;
     }
   }
 

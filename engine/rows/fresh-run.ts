@@ -191,8 +191,8 @@ export class FreshRun {
     }
   }
 
-  /** Restores what save wrote into a fresh run. */
-  load(): void {
+  /** Restores what save wrote into a fresh run, in steps. */
+  *load(): Generator<void, void> {
     let blockIndex = 0;
     let last: SavedIndexes[] = [];
     for (const { name, bytes } of this.#reader.list(indexPrefix(this.file))) {
@@ -203,6 +203,7 @@ export class FreshRun {
       for (; reader.remaining > 0; blockIndex++) this.#loadIndex(new BlockIndex(reader));
       if (blockIndex - firstBlock < INDEXES_TOGETHER) last.push({ firstBlock, bytes });
       else last = [];
+      yield;
     }
     this.#keepIndexes(last);
     if (this.#reader.blockCount(this.file) !== blockIndex)

@@ -19,6 +19,7 @@ import {
   UNREADABLE_RETRY_US,
 } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
+import { finished } from '../steps.js';
 import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
 import { slotIndex, truncateUs, US_PER_HOUR, US_PER_SECOND } from '../time.js';
 import type { FigureLine, View } from '../view.js';
@@ -104,7 +105,7 @@ export class RowsView implements View<EdgeEntry> {
     if (Math.abs(nowUs - this.#retriedUs) < UNREADABLE_RETRY_US) return;
     this.#retriedUs = nowUs;
     for (const run of this.#unreadable) {
-      const reason = this.#loadIfReadable(run.info, this.#reader);
+      const reason = finished(this.#loadIfReadable(run.info, this.#reader));
       if (reason === null) this.#unreadable.delete(run);
       else run.reason = reason;
     }
@@ -181,21 +182,21 @@ export class RowsView implements View<EdgeEntry> {
     this.#manifestIsDirty = false;
   }
 
-  load(reader: SegmentReader): void {
+  *load(reader: SegmentReader): Generator<void, void> {
     const manifest = reader.get(MANIFEST);
     if (manifest === null) return;
     const { nextId, runs } = decodeManifest(manifest);
     this.#nextId = nextId;
     for (const info of runs) {
-      const reason = this.#loadIfReadable(info, reader);
+      const reason = yield* this.#loadIfReadable(info, reader);
       if (reason !== null) this.#unreadable.add(new UnreadableRun(info, reason));
     }
   }
 
   /** Returns why it is not loaded; null when it is. */
-  #loadIfReadable(info: RunInfo, reader: SegmentReader): SegmentError | null {
+  *#loadIfReadable(info: RunInfo, reader: SegmentReader): Generator<void, SegmentError | null> {
     try {
-      this.#loadRun(info, reader);
+      yield* this.#loadRun(info, reader);
       return null;
     } catch (error) {
       // A run that rows are still added to has to be whole.
@@ -204,13 +205,14 @@ export class RowsView implements View<EdgeEntry> {
     }
   }
 
-  #loadRun(info: RunInfo, reader: SegmentReader): void {
+  *#loadRun(info: RunInfo, reader: SegmentReader): Generator<void, void> {
+    yield;
     if (info.kind === 'sorted') {
       this.#addSorted(info, storedDirectory(reader, runFile(info)));
       return;
     }
     const run = new FreshRun(info, this.#reader);
-    run.load();
+    yield* run.load();
     // What is added must go to the end of what the file should have.
     const blockCount = reader.blockCount(run.file);
     if (!info.isClosed && blockCount > 0) reader.block(run.file, blockCount - 1);

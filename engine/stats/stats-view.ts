@@ -113,7 +113,7 @@ export class StatsView implements View<RelayEntry> {
     for (const level of this.#levels) level.save(writer);
   }
 
-  load(reader: SegmentReader): void {
+  *load(reader: SegmentReader): Generator<void, void> {
     let last: StatsLevel | null = null;
     for (const { name, bytes } of reader.list(PREFIX)) {
       const level = this.#levels.find(({ prefix }) => name.startsWith(prefix));
@@ -123,6 +123,7 @@ export class StatsView implements View<RelayEntry> {
       if (last !== null && !last.isReplaying(name)) this.#keepWithinLoad();
       level.replay(name, bytes);
       last = level;
+      yield;
     }
     this.#keepWithinLoad();
     for (const level of this.#levels) level.finishReplay();

@@ -104,9 +104,10 @@ export class StoredParts {
   }
 
   /** The parts that are stored, in order of hour and part. */
-  load(reader: SegmentReader, nextSequence: () => number): (FreshPart | SealedPart)[] {
+  *load(reader: SegmentReader, nextSequence: () => number): Generator<void, (FreshPart | SealedPart)[]> {
     const parts: (FreshPart | SealedPart)[] = [];
     for (const segment of reader.list(PREFIX)) {
+      yield;
       const parsed = parseUsageName(segment.name);
       if (parsed === null) throw new SegmentError('a usage segment has a foreign name');
       const { name, chunkIndex } = parsed;

@@ -179,9 +179,10 @@ export class UsageView implements View<EdgeEntry> {
     this.#stored.save(writer);
   }
 
-  load(reader: SegmentReader): void {
+  *load(reader: SegmentReader): Generator<void, void> {
     assert(this.#parts.size === 0, 'a usage view is loaded only while it is empty');
-    for (const part of this.#stored.load(reader, () => this.#nextSequence())) {
+    const parts = yield* this.#stored.load(reader, () => this.#nextSequence());
+    for (const part of parts) {
       this.#parts.set(part.sequence, part);
       const { hourIndex, partIndex } = part.name;
       this.#nextPartIndex = Math.max(this.#nextPartIndex, partIndex + 1);

@@ -7,6 +7,7 @@ import { closeSync, existsSync, fsyncSync, openSync, readdirSync, rmSync, writeF
 import { join } from 'node:path';
 import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from '../../engine/rows/run.js';
+import { finished } from '../../engine/steps.js';
 import { CompactionFiles } from '../store/blocks/compaction-files.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import {
@@ -22,7 +23,6 @@ import { journalPath, parseJournalFile } from '../store/journal/journal-folder.j
 import { SCOPE_KEY, scopeOfName, shardFolder, shardName, TABLES_FOLDER } from '../store/journal/journals.js';
 import { ReadableFile } from '../store/journal/readable-file.js';
 import { BACKUP_STRETCH_BYTES } from '../store/limits.js';
-import { finished } from '../store/steps.js';
 import { openEnvelope, rawEnvelope, wrapEnvelope } from '../store/values/envelope.js';
 import { fileRecordPrefix, systemFiles, wholeFileRecord } from './file-blocks.js';
 import type { Finding, Fix } from './findings.js';

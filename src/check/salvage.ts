@@ -4,8 +4,8 @@ import { type CompactionPlan, compactRuns } from '../../engine/rows/compaction.j
 import { decodeDirectory, encodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
 import { type RunInfo, runFile } from '../../engine/rows/run.js';
 import type { FileBuilder } from '../../engine/segments.js';
+import { finished } from '../../engine/steps.js';
 import type { CompactionFiles } from '../store/blocks/compaction-files.js';
-import { finished } from '../store/steps.js';
 
 /** Returns where the frames of the new file end: none when there are no rows. The files are let go of. */
 export function salvage(

@@ -5,6 +5,7 @@ import { ROWS } from '../../engine/rows/kind.js';
 import { decodeManifest, parseRunFile, type RunInfo, runFile } from '../../engine/rows/run.js';
 import { SegmentError } from '../../engine/segments.js';
 import { EdgeShard, encodeShardState } from '../../engine/shard.js';
+import { finished } from '../../engine/steps.js';
 import { US_PER_HOUR } from '../../engine/time.js';
 import { USAGE } from '../../engine/usage/kind.js';
 import { parsePartFile } from '../../engine/usage/sealed/sealed-part.js';
@@ -52,7 +53,7 @@ export interface CheckedStore {
 
 export function checkScope(store: CheckedStore, scope: string): Finding[] {
   const segments = new ScopeSegments(scope, store.tables);
-  const stateProblem = loadProblem(() => new EdgeShard(segments.reader([STATE])));
+  const stateProblem = loadProblem(() => loadedState(segments));
   const hasState = segments.has(STATE) && stateProblem === null;
   const newState = hasState ? null : stateFromLog(store, segments);
   if (!hasState && newState === null)
@@ -66,6 +67,14 @@ export function checkScope(store: CheckedStore, scope: string): Finding[] {
     ...checkForeign(segments),
     ...lostViews(store, segments),
   ];
+}
+
+/** Of whatever topic, what the shard itself saves. Throws a SegmentError. */
+function loadedState(segments: ScopeSegments): EdgeShard {
+  const reader = segments.reader([STATE]);
+  const shard = new EdgeShard(reader);
+  finished(shard.load(reader));
+  return shard;
 }
 
 /**
@@ -107,7 +116,7 @@ function offsetFindings({ tables, latestUs }: CheckedStore, segments: ScopeSegme
   const { scope, keyOf } = segments;
   const { topic } = partitionOf(scope);
   const log = scope.endsWith('/0') ? topicLog(tables, topic) : null;
-  const { nextOffset } = new EdgeShard(segments.reader([STATE]));
+  const { nextOffset } = loadedState(segments);
   if (log === null || nextOffset === null || (nextOffset >= log.start && nextOffset <= log.end)) return [];
   const views = VIEWS.filter(({ kind }) =>
     [...segments.names()].some((name) => name.startsWith(`${kind.name}/`)),

@@ -1,6 +1,7 @@
 /** Everything that the journals of a store hold, and what of it can't be read. */
 
 import { SegmentError } from '../../engine/segments.js';
+import { finished } from '../../engine/steps.js';
 import { FILE_KEY } from '../store/blocks/file-records.js';
 import { hasMarker, lostStore, UnusableStoreError } from '../store/directory/store-marker.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
@@ -18,7 +19,6 @@ import {
   valueName,
 } from '../store/journal/journals.js';
 import { OpenWindows } from '../store/journal/open-windows.js';
-import { finished } from '../store/steps.js';
 import { checkValue } from '../store/values/checked-value.js';
 
 /** Segments of all shards, by scope and colon and name. */

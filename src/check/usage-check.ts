@@ -3,6 +3,7 @@
  */
 
 import { SegmentError } from '../../engine/segments.js';
+import { finished } from '../../engine/steps.js';
 import { USAGE } from '../../engine/usage/kind.js';
 import {
   encodeSummary,
@@ -36,7 +37,8 @@ export function checkUsage(store: CheckedStore, segments: ScopeSegments): Findin
       continue;
     }
     const problem =
-      damageOf(segments, group) ?? loadProblem(() => new UsageView().load(segments.reader(group.names)));
+      damageOf(segments, group) ??
+      loadProblem(() => finished(new UsageView().load(segments.reader(group.names))));
     if (problem !== null) findings.push(groupIsGone(segments, group, problem));
   }
   return [...findings, ...[...sealed.values()].flatMap((part) => checkSealed(store, segments, part))];

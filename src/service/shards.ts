@@ -1,10 +1,13 @@
 /** All shards of this process, by topic and partition: made or restored when they are first asked for. */
 
+import { assert } from '../../engine/assert.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
+import { finished } from '../../engine/steps.js';
 import type { UsageLimits } from '../../engine/usage/usage-view.js';
 import type { View, ViewKind } from '../../engine/view.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId, partitionOf } from '../../ingest/partition-id.js';
+import { inTurns } from '../store/steps.js';
 import type { Scope, Store } from '../store/store.js';
 
 export type AnyShard = EdgeShard | RelayShard;
@@ -24,6 +27,8 @@ export class Shards {
   readonly #usageLimits: Partial<UsageLimits>;
   readonly #memoryBytes: number;
   readonly #owned = new Map<Scope, OwnedShard>();
+  /** Being loaded in turns: not owned yet, but in memory. */
+  readonly #loading = new Map<Scope, AnyShard>();
   /** Of each log, in order of their partitions: those in the answers. */
   edge: readonly EdgeShard[] = [];
   relay: readonly RelayShard[] = [];
@@ -58,25 +63,49 @@ export class Shards {
     return this.#owned.get(partitionId(key))?.shard;
   }
 
-  /** The shard of a partition of one of the two topics. */
-  of({ topic, partition }: PartitionKey): AnyShard {
-    const scope = partitionId({ topic, partition });
+  /** The shard of a partition of one of the two topics. Throws a SegmentError for damaged state. */
+  of(key: PartitionKey): AnyShard {
+    const scope = partitionId(key);
     const owned = this.#owned.get(scope);
     if (owned !== undefined) return owned.shard;
-    const reader = this.#store.reader(scope);
-    let shard: AnyShard;
-    if (topic === this.#topics.edgeTopic) {
-      shard = new EdgeShard(reader, this.#usageLimits);
-    } else if (topic === this.#topics.relayTopic) {
-      shard = new RelayShard(reader, this.#store.scratch.of(scope), {
+    assert(!this.#loading.has(scope), 'a shard is asked for while it is loaded');
+    const shard = this.#empty(key);
+    finished(shard.load(this.#store.reader(scope)));
+    this.#own(key, shard);
+    return shard;
+  }
+
+  /**
+   * Restores the shard of a partition that was not here before, others having turns meanwhile; until then nothing may ask
+   * for it. Rejects with a SegmentError for damaged state.
+   */
+  async restore(key: PartitionKey): Promise<void> {
+    const scope = partitionId(key);
+    assert(this.known(key) === undefined, 'a shard is restored a second time');
+    const shard = this.#empty(key);
+    this.#loading.set(scope, shard);
+    try {
+      await inTurns(shard.load(this.#store.reader(scope)));
+    } finally {
+      this.#loading.delete(scope);
+    }
+    this.#own(key, shard);
+  }
+
+  #empty(key: PartitionKey): AnyShard {
+    const scope = partitionId(key);
+    if (key.topic === this.#topics.edgeTopic)
+      return new EdgeShard(this.#store.reader(scope), this.#usageLimits);
+    if (key.topic === this.#topics.relayTopic)
+      return new RelayShard(this.#store.scratch.of(scope), {
         loadBytes: this.#memoryBytes - this.heldBytes(),
       });
-    } else {
-      throw new Error(`no shard is made of topic ${topic}`);
-    }
-    this.#owned.set(scope, { topic, partition, shard });
+    throw new Error(`no shard is made of topic ${key.topic}`);
+  }
+
+  #own({ topic, partition }: PartitionKey, shard: AnyShard): void {
+    this.#owned.set(partitionId({ topic, partition }), { topic, partition, shard });
     this.#listAnswering();
-    return shard;
   }
 
   /** Of a partition whose state goes, or is replaced. */
@@ -90,7 +119,7 @@ export class Shards {
   /** Memory of the views, or of those of one kind. */
   heldBytes(kind?: ViewKind): number {
     let total = 0;
-    for (const { shard } of this.#owned.values())
+    for (const shard of this.#inMemory())
       for (const view of shard.views) if (kind === undefined || view.kind === kind) total += view.heldBytes;
     return total;
   }
@@ -98,8 +127,13 @@ export class Shards {
   /** Memory of the shards' lists of projects. */
   get projectListBytes(): number {
     let byteCount = 0;
-    for (const { shard } of this.#owned.values()) byteCount += shard.projects.heldBytes;
+    for (const shard of this.#inMemory()) byteCount += shard.projects.heldBytes;
     return byteCount;
+  }
+
+  *#inMemory(): Iterable<AnyShard> {
+    for (const { shard } of this.#owned.values()) yield shard;
+    yield* this.#loading.values();
   }
 
   /**

@@ -97,9 +97,9 @@ export class StateMoves implements HandOver {
   /** Goes on with what another member had of a partition. */
   #adopt(key: PartitionKey, folder: string, clocks: ClockPair): Promise<boolean> {
     const { store } = this.#ports;
-    const load = () => {
+    const load = async () => {
       try {
-        this.#load(key, clocks);
+        await this.#load(key, clocks);
       } catch (error) {
         this.#forget(key);
         throw error;
@@ -133,14 +133,15 @@ export class StateMoves implements HandOver {
         return task();
       });
     } catch (error) {
-      if (error instanceof SegmentError && store.scopes().includes(partitionId(key))) this.#load(key, null);
+      if (error instanceof SegmentError && store.scopes().includes(partitionId(key)))
+        await this.#load(key, null);
       throw error;
     }
     return true;
   }
 
-  #load(key: PartitionKey, clocks: ClockPair | null): void {
-    this.#ports.shards.of(key);
+  async #load(key: PartitionKey, clocks: ClockPair | null): Promise<void> {
+    await this.#ports.shards.restore(key);
     this.#ports.beside.load(key, clocks);
   }
 

@@ -43,7 +43,7 @@ export class ScopeMoves {
   }
 
   /** See Store.adopt. */
-  async adopt(scope: string, folder: string, load: () => void): Promise<void> {
+  async adopt(scope: string, folder: string, load: () => Promise<void>): Promise<void> {
     const { disk, directory, journals } = this.#ports;
     const state = await inTurns(readHandedOver(disk, scope, folder)).catch((error: unknown) => {
       throw isSystemError(error) ? new SegmentError(errorText(error), { cause: error }) : error;
@@ -58,7 +58,7 @@ export class ScopeMoves {
     this.#move(folder, final);
     await this.#takeUp(scope, journals.adopt(scope, movedState(state, folder, final)));
     try {
-      load();
+      await load();
     } catch (error) {
       await this.setAside(scope, `${folder}${DROPPED_SUFFIX}`);
       if (had) {

@@ -310,10 +310,10 @@ export class Store {
   /**
    * Puts what another store had of a scope in the place of what is here of it, durably, all or nothing. `folder`: its
    * files, which are durable; it is moved. What was here is then beside it, with REPLACED_SUFFIX, and may be removed. No
-   * commit may be under way, nor begin, and nothing may read the scope before `load` is called, at the end. Rejects with
-   * what `load` throws, or with a SegmentError for files that are not whole; then what was here is here again.
+   * commit may be under way, nor begin, and nothing but `load`, at the end, may read the scope before this resolves. Rejects
+   * with what `load` rejects with, or with a SegmentError for files that are not whole; then what was here is here again.
    */
-  async adopt(scope: Scope, folder: string, load: () => void): Promise<void> {
+  async adopt(scope: Scope, folder: string, load: () => Promise<void>): Promise<void> {
     assert(this.#commits.batch === null, 'a scope is adopted during a commit');
     await this.#moves.adopt(scope, folder, load);
   }

@@ -326,7 +326,7 @@ test('where a copy cannot be loaded, what was here is here again, and goes on', 
   const incoming = join(directory, 'incoming', 'edge+0');
   cpSync(join(root, 'giver', 'shards', 'edge+0'), incoming, { recursive: true });
   const store = await Store.open(directory, CACHE_BYTES);
-  const adopting = store.adopt(SCOPE, incoming, () => {
+  const adopting = store.adopt(SCOPE, incoming, async () => {
     expect(contentOf(store)).toBe(contentOf(giving));
     throw new SegmentError('it is of no use');
   });

@@ -47,7 +47,7 @@ const taker = new CopyTaker({
   nextOffset: () => 0,
   directory,
   adopt: async ({ topic, partition }, folder) => {
-    await store.adopt(`${topic}/${partition}`, folder, () => undefined);
+    await store.adopt(`${topic}/${partition}`, folder, async () => undefined);
     return true;
   },
   logger: pino({ level: 'silent' }),

@@ -11,6 +11,7 @@ import { OUTCOME_COUNT } from '../../engine/event-counts/outcome.js';
 import type { EventCountsRow } from '../../engine/event-counts/partial.js';
 import { EVENT_INTERVALS, EVENT_LEVELS, type EventInterval } from '../../engine/event-counts/windows.js';
 import { SegmentError } from '../../engine/segments.js';
+import { finished } from '../../engine/steps.js';
 import { RETENTION_US } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
 import { Random } from '../../src/demo/random.js';
@@ -46,7 +47,7 @@ function ask(
 
 function loaded(table: SegmentTable): EventCountsView {
   const view = new EventCountsView();
-  view.load(table);
+  finished(view.load(table));
   return view;
 }
 

@@ -68,7 +68,7 @@ class Rig {
     const name = `${topic}/${partition}`;
     let shard = this.shards.get(name);
     if (shard === undefined) {
-      shard = topic === EDGE.topic ? new EdgeShard(new SegmentTable()) : new RelayShard(new SegmentTable());
+      shard = topic === EDGE.topic ? new EdgeShard(new SegmentTable()) : new RelayShard();
       this.shards.set(name, shard);
     }
     return shard;

@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { SegmentError } from '../../engine/segments.js';
 import { EdgeShard } from '../../engine/shard.js';
+import { finished } from '../../engine/steps.js';
 import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
 import type { ApiCountsRow } from '../../engine/usage/api-counts.js';
 import { ApiCountsEvaluator } from '../../src/match-thread/api-counts-evaluator.js';
@@ -35,6 +36,7 @@ async function openUsage(directory: string, limits = LIMITS) {
   const store = await Store.open(directory, 1 << 20);
   cleanups.push(() => store.close());
   const shard = new EdgeShard(store.reader(SCOPE), limits);
+  finished(shard.load(store.reader(SCOPE)));
   const files = {
     locate: (_view: unknown, file: string) => store.located(SCOPE, file),
     damaged: (_view: unknown, file: string, problem: string) => store.noteDamage(SCOPE, file, problem),

@@ -6,6 +6,7 @@
 import type { CompactionPlan } from '../../engine/rows/compaction.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
+import { finished } from '../../engine/steps.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import type { DeadLetter } from '../../ingest/dead-letters.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
@@ -104,9 +105,9 @@ export class EngineSystem implements System {
     this.#seals = this.#tables.edge.map(() => null);
     for (const table of this.#tables.edge) table.forgetAside();
     this.#edge = this.#tables.edge.map((table) => new EdgeShard(table, SMALL_USAGE_LIMITS));
-    this.#relay = this.#tables.relay.map(
-      (table) => new RelayShard(table, new MemoryScratch(), SMALL_STATS_LIMITS),
-    );
+    this.#relay = this.#tables.relay.map(() => new RelayShard(new MemoryScratch(), SMALL_STATS_LIMITS));
+    for (const [i, table] of this.#tables.edge.entries()) finished(this.#edge[i].load(table));
+    for (const [i, table] of this.#tables.relay.entries()) finished(this.#relay[i].load(table));
     this.#pipeline = new Pipeline({
       edgeTopic: 'edge' satisfies Topic,
       relayTopic: 'relay' satisfies Topic,

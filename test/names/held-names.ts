@@ -11,6 +11,7 @@ import { RowsView } from '../../engine/rows/rows-view.js';
 import { SortedRun } from '../../engine/rows/sorted-run.js';
 import type { SegmentReader, SegmentWriter } from '../../engine/segments.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
+import { finished } from '../../engine/steps.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
 import { MemoryRoom } from '../../src/http/memory-room.js';
 import { IngestGate } from '../../src/service/ingest-gate.js';
@@ -152,7 +153,7 @@ function savedStatistics(): SegmentTable {
 
 function loadedStatistics(table: SegmentTable): [object, () => number] {
   const stats = new StatsView();
-  stats.load(table);
+  finished(stats.load(table));
   return [[stats, table], () => stats.heldBytes];
 }
 

@@ -6,6 +6,7 @@ import { SPILLED_BUSY_RUN_BYTES } from '../../engine/limits.js';
 import { USUAL_SIZES } from '../../engine/rows/compaction.js';
 import { collectLogs, type LogsParameters, mergeLogs } from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
+import { finished } from '../../engine/steps.js';
 import { RETENTION_US, TIER_CLASSES } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
 import { Random } from '../../src/demo/random.js';
@@ -195,7 +196,7 @@ test.each(Array.from({ length: 20 }, (_, seed) => seed))('kept and computed agre
       logs.views = tables.map((table, i) => {
         logs.views[i].save(table);
         const view = new RowsView(table);
-        view.load(table);
+        finished(view.load(table));
         return view;
       });
     }

@@ -10,6 +10,7 @@ import { USUAL_SIZES } from '../../engine/rows/compaction.js';
 import { collectLogs, type LogsParameters, mergeLogs } from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
+import { finished } from '../../engine/steps.js';
 import { RETENTION_US, TIER_CLASSES } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_SECOND } from '../../engine/time.js';
 import { Random } from '../../src/demo/random.js';
@@ -147,7 +148,7 @@ test('a project whose name begins with a byte order mark stays another one throu
   };
   view.save(table);
   view = new RowsView(table);
-  view.load(table);
+  finished(view.load(table));
   check();
   const laterUs = NOW_US + 3 * US_PER_HOUR;
   view.expire(laterUs);
@@ -157,7 +158,7 @@ test('a project whose name begins with a byte order mark stays another one throu
   view.save(table);
   check();
   view = new RowsView(table);
-  view.load(table);
+  finished(view.load(table));
   check();
 });
 
@@ -211,13 +212,13 @@ test('a missing block is an error and not an answer', () => {
   const index = table.names.find((name) => name.startsWith('rows/index/') && name.endsWith('/00000001'))!;
   const withoutIndex = table.copy();
   withoutIndex.delete(index);
-  expect(() => new RowsView(withoutIndex).load(withoutIndex)).toThrow(SegmentError);
+  expect(() => finished(new RowsView(withoutIndex).load(withoutIndex))).toThrow(SegmentError);
   const withoutFile = table.copy();
   withoutFile.remove(table.files[0]);
-  expect(() => new RowsView(withoutFile).load(withoutFile)).toThrow(SegmentError);
+  expect(() => finished(new RowsView(withoutFile).load(withoutFile))).toThrow(SegmentError);
   const whole = table.copy();
   const restored = new RowsView(whole);
-  restored.load(whole);
+  finished(restored.load(whole));
   whole.remove(table.files[0]);
   expect(() => ask([restored])).toThrow(SegmentError);
 });
@@ -240,7 +241,7 @@ test('of an hour that is saved ever again few segments of indexes stay, and a lo
     expect(segmentCount).toBeLessThanOrEqual(Math.floor(blockCount / 16) + 15);
     if (random.chance(0.9)) continue;
     view = new RowsView(table);
-    view.load(table);
+    finished(view.load(table));
     const answer = ask([view], {}, NOW_US + blockCount).map((text) => text.trim());
     expect(answer).toEqual(newest.slice(0, LOG_ROW_LIMIT));
   }
@@ -292,7 +293,7 @@ test('a run that cannot be read is tried again once a minute, however often rows
   written.save(table);
   table.isFailing = true;
   const view = new RowsView(table);
-  view.load(table);
+  finished(view.load(table));
   const refused = (nowUs: number) => expect(() => ask([view], {}, nowUs)).toThrow(/the disk fails/);
   refused(NOW_US);
   const { readCount } = table;
@@ -389,7 +390,7 @@ test.each(Array.from({ length: 40 }, (_, seed) => seed))('view and twin agree: s
       for (const table of tables) table.forgetAside();
       views = tables.map((of) => {
         const view = new RowsView(of);
-        view.load(of);
+        finished(view.load(of));
         return view;
       });
     }

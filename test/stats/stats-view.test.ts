@@ -11,6 +11,7 @@ import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { InvocationStatsParameters } from '../../engine/stats/partial.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
+import { finished } from '../../engine/steps.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
 import { Random } from '../../src/demo/random.js';
 import { MemoryScratch } from '../memory-scratch.js';
@@ -71,7 +72,7 @@ function viewOf(...entries: readonly RelayEntry[]): StatsView {
 
 function restored(table: SegmentTable): StatsView {
   const view = new StatsView();
-  view.load(table);
+  finished(view.load(table));
   return view;
 }
 
@@ -165,7 +166,7 @@ function history(seed: number): number {
     new StatsView(scratch, { asideFromBytes: 100, asideStepBytes: 1_000, loadBytes: 20_000 });
   const fromStore = (shard: number): StatsView => {
     const view = made();
-    view.load(tables[shard]);
+    finished(view.load(tables[shard]));
     return view;
   };
   const views = [made(), made()];
@@ -408,7 +409,7 @@ test('a start holds no more than it may: values that were read go aside before t
   const scratch = new MemoryScratch();
   const loaded = new StatsView(scratch, { asideFromBytes: 100, loadBytes });
   let mostBytes = 0;
-  loaded.load({
+  const loading = loaded.load({
     get: (name) => table.get(name),
     block: (file, index) => table.block(file, index),
     blockCount: (file) => table.blockCount(file),
@@ -419,6 +420,7 @@ test('a start holds no more than it may: values that were read go aside before t
       }
     },
   });
+  finished(loading);
   // The slot that is read comes on top: the largest is a day, or two of them, at one level of four.
   expect(mostBytes).toBeLessThan(loadBytes + allBytes / 4);
   expect(scratch.openCount).toBeGreaterThan(0);

@@ -21,6 +21,7 @@ import { afterEach, expect, test } from 'vitest';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
+import { finished } from '../../engine/steps.js';
 import { LONGEST_RETENTION_US } from '../../engine/tier.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { Random } from '../../src/demo/random.js';
@@ -217,7 +218,7 @@ interface Rig {
 async function load(directory: string, cacheBytes = 0): Promise<Rig> {
   const store = await openStore(directory, cacheBytes);
   const view = new RowsView(store.reader(SCOPE));
-  view.load(store.reader(SCOPE));
+  finished(view.load(store.reader(SCOPE)));
   return { store, view };
 }
 

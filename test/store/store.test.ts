@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { SegmentError, type SegmentWriter } from '../../engine/segments.js';
+import { finished } from '../../engine/steps.js';
 import type { DeadLetter, DeadLetterReason } from '../../ingest/dead-letters.js';
 import { Random } from '../../src/demo/random.js';
 import { DeadLetterStore } from '../../src/store/dead-letter-store.js';
@@ -35,7 +36,6 @@ import {
   LETTERS_BYTES,
 } from '../../src/store/limits.js';
 import { LogTable } from '../../src/store/log-table.js';
-import { finished } from '../../src/store/steps.js';
 import { Store } from '../../src/store/store.js';
 
 const CACHE_BYTES = 1024 * 1024;

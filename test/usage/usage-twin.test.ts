@@ -4,6 +4,7 @@
  */
 
 import { expect, test } from 'vitest';
+import { finished } from '../../engine/steps.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { USAGE_INTERVALS } from '../../engine/usage/api-counts.js';
 import { ExpressionEvaluation } from '../../engine/usage/expressions/expression-evaluation.js';
@@ -132,7 +133,7 @@ function differs(seed: number): string | null {
     for (const table of tables) table.forgetAside();
     views = tables.map((table) => {
       const view = newView();
-      view.load(table);
+      finished(view.load(table));
       return view;
     });
   };

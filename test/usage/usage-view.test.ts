@@ -11,6 +11,7 @@ import {
   USAGE_CHUNK_BYTES,
 } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
+import { finished } from '../../engine/steps.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { areasOfPath } from '../../engine/usage/areas.js';
 import { ExpressionEvaluation } from '../../engine/usage/expressions/expression-evaluation.js';
@@ -97,7 +98,7 @@ test('an hour larger than every block, page and table is counted right, saved an
   const table = new SegmentTable();
   view.save(table);
   const loaded = new UsageView();
-  loaded.load(table);
+  finished(loaded.load(table));
   expect(answers(loaded)).toEqual(expected);
   expect(loaded.stats().urls).toBe(view.stats().urls);
 });
@@ -144,7 +145,7 @@ test('a chunk is written again until it is large, then the next begins', () => {
   view.save(table);
   expect(table.names, 'nothing changed').toEqual(before.names);
   const loaded = new UsageView();
-  loaded.load(table);
+  finished(loaded.load(table));
   loaded.apply(edgeEntry(HOUR_US + 5, 'late', 0));
   loaded.save(table);
   expect(table.names, 'the open chunk goes on').toEqual(before.names);
@@ -168,7 +169,7 @@ test('damaged or foreign segments are refused', () => {
   const name = table.names[0];
   const bytes = table.get(name)!;
   const check = (segments: [string, Uint8Array][]) => {
-    expect(() => new UsageView().load(new SegmentTable(segments))).toThrow(SegmentError);
+    expect(() => finished(new UsageView().load(new SegmentTable(segments)))).toThrow(SegmentError);
   };
   check([[name, bytes.subarray(0, -1)]]);
   check([[name, Uint8Array.from([...bytes, 0])]]);

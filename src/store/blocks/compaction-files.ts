@@ -6,12 +6,12 @@
 import { dirname, join } from 'node:path';
 import { assert } from '../../../engine/assert.js';
 import { type FileBuilder, SegmentError } from '../../../engine/segments.js';
+import type { Steps } from '../../../engine/steps.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
 import type { Folders } from '../disk/folders.js';
 import { readable } from '../disk/read-error.js';
 import type { Removals } from '../disk/removals.js';
-import type { Steps } from '../steps.js';
 import type { StoredFile } from '../thread/storage-protocol.js';
 import { compressedValue, NO_DICTIONARY } from '../values/checked-value.js';
 import { rawEnvelope } from '../values/envelope.js';

@@ -8,13 +8,13 @@
 
 import { basename, dirname, join } from 'node:path';
 import { SegmentError } from '../../../engine/segments.js';
+import { finished } from '../../../engine/steps.js';
 import { decodeFileRecord, FILE_KEY } from '../blocks/file-records.js';
 import type { Disk } from '../disk/disk.js';
 import { isSystemError } from '../disk/system-errors.js';
 import { FileWindow } from '../journal/file-window.js';
 import { type JournalState, type Location, readJournal, refuse } from '../journal/journal-folder.js';
 import { SHARDS_FOLDER, shardName } from '../journal/journals.js';
-import { finished } from '../steps.js';
 import { openEnvelope } from '../values/envelope.js';
 
 /** Below the folder: the journal was written by another process, perhaps a wrong one. */

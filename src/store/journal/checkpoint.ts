@@ -4,12 +4,12 @@
  */
 
 import { SegmentError } from '../../../engine/segments.js';
+import { finished, type Steps } from '../../../engine/steps.js';
 import type { CompactionDisk } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
 import { readable } from '../disk/read-error.js';
 import { CHECKPOINT_FRAME_BYTES, CHECKPOINT_SYNC_BYTES } from '../limits.js';
-import { finished, type Steps } from '../steps.js';
 import { checkValue } from '../values/checked-value.js';
 import { END_FRAME, ENTRIES_FRAME, encodeFrame, type Put } from './frame.js';
 import type { CheckpointPlaces, CommitIdentity } from './journal.js';

@@ -9,8 +9,8 @@
 
 import { join } from 'node:path';
 import { SegmentError } from '../../../engine/segments.js';
+import { finished } from '../../../engine/steps.js';
 import type { Disk } from '../disk/disk.js';
-import { finished } from '../steps.js';
 import {
   COMMIT_FRAME,
   decodeChanges,

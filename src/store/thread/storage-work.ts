@@ -10,6 +10,7 @@ import { SORTED_BLOCK_BYTES } from '../../../engine/limits.js';
 import { compactRuns } from '../../../engine/rows/compaction.js';
 import { encodeDirectory } from '../../../engine/rows/directory.js';
 import { SegmentError } from '../../../engine/segments.js';
+import type { Steps } from '../../../engine/steps.js';
 import { sealPart } from '../../../engine/usage/sealed/seal.js';
 import { partFile } from '../../../engine/usage/sealed/sealed-part.js';
 import { monotonicUs } from '../../system-clock.js';
@@ -21,7 +22,6 @@ import { Removals } from '../disk/removals.js';
 import { errorText, SyncError } from '../disk/system-errors.js';
 import { writeCheckpoint } from '../journal/checkpoint.js';
 import { STORAGE_SLICE_MS } from '../limits.js';
-import type { Steps } from '../steps.js';
 import { compressing } from '../values/checked-value.js';
 import { wrapping } from '../values/envelope.js';
 import type {

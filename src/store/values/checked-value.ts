@@ -7,8 +7,8 @@
 
 import { crc32 } from 'node:zlib';
 import { SegmentError } from '../../../engine/segments.js';
+import { finished } from '../../../engine/steps.js';
 import { COMPRESS_PIECE_BYTES, QUICK_ZSTD_LEVEL } from '../limits.js';
-import { finished } from '../steps.js';
 import { zstdCompress, zstdDecompress } from './zstd.js';
 
 const VERSION = 1;

@@ -1,7 +1,7 @@
 /** Segments and records as journals hold them: compressed where that gains anything. */
 
+import { finished } from '../../../engine/steps.js';
 import { COMPRESS_FROM_BYTES } from '../limits.js';
-import { finished } from '../steps.js';
 import { CODEC_RAW, checkedValue, checkValue, compressing, filledValue, rawBytes } from './checked-value.js';
 
 /** The value to store. Compresses, so on the storage thread only. */

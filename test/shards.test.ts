@@ -9,8 +9,10 @@ import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { EdgeEntry, RelayEntry } from '../engine/entry.js';
+import { BLOCK_TARGET_BYTES } from '../engine/limits.js';
+import { SegmentError } from '../engine/segments.js';
 import type { RelayShard } from '../engine/shard.js';
-import { US_PER_MINUTE } from '../engine/time.js';
+import { US_PER_HOUR, US_PER_MINUTE } from '../engine/time.js';
 import type { LogSourceStatus } from '../ingest/log-source.js';
 import { readinessOf } from '../src/service/readiness.js';
 import { Shards } from '../src/service/shards.js';
@@ -89,36 +91,86 @@ test('a partition that goes lets go of its scratch files, and of no others', asy
   );
 });
 
-test('a shard is restored in turns: in no answer and in what is counted meanwhile, and then as it was', async () => {
+/** So many hours of usage, minutes of statistics and blocks of rows, and one of each a save. */
+const PIECES = 40;
+
+function edgeEntry(i: number): EdgeEntry {
+  const row = Buffer.alloc(BLOCK_TARGET_BYTES, i);
+  const fields = {
+    project: `p${i % 7}`,
+    tierClass: '90d',
+    idHash: i,
+    url: Buffer.from(`/rest/${i}`),
+  } as const;
+  return { ...fields, timestampUs: i * US_PER_HOUR, row, areas: 1, outcome: 0 };
+}
+
+function relayEntry(i: number): RelayEntry {
+  const fields = { project: `p${i % 7}`, functionId: 'f', statusCode: 200, executionTimeMs: i };
+  return { ...fields, timestampUs: i * US_PER_MINUTE };
+}
+
+/** A turn after every second step. */
+function slicesOfTwo() {
+  let steps = 0;
+  return { lengthUs: 2, monotonicUs: () => steps++ };
+}
+
+test.each([
+  ['edge', edgeEntry],
+  ['relay', relayEntry],
+] as const)(
+  'a shard of topic %s is restored in turns: in no answer and in what is counted meanwhile, and then as it was',
+  async (topic, entryOf) => {
+    await withStore(async (store) => {
+      const shards = new Shards(store, TOPICS);
+      const moved = { topic, partition: 0 };
+      const before = shards.of(moved);
+      for (let i = 0; i < PIECES; i++) {
+        before.applyRecord([entryOf(i)] as never, [], i + 1);
+        await store.commit((writerOf) => before.save(writerOf(`${topic}/0`)));
+      }
+      shards.remove(moved);
+      const amid: { readonly isKnown: boolean; readonly heldBytes: number }[] = [];
+      let isRestored = false;
+      const restoring = shards.restore(moved, slicesOfTwo()).finally(() => {
+        isRestored = true;
+      });
+      while (!isRestored) {
+        amid.push({ isKnown: shards.known(moved) !== undefined, heldBytes: shards.heldBytes() });
+        await nextTurn();
+      }
+      await restoring;
+      expect(amid.filter(({ isKnown }) => isKnown)).toEqual([]);
+      expect(new Set(amid.map((one) => one.heldBytes)).size).toBeGreaterThan(PIECES / 2);
+      const restored = shards.known(moved)!;
+      expect([restored.nextOffset, restored.dirty]).toEqual([PIECES, false]);
+      expect([...shards.edge, ...shards.relay]).toEqual([restored]);
+      const atOnce = new Shards(store, TOPICS);
+      const figures = (of: Shards) => of.known(moved)!.views.map((view) => view.figures());
+      expect(figures(shards)).toEqual(figures(atOnce));
+      expect(shards.heldBytes()).toBe(atOnce.heldBytes());
+    });
+  },
+);
+
+test('a shard that cannot be restored is not there, and may be restored again', async () => {
   await withStore(async (store) => {
     const shards = new Shards(store, TOPICS);
-    const relayKey = { topic: 'relay', partition: 0 };
-    const entries = Array.from({ length: 2_000 }, (_, i): RelayEntry => {
-      const timestampUs = (i % 100) * US_PER_MINUTE;
-      return { timestampUs, project: `p${i % 7}`, functionId: 'f', statusCode: 200, executionTimeMs: i };
+    const before = shards.of(key(0));
+    before.applyRecord([edgeEntry(1)] as never, [], 1);
+    await store.commit((writerOf) => {
+      before.save(writerOf('edge/0'));
+      writerOf('edge/0').put('usage/foreign', new Uint8Array(1));
     });
-    const before = shards.of(relayKey);
-    before.applyRecord(entries as never, [], 5);
-    await store.commit((writerOf) => before.save(writerOf('relay/0')));
-    shards.remove(relayKey);
-    const amid: { readonly isKnown: boolean; readonly heldBytes: number }[] = [];
-    let isRestored = false;
-    const restoring = shards.restore(relayKey).finally(() => {
-      isRestored = true;
-    });
-    while (!isRestored) {
-      amid.push({ isKnown: shards.known(relayKey) !== undefined, heldBytes: shards.heldBytes() });
-      await nextTurn();
-    }
+    shards.remove(key(0));
+    await expect(shards.restore(key(0), slicesOfTwo())).rejects.toThrow(SegmentError);
+    expect([shards.known(key(0)), shards.heldBytes()]).toEqual([undefined, 0]);
+    await store.commit((writerOf) => writerOf('edge/0').delete('usage/foreign'));
+    const restoring = shards.restore(key(0), slicesOfTwo());
+    expect(() => shards.of(key(0))).toThrow(/while it is loaded/);
     await restoring;
-    expect(amid.length).toBeGreaterThan(100);
-    expect(amid.filter(({ isKnown }) => isKnown)).toEqual([]);
-    expect(new Set(amid.map((one) => one.heldBytes)).size).toBeGreaterThan(50);
-    const restored = shards.known(relayKey) as RelayShard;
-    expect([restored.nextOffset, restored.dirty, shards.relay]).toEqual([5, false, [restored]]);
-    const atOnce = new Shards(store, TOPICS);
-    expect(restored.stats.figures()).toEqual((atOnce.known(relayKey) as RelayShard).stats.figures());
-    expect(shards.heldBytes()).toBe(atOnce.heldBytes());
+    expect(shards.known(key(0))?.nextOffset).toBe(1);
   });
 });
 

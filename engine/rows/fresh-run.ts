@@ -201,11 +201,12 @@ export class FreshRun {
       const firstBlock = blockIndex;
       const reader = new ByteReader(bytes);
       for (; reader.remaining > 0; blockIndex++) this.#loadIndex(new BlockIndex(reader));
+      // A store of before has one for each save: those that are many already stay as they are.
+      if (blockIndex - (last[0]?.firstBlock ?? firstBlock) >= INDEXES_TOGETHER) last = [];
       if (blockIndex - firstBlock < INDEXES_TOGETHER) last.push({ firstBlock, bytes });
-      else last = [];
       yield;
     }
-    this.#keepIndexes(last);
+    if (!this.info.isClosed) this.#keepIndexes(last);
     if (this.#reader.blockCount(this.file) !== blockIndex)
       throw new SegmentError('a row file and its index have different numbers of blocks');
     const open = this.#reader.get(openName(this.file));
@@ -260,7 +261,7 @@ export class FreshRun {
     const { firstBlock } = last[0];
     if (endBlock - firstBlock < INDEXES_TOGETHER) {
       writer.put(indexName(this.file, added.firstBlock), added.bytes);
-      this.#keepIndexes(last);
+      this.#keepIndexes(this.info.isClosed ? [] : last);
       return;
     }
     for (const saved of this.#lastIndexes.slice(1)) writer.delete(indexName(this.file, saved.firstBlock));

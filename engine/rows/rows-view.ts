@@ -66,6 +66,8 @@ export class RowsView implements View<EdgeEntry> {
   /** How often the runs, or what is visible of them, have changed. */
   #changeCount = 0;
   #compaction: CompactionUnderWay | null = null;
+  /** Of whose rows some may not be there yet. */
+  #loading: FreshRun | null = null;
   /** Runs that could not be compacted. */
   readonly #stuck = new Set<Run>();
 
@@ -79,7 +81,7 @@ export class RowsView implements View<EdgeEntry> {
     let bytes = this.#projects.heldBytes;
     for (const run of this.#fresh) bytes += run.heldBytes;
     for (const run of this.#sorted) bytes += run.heldBytes;
-    return bytes;
+    return bytes + (this.#loading?.heldBytes ?? 0);
   }
 
   freshRuns(): Iterable<FreshRun> {
@@ -212,7 +214,12 @@ export class RowsView implements View<EdgeEntry> {
       return;
     }
     const run = new FreshRun(info, this.#reader);
-    yield* run.load();
+    this.#loading = run;
+    try {
+      yield* run.load();
+    } finally {
+      this.#loading = null;
+    }
     // What is added must go to the end of what the file should have.
     const blockCount = reader.blockCount(run.file);
     if (!info.isClosed && blockCount > 0) reader.block(run.file, blockCount - 1);

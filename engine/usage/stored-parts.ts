@@ -103,29 +103,32 @@ export class StoredParts {
     this.#changed.clear();
   }
 
-  /** The parts that are stored, in order of hour and part. */
-  *load(reader: SegmentReader, nextSequence: () => number): Generator<void, (FreshPart | SealedPart)[]> {
-    const parts: (FreshPart | SealedPart)[] = [];
+  /** Tells of the parts that are stored, in order of hour and part: what is in a fresh one comes after that, in steps. */
+  *load(
+    reader: SegmentReader,
+    nextSequence: () => number,
+    begin: (part: FreshPart | SealedPart) => void,
+  ): Generator<void, void> {
+    let part: FreshPart | SealedPart | null = null;
     for (const segment of reader.list(PREFIX)) {
       yield;
       const parsed = parseUsageName(segment.name);
       if (parsed === null) throw new SegmentError('a usage segment has a foreign name');
       const { name, chunkIndex } = parsed;
-      let part = parts.at(-1);
-      const isNew = part === undefined || !isSame(part.name, name);
+      const isNew: boolean = part === null || !isSame(part.name, name);
       if (chunkIndex === null) {
         if (!isNew) throw new SegmentError('a part of usage is in chunks and in a file as well');
-        parts.push(new SealedPart(name, nextSequence(), loadSummary(segment.bytes, name, reader)));
+        part = new SealedPart(name, nextSequence(), loadSummary(segment.bytes, name, reader));
+        begin(part);
         continue;
       }
-      if (part === undefined || part.kind === 'sealed' || isNew) {
+      if (part === null || part.kind === 'sealed' || isNew) {
         part = new FreshPart(name, nextSequence());
-        parts.push(part);
+        begin(part);
       }
       const chunkStart = decodeChunk(segment.bytes, part);
       this.#saved.set(part, nextChunk({ chunkIndex, chunkStart }, segment.bytes.length, part));
     }
-    return parts;
   }
 }
 

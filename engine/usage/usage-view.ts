@@ -181,17 +181,17 @@ export class UsageView implements View<EdgeEntry> {
 
   *load(reader: SegmentReader): Generator<void, void> {
     assert(this.#parts.size === 0, 'a usage view is loaded only while it is empty');
-    const parts = yield* this.#stored.load(reader, () => this.#nextSequence());
-    for (const part of parts) {
+    const nextSequence = () => this.#nextSequence();
+    yield* this.#stored.load(reader, nextSequence, (part) => {
       this.#parts.set(part.sequence, part);
       const { hourIndex, partIndex } = part.name;
       this.#nextPartIndex = Math.max(this.#nextPartIndex, partIndex + 1);
-      if (part.kind === 'sealed') continue;
+      if (part.kind === 'sealed') return;
       // An hour has several that are not sealed when they were frozen: all but the last still are.
       const earlier = this.#open.get(hourIndex);
       if (earlier !== undefined) this.#freeze(earlier);
       this.#open.set(hourIndex, part);
-    }
+    });
     for (const part of this.#open.values()) part.trim();
   }
 

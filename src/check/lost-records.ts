@@ -1,6 +1,6 @@
 /**
  * What a store may lack that it knew of a fresh run's file: commits that filled blocks noted them twice, and nothing in
- * the file says where they end or how many of them count.
+ * the file says where they end or how many of them count. Records and indexes need not begin at the same frames.
  *
  *   records   files/<run>#0   #3   #7             how long its frames are, from that one on
  *   index     rows/index/<run>/0   /3   /7        what is in its blocks, from that one on: one is a frame

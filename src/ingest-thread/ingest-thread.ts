@@ -147,7 +147,8 @@ export class IngestThread {
         return;
       case 'obtain': {
         const { key } = message;
-        this.#dropped
+        // What was sent of it before is applied by then.
+        Promise.all([this.#dropped, this.#applying])
           .then(() => this.#ports.obtain(key))
           .then((state) => this.#tell({ tell: 'obtained', key, state }), onFatal);
         return;

@@ -1,4 +1,7 @@
-/** All shards of this process, by topic and partition: made or restored when they are first asked for. */
+/**
+ * All shards of this process, by topic and partition: made or restored when they are first asked for, or restored in turns
+ * when their state has come from elsewhere.
+ */
 
 import { assert } from '../../engine/assert.js';
 import { EdgeShard, RelayShard } from '../../engine/shard.js';
@@ -7,7 +10,7 @@ import type { UsageLimits } from '../../engine/usage/usage-view.js';
 import type { View, ViewKind } from '../../engine/view.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId, partitionOf } from '../../ingest/partition-id.js';
-import { inTurns } from '../store/steps.js';
+import { inTurns, type Slices } from '../in-turns.js';
 import type { Scope, Store } from '../store/store.js';
 
 export type AnyShard = EdgeShard | RelayShard;
@@ -79,13 +82,16 @@ export class Shards {
    * Restores the shard of a partition that was not here before, others having turns meanwhile; until then nothing may ask
    * for it. Rejects with a SegmentError for damaged state.
    */
-  async restore(key: PartitionKey): Promise<void> {
+  async restore(key: PartitionKey, slices: Slices): Promise<void> {
     const scope = partitionId(key);
-    assert(this.known(key) === undefined, 'a shard is restored a second time');
+    assert(!this.#owned.has(scope) && !this.#loading.has(scope), 'a shard is restored a second time');
     const shard = this.#empty(key);
     this.#loading.set(scope, shard);
     try {
-      await inTurns(shard.load(this.#store.reader(scope)));
+      await inTurns(shard.load(this.#store.reader(scope)), slices);
+    } catch (error) {
+      this.#store.scratch.release(scope);
+      throw error;
     } finally {
       this.#loading.delete(scope);
     }

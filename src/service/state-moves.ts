@@ -40,6 +40,9 @@ export interface StateMovesPorts {
   readonly onFatal: (error: unknown) => void;
 }
 
+/** Of a load, between turns of others. Longer: answers and heartbeats wait; shorter: the load takes longer beside others. */
+const LOAD_SLICE_US = 1_000;
+
 /** How often what must have nothing beside it looks whether compactions and evaluations have ended. */
 const IDLE_CHECK_MS = 20;
 
@@ -126,22 +129,23 @@ export class StateMoves implements HandOver {
     } finally {
       for (const release of releases) release();
     }
-    try {
-      await committer.between(() => {
-        // A commit that was under way may have looked at what is stored beside it again.
-        this.#ports.beside.forget(key);
-        return task();
-      });
-    } catch (error) {
-      if (error instanceof SegmentError && store.scopes().includes(partitionId(key)))
-        await this.#load(key, null);
-      throw error;
-    }
+    await committer.between(async () => {
+      // A commit that was under way may have looked at what is stored beside it again.
+      this.#ports.beside.forget(key);
+      try {
+        await task();
+      } catch (error) {
+        if (error instanceof SegmentError && store.scopes().includes(partitionId(key)))
+          await this.#load(key, null);
+        throw error;
+      }
+    });
     return true;
   }
 
   async #load(key: PartitionKey, clocks: ClockPair | null): Promise<void> {
-    await this.#ports.shards.restore(key);
+    const { monotonicUs } = this.#ports.platform.clock;
+    await this.#ports.shards.restore(key, { lengthUs: LOAD_SLICE_US, monotonicUs });
     this.#ports.beside.load(key, clocks);
   }
 

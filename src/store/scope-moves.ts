@@ -10,6 +10,7 @@
 
 import { dirname } from 'node:path';
 import { SegmentError } from '../../engine/segments.js';
+import { inTurns } from '../in-turns.js';
 import type { BlockCache } from './blocks/block-cache.js';
 import type { BlockFiles } from './blocks/block-files.js';
 import { DROPPED_SUFFIX, movedState, REPLACED_SUFFIX, readHandedOver } from './directory/handed-over.js';
@@ -19,7 +20,6 @@ import type { CheckpointTerms, Journal } from './journal/journal.js';
 import type { JournalWriter } from './journal/journal-writer.js';
 import { type Journals, shardFolder } from './journal/journals.js';
 import type { MetaTable } from './meta-table.js';
-import { inTurns } from './steps.js';
 import type { StorageThread } from './thread/storage-thread.js';
 
 export interface ScopeMovesPorts {

@@ -75,6 +75,8 @@ export class Store {
   readonly #snapshots: Snapshots;
   readonly #moves: ScopeMoves;
   readonly #commits: Commits;
+  /** Resolves when no scope is on its way in or out; null: none is. */
+  #moving: Promise<void> | null = null;
   /** The removal of files that the last commit let go of. */
   #removal: Promise<void> = Promise.resolve();
 
@@ -293,7 +295,11 @@ export class Store {
    */
   async snapshot(scope: Scope | null = null): Promise<Snapshot> {
     if (this.room.isFull) throw new DiskFullError('the disk is full');
-    await this.#commits.idle();
+    // What is moved is in no place, or is not known to be of use yet.
+    while (this.#commits.batch !== null || this.#moving !== null) {
+      await this.#commits.idle();
+      await this.#moving;
+    }
     const files =
       scope === null
         ? [...this.#journals.files(), ...this.#files.ends()]
@@ -310,18 +316,31 @@ export class Store {
   /**
    * Puts what another store had of a scope in the place of what is here of it, durably, all or nothing. `folder`: its
    * files, which are durable; it is moved. What was here is then beside it, with REPLACED_SUFFIX, and may be removed. No
-   * commit may be under way, nor begin, and nothing but `load`, at the end, may read the scope before this resolves. Rejects
+   * commit may be under way, nor begin, and nothing but `load`, at the end, which may take seconds, may read the scope before this resolves. Rejects
    * with what `load` rejects with, or with a SegmentError for files that are not whole; then what was here is here again.
    */
   async adopt(scope: Scope, folder: string, load: () => Promise<void>): Promise<void> {
     assert(this.#commits.batch === null, 'a scope is adopted during a commit');
-    await this.#moves.adopt(scope, folder, load);
+    await this.#move(() => this.#moves.adopt(scope, folder, load));
   }
 
   /** Forgets a scope, durably; its files are moved to a folder, to be removed. Otherwise as adopt. */
   async drop(scope: Scope, aside: string): Promise<void> {
     assert(this.#commits.batch === null, 'a scope is dropped during a commit');
-    await this.#moves.setAside(scope, aside);
+    await this.#move(() => this.#moves.setAside(scope, aside));
+  }
+
+  async #move(task: () => Promise<void>): Promise<void> {
+    const moving = task();
+    this.#moving = moving.then(
+      () => undefined,
+      () => undefined,
+    );
+    try {
+      await moving;
+    } finally {
+      this.#moving = null;
+    }
   }
 
   /** Throws a StoreChangedError when the directory was removed or replaced. */

@@ -27,8 +27,8 @@ import { type Damage, Pristine } from './trials.js';
 const FILLER_BYTES = 150_000;
 /** Between what is known of files and of the runs' indexes before and after; before and behind the list of runs. */
 const FILLERS = ['f', 'rows/j', 's'];
-/** Each commit adds so many blocks to a run that they have a record and an index of their own. */
-const MANY_BLOCKS = { ...SMALL, entriesAnHour: 90, fatEvery: 1 };
+/** What two commits add to a run is so many blocks that they have a record and an index of their own. */
+const MANY_BLOCKS = { ...SMALL, entriesAnHour: 90, commitsAnHour: 6, fatEvery: 1 };
 /** A fresh run whose file has three records, and where they begin. */
 const RUN = '1d/h0000498657-00000015';
 const FIRST_FRAMES = [0, 19, 38];

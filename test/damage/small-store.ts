@@ -29,7 +29,7 @@ export const CACHE_BYTES = 1 << 20;
 
 export interface SmallStoreSize {
   readonly entriesAnHour: number;
-  /** In so many commits an hour's entries come: what is known of a run's file is as many records. */
+  /** In so many commits an hour's entries come. */
   readonly commitsAnHour: number;
   /** Each so manieth row fills a block, so that runs have several, and takes next to nothing on disk. */
   readonly fatEvery: number;

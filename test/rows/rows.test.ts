@@ -4,9 +4,12 @@
  */
 
 import { expect, test } from 'vitest';
+import { ByteReader } from '../../engine/bytes.js';
 import type { EdgeEntry } from '../../engine/entry.js';
 import { BLOCK_TARGET_BYTES, LOG_ROW_LIMIT, SPILLED_BUSY_RUN_BYTES } from '../../engine/limits.js';
+import { BlockIndex } from '../../engine/rows/block.js';
 import { USUAL_SIZES } from '../../engine/rows/compaction.js';
+import { indexName } from '../../engine/rows/fresh-run.js';
 import { collectLogs, type LogsParameters, mergeLogs } from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
@@ -245,6 +248,40 @@ test('of an hour that is saved ever again few segments of indexes stay, and a lo
     const answer = ask([view], {}, NOW_US + blockCount).map((text) => text.trim());
     expect(answer).toEqual(newest.slice(0, LOG_ROW_LIMIT));
   }
+});
+
+test('a store of before, with an index for each block, is loaded; its last indexes become one with the next', () => {
+  const table = new SegmentTable();
+  const texts: string[] = [];
+  const saveBlocks = (view: RowsView, count: number) => {
+    for (let i = 0; i < count; i++) {
+      const text = `${texts.length}`.padEnd(BLOCK_TARGET_BYTES);
+      view.apply(entry({ text, timestampUs: NOW_US + texts.length }));
+      view.save(table);
+      texts.unshift(text);
+    }
+  };
+  const indexNames = () => table.names.filter((name) => name.startsWith('rows/index/'));
+  saveBlocks(new RowsView(table), 40);
+  const [file] = table.files;
+  for (const name of indexNames()) {
+    const bytes = table.get(name)!;
+    const reader = new ByteReader(bytes);
+    for (let block = Number(name.slice(-8)); reader.remaining > 0; block++) {
+      const start = bytes.length - reader.remaining;
+      new BlockIndex(reader);
+      table.put(indexName(file, block), bytes.slice(start, bytes.length - reader.remaining));
+    }
+  }
+  expect(indexNames().length).toBe(40);
+  const view = new RowsView(table);
+  finished(view.load(table));
+  expect(ask([view], {}, NOW_US + 40)).toEqual(texts);
+  saveBlocks(view, 16);
+  expect(indexNames().length).toBe(40 + 16 - 15);
+  const again = new RowsView(table);
+  finished(again.load(table));
+  expect(ask([again], {}, NOW_US + 60)).toEqual(texts);
 });
 
 /** Counts the blocks that are read. */

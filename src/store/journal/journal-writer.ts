@@ -4,8 +4,8 @@
  */
 
 import { SegmentError } from '../../../engine/segments.js';
+import { inTurns } from '../../in-turns.js';
 import { errorText, isSystemError, SyncError } from '../disk/system-errors.js';
-import { inTurns } from '../steps.js';
 import { StorageEndedError, type StorageThread } from '../thread/storage-thread.js';
 import type { Put } from './frame.js';
 import type { CheckpointPlaces, CheckpointTerms, Journal, PendingFrame } from './journal.js';

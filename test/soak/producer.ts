@@ -44,7 +44,8 @@ const TICK_MS = 20;
 /** Records of one request: few enough that a partition's share stays below the broker's limit for a batch. */
 const SEND_COUNT = 500;
 const UNUSABLE_SHARE = 1 / 500;
-const PROBE_SHARE = 1 / 100;
+/** Few entries, and few probes, as what the service has of them stays for hours and days. */
+const PROBE_SHARE = 1 / 400;
 /** Few, and of few projects, as what they add to is over in hours and days only. */
 const LIVE_SHARE = 0.01;
 const LIVE_PROJECTS = 20;
@@ -58,12 +59,9 @@ const GZIP_SHARE = 0.25;
 /** So long after its arrival an entry of the mass has expired, at most. */
 const EXPIRY_SPREAD_US = 10 * US_PER_MINUTE;
 const RETENTION_US = 7 * US_PER_DAY;
-/**
- * Probes that get entries at a time, and for how long each: then it is known for good. More of them: what the service
- * has of each stays for days.
- */
+/** Probes that get entries at a time, and for how long each: then it is known for good. */
 const ACTIVE_PROBES = 3;
-const ACTIVE_SECONDS = 240;
+const ACTIVE_SECONDS = 600;
 const LEAST_PARTITIONS = 4;
 
 /** The hour of past days in which probes have entries. */

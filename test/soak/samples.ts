@@ -48,8 +48,9 @@ export async function takeSample(second: number, sources: SampleSources): Promis
   const { lives, ledger, figures, brokersDirectory } = sources;
   const storeDirectory = realpathSync(sources.storeDirectory);
   const { processId, count: life, ageSeconds } = lives;
-  const heapBytes = await lives.heapBytesAfterCollection();
+  // While it collects, records wait that are applied at once else.
   const metrics = await readMetrics(lives);
+  const heapBytes = await lives.heapBytesAfterCollection();
   const descriptors = descriptorTargets(processId);
   return {
     second: Math.round(second),

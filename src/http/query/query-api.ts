@@ -1,6 +1,5 @@
 /**
- * The query API: which endpoint a request is for, whether it may, and how its answer is cached, compressed
- * and marked.
+ * The query API: which endpoint a request is for, whether it may, and how its answer is cached and marked.
  */
 
 import { US_PER_SECOND } from '../../../engine/time.js';
@@ -17,29 +16,21 @@ import {
 import { Unavailable } from '../../endpoints/refusal.js';
 import { quoted } from '../../quoted.js';
 import { allows, type Grant } from '../auth.js';
-import {
-  invalidArgument,
-  JSON_CONTENT_TYPE,
-  NO_STORE,
-  notFound,
-  permissionDenied,
-  unavailable,
-} from '../errors.js';
-import { CACHE_ENTRY_LIMIT, CHANGED_RETRY_SECONDS, GZIP_LEVEL_CACHED, GZIP_LEVEL_ONCE } from '../limits.js';
+import { invalidArgument, NO_STORE, notFound, permissionDenied, unavailable } from '../errors.js';
+import { CACHE_ENTRY_LIMIT, CHANGED_RETRY_SECONDS, GZIP_LEVEL_CACHED } from '../limits.js';
 import { type AnswerState, type DroppedPort, type DroppedSpan, FRESH, type StatePort } from '../ports.js';
 import { refusable, refusalOf } from '../refusals.js';
-import { type Body, isPieces } from '../server/body.js';
+import { isPieces } from '../server/body.js';
 import type { BugReporter, CacheOutcome, HeaderLine, HttpAnswer, HttpRequest } from '../server/server.js';
 import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
-import { acceptsGzip, type Compressor } from './compression.js';
+import { type Answer, CodedAnswers, plainAnswer } from './coded-answers.js';
+import type { Compressor } from './compression.js';
 import { incompleteLines } from './incomplete.js';
 import { droppedWith, queryStringOf, SharedAnswers, type SharedAnswersPorts } from './shared-answers.js';
 import { type QueryTimes, SlowQueries, type SlowQueryPorts } from './slow-queries.js';
 import { staleLines } from './stale.js';
 
 const ALWAYS_FRESH: StatePort = { stateOf: () => FRESH, epochOf: () => 0 };
-
-const VARY_BY_CODING: HeaderLine = ['Vary', 'Accept-Encoding'];
 
 /** An endpoint under the id that callers use, and what answers it. */
 export type ServedEndpoint = ServedCached | ServedLive;
@@ -86,8 +77,6 @@ export interface QueryCall {
   readonly times?: QueryTimes | undefined;
 }
 
-type Answer = HttpAnswer | Promise<HttpAnswer>;
-type AnswerExtras = Pick<HttpAnswer, 'release' | 'cacheOutcome'>;
 /** The header lines of an answer as of nowUs that lacks something. */
 type Incomplete = (nowUs: number, body: Uint8Array) => HeaderLine[];
 
@@ -98,7 +87,7 @@ interface CachedCall extends Pick<QueryCall, 'request' | 'nowUs' | 'times'> {
 
 export class QueryApi {
   readonly #states: StatePort;
-  readonly #compressor: Compressor;
+  readonly #coded: CodedAnswers;
   /** null: this process answers alone. */
   readonly #shared: SharedAnswers | null;
   readonly #dropped: DroppedPort | null;
@@ -112,7 +101,7 @@ export class QueryApi {
 
   constructor(options: QueryApiOptions) {
     this.#states = options.states ?? ALWAYS_FRESH;
-    this.#compressor = options.compressor;
+    this.#coded = new CodedAnswers(options.compressor);
     this.#shared = options.scatter === undefined ? null : new SharedAnswers(options.scatter);
     this.#dropped = options.dropped ?? null;
     this.#slow = options.slow === undefined ? null : new SlowQueries(options.slow);
@@ -250,26 +239,16 @@ export class QueryApi {
     name: string,
     request: HttpRequest,
     state: AnswerState,
-    { body, packed: packedBody, window, holding, release }: LiveAnswer,
+    { body, packed, window, holding, release }: LiveAnswer,
     othersDropped: readonly DroppedSpan[] = [],
   ): Answer {
     const headers = liveLines(
       state,
       incompleteLines(name, droppedWith(this.#dropped, othersDropped), window),
     );
-    if (!isPieces(body)) return this.#encoded(request, body, headers, { packed: packedBody, release });
-    if (holding === null || !acceptsGzip(request.headers.get('accept-encoding')))
-      return plainAnswer(body, headers, { release });
-    return this.#compressor.tryGzipPieces(body, GZIP_LEVEL_ONCE, holding).then(
-      (packed) =>
-        packed === null
-          ? plainAnswer(body, headers, { release })
-          : packedAnswer(packed, headers, { release }),
-      (error) => {
-        release();
-        throw error;
-      },
-    );
+    return isPieces(body)
+      ? this.#coded.ofPieces(request, body, headers, holding, release)
+      : this.#coded.of(request, body, headers, { packed, release });
   }
 
   #answerCached(
@@ -291,7 +270,7 @@ export class QueryApi {
       return whenReady(compute(nowUs), (body) => {
         times?.computed();
         const stateThen = state.kind === 'shared' ? (this.#shared?.unfresh(body) ?? FRESH) : state;
-        return this.#encoded(request, body, liveLines(stateThen, incomplete(nowUs, body)));
+        return this.#coded.of(request, body, liveLines(stateThen, incomplete(nowUs, body)));
       });
     }
     const isRefresh = wantsFresh(request);
@@ -331,7 +310,7 @@ export class QueryApi {
     times?.computed();
     const unfresh = this.#shared?.unfresh(cached.body);
     if (unfresh !== undefined)
-      return this.#encoded(
+      return this.#coded.of(
         request,
         cached.body,
         liveLines(unfresh, incomplete(cached.computedUs, cached.body)),
@@ -347,33 +326,11 @@ export class QueryApi {
       ['Age', String(ageSeconds)],
       ...incomplete(cached.computedUs, cached.body),
     ];
-    const plain = () => plainAnswer(cached.body, headers, { cacheOutcome });
-    if (!acceptsGzip(request.headers.get('accept-encoding'))) return plain();
-    if (cached.packed !== null) return packedAnswer(cached.packed, headers, { cacheOutcome });
-    const packing = this.#compressor.tryGzip(cached.body, GZIP_LEVEL_CACHED);
-    if (packing === null) return plain();
-    return packing.then((packed) => {
-      cache.addPacked(cached, packed);
-      return packedAnswer(packed, headers, { cacheOutcome });
-    });
-  }
-
-  /** `release` is called when the body has done its service, whichever form of it is sent. */
-  #encoded(
-    request: HttpRequest,
-    body: Uint8Array,
-    headers: readonly HeaderLine[],
-    { packed: packedBody, release = () => undefined }: Partial<Pick<LiveAnswer, 'packed' | 'release'>> = {},
-  ): Answer {
-    if (!acceptsGzip(request.headers.get('accept-encoding'))) return plainAnswer(body, headers, { release });
-    if (packedBody !== undefined && packedBody.bytes !== null)
-      return packedAnswer(packedBody.bytes, headers, { release });
-    const packing = this.#compressor.tryGzip(body, GZIP_LEVEL_ONCE);
-    if (packing === null) return plainAnswer(body, headers, { release });
-    return packing.then((packed) => {
-      release();
-      packedBody?.keep(packed);
-      return packedAnswer(packed, headers);
+    const keep = (packed: Uint8Array) => cache.addPacked(cached, packed);
+    return this.#coded.of(request, cached.body, headers, {
+      packed: { bytes: cached.packed, keep },
+      level: GZIP_LEVEL_CACHED,
+      cacheOutcome,
     });
   }
 
@@ -400,22 +357,6 @@ export class QueryApi {
 
 function isCached(served: ServedEndpoint): served is ServedCached {
   return served.endpoint.isCached;
-}
-
-function plainAnswer(body: Body, headers: readonly HeaderLine[], extras: AnswerExtras = {}): HttpAnswer {
-  const { release, cacheOutcome } = extras;
-  return {
-    status: 200,
-    headers: [JSON_CONTENT_TYPE, VARY_BY_CODING, ...headers],
-    body,
-    close: false,
-    release,
-    cacheOutcome,
-  };
-}
-
-function packedAnswer(packed: Body, headers: readonly HeaderLine[], extras: AnswerExtras = {}): HttpAnswer {
-  return plainAnswer(packed, [['Content-Encoding', 'gzip'], ...headers], extras);
 }
 
 function liveLines(state: AnswerState, incomplete: readonly HeaderLine[]): HeaderLine[] {

@@ -48,7 +48,13 @@ const UNUSABLE_SHARE = 1 / 500;
 const PROBE_SHARE = 1 / 400;
 /** Few, and of few projects, as what they add to is over in hours and days only. */
 const LIVE_SHARE = 0.01;
-const LIVE_PROJECTS = 20;
+const LIVE_PROJECTS = 5;
+/**
+ * Of the past of live traffic, before what fills the last hours: so many hours, with so many entries of each topic in each
+ * partition. Then there are as many files from the beginning as there will be.
+ */
+const PAST_HOURS = 24;
+const PAST_HOUR_ENTRIES = 3;
 /** Projects whose functions are called all the time; some minutes make digests of their buckets, of each partition. */
 const CALLED_PROJECTS = 50;
 /** Of the projects that are not called, at most. */
@@ -127,18 +133,37 @@ export class SoakProducer {
     return this.#producer.disconnect();
   }
 
-  /** Calls of all projects, and live traffic of the past, as fast as it is taken. */
+  /** Calls of all projects, and live traffic of the past day, as fast as it is taken. */
   async producePast(signal: AbortSignal): Promise<void> {
     const { pastSeconds, entriesPerSecond, projects, seed } = this.#options;
     const everyone = createTraffic({ seed, projectCount: projects, maxFunctionCount: 1, zipfExponent: 0 });
     await this.#sendAll(projects * PAST_CALLS, signal, () =>
       drawn('relay', everyone.relay(this.#expiringUs(wallClockUs())), null),
     );
+    await this.#producePastHours(signal);
     const total = Math.floor(pastSeconds * entriesPerSecond * LIVE_SHARE);
     const startUs = wallClockUs() - pastSeconds * US_PER_SECOND;
     await this.#sendAll(total, signal, (index) =>
       this.#liveDraft(startUs + Math.floor((pastSeconds * US_PER_SECOND * index) / total)),
     );
+  }
+
+  async #producePastHours(signal: AbortSignal): Promise<void> {
+    const { edgePartitions, relayPartitions } = this.#options;
+    const nowUs = wallClockUs();
+    const hours = Array.from(
+      { length: PAST_HOURS - 1 },
+      (_, hoursAgo) => nowUs - (hoursAgo + 1) * US_PER_HOUR,
+    );
+    const times = hours.flatMap((timeUs) => new Array<number>(PAST_HOUR_ENTRIES).fill(timeUs));
+    for (let i = 0; i < Math.max(edgePartitions, relayPartitions) && !signal.aborted; i++) {
+      const partitions = { edge: i % edgePartitions, relay: i % relayPartitions };
+      const drafts = times.flatMap((timeUs) => [
+        drawn('edge', this.#live.edge(timeUs), null),
+        drawn('relay', this.#live.relay(timeUs), null),
+      ]);
+      await this.#send(drafts, partitions);
+    }
   }
 
   async #sendAll(total: number, signal: AbortSignal, draft: (index: number) => Draft): Promise<void> {

@@ -2,22 +2,25 @@
  * A soak beside the test suite: real brokers, kills, and an answer held against the model sixty times a
  * second.
  *
- *   npm run soak                                          twenty minutes and an hour, as HOUR in options.ts has it
- *   npm run soak -- --seconds 4500 --killSeconds 3600 --restartSeconds 0 --projects 10000 --edgePartitions 12 --relayPartitions 12 --budgetMb 1536
+ *   npm run soak                                          an hour and three quarters, as USUAL in options.ts has it
+ *   npm run soak -- --killSeconds 0 --restartSeconds 0 --projects 10000 --budgetMb 1536
+ *                                                         the same without a kill
+ *   npm run soak -- --seconds 4500 --killSeconds 3600 --restartSeconds 0 --projects 10000 --budgetMb 1536
  *                                                         an hour without a kill, then a life that has loaded what is kept: its heap is as large
  *
- * Begin it at about ten to the hour, and not shortly before midnight: what counts is all but the first quarter, and
- * amid that a whole hour of the clock must end, as then what the service keeps falls, and growth with time shows
- * beside growth with what is kept; but no day. Ctrl-C stops it; the same command goes on, from --directory. Exit
- * code 1: something was wrong, or grew.
+ * Begin it between a quarter and half past the hour, and not shortly before midnight: what counts is all but the first
+ * quarter, and in that two hours of the clock must end. Then what the service keeps falls, and growth with time shows
+ * beside growth with what is kept. With one end only, what the service holds of as many entries sooner or later after
+ * an end of an hour passes for growth. Ctrl-C stops it; the same command goes on, from --directory. Exit code 1:
+ * something was wrong, or grew.
  */
 
 import { campaignOptions, stopSignal } from '../campaign-options.js';
-import { HOUR } from './options.js';
+import { USUAL } from './options.js';
 import { runSoak } from './soak.js';
 
 const tell = (text: string) => process.stdout.write(`${text}\n`);
-const options = campaignOptions(HOUR, '.cache/soak');
+const options = campaignOptions(USUAL, '.cache/soak');
 const { isOver, figures, problems, findings } = await runSoak(options, tell, stopSignal());
 if (!isOver) tell(`stopped; the same command goes on from ${options.directory}`);
 for (const problem of problems.slice(0, 20)) tell(`WRONG ${problem}`);

@@ -26,9 +26,9 @@ export interface SoakOptions {
   readonly seed: number;
 }
 
-/** What is bounded fills up in the first quarter, twenty minutes; the hour after it counts. */
-export const HOUR: Omit<SoakOptions, 'directory'> = {
-  seconds: 4_800,
+/** What is bounded fills up in the first quarter; what counts after it has room for two ends of an hour of the clock. */
+export const USUAL: Omit<SoakOptions, 'directory'> = {
+  seconds: 6_300,
   entriesPerSecond: 3_000,
   queriesPerSecond: 200,
   killSeconds: 180,

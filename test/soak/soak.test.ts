@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { describeKafka } from '../kafka/broker/kafka-suite.js';
-import { HOUR } from './options.js';
+import { USUAL } from './options.js';
 import { runSoak } from './soak.js';
 
 const SMALL = {
-  ...HOUR,
+  ...USUAL,
   entriesPerSecond: 400,
   queriesPerSecond: 40,
   sampleSeconds: 2,

@@ -121,6 +121,12 @@ export const COMPACTION_SAMPLE_FROM_BYTES = 128 * 1024;
 export const SWEEP_PROJECTS = 2_000;
 
 /**
+ * Of so many blocks of an open hour the indexes become one segment: an hour has thousands of saves, and the store holds
+ * the name of each segment. Bigger: more bytes are written twice and held until then; smaller: more names.
+ */
+export const INDEXES_TOGETHER = 16;
+
+/**
  * A day's run is merged with later runs of that day once they are this share of it, or so many; the same of an hour's
  * where days are not merged. Bigger: queries look into more runs; smaller: a trickle of late rows has the day
  * compacted again and again.

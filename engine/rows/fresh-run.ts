@@ -21,7 +21,7 @@
 import { assert } from '../assert.js';
 import { upperBound } from '../binary-search.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
-import { BLOCK_TARGET_BYTES } from '../limits.js';
+import { BLOCK_TARGET_BYTES, INDEXES_TOGETHER } from '../limits.js';
 import { nameBytes, sharedName } from '../names.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { BlockBuilder, BlockIndex, indexBytesOfBlock, indexOfBlock, rowOfBlock } from './block.js';
@@ -29,9 +29,6 @@ import { compareBytes } from './row-order.js';
 import { type RunInfo, runFile } from './run.js';
 
 const indexesWriter = new ByteWriter();
-
-/** An hour has thousands of saves, and the store holds the name of each segment. */
-const INDEXES_TOGETHER = 16;
 
 /** The ordinals of one project's rows, ascending in the order of the file comment. */
 export interface ProjectRows {

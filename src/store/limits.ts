@@ -75,6 +75,12 @@ export const INLINE_SYNC_BYTES = 256 * 1024;
 export const OPEN_FILE_LIMIT = 256;
 
 /**
+ * With fewer frames the last record of a file is written again with the next ones: a file that grows for an hour would
+ * have thousands. Bigger: each commit writes more of the record again; smaller: more keys.
+ */
+export const RECORD_FRAMES = 16;
+
+/**
  * Bytes that a thread reads of a file at a time whose blocks it goes through. Bigger: more than it gets to in
  * its turn; smaller: more reads.
  */

@@ -17,7 +17,7 @@ import { type Leftover, Leftovers } from '../disk/leftovers.js';
 import { readError } from '../disk/read-error.js';
 import { errorText, isOutOfDescriptors } from '../disk/system-errors.js';
 import { type Journals, SHARDS_FOLDER, shardFolder, TABLES_FOLDER } from '../journal/journals.js';
-import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES } from '../limits.js';
+import { OPEN_FILE_LIMIT, READ_WINDOW_BYTES, RECORD_FRAMES } from '../limits.js';
 import type { FileEnd, StoredFile } from '../thread/storage-protocol.js';
 import { NO_DICTIONARY } from '../values/checked-value.js';
 import { openEnvelope } from '../values/envelope.js';
@@ -25,9 +25,6 @@ import type { BlockCache } from './block-cache.js';
 import { frameName, openFrame } from './block-frame.js';
 import { FileDamage } from './file-damage.js';
 import { decodeFileRecord, FILE_KEY, type FileRecord, fileRecord, splitFileKey } from './file-records.js';
-
-/** Of fewer frames a file's last record is written again with the next: one that grows for an hour would have thousands. */
-const RECORD_FRAMES = 16;
 
 /** More than a file has frames. */
 const FRAME_KEYS = 2 ** 26;

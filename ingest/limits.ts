@@ -80,6 +80,15 @@ export const KEPT_GAPS = 100;
 export const MAX_BODY_ELEMENTS = 131_072;
 
 /**
+ * What is held of a POST beside its body: where an entry stands, where a record begins, and of a rejected entry what it
+ * is answered with, and that text.
+ */
+export const ENTRY_PLACE_BYTES = 24;
+export const RECORD_PLACE_BYTES = 32;
+export const REJECTED_BYTES = 160;
+export const MOST_POST_BYTES = MAX_BODY_ELEMENTS * (ENTRY_PLACE_BYTES + RECORD_PLACE_BYTES + REJECTED_BYTES);
+
+/**
  * Bytes of a body that are taken apart in one turn of the event loop. Bigger: a query waits for longer than
  * half a millisecond; smaller: turns cost more than the work in them.
  */
@@ -109,6 +118,16 @@ export const BUSY_RETRY_SECONDS = 1;
  * smaller than the longest retention and what entries may be ahead: an import that is repeated counts again.
  */
 export const IMPORT_MEMORY_MS = LONGEST_RETENTION_US / 1000 + 24 * 3_600_000;
+
+/**
+ * Imports that are remembered of a topic; those that have had no chunk for longest go first. Bigger: memory, disk and a
+ * longer start; smaller: somebody who imports many files, and repeats that, counts some of them again (a file every five
+ * minutes makes 26,000 until the first may be forgotten).
+ */
+export const IMPORT_MEMORY_COUNT = 50_000;
+
+/** What one takes in memory beside its id. */
+export const IMPORT_BYTES = 512;
 
 /**
  * How long a POST with an Idempotency-Key is remembered. Bigger: more are remembered for nothing; smaller: a
@@ -147,6 +166,9 @@ export const WRITE_BYTES = 4 * 1024 * 1024;
  * larger ones; smaller: more POSTs are written twice, the second time a few bytes.
  */
 export const STAGED_FROM_BYTES = 1024 * 1024;
+
+/** What a record takes beside its value while it is on its way to the disk. */
+export const RECORD_BYTES = 160;
 
 /**
  * Records and bytes that the embedded log hands to the sink at a time. Bigger: more memory; smaller: a POST's

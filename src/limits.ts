@@ -89,6 +89,12 @@ export const WORKER_HEAP_CHECK_MS = 1_000;
 export const PAUSED_RETRY_SECONDS = 2;
 
 /**
+ * How long pieces of work on the bodies of small POSTs begin in one turn of the event loop. Longer: queries wait that long
+ * while there are many; shorter: POSTs take more turns.
+ */
+export const BODIES_TURN_US = 500;
+
+/**
  * Niceness of V8's own threads. Higher: collections of garbage take longer where other processes are busy;
  * lower: a query waits for them more often.
  */

@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { assert } from '../../engine/assert.js';
 import type { DeadLetter, DeadLetterReason } from '../dead-letters.js';
-import { MAX_NESTING_DEPTH, MAX_RECORD_BYTES, MAX_RECORD_ELEMENTS } from '../limits.js';
+import { MAX_NESTING_DEPTH, MAX_RECORD_BYTES, MAX_RECORD_ELEMENTS, SLICE_BYTES } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
 import { ArraySplitter } from './array-splitter.js';
 import type { DecodeContext, DecodeElement, ElementSource } from './element.js';
@@ -52,12 +52,20 @@ export class RecordDecoding<Entry extends object> implements ElementSource {
     return this.#isFinished;
   }
 
+  /** How many were found so far. */
+  get foundCount(): number {
+    return this.#splitter?.starts.length ?? 1;
+  }
+
   /** How many elements the record turned out to have; a value that can't be taken apart counts as one. */
   get elementCount(): number {
     return this.#elementCount;
   }
 
-  /** Finds or decodes the next element. Returns how many bytes it took, as a measure of the time. */
+  /**
+   * Decodes an element, or looks for the next one in so many bytes as a turn may take. Returns how many bytes it took, as
+   * a measure of the time.
+   */
   step(): number {
     assert(!this.#isFinished, 'a decoded record is decoded further');
     const splitter = this.#splitter;
@@ -91,7 +99,7 @@ export class RecordDecoding<Entry extends object> implements ElementSource {
 
   #split(splitter: ArraySplitter): number {
     const before = splitter.position;
-    splitter.next();
+    splitter.next(SLICE_BYTES);
     if (splitter.state === 'broken' || (splitter.state === 'done' && splitter.position !== this.#end)) {
       this.#rejectWhole('not-json');
     } else if (splitter.starts.length > MAX_RECORD_ELEMENTS) {

@@ -1,7 +1,8 @@
 /** The storage that the embedded log needs: durable records per topic, with dense offsets from 0. */
 
-import type { ImportState, RememberedImport } from './import-state.js';
-import type { PostChanges, RememberedPost } from './remembered-posts.js';
+import type { RememberedImport } from './import-state.js';
+import type { Changes } from './remembered.js';
+import type { RememberedPost } from './remembered-posts.js';
 
 /** There is no room for an append, and nothing of it is kept; the provider of the log tells the operator. */
 export class LogFullError extends Error {
@@ -38,9 +39,9 @@ export interface StagedChunk {
 
 /** What a topic's log keeps beside its records. */
 export interface LogNotes {
-  /** How far imports have come, by import id; null: forgotten. */
-  readonly imports: ReadonlyMap<string, RememberedImport | null>;
-  readonly posts: PostChanges;
+  /** How far imports have come, by import id. */
+  readonly imports: Changes<RememberedImport>;
+  readonly posts: Changes<RememberedPost>;
 }
 
 /**
@@ -77,9 +78,7 @@ export interface DurableLog {
   stage(topic: string, records: Iterable<NewRecord>, byteCount: number): Promise<readonly StagedChunk[]>;
   /** No append will take these up; they go soon. */
   unstage(topic: string, staged: readonly StagedChunk[]): void;
-  /** How far an import of the topic has come, durably; NOT_BEGUN for an id that is not known. */
-  importState(topic: string, importId: string): ImportState;
-  /** All imports of the topic that are remembered, by id. */
+  /** The topic's imports that are remembered, by id. Read once, at the start. */
   imports(topic: string): Iterable<readonly [string, RememberedImport]>;
   /** The topic's POSTs that are remembered, by digest of their key. Read once, at the start. */
   posts(topic: string): Iterable<readonly [string, RememberedPost]>;

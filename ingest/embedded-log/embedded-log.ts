@@ -20,7 +20,7 @@ import type { Arrival, TimeBounds } from './arrival.js';
 import { type BodyElements, splitBody } from './body.js';
 import { type DurableLog, LogFullError } from './durable-log.js';
 import type { ImportChunk, ImportState } from './import-state.js';
-import { PostedRecords } from './posted-records.js';
+import { type Hold, PostedRecords } from './posted-records.js';
 import type { PostIdentity, PostResult } from './remembered-posts.js';
 import {
   type AppendResult,
@@ -41,7 +41,7 @@ export interface EmbeddedLogPorts {
   readonly time: () => TimeBounds;
   /** Resolves in a later turn of the event loop, after waiting I/O. */
   readonly yieldTurn: () => Promise<void>;
-  /** For large bodies; yieldTurn unless given. One of them a turn: else a turn would be as long as there are bodies. */
+  /** For large bodies, whose turns are long; yieldTurn unless given. */
   readonly yieldLargeTurn?: () => Promise<void>;
   /** Told when the sink has all that was acknowledged before the start, topic by topic. */
   readonly onWhole?: () => void;
@@ -70,6 +70,8 @@ export type AppendOutcome =
   | { readonly kind: 'entry-too-large'; readonly index: number; readonly maxBytes: number }
   /** A chunk of an import that doesn't continue what stands of it. */
   | { readonly kind: 'out-of-place'; readonly importState: ImportState }
+  /** See Hold. */
+  | { readonly kind: 'no-memory' }
   /** The Idempotency-Key came before, with another body. */
   | { readonly kind: 'key-reused' }
   | { readonly kind: 'busy'; readonly retryAfterSeconds: number }
@@ -88,6 +90,7 @@ export interface BodyIdentity {
 const NO_IDENTITY: BodyIdentity = {};
 const BUSY: AppendOutcome = { kind: 'busy', retryAfterSeconds: BUSY_RETRY_SECONDS };
 const UNCLEAR: AppendOutcome = { kind: 'unclear' };
+const NO_MEMORY: AppendOutcome = { kind: 'no-memory' };
 const EMPTY: AppendOutcome = { kind: 'not-json', detail: 'it is empty' };
 const TOO_MANY_ENTRIES: AppendOutcome = { kind: 'too-many-entries', maxCount: MAX_BODY_ELEMENTS };
 const NO_ELEMENTS: BodyElements = { form: 'lines', starts: [], ends: [] };
@@ -108,6 +111,7 @@ export class EmbeddedLog implements LogSource {
   #isOpen = false;
   readonly #inFlight = new Set<Promise<AppendOutcome>>();
   #inFlightBytes = 0;
+  #splitting: Promise<unknown> = Promise.resolve();
   #delivery: Promise<unknown> = Promise.resolve();
   #problem: string | null = null;
 
@@ -127,13 +131,14 @@ export class EmbeddedLog implements LogSource {
   /**
    * Takes the entries of a body: durable when it resolves, and visible in answers soon after. The body must
    * not change until then. Rejects only for our own bugs. The body of a chunk of an import is taken as lines,
-   * whatever its content type.
+   * whatever its content type. `hold`: of memory beside the body's.
    */
   async append(
     sourceName: string,
     body: Uint8Array,
     contentType: string,
     identity: BodyIdentity = NO_IDENTITY,
+    hold: Hold = always,
   ): Promise<AppendOutcome> {
     const topic = this.#topics.find(({ key }) => key.topic === sourceName);
     if (topic === undefined) {
@@ -141,7 +146,7 @@ export class EmbeddedLog implements LogSource {
     }
     if (!this.#isOpen || this.#isBehind(body.length)) return BUSY;
     this.#inFlightBytes += body.length;
-    const outcome = this.#append(topic, body, contentType, identity);
+    const outcome = this.#append(topic, body, contentType, identity, hold);
     this.#inFlight.add(outcome);
     try {
       return await outcome;
@@ -212,13 +217,14 @@ export class EmbeddedLog implements LogSource {
     body: Uint8Array,
     contentType: string,
     { chunk, idempotencyKey }: BodyIdentity,
+    hold: Hold,
   ): Promise<AppendOutcome> {
     const { edgeTopic, urlFromPath, nowUs, time, yieldLargeTurn } = this.#ports;
     const isLarge = yieldLargeTurn !== undefined && body.length >= STAGED_FROM_BYTES;
     const yieldTurn = isLarge ? yieldLargeTurn : this.#ports.yieldTurn;
     const timestampMs = Math.floor(nowUs() / 1000);
     const arrival = { timestampMs, ...time() };
-    const split = await splitBody(body, chunk === undefined ? contentType : LINES_TYPE, yieldTurn);
+    const split = await this.#split(body, chunk === undefined ? contentType : LINES_TYPE, yieldTurn);
     if (split === 'empty' && chunk === undefined) return EMPTY;
     if (split === 'too-many-entries') return TOO_MANY_ENTRIES;
     const elements = split === 'empty' ? NO_ELEMENTS : split;
@@ -226,8 +232,8 @@ export class EmbeddedLog implements LogSource {
     if (tooLarge >= 0) return { kind: 'entry-too-large', index: tooLarge, maxBytes: MAX_RECORD_BYTES };
     const decodeElement = topic.key.topic === edgeTopic ? decodeEdgeElement : decodeRelayElement;
     const wholeBody = { offset: 0, timestampMs, value: body, projectTier: null };
-    const records = new PostedRecords(elements, topic.key, wholeBody, decodeElement, urlFromPath);
-    await records.fill(yieldTurn);
+    const records = new PostedRecords(elements, topic.key, wholeBody, decodeElement, hold, urlFromPath);
+    if (!(await records.fill(yieldTurn))) return NO_MEMORY;
     if (records.hasTooMany) return TOO_MANY_ENTRIES;
     // Amidst an import each bad line counts on its own; at its beginning it is rather the wrong file.
     const mustHaveJson = chunk === undefined || chunk.startByte === 0;
@@ -241,6 +247,17 @@ export class EmbeddedLog implements LogSource {
     if (records.count === 0) return storedOutcome(records);
     const result = await this.#store(topic, records, arrival, {});
     return 'kind' in result ? result : storedOutcome(records);
+  }
+
+  /**
+   * What takes several turns, one body after the other: until it is taken apart nobody knows what that takes in memory.
+   */
+  #split(body: Uint8Array, contentType: string, yieldTurn: () => Promise<void>) {
+    if (body.length <= SPLIT_BYTES) return splitBody(body, contentType, yieldTurn);
+    const split = this.#splitting.then(() => splitBody(body, contentType, yieldTurn));
+    // One that fails is its caller's concern.
+    this.#splitting = split.catch(() => undefined);
+    return split;
   }
 
   /** The first with its key is taken; the same again is answered as the first was, and counts no further. */
@@ -294,6 +311,10 @@ export class EmbeddedLog implements LogSource {
       return UNCLEAR;
     }
   }
+}
+
+function always(): boolean {
+  return true;
 }
 
 function storedOutcome(

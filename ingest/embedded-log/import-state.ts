@@ -7,7 +7,8 @@
  * what, the import left off.
  */
 
-import { IMPORT_MEMORY_MS } from '../limits.js';
+import { IMPORT_BYTES, IMPORT_MEMORY_COUNT, IMPORT_MEMORY_MS } from '../limits.js';
+import type { MemoryRules } from './remembered.js';
 
 export interface ImportState {
   /** Where the next chunk has to begin. */
@@ -67,7 +68,11 @@ export function advanced(
   };
 }
 
-/** Nothing that it brought counts any more, and nothing of it would count again. */
-export function isForgotten({ atMs }: RememberedImport, trustedMs: number): boolean {
-  return trustedMs - atMs >= IMPORT_MEMORY_MS;
-}
+/** By import id: what is forgotten for its age brought nothing that counts any more, and would bring nothing. */
+export const IMPORT_MEMORY: MemoryRules<RememberedImport> = {
+  atMs: ({ atMs }) => atMs,
+  bytesOf: (importId) => IMPORT_BYTES + importId.length,
+  lifeMs: IMPORT_MEMORY_MS,
+  maxCount: IMPORT_MEMORY_COUNT,
+  maxBytes: Number.POSITIVE_INFINITY,
+};

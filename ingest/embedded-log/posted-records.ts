@@ -7,10 +7,13 @@ import type { DecodeContext, DecodeElement, ElementSource } from '../decode/elem
 import { OPEN_BRACE, OPEN_BRACKET } from '../decode/json-scan.js';
 import { RecordDecoding } from '../decode/record.js';
 import {
+  ENTRY_PLACE_BYTES,
   GROUP_BYTES,
   GROUP_ELEMENTS,
   MAX_BODY_ELEMENTS,
   MAX_NESTING_DEPTH,
+  RECORD_PLACE_BYTES,
+  REJECTED_BYTES,
   SLICE_BYTES,
   SLICE_ELEMENTS,
 } from '../limits.js';
@@ -24,6 +27,11 @@ export interface RejectedEntry {
   readonly index: number;
   readonly reason: DeadLetterReason;
 }
+
+/**
+ * Takes so many bytes more of what all POSTs may hold, for as long as the POST lasts; false where they are not left.
+ */
+export type Hold = (byteCount: number) => boolean;
 
 /** Of the kind that the topic holds. */
 type Entry = EdgeEntry | RelayEntry;
@@ -62,6 +70,8 @@ export class PostedRecords implements RecordValues {
   readonly #elements: BodyElements;
   readonly #source: ElementSource;
   readonly #decodeElement: DecodeElement<Entry>;
+  readonly #hold: Hold;
+  #heldBytes = 0;
   /** Of each record the first of its elements, and how many they are. */
   readonly #firsts: number[] = [];
   readonly #counts: number[] = [];
@@ -74,6 +84,7 @@ export class PostedRecords implements RecordValues {
     key: PartitionKey,
     record: LogRecord & { readonly value: Uint8Array },
     decodeElement: DecodeElement<Entry>,
+    hold: Hold,
     urlFromPath = false,
   ) {
     const { value, timestampMs } = record;
@@ -87,6 +98,7 @@ export class PostedRecords implements RecordValues {
     };
     const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
     this.#elements = elements;
+    this.#hold = hold;
     this.#source = { key, record, context, bytes, isUtf8: false };
     this.#decodeElement = decodeElement;
   }
@@ -111,18 +123,20 @@ export class PostedRecords implements RecordValues {
     return { length, copyTo: (target, at) => this.#copyGroup(first, count, target, at) };
   }
 
-  /** Takes in all entries, in several turns, unless they are too many. */
-  async fill(yieldTurn: () => Promise<void>): Promise<void> {
+  /** Takes in all entries, in several turns, unless they are too many. False where there is no memory for them. */
+  async fill(yieldTurn: () => Promise<void>): Promise<boolean> {
     const { starts, ends } = this.#elements;
     let sliceBytes = 0;
     let sliceElements = 0;
-    for (let index = 0; index < starts.length && !this.hasTooMany; index++) {
+    let isHeld = this.#isHeld(0);
+    for (let index = 0; index < starts.length && isHeld && !this.hasTooMany; index++) {
       sliceBytes += ends[index] - starts[index];
       sliceElements++;
-      if (this.#isTakenAsRecord(index)) await this.#takeRecord(index, yieldTurn);
+      if (this.#isTakenAsRecord(index)) isHeld = await this.#takeRecord(index, yieldTurn);
       else this.#takeElement(index);
       slab.rewind();
       if (sliceBytes < SLICE_BYTES && sliceElements < SLICE_ELEMENTS) continue;
+      isHeld = isHeld && this.#isHeld(0);
       await yieldTurn();
       sliceBytes = 0;
       sliceElements = 0;
@@ -130,6 +144,19 @@ export class PostedRecords implements RecordValues {
     this.#closeGroup(starts.length);
     // The decoder keeps what it decoded last: let that not be a whole body.
     this.#decodeElement({ ...this.#source, bytes: EMPTY_OBJECT }, 0, EMPTY_OBJECT.length, 0);
+    return isHeld && this.#isHeld(0);
+  }
+
+  /** Whether there is memory for what is known by now, and for the elements of the record under way. */
+  #isHeld(recordElements: number): boolean {
+    const heldBytes =
+      ENTRY_PLACE_BYTES * (this.#elements.starts.length + recordElements) +
+      RECORD_PLACE_BYTES * this.count +
+      REJECTED_BYTES * this.rejected.length;
+    if (heldBytes <= this.#heldBytes) return true;
+    const isHeld = this.#hold(heldBytes - this.#heldBytes);
+    if (isHeld) this.#heldBytes = heldBytes;
+    return isHeld;
   }
 
   #copyGroup(first: number, count: number, target: Uint8Array, start: number): void {
@@ -172,23 +199,28 @@ export class PostedRecords implements RecordValues {
     else this.#addToGroup(index);
   }
 
-  async #takeRecord(index: number, yieldTurn: () => Promise<void>): Promise<void> {
+  /** As fill, of an entry that is many. */
+  async #takeRecord(index: number, yieldTurn: () => Promise<void>): Promise<boolean> {
     const value = this.#element(index);
     const { key, record, context } = this.#source;
     const decoding = new RecordDecoding(key, { ...record, value }, context, this.#decodeElement);
-    let turnBytes = 0;
-    while (!decoding.isFinished) {
-      turnBytes += decoding.step();
-      if (turnBytes < SLICE_BYTES) continue;
-      await yieldTurn();
-      turnBytes = 0;
-    }
-    const { elementCount, entries, letters } = decoding;
+    const { entries, letters } = decoding;
+    let hasJson = false;
+    do {
+      let sliceBytes = 0;
+      for (let step = 0; !decoding.isFinished && step < SLICE_ELEMENTS && sliceBytes < SLICE_BYTES; step++)
+        sliceBytes += decoding.step();
+      hasJson ||= entries.length > 0 || letters.some(isJson);
+      for (const entry of entries.splice(0)) this.#accept(entry);
+      for (const { reason } of letters.splice(0)) this.rejected.push({ index, reason });
+      if (!this.#isHeld(decoding.foundCount)) return false;
+      if (!decoding.isFinished) await yieldTurn();
+    } while (!decoding.isFinished);
+    const { elementCount } = decoding;
     this.#elementCount += Math.max(1, elementCount);
-    for (const entry of entries) this.#accept(entry);
-    for (const { reason } of letters) this.rejected.push({ index, reason });
-    if (elementCount === 0 || entries.length > 0 || letters.some(isJson)) this.#countJson(value);
+    if (elementCount === 0 || hasJson) this.#countJson(value);
     this.#addRecord(index);
+    return true;
   }
 
   #accept(entry: Entry): void {

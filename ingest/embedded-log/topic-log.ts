@@ -4,25 +4,22 @@
  */
 
 import { assert } from '../../engine/assert.js';
-import { DELIVERY_BYTES, DELIVERY_RECORDS, STAGED_FROM_BYTES, WRITE_BYTES } from '../limits.js';
+import { DELIVERY_BYTES, DELIVERY_RECORDS, RECORD_BYTES, STAGED_FROM_BYTES, WRITE_BYTES } from '../limits.js';
 import type { LogIdentity, LogRecord, LogSink, PartitionKey } from '../log-source.js';
 import type { Arrival } from './arrival.js';
 import type { AppendedRecord, DurableLog, LazyBytes, NewRecord, StagedChunk } from './durable-log.js';
 import {
   advanced,
   type ChunkPlace,
+  IMPORT_MEMORY,
   type ImportChunk,
   type ImportState,
-  isForgotten,
+  NOT_BEGUN,
   placeOf,
   type RememberedImport,
 } from './import-state.js';
-import {
-  type PostIdentity,
-  type PostResult,
-  type RememberedPost,
-  RememberedPosts,
-} from './remembered-posts.js';
+import { Remembered } from './remembered.js';
+import { POST_MEMORY, type PostIdentity, type PostResult, type RememberedPost } from './remembered-posts.js';
 
 /** The chunk that an append is, and what becomes of its entries. */
 export interface ImportedPart {
@@ -93,7 +90,8 @@ export class TopicLog {
   readonly #stagedFromBytes: number;
   /** The last of those that stage, one after the other. */
   #staging: Promise<unknown> = Promise.resolve();
-  readonly #posts: RememberedPosts;
+  readonly #posts: Remembered<RememberedPost>;
+  readonly #imports: Remembered<RememberedImport>;
   #isStopping = false;
   #wake: () => void = () => {};
 
@@ -110,7 +108,8 @@ export class TopicLog {
     this.#log = log;
     this.#identity = { clusterId: 'embedded', topicId: topic };
     this.#firstOffset = log.endOffset(topic);
-    this.#posts = new RememberedPosts(log.posts(topic));
+    this.#posts = new Remembered(POST_MEMORY, log.posts(topic));
+    this.#imports = new Remembered(IMPORT_MEMORY, log.imports(topic));
   }
 
   get endOffset(): number {
@@ -127,11 +126,11 @@ export class TopicLog {
   }
 
   /**
-   * Bytes of the POSTs that are remembered, and of the records that are being written, which are copies; what
-   * is staged is a few of them at a time.
+   * Bytes of the POSTs and imports that are remembered, and of the records that are being written, which are copies;
+   * what is staged is a few of them at a time.
    */
   get heldBytes(): number {
-    return this.#posts.heldBytes + this.#writtenBytes;
+    return this.#posts.heldBytes + this.#imports.heldBytes + this.#writtenBytes;
   }
 
   /**
@@ -142,7 +141,7 @@ export class TopicLog {
    * its way. Many bytes are on disk before they are in line, so that nothing waits for them there.
    */
   async append(values: RecordValues, arrival: Arrival, terms: AppendTerms = NO_TERMS): Promise<AppendResult> {
-    if (values.byteCount < this.#stagedFromBytes) return await this.#inLine(arrival, values, null, terms);
+    if (heldBytes(values) < this.#stagedFromBytes) return await this.#inLine(arrival, values, null, terms);
     const staged = await this.#stage(values, arrival.timestampMs);
     let isKept = false;
     try {
@@ -196,7 +195,7 @@ export class TopicLog {
   #groupLength(): number {
     let byteCount = 0;
     const beyond = this.#pending.findIndex(({ values, staged }, i) => {
-      byteCount += staged === null ? values.byteCount : 0;
+      byteCount += staged === null ? heldBytes(values) : 0;
       return i > 0 && byteCount > WRITE_BYTES;
     });
     return beyond < 0 ? this.#pending.length : beyond;
@@ -225,7 +224,7 @@ export class TopicLog {
       }
       for (let i = 0; i < values.count; i++)
         records.push({ offset: offset++, timestampMs: arrival.timestampMs, value: values.value(i) });
-      writtenBytes += values.byteCount;
+      writtenBytes += heldBytes(values);
     }
     const hasRecords = records.length > 0 || taken.length > 0;
     if (!hasRecords && notes.imports.size === 0 && notes.posts.size === 0) return results;
@@ -235,6 +234,7 @@ export class TopicLog {
     });
     assert(this.endOffset === offset + takenCount, 'an append ended where it should not');
     this.#posts.apply(notes.posts);
+    this.#imports.apply(notes.imports);
     this.#undeliveredBytes += byteCount;
     this.#wake();
     return results;
@@ -250,15 +250,9 @@ export class TopicLog {
     const state = imports.get(importId) ?? this.importState(importId);
     const place = placeOf(part.chunk, state);
     if (place !== 'next') return { place, state };
-    if (state.nextByte === 0) this.#forgetImports(imports, arrival.earliestMs);
     const next = advanced(state, part.chunk, part.accepted, part.rejectedReasons, arrival.latestMs);
-    imports.set(importId, next);
+    this.#imports.change(imports, importId, next, arrival.earliestMs);
     return { place, state: next };
-  }
-
-  #forgetImports(imports: Map<string, RememberedImport | null>, trustedMs: number): void {
-    for (const [importId, state] of this.#log.imports(this.key.topic))
-      if (isForgotten(state, trustedMs) && !imports.has(importId)) imports.set(importId, null);
   }
 
   /** The POST that came with this key before, which may be in the same write; null when it is the first. */
@@ -273,7 +267,7 @@ export class TopicLog {
   }
 
   importState(importId: string): ImportState {
-    return this.#log.importState(this.key.topic, importId);
+    return this.#imports.get(importId) ?? NOT_BEGUN;
   }
 
   /** Binds the sink's partition to this log and brings its offset to where the log has records. */
@@ -346,6 +340,11 @@ function isAlwaysCurrent(): boolean {
 
 function isSame(a: LogIdentity, b: LogIdentity): boolean {
   return a.clusterId === b.clusterId && a.topicId === b.topicId;
+}
+
+/** What the records take while they are written. */
+function heldBytes({ count, byteCount }: RecordValues): number {
+  return byteCount + RECORD_BYTES * count;
 }
 
 function isTaken({ progress, first }: AppendResult): boolean {

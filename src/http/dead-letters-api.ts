@@ -1,7 +1,7 @@
 /**
  * `GET /api/dead-letters`: what could not be used, with its reason, the newest first; `limit` says how many
- * letters (1 to 1000, 100 where it is left out), `before` the key of a letter to go on behind. Takes a query key
- * that is not limited to projects.
+ * letters at most (1 to 1000, 100 where it is left out; fewer where they are large), `before` the key of a letter to go
+ * on behind. Takes a query key that is not limited to projects.
  */
 
 import * as z from 'zod';
@@ -16,6 +16,8 @@ export const DEAD_LETTERS_PATH = '/api/dead-letters';
 
 const MOST_LETTERS = 1000;
 const LETTERS = 100;
+/** Of samples, in one answer. More: it is long in the making; fewer: more questions for all of them. */
+const SAMPLES_BYTES = 512 * 1024;
 
 export const deadLettersCall = new CallParameters(
   {
@@ -24,7 +26,7 @@ export const deadLettersCall = new CallParameters(
       .regex(/^(?:[1-9][0-9]{0,2}|1000)$/, `must be a whole number from 1 to ${MOST_LETTERS}`)
       .optional()
       .meta({
-        description: `How many letters at most, 1 to ${MOST_LETTERS}; ${LETTERS} where it is left out.`,
+        description: `How many letters at most, 1 to ${MOST_LETTERS}; ${LETTERS} where it is left out. Large ones are fewer.`,
       }),
     before: nameText('The `next` of the answer to go on behind.').optional(),
   },
@@ -75,10 +77,12 @@ function answer(
   const letters: object[] = [];
   let last: string | null = null;
   let hasMore = false;
+  let sampleBytes = 0;
   for (const { key, timeMs, samples, ...letter } of port.letters(before)) {
-    hasMore = letters.length === limit;
+    hasMore = letters.length === limit || sampleBytes >= SAMPLES_BYTES;
     if (hasMore) break;
     last = key;
+    sampleBytes += samples.reduce((sum, { value }) => sum + value.length, 0);
     letters.push({
       time: new Date(timeMs).toISOString(),
       topic: letter.topic,

@@ -1,6 +1,7 @@
 /** Every cap of the HTTP layer, each with its reason: what too big and too small would mean. */
 
 import { assert } from '../../engine/assert.js';
+import { MOST_POST_BYTES } from '../../ingest/limits.js';
 
 /**
  * Length of path and query together. Bigger: more memory that a caller without a key can make us hold; smaller:
@@ -74,8 +75,12 @@ export const RELEASE_STEP_BYTES = 4 * 1024 * 1024;
  */
 export const GUNZIP_CHUNK_BYTES = 128 * 1024;
 
-/** The least of it, however small the memory budget: one packed and one unpacked body. */
-export const INGEST_HELD_BYTE_MINIMUM = INGEST_PACKED_BYTE_LIMIT + INGEST_UNPACKED_BYTE_LIMIT;
+/**
+ * The least of it, however small the memory budget: one body, packed and unpacked, or unpacked and with what is said of its
+ * entries.
+ */
+export const INGEST_HELD_BYTE_MINIMUM =
+  INGEST_UNPACKED_BYTE_LIMIT + Math.max(INGEST_PACKED_BYTE_LIMIT, MOST_POST_BYTES);
 
 /**
  * Answers below this are not compressed: they fit in one or two packets, and gzip makes them hardly smaller.

@@ -3,6 +3,7 @@
 import type { MissingCounts } from '../../engine/entry.js';
 import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
+import type { Hold } from '../../ingest/embedded-log/posted-records.js';
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
 import type { AnswerWindow, LogName } from '../endpoints/endpoint.js';
 
@@ -48,6 +49,7 @@ export type IngestOutcome =
   | { readonly kind: 'not-json'; readonly detail: string }
   | { readonly kind: 'too-many-entries'; readonly maxCount: number }
   | { readonly kind: 'entry-too-large'; readonly index: number; readonly maxBytes: number }
+  | { readonly kind: 'no-memory' }
   | { readonly kind: 'key-reused' }
   | { readonly kind: 'busy'; readonly retryAfterSeconds: number }
   /** The storage failed, and nobody knows yet whether it is kept. */
@@ -58,13 +60,14 @@ export interface IngestPort {
   refusal(): { readonly reason: string; readonly retryAfterSeconds: number } | null;
   /**
    * The body, unpacked, is not looked at once it resolves: its memory is used for something else then. Of a
-   * body that is neither stored nor unclear nothing is kept.
+   * body that is neither stored nor unclear nothing is kept. `hold` takes memory beside the body's.
    */
   append(
     sourceName: string,
     body: Uint8Array,
     contentType: string,
     identity: BodyIdentity,
+    hold: Hold,
   ): Promise<IngestOutcome>;
   /** null for a source that is not known. */
   importState(sourceName: string, importId: string): ImportState | null;

@@ -21,7 +21,7 @@ import type { Config } from '../config.js';
 import type { IngestPort } from '../http/ports.js';
 import { IngestThread, NOT_YET } from '../ingest-thread/ingest-thread.js';
 import type { IngestOrder, StoredState } from '../ingest-thread/protocol.js';
-import { PAUSED_RETRY_SECONDS } from '../limits.js';
+import { BODIES_TURN_US, PAUSED_RETRY_SECONDS } from '../limits.js';
 import { DeadLetterStore } from '../store/dead-letter-store.js';
 import { LogTable } from '../store/log-table.js';
 import type { Store } from '../store/store.js';
@@ -90,9 +90,11 @@ function embeddedLogs(ports: LogsPorts): Logs {
     nowUs,
     yieldTurn: () => yieldTurn(),
   };
+  const turns = new Turns(BODIES_TURN_US);
   const largeTurns = new Turns();
   const log: EmbeddedLog = new EmbeddedLog({
     ...common,
+    yieldTurn: () => turns.next(),
     yieldLargeTurn: () => largeTurns.next(),
     log: new LogTable(store),
     time: () => time.boundsMs(nowUs(), monotonicUs()),

@@ -91,10 +91,9 @@ export class DeadLetterStore implements DeadLetterSink {
     for (const { key, kept } of puts) this.#take(key, kept);
   }
 
-  /** The newest first; `before`: only those before the letter of that key. */
+  /** The newest first; `before`: only those before the letter of that key. None may be written meanwhile. */
   *letters(before: string | null = null): Iterable<StoredLetter> {
-    for (const key of this.#journal.keys().reverse()) {
-      if (before !== null && key >= before) continue;
+    for (const key of this.#journal.keysBackwards(before)) {
       yield { key, timeMs: Number(KEY.exec(key)![1]), ...decodeLetter(key, this.#journal.get(key)!) };
     }
   }
@@ -175,7 +174,7 @@ export class DeadLetterStore implements DeadLetterSink {
     let byteCount = this.#journal.liveBytes + addedBytes;
     // The clock is not trusted with deletion.
     const trustedMs = Math.min(nowMs, (this.#store.committedUs() ?? 0) / 1000);
-    for (const key of this.#journal.keys()) {
+    for (const key of this.#journal.keysInOrder()) {
       const isOld = Number(KEY.exec(key)![1]) < trustedMs - LETTER_LIFE_MS;
       if (!isOld && byteCount <= LETTERS_BYTES) break;
       const value = this.#journal.get(key)!;

@@ -22,11 +22,7 @@ import {
   type StagedChunk,
   type StoredRecord,
 } from '../../ingest/embedded-log/durable-log.js';
-import {
-  type ImportState,
-  NOT_BEGUN,
-  type RememberedImport,
-} from '../../ingest/embedded-log/import-state.js';
+import type { RememberedImport } from '../../ingest/embedded-log/import-state.js';
 import type { RememberedPost } from '../../ingest/embedded-log/remembered-posts.js';
 import { DiskFullError } from './disk/disk-room.js';
 import type { Put } from './journal/frame.js';
@@ -167,28 +163,19 @@ export class LogTable implements DurableLog {
     });
   }
 
-  importState(topic: string, importId: string): ImportState {
-    const key = importKey(topic, importId);
-    const stored = this.#table.get(key);
-    if (stored === undefined) return NOT_BEGUN;
-    return openedJson(key, stored) as ImportState;
+  imports(topic: string): Iterable<readonly [string, RememberedImport]> {
+    return this.#remembered<RememberedImport>(importKey(topic, ''));
   }
 
-  *imports(topic: string): Iterable<readonly [string, RememberedImport]> {
-    const prefix = importKey(topic, '');
-    for (const key of this.#table.keys(prefix)) {
-      const stored = this.#table.get(key);
-      assert(stored !== undefined, 'an import went away while it was read');
-      yield [key.slice(prefix.length), openedJson(key, stored) as RememberedImport];
-    }
+  posts(topic: string): Iterable<readonly [string, RememberedPost]> {
+    return this.#remembered<RememberedPost>(postKey(topic, ''));
   }
 
-  *posts(topic: string): Iterable<readonly [string, RememberedPost]> {
-    const prefix = postKey(topic, '');
+  *#remembered<Value>(prefix: string): Iterable<readonly [string, Value]> {
     for (const key of this.#table.keys(prefix)) {
       const stored = this.#table.get(key);
-      assert(stored !== undefined, 'a remembered POST went away while it was read');
-      yield [key.slice(prefix.length), openedJson(key, stored) as RememberedPost];
+      assert(stored !== undefined, 'what is remembered went away while it was read');
+      yield [key.slice(prefix.length), openedJson(key, stored) as Value];
     }
   }
 

@@ -156,6 +156,25 @@ test('dead letters are listed a page at a time, the newest first', async () => {
   expect(await asked('/api/dead-letters', { limit: '0' })).toMatch(/^400 .*limit must be a whole number/);
 });
 
+test('a page of large dead letters has fewer, and the next ones follow', async () => {
+  const line = 'x'.repeat(4096);
+  for (let post = 0; post < 15; post++) {
+    const init = { method: 'POST', body: `${`${line}\n`.repeat(10)}{}` };
+    expect(await asked(POST, { source_name: EDGE_TOPIC }, init)).toMatch(/^200/);
+  }
+  const pages: { text: string }[][] = [];
+  for (let before: string | null = ''; before !== null; ) {
+    const query: Record<string, string> = { limit: '1000', ...(before === '' ? {} : { before }) };
+    const { letters, next } = JSON.parse((await asked('/api/dead-letters', query)).slice('200 '.length));
+    pages.push(letters.flatMap(({ samples }: { samples: { text: string }[] }) => samples));
+    before = next;
+  }
+  expect(pages.length).toBeGreaterThan(1);
+  expect(pages.flat().filter(({ text }) => text === line).length).toBe(150);
+  for (const page of pages)
+    expect(page.reduce((sum, { text }) => sum + text.length, 0)).toBeLessThanOrEqual(512 * 1024 + 10 * 4096);
+});
+
 test('whatever the parameters are, the answer is one of those described, and 200 exactly for those that are valid', async () => {
   const text = fc.oneof(
     fc.string({ unit: 'grapheme', maxLength: 12 }),

@@ -10,6 +10,7 @@ import {
   MAX_NESTING_DEPTH,
   MAX_RECORD_BYTES,
   MAX_RECORD_ELEMENTS,
+  SLICE_BYTES,
 } from '../../ingest/limits.js';
 import {
   CONTEXT,
@@ -190,6 +191,22 @@ test('decoding in steps is decoding', () => {
   expect([steps, decoding.elementCount]).toEqual([8, 4]);
   const whole = decodeEdgeRecord(EDGE_KEY, record(value), CONTEXT);
   expect([decoding.entries, decoding.letters]).toEqual([whole.entries, whole.letters]);
+});
+
+test('a step looks through so many bytes as a turn may take, however large an element is', () => {
+  for (const element of [JSON.stringify('x'.repeat(4 << 20)), `[${'[],'.repeat(1 << 20)}[]]`]) {
+    const context = { ...CONTEXT, slab: new ByteSlab() };
+    const decoding = new RecordDecoding(EDGE_KEY, record(`[${element},${OK}]`), context, decodeEdgeElement);
+    for (let at = 0; at < element.length; at += SLICE_BYTES) {
+      expect(decoding.step()).toBeLessThanOrEqual(SLICE_BYTES + 1);
+      expect(decoding.letters).toEqual([]);
+    }
+    while (!decoding.isFinished) decoding.step();
+    expect([decoding.letters.map(({ reason }) => reason), decoding.entries.length]).toEqual([
+      ['too-large'],
+      1,
+    ]);
+  }
 });
 
 test('any bytes become entries and letters, and nothing is thrown', () => {

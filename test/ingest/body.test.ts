@@ -115,7 +115,7 @@ async function postedRecords(body: Uint8Array, contentType: string): Promise<Pos
   const elements = await splitBody(body, contentType, yieldTurn);
   if (typeof elements === 'string') return null;
   const whole = { offset: 0, timestampMs: ARRIVAL_MS, value: body, projectTier: null };
-  const records = new PostedRecords(elements, EDGE_KEY, whole, decodeEdgeElement);
+  const records = new PostedRecords(elements, EDGE_KEY, whole, decodeEdgeElement, () => true);
   await records.fill(yieldTurn);
   return records;
 }

@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
-import { type RememberedPost, RememberedPosts } from '../../ingest/embedded-log/remembered-posts.js';
+import { Remembered } from '../../ingest/embedded-log/remembered.js';
+import { POST_MEMORY, type RememberedPost } from '../../ingest/embedded-log/remembered-posts.js';
 import { POST_MEMORY_BYTES, POST_MEMORY_COUNT, POST_MEMORY_MS } from '../../ingest/limits.js';
 import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
@@ -164,7 +165,7 @@ test('so many are remembered and no more, by their number and by what was reject
     }));
     return { postedMs, bodyDigest: 'd', accepted: 1, rejected };
   };
-  const posts = new RememberedPosts([
+  const posts = new Remembered(POST_MEMORY, [
     ['late', post(2)],
     ['early', post(1)],
   ]);

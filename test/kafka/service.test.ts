@@ -6,7 +6,10 @@ import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { US_PER_HOUR } from '../../engine/time.js';
+import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import { ask, type ChildService, startChildService, TEST_KEY } from '../child-service.js';
+import { startClockedService } from '../clocked-service.js';
 import { eventually } from '../eventually.js';
 import { type Broker, startBroker } from './broker/broker.js';
 import { describeKafka } from './broker/kafka-suite.js';
@@ -41,15 +44,20 @@ describeKafka('the service on Kafka', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  async function start(): Promise<void> {
-    service = await startChildService({
+  function settings() {
+    return {
       LOGRING_DATA_DIR: directory,
       LOGRING_KAFKA_BROKERS: broker.brokers.join(','),
       LOGRING_KAFKA_GROUP_ID: topic,
       LOGRING_EDGE_TOPIC: topic,
       LOGRING_RELAY_TOPIC: `${topic}-relay`,
       LOGRING_DEAD_LETTER_TOPIC: `${topic}-dead`,
-    });
+      LOGRING_API_KEYS: TEST_KEY,
+    };
+  }
+
+  async function start(): Promise<void> {
+    service = await startChildService(settings());
   }
 
   async function readyz(): Promise<{ status: number; text: string }> {
@@ -193,6 +201,27 @@ describeKafka('the service on Kafka', () => {
       expect(await service.kill('SIGTERM')).toBe(0);
     } finally {
       await broker.restart();
+    }
+  });
+
+  test('what is ahead of a clock that is behind is measured from what the commits know', async () => {
+    // The ingest thread reads the system's clock; the time that is known of records and commits is two hours later.
+    const aheadUs = 2 * US_PER_HOUR;
+    const nowUs = () => wallClockUs() + aheadUs;
+    const clocked = await startClockedService(settings(), { nowUs, monotonicUs });
+    try {
+      const entries = ['a', 'b', 'c'].map((id) =>
+        JSON.stringify({ id, project: 'p', timestamp: Math.floor(nowUs()) }),
+      );
+      await rig.produce(topic, 0, entries);
+      const path = '/api/endpoints/query/logs.all?project=p&project_tier=ENTERPRISE';
+      await eventually(async () => {
+        const response = await fetch(`${clocked.url}${path}`, { headers: { 'X-API-KEY': TEST_KEY } });
+        const { result } = (await response.json()) as { result?: object[] };
+        return result?.length === 3;
+      });
+    } finally {
+      await clocked.stop();
     }
   });
 });

@@ -264,7 +264,6 @@ export class Life {
         return staged;
       },
       unstage: (topic, staged) => log.unstage(topic, staged),
-      importState: (topic, importId) => log.importState(topic, importId),
       imports: (topic) => log.imports(topic),
       posts: (topic) => log.posts(topic),
       read: (topic, fromOffset, maxCount, maxBytes) => log.read(topic, fromOffset, maxCount, maxBytes),

@@ -90,6 +90,13 @@ export class BodyMemory {
     return true;
   }
 
+  /** Takes so much more for what is known of the body. False where it is not left. */
+  hold(byteCount: number): boolean {
+    if (!this.#budget.tryTake(byteCount)) return false;
+    this.#taken += byteCount;
+    return true;
+  }
+
   /** Copies a piece. False where the budget has no room for it. */
   add(piece: Uint8Array): boolean {
     const length = this.#length + piece.length;

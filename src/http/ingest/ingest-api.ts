@@ -123,10 +123,13 @@ export class IngestApi {
     const { sourceName, ...chunk } = parsed.parameters;
     const identity = idempotencyKey === undefined ? chunk : { idempotencyKey };
     const close = isChunked(request.headers);
-    const store = async (body: Uint8Array) =>
-      outcomeAnswer(await this.#ingest.append(sourceName, body, contentType, identity), sourceName);
+    const store = async (memory: BodyMemory) => {
+      const hold = (byteCount: number) => memory.hold(byteCount);
+      const outcome = await this.#ingest.append(sourceName, memory.bytes, contentType, identity, hold);
+      return outcomeAnswer(outcome, sourceName);
+    };
     return new IngestBody(packed, close, async () =>
-      coding.endsWith('gzip') ? await this.#storeUnpacked(packed, store) : await store(packed.bytes),
+      coding.endsWith('gzip') ? await this.#storeUnpacked(packed, store) : await store(packed),
     );
   }
 
@@ -148,7 +151,7 @@ export class IngestApi {
   /** Frees the packed body as soon as it can. */
   async #storeUnpacked(
     packed: BodyMemory,
-    store: (body: Uint8Array) => Promise<HttpAnswer>,
+    store: (memory: BodyMemory) => Promise<HttpAnswer>,
   ): Promise<HttpAnswer> {
     const unpacked = new BodyMemory(this.#budget, INGEST_UNPACKED_BYTE_LIMIT);
     try {
@@ -156,7 +159,7 @@ export class IngestApi {
       this.#unpacking = unpacking.then(nothing, nothing);
       const outcome = await unpacking;
       packed.release();
-      if (outcome === 'whole') return await store(unpacked.bytes);
+      if (outcome === 'whole') return await store(unpacked);
       if (outcome === 'too-large') return UNPACKED_TOO_LARGE;
       if (outcome === 'no-memory') return OUT_OF_MEMORY;
       return errorAnswer(400, `the body is not gzip, as its Content-Encoding says: ${outcome.notGzip}`);
@@ -239,6 +242,8 @@ function outcomeAnswer(outcome: IngestOutcome, sourceName: string): HttpAnswer {
       return payloadTooLarge(
         `the entry ${outcome.index} is larger than ${outcome.maxBytes / MEBIBYTE} MiB; nothing of the body was kept`,
       );
+    case 'no-memory':
+      return OUT_OF_MEMORY;
     case 'key-reused':
       return errorAnswer(
         409,

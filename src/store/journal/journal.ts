@@ -173,6 +173,16 @@ export class Journal {
     return this.#keys.startingWith(prefix);
   }
 
+  /** All; none may be written meanwhile. */
+  keysInOrder(): Iterable<string> {
+    return this.#keys.inOrder();
+  }
+
+  /** Those before a key, or all, the last first; none may be written meanwhile. */
+  keysBackwards(before: string | null): Iterable<string> {
+    return this.#keys.backwards(before);
+  }
+
   *entries(): Iterable<{ readonly key: string; readonly value: Uint8Array }> {
     for (const key of this.keys()) yield { key, value: this.get(key)! };
   }

@@ -37,6 +37,17 @@ export class SortedKeys {
     return this.#keys.slice(start, end);
   }
 
+  /** All in order; none may be added or deleted meanwhile. */
+  inOrder(): Iterable<string> {
+    return this.#keys;
+  }
+
+  /** Those before a key, or all, the last first; none may be added or deleted meanwhile. */
+  *backwards(before: string | null): Iterable<string> {
+    const end = before === null ? this.#keys.length : this.#placeOf(before);
+    for (let at = end - 1; at >= 0; at--) yield this.#keys[at];
+  }
+
   /** Where the first key stands that is not less. */
   #placeOf(key: string): number {
     let low = 0;

@@ -1,0 +1,175 @@
+/** What a POST takes beside its body: told before it is held, and of none that finds no room anything is kept. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
+import { IMPORT_MEMORY, type RememberedImport } from '../../ingest/embedded-log/import-state.js';
+import { Remembered } from '../../ingest/embedded-log/remembered.js';
+import {
+  ENTRY_PLACE_BYTES,
+  IMPORT_MEMORY_COUNT,
+  MAX_RECORD_ELEMENTS,
+  MOST_POST_BYTES,
+  REJECTED_BYTES,
+  SLICE_ELEMENTS,
+  SPLIT_BYTES,
+} from '../../ingest/limits.js';
+import { LogTable } from '../../src/store/log-table.js';
+import { Store } from '../../src/store/store.js';
+import { NOW_US } from '../decode/fixtures.js';
+import { RecordingSink } from '../kafka/recording-sink.js';
+
+const root = mkdtempSync(join(tmpdir(), 'logring-post-memory-'));
+const LINES = 'application/x-ndjson';
+const JSON_TYPE = 'application/json';
+let store: Store;
+let log: EmbeddedLog;
+let turnCount = 0;
+
+beforeAll(async () => {
+  store = await Store.open(root, 1 << 20);
+  log = new EmbeddedLog({
+    log: new LogTable(store),
+    edgeTopic: 'edge',
+    relayTopic: 'relay',
+    nowUs: () => NOW_US,
+    time: () => ({ earliestMs: NOW_US / 1000, latestMs: NOW_US / 1000 }),
+    yieldTurn: () => {
+      turnCount += 1;
+      return new Promise((resolve) => setImmediate(resolve));
+    },
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  await log.start(new RecordingSink());
+});
+
+afterAll(async () => {
+  await log.stop();
+  await store.close();
+  rmSync(root, { recursive: true, force: true });
+});
+
+/** The outcome's kind, and how much was held in how many parts. */
+async function posted(body: string, limitBytes: number, contentType = JSON_TYPE) {
+  let heldBytes = 0;
+  let mostAtOnce = 0;
+  const hold = (byteCount: number) => {
+    if (heldBytes + byteCount > limitBytes) return false;
+    heldBytes += byteCount;
+    mostAtOnce = Math.max(mostAtOnce, byteCount);
+    return true;
+  };
+  const { kind } = await log.append('edge', Buffer.from(body), contentType, {}, hold);
+  return { kind, heldBytes, mostAtOnce };
+}
+
+const numbers = (count: number, separator: string) => new Array(count).fill('1').join(separator);
+
+test('of many entries that are rejected, where they stand and what is said of them is counted', async () => {
+  const count = 100_000;
+  const needed = (ENTRY_PLACE_BYTES + REJECTED_BYTES) * count;
+  for (const [body, type] of [
+    [`[${numbers(count, ',')},{"project":"p"}]`, JSON_TYPE],
+    [`${numbers(count, '\n')}\n{"project":"p"}`, LINES],
+  ] as const) {
+    const { kind, heldBytes } = await posted(body, MOST_POST_BYTES, type);
+    expect(kind).toBe('stored');
+    expect(heldBytes).toBeGreaterThanOrEqual(needed);
+    expect(heldBytes).toBeLessThanOrEqual(MOST_POST_BYTES);
+  }
+});
+
+test('what an entry that is an array takes is counted as it is found, some elements at a time', async () => {
+  const body = `[[${numbers(MAX_RECORD_ELEMENTS, ',')}],{"project":"p"}]`;
+  const { kind, heldBytes, mostAtOnce } = await posted(body, MOST_POST_BYTES);
+  expect(kind).toBe('stored');
+  expect(heldBytes).toBeGreaterThanOrEqual((ENTRY_PLACE_BYTES + REJECTED_BYTES) * MAX_RECORD_ELEMENTS);
+  expect(mostAtOnce).toBeLessThanOrEqual((ENTRY_PLACE_BYTES + REJECTED_BYTES) * (SLICE_ELEMENTS + 2));
+});
+
+test('where there is no memory for that, the POST is refused, and nothing of it is kept', async () => {
+  const before = log.status().assigned.map(({ endOffset }) => endOffset);
+  for (const body of [
+    `[${numbers(100_000, ',')},{"project":"p"}]`,
+    `[[${numbers(MAX_RECORD_ELEMENTS, ',')}],{"project":"p"}]`,
+  ])
+    for (const limit of [0, 1_000_000]) expect((await posted(body, limit)).kind).toBe('no-memory');
+  expect(log.status().assigned.map(({ endOffset }) => endOffset)).toEqual(before);
+});
+
+test('bodies of several turns are taken apart one after the other', async () => {
+  const body = Buffer.from(`[${new Array(1000).fill(JSON.stringify('x'.repeat(1000))).join(',')}]`);
+  expect(body.length).toBeGreaterThan(2 * SPLIT_BYTES);
+  /** How many turns there were when each of them was taken apart. */
+  const turnsUntil = async (bodyCount: number) => {
+    const turns: number[] = [];
+    turnCount = 0;
+    const hold = () => {
+      turns.push(turnCount);
+      return false;
+    };
+    const posts = Array.from({ length: bodyCount }, () => log.append('edge', body, JSON_TYPE, {}, hold));
+    for (const { kind } of await Promise.all(posts)) expect(kind).toBe('no-memory');
+    return turns;
+  };
+  const [alone] = await turnsUntil(1);
+  expect(alone).toBeGreaterThan(1);
+  expect(await turnsUntil(3)).toEqual([alone, 2 * alone, 3 * alone]);
+});
+
+test('imports are remembered up to a number, and the one that is longest without a chunk is forgotten', () => {
+  const state = (atMs: number): RememberedImport => ({
+    nextByte: 1,
+    digest: 'd',
+    accepted: 1,
+    rejectedByReason: {},
+    atMs,
+  });
+  const imports = new Remembered(IMPORT_MEMORY, [
+    ['late', state(2)],
+    ['early', state(1)],
+  ]);
+  const add = (importId: string, atMs: number) => {
+    const changes = new Map<string, RememberedImport | null>();
+    imports.change(changes, importId, state(atMs), 0);
+    imports.apply(changes);
+    return [...changes].filter(([, change]) => change === null).map(([forgotten]) => forgotten);
+  };
+  for (let i = 2; i < IMPORT_MEMORY_COUNT; i++) expect(add(`i${i}`, i)).toEqual([]);
+  expect(add('early', IMPORT_MEMORY_COUNT)).toEqual([]);
+  expect(add('next', IMPORT_MEMORY_COUNT)).toEqual(['late']);
+  expect(imports.get('early')).not.toBe(null);
+});
+
+test('a new import reads no other', async () => {
+  let readCount = 0;
+  class CountingTable extends LogTable {
+    override imports(topic: string) {
+      readCount += 1;
+      return super.imports(topic);
+    }
+  }
+  const other = new EmbeddedLog({
+    log: new CountingTable(store),
+    edgeTopic: 'imports',
+    relayTopic: '',
+    nowUs: () => NOW_US,
+    time: () => ({ earliestMs: NOW_US / 1000, latestMs: NOW_US / 1000 }),
+    yieldTurn: () => Promise.resolve(),
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  await other.start(new RecordingSink());
+  for (let i = 0; i < 5; i++) {
+    const chunk = { importId: `i${i}`, startByte: 0, endByte: 1, startDigest: '', endDigest: 'x' };
+    const { kind } = await other.append('imports', Buffer.from('{"project":"p"}'), LINES, { chunk });
+    expect(kind).toBe('stored');
+  }
+  await other.stop();
+  expect(readCount).toBe(1);
+});

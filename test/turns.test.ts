@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { Turns } from '../src/turns.js';
+
+/** The pieces that ran in each turn of the event loop, each of so many µs. */
+async function piecesByTurn(
+  turnUs: number,
+  pieceUs: number,
+  works: number,
+  pieces: number,
+): Promise<string[]> {
+  let nowUs = 0;
+  let isRunning = true;
+  const byTurn: string[] = [''];
+  const turns = new Turns(turnUs, () => nowUs);
+  const nextTurn = () => {
+    byTurn.push('');
+    if (isRunning) setImmediate(nextTurn);
+  };
+  setImmediate(nextTurn);
+  const work = async (name: number) => {
+    for (let piece = 0; piece < pieces; piece++) {
+      await turns.next();
+      byTurn[byTurn.length - 1] += String(name);
+      nowUs += pieceUs;
+    }
+  };
+  await Promise.all(Array.from({ length: works }, (_, name) => work(name)));
+  isRunning = false;
+  return byTurn.filter((names) => names !== '');
+}
+
+test('pieces of work take turns in the order of asking, one a turn', async () => {
+  expect(await piecesByTurn(0, 1, 3, 2)).toEqual(['0', '1', '2', '0', '1', '2']);
+});
+
+test('short pieces share a turn for so long, and nobody is passed over', async () => {
+  expect(await piecesByTurn(500, 200, 5, 2)).toEqual(['012', '340', '123', '4']);
+  expect(await piecesByTurn(500, 10, 4, 1)).toEqual(['0123']);
+  expect(await piecesByTurn(500, 600, 3, 1)).toEqual(['0', '1', '2']);
+});

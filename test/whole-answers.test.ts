@@ -141,6 +141,16 @@ test('a copy of another member is as old as it was there, whatever the clock the
   }
 });
 
+test('a copy of a later time brings the partitions that there were then, whatever the clock there says', () => {
+  for (const clockAheadSeconds of [-3_600, 3_600]) {
+    const left = new Process(0).hear('1 a=1').restart([0], 4);
+    const giver = new Process(clockAheadSeconds).hear('2 a=8 b=-').at(9);
+    giver.give(left.at(5), 0, { nowUs: giver.wallUs, monotonicUs: 5 * SECOND });
+    // Partition 1 was there before that end was heard, and may have had records.
+    expect(left.hear('2 a=5').says()).toMatch(/^none: partition edge\/1 has not/);
+  }
+});
+
 test('while another process reads a partition there are no answers; afterwards they are as old as it was left', () => {
   const one = new Process(0).hear('2 a=1 b=1');
   const before = one.whole.epoch('edge');

@@ -77,7 +77,10 @@ export class RunWriter {
       oldestUs: Float64Array.from(this.#oldestUs),
       newestUs: Float64Array.from(this.#newestUs),
     };
-    if (withDirectory) this.#files.append(this.#file, encodeDirectory(directory), 0);
+    if (!withDirectory) return directory;
+    const bytes = encodeDirectory(directory);
+    // As it is: unpacked it would be at each start, of all runs, and a third of it saved is half a byte a row.
+    this.#files.append(this.#file, bytes, bytes.length);
     return directory;
   }
 

@@ -72,7 +72,7 @@ class Topic {
   freshUntilUs = Number.NEGATIVE_INFINITY;
   /** Changes when answers come from other partitions. */
   epoch = 0;
-  /** When the stored count of partitions was taken, wall clock. */
+  /** As of when the stored count of partitions was, by the monotonic clock: wall clocks of members differ. */
   storedUs = Number.NEGATIVE_INFINITY;
 
   constructor(name: string) {
@@ -126,11 +126,12 @@ export class WholeAnswers {
     const nowUs = clocks?.nowUs ?? this.#ports.nowUs();
     const monotonicUs = clocks?.monotonicUs ?? this.#ports.monotonicUs();
     grow(topic, key.partition + 1, null);
-    topic.partitions[key.partition].asOfUs = monotonicUs - Math.max(0, nowUs - asOfUs);
+    const asOfHereUs = monotonicUs - Math.max(0, nowUs - asOfUs);
+    topic.partitions[key.partition].asOfUs = asOfHereUs;
     // A start should find it by the clock of here.
     if (clocks !== null) this.#news.add(partitionId(key));
-    if (asOfUs < topic.storedUs) return;
-    topic.storedUs = asOfUs;
+    if (asOfHereUs < topic.storedUs) return;
+    topic.storedUs = asOfHereUs;
     grow(topic, partitionCount, null);
   }
 

@@ -3,41 +3,49 @@
  * many as begin within a time.
  */
 
-import { monotonicUs } from './system-clock.js';
+/** By a monotonic clock. */
+export interface SharedTurn {
+  readonly turnUs: number;
+  readonly nowUs: () => number;
+}
+
+const ONE_PIECE: SharedTurn = { turnUs: 0, nowUs: () => 0 };
 
 export class Turns {
-  readonly #turnUs: number;
-  readonly #nowUs: () => number;
+  readonly #turn: SharedTurn;
   readonly #waiting: (() => void)[] = [];
-  /** When this turn's first piece began; null: none has. */
-  #begunUs: number | null = null;
+  /** Whether somebody is waiting, or works in a turn of these. */
+  #isAtWork = false;
+  #begunUs = 0;
 
-  /** Pieces begin in a turn until so many µs have gone by. */
-  constructor(turnUs = 0, nowUs = monotonicUs) {
-    this.#turnUs = turnUs;
-    this.#nowUs = nowUs;
+  constructor(turn = ONE_PIECE) {
+    this.#turn = turn;
   }
 
   next(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
-      setImmediate(this.#give);
+      if (this.#isAtWork) return;
+      this.#isAtWork = true;
+      setImmediate(this.#begin);
     });
   }
 
-  /** One call waits for each that is waiting. */
+  readonly #begin = (): void => {
+    this.#begunUs = this.#turn.nowUs();
+    this.#give();
+  };
+
   readonly #give = (): void => {
-    const nowUs = this.#nowUs();
-    if (this.#begunUs === null) {
-      this.#begunUs = nowUs;
-      // Runs before all that wait for the next turn.
-      setImmediate(() => {
-        this.#begunUs = null;
-      });
-    } else if (nowUs - this.#begunUs >= this.#turnUs) {
-      setImmediate(this.#give);
-      return;
-    }
     this.#waiting.shift()!();
+    // A tick comes when the piece, and all that follows from it at once, is done.
+    queueMicrotask(() => process.nextTick(this.#goOn));
+  };
+
+  readonly #goOn = (): void => {
+    const { turnUs, nowUs } = this.#turn;
+    if (this.#waiting.length === 0) this.#isAtWork = false;
+    else if (nowUs() - this.#begunUs < turnUs) this.#give();
+    else setImmediate(this.#begin);
   };
 }

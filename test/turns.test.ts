@@ -11,7 +11,7 @@ async function piecesByTurn(
   let nowUs = 0;
   let isRunning = true;
   const byTurn: string[] = [''];
-  const turns = new Turns(turnUs, () => nowUs);
+  const turns = new Turns({ turnUs, nowUs: () => nowUs });
   const nextTurn = () => {
     byTurn.push('');
     if (isRunning) setImmediate(nextTurn);
@@ -35,6 +35,7 @@ test('pieces of work take turns in the order of asking, one a turn', async () =>
 
 test('short pieces share a turn for so long, and nobody is passed over', async () => {
   expect(await piecesByTurn(500, 200, 5, 2)).toEqual(['012', '340', '123', '4']);
+  expect(await piecesByTurn(500, 200, 1, 4)).toEqual(['000', '0']);
   expect(await piecesByTurn(500, 10, 4, 1)).toEqual(['0123']);
   expect(await piecesByTurn(500, 600, 3, 1)).toEqual(['0', '1', '2']);
 });

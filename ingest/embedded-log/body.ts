@@ -16,7 +16,13 @@ import {
   trimEnd,
 } from '../decode/json-scan.js';
 import { JsonWalk } from '../decode/json-walk.js';
-import { MAX_BODY_ELEMENTS, MAX_ELEMENT_BYTES, MAX_NESTING_DEPTH, SPLIT_BYTES } from '../limits.js';
+import {
+  ENTRY_PLACE_BYTES,
+  MAX_BODY_ELEMENTS,
+  MAX_ELEMENT_BYTES,
+  MAX_NESTING_DEPTH,
+  SPLIT_BYTES,
+} from '../limits.js';
 
 export type BodyForm = 'object' | 'array' | 'batch' | 'lines';
 
@@ -28,7 +34,10 @@ export interface BodyElements {
 }
 
 /** Why a body was not even taken apart. */
-export type BodyProblem = 'empty' | 'too-many-entries';
+export type BodyProblem = 'empty' | 'too-many-entries' | 'no-memory';
+
+/** Whether what is known of the entries of a POST may take so many bytes in all; see Hold. */
+export type Reach = (byteCount: number) => boolean;
 
 const EMPTY_ARRAY = Buffer.from('[]');
 const LINE_FEED = 0x0a;
@@ -52,36 +61,55 @@ export function mediaTypeOf(contentType: string): string {
  * A body of lines is told by its content type. What is of another type and not one JSON value is taken for
  * values, of which a line may hold several, and each may go on over lines. Lines without anything in them don't
  * count. The body must not change meanwhile. Whatever it holds, it is looked at in turns of SPLIT_BYTES, give
- * or take a line or value of sensible length and the beginning of a batch.
+ * or take a line or value of sensible length and the beginning of a batch; with each turn `reach` is told what is known of
+ * its entries.
  */
 export async function splitBody(
   body: Uint8Array,
   contentType: string,
   yieldTurn: () => Promise<void>,
+  reach: Reach,
 ): Promise<BodyElements | BodyProblem> {
-  const turns = new SplitTurns(yieldTurn);
+  const turns = new SplitTurns(yieldTurn, reach);
   const start = await turns.skipWhitespace(body, skipByteOrderMark(body), body.length);
   const end = await turns.trimEnd(body, start, body.length);
   if (start === end) return 'empty';
   const elements = LINE_TYPES.includes(mediaTypeOf(contentType))
     ? await splitLines(body, start, end, turns)
     : ((await splitValue(body, start, end, turns)) ?? (await splitValues(body, start, end, turns)));
-  return elements.starts.length > MAX_BODY_ELEMENTS ? 'too-many-entries' : elements;
+  if (elements.starts.length > MAX_BODY_ELEMENTS) return 'too-many-entries';
+  turns.found(elements.starts.length);
+  return turns.isRefused ? 'no-memory' : elements;
 }
 
 /** Divides the work on a body into turns of the event loop, by the bytes that are looked at. */
 class SplitTurns {
   readonly #yieldTurn: () => Promise<void>;
+  readonly #reach: Reach;
   #left = SPLIT_BYTES;
+  /** There is no memory for what was found: there is no use in going on. */
+  isRefused = false;
 
-  constructor(yieldTurn: () => Promise<void>) {
+  constructor(yieldTurn: () => Promise<void>, reach: Reach) {
     this.#yieldTurn = yieldTurn;
+    this.#reach = reach;
+  }
+
+  /** How many entries were found so far. */
+  found(count: number): void {
+    this.isRefused ||= !this.#reach(ENTRY_PLACE_BYTES * count);
   }
 
   /** Whether `next` is due, now that so many bytes more were looked at. */
   isOver(byteCount: number): boolean {
     this.#left -= byteCount;
     return this.#left <= 0;
+  }
+
+  /** The next one, when so many entries were found; at once where there is no memory for them. */
+  async nextWith(count: number): Promise<void> {
+    this.found(count);
+    if (!this.isRefused) await this.next();
   }
 
   async next(): Promise<void> {
@@ -155,10 +183,11 @@ async function splitArray(
   turns: SplitTurns,
 ): Promise<ArraySplitter | null> {
   const splitter = new ArraySplitter(body, start, end, MAX_NESTING_DEPTH);
-  while (splitter.state === 'unfinished' && splitter.starts.length <= MAX_BODY_ELEMENTS) {
+  while (splitter.state === 'unfinished' && splitter.starts.length <= MAX_BODY_ELEMENTS && !turns.isRefused) {
     const before = splitter.position;
     splitter.next(SPLIT_BYTES);
-    if (turns.isOver(splitter.position - before)) await turns.next();
+    if (!turns.isOver(splitter.position - before)) continue;
+    await turns.nextWith(splitter.starts.length);
   }
   return splitter.state === 'broken' ? null : splitter;
 }
@@ -234,10 +263,12 @@ async function splitLines(
   const ends: number[] = [];
   const stretch = new Stretch(body, end);
   let position = start;
-  while (position < end && starts.length <= MAX_BODY_ELEMENTS) {
+  while (position < end && starts.length <= MAX_BODY_ELEMENTS && !turns.isRefused) {
     const nearEnd = stretch.endOfLine(position);
     const lineEnd = nearEnd < 0 ? await stretch.endOfLongLine(turns) : nearEnd;
-    if (turns.isOver(lineEnd + 1 - Math.max(position, stretch.start))) await turns.next();
+    if (turns.isOver(lineEnd + 1 - Math.max(position, stretch.start))) {
+      await turns.nextWith(starts.length);
+    }
     const isLong = lineEnd - position > SPLIT_BYTES;
     const valueStart = isLong
       ? await turns.skipWhitespace(body, position, lineEnd)
@@ -270,7 +301,7 @@ async function splitValues(
   let vainBytesLeft = Math.max(end - start, SPLIT_BYTES);
   const stretch = new Stretch(body, end);
   let lineEnd = start;
-  for (let position = start; position < end && starts.length <= MAX_BODY_ELEMENTS; ) {
+  for (let position = start; position < end && starts.length <= MAX_BODY_ELEMENTS && !turns.isRefused; ) {
     if (position >= lineEnd) {
       const nearEnd = stretch.endOfLine(position);
       lineEnd = nearEnd < 0 ? await stretch.endOfLongLine(turns) : nearEnd;
@@ -295,7 +326,9 @@ async function splitValues(
     starts.push(position);
     ends.push(valueEnd);
     vainBytesLeft -= vainBytes;
-    if (turns.isOver(next - position + vainBytes + VALUE_BYTES)) await turns.next();
+    if (turns.isOver(next - position + vainBytes + VALUE_BYTES)) {
+      await turns.nextWith(starts.length);
+    }
     position = next;
   }
   return { form: 'lines', starts, ends };

@@ -17,10 +17,10 @@ import {
 } from '../limits.js';
 import type { LogSink, LogSource, LogSourceStatus, Position } from '../log-source.js';
 import type { Arrival, TimeBounds } from './arrival.js';
-import { type BodyElements, splitBody } from './body.js';
+import { type BodyElements, type Reach, splitBody } from './body.js';
 import { type DurableLog, LogFullError } from './durable-log.js';
 import type { ImportChunk, ImportState } from './import-state.js';
-import { type Hold, PostedRecords } from './posted-records.js';
+import { PostedRecords } from './posted-records.js';
 import type { PostIdentity, PostResult } from './remembered-posts.js';
 import {
   type AppendResult,
@@ -79,6 +79,11 @@ export type AppendOutcome =
   | { readonly kind: 'unclear' };
 
 /**
+ * Takes so many bytes more of what all POSTs may hold, for as long as the POST lasts; false where they are not left.
+ */
+export type Hold = (byteCount: number) => boolean;
+
+/**
  * What a body says of itself: which chunk of an import it is, or by which key it is known when it is sent
  * again.
  */
@@ -111,7 +116,6 @@ export class EmbeddedLog implements LogSource {
   #isOpen = false;
   readonly #inFlight = new Set<Promise<AppendOutcome>>();
   #inFlightBytes = 0;
-  #splitting: Promise<unknown> = Promise.resolve();
   #delivery: Promise<unknown> = Promise.resolve();
   #problem: string | null = null;
 
@@ -162,8 +166,8 @@ export class EmbeddedLog implements LogSource {
   }
 
   /**
-   * Bytes of what is being written and of what is remembered of POSTs. The bodies themselves are their
-   * reader's account.
+   * Bytes of what is being written and of what is remembered of POSTs and imports. The bodies themselves, and what is held
+   * of their entries, are their reader's account.
    */
   get heldBytes(): number {
     return this.#topics.reduce((bytes, topic) => bytes + topic.heldBytes, 0);
@@ -224,17 +228,20 @@ export class EmbeddedLog implements LogSource {
     const yieldTurn = isLarge ? yieldLargeTurn : this.#ports.yieldTurn;
     const timestampMs = Math.floor(nowUs() / 1000);
     const arrival = { timestampMs, ...time() };
-    const split = await this.#split(body, chunk === undefined ? contentType : LINES_TYPE, yieldTurn);
+    const reach = reachOf(hold);
+    const split = await splitBody(body, chunk === undefined ? contentType : LINES_TYPE, yieldTurn, reach);
     if (split === 'empty' && chunk === undefined) return EMPTY;
     if (split === 'too-many-entries') return TOO_MANY_ENTRIES;
+    if (split === 'no-memory') return NO_MEMORY;
     const elements = split === 'empty' ? NO_ELEMENTS : split;
     const tooLarge = elements.ends.findIndex((end, i) => end - elements.starts[i] > MAX_RECORD_BYTES);
     if (tooLarge >= 0) return { kind: 'entry-too-large', index: tooLarge, maxBytes: MAX_RECORD_BYTES };
     const decodeElement = topic.key.topic === edgeTopic ? decodeEdgeElement : decodeRelayElement;
     const wholeBody = { offset: 0, timestampMs, value: body, projectTier: null };
-    const records = new PostedRecords(elements, topic.key, wholeBody, decodeElement, hold, urlFromPath);
-    if (!(await records.fill(yieldTurn))) return NO_MEMORY;
+    const records = new PostedRecords(elements, topic.key, wholeBody, decodeElement, reach, urlFromPath);
+    const isHeld = await records.fill(yieldTurn);
     if (records.hasTooMany) return TOO_MANY_ENTRIES;
+    if (!isHeld) return NO_MEMORY;
     // Amidst an import each bad line counts on its own; at its beginning it is rather the wrong file.
     const mustHaveJson = chunk === undefined || chunk.startByte === 0;
     if (mustHaveJson && elements.starts.length > 0 && records.jsonCount === 0) return NOT_JSON;
@@ -247,17 +254,6 @@ export class EmbeddedLog implements LogSource {
     if (records.count === 0) return storedOutcome(records);
     const result = await this.#store(topic, records, arrival, {});
     return 'kind' in result ? result : storedOutcome(records);
-  }
-
-  /**
-   * What takes several turns, one body after the other: until it is taken apart nobody knows what that takes in memory.
-   */
-  #split(body: Uint8Array, contentType: string, yieldTurn: () => Promise<void>) {
-    if (body.length <= SPLIT_BYTES) return splitBody(body, contentType, yieldTurn);
-    const split = this.#splitting.then(() => splitBody(body, contentType, yieldTurn));
-    // One that fails is its caller's concern.
-    this.#splitting = split.catch(() => undefined);
-    return split;
   }
 
   /** The first with its key is taken; the same again is answered as the first was, and counts no further. */
@@ -315,6 +311,16 @@ export class EmbeddedLog implements LogSource {
 
 function always(): boolean {
   return true;
+}
+
+function reachOf(hold: Hold): Reach {
+  let heldBytes = 0;
+  return (byteCount) => {
+    if (byteCount <= heldBytes) return true;
+    const isHeld = hold(byteCount - heldBytes);
+    if (isHeld) heldBytes = byteCount;
+    return isHeld;
+  };
 }
 
 function storedOutcome(

@@ -18,7 +18,7 @@ import {
   SLICE_ELEMENTS,
 } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
-import type { BodyElements } from './body.js';
+import type { BodyElements, Reach } from './body.js';
 import type { LazyBytes } from './durable-log.js';
 import type { RecordValues } from './topic-log.js';
 
@@ -27,11 +27,6 @@ export interface RejectedEntry {
   readonly index: number;
   readonly reason: DeadLetterReason;
 }
-
-/**
- * Takes so many bytes more of what all POSTs may hold, for as long as the POST lasts; false where they are not left.
- */
-export type Hold = (byteCount: number) => boolean;
 
 /** Of the kind that the topic holds. */
 type Entry = EdgeEntry | RelayEntry;
@@ -70,8 +65,9 @@ export class PostedRecords implements RecordValues {
   readonly #elements: BodyElements;
   readonly #source: ElementSource;
   readonly #decodeElement: DecodeElement<Entry>;
-  readonly #hold: Hold;
-  #heldBytes = 0;
+  readonly #reach: Reach;
+  #turnBytes = 0;
+  #turnElements = 0;
   /** Of each record the first of its elements, and how many they are. */
   readonly #firsts: number[] = [];
   readonly #counts: number[] = [];
@@ -84,7 +80,7 @@ export class PostedRecords implements RecordValues {
     key: PartitionKey,
     record: LogRecord & { readonly value: Uint8Array },
     decodeElement: DecodeElement<Entry>,
-    hold: Hold,
+    reach: Reach,
     urlFromPath = false,
   ) {
     const { value, timestampMs } = record;
@@ -98,7 +94,7 @@ export class PostedRecords implements RecordValues {
     };
     const bytes = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
     this.#elements = elements;
-    this.#hold = hold;
+    this.#reach = reach;
     this.#source = { key, record, context, bytes, isUtf8: false };
     this.#decodeElement = decodeElement;
   }
@@ -126,20 +122,15 @@ export class PostedRecords implements RecordValues {
   /** Takes in all entries, in several turns, unless they are too many. False where there is no memory for them. */
   async fill(yieldTurn: () => Promise<void>): Promise<boolean> {
     const { starts, ends } = this.#elements;
-    let sliceBytes = 0;
-    let sliceElements = 0;
-    let isHeld = this.#isHeld(0);
+    let isHeld = true;
     for (let index = 0; index < starts.length && isHeld && !this.hasTooMany; index++) {
-      sliceBytes += ends[index] - starts[index];
-      sliceElements++;
-      if (this.#isTakenAsRecord(index)) isHeld = await this.#takeRecord(index, yieldTurn);
-      else this.#takeElement(index);
+      if (this.#isTakenAsRecord(index)) {
+        isHeld = await this.#takeRecord(index, yieldTurn);
+        continue;
+      }
+      this.#takeElement(index);
       slab.rewind();
-      if (sliceBytes < SLICE_BYTES && sliceElements < SLICE_ELEMENTS) continue;
-      isHeld = isHeld && this.#isHeld(0);
-      await yieldTurn();
-      sliceBytes = 0;
-      sliceElements = 0;
+      if (this.#isTurnOver(ends[index] - starts[index])) isHeld = await this.#nextTurn(yieldTurn, 0);
     }
     this.#closeGroup(starts.length);
     // The decoder keeps what it decoded last: let that not be a whole body.
@@ -147,16 +138,29 @@ export class PostedRecords implements RecordValues {
     return isHeld && this.#isHeld(0);
   }
 
+  /** Whether a turn of the event loop is over with so many bytes of another element. */
+  #isTurnOver(byteCount: number): boolean {
+    this.#turnBytes += byteCount;
+    this.#turnElements++;
+    return this.#turnBytes >= SLICE_BYTES || this.#turnElements >= SLICE_ELEMENTS;
+  }
+
+  /** False at once where there is no memory for what is known by now. */
+  async #nextTurn(yieldTurn: () => Promise<void>, recordElements: number): Promise<boolean> {
+    if (!this.#isHeld(recordElements)) return false;
+    await yieldTurn();
+    this.#turnBytes = 0;
+    this.#turnElements = 0;
+    return true;
+  }
+
   /** Whether there is memory for what is known by now, and for the elements of the record under way. */
   #isHeld(recordElements: number): boolean {
-    const heldBytes =
+    return this.#reach(
       ENTRY_PLACE_BYTES * (this.#elements.starts.length + recordElements) +
-      RECORD_PLACE_BYTES * this.count +
-      REJECTED_BYTES * this.rejected.length;
-    if (heldBytes <= this.#heldBytes) return true;
-    const isHeld = this.#hold(heldBytes - this.#heldBytes);
-    if (isHeld) this.#heldBytes = heldBytes;
-    return isHeld;
+        RECORD_PLACE_BYTES * this.count +
+        REJECTED_BYTES * this.rejected.length,
+    );
   }
 
   #copyGroup(first: number, count: number, target: Uint8Array, start: number): void {
@@ -207,14 +211,13 @@ export class PostedRecords implements RecordValues {
     const { entries, letters } = decoding;
     let hasJson = false;
     do {
-      let sliceBytes = 0;
-      for (let step = 0; !decoding.isFinished && step < SLICE_ELEMENTS && sliceBytes < SLICE_BYTES; step++)
-        sliceBytes += decoding.step();
+      const isTurnOver = this.#isTurnOver(decoding.isFinished ? 0 : decoding.step());
+      if (!isTurnOver && !decoding.isFinished) continue;
       hasJson ||= entries.length > 0 || letters.some(isJson);
       for (const entry of entries.splice(0)) this.#accept(entry);
       for (const { reason } of letters.splice(0)) this.rejected.push({ index, reason });
-      if (!this.#isHeld(decoding.foundCount)) return false;
-      if (!decoding.isFinished) await yieldTurn();
+      slab.rewind();
+      if (isTurnOver && !(await this.#nextTurn(yieldTurn, decoding.foundCount))) return false;
     } while (!decoding.isFinished);
     const { elementCount } = decoding;
     this.#elementCount += Math.max(1, elementCount);

@@ -26,7 +26,7 @@ export const deadLettersCall = new CallParameters(
       .regex(/^(?:[1-9][0-9]{0,2}|1000)$/, `must be a whole number from 1 to ${MOST_LETTERS}`)
       .optional()
       .meta({
-        description: `How many letters at most, 1 to ${MOST_LETTERS}; ${LETTERS} where it is left out. Large ones are fewer.`,
+        description: `How many letters at most, 1 to ${MOST_LETTERS}; ${LETTERS} where it is left out; an answer has fewer where their samples are large.`,
       }),
     before: nameText('The `next` of the answer to go on behind.').optional(),
   },
@@ -50,7 +50,7 @@ export interface ListedLetter {
 }
 
 export interface DeadLettersPort {
-  /** The newest first; `before`: only those before the letter of that key. */
+  /** The newest first; `before`: only those before the letter of that key. None may be written meanwhile. */
   letters(before: string | null): Iterable<ListedLetter>;
 }
 

@@ -1,9 +1,8 @@
 /** What the HTTP layer needs from the rest of the service: composition provides it. */
 
 import type { MissingCounts } from '../../engine/entry.js';
-import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
+import type { BodyIdentity, Hold } from '../../ingest/embedded-log/embedded-log.js';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
-import type { Hold } from '../../ingest/embedded-log/posted-records.js';
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
 import type { AnswerWindow, LogName } from '../endpoints/endpoint.js';
 

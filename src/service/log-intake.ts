@@ -90,7 +90,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
     nowUs,
     yieldTurn: () => yieldTurn(),
   };
-  const turns = new Turns(BODIES_TURN_US);
+  const turns = new Turns({ turnUs: BODIES_TURN_US, nowUs: monotonicUs });
   const largeTurns = new Turns();
   const log: EmbeddedLog = new EmbeddedLog({
     ...common,

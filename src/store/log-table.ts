@@ -24,6 +24,7 @@ import {
 } from '../../ingest/embedded-log/durable-log.js';
 import type { RememberedImport } from '../../ingest/embedded-log/import-state.js';
 import type { RememberedPost } from '../../ingest/embedded-log/remembered-posts.js';
+import { RECORD_BYTES } from '../../ingest/limits.js';
 import { DiskFullError } from './disk/disk-room.js';
 import type { Put } from './journal/frame.js';
 import type { Journal } from './journal/journal.js';
@@ -206,7 +207,7 @@ export class LogTable implements DurableLog {
       chunkBytes += record.value.length;
       if (chunkBytes < this.#chunkBytes && chunk.length < LOG_CHUNK_RECORDS) continue;
       yield chunk;
-      turnBytes += chunkBytes;
+      turnBytes += chunkBytes + RECORD_BYTES * chunk.length;
       chunk = [];
       chunkBytes = 0;
       if (turnBytes < WRAP_BYTES) continue;

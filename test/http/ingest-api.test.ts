@@ -8,10 +8,11 @@ import {
   INGEST_HELD_BYTE_LIMIT,
   INGEST_PACKED_BYTE_LIMIT,
   INGEST_UNPACKED_BYTE_LIMIT,
+  LARGE_BODY_BYTES,
   REFUSED_BODY_BYTE_LIMIT,
 } from '../../src/http/limits.js';
 import { decodeQuery } from '../../src/http/query/query-string.js';
-import { isBodyConsumer } from '../../src/http/server/server.js';
+import { type HttpAnswer, isBodyConsumer } from '../../src/http/server/server.js';
 import { eventually } from '../eventually.js';
 import {
   gate,
@@ -192,6 +193,37 @@ test('all bodies in progress share one budget: beyond it 503, and what ends or g
   large.push(gzipSync(text(1001)));
   expect((await large.end()).status).toBe(503);
   await eventually(() => api.heldBytes === 0);
+});
+
+test('what is held of the entries of a body counts in the same budget, and is given back with it', async () => {
+  const port = new SetIngest();
+  const api = new IngestApi(port, 4 * LARGE_BODY_BYTES);
+  const send = (length: number, heldOfEntries: number, isPacked: boolean) => {
+    port.heldOfEntries = heldOfEntries;
+    const headers: Record<string, string> = isPacked ? { 'Content-Encoding': 'gzip' } : {};
+    const body = api.open(requestOf(EDGE, headers, 'POST'), decodeQuery('source_name=edge'), {
+      projects: null,
+      pace: null,
+    });
+    if (!isBodyConsumer(body)) throw new Error('a body is wanted');
+    const text = Buffer.from('[]'.padEnd(length));
+    body.push(isPacked ? gzipSync(text) : text);
+    return body.end() as Promise<HttpAnswer>;
+  };
+  for (const length of [100, LARGE_BODY_BYTES + 1])
+    for (const isPacked of [false, true]) {
+      const disk = gate();
+      port.gate = disk.promise;
+      const storing = send(length, 2 * LARGE_BODY_BYTES, isPacked);
+      await eventually(() => api.heldBytes === length + 2 * LARGE_BODY_BYTES);
+      disk.open();
+      expect((await storing).status).toBe(200);
+      await eventually(() => api.heldBytes === 0);
+      const refused = await send(length, 4 * LARGE_BODY_BYTES, isPacked);
+      expect([refused.status, headerOf(refused, 'Retry-After')]).toEqual([503, '1']);
+      await eventually(() => api.heldBytes === 0);
+    }
+  expect(port.bodies.length).toBe(4);
 });
 
 test('of fifty bodies of 16 MiB at once those are read that fit into the budget, the others are refused unread', async () => {

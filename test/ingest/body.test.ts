@@ -27,7 +27,7 @@ function yieldTurn(): Promise<void> {
 /** The form of a body and its elements, such as `array: {…} | 7`. */
 async function check(body: string | Uint8Array, contentType: string, expected: string): Promise<void> {
   const bytes = Buffer.from(body as string);
-  const elements = await splitBody(bytes, contentType, yieldTurn);
+  const elements = await splitBody(bytes, contentType, yieldTurn, () => true);
   const found =
     typeof elements === 'string'
       ? elements
@@ -101,7 +101,12 @@ test('nothing, and too much', async () => {
   await check(`[${numbers(over, ',')}]`, JSON_TYPE, 'too-many-entries');
   await check(`{"batch":[${numbers(over, ',')}]}`, JSON_TYPE, 'too-many-entries');
   await check(numbers(over, '\n'), LINES_TYPE, 'too-many-entries');
-  const most = await splitBody(Buffer.from(`[${numbers(MAX_BODY_ELEMENTS, ',')}]`), JSON_TYPE, yieldTurn);
+  const most = await splitBody(
+    Buffer.from(`[${numbers(MAX_BODY_ELEMENTS, ',')}]`),
+    JSON_TYPE,
+    yieldTurn,
+    () => true,
+  );
   expect(most).toMatchObject({ form: 'array', starts: { length: MAX_BODY_ELEMENTS } });
 });
 
@@ -112,7 +117,7 @@ function valuesOf(records: PostedRecords): Uint8Array[] {
 }
 
 async function postedRecords(body: Uint8Array, contentType: string): Promise<PostedRecords | null> {
-  const elements = await splitBody(body, contentType, yieldTurn);
+  const elements = await splitBody(body, contentType, yieldTurn, () => true);
   if (typeof elements === 'string') return null;
   const whole = { offset: 0, timestampMs: ARRIVAL_MS, value: body, projectTier: null };
   const records = new PostedRecords(elements, EDGE_KEY, whole, decodeEdgeElement, () => true);
@@ -269,10 +274,10 @@ test('whatever a body holds, it is taken apart in turns of some bytes each', asy
   const length = 16 * SPLIT_BYTES;
   const check = async (body: string, contentType = JSON_TYPE) => {
     let turnCount = 0;
-    await splitBody(Buffer.from(body), contentType, () => {
+    const yieldTurn = async () => {
       turnCount++;
-      return Promise.resolve();
-    });
+    };
+    await splitBody(Buffer.from(body), contentType, yieldTurn, () => true);
     const name = `${body.slice(0, 10)}…${body.slice(-10)}`;
     expect(turnCount, name).toBeGreaterThanOrEqual(Math.floor(body.length / SPLIT_BYTES) - 2);
   };

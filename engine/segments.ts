@@ -64,6 +64,15 @@ export interface SegmentReader extends BlockReader {
   list(prefix: string): Iterable<{ readonly name: string; readonly bytes: Uint8Array }>;
 }
 
+/** What a segment of JSON says. Throws a SegmentError for another. */
+export function parsedSegment(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    throw new SegmentError('a segment is no JSON');
+  }
+}
+
 /** Reports state that does not decode: a damaged or foreign segment. It is never answered from. */
 export class SegmentError extends Error {
   override name = 'SegmentError';

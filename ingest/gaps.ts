@@ -5,7 +5,7 @@
  *   gaps   JSON: how many, and the last of them; of one partition
  */
 
-import type { SegmentReader, SegmentWriter } from '../engine/segments.js';
+import { parsedSegment, type SegmentReader, type SegmentWriter } from '../engine/segments.js';
 import { KEPT_GAPS } from './limits.js';
 import type { OffsetGap, PartitionKey } from './log-source.js';
 import { partitionId } from './partition-id.js';
@@ -68,7 +68,7 @@ export class Gaps {
   load(key: PartitionKey, reader: SegmentReader): void {
     const bytes = reader.get(SEGMENT);
     if (bytes === null) return;
-    const { count, latest } = JSON.parse(new TextDecoder().decode(bytes)) as PartitionGaps;
+    const { count, latest } = parsedSegment(bytes) as PartitionGaps;
     this.#byPartition.set(partitionId(key), { count, latest, isSaved: true });
   }
 

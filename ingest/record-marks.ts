@@ -8,7 +8,7 @@
  */
 
 import { crc32 } from 'node:zlib';
-import type { SegmentReader, SegmentWriter } from '../engine/segments.js';
+import { parsedSegment, type SegmentReader, type SegmentWriter } from '../engine/segments.js';
 import { KEPT_MARKS, MARK_SPREAD } from './limits.js';
 import type { LogRecord, PartitionKey } from './log-source.js';
 import { partitionId } from './partition-id.js';
@@ -82,7 +82,7 @@ export class Marks {
   static load(reader: SegmentReader): Marks {
     const bytes = reader.get(SEGMENT);
     if (bytes === null) return new Marks();
-    const rows = JSON.parse(new TextDecoder().decode(bytes)) as [number, number, number][];
+    const rows = parsedSegment(bytes) as [number, number, number][];
     return new Marks(rows.map(([offset, timestampMs, checksum]) => ({ offset, timestampMs, checksum })));
   }
 }

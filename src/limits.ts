@@ -83,6 +83,12 @@ export const WORKER_HEAP_BYTES = 32 * 1024 * 1024;
 export const WORKER_HEAP_CHECK_MS = 1_000;
 
 /**
+ * Partitions that a topic can have. More: what a member says may cost memory and time without bound; fewer: somebody may
+ * have them (a whole Kafka cluster has some 200,000).
+ */
+export const MOST_PARTITIONS = 100_000;
+
+/**
  * After how long a POST that was turned away because ingest is paused may try again. Longer: senders wait for
  * longer than the pause; shorter: they come in vain.
  */

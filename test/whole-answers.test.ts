@@ -151,6 +151,15 @@ test('a copy of a later time brings the partitions that there were then, whateve
   }
 });
 
+test('there is no answer from a partition that was forgotten, however fresh it was', () => {
+  const one = new Process(0).hear('2 a=1 b=1').at(2);
+  const epoch = one.whole.epoch('edge');
+  expect(one.says()).toBe('fresh');
+  one.whole.forget({ topic: 'edge', partition: 1 });
+  expect(one.says()).toMatch(/^none: partition edge\/1 has not/);
+  expect(one.whole.epoch('edge')).not.toBe(epoch);
+});
+
 test('while another process reads a partition there are no answers; afterwards they are as old as it was left', () => {
   const one = new Process(0).hear('2 a=1 b=1');
   const before = one.whole.epoch('edge');

@@ -21,7 +21,7 @@ import {
   RELEASE_PATH,
 } from './cluster-paths.js';
 import { type CopyGiver, NotGiven } from './copy-giver.js';
-import { KNOWN_BYTES, PEER_IDLE_MS, QUESTION_BYTES, QUESTIONS_AT_ONCE } from './limits.js';
+import { KNOWN_BYTES, PEER_IDLE_MS, QUESTION_BYTES, QUESTIONS_AT_ONCE, UNREAD_MS } from './limits.js';
 import type { Allocate } from './messages.js';
 
 const TOO_LONG = `a question has at most ${QUESTION_BYTES} bytes, what is known of lists ${KNOWN_BYTES}`;
@@ -68,6 +68,8 @@ export class ClusterListener {
     // Later than who asks gives a connection up, so that none is closed under a question.
     this.#server.keepAliveTimeout = 2 * PEER_IDLE_MS;
     this.#server.requestTimeout = PEER_IDLE_MS;
+    // One that takes nothing of what it asked for.
+    this.#server.timeout = UNREAD_MS;
   }
 
   /** New connections get another certificate. */
@@ -81,6 +83,7 @@ export class ClusterListener {
       this.#server.once('error', reject);
       this.#server.listen(port, host, () => {
         this.#server.removeListener('error', reject);
+        this.#server.on('error', (error) => this.#ports.bugs.report(error, 'the cluster port'));
         resolve((this.#server.address() as AddressInfo).port);
       });
     });

@@ -66,7 +66,6 @@ export class Cluster {
   /** What this process reads, by partitionId. */
   #assigned: ReadonlyMap<string, PartitionKey> = new Map();
   #answerer: Answerer | null = null;
-  #polling: Promise<void> | null = null;
 
   constructor(ports: ClusterPorts) {
     const { storeId, zone, linkTo, monotonicUs, freshMs, maxStalenessMs } = ports;
@@ -124,11 +123,9 @@ export class Cluster {
     return writeHoldings({ topics: this.own.topics(), copies: this.own.heldCopies(readKnown(known)) });
   }
 
-  /** Asks the others what they hold. To be called every HOLDINGS_POLL_MS; does nothing while it is asking. */
+  /** Asks the others what they hold. To be called every HOLDINGS_POLL_MS. */
   poll(): void {
-    this.#polling ??= this.peers.poll().finally(() => {
-      this.#polling = null;
-    });
+    void this.peers.poll();
   }
 
   /** What Kafka says of the members and of the logs. */

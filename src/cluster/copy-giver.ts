@@ -122,11 +122,11 @@ export class CopyGiver {
     }
   }
 
-  /** A member that has copied all of it lets go of it. */
+  /** A member that has copied all of it lets go of it; it may have no use for it. */
   async release(bytes: Uint8Array): Promise<Uint8Array> {
-    const { snapshot } = readReleaseRequest(bytes);
+    const { snapshot, isTaken } = readReleaseRequest(bytes);
     const given = this.#given.get(snapshot);
-    if (given !== undefined && !given.isForgotten) {
+    if (isTaken && given !== undefined && !given.isForgotten) {
       const copied = this.#copied.get(given.id) ?? new Set();
       this.#copied.set(given.id, copied.add(given.storeId));
     }

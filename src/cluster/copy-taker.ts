@@ -66,7 +66,8 @@ export class CopyTaker {
   failedCount = 0;
   readonly #ports: CopyTakerPorts;
   readonly #underWay = new Map<string, Promise<void>>();
-  #lanes: Promise<unknown>[] = [];
+  #laneCount = 0;
+  readonly #waiting: (() => void)[] = [];
   #isClosed = false;
 
   constructor(ports: CopyTakerPorts) {
@@ -137,13 +138,21 @@ export class CopyTaker {
     this.#isClosed = true;
   }
 
-  /** So many at a time. */
-  #inLane<Result>(task: () => Promise<Result>): Promise<Result> {
-    if (this.#lanes.length < COPIES_TAKEN_AT_ONCE) this.#lanes.push(Promise.resolve());
-    const lane = this.#lanes.shift()!;
-    const done = lane.then(task);
-    this.#lanes.push(done.catch(() => undefined));
-    return done;
+  /** So many at a time, in the order of asking. */
+  async #inLane<Result>(task: () => Promise<Result>): Promise<Result> {
+    if (this.#laneCount === COPIES_TAKEN_AT_ONCE)
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+      });
+    else this.#laneCount++;
+    try {
+      return await task();
+    } finally {
+      // The lane is the next one's.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#laneCount--;
+      else next();
+    }
   }
 
   async #obtain(key: PartitionKey): Promise<void> {
@@ -155,7 +164,10 @@ export class CopyTaker {
     while (!this.#isClosed) {
       const found = peers.wholeCopies(key, topicId(key.topic), nextOffset(key));
       const isOver = monotonicUs() > giveUpUs;
-      const holders = (found ?? []).filter((peer) => failuresOf(peer) < COPY_TRIES);
+      const left = (found ?? []).filter((peer) => failuresOf(peer) < COPY_TRIES);
+      // A try may fail for a moment's reason: an old copy, which the log may not go on from, is for when no other is left.
+      const fresh = left.filter((peer) => peers.isFresh(peer, key));
+      const holders = fresh.length > 0 ? fresh : left;
       if (holders.length === 0 && (found !== null || isOver)) {
         if (found === null || found.length > 0)
           logger.error(
@@ -214,11 +226,15 @@ export class CopyTaker {
         SYSTEM_DISK.syncFolder(one);
     });
     if (this.#isClosed) return false;
-    const isAdopted = await adopt(key, folder, { nowUs: copy.nowUs, monotonicUs: startUs }).catch(
-      (error: unknown) => {
-        throw error instanceof SegmentError ? new CopyError(error.message, { cause: error }) : error;
-      },
-    );
+    const release = (isTaken: boolean) =>
+      link.release(writeMessage({ snapshot: copy.id, isTaken })).catch(() => undefined);
+    const clocks = { nowUs: copy.nowUs, monotonicUs: startUs };
+    const isAdopted = await adopt(key, folder, clocks).catch(async (error: unknown) => {
+      if (!(error instanceof SegmentError)) throw error;
+      await release(false);
+      // The same files again would be no better.
+      throw new CopyError(error.message, true, { cause: error });
+    });
     if (!isAdopted) return false;
     this.adoptedCount++;
     const byteCount = this.byteCount - before;
@@ -227,7 +243,7 @@ export class CopyTaker {
       'a partition was copied from another member',
     );
     await this.removeAside(key);
-    await link.release(writeMessage({ snapshot: copy.id })).catch(() => undefined);
+    await release(true);
     return true;
   }
 
@@ -322,7 +338,12 @@ function isAside(name: string): boolean {
 /** A try failed; another may not, unless it is final. */
 class CopyError extends Error {
   override name = 'CopyError';
-  isFinal = false;
+  readonly isFinal: boolean;
+
+  constructor(message: string, isFinal = false, options?: ErrorOptions) {
+    super(message, options);
+    this.isFinal = isFinal;
+  }
 }
 
 async function failing<Result>(
@@ -333,9 +354,7 @@ async function failing<Result>(
     return await task();
   } catch (error) {
     if (error instanceof CopyError) throw error;
-    const failed = new CopyError((error as Error).message, { cause: error });
-    failed.isFinal = isFinal(error);
-    throw failed;
+    throw new CopyError((error as Error).message, isFinal(error), { cause: error });
   }
 }
 

@@ -31,7 +31,8 @@ const pieceRequest = z.object({
   sha256: z.string().nullable(),
 });
 
-const releaseRequest = z.object({ snapshot: z.string() });
+/** `isTaken`: the member goes on with it. */
+const releaseRequest = z.object({ snapshot: z.string(), isTaken: z.boolean().default(true) });
 
 export type CopyRequest = z.infer<typeof copyRequest>;
 export type PieceRequest = z.infer<typeof pieceRequest>;

@@ -8,7 +8,7 @@ export function writeMessage(message: object): Uint8Array {
 }
 
 /** Reads messages of a kind; throws a PartialError for bytes that are none. */
-export function messageReader<Message>(schema: z.ZodType<Message>, what: string) {
+export function messageReader<Message>(schema: z.ZodType<Message, unknown>, what: string) {
   return (bytes: Uint8Array): Message => {
     const parsed = schema.safeParse(parseJson(bytes));
     if (!parsed.success) throw new PartialError(`these bytes are not ${what}`);

@@ -79,11 +79,20 @@ export const UNCOUNTED_REPLY_BYTES = 1024 * 1024;
 /** Questions of others that may be under way. More: memory and time of the serving thread; fewer: 503 between members. */
 export const QUESTIONS_AT_ONCE = 512;
 
+/** The farthest time from the epoch that there is, µs: that of dates. */
+export const MOST_TIME_US = 8.64e18;
+
 /** Connections to one member. More: descriptors; fewer: questions wait for each other. */
 export const PEER_CONNECTIONS = 64;
 
 /** Kept open for so long without a question. Longer: descriptors; shorter: connections are made again and again. */
 export const PEER_IDLE_MS = 30_000;
+
+/**
+ * After how long a connection is closed on which nothing moves, an answer that is not read among them. Longer: answers stay
+ * in memory for members that have stopped; shorter than any question may take: its answer is cut off.
+ */
+export const UNREAD_MS = 120_000;
 
 /** Bytes that a copy of a partition is fetched by. Bigger: turns of the serving thread last longer; smaller: more requests. */
 export const PIECE_BYTES = 1024 * 1024;

@@ -23,7 +23,8 @@ import { NO_PROJECTS, type ProjectsMark } from '../../engine/project-list.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import type { Detail } from '../endpoints/endpoint.js';
 import type { DroppedSpan } from '../http/ports.js';
-import { HASHES_AT_ONCE } from './limits.js';
+import { MOST_PARTITIONS } from '../limits.js';
+import { HASHES_AT_ONCE, MOST_TIME_US } from './limits.js';
 
 const QUESTION = 'question 2';
 const REPLY = 'reply 3';
@@ -264,7 +265,7 @@ export function readHoldings(bytes: Uint8Array): Holdings {
     topics: many(content, () => ({
       topic: content.string(),
       topicId: content.string(),
-      partitionCount: content.u32(),
+      partitionCount: atMost(MOST_PARTITIONS, content.u32()),
     })),
     copies: many(content, () => ({
       topic: content.string(),
@@ -372,7 +373,10 @@ function readAnswer(content: ByteReader, asked: readonly AskedPartition[]): Repl
     }),
   );
   if (partitions.length !== asked.length) throw new PartialError('a reply is not about all that was asked');
-  const dropped = many(content, () => ({ startUs: content.f64(), endUs: content.f64() }));
+  const dropped = many(content, () => {
+    const startUs = content.f64();
+    return { startUs: startUs === -Infinity ? startUs : moment(startUs), endUs: moment(content.f64()) };
+  });
   const partials = many(content, () => ({
     firstPartition: content.u32(),
     bytes: content.bytes(content.u32()),
@@ -395,6 +399,17 @@ function distinct<One extends { readonly partition: number }>(all: One[]): One[]
 
 function whole(value: number): number {
   if (!Number.isSafeInteger(value)) throw new PartialError('a number is not a whole one');
+  return value;
+}
+
+function atMost(most: number, value: number): number {
+  if (value > most) throw new PartialError('a number is larger than it can be');
+  return value;
+}
+
+/** µs since the epoch. */
+function moment(value: number): number {
+  if (!(Math.abs(value) <= MOST_TIME_US)) throw new PartialError('a time is none');
   return value;
 }
 

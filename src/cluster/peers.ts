@@ -21,6 +21,8 @@ export interface PeersPorts {
 export class Peers {
   readonly #ports: PeersPorts;
   readonly #peers = new Map<string, Peer>();
+  /** Those that are being asked what they hold. */
+  readonly #polled = new Set<Peer>();
   #problem: string | null = null;
   #generation = 0;
   #isKnown = false;
@@ -96,12 +98,14 @@ export class Peers {
     this.#problem = problems.length === 0 ? null : problems.join('; ');
   }
 
-  /** Asks each what it holds; resolves when all have answered or are late. */
+  /** Asks each what it holds that has none of these questions to answer; resolves when all have answered or are late. */
   async poll(): Promise<void> {
     await Promise.all([...this.#peers.values()].map((peer) => this.#pollOne(peer)));
   }
 
   async #pollOne(peer: Peer): Promise<void> {
+    if (this.#polled.has(peer)) return;
+    this.#polled.add(peer);
     const { monotonicUs } = this.#ports;
     const askedUs = monotonicUs();
     try {
@@ -111,6 +115,8 @@ export class Peers {
     } catch {
       // Whatever it was: nothing is known of what it holds now.
       peer.missed(askedUs, monotonicUs());
+    } finally {
+      this.#polled.delete(peer);
     }
   }
 
@@ -148,6 +154,12 @@ export class Peers {
     return found
       .sort((a, b) => isFar(a.peer) - isFar(b.peer) || b.nextOffset - a.nextOffset)
       .map(({ peer }) => peer);
+  }
+
+  /** Whether a member's copy of a partition was read to its end a short while ago. */
+  isFresh(peer: Peer, key: PartitionKey): boolean {
+    const holding = peer.holding(partitionId(key), this.#ports.monotonicUs());
+    return holding?.isReached === true && holding.ageMs <= this.#ports.freshMs;
   }
 
   /** Those that may have a partition, whom to ask first coming first. */

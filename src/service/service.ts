@@ -481,6 +481,7 @@ class Composition implements Service {
   #loadBeside({ topic, partition }: PartitionKey, clocks: ClockPair | null = null): void {
     const reader = this.#store.reader(partitionId({ topic, partition }));
     this.#gaps.load({ topic, partition }, reader);
+    this.#marks.of({ topic, partition });
     // What the embedded log has acknowledged is known, so there are no answers before all of it is applied.
     if (this.#config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader, clocks);
   }

@@ -97,12 +97,19 @@ export class StateMoves implements HandOver {
     this.given.close();
   }
 
-  /** Goes on with what another member had of a partition. */
+  /**
+   * Goes on with what another member had of a partition, unless it has had fewer entries than this one: then it began
+   * later, and what is here and the log go back further together.
+   */
   #adopt(key: PartitionKey, folder: string, clocks: ClockPair): Promise<boolean> {
-    const { store } = this.#ports;
+    const { store, shards } = this.#ports;
+    const receivedHere = shards.known(key)?.received ?? 0;
     const load = async () => {
       try {
         await this.#load(key, clocks);
+        const received = shards.known(key)?.received ?? 0;
+        if (received < receivedHere)
+          throw new SegmentError(`it is of ${received} entries, what is here of ${receivedHere}`);
       } catch (error) {
         this.#forget(key);
         throw error;

@@ -16,7 +16,7 @@ import { US_PER_SECOND } from '../../engine/time.js';
 import type { LogSourceStatus, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { type AnswerState, FRESH } from '../http/ports.js';
-import { LISTED_PARTITIONS, NOT_WHOLE_RETRY_SECONDS } from '../limits.js';
+import { LISTED_PARTITIONS, MOST_PARTITIONS, NOT_WHOLE_RETRY_SECONDS } from '../limits.js';
 
 export const WHOLE_SEGMENT = 'whole';
 
@@ -137,10 +137,12 @@ export class WholeAnswers {
 
   /** There is nothing of the partition here any more. */
   forget({ topic, partition }: PartitionKey): void {
-    const known = this.#of(topic)?.partitions[partition];
-    if (known === undefined) return;
-    known.asOfUs = null;
-    known.isReached = false;
+    const known = this.#of(topic);
+    if (known?.partitions[partition] === undefined) return;
+    known.partitions[partition].asOfUs = null;
+    known.partitions[partition].isReached = false;
+    known.freshUntilUs = Number.NEGATIVE_INFINITY;
+    known.epoch++;
     this.#news.delete(partitionId({ topic, partition }));
   }
 
@@ -339,6 +341,7 @@ export function decodeWhole(bytes: Uint8Array): { asOfUs: number; partitionCount
   const partitionCount = reader.u32();
   if (!Number.isFinite(asOfUs))
     throw new SegmentError('the time as of which a partition is whole is not a number');
+  if (partitionCount > MOST_PARTITIONS) throw new SegmentError('a topic has more partitions than it can');
   return { asOfUs, partitionCount };
 }
 

@@ -14,9 +14,15 @@ import { CopyGiver } from '../../src/cluster/copy-giver.js';
 import { CopyTaker, type CopyTakerPorts } from '../../src/cluster/copy-taker.js';
 import { readCopy } from '../../src/cluster/hand-over.js';
 import { writeMessage } from '../../src/cluster/json-message.js';
-import { PIECE_BYTES, PIECES_AT_ONCE, WIRE_VERSION } from '../../src/cluster/limits.js';
+import {
+  COPIES_TAKEN_AT_ONCE,
+  COPY_TRIES,
+  PIECE_BYTES,
+  PIECES_AT_ONCE,
+  WIRE_VERSION,
+} from '../../src/cluster/limits.js';
 import { type Holding, writeHoldings } from '../../src/cluster/messages.js';
-import { HttpPeerLink } from '../../src/cluster/peer-link.js';
+import { HttpPeerLink, PeerStatusError } from '../../src/cluster/peer-link.js';
 import { Peers } from '../../src/cluster/peers.js';
 import { Random } from '../../src/demo/random.js';
 import { KeyRing } from '../../src/http/auth.js';
@@ -24,6 +30,8 @@ import type { ClockPair } from '../../src/service/whole-answers.js';
 import { Store } from '../../src/store/store.js';
 import { monotonicUs } from '../../src/system-clock.js';
 import type { FailPoint } from '../crash/fail-point.js';
+import { eventually } from '../eventually.js';
+import { NO_COPIES } from './no-copies.js';
 
 const TAKER = fileURLToPath(new URL('./taking-process.js', import.meta.url));
 const SCOPE = 'edge/0';
@@ -233,6 +241,12 @@ test('what is given is adopted with the clock of who gives it, as it was when it
   expect(nowUs).toBeGreaterThan(1e12);
   expect(adopted).toEqual([{ nowUs: GIVER_NOW_US, monotonicUs: 1e12 }]);
   expect(giver.hasCopied(HOLDING, 'taker')).toBe(true);
+  // Of what it has no use for, it is asked once, and lets go.
+  const refuse = () => Promise.reject(new SegmentError('it is of fewer entries'));
+  const other = newTaker(join(root, 'refused'), { peers, adopt: refuse, storeId: 'other' });
+  await other.obtain(HOLDING);
+  expect([other.failedCount, giver.hasCopied(HOLDING, 'other')]).toEqual([1, false]);
+  expect(readdirSync(join(root, 'giver', 'snapshot'))).toEqual([]);
   const given = readCopy(await giver.copy(request), 'shards/edge+0');
   giver.forget(HOLDING);
   expect(giver.hasCopied(HOLDING, 'taker')).toBe(false);
@@ -240,6 +254,88 @@ test('what is given is adopted with the clock of who gives it, as it was when it
   await giver.release(writeMessage({ snapshot: given.id }));
   expect(giver.hasCopied(HOLDING, 'taker')).toBe(false);
   peers.close();
+});
+
+/** Members that a taker knows, each with what it holds of some partitions; `copy`: when one is asked for a copy. */
+async function peersHolding(
+  holdings: Readonly<Record<string, Partial<Holding>>>,
+  partitionCount: number,
+  copy: (storeId: string) => Promise<Uint8Array>,
+): Promise<Peers> {
+  const copies = (holding: Partial<Holding>) =>
+    Array.from({ length: partitionCount }, (_, partition) => ({
+      ...HOLDING,
+      ...holding,
+      partition,
+      projects: null,
+      from: 0,
+      hashes: new Uint32Array(0),
+    }));
+  const peers = new Peers({
+    storeId: 'taker',
+    zone: '',
+    linkTo: (of) => ({
+      ...NO_COPIES,
+      ask: () => expect.unreachable('no question is asked'),
+      holdings: async () =>
+        writeHoldings({
+          topics: [{ topic: 'edge', topicId: '', partitionCount }],
+          copies: copies(holdings[new URL(of).hostname]),
+        }),
+      copy: () => copy(new URL(of).hostname),
+      close: () => undefined,
+    }),
+    monotonicUs,
+    freshMs: 10_000,
+  });
+  peers.update(
+    ['taker', ...Object.keys(holdings)].map((storeId) => ({
+      ...MEMBER,
+      storeId,
+      url: `http://${storeId}:1`,
+    })),
+  );
+  await peers.poll();
+  return peers;
+}
+
+test('an old copy is for when there is no other, however often others have failed', async () => {
+  const asked: string[] = [];
+  const peers = await peersHolding(
+    { fresh: {}, old: { isReached: false, nextOffset: 9 } },
+    1,
+    async (storeId) => {
+      asked.push(storeId);
+      throw new Error('it is started again');
+    },
+  );
+  const after = (_: number, task: () => void) => {
+    setImmediate(task);
+    return () => undefined;
+  };
+  await newTaker(join(root, 'old'), { peers, after }).obtain(HOLDING);
+  expect(asked).toEqual([...new Array(COPY_TRIES).fill('fresh'), ...new Array(COPY_TRIES).fill('old')]);
+});
+
+test('some partitions are copied at the same time, and another begins when one of them ends', async () => {
+  const fail: (() => void)[] = [];
+  const peers = await peersHolding(
+    { giver: {} },
+    5,
+    () =>
+      new Promise((_, reject) => {
+        fail.push(() => reject(new PeerStatusError(404, 'not here any more')));
+      }),
+  );
+  const taker = newTaker(join(root, 'lanes'), { peers });
+  const done = Array.from({ length: 5 }, (_, partition) => taker.obtain({ topic: 'edge', partition }));
+  for (let begun = COPIES_TAKEN_AT_ONCE; begun <= 5; begun++) {
+    await eventually(() => fail.length >= begun);
+    expect(fail.length).toBe(begun);
+    fail[begun - COPIES_TAKEN_AT_ONCE]();
+  }
+  for (const last of fail.slice(-COPIES_TAKEN_AT_ONCE)) last();
+  await Promise.all(done);
 });
 
 test('killed at any point of its own after the last piece, it has all or nothing, and then all', async () => {

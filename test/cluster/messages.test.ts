@@ -1,10 +1,11 @@
 /** Messages between members: what is written is read, and nothing else is taken for one. */
 
 import { crc32 } from 'node:zlib';
+import { AssignerProtocol } from 'kafkajs';
 import { expect, test } from 'vitest';
 import { ByteWriter } from '../../engine/bytes.js';
 import { PartialError } from '../../engine/partial-format.js';
-import { decodeMemberData, encodeMemberData } from '../../ingest/kafka/group/member-data.js';
+import { decodeMemberData, encodeMemberData, memberDataOf } from '../../ingest/kafka/group/member-data.js';
 import {
   type Question,
   type Reply,
@@ -17,6 +18,7 @@ import {
   writeQuestion,
 } from '../../src/cluster/messages.js';
 import { Random } from '../../src/demo/random.js';
+import { MOST_PARTITIONS } from '../../src/limits.js';
 import { writeReadReply } from '../written.js';
 
 const QUESTION: Question = {
@@ -155,6 +157,32 @@ test('a reply must be about what was asked, and count nothing that is behind', (
   check({ ageMs: Number.NaN }, false);
   check({ ageMs: -1 }, false);
   expect(() => readReply(reply({}), [...partitions, { partition: 2, atLeast: 0 }])).toThrow(PartialError);
+});
+
+test('numbers that would cost memory or mean nothing are refused', () => {
+  const topicOf = (partitionCount: number) =>
+    writeHoldings({ ...HOLDINGS, topics: [{ topic: 'edge', topicId: 'one', partitionCount }] });
+  expect(readHoldings(topicOf(MOST_PARTITIONS)).topics[0].partitionCount).toBe(MOST_PARTITIONS);
+  expect(() => readHoldings(topicOf(MOST_PARTITIONS + 1))).toThrow(PartialError);
+  const dropped = (startUs: number, endUs: number) =>
+    writeReadReply({ kind: 'answer', partitions: [], dropped: [{ startUs, endUs }], partials: [] });
+  expect(readReply(dropped(-Infinity, 1), [])).toMatchObject({ dropped: [{ startUs: -Infinity, endUs: 1 }] });
+  for (const [startUs, endUs] of [
+    [0, Infinity],
+    [Number.NaN, 0],
+    [0, 8.7e18],
+  ])
+    expect(() => readReply(dropped(startUs, endUs), [])).toThrow(PartialError);
+});
+
+test('what no member of this program told its group is nobody, and takes no other with it', () => {
+  for (const bytes of [Buffer.alloc(0), Buffer.alloc(1), Buffer.alloc(40, 0xff), Buffer.from('no member')])
+    expect(memberDataOf(bytes)).toBeNull();
+  const told = (userData: Buffer) =>
+    AssignerProtocol.MemberMetadata.encode({ version: 1, topics: [], userData });
+  expect(memberDataOf(told(Buffer.alloc(0)))).toBeNull();
+  const data = { storeId: 's', url: 'http://here:1', wireVersion: 1, held: [] };
+  expect(memberDataOf(told(encodeMemberData(data)))).toEqual(data);
 });
 
 test('what a member says of itself when it joins is read; what does not fit of what it holds is left out', () => {

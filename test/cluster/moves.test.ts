@@ -82,6 +82,38 @@ describeKafka('state moves', () => {
     await expectAllSame('west');
   });
 
+  test('what began later is not taken in the place of what is here, though the log has moved on', async () => {
+    const start = (zone: string) => members.start({ name: zone, zone }, { LOGRING_ZONES: 'east,west' });
+    const rowCount = async (name: string) => {
+      const text = await (await fetch(`${members.of(name).url}/metrics`)).text();
+      return [...text.matchAll(/^logring_rows\{.*\} (\d+)$/gm)].reduce(
+        (sum, [, rows]) => sum + Number(rows),
+        0,
+      );
+    };
+    const untilRead = (name: string, count: number) =>
+      eventually(async () => (await members.readCount(name)) === count);
+    await start('west');
+    await members.untilReady('west');
+    await untilRead('west', RECORDS.count);
+    const before = await rowCount('west');
+    await members.of('west').kill('SIGTERM');
+    await emptyLogs();
+    const later = RECORDS.count / 4;
+    await produceOdd(rig, topic, { ...RECORDS, count: later, seed: 2 });
+    await start('east');
+    await untilRead('east', RECORDS.count + later);
+    await emptyLogs();
+    await produceOdd(rig, topic, { ...RECORDS, count: later, seed: 3 });
+
+    await start('west');
+    await untilRead('west', RECORDS.count + 2 * later);
+    expect(members.of('west').output()).toMatch(/it is of \d+ entries, what is here of \d+/);
+    expect(members.of('west').output()).not.toContain('was copied from another member');
+    expect(members.of('west').output()).toContain('log-start-moved');
+    expect(await rowCount('west')).toBeGreaterThan(before);
+  });
+
   test('a member that joins copies its share, while all is answered, and the other lets go of it', async () => {
     const start = (name: string) => members.start({ name, zone: '' });
     await Promise.all([start('first'), startAlone(members, topic, broker)]);

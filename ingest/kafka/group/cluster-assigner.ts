@@ -7,12 +7,7 @@ import { coordinatorOf } from '../cluster/kafkajs-internals.js';
 import type { Absences } from './absences.js';
 import { assignPartitions, type CommittedBy } from './assign-partitions.js';
 import { encodeBeside } from './beside.js';
-import {
-  type ClusterIdentity,
-  decodeMemberData,
-  encodeMemberData,
-  type HeldPosition,
-} from './member-data.js';
+import { type ClusterIdentity, encodeMemberData, type HeldPosition, memberDataOf } from './member-data.js';
 
 const ASSIGNER_NAME = 'logring-1';
 const VERSION = 1;
@@ -45,7 +40,7 @@ export function clusterAssigner({ identity, held, absences }: AssignerPorts): Pa
       );
       const assigned = assignPartitions(
         partitions,
-        members.map(({ memberId, memberMetadata }) => ({ memberId, data: dataOf(memberMetadata) })),
+        members.map(({ memberId, memberMetadata }) => ({ memberId, data: memberDataOf(memberMetadata) })),
         await committedBy(cluster, groupId, partitions),
         (away) => absences.note(away),
       );
@@ -59,11 +54,6 @@ export function clusterAssigner({ identity, held, absences }: AssignerPorts): Pa
       }));
     },
   });
-}
-
-function dataOf(memberMetadata: Buffer) {
-  const metadata = AssignerProtocol.MemberMetadata.decode(memberMetadata);
-  return metadata === null ? null : decodeMemberData(metadata.userData);
 }
 
 /** Rejects where the coordinator can't say: then the group tries again, as without it a restart moves shards. */

@@ -7,7 +7,7 @@ import { AssignerProtocol } from 'kafkajs';
 import type { ClusterMember } from '../../log-source.js';
 import type { ClusterView } from '../cluster/cluster-view.js';
 import { decodeBeside } from './beside.js';
-import { decodeMemberData } from './member-data.js';
+import { decodedOrNull, memberDataOf } from './member-data.js';
 
 /** A zone, and the group that reads it. */
 export interface ZoneGroup {
@@ -23,8 +23,7 @@ export async function groupMembers(
   const described = await view.describeGroup(groupId);
   if (described.some(({ memberMetadata }) => memberMetadata.length === 0)) return null;
   return described.flatMap(({ memberMetadata, memberAssignment }) => {
-    const metadata = AssignerProtocol.MemberMetadata.decode(memberMetadata);
-    const data = metadata === null ? null : decodeMemberData(metadata.userData);
+    const data = memberDataOf(memberMetadata);
     if (data === null) return [];
     const { storeId, url, wireVersion } = data;
     return [{ zone, storeId, url, wireVersion, ...assignedOf(memberAssignment) }];
@@ -32,8 +31,7 @@ export async function groupMembers(
 }
 
 function assignedOf(memberAssignment: Buffer): Pick<ClusterMember, 'assigned' | 'beside'> {
-  const decoded =
-    memberAssignment.length === 0 ? null : AssignerProtocol.MemberAssignment.decode(memberAssignment);
+  const decoded = decodedOrNull(() => AssignerProtocol.MemberAssignment.decode(memberAssignment));
   if (decoded === null) return { assigned: [], beside: [] };
   const assigned = Object.entries(decoded.assignment).flatMap(([topic, partitions]) =>
     partitions.map((partition) => ({ topic, partition })),

@@ -8,6 +8,7 @@
  * Versions only ever add at the end.
  */
 
+import { AssignerProtocol } from 'kafkajs';
 import { ByteReader, ByteWriter } from '../../../engine/bytes.js';
 import { SegmentError } from '../../../engine/segments.js';
 import type { Position } from '../../log-source.js';
@@ -62,6 +63,21 @@ export function encodeMemberData({ storeId, url, wireVersion, held }: MemberData
   }
   for (const { isWhole } of held.slice(0, count)) out.u8(isWhole ? 1 : 0);
   return Buffer.from(out.finish());
+}
+
+/** Of what a member told its group; null for what no member of this program wrote. */
+export function memberDataOf(memberMetadata: Buffer): MemberData | null {
+  const metadata = decodedOrNull(() => AssignerProtocol.MemberMetadata.decode(memberMetadata));
+  return metadata?.userData ? decodeMemberData(metadata.userData) : null;
+}
+
+/** kafkajs takes bytes for what they should be: of others it makes whatever error. */
+export function decodedOrNull<Decoded>(decode: () => Decoded): Decoded | null {
+  try {
+    return decode();
+  } catch {
+    return null;
+  }
 }
 
 /** null for bytes that no member of this program wrote. */

@@ -198,8 +198,8 @@ export class QueryApi {
     state: AnswerState,
   ): Answer {
     const { name, log } = served.endpoint;
-    if (state.kind === 'shared')
-      return this.#answerShared(served, parameters, { request, query, nowUs, times });
+    const shared = () => this.#answerShared(served, parameters, { request, query, nowUs, times });
+    if (state.kind === 'shared') return shared();
     const assertUnchanged = this.#unlessChanged(log);
     const answer = served.query.answer(parameters, nowUs);
     if (!(answer instanceof Promise)) {
@@ -216,7 +216,10 @@ export class QueryApi {
         later.release();
         throw error;
       }
-      return this.#live(name, request, stateNow, later);
+      if (stateNow.kind !== 'shared') return this.#live(name, request, stateNow, later);
+      // Meanwhile what is here has become old.
+      later.release();
+      return shared();
     });
   }
 

@@ -65,6 +65,8 @@ export class Cluster {
   readonly #topics: readonly string[];
   /** What this process reads, by partitionId. */
   #assigned: ReadonlyMap<string, PartitionKey> = new Map();
+  /** That, and what it has read until its group shares the partitions out anew: the last of it is still being applied. */
+  readonly #answering = new Map<string, PartitionKey>();
   #answerer: Answerer | null = null;
 
   constructor(ports: ClusterPorts) {
@@ -129,9 +131,11 @@ export class Cluster {
   }
 
   /** What Kafka says of the members and of the logs. */
-  note({ assigned, members, unheardZones, logEnds }: LogSourceStatus): void {
+  note({ assigned, unassigned, members, unheardZones, logEnds }: LogSourceStatus): void {
     // What was answered from a partition that is taken away stands.
-    for (const key of this.#assigned.values()) this.#noteOwn(key);
+    for (const key of this.#answering.values()) this.#noteOwn(key);
+    for (const key of unassigned) this.#answering.delete(partitionId(key));
+    for (const key of assigned) this.#answering.set(partitionId(key), key);
     this.#assigned = new Map(assigned.map((key) => [partitionId(key), key]));
     if (logEnds !== null) this.#floors.heard(logEnds);
     if (members === null) return;
@@ -288,7 +292,7 @@ export class Cluster {
   /** How far a copy must be: as far as answers from here have come from, those from this process's own copy too. */
   #floorOf(key: PartitionKey, topicId: string): number {
     const floor = this.#floors.of(key, topicId);
-    if (!this.#assigned.has(partitionId(key))) return floor;
+    if (!this.#answering.has(partitionId(key))) return floor;
     const copy = this.own.isOfLog(key, topicId) ? this.own.copy(key) : null;
     return copy === null || copy.ageMs === Infinity ? floor : Math.max(floor, copy.nextOffset);
   }

@@ -169,7 +169,21 @@ class History {
     const { member } = life;
     const coordinator = this.#coordinatorOf(member);
     const random = this.#random;
-    if (!member.isWithoutBrokers) life.assigned = coordinator.members.get(member) ?? life.assigned;
+    if (!member.isWithoutBrokers) {
+      const assigned = coordinator.members.get(member) ?? life.assigned;
+      const isOther = assigned.join() !== life.assigned.join();
+      life.isRebalancing = isOther && !life.isRebalancing && random.chance(0.5);
+      if (life.isRebalancing) {
+        life.note(this.#planted, member.monotonicUs());
+        life.readOn(random, []);
+        this.#ask(member);
+        member.after(life, TURN_US, () => this.#turn(life));
+        return;
+      }
+      life.assigned = assigned;
+      // What was answered meanwhile stands.
+      if (isOther) member.after(life, random.below(50) * MS, () => this.#ask(member));
+    }
     this.#count('copies', life.readOn(random, this.#members));
     this.#count('let go', life.letGo(random));
     if (random.chance(0.7) && !member.isWithoutBrokers) {
@@ -292,9 +306,8 @@ class History {
     return random.chance(this.#slowShare) ? random.below(700) * MS : 200 + random.below(2_000);
   }
 
-  #ask(): void {
+  #ask(member = this.#random.pick(this.#members)): void {
     const random = this.#random;
-    const member = random.pick(this.#members);
     const { life } = member;
     if (life === null || member.isFrozen) return;
     this.#count('asked');

@@ -137,6 +137,8 @@ export class Life {
   readonly cluster: Cluster;
   readonly queries: QueryApi;
   assigned: readonly number[] = [];
+  /** Its group shares the partitions out anew: it reads nothing, and applies what it has read. */
+  isRebalancing = false;
   /** As it was last told. */
   #partitionCount = 0;
   members: readonly ClusterMember[] = [];
@@ -342,7 +344,8 @@ export class Life {
 
   note(planted: Planted, endsAskedUs: number): void {
     const assigned = this.assigned.map((partition) => ({ topic: TOPIC, partition }));
-    const status = this.#status(assigned, this.wholeAsOfUs, endsAskedUs);
+    const told = this.#status(assigned, this.wholeAsOfUs, endsAskedUs);
+    const status = this.isRebalancing ? { ...told, assigned: [] } : told;
     const changed = planted.status?.(status) ?? status;
     this.whole.note(changed);
     this.cluster.note(changed);

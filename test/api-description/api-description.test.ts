@@ -162,15 +162,22 @@ test('a page of large dead letters has fewer, and the next ones follow', async (
     const init = { method: 'POST', body: `${`${line}\n`.repeat(10)}{}` };
     expect(await asked(POST, { source_name: EDGE_TOPIC }, init)).toMatch(/^200/);
   }
-  const pages: { text: string }[][] = [];
-  for (let before: string | null = ''; before !== null; ) {
-    const query: Record<string, string> = { limit: '1000', ...(before === '' ? {} : { before }) };
-    const { letters, next } = JSON.parse((await asked('/api/dead-letters', query)).slice('200 '.length));
-    pages.push(letters.flatMap(({ samples }: { samples: { text: string }[] }) => samples));
-    before = next;
-  }
+  const listed = async () => {
+    const pages: { text: string }[][] = [];
+    for (let before: string | null = ''; before !== null; ) {
+      const query: Record<string, string> = { limit: '1000', ...(before === '' ? {} : { before }) };
+      const { letters, next } = JSON.parse((await asked('/api/dead-letters', query)).slice('200 '.length));
+      pages.push(letters.flatMap(({ samples }: { samples: { text: string }[] }) => samples));
+      before = next;
+    }
+    return pages;
+  };
+  // They are written soon after a POST is answered.
+  const countOf = (pages: { text: string }[][]) => pages.flat().filter(({ text }) => text === line).length;
+  await eventually(async () => countOf(await listed()) === 150);
+  const pages = await listed();
   expect(pages.length).toBeGreaterThan(1);
-  expect(pages.flat().filter(({ text }) => text === line).length).toBe(150);
+  expect(countOf(pages)).toBe(150);
   for (const page of pages)
     expect(page.reduce((sum, { text }) => sum + text.length, 0)).toBeLessThanOrEqual(512 * 1024 + 10 * 4096);
 });

@@ -69,7 +69,7 @@ export function parsedSegment(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(bytes));
   } catch {
-    throw new SegmentError('a segment is no JSON');
+    throw new SegmentError('a segment is not JSON');
   }
 }
 

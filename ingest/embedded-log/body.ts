@@ -36,7 +36,10 @@ export interface BodyElements {
 /** Why a body was not even taken apart. */
 export type BodyProblem = 'empty' | 'too-many-entries' | 'no-memory';
 
-/** Whether what is known of the entries of a POST may take so many bytes in all; see Hold. */
+/**
+ * Takes memory, of what all POSTs may hold and for as long as the POST lasts, until what is known of its entries has so many
+ * bytes in all; false where they are not left.
+ */
 export type Reach = (byteCount: number) => boolean;
 
 const EMPTY_ARRAY = Buffer.from('[]');

@@ -70,18 +70,13 @@ export type AppendOutcome =
   | { readonly kind: 'entry-too-large'; readonly index: number; readonly maxBytes: number }
   /** A chunk of an import that doesn't continue what stands of it. */
   | { readonly kind: 'out-of-place'; readonly importState: ImportState }
-  /** See Hold. */
+  /** See Reach. */
   | { readonly kind: 'no-memory' }
   /** The Idempotency-Key came before, with another body. */
   | { readonly kind: 'key-reused' }
   | { readonly kind: 'busy'; readonly retryAfterSeconds: number }
   /** The storage failed: whether the body is kept only the next start tells. */
   | { readonly kind: 'unclear' };
-
-/**
- * Takes so many bytes more of what all POSTs may hold, for as long as the POST lasts; false where they are not left.
- */
-export type Hold = (byteCount: number) => boolean;
 
 /**
  * What a body says of itself: which chunk of an import it is, or by which key it is known when it is sent
@@ -135,14 +130,14 @@ export class EmbeddedLog implements LogSource {
   /**
    * Takes the entries of a body: durable when it resolves, and visible in answers soon after. The body must
    * not change until then. Rejects only for our own bugs. The body of a chunk of an import is taken as lines,
-   * whatever its content type. `hold`: of memory beside the body's.
+   * whatever its content type. `reach`: see Reach.
    */
   async append(
     sourceName: string,
     body: Uint8Array,
     contentType: string,
     identity: BodyIdentity = NO_IDENTITY,
-    hold: Hold = always,
+    reach: Reach = always,
   ): Promise<AppendOutcome> {
     const topic = this.#topics.find(({ key }) => key.topic === sourceName);
     if (topic === undefined) {
@@ -150,7 +145,7 @@ export class EmbeddedLog implements LogSource {
     }
     if (!this.#isOpen || this.#isBehind(body.length)) return BUSY;
     this.#inFlightBytes += body.length;
-    const outcome = this.#append(topic, body, contentType, identity, hold);
+    const outcome = this.#append(topic, body, contentType, identity, reach);
     this.#inFlight.add(outcome);
     try {
       return await outcome;
@@ -221,14 +216,13 @@ export class EmbeddedLog implements LogSource {
     body: Uint8Array,
     contentType: string,
     { chunk, idempotencyKey }: BodyIdentity,
-    hold: Hold,
+    reach: Reach,
   ): Promise<AppendOutcome> {
     const { edgeTopic, urlFromPath, nowUs, time, yieldLargeTurn } = this.#ports;
     const isLarge = yieldLargeTurn !== undefined && body.length >= STAGED_FROM_BYTES;
     const yieldTurn = isLarge ? yieldLargeTurn : this.#ports.yieldTurn;
     const timestampMs = Math.floor(nowUs() / 1000);
     const arrival = { timestampMs, ...time() };
-    const reach = reachOf(hold);
     const split = await splitBody(body, chunk === undefined ? contentType : LINES_TYPE, yieldTurn, reach);
     if (split === 'empty' && chunk === undefined) return EMPTY;
     if (split === 'too-many-entries') return TOO_MANY_ENTRIES;
@@ -311,16 +305,6 @@ export class EmbeddedLog implements LogSource {
 
 function always(): boolean {
   return true;
-}
-
-function reachOf(hold: Hold): Reach {
-  let heldBytes = 0;
-  return (byteCount) => {
-    if (byteCount <= heldBytes) return true;
-    const isHeld = hold(byteCount - heldBytes);
-    if (isHeld) heldBytes = byteCount;
-    return isHeld;
-  };
 }
 
 function storedOutcome(

@@ -65,7 +65,7 @@ export class Cluster {
   readonly #topics: readonly string[];
   /** What this process reads, by partitionId. */
   #assigned: ReadonlyMap<string, PartitionKey> = new Map();
-  /** That, and what it has read until its group shares the partitions out anew: the last of it is still being applied. */
+  /** That, and what it has read until its group has shared the partitions out again: the last of it is still being applied. */
   readonly #answering = new Map<string, PartitionKey>();
   #answerer: Answerer | null = null;
 
@@ -155,9 +155,8 @@ export class Cluster {
     const nowUs = this.#ports.monotonicUs();
     for (const peer of this.peers.all()) {
       if (peer.zone !== this.#ports.zone || peer.isSilent || !peer.assigned.has(id)) continue;
-      const holding = peer.holding(id, nowUs);
-      const isFresh = holding?.isReached && holding.ageMs <= this.#ports.freshMs;
-      if (isFresh && holding.nextOffset >= nextOffset && hasCopied(peer.storeId)) return true;
+      const isFar = (peer.holding(id, nowUs)?.nextOffset ?? -1) >= nextOffset;
+      if (isFar && this.peers.isFresh(peer, key) && hasCopied(peer.storeId)) return true;
     }
     return false;
   }

@@ -409,7 +409,7 @@ function atMost(most: number, value: number): number {
 
 /** µs since the epoch. */
 function moment(value: number): number {
-  if (!(Math.abs(value) <= MOST_TIME_US)) throw new PartialError('a time is none');
+  if (!(Math.abs(value) <= MOST_TIME_US)) throw new PartialError('a time is out of range');
   return value;
 }
 

@@ -159,7 +159,7 @@ export class Peers {
   /** Whether a member's copy of a partition was read to its end a short while ago. */
   isFresh(peer: Peer, key: PartitionKey): boolean {
     const holding = peer.holding(partitionId(key), this.#ports.monotonicUs());
-    return holding?.isReached === true && holding.ageMs <= this.#ports.freshMs;
+    return holding !== undefined && holding !== null && this.#isFresh(holding);
   }
 
   /** Those that may have a partition, whom to ask first coming first. */
@@ -180,12 +180,13 @@ export class Peers {
     const holding = peer.holding(id, nowUs);
     const isAssigned = peer.assigned.has(id);
     if (!isAssigned && (holding === null || holding === undefined)) return null;
-    const isFresh =
-      holding === undefined || holding === null
-        ? isAssigned
-        : holding.isReached && holding.ageMs <= this.#ports.freshMs;
+    const isFresh = holding === undefined || holding === null ? isAssigned : this.#isFresh(holding);
     const isNear = peer.zone === this.#ports.zone;
     return (peer.isSilent ? 4 : 0) + (isFresh ? 0 : 2) + (isNear ? 0 : 1);
+  }
+
+  #isFresh({ isReached, ageMs }: Holding): boolean {
+    return isReached && ageMs <= this.#ports.freshMs;
   }
 
   close(): void {

@@ -1,7 +1,8 @@
 /** What the HTTP layer needs from the rest of the service: composition provides it. */
 
 import type { MissingCounts } from '../../engine/entry.js';
-import type { BodyIdentity, Hold } from '../../ingest/embedded-log/embedded-log.js';
+import type { Reach } from '../../ingest/embedded-log/body.js';
+import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
 import type { AnswerWindow, LogName } from '../endpoints/endpoint.js';
@@ -59,14 +60,14 @@ export interface IngestPort {
   refusal(): { readonly reason: string; readonly retryAfterSeconds: number } | null;
   /**
    * The body, unpacked, is not looked at once it resolves: its memory is used for something else then. Of a
-   * body that is neither stored nor unclear nothing is kept. `hold` takes memory beside the body's.
+   * body that is neither stored nor unclear nothing is kept. `reach`: see Reach.
    */
   append(
     sourceName: string,
     body: Uint8Array,
     contentType: string,
     identity: BodyIdentity,
-    hold: Hold,
+    reach: Reach,
   ): Promise<IngestOutcome>;
   /** null for a source that is not known. */
   importState(sourceName: string, importId: string): ImportState | null;

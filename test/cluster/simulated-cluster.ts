@@ -137,7 +137,7 @@ export class Life {
   readonly cluster: Cluster;
   readonly queries: QueryApi;
   assigned: readonly number[] = [];
-  /** Its group shares the partitions out anew: it reads nothing, and applies what it has read. */
+  /** Its group is sharing the partitions out again: it reads nothing, and applies what it has read. */
   isRebalancing = false;
   /** As it was last told. */
   #partitionCount = 0;

@@ -8,7 +8,8 @@ import type { LogsParameters } from '../../engine/rows/partial.js';
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { InvocationStatsParameters } from '../../engine/stats/partial.js';
 import type { ApiCounts, ApiCountsRow } from '../../engine/usage/api-counts.js';
-import type { BodyIdentity, Hold } from '../../ingest/embedded-log/embedded-log.js';
+import type { Reach } from '../../ingest/embedded-log/body.js';
+import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
 import { type ImportChunk, type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
 import { type ApiCountsParameters, apiCounts } from '../../src/endpoints/api-counts.js';
@@ -204,9 +205,9 @@ export class SetIngest implements IngestPort {
     body: Uint8Array,
     _contentType: string,
     { chunk, idempotencyKey }: BodyIdentity,
-    hold: Hold,
+    reach: Reach,
   ): Promise<IngestOutcome> {
-    if (!hold(this.heldOfEntries)) return { kind: 'no-memory' };
+    if (!reach(this.heldOfEntries)) return { kind: 'no-memory' };
     await this.gate;
     if (this.failure !== null) throw this.failure;
     if (sourceName !== 'edge') return { kind: 'unknown-source', knownSources: ['edge'] };

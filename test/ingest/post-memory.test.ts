@@ -57,13 +57,13 @@ afterAll(async () => {
 async function posted(body: string, limitBytes: number, contentType = JSON_TYPE) {
   let heldBytes = 0;
   let mostAtOnce = 0;
-  const hold = (byteCount: number) => {
-    if (heldBytes + byteCount > limitBytes) return false;
-    heldBytes += byteCount;
-    mostAtOnce = Math.max(mostAtOnce, byteCount);
+  const reach = (byteCount: number) => {
+    if (byteCount > limitBytes) return false;
+    mostAtOnce = Math.max(mostAtOnce, byteCount - heldBytes);
+    heldBytes = Math.max(heldBytes, byteCount);
     return true;
   };
-  const { kind } = await log.append('edge', Buffer.from(body), contentType, {}, hold);
+  const { kind } = await log.append('edge', Buffer.from(body), contentType, {}, reach);
   return { kind, heldBytes, mostAtOnce };
 }
 
@@ -115,11 +115,11 @@ test('where entries stand is counted with each turn, and what finds no room give
     const askedAt = async (mayHold: (asked: number) => boolean) => {
       const turns: number[] = [];
       turnCount = 0;
-      const hold = () => {
+      const reach = () => {
         turns.push(turnCount);
         return mayHold(turns.length);
       };
-      const { kind } = await log.append('edge', Buffer.from(body), type, {}, hold);
+      const { kind } = await log.append('edge', Buffer.from(body), type, {}, reach);
       return { kind, turns, all: turnCount };
     };
     const { turns } = await askedAt(() => true);

@@ -90,11 +90,9 @@ export class BodyMemory {
     return true;
   }
 
-  /** Takes so much more for what is known of the body. False where it is not left. */
-  hold(byteCount: number): boolean {
-    if (!this.#budget.tryTake(byteCount)) return false;
-    this.#taken += byteCount;
-    return true;
+  /** Takes so much in all for what is known of the body, once that is whole. False where it is not left. */
+  reach(byteCount: number): boolean {
+    return this.reserve(this.#length + byteCount);
   }
 
   /** Copies a piece. False where the budget has no room for it. */

@@ -124,8 +124,8 @@ export class IngestApi {
     const identity = idempotencyKey === undefined ? chunk : { idempotencyKey };
     const close = isChunked(request.headers);
     const store = async (memory: BodyMemory) => {
-      const hold = (byteCount: number) => memory.hold(byteCount);
-      const outcome = await this.#ingest.append(sourceName, memory.bytes, contentType, identity, hold);
+      const reach = (byteCount: number) => memory.reach(byteCount);
+      const outcome = await this.#ingest.append(sourceName, memory.bytes, contentType, identity, reach);
       return outcomeAnswer(outcome, sourceName);
     };
     return new IngestBody(packed, close, async () =>

@@ -194,12 +194,12 @@ export class QueryApi {
   #answerLive(
     served: ServedLive,
     parameters: unknown,
-    { request, query, nowUs, times }: Omit<QueryCall, 'grant'>,
+    call: Omit<QueryCall, 'grant'>,
     state: AnswerState,
   ): Answer {
+    const { request, nowUs, times } = call;
     const { name, log } = served.endpoint;
-    const shared = () => this.#answerShared(served, parameters, { request, query, nowUs, times });
-    if (state.kind === 'shared') return shared();
+    if (state.kind === 'shared') return this.#answerShared(served, parameters, call);
     const assertUnchanged = this.#unlessChanged(log);
     const answer = served.query.answer(parameters, nowUs);
     if (!(answer instanceof Promise)) {
@@ -219,7 +219,7 @@ export class QueryApi {
       if (stateNow.kind !== 'shared') return this.#live(name, request, stateNow, later);
       // Meanwhile what is here has become old.
       later.release();
-      return shared();
+      return this.#answerShared(served, parameters, call);
     });
   }
 

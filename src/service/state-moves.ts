@@ -125,29 +125,31 @@ export class StateMoves implements HandOver {
   async #replace(key: PartitionKey, task: () => Promise<void>): Promise<boolean> {
     const { compactor, evaluator, committer, store, isStopping } = this.#ports;
     const releases = [compactor.hold(), evaluator.hold()];
+    const release = () => {
+      for (const one of releases.splice(0)) one();
+    };
     try {
       while (compactor.isRunning || evaluator.runningCount > 0) {
         if (isStopping()) return false;
         await pause(IDLE_CHECK_MS);
       }
       if (isStopping()) return false;
-      // From this turn on nothing is begun with it.
-      this.#forget(key);
+      await committer.between(async () => {
+        // Until here a commit may have been saving it; from this turn on nothing is begun with it.
+        this.#forget(key);
+        release();
+        try {
+          await task();
+        } catch (error) {
+          if (error instanceof SegmentError && store.scopes().includes(partitionId(key)))
+            await this.#load(key, null);
+          throw error;
+        }
+      });
+      return true;
     } finally {
-      for (const release of releases) release();
+      release();
     }
-    await committer.between(async () => {
-      // A commit that was under way may have looked at what is stored beside it again.
-      this.#ports.beside.forget(key);
-      try {
-        await task();
-      } catch (error) {
-        if (error instanceof SegmentError && store.scopes().includes(partitionId(key)))
-          await this.#load(key, null);
-        throw error;
-      }
-    });
-    return true;
   }
 
   async #load(key: PartitionKey, clocks: ClockPair | null): Promise<void> {

@@ -1,11 +1,13 @@
 /**
  * What the store has of a partition is replaced by what another store had of it, or goes. Killed amid that, the next start
- * finds the one or the other (see `finishAdoptions`):
+ * finds the one or the other (see `undoAdoptions`):
  *
  *   shards/x             old   ∅      new   new
  *   incoming/x           new   new    ∅     ∅
  *   incoming/x.replaced  ∅     old    old   ∅
- *                              └ from here on the new one counts
+ *   incoming/x.dropped   ∅     ∅      ∅     old
+ *                                     │     └ from here on the new one counts
+ *                                     └ it is loaded, and judged by what it holds
  */
 
 import { dirname } from 'node:path';
@@ -49,18 +51,19 @@ export class ScopeMoves {
       throw isSystemError(error) ? new SegmentError(errorText(error), { cause: error }) : error;
     });
     const replaced = `${folder}${REPLACED_SUFFIX}`;
+    const dropped = `${folder}${DROPPED_SUFFIX}`;
     const before = journals.shard(scope);
     const had = before.exists;
-    await this.setAside(scope, replaced);
-    // It says that the copy is whole, also where there was nothing to set aside.
-    if (disk.makeFolder(replaced)) disk.syncFolder(dirname(replaced));
+    // Files without a journal are of no use to anybody.
+    await this.setAside(scope, had ? replaced : `${folder}.rest${DROPPED_SUFFIX}`);
     const final = shardFolder(directory, scope);
     this.#move(folder, final);
     await this.#takeUp(scope, journals.adopt(scope, movedState(state, folder, final)));
     try {
       await load();
+      if (had) this.#move(replaced, dropped);
     } catch (error) {
-      await this.setAside(scope, `${folder}${DROPPED_SUFFIX}`);
+      await this.setAside(scope, dropped);
       if (had) {
         this.#move(replaced, final);
         await this.#takeUp(scope, journals.putBack(before));

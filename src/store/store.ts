@@ -20,7 +20,7 @@ import type { LocatedFile } from './blocks/stored-blocks.js';
 import { type CommitFigures, Commits, type Save } from './commits.js';
 import { removeSnapshots, type Snapshot, takeBackup } from './directory/backup.js';
 import type { DirectoryLock } from './directory/directory-lock.js';
-import { finishAdoptions } from './directory/handed-over.js';
+import { undoAdoptions } from './directory/handed-over.js';
 import { Snapshots } from './directory/snapshots.js';
 import { hasMarker, lostStore, MARKER_FILE, withRemedy, writeMarker } from './directory/store-marker.js';
 import { assertBytes, StoreWatch } from './directory/store-watch.js';
@@ -184,7 +184,7 @@ export class Store {
       const isMarked = hasMarker(parts.disk, directory);
       // An earlier start may have made the directory, and ended before its name was durable.
       if (!isMarked) syncParent(parts.disk, directory);
-      finishAdoptions(parts.disk, directory);
+      undoAdoptions(parts.disk, directory);
       journals = new Journals(parts.disk, directory, parts);
       // What is left of a store, or of a copy of one, is no new one.
       const isStore = isMarked || hasStoreFiles(parts.disk, directory);
@@ -315,7 +315,7 @@ export class Store {
 
   /**
    * Puts what another store had of a scope in the place of what is here of it, durably, all or nothing. `folder`: its
-   * files, which are durable; it is moved. What was here is then beside it, with REPLACED_SUFFIX, and may be removed. No
+   * files, which are durable; it is moved. What was here is then beside it, with DROPPED_SUFFIX, and may be removed. No
    * commit may be under way, nor begin, and nothing but `load`, at the end, which may take seconds, may read the scope before this resolves. Rejects
    * with what `load` rejects with, or with a SegmentError for files that are not whole; then what was here is here again.
    */

@@ -435,6 +435,23 @@ test('where a copy cannot be loaded, what was here is here again, and goes on', 
   expect(await startedIn(directory)).toBe(after);
 });
 
+test('killed while it loads the new one, it has the old one, and what came in is still there', async () => {
+  const directory = await oldStore('killed-amid-load');
+  const before = await storedIn(directory);
+  const incoming = join(directory, 'incoming', 'edge+0');
+  cpSync(join(root, 'giver', 'shards', 'edge+0'), incoming, { recursive: true });
+  const killed = join(root, 'killed-amid-load-then');
+  const store = await Store.open(directory, CACHE_BYTES);
+  await store.adopt(SCOPE, incoming, async () => {
+    cpSync(directory, killed, { recursive: true, filter: (path) => !path.includes('/lock-') });
+  });
+  await store.close();
+  expect(existsSync(join(killed, 'shards', 'edge+0'))).toBe(true);
+  expect(await startedIn(killed)).toBe(before);
+  expect(readdirSync(join(killed, 'incoming'))).toEqual(['edge+0']);
+  expect(await startedIn(directory)).toBe(contentOf(giving));
+});
+
 test('killed at any piece it goes on where it was', async () => {
   await take(join(root, 'whole'));
   const all = pieceCount;

@@ -2,16 +2,14 @@
  * The files of a partition that came from another store, and are to be this one's.
  *
  *   incoming/<topic>+<partition>            they
- *   incoming/<topic>+<partition>.replaced   what was here before them, until they are taken up
+ *   incoming/<topic>+<partition>.replaced   what was here before them, until they are taken up; until then it counts
  *   incoming/….dropped                      what is to be removed
  */
 
 import { basename, dirname, join } from 'node:path';
 import { SegmentError } from '../../../engine/segments.js';
-import { finished } from '../../../engine/steps.js';
 import { decodeFileRecord, FILE_KEY } from '../blocks/file-records.js';
 import type { Disk } from '../disk/disk.js';
-import { isSystemError } from '../disk/system-errors.js';
 import { FileWindow } from '../journal/file-window.js';
 import { type JournalState, type Location, readJournal, refuse } from '../journal/journal-folder.js';
 import { SHARDS_FOLDER, shardName } from '../journal/journals.js';
@@ -58,33 +56,24 @@ export function movedState(state: JournalState, from: string, to: string): Journ
 }
 
 /**
- * Goes on where a process was killed between moving away what was here of a partition and putting a copy in its place: with
- * the copy, where it is whole, as it was when that began, else with what was here. No journal may be open.
+ * Where a process was killed before it had taken up a copy in the place of what was here of a partition, that is here again,
+ * and the copy, where it is still there, is one that has come in. No journal may be open.
  */
-export function finishAdoptions(disk: Disk, directory: string): void {
+export function undoAdoptions(disk: Disk, directory: string): void {
   const incoming = join(directory, INCOMING_FOLDER);
+  const shards = join(directory, SHARDS_FOLDER);
   for (const replaced of disk.list(incoming).folders) {
     const name = REPLACED_NAME.exec(basename(replaced))?.[1];
-    if (name === undefined || dirname(replaced) !== incoming) continue;
-    const shards = join(directory, SHARDS_FOLDER);
-    if (disk.list(join(shards, name)).files.length > 0) continue;
-    const copy = join(incoming, name);
-    const found = isWhole(disk, name.replaceAll('+', '/'), copy) ? copy : replaced;
-    if (disk.list(found).files.length === 0) continue;
-    if (disk.makeFolder(shards)) disk.syncFolder(directory);
-    disk.rename(found, join(shards, name));
+    if (name === undefined || dirname(replaced) !== incoming || disk.list(replaced).files.length === 0)
+      continue;
+    const [place, copy] = [join(shards, name), join(incoming, name)];
+    if (disk.list(place).folders.length > 0) {
+      disk.rename(place, copy);
+      disk.syncFolder(incoming);
+    } else if (disk.makeFolder(shards)) disk.syncFolder(directory);
+    disk.rename(replaced, place);
     disk.syncFolder(shards);
     disk.syncFolder(incoming);
-  }
-}
-
-function isWhole(disk: Disk, scope: string, folder: string): boolean {
-  try {
-    finished(readHandedOver(disk, scope, folder));
-    return true;
-  } catch (error) {
-    if (error instanceof SegmentError || isSystemError(error)) return false;
-    throw error;
   }
 }
 

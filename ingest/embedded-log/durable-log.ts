@@ -94,6 +94,11 @@ export interface DurableLog {
     maxBytes: number,
   ): Promise<readonly StoredRecord[]>;
   /**
+   * Goes on at `offset`, which is behind endOffset, without the records before it; durable once what is returned has
+   * resolved. No append may be under way.
+   */
+  moveTo(topic: string, offset: number): () => Promise<void>;
+  /**
    * Forgets the records before `offset`, which is at most endOffset. Need not be durable when it resolves.
    */
   truncateBefore(topic: string, offset: number): Promise<void>;

@@ -43,6 +43,8 @@ export interface EmbeddedLogPorts {
   readonly yieldTurn: () => Promise<void>;
   /** For large bodies, whose turns are long; yieldTurn unless given. */
   readonly yieldLargeTurn?: () => Promise<void>;
+  /** Makes durable what the sink was told. */
+  readonly commit: () => Promise<void>;
   /** Told when the sink has all that was acknowledged before the start, topic by topic. */
   readonly onWhole?: () => void;
   /** Told when delivery failed, which ends the process. */
@@ -122,7 +124,12 @@ export class EmbeddedLog implements LogSource {
   }
 
   async start(sink: LogSink): Promise<void> {
-    for (const topic of this.#topics) topic.bind(sink);
+    const moves = this.#topics.flatMap((topic) => topic.bind(sink) ?? []);
+    if (moves.length > 0) {
+      // Before the log is where it was expected: a start after a kill would find no gap.
+      await this.#ports.commit();
+      await Promise.all(moves.map((settle) => settle()));
+    }
     this.#delivery = Promise.all(this.#topics.map((topic) => topic.deliver(sink))).catch(this.#ports.onFatal);
     this.#isOpen = true;
   }

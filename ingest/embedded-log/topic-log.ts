@@ -270,8 +270,12 @@ export class TopicLog {
     return this.#imports.get(importId) ?? NOT_BEGUN;
   }
 
-  /** Binds the sink's partition to this log and brings its offset to where the log has records. */
-  bind(sink: LogSink): void {
+  /**
+   * Binds the sink's partition to this log and brings its offset to where the log has records. A log that ends before
+   * goes on at that offset, so that none has two records: durable once what is returned has resolved.
+   */
+  bind(sink: LogSink): (() => Promise<void>) | null {
+    let moved: (() => Promise<void>) | null = null;
     const { key } = this;
     const startOffset = this.#log.startOffset(key.topic);
     const expectedOffset = sink.nextOffset(key) ?? 0;
@@ -281,9 +285,11 @@ export class TopicLog {
     } else if (expectedOffset < startOffset) {
       sink.reportGap({ ...key, reason: 'log-start-moved', expectedOffset, resumedOffset: startOffset });
     } else if (expectedOffset > this.endOffset) {
-      sink.reportGap({ ...key, reason: 'log-truncated', expectedOffset, resumedOffset: this.endOffset });
+      sink.reportGap({ ...key, reason: 'log-truncated', expectedOffset, resumedOffset: expectedOffset });
+      moved = this.#log.moveTo(key.topic, expectedOffset);
     }
     if (bound === null || !isSame(bound, this.#identity)) sink.setIdentity(key, this.#identity);
+    return moved;
   }
 
   /** Delivers from the sink's next offset on, and what is appended from then on, until it is stopped. */

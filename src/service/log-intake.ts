@@ -43,6 +43,8 @@ export interface LogsPorts {
   readonly obtain: (key: PartitionKey) => Promise<void>;
   /** Removes what there is of a partition. */
   readonly drop: (key: PartitionKey) => Promise<void>;
+  /** Makes durable what is in the shards. */
+  readonly commit: () => Promise<void>;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
   /** Told how the source stands whenever that has changed; times are of the monotonic clock. */
@@ -81,7 +83,7 @@ export function createLogs(ports: LogsPorts): Logs {
 
 /** Posted logs: decoded on the serving thread, judged by when they arrived. */
 function embeddedLogs(ports: LogsPorts): Logs {
-  const { config, platform, store, shards, onGap, onStatus, samples, gate, meter, time } = ports;
+  const { config, platform, store, shards, commit, onGap, onStatus, samples, gate, meter, time } = ports;
   const { nowUs, monotonicUs } = platform.clock;
   const common = {
     edgeTopic: config.EDGE_TOPIC,
@@ -98,6 +100,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
     yieldLargeTurn: () => largeTurns.next(),
     log: new LogTable(store),
     time: () => time.boundsMs(nowUs(), monotonicUs()),
+    commit,
     onWhole: () => onStatus(log.status()),
     onFatal: platform.onFatal,
   });

@@ -175,6 +175,7 @@ class Composition implements Service {
       marksOf: (key) => this.#marks.of(key),
       obtain: async (key) => this.#moves?.obtain(key),
       drop: async (key) => this.#moves?.drop(key),
+      commit: () => this.#committer.commit(),
       onGap: (gap) => this.#noteGap(gap),
       onStatus: (status) => this.#noteStatus(status),
       samples,

@@ -253,6 +253,17 @@ export class LogTable implements DurableLog {
     return topic.lastRead.records;
   }
 
+  moveTo(name: string, offset: number): () => Promise<void> {
+    const topic = this.#topic(name);
+    assert(offset > topic.end, 'the embedded log is moved back');
+    const gone = topic.chunks.splice(0).flatMap(keysOf);
+    topic.start = offset;
+    topic.end = offset;
+    topic.lastRead = null;
+    const moved = [wrappedOffset(startKey(name), offset), wrappedOffset(endKey(name), offset)];
+    return () => this.#store.room.retried(() => this.#write(moved, gone));
+  }
+
   /** Records go a chunk at a time. */
   async truncateBefore(name: string, offset: number): Promise<void> {
     const topic = this.#topic(name);

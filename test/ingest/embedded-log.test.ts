@@ -49,11 +49,12 @@ interface Rig {
 const NOW = { earliestMs: NOW_US / 1000, latestMs: NOW_US / 1000 };
 const ARRIVAL = { timestampMs: 0, ...NOW };
 
-/** `logOf` makes the log of a store. */
+/** `logOf` makes the log of a store; `commit`: see EmbeddedLogPorts. */
 async function open(
   directory: string,
   sink = new RecordingSink(),
   logOf: (store: Store) => LogTable = (store) => new LogTable(store),
+  commit: (store: Store) => Promise<void> = async () => undefined,
 ): Promise<Rig> {
   const store = await Store.open(directory, 1 << 20);
   const errors: unknown[] = [];
@@ -63,6 +64,7 @@ async function open(
     relayTopic: RELAY.topic,
     nowUs: () => NOW_US,
     time: () => NOW,
+    commit: () => commit(store),
     yieldTurn: nextTurn,
     onFatal: (error) => errors.push(error),
     maxBacklogBytes: MAX_BACKLOG_BYTES,
@@ -253,6 +255,32 @@ test('a partition that belonged to another log, or whose offset the log does not
   await check(1, 'embedded', 'log-start-moved', [2, 3]);
   await check(null, null, 'log-start-moved', [2, 3]);
   await check(5, 'embedded', 'log-truncated', []);
+});
+
+test('a log that ends before the offset goes on there, but not before that gap is durable', async () => {
+  const directory = newDirectory();
+  const first = await open(directory);
+  await first.log.start(first.sink);
+  for (const name of ['a', 'b']) await first.log.append('edge', post(name), JSON_TYPE);
+  await close(first);
+
+  const sink = new RecordingSink();
+  sink.nextOffsets.set('edge/0', 9);
+  const storedEnds: number[] = [];
+  const noteEnd = async (store: Store) => {
+    storedEnds.push(new LogTable(store).endOffset('edge'));
+  };
+  const second = await open(directory, sink, undefined, noteEnd);
+  await second.log.start(sink);
+  await noteEnd(second.store);
+  await second.log.append('edge', post('c'), JSON_TYPE);
+  await close(second);
+  expect([storedEnds, offsetsOf(sink)]).toEqual([[2, 9], [9]]);
+
+  const third = await open(directory, sink, undefined, noteEnd);
+  await third.log.start(sink);
+  await close(third);
+  expect([sink.gaps.length, storedEnds.length]).toEqual([1, 2]);
 });
 
 /** A storage that fails while told to, in the way of a full disk: nothing of the append is kept. */

@@ -48,6 +48,7 @@ class Rig {
           latestMs: Math.max(this.nowUs, known) / 1000,
         };
       },
+      commit: async () => undefined,
       yieldTurn: () => new Promise((resolve) => setImmediate(resolve)),
       onFatal: (error) => {
         throw error;

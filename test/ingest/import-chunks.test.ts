@@ -28,6 +28,7 @@ async function open(directory: string, nowUs = NOW_US, aheadUs = 0) {
     relayTopic: 'relay',
     nowUs: () => nowUs,
     time: () => ({ earliestMs: (nowUs - aheadUs) / 1000, latestMs: nowUs / 1000 }),
+    commit: async () => undefined,
     yieldTurn: () => new Promise((resolve) => setImmediate(resolve)),
     onFatal: (error) => errors.push(error),
   });

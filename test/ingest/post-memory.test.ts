@@ -36,6 +36,7 @@ beforeAll(async () => {
     relayTopic: 'relay',
     nowUs: () => NOW_US,
     time: () => ({ earliestMs: NOW_US / 1000, latestMs: NOW_US / 1000 }),
+    commit: async () => undefined,
     yieldTurn: () => {
       turnCount += 1;
       return new Promise((resolve) => setImmediate(resolve));
@@ -172,6 +173,7 @@ test('a new import reads no other', async () => {
     relayTopic: '',
     nowUs: () => NOW_US,
     time: () => ({ earliestMs: NOW_US / 1000, latestMs: NOW_US / 1000 }),
+    commit: async () => undefined,
     yieldTurn: () => Promise.resolve(),
     onFatal: (error) => {
       throw error;

@@ -224,6 +224,7 @@ export class Life {
             log: this.#observed(new LogTable(store, LOG_CHUNK_BYTES)),
             nowUs,
             time: () => time.boundsMs(nowUs(), monotonicUs()),
+            commit: () => committer.commit(),
             yieldTurn,
             onFatal,
             stagedFromBytes: STAGED_FROM_BYTES,
@@ -267,6 +268,7 @@ export class Life {
       imports: (topic) => log.imports(topic),
       posts: (topic) => log.posts(topic),
       read: (topic, fromOffset, maxCount, maxBytes) => log.read(topic, fromOffset, maxCount, maxBytes),
+      moveTo: (topic, offset) => log.moveTo(topic, offset),
       truncateBefore: (topic, offset) => log.truncateBefore(topic, offset),
     };
   }

@@ -171,6 +171,8 @@ function copyFile(
   { path, byteCount }: Snapshot['files'][number],
   folders: Folders,
 ): ListedFile {
+  if (SYSTEM_DISK.byteCount(from) === null)
+    throw new Error('another backup was begun, and ended this one: run it again, into an empty directory');
   const to = join(directory, pathInBackup(path));
   folders.make(dirname(to));
   const hash = createHash('sha256');

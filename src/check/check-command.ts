@@ -4,7 +4,14 @@ import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { SegmentError } from '../../engine/segments.js';
 import { ConfigError, readConfig } from '../config.js';
-import { adoptBackup, backupProblem, isBackup, readBackup } from '../store/directory/backup.js';
+import {
+  type BackupProblem,
+  backupProblems,
+  isBackup,
+  nameFiles,
+  readBackup,
+  removeList,
+} from '../store/directory/backup.js';
 import {
   DirectoryInUseError,
   type DirectoryLock,
@@ -12,7 +19,9 @@ import {
   UnwritableDirectoryError,
 } from '../store/directory/directory-lock.js';
 import { StoreFormatError } from '../store/directory/store-format.js';
+import { UnusableStoreError } from '../store/directory/store-marker.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
+import { journalFolders, journalOfFile } from '../store/journal/journals.js';
 import { wallClockUs } from '../system-clock.js';
 import type { Finding } from './findings.js';
 import { BEFORE_REPAIR_FOLDER, repairStore } from './repair.js';
@@ -23,9 +32,10 @@ export const CHECK_HELP = `Usage: logring check [--repair] [DIR]
 Verifies the store in DIR [LOGRING_DATA_DIR], which no running service may hold: every frame, value and row of it, and
 whether they agree; or a backup: whether it is what was copied. It says what is damaged and what a repair would do about it, and changes nothing.
 
-  --repair   drops what is damaged, only that, and says what. Answers that lack something of it carry the header
-             Logring-Incomplete until it would have expired. The journals as they were stay in the folder
-             ${BEFORE_REPAIR_FOLDER}-1, -2, …, to be deleted when they are not needed any more. Make a copy of DIR first.
+  --repair   drops what is damaged, and says what: a journal that is damaged between two commits goes back to the first
+             of them. Answers that lack something of it carry the header Logring-Incomplete until it would have
+             expired. The journals as they were stay in the folder ${BEFORE_REPAIR_FOLDER}-1, -2, …, to be deleted
+             when they are not needed any more. Make a copy of DIR first.
 
 Exit codes: 0 the store is whole, or is so after the repair; 1 it is damaged; 2 wrong arguments or configuration;
 3 it could not be checked: another process holds it, it does not exist, or another version wrote it.
@@ -48,7 +58,7 @@ export async function runCheck(
   let lock: DirectoryLock | null = null;
   try {
     lock = await lockFor(directory, isRepair);
-    return await checkAndRepair(directory, isRepair);
+    return checkAndRepair(directory, isRepair);
   } catch (error) {
     const isOperators =
       error instanceof DirectoryInUseError ||
@@ -90,29 +100,54 @@ async function lockFor(directory: string, isRepair: boolean): Promise<DirectoryL
   }
 }
 
+function checkAndRepair(directory: string, isRepair: boolean): number {
+  return isBackup(SYSTEM_DISK, directory)
+    ? checkBackup(directory, isRepair)
+    : checkAndRepairStore(directory, isRepair);
+}
+
 /** A backup is told from what it lists; of one that is damaged a repair makes a store. */
-function checkBackup(directory: string, isRepair: boolean): number | null {
-  const { files } = readBackup(SYSTEM_DISK, directory);
-  const problem = backupProblem(SYSTEM_DISK, directory, files);
-  if (problem === null) {
-    say(`the backup in ${directory} is whole: ${files.length} files`);
+function checkBackup(directory: string, isRepair: boolean): number {
+  const { fileCount, problems } = lookAtBackup(directory);
+  if (problems.length === 0) {
+    say(`the backup in ${directory} is whole: ${fileCount} files`);
     return 0;
   }
-  say(`damage: ${problem}`);
+  for (const { what } of problems) say(`damage: ${what}`);
   if (!isRepair) {
     say(
       `the backup in ${directory} is damaged: copy it again; without another, \`logring check --repair ${directory}\` makes a store of what there is`,
     );
     return DAMAGED_EXIT_CODE;
   }
-  adoptBackup(SYSTEM_DISK, directory, files);
-  return null;
+  nameFiles(SYSTEM_DISK, directory);
+  // What is cut off of a journal looks like a commit that was never acknowledged.
+  const unsure =
+    fileCount === null
+      ? journalFolders(SYSTEM_DISK, directory).map(({ name }) => name)
+      : problems.flatMap(({ path }) => (path === null ? [] : (journalOfFile(path) ?? [])));
+  const code = checkAndRepairStore(directory, true, unsure);
+  // Until then a start is refused.
+  if (code === 0) removeList(SYSTEM_DISK, directory);
+  return code;
 }
 
-async function checkAndRepair(directory: string, isRepair: boolean): Promise<number> {
-  const code = isBackup(SYSTEM_DISK, directory) ? checkBackup(directory, isRepair) : null;
-  if (code !== null) return code;
-  const checked = checkStore(directory, wallClockUs());
+/** `fileCount`: null where its list is lost. */
+function lookAtBackup(directory: string): {
+  readonly fileCount: number | null;
+  readonly problems: readonly BackupProblem[];
+} {
+  try {
+    const { files } = readBackup(SYSTEM_DISK, directory);
+    return { fileCount: files.length, problems: [...backupProblems(SYSTEM_DISK, directory, files)] };
+  } catch (error) {
+    if (!(error instanceof UnusableStoreError)) throw error;
+    return { fileCount: null, problems: [{ what: error.message, path: null }] };
+  }
+}
+
+function checkAndRepairStore(directory: string, isRepair: boolean, unsure: Iterable<string> = []): number {
+  const checked = checkStore(directory, wallClockUs(), unsure);
   tell(checked, isRepair ? '' : 'with --repair: ');
   const damage = checked.findings.filter(({ remedy }) => remedy !== null);
   if (damage.length === 0) {

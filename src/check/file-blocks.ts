@@ -1,13 +1,11 @@
 /** The files of blocks that a store's records name, opened read-only, block by block. */
 
-import { join } from 'node:path';
 import { SegmentError } from '../../engine/segments.js';
 import { type CompactionDisk, CompactionFiles } from '../store/blocks/compaction-files.js';
 import { decodeFileRecord, FILE_KEY, fileRecord } from '../store/blocks/file-records.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { Folders } from '../store/disk/folders.js';
 import { Removals } from '../store/disk/removals.js';
-import { isOutOfDescriptors } from '../store/disk/system-errors.js';
 import type { Put } from '../store/journal/frame.js';
 import { shardFolder } from '../store/journal/journals.js';
 import type { StoredFile } from '../store/thread/storage-protocol.js';
@@ -72,21 +70,11 @@ export class FileBlocks {
   readonly #files: CompactionFiles;
   readonly #file: string;
 
-  /** Throws a SegmentError for a file that can't be opened. */
+  /** Throws a SegmentError for a file that is missing or can't be read. */
   constructor(directory: string, scope: string, stored: StoredFile) {
     const folder = shardFolder(directory, scope);
     this.#file = stored.file;
-    try {
-      this.#files = new CompactionFiles(systemFiles(), `${scope}:`, folder, [stored]);
-    } catch (error) {
-      // That is no damage of the file.
-      if (isOutOfDescriptors(error)) throw error;
-      const code = (error as NodeJS.ErrnoException).code;
-      const path = join(folder, stored.file);
-      throw new SegmentError(
-        code === 'ENOENT' ? `file ${path} is missing` : `file ${path} can't be opened: ${code}`,
-      );
-    }
+    this.#files = new CompactionFiles(systemFiles(), `${scope}:`, folder, [stored]);
     this.count = this.#files.blockCount(stored.file);
   }
 

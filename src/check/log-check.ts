@@ -3,12 +3,14 @@
  */
 
 import { VIEWS } from '../../engine/views.js';
+import { partitionOf } from '../../ingest/partition-id.js';
 import type { Put } from '../store/journal/frame.js';
-import { TABLES_FOLDER } from '../store/journal/journals.js';
+import { scopeOfName } from '../store/journal/journals.js';
 import { type Chunk, encodeChunk, keysOf } from '../store/log-chunk.js';
 import type { Finding } from './findings.js';
 import {
   IMPORT_KEY,
+  isShortened,
   LOG,
   offsetBytes,
   POST_KEY,
@@ -18,33 +20,66 @@ import {
   topicsOf,
 } from './log-records.js';
 import { allOf, type CheckedStore } from './scope-check.js';
-import type { StoredTables } from './stored-tables.js';
+import { LAST_KEY, type StoredTables } from './stored-tables.js';
 
 /** In the place of a record that is lost: it becomes a dead letter, and reading goes on behind it. */
 const LOST_RECORD = 'a record that was lost';
 
 /** What stands beside the records. */
 const NOTES = [
-  { pattern: IMPORT_KEY, name: 'how far an import has come', again: 'importing the same file again' },
-  { pattern: POST_KEY, name: 'what a POST was answered', again: 'sending the same POST again' },
+  {
+    pattern: IMPORT_KEY,
+    folder: 'import/',
+    name: 'how far an import has come',
+    names: 'how far imports have come',
+    again: 'importing the same file again',
+  },
+  {
+    pattern: POST_KEY,
+    folder: 'post/',
+    name: 'what a POST was answered',
+    names: 'what POSTs with an Idempotency-Key were answered',
+    again: 'sending the same POST again',
+  },
 ];
 
 export function checkLog(store: CheckedStore): Finding[] {
-  const { tables } = store;
-  const findings = topicsOf(tables).flatMap((topic) => checkTopic(store, topic));
-  for (const { table, key } of tables.damagedValues) {
-    if (table !== LOG) continue;
-    const note = NOTES.find(({ pattern }) => pattern.test(key));
-    if (note === undefined) continue;
-    const { name, again } = note;
-    findings.push({
-      what: `embedded log: ${name} (${key}) is damaged`,
-      remedy: `is dropped; ${again} would count its entries again`,
-      fixes: [],
-      dropped: [],
-    });
-  }
-  return [...findings, ...lostEnd(store)];
+  return [
+    ...topicsOf(store.tables).flatMap((topic) => checkTopic(store, topic)),
+    ...damagedNotes(store),
+    ...lostNotes(store),
+    ...lostEnd(store),
+  ];
+}
+
+function damagedNotes({ tables }: CheckedStore): Finding[] {
+  return tables.damagedValues.flatMap(({ table, key }): Finding[] => {
+    const note = table === LOG ? NOTES.find(({ pattern }) => pattern.test(key)) : undefined;
+    if (note === undefined) return [];
+    return [
+      {
+        what: `embedded log: ${note.name} (${key}) is damaged`,
+        remedy: `is dropped; ${note.again} would count its entries again`,
+        fixes: [],
+        dropped: [],
+      },
+    ];
+  });
+}
+
+/** Where keys are lost, or commits, nothing tells which notes were among them. */
+function lostNotes({ tables }: CheckedStore): Finding[] {
+  const scopes = [...tables.journals.keys()].map(scopeOfName).filter((scope) => scope !== null);
+  const topics = [...topicsOf(tables), ...scopes.map((scope) => partitionOf(scope).topic)];
+  const isLost = (prefix: string) => tables.lostKeys(LOG, prefix, `${prefix}${LAST_KEY}`).length > 0;
+  return NOTES.filter(
+    ({ folder }) => isShortened(tables) || topics.some((topic) => isLost(`${topic}/${folder}`)),
+  ).map(({ names, again }) => ({
+    what: `embedded log: ${names} may be lost`,
+    remedy: `${again} may count its entries again`,
+    fixes: [],
+    dropped: [],
+  }));
 }
 
 function checkTopic(store: CheckedStore, topic: string): Finding[] {
@@ -133,7 +168,7 @@ function placeholders(topic: string, { start, end }: Stretch): Put {
 function lostEnd({ tables, latestUs }: CheckedStore): Finding[] {
   const isEndLost = topicsOf(tables).some((topic) => tables.mayHaveLost(LOG, `${topic}/end`));
   const isLost = isEndLost || topicsOf(tables).length === 0 ? tables.mayHaveLostAny(LOG) : false;
-  if (!isLost && !tables.shortened.has(`${TABLES_FOLDER}/${LOG}`)) return [];
+  if (!isLost && !isShortened(tables)) return [];
   const what = 'records that were posted and not counted yet';
   return [
     {

@@ -1,5 +1,6 @@
 /** The embedded log's table, topic by topic: its offsets as they are stored and as its records are. */
 
+import { TABLES_FOLDER } from '../store/journal/journals.js';
 import { type Chunk, keysOf, parseChunkKey } from '../store/log-chunk.js';
 import { openEnvelope, rawEnvelope } from '../store/values/envelope.js';
 import type { Fix } from './findings.js';
@@ -46,6 +47,17 @@ export function topicLog(tables: StoredTables, topic: string): TopicLog | null {
   const start = isStartLost ? (chunks[0]?.start ?? storedEnd ?? 0) : (storedStart ?? 0);
   const end = Math.max(storedEnd ?? start, behind ?? start, start);
   return { storedStart, storedEnd, chunks, start, end };
+}
+
+/** Of a topic of which the log has nothing left: null when it never had anything, as with Kafka. */
+export function lostLog(tables: StoredTables): TopicLog | null {
+  const isDamaged = isShortened(tables) || tables.mayHaveLostAny(LOG);
+  return isDamaged ? { storedStart: null, storedEnd: null, chunks: [], start: 0, end: 0 } : null;
+}
+
+/** Whether the log lacks commits that it had. */
+export function isShortened(tables: StoredTables): boolean {
+  return tables.shortened.has(`${TABLES_FOLDER}/${LOG}`);
 }
 
 /** Leaves the log empty, at its end. */

@@ -4,7 +4,7 @@
  */
 
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from '../../engine/rows/run.js';
 import { finished } from '../../engine/steps.js';
@@ -172,7 +172,7 @@ function writeJournals({ directory, tables }: CheckedStore): void {
   const journals = [tables.journals.get(meta)!, ...others];
   for (const { folder } of journals) {
     if (!existsSync(folder)) continue;
-    const aside = join(kept, folder.slice(directory.length + 1));
+    const aside = join(kept, relative(directory, folder));
     folders.make(aside);
     // Copies, as what is left of a journal may get more if the repair is not finished.
     for (const fileName of journalFileNames(folder))

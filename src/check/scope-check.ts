@@ -17,7 +17,7 @@ import type { DroppedPart } from '../store/dropped-parts.js';
 import { wrapEnvelope } from '../store/values/envelope.js';
 import { fileRecordPrefix, type RecordedFiles } from './file-blocks.js';
 import { type Finding, type Fix, note } from './findings.js';
-import { topicLog, withoutRecords } from './log-records.js';
+import { lostLog, topicLog, withoutRecords } from './log-records.js';
 import { unrecordedRunFiles } from './lost-records.js';
 import { checkRun } from './run-check.js';
 import { type LostSpan, ScopeSegments } from './scope-segments.js';
@@ -115,7 +115,7 @@ function stateFromLog({ tables, latestUs }: CheckedStore, segments: ScopeSegment
 function offsetFindings({ tables, latestUs }: CheckedStore, segments: ScopeSegments): Finding[] {
   const { scope, keyOf } = segments;
   const { topic } = partitionOf(scope);
-  const log = scope.endsWith('/0') ? topicLog(tables, topic) : null;
+  const log = scope.endsWith('/0') ? (topicLog(tables, topic) ?? lostLog(tables)) : null;
   const { nextOffset } = loadedState(segments);
   if (log === null || nextOffset === null || (nextOffset >= log.start && nextOffset <= log.end)) return [];
   const views = VIEWS.filter(({ kind }) =>

@@ -2,6 +2,7 @@
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { US_PER_MS } from '../../engine/time.js';
 import { VIEWS } from '../../engine/views.js';
 import { MARKER_FILE, storeIdOf } from '../store/directory/store-marker.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
@@ -13,7 +14,7 @@ import { type Finding, note } from './findings.js';
 import { checkLog } from './log-check.js';
 import { LOG, topicsOf } from './log-records.js';
 import { allOf, type CheckedStore, checkScope } from './scope-check.js';
-import { FILES, META, SEGMENTS, StoredTables } from './stored-tables.js';
+import { FILES, LAST_KEY, META, SEGMENTS, type StoredJournal, StoredTables } from './stored-tables.js';
 
 export interface CheckedResult {
   readonly store: CheckedStore;
@@ -25,10 +26,10 @@ export interface CheckedResult {
 /**
  * To be called by the holder of the directory's lock. Throws a SegmentError for a directory whose journals are
  * missing, a StoreFormatError for a store of another version, or the system's error. `clockUs`: what time it is by the
- * machine's clock.
+ * machine's clock. `unsure`: see StoredTables.read.
  */
-export function checkStore(directory: string, clockUs: number): CheckedResult {
-  const tables = StoredTables.read(directory);
+export function checkStore(directory: string, clockUs: number, unsure: Iterable<string> = []): CheckedResult {
+  const tables = StoredTables.read(directory, unsure);
   const files = recordedFiles(tables.table(FILES));
   const { committedUs } = tables;
   const store: CheckedStore = {
@@ -69,14 +70,17 @@ function scopesOf(tables: StoredTables): string[] {
 
 function checkJournals({ directory, tables, latestUs }: CheckedStore): Finding[] {
   const findings = tables.problems.map(
-    (what): Finding => ({
+    ({ what, journal }): Finding => ({
       what,
-      remedy: 'is written again with everything that can be read of it',
+      remedy: tables.shortened.has(journal)
+        ? shortenedText(tables.journals.get(journal)!)
+        : 'is written again with everything that can be read of it',
       fixes: [{ do: 'rewrite' }],
       dropped: [],
     }),
   );
-  if (tables.mayHaveLost(META, DROPPED_KEY) || tables.shortened.has(`${TABLES_FOLDER}/${META}`)) {
+  const hasLostDropped = tables.lostKeys(META, DROPPED_KEY, `${DROPPED_KEY}${LAST_KEY}`).length > 0;
+  if (hasLostDropped || tables.shortened.has(`${TABLES_FOLDER}/${META}`)) {
     const what = 'what earlier repairs had dropped';
     findings.push({
       what: `${what} may be lost`,
@@ -88,6 +92,12 @@ function checkJournals({ directory, tables, latestUs }: CheckedStore): Finding[]
   if (storeIdOf(SYSTEM_DISK, directory) === null)
     findings.push(note(`${MARKER_FILE} is missing or damaged; the next start makes it`));
   return findings;
+}
+
+function shortenedText({ sequence, timeUs }: StoredJournal): string {
+  if (sequence === 0) return 'goes back to before its first commit: all that it held is dropped';
+  const time = timeUs === null ? '' : ` of ${new Date(timeUs / US_PER_MS).toISOString()}`;
+  return `goes back to commit ${sequence}${time}: what later ones brought is dropped`;
 }
 
 /** Values of tables that nothing answers from. */

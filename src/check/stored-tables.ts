@@ -1,5 +1,6 @@
 /** Everything that the journals of a store hold, and what of it can't be read. */
 
+import { join } from 'node:path';
 import { SegmentError } from '../../engine/segments.js';
 import { finished } from '../../engine/steps.js';
 import { FILE_KEY } from '../store/blocks/file-records.js';
@@ -57,8 +58,8 @@ export const LAST_KEY = '\uffff';
 
 /** The tables may be changed: a repair writes what is left of them. */
 export class StoredTables {
-  /** What is wrong with the journals. */
-  readonly problems: string[] = [];
+  /** What is wrong with the journals, and with which. */
+  readonly problems: { readonly what: string; readonly journal: string }[] = [];
   readonly damagedValues: DamagedValue[] = [];
   readonly journals = new Map<string, StoredJournal>();
   /** Journals that lack commits which they had. */
@@ -67,10 +68,10 @@ export class StoredTables {
   readonly #tables = new Map<string, StoredTable>();
 
   /**
-   * Holds all of it in memory. Throws a StoreFormatError for a store of another version, a SegmentError for a
-   * directory without one, or the system's error.
+   * Holds all of it in memory. `unsure`: journals that may lack their last commits, though it does not show. Throws a
+   * StoreFormatError for a store of another version, a SegmentError for a directory without one, or the system's error.
    */
-  static read(directory: string): StoredTables {
+  static read(directory: string, unsure: Iterable<string> = []): StoredTables {
     const tables = new StoredTables();
     const isMarked = hasMarker(SYSTEM_DISK, directory);
     const windows = new OpenWindows(SYSTEM_DISK, 4, 0);
@@ -84,6 +85,10 @@ export class StoredTables {
       throw new UnusableStoreError(`there is no store in ${directory}`);
     }
     tables.#compareWithMeta(directory);
+    for (const name of unsure) {
+      if (!tables.shortened.has(name))
+        tables.#shorten(directory, name, `journal ${name} may lack its last commits`);
+    }
     return tables;
   }
 
@@ -135,7 +140,7 @@ export class StoredTables {
   ): void {
     const { name, folder } = place;
     const onProblem = ({ what, lost }: JournalProblem): void => {
-      this.problems.push(what);
+      this.problems.push({ what, journal: name });
       if (lost === null) this.shortened.add(name);
       else this.#noteLost(name, lost.low, lost.high);
     };
@@ -164,6 +169,15 @@ export class StoredTables {
     });
   }
 
+  /** There is a journal of that name from now on, to be written again. */
+  #shorten(directory: string, name: string, what: string): void {
+    const scope = scopeOfName(name);
+    const folder = scope === null ? join(directory, name) : shardFolder(directory, scope);
+    if (!this.journals.has(name)) this.journals.set(name, { name, folder, sequence: 0, timeUs: null });
+    this.problems.push({ what, journal: name });
+    this.shortened.add(name);
+  }
+
   /** What the store knows of its journals is more than they have. */
   #compareWithMeta(directory: string): void {
     const meta = this.table(META);
@@ -173,7 +187,10 @@ export class StoredTables {
         const name = shardName(scope);
         if (this.journals.has(name)) continue;
         const folder = shardFolder(directory, scope);
-        this.problems.push(`the journal of partition ${scope} is missing: ${folder}`);
+        this.problems.push({
+          what: `the journal of partition ${scope} is missing: ${folder}`,
+          journal: name,
+        });
         this.journals.set(name, { name, folder, sequence: 0, timeUs: null });
         this.#noteLost(name, null, null);
       } else if (key.startsWith(HEAD_KEY)) {
@@ -181,8 +198,7 @@ export class StoredTables {
         const sequence = headSequence(key, meta.get(key)!);
         const has = this.journals.get(name)?.sequence ?? 0;
         if (has >= sequence || this.shortened.has(name)) continue;
-        this.problems.push(`journal ${name} ends with commit ${has}, and had commit ${sequence}`);
-        this.shortened.add(name);
+        this.#shorten(directory, name, `journal ${name} ends with commit ${has}, and had commit ${sequence}`);
       }
     }
   }

@@ -16,6 +16,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,6 +25,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SegmentError } from '../../engine/segments.js';
+import { nameFiles } from '../../src/store/directory/backup.js';
+import { SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import { ask, type ChildService, MAIN, startChildService, TEST_KEY } from '../child-service.js';
 import { startClockedService } from '../clocked-service.js';
@@ -131,6 +134,19 @@ async function entriesOf(directory: string): Promise<number | { readonly refused
       Array.from({ length: Math.min(100, count) }, (_, i) => count - 1 - i),
     );
     return count;
+  } finally {
+    await started.stop();
+  }
+}
+
+/** The header with what an answer of a start on the directory may lack. */
+async function incompleteIn(directory: string): Promise<string | null> {
+  const settings = { ...TOPICS, LOGRING_DATA_DIR: directory, LOGRING_API_KEYS: TEST_KEY };
+  const started = await startClockedService(settings, { nowUs: wallClockUs, monotonicUs });
+  try {
+    await eventually(async () => (await fetch(`${started.url}/readyz`)).status === 200);
+    const asked = `${started.url}${QUERY}usage.api-counts?project=${PROJECT}&interval=daily`;
+    return (await fetch(asked, { headers: { 'X-API-KEY': TEST_KEY } })).headers.get('Logring-Incomplete');
   } finally {
     await started.stop();
   }
@@ -253,13 +269,33 @@ test('a backup is checked byte by byte before it is a store, which has another i
     'is damaged: copy the backup again',
   );
   // As a copy is that was broken off.
-  expect(await refusal((directory) => rmSync(list(directory)))).toContain('tables/meta of the store');
-
-  const ofLog = listed.files.find(({ path }) => path.startsWith('tables/log/'))!.path;
-  const damaged = changedCopy((directory) => rmSync(join(directory, ofLog)));
-  expect(await check(damaged)).toMatch(
-    /^1 damage: .*copy it again; without another, `logring check --repair/s,
+  expect(await refusal((directory) => rmSync(list(directory)))).toContain(
+    'is missing: the backup is not complete',
   );
+
+  const ofLog = listed.files
+    .filter(({ path, byteCount }) => byteCount > 0 && path.startsWith('tables/log/'))
+    .at(-1)!;
+  for (const change of [
+    (directory: string) => rmSync(join(directory, ofLog.path)),
+    (directory: string) => truncateSync(join(directory, ofLog.path), ofLog.byteCount - 1),
+    (directory: string) => rmSync(list(directory)),
+    (directory: string) => appendFileSync(list(directory), '}'),
+  ]) {
+    const damaged = changedCopy(change);
+    expect(await check(damaged)).toMatch(
+      /^1 damage: .*copy it again; without another, `logring check --repair/s,
+    );
+    // As a repair leaves it that was killed.
+    const begun = changedCopy(change);
+    nameFiles(SYSTEM_DISK, begun);
+    expect(await entriesOf(begun)).toEqual({ refused: expect.stringContaining('backup') });
+    for (const directory of [damaged, begun]) {
+      expect(await check('--repair', directory)).toMatch(/^0 damage: .*is repaired/s);
+      expect(await check(directory)).toMatch(/^0 note: logring-store is missing .*\nthe store in .* is whole/);
+      expect(await incompleteIn(directory)).toMatch(/^usage.api-counts/);
+    }
+  }
   // A start that was broken off has given some files their names.
   const begun = changedCopy((directory) => {
     const meta = join(directory, 'tables/meta');
@@ -342,9 +378,9 @@ test('a snapshot is made for a key of all projects, without a body, and goes whe
   expect(links()).toEqual(['mine']);
 });
 
-async function check(directory: string): Promise<string> {
+async function check(...args: readonly string[]): Promise<string> {
   try {
-    const { stdout } = await run(process.execPath, [MAIN, 'check', directory], {
+    const { stdout } = await run(process.execPath, [MAIN, 'check', ...args], {
       env: { PATH: process.env.PATH },
     });
     return `0 ${stdout}`;

@@ -11,6 +11,7 @@ import { basename, dirname, join } from 'node:path';
 import * as z from 'zod';
 import { SegmentError } from '../../../engine/segments.js';
 import type { Disk } from '../disk/disk.js';
+import { parseJournalFile } from '../journal/journal-folder.js';
 import { META_TABLE, SHARDS_FOLDER, TABLES_FOLDER } from '../journal/journals.js';
 import { BACKUP_STRETCH_BYTES } from '../limits.js';
 import { isReadableFormat, storeFormatError } from './store-format.js';
@@ -21,6 +22,8 @@ export const BACKUP_FILE = 'backup.json';
 export const SNAPSHOT_FOLDER = 'snapshot';
 
 const META_FOLDER = `${TABLES_FOLDER}/${META_TABLE}/`;
+/** Ends the names of files without which there is no store. */
+const HELD_SUFFIX = '.backup';
 const NAME_OF_SNAPSHOT = /^[0-9a-f-]{36}-[0-9]+$/;
 
 const snapshotFile = z.object({
@@ -62,7 +65,7 @@ export type Backup = z.infer<typeof backup>;
 
 /** Where a file of the store is in a backup. */
 export function pathInBackup(path: string): string {
-  return path.startsWith(META_FOLDER) ? `${path}.backup` : path;
+  return path.startsWith(META_FOLDER) ? `${path}${HELD_SUFFIX}` : path;
 }
 
 /** The hard links of a snapshot; null: of all that there are. */
@@ -87,29 +90,38 @@ export function removeSnapshots(disk: Disk, directory: string): void {
   }
 }
 
+/** Also of what is left of one, or of a copy that was broken off: its list may be missing. */
 export function isBackup(disk: Disk, directory: string): boolean {
-  return disk.byteCount(join(directory, BACKUP_FILE)) !== null;
+  return disk.byteCount(join(directory, BACKUP_FILE)) !== null || heldFiles(disk, directory).length > 0;
+}
+
+function heldFiles(disk: Disk, directory: string): string[] {
+  return disk.list(join(directory, TABLES_FOLDER, META_TABLE)).files.filter((path) => {
+    const name = basename(path, HELD_SUFFIX);
+    return name !== basename(path) && parseJournalFile(name) !== null;
+  });
 }
 
 /** Makes a directory that is a whole backup a store, durably. Throws a SegmentError for one that is not whole. */
 export function takeBackup(disk: Disk, directory: string): void {
   if (!isBackup(disk, directory)) return;
   const { files } = readBackup(disk, directory);
-  const problem = backupProblem(disk, directory, files);
-  if (problem !== null)
+  for (const { what } of backupProblems(disk, directory, files))
     throw new UnusableStoreError(
-      `${directory} is a backup, and is not whole: ${problem}. Copy it again, into an empty directory. Nothing was changed`,
+      `${directory} is a backup, and is not whole: ${what}. Copy it again, into an empty directory. Nothing was changed`,
     );
-  adoptBackup(disk, directory, files);
+  nameFiles(disk, directory);
+  removeList(disk, directory);
 }
 
 /**
- * Of one that is damaged, what is there. All that was copied is on the disk, the list too, before any of it has the
- * name that makes it a store.
+ * Gives the files of a backup the names that make them a store's, durably: it is one once its list is removed. All that
+ * was copied is on the disk, the list too, before any has such a name.
  */
-export function adoptBackup(disk: Disk, directory: string, files: readonly ListedFile[]): void {
-  const found = files.flatMap(({ path }) => foundPath(disk, directory, path) ?? []);
-  for (const path of [...found, join(directory, BACKUP_FILE)]) {
+export function nameFiles(disk: Disk, directory: string): void {
+  const copied = [SHARDS_FOLDER, TABLES_FOLDER].flatMap((root) => disk.list(join(directory, root)).files);
+  // A list that is missing is made, of nothing: until it is removed this is no store.
+  for (const path of [...copied, join(directory, BACKUP_FILE)]) {
     const descriptor = disk.open(path, 'a');
     try {
       disk.sync(descriptor);
@@ -118,11 +130,11 @@ export function adoptBackup(disk: Disk, directory: string, files: readonly Liste
     }
   }
   syncFolders(disk, directory);
-  for (const { path } of files) {
-    const [held, final] = [join(directory, pathInBackup(path)), join(directory, path)];
-    if (held !== final && disk.byteCount(held) !== null) disk.rename(held, final);
-  }
+  for (const path of heldFiles(disk, directory)) disk.rename(path, path.slice(0, -HELD_SUFFIX.length));
   syncFolders(disk, directory);
+}
+
+export function removeList(disk: Disk, directory: string): void {
   disk.remove(join(directory, BACKUP_FILE));
   disk.syncFolder(directory);
 }
@@ -133,11 +145,16 @@ function syncFolders(disk: Disk, directory: string): void {
   disk.syncFolder(directory);
 }
 
-/** Throws a SegmentError for a list that is damaged, a StoreFormatError for a backup of another format. */
+/**
+ * Throws an UnusableStoreError for a list that is missing or damaged, a StoreFormatError for a backup of another format.
+ */
 export function readBackup(disk: Disk, directory: string): Backup {
   const path = join(directory, BACKUP_FILE);
+  const byteCount = disk.byteCount(path);
+  if (byteCount === null)
+    throw new UnusableStoreError(`${path} is missing: the backup is not complete, copy it again`);
   const pieces: Uint8Array[] = [];
-  readBytes(disk, path, disk.byteCount(path)!, (bytes) => pieces.push(bytes.slice()));
+  readBytes(disk, path, byteCount, (bytes) => pieces.push(bytes.slice()));
   const parsed = backup.safeParse(parseJson(Buffer.concat(pieces).toString()));
   if (!parsed.success) throw new UnusableStoreError(`${path} is damaged: copy the backup again`);
   const { format } = parsed.data;
@@ -145,33 +162,45 @@ export function readBackup(disk: Disk, directory: string): Backup {
   return parsed.data;
 }
 
-/** Why a backup is not whole; null when it is. Reads all of it. */
-export function backupProblem(disk: Disk, directory: string, files: readonly ListedFile[]): string | null {
-  return foreignFile(disk, directory, files) ?? brokenFile(disk, directory, files);
+export interface BackupProblem {
+  readonly what: string;
+  /** Of the listed file that it is about, from the store's directory. */
+  readonly path: string | null;
+}
+
+/** Why a backup is not whole. Reads all of it. */
+export function* backupProblems(
+  disk: Disk,
+  directory: string,
+  files: readonly ListedFile[],
+): Generator<BackupProblem> {
+  for (const path of foreignFiles(disk, directory, files))
+    yield { what: `${path} does not belong to it`, path: null };
+  for (const file of files) {
+    const what = fileProblem(disk, directory, file);
+    if (what !== null) yield { what, path: file.path };
+  }
 }
 
 /** What the directory has that the backup has not. */
-function foreignFile(disk: Disk, directory: string, files: readonly ListedFile[]): string | null {
+function foreignFiles(disk: Disk, directory: string, files: readonly ListedFile[]): string[] {
   const listed = new Set(
     files.flatMap(({ path }) => [join(directory, path), join(directory, pathInBackup(path))]),
   );
   const found = [SHARDS_FOLDER, TABLES_FOLDER].flatMap((root) => disk.list(join(directory, root)).files);
   const marker = join(directory, MARKER_FILE);
-  const foreign = disk.byteCount(marker) === null ? found.find((path) => !listed.has(path)) : marker;
-  return foreign === undefined ? null : `${foreign} does not belong to it`;
+  const foreign = found.filter((path) => !listed.has(path));
+  return disk.byteCount(marker) === null ? foreign : [...foreign, marker];
 }
 
-function brokenFile(disk: Disk, directory: string, files: readonly ListedFile[]): string | null {
-  for (const { path, byteCount, sha256 } of files) {
-    const file = foundPath(disk, directory, path);
-    if (file === null) return `${join(directory, pathInBackup(path))} is missing`;
-    const found = disk.byteCount(file);
-    if (found !== byteCount) return `${file} has ${found} bytes, not ${byteCount}`;
-    const hash = createHash('sha256');
-    readBytes(disk, file, byteCount, (bytes) => hash.update(bytes));
-    if (hash.digest('hex') !== sha256) return `${file} has other bytes`;
-  }
-  return null;
+function fileProblem(disk: Disk, directory: string, { path, byteCount, sha256 }: ListedFile): string | null {
+  const file = foundPath(disk, directory, path);
+  if (file === null) return `${join(directory, pathInBackup(path))} is missing`;
+  const found = disk.byteCount(file);
+  if (found !== byteCount) return `${file} has ${found} bytes, not ${byteCount}`;
+  const hash = createHash('sha256');
+  readBytes(disk, file, byteCount, (bytes) => hash.update(bytes));
+  return hash.digest('hex') === sha256 ? null : `${file} has other bytes`;
 }
 
 /** It has its own name already where an earlier start was broken off. */

@@ -238,6 +238,13 @@ export function journalFolders(disk: Disk, directory: string): JournalFolder[] {
   return folders;
 }
 
+/** The journal that a file is of, by its path from the store's directory; null for another file. */
+export function journalOfFile(path: string): string | null {
+  const [root, folder, fileName, ...below] = path.split('/');
+  const isJournals = fileName !== undefined && below.length === 0 && parseJournalFile(fileName) !== null;
+  return isJournals ? `${root}/${folder.replaceAll('+', '/')}` : null;
+}
+
 /** The last commit that a journal is known to have had. */
 export function headSequence(key: string, value: Uint8Array): number {
   return Number(Buffer.from(openEnvelope(key, value)).toString());

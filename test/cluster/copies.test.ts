@@ -1,4 +1,8 @@
-/** A partition is copied whole or not at all, whichever side is killed when; what was fetched is not fetched again. */
+/**
+ * A partition is copied whole or not at all, whichever side is killed when; what was fetched is not fetched again.
+ *
+ *   LOGRING_TEST_COPY_MB=1000 npx vitest run dist/test/cluster/copies      one of a gigabyte, killed some seventy times
+ */
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -39,7 +43,12 @@ const HOLDING: Holding = { topic: 'edge', partition: 0, nextOffset: 5, ageMs: 5_
 const MEMBER = { zone: '', wireVersion: WIRE_VERSION, assigned: [], beside: [] };
 /** 2026-11-21T07:00:00Z */
 const GIVER_NOW_US = 1_795_244_400_000_000;
-const BLOCKS = 24;
+const COPY_MB = Number(process.env.LOGRING_TEST_COPY_MB ?? 12);
+const BLOCK_BYTES = 500_000;
+const BLOCKS = (COPY_MB * 1e6) / BLOCK_BYTES;
+const CAMPAIGN = { timeout: 900_000 + 10_000 * COPY_MB };
+/** Times that a taker is killed amid the pieces, at most. */
+const PIECE_KILLS = 50;
 const CACHE_BYTES = 1 << 20;
 /** What a taker does to its disk after the last piece. */
 const POINTS: readonly FailPoint[] = [
@@ -84,12 +93,16 @@ function newGiver(isRepaired = false): CopyGiver {
 beforeAll(async () => {
   giving = await Store.open(join(root, 'giver'), CACHE_BYTES);
   const random = new Random(1);
+  const noise = Buffer.from(Array.from({ length: BLOCK_BYTES }, () => random.below(256)));
   // In several commits, some of which remove what others have written.
   for (let commit = 0; commit < 3; commit++)
     await giving.commit((writerOf) => {
       const writer = writerOf(SCOPE);
-      for (let i = 0; i < BLOCKS / 3; i++)
-        writer.append('90d/rows', Buffer.from(Array.from({ length: 500_000 }, () => random.below(256))));
+      for (let i = 0; i < BLOCKS / 3; i++) {
+        const block = Buffer.from(noise);
+        block.writeUInt32LE(random.below(2 ** 32));
+        writer.append('90d/rows', block);
+      }
       writer.append(`one-${commit}`, Buffer.from(`block ${commit}`));
       if (commit > 0) writer.remove(`one-${commit - 1}`);
       writer.put('state', Buffer.from(`commit ${commit}`));
@@ -338,7 +351,7 @@ test('some partitions are copied at the same time, and another begins when one o
   await Promise.all(done);
 });
 
-test('killed at any point of its own after the last piece, it has all or nothing, and then all', async () => {
+test('killed at any point of its own after the last piece, it has all or nothing, and then all', CAMPAIGN, async () => {
   let killCount = 0;
   for (const point of POINTS) {
     for (let pass = 1; pass <= 2; pass++) {
@@ -452,11 +465,16 @@ test('killed while it loads the new one, it has the old one, and what came in is
   expect(await startedIn(directory)).toBe(contentOf(giving));
 });
 
-test('killed at any piece it goes on where it was', async () => {
+test('killed at any piece it goes on where it was', CAMPAIGN, async () => {
+  const startUs = monotonicUs();
   await take(join(root, 'whole'));
+  if (process.env.LOGRING_TEST_COPY_MB !== undefined)
+    process.stdout.write(
+      `${COPY_MB} MB: a process has started, copied them and ended after ${(monotonicUs() - startUs) / 1e6} s\n`,
+    );
   const all = pieceCount;
   expect(all).toBeGreaterThan(BLOCKS / 2);
-  for (let last = 1; last < all; last += 5) {
+  for (let last = 1; last < all; last += Math.max(5, Math.ceil(all / PIECE_KILLS))) {
     const directory = join(root, `piece-${last}`);
     pieceCount = 0;
     const { code } = await take(directory, 'never 1', (kill) => {
@@ -472,6 +490,7 @@ test('killed at any piece it goes on where it was', async () => {
     // Those that were on their way may not have been written.
     expect(pieceCount).toBeLessThanOrEqual(all - last + PIECES_AT_ONCE + 1);
     await expectWhole(directory);
+    rmSync(directory, { recursive: true });
   }
 });
 
@@ -487,8 +506,8 @@ test('a giver that is started again in between gives the rest', async () => {
   const { said } = await take(directory);
   expect(hasRestarted).toBe(true);
   expect(said?.failed).toBe(1);
-  expect(said?.fetched).toBeLessThan(2 * BLOCKS * 500_000);
-  expect(pieceCount).toBeLessThan((BLOCKS * 500_000) / PIECE_BYTES + 6);
+  expect(said?.fetched).toBeLessThan(2 * BLOCKS * BLOCK_BYTES);
+  expect(pieceCount).toBeLessThan((BLOCKS * BLOCK_BYTES) / PIECE_BYTES + 6);
   await expectWhole(directory);
 });
 

@@ -55,10 +55,10 @@ export interface ViewKind {
   readonly figures: readonly FigureKind[];
   /** A spill takes milliseconds: one shard's at a time. */
   readonly spillsSlowly?: true;
-  /** Whether a segment is one of its. */
-  owns(segment: string): boolean;
   /** Segments that are useless without each other; null for any other segment. */
   groupOf(segment: string): SegmentGroup | null;
+  /** Whether a segment of no group is one of its; none is where that is missing. */
+  owns?(segment: string): boolean;
 }
 
 /** A number for operators. */

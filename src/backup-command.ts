@@ -172,7 +172,9 @@ function copyFile(
   folders: Folders,
 ): ListedFile {
   if (SYSTEM_DISK.byteCount(from) === null)
-    throw new Error('another backup was begun, and ended this one: run it again, into an empty directory');
+    throw new Error(
+      'the links to its files are gone: another backup was begun, or the service started again; run it again, into an empty directory',
+    );
   const to = join(directory, pathInBackup(path));
   folders.make(dirname(to));
   const hash = createHash('sha256');

@@ -1,7 +1,7 @@
 /** What views of event counts have in common: their figures, and which segments are theirs. */
 
 import { slotOfSegment } from '../slots/levels.js';
-import type { SegmentGroup, ViewKind } from '../view.js';
+import type { ViewKind } from '../view.js';
 import { EVENT_LEVELS } from './windows.js';
 
 export const EVENT_COUNTS: ViewKind = {
@@ -32,10 +32,5 @@ export const EVENT_COUNTS: ViewKind = {
       over: 'sum',
     },
   ],
-  owns: (segment) => slotOf(segment) !== null,
-  groupOf: slotOf,
+  groupOf: (segment) => slotOfSegment('event-counts', EVENT_LEVELS, segment),
 };
-
-function slotOf(segment: string): SegmentGroup | null {
-  return slotOfSegment(EVENT_COUNTS.name, EVENT_LEVELS, segment);
-}

@@ -44,6 +44,6 @@ export const ROWS: ViewKind = {
       over: 'least',
     },
   ],
-  owns: (segment) => /^rows\/(manifest|open\/.+|index\/.+\/[0-9]+)$/.test(segment),
   groupOf: () => null,
+  owns: (segment) => /^rows\/(manifest|open\/.+|index\/.+\/[0-9]+)$/.test(segment),
 };

@@ -1,7 +1,7 @@
 /** What statistics views have in common: their figures, and which segments are theirs. */
 
 import { slotOfSegment } from '../slots/levels.js';
-import type { SegmentGroup, ViewKind } from '../view.js';
+import type { ViewKind } from '../view.js';
 import { LEVELS } from './series.js';
 
 export const STATS: ViewKind = {
@@ -33,10 +33,5 @@ export const STATS: ViewKind = {
     },
   ],
   spillsSlowly: true,
-  owns: (segment) => slotOf(segment) !== null,
-  groupOf: slotOf,
+  groupOf: (segment) => slotOfSegment('stats', LEVELS, segment),
 };
-
-function slotOf(segment: string): SegmentGroup | null {
-  return slotOfSegment(STATS.name, LEVELS, segment);
-}

@@ -33,7 +33,6 @@ export const USAGE: ViewKind = {
       over: 'sum',
     },
   ],
-  owns: (segment) => partOfSegment(segment) !== null,
   groupOf: partOfSegment,
 };
 

@@ -124,14 +124,25 @@ export class EmbeddedLog implements LogSource {
   }
 
   async start(sink: LogSink): Promise<void> {
-    const moves = this.#topics.flatMap((topic) => topic.bind(sink) ?? []);
-    if (moves.length > 0) {
-      // Before the log is where it was expected: a start after a kill would find no gap.
-      await this.#ports.commit();
-      await Promise.all(moves.map((settle) => settle()));
-    }
-    this.#delivery = Promise.all(this.#topics.map((topic) => topic.deliver(sink))).catch(this.#ports.onFatal);
     this.#isOpen = true;
+    const bound = this.#topics.map((topic) => ({ topic, settle: topic.bind(sink) }));
+    const deliveries = bound.map(async ({ topic, settle }) => {
+      if (settle === null || (await this.#isSettled(settle))) await topic.deliver(sink);
+    });
+    this.#delivery = Promise.all(deliveries).catch(this.#ports.onFatal);
+  }
+
+  /** False when it is stopped before that: the next start does it. */
+  async #isSettled(settle: () => Promise<void>): Promise<boolean> {
+    try {
+      // The gap first: a start after a kill would find the log where it was expected, and none.
+      await this.#ports.commit();
+      await settle();
+      return true;
+    } catch (error) {
+      if (this.#isOpen) throw error;
+      return false;
+    }
   }
 
   /**
@@ -150,7 +161,7 @@ export class EmbeddedLog implements LogSource {
     if (topic === undefined) {
       return { kind: 'unknown-source', knownSources: this.#topics.map(({ key }) => key.topic) };
     }
-    if (!this.#isOpen || this.#isBehind(body.length)) return BUSY;
+    if (!this.#isOpen || !topic.isOpen || this.#isBehind(body.length)) return BUSY;
     this.#inFlightBytes += body.length;
     const outcome = this.#append(topic, body, contentType, identity, reach);
     this.#inFlight.add(outcome);

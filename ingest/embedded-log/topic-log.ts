@@ -75,6 +75,9 @@ interface PendingNotes {
 
 const NO_TERMS: AppendTerms = {};
 
+/** In the place of a Kafka cluster's id. */
+export const EMBEDDED_CLUSTER_ID = 'embedded';
+
 export class TopicLog {
   readonly key: PartitionKey;
   readonly #log: DurableLog;
@@ -92,6 +95,7 @@ export class TopicLog {
   #staging: Promise<unknown> = Promise.resolve();
   readonly #posts: Remembered<RememberedPost>;
   readonly #imports: Remembered<RememberedImport>;
+  #isOpen = false;
   #isStopping = false;
   #wake: () => void = () => {};
 
@@ -106,7 +110,7 @@ export class TopicLog {
     this.#onWhole = onWhole;
     this.key = { topic, partition: 0 };
     this.#log = log;
-    this.#identity = { clusterId: 'embedded', topicId: topic };
+    this.#identity = { clusterId: EMBEDDED_CLUSTER_ID, topicId: topic };
     this.#firstOffset = log.endOffset(topic);
     this.#posts = new Remembered(POST_MEMORY, log.posts(topic));
     this.#imports = new Remembered(IMPORT_MEMORY, log.imports(topic));
@@ -114,6 +118,11 @@ export class TopicLog {
 
   get endOffset(): number {
     return this.#log.endOffset(this.key.topic);
+  }
+
+  /** Whether it takes records. */
+  get isOpen(): boolean {
+    return this.#isOpen;
   }
 
   get isWhole(): boolean {
@@ -294,6 +303,7 @@ export class TopicLog {
 
   /** Delivers from the sink's next offset on, and what is appended from then on, until it is stopped. */
   async deliver(sink: LogSink): Promise<void> {
+    this.#isOpen = true;
     let position = sink.nextOffset(this.key) ?? this.#log.startOffset(this.key.topic);
     for (;;) {
       this.#noteWhole(position);

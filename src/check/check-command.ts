@@ -114,9 +114,11 @@ function checkBackup(directory: string, isRepair: boolean): number {
     return 0;
   }
   for (const { what } of problems) say(`damage: ${what}`);
-  if (!isRepair) {
+  const hasForeign = fileCount !== null && problems.some(({ path }) => path === null);
+  if (!isRepair || hasForeign) {
+    const first = hasForeign ? 'after what does not belong to it was moved away, ' : '';
     say(
-      `the backup in ${directory} is damaged: copy it again; without another, \`logring check --repair ${directory}\` makes a store of what there is`,
+      `the backup in ${directory} is damaged: copy it again, into an empty directory; without another, ${first}\`logring check --repair ${directory}\` makes a store of what there is`,
     );
     return DAMAGED_EXIT_CODE;
   }
@@ -125,7 +127,7 @@ function checkBackup(directory: string, isRepair: boolean): number {
   const unsure =
     fileCount === null
       ? journalFolders(SYSTEM_DISK, directory).map(({ name }) => name)
-      : problems.flatMap(({ path }) => (path === null ? [] : (journalOfFile(path) ?? [])));
+      : problems.flatMap(({ path }) => journalOfFile(path!) ?? []);
   const code = checkAndRepairStore(directory, true, unsure);
   // Until then a start is refused.
   if (code === 0) removeList(SYSTEM_DISK, directory);
@@ -156,7 +158,7 @@ function checkAndRepairStore(directory: string, isRepair: boolean, unsure: Itera
   }
   if (!isRepair) {
     say(
-      `the store in ${directory} is damaged; \`logring check --repair ${directory}\` does what is said above and keeps everything else`,
+      `the store in ${directory} is damaged; \`logring check --repair ${directory}\` does what is said above`,
     );
     return DAMAGED_EXIT_CODE;
   }

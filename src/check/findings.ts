@@ -1,12 +1,11 @@
 /** What a check can find, and what a repair does about it. */
 
 import type { RunInfo } from '../../engine/rows/run.js';
+import { SegmentError } from '../../engine/segments.js';
 import type { DroppedPart } from '../store/dropped-parts.js';
 import type { StoredFile } from '../store/thread/storage-protocol.js';
 
 export type Fix =
-  /** The journals are written again, as every repair does. */
-  | { readonly do: 'rewrite' }
   | { readonly do: 'delete'; readonly table: string; readonly keys: readonly string[] }
   /** `value` is what is stored, sealed. */
   | { readonly do: 'put'; readonly table: string; readonly key: string; readonly value: Uint8Array }
@@ -26,12 +25,24 @@ export interface Finding {
   readonly what: string;
   /** What a repair does, as it reads on from `what`; null: nothing has to be done. */
   readonly remedy: string | null;
-  readonly fixes: readonly Fix[];
+  /** Beside writing the journals again, which every repair does. */
+  readonly fixes?: readonly Fix[];
   /** What answers lack from then on. */
-  readonly dropped: readonly DroppedPart[];
+  readonly dropped?: readonly DroppedPart[];
 }
 
 /** Something that is no damage. */
 export function note(what: string): Finding {
-  return { what, remedy: null, fixes: [], dropped: [] };
+  return { what, remedy: null };
+}
+
+/** Why it does not load: the message of its SegmentError; null where it does. */
+export function loadProblem(load: () => unknown): string | null {
+  try {
+    load();
+    return null;
+  } catch (error) {
+    if (error instanceof SegmentError) return error.message;
+    throw error;
+  }
 }

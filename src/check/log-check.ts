@@ -12,15 +12,14 @@ import {
   IMPORT_KEY,
   isShortened,
   LOG,
-  offsetBytes,
   POST_KEY,
-  putLog,
+  putOffset,
   type TopicLog,
   topicLog,
   topicsOf,
 } from './log-records.js';
-import { allOf, type CheckedStore } from './scope-check.js';
-import { LAST_KEY, type StoredTables } from './stored-tables.js';
+import { allOf, type CheckedStore, viewsOfLog } from './scope-check.js';
+import { LAST_KEY, SEGMENTS, type StoredTables } from './stored-tables.js';
 
 /** In the place of a record that is lost: it becomes a dead letter, and reading goes on behind it. */
 const LOST_RECORD = 'a record that was lost';
@@ -43,9 +42,13 @@ const NOTES = [
   },
 ];
 
-export function checkLog(store: CheckedStore): Finding[] {
+/** `before`: what is done about partitions, some of whose logs begin again elsewhere by that. */
+export function checkLog(store: CheckedStore, before: readonly Finding[]): Finding[] {
+  const fixes = before.flatMap(({ fixes = [] }) => fixes);
+  const isMoved = (topic: string) =>
+    fixes.some((fix) => fix.do === 'put' && fix.table === LOG && fix.key === `${topic}/end`);
   return [
-    ...topicsOf(store.tables).flatMap((topic) => checkTopic(store, topic)),
+    ...topicsOf(store.tables).flatMap((topic) => (isMoved(topic) ? [] : checkTopic(store, topic))),
     ...damagedNotes(store),
     ...lostNotes(store),
     ...lostEnd(store),
@@ -60,8 +63,6 @@ function damagedNotes({ tables }: CheckedStore): Finding[] {
       {
         what: `embedded log: ${note.name} (${key}) is damaged`,
         remedy: `is dropped; ${note.again} would count its entries again`,
-        fixes: [],
-        dropped: [],
       },
     ];
   });
@@ -77,8 +78,6 @@ function lostNotes({ tables }: CheckedStore): Finding[] {
   ).map(({ names, again }) => ({
     what: `embedded log: ${names} may be lost`,
     remedy: `${again} may count its entries again`,
-    fixes: [],
-    dropped: [],
   }));
 }
 
@@ -93,11 +92,10 @@ function checkTopic(store: CheckedStore, topic: string): Finding[] {
       what: `embedded log: the offsets of ${topic} don't agree with its records`,
       remedy: `are set to ${start} and ${end}, as its records are`,
       fixes: [
-        putLog(`${topic}/start`, offsetBytes(start)),
-        putLog(`${topic}/end`, offsetBytes(end)),
+        putOffset(`${topic}/start`, start),
+        putOffset(`${topic}/end`, end),
         { do: 'delete', table: LOG, keys: extra.flatMap(keysOf) },
       ],
-      dropped: [],
     });
   }
   const lost = lostStretches(store, log);
@@ -135,8 +133,10 @@ function lostRecords(
 ): Finding {
   const count = lost.reduce((sum, { start, end }) => sum + end - start, 0);
   const what = `${count} records of the embedded log of ${topic}, the first at offset ${lost[0].start}`;
-  const keys = [...tables.table('segments').keys()];
-  const views = VIEWS.filter(({ kind }) => keys.some((key) => key.startsWith(`${topic}/0:${kind.name}/`)));
+  const prefix = `${topic}/0:`;
+  const names = [...tables.table(SEGMENTS).keys()].flatMap((key) =>
+    key.startsWith(prefix) ? [key.slice(prefix.length)] : [],
+  );
   return {
     what: `${what}: damaged or missing`,
     remedy: 'become dead letters',
@@ -148,7 +148,7 @@ function lostRecords(
       },
       ...lost.map((stretch) => ({ do: 'put' as const, table: LOG, ...placeholders(topic, stretch) })),
     ],
-    dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) => allOf(kind, latestUs, what)),
+    dropped: viewsOfLog(names).map(({ kind }) => allOf(kind, latestUs, what)),
   };
 }
 
@@ -174,7 +174,6 @@ function lostEnd({ tables, latestUs }: CheckedStore): Finding[] {
     {
       what: `${what} may be lost`,
       remedy: 'those that can be read stay, the others are dropped',
-      fixes: [],
       dropped: VIEWS.map(({ kind }) => allOf(kind, latestUs, what)),
     },
   ];

@@ -1,8 +1,7 @@
 /** The embedded log's table, topic by topic: its offsets as they are stored and as its records are. */
 
 import { TABLES_FOLDER } from '../store/journal/journals.js';
-import { type Chunk, keysOf, parseChunkKey } from '../store/log-chunk.js';
-import { openEnvelope, rawEnvelope } from '../store/values/envelope.js';
+import { type Chunk, keysOf, offsetPut, parseChunkKey, storedOffset } from '../store/log-chunk.js';
 import type { Fix } from './findings.js';
 import type { StoredTables } from './stored-tables.js';
 
@@ -63,25 +62,17 @@ export function isShortened(tables: StoredTables): boolean {
 /** Leaves the log empty, at its end. */
 export function withoutRecords(topic: string, { chunks, end }: TopicLog): Fix[] {
   return [
-    putLog(`${topic}/start`, offsetBytes(end)),
-    putLog(`${topic}/end`, offsetBytes(end)),
+    putOffset(`${topic}/start`, end),
+    putOffset(`${topic}/end`, end),
     { do: 'delete', table: LOG, keys: chunks.flatMap(keysOf) },
   ];
 }
 
-export function putLog(key: string, raw: Uint8Array): Fix {
-  return { do: 'put', table: LOG, key, value: rawEnvelope(key, raw) };
-}
-
-export function offsetBytes(offset: number): Uint8Array {
-  const raw = new Uint8Array(8);
-  new DataView(raw.buffer).setFloat64(0, offset, true);
-  return raw;
+export function putOffset(key: string, offset: number): Fix {
+  return { do: 'put', table: LOG, ...offsetPut(key, offset) };
 }
 
 function offsetAt(tables: StoredTables, key: string): number | null {
   const value = tables.table(LOG).get(key);
-  if (value === undefined) return null;
-  const raw = openEnvelope(key, value);
-  return new DataView(raw.buffer, raw.byteOffset).getFloat64(0, true);
+  return value === undefined ? null : storedOffset(key, value);
 }

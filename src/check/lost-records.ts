@@ -15,7 +15,6 @@ import { ByteReader } from '../../engine/bytes.js';
 import { BlockIndex } from '../../engine/rows/block.js';
 import { indexName, indexPrefix } from '../../engine/rows/fresh-run.js';
 import { parseRunFile, type RunInfo, runFile } from '../../engine/rows/run.js';
-import { SegmentError } from '../../engine/segments.js';
 import { frameName, openFrame } from '../store/blocks/block-frame.js';
 import { FRAME_DIGITS } from '../store/blocks/file-records.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
@@ -24,6 +23,7 @@ import { ReadableFile } from '../store/journal/readable-file.js';
 import type { StoredFile } from '../store/thread/storage-protocol.js';
 import { NO_DICTIONARY, valueLengths } from '../store/values/checked-value.js';
 import { fileRecordPrefix, type RecordedFiles } from './file-blocks.js';
+import { loadProblem } from './findings.js';
 import type { ScopeSegments } from './scope-segments.js';
 import { FILES, LAST_KEY, SEGMENTS } from './stored-tables.js';
 
@@ -116,15 +116,13 @@ function countOfIndexed(segments: ScopeSegments, file: string): number {
     if (!name.startsWith(prefix)) continue;
     const first = Number(name.slice(prefix.length));
     count = Math.max(count, first + 1);
-    try {
+    loadProblem(() => {
       const reader = new ByteReader(segments.get(name) ?? new Uint8Array(0));
       for (let end = first + 1; reader.remaining > 0; end++) {
         new BlockIndex(reader);
         count = Math.max(count, end);
       }
-    } catch (error) {
-      if (!(error instanceof SegmentError)) throw error;
-    }
+    });
   }
   return count;
 }
@@ -150,13 +148,7 @@ function addFrames(path: string, fileKey: string, frameEnds: number[], count: nu
 
 /** Of the frame that bytes begin with; null where none does that is whole. */
 function lengthOfFrame(name: string, bytes: Uint8Array): number | null {
-  for (const length of valueLengths(name, bytes)) {
-    try {
-      openFrame(name, bytes.subarray(0, length), NO_DICTIONARY);
-      return length;
-    } catch (error) {
-      if (!(error instanceof SegmentError)) throw error;
-    }
-  }
+  for (const length of valueLengths(name, bytes))
+    if (loadProblem(() => openFrame(name, bytes.subarray(0, length), NO_DICTIONARY)) === null) return length;
   return null;
 }

@@ -5,6 +5,7 @@
 
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { entryOf } from '../../engine/entry-of.js';
 import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from '../../engine/rows/run.js';
 import { finished } from '../../engine/steps.js';
@@ -36,8 +37,8 @@ const MANIFEST = 'rows/manifest';
 
 export function repairStore(store: CheckedStore, findings: readonly Finding[]): void {
   const repair = new Repair(store);
-  for (const { fixes } of findings) for (const fix of fixes) repair.apply(fix);
-  repair.finish(findings.flatMap(({ dropped }) => dropped));
+  for (const { fixes = [] } of findings) for (const fix of fixes) repair.apply(fix);
+  repair.finish(findings.flatMap(({ dropped = [] }) => dropped));
   writeJournals(store);
 }
 
@@ -60,8 +61,6 @@ class Repair {
   apply(fix: Fix): void {
     const { tables } = this.#store;
     switch (fix.do) {
-      case 'rewrite':
-        return;
       case 'delete':
         for (const key of fix.keys) tables.table(fix.table).delete(key);
         return;
@@ -102,14 +101,13 @@ class Repair {
   }
 
   #runsOf(scope: string): Runs {
-    let runs = this.#runs.get(scope);
-    if (runs === undefined) {
+    return entryOf(this.#runs, scope, () => {
       const key = `${scope}:${MANIFEST}`;
-      const decoded = decodeManifest(openEnvelope(key, this.#store.tables.table(SEGMENTS).get(key)!));
-      runs = { nextId: decoded.nextId, list: decoded.runs };
-      this.#runs.set(scope, runs);
-    }
-    return runs;
+      const { nextId, runs } = decodeManifest(
+        openEnvelope(key, this.#store.tables.table(SEGMENTS).get(key)!),
+      );
+      return { nextId, list: runs };
+    });
   }
 
   /** What is in its file goes; a block that is still being filled stays, and the run with it. */

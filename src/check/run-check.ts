@@ -12,7 +12,7 @@ import type { DroppedPart } from '../store/dropped-parts.js';
 import type { StoredFile } from '../store/thread/storage-protocol.js';
 import { wrapEnvelope } from '../store/values/envelope.js';
 import { FileBlocks, fileRecordPrefix, wholeFileRecord } from './file-blocks.js';
-import type { Finding, Fix } from './findings.js';
+import { type Finding, type Fix, loadProblem } from './findings.js';
 import { foundFile, type RunPlace } from './lost-records.js';
 import { FILES, SEGMENTS } from './stored-tables.js';
 
@@ -78,7 +78,6 @@ function blocksAreFound(
       { do: 'delete', table: FILES, keys },
       { do: 'put', table: FILES, key, value },
     ],
-    dropped: [],
   };
 }
 
@@ -86,7 +85,6 @@ function mayLackRows({ segments: { scope } }: RunPlace, info: RunInfo, { frameEn
   return {
     what: `${runText(scope, info)}: what the store knew of its last blocks is lost`,
     remedy: `${frameEnds.length} blocks are kept; those behind are dropped, if there were any`,
-    fixes: [{ do: 'rewrite' }],
     dropped: [droppedRows(scope, info)],
   };
 }
@@ -151,7 +149,6 @@ function checkIndexes(
         ? 'is rebuilt from the rows that are kept'
         : 'is rebuilt from the rows; nothing is lost',
       fixes,
-      dropped: [],
     },
   ];
 }
@@ -160,11 +157,10 @@ function checkIndexes(
 function isEachWhole(values: readonly Uint8Array[]): boolean {
   return values.every((bytes) => {
     const reader = new ByteReader(bytes);
-    const decoded = whole(() => {
+    const problem = loadProblem(() => {
       while (reader.remaining > 0) new BlockIndex(reader);
-      return true;
     });
-    return decoded === true;
+    return problem === null;
   });
 }
 

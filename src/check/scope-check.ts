@@ -11,17 +11,18 @@ import { USAGE } from '../../engine/usage/kind.js';
 import { parsePartFile } from '../../engine/usage/sealed/sealed-part.js';
 import type { ViewKind } from '../../engine/view.js';
 import { type ListedView, VIEWS } from '../../engine/views.js';
+import { EMBEDDED_CLUSTER_ID } from '../../ingest/embedded-log/topic-log.js';
 import { partitionOf } from '../../ingest/partition-id.js';
 import { decodeWhole, WHOLE_SEGMENT } from '../service/whole-answers.js';
 import type { DroppedPart } from '../store/dropped-parts.js';
 import { wrapEnvelope } from '../store/values/envelope.js';
 import { fileRecordPrefix, type RecordedFiles } from './file-blocks.js';
-import { type Finding, type Fix, note } from './findings.js';
+import { type Finding, type Fix, loadProblem, note } from './findings.js';
 import { lostLog, topicLog, withoutRecords } from './log-records.js';
 import { unrecordedRunFiles } from './lost-records.js';
 import { checkRun } from './run-check.js';
 import { type LostSpan, ScopeSegments } from './scope-segments.js';
-import { damageOf, groupIsGone, groupOf, groupsOf, loadProblem } from './segment-groups.js';
+import { damageOf, groupIsGone, groupOf, groupsOf } from './segment-groups.js';
 import { FILES, SEGMENTS, type StoredTables } from './stored-tables.js';
 import { checkUsage } from './usage-check.js';
 
@@ -116,11 +117,10 @@ function offsetFindings({ tables, latestUs }: CheckedStore, segments: ScopeSegme
   const { scope, keyOf } = segments;
   const { topic } = partitionOf(scope);
   const log = scope.endsWith('/0') ? (topicLog(tables, topic) ?? lostLog(tables)) : null;
-  const { nextOffset } = loadedState(segments);
-  if (log === null || nextOffset === null || (nextOffset >= log.start && nextOffset <= log.end)) return [];
-  const views = VIEWS.filter(({ kind }) =>
-    [...segments.names()].some((name) => name.startsWith(`${kind.name}/`)),
-  );
+  const { nextOffset, identity } = loadedState(segments);
+  const isOfKafka = identity !== null && identity.clusterId !== EMBEDDED_CLUSTER_ID;
+  if (isOfKafka || log === null || nextOffset === null || (nextOffset >= log.start && nextOffset <= log.end))
+    return [];
   const isBehind = nextOffset < log.start;
   const what = isBehind
     ? `${log.start - nextOffset} records of the embedded log of ${topic}, the first at offset ${nextOffset}`
@@ -133,7 +133,7 @@ function offsetFindings({ tables, latestUs }: CheckedStore, segments: ScopeSegme
       fixes: isBehind
         ? [{ do: 'put', table: SEGMENTS, key, value: wrapEnvelope(key, encodeShardState(log.start)) }]
         : withoutRecords(topic, { ...log, end: nextOffset }),
-      dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) => allOf(kind, latestUs, what)),
+      dropped: viewsOfLog(segments.names()).map(({ kind }) => allOf(kind, latestUs, what)),
     },
   ];
 }
@@ -141,7 +141,6 @@ function offsetFindings({ tables, latestUs }: CheckedStore, segments: ScopeSegme
 function scopeIsGone({ latestUs }: CheckedStore, segments: ScopeSegments, problem: string): Finding {
   const { scope } = segments;
   const names = [...segments.names(), ...segments.damagedNames];
-  const views = VIEWS.filter(({ kind }) => names.some((name) => name.startsWith(`${kind.name}/`)));
   return {
     what: `partition ${scope}: ${problem}, and without the next offset nothing can be added to the rest`,
     remedy:
@@ -154,9 +153,7 @@ function scopeIsGone({ latestUs }: CheckedStore, segments: ScopeSegments, proble
         keys: recordKeys(segments.tables, (key) => key.startsWith(`${scope}:`)),
       },
     ],
-    dropped: (views.length > 0 ? views : VIEWS).map(({ kind }) =>
-      allOf(kind, latestUs, `partition ${scope}`),
-    ),
+    dropped: viewsOfLog(names).map(({ kind }) => allOf(kind, latestUs, `partition ${scope}`)),
   };
 }
 
@@ -167,7 +164,7 @@ function checkRows(store: CheckedStore, segments: ScopeSegments): Finding[] {
     [...segments.names()].some((name) => name.startsWith('rows/')) ||
     segments.damagedNames.includes(MANIFEST) ||
     rowFileKeysOf(store, scope).length > 0 ||
-    (segments.mayHaveLost(MANIFEST) && mayBeOfLog(segments, ROWS.log));
+    (segments.mayHaveLost(MANIFEST) && viewsOfLog(segments.names()).some(({ kind }) => kind === ROWS));
   if (!hasRows) return [];
   const findings: Finding[] = [];
   let runs: RunInfo[] = [];
@@ -240,7 +237,6 @@ function checkUnlisted(store: CheckedStore, segments: ScopeSegments, runs: reado
         { do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) },
         { do: 'delete', table: FILES, keys },
       ],
-      dropped: [],
     },
   ];
 }
@@ -259,8 +255,6 @@ function checkBeside(segments: ScopeSegments): Finding[] {
   return BESIDE.filter((name) => segments.damagedNames.includes(name)).map((name) => ({
     what: `partition ${segments.scope}: its list of ${name} is damaged`,
     remedy: 'is dropped; no answer depends on it',
-    fixes: [],
-    dropped: [],
   }));
 }
 
@@ -276,7 +270,6 @@ function checkProjects(segments: ScopeSegments): Finding[] {
       fixes: [
         { do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) } satisfies Fix,
       ],
-      dropped: [],
     },
   ];
 }
@@ -292,7 +285,6 @@ function checkWhole(segments: ScopeSegments): Finding[] {
       remedy:
         'is dropped; with Kafka its endpoints return 503 until the partition has been read to its end again',
       fixes: [{ do: 'delete', table: SEGMENTS, keys: [segments.keyOf(WHOLE_SEGMENT)] } satisfies Fix],
-      dropped: [],
     },
   ];
 }
@@ -307,7 +299,7 @@ function checkForeign(segments: ScopeSegments): Finding[] {
     BESIDE.includes(name) ||
     name === WHOLE_SEGMENT ||
     name.startsWith(PROJECTS_PREFIX) ||
-    VIEWS.some(({ kind }) => kind.owns(name));
+    VIEWS.some(({ kind }) => kind.groupOf(name) !== null || kind.owns?.(name) === true);
   const unknown = (names: Iterable<string>) =>
     [...names].filter((name) => !isKnown(name)).map((name) => segments.keyOf(name));
   return [
@@ -316,7 +308,6 @@ function checkForeign(segments: ScopeSegments): Finding[] {
       what: `segment ${key} is damaged, and this version does not know it`,
       remedy: 'is dropped',
       fixes: [{ do: 'delete', table: SEGMENTS, keys: [key] } satisfies Fix],
-      dropped: [],
     })),
   ];
 }
@@ -327,17 +318,19 @@ function checkForeign(segments: ScopeSegments): Finding[] {
  */
 function lostViews({ latestUs }: CheckedStore, segments: ScopeSegments): Finding[] {
   // Of rows the list of runs tells what there should be. The same finding is told once.
-  const findings = VIEWS.filter(({ kind }) => kind !== ROWS && mayBeOfLog(segments, kind.log)).flatMap(
-    ({ kind }) => lostViewsOf(kind, segments, latestUs),
+  const findings = viewsOfLog(segments.names()).flatMap(({ kind }) =>
+    kind === ROWS ? [] : lostViewsOf(kind, segments, latestUs),
   );
   return [...new Map(findings.map((finding) => [finding.what, finding])).values()];
 }
 
-/** A partition is of one log. */
-function mayBeOfLog(segments: ScopeSegments, log: ViewKind['log']): boolean {
-  const names = [...segments.names()];
-  const found = VIEWS.filter(({ kind }) => names.some((name) => name.startsWith(`${kind.name}/`)));
-  return found.length === 0 || found.some(({ kind }) => kind.log === log);
+/** A partition is of one log: the views of that whose segments it has, or all where it has none that tell. */
+export function viewsOfLog(names: Iterable<string>): readonly ListedView[] {
+  const known = [...names];
+  const logs = VIEWS.filter(({ kind }) => known.some((name) => name.startsWith(`${kind.name}/`))).map(
+    ({ kind }) => kind.log,
+  );
+  return logs.length === 0 ? VIEWS : VIEWS.filter(({ kind }) => logs.includes(kind.log));
 }
 
 function lostViewsOf(kind: ViewKind, segments: ScopeSegments, latestUs: number): Finding[] {
@@ -352,7 +345,6 @@ function lostView(kind: ViewKind, { low, high }: LostSpan, scope: string, latest
   return {
     what: `${what}: some of it may be lost`,
     remedy: 'is dropped',
-    fixes: [],
     dropped: [isWithin ? { ...first.dropped, endUs: last.dropped.endUs, what } : allOf(kind, latestUs, what)],
   };
 }

@@ -1,6 +1,6 @@
 /** Segments that build on each other, and are dropped together. */
 
-import { SegmentError } from '../../engine/segments.js';
+import { entryOf } from '../../engine/entry-of.js';
 import type { ViewKind } from '../../engine/view.js';
 import { intervalText } from '../http/query/incomplete.js';
 import type { DroppedPart } from '../store/dropped-parts.js';
@@ -35,9 +35,7 @@ export function groupsOf(segments: ScopeSegments, kind: ViewKind): FoundGroup[] 
   for (const name of [...segments.names(), ...segments.damagedNames]) {
     const group = groupOf(kind, name, segments.scope);
     if (group === null) continue;
-    const known = groups.get(group.key);
-    if (known === undefined) groups.set(group.key, { ...group, names: [name] });
-    else known.names.push(name);
+    entryOf(groups, group.key, () => ({ ...group, names: [] })).names.push(name);
   }
   return [...groups.values()];
 }
@@ -59,15 +57,4 @@ export function groupIsGone(
     fixes: [{ do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) }],
     dropped: [dropped],
   };
-}
-
-/** Why it does not load, or null. */
-export function loadProblem(load: () => unknown): string | null {
-  try {
-    load();
-    return null;
-  } catch (error) {
-    if (error instanceof SegmentError) return error.message;
-    throw error;
-  }
 }

@@ -40,10 +40,11 @@ export function checkStore(directory: string, clockUs: number, unsure: Iterable<
     latestUs: Math.max(clockUs, committedUs ?? -Infinity),
   };
   const scopes = scopesOf(tables);
+  const ofScopes = scopes.flatMap((scope) => checkScope(store, scope));
   const findings = [
     ...checkJournals(store),
-    ...scopes.flatMap((scope) => checkScope(store, scope)),
-    ...checkLog(store),
+    ...ofScopes,
+    ...checkLog(store, ofScopes),
     ...checkOthers(store),
     ...unknownFiles(store),
   ];
@@ -75,8 +76,6 @@ function checkJournals({ directory, tables, latestUs }: CheckedStore): Finding[]
       remedy: tables.shortened.has(journal)
         ? shortenedText(tables.journals.get(journal)!)
         : 'is written again with everything that can be read of it',
-      fixes: [{ do: 'rewrite' }],
-      dropped: [],
     }),
   );
   const hasLostDropped = tables.lostKeys(META, DROPPED_KEY, `${DROPPED_KEY}${LAST_KEY}`).length > 0;
@@ -85,7 +84,6 @@ function checkJournals({ directory, tables, latestUs }: CheckedStore): Finding[]
     findings.push({
       what: `${what} may be lost`,
       remedy: 'all answers say that they may lack something',
-      fixes: [{ do: 'rewrite' }],
       dropped: VIEWS.map(({ kind }) => allOf(kind, latestUs, what)),
     });
   }
@@ -110,7 +108,7 @@ function checkOthers({ tables }: CheckedStore): Finding[] {
         table === FILES
           ? 'is dropped; what becomes of its file is said with its rows or usage'
           : 'is dropped';
-      return { what: `table ${table}: ${problem}`, remedy, fixes: [{ do: 'rewrite' }], dropped: [] };
+      return { what: `table ${table}: ${problem}`, remedy };
     });
 }
 

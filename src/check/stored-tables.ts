@@ -1,7 +1,7 @@
 /** Everything that the journals of a store hold, and what of it can't be read. */
 
 import { join } from 'node:path';
-import { SegmentError } from '../../engine/segments.js';
+import { entryOf } from '../../engine/entry-of.js';
 import { finished } from '../../engine/steps.js';
 import { FILE_KEY } from '../store/blocks/file-records.js';
 import { hasMarker, lostStore, UnusableStoreError } from '../store/directory/store-marker.js';
@@ -21,6 +21,7 @@ import {
 } from '../store/journal/journals.js';
 import { OpenWindows } from '../store/journal/open-windows.js';
 import { checkValue } from '../store/values/checked-value.js';
+import { loadProblem } from './findings.js';
 
 /** Segments of all shards, by scope and colon and name. */
 export const SEGMENTS = 'segments';
@@ -99,12 +100,7 @@ export class StoredTables {
   }
 
   table(name: string): StoredTable {
-    let table = this.#tables.get(name);
-    if (table === undefined) {
-      table = new Map();
-      this.#tables.set(name, table);
-    }
-    return table;
+    return entryOf(this.#tables, name, () => new Map());
   }
 
   /** What a journal holds, by its own keys. */
@@ -144,6 +140,8 @@ export class StoredTables {
       if (lost === null) this.shortened.add(name);
       else this.#noteLost(name, lost.low, lost.high);
     };
+    const valueProblem = (tableKey: string, value: Uint8Array): string | null =>
+      loadProblem(() => checkValue('segment', tableKey, value));
     const isWholeValue = (key: string, value: Uint8Array): boolean =>
       valueProblem(valueName(name, key), value) === null;
     const steps = readJournal(SYSTEM_DISK, { ...place, upTo: Infinity, isWholeValue }, onProblem);
@@ -211,15 +209,4 @@ function tableOf(journal: string, key: string): string {
 
 function valueAt(windows: OpenWindows, { path, at, length }: Location): Uint8Array {
   return windows.read(path, at, length).slice();
-}
-
-/** Why a stored value is not what was stored under its key; null when it is. */
-function valueProblem(key: string, value: Uint8Array): string | null {
-  try {
-    checkValue('segment', key, value);
-    return null;
-  } catch (error) {
-    if (!(error instanceof SegmentError)) throw error;
-    return error.message;
-  }
 }

@@ -16,11 +16,11 @@ import { parseUsageName } from '../../engine/usage/stored-parts.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { wrapEnvelope } from '../store/values/envelope.js';
 import { FileBlocks, fileRecordPrefix } from './file-blocks.js';
-import type { Finding, Fix } from './findings.js';
+import { type Finding, type Fix, loadProblem } from './findings.js';
 import { checkPartFile } from './part-file.js';
 import type { CheckedStore } from './scope-check.js';
 import type { ScopeSegments } from './scope-segments.js';
-import { damageOf, type FoundGroup, groupIsGone, groupOf, groupsOf, loadProblem } from './segment-groups.js';
+import { damageOf, type FoundGroup, groupIsGone, groupOf, groupsOf } from './segment-groups.js';
 import { FILES, SEGMENTS } from './stored-tables.js';
 
 export function checkUsage(store: CheckedStore, segments: ScopeSegments): Finding[] {
@@ -66,7 +66,7 @@ function checkSealed(
     const finding = groupIsGone(segments, group, error.message);
     const records = fileRecordPrefix(segments.keyOf(partFile(name)));
     const keys = [...store.tables.table(FILES).keys()].filter((key) => key.startsWith(records));
-    return [{ ...finding, fixes: [...finding.fixes, { do: 'delete', table: FILES, keys }] }];
+    return [{ ...finding, fixes: [...(finding.fixes ?? []), { do: 'delete', table: FILES, keys }] }];
   }
   const summary = summaryName(name);
   const stored = segments.get(summary);
@@ -82,7 +82,6 @@ function checkSealed(
       what: `${group.dropped.what}: what the store says of it and its file do not agree`,
       remedy: 'is rebuilt from the file; nothing is lost',
       fixes,
-      dropped: [],
     },
   ];
 }

@@ -93,12 +93,8 @@ export class CopyTaker {
   }
 
   /** Removes what a process that was killed had moved away: the store was opened since, and has brought back what it needs. */
-  async tidy(): Promise<void> {
-    const folder = join(this.#ports.directory, INCOMING_FOLDER);
-    const names = await readdir(folder).catch(() => []);
-    for (const name of names)
-      if (isAside(name))
-        await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
+  tidy(): Promise<void> {
+    return this.#removeIncoming(isAside);
   }
 
   /** Removes parts of copies that another process has left, and this one, after a while, has not gone on with. */
@@ -127,11 +123,16 @@ export class CopyTaker {
   }
 
   /** What can't be removed is left to the next start. */
-  async removeAside(key: PartitionKey): Promise<void> {
-    for (const suffix of [REPLACED_SUFFIX, DROPPED_SUFFIX]) {
-      const folder = `${this.#folderOf(partitionId(key))}${suffix}`;
-      await rm(folder, { recursive: true, force: true }).catch(() => undefined);
-    }
+  removeAside(key: PartitionKey): Promise<void> {
+    const beginning = `${basename(this.#folderOf(partitionId(key)))}.`;
+    return this.#removeIncoming((name) => name.startsWith(beginning) && isAside(name));
+  }
+
+  async #removeIncoming(isGone: (name: string) => boolean): Promise<void> {
+    const folder = join(this.#ports.directory, INCOMING_FOLDER);
+    const names = await readdir(folder).catch(() => []);
+    for (const name of names.filter(isGone))
+      await rm(join(folder, name), { recursive: true, force: true }).catch(() => undefined);
   }
 
   close(): void {

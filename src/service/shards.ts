@@ -114,12 +114,15 @@ export class Shards {
     this.#listAnswering();
   }
 
-  /** Of a partition whose state goes, or is replaced. */
+  /** Of a partition whose state goes, or is replaced; `release` is to follow. */
   remove(key: PartitionKey): void {
-    const scope = partitionId(key);
-    this.#owned.delete(scope);
-    this.#store.scratch.release(scope);
+    this.#owned.delete(partitionId(key));
     this.#listAnswering();
+  }
+
+  /** Of a shard that was removed, when no commit is saving it any more. */
+  release(key: PartitionKey): void {
+    this.#store.scratch.release(partitionId(key));
   }
 
   /** Memory of the views, or of those of one kind. */

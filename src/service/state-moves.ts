@@ -112,6 +112,7 @@ export class StateMoves implements HandOver {
           throw new SegmentError(`it is of ${received} entries, what is here of ${receivedHere}`);
       } catch (error) {
         this.#forget(key);
+        this.#release(key);
         throw error;
       }
     };
@@ -125,31 +126,28 @@ export class StateMoves implements HandOver {
   async #replace(key: PartitionKey, task: () => Promise<void>): Promise<boolean> {
     const { compactor, evaluator, committer, store, isStopping } = this.#ports;
     const releases = [compactor.hold(), evaluator.hold()];
-    const release = () => {
-      for (const one of releases.splice(0)) one();
-    };
     try {
       while (compactor.isRunning || evaluator.runningCount > 0) {
         if (isStopping()) return false;
         await pause(IDLE_CHECK_MS);
       }
       if (isStopping()) return false;
-      await committer.between(async () => {
-        // Until here a commit may have been saving it; from this turn on nothing is begun with it.
-        this.#forget(key);
-        release();
-        try {
-          await task();
-        } catch (error) {
-          if (error instanceof SegmentError && store.scopes().includes(partitionId(key)))
-            await this.#load(key, null);
-          throw error;
-        }
-      });
-      return true;
+      // From this turn on nothing is begun with it; a commit that is under way may save it to the end.
+      this.#forget(key);
     } finally {
-      release();
+      for (const release of releases) release();
     }
+    await committer.between(async () => {
+      this.#release(key);
+      try {
+        await task();
+      } catch (error) {
+        if (error instanceof SegmentError && store.scopes().includes(partitionId(key)))
+          await this.#load(key, null);
+        throw error;
+      }
+    });
+    return true;
   }
 
   async #load(key: PartitionKey, clocks: ClockPair | null): Promise<void> {
@@ -162,5 +160,11 @@ export class StateMoves implements HandOver {
     this.#ports.shards.remove(key);
     this.#ports.beside.forget(key);
     this.given.forget(key);
+  }
+
+  /** What a commit may have used, or looked at again, after it was forgotten. */
+  #release(key: PartitionKey): void {
+    this.#ports.shards.release(key);
+    this.#ports.beside.forget(key);
   }
 }

@@ -100,3 +100,15 @@ export function decodeChunk({ valueKey, start, end }: Chunk, stored: Uint8Array)
 function chunkKey(topic: string, offset: number, count: number): string {
   return `${topic}/${String(offset).padStart(16, '0')}+${count}`;
 }
+
+/** An offset as it is stored: f64. */
+export function offsetPut(key: string, offset: number): Put {
+  const raw = new Uint8Array(8);
+  new DataView(raw.buffer).setFloat64(0, offset, true);
+  return { key, value: rawEnvelope(key, raw) };
+}
+
+export function storedOffset(key: string, stored: Uint8Array): number {
+  const raw = openEnvelope(key, stored);
+  return new DataView(raw.buffer, raw.byteOffset).getFloat64(0, true);
+}

@@ -12,6 +12,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AssertionError, assert } from '../../engine/assert.js';
+import { entryOf } from '../../engine/entry-of.js';
 import { SegmentError } from '../../engine/segments.js';
 import {
   type AppendedRecord,
@@ -37,9 +38,11 @@ import {
   encodePlace,
   encodeRecords,
   keysOf,
+  offsetPut,
   parseChunkKey,
   parseStagedKey,
   stagedKey,
+  storedOffset,
 } from './log-chunk.js';
 import type { Store } from './store.js';
 import { openEnvelope, rawEnvelope } from './values/envelope.js';
@@ -97,7 +100,7 @@ export class LogTable implements DurableLog {
       end += chunk.count;
     }
     const chunks = writes.map(({ key }) => parseChunkKey(key)!);
-    writes.push(wrappedOffset(endKey(name), end));
+    writes.push(offsetPut(endKey(name), end));
     const forgotten: string[] = [];
     for (const [importId, state] of notes.imports) {
       if (state === null) forgotten.push(importKey(name, importId));
@@ -260,7 +263,7 @@ export class LogTable implements DurableLog {
     topic.start = offset;
     topic.end = offset;
     topic.lastRead = null;
-    const moved = [wrappedOffset(startKey(name), offset), wrappedOffset(endKey(name), offset)];
+    const moved = [offsetPut(startKey(name), offset), offsetPut(endKey(name), offset)];
     return () => this.#store.room.retried(() => this.#write(moved, gone));
   }
 
@@ -275,7 +278,7 @@ export class LogTable implements DurableLog {
     if (gone.length === 0) return;
     const { leftKeys } = topic;
     topic.leftKeys = [];
-    const moved = [wrappedOffset(startKey(name), offset)];
+    const moved = [offsetPut(startKey(name), offset)];
     await this.#store.room.retried(() => this.#write(moved, [...gone.flatMap(keysOf), ...leftKeys]));
   }
 
@@ -284,12 +287,7 @@ export class LogTable implements DurableLog {
   }
 
   #topic(name: string): Topic {
-    let topic = this.#topics.get(name);
-    if (topic === undefined) {
-      topic = this.#loaded(name);
-      this.#topics.set(name, topic);
-    }
-    return topic;
+    return entryOf(this.#topics, name, () => this.#loaded(name));
   }
 
   #loaded(name: string): Topic {
@@ -310,32 +308,16 @@ export class LogTable implements DurableLog {
 
   #getOffset(key: string): number {
     const stored = this.#table.get(key);
-    if (stored === undefined) return 0;
-    const raw = openEnvelope(key, stored);
-    return new DataView(raw.buffer, raw.byteOffset).getFloat64(0, true);
+    return stored === undefined ? 0 : storedOffset(key, stored);
   }
 }
 
-function wrapped(key: string, ...pieces: readonly Uint8Array[]): Put {
-  return { key, value: rawEnvelope(key, ...pieces) };
-}
-
-function float64(value: number): Uint8Array {
-  const raw = new Uint8Array(8);
-  new DataView(raw.buffer).setFloat64(0, value, true);
-  return raw;
-}
-
 function wrappedJson(key: string, value: object): Put {
-  return wrapped(key, Buffer.from(JSON.stringify(value)));
+  return { key, value: rawEnvelope(key, Buffer.from(JSON.stringify(value))) };
 }
 
 function openedJson(key: string, stored: Uint8Array): unknown {
   return JSON.parse(new TextDecoder().decode(openEnvelope(key, stored)));
-}
-
-function wrappedOffset(key: string, offset: number): Put {
-  return wrapped(key, float64(offset));
 }
 
 function startKey(topic: string): string {

@@ -15,7 +15,7 @@ import { SegmentError } from '../../engine/segments.js';
 import { inTurns } from '../in-turns.js';
 import type { BlockCache } from './blocks/block-cache.js';
 import type { BlockFiles } from './blocks/block-files.js';
-import { DROPPED_SUFFIX, movedState, REPLACED_SUFFIX, readHandedOver } from './directory/handed-over.js';
+import { droppedName, movedState, REPLACED_SUFFIX, readHandedOver } from './directory/handed-over.js';
 import type { Disk } from './disk/disk.js';
 import { errorText, isSystemError } from './disk/system-errors.js';
 import type { CheckpointTerms, Journal } from './journal/journal.js';
@@ -46,30 +46,34 @@ export class ScopeMoves {
 
   /** See Store.adopt. */
   async adopt(scope: string, folder: string, load: () => Promise<void>): Promise<void> {
-    const { disk, directory, journals } = this.#ports;
+    const { disk, directory, journals, meta } = this.#ports;
     const state = await inTurns(readHandedOver(disk, scope, folder)).catch((error: unknown) => {
       throw isSystemError(error) ? new SegmentError(errorText(error), { cause: error }) : error;
     });
     const replaced = `${folder}${REPLACED_SUFFIX}`;
-    const dropped = `${folder}${DROPPED_SUFFIX}`;
     const before = journals.shard(scope);
     const had = before.exists;
-    // Files without a journal are of no use to anybody.
-    await this.setAside(scope, had ? replaced : `${folder}.rest${DROPPED_SUFFIX}`);
+    await this.setAside(scope, replaced);
+    // It says that the copy is not taken up yet, also where there was nothing to set aside.
+    if (disk.makeFolder(replaced)) disk.syncFolder(dirname(replaced));
     const final = shardFolder(directory, scope);
     this.#move(folder, final);
-    await this.#takeUp(scope, journals.adopt(scope, movedState(state, folder, final)));
+    const journal = journals.adopt(scope, movedState(state, folder, final));
+    this.#takeUp(scope, journal);
     try {
       await load();
-      if (had) this.#move(replaced, dropped);
+      this.#move(replaced, droppedName(disk, folder));
     } catch (error) {
-      await this.setAside(scope, dropped);
+      await this.setAside(scope, droppedName(disk, folder));
+      this.#move(replaced, had ? final : droppedName(disk, folder));
       if (had) {
-        this.#move(replaced, final);
-        await this.#takeUp(scope, journals.putBack(before));
+        this.#takeUp(scope, journals.putBack(before));
+        await meta.register([before]);
       }
       throw error;
     }
+    // Not before: a start would miss a journal of which it knows.
+    await meta.register([journal]);
   }
 
   /** Forgets a scope, and moves its files to a folder. Killed amid that, a start finds them where they were or there. */
@@ -99,11 +103,10 @@ export class ScopeMoves {
   }
 
   /** Goes on with a journal and its files, which are in their place. */
-  async #takeUp(scope: string, journal: Journal): Promise<void> {
-    const { files, meta, checkpointTerms, remove } = this.#ports;
+  #takeUp(scope: string, journal: Journal): void {
+    const { files, checkpointTerms, remove } = this.#ports;
     const unknown = files.adopt(scope);
     journal.checkpointTerms = checkpointTerms(journal);
     if (unknown.length > 0) remove(unknown);
-    await meta.register([journal]);
   }
 }

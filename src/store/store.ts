@@ -77,6 +77,8 @@ export class Store {
   readonly #commits: Commits;
   /** Resolves when no scope is on its way in or out; null: none is. */
   #moving: Promise<void> | null = null;
+  /** A scope's move has failed in its midst: the next start says which journal counts. */
+  #isMoveUnclear = false;
   /** The removal of files that the last commit let go of. */
   #removal: Promise<void> = Promise.resolve();
 
@@ -338,6 +340,9 @@ export class Store {
     );
     try {
       await moving;
+    } catch (error) {
+      this.#isMoveUnclear ||= !(error instanceof SegmentError);
+      throw error;
     } finally {
       this.#moving = null;
     }
@@ -413,7 +418,7 @@ export class Store {
    */
   async close(): Promise<void> {
     await Promise.all([this.#partitionWriter.end(), this.#tableWriter.end()]);
-    if (this.#watch !== null) {
+    if (this.#watch !== null && !this.#isMoveUnclear) {
       // The store is whole without it.
       const puts = this.#journals.heads();
       await this.writeTables([{ table: this.#meta.journal, puts, removedKeys: [] }]).catch(() => undefined);

@@ -284,7 +284,7 @@ test('a backup is checked byte by byte before it is a store, which has another i
   ]) {
     const damaged = changedCopy(change);
     expect(await check(damaged)).toMatch(
-      /^1 damage: .*copy it again; without another, `logring check --repair/s,
+      /^1 damage: .*copy it again, into an empty directory; without another, `logring check --repair/s,
     );
     // As a repair leaves it that was killed.
     const begun = changedCopy(change);
@@ -292,10 +292,26 @@ test('a backup is checked byte by byte before it is a store, which has another i
     expect(await entriesOf(begun)).toEqual({ refused: expect.stringContaining('backup') });
     for (const directory of [damaged, begun]) {
       expect(await check('--repair', directory)).toMatch(/^0 damage: .*is repaired/s);
-      expect(await check(directory)).toMatch(/^0 note: logring-store is missing .*\nthe store in .* is whole/);
+      expect(await check(directory)).toMatch(
+        /^0 note: logring-store is missing .*\nthe store in .* is whole/,
+      );
       expect(await incompleteIn(directory)).toMatch(/^usage.api-counts/);
     }
   }
+  // The log may have what a partition's journal has lost, or not.
+  const ofEdge = listed.files
+    .filter(({ path, byteCount }) => byteCount > 0 && /^shards\/edge\+0\/\d+\.journal$/.test(path))
+    .at(-1)!;
+  const shortened = changedCopy((directory) =>
+    truncateSync(join(directory, ofEdge.path), ofEdge.byteCount - 1),
+  );
+  expect(await check('--repair', shortened)).toMatch(/^0 damage: .*goes back to .*is repaired/s);
+  if ((await incompleteIn(shortened)) === null) expect(await entriesOf(shortened)).toBe(poster.acknowledged);
+  // Of two stores in one directory a repair would make a third.
+  const mixed = changedCopy((directory) => writeFileSync(join(directory, foreign), 'x'));
+  expect(await check('--repair', mixed)).toMatch(/^1 damage: .*after what does not belong to it was moved/s);
+  rmSync(join(mixed, foreign));
+  expect(await check(mixed)).toMatch(/^0 the backup in .* is whole/);
   // A start that was broken off has given some files their names.
   const begun = changedCopy((directory) => {
     const meta = join(directory, 'tables/meta');

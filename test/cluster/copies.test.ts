@@ -351,30 +351,34 @@ test('some partitions are copied at the same time, and another begins when one o
   await Promise.all(done);
 });
 
-test('killed at any point of its own after the last piece, it has all or nothing, and then all', CAMPAIGN, async () => {
-  let killCount = 0;
-  for (const point of POINTS) {
-    for (let pass = 1; pass <= 2; pass++) {
-      const directory = join(root, `${point}-${pass}`.replaceAll(' ', '-'));
-      const { code, said } = await take(directory, `${point} ${pass}`);
-      if (code === 0) {
-        expect(said).toEqual({ fetched: expect.any(Number), failed: 0 });
+test(
+  'killed at any point of its own after the last piece, it has all or nothing, and then all',
+  CAMPAIGN,
+  async () => {
+    let killCount = 0;
+    for (const point of POINTS) {
+      for (let pass = 1; pass <= 2; pass++) {
+        const directory = join(root, `${point}-${pass}`.replaceAll(' ', '-'));
+        const { code, said } = await take(directory, `${point} ${pass}`);
+        if (code === 0) {
+          expect(said).toEqual({ fetched: expect.any(Number), failed: 0 });
+          rmSync(directory, { recursive: true });
+          break;
+        }
+        killCount++;
+        const stored = await storedIn(directory);
+        if (stored !== null) expect(stored).toEqual(contentOf(giving));
+        // What was there by then is not fetched again, and what is there already is replaced by the same.
+        pieceCount = 0;
+        expect((await take(directory)).code).toBe(0);
+        if (existsSync(join(directory, 'incoming', 'edge+0'))) expect(pieceCount).toBe(0);
+        await expectWhole(directory);
         rmSync(directory, { recursive: true });
-        break;
       }
-      killCount++;
-      const stored = await storedIn(directory);
-      if (stored !== null) expect(stored).toEqual(contentOf(giving));
-      // What was there by then is not fetched again, and what is there already is replaced by the same.
-      pieceCount = 0;
-      expect((await take(directory)).code).toBe(0);
-      if (existsSync(join(directory, 'incoming', 'edge+0'))) expect(pieceCount).toBe(0);
-      await expectWhole(directory);
-      rmSync(directory, { recursive: true });
     }
-  }
-  expect(killCount).toBeGreaterThan(POINTS.length);
-});
+    expect(killCount).toBeGreaterThan(POINTS.length);
+  },
+);
 
 /** A store that has something else of the partition. */
 async function oldStore(name: string): Promise<string> {
@@ -462,6 +466,29 @@ test('killed while it loads the new one, it has the old one, and what came in is
   expect(existsSync(join(killed, 'shards', 'edge+0'))).toBe(true);
   expect(await startedIn(killed)).toBe(before);
   expect(readdirSync(join(killed, 'incoming'))).toEqual(['edge+0']);
+  expect(await startedIn(directory)).toBe(contentOf(giving));
+});
+
+test('a copy that cannot be loaded, or is being loaded, is not there for a start, also where nothing was', async () => {
+  const directory = join(root, 'was-nothing');
+  const incoming = join(directory, 'incoming', 'edge+0');
+  const killed = join(root, 'was-nothing-killed');
+  const store = await Store.open(directory, CACHE_BYTES);
+  for (const isUseless of [true, false]) {
+    cpSync(join(root, 'giver', 'shards', 'edge+0'), incoming, { recursive: true });
+    const load = async () => {
+      rmSync(killed, { recursive: true, force: true });
+      cpSync(directory, killed, { recursive: true, filter: (path) => !path.includes('/lock-') });
+      if (isUseless) throw new SegmentError('it is of no use');
+    };
+    const adopting = store.adopt(SCOPE, incoming, load);
+    if (isUseless) await expect(adopting).rejects.toThrow(/of no use/);
+    else await adopting;
+    expect(readdirSync(join(directory, 'incoming')).every((name) => name.endsWith('.dropped'))).toBe(true);
+    expect(await startedIn(killed)).toBeNull();
+    expect(readdirSync(join(killed, 'incoming'))).toEqual(['edge+0']);
+  }
+  await store.close();
   expect(await startedIn(directory)).toBe(contentOf(giving));
 });
 

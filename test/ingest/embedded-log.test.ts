@@ -272,6 +272,8 @@ test('a log that ends before the offset goes on there, but not before that gap i
   };
   const second = await open(directory, sink, undefined, noteEnd);
   await second.log.start(sink);
+  expect((await second.log.append('edge', post('too early'), JSON_TYPE)).kind).toBe('busy');
+  await eventually(() => second.log.status().assigned[0].wholeAsOfMs !== null);
   await noteEnd(second.store);
   await second.log.append('edge', post('c'), JSON_TYPE);
   await close(second);

@@ -10,7 +10,9 @@ import { createHash } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
 import * as z from 'zod';
 import { SegmentError } from '../../../engine/segments.js';
+import { parsedJson } from '../../parsed-json.js';
 import type { Disk } from '../disk/disk.js';
+import { readError } from '../disk/read-error.js';
 import { parseJournalFile } from '../journal/journal-folder.js';
 import { META_TABLE, SHARDS_FOLDER, TABLES_FOLDER } from '../journal/journals.js';
 import { BACKUP_STRETCH_BYTES } from '../limits.js';
@@ -92,7 +94,8 @@ export function removeSnapshots(disk: Disk, directory: string): void {
 
 /** Also of what is left of one, or of a copy that was broken off: its list may be missing. */
 export function isBackup(disk: Disk, directory: string): boolean {
-  return disk.byteCount(join(directory, BACKUP_FILE)) !== null || heldFiles(disk, directory).length > 0;
+  if (disk.byteCount(join(directory, BACKUP_FILE)) !== null) return true;
+  return disk.byteCount(join(directory, MARKER_FILE)) === null && heldFiles(disk, directory).length > 0;
 }
 
 function heldFiles(disk: Disk, directory: string): string[] {
@@ -155,7 +158,7 @@ export function readBackup(disk: Disk, directory: string): Backup {
     throw new UnusableStoreError(`${path} is missing: the backup is not complete, copy it again`);
   const pieces: Uint8Array[] = [];
   readBytes(disk, path, byteCount, (bytes) => pieces.push(bytes.slice()));
-  const parsed = backup.safeParse(parseJson(Buffer.concat(pieces).toString()));
+  const parsed = backup.safeParse(parsedJson(Buffer.concat(pieces).toString()));
   if (!parsed.success) throw new UnusableStoreError(`${path} is damaged: copy the backup again`);
   const { format } = parsed.data;
   if (!isReadableFormat(String(format))) throw storeFormatError(path, String(format));
@@ -164,7 +167,7 @@ export function readBackup(disk: Disk, directory: string): Backup {
 
 export interface BackupProblem {
   readonly what: string;
-  /** Of the listed file that it is about, from the store's directory. */
+  /** Of the listed file that it is about, from the store's directory; null: of one that is not listed. */
   readonly path: string | null;
 }
 
@@ -199,7 +202,11 @@ function fileProblem(disk: Disk, directory: string, { path, byteCount, sha256 }:
   const found = disk.byteCount(file);
   if (found !== byteCount) return `${file} has ${found} bytes, not ${byteCount}`;
   const hash = createHash('sha256');
-  readBytes(disk, file, byteCount, (bytes) => hash.update(bytes));
+  try {
+    readBytes(disk, file, byteCount, (bytes) => hash.update(bytes));
+  } catch (error) {
+    return readError(file, error).message;
+  }
   return hash.digest('hex') === sha256 ? null : `${file} has other bytes`;
 }
 
@@ -227,13 +234,5 @@ export function readBytes(
     }
   } finally {
     disk.close(descriptor);
-  }
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 }

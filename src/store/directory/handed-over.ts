@@ -64,16 +64,24 @@ export function undoAdoptions(disk: Disk, directory: string): void {
   const shards = join(directory, SHARDS_FOLDER);
   for (const replaced of disk.list(incoming).folders) {
     const name = REPLACED_NAME.exec(basename(replaced))?.[1];
-    if (name === undefined || dirname(replaced) !== incoming || disk.list(replaced).files.length === 0)
-      continue;
+    if (name === undefined || dirname(replaced) !== incoming) continue;
     const [place, copy] = [join(shards, name), join(incoming, name)];
     if (disk.list(place).folders.length > 0) {
       disk.rename(place, copy);
       disk.syncFolder(incoming);
     } else if (disk.makeFolder(shards)) disk.syncFolder(directory);
-    disk.rename(replaced, place);
+    const hadSome = disk.list(replaced).files.length > 0;
+    disk.rename(replaced, hadSome ? place : droppedName(disk, copy));
     disk.syncFolder(shards);
     disk.syncFolder(incoming);
+  }
+}
+
+/** Beside the folder of a copy, for what is to be removed. */
+export function droppedName(disk: Disk, folder: string): string {
+  for (let i = 0; ; i++) {
+    const path = `${folder}${i === 0 ? '' : `.${i}`}${DROPPED_SUFFIX}`;
+    if (disk.list(path).folders.length === 0) return path;
   }
 }
 

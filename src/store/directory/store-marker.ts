@@ -83,7 +83,7 @@ export function withRemedy(error: unknown, directory: string): Error {
   if (!(error instanceof SegmentError)) return error instanceof Error ? error : new Error(String(error));
   if (error instanceof UnusableStoreError) return error;
   return new UnusableStoreError(
-    `the store in ${directory} can't be used: ${error.message}. Nothing was changed. \`logring check ${directory}\` says what is wrong, \`logring check --repair ${directory}\` drops what is damaged and keeps everything else`,
+    `the store in ${directory} can't be used: ${error.message}. Nothing was changed. \`logring check ${directory}\` says what is wrong, \`logring check --repair ${directory}\` drops what is damaged, and says what`,
   );
 }
 

@@ -3,6 +3,7 @@
  * garbage.
  */
 
+import { entryOf } from '../engine/entry-of.js';
 import { POOLED_BYTES, SMALLEST_POOLED_BYTES } from './limits.js';
 
 export class BufferPool {
@@ -25,9 +26,7 @@ export class BufferPool {
     this.#dropOthers(size);
     if (this.#idleBytes + size > POOLED_BYTES) return;
     this.#idleBytes += size;
-    const idle = this.#idle.get(size);
-    if (idle === undefined) this.#idle.set(size, [buffer]);
-    else idle.push(buffer);
+    entryOf(this.#idle, size, () => []).push(buffer);
   }
 
   /** Sizes that are asked for no more must not keep out the one that is. */

@@ -5,6 +5,7 @@
  *   gaps   JSON: how many, and the last of them; of one partition
  */
 
+import { entryOf } from '../engine/entry-of.js';
 import { parsedSegment, type SegmentReader, type SegmentWriter } from '../engine/segments.js';
 import { KEPT_GAPS } from './limits.js';
 import type { OffsetGap, PartitionKey } from './log-source.js';
@@ -78,11 +79,6 @@ export class Gaps {
   }
 
   #of(key: PartitionKey): PartitionGaps {
-    const name = partitionId(key);
-    const known = this.#byPartition.get(name);
-    if (known !== undefined) return known;
-    const gaps = { count: 0, latest: [], isSaved: true };
-    this.#byPartition.set(name, gaps);
-    return gaps;
+    return entryOf(this.#byPartition, partitionId(key), () => ({ count: 0, latest: [], isSaved: true }));
   }
 }

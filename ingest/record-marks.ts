@@ -8,6 +8,7 @@
  */
 
 import { crc32 } from 'node:zlib';
+import { entryOf } from '../engine/entry-of.js';
 import { parsedSegment, type SegmentReader, type SegmentWriter } from '../engine/segments.js';
 import { KEPT_MARKS, MARK_SPREAD } from './limits.js';
 import type { LogRecord, PartitionKey } from './log-source.js';
@@ -103,11 +104,6 @@ export class PartitionMarks {
 
   of(key: PartitionKey): Marks {
     const scope = partitionId(key);
-    let marks = this.#byPartition.get(scope);
-    if (marks === undefined) {
-      marks = Marks.load(this.#readerOf(scope));
-      this.#byPartition.set(scope, marks);
-    }
-    return marks;
+    return entryOf(this.#byPartition, scope, () => Marks.load(this.#readerOf(scope)));
   }
 }

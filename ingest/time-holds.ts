@@ -7,6 +7,7 @@
  *         ▲                  before the first of them that is not applied yet, and none of them becomes a dead letter
  */
 
+import { entryOf } from '../engine/entry-of.js';
 import { US_PER_MS } from '../engine/time.js';
 import type { Holds } from './holds.js';
 import { HOLD_RETRY_MS, TIME_WINDOW_RECORDS } from './limits.js';
@@ -71,13 +72,7 @@ export class TimeHolds {
 
   /** Oldest first. */
   #windowOf(key: PartitionKey): boolean[] {
-    const name = partitionId(key);
-    let window = this.#windows.get(name);
-    if (window === undefined) {
-      window = [];
-      this.#windows.set(name, window);
-    }
-    return window;
+    return entryOf(this.#windows, partitionId(key), () => []);
   }
 }
 

@@ -7,6 +7,7 @@
  *                └─ late rows ──────▶ day'   merged again once there are enough of them
  */
 
+import { entryOf } from '../entry-of.js';
 import { DAY_MERGE_COUNT, DAY_MERGE_SHARE, ROW_PARTITION_OPEN_US } from '../limits.js';
 import { RETENTION_US } from '../tier.js';
 import { truncateUs, US_PER_DAY } from '../time.js';
@@ -36,9 +37,7 @@ export function nextCompaction<Run extends Compactable>(
   const days = new Map<string, Run[]>();
   for (const run of runs) {
     const key = `${run.info.tierClass}/${truncateUs(run.info.startUs, US_PER_DAY)}`;
-    const sameDay = days.get(key);
-    if (sameDay === undefined) days.set(key, [run]);
-    else sameDay.push(run);
+    entryOf(days, key, () => []).push(run);
   }
   let next: DueCompaction<Run> | null = null;
   for (const sameDay of days.values()) {

@@ -8,9 +8,8 @@ import { BodyPool } from '../endpoints/body-pool.js';
 import type { EndpointResources, LogName } from '../endpoints/endpoint.js';
 import { type AnswerState, type DroppedPort, FRESH, type StatePort } from '../http/ports.js';
 import type { QueryApi } from '../http/query/query-api.js';
-import { LISTED_PARTITIONS } from '../limits.js';
 import type { Shards } from '../service/shards.js';
-import type { TopicReading, WholeAnswers } from '../service/whole-answers.js';
+import { listText, type TopicReading, type WholeAnswers } from '../service/whole-answers.js';
 import { Answerer } from './answerer.js';
 import { Floors } from './floors.js';
 import { HedgeBudget } from './hedge-budget.js';
@@ -315,7 +314,5 @@ export class Cluster {
 }
 
 function noCopyText(topic: string, partitions: readonly number[]): string {
-  const named = partitions.slice(0, LISTED_PARTITIONS).map((partition) => `${topic}/${partition}`);
-  const more = partitions.length - named.length;
-  return `no member that answers has a whole copy of ${partitions.length === 1 ? 'partition' : 'partitions'} ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return `no member that answers has a whole copy of ${listText(topic, partitions)}`;
 }

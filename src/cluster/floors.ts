@@ -18,7 +18,7 @@ export class Floors {
 
   of(key: PartitionKey, topicId: string): number {
     const floor = this.#floors.get(partitionId(key));
-    return floor === undefined || isOther(floor.topicId, topicId) ? 0 : floor.nextOffset;
+    return floor === undefined || !isSameLog(floor.topicId, topicId) ? 0 : floor.nextOffset;
   }
 
   note(key: PartitionKey, topicId: string, nextOffset: number, atUs: number): void {
@@ -36,7 +36,7 @@ export class Floors {
   }
 }
 
-/** An id that is not known ('') tells nothing. */
-function isOther(a: string, b: string): boolean {
-  return a !== '' && b !== '' && a !== b;
+/** Of two ids of a topic, as far as both are known: '' tells nothing. */
+export function isSameLog(topicId: string, other: string): boolean {
+  return topicId === '' || other === '' || topicId === other;
 }

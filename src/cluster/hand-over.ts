@@ -34,9 +34,6 @@ const pieceRequest = z.object({
 /** `isTaken`: the member goes on with it. */
 const releaseRequest = z.object({ snapshot: z.string(), isTaken: z.boolean().default(true) });
 
-export type CopyRequest = z.infer<typeof copyRequest>;
-export type PieceRequest = z.infer<typeof pieceRequest>;
-
 export const readCopyRequest = messageReader(copyRequest, 'a request for a copy');
 export const readPieceRequest = messageReader(pieceRequest, 'a request for a piece of a file');
 export const readReleaseRequest = messageReader(releaseRequest, 'a release');

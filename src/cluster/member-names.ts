@@ -4,6 +4,7 @@
  */
 
 import * as z from 'zod';
+import { entryOf } from '../../engine/entry-of.js';
 import { Unavailable } from '../endpoints/refusal.js';
 import { messageReader, writeMessage } from './json-message.js';
 import { NAMES_AT_ONCE } from './limits.js';
@@ -70,11 +71,7 @@ export class MemberNames implements Names {
     ]);
     const zones = new Map<string, Map<string, number>>();
     const add = (of: string, name: string, count: number): void => {
-      let counts = zones.get(of);
-      if (counts === undefined) {
-        counts = new Map();
-        zones.set(of, counts);
-      }
+      const counts = entryOf(zones, of, () => new Map<string, number>());
       counts.set(name, (counts.get(name) ?? 0) + count);
     };
     for (const { id, count } of mine) add(zone, id, count);

@@ -7,6 +7,7 @@ import { partitionId } from '../../ingest/partition-id.js';
 import type { AnsweringShards } from '../endpoints/endpoint.js';
 import type { Shards } from '../service/shards.js';
 import type { WholeAnswers } from '../service/whole-answers.js';
+import { isSameLog } from './floors.js';
 import { HASHES_AT_ONCE } from './limits.js';
 import type { HeldCopy, HeldTopic, Holding, KnownProjects } from './messages.js';
 
@@ -53,8 +54,7 @@ export class OwnCopies {
 
   /** Whether its shard is of a log, as far as both are known. */
   isOfLog(key: PartitionKey, topicId: string): boolean {
-    const own = this.#shards.known(key)?.identity?.topicId ?? '';
-    return own === '' || topicId === '' || own === topicId;
+    return isSameLog(this.#shards.known(key)?.identity?.topicId ?? '', topicId);
   }
 
   /** As this process knows them. */

@@ -5,6 +5,7 @@
 
 import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
+import { isSameLog } from './floors.js';
 import { ABSENT_MS, HOLDINGS_TIMEOUT_MS, WIRE_VERSION } from './limits.js';
 import { type Holding, readHoldings, writeKnown } from './messages.js';
 import { Peer, type PeerLink } from './peer.js';
@@ -197,11 +198,6 @@ export class Peers {
 
 function isWholeBeyond({ ageMs, nextOffset }: Holding, offset: number): boolean {
   return ageMs !== Infinity && nextOffset > offset;
-}
-
-/** As far as both are known. */
-function isSameLog(topicId: string, other: string): boolean {
-  return topicId === '' || other === '' || topicId === other;
 }
 
 /** Of several members with one store the one that is known already, else the last: the others are on their way out. */

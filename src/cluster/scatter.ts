@@ -9,7 +9,7 @@ import type { AnsweringShards, EndpointResources, Holding as Memory } from '../e
 import { Unavailable } from '../endpoints/refusal.js';
 import { type AnswerState, type DroppedSpan, FRESH } from '../http/ports.js';
 import type { Gathered, ScatterCall, ScatterPort } from '../http/query/scatter-port.js';
-import { LISTED_PARTITIONS } from '../limits.js';
+import { listText } from '../service/whole-answers.js';
 import type { Floors } from './floors.js';
 import { Gathering, type GatheringPorts, type Pieces } from './gathering.js';
 import { GATHER_TRIES, NO_COPY_RETRY_SECONDS, UNCOUNTED_REPLY_BYTES } from './limits.js';
@@ -198,10 +198,8 @@ export class Scatter implements ScatterPort {
 
   #noCopy(topic: string, lacking: readonly number[], gathering: Gathering): Unavailable {
     const ordered = [...lacking].sort((a, b) => a - b);
-    const named = ordered.slice(0, LISTED_PARTITIONS).map((partition) => `${topic}/${partition}`);
-    const more = ordered.length - named.length;
     return new Unavailable(
-      `${ordered.length === 1 ? 'partition' : 'partitions'} ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''} ${ordered.length === 1 ? 'has' : 'have'} no whole copy that can be reached: ${gathering.requests.problemsText()}`,
+      `${listText(topic, ordered)} ${ordered.length === 1 ? 'has' : 'have'} no whole copy that can be reached: ${gathering.requests.problemsText()}`,
       Math.max(NO_COPY_RETRY_SECONDS, gathering.requests.retryAfterSeconds),
     );
   }

@@ -5,7 +5,7 @@
  */
 
 import type { Grant } from './auth.js';
-import { JSON_CONTENT_TYPE, methodNotAllowed, NO_STORE, permissionDenied } from './errors.js';
+import { jsonAnswer, methodNotAllowed, permissionDenied } from './errors.js';
 import type { AlarmPort } from './ports.js';
 import type { HttpAnswer, HttpRequest } from './server/server.js';
 
@@ -40,8 +40,4 @@ export function answerAlarm(
   }
   if (method !== 'GET' && method !== 'HEAD') return methodNotAllowed(method, 'GET, HEAD');
   return jsonAnswer({ [name]: alarms.open() });
-}
-
-function jsonAnswer(body: object): HttpAnswer {
-  return { status: 200, headers: [JSON_CONTENT_TYPE, NO_STORE], body: JSON.stringify(body), close: false };
 }

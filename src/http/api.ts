@@ -10,7 +10,7 @@ import { type Grant, type KeyRing, presentedKey } from './auth.js';
 import { Cors } from './cors.js';
 import {
   errorAnswer,
-  JSON_CONTENT_TYPE,
+  jsonAnswer,
   methodNotAllowed,
   NO_STORE,
   notFound,
@@ -229,24 +229,15 @@ function noIngest(): HttpAnswer {
 }
 
 function healthAnswer(health: Health): HttpAnswer {
-  return {
-    status: health.ok ? 200 : 503,
-    headers: [JSON_CONTENT_TYPE, NO_STORE, ...staleLines(health.oldest ?? FRESH)],
-    body: JSON.stringify({ ok: health.ok, reasons: health.reasons, notes: health.notes }),
-    close: false,
-  };
+  const { ok, reasons, notes, oldest } = health;
+  return jsonAnswer({ ok, reasons, notes }, ok ? 200 : 503, staleLines(oldest ?? FRESH));
 }
 
 /** As Logflare's own server says it, for probes that were made for that. */
 function logflareHealthAnswer({ ok, reasons }: Health): HttpAnswer {
   const node = { proc_count: 1, this_node: NODE_NAME, nodes: [NODE_NAME], nodes_count: 1 };
   const said = ok ? { status: 'ok', ...node } : { status: 'coming_up', ...node, reasons };
-  return {
-    status: ok ? 200 : 503,
-    headers: [JSON_CONTENT_TYPE, NO_STORE],
-    body: JSON.stringify(said),
-    close: false,
-  };
+  return jsonAnswer(said, ok ? 200 : 503);
 }
 
 function metricsAnswer(text: string): HttpAnswer {

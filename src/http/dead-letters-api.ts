@@ -6,9 +6,10 @@
 
 import * as z from 'zod';
 import { CallParameters, nameText } from '../endpoints/call-parameters.js';
+import type { StoredLetter } from '../store/dead-letter-store.js';
 import type { Page } from './api.js';
 import type { Grant } from './auth.js';
-import { invalidArgument, JSON_CONTENT_TYPE, NO_STORE, notFound, permissionDenied } from './errors.js';
+import { invalidArgument, jsonAnswer, notFound, permissionDenied } from './errors.js';
 import { decodeQuery } from './query/query-string.js';
 import type { HttpAnswer, HttpRequest } from './server/server.js';
 
@@ -33,25 +34,9 @@ export const deadLettersCall = new CallParameters(
   ({ limit, before }) => ({ limit: Number(limit ?? LETTERS), before: before ?? null }),
 );
 
-/** A letter as it is kept: see store/dead-letter-store.ts. */
-export interface ListedLetter {
-  readonly key: string;
-  readonly timeMs: number;
-  readonly topic: string;
-  readonly partition: number;
-  readonly reason: string;
-  readonly count: number;
-  readonly samples: readonly {
-    readonly offset: number;
-    readonly index: number;
-    readonly byteCount: number;
-    readonly value: Uint8Array;
-  }[];
-}
-
 export interface DeadLettersPort {
   /** The newest first; `before`: only those before the letter of that key. None may be written meanwhile. */
-  letters(before: string | null): Iterable<ListedLetter>;
+  letters(before: string | null): Iterable<StoredLetter>;
 }
 
 /** `port`: null when they go to a topic of Kafka, which is named then. */
@@ -92,10 +77,5 @@ function answer(
       samples: samples.map(({ value, ...sample }) => ({ ...sample, text: new TextDecoder().decode(value) })),
     });
   }
-  return {
-    status: 200,
-    headers: [JSON_CONTENT_TYPE, NO_STORE],
-    body: JSON.stringify({ letters, next: hasMore ? last : null }),
-    close: false,
-  };
+  return jsonAnswer({ letters, next: hasMore ? last : null });
 }

@@ -48,6 +48,11 @@ export const JSON_CONTENT_TYPE: HeaderLine = ['Content-Type', 'application/json;
 /** On everything that no cache, the caller's included, may keep. */
 export const NO_STORE: HeaderLine = ['Cache-Control', 'no-store'];
 
+export function jsonAnswer(body: object, status = 200, moreHeaders: readonly HeaderLine[] = []): HttpAnswer {
+  const headers = [JSON_CONTENT_TYPE, NO_STORE, ...moreHeaders];
+  return { status, headers, body: JSON.stringify(body), close: false };
+}
+
 /** `{"error":{"code":…,"status":"…","message":"…","errors":[…]}}` */
 export function errorAnswer(
   code: ErrorCode,
@@ -56,12 +61,7 @@ export function errorAnswer(
   moreHeaders: readonly HeaderLine[] = [],
   status: string = CATALOGUE[code].names[0],
 ): HttpAnswer {
-  return {
-    status: code,
-    headers: [JSON_CONTENT_TYPE, NO_STORE, ...moreHeaders],
-    body: JSON.stringify({ error: { code, status, message, errors: problems } }),
-    close: false,
-  };
+  return jsonAnswer({ error: { code, status, message, errors: problems } }, code, moreHeaders);
 }
 
 /** All problems of a request at once, in `message` as well as one by one. */

@@ -1,8 +1,7 @@
 /** What the HTTP layer needs from the rest of the service: composition provides it. */
 
-import type { MissingCounts } from '../../engine/entry.js';
 import type { Reach } from '../../ingest/embedded-log/body.js';
-import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
+import type { AppendOutcome, BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
 import type { AnswerWindow, LogName } from '../endpoints/endpoint.js';
@@ -32,29 +31,6 @@ export interface StatePort {
   epochOf(log: LogName): number;
 }
 
-export type IngestOutcome =
-  | {
-      /** On disk. */
-      readonly kind: 'stored';
-      readonly accepted: number;
-      /** In order of index; the port bounds their number. */
-      readonly rejected: readonly { readonly index: number; readonly reason: string }[];
-      /** Of those accepted. */
-      readonly missing?: MissingCounts;
-      /** null for what is no chunk of an import. */
-      readonly importState: ImportState | null;
-    }
-  | { readonly kind: 'already-there' | 'out-of-place'; readonly importState: ImportState }
-  | { readonly kind: 'unknown-source'; readonly knownSources: readonly string[] }
-  | { readonly kind: 'not-json'; readonly detail: string }
-  | { readonly kind: 'too-many-entries'; readonly maxCount: number }
-  | { readonly kind: 'entry-too-large'; readonly index: number; readonly maxBytes: number }
-  | { readonly kind: 'no-memory' }
-  | { readonly kind: 'key-reused' }
-  | { readonly kind: 'busy'; readonly retryAfterSeconds: number }
-  /** The storage failed, and nobody knows yet whether it is kept. */
-  | { readonly kind: 'unclear' };
-
 export interface IngestPort {
   /** Why nothing is taken at the moment, or null: bodies are then not even read. */
   refusal(): { readonly reason: string; readonly retryAfterSeconds: number } | null;
@@ -68,7 +44,7 @@ export interface IngestPort {
     contentType: string,
     identity: BodyIdentity,
     reach: Reach,
-  ): Promise<IngestOutcome>;
+  ): Promise<AppendOutcome>;
   /** null for a source that is not known. */
   importState(sourceName: string, importId: string): ImportState | null;
 }

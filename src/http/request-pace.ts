@@ -8,6 +8,7 @@
  * keys take no memory.
  */
 
+import { entryOf } from '../../engine/entry-of.js';
 import { US_PER_SECOND } from '../../engine/time.js';
 
 export class RequestPace {
@@ -44,10 +45,6 @@ export class RequestPaces {
 
   /** For configured keys only; `key` is a digest. */
   of(key: string): RequestPace {
-    const known = this.#byKey.get(key);
-    if (known !== undefined) return known;
-    const pace = new RequestPace(this.#requestsPerSecond);
-    this.#byKey.set(key, pace);
-    return pace;
+    return entryOf(this.#byKey, key, () => new RequestPace(this.#requestsPerSecond));
   }
 }

@@ -9,7 +9,7 @@ import type { Snapshot } from '../store/directory/backup.js';
 import { DiskFullError } from '../store/disk/disk-room.js';
 import { errorText, isSystemError } from '../store/disk/system-errors.js';
 import type { Page } from './api.js';
-import { invalidArgument, JSON_CONTENT_TYPE, NO_STORE, permissionDenied, unavailable } from './errors.js';
+import { invalidArgument, jsonAnswer, permissionDenied, unavailable } from './errors.js';
 import { decodeQuery } from './query/query-string.js';
 import type { HttpAnswer, HttpRequest } from './server/server.js';
 
@@ -51,8 +51,4 @@ async function release(port: SnapshotPort, { rawQuery }: HttpRequest): Promise<H
 function refused(error: unknown): HttpAnswer {
   if (!isSystemError(error) && !(error instanceof DiskFullError)) throw error;
   return unavailable(`no snapshot could be made: ${errorText(error)}`, RETRY_SECONDS);
-}
-
-function jsonAnswer(body: object): HttpAnswer {
-  return { status: 200, headers: [JSON_CONTENT_TYPE, NO_STORE], body: JSON.stringify(body), close: false };
 }

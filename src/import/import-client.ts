@@ -6,6 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
+import { parsedJson } from '../parsed-json.js';
 import type { FileChunk } from './file-chunks.js';
 import { ImportError, ImportInterrupted } from './import-error.js';
 import { FIRST_WAIT_MS, LONGEST_RETRY_AFTER_SECONDS, LONGEST_WAIT_MS, REQUEST_MS } from './limits.js';
@@ -178,15 +179,6 @@ function stateOf(text: string): ImportState {
 function messageOf({ text, status }: Answer): string {
   const parsed = errorAnswer.safeParse(parsedJson(text));
   return parsed.success ? parsed.data.error.message : `status ${status}`;
-}
-
-/** null for what is not JSON. */
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 function retryAfterMs({ retryAfter }: Answer): number {

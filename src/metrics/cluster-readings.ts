@@ -45,21 +45,15 @@ export function readCluster(readings: Readings, cluster: Cluster | null): void {
       for (const [outcome, { seconds }] of Object.entries(cluster?.asked ?? {})) add({ outcome }, seconds);
     },
   );
-  readings.read(
+  readings.one(
     'logring_partitions_spared_total',
     'Partitions of answers that no member was asked for, as it was known that they have nothing of the project',
-    [],
-    (add) => {
-      if (cluster !== null) add({}, cluster.sparedCount);
-    },
+    () => cluster?.sparedCount ?? null,
   );
-  readings.read(
+  readings.one(
     'logring_peer_hedges_total',
     'Questions that a second member was asked before the first had answered',
-    [],
-    (add) => {
-      if (cluster !== null) add({}, cluster.hedges.takenCount);
-    },
+    () => cluster?.hedges.takenCount ?? null,
   );
   readings.read(
     'logring_shared_answers_total',
@@ -100,12 +94,9 @@ export function readHandOver(
       add({ outcome: 'failed' }, handOver.taken.failedCount);
     },
   );
-  readings.read(
+  readings.one(
     'logring_handovers_waiting',
     'Partitions that are not read yet because they are being copied from another member',
-    [],
-    (add) => {
-      if (handOver !== null) add({}, handOver.taken.waitingCount);
-    },
+    () => handOver?.taken.waitingCount ?? null,
   );
 }

@@ -4,6 +4,7 @@
  */
 
 import type { Metric, Registry } from 'prom-client';
+import { entryOf } from '../../engine/entry-of.js';
 
 const NAME = 'logring_http_request_duration_seconds';
 
@@ -72,13 +73,4 @@ export class RequestSeconds {
       { metricName: `${NAME}_count`, labels, value: count },
     ];
   }
-}
-
-/** The value of a key, made where it is missing. */
-function entryOf<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const made = make();
-  map.set(key, made);
-  return made;
 }

@@ -68,23 +68,7 @@ export class SelfReport {
   }
 
   status(nowUs: number): ServiceStatus {
-    const { config, platform, shards, store, sourceStatus, resultCache, gaps, memory, cluster } = this.#ports;
-    return serviceStatus(
-      {
-        version: platform.version,
-        logSource: config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
-        shards,
-        store,
-        sourceStatus,
-        readiness: () => this.readiness(),
-        resultCache,
-        deadLetterSamples: () => this.#ports.deadLetterSamples.all(),
-        gaps: () => gaps.open,
-        memory,
-        members: () => cluster?.members(sourceStatus().assigned) ?? null,
-      },
-      nowUs,
-    );
+    return serviceStatus(this.#ports, this.readiness(), nowUs);
   }
 
   /** What repairs have dropped that answers may still lack. */

@@ -1,45 +1,23 @@
 /** How the service is, for its console: read from the parts' own figures when it is asked for. */
 
-import type { DeadLetterSample } from '../../ingest/dead-letter-samples.js';
-import type { LogSourceStatus, OffsetGap } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { PartitionFigures, ServiceStatus } from '../console/service-status.js';
-import type { ResultCache } from '../http/query/cache.js';
-import type { Store } from '../store/store.js';
-import type { MemoryBudget } from './memory-budget.js';
 import type { Readiness } from './readiness.js';
+import type { SelfReportPorts } from './self-report.js';
 import type { Shards } from './shards.js';
 import { viewFigures } from './view-figures.js';
 
-export interface StatusPorts {
-  readonly version: string;
-  readonly logSource: ServiceStatus['logSource'];
-  readonly shards: Shards;
-  readonly store: Store;
-  readonly sourceStatus: () => LogSourceStatus;
-  readonly readiness: () => Readiness;
-  /** null when it is off. */
-  readonly resultCache: ResultCache | null;
-  readonly deadLetterSamples: () => readonly DeadLetterSample[];
-  /** Those that nobody has acknowledged. */
-  readonly gaps: () => readonly OffsetGap[];
-  readonly memory: MemoryBudget;
-  /** null: this process answers alone. */
-  readonly members: () => ServiceStatus['members'];
-}
-
 /** O(runs, parts and their blocks, slots): a handful of milliseconds at worst. */
-export function serviceStatus(ports: StatusPorts, nowUs: number): ServiceStatus {
-  const { shards, store, memory } = ports;
+export function serviceStatus(ports: SelfReportPorts, readiness: Readiness, nowUs: number): ServiceStatus {
+  const { config, platform, shards, store, memory, cluster, sourceStatus } = ports;
   const results = ports.resultCache?.figures() ?? null;
-  const readiness = ports.readiness();
   return {
     nowUs,
-    version: ports.version,
-    logSource: ports.logSource,
+    version: platform.version,
+    logSource: config.KAFKA_BROKERS === undefined ? 'embedded log' : 'Kafka',
     problems: readiness.reasons,
     notes: readiness.notes,
-    members: ports.members(),
+    members: cluster?.members(sourceStatus().assigned) ?? null,
     partitions: partitionsOf(ports),
     views: viewFigures(shards).map(({ kind, lines }) => ({
       name: kind.name,
@@ -53,16 +31,16 @@ export function serviceStatus(ports: StatusPorts, nowUs: number): ServiceStatus 
         ? null
         : { entries: results.entries, bytes: results.bytes, hits: results.hits, misses: results.misses },
     blockCache: { bytes: store.cache.heldBytes, hits: store.cache.hits, misses: store.cache.misses },
-    deadLetters: { counts: deadLetterCounts(shards), samples: ports.deadLetterSamples() },
+    deadLetters: { counts: deadLetterCounts(shards), samples: ports.deadLetterSamples.all() },
     missing: missingCounts(shards),
     store: { usedBytes: store.usedBytes(), damagedFiles: store.damage.fileCount },
-    gaps: ports.gaps(),
+    gaps: ports.gaps.open,
     memory: { budgetBytes: memory.budgetBytes, parts: memory.readings() },
   };
 }
 
 /** Those that this process reads, has read, or should read, by topic and number. */
-function partitionsOf({ shards, sourceStatus }: StatusPorts): PartitionFigures[] {
+function partitionsOf({ shards, sourceStatus }: SelfReportPorts): PartitionFigures[] {
   const { assigned, unassigned, held } = sourceStatus();
   const named = new Map<string, PartitionFigures>();
   const keys = [...assigned, ...unassigned, ...shards.all()];

@@ -290,7 +290,7 @@ export class WholeAnswers {
     if (topic.partitions.length === 0) return this.#unknownText(topic);
     const elsewhere = keysOf(topic, ({ isElsewhere }) => isElsewhere);
     if (elsewhere.length > 0)
-      return `${listText(topic, elsewhere)} ${elsewhere.length === 1 ? 'is' : 'are'} read by another process of the same Kafka group; each Logring needs a LOGRING_KAFKA_GROUP_ID or a LOGRING_ZONE of its own`;
+      return `${listText(topic.name, elsewhere)} ${elsewhere.length === 1 ? 'is' : 'are'} read by another process of the same Kafka group; each Logring needs a LOGRING_KAFKA_GROUP_ID or a LOGRING_ZONE of its own`;
     const never = keysOf(topic, ({ asOfUs }) => asOfUs === null);
     return never.length === 0 ? null : `${this.#behindText(topic, never)}${this.#because()}`;
   }
@@ -315,7 +315,7 @@ export class WholeAnswers {
     }
     const has = partitions.length === 1 ? 'has' : 'have';
     const left = recordCount === 0 ? '' : ` (${recordCount} records are left)`;
-    return `${listText(topic, partitions)} ${has} not been read to the end yet${left}`;
+    return `${listText(topic.name, partitions)} ${has} not been read to the end yet${left}`;
   }
 
   #because(): string {
@@ -379,10 +379,8 @@ function keysOf({ partitions }: Topic, is: (partition: Partition) => boolean): n
 }
 
 /** `partition edge/3`, `partitions edge/1, edge/2 and 4 more`. */
-function listText({ name }: Topic, numbers: readonly number[]): string {
-  const shown = numbers
-    .slice(0, LISTED_PARTITIONS)
-    .map((partition) => partitionId({ topic: name, partition }));
+export function listText(topic: string, numbers: readonly number[]): string {
+  const shown = numbers.slice(0, LISTED_PARTITIONS).map((partition) => partitionId({ topic, partition }));
   const more = numbers.length - shown.length;
   return `${numbers.length === 1 ? 'partition' : 'partitions'} ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -4,6 +4,7 @@
  */
 
 import { assert } from '../../engine/assert.js';
+import { entryOf } from '../../engine/entry-of.js';
 import type { SegmentWriter } from '../../engine/segments.js';
 import type { BlockCache } from './blocks/block-cache.js';
 import type { BlockFiles } from './blocks/block-files.js';
@@ -161,14 +162,7 @@ export class Commits {
   ): JournalChanges[] {
     const { journals, files } = this.#ports;
     const byScope = new Map<string, { readonly puts: Put[]; readonly removedKeys: string[] }>();
-    const of = (scope: string) => {
-      let changes = byScope.get(scope);
-      if (changes === undefined) {
-        changes = { puts: [], removedKeys: [] };
-        byScope.set(scope, changes);
-      }
-      return changes;
-    };
+    const of = (scope: string) => entryOf(byScope, scope, () => ({ puts: [], removedKeys: [] }));
     for (const [i, { name }] of items.entries()) {
       const { value } = written[i];
       if (value === null) continue;

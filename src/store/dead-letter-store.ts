@@ -6,6 +6,7 @@
  *   <time, ms, 15 digits>/<number, 8 digits>   header bytes u32 │ header, JSON │ the samples' bytes
  */
 
+import { entryOf } from '../../engine/entry-of.js';
 import type { DeadLetter, DeadLetterReason, DeadLetterSink } from '../../ingest/dead-letters.js';
 import type { Journal } from './journal/journal.js';
 import {
@@ -120,10 +121,7 @@ export class DeadLetterStore implements DeadLetterSink {
     const groups = new Map<string, DeadLetter[]>();
     for (const letter of letters) {
       if (this.#isKept(letter)) continue;
-      const name = nameOf(letter);
-      const group = groups.get(name);
-      if (group === undefined) groups.set(name, [letter]);
-      else group.push(letter);
+      entryOf(groups, nameOf(letter), () => []).push(letter);
     }
     return [...groups.values()];
   }
@@ -199,13 +197,7 @@ export class DeadLetterStore implements DeadLetterSink {
   }
 
   #spansOf(of: Pick<KeptLetter, 'topic' | 'partition' | 'reason'>): Span[] {
-    const name = nameOf(of);
-    let spans = this.#spans.get(name);
-    if (spans === undefined) {
-      spans = [];
-      this.#spans.set(name, spans);
-    }
-    return spans;
+    return entryOf(this.#spans, nameOf(of), () => []);
   }
 }
 

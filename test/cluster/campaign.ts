@@ -21,6 +21,7 @@ import { Random } from '../../src/demo/random.js';
 import { eventually } from '../eventually.js';
 import type { Rig } from '../kafka/rig.js';
 import type { MemberPlace, Members } from './members.js';
+import { ReadingPauses } from './reading-pauses.js';
 import { Watch } from './watch.js';
 import { openZones } from './zones.js';
 
@@ -85,11 +86,14 @@ async function trial(kind: Kind, all: Trial): Promise<Figures> {
 
 /** Resolves with how long it took until the new member has its share and no other has it too. */
 async function join({ members, place, names }: Trial): Promise<number> {
-  const startMs = Date.now();
   const { zone } = place;
   const joining = `${zone}-new`;
-  await members.start({ name: joining, zone });
   const own = names.filter((name) => name.startsWith(zone));
+  const pauses = new ReadingPauses(members, own);
+  await delay(QUIET_MS);
+  const quietMs = pauses.take();
+  const startMs = Date.now();
+  await members.start({ name: joining, zone });
   const share = Math.floor(PARTITIONS / (own.length + 1));
   await eventually(
     async () => {
@@ -105,8 +109,12 @@ async function join({ members, place, names }: Trial): Promise<number> {
     .of(joining)
     .output()
     .match(/was copied from another member/g)?.length;
-  process.stdout.write(`${joining} has copied ${copied} partitions; its share is ${share}\n`);
-  return Date.now() - startMs;
+  const joinedMs = Date.now() - startMs;
+  process.stdout.write(
+    `${joining} has copied ${copied} partitions; its share is ${share}; of a partition that was kept nothing was read for ${pauses.take()} ms at most, quiet ${quietMs}\n`,
+  );
+  pauses.stop();
+  return joinedMs;
 }
 
 /** Resolves with how long it took until both zones read all the new partitions. */

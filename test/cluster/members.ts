@@ -96,6 +96,14 @@ export class Members {
     return read.reduce((sum, { nextOffset }) => sum + (nextOffset ?? 0), 0);
   }
 
+  /** How far a member has applied each of the partitions that it reads, as `topic/number`. */
+  async positions(name: string): Promise<Map<string, number>> {
+    const read = await this.#read(name);
+    return new Map(
+      read.map(({ topic, partition, nextOffset }) => [`${topic}/${partition}`, nextOffset ?? 0]),
+    );
+  }
+
   async #read(name: string): Promise<PartitionFigures[]> {
     const response = await fetch(`${this.of(name).url}/api/status`, { headers: { 'X-API-KEY': TEST_KEY } });
     const { partitions } = (await response.json()) as ServiceStatus;

@@ -9,7 +9,7 @@ import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { InvocationStatsParameters } from '../../engine/stats/partial.js';
 import type { ApiCounts, ApiCountsRow } from '../../engine/usage/api-counts.js';
 import type { Reach } from '../../ingest/embedded-log/body.js';
-import type { BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
+import type { AppendOutcome, BodyIdentity } from '../../ingest/embedded-log/embedded-log.js';
 import { type ImportChunk, type ImportState, NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
 import type { HeldPartition, OffsetGap } from '../../ingest/log-source.js';
 import { type ApiCountsParameters, apiCounts } from '../../src/endpoints/api-counts.js';
@@ -21,7 +21,7 @@ import { Api, type ApiOptions } from '../../src/http/api.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { IngestApi } from '../../src/http/ingest/ingest-api.js';
 import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT } from '../../src/http/limits.js';
-import type { IngestOutcome, IngestPort, OperatorPort } from '../../src/http/ports.js';
+import type { IngestPort, OperatorPort } from '../../src/http/ports.js';
 import { Compressor } from '../../src/http/query/compression.js';
 import { QueryApi, type QueryApiOptions, type ServedEndpoint } from '../../src/http/query/query-api.js';
 import { AnswersInFlight } from '../../src/http/server/answers-in-flight.js';
@@ -206,7 +206,7 @@ export class SetIngest implements IngestPort {
     _contentType: string,
     { chunk, idempotencyKey }: BodyIdentity,
     reach: Reach,
-  ): Promise<IngestOutcome> {
+  ): Promise<AppendOutcome> {
     if (!reach(this.heldOfEntries)) return { kind: 'no-memory' };
     await this.gate;
     if (this.failure !== null) throw this.failure;
@@ -221,7 +221,7 @@ export class SetIngest implements IngestPort {
     if (chunk !== undefined) this.chunks.push(chunk);
     if (idempotencyKey !== undefined) this.keys.push(idempotencyKey);
     const rejected = elements.flatMap((element, index) =>
-      typeof element === 'object' ? [] : [{ index, reason: 'not-an-object' }],
+      typeof element === 'object' ? [] : [{ index, reason: 'not-an-object' as const }],
     );
     return { kind: 'stored', accepted: elements.length - rejected.length, rejected, importState: null };
   }

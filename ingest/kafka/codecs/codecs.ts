@@ -3,6 +3,7 @@
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import kafkajs from 'kafkajs';
+import { entryOf } from '../../../engine/entry-of.js';
 import { UNPACKED_BATCH_BYTES } from '../limits.js';
 import { unreadableRecords } from '../protocol/unreadable-batch.js';
 import { unpackLz4 } from './lz4.js';
@@ -43,9 +44,7 @@ const prepared = new WeakMap<ArrayBufferLike, Map<number, Buffer>>();
 
 /** From now on kafkajs is given `unpacked` when it has `packed` unpacked; once. */
 export function prepareUnpacked(packed: Uint8Array, unpacked: Buffer): void {
-  const inMemory = prepared.get(packed.buffer);
-  if (inMemory === undefined) prepared.set(packed.buffer, new Map([[packed.byteOffset, unpacked]]));
-  else inMemory.set(packed.byteOffset, unpacked);
+  entryOf(prepared, packed.buffer, () => new Map<number, Buffer>()).set(packed.byteOffset, unpacked);
 }
 
 function takePrepared(packed: Uint8Array): Buffer | null {

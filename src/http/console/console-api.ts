@@ -8,7 +8,7 @@ import { CallParameters, projectName } from '../../endpoints/call-parameters.js'
 import { quoted } from '../../quoted.js';
 import type { Page } from '../api.js';
 import { allows, type Grant } from '../auth.js';
-import { invalidArgument, JSON_CONTENT_TYPE, NO_STORE, permissionDenied } from '../errors.js';
+import { invalidArgument, jsonAnswer, permissionDenied } from '../errors.js';
 import { LISTED_FUNCTION_LIMIT, LISTED_PROJECT_LIMIT } from '../limits.js';
 import { decodeQuery } from '../query/query-string.js';
 import type { HttpAnswer, HttpRequest } from '../server/server.js';
@@ -75,8 +75,4 @@ function statusAnswer(status: (nowUs: number) => ServiceStatus, nowUs: number, g
   if (grant.projects !== null)
     return permissionDenied('this key is limited to some projects, and the status concerns all of them');
   return jsonAnswer(status(nowUs));
-}
-
-function jsonAnswer(body: object): HttpAnswer {
-  return { status: 200, headers: [JSON_CONTENT_TYPE, NO_STORE], body: JSON.stringify(body), close: false };
 }

@@ -12,6 +12,7 @@
  */
 
 import { mediaTypeOf } from '../../../ingest/embedded-log/body.js';
+import type { AppendOutcome } from '../../../ingest/embedded-log/embedded-log.js';
 import type { ImportState } from '../../../ingest/embedded-log/import-state.js';
 import type { DecodedQuery, ParameterProblem } from '../../endpoints/call-parameters.js';
 import { quoted } from '../../quoted.js';
@@ -19,9 +20,8 @@ import type { Grant } from '../auth.js';
 import {
   errorAnswer,
   invalidArgument,
-  JSON_CONTENT_TYPE,
+  jsonAnswer,
   methodNotAllowed,
-  NO_STORE,
   notFound,
   payloadTooLarge,
   permissionDenied,
@@ -35,7 +35,7 @@ import {
   REFUSED_BODY_BYTE_LIMIT,
 } from '../limits.js';
 import type { MemoryRoom } from '../memory-room.js';
-import type { IngestOutcome, IngestPort } from '../ports.js';
+import type { IngestPort } from '../ports.js';
 import { decodeQuery } from '../query/query-string.js';
 import { idempotencyKeyOf, isChunked } from '../server/headers.js';
 import type { BodyConsumer, HttpAnswer, HttpRequest } from '../server/server.js';
@@ -208,7 +208,7 @@ function keyOf({ headers }: HttpRequest, isChunk: boolean): string | undefined |
   return idempotencyKeyOf(headers) ?? { parameter, message };
 }
 
-function outcomeAnswer(outcome: IngestOutcome, sourceName: string): HttpAnswer {
+function outcomeAnswer(outcome: AppendOutcome, sourceName: string): HttpAnswer {
   switch (outcome.kind) {
     case 'stored': {
       const { accepted, rejected, missing = {}, importState } = outcome;
@@ -257,10 +257,6 @@ function outcomeAnswer(outcome: IngestOutcome, sourceName: string): HttpAnswer {
         'the storage failed while the entries were written, and they may be kept or not: sent again with the same Idempotency-Key, or as the same chunk of an import, they count once',
       );
   }
-}
-
-function jsonAnswer(body: object): HttpAnswer {
-  return { status: 200, headers: [JSON_CONTENT_TYPE, NO_STORE], body: JSON.stringify(body), close: false };
 }
 
 /** How far an import has come, as the wire has it. */

@@ -3,6 +3,7 @@
  * frame a journal. Where much of a journal's files is of no use any more, a checkpoint takes their place.
  */
 
+import { entryOf } from '../../../engine/entry-of.js';
 import { SegmentError } from '../../../engine/segments.js';
 import { inTurns } from '../../in-turns.js';
 import { errorText, isSystemError, SyncError } from '../disk/system-errors.js';
@@ -175,9 +176,7 @@ export class JournalWriter {
 function mergedByJournal(changes: readonly JournalChanges[]): readonly JournalChanges[] {
   const byJournal = new Map<Journal, JournalChanges[]>();
   for (const change of changes) {
-    const others = byJournal.get(change.journal);
-    if (others === undefined) byJournal.set(change.journal, [change]);
-    else others.push(change);
+    entryOf(byJournal, change.journal, () => []).push(change);
   }
   return [...byJournal].map(([journal, ofJournal]) =>
     ofJournal.length === 1 ? ofJournal[0] : merged(journal, ofJournal),

@@ -7,6 +7,7 @@ import { ConfigError, readConfig } from '../config.js';
 import {
   type BackupProblem,
   backupProblems,
+  emptyList,
   isBackup,
   nameFiles,
   readBackup,
@@ -18,6 +19,7 @@ import {
   lockDirectory,
   UnwritableDirectoryError,
 } from '../store/directory/directory-lock.js';
+import { undoAdoptions } from '../store/directory/handed-over.js';
 import { StoreFormatError } from '../store/directory/store-format.js';
 import { UnusableStoreError } from '../store/directory/store-marker.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
@@ -128,6 +130,7 @@ function checkBackup(directory: string, isRepair: boolean): number {
     fileCount === null
       ? journalFolders(SYSTEM_DISK, directory).map(({ name }) => name)
       : problems.flatMap(({ path }) => journalOfFile(path!) ?? []);
+  emptyList(SYSTEM_DISK, directory);
   const code = checkAndRepairStore(directory, true, unsure);
   // Until then a start is refused.
   if (code === 0) removeList(SYSTEM_DISK, directory);
@@ -149,6 +152,8 @@ function lookAtBackup(directory: string): {
 }
 
 function checkAndRepairStore(directory: string, isRepair: boolean, unsure: Iterable<string> = []): number {
+  // As a start would: of a copy that was being taken up what was there before counts.
+  if (isRepair) undoAdoptions(SYSTEM_DISK, directory);
   const checked = checkStore(directory, wallClockUs(), unsure);
   tell(checked, isRepair ? '' : 'with --repair: ');
   const damage = checked.findings.filter(({ remedy }) => remedy !== null);

@@ -4,6 +4,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { US_PER_MS } from '../../engine/time.js';
 import { VIEWS } from '../../engine/views.js';
+import { replacedFolders } from '../store/directory/handed-over.js';
 import { MARKER_FILE, storeIdOf } from '../store/directory/store-marker.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { DROPPED_KEY } from '../store/dropped-parts.js';
@@ -87,6 +88,8 @@ function checkJournals({ directory, tables, latestUs }: CheckedStore): Finding[]
       dropped: VIEWS.map(({ kind }) => allOf(kind, latestUs, what)),
     });
   }
+  for (const path of replacedFolders(SYSTEM_DISK, directory))
+    findings.push(note(`${path} was being replaced by a copy; the next start, or --repair, brings it back`));
   if (storeIdOf(SYSTEM_DISK, directory) === null)
     findings.push(note(`${MARKER_FILE} is missing or damaged; the next start makes it`));
   return findings;

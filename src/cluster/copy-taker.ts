@@ -119,6 +119,7 @@ export class CopyTaker {
   async asideFor(key: PartitionKey): Promise<string> {
     await this.removeAside(key);
     mkdirSync(join(this.#ports.directory, INCOMING_FOLDER), { recursive: true });
+    SYSTEM_DISK.syncFolder(this.#ports.directory);
     return `${this.#folderOf(partitionId(key))}${DROPPED_SUFFIX}`;
   }
 

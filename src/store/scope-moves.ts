@@ -58,11 +58,9 @@ export class ScopeMoves {
     if (disk.makeFolder(replaced)) disk.syncFolder(dirname(replaced));
     const final = shardFolder(directory, scope);
     this.#move(folder, final);
-    const journal = journals.adopt(scope, movedState(state, folder, final));
-    this.#takeUp(scope, journal);
     try {
+      this.#takeUp(scope, journals.adopt(scope, movedState(state, folder, final)));
       await load();
-      this.#move(replaced, droppedName(disk, folder));
     } catch (error) {
       await this.setAside(scope, droppedName(disk, folder));
       this.#move(replaced, had ? final : droppedName(disk, folder));
@@ -72,8 +70,10 @@ export class ScopeMoves {
       }
       throw error;
     }
-    // Not before: a start would miss a journal of which it knows.
-    await meta.register([journal]);
+    // What fails from here on ends the process: a start has the one or the other.
+    this.#move(replaced, droppedName(disk, folder));
+    // Not before: it would miss a journal of which it knows.
+    await meta.register([journals.shard(scope)]);
   }
 
   /** Forgets a scope, and moves its files to a folder. Killed amid that, a start finds them where they were or there. */

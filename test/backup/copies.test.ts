@@ -25,7 +25,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SegmentError } from '../../engine/segments.js';
-import { nameFiles } from '../../src/store/directory/backup.js';
+import { repairStore } from '../../src/check/repair.js';
+import { checkStore } from '../../src/check/store-check.js';
+import { emptyList, nameFiles } from '../../src/store/directory/backup.js';
 import { SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import { ask, type ChildService, MAIN, startChildService, TEST_KEY } from '../child-service.js';
@@ -290,7 +292,14 @@ test('a backup is checked byte by byte before it is a store, which has another i
     const begun = changedCopy(change);
     nameFiles(SYSTEM_DISK, begun);
     expect(await entriesOf(begun)).toEqual({ refused: expect.stringContaining('backup') });
-    for (const directory of [damaged, begun]) {
+    // As another one does that has rewritten some of it.
+    const halfway = changedCopy(change);
+    nameFiles(SYSTEM_DISK, halfway);
+    emptyList(SYSTEM_DISK, halfway);
+    const { store, findings } = checkStore(halfway, wallClockUs());
+    repairStore(store, findings);
+    expect(await entriesOf(halfway)).toEqual({ refused: expect.stringContaining('backup') });
+    for (const directory of [damaged, begun, halfway]) {
       expect(await check('--repair', directory)).toMatch(/^0 damage: .*is repaired/s);
       expect(await check(directory)).toMatch(
         /^0 note: logring-store is missing .*\nthe store in .* is whole/,

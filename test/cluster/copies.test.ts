@@ -13,6 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { SegmentError } from '../../engine/segments.js';
+import { checkStore } from '../../src/check/store-check.js';
 import { ClusterListener } from '../../src/cluster/cluster-listener.js';
 import { CopyGiver } from '../../src/cluster/copy-giver.js';
 import { CopyTaker, type CopyTakerPorts } from '../../src/cluster/copy-taker.js';
@@ -464,6 +465,10 @@ test('killed while it loads the new one, it has the old one, and what came in is
   });
   await store.close();
   expect(existsSync(join(killed, 'shards', 'edge+0'))).toBe(true);
+  const { findings } = checkStore(killed, GIVER_NOW_US);
+  expect(findings.map(({ what }) => what)).toContainEqual(
+    expect.stringMatching(/edge\+0\.replaced was being/),
+  );
   expect(await startedIn(killed)).toBe(before);
   expect(readdirSync(join(killed, 'incoming'))).toEqual(['edge+0']);
   expect(await startedIn(directory)).toBe(contentOf(giving));

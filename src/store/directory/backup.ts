@@ -14,7 +14,7 @@ import { parsedJson } from '../../parsed-json.js';
 import type { Disk } from '../disk/disk.js';
 import { readError } from '../disk/read-error.js';
 import { parseJournalFile } from '../journal/journal-folder.js';
-import { META_TABLE, SHARDS_FOLDER, TABLES_FOLDER } from '../journal/journals.js';
+import { META_TABLE, SHARDS_FOLDER, syncFile, TABLES_FOLDER } from '../journal/journals.js';
 import { BACKUP_STRETCH_BYTES } from '../limits.js';
 import { isReadableFormat, storeFormatError } from './store-format.js';
 import { MARKER_FILE, UnusableStoreError } from './store-marker.js';
@@ -124,17 +124,17 @@ export function takeBackup(disk: Disk, directory: string): void {
 export function nameFiles(disk: Disk, directory: string): void {
   const copied = [SHARDS_FOLDER, TABLES_FOLDER].flatMap((root) => disk.list(join(directory, root)).files);
   // A list that is missing is made, of nothing: until it is removed this is no store.
-  for (const path of [...copied, join(directory, BACKUP_FILE)]) {
-    const descriptor = disk.open(path, 'a');
-    try {
-      disk.sync(descriptor);
-    } finally {
-      disk.close(descriptor);
-    }
-  }
+  for (const path of [...copied, join(directory, BACKUP_FILE)]) syncFile(disk, path);
   syncFolders(disk, directory);
   for (const path of heldFiles(disk, directory)) disk.rename(path, path.slice(0, -HELD_SUFFIX.length));
   syncFolders(disk, directory);
+}
+
+/** What a repair makes of the files is not what was copied: begun again, it is to believe nothing of the list. */
+export function emptyList(disk: Disk, directory: string): void {
+  const path = join(directory, BACKUP_FILE);
+  disk.truncate(path, 0);
+  syncFile(disk, path);
 }
 
 export function removeList(disk: Disk, directory: string): void {
@@ -157,7 +157,11 @@ export function readBackup(disk: Disk, directory: string): Backup {
   if (byteCount === null)
     throw new UnusableStoreError(`${path} is missing: the backup is not complete, copy it again`);
   const pieces: Uint8Array[] = [];
-  readBytes(disk, path, byteCount, (bytes) => pieces.push(bytes.slice()));
+  try {
+    readBytes(disk, path, byteCount, (bytes) => pieces.push(bytes.slice()));
+  } catch (error) {
+    throw new UnusableStoreError(`${readError(path, error).message}: copy the backup again`);
+  }
   const parsed = backup.safeParse(parsedJson(Buffer.concat(pieces).toString()));
   if (!parsed.success) throw new UnusableStoreError(`${path} is damaged: copy the backup again`);
   const { format } = parsed.data;

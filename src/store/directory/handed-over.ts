@@ -23,7 +23,7 @@ export const REPLACED_SUFFIX = '.replaced';
 export const DROPPED_SUFFIX = '.dropped';
 
 /** Of a folder beside a partition's. */
-const REPLACED_NAME = /^([^+]+\+\d+)\.replaced$/;
+const REPLACED_NAME = /^[^+]+\+\d+\.replaced$/;
 
 /** Reads the journal, a frame a step. Throws a SegmentError for files that are not whole. */
 export function* readHandedOver(disk: Disk, scope: string, folder: string): Generator<void, JournalState> {
@@ -62,9 +62,8 @@ export function movedState(state: JournalState, from: string, to: string): Journ
 export function undoAdoptions(disk: Disk, directory: string): void {
   const incoming = join(directory, INCOMING_FOLDER);
   const shards = join(directory, SHARDS_FOLDER);
-  for (const replaced of disk.list(incoming).folders) {
-    const name = REPLACED_NAME.exec(basename(replaced))?.[1];
-    if (name === undefined || dirname(replaced) !== incoming) continue;
+  for (const replaced of replacedFolders(disk, directory)) {
+    const name = basename(replaced, REPLACED_SUFFIX);
     const [place, copy] = [join(shards, name), join(incoming, name)];
     if (disk.list(place).folders.length > 0) {
       disk.rename(place, copy);
@@ -75,6 +74,14 @@ export function undoAdoptions(disk: Disk, directory: string): void {
     disk.syncFolder(shards);
     disk.syncFolder(incoming);
   }
+}
+
+/** With what was here of partitions when a process was killed that had not yet taken up a copy in their place. */
+export function replacedFolders(disk: Disk, directory: string): string[] {
+  const incoming = join(directory, INCOMING_FOLDER);
+  return disk
+    .list(incoming)
+    .folders.filter((path) => dirname(path) === incoming && REPLACED_NAME.test(basename(path)));
 }
 
 /** Beside the folder of a copy, for what is to be removed. */

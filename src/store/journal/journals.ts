@@ -295,7 +295,8 @@ function readPiece(disk: Disk, path: string, at: number, length: number): Uint8A
   }
 }
 
-function syncFile(disk: Disk, path: string): void {
+/** Of one that is missing makes an empty one. */
+export function syncFile(disk: Disk, path: string): void {
   const descriptor = disk.open(path, 'a');
   try {
     disk.sync(descriptor);

@@ -65,7 +65,7 @@ export class CopyTaker {
   adoptedCount = 0;
   failedCount = 0;
   readonly #ports: CopyTakerPorts;
-  readonly #underWay = new Map<string, Promise<void>>();
+  readonly #underWay = new Map<string, Promise<boolean>>();
   #laneCount = 0;
   readonly #waiting: (() => void)[] = [];
   #isClosed = false;
@@ -80,10 +80,10 @@ export class CopyTaker {
   }
 
   /**
-   * Resolves when the copy of a partition is adopted, or no member gives more than there is here; once closed, never.
-   * Rejects for what ends the process.
+   * Resolves with true when the copy of a partition is adopted or no member has more than there is here; with false when
+   * one has more, and none gives it; once closed, never. Rejects for what ends the process.
    */
-  obtain(key: PartitionKey): Promise<void> {
+  obtain(key: PartitionKey): Promise<boolean> {
     const id = partitionId(key);
     const known = this.#underWay.get(id);
     if (known !== undefined) return known;
@@ -157,7 +157,7 @@ export class CopyTaker {
     }
   }
 
-  async #obtain(key: PartitionKey): Promise<void> {
+  async #obtain(key: PartitionKey): Promise<boolean> {
     const { peers, topicId, nextOffset, logger, monotonicUs } = this.#ports;
     const folder = this.#folderOf(partitionId(key));
     const failures = new Map<string, number>();
@@ -177,12 +177,12 @@ export class CopyTaker {
             'a partition could not be copied from another member: its topic is read instead',
           );
         await rm(folder, { recursive: true, force: true }).catch(() => undefined);
-        return;
+        return found === null || found.length === 0;
       }
       const [holder] = holders.sort((one, other) => failuresOf(one) - failuresOf(other));
       if (holder !== undefined) {
         try {
-          if (await this.#inLane(() => this.#copyFrom(holder, key))) return;
+          if (await this.#inLane(() => this.#copyFrom(holder, key))) return true;
         } catch (error) {
           if (!(error instanceof CopyError)) throw error;
           this.failedCount++;
@@ -198,7 +198,7 @@ export class CopyTaker {
       await this.#pause(Math.min(COPY_RETRY_MS * 2 ** tries, COPY_RETRY_MOST_MS));
     }
     // The caller would read the log from its beginning, and what comes of that must not be committed.
-    await new Promise(() => undefined);
+    return await new Promise(() => undefined);
   }
 
   /** Returns false when the process ends before it is adopted. */

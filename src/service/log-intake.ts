@@ -39,8 +39,8 @@ export interface LogsPorts {
   readonly store: Store;
   readonly shards: Shards;
   readonly marksOf: (key: PartitionKey) => Marks;
-  /** Copies a partition from another member, if one has it. */
-  readonly obtain: (key: PartitionKey) => Promise<void>;
+  /** Copies a partition from another member, if one has it; resolves with false when that does not give it. */
+  readonly obtain: (key: PartitionKey) => Promise<boolean>;
   /** Removes what there is of a partition. */
   readonly drop: (key: PartitionKey) => Promise<void>;
   /** Makes durable what is in the shards. */
@@ -136,6 +136,9 @@ function embeddedLogs(ports: LogsPorts): Logs {
   };
 }
 
+/** Of a partition that another member has, and does not give: a log that does not go back to it has a gap. */
+const FROM_THE_BEGINNING: StoredState = { nextOffset: 0, identity: null, marks: [] };
+
 /** Kafka's logs: consumed and decoded on the ingest thread, which begins with what the shards have. */
 function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
   const { config, platform, shards, marksOf, obtain, drop, onGap, onStatus, samples, gate, meter } = ports;
@@ -167,9 +170,10 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
     thread = new IngestThread(order, {
       shardOf: (key) => shards.of(key),
       obtain: async (key) => {
-        await obtain(key);
+        const isWhole = await obtain(key);
         const shard = shards.known(key);
-        return shard === undefined ? null : stateOf(key, shard);
+        if (shard !== undefined) return stateOf(key, shard);
+        return isWhole ? null : FROM_THE_BEGINNING;
       },
       drop,
       marksOf,

@@ -173,7 +173,7 @@ class Composition implements Service {
       store,
       shards: this.#shards,
       marksOf: (key) => this.#marks.of(key),
-      obtain: async (key) => this.#moves?.obtain(key),
+      obtain: async (key) => (await this.#moves?.obtain(key)) ?? true,
       drop: async (key) => this.#moves?.drop(key),
       commit: () => this.#committer.commit(),
       onGap: (gap) => this.#noteGap(gap),

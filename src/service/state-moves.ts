@@ -63,13 +63,16 @@ export class StateMoves implements HandOver {
     this.taken = taken;
   }
 
-  /** Resolves when what other members have of a partition is here, if they have more; while the service stops, never. */
-  async obtain(key: PartitionKey): Promise<void> {
+  /**
+   * Resolves when what other members have of a partition is here, if they have more, or with false when none of them gives
+   * it; while the service stops, never.
+   */
+  async obtain(key: PartitionKey): Promise<boolean> {
     try {
-      await this.taken.obtain(key);
+      return await this.taken.obtain(key);
     } catch (error) {
       this.#ports.onFatal(error);
-      await new Promise(() => undefined);
+      return await new Promise(() => undefined);
     }
   }
 

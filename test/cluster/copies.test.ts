@@ -251,14 +251,15 @@ test('what is given is adopted with the clock of who gives it, as it was when it
     adopted.push(clocks);
     return true;
   };
-  await newTaker(join(root, 'ages'), { peers, adopt, monotonicUs: () => nowUs }).obtain(HOLDING);
+  const ages = newTaker(join(root, 'ages'), { peers, adopt, monotonicUs: () => nowUs });
+  expect(await ages.obtain(HOLDING)).toBe(true);
   expect(nowUs).toBeGreaterThan(1e12);
   expect(adopted).toEqual([{ nowUs: GIVER_NOW_US, monotonicUs: 1e12 }]);
   expect(giver.hasCopied(HOLDING, 'taker')).toBe(true);
   // Of what it has no use for, it is asked once, and lets go.
   const refuse = () => Promise.reject(new SegmentError('it is of fewer entries'));
   const other = newTaker(join(root, 'refused'), { peers, adopt: refuse, storeId: 'other' });
-  await other.obtain(HOLDING);
+  expect(await other.obtain(HOLDING)).toBe(false);
   expect([other.failedCount, giver.hasCopied(HOLDING, 'other')]).toEqual([1, false]);
   expect(readdirSync(join(root, 'giver', 'snapshot'))).toEqual([]);
   const given = readCopy(await giver.copy(request), 'shards/edge+0');
@@ -327,7 +328,7 @@ test('an old copy is for when there is no other, however often others have faile
     setImmediate(task);
     return () => undefined;
   };
-  await newTaker(join(root, 'old'), { peers, after }).obtain(HOLDING);
+  expect(await newTaker(join(root, 'old'), { peers, after }).obtain(HOLDING)).toBe(false);
   expect(asked).toEqual([...new Array(COPY_TRIES).fill('fresh'), ...new Array(COPY_TRIES).fill('old')]);
 });
 

@@ -18,10 +18,10 @@ import { type Allocate, type Holding, readKnown, writeHoldings } from './message
 import { OwnCopies } from './own-copies.js';
 import type { PeerLink } from './peer.js';
 import { ASK_OUTCOMES, type AskOutcome } from './peer-requests.js';
-import { Peers } from './peers.js';
+import { Peers, type PeersPorts } from './peers.js';
 import { Scatter } from './scatter.js';
 
-export interface ClusterPorts {
+export interface ClusterPorts extends Pick<PeersPorts, 'onSilent'> {
   readonly storeId: string;
   readonly zone: string;
   readonly topicOf: (log: LogName) => string;
@@ -69,11 +69,11 @@ export class Cluster {
   #answerer: Answerer | null = null;
 
   constructor(ports: ClusterPorts) {
-    const { storeId, zone, linkTo, monotonicUs, freshMs, maxStalenessMs } = ports;
+    const { storeId, zone, linkTo, monotonicUs, freshMs, maxStalenessMs, onSilent } = ports;
     this.#ports = ports;
     this.own = new OwnCopies(ports.shards, ports.whole, ports.dropped !== null);
     this.#topics = [ports.topicOf('edge'), ports.topicOf('relay')].filter((topic) => topic !== '');
-    this.peers = new Peers({ storeId, zone, linkTo, monotonicUs, freshMs });
+    this.peers = new Peers({ storeId, zone, linkTo, monotonicUs, freshMs, onSilent });
     this.asked = Object.fromEntries(
       ASK_OUTCOMES.map((outcome) => [outcome, { count: 0, seconds: 0 }]),
     ) as Cluster['asked'];

@@ -5,6 +5,7 @@
 
 import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
+import { errorText } from '../store/disk/system-errors.js';
 import { isSameLog } from './floors.js';
 import { ABSENT_MS, HOLDINGS_TIMEOUT_MS, WIRE_VERSION } from './limits.js';
 import { type Holding, readHoldings, writeKnown } from './messages.js';
@@ -17,6 +18,8 @@ export interface PeersPorts {
   readonly monotonicUs: () => number;
   /** Copies below this age are fresh, milliseconds. */
   readonly freshMs: number;
+  /** Told when a member has become silent, and why; null: it has answered again. */
+  readonly onSilent?: ((url: string, why: string | null) => void) | undefined;
 }
 
 export class Peers {
@@ -24,6 +27,8 @@ export class Peers {
   readonly #peers = new Map<string, Peer>();
   /** Those that are being asked what they hold. */
   readonly #polled = new Set<Peer>();
+  /** Those of which `onSilent` was told. */
+  readonly #silent = new WeakSet<Peer>();
   #problem: string | null = null;
   #generation = 0;
   #isKnown = false;
@@ -107,15 +112,19 @@ export class Peers {
   async #pollOne(peer: Peer): Promise<void> {
     if (this.#polled.has(peer)) return;
     this.#polled.add(peer);
-    const { monotonicUs } = this.#ports;
+    const { monotonicUs, onSilent } = this.#ports;
     const askedUs = monotonicUs();
     try {
       const known = writeKnown(peer.projects.known());
       const holdings = readHoldings(await peer.link.holdings(known, HOLDINGS_TIMEOUT_MS));
       peer.hear(holdings, askedUs);
-    } catch {
+      if (this.#silent.delete(peer)) onSilent?.(peer.url, null);
+    } catch (error) {
       // Whatever it was: nothing is known of what it holds now.
       peer.missed(askedUs, monotonicUs());
+      if (!peer.isSilent || !peer.isInGroup || this.#silent.has(peer)) return;
+      this.#silent.add(peer);
+      onSilent?.(peer.url, errorText(error));
     } finally {
       this.#polled.delete(peer);
     }

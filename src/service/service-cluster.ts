@@ -48,6 +48,10 @@ export function createCluster({ config, platform, store, ...ports }: ServiceClus
     largeAnswers: ports.inFlight,
     dropped: dropped.length === 0 ? null : droppedPort(dropped),
     linkTo: (url) => new HttpPeerLink(url, key),
+    onSilent: (member, error) => {
+      if (error === null) platform.logger.info({ member }, 'a member answers again');
+      else platform.logger.warn({ member, error }, 'a member is in the Kafka group and does not answer');
+    },
     monotonicUs: platform.clock.monotonicUs,
     after,
     freshMs: Math.min(config.FRESH_MS, maxStalenessMs === 0 ? Infinity : maxStalenessMs),

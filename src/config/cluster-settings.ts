@@ -43,11 +43,11 @@ export const CLUSTER_SETTINGS = {
   },
   MOVE_AFTER_SECONDS: {
     schema: integer(0, 31_536_000).default(600),
-    help: 'how long partitions wait for a member that is down before others of its zone take them; and how long the previous owner of a partition keeps its copy after another member has taken it over (if it is restarted before, it keeps the copy)',
+    help: 'how long partitions wait for a member that is down before others of its zone take them. It is also how long the previous owner of a partition keeps its copy after another member has taken it over; restarted before that, it keeps the copy',
   },
   PEER_TIMEOUT_MS: {
     schema: integer(50, 60_000).default(2_000),
-    help: 'how long an answer waits for other members; new expressions may take longer',
+    help: 'how long an answer waits for other members; usage.api-counts waits for up to 45 s',
   },
 } as const satisfies Record<string, Setting>;
 

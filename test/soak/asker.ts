@@ -52,8 +52,8 @@ const PROBE_SHARE = 0.3;
 const STANDING_SHARE = 0.01;
 /**
  * Expressions that the service knows nothing of: each is searched for in all URLs, beside ingest on the same
- * cores, and kept up to date from then on. After the first ones they come rarely, so that what is kept does
- * not grow with the hour.
+ * cores, and kept up to date from then on. After the first ones they come rarely, each in the place of the oldest, so
+ * that what is kept does not grow with the hour.
  */
 const NEW_EXPRESSION_EVERY_US = US_PER_SECOND;
 const MANY_EXPRESSIONS = 600;
@@ -136,6 +136,8 @@ export class Asker {
       this.#newExpressionsDueUs =
         nowUs + (this.#known.size < MANY_EXPRESSIONS ? NEW_EXPRESSION_EVERY_US : LATER_EXPRESSION_EVERY_US);
       this.#known.set(expression, probe);
+      const [oldest] = this.#known.keys();
+      if (this.#known.size > MANY_EXPRESSIONS) this.#known.delete(oldest);
     }
     if (this.#known.has(expression)) return { question, about: probe };
     const [known, about] = this.#random.pick([...this.#known]);

@@ -3,13 +3,13 @@
  * and nothing that comes in can do more than be refused.
  */
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { PartialError } from '../../engine/partial-format.js';
 import { BodyPool } from '../endpoints/body-pool.js';
 import type { KeyRing } from '../http/auth.js';
-import type { BugReporter } from '../http/server/server.js';
+import { AnswersInFlight } from '../http/server/answers-in-flight.js';
+import { createHttpServer, type ServerOptions } from '../http/server/back-ends.js';
+import { hasOneBody } from '../http/server/headers.js';
+import type { BodyConsumer, HeaderLine, HttpAnswer, HttpRequest, HttpServer } from '../http/server/server.js';
 import type { TlsIdentity } from '../http/server/tls-identity.js';
 import {
   CLUSTER_KEY_HEADER,
@@ -21,10 +21,12 @@ import {
   RELEASE_PATH,
 } from './cluster-paths.js';
 import { type CopyGiver, NotGiven } from './copy-giver.js';
-import { KNOWN_BYTES, PEER_IDLE_MS, QUESTION_BYTES, QUESTIONS_AT_ONCE, UNREAD_MS } from './limits.js';
+import { KNOWN_BYTES, QUESTION_BYTES, QUESTIONS_AT_ONCE } from './limits.js';
 import type { Allocate } from './messages.js';
 
 const TOO_LONG = `a question has at most ${QUESTION_BYTES} bytes, what is known of lists ${KNOWN_BYTES}`;
+const TEXT: HeaderLine = ['Content-Type', 'text/plain; charset=utf-8'];
+const BYTES: HeaderLine = ['Content-Type', 'application/octet-stream'];
 
 export interface ClusterListenerPorts {
   readonly keys: KeyRing;
@@ -35,144 +37,116 @@ export interface ClusterListenerPorts {
   /** Rejects with a PartialError for bytes that are no request. */
   readonly names: (request: Uint8Array) => Promise<Uint8Array>;
   readonly copies: Pick<CopyGiver, 'copy' | 'piece' | 'release'>;
-  readonly bugs: BugReporter;
-  /** null: plain. */
-  readonly tls: TlsIdentity | null;
+  readonly server: Omit<ServerOptions, 'handler' | 'inFlight' | 'observe'>;
 }
 
-type Route = (body: Uint8Array, allocate: Allocate) => Promise<Uint8Array | null>;
+interface Route {
+  readonly bodyBytes: number;
+  /** Whether it takes its share of what may be asked at a time. */
+  readonly isCounted: boolean;
+  readonly reply: (body: Uint8Array, allocate: Allocate) => Uint8Array | Promise<Uint8Array | null>;
+}
 
 export class ClusterListener {
-  readonly #ports: ClusterListenerPorts;
-  readonly #server: Server;
-  /** The same where it has a certificate. */
-  readonly #tlsServer: TlsServer | null;
-  readonly #routes: ReadonlyMap<string | undefined, Route>;
+  readonly #keys: KeyRing;
+  readonly #server: HttpServer;
+  /** Unbounded: members ask for what they have room for. */
+  readonly #inFlight = new AnswersInFlight(Infinity);
+  readonly #routes: ReadonlyMap<string, Route>;
   readonly #replies = new BodyPool();
   #questionCount = 0;
 
-  constructor(ports: ClusterListenerPorts) {
-    this.#ports = ports;
-    const { answer, names, copies } = ports;
+  constructor({ keys, answer, holdings, names, copies, server }: ClusterListenerPorts) {
+    const question = (reply: Route['reply']): Route => ({
+      bodyBytes: QUESTION_BYTES,
+      isCounted: true,
+      reply,
+    });
+    this.#keys = keys;
     this.#routes = new Map<string, Route>([
-      [QUESTION_PATH, answer],
-      [NAMES_PATH, names],
-      [COPY_PATH, (body) => copies.copy(body)],
-      [PIECE_PATH, (body) => copies.piece(body)],
-      [RELEASE_PATH, (body) => copies.release(body)],
+      [QUESTION_PATH, question(answer)],
+      [NAMES_PATH, question(names)],
+      [COPY_PATH, question((body) => copies.copy(body))],
+      [PIECE_PATH, question((body) => copies.piece(body))],
+      [RELEASE_PATH, question((body) => copies.release(body))],
+      [HOLDINGS_PATH, { bodyBytes: KNOWN_BYTES, isCounted: false, reply: holdings }],
     ]);
-    const listener = (request: IncomingMessage, response: ServerResponse) =>
-      void this.#take(request, response);
-    this.#tlsServer = ports.tls === null ? null : createTlsServer(pemOf(ports.tls), listener);
-    this.#server = this.#tlsServer ?? createServer(listener);
-    // Later than who asks gives a connection up, so that none is closed under a question.
-    this.#server.keepAliveTimeout = 2 * PEER_IDLE_MS;
-    this.#server.requestTimeout = PEER_IDLE_MS;
-    // One that takes nothing of what it asked for.
-    this.#server.timeout = UNREAD_MS;
+    const handler = { open: (request: HttpRequest) => this.#open(request) };
+    this.#server = createHttpServer({ ...server, handler, inFlight: this.#inFlight }).server;
   }
 
   /** New connections get another certificate. */
   renewIdentity(identity: TlsIdentity): void {
-    this.#tlsServer?.setSecureContext(pemOf(identity));
+    this.#server.renewIdentity(identity);
   }
 
-  /** Resolves with the port. Rejects with the system's error. */
+  /** Resolves with the port. Rejects with a ListenError. */
   listen(host: string, port: number): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen(port, host, () => {
-        this.#server.removeListener('error', reject);
-        this.#server.on('error', (error) => this.#ports.bugs.report(error, 'the cluster port'));
-        resolve((this.#server.address() as AddressInfo).port);
-      });
-    });
+    return this.#server.listen(host, port);
   }
 
   /** Resolves when the last question is answered, or its time is up. */
   close(limitMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#server.closeAllConnections(), limitMs);
-      this.#server.close(() => {
-        clearTimeout(timer);
-        resolve();
-      });
-      this.#server.closeIdleConnections();
-    });
+    return this.#server.close(limitMs);
   }
 
-  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  /** See AnswersInFlight: members that take nothing of what they asked for. */
+  cutOffSlow(nowUs: number): void {
+    this.#inFlight.cutOffSlow(nowUs);
+  }
+
+  #open({ method, path, headers }: HttpRequest): HttpAnswer | BodyConsumer {
+    if (this.#keys.grantOf(headers.get(CLUSTER_KEY_HEADER)) === null)
+      return refusal(401, 'a key of LOGRING_CLUSTER_KEYS is needed');
+    if (method !== 'POST') return refusal(405, 'POST only');
+    const route = this.#routes.get(path);
+    if (route === undefined) return refusal(404, 'there is nothing here');
+    if (!hasOneBody(headers) || !headers.has('content-length'))
+      return refusal(400, 'a body with a Content-Length is needed');
+    const byteCount = Number(headers.get('content-length'));
+    if (byteCount > route.bodyBytes) return refusal(413, TOO_LONG);
+    if (route.isCounted && this.#questionCount >= QUESTIONS_AT_ONCE)
+      return refusal(503, 'too many questions at once');
+    const body = Buffer.allocUnsafe(byteCount);
+    let receivedBytes = 0;
+    return {
+      push: (piece) => {
+        body.set(piece, receivedBytes);
+        receivedBytes += piece.length;
+        return true;
+      },
+      end: () => this.#answer(route, body),
+      abort: () => undefined,
+    };
+  }
+
+  async #answer({ isCounted, reply }: Route, body: Uint8Array): Promise<HttpAnswer> {
+    let buffer: Buffer | null = null;
+    const allocate = (byteCount: number) => {
+      buffer = this.#replies.take(byteCount);
+      return buffer;
+    };
+    if (isCounted) this.#questionCount++;
     try {
-      await this.#answer(request, response);
+      const bytes = await reply(body, allocate);
+      const release = () => buffer !== null && this.#replies.giveBack(buffer);
+      return {
+        status: bytes === null ? 304 : 200,
+        headers: [BYTES],
+        body: bytes ?? '',
+        release,
+        close: false,
+      };
     } catch (error) {
-      // The member that asked is gone.
-      if (request.errored !== null || response.destroyed) return;
-      const status = statusOf(error);
-      if (status === 500) this.#ports.bugs.report(error, 'the cluster port');
-      end(response, status, (error as Error).message);
-    }
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { keys, holdings } = this.#ports;
-    const key = request.headers[CLUSTER_KEY_HEADER];
-    if (keys.grantOf(typeof key === 'string' ? key : '') === null)
-      return end(response, 401, 'a key of LOGRING_CLUSTER_KEYS is needed');
-    if (request.method !== 'POST') return end(response, 405, 'POST only');
-    if (request.url === HOLDINGS_PATH) {
-      const known = await bodyOf(request, KNOWN_BYTES);
-      return known === null ? end(response, 413, TOO_LONG) : end(response, 200, holdings(known));
-    }
-    const route = this.#routes.get(request.url);
-    if (route === undefined) return end(response, 404, 'there is nothing here');
-    if (this.#questionCount >= QUESTIONS_AT_ONCE) return end(response, 503, 'too many questions at once');
-    const body = await bodyOf(request, QUESTION_BYTES);
-    if (body === null) return end(response, 413, TOO_LONG);
-    this.#questionCount++;
-    try {
-      const reply = await route(body, (byteCount) => {
-        const buffer = this.#replies.take(byteCount);
-        response.once('close', () => this.#replies.giveBack(buffer));
-        return buffer;
-      });
-      end(response, reply === null ? 304 : 200, reply ?? '');
+      if (error instanceof PartialError) return refusal(400, error.message);
+      if (error instanceof NotGiven) return refusal(error.status, error.message);
+      throw error;
     } finally {
-      this.#questionCount--;
+      if (isCounted) this.#questionCount--;
     }
   }
 }
 
-/** 500: a bug. */
-function statusOf(error: unknown): number {
-  if (error instanceof PartialError) return 400;
-  return error instanceof NotGiven ? error.status : 500;
-}
-
-function pemOf({ certificate, key }: TlsIdentity): { readonly cert: string; readonly key: string } {
-  return { cert: certificate, key };
-}
-
-/** null for more bytes. Rejects when it breaks off. */
-function bodyOf(request: IncomingMessage, byteLimit: number): Promise<Uint8Array | null> {
-  return new Promise((resolve, reject) => {
-    const pieces: Uint8Array[] = [];
-    let byteCount = 0;
-    request.on('data', (piece: Uint8Array) => {
-      byteCount += piece.length;
-      if (byteCount <= byteLimit) pieces.push(piece);
-      else resolve(null);
-    });
-    request.once('end', () => resolve(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces)));
-    request.on('error', reject);
-  });
-}
-
-function end(response: ServerResponse, status: number, body: string | Uint8Array): void {
-  response.sendDate = false;
-  response.writeHead(status, {
-    'Content-Type': typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/octet-stream',
-    'Content-Length': Buffer.byteLength(body),
-    ...(status < 400 ? {} : { Connection: 'close' }),
-  });
-  response.end(body);
+function refusal(status: number, reason: string): HttpAnswer {
+  return { status, headers: [TEXT], body: reason, close: true };
 }

@@ -1,7 +1,7 @@
 /** Every cap of answering together, each with its reason: what too big and too small would mean. */
 
 import { assert } from '../../engine/assert.js';
-import { ANSWER_BYTE_LIMIT } from '../http/limits.js';
+import { ANSWER_BYTE_LIMIT, KEEP_ALIVE_TOLD_SECONDS } from '../http/limits.js';
 
 /** Of the messages between members. A member asks only those that speak its own. */
 export const WIRE_VERSION = 3;
@@ -85,14 +85,11 @@ export const MOST_TIME_US = 8.64e18;
 /** Connections to one member. More: descriptors; fewer: questions wait for each other. */
 export const PEER_CONNECTIONS = 64;
 
-/** Kept open for so long without a question. Longer: descriptors; shorter: connections are made again and again. */
-export const PEER_IDLE_MS = 30_000;
+/** Used again for so long without a question. Longer: it is closed under one; shorter: connections are made again and again. */
+export const PEER_IDLE_MS = 1000 * KEEP_ALIVE_TOLD_SECONDS;
 
-/**
- * After how long a connection is closed on which nothing moves, an answer that is not read among them. Longer: answers stay
- * in memory for members that have stopped; shorter than any question may take: its answer is cut off.
- */
-export const UNREAD_MS = 120_000;
+/** Bytes of a reply's head. Bigger: memory for what is no reply; smaller: what a proxy adds does not fit. */
+export const REPLY_HEAD_BYTES = 16 * 1024;
 
 /** Bytes that a copy of a partition is fetched by. Bigger: turns of the serving thread last longer; smaller: more requests. */
 export const PIECE_BYTES = 1024 * 1024;

@@ -18,7 +18,7 @@ import { isStillMissed } from '../store/dropped-parts.js';
 import type { Store } from '../store/store.js';
 import type { Platform } from './service.js';
 import { droppedPort, logTopics } from './service-api.js';
-import { identityOf } from './service-http.js';
+import { serverOptions } from './service-http.js';
 import type { Shards } from './shards.js';
 import type { WholeAnswers } from './whole-answers.js';
 
@@ -115,8 +115,11 @@ export function createClusterListener(
   const { CLUSTER_KEYS } = config;
   return new ClusterListener({
     keys: new KeyRing(CLUSTER_KEYS!),
-    tls: identityOf(config),
-    bugs,
+    server: {
+      ...serverOptions(config),
+      bugs,
+      addressSettings: 'LOGRING_CLUSTER_HOST, LOGRING_CLUSTER_PORT',
+    },
     answer: (question, allocate) => cluster.answer(question, allocate),
     holdings: (known) => cluster.holdings(known),
     names: (request) => names.answer(request),

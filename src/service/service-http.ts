@@ -5,7 +5,7 @@ import { type Config, ConfigError } from '../config.js';
 import { type AccessLogPorts, loggedHandler } from '../http/access-log.js';
 import type { Api } from '../http/api.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
-import { type ChosenServer, createHttpServer } from '../http/server/back-ends.js';
+import { type ChosenServer, createHttpServer, type ServerOptions } from '../http/server/back-ends.js';
 import { meteredHandler, type RequestMeter } from '../http/server/request-meters.js';
 import type { BackEndName, BugReporter } from '../http/server/server.js';
 import { TlsFiles } from '../http/server/tls-files.js';
@@ -40,20 +40,14 @@ export function createServiceHttp({
   bugs,
   onRenewed,
 }: ServiceHttpPorts): ServiceHttp {
-  const identity = identityOf(config);
   const { monotonicUs } = platform.clock;
-  const forced = BACK_ENDS[config.HTTP_BACKEND];
-  if (forced === 'uWebSockets.js' && (identity === null || identity.paths !== null)) {
-    const binary = loadUws();
-    if (typeof binary === 'string')
-      throw new ConfigError([`LOGRING_HTTP_BACKEND: uws does not load here, set auto or node: ${binary}`]);
-  }
+  const options = serverOptions(config);
+  const { identity } = options;
   const chosen = createHttpServer({
+    ...options,
     handler: api,
     bugs,
     inFlight,
-    ...(forced === undefined ? {} : { forced }),
-    ...(identity === null ? {} : { identity }),
     observe: (handler) => {
       const metered = meteredHandler(handler, meter, (path) => api.routeOf(path), monotonicUs);
       return config.ACCESS_LOG ? loggedHandler(metered, accessLog(api, platform)) : metered;
@@ -61,8 +55,20 @@ export function createServiceHttp({
   });
   return {
     ...chosen,
-    tlsFiles: identity === null ? null : tlsFilesOf(identity, chosen, platform, onRenewed),
+    tlsFiles: identity === undefined ? null : tlsFilesOf(identity, chosen, platform, onRenewed),
   };
+}
+
+/** What all servers of this process have in common. Throws a ConfigError where the one that was asked for does not load. */
+export function serverOptions(config: Config): Pick<ServerOptions, 'forced' | 'identity'> {
+  const identity = identityOf(config);
+  const forced = BACK_ENDS[config.HTTP_BACKEND];
+  if (forced === 'uWebSockets.js' && (identity === null || identity.paths !== null)) {
+    const binary = loadUws();
+    if (typeof binary === 'string')
+      throw new ConfigError([`LOGRING_HTTP_BACKEND: uws does not load here, set auto or node: ${binary}`]);
+  }
+  return { ...(forced === undefined ? {} : { forced }), ...(identity === null ? {} : { identity }) };
 }
 
 /** Its lines are written whatever the level of the service's own log. */
@@ -83,7 +89,7 @@ export function urlOf(config: Config, port: number): string {
 }
 
 /** The configuration has been checked: the two go together. */
-export function identityOf({ TLS_CERT, TLS_KEY, files }: Config): TlsIdentity | null {
+function identityOf({ TLS_CERT, TLS_KEY, files }: Config): TlsIdentity | null {
   if (TLS_CERT === undefined || TLS_KEY === undefined) return null;
   const { TLS_CERT: certificate, TLS_KEY: key } = files;
   const paths =

@@ -358,7 +358,9 @@ class Composition implements Service {
       garbage.check();
     });
     this.#every(WARM_EVERY_MS, () => this.#queries.cache?.warmDue(clock.nowUs()));
-    this.#every(ANSWER_CHECK_MS, () => this.#inFlight.cutOffSlow(clock.monotonicUs()));
+    this.#every(ANSWER_CHECK_MS, () => {
+      for (const answers of [this.#inFlight, this.#peerListener]) answers?.cutOffSlow(clock.monotonicUs());
+    });
     this.#every(FILE_CHECK_MS, () => {
       void this.#http.tlsFiles?.check();
       for (const { watched } of this.#keys.files) void watched.check();

@@ -132,8 +132,7 @@ beforeAll(async () => {
       },
       release: (request) => giver.release(request),
     },
-    bugs: { report: (error) => expect.unreachable(String(error)) },
-    tls: null,
+    server: { bugs: { report: (error) => expect.unreachable(String(error)) } },
   });
   url = `http://127.0.0.1:${await listener.listen('127.0.0.1', 0)}`;
 });

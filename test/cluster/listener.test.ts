@@ -1,35 +1,37 @@
 /** The cluster port: nothing without the key, and whatever comes in is answered or refused. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PartialError } from '../../engine/partial-format.js';
 import { ClusterListener, type ClusterListenerPorts } from '../../src/cluster/cluster-listener.js';
 import { HOLDINGS_PATH, QUESTION_PATH } from '../../src/cluster/cluster-paths.js';
 import { NotGiven } from '../../src/cluster/copy-giver.js';
+import { PEER_CONNECTIONS, REPLY_HEAD_BYTES } from '../../src/cluster/limits.js';
 import { HttpPeerLink } from '../../src/cluster/peer-link.js';
 import { POOLED_BODY_BYTES } from '../../src/endpoints/limits.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { checkedIdentity } from '../../src/http/server/tls-identity.js';
-import { eventually } from '../eventually.js';
 import { makeCertificate, textOfFile } from '../http/certificates.js';
+import { BACK_ENDS } from '../http/running-server.js';
 
 /** The first byte of what is answered with so many bytes like the second one. */
 const LARGE = 2;
 const LARGE_BYTES = POOLED_BODY_BYTES;
+/** The first byte of what is not answered. */
+const NEVER = 3;
 
 const bugs: unknown[] = [];
-let isSlow = false;
-const ports: ClusterListenerPorts = {
+const ports: Omit<ClusterListenerPorts, 'server'> = {
   keys: new KeyRing([
     { key: 'new-key', projects: null },
     { key: 'old-key', projects: null },
   ]),
   answer: async (question, allocate) => {
-    if (isSlow) await new Promise(() => undefined);
+    if (question[0] === NEVER) await new Promise(() => undefined);
     if (question[0] === 0) throw new PartialError('no question');
     if (question[0] === 1) throw new Error('a bug');
     if (question[0] === LARGE) return allocate(LARGE_BYTES).subarray(0, LARGE_BYTES).fill(question[1]);
@@ -42,125 +44,206 @@ const ports: ClusterListenerPorts = {
     piece: (request) => Promise.resolve(request[0] === 0 ? null : request),
     release: () => Promise.resolve(Buffer.from('')),
   },
-  bugs: { report: (error) => bugs.push(error) },
-  tls: null,
 };
-const listener = new ClusterListener(ports);
-let url = '';
-beforeAll(async () => {
-  url = `http://127.0.0.1:${await listener.listen('127.0.0.1', 0)}`;
-});
-afterAll(() => listener.close(0));
+const server = { bugs: { report: (error: unknown) => bugs.push(error) } };
 
-const post = (path: string, body: Uint8Array, key = 'new-key', method = 'POST') =>
-  fetch(`${url}${path}`, {
-    method,
-    headers: key === '' ? {} : { 'X-Logring-Cluster-Key': key },
-    ...(method === 'POST' ? { body } : {}),
+describe.each(BACK_ENDS)('%s', (forced) => {
+  const listener = new ClusterListener({ ...ports, server: { ...server, forced } });
+  let port = 0;
+  let url = '';
+  beforeAll(async () => {
+    bugs.length = 0;
+    port = await listener.listen('127.0.0.1', 0);
+    url = `http://127.0.0.1:${port}`;
+  });
+  afterAll(() => listener.close(0));
+
+  const post = (path: string, body: Uint8Array, key = 'new-key', method = 'POST') =>
+    fetch(`${url}${path}`, {
+      method,
+      headers: key === '' ? {} : { 'X-Logring-Cluster-Key': key },
+      ...(method === 'POST' ? { body } : {}),
+    });
+
+  test('each of the keys is taken, no other', async () => {
+    for (const key of ['new-key', 'old-key'])
+      expect((await post(QUESTION_PATH, Buffer.from('what'), key)).status).toBe(200);
+    for (const key of ['', 'new-ke', 'new-key2', 'other'])
+      for (const path of [QUESTION_PATH, HOLDINGS_PATH, '/'])
+        expect((await post(path, Buffer.from('what'), key)).status).toBe(401);
   });
 
-test('each of the keys is taken, no other', async () => {
-  for (const key of ['new-key', 'old-key'])
-    expect((await post(QUESTION_PATH, Buffer.from('what'), key)).status).toBe(200);
-  for (const key of ['', 'new-ke', 'new-key2', 'other'])
-    for (const path of [QUESTION_PATH, HOLDINGS_PATH, '/'])
-      expect((await post(path, Buffer.from('what'), key)).status).toBe(401);
-});
+  test('what is no question is refused, a bug is reported, and the listener goes on', async () => {
+    expect((await post(QUESTION_PATH, Uint8Array.of(0))).status).toBe(400);
+    expect(bugs).toHaveLength(0);
+    expect((await post(QUESTION_PATH, Uint8Array.of(1))).status).toBe(500);
+    expect(bugs).toHaveLength(1);
+    expect((await post('/cluster/2/question', Uint8Array.of(9))).status).toBe(404);
+    expect((await post(QUESTION_PATH, Uint8Array.of(9), 'new-key', 'GET')).status).toBe(405);
+    expect((await post(QUESTION_PATH, new Uint8Array(100_000))).status).toBe(413);
+    const chunked = `POST ${QUESTION_PATH} HTTP/1.1\r\nHost: here\r\nX-Logring-Cluster-Key: new-key\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n`;
+    expect(await sent(port, chunked)).toContain('HTTP/1.1 400');
+    await sent(port, '\x00\xff GET / HTTP/9\r\n\r\n', true);
+    const holdings = await (await post(HOLDINGS_PATH, new Uint8Array(0))).arrayBuffer();
+    expect(Buffer.from(holdings).toString()).toBe('holdings');
+  });
 
-test('what is no question is refused, a bug is reported, and the listener goes on', async () => {
-  expect((await post(QUESTION_PATH, Uint8Array.of(0))).status).toBe(400);
-  expect(bugs).toHaveLength(0);
-  expect((await post(QUESTION_PATH, Uint8Array.of(1))).status).toBe(500);
-  expect(bugs).toHaveLength(1);
-  expect((await post('/cluster/2/question', Uint8Array.of(9))).status).toBe(404);
-  expect((await post(QUESTION_PATH, Uint8Array.of(9), 'new-key', 'GET')).status).toBe(405);
-  expect((await post(QUESTION_PATH, new Uint8Array(100_000))).status).toBe(413);
-  await new Promise<void>((resolve) => {
-    const socket = connect(Number(new URL(url).port), '127.0.0.1', () =>
-      socket.end('\x00\xff GET / HTTP/9\r\n\r\n'),
+  test('a link asks, gives up in time, and says why', async () => {
+    const link = new HttpPeerLink(url, 'new-key');
+    expect(Buffer.from(await link.ask(Buffer.from('x'), 5_000, false)).toString()).toBe('answered x');
+    expect(Buffer.from(await link.holdings(new Uint8Array(0), 5_000)).toString()).toBe('holdings');
+    expect(await link.piece(Uint8Array.of(0))).toBe(null);
+    await expect(link.ask(Uint8Array.of(0), 5_000, false)).rejects.toThrow('answered 400: no question');
+    await expect(link.ask(Uint8Array.of(NEVER), 20, false)).rejects.toThrow('did not answer within 20 ms');
+    const asked = link.ask(Uint8Array.of(NEVER), 5_000, false);
+    link.close();
+    await expect(asked).rejects.toThrow('closed the connection');
+    const wrongKey = new HttpPeerLink(url, 'wrong');
+    await expect(wrongKey.holdings(new Uint8Array(0), 5_000)).rejects.toThrow('answered 401');
+    wrongKey.close();
+  });
+
+  test('more questions than connections wait for one, and those that are given up free it', async () => {
+    const link = new HttpPeerLink(url, 'new-key');
+    const never = Array.from({ length: PEER_CONNECTIONS }, () => link.ask(Uint8Array.of(NEVER), 300, false));
+    const all = Promise.allSettled(never);
+    await expect(link.ask(Buffer.from('y'), 20, false)).rejects.toThrow('did not answer within 20 ms');
+    const waiting = link.ask(Buffer.from('z'), 30_000, false);
+    for (const { status } of await all) expect(status).toBe('rejected');
+    expect(Buffer.from(await waiting).toString()).toBe('answered z');
+    link.close();
+  });
+
+  test('a reply is what it was, though its reader takes its time and others are answered meanwhile', async () => {
+    const readers = Array.from({ length: 20 }, (_, i) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.pause();
+      const head = `POST ${QUESTION_PATH} HTTP/1.1\r\nHost: here\r\nX-Logring-Cluster-Key: new-key\r\nContent-Length: 2\r\n\r\n`;
+      socket.write(Buffer.concat([Buffer.from(head), Uint8Array.of(LARGE, i)]));
+      return socket;
+    });
+    const link = new HttpPeerLink(url, 'new-key');
+    const others = await Promise.all(
+      Array.from({ length: 40 }, () => link.ask(Uint8Array.of(LARGE, 200), 30_000, false)),
     );
-    socket.on('error', () => undefined);
-    socket.once('close', () => resolve());
-    socket.resume();
+    for (const bytes of others) expect(Buffer.compare(bytes, Buffer.alloc(LARGE_BYTES, 200))).toBe(0);
+    link.close();
+    for (const [i, socket] of readers.entries()) {
+      const body = await bodyOf(socket, LARGE_BYTES);
+      expect(body.equals(Buffer.alloc(LARGE_BYTES, i))).toBe(true);
+      socket.destroy();
+    }
   });
-  expect(Buffer.from(await (await post(HOLDINGS_PATH, new Uint8Array(0))).arrayBuffer()).toString()).toBe(
-    'holdings',
-  );
+
+  test('new connections get the certificate that took the place of the first', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'logring-cluster-tls-'));
+    const [one, two] = ['one', 'two'].map((name) => {
+      const { certificate, key } = makeCertificate(directory, name);
+      return checkedIdentity(textOfFile(certificate), textOfFile(key), { certificate, key });
+    });
+    const secured = new ClusterListener({ ...ports, server: { ...server, forced, identity: one } });
+    const securedPort = await secured.listen('127.0.0.1', 0);
+    const shown = () =>
+      new Promise<string>((resolve, reject) => {
+        const options = { port: securedPort, host: '127.0.0.1', rejectUnauthorized: false };
+        const socket = connectTls(options, () => {
+          resolve(socket.getPeerCertificate().subject.CN as string);
+          socket.destroy();
+        });
+        socket.once('error', reject);
+      });
+    expect(await shown()).toBe('one');
+    secured.renewIdentity(two);
+    expect(await shown()).toBe('two');
+    // Nobody whom this process trusts has signed it.
+    const link = new HttpPeerLink(`https://127.0.0.1:${securedPort}`, 'new-key');
+    await expect(link.holdings(new Uint8Array(0), 5_000)).rejects.toThrow(/self.signed/);
+    link.close();
+    await secured.close(0);
+    rmSync(directory, { recursive: true });
+  });
 });
 
-test('a link asks, gives up in time, and says why', async () => {
-  const link = new HttpPeerLink(url, 'new-key');
-  expect(Buffer.from(await link.ask(Buffer.from('x'), 5_000, false)).toString()).toBe('answered x');
-  expect(Buffer.from(await link.holdings(new Uint8Array(0), 5_000)).toString()).toBe('holdings');
-  await expect(link.ask(Uint8Array.of(0), 5_000, false)).rejects.toThrow('answered 400: no question');
-  isSlow = true;
-  await expect(link.ask(Buffer.from('x'), 20, false)).rejects.toThrow('did not answer within 20 ms');
-  isSlow = false;
-  link.close();
+test('a link that reaches nobody says so', async () => {
   const refused = new HttpPeerLink('http://127.0.0.1:1', 'new-key');
   await expect(refused.ask(Buffer.from('x'), 5_000, false)).rejects.toThrow(/ECONNREFUSED/);
   refused.close();
-  const wrongKey = new HttpPeerLink(url, 'wrong');
-  await expect(wrongKey.holdings(new Uint8Array(0), 5_000)).rejects.toThrow('answered 401');
-  wrongKey.close();
 });
 
-test('a reply is what it was, though its reader takes its time and others are answered meanwhile', async () => {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1');
-  socket.pause();
-  const count = 60;
-  for (let i = 0; i < count; i++)
-    socket.write(
-      Buffer.concat([
-        Buffer.from(
-          `POST ${QUESTION_PATH} HTTP/1.1\r\nHost: here\r\nX-Logring-Cluster-Key: new-key\r\nContent-Length: 2\r\n\r\n`,
-        ),
-        Uint8Array.of(LARGE, i),
-      ]),
-    );
-  const link = new HttpPeerLink(url, 'new-key');
-  const others = await Promise.all(
-    Array.from({ length: 40 }, () => link.ask(Uint8Array.of(LARGE, 200), 30_000, false)),
-  );
-  for (const bytes of others) expect(Buffer.compare(bytes, Buffer.alloc(LARGE_BYTES, 200))).toBe(0);
-  link.close();
-  let received = Buffer.alloc(0);
-  const seen: number[] = [];
-  socket.on('data', (piece) => {
-    received = Buffer.concat([received, piece]);
-    for (;;) {
-      const start = received.indexOf('\r\n\r\n') + 4;
-      if (start < 4 || received.length < start + LARGE_BYTES) return;
-      const body = received.subarray(start, start + LARGE_BYTES);
-      seen.push(body.equals(Buffer.alloc(LARGE_BYTES, body[0])) ? body[0] : -1);
-      received = received.subarray(start + LARGE_BYTES);
-    }
-  });
-  socket.resume();
-  await eventually(() => seen.length === count);
-  expect(seen).toEqual(Array.from({ length: count }, (_, i) => i));
-  socket.destroy();
-});
-
-test('new connections get the certificate that took the place of the first', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'logring-cluster-tls-'));
-  const [one, two] = ['one', 'two'].map((name) => {
-    const { certificate, key } = makeCertificate(directory, name);
-    return checkedIdentity(textOfFile(certificate), textOfFile(key), null);
-  });
-  const secured = new ClusterListener({ ...ports, tls: one });
-  const port = await secured.listen('127.0.0.1', 0);
-  const shown = () =>
-    new Promise<string>((resolve, reject) => {
-      const socket = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }, () => {
-        resolve(socket.getPeerCertificate().subject.CN as string);
-        socket.destroy();
-      });
-      socket.once('error', reject);
+test('replies in pieces of any size are put together, and what is no reply ends the request and its connection', async () => {
+  let replies: readonly string[] = [];
+  const sockets: Socket[] = [];
+  const peer = createServer((socket) => {
+    sockets.push(socket);
+    socket.setNoDelay(true);
+    socket.on('error', () => undefined);
+    socket.on('data', async () => {
+      for (const piece of replies) {
+        socket.write(piece);
+        await new Promise(setImmediate);
+      }
     });
-  expect(await shown()).toBe('one');
-  secured.renewIdentity(two);
-  expect(await shown()).toBe('two');
-  await secured.close(0);
-  rmSync(directory, { recursive: true });
+  });
+  const port = await new Promise<number>((resolve) => {
+    peer.listen(0, '127.0.0.1', () => resolve((peer.address() as AddressInfo).port));
+  });
+  const link = new HttpPeerLink(`http://127.0.0.1:${port}`, 'key');
+  const ask = async (...pieces: string[]): Promise<string> => {
+    replies = pieces;
+    return Buffer.from(await link.ask(Buffer.from('x'), 5_000, false)).toString();
+  };
+  const reply = 'HTTP/1.1 200 OK\r\nX: y\r\ncontent-length: 10\r\n\r\n0123456789';
+  for (let cut = 1; cut < reply.length; cut++)
+    expect(await ask(reply.slice(0, cut), reply.slice(cut))).toBe('0123456789');
+  expect(await ask(...reply)).toBe('0123456789');
+  expect(await ask('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n')).toBe('');
+  expect(sockets).toHaveLength(1);
+  for (const [wrong, problem] of [
+    ['HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nfour', 'sent more than a reply has'],
+    ['HTTP/1.1 200 OK\r\nContent-Length: 999999999999\r\n\r\n', 'sent more than a reply has'],
+    ['HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n', 'sent no reply'],
+    ['HTTP/1.1 200 OK\r\n\r\n', 'sent no reply'],
+    ['HTTP/2 200\r\nContent-Length: 1\r\n\r\nx', 'sent no reply'],
+    ['x'.repeat(REPLY_HEAD_BYTES), 'sent no reply'],
+  ] as const)
+    await expect(ask(wrong)).rejects.toThrow(problem);
+  // One that says that it is the last of its connection, and one that comes unasked.
+  const count = sockets.length;
+  await ask('HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx');
+  await ask(reply);
+  sockets.at(-1)!.write(reply);
+  await new Promise((resolve) => sockets.at(-1)!.once('close', resolve));
+  await ask(reply);
+  expect(sockets).toHaveLength(count + 3);
+  link.close();
+  await new Promise((resolve) => peer.close(resolve));
 });
+
+/** All that comes back until the other side closes. */
+function sent(port: number, text: string, isEnd = false): Promise<string> {
+  return new Promise((resolve) => {
+    let received = '';
+    const socket = connect(port, '127.0.0.1', () => {
+      const bytes = Buffer.from(text, 'latin1');
+      isEnd ? socket.end(bytes) : socket.write(bytes);
+    });
+    socket.setEncoding('latin1').on('data', (piece) => {
+      received += piece;
+    });
+    socket.on('error', () => undefined);
+    socket.once('close', () => resolve(received));
+  });
+}
+
+/** Of the one reply that comes. */
+function bodyOf(socket: Socket, byteCount: number): Promise<Buffer> {
+  return new Promise((resolve) => {
+    let received = Buffer.alloc(0);
+    socket.on('data', (piece) => {
+      received = Buffer.concat([received, piece]);
+      const start = received.indexOf('\r\n\r\n') + 4;
+      if (start >= 4 && received.length === start + byteCount) resolve(received.subarray(start));
+    });
+    socket.resume();
+  });
+}

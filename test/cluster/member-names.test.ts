@@ -48,8 +48,7 @@ async function member(zone: string, own: Names): Promise<string> {
       piece: () => expect.unreachable('nobody copies'),
       release: () => expect.unreachable('nobody copies'),
     },
-    bugs: { report: (error) => bugs.push(error) },
-    tls: null,
+    server: { bugs: { report: (error) => bugs.push(error) } },
   });
   listeners.push(listener);
   const url = `http://127.0.0.1:${await listener.listen('127.0.0.1', 0)}`;

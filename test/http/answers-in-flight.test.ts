@@ -347,7 +347,7 @@ test('no piece is sent twice when the socket can take more before the turn has c
   const pieces = ['{"result":[', 'row', ',', 'row', ']}'].map((text) => Buffer.from(text));
   const answer: HttpAnswer = { status: 200, headers: [], body: pieces, close: false };
   const bugs = new BugLog();
-  const parts = { bugs, inFlight: new AnswersInFlight(MEBIBYTE), identity: null };
+  const parts = { bugs, inFlight: new AnswersInFlight(MEBIBYTE), identity: null, addressSettings: '' };
   new UwsServer(uws, { open: () => answer }, parts);
   const response = new TakingResponse();
   const request = {

@@ -74,7 +74,7 @@ function shortLived(service: TestService, times = SHORT): NodeServer {
   const inFlight = new AnswersInFlight(1);
   return new NodeServer(
     containedHandler(service.api, service.bugs),
-    { bugs: service.bugs, inFlight, identity: null },
+    { bugs: service.bugs, inFlight, identity: null, addressSettings: '' },
     times,
   );
 }

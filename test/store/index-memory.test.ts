@@ -50,7 +50,8 @@ test('the index is counted as it is held, after a start too, and is gone with wh
   const write = (save: (writer: SegmentWriter) => void) => store!.commit((writerOf) => save(writerOf(SCOPE)));
   /** What a commit holds of its own it holds until the next. */
   const held = async () => {
-    for (const segment of [0, 1, 2, 3, 4, 5]) await write((writer) => writer.put('last', new Uint8Array([segment])));
+    for (const segment of [0, 1, 2, 3, 4, 5])
+      await write((writer) => writer.put('last', new Uint8Array([segment])));
     return { heapBytes: await heapBytes(), countedBytes: store!.indexBytes };
   };
   try {

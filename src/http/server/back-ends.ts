@@ -28,18 +28,28 @@ export interface ServerOptions {
   readonly identity?: TlsIdentity;
   /** For tests; asking for a server that can't be loaded throws. */
   readonly forced?: BackEndName;
+  /** See ServerPorts. */
+  readonly addressSettings?: string;
   /** Wraps the handler once it can't throw any more, to measure it. */
   readonly observe?: (contained: HttpHandler) => HttpHandler;
 }
 
 /** Throws when the server that was asked for can't be loaded, or can't use the certificate. */
 export function createHttpServer(options: ServerOptions): ChosenServer {
-  const { handler, bugs, forced, observe, identity = null } = options;
+  const {
+    handler,
+    bugs,
+    forced,
+    observe,
+    identity = null,
+    addressSettings = 'LOGRING_HOST, LOGRING_PORT',
+  } = options;
   const inFlight = options.inFlight ?? new AnswersInFlight(ANSWER_BYTE_LIMIT);
   const contained = containedHandler(handler, bugs);
   const observed = observe === undefined ? contained : observe(contained);
+  const ports = { bugs, inFlight, identity, addressSettings };
   const nodeServer = (fallbackReason: string): ChosenServer => ({
-    server: new NodeServer(observed, { bugs, inFlight, identity }),
+    server: new NodeServer(observed, ports),
     origin: null,
     fallbackReason,
   });
@@ -47,7 +57,7 @@ export function createHttpServer(options: ServerOptions): ChosenServer {
   const binary = identity !== null && identity.paths === null ? NEEDS_FILES : loadUws();
   if (typeof binary !== 'string') {
     const { uws, origin } = binary;
-    const server = new UwsServer(uws, observed, { bugs, inFlight, identity });
+    const server = new UwsServer(uws, observed, ports);
     return { server, origin, fallbackReason: null };
   }
   if (forced === 'uWebSockets.js') throw new Error(binary);

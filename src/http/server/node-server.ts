@@ -53,18 +53,24 @@ export class NodeServer implements HttpServer {
   readonly #handler: HttpHandler;
   readonly #bugs: BugReporter;
   readonly #inFlight: AnswersInFlight;
+  readonly #addressSettings: string;
   readonly #bodyIdleMs: number;
   /** Answers in progress on a connection: nothing else may be written into them. */
   readonly #openBySocket = new WeakMap<Duplex, number>();
   #closing = false;
 
   /** The handler must be a contained one. */
-  constructor(handler: HttpHandler, { bugs, inFlight, identity }: ServerPorts, times = USUAL_TIMES) {
+  constructor(
+    handler: HttpHandler,
+    { bugs, inFlight, identity, addressSettings }: ServerPorts,
+    times = USUAL_TIMES,
+  ) {
     keepTickShape();
     this.#bodyIdleMs = times.bodyIdleMs;
     this.#handler = handler;
     this.#bugs = bugs;
     this.#inFlight = inFlight;
+    this.#addressSettings = addressSettings;
     const options = {
       insecureHTTPParser: false,
       // #isMalformed looks for it: node:http would refuse the request and read the next one.
@@ -91,7 +97,7 @@ export class NodeServer implements HttpServer {
     return new Promise((resolve, reject) => {
       const failed = (error: Error): void =>
         reject(
-          new ListenError(`can't listen on ${host}:${port} (LOGRING_HOST, LOGRING_PORT): ${error.message}`),
+          new ListenError(`can't listen on ${host}:${port} (${this.#addressSettings}): ${error.message}`),
         );
       this.#server.once('error', failed);
       this.#server.listen({ host, port, exclusive: true }, () => {

@@ -102,6 +102,8 @@ export interface ServerPorts {
   readonly inFlight: AnswersInFlight;
   /** null: without TLS. */
   readonly identity: TlsIdentity | null;
+  /** The names of the settings for host and port, for the operator. */
+  readonly addressSettings: string;
 }
 
 /** For what must not happen: the service goes on, but someone should look. */

@@ -27,6 +27,7 @@ export class UwsServer implements HttpServer {
   readonly #handler: HttpHandler;
   readonly #bugs: BugReporter;
   readonly #inFlight: AnswersInFlight;
+  readonly #addressSettings: string;
   readonly #isTls: boolean;
   #current: Listener;
   /** Of earlier certificates, with connections that may still be in use. */
@@ -39,11 +40,12 @@ export class UwsServer implements HttpServer {
   #drained: (() => void) | null = null;
 
   /** The handler must be a contained one: an exception that reaches uWebSockets.js aborts the process. */
-  constructor(uws: Uws, handler: HttpHandler, { bugs, inFlight, identity }: ServerPorts) {
+  constructor(uws: Uws, handler: HttpHandler, { bugs, inFlight, identity, addressSettings }: ServerPorts) {
     this.#uws = uws;
     this.#handler = handler;
     this.#bugs = bugs;
     this.#inFlight = inFlight;
+    this.#addressSettings = addressSettings;
     this.#isTls = identity !== null;
     this.#current = this.#createListener(identity);
   }
@@ -60,7 +62,7 @@ export class UwsServer implements HttpServer {
     }
     if (this.#listenSocket === null) {
       throw new ListenError(
-        `can't listen on ${host}:${port} (LOGRING_HOST, LOGRING_PORT): the port is taken, or the address is not this machine's`,
+        `can't listen on ${host}:${port} (${this.#addressSettings}): the port is taken, or the address is not this machine's`,
       );
     }
     return this.#uws.us_socket_local_port(this.#listenSocket);

@@ -1,0 +1,253 @@
+/**
+ * Connections to another member, each for one request at a time, and as much of HTTP/1.1 as members speak with each
+ * other: a reply has a Content-Length, or is a 304. Of a client of Node's own this takes a third of the processor time.
+ *
+ *   requests ──► an idle connection │ a new one │ the queue, when there are PEER_CONNECTIONS
+ *   replies  ──► of one chunk: a view of it │ of several: put together in memory from `allocate`
+ *   silence, a broken connection, bytes that are no reply ──► the request is rejected, its connection closed
+ */
+
+import { connect, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { CLUSTER_KEY_HEADER } from './cluster-paths.js';
+import { PEER_CONNECTIONS, PEER_IDLE_MS, REPLY_BYTES, REPLY_HEAD_BYTES } from './limits.js';
+import type { Allocate } from './messages.js';
+
+export interface PeerTarget {
+  readonly isTls: boolean;
+  readonly address: string;
+  readonly port: number;
+  /** As the Host header says it. */
+  readonly host: string;
+  readonly key: string;
+}
+
+export interface PeerReply {
+  readonly status: number;
+  readonly bytes: Uint8Array;
+}
+
+interface Request {
+  readonly message: Uint8Array;
+  readonly allocate: Allocate;
+  readonly resolve: (reply: PeerReply) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export class PeerConnections {
+  readonly #target: PeerTarget;
+  readonly #all = new Set<Connection>();
+  /** The one that was used last is the last. */
+  readonly #idle: Connection[] = [];
+  readonly #queue = new Set<Request>();
+
+  constructor(target: PeerTarget) {
+    this.#target = target;
+  }
+
+  /** Rejects when there is no whole reply within the time. */
+  post(
+    path: string,
+    body: Uint8Array,
+    limitMs: number,
+    allocate: Allocate = Buffer.allocUnsafe,
+  ): Promise<PeerReply> {
+    const { host, key } = this.#target;
+    const head = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\n${CLUSTER_KEY_HEADER}: ${key}\r\nContent-Length: ${body.length}\r\n\r\n`;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        request.reject(new Error(`did not answer within ${limitMs} ms`));
+        this.#queue.delete(request);
+        for (const connection of this.#all) connection.giveUp(request);
+      }, limitMs);
+      const request: Request = {
+        message: Buffer.concat([Buffer.from(head, 'latin1'), body]),
+        allocate,
+        resolve: (reply) => {
+          clearTimeout(timer);
+          resolve(reply);
+        },
+        reject: (error) => {
+          clearTimeout(timer);
+          reject(error);
+        },
+      };
+      this.#send(request);
+    });
+  }
+
+  close(): void {
+    for (const request of this.#queue) request.reject(new Error('the link to it was closed'));
+    this.#queue.clear();
+    for (const connection of this.#all) connection.close();
+  }
+
+  #send(request: Request): void {
+    const connection = this.#takeIdle() ?? this.#open();
+    if (connection === null) this.#queue.add(request);
+    else connection.send(request);
+  }
+
+  #takeIdle(): Connection | null {
+    for (;;) {
+      const connection = this.#idle.pop();
+      if (connection === undefined) return null;
+      if (connection.idleMs() < PEER_IDLE_MS) return connection;
+      connection.close();
+    }
+  }
+
+  /** null: there are enough. */
+  #open(): Connection | null {
+    if (this.#all.size >= PEER_CONNECTIONS) return null;
+    const connection: Connection = new Connection(socketTo(this.#target), {
+      onIdle: () => {
+        this.#idle.push(connection);
+        this.#goOn();
+      },
+      onClosed: () => {
+        this.#all.delete(connection);
+        const at = this.#idle.indexOf(connection);
+        if (at >= 0) this.#idle.splice(at, 1);
+        this.#goOn();
+      },
+    });
+    this.#all.add(connection);
+    return connection;
+  }
+
+  #goOn(): void {
+    const [next] = this.#queue;
+    if (next === undefined) return;
+    this.#queue.delete(next);
+    this.#send(next);
+  }
+}
+
+interface ConnectionPorts {
+  readonly onIdle: () => void;
+  /** Called once. */
+  readonly onClosed: () => void;
+}
+
+class Connection {
+  readonly #socket: Socket;
+  readonly #ports: ConnectionPorts;
+  #request: Request | null = null;
+  #reader = new ReplyReader();
+  #idleSinceMs = 0;
+
+  constructor(socket: Socket, ports: ConnectionPorts) {
+    this.#socket = socket;
+    this.#ports = ports;
+    socket.on('data', (piece) => this.#take(piece));
+    socket.on('error', (error) => this.#fail(error));
+    socket.on('close', () => {
+      this.#fail(new Error('closed the connection'));
+      ports.onClosed();
+    });
+  }
+
+  idleMs(): number {
+    return performance.now() - this.#idleSinceMs;
+  }
+
+  send(request: Request): void {
+    this.#request = request;
+    this.#reader = new ReplyReader();
+    this.#socket.write(request.message);
+  }
+
+  /** Closes the connection if it is the one of this request: its reply may still come. */
+  giveUp(request: Request): void {
+    if (this.#request === request) this.close();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #fail(error: Error): void {
+    const request = this.#request;
+    this.#request = null;
+    this.close();
+    request?.reject(error);
+  }
+
+  #take(piece: Buffer): void {
+    const request = this.#request;
+    // Nobody asked.
+    if (request === null) {
+      this.close();
+      return;
+    }
+    try {
+      const reply = this.#reader.take(piece, request.allocate);
+      if (reply === null) return;
+      this.#request = null;
+      request.resolve(reply);
+      if (this.#reader.isLast) this.close();
+      else {
+        this.#idleSinceMs = performance.now();
+        this.#ports.onIdle();
+      }
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+}
+
+const NOTHING = Buffer.alloc(0);
+const END_OF_HEAD = '\r\n\r\n';
+
+class ReplyReader {
+  /** Of a head that is not whole yet. */
+  #started: Buffer = NOTHING;
+  #status = 0;
+  #byteCount = 0;
+  #body: Uint8Array | null = null;
+  #receivedBytes = 0;
+  /** Whether the connection ends with it. */
+  isLast = false;
+
+  /** null: it is not whole yet. Throws for what is no reply that a member sends. */
+  take(piece: Buffer, allocate: Allocate): PeerReply | null {
+    if (this.#status !== 0) return this.#takeBody(piece, allocate);
+    const started = this.#started.length === 0 ? piece : Buffer.concat([this.#started, piece]);
+    const end = started.subarray(0, REPLY_HEAD_BYTES).indexOf(END_OF_HEAD);
+    if (end < 0) {
+      if (started.length >= REPLY_HEAD_BYTES) throw new Error('sent no reply');
+      this.#started = started;
+      return null;
+    }
+    this.#takeHead(started.toString('latin1', 0, end + 2));
+    return this.#takeBody(started.subarray(end + END_OF_HEAD.length), allocate);
+  }
+
+  /** `text`: up to the end of the last header line. */
+  #takeHead(text: string): void {
+    const status = /^HTTP\/1\.1 ([2-5]\d\d) /.exec(text)?.[1];
+    const length = status === '304' ? '0' : /\r\ncontent-length: *(\d{1,12})\r\n/i.exec(text)?.[1];
+    if (status === undefined || length === undefined) throw new Error('sent no reply');
+    this.#status = Number(status);
+    this.#byteCount = Number(length);
+    this.isLast = /\r\nconnection: *close\r\n/i.test(text);
+  }
+
+  #takeBody(piece: Uint8Array, allocate: Allocate): PeerReply | null {
+    const byteCount = this.#byteCount;
+    if (byteCount > REPLY_BYTES || this.#receivedBytes + piece.length > byteCount)
+      throw new Error('sent more than a reply has');
+    if (piece.length === byteCount) return { status: this.#status, bytes: piece };
+    this.#body ??= allocate(byteCount).subarray(0, byteCount);
+    this.#body.set(piece, this.#receivedBytes);
+    this.#receivedBytes += piece.length;
+    return this.#receivedBytes < byteCount ? null : { status: this.#status, bytes: this.#body };
+  }
+}
+
+function socketTo({ isTls, address, port }: PeerTarget): Socket {
+  const to = { host: address, port, noDelay: true };
+  if (!isTls) return connect(to);
+  return connectTls(isIP(address) === 0 ? { ...to, servername: address } : to);
+}

@@ -89,6 +89,11 @@ export class ByteWriter {
   }
 
   /** Puts a number in the place of one that was written before. */
+  replaceU8(position: number, value: number): void {
+    this.#view.setUint8(position, value);
+  }
+
+  /** The same. */
   replaceU32(position: number, value: number): void {
     this.#view.setUint32(position, value, true);
   }

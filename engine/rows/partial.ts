@@ -3,11 +3,11 @@
  * comes. Merging takes the newest rows of all shards, so a shard reads only the blocks of those that belong
  * to the answer.
  *
- *   rows 3   project │ retention, start, end and now f64 │ row count u32 │ body count u32
+ *   rows 4   project │ retention, start, end and now f64 │ row count u32 │ body count u32 │ has more u8
  *            │ per row, newest first: timeUs f64, idHash u32, length u32 │ the bodies of the first rows
  *
- * A row's body is large beside what places it. So a written one has the bodies of its newest rows only, as many as
- * somebody who asks several processes will need of each; `lackingBodies` tells when that was too few.
+ * A written one has only so many of its newest rows as somebody who asks several processes will need of each, and of
+ * large ones only the bodies of the first; `lackingRows` tells when that was too few.
  */
 
 import type { ByteWriter } from '../bytes.js';
@@ -21,7 +21,7 @@ import { compareRows, type Row } from './row-order.js';
 import type { RowsView } from './rows-view.js';
 import type { RunInfo } from './run.js';
 
-const FORM = 'rows 3';
+const FORM = 'rows 4';
 
 export interface LogsParameters {
   readonly project: string;
@@ -52,8 +52,18 @@ export interface MergedLogs {
 /** To be merged, or written, in the same turn and once: what it leads to may change after it. */
 export interface LogsPartial {
   readonly sources: readonly RowSource[];
-  /** Of a read one that came without the bodies of its last rows: how many rows have one. */
-  readonly bodyCount?: number;
+  /** Of one that was read. */
+  readonly came?: CameRows;
+}
+
+/** What came of another process's rows. */
+interface CameRows {
+  /** Newest first. */
+  readonly rows: readonly ReadRow[];
+  /** How many of them came with their bodies. */
+  readonly bodyCount: number;
+  /** Whether there are older ones that did not come. */
+  readonly hasMore: boolean;
 }
 
 /**
@@ -97,13 +107,13 @@ export function mergeLogs(partials: readonly LogsPartial[], byteLimit = Infinity
   return isWhole ? { rows, visibleUntilUs } : null;
 }
 
-/** How many bodies of rows are sent. */
-export interface BodyDetail {
+/** How many rows are sent, and how many bytes of bodies. */
+export interface RowDetail {
   readonly count: number;
   readonly byteLimit: number;
 }
 
-const ALL_BODIES: BodyDetail = { count: LOG_ROW_LIMIT, byteLimit: Infinity };
+const ALL_ROWS: RowDetail = { count: LOG_ROW_LIMIT, byteLimit: Infinity };
 
 /** What several shards have, as of one. */
 export function combineLogs(partials: readonly LogsPartial[]): LogsPartial {
@@ -111,7 +121,7 @@ export function combineLogs(partials: readonly LogsPartial[]): LogsPartial {
 }
 
 /**
- * As it is now, with the bodies of `bodyCount` rows, or fewer so that they take no more than `byteLimit`. Throws a
+ * As it is now: the newest `count` rows, and of these so many bodies that they take no more than `byteLimit`. Throws a
  * SegmentError as mergeLogs does. At most LOG_ROW_LIMIT rows.
  */
 export function writeLogs(
@@ -119,7 +129,7 @@ export function writeLogs(
   partial: LogsPartial,
   parameters: LogsParameters,
   nowUs: number,
-  { count: bodyCount, byteLimit }: BodyDetail = ALL_BODIES,
+  { count, byteLimit }: RowDetail = ALL_ROWS,
 ): void {
   out.string(FORM);
   out.string(parameters.project);
@@ -127,20 +137,24 @@ export function writeLogs(
   const countsAt = out.length;
   out.u32(0);
   out.u32(0);
+  out.u8(0);
   const bodies: Uint8Array[] = [];
   let rowCount = 0;
   let byteCount = 0;
-  takeNewest([partial], ({ timeUs, idHash, row }) => {
+  const isWhole = takeNewest([partial], (cursor) => {
+    if (rowCount === count) return false;
+    const { row } = cursor;
     byteCount += row.length;
-    if (rowCount < bodyCount && byteCount <= byteLimit) bodies.push(row);
-    out.f64(timeUs);
-    out.u32(idHash);
+    if (byteCount <= byteLimit) bodies.push(row);
+    out.f64(cursor.timeUs);
+    out.u32(cursor.idHash);
     out.u32(row.length);
     rowCount++;
     return true;
   });
   out.replaceU32(countsAt, rowCount);
   out.replaceU32(countsAt + 4, bodies.length);
+  out.replaceU8(countsAt + 8, isWhole ? 0 : 1);
   for (const body of bodies) out.bytes(body);
 }
 
@@ -152,7 +166,8 @@ export function readLogs(bytes: Uint8Array, parameters: LogsParameters, nowUs: n
     if (!isSame) throw new PartialError('a partial answer is to another question');
     const count = content.u32();
     const bodyCount = content.u32();
-    if (count > LOG_ROW_LIMIT || bodyCount > count)
+    const hasMore = content.u8() === 1;
+    if (count > LOG_ROW_LIMIT || bodyCount > count || (hasMore && count === LOG_ROW_LIMIT))
       throw new PartialError('a partial answer has more rows than an answer');
     const places = Array.from({ length: count }, () => {
       return { timeUs: content.f64(), idHash: content.u32(), length: content.u32() };
@@ -168,39 +183,56 @@ export function readLogs(bytes: Uint8Array, parameters: LogsParameters, nowUs: n
         throw new PartialError('the rows of a partial answer are out of order');
     return {
       sources: count === 0 ? [] : [{ newestUs: rows[0].timeUs, open: () => new ReadCursor(rows) }],
-      ...(bodyCount < count ? { bodyCount } : {}),
+      came: { rows, bodyCount, hasMore },
     };
   });
 }
 
-/**
- * Of partial answers that are to be merged, for each that lacks bodies how many of its rows need them, 0 for the others;
- * null when all that are needed have come. `byteCount` is what those weigh that have not come. Throws as mergeLogs does.
- */
-export function lackingBodies(
-  partials: readonly LogsPartial[],
-): { readonly bodyCounts: readonly number[]; readonly byteCount: number } | null {
-  if (partials.every(({ bodyCount }) => bodyCount === undefined)) return null;
-  const lists = partials.map(({ sources }) => newestPlaces(sources));
-  const needed = neededOf(lists);
-  let byteCount = 0;
-  const bodyCounts = lists.map((places, i) => {
-    const { bodyCount = LOG_ROW_LIMIT } = partials[i];
-    if (needed[i] <= bodyCount) return 0;
-    for (const { length } of places.slice(bodyCount, needed[i])) byteCount += length;
-    return needed[i];
-  });
-  return bodyCounts.some((count) => count > 0) ? { bodyCounts, byteCount } : null;
+/** What partial answers lack that are to be merged. */
+export interface LackingRows {
+  /** Of each how many rows are needed, 0: it has them. */
+  readonly rowCounts: readonly number[];
+  /** What the bodies weigh that have not come, of rows whose places have. */
+  readonly byteCount: number;
+  /** false: what is to come next tells how much is needed. */
+  readonly isKnown: boolean;
 }
 
-/** How many of each list are among the newest LOG_ROW_LIMIT of all; each list is in order, newest first. */
-function neededOf(lists: readonly (readonly Place[])[]): number[] {
+/** null when all that are needed have come. Throws as mergeLogs does. */
+export function lackingRows(partials: readonly LogsPartial[]): LackingRows | null {
+  const isAllHere = ({ rows, bodyCount, hasMore }: CameRows) => bodyCount === rows.length && !hasMore;
+  if (partials.every(({ came }) => came === undefined || isAllHere(came))) return null;
+  const lists = partials.map(({ sources, came }) => came?.rows ?? newestPlaces(sources));
+  const isMore = partials.map(({ came }) => came?.hasMore === true);
+  const needed = neededOf(lists, isMore);
+  // The next one of such a list may belong to the answer too, and then others go on further than was seen.
+  if (isMore.some((more, i) => more && needed[i] === lists[i].length))
+    return { rowCounts: isMore.map((more) => (more ? LOG_ROW_LIMIT : 0)), byteCount: 0, isKnown: false };
+  let byteCount = 0;
+  const rowCounts = partials.map(({ came }, i) => {
+    if (came === undefined || needed[i] <= came.bodyCount) return 0;
+    // With the first that is not needed it can be told that no other one is.
+    const rowCount = Math.min(needed[i] + 1, came.rows.length);
+    for (const { length } of came.rows.slice(came.bodyCount, rowCount)) byteCount += length;
+    return rowCount;
+  });
+  return rowCounts.some((count) => count > 0) ? { rowCounts, byteCount, isKnown: true } : null;
+}
+
+/**
+ * How many of each list are among the newest LOG_ROW_LIMIT of all, as far as that can be told; each list is in order,
+ * newest first, and those with `isMore` go on.
+ */
+function neededOf(lists: readonly (readonly Place[])[], isMore: readonly boolean[]): number[] {
   const needed = lists.map(() => 0);
   let last: Place | null = null;
   for (let taken = 0; taken < LOG_ROW_LIMIT; taken++) {
     let newest = -1;
     for (let i = 0; i < lists.length; i++) {
-      if (needed[i] === lists[i].length) continue;
+      if (needed[i] === lists[i].length) {
+        if (isMore[i]) return needed;
+        continue;
+      }
       if (newest < 0 || comparePlaces(lists[i][needed[i]], lists[newest][needed[newest]]) > 0) newest = i;
     }
     if (newest < 0) return needed;
@@ -212,21 +244,17 @@ function neededOf(lists: readonly (readonly Place[])[]): number[] {
   return needed;
 }
 
-/** How many bodies to ask each of so many processes for that have about the same share of the rows. */
-export function likelyBodyCount(processCount: number): number {
+/** How many rows to ask each of so many processes for that have about the same share of them. */
+export function likelyRowCount(processCount: number): number {
   const share = LOG_ROW_LIMIT / processCount;
   return Math.min(LOG_ROW_LIMIT, Math.ceil(share + 3 * Math.sqrt(share)));
 }
 
-type Place = Pick<ReadRow, 'timeUs' | 'idHash' | 'length'>;
+type Place = Pick<ReadRow, 'timeUs' | 'idHash'>;
 
 function newestPlaces(sources: readonly RowSource[]): Place[] {
   const places: Place[] = [];
-  takeNewest([{ sources }], (cursor) => {
-    const { timeUs, idHash } = cursor;
-    const length = cursor instanceof ReadCursor ? cursor.length : 0;
-    return places.push({ timeUs, idHash, length }) > 0;
-  });
+  takeNewest([{ sources }], ({ timeUs, idHash }) => places.push({ timeUs, idHash }) > 0);
   return places;
 }
 
@@ -266,10 +294,6 @@ class ReadCursor implements RowCursor {
 
   get row(): Uint8Array {
     return this.#rows[this.#position].row;
-  }
-
-  get length(): number {
-    return this.#rows[this.#position].length;
   }
 
   advance(): boolean {

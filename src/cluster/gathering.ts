@@ -18,7 +18,7 @@
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { AnsweringShards, Detail } from '../endpoints/endpoint.js';
-import { CATCH_UP_PAUSE_MS, REPLY_BYTES, UNCOUNTED_REPLY_BYTES } from './limits.js';
+import { CATCH_UP_PAUSE_MS, UNCOUNTED_REPLY_BYTES } from './limits.js';
 import type { Question } from './messages.js';
 import type { OwnCopies } from './own-copies.js';
 import type { Peer } from './peer.js';
@@ -151,12 +151,12 @@ export class Gathering {
   }
 
   /** A piece again, in more detail; null when the member does not count the same partitions any more. */
-  async again({ peer, partitions }: Piece, count: number): Promise<Piece | null> {
+  async again({ peer, partitions }: Piece, detail: Detail): Promise<Piece | null> {
     const { pieces, lacking } = await this.#requests.request(
       peer,
       partitions.map(({ partition }) => partition),
       Infinity,
-      { count, byteLimit: REPLY_BYTES },
+      detail,
     );
     return lacking.length === 0 ? (pieces[0] ?? null) : null;
   }

@@ -83,18 +83,9 @@ export class PeerConnections {
   }
 
   #send(request: Request): void {
-    const connection = this.#takeIdle() ?? this.#open();
+    const connection = this.#idle.pop() ?? this.#open();
     if (connection === null) this.#queue.add(request);
     else connection.send(request);
-  }
-
-  #takeIdle(): Connection | null {
-    for (;;) {
-      const connection = this.#idle.pop();
-      if (connection === undefined) return null;
-      if (connection.idleMs() < PEER_IDLE_MS) return connection;
-      connection.close();
-    }
   }
 
   /** null: there are enough. */
@@ -135,26 +126,23 @@ class Connection {
   readonly #ports: ConnectionPorts;
   #request: Request | null = null;
   #reader = new ReplyReader();
-  #idleSinceMs = 0;
 
   constructor(socket: Socket, ports: ConnectionPorts) {
     this.#socket = socket;
     this.#ports = ports;
     socket.on('data', (piece) => this.#take(piece));
     socket.on('error', (error) => this.#fail(error));
+    socket.on('timeout', () => this.close());
     socket.on('close', () => {
       this.#fail(new Error('closed the connection'));
       ports.onClosed();
     });
   }
 
-  idleMs(): number {
-    return performance.now() - this.#idleSinceMs;
-  }
-
   send(request: Request): void {
     this.#request = request;
     this.#reader = new ReplyReader();
+    this.#socket.setTimeout(0);
     this.#socket.write(request.message);
   }
 
@@ -188,7 +176,7 @@ class Connection {
       request.resolve(reply);
       if (this.#reader.isLast) this.close();
       else {
-        this.#idleSinceMs = performance.now();
+        this.#socket.setTimeout(PEER_IDLE_MS);
         this.#ports.onIdle();
       }
     } catch (error) {

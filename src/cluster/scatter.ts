@@ -12,7 +12,7 @@ import type { Gathered, ScatterCall, ScatterPort } from '../http/query/scatter-p
 import { listText } from '../service/whole-answers.js';
 import type { Floors } from './floors.js';
 import { Gathering, type GatheringPorts, type Pieces } from './gathering.js';
-import { GATHER_TRIES, NO_COPY_RETRY_SECONDS, UNCOUNTED_REPLY_BYTES } from './limits.js';
+import { GATHER_TRIES, NO_COPY_RETRY_SECONDS, REPLY_BYTES, UNCOUNTED_REPLY_BYTES } from './limits.js';
 import type { OwnCopies } from './own-copies.js';
 import type { Piece } from './peer-requests.js';
 
@@ -148,17 +148,19 @@ export class Scatter implements ScatterPort {
     reserve(memory, pieces, 0);
     if (query.lacking === undefined) return pieces;
     for (let tries = 0; tries < GATHER_TRIES; tries++) {
-      const own = query.collect(parameters, nowUs, found.shards) as readonly unknown[];
+      const collected = query.collect(parameters, nowUs, found.shards) as readonly unknown[];
+      const own = query.combine === undefined ? collected : [query.combine(collected)];
       const read = pieces.map(({ partials }) => partials.map(({ partial }) => partial));
       const lacking = query.lacking([...own, ...read.flat()]);
       if (lacking === null) return pieces;
       reserve(memory, pieces, lacking.byteCount);
+      const byteLimit = lacking.isKnown ? REPLY_BYTES : UNCOUNTED_REPLY_BYTES;
       let at = own.length;
       const again = pieces.map((piece, i) => {
         const details = lacking.details.slice(at, at + read[i].length);
         at += read[i].length;
-        const detail = Math.max(0, ...details);
-        return detail === 0 ? piece : gathering.again(piece, detail);
+        const count = Math.max(0, ...details);
+        return count === 0 ? piece : gathering.again(piece, { count, byteLimit });
       });
       const next = await Promise.all(again);
       if (next.some((piece) => piece === null)) throw changed();

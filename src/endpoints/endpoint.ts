@@ -99,6 +99,8 @@ export interface Lacking {
   readonly details: readonly number[];
   /** Of what is to come. */
   readonly byteCount: number;
+  /** false: how much that is turns out when a part of it has come. */
+  readonly isKnown: boolean;
 }
 
 /** An endpoint whose answers go through the result cache. */

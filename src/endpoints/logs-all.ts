@@ -9,8 +9,8 @@ import {
   combineLogs,
   type LogsParameters,
   type LogsPartial,
-  lackingBodies,
-  likelyBodyCount,
+  lackingRows,
+  likelyRowCount,
   mergeLogs,
   readLogs,
   writeLogs,
@@ -115,10 +115,10 @@ export const logsAll = {
       combine: combineLogs,
       write: writeLogs,
       read: readLogs,
-      likelyDetail: likelyBodyCount,
+      likelyDetail: likelyRowCount,
       lacking: (partials) => {
-        const lacking = lackingBodies(partials);
-        return lacking && { details: lacking.bodyCounts, byteCount: lacking.byteCount };
+        const lacking = lackingRows(partials);
+        return lacking && { ...lacking, details: lacking.rowCounts };
       },
       answerWith,
       answer: (parameters, nowUs) => memo.answer(parameters, nowUs),

@@ -83,9 +83,15 @@ export class PeerConnections {
   }
 
   #send(request: Request): void {
-    const connection = this.#idle.pop() ?? this.#open();
+    const connection = this.#takeIdle() ?? this.#open();
     if (connection === null) this.#queue.add(request);
     else connection.send(request);
+  }
+
+  #takeIdle(): Connection | null {
+    let connection = this.#idle.pop();
+    while (connection !== undefined && !connection.isOpen) connection = this.#idle.pop();
+    return connection ?? null;
   }
 
   /** null: there are enough. */
@@ -137,6 +143,11 @@ class Connection {
       this.#fail(new Error('closed the connection'));
       ports.onClosed();
     });
+  }
+
+  /** Whether nothing has been heard of its end. */
+  get isOpen(): boolean {
+    return this.#socket.writable;
   }
 
   send(request: Request): void {

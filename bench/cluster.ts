@@ -20,7 +20,8 @@ const PARTITIONS = 12;
 const PROJECTS = 50;
 /** Records that are sent at a time. */
 const BATCH = 200;
-const US_PER_DAY = 86_400_000_000;
+const MS_PER_DAY = 86_400_000;
+const US_PER_DAY = 1000 * MS_PER_DAY;
 /** Linux counts processor time in hundredths of a second. */
 const US_PER_TICK = 10_000;
 
@@ -59,7 +60,8 @@ export async function runClusterBench(
     await rig.connect();
     const topic = uniqueName('edge');
     for (const name of [topic, `${topic}-relay`]) await rig.createTopic(name, PARTITIONS);
-    const asked = questionsOf(await produce(rig, topic, entries));
+    const endUs = Math.floor(Date.now() - MS_PER_DAY / 8) * 1000;
+    const asked = questionsOf(await produce(rig, topic, entries, endUs), endUs);
     let right: readonly string[] | null = null;
     for (const count of counts) {
       const members = new Members({
@@ -74,14 +76,14 @@ export async function runClusterBench(
         await Promise.all(names.map((name) => members.start({ name, zone: '' })));
         await members.untilReady(...names);
         const bodies = await Promise.all(
-          asked.map(async (question) => (await members.ask('m0', question)).body),
+          asked.map(async (question) => (await members.ask('m0', question(0))).body),
         );
         right ??= bodies;
         for (const [i, body] of bodies.entries())
-          if (body !== right[i]) throw new Error(`${count} members answer ${asked[i]} otherwise than one`);
+          if (body !== right[i]) throw new Error(`${count} members answer ${asked[i](0)} otherwise than one`);
         for (const question of asked) {
           const one = await measure(members, names, question, { questions, warmUps });
-          figures.push({ question: question.split('?')[0], members: count, ...one });
+          figures.push({ question: question(0).split('?')[0], members: count, ...one });
           tell(JSON.stringify(figures.at(-1)));
         }
       } finally {
@@ -96,12 +98,11 @@ export async function runClusterBench(
 }
 
 /**
- * Of the last days, so that no answer changes with the time, an entry after the other to each partition in turn, as
- * producers send what has no key; returns the busiest project.
+ * Entries up to `endUs`, so far back that no answer changes with the time, one after the other to each partition in turn,
+ * as producers send what has no key; returns the busiest project.
  */
-async function produce(rig: Rig, topic: string, entries: number): Promise<string> {
+async function produce(rig: Rig, topic: string, entries: number, endUs: number): Promise<string> {
   const traffic = createTraffic({ seed: 1, projectCount: PROJECTS });
-  const endUs = Date.now() * 1000 - US_PER_DAY / 8;
   for (const [name, draw] of [
     [topic, (atUs: number) => traffic.edge(atUs)],
     [`${topic}-relay`, (atUs: number) => traffic.relay(atUs)],
@@ -116,12 +117,19 @@ async function produce(rig: Rig, topic: string, entries: number): Promise<string
   return traffic.projects[0].ref;
 }
 
-function questionsOf(project: string): string[] {
+/** The question that is asked as the so-manieth. */
+type Question = (turn: number) => string;
+
+function questionsOf(project: string, endUs: number): Question[] {
   return [
-    `logs.all?project=${project}&project_tier=ENTERPRISE`,
-    `functions.invocation-stats?project=${project}&interval=7day`,
-    `usage.api-counts?project=${project}&interval=daily`,
-    `logs.event-counts?project=${project}&project_tier=ENTERPRISE&interval=daily`,
+    // Each with another end, as the rows of one that was asked before are kept.
+    (turn) => {
+      const end = new Date(endUs / 1000 + turn).toISOString();
+      return `logs.all?project=${project}&project_tier=ENTERPRISE&iso_timestamp_end=${end}`;
+    },
+    () => `functions.invocation-stats?project=${project}&interval=7day`,
+    () => `usage.api-counts?project=${project}&interval=daily`,
+    () => `logs.event-counts?project=${project}&project_tier=ENTERPRISE&interval=daily`,
   ];
 }
 
@@ -129,17 +137,17 @@ function questionsOf(project: string): string[] {
 async function measure(
   members: Members,
   names: readonly string[],
-  question: string,
+  question: Question,
   { questions: count, warmUps }: Pick<ClusterSizes, 'questions' | 'warmUps'>,
 ) {
-  const url = `${members.of(names[0]).url}/api/endpoints/query/${question}`;
-  for (let i = 0; i < warmUps; i++) await getText(url);
+  const urlOf = (turn: number) => `${members.of(names[0]).url}/api/endpoints/query/${question(turn)}`;
+  for (let i = 0; i < warmUps; i++) await getText(urlOf(i));
   const processorUs = () => names.reduce((sum, name) => sum + processorUsOf(members.of(name).processId), 0);
   const latenciesUs: number[] = [];
   const [beforeUs, startUs] = [processorUs(), monotonicUs()];
   for (let i = 0; i < count; i++) {
     const askedUs = monotonicUs();
-    await getText(url);
+    await getText(urlOf(warmUps + i));
     latenciesUs.push(monotonicUs() - askedUs);
   }
   const [askedUs, tookUs] = [processorUs() - beforeUs, monotonicUs() - startUs];

@@ -18,7 +18,7 @@
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { AnsweringShards, Detail } from '../endpoints/endpoint.js';
-import { CATCH_UP_PAUSE_MS, UNCOUNTED_REPLY_BYTES } from './limits.js';
+import { CATCH_UP_PAUSE_MS, HEDGE_PATIENCE, UNCOUNTED_REPLY_BYTES } from './limits.js';
 import type { Question } from './messages.js';
 import type { OwnCopies } from './own-copies.js';
 import type { Peer } from './peer.js';
@@ -261,11 +261,15 @@ export class Gathering {
   ): Promise<Outcome> {
     const { hedges, after, monotonicUs } = this.#ports;
     const askedUs = monotonicUs();
-    const hasOther = partitions.every((partition) =>
-      this.#holders(partition).some((one) => !tried.has(one) && !one.isSilent),
-    );
-    if (!hasOther) return first;
     const { lateMs } = this.#wanted;
+    let othersMs = 0;
+    for (const partition of partitions) {
+      const other = this.#holders(partition).find((one) => !tried.has(one) && !one.isSilent);
+      if (other === undefined) return first;
+      othersMs = Math.max(othersMs, other.hedgeMs);
+    }
+    // When nearly all its answers have come, or a while after those of the others would have.
+    const waitMs = lateMs ?? Math.min(peer.hedgeMs, HEDGE_PATIENCE * othersMs);
     return new Promise((resolve) => {
       const outcomes: Outcome[] = [];
       let underWayCount = 1;
@@ -281,7 +285,7 @@ export class Gathering {
         if (lateMs === null) peer.missed(askedUs, monotonicUs());
         // Once it is known to be silent, nothing is spared any more.
         if (mayAsk) void askOthers();
-        else cancel = after(lateMs ?? peer.hedgeMs, look);
+        else cancel = after(waitMs, look);
       };
       const askOthers = async (): Promise<void> => {
         underWayCount++;
@@ -291,7 +295,7 @@ export class Gathering {
         // They may only not have come as far yet as the late one was.
         if (!isLast && this.#isComing(outcome.lacking)) cancel = after(CATCH_UP_PAUSE_MS, askOthers);
       };
-      let cancel = after(lateMs ?? peer.hedgeMs, look);
+      let cancel = after(waitMs, look);
       void first.then(take);
     });
   }

@@ -48,6 +48,12 @@ export const CATCH_UP_PAUSE_MS = 25;
 export const HEDGE_LEAST_MS = 5;
 export const HEDGE_MOST_MS = 100;
 
+/**
+ * One that takes so many times longer than another would have is late too. More: one that has just started, or is slow
+ * for a while, is felt for as long as it is slow; fewer: a member on a slower machine always counts as late.
+ */
+export const HEDGE_PATIENCE = 2;
+
 /** Questions that may be asked twice so, as a share of all, and in a row. More: more load where there is most. */
 export const HEDGE_SHARE = 0.05;
 export const HEDGE_BURST = 10;

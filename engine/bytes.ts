@@ -88,12 +88,12 @@ export class ByteWriter {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** Puts a number in the place of one that was written before. */
+  /** Puts a byte in the place of one that was written before. */
   replaceU8(position: number, value: number): void {
     this.#view.setUint8(position, value);
   }
 
-  /** The same. */
+  /** Puts a number in the place of one that was written before. */
   replaceU32(position: number, value: number): void {
     this.#view.setUint32(position, value, true);
   }

@@ -190,33 +190,38 @@ export function readLogs(bytes: Uint8Array, parameters: LogsParameters, nowUs: n
 
 /** What partial answers lack that are to be merged. */
 export interface LackingRows {
-  /** Of each how many rows are needed, 0: it has them. */
-  readonly rowCounts: readonly number[];
-  /** What the bodies weigh that have not come, of rows whose places have. */
+  /** Of each what to ask for in its place; null: it has what is needed. */
+  readonly details: readonly (RowDetail | null)[];
+  /** What the bodies weigh that are asked for, of rows whose places have come. */
   readonly byteCount: number;
-  /** false: what is to come next tells how much is needed. */
-  readonly isKnown: boolean;
 }
 
-/** null when all that are needed have come. Throws as mergeLogs does. */
-export function lackingRows(partials: readonly LogsPartial[]): LackingRows | null {
+/**
+ * null when all that are needed have come. `unseenBytes`: so much of bodies may be asked for before it is known which
+ * are needed. Throws as mergeLogs does.
+ */
+export function lackingRows(partials: readonly LogsPartial[], unseenBytes: number): LackingRows | null {
   const isAllHere = ({ rows, bodyCount, hasMore }: CameRows) => bodyCount === rows.length && !hasMore;
   if (partials.every(({ came }) => came === undefined || isAllHere(came))) return null;
   const lists = partials.map(({ sources, came }) => came?.rows ?? newestPlaces(sources));
   const isMore = partials.map(({ came }) => came?.hasMore === true);
   const needed = neededOf(lists, isMore);
   // The next one of such a list may belong to the answer too, and then others go on further than was seen.
-  if (isMore.some((more, i) => more && needed[i] === lists[i].length))
-    return { rowCounts: isMore.map((more) => (more ? LOG_ROW_LIMIT : 0)), byteCount: 0, isKnown: false };
+  if (isMore.some((more, i) => more && needed[i] === lists[i].length)) {
+    const all = { count: LOG_ROW_LIMIT, byteLimit: unseenBytes };
+    return { details: isMore.map((more) => (more ? all : null)), byteCount: 0 };
+  }
   let byteCount = 0;
-  const rowCounts = partials.map(({ came }, i) => {
-    if (came === undefined || needed[i] <= came.bodyCount) return 0;
-    // With the first that is not needed it can be told that no other one is.
-    const rowCount = Math.min(needed[i] + 1, came.rows.length);
-    for (const { length } of came.rows.slice(came.bodyCount, rowCount)) byteCount += length;
-    return rowCount;
+  const details = partials.map(({ came }, i) => {
+    if (came === undefined || needed[i] <= came.bodyCount) return null;
+    // Meanwhile newer ones may have come, which are then needed too.
+    const { rows, bodyCount } = came;
+    const bytesOf = (some: readonly ReadRow[]) => some.reduce((sum, { length }) => sum + length, 0);
+    const asked = rows.slice(0, needed[i] + Math.ceil(Math.sqrt(needed[i])));
+    byteCount += bytesOf(asked.slice(bodyCount));
+    return { count: LOG_ROW_LIMIT, byteLimit: bytesOf(asked) };
   });
-  return rowCounts.some((count) => count > 0) ? { rowCounts, byteCount, isKnown: true } : null;
+  return details.some((detail) => detail !== null) ? { details, byteCount } : null;
 }
 
 /**

@@ -129,7 +129,9 @@ export class ClusterListener {
     if (isCounted) this.#questionCount++;
     try {
       const bytes = await reply(body, allocate);
-      const release = () => buffer !== null && this.#replies.giveBack(buffer);
+      const release = () => {
+        if (buffer !== null) this.#replies.giveBack(buffer);
+      };
       return {
         status: bytes === null ? 304 : 200,
         headers: [BYTES],

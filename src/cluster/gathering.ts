@@ -268,7 +268,7 @@ export class Gathering {
       if (other === undefined) return first;
       othersMs = Math.max(othersMs, other.hedgeMs);
     }
-    // When nearly all its answers have come, or a while after those of the others would have.
+    // When nearly all its answers would have come, or some time after those of the others would have.
     const waitMs = lateMs ?? Math.min(peer.hedgeMs, HEDGE_PATIENCE * othersMs);
     return new Promise((resolve) => {
       const outcomes: Outcome[] = [];
@@ -278,11 +278,11 @@ export class Gathering {
         underWayCount--;
         if (outcome.lacking.length > 0 && underWayCount > 0) return;
         cancel();
+        cancelMissed();
         resolve(outcomes.reduce((best, one) => (one.lacking.length < best.lacking.length ? one : best)));
       };
       const look = (): void => {
         const mayAsk = hedges.take(peer.isSilent);
-        if (lateMs === null) peer.missed(askedUs, monotonicUs());
         // Once it is known to be silent, nothing is spared any more.
         if (mayAsk) void askOthers();
         else cancel = after(waitMs, look);
@@ -296,6 +296,8 @@ export class Gathering {
         if (!isLast && this.#isComing(outcome.lacking)) cancel = after(CATCH_UP_PAUSE_MS, askOthers);
       };
       let cancel = after(waitMs, look);
+      const cancelMissed =
+        lateMs === null ? after(peer.hedgeMs, () => peer.missed(askedUs, monotonicUs())) : () => undefined;
       void first.then(take);
     });
   }

@@ -88,7 +88,7 @@ export const QUESTIONS_AT_ONCE = 512;
 /** The farthest time from the epoch that there is, µs: that of dates. */
 export const MOST_TIME_US = 8.64e18;
 
-/** Connections to one member. More: descriptors; fewer: questions wait for each other. */
+/** Connections to one member for each kind of request. More: descriptors; fewer: questions wait for each other. */
 export const PEER_CONNECTIONS = 64;
 
 /** Used again for so long without a question. Longer: it is closed under one; shorter: connections are made again and again. */

@@ -3,7 +3,7 @@
  * other: a reply has a Content-Length, or is a 304. Of a client of Node's own this takes a third of the processor time.
  *
  *   requests ──► an idle connection │ a new one │ the queue, when there are PEER_CONNECTIONS
- *   replies  ──► of one chunk: a view of it │ of several: put together in memory from `allocate`
+ *   replies  ──► of one chunk: a view of it │ of several: put together, once all are here, in memory from `allocate`
  *   silence, a broken connection, bytes that are no reply ──► the request is rejected, its connection closed
  */
 
@@ -37,9 +37,12 @@ interface Request {
 export class PeerConnections {
   readonly #target: PeerTarget;
   readonly #all = new Set<Connection>();
-  /** The one that was used last is the last. */
+  /** Most recently used last. */
   readonly #idle: Connection[] = [];
   readonly #queue = new Set<Request>();
+  /** Of TLS, so that a new connection need not begin from nothing. */
+  #session: Buffer | undefined;
+  #isClosed = false;
 
   constructor(target: PeerTarget) {
     this.#target = target;
@@ -76,13 +79,19 @@ export class PeerConnections {
     });
   }
 
+  /** Requests that are under way, and any after, are rejected. */
   close(): void {
-    for (const request of this.#queue) request.reject(new Error('the link to it was closed'));
+    this.#isClosed = true;
+    for (const request of this.#queue) request.reject(closedLink());
     this.#queue.clear();
-    for (const connection of this.#all) connection.close();
+    for (const connection of this.#all) connection.fail(closedLink());
   }
 
   #send(request: Request): void {
+    if (this.#isClosed) {
+      request.reject(closedLink());
+      return;
+    }
     const connection = this.#takeIdle() ?? this.#open();
     if (connection === null) this.#queue.add(request);
     else connection.send(request);
@@ -97,7 +106,11 @@ export class PeerConnections {
   /** null: there are enough. */
   #open(): Connection | null {
     if (this.#all.size >= PEER_CONNECTIONS) return null;
-    const connection: Connection = new Connection(socketTo(this.#target), {
+    const socket = socketTo(this.#target, this.#session);
+    socket.on('session', (session: Buffer) => {
+      this.#session = session;
+    });
+    const connection: Connection = new Connection(socket, {
       onIdle: () => {
         this.#idle.push(connection);
         this.#goOn();
@@ -116,8 +129,10 @@ export class PeerConnections {
   #goOn(): void {
     const [next] = this.#queue;
     if (next === undefined) return;
+    const connection = this.#takeIdle() ?? this.#open();
+    if (connection === null) return;
     this.#queue.delete(next);
-    this.#send(next);
+    connection.send(next);
   }
 }
 
@@ -136,11 +151,12 @@ class Connection {
   constructor(socket: Socket, ports: ConnectionPorts) {
     this.#socket = socket;
     this.#ports = ports;
+    socket.setNoDelay(true);
     socket.on('data', (piece) => this.#take(piece));
-    socket.on('error', (error) => this.#fail(error));
+    socket.on('error', (error) => this.fail(error));
     socket.on('timeout', () => this.close());
     socket.on('close', () => {
-      this.#fail(new Error('closed the connection'));
+      this.fail(new Error('closed the connection'));
       ports.onClosed();
     });
   }
@@ -152,7 +168,6 @@ class Connection {
 
   send(request: Request): void {
     this.#request = request;
-    this.#reader = new ReplyReader();
     this.#socket.setTimeout(0);
     this.#socket.write(request.message);
   }
@@ -166,7 +181,8 @@ class Connection {
     this.#socket.destroy();
   }
 
-  #fail(error: Error): void {
+  /** Closes it; its request is rejected. */
+  fail(error: Error): void {
     const request = this.#request;
     this.#request = null;
     this.close();
@@ -183,15 +199,17 @@ class Connection {
     try {
       const reply = this.#reader.take(piece, request.allocate);
       if (reply === null) return;
+      const { isLast } = this.#reader;
       this.#request = null;
+      this.#reader = new ReplyReader();
       request.resolve(reply);
-      if (this.#reader.isLast) this.close();
+      if (isLast) this.close();
       else {
         this.#socket.setTimeout(PEER_IDLE_MS);
         this.#ports.onIdle();
       }
     } catch (error) {
-      this.#fail(error as Error);
+      this.fail(error as Error);
     }
   }
 }
@@ -204,7 +222,8 @@ class ReplyReader {
   #started: Buffer = NOTHING;
   #status = 0;
   #byteCount = 0;
-  #body: Uint8Array | null = null;
+  /** Of the body. */
+  #pieces: Uint8Array[] = [];
   #receivedBytes = 0;
   /** Whether the connection ends with it. */
   isLast = false;
@@ -237,16 +256,32 @@ class ReplyReader {
     const byteCount = this.#byteCount;
     if (byteCount > REPLY_BYTES || this.#receivedBytes + piece.length > byteCount)
       throw new Error('sent more than a reply has');
-    if (piece.length === byteCount) return { status: this.#status, bytes: piece };
-    this.#body ??= allocate(byteCount).subarray(0, byteCount);
-    this.#body.set(piece, this.#receivedBytes);
+    this.#pieces.push(piece);
     this.#receivedBytes += piece.length;
-    return this.#receivedBytes < byteCount ? null : { status: this.#status, bytes: this.#body };
+    if (this.#receivedBytes < byteCount) return null;
+    // Who allocates may use the memory again at any time after it has the reply, or does not want it any more.
+    return { status: this.#status, bytes: joined(this.#pieces, byteCount, allocate) };
   }
 }
 
-function socketTo({ isTls, address, port }: PeerTarget): Socket {
-  const to = { host: address, port, noDelay: true };
+function joined(pieces: readonly Uint8Array[], byteCount: number, allocate: Allocate): Uint8Array {
+  if (pieces.length === 1) return pieces[0];
+  const bytes = allocate(byteCount).subarray(0, byteCount);
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
+}
+
+function socketTo({ isTls, address, port }: PeerTarget, session: Buffer | undefined): Socket {
+  const to = { host: address, port };
   if (!isTls) return connect(to);
-  return connectTls(isIP(address) === 0 ? { ...to, servername: address } : to);
+  const name = isIP(address) === 0 ? { servername: address } : {};
+  return connectTls({ ...to, ...name, ...(session === undefined ? {} : { session }) });
+}
+
+function closedLink(): Error {
+  return new Error('the link to it was closed');
 }

@@ -14,7 +14,7 @@ import type { PeerLink } from './peer.js';
 import { PeerConnections, type PeerReply, type PeerTarget } from './peer-connections.js';
 
 export class HttpPeerLink implements PeerLink {
-  /** Some of each, so that none waits for a connection behind others that take longer. */
+  /** Of its own for each kind of request, so that none waits for a connection behind others that take longer. */
   readonly #holdings: PeerConnections;
   readonly #quick: PeerConnections;
   readonly #slow: PeerConnections;

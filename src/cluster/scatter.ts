@@ -147,26 +147,27 @@ export class Scatter implements ScatterPort {
     let { pieces } = found;
     reserve(memory, pieces, 0);
     if (query.lacking === undefined) return pieces;
-    for (let tries = 0; tries < GATHER_TRIES; tries++) {
+    for (let tries = 0; ; tries++) {
       const collected = query.collect(parameters, nowUs, found.shards) as readonly unknown[];
       const own = query.combine === undefined ? collected : [query.combine(collected)];
       const read = pieces.map(({ partials }) => partials.map(({ partial }) => partial));
-      const lacking = query.lacking([...own, ...read.flat()]);
+      const lacking = query.lacking([...own, ...read.flat()], UNCOUNTED_REPLY_BYTES);
       if (lacking === null) return pieces;
+      if (tries === GATHER_TRIES) throw changed();
       reserve(memory, pieces, lacking.byteCount);
-      const byteLimit = lacking.isKnown ? REPLY_BYTES : UNCOUNTED_REPLY_BYTES;
       let at = own.length;
       const again = pieces.map((piece, i) => {
-        const details = lacking.details.slice(at, at + read[i].length);
+        const details = lacking.details.slice(at, at + read[i].length).filter((detail) => detail !== null);
         at += read[i].length;
-        const count = Math.max(0, ...details);
-        return count === 0 ? piece : gathering.again(piece, { count, byteLimit });
+        if (details.length === 0) return piece;
+        const count = Math.max(...details.map((detail) => detail.count));
+        const byteLimit = Math.max(...details.map((detail) => detail.byteLimit));
+        return gathering.again(piece, { count, byteLimit: Math.min(byteLimit, REPLY_BYTES) });
       });
       const next = await Promise.all(again);
       if (next.some((piece) => piece === null)) throw changed();
       pieces = next as Piece[];
     }
-    throw changed();
   }
 
   #noteFloors(topic: string, topicId: string, own: readonly number[], pieces: readonly Piece[]): void {

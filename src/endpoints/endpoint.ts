@@ -77,8 +77,11 @@ interface Collecting<Parameters, Partial> {
    * the endpoint's. Absent: there is one detail.
    */
   likelyDetail?(processCount: number): number;
-  /** The detail that those need that can't be merged as they are, 0 for the others; null: all can be merged. */
-  lacking?(partials: readonly Partial[]): Lacking | null;
+  /**
+   * What those need that can't be merged as they are; null: all can be merged. `unseenBytes`: so much may be asked for
+   * before it is known what is needed.
+   */
+  lacking?(partials: readonly Partial[], unseenBytes: number): Lacking | null;
   /**
    * What else is wrong with a query that is refused for `problems`; absent where the schema of the parameters
    * says all.
@@ -96,11 +99,10 @@ export interface Detail {
 }
 
 export interface Lacking {
-  readonly details: readonly number[];
-  /** Of what is to come. */
+  /** Of each, in the place of what has come; null: it needs nothing. */
+  readonly details: readonly (Detail | null)[];
+  /** Of what is to come, as far as that is known. */
   readonly byteCount: number;
-  /** false: how much that is turns out when a part of it has come. */
-  readonly isKnown: boolean;
 }
 
 /** An endpoint whose answers go through the result cache. */

@@ -116,10 +116,7 @@ export const logsAll = {
       write: writeLogs,
       read: readLogs,
       likelyDetail: likelyRowCount,
-      lacking: (partials) => {
-        const lacking = lackingRows(partials);
-        return lacking && { ...lacking, details: lacking.rowCounts };
-      },
+      lacking: lackingRows,
       answerWith,
       answer: (parameters, nowUs) => memo.answer(parameters, nowUs),
       get memoBytes() {

@@ -19,6 +19,7 @@ import { ANSWER_CHECK_MS } from '../http/limits.js';
 import type { QueryApi } from '../http/query/query-api.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import type { BugReporter } from '../http/server/server.js';
+import type { TlsIdentity } from '../http/server/tls-identity.js';
 import { CACHE_SHARE, FILE_CHECK_MS, MEMORY_CHECK_MS, SPILL_SHARE } from '../limits.js';
 import { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import { Metrics } from '../metrics/metrics.js';
@@ -310,7 +311,7 @@ class Composition implements Service {
       inFlight: this.#inFlight,
       meter: this.#metrics,
       bugs,
-      onRenewed: (identity) => this.#peerListener?.renewIdentity(identity),
+      onRenewed: (identity) => this.#renewPeerIdentity(identity),
     });
     readService(this.#metrics, {
       version: platform.version,
@@ -359,7 +360,8 @@ class Composition implements Service {
     });
     this.#every(WARM_EVERY_MS, () => this.#queries.cache?.warmDue(clock.nowUs()));
     this.#every(ANSWER_CHECK_MS, () => {
-      for (const answers of [this.#inFlight, this.#peerListener]) answers?.cutOffSlow(clock.monotonicUs());
+      this.#inFlight.cutOffSlow(clock.monotonicUs());
+      this.#peerListener?.cutOffSlow(clock.monotonicUs());
     });
     this.#every(FILE_CHECK_MS, () => {
       void this.#http.tlsFiles?.check();
@@ -512,6 +514,17 @@ class Composition implements Service {
       yieldTurn: () => yieldTurn(),
       onFatal: (error) => this.#fail(error),
     });
+  }
+
+  #renewPeerIdentity(identity: TlsIdentity): void {
+    try {
+      this.#peerListener?.renewIdentity(identity);
+    } catch (error) {
+      this.#platform.logger.error(
+        { err: error },
+        'TLS: the cluster port keeps the certificate that it had, until the next one comes or a restart',
+      );
+    }
   }
 
   #noteGap(gap: OffsetGap): void {

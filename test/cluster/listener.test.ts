@@ -97,7 +97,8 @@ describe.each(BACK_ENDS)('%s', (forced) => {
     await expect(link.ask(Uint8Array.of(NEVER), 20, false)).rejects.toThrow('did not answer within 20 ms');
     const asked = link.ask(Uint8Array.of(NEVER), 5_000, false);
     link.close();
-    await expect(asked).rejects.toThrow('closed the connection');
+    await expect(asked).rejects.toThrow('the link to it was closed');
+    await expect(link.ask(Buffer.from('x'), 5_000, false)).rejects.toThrow('the link to it was closed');
     const wrongKey = new HttpPeerLink(url, 'wrong');
     await expect(wrongKey.holdings(new Uint8Array(0), 5_000)).rejects.toThrow('answered 401');
     wrongKey.close();

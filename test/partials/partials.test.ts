@@ -23,6 +23,7 @@ import {
   lackingRows,
   likelyRowCount,
   mergeLogs,
+  type RowDetail,
   readLogs,
   writeLogs,
 } from '../../engine/rows/partial.js';
@@ -455,23 +456,22 @@ test('rows and bodies that did not come with the first are told, and merge once 
     const textOf = (rows: readonly Uint8Array[]) => rows.map((row) => Buffer.from(row).toString()).join();
     const expected = textOf(mergeLogs(views.map(collect)).rows);
     const byteLimit = random.pick([5_000, 500_000, Number.POSITIVE_INFINITY]);
-    const written = (view: RowsView, count: number, limit: number) =>
+    const written = (view: RowsView, detail: RowDetail) =>
       readLogs(
-        writtenBy((out) => writeLogs(out, collect(view), parameters, NOW_US, { count, byteLimit: limit })),
+        writtenBy((out) => writeLogs(out, collect(view), parameters, NOW_US, detail)),
         parameters,
         NOW_US,
       );
+    const likely = { count: likelyRowCount(viewCount), byteLimit };
     const partials = views.map((view, i) =>
-      i === 0 && round % 2 === 0 ? collect(view) : written(view, likelyRowCount(viewCount), byteLimit),
+      i === 0 && round % 2 === 0 ? collect(view) : written(view, likely),
     );
-    let lacking = lackingRows(partials);
+    let lacking = lackingRows(partials, byteLimit);
     for (let asked = 0; lacking !== null; asked++) {
-      expect(lacking.byteCount > 0 || !lacking.isKnown).toBe(true);
-      lacking.isKnown ? lackedBodies++ : lackedRows++;
-      const limit = lacking.isKnown ? Number.POSITIVE_INFINITY : byteLimit;
-      for (const [i, count] of lacking.rowCounts.entries())
-        if (count > 0) partials[i] = written(views[i], count, limit);
-      lacking = lackingRows(partials);
+      lacking.byteCount > 0 ? lackedBodies++ : lackedRows++;
+      for (const [i, detail] of lacking.details.entries())
+        if (detail !== null) partials[i] = written(views[i], detail);
+      lacking = lackingRows(partials, byteLimit);
       expect(asked).toBeLessThan(2);
     }
     const { rows } = mergeLogs(partials);
@@ -481,4 +481,39 @@ test('rows and bodies that did not come with the first are told, and merge once 
   }
   expect(Math.min(lackedRows, lackedBodies)).toBeGreaterThan(5);
   expect([1, 2, 3, 100].map(likelyRowCount)).toEqual([100, 72, 51, 4]);
+});
+
+test('large rows are merged, however many newer ones come meanwhile', () => {
+  const random = new Random(12);
+  const parameters = { project: 'p', retentionUs: RETENTION_US['90d'], startUs: null, endUs: null };
+  const likely = { count: likelyRowCount(4), byteLimit: 700_000 };
+  let newest = 0;
+  const entry = (): EdgeEntry => {
+    const timestampUs = NOW_US - 1_000_000 + newest++;
+    const row = Buffer.from(`{"timestamp":${timestampUs},"x":"${'x'.repeat(40_000)}"}`);
+    return { timestampUs, project: 'p', tierClass: '90d', idHash: 1, row, url: null, areas: 0, outcome: 0 };
+  };
+  for (let round = 0; round < 20; round++) {
+    const parts: EdgeEntry[][] = Array.from({ length: 4 }, () => []);
+    for (let i = 0; i < 300; i++) random.pick(parts).push(entry());
+    const written = (part: readonly EdgeEntry[], detail: RowDetail) =>
+      readLogs(
+        writtenBy((out) =>
+          writeLogs(out, collectLogs(logsKind.shardOf(part), parameters, NOW_US), parameters, NOW_US, detail),
+        ),
+        parameters,
+        NOW_US,
+      );
+    const partials = parts.map((part) => written(part, likely));
+    let lacking = lackingRows(partials, likely.byteLimit);
+    expect(lacking).not.toBeNull();
+    for (let asked = 0; lacking !== null; asked++) {
+      expect(asked).toBeLessThan(3);
+      for (const part of parts) part.push(entry(), entry());
+      for (const [i, detail] of lacking.details.entries())
+        if (detail !== null) partials[i] = written(parts[i], detail);
+      lacking = lackingRows(partials, likely.byteLimit);
+    }
+    for (const row of mergeLogs(partials).rows) expect(row.length).toBeGreaterThan(40_000);
+  }
 });

@@ -29,6 +29,7 @@ import { repairStore } from '../../src/check/repair.js';
 import { checkStore } from '../../src/check/store-check.js';
 import { emptyList, nameFiles } from '../../src/store/directory/backup.js';
 import { SYSTEM_DISK } from '../../src/store/disk/disk.js';
+import { Store } from '../../src/store/store.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import { ask, type ChildService, MAIN, startChildService, TEST_KEY } from '../child-service.js';
 import { startClockedService } from '../clocked-service.js';
@@ -255,13 +256,17 @@ test('a backup is checked byte by byte before it is a store, which has another i
     const found = await entriesOf(directory);
     return typeof found === 'number' ? String(found) : found.refused;
   };
+  const opened = (change: (directory: string) => void) =>
+    expect(Store.open(changedCopy(change), 0).then((store) => store.close())).rejects;
   for (const { path, byteCount } of listed.files) {
     const name = path.startsWith('tables/meta/') ? `${path}.backup` : path;
-    expect(await refusal((directory) => rmSync(join(directory, name)))).toContain(`${name} is missing`);
+    await opened((directory) => rmSync(join(directory, name))).toThrow(`${name} is missing`);
     if (byteCount === 0) continue;
-    expect(await refusal((directory) => flipBit(join(directory, name)))).toContain(`${name} has other bytes`);
-    expect(await refusal((directory) => appendFileSync(join(directory, name), 'x'))).toMatch(/ bytes, not /);
+    await opened((directory) => flipBit(join(directory, name))).toThrow(`${name} has other bytes`);
+    await opened((directory) => appendFileSync(join(directory, name), 'x')).toThrow(/ bytes, not /);
   }
+  const { path: some } = listed.files.find(({ path }) => !path.startsWith('tables/meta/'))!;
+  expect(await refusal((directory) => rmSync(join(directory, some)))).toContain(`${some} is missing`);
   const foreign = 'tables/log/99.journal';
   expect(await refusal((directory) => writeFileSync(join(directory, foreign), 'x'))).toContain(
     `${foreign} does not belong to it`,

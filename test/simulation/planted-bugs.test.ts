@@ -222,7 +222,7 @@ isFound(
   {
     disk: (disk, thread) => (thread === 'storage' ? disk : believing(disk, false)),
   },
-  72,
+  300,
 );
 
 isFound(
@@ -230,7 +230,7 @@ isFound(
   {
     disk: (disk, thread) => (thread === 'storage' ? disk : believing(disk, true)),
   },
-  72,
+  235,
 );
 
 isFoundInStore(
@@ -238,7 +238,7 @@ isFoundInStore(
   {
     disk: (disk, thread) => (thread === 'storage' ? disk : changed(disk, { overwrite: () => undefined })),
   },
-  550,
+  850,
 );
 
 isFoundInStore('a sync that failed and is tried again', {

@@ -3,14 +3,13 @@
 import { z } from 'zod';
 import { parseIsoTimestampUs } from '../../engine/iso-timestamp.js';
 import { LOG_ROW_LIMIT } from '../../engine/limits.js';
+import { lackingRows, likelyRowCount } from '../../engine/rows/lacking-rows.js';
 import type { LogsReading } from '../../engine/rows/logs-reading.js';
 import {
   collectLogs,
   combineLogs,
   type LogsParameters,
   type LogsPartial,
-  lackingRows,
-  likelyRowCount,
   mergeLogs,
   readLogs,
   writeLogs,

@@ -13,6 +13,7 @@ import { KeyRing } from '../http/auth.js';
 import type { StatePort } from '../http/ports.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import type { BugReporter } from '../http/server/server.js';
+import type { TlsIdentity } from '../http/server/tls-identity.js';
 import type { IngestOrder } from '../ingest-thread/protocol.js';
 import { isStillMissed } from '../store/dropped-parts.js';
 import type { Store } from '../store/store.js';
@@ -125,6 +126,22 @@ export function createClusterListener(
     names: (request) => names.answer(request),
     copies,
   });
+}
+
+/** Another certificate for its connections from now on; where that fails it keeps the one it had. */
+export function renewPeerIdentity(
+  listener: ClusterListener | null,
+  identity: TlsIdentity,
+  logger: Platform['logger'],
+): void {
+  try {
+    listener?.renewIdentity(identity);
+  } catch (error) {
+    logger.error(
+      { err: error },
+      'TLS: the cluster port keeps the certificate that it had, until the next one comes or a restart',
+    );
+  }
 }
 
 /** Listens; resolves with what this process says of itself when it joins its group. */

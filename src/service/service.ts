@@ -19,7 +19,6 @@ import { ANSWER_CHECK_MS } from '../http/limits.js';
 import type { QueryApi } from '../http/query/query-api.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import type { BugReporter } from '../http/server/server.js';
-import type { TlsIdentity } from '../http/server/tls-identity.js';
 import { CACHE_SHARE, FILE_CHECK_MS, MEMORY_CHECK_MS, SPILL_SHARE } from '../limits.js';
 import { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import { Metrics } from '../metrics/metrics.js';
@@ -48,7 +47,13 @@ import {
   createQueries,
   logStates,
 } from './service-api.js';
-import { createCluster, createClusterListener, createMemberNames, listenToPeers } from './service-cluster.js';
+import {
+  createCluster,
+  createClusterListener,
+  createMemberNames,
+  listenToPeers,
+  renewPeerIdentity,
+} from './service-cluster.js';
 import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
 import { StateMoves } from './state-moves.js';
@@ -311,7 +316,7 @@ class Composition implements Service {
       inFlight: this.#inFlight,
       meter: this.#metrics,
       bugs,
-      onRenewed: (identity) => this.#renewPeerIdentity(identity),
+      onRenewed: (identity) => renewPeerIdentity(this.#peerListener, identity, logger),
     });
     readService(this.#metrics, {
       version: platform.version,
@@ -514,17 +519,6 @@ class Composition implements Service {
       yieldTurn: () => yieldTurn(),
       onFatal: (error) => this.#fail(error),
     });
-  }
-
-  #renewPeerIdentity(identity: TlsIdentity): void {
-    try {
-      this.#peerListener?.renewIdentity(identity);
-    } catch (error) {
-      this.#platform.logger.error(
-        { err: error },
-        'TLS: the cluster port keeps the certificate that it had, until the next one comes or a restart',
-      );
-    }
   }
 
   #noteGap(gap: OffsetGap): void {

@@ -18,15 +18,8 @@ import { EVENT_INTERVALS } from '../../engine/event-counts/windows.js';
 import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
 import { PartialError } from '../../engine/partial-format.js';
 import { LASTING_ROW_BYTES } from '../../engine/rows/block.js';
-import {
-  collectLogs,
-  lackingRows,
-  likelyRowCount,
-  mergeLogs,
-  type RowDetail,
-  readLogs,
-  writeLogs,
-} from '../../engine/rows/partial.js';
+import { lackingRows, likelyRowCount } from '../../engine/rows/lacking-rows.js';
+import { collectLogs, mergeLogs, type RowDetail, readLogs, writeLogs } from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { collectStats, questionOf, readStats, writeStats } from '../../engine/stats/partial.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';

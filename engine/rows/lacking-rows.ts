@@ -1,0 +1,89 @@
+/**
+ * Where rows come from several processes, each of which sent only as many as are likely to be needed: whether that was
+ * enough, and what to ask for where it was not.
+ */
+
+import { LOG_ROW_LIMIT } from '../limits.js';
+import {
+  type CameRows,
+  comparePlaces,
+  type LogsPartial,
+  type Place,
+  type ReadRow,
+  type RowDetail,
+  type RowSource,
+  takeNewest,
+} from './partial.js';
+
+/** What partial answers lack that are to be merged. */
+export interface LackingRows {
+  /** Of each what to ask for in its place; null: it has what is needed. */
+  readonly details: readonly (RowDetail | null)[];
+  /** What the bodies weigh that are asked for, of rows whose places have come. */
+  readonly byteCount: number;
+}
+
+/**
+ * null when all that are needed have come. `unseenBytes`: so much of bodies may be asked for before it is known which
+ * are needed. Throws as mergeLogs does.
+ */
+export function lackingRows(partials: readonly LogsPartial[], unseenBytes: number): LackingRows | null {
+  const isAllHere = ({ rows, bodyCount, hasMore }: CameRows) => bodyCount === rows.length && !hasMore;
+  if (partials.every(({ came }) => came === undefined || isAllHere(came))) return null;
+  const lists = partials.map(({ sources, came }) => came?.rows ?? newestPlaces(sources));
+  const isMore = partials.map(({ came }) => came?.hasMore === true);
+  const needed = neededOf(lists, isMore);
+  // The next one of such a list may belong to the answer too, and then others go on further than was seen.
+  if (isMore.some((more, i) => more && needed[i] === lists[i].length)) {
+    const all = { count: LOG_ROW_LIMIT, byteLimit: unseenBytes };
+    return { details: isMore.map((more) => (more ? all : null)), byteCount: 0 };
+  }
+  let byteCount = 0;
+  const details = partials.map(({ came }, i) => {
+    if (came === undefined || needed[i] <= came.bodyCount) return null;
+    // Meanwhile newer ones may have come, which are then needed too.
+    const { rows, bodyCount } = came;
+    const bytesOf = (some: readonly ReadRow[]) => some.reduce((sum, { length }) => sum + length, 0);
+    const asked = rows.slice(0, needed[i] + Math.ceil(Math.sqrt(needed[i])));
+    byteCount += bytesOf(asked.slice(bodyCount));
+    return { count: LOG_ROW_LIMIT, byteLimit: bytesOf(asked) };
+  });
+  return details.some((detail) => detail !== null) ? { details, byteCount } : null;
+}
+
+/**
+ * How many of each list are among the newest LOG_ROW_LIMIT of all, as far as that can be told; each list is in order,
+ * newest first, and those with `isMore` go on.
+ */
+function neededOf(lists: readonly (readonly Place[])[], isMore: readonly boolean[]): number[] {
+  const needed = lists.map(() => 0);
+  let last: Place | null = null;
+  for (let taken = 0; taken < LOG_ROW_LIMIT; taken++) {
+    let newest = -1;
+    for (let i = 0; i < lists.length; i++) {
+      if (needed[i] === lists[i].length) {
+        if (isMore[i]) return needed;
+        continue;
+      }
+      if (newest < 0 || comparePlaces(lists[i][needed[i]], lists[newest][needed[newest]]) > 0) newest = i;
+    }
+    if (newest < 0) return needed;
+    last = lists[newest][needed[newest]++];
+  }
+  // Rows of one place are told apart by their bodies, so all of the last one's are needed.
+  for (const [i, places] of lists.entries())
+    while (needed[i] < places.length && comparePlaces(places[needed[i]], last!) === 0) needed[i]++;
+  return needed;
+}
+
+/** How many rows to ask each of so many processes for that have about the same share of them. */
+export function likelyRowCount(processCount: number): number {
+  const share = LOG_ROW_LIMIT / processCount;
+  return Math.min(LOG_ROW_LIMIT, Math.ceil(share + 3 * Math.sqrt(share)));
+}
+
+function newestPlaces(sources: readonly RowSource[]): Place[] {
+  const places: Place[] = [];
+  takeNewest([{ sources }], ({ timeUs, idHash }) => places.push({ timeUs, idHash }) > 0);
+  return places;
+}

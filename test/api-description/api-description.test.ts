@@ -3,7 +3,7 @@
  * answer is as it says.
  */
 
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -138,11 +138,13 @@ test('dead letters are listed a page at a time, the newest first', async () => {
   }
   expect(paged).toEqual(all.letters);
   const printed = (...args: string[]) =>
-    spawnSync(process.execPath, [MAIN, 'dead-letters', ...args], {
-      encoding: 'utf8',
-      env: { PATH: process.env.PATH },
+    new Promise<{ status: unknown; stdout: string; stderr: string }>((resolve) => {
+      const command = [MAIN, 'dead-letters', ...args];
+      execFile(process.execPath, command, { env: { PATH: process.env.PATH } }, (error, stdout, stderr) =>
+        resolve({ status: error?.code ?? 0, stdout, stderr }),
+      );
     });
-  const { status, stdout, stderr } = printed('--url', service.url, '--key', TEST_KEY);
+  const { status, stdout, stderr } = await printed('--url', service.url, '--key', TEST_KEY);
   expect(stderr).toBe('');
   expect([
     status,
@@ -151,7 +153,7 @@ test('dead letters are listed a page at a time, the newest first', async () => {
       .split('\n')
       .map((line) => JSON.parse(line)),
   ]).toEqual([0, all.letters]);
-  const wrong = printed('--url', service.url, '--key', 'wrong');
+  const wrong = await printed('--url', service.url, '--key', 'wrong');
   expect([wrong.status, wrong.stderr]).toEqual([1, expect.stringMatching(/^logring dead-letters: .*401 .+/)]);
   expect(await asked('/api/dead-letters', { limit: '0' })).toMatch(/^400 .*limit must be a whole number/);
 });

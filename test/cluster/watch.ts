@@ -136,13 +136,17 @@ export class Watch {
   async #produce(): Promise<void> {
     const { topic, recordsPerSecond } = this.#plan;
     const { signal } = this.#ended;
-    for (let turn = 0, dueMs = Date.now(); !signal.aborted; turn++) {
+    for (let next = 0, dueMs = Date.now(); !signal.aborted; ) {
       const count = Math.round((recordsPerSecond * PRODUCE_EVERY_MS) / 1000);
-      const values = Array.from({ length: count }, () =>
-        JSON.stringify({ project: 'p', timestamp: Date.now() * 1000, event_message: 'x' }),
+      const values: string[][] = Array.from({ length: this.#partitionCount }, () => []);
+      for (let i = 0; i < count; i++, next++)
+        values[next % values.length].push(
+          JSON.stringify({ project: 'p', timestamp: Date.now() * 1000, event_message: 'x' }),
+        );
+      this.producedCount += count;
+      await Promise.all(
+        values.map((some, partition) => some.length > 0 && this.#rig.produce(topic, partition, some)),
       );
-      this.producedCount += values.length;
-      await this.#rig.produce(topic, turn % this.#partitionCount, values);
       this.#acknowledged.push({ atMs: Date.now(), count: this.producedCount });
       dueMs += PRODUCE_EVERY_MS;
       await pause(dueMs - Date.now(), signal);

@@ -239,10 +239,13 @@ async function rules(text?: string): Promise<Rule[]> {
 interface Panel {
   readonly title: string;
   readonly targets?: readonly { readonly expr: string }[];
+  /** Of a row that is shown when it is opened. */
+  readonly panels?: readonly Panel[];
 }
 
 async function panels(): Promise<Panel[]> {
-  return (JSON.parse(await readFile('deploy/grafana-dashboard.json', 'utf8')) as { panels: Panel[] }).panels;
+  const { panels } = JSON.parse(await readFile('deploy/grafana-dashboard.json', 'utf8')) as Required<Panel>;
+  return panels.flatMap((panel) => [panel, ...(panel.panels ?? [])]);
 }
 
 test('every expression of dashboard and alerts parses and names series that exist', async () => {

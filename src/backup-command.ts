@@ -6,7 +6,8 @@ import { dirname, join, resolve } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { US_PER_MS } from '../engine/time.js';
-import { type Config, ConfigError, readConfig } from './config.js';
+import { ConfigError } from './config/config-error.js';
+import { type Config, readConfig } from './config.js';
 import { SNAPSHOT_PATH } from './http/snapshot-api.js';
 import { SERVICE_OPTIONS_HELP, ServiceClient } from './service-client.js';
 import {

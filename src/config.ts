@@ -6,6 +6,7 @@
 
 import { readFileSync } from 'node:fs';
 import { CLUSTER_SETTINGS, clusterContradictions } from './config/cluster-settings.js';
+import { ConfigError } from './config/config-error.js';
 import { HTTP_SETTINGS, httpContradictions } from './config/http-settings.js';
 import { KAFKA_SETTINGS, kafkaContradictions } from './config/kafka-settings.js';
 import { LOG_SETTINGS, logContradictions } from './config/log-settings.js';
@@ -38,19 +39,6 @@ export type Config = Values<typeof SETTINGS> & {
   /** Of those that came from files. */
   readonly files: Readonly<Partial<Record<SettingName, SettingFile>>>;
 };
-
-/** Lists every problem of a configuration, one a line. */
-export class ConfigError extends Error {
-  override name = 'ConfigError';
-  readonly problems: readonly string[];
-
-  constructor(problems: readonly string[]) {
-    super(
-      `the configuration has ${problems.length === 1 ? 'a problem' : `${problems.length} problems`}:\n${problems.map((problem) => `  ${problem}`).join('\n')}`,
-    );
-    this.problems = problems;
-  }
-}
 
 /** Throws a ConfigError. */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {

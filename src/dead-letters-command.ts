@@ -2,7 +2,8 @@
 
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
-import { ConfigError, readConfig } from './config.js';
+import { ConfigError } from './config/config-error.js';
+import { readConfig } from './config.js';
 import { DEAD_LETTERS_PATH } from './http/dead-letters-api.js';
 import { SERVICE_OPTIONS_HELP, ServiceClient } from './service-client.js';
 

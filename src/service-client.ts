@@ -1,7 +1,8 @@
 /** How a command asks a running service. */
 
 import * as z from 'zod';
-import { type Config, ConfigError } from './config.js';
+import { ConfigError } from './config/config-error.js';
+import type { Config } from './config.js';
 import { urlOf } from './service/service-http.js';
 
 /** What `--help` says of the options that a command takes for it. */

@@ -3,7 +3,8 @@
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { SegmentError } from '../../engine/segments.js';
-import { ConfigError, readConfig } from '../config.js';
+import { ConfigError } from '../config/config-error.js';
+import { readConfig } from '../config.js';
 import {
   type BackupProblem,
   backupProblems,

@@ -2,7 +2,8 @@
 
 import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { type Config, ConfigError, readConfig } from '../config.js';
+import { ConfigError } from '../config/config-error.js';
+import { type Config, readConfig } from '../config.js';
 import { endText } from '../end-text.js';
 import { type Service, startService } from '../service/service.js';
 import { createLog } from '../service-log.js';

@@ -1,7 +1,8 @@
 /** The HTTP server over the API of this process: measured, and with TLS where it is configured. */
 
 import { US_PER_SECOND } from '../../engine/time.js';
-import { type Config, ConfigError } from '../config.js';
+import { ConfigError } from '../config/config-error.js';
+import type { Config } from '../config.js';
 import { type AccessLogPorts, loggedHandler } from '../http/access-log.js';
 import type { Api } from '../http/api.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';

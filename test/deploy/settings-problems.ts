@@ -1,4 +1,5 @@
-import { ConfigError, readConfig } from '../../src/config.js';
+import { ConfigError } from '../../src/config/config-error.js';
+import { readConfig } from '../../src/config.js';
 
 /**
  * What is wrong with settings as the service would read them. The files that they name are not here, so what

@@ -4,8 +4,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { ConfigError } from '../../src/config/config-error.js';
 import { consumerGroup, writesDeadLetters } from '../../src/config/kafka-settings.js';
-import { ConfigError, printConfig, readConfig, settingsHelp } from '../../src/config.js';
+import { printConfig, readConfig, settingsHelp } from '../../src/config.js';
 import { configurationDocument, DOCUMENT } from './configuration-document.js';
 
 function problemsOf(environment: Record<string, string>): readonly string[] {

@@ -43,7 +43,7 @@ export interface ClusterPorts extends Pick<PeersPorts, 'onSilent'> {
 /** How a topic stands over all members. */
 export interface TopicCopies {
   readonly topic: string;
-  /** Of the partition with the fewest; 0 where the topic is not known. */
+  /** Of the partition with the fewest, those that are about as new as its newest; 0 where the topic is not known. */
   readonly fewestCopies: number;
   /** Of the newest copy of each partition, the oldest; null where a partition has none. */
   readonly ageUs: number | null;
@@ -256,9 +256,12 @@ export class Cluster {
       const without: number[] = [];
       for (let partition = 0; partition < partitionCount; partition++) {
         const ages = this.#agesMs({ topic, partition }, nowUs);
-        fewestCopies = Math.min(fewestCopies, ages.length);
+        const newestMs = Math.min(...ages);
+        // Others are left over from before the partition moved: nobody reads on in them.
+        const copies = ages.filter((ageMs) => ageMs <= newestMs + this.#ports.freshMs);
+        fewestCopies = Math.min(fewestCopies, copies.length);
         if (ages.length === 0) without.push(partition);
-        else oldestMs = Math.max(oldestMs, Math.min(...ages));
+        else oldestMs = Math.max(oldestMs, newestMs);
       }
       const problem =
         partitionCount === 0

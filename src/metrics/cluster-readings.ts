@@ -23,7 +23,7 @@ export function readCluster(readings: Readings, cluster: Cluster | null): void {
   );
   readings.read(
     'logring_cluster_copies',
-    'Whole copies of the partition of a topic that has fewest, of all members that answer',
+    'Whole copies, about as new as the newest, of the partition of a topic that has fewest, of all members that answer',
     ['topic'],
     (add) => {
       for (const { topic, fewestCopies } of cluster?.copies() ?? []) add({ topic }, fewestCopies);

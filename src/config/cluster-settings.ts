@@ -43,7 +43,7 @@ export const CLUSTER_SETTINGS = {
   },
   MOVE_AFTER_SECONDS: {
     schema: integer(0, 31_536_000).default(600),
-    help: 'how long partitions wait for a member that is down before others of its zone take them. It is also how long the previous owner of a partition keeps its copy after another member has taken it over; restarted before that, it keeps the copy',
+    help: 'how long partitions wait for a member that is down before others of its zone take them. It is also how long the previous owner of a partition keeps its copy after another member has taken it over; one that is restarted within this time keeps the copy for good',
   },
   PEER_TIMEOUT_MS: {
     schema: integer(50, 60_000).default(2_000),

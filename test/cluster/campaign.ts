@@ -8,7 +8,7 @@
  *   npm run members -- join      a fourth comes to three of a zone, and copies its share
  *   npm run members -- grow      the topic gets half as many partitions more
  *
- *   --count 30 --rate 5000 --questions 200 --seed 1
+ *   --count N (how often: KINDS; join and grow are done once) --rate 5000 --questions 200 --seed 1
  *
  * Exit code 1: an answer was wrong, or one was refused that should not have been.
  */

@@ -21,7 +21,8 @@ export interface RunOfProject {
 
 interface Entry {
   readonly project: string;
-  heldBytes: number;
+  /** Whether its lists have had two runs: what they got for that they keep. */
+  hasRoom: boolean;
   /** Parallel. */
   readonly runs: SortedRun[];
   readonly indexes: number[];
@@ -72,7 +73,8 @@ export class ProjectRuns {
         this.#begin(projects[i], run, i);
         continue;
       }
-      if (entry.runs.length === 1) this.#count(entry, LIST_ROOM_BYTES);
+      if (!entry.hasRoom) this.#entryBytes += LIST_ROOM_BYTES;
+      entry.hasRoom = true;
       projects[i] = entry.project;
       entry.runs.push(run);
       entry.indexes.push(i);
@@ -80,14 +82,9 @@ export class ProjectRuns {
   }
 
   #begin(project: string, run: SortedRun, index: number): void {
-    const entry = { project, heldBytes: 0, runs: [run], indexes: [index] };
+    const entry = { project, hasRoom: false, runs: [run], indexes: [index] };
     this.#entries.set(project, entry);
-    this.#count(entry, PROJECT_BYTES + nameBytes(project));
-  }
-
-  #count(entry: Entry, byteCount: number): void {
-    entry.heldBytes += byteCount;
-    this.#entryBytes += byteCount;
+    this.#entryBytes += bytesOf(entry);
   }
 
   delete(run: SortedRun): void {
@@ -113,7 +110,8 @@ export class ProjectRuns {
     }
   }
 
-  #takeOut({ project, heldBytes, runs, indexes }: Entry): void {
+  #takeOut(entry: Entry): void {
+    const { project, runs, indexes } = entry;
     let kept = 0;
     for (let i = 0; i < runs.length; i++) {
       if (this.#isGone(runs[i])) continue;
@@ -125,10 +123,14 @@ export class ProjectRuns {
     indexes.length = kept;
     if (kept > 0) return;
     this.#entries.delete(project);
-    this.#entryBytes -= heldBytes;
+    this.#entryBytes -= bytesOf(entry);
   }
 
   #isGone(run: SortedRun): boolean {
     return this.#gone.has(run) || this.#sweptOut.has(run);
   }
+}
+
+function bytesOf({ project, hasRoom }: Entry): number {
+  return PROJECT_BYTES + nameBytes(project) + (hasRoom ? LIST_ROOM_BYTES : 0);
 }

@@ -70,4 +70,19 @@ test.each(Array.from({ length: 10 }, (_, seed) => seed))('runs and twin agree: s
   // The pass under way, and one over everything.
   for (let pass = 0; pass < 2; pass++) projectRuns.sweep(PROJECTS.length + 1);
   expect(projectRuns.projectCount).toBe(0);
+  expect(projectRuns.heldBytes).toBe(0);
+});
+
+test('what a project takes does not grow by runs that come and go', () => {
+  const projectRuns = new ProjectRuns();
+  const takes: number[] = [];
+  projectRuns.add(run(0, ['a']));
+  for (let id = 1; id < 4; id++) {
+    const added = run(id, ['a']);
+    projectRuns.add(added);
+    takes.push(projectRuns.heldBytes);
+    projectRuns.delete(added);
+    for (let pass = 0; pass < 2; pass++) projectRuns.sweep(2);
+  }
+  expect(takes).toEqual([takes[0], takes[0], takes[0]]);
 });

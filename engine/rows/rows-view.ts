@@ -45,6 +45,9 @@ interface CompactionUnderWay {
   readonly info: RunInfo;
 }
 
+/** Views that there have been. */
+let viewCount = 0;
+
 export class RowsView implements View<EdgeEntry> {
   readonly kind = ROWS;
   readonly #reader: SegmentReader;
@@ -56,6 +59,8 @@ export class RowsView implements View<EdgeEntry> {
   readonly #projects = new ProjectRuns();
   readonly #open = new OpenRuns();
   #nextId = 0;
+  /** No other view of this process has it. */
+  readonly #number = viewCount++;
   /** Of the last expiry; where the clock stood when a run was begun. */
   #nowUs = -Infinity;
   /** Runs with something to save, files to adopt, and runs and files to remove, since the last save. */
@@ -119,13 +124,13 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   /**
-   * Two numbers which are the same as at an earlier call when no row of the project has come, and no run has
-   * changed. O(fresh runs).
+   * Numbers which are the same as at an earlier call when no row of the project has come, no run has changed, and it is the
+   * same view. O(fresh runs).
    */
-  stateOf(project: string): readonly [changeCount: number, rowCount: number] {
+  stateOf(project: string): readonly [view: number, changeCount: number, rowCount: number] {
     let rowCount = 0;
     for (const run of this.#fresh) rowCount += run.rowsOf(project)?.count ?? 0;
-    return [this.#changeCount, rowCount];
+    return [this.#number, this.#changeCount, rowCount];
   }
 
   apply(entry: EdgeEntry): void {

@@ -28,12 +28,8 @@ export interface LogsMemoPorts {
   answer(parameters: LogsParameters, nowUs: number): Answer;
 }
 
-/** What a question was answered from. */
-interface Basis {
-  readonly views: readonly RowsView[];
-  /** Two numbers a view: see RowsView.stateOf. */
-  readonly state: readonly number[];
-}
+/** What a question was answered from: see RowsView.stateOf. The views themselves may be gone, and are not kept for this. */
+type Basis = readonly number[];
 
 export class LogsMemo {
   readonly #ports: LogsMemoPorts;
@@ -56,8 +52,7 @@ export class LogsMemo {
 
   answer(parameters: LogsParameters, nowUs: number): Answer {
     const question = questionOf(parameters);
-    const views = this.#ports.views();
-    const basis = { views, state: views.flatMap((view) => view.stateOf(parameters.project)) };
+    const basis = this.#ports.views().flatMap((view) => view.stateOf(parameters.project));
     const kept = this.#kept.get(question);
     const isSame = isSameBasis(kept?.basis ?? this.#asked.get(question), basis);
     if (kept !== undefined && isSame && kept.isRight(nowUs)) {
@@ -227,15 +222,10 @@ function questionOf({ project, retentionUs, startUs, endUs }: LogsParameters): s
   return `${retentionUs} ${startUs} ${endUs} ${project}`;
 }
 
-function isSameBasis(earlier: Basis | undefined, { views, state }: Basis): boolean {
-  return (
-    earlier !== undefined &&
-    earlier.views.length === views.length &&
-    views.every((view, i) => view === earlier.views[i]) &&
-    state.every((value, i) => value === earlier.state[i])
-  );
+function isSameBasis(earlier: Basis | undefined, basis: Basis): boolean {
+  return earlier?.length === basis.length && basis.every((value, i) => value === earlier[i]);
 }
 
-function bytesOf(question: string, { state }: Basis): number {
-  return 2 * question.length + 16 * state.length + LOGS_MEMO_OVERHEAD_BYTES;
+function bytesOf(question: string, basis: Basis): number {
+  return 2 * question.length + 12 * basis.length + LOGS_MEMO_OVERHEAD_BYTES;
 }

@@ -13,6 +13,7 @@ import { Random } from '../../src/demo/random.js';
 import type { LiveAnswer } from '../../src/endpoints/endpoint.js';
 import { LOGS_MEMO_IDLE_US } from '../../src/endpoints/limits.js';
 import { LogsMemo } from '../../src/endpoints/logs-memo.js';
+import { objectsAlive } from '../objects-alive.js';
 import { queryLogs } from '../queries.js';
 import { SegmentTable, TableCompaction } from '../segment-table.js';
 
@@ -205,4 +206,18 @@ test.each(Array.from({ length: 20 }, (_, seed) => seed))('kept and computed agre
       expect(textOf(logs.ask(question, nowUs))).toBe(textOf(logs.fresh(question, nowUs)));
   }
   expect(logs.computedCount).toBeLessThan(answerCount);
+});
+
+test('a remembered question keeps no view that answers come from no more', () => {
+  class GoneView extends RowsView {}
+  const viewCount = 20;
+  const logs = new Logs(Array.from({ length: viewCount }, () => new GoneView(new SegmentTable())));
+  for (const view of logs.views) view.apply(entry({}));
+  logs.ask();
+  logs.ask();
+  logs.ask({ ...WHOLE, project: 'q' });
+  logs.views = [];
+  expect(logs.memo.heldBytes).toBeGreaterThan(0);
+  expect(objectsAlive(GoneView as unknown as typeof Array)).toBeLessThan(viewCount / 5);
+  expect(Buffer.from(logs.ask().body as Uint8Array)).toHaveLength(0);
 });

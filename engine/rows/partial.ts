@@ -66,6 +66,20 @@ export interface CameRows {
   readonly hasMore: boolean;
 }
 
+/** Of another process's rows one is needed that did not come: what it was reckoned with has gone since. */
+export class RowDidNotCome extends Error {
+  override name = 'RowDidNotCome';
+}
+
+/** What the rows that came from other processes take, bytes: the replies, and copies of large ones. */
+export function cameBytes(partials: readonly LogsPartial[]): number {
+  let byteCount = 0;
+  for (const { came } of partials)
+    for (const { row } of came?.rows ?? [])
+      byteCount += row.length < LASTING_ROW_BYTES ? row.length : 2 * row.length;
+  return byteCount;
+}
+
 /**
  * A row is visible as long as both the caller's retention and that of the ring that holds it reach back to
  * it, to the microsecond. With a `reading`, the same each time, what was read is not read again. O(runs that
@@ -88,7 +102,8 @@ export function collectLogs(
 /**
  * The newest rows, at most LOG_ROW_LIMIT, in the order of row-order.ts; null as soon as they are more than
  * `byteLimit` bytes: then it may be collected and merged again with a higher limit, in another turn. Throws a
- * SegmentError when a row that may belong to the answer can't be read. Cost: O(rows returned × runs with rows
+ * SegmentError when a row that may belong to the answer can't be read, a RowDidNotCome where rows came and lackingRows was
+ * not asked in the same turn. Cost: O(rows returned × runs with rows
  * among them), and the blocks that hold these rows are read.
  */
 export function mergeLogs(partials: readonly LogsPartial[], byteLimit: number): MergedLogs | null;
@@ -98,6 +113,7 @@ export function mergeLogs(partials: readonly LogsPartial[], byteLimit = Infinity
   let byteCount = 0;
   let visibleUntilUs = Infinity;
   const isWhole = takeNewest(partials, ({ timeUs, keptUs, row }) => {
+    if (row === NO_BODY) throw new RowDidNotCome();
     byteCount += row.length;
     if (byteCount > byteLimit) return false;
     rows.push(row);
@@ -174,16 +190,18 @@ export function readLogs(bytes: Uint8Array, parameters: LogsParameters, nowUs: n
     });
     const rows = places.map(({ timeUs, idHash, length }, i): ReadRow => {
       if (!Number.isSafeInteger(timeUs)) throw new PartialError('a row of a partial answer has no time');
-      const row = i < bodyCount ? content.bytes(length) : NO_BODY;
+      if (i >= bodyCount) return { timeUs, idHash, length, row: NO_BODY };
+      const row = content.bytes(length);
       // A large one may be sent as it is, and then keeps alive what it is a part of.
       return { timeUs, idHash, length, row: length < LASTING_ROW_BYTES ? row : row.slice() };
     });
     for (let i = 1; i < count; i++)
       if (comparePlaces(rows[i - 1], rows[i]) < 0 || (i < bodyCount && compareRows(rows[i - 1], rows[i]) < 0))
         throw new PartialError('the rows of a partial answer are out of order');
+    const came = { rows, bodyCount, hasMore };
     return {
-      sources: count === 0 ? [] : [{ newestUs: rows[0].timeUs, open: () => new ReadCursor(rows) }],
-      came: { rows, bodyCount, hasMore },
+      sources: count === 0 ? [] : [{ newestUs: rows[0].timeUs, open: () => new ReadCursor(came) }],
+      came,
     };
   });
 }
@@ -211,10 +229,12 @@ class ReadCursor implements RowCursor {
   /** It is not told of which tier they are: they count as expired. */
   readonly keptUs = 0;
   readonly #rows: readonly ReadRow[];
+  readonly #hasMore: boolean;
   #position = -1;
 
-  constructor(rows: readonly ReadRow[]) {
+  constructor({ rows, hasMore }: CameRows) {
     this.#rows = rows;
+    this.#hasMore = hasMore;
   }
 
   get timeUs(): number {
@@ -231,7 +251,9 @@ class ReadCursor implements RowCursor {
 
   advance(): boolean {
     this.#position += 1;
-    return this.#position < this.#rows.length;
+    if (this.#position < this.#rows.length) return true;
+    if (this.#hasMore) throw new RowDidNotCome();
+    return false;
   }
 }
 

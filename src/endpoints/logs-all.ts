@@ -99,8 +99,12 @@ export const logsAll = {
       nowUs,
       from,
     ) =>
-      answers.answer(parameters, nowUs, (asOfUs, byteLimit, reading) =>
-        mergeLogs([...collect(parameters, asOfUs, from, reading), ...others], byteLimit),
+      answers.answer(
+        parameters,
+        nowUs,
+        (asOfUs, byteLimit, reading) =>
+          mergeLogs([...collect(parameters, asOfUs, from, reading), ...others], byteLimit),
+        others,
       );
     const memo = new LogsMemo(
       {

@@ -1,12 +1,18 @@
 /**
  * Answers of `logs.all`. Usual ones are put together at once, in buffers that are used again. Of those that
  * are too large for one turn of the event loop some rows of one answer are read a turn, and they are counted
- * among the large answers from the beginning.
+ * among the large answers from the beginning, what other processes have sent of them included.
  */
 
 import { LASTING_ROW_BYTES } from '../../engine/rows/block.js';
 import { LogsReading } from '../../engine/rows/logs-reading.js';
-import type { LogsParameters, MergedLogs } from '../../engine/rows/partial.js';
+import {
+  cameBytes,
+  type LogsParameters,
+  type LogsPartial,
+  type MergedLogs,
+  RowDidNotCome,
+} from '../../engine/rows/partial.js';
 import { Turns } from '../turns.js';
 import { BodyPool } from './body-pool.js';
 import type { EndpointResources, Holding, LiveAnswer } from './endpoint.js';
@@ -28,9 +34,17 @@ export class LogsAnswers {
     this.#nowUs = nowUs;
   }
 
-  answer(parameters: LogsParameters, nowUs: number, query: QueryLogs): LiveAnswer | Promise<LiveAnswer> {
+  /** `others`: what other processes have sent of it, as of `nowUs`. */
+  answer(
+    parameters: LogsParameters,
+    nowUs: number,
+    query: QueryLogs,
+    others: readonly LogsPartial[] = [],
+  ): LiveAnswer | Promise<LiveAnswer> {
     const merged = query(nowUs, LOGS_STEP_BYTES, null);
-    return merged === null ? this.#large(parameters, query) : this.#usual(merged, parameters, nowUs);
+    if (merged !== null) return this.#usual(merged, parameters, nowUs);
+    const readClock = others.length === 0 ? this.#nowUs : () => nowUs;
+    return this.#large(parameters, query, readClock, cameBytes(others));
   }
 
   /** Nothing that a slow client makes last may reach the rows, which keep their blocks in memory. */
@@ -53,16 +67,22 @@ export class LogsAnswers {
   }
 
   /** Rejects with Unavailable when there is no room for it. */
-  async #large(parameters: LogsParameters, query: QueryLogs): Promise<LiveAnswer> {
+  async #large(
+    parameters: LogsParameters,
+    query: QueryLogs,
+    readClock: () => number,
+    othersBytes: number,
+  ): Promise<LiveAnswer> {
     const holding = this.#largeAnswers.hold();
     const reading = new LogsReading();
     try {
+      resize(holding, othersBytes);
       for (let byteLimit = LOGS_STEP_BYTES; ; byteLimit += LOGS_STEP_BYTES) {
         await this.#turns.next();
-        const nowUs = this.#nowUs();
+        const nowUs = readClock();
         const merged = query(nowUs, byteLimit, reading);
         if (merged === null) {
-          resize(holding, reading.heldBytes);
+          resize(holding, othersBytes + reading.heldBytes);
           continue;
         }
         const { rows } = merged;
@@ -76,7 +96,11 @@ export class LogsAnswers {
       }
     } catch (error) {
       holding.release();
-      throw error;
+      if (!(error instanceof RowDidNotCome)) throw error;
+      throw new Unavailable(
+        'logs that the answer was to have were deleted while it was computed; try again',
+        ANSWER_RETRY_SECONDS,
+      );
     }
   }
 }

@@ -19,7 +19,14 @@ import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
 import { PartialError } from '../../engine/partial-format.js';
 import { LASTING_ROW_BYTES } from '../../engine/rows/block.js';
 import { lackingRows, likelyRowCount } from '../../engine/rows/lacking-rows.js';
-import { collectLogs, mergeLogs, type RowDetail, readLogs, writeLogs } from '../../engine/rows/partial.js';
+import {
+  collectLogs,
+  mergeLogs,
+  RowDidNotCome,
+  type RowDetail,
+  readLogs,
+  writeLogs,
+} from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { collectStats, questionOf, readStats, writeStats } from '../../engine/stats/partial.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
@@ -474,6 +481,30 @@ test('rows and bodies that did not come with the first are told, and merge once 
   }
   expect(Math.min(lackedRows, lackedBodies)).toBeGreaterThan(5);
   expect([1, 2, 3, 100].map(likelyRowCount)).toEqual([100, 72, 51, 4]);
+});
+
+test('rows of others that were not needed are never taken for rows once newer ones of one process are gone', () => {
+  const parameters = { project: 'p', retentionUs: RETENTION_US['90d'], startUs: null, endUs: null };
+  const entries = (count: number, fromUs: number): EdgeEntry[] =>
+    Array.from({ length: count }, (_, i) => {
+      const timestampUs = fromUs - i;
+      const row = Buffer.from(`{"timestamp":${timestampUs}}`);
+      return { timestampUs, project: 'p', tierClass: '90d', idHash: 1, row, url: null, areas: 0, outcome: 0 };
+    });
+  const own = collectLogs(logsKind.shardOf(entries(60, NOW_US)), parameters, NOW_US);
+  const theirs = logsKind.shardOf(entries(90, NOW_US - 1_000));
+  const read = (detail: RowDetail) =>
+    readLogs(
+      writtenBy((out) => writeLogs(out, collectLogs(theirs, parameters, NOW_US), parameters, NOW_US, detail)),
+      parameters,
+      NOW_US,
+    );
+  // 40 of them are needed, as long as there are 60 newer ones.
+  for (const sent of [read({ count: 100, byteLimit: 50 * 30 }), read({ count: 50, byteLimit: 1e6 })]) {
+    expect(lackingRows([own, sent], 1e6)).toBeNull();
+    expect(mergeLogs([own, sent]).rows).toHaveLength(100);
+    expect(() => mergeLogs([sent])).toThrow(RowDidNotCome);
+  }
 });
 
 test('large rows are merged, however many newer ones come meanwhile', () => {

@@ -85,7 +85,8 @@ export class Answerer {
     const { own } = this.#ports;
     const counted = judged.filter(({ status }) => status === 'counted').map(({ partition }) => partition);
     const withShard = own.withShard(topic, counted);
-    const collected = query.collect(parameters, nowUs, own.shardsOf(topic, withShard));
+    const collected =
+      withShard.length === 0 ? [] : query.collect(parameters, nowUs, own.shardsOf(topic, withShard));
     const isLater = collected instanceof Promise;
     const partials = isLater ? await collected : collected;
     const sent = query.combine !== undefined && partials.length > 0 ? [query.combine(partials)] : partials;

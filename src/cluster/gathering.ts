@@ -6,7 +6,7 @@
  *              ├─► of a project: others' of which it is known that they have nothing of it, as of then; nobody is asked
  *              ╰─► others' fresh ones, a request a member ──► refused, behind, older: the next member that has it
  *                                                         ╰─► late: the next is asked beside it
- *              ╰─► where none is fresh: the least old
+ *              ╰─► where none is fresh, or comes in most of the time: the least old
  *              ╰─► where the only ones left are not as far yet as they must be: all of it again, until time is up
  *              ╰─► of a project: what is known to have had nothing of it some time ago
  *              ╰─► where there is none: an Unavailable that names the partitions
@@ -18,7 +18,7 @@
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { AnsweringShards, Detail } from '../endpoints/endpoint.js';
-import { CATCH_UP_PAUSE_MS, HEDGE_PATIENCE, UNCOUNTED_REPLY_BYTES } from './limits.js';
+import { CATCH_UP_PAUSE_MS, FRESH_SHARE, HEDGE_PATIENCE, UNCOUNTED_REPLY_BYTES } from './limits.js';
 import type { Question } from './messages.js';
 import type { OwnCopies } from './own-copies.js';
 import type { Peer } from './peer.js';
@@ -233,7 +233,8 @@ export class Gathering {
     const lacking: number[] = [];
     for (const partition of partitions) {
       const peer = this.#holders(partition).find((one) => !tried.has(one));
-      if (peer === undefined || this.#requests.remainingMs <= 0) lacking.push(partition);
+      const isVain = peer === undefined || (peer.isSilent && this.#hasOld(partition));
+      if (isVain || this.#requests.remainingMs <= 0) lacking.push(partition);
       else groups.set(peer, [...(groups.get(peer) ?? []), partition]);
     }
     const outcomes = await Promise.all(
@@ -246,10 +247,29 @@ export class Gathering {
   async #ask(peer: Peer, partitions: readonly number[], tried: ReadonlySet<Peer>): Promise<Outcome> {
     const { freshMs } = this.#ports;
     const first = this.#requests.request(peer, partitions, freshMs, this.#detail);
-    const outcome = await this.#hedged(first, peer, partitions, tried);
+    const outcome = await this.#unlessOldOnesDo(this.#hedged(first, peer, partitions, tried), partitions);
     if (outcome.lacking.length === 0) return outcome;
     const rest = await this.#obtain(outcome.lacking, tried);
     return joined([{ ...outcome, lacking: [] }, rest]);
+  }
+
+  /** Nothing, when most of the time is gone and there are older copies of all that was asked for. */
+  #unlessOldOnesDo(outcome: Promise<Outcome>, partitions: readonly number[]): Promise<Outcome> {
+    return new Promise((resolve) => {
+      const cancel = this.#ports.after(FRESH_SHARE * this.#requests.remainingMs, () => {
+        if (partitions.every((partition) => this.#hasOld(partition)))
+          resolve({ pieces: [], lacking: partitions });
+      });
+      void outcome.then((one) => {
+        cancel();
+        resolve(one);
+      });
+    });
+  }
+
+  /** Whether there is a copy of a partition that does where no fresh one can be had. */
+  #hasOld(partition: number): boolean {
+    return this.#requests.hasOld(partition) || this.#isOwnGood(partition, Infinity);
   }
 
   /** The first of two complete outcomes, where the first is late and others can be asked beside it. */
@@ -311,9 +331,10 @@ export class Gathering {
       const groups = new Map<Peer, number[]>();
       const lacking: number[] = [];
       for (const partition of left) {
+        const isTimeUp = this.#requests.remainingMs <= 0;
         const peer = this.#leastOld(partition);
-        if (peer === 'own') own.push(partition);
-        else if (peer === null || this.#requests.remainingMs <= 0) lacking.push(partition);
+        if (peer === 'own' || (isTimeUp && this.#isOwnGood(partition, Infinity))) own.push(partition);
+        else if (peer === null || isTimeUp) lacking.push(partition);
         else groups.set(peer, [...(groups.get(peer) ?? []), partition]);
       }
       if (groups.size === 0) return { pieces, own, lacking };

@@ -65,6 +65,12 @@ export const LATENCY_SAMPLES = 64;
 export const SILENT_TIMES = 3;
 
 /**
+ * The share of the time of a question that fresh copies are waited for where there are older ones. More: too little is left
+ * to ask for those; less: an answer that only takes long comes from an older copy.
+ */
+export const FRESH_SHARE = 0.75;
+
+/**
  * How often an answer is begun again because what the others sent no longer belongs together. More: a caller waits
  * longer under heavy change; fewer: a 503 that one more try would have spared.
  */

@@ -120,6 +120,11 @@ export class PeerRequests {
     return this.#behind.has(partition);
   }
 
+  /** Whether some member has a copy of a partition that was only too old. */
+  hasOld(partition: number): boolean {
+    return (this.#oldCopies.get(partition)?.length ?? 0) > 0;
+  }
+
   /** The least old of the copies of a partition that were too old, for once. */
   takeLeastOld(partition: number, belowMs: number): Peer | null {
     const [least, ...rest] = (this.#oldCopies.get(partition) ?? []).sort((a, b) => a.ageMs - b.ageMs);

@@ -64,10 +64,15 @@ export class Peers {
     const { storeId, linkTo } = this.#ports;
     const problems: string[] = [];
     const present = new Set<string>();
-    const ownCount = members.filter((member) => member.storeId === storeId).length;
+    const own = members.filter((member) => member.storeId === storeId);
+    const ownUrls = new Set(own.map(({ url }) => url));
+    const urls = new Set(ownUrls);
+    const strangers = new Set<string>();
     for (const member of oncePerStore(members, (id) => this.#peers.get(id)?.url)) {
-      if (member.storeId === storeId) continue;
+      // At this process's own address was another before it, or this one with another disk.
+      if (member.storeId === storeId || ownUrls.has(member.url)) continue;
       if (member.wireVersion !== WIRE_VERSION) {
+        strangers.add(member.storeId);
         problems.push(`${member.url} speaks another version (${member.wireVersion}) and is not asked`);
         continue;
       }
@@ -79,11 +84,12 @@ export class Peers {
         this.#peers.set(member.storeId, peer);
         this.#generation++;
       }
+      urls.add(member.url);
       peer.isInGroup = true;
       peer.assign(member.assigned);
     }
-    if (ownCount > 0) this.#isKnown = true;
-    if (ownCount > 1)
+    if (own.length > 0) this.#isKnown = true;
+    if (own.length > 1)
       problems.push(
         'another member has a copy of this store: restore copies with `logring backup`, which gives them an identity of their own',
       );
@@ -96,7 +102,8 @@ export class Peers {
       // One that is back answers from what it has stored before its group has taken it in again.
       peer.isInGroup = false;
       peer.assign([]);
-      if (nowUs - peer.seenUs < ABSENT_MS * 1000) continue;
+      const isReplaced = urls.has(peer.url) || strangers.has(id);
+      if (!isReplaced && nowUs - peer.seenUs < ABSENT_MS * 1000) continue;
       peer.link.close();
       this.#peers.delete(id);
       this.#generation++;

@@ -32,13 +32,28 @@ interface Placed {
   readonly partial: unknown;
 }
 
-interface OwnFirst {
-  readonly ready: Promise<void>;
-  /** null where they are not of just these partitions, or are to be collected in the turn that merges them. */
-  readonly partialsOf: (wanted: readonly number[]) => Promise<unknown[]> | null;
+/** Partial answers of this process, as of some time. */
+interface Evaluated {
+  readonly partials: Promise<unknown[]>;
+  /** Of the oldest partition. */
+  readonly ageMs: number;
+  readonly atUs: number;
 }
 
-const NOTHING_FIRST: OwnFirst = { ready: Promise.resolve(), partialsOf: () => null };
+interface OwnFirst {
+  readonly ready: Promise<void>;
+  /** null where it is not of just these partitions, or is to be collected in the turn that merges them. */
+  readonly of: (wanted: readonly number[]) => Evaluated | null;
+}
+
+const NOTHING_FIRST: OwnFirst = { ready: Promise.resolve(), of: () => null };
+
+/** What the answer was to be made of is not the same any more. */
+class Changed extends Unavailable {
+  constructor() {
+    super('the partitions changed while the answer was computed; try again', NO_COPY_RETRY_SECONDS);
+  }
+}
 
 export class Scatter implements ScatterPort {
   readonly #ports: ScatterPorts;
@@ -51,17 +66,21 @@ export class Scatter implements ScatterPort {
 
   /** Rejects with Unavailable where a partition has no copy that is good enough, or what a query is refused for. */
   async gather(call: ScatterCall): Promise<Gathered> {
-    try {
-      const gathered = await this.#gather(call);
-      this.counts[gathered.state.kind === 'old' ? 'old' : 'answered']++;
-      return gathered;
-    } catch (error) {
-      this.counts.refused++;
-      throw error;
-    }
+    const { monotonicUs, timeoutMs } = this.#ports;
+    const endUs = monotonicUs() + 1000 * (call.endpoint.slowestMs ?? timeoutMs);
+    for (let tries = 1; ; tries++)
+      try {
+        const gathered = await this.#gather(call, (endUs - monotonicUs()) / 1000);
+        this.counts[gathered.state.kind === 'old' ? 'old' : 'answered']++;
+        return gathered;
+      } catch (error) {
+        if (error instanceof Changed && tries < GATHER_TRIES && monotonicUs() < endUs) continue;
+        this.counts.refused++;
+        throw error;
+      }
   }
 
-  async #gather(call: ScatterCall): Promise<Gathered> {
+  async #gather(call: ScatterCall, limitMs: number): Promise<Gathered> {
     const { own, timeoutMs } = this.#ports;
     const { topic, endpoint, query, parameters, nowUs, queryString } = call;
     const partitionCount = this.#ports.partitionCount(topic);
@@ -73,7 +92,7 @@ export class Scatter implements ScatterPort {
       query: queryString,
       topic,
       nowUs,
-      limitMs: endpoint.slowestMs ?? timeoutMs,
+      limitMs,
       lateMs: endpoint.slowestMs === undefined ? null : timeoutMs,
       project: project === null ? null : projectHash(project),
       read: (bytes) => query.read(bytes, parameters, nowUs),
@@ -88,10 +107,11 @@ export class Scatter implements ScatterPort {
     const memory = this.#ports.largeAnswers.hold();
     try {
       const pieces = await this.#detailed(found, call, gathering, memory);
-      if (this.#ports.partitionCount(topic) !== partitionCount) throw changed();
+      if (this.#ports.partitionCount(topic) !== partitionCount) throw new Changed();
       this.#noteFloors(topic, gathering.topicId, found.own, pieces);
       const others = pieces.flatMap(({ partials }): readonly Placed[] => partials);
-      const state = this.#stateOf(topic, found.own, pieces);
+      const evaluated = mine.of(found.own);
+      const state = this.#stateOf(topic, this.#ownAgeMs(topic, found.own, evaluated), pieces);
       return {
         state,
         shards: found.shards,
@@ -101,7 +121,7 @@ export class Scatter implements ScatterPort {
           const partitions = own.withShard(topic, found.own);
           const place = (partials: readonly unknown[]) =>
             inOrder([...placed(partials, partitions), ...others]);
-          const partials = mine.partialsOf(found.own) ?? collectOwn(found.shards);
+          const partials = evaluated?.partials ?? collectOwn(found.shards);
           return partials instanceof Promise ? partials.then(place) : place(partials);
         },
         uncount: () => memory.release(),
@@ -123,17 +143,23 @@ export class Scatter implements ScatterPort {
    */
   #ownFirst({ endpoint, query, parameters, nowUs, topic }: ScatterCall, partitionCount: number): OwnFirst {
     if (endpoint.slowestMs === undefined) return NOTHING_FIRST;
-    const { own, freshMs } = this.#ports;
+    const { own, freshMs, floorOf, monotonicUs } = this.#ports;
     const partitions: number[] = [];
     for (let partition = 0; partition < partitionCount; partition++) {
-      const copy = own.copy({ topic, partition });
-      if (copy?.isReached === true && copy.ageMs <= freshMs) partitions.push(partition);
+      const key = { topic, partition };
+      const copy = own.copy(key);
+      const isFresh = copy?.isReached === true && copy.ageMs <= freshMs;
+      if (isFresh && copy.nextOffset >= floorOf(key, own.topicId(topic))) partitions.push(partition);
     }
     const collected = query.collect(parameters, nowUs, own.shardsOf(topic, partitions));
     if (!(collected instanceof Promise)) return NOTHING_FIRST;
+    let evaluated: Evaluated | null = null;
     return {
-      ready: collected.then(() => undefined),
-      partialsOf: (wanted) => (wanted.join() === partitions.join() ? collected : null),
+      ready: collected.then(() => {
+        const ageMs = this.#ownAgeMs(topic, partitions, null);
+        evaluated = { partials: collected, ageMs, atUs: monotonicUs() };
+      }),
+      of: (wanted) => (wanted.join() === partitions.join() ? evaluated : null),
     };
   }
 
@@ -153,7 +179,7 @@ export class Scatter implements ScatterPort {
       const read = pieces.map(({ partials }) => partials.map(({ partial }) => partial));
       const lacking = query.lacking([...own, ...read.flat()], UNCOUNTED_REPLY_BYTES);
       if (lacking === null) return pieces;
-      if (tries === GATHER_TRIES) throw changed();
+      if (tries === GATHER_TRIES) throw new Changed();
       reserve(memory, pieces, lacking.byteCount);
       let at = own.length;
       const again = pieces.map((piece, i) => {
@@ -165,7 +191,7 @@ export class Scatter implements ScatterPort {
         return gathering.again(piece, { count, byteLimit: Math.min(byteLimit, REPLY_BYTES) });
       });
       const next = await Promise.all(again);
-      if (next.some((piece) => piece === null)) throw changed();
+      if (next.some((piece) => piece === null)) throw new Changed();
       pieces = next as Piece[];
     }
   }
@@ -182,12 +208,21 @@ export class Scatter implements ScatterPort {
         floors.note({ topic, partition }, topicId, atLeast, atUs);
   }
 
-  /** Throws Unavailable for what is older than may be. */
-  #stateOf(topic: string, own: readonly number[], pieces: readonly Piece[]): AnswerState {
-    const { freshMs, maxStalenessMs, monotonicUs } = this.#ports;
+  /** Of the oldest of this process's partitions, or of what came of them. */
+  #ownAgeMs(topic: string, own: readonly number[], evaluated: Evaluated | null): number {
+    if (evaluated !== null) return evaluated.ageMs + (this.#ports.monotonicUs() - evaluated.atUs) / 1000;
     let ageMs = 0;
     for (const partition of own)
       ageMs = Math.max(ageMs, this.#ports.own.copy({ topic, partition })?.ageMs ?? Infinity);
+    return ageMs;
+  }
+
+  /** Throws Unavailable for what is older than may be. */
+  #stateOf(topic: string, ownAgeMs: number, pieces: readonly Piece[]): AnswerState {
+    const { freshMs, maxStalenessMs, monotonicUs } = this.#ports;
+    // A partition of this process's went meanwhile.
+    if (ownAgeMs === Infinity) throw new Changed();
+    let ageMs = ownAgeMs;
     for (const piece of pieces)
       ageMs = Math.max(ageMs, piece.ageMs + (monotonicUs() - piece.answeredUs) / 1000);
     if (ageMs <= freshMs) return FRESH;
@@ -225,13 +260,6 @@ function reserve(memory: Memory, pieces: readonly Piece[], moreBytes: number): v
   if (byteCount <= UNCOUNTED_REPLY_BYTES || memory.resize(byteCount)) return;
   throw new Unavailable(
     'so many large answers are being sent that there is no memory for this one; try again, or ask for a shorter time',
-    NO_COPY_RETRY_SECONDS,
-  );
-}
-
-function changed(): Unavailable {
-  return new Unavailable(
-    'the partitions changed while the answer was computed; try again',
     NO_COPY_RETRY_SECONDS,
   );
 }

@@ -128,6 +128,8 @@ export class ApiCountsEvaluator {
   ): ApiCounts[] | Promise<ApiCounts[]> {
     if (this.#stopped) throw stopped();
     assertLength(expression);
+    // Nothing is to be searched, and it may not be known yet whether it is an expression.
+    if (chosen?.length === 0) return isLiteral(expression) ? [] : this.check(expression).then(() => []);
     const isHeld = this.#holdCount > 0;
     const waiting = this.#running.get(expression);
     if (waiting !== undefined && !isHeld) return this.#collectLater(ask, chosen, (one) => waiting.push(one));

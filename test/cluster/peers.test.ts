@@ -1,10 +1,67 @@
-/** What is told of members that do not answer. */
+/** Who is taken for another member, and what is told of those that do not answer. */
 
 import { expect, test } from 'vitest';
-import { SILENT_TIMES, WIRE_VERSION } from '../../src/cluster/limits.js';
+import { ABSENT_MS, SILENT_TIMES, WIRE_VERSION } from '../../src/cluster/limits.js';
 import { writeHoldings } from '../../src/cluster/messages.js';
 import { Peers } from '../../src/cluster/peers.js';
 import { NO_COPIES } from './no-copies.js';
+
+/** Members that are only named. */
+function namedPeers(): { peers: Peers; closed: string[]; clock: { nowUs: number } } {
+  const closed: string[] = [];
+  const clock = { nowUs: 0 };
+  const peers = new Peers({
+    storeId: 'own',
+    zone: '',
+    linkTo: (url) => ({
+      ...NO_COPIES,
+      ask: () => expect.unreachable('no question is asked'),
+      holdings: () => expect.unreachable('nobody is polled'),
+      close: () => closed.push(url),
+    }),
+    monotonicUs: () => clock.nowUs,
+    freshMs: 10_000,
+  });
+  return { peers, closed, clock };
+}
+
+const MEMBER = { zone: '', wireVersion: WIRE_VERSION, assigned: [], beside: [] };
+const OWN = { ...MEMBER, storeId: 'own', url: 'http://own:1' };
+
+test('a member that its group has no longer is kept for a while, but not beside another at its address', () => {
+  const { peers, closed, clock } = namedPeers();
+  const ids = () => [...peers.all()].map(({ storeId }) => storeId);
+  peers.update([
+    OWN,
+    { ...MEMBER, storeId: 'a', url: 'http://a:1' },
+    { ...MEMBER, storeId: 'b', url: 'http://b:1' },
+  ]);
+  clock.nowUs += 1_000;
+  peers.update([OWN, { ...MEMBER, storeId: 'a-with-another-disk', url: 'http://a:1' }]);
+  expect(ids()).toEqual(['b', 'a-with-another-disk']);
+  expect(closed).toEqual(['http://a:1']);
+  clock.nowUs += ABSENT_MS * 1000;
+  peers.update([OWN, { ...MEMBER, storeId: 'a-with-another-disk', url: 'http://a:1' }]);
+  expect(ids()).toEqual(['a-with-another-disk']);
+});
+
+test("who was at this process's own address before it is no other member", () => {
+  const { peers } = namedPeers();
+  peers.update([{ ...OWN, storeId: 'the-disk-before' }]);
+  expect([...peers.all()]).toHaveLength(1);
+  peers.update([{ ...OWN, storeId: 'the-disk-before' }, OWN]);
+  expect([...peers.all()]).toHaveLength(0);
+});
+
+test('a member that speaks another version from now on is not asked any more', () => {
+  const { peers, closed } = namedPeers();
+  const other = { ...MEMBER, storeId: 'a', url: 'http://a:1' };
+  peers.update([OWN, other]);
+  peers.update([OWN, { ...other, wireVersion: WIRE_VERSION + 1 }]);
+  expect([...peers.all()]).toEqual([]);
+  expect(closed).toEqual(['http://a:1']);
+  expect(peers.problem).toMatch(/another version/);
+});
 
 test('of a member that is silent the reason is told once, and that it answers again', async () => {
   let nowUs = 0;

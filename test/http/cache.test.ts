@@ -163,6 +163,20 @@ test('warming that fails keeps the old answer until it is too old, and is tried 
   expect(get(cache, 'a', 601)).toBe('600');
 });
 
+test('an answer from an old state is handed out and takes no place of one from a newer state', () => {
+  const isOld = new Set<string>();
+  const cache = cacheWith({ isOld: (body) => isOld.has(String(body)) });
+  expect(get(cache, 'a', 1_000)).toBe('1000');
+  isOld.add('1300').add('1310').add('1320');
+  cache.warmDue(1_300);
+  expect(get(cache, 'a', 1_301)).toBe('1000');
+  expect(get(cache, 'a', 1_310, 'refresh')).toBe('1310');
+  expect(get(cache, 'a', 1_311)).toBe('1000');
+  expect(get(cache, 'b', 1_320)).toBe('1320');
+  expect(get(cache, 'b', 1_321)).toBe('1321');
+  expect(get(cache, 'a', 1_900)).toBe('1900');
+});
+
 test('warming off: nothing is recomputed, and what is too old goes', () => {
   const cache = cacheWith({ warmUs: 0 });
   get(cache, 'a', 0);

@@ -67,6 +67,18 @@ function applyLongUrls({ apply }: Fixture, count: number, length = 1450, hours =
   }
 }
 
+test('over none of the shards nothing is searched, but what is no expression is refused', async () => {
+  const all = fixture();
+  applyLongUrls(all, 3);
+  const ask = { interval: 'daily' as const, nowUs: NOW_US };
+  expect(all.evaluator.collect('a-name', ask, [])).toEqual([]);
+  const release = all.evaluator.hold();
+  expect(await all.evaluator.collect(EVIL, ask, [])).toEqual([]);
+  await expect(async () => all.evaluator.collect('(', ask, [])).rejects.toThrow(ExpressionError);
+  expect(all.evaluator.runningCount).toBe(0);
+  release();
+});
+
 /** Why an ask was refused: its kind and message. */
 async function refusal(answer: () => ApiCountsRow[] | Promise<ApiCountsRow[]>): Promise<string> {
   try {

@@ -60,6 +60,8 @@ export interface CacheOptions {
   readonly mayWarm?: (key: string) => boolean;
   /** Others are handed out once and not kept. */
   readonly isKept?: (body: Uint8Array) => boolean;
+  /** The same, but what is kept stays until it is too old: it was made of a newer state. */
+  readonly isOld?: (body: Uint8Array) => boolean;
   /** Told of a failed warming; the old answer stays until it is too old. */
   readonly warmingFailed: (error: unknown) => void;
 }
@@ -233,6 +235,7 @@ export class ResultCache {
       lastAskedUs: computation.nowUs,
       placedUs: computation.nowUs,
     });
+    if (this.#options.isOld?.(body) === true) return entry;
     if (!this.#isKept(body)) {
       const previous = this.#byAsk.get(entry.key);
       if (previous !== undefined && previous.sequence < entry.sequence) this.#drop(previous);
@@ -248,7 +251,7 @@ export class ResultCache {
   /** Warming neither brings an entry back nor counts as asking for it. */
   #storeWarmed(computation: Computation, body: Uint8Array): void {
     const previous = this.#byAsk.get(computation.key);
-    if (previous === undefined) return;
+    if (previous === undefined || this.#options.isOld?.(body) === true) return;
     if (!this.#isKept(body)) {
       if (previous.sequence < computation.sequence) this.#drop(previous);
       return;

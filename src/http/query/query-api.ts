@@ -120,7 +120,8 @@ export class QueryApi {
             entryLimit: CACHE_ENTRY_LIMIT,
             byteLimit: options.cacheBytes,
             mayWarm: (key) => isCacheable(this.#states.stateOf(this.#logOfKey(key))),
-            isKept: (body) => hasRows(body) && this.#shared?.unfresh(body) === undefined,
+            isKept: hasRows,
+            isOld: (body) => this.#shared?.unfresh(body) !== undefined,
             warmingFailed: (error) => {
               if (refusalOf(error) === null) options.bugs.report(error, 'warming the result cache');
             },

@@ -5,6 +5,7 @@
  *   requests ──► an idle connection │ a new one │ the queue, when there are PEER_CONNECTIONS
  *   replies  ──► of one chunk: a view of it │ of several: put together, once all are here, in memory from `allocate`
  *   silence, a broken connection, bytes that are no reply ──► the request is rejected, its connection closed
+ *   one that was used before, closed without a byte ──► the other side may not have seen the request: sent again on a new one
  */
 
 import { connect, isIP, type Socket } from 'node:net';
@@ -92,7 +93,10 @@ export class PeerConnections {
       request.reject(closedLink());
       return;
     }
-    const connection = this.#takeIdle() ?? this.#open();
+    this.#start(request, this.#takeIdle() ?? this.#open());
+  }
+
+  #start(request: Request, connection: Connection | null): void {
     if (connection === null) this.#queue.add(request);
     else connection.send(request);
   }
@@ -114,6 +118,10 @@ export class PeerConnections {
       onIdle: () => {
         this.#idle.push(connection);
         this.#goOn();
+      },
+      onUnseen: (request) => {
+        if (this.#isClosed) request.reject(closedLink());
+        else this.#start(request, this.#open());
       },
       onClosed: () => {
         this.#all.delete(connection);
@@ -138,6 +146,8 @@ export class PeerConnections {
 
 interface ConnectionPorts {
   readonly onIdle: () => void;
+  /** It was closed before anything came of a request, and had been used before: that may have crossed its end. */
+  readonly onUnseen: (request: Request) => void;
   /** Called once. */
   readonly onClosed: () => void;
 }
@@ -147,6 +157,9 @@ class Connection {
   readonly #ports: ConnectionPorts;
   #request: Request | null = null;
   #reader = new ReplyReader();
+  #isUsed = false;
+  /** Whether something of the reply has come. */
+  #hasBegun = false;
 
   constructor(socket: Socket, ports: ConnectionPorts) {
     this.#socket = socket;
@@ -168,25 +181,30 @@ class Connection {
 
   send(request: Request): void {
     this.#request = request;
+    this.#hasBegun = false;
     this.#socket.setTimeout(0);
     this.#socket.write(request.message);
   }
 
   /** Closes the connection if it is the one of this request: its reply may still come. */
   giveUp(request: Request): void {
-    if (this.#request === request) this.close();
+    if (this.#request !== request) return;
+    this.#request = null;
+    this.close();
   }
 
   close(): void {
     this.#socket.destroy();
   }
 
-  /** Closes it; its request is rejected. */
+  /** Closes it; its request is rejected, or sent again. */
   fail(error: Error): void {
     const request = this.#request;
     this.#request = null;
     this.close();
-    request?.reject(error);
+    if (request === null) return;
+    if (this.#isUsed && !this.#hasBegun) this.#ports.onUnseen(request);
+    else request.reject(error);
   }
 
   #take(piece: Buffer): void {
@@ -196,9 +214,11 @@ class Connection {
       this.close();
       return;
     }
+    this.#hasBegun = true;
     try {
       const reply = this.#reader.take(piece, request.allocate);
       if (reply === null) return;
+      this.#isUsed = true;
       const { isLast } = this.#reader;
       this.#request = null;
       this.#reader = new ReplyReader();

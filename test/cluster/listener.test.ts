@@ -220,6 +220,45 @@ test('replies in pieces of any size are put together, and what is no reply ends 
   await new Promise((resolve) => peer.close(resolve));
 });
 
+test('a request that crosses the end of a connection that was used before is sent again, on a new one, any other not', async () => {
+  const reply = 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n';
+  /** Of each connection, what comes of its requests in turn; nothing: it is closed. */
+  const plans: string[][] = [];
+  let opened = 0;
+  const peer = createServer((socket) => {
+    const plan = plans.shift() ?? [];
+    opened++;
+    socket.on('error', () => undefined);
+    socket.on('data', () => {
+      const next = plan.shift();
+      if (next === undefined) socket.destroy();
+      else socket.write(next, () => next.endsWith('…') && socket.destroy());
+    });
+  });
+  const port = await new Promise<number>((resolve) => {
+    peer.listen(0, '127.0.0.1', () => resolve((peer.address() as AddressInfo).port));
+  });
+  const link = new HttpPeerLink(`http://127.0.0.1:${port}`, 'key');
+  const ask = async () => Buffer.from(await link.ask(Buffer.from('x'), 5_000, false)).toString();
+
+  plans.push([`${reply}a`], [`${reply}b`, 'HTTP/1.1 200…']);
+  expect(await ask()).toBe('a');
+  expect([await ask(), opened]).toEqual(['b', 2]);
+  // Something had come of it.
+  await expect(ask()).rejects.toThrow('closed the connection');
+  expect(opened).toBe(2);
+  // A new connection that is closed is no accident.
+  await expect(ask()).rejects.toThrow('closed the connection');
+  expect(opened).toBe(3);
+  // Nor is the second one in a row.
+  plans.push([`${reply}c`]);
+  expect(await ask()).toBe('c');
+  await expect(ask()).rejects.toThrow('closed the connection');
+  expect(opened).toBe(5);
+  link.close();
+  await new Promise((resolve) => peer.close(resolve));
+});
+
 /** All that comes back until the other side closes. */
 function sent(port: number, text: string, isEnd = false): Promise<string> {
   return new Promise((resolve) => {

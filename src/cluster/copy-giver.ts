@@ -12,7 +12,7 @@ import { SNAPSHOT_FOLDER } from '../store/directory/backup.js';
 import { DiskFullError } from '../store/disk/disk-room.js';
 import { errorText, isSystemError } from '../store/disk/system-errors.js';
 import type { Store } from '../store/store.js';
-import { readCopyRequest, readPieceRequest, readReleaseRequest } from './hand-over.js';
+import { BUSY_STATUS, readCopyRequest, readPieceRequest, readReleaseRequest } from './hand-over.js';
 import { writeMessage } from './json-message.js';
 import { COPIES_GIVEN_AT_ONCE, COPY_IDLE_MS } from './limits.js';
 import type { OwnCopies } from './own-copies.js';
@@ -37,7 +37,7 @@ export class NotGiven extends Error {
   override name = 'NotGiven';
   readonly status: number;
 
-  constructor(status: 404 | 503, message: string) {
+  constructor(status: 404 | typeof BUSY_STATUS | 503, message: string) {
     super(message);
     this.status = status;
   }
@@ -84,7 +84,7 @@ export class CopyGiver {
     for (const [snapshotId, given] of this.#given)
       if (given.storeId === storeId && given.id === id) await this.#release(snapshotId);
     if (this.#given.size + this.#begunCount >= COPIES_GIVEN_AT_ONCE)
-      throw new NotGiven(503, 'other members are copying');
+      throw new NotGiven(BUSY_STATUS, 'other members are copying');
     this.#begunCount++;
     try {
       const snapshot = await store.snapshot(id).catch((error: unknown) => notNow(error));

@@ -4,7 +4,8 @@
  *
  *   who has a whole copy ──► a snapshot of its files ──► incoming/<topic>+<partition>/ ──► adopted, whole
  *
- * What is there already, from a try that was cut off, is compared with the files by its checksum and not fetched again.
+ * What is there already, from a try that was cut off, is compared with the files by its checksum and not fetched again. A
+ * giver that serves others first is waited for; one that fails COPY_TRIES times without getting far is given up.
  */
 
 import { createHash } from 'node:crypto';
@@ -21,10 +22,12 @@ import type { Snapshot } from '../store/directory/backup.js';
 import { DROPPED_SUFFIX, INCOMING_FOLDER, REPLACED_SUFFIX } from '../store/directory/handed-over.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { shardFolder } from '../store/journal/journals.js';
-import { readCopy } from './hand-over.js';
+import { BUSY_STATUS, readCopy } from './hand-over.js';
 import { writeMessage } from './json-message.js';
 import {
   COPIES_TAKEN_AT_ONCE,
+  COPY_BUSY_MS,
+  COPY_PROGRESS_BYTES,
   COPY_RESERVE_BYTES,
   COPY_RETRY_MOST_MS,
   COPY_RETRY_MS,
@@ -162,6 +165,9 @@ export class CopyTaker {
     const folder = this.#folderOf(partitionId(key));
     const failures = new Map<string, number>();
     const failuresOf = ({ storeId }: Peer) => failures.get(storeId) ?? 0;
+    /** How often each had others to serve. */
+    const refusals = new Map<string, number>();
+    const refusalsOf = ({ storeId }: Peer) => refusals.get(storeId) ?? 0;
     const giveUpUs = monotonicUs() + COPY_WAIT_MS * 1000;
     while (!this.#isClosed) {
       const found = peers.wholeCopies(key, topicId(key.topic), nextOffset(key));
@@ -179,14 +185,22 @@ export class CopyTaker {
         await rm(folder, { recursive: true, force: true }).catch(() => undefined);
         return found === null || found.length === 0;
       }
-      const [holder] = holders.sort((one, other) => failuresOf(one) - failuresOf(other));
+      const [holder] = holders.sort(
+        (one, other) => failuresOf(one) - failuresOf(other) || refusalsOf(one) - refusalsOf(other),
+      );
       if (holder !== undefined) {
+        const fetched = { byteCount: 0 };
         try {
-          if (await this.#inLane(() => this.#copyFrom(holder, key))) return true;
+          if (await this.#inLane(() => this.#copyFrom(holder, key, fetched))) return true;
         } catch (error) {
           if (!(error instanceof CopyError)) throw error;
+          if (error.isBusy) {
+            refusals.set(holder.storeId, refusalsOf(holder) + 1);
+            continue;
+          }
           this.failedCount++;
-          failures.set(holder.storeId, failuresOf(holder) + (error.isFinal ? COPY_TRIES : 1));
+          const before = fetched.byteCount < COPY_PROGRESS_BYTES ? failuresOf(holder) : 0;
+          failures.set(holder.storeId, before + (error.isFinal ? COPY_TRIES : 1));
           logger.warn(
             { ...key, from: holder.url, error: error.message },
             'a partition could not be copied yet',
@@ -201,8 +215,8 @@ export class CopyTaker {
     return await new Promise(() => undefined);
   }
 
-  /** Returns false when the process ends before it is adopted. */
-  async #copyFrom({ link, url }: Peer, key: PartitionKey): Promise<boolean> {
+  /** Returns false when the process ends before it is adopted. What it fetches is added to `fetched`. */
+  async #copyFrom({ link, url }: Peer, key: PartitionKey, fetched: Fetched): Promise<boolean> {
     const { storeId, topicId, directory, adopt, logger, monotonicUs } = this.#ports;
     const id = partitionId(key);
     const startUs = monotonicUs();
@@ -215,21 +229,30 @@ export class CopyTaker {
           final,
         ),
       // What it has not, or in no way that is understood here, it will not have later.
-      (error) => error instanceof PartialError || (error instanceof PeerStatusError && error.status < 500),
-    );
-    const before = this.byteCount;
+      (error) =>
+        error instanceof PartialError ||
+        (error instanceof PeerStatusError && error.status < 500 && error.status !== BUSY_STATUS),
+    ).catch(async (error: unknown) => {
+      // No other partition is asked for in its place.
+      if (error instanceof CopyError && error.isBusy) await this.#pause(COPY_BUSY_MS);
+      throw error;
+    });
+    const release = (isTaken: boolean) =>
+      link.release(writeMessage({ snapshot: copy.id, isTaken })).catch(() => undefined);
     await failing(async () => {
       await this.asideFor(key);
       await this.#removeOthers(folder, final, copy);
       this.#assertRoom(folder, copy);
       for (const file of copy.files)
-        await this.#fetch(link, copy.id, file, join(folder, file.path.slice(final.length)));
+        await this.#fetch(link, copy.id, file, join(folder, file.path.slice(final.length)), fetched);
       for (const one of [...SYSTEM_DISK.list(folder).folders, join(directory, INCOMING_FOLDER)])
         SYSTEM_DISK.syncFolder(one);
+    }).catch((error: unknown) => {
+      // Its place at the giver is for others meanwhile.
+      void release(false);
+      throw error;
     });
     if (this.#isClosed) return false;
-    const release = (isTaken: boolean) =>
-      link.release(writeMessage({ snapshot: copy.id, isTaken })).catch(() => undefined);
     const clocks = { nowUs: copy.nowUs, monotonicUs: startUs };
     const isAdopted = await adopt(key, folder, clocks).catch(async (error: unknown) => {
       if (!(error instanceof SegmentError)) throw error;
@@ -239,9 +262,8 @@ export class CopyTaker {
     });
     if (!isAdopted) return false;
     this.adoptedCount++;
-    const byteCount = this.byteCount - before;
     logger.info(
-      { ...key, from: url, byteCount, seconds: Math.round((monotonicUs() - startUs) / 1e5) / 10 },
+      { ...key, from: url, ...fetched, seconds: Math.round((monotonicUs() - startUs) / 1e5) / 10 },
       'a partition was copied from another member',
     );
     await this.removeAside(key);
@@ -279,6 +301,7 @@ export class CopyTaker {
     snapshot: string,
     { name, byteCount }: Snapshot['files'][number],
     path: string,
+    fetched: Fetched,
   ): Promise<void> {
     mkdirSync(dirname(path), { recursive: true });
     const file = await open(path, 'a+').then(async (made) => {
@@ -309,6 +332,7 @@ export class CopyTaker {
         for (let done = 0; done < piece.length; )
           done += (await file.write(piece, done, piece.length - done, at + done)).bytesWritten;
         this.byteCount += piece.length;
+        fetched.byteCount += piece.length;
       }
       await file.truncate(byteCount);
       await file.sync();
@@ -337,10 +361,20 @@ function isAside(name: string): boolean {
   return name.endsWith(REPLACED_SUFFIX) || name.endsWith(DROPPED_SUFFIX);
 }
 
+/** Of one try. */
+interface Fetched {
+  byteCount: number;
+}
+
 /** A try failed; another may not, unless it is final. */
 class CopyError extends Error {
   override name = 'CopyError';
   readonly isFinal: boolean;
+
+  /** Whether the giver serves others first. */
+  get isBusy(): boolean {
+    return this.cause instanceof PeerStatusError && this.cause.status === BUSY_STATUS;
+  }
 
   constructor(message: string, isFinal = false, options?: ErrorOptions) {
     super(message, options);

@@ -34,6 +34,9 @@ const pieceRequest = z.object({
 /** `isTaken`: the member goes on with it. */
 const releaseRequest = z.object({ snapshot: z.string(), isTaken: z.boolean().default(true) });
 
+/** HTTP's status for a copy that can't be given while others are: it is to be asked for again. */
+export const BUSY_STATUS = 429;
+
 export const readCopyRequest = messageReader(copyRequest, 'a request for a copy');
 export const readPieceRequest = messageReader(pieceRequest, 'a request for a piece of a file');
 export const readReleaseRequest = messageReader(releaseRequest, 'a release');

@@ -17,16 +17,18 @@ import { checkStore } from '../../src/check/store-check.js';
 import { ClusterListener } from '../../src/cluster/cluster-listener.js';
 import { CopyGiver } from '../../src/cluster/copy-giver.js';
 import { CopyTaker, type CopyTakerPorts } from '../../src/cluster/copy-taker.js';
-import { readCopy } from '../../src/cluster/hand-over.js';
+import { BUSY_STATUS, readCopy } from '../../src/cluster/hand-over.js';
 import { writeMessage } from '../../src/cluster/json-message.js';
 import {
   COPIES_TAKEN_AT_ONCE,
+  COPY_PROGRESS_BYTES,
   COPY_TRIES,
   PIECE_BYTES,
   PIECES_AT_ONCE,
   WIRE_VERSION,
 } from '../../src/cluster/limits.js';
 import { type Holding, writeHoldings } from '../../src/cluster/messages.js';
+import type { PeerLink } from '../../src/cluster/peer.js';
 import { HttpPeerLink, PeerStatusError } from '../../src/cluster/peer-link.js';
 import { Peers } from '../../src/cluster/peers.js';
 import { Random } from '../../src/demo/random.js';
@@ -275,6 +277,7 @@ async function peersHolding(
   holdings: Readonly<Record<string, Partial<Holding>>>,
   partitionCount: number,
   copy: (storeId: string) => Promise<Uint8Array>,
+  more: Partial<PeerLink> = {},
 ): Promise<Peers> {
   const copies = (holding: Partial<Holding>) =>
     Array.from({ length: partitionCount }, (_, partition) => ({
@@ -298,6 +301,7 @@ async function peersHolding(
         }),
       copy: () => copy(new URL(of).hostname),
       close: () => undefined,
+      ...more,
     }),
     monotonicUs,
     freshMs: 10_000,
@@ -313,6 +317,79 @@ async function peersHolding(
   return peers;
 }
 
+/** Runs what is to be run later at once. */
+const atOnce: CopyTakerPorts['after'] = (_, task) => {
+  setImmediate(task);
+  return () => undefined;
+};
+
+test('a giver that serves others first is waited for, however long that takes', async () => {
+  let askedCount = 0;
+  const peers = await peersHolding({ giver: {} }, 1, async () => {
+    if (++askedCount <= 3 * COPY_TRIES) throw new PeerStatusError(BUSY_STATUS, 'other members are copying');
+    throw new PeerStatusError(404, 'not here any more');
+  });
+  const taker = newTaker(join(root, 'busy'), { peers, after: atOnce });
+  expect(await taker.obtain(HOLDING)).toBe(false);
+  expect([askedCount, taker.failedCount]).toEqual([3 * COPY_TRIES + 1, 1]);
+});
+
+test('of several that have a partition the one is asked that is not busy', async () => {
+  const asked: string[] = [];
+  const peers = await peersHolding({ busy: {}, other: {} }, 1, async (storeId) => {
+    asked.push(storeId);
+    throw new PeerStatusError(storeId === 'busy' ? BUSY_STATUS : 404, 'no');
+  });
+  const taker = newTaker(join(root, 'not-busy'), { peers, after: atOnce });
+  const obtained = taker.obtain(HOLDING);
+  await eventually(() => asked.includes('other'));
+  expect(asked.slice(0, 2).sort()).toEqual(['busy', 'other']);
+  taker.close();
+  void obtained;
+});
+
+test('tries that have got far count from the beginning', async () => {
+  const request = writeMessage({ topic: 'edge', topicId: '', partition: 0, store: 'far' });
+  const { files, ...given } = readCopy(await giver.copy(request), 'shards/edge+0');
+  await giver.release(writeMessage({ snapshot: given.id }));
+  const large = writeMessage({ ...given, files: [{ ...files[0], byteCount: 2 * COPY_PROGRESS_BYTES }] });
+  let askedCount = 0;
+  let pieces = 0;
+  const peers = await peersHolding(
+    { giver: {} },
+    1,
+    async () => {
+      // Once it begins, and breaks off when it has got far.
+      if (++askedCount === COPY_TRIES - 1) return large;
+      throw new Error('it is started again');
+    },
+    {
+      piece: async () => {
+        if (++pieces > COPY_PROGRESS_BYTES / PIECE_BYTES) throw new Error('it breaks off');
+        return Buffer.alloc(PIECE_BYTES);
+      },
+    },
+  );
+  const taker = newTaker(join(root, 'far'), { peers, after: atOnce });
+  expect(await taker.obtain(HOLDING)).toBe(false);
+  expect(askedCount).toBe(COPY_TRIES - 1 + COPY_TRIES - 1);
+});
+
+test('a try that fails leaves its place at the giver to others', async () => {
+  const link = new HttpPeerLink(url, 'key');
+  const copy = () => link.copy(writeMessage({ topic: 'edge', topicId: '', partition: 0, store: 'breaking' }));
+  const peers = await peersHolding({ giver: {} }, 1, copy, {
+    piece: () => Promise.reject(new Error('it breaks off')),
+    release: (request) => link.release(request),
+  });
+  const taker = newTaker(join(root, 'breaking'), { peers });
+  void taker.obtain(HOLDING);
+  await eventually(() => taker.failedCount === 1);
+  await eventually(() => readdirSync(join(root, 'giver', 'snapshot')).length === 0);
+  taker.close();
+  link.close();
+});
+
 test('an old copy is for when there is no other, however often others have failed', async () => {
   const asked: string[] = [];
   const peers = await peersHolding(
@@ -323,11 +400,7 @@ test('an old copy is for when there is no other, however often others have faile
       throw new Error('it is started again');
     },
   );
-  const after = (_: number, task: () => void) => {
-    setImmediate(task);
-    return () => undefined;
-  };
-  expect(await newTaker(join(root, 'old'), { peers, after }).obtain(HOLDING)).toBe(false);
+  expect(await newTaker(join(root, 'old'), { peers, after: atOnce }).obtain(HOLDING)).toBe(false);
   expect(asked).toEqual([...new Array(COPY_TRIES).fill('fresh'), ...new Array(COPY_TRIES).fill('old')]);
 });
 

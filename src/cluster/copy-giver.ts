@@ -60,6 +60,8 @@ export class CopyGiver {
   readonly #given = new Map<string, Given>();
   /** Stores that have copied a partition, by partitionId. */
   readonly #copied = new Map<string, Set<string>>();
+  /** How often what was here of a partition went, by partitionId. */
+  readonly #forgotten = new Map<string, number>();
   /** Those that are being made. */
   #begunCount = 0;
   /** Until then what was given has used up the rate, µs. */
@@ -86,6 +88,7 @@ export class CopyGiver {
     if (this.#given.size + this.#begunCount >= COPIES_GIVEN_AT_ONCE)
       throw new NotGiven(BUSY_STATUS, 'other members are copying');
     this.#begunCount++;
+    const forgotten = this.#forgotten.get(id);
     try {
       const snapshot = await store.snapshot(id).catch((error: unknown) => notNow(error));
       const byteCounts = new Map(snapshot.files.map(({ name, byteCount }) => [name, byteCount]));
@@ -93,7 +96,7 @@ export class CopyGiver {
         storeId,
         id,
         byteCounts,
-        isForgotten: false,
+        isForgotten: this.#forgotten.get(id) !== forgotten,
         cancelRelease: () => undefined,
       });
       this.#keep(snapshot.id);
@@ -143,6 +146,7 @@ export class CopyGiver {
   forget(key: PartitionKey): void {
     const id = partitionId(key);
     this.#copied.delete(id);
+    this.#forgotten.set(id, (this.#forgotten.get(id) ?? 0) + 1);
     for (const given of this.#given.values()) if (given.id === id) given.isForgotten = true;
   }
 

@@ -269,6 +269,11 @@ test('what is given is adopted with the clock of who gives it, as it was when it
   // It was of what is not here any more.
   await giver.release(writeMessage({ snapshot: given.id }));
   expect(giver.hasCopied(HOLDING, 'taker')).toBe(false);
+  // So is one whose snapshot is being made when that goes.
+  const making = giver.copy(request);
+  giver.forget(HOLDING);
+  await giver.release(writeMessage({ snapshot: readCopy(await making, 'shards/edge+0').id }));
+  expect(giver.hasCopied(HOLDING, 'taker')).toBe(false);
   peers.close();
 });
 

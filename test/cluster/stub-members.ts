@@ -101,7 +101,14 @@ export function replyOf(
 }
 
 function holdingsOf({ ageMs }: StubMember): Uint8Array {
-  const copy = { topic: TOPIC, partition: 0, nextOffset: NEXT_OFFSET, ageMs, isReached: true, projects: null };
+  const copy = {
+    topic: TOPIC,
+    partition: 0,
+    nextOffset: NEXT_OFFSET,
+    ageMs,
+    isReached: true,
+    projects: null,
+  };
   return writeHoldings({
     topics: [{ topic: TOPIC, topicId: 'id', partitionCount: 1 }],
     copies: [{ ...copy, from: 0, hashes: new Uint32Array(0) }],

@@ -63,7 +63,9 @@ test('what other processes have sent of a large answer is counted from its first
   expect(inFlight.heldBytes).toBeGreaterThan(2 * sentBytes);
   await expect(Promise.resolve(logs.answer(PARAMETERS, 1, query, others))).rejects.toThrow(Unavailable);
   const { body, release } = await first;
-  expect(inFlight.heldBytes).toBe((body as Uint8Array[]).reduce((sum, { buffer }) => sum + buffer.byteLength, 0));
+  expect(inFlight.heldBytes).toBe(
+    (body as Uint8Array[]).reduce((sum, { buffer }) => sum + buffer.byteLength, 0),
+  );
   release();
   expect(inFlight.heldBytes).toBe(0);
 });
@@ -71,7 +73,9 @@ test('what other processes have sent of a large answer is counted from its first
 test('what a large answer is made of with others is as of its question, in each turn', async () => {
   const others = [sentRows(60)];
   const asOfUs = new Set<number>();
-  const logs = new LogsAnswers(new AnswersInFlight(0), () => expect.unreachable('it does not look at the clock'));
+  const logs = new LogsAnswers(new AnswersInFlight(0), () =>
+    expect.unreachable('it does not look at the clock'),
+  );
   const query: QueryLogs = (nowUs, byteLimit) => {
     asOfUs.add(nowUs);
     return mergeLogs(others, byteLimit);

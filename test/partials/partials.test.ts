@@ -22,8 +22,8 @@ import { lackingRows, likelyRowCount } from '../../engine/rows/lacking-rows.js';
 import {
   collectLogs,
   mergeLogs,
-  RowDidNotCome,
   type RowDetail,
+  RowDidNotCome,
   readLogs,
   writeLogs,
 } from '../../engine/rows/partial.js';

@@ -185,9 +185,8 @@ export class CopyTaker {
         await rm(folder, { recursive: true, force: true }).catch(() => undefined);
         return found === null || found.length === 0;
       }
-      const [holder] = holders.sort(
-        (one, other) => failuresOf(one) - failuresOf(other) || refusalsOf(one) - refusalsOf(other),
-      );
+      const triesOf = (peer: Peer) => failuresOf(peer) + refusalsOf(peer);
+      const [holder] = holders.sort((one, other) => triesOf(one) - triesOf(other));
       if (holder !== undefined) {
         const fetched = { byteCount: 0 };
         try {
@@ -195,6 +194,11 @@ export class CopyTaker {
         } catch (error) {
           if (!(error instanceof CopyError)) throw error;
           if (error.isBusy) {
+            if (refusals.size === 0)
+              logger.info(
+                { ...key, from: holder.url },
+                'a partition waits to be copied: its member copies others',
+              );
             refusals.set(holder.storeId, refusalsOf(holder) + 1);
             continue;
           }

@@ -18,7 +18,13 @@
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { AnsweringShards, Detail } from '../endpoints/endpoint.js';
-import { CATCH_UP_PAUSE_MS, FRESH_SHARE, HEDGE_PATIENCE, UNCOUNTED_REPLY_BYTES } from './limits.js';
+import {
+  CATCH_UP_PAUSE_MS,
+  FRESH_SHARE,
+  HEDGE_MOST_MS,
+  HEDGE_PATIENCE,
+  UNCOUNTED_REPLY_BYTES,
+} from './limits.js';
 import type { Question } from './messages.js';
 import type { OwnCopies } from './own-copies.js';
 import type { Peer } from './peer.js';
@@ -233,8 +239,7 @@ export class Gathering {
     const lacking: number[] = [];
     for (const partition of partitions) {
       const peer = this.#holders(partition).find((one) => !tried.has(one));
-      const isVain = peer === undefined || (peer.isSilent && this.#hasOld(partition));
-      if (isVain || this.#requests.remainingMs <= 0) lacking.push(partition);
+      if (peer === undefined || this.#requests.remainingMs <= 0) lacking.push(partition);
       else groups.set(peer, [...(groups.get(peer) ?? []), partition]);
     }
     const outcomes = await Promise.all(
@@ -247,32 +252,35 @@ export class Gathering {
   async #ask(peer: Peer, partitions: readonly number[], tried: ReadonlySet<Peer>): Promise<Outcome> {
     const { freshMs } = this.#ports;
     const first = this.#requests.request(peer, partitions, freshMs, this.#detail);
-    const outcome = await this.#unlessOldOnesDo(this.#hedged(first, peer, partitions, tried), partitions);
+    const outcome = await this.#hedged(first, peer, partitions, tried);
     if (outcome.lacking.length === 0) return outcome;
     const rest = await this.#obtain(outcome.lacking, tried);
     return joined([{ ...outcome, lacking: [] }, rest]);
   }
 
-  /** Nothing, when most of the time is gone and there are older copies of all that was asked for. */
-  #unlessOldOnesDo(outcome: Promise<Outcome>, partitions: readonly number[]): Promise<Outcome> {
-    return new Promise((resolve) => {
-      const cancel = this.#ports.after(FRESH_SHARE * this.#requests.remainingMs, () => {
-        if (partitions.every((partition) => this.#hasOld(partition)))
-          resolve({ pieces: [], lacking: partitions });
-      });
-      void outcome.then((one) => {
-        cancel();
-        resolve(one);
-      });
-    });
-  }
-
   /** Whether there is a copy of a partition that does where no fresh one can be had. */
   #hasOld(partition: number): boolean {
-    return this.#requests.hasOld(partition) || this.#isOwnGood(partition, Infinity);
+    const { own, maxStalenessMs } = this.#ports;
+    if (this.#requests.hasOld(partition, maxStalenessMs)) return true;
+    return this.#isOwnGood(partition, Infinity) && own.copy(this.#key(partition))!.ageMs <= maxStalenessMs;
   }
 
-  /** The first of two complete outcomes, where the first is late and others can be asked beside it. */
+  /** After how long others are asked too, milliseconds; null: there are none for all of the partitions. */
+  #hedgeMs(peer: Peer, partitions: readonly number[], tried: ReadonlySet<Peer>): number | null {
+    let othersMs = 0;
+    for (const partition of partitions) {
+      const other = this.#holders(partition).find((one) => !tried.has(one) && !one.isSilent);
+      if (other === undefined) return null;
+      othersMs = Math.max(othersMs, other.hedgeMs);
+    }
+    // When nearly all its answers would have come, or some time after those of the others would have.
+    return this.#wanted.lateMs ?? Math.min(peer.hedgeMs, HEDGE_PATIENCE * othersMs);
+  }
+
+  /**
+   * The first of two complete outcomes, where the first is late and others can be asked beside it; an incomplete one, where
+   * there are older copies of what it lacks and most of the time is gone.
+   */
   #hedged(
     first: Promise<Outcome>,
     peer: Peer,
@@ -282,43 +290,55 @@ export class Gathering {
     const { hedges, after, monotonicUs } = this.#ports;
     const askedUs = monotonicUs();
     const { lateMs } = this.#wanted;
-    let othersMs = 0;
-    for (const partition of partitions) {
-      const other = this.#holders(partition).find((one) => !tried.has(one) && !one.isSilent);
-      if (other === undefined) return first;
-      othersMs = Math.max(othersMs, other.hedgeMs);
-    }
-    // When nearly all its answers would have come, or some time after those of the others would have.
-    const waitMs = lateMs ?? Math.min(peer.hedgeMs, HEDGE_PATIENCE * othersMs);
+    const hedgeMs = this.#hedgeMs(peer, partitions, tried);
+    const never = () => undefined;
     return new Promise((resolve) => {
-      const outcomes: Outcome[] = [];
+      let best: Outcome = { pieces: [], lacking: partitions };
       let underWayCount = 1;
-      const take = (outcome: Outcome): void => {
-        outcomes.push(outcome);
-        underWayCount--;
-        if (outcome.lacking.length > 0 && underWayCount > 0) return;
+      let isEnded = false;
+      const end = (): void => {
+        isEnded = true;
         cancel();
         cancelMissed();
-        resolve(outcomes.reduce((best, one) => (one.lacking.length < best.lacking.length ? one : best)));
+        cancelWait();
+        resolve(best);
+      };
+      const take = (outcome: Outcome): void => {
+        if (outcome.lacking.length < best.lacking.length) best = outcome;
+        underWayCount--;
+        if (outcome.lacking.length === 0 || underWayCount === 0) end();
       };
       const look = (): void => {
         const mayAsk = hedges.take(peer.isSilent);
         // Once it is known to be silent, nothing is spared any more.
         if (mayAsk) void askOthers();
-        else cancel = after(waitMs, look);
+        else cancel = after(hedgeMs!, look);
       };
       const askOthers = async (): Promise<void> => {
         underWayCount++;
         const outcome = await this.#obtain(partitions, tried);
+        if (isEnded) return;
         const isLast = underWayCount === 1;
         take(outcome);
         // They may only not have come as far yet as the late one was.
         if (!isLast && this.#isComing(outcome.lacking)) cancel = after(CATCH_UP_PAUSE_MS, askOthers);
       };
-      let cancel = after(waitMs, look);
+      const waitMs = () => lateMs ?? FRESH_SHARE * this.#requests.remainingMs;
+      // One that hangs leaves time to ask for older copies. Where answers may take long, one that is only slow does not hang.
+      const giveUp = (): void => {
+        const mayEnd = lateMs === null || peer.isSilent;
+        if (mayEnd && best.lacking.every((partition) => this.#hasOld(partition))) end();
+        else if (this.#requests.remainingMs > CATCH_UP_PAUSE_MS) cancelWait = after(waitMs(), giveUp);
+      };
+      let cancel = hedgeMs === null ? never : after(hedgeMs, look);
+      let cancelWait = after(peer.isSilent ? HEDGE_MOST_MS : waitMs(), giveUp);
       const cancelMissed =
-        lateMs === null ? after(peer.hedgeMs, () => peer.missed(askedUs, monotonicUs())) : () => undefined;
-      void first.then(take);
+        hedgeMs === null || lateMs !== null
+          ? never
+          : after(peer.hedgeMs, () => peer.missed(askedUs, monotonicUs()));
+      void first.then((outcome) => {
+        if (!isEnded) take(outcome);
+      });
     });
   }
 

@@ -65,8 +65,9 @@ export const LATENCY_SAMPLES = 64;
 export const SILENT_TIMES = 3;
 
 /**
- * The share of the time of a question that fresh copies are waited for where there are older ones. More: too little is left
- * to ask for those; less: an answer that only takes long comes from an older copy.
+ * The share of a question's time that a fresh copy is waited for where there are older ones (HEDGE_MOST_MS where its member
+ * was silent before; where answers may take long, as long as it is not silent). More: too little is left to ask for the
+ * older ones; less: an answer that only takes long comes from one.
  */
 export const FRESH_SHARE = 0.75;
 

@@ -5,7 +5,7 @@
  *   requests ──► an idle connection │ a new one │ the queue, when there are PEER_CONNECTIONS
  *   replies  ──► of one chunk: a view of it │ of several: put together, once all are here, in memory from `allocate`
  *   silence, a broken connection, bytes that are no reply ──► the request is rejected, its connection closed
- *   one that was used before, closed without a byte ──► the other side may not have seen the request: sent again on a new one
+ *   one that was used before, closed without a byte ──► the other side may not have seen the request: it is sent again
  */
 
 import { connect, isIP, type Socket } from 'node:net';

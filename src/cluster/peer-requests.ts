@@ -120,9 +120,9 @@ export class PeerRequests {
     return this.#behind.has(partition);
   }
 
-  /** Whether some member has a copy of a partition that was only too old. */
-  hasOld(partition: number): boolean {
-    return (this.#oldCopies.get(partition)?.length ?? 0) > 0;
+  /** Whether some member has a copy of a partition that was only too old, but not older than this. */
+  hasOld(partition: number, oldestMs: number): boolean {
+    return this.#oldCopies.get(partition)?.some(({ ageMs }) => ageMs <= oldestMs) === true;
   }
 
   /** The least old of the copies of a partition that were too old, for once. */

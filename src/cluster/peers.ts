@@ -69,8 +69,14 @@ export class Peers {
     const urls = new Set(ownUrls);
     const strangers = new Set<string>();
     for (const member of oncePerStore(members, (id) => this.#peers.get(id)?.url)) {
-      // At this process's own address was another before it, or this one with another disk.
-      if (member.storeId === storeId || ownUrls.has(member.url)) continue;
+      if (member.storeId === storeId) continue;
+      // Another was there before this process, or this one with another disk.
+      if (ownUrls.has(member.url)) {
+        problems.push(
+          `another member has this one's address (${member.url}): LOGRING_CLUSTER_URL must differ, unless its group still lists who was there before`,
+        );
+        continue;
+      }
       if (member.wireVersion !== WIRE_VERSION) {
         strangers.add(member.storeId);
         problems.push(`${member.url} speaks another version (${member.wireVersion}) and is not asked`);

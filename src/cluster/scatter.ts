@@ -12,7 +12,13 @@ import type { Gathered, ScatterCall, ScatterPort } from '../http/query/scatter-p
 import { listText } from '../service/whole-answers.js';
 import type { Floors } from './floors.js';
 import { Gathering, type GatheringPorts, type Pieces } from './gathering.js';
-import { GATHER_TRIES, NO_COPY_RETRY_SECONDS, REPLY_BYTES, UNCOUNTED_REPLY_BYTES } from './limits.js';
+import {
+  CATCH_UP_PAUSE_MS,
+  GATHER_TRIES,
+  NO_COPY_RETRY_SECONDS,
+  REPLY_BYTES,
+  UNCOUNTED_REPLY_BYTES,
+} from './limits.js';
 import type { OwnCopies } from './own-copies.js';
 import type { Piece } from './peer-requests.js';
 
@@ -74,7 +80,8 @@ export class Scatter implements ScatterPort {
         this.counts[gathered.state.kind === 'old' ? 'old' : 'answered']++;
         return gathered;
       } catch (error) {
-        if (error instanceof Changed && tries < GATHER_TRIES && monotonicUs() < endUs) continue;
+        const leftMs = (endUs - monotonicUs()) / 1000;
+        if (error instanceof Changed && tries < GATHER_TRIES && leftMs > CATCH_UP_PAUSE_MS) continue;
         this.counts.refused++;
         throw error;
       }
@@ -159,7 +166,11 @@ export class Scatter implements ScatterPort {
         const ageMs = this.#ownAgeMs(topic, partitions, null);
         evaluated = { partials: collected, ageMs, atUs: monotonicUs() };
       }),
-      of: (wanted) => (wanted.join() === partitions.join() ? evaluated : null),
+      // What has become old meanwhile is collected again: that takes little by then.
+      of: (wanted) =>
+        wanted.join() === partitions.join() && this.#ownAgeMs(topic, wanted, evaluated) <= freshMs
+          ? evaluated
+          : null,
     };
   }
 

@@ -141,7 +141,7 @@ test('dead letters are listed a page at a time, the newest first', async () => {
     new Promise<{ status: unknown; stdout: string; stderr: string }>((resolve) => {
       const command = [MAIN, 'dead-letters', ...args];
       execFile(process.execPath, command, { env: { PATH: process.env.PATH } }, (error, stdout, stderr) =>
-        resolve({ status: error?.code ?? 0, stdout, stderr }),
+        resolve({ status: error === null ? 0 : (error.code ?? error.signal), stdout, stderr }),
       );
     });
   const { status, stdout, stderr } = await printed('--url', service.url, '--key', TEST_KEY);

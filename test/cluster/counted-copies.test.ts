@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { StubMembers } from './stub-members.js';
 
 async function fewestCopies(...agesMs: readonly number[]): Promise<number> {
-  const members = new StubMembers(...agesMs.map((ageMs) => ({ ageMs })));
+  const members = new StubMembers(agesMs.map((ageMs) => ({ agesMs: [ageMs] })));
   await members.hear();
   const [copies] = members.cluster.copies();
   members.cluster.close();

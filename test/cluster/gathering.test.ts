@@ -1,23 +1,32 @@
 /** Who is asked for a partition when those that have the best copy don't answer. */
 
 import { expect, test } from 'vitest';
-import { FRESH_SHARE, SILENT_TIMES } from '../../src/cluster/limits.js';
-import type { Question } from '../../src/cluster/messages.js';
+import { FRESH_SHARE, HEDGE_MOST_MS, SILENT_TIMES } from '../../src/cluster/limits.js';
 import { Unavailable } from '../../src/endpoints/refusal.js';
 import type { Gathered, ScatterCall } from '../../src/http/query/scatter-port.js';
 import { FRESH_MS, replyOf, type StubMember, StubMembers, TIMEOUT_MS, TOPIC } from './stub-members.js';
 
 const OLD_MS = 60_000;
-const HANGING: StubMember = { ageMs: 0, answer: () => null };
 
-/** Its copy is counted by those only who want it however old it is. */
-function holder(ageMs: number, counted: (question: Question) => string): StubMember {
+/** Says it has the partition as new as can be, and never answers. */
+const hanging = (partitionCount = 1): StubMember => ({
+  agesMs: new Array<number>(partitionCount).fill(0),
+  answer: () => null,
+});
+
+/** Its copies are counted by who wants them however old they are, or they are not so old. */
+function holder(agesMs: readonly number[], name: string): StubMember {
   return {
-    ageMs,
+    agesMs,
     answer: (question) =>
-      ageMs > question.oldestMs
-        ? replyOf('old', ageMs)
-        : replyOf('counted', ageMs, (out) => out.string(counted(question))),
+      replyOf(
+        question,
+        (partition) => {
+          const ageMs = agesMs[partition];
+          return { status: ageMs > question.oldestMs ? 'old' : 'counted', ageMs };
+        },
+        (out, counted) => out.string(`${name} ${counted}`),
+      ),
   };
 }
 
@@ -56,29 +65,45 @@ async function gather(members: StubMembers): Promise<{ gathered: Gathered | Erro
 }
 
 test('an old copy answers where the member with the fresh one hangs', async () => {
-  const members = new StubMembers(
-    HANGING,
-    holder(OLD_MS, () => 'old'),
-  );
+  const members = new StubMembers([hanging(), holder([OLD_MS], 'old')]);
+  await members.hear();
+  expect(await gather(members)).toMatchObject({
+    gathered: { others: ['old 0'], state: { kind: 'old' } },
+    afterMs: FRESH_SHARE * TIMEOUT_MS,
+  });
+});
+
+test('also of one partition of several, the others coming from who has them fresh', async () => {
+  const members = new StubMembers([hanging(3), holder([0, 0, OLD_MS], 'other')]);
   await members.hear();
   const { gathered, afterMs } = await gather(members);
-  expect(gathered).toMatchObject({ others: ['old'], state: { kind: 'old' } });
-  expect(afterMs).toBe(FRESH_SHARE * TIMEOUT_MS);
+  expect(gathered).toMatchObject({ others: ['other 0,1', 'other 2'], state: { kind: 'old' } });
+  expect(afterMs).toBeLessThan(TIMEOUT_MS);
 });
 
-test('once it is known to hang nothing is waited for', async () => {
-  const members = new StubMembers(
-    HANGING,
-    holder(OLD_MS, () => 'old'),
-  );
+test('a member that was silent before is not waited for so long', async () => {
+  const members = new StubMembers([hanging(), holder([OLD_MS], 'old')]);
   await members.hear();
-  const [hanging] = members.cluster.peers.all();
-  for (let i = 0; i < SILENT_TIMES; i++) hanging.missed(i, i);
-  expect(await gather(members)).toMatchObject({ gathered: { others: ['old'] }, afterMs: 0 });
+  const [silent] = members.cluster.peers.all();
+  for (let i = 0; i < SILENT_TIMES; i++) silent.missed(i, i);
+  expect(await gather(members)).toMatchObject({ gathered: { others: ['old 0'] }, afterMs: HEDGE_MOST_MS });
 });
 
-test('without an old copy it is waited for until the time is up', async () => {
-  const members = new StubMembers(HANGING);
+test('but it is asked, and answers if it does not hang', async () => {
+  const members = new StubMembers([holder([0], 'fresh'), holder([OLD_MS], 'old')]);
+  await members.hear();
+  const [silent] = members.cluster.peers.all();
+  for (let i = 0; i < SILENT_TIMES; i++) silent.missed(i, i);
+  expect(await gather(members)).toMatchObject({
+    gathered: { others: ['fresh 0'], state: { kind: 'fresh' } },
+  });
+});
+
+test.each([
+  ['without an old copy', [hanging()], {}],
+  ['with one that is too old', [hanging(), holder([OLD_MS], 'old')], { maxStalenessMs: OLD_MS / 2 }],
+])('%s a member that hangs is waited for until the time is up', async (_, all, options) => {
+  const members = new StubMembers(all, options);
   await members.hear();
   const { gathered, afterMs } = await gather(members);
   expect(gathered).toBeInstanceOf(Unavailable);
@@ -88,16 +113,17 @@ test('without an old copy it is waited for until the time is up', async () => {
 test('a member that is gone when more detail is asked of it has another one asked', async () => {
   let askedCount = 0;
   const gone: StubMember = {
-    ageMs: 0,
-    answer: () => {
+    agesMs: [0],
+    answer: (question) => {
       if (askedCount++ > 0) throw new Error('connect ECONNREFUSED');
-      return replyOf('counted', 0, (out) => out.string('part'));
+      return replyOf(
+        question,
+        () => ({ status: 'counted', ageMs: 0 }),
+        (out) => out.string('part'),
+      );
     },
   };
-  const members = new StubMembers(
-    gone,
-    holder(FRESH_MS / 2, () => 'whole'),
-  );
+  const members = new StubMembers([gone, holder([FRESH_MS / 2], 'whole')]);
   await members.hear();
-  expect((await gather(members)).gathered).toMatchObject({ others: ['whole'], state: { kind: 'fresh' } });
+  expect((await gather(members)).gathered).toMatchObject({ others: ['whole 0'], state: { kind: 'fresh' } });
 });

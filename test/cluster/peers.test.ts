@@ -51,6 +51,9 @@ test("who was at this process's own address before it is no other member", () =>
   expect([...peers.all()]).toHaveLength(1);
   peers.update([{ ...OWN, storeId: 'the-disk-before' }, OWN]);
   expect([...peers.all()]).toHaveLength(0);
+  expect(peers.problem).toMatch(/LOGRING_CLUSTER_URL must differ/);
+  peers.update([OWN]);
+  expect(peers.problem).toBeNull();
 });
 
 test('a member that speaks another version from now on is not asked any more', () => {

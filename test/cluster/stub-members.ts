@@ -1,4 +1,4 @@
-/** This process among others that are only what they say: one partition, and replies as a test has them. */
+/** This process among others that are only what they say: what they hold, and replies as a test has them. */
 
 import type { ByteWriter } from '../../engine/bytes.js';
 import { Cluster } from '../../src/cluster/cluster.js';
@@ -22,8 +22,8 @@ export const TIMEOUT_MS = 2_000;
 const NEXT_OFFSET = 5;
 
 export interface StubMember {
-  /** Of its copy of the partition; Infinity: it was never whole. */
-  readonly ageMs: number;
+  /** Of its copies of the partitions; Infinity: never whole. */
+  readonly agesMs: readonly number[];
   /** null: nothing comes. */
   readonly answer?: (question: Question) => Uint8Array | null;
 }
@@ -33,7 +33,8 @@ export class StubMembers {
   readonly cluster: Cluster;
   readonly #members: readonly StubMember[];
 
-  constructor(...members: readonly StubMember[]) {
+  /** `maxStalenessMs`: 0: no answer is too old. */
+  constructor(members: readonly StubMember[], { maxStalenessMs = 0 } = {}) {
     this.#members = members;
     const shards: Pick<Shards, 'known' | 'all'> = { known: () => undefined, all: () => [] };
     const monotonicUs = () => this.time.nowUs;
@@ -63,7 +64,7 @@ export class StubMembers {
       monotonicUs,
       after: (delayMs, task) => this.time.after(delayMs * 1000, task),
       freshMs: FRESH_MS,
-      maxStalenessMs: 0,
+      maxStalenessMs,
       timeoutMs: TIMEOUT_MS,
     });
   }
@@ -86,31 +87,29 @@ export class StubMembers {
   }
 }
 
-/** What a member says that has the partition, so old, and what it counts of it if it does. */
+/** What a member says of the partitions it was asked for, each with its age; `write`: what it counts of those it counts. */
 export function replyOf(
-  status: PartitionStatus,
-  ageMs: number,
-  write: (out: ByteWriter) => void = () => undefined,
+  { partitions }: Question,
+  statusOf: (partition: number) => { status: PartitionStatus; ageMs: number },
+  write: (out: ByteWriter, counted: readonly number[]) => void = () => undefined,
 ): Uint8Array {
-  return writeReply({
-    kind: 'answer',
-    partitions: [{ partition: 0, status, nextOffset: NEXT_OFFSET, ageMs, projects: null }],
-    dropped: [],
-    partials: status === 'counted' ? [{ firstPartition: 0, write }] : [],
+  const replied = partitions.map(({ partition }) => {
+    return { partition, ...statusOf(partition), nextOffset: NEXT_OFFSET, projects: null };
   });
+  const counted = replied.filter(({ status }) => status === 'counted').map(({ partition }) => partition);
+  const partials =
+    counted.length === 0
+      ? []
+      : [{ firstPartition: counted[0], write: (out: ByteWriter) => write(out, counted) }];
+  return writeReply({ kind: 'answer', partitions: replied, dropped: [], partials });
 }
 
-function holdingsOf({ ageMs }: StubMember): Uint8Array {
-  const copy = {
-    topic: TOPIC,
-    partition: 0,
-    nextOffset: NEXT_OFFSET,
-    ageMs,
-    isReached: true,
-    projects: null,
-  };
+function holdingsOf({ agesMs }: StubMember): Uint8Array {
   return writeHoldings({
-    topics: [{ topic: TOPIC, topicId: 'id', partitionCount: 1 }],
-    copies: [{ ...copy, from: 0, hashes: new Uint32Array(0) }],
+    topics: [{ topic: TOPIC, topicId: 'id', partitionCount: agesMs.length }],
+    copies: agesMs.map((ageMs, partition) => {
+      const copy = { topic: TOPIC, partition, nextOffset: NEXT_OFFSET, ageMs, isReached: true };
+      return { ...copy, projects: null, from: 0, hashes: new Uint32Array(0) };
+    }),
   });
 }

@@ -218,6 +218,6 @@ test('a remembered question keeps no view that answers come from no more', () =>
   logs.ask({ ...WHOLE, project: 'q' });
   logs.views = [];
   expect(logs.memo.heldBytes).toBeGreaterThan(0);
-  expect(objectsAlive(GoneView as unknown as typeof Array)).toBeLessThan(viewCount / 5);
+  expect(objectsAlive(GoneView)).toBeLessThan(viewCount / 5);
   expect(Buffer.from(logs.ask().body as Uint8Array)).toHaveLength(0);
 });

@@ -60,7 +60,7 @@ export interface CacheOptions {
   readonly mayWarm?: (key: string) => boolean;
   /** Others are handed out once and not kept. */
   readonly isKept?: (body: Uint8Array) => boolean;
-  /** The same, but what is kept stays until it is too old: it was made of a newer state. */
+  /** Nor are those of an old state. Warming with one leaves what was made of a fresh one, until its time is up. */
   readonly isOld?: (body: Uint8Array) => boolean;
   /** Told of a failed warming; the old answer stays until it is too old. */
   readonly warmingFailed: (error: unknown) => void;
@@ -235,7 +235,6 @@ export class ResultCache {
       lastAskedUs: computation.nowUs,
       placedUs: computation.nowUs,
     });
-    if (this.#options.isOld?.(body) === true) return entry;
     if (!this.#isKept(body)) {
       const previous = this.#byAsk.get(entry.key);
       if (previous !== undefined && previous.sequence < entry.sequence) this.#drop(previous);
@@ -282,7 +281,7 @@ export class ResultCache {
   }
 
   #isKept(body: Uint8Array): boolean {
-    return this.#options.isKept?.(body) ?? true;
+    return this.#options.isOld?.(body) !== true && (this.#options.isKept?.(body) ?? true);
   }
 
   /**

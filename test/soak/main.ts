@@ -8,8 +8,8 @@
  *   npm run soak -- --seconds 4500 --killSeconds 3600 --restartSeconds 0 --projects 10000 --budgetMb 1536
  *                                                         an hour without a kill, then a life that has loaded what is kept: its heap is as large
  *
- * Begin it between a quarter and half past the hour, and not shortly before midnight: what counts is all but the first
- * quarter, and in that two hours of the clock must end. Then what the service keeps falls, and growth with time shows
+ * Begin it shortly before half past the hour, and not before midnight: what counts is all but the first quarter, and in
+ * that two hours of the clock must end, the second one well before the soak does. Then what the service keeps falls, and growth with time shows
  * beside growth with what is kept. With one end only, what the service holds of as many entries sooner or later after
  * an end of an hour passes for growth. Ctrl-C stops it; the same command goes on, from --directory. Exit code 1:
  * something was wrong, or grew.

@@ -102,9 +102,8 @@ export function collectLogs(
 /**
  * The newest rows, at most LOG_ROW_LIMIT, in the order of row-order.ts; null as soon as they are more than
  * `byteLimit` bytes: then it may be collected and merged again with a higher limit, in another turn. Throws a
- * SegmentError when a row that may belong to the answer can't be read, a RowDidNotCome where rows came and lackingRows was
- * not asked in the same turn. Cost: O(rows returned × runs with rows
- * among them), and the blocks that hold these rows are read.
+ * SegmentError when a row that may belong to the answer can't be read; a RowDidNotCome, which lackingRows in the same turn
+ * rules out. Cost: O(rows returned × runs with rows among them), and the blocks that hold these rows are read.
  */
 export function mergeLogs(partials: readonly LogsPartial[], byteLimit: number): MergedLogs | null;
 export function mergeLogs(partials: readonly LogsPartial[]): MergedLogs;

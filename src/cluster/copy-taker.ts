@@ -22,6 +22,7 @@ import type { Snapshot } from '../store/directory/backup.js';
 import { DROPPED_SUFFIX, INCOMING_FOLDER, REPLACED_SUFFIX } from '../store/directory/handed-over.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { shardFolder } from '../store/journal/journals.js';
+import { CopyError, failing } from './copy-error.js';
 import { BUSY_STATUS, readCopy } from './hand-over.js';
 import { writeMessage } from './json-message.js';
 import {
@@ -368,34 +369,6 @@ function isAside(name: string): boolean {
 /** Of one try. */
 interface Fetched {
   byteCount: number;
-}
-
-/** A try failed; another may not, unless it is final. */
-class CopyError extends Error {
-  override name = 'CopyError';
-  readonly isFinal: boolean;
-
-  /** Whether the giver serves others first. */
-  get isBusy(): boolean {
-    return this.cause instanceof PeerStatusError && this.cause.status === BUSY_STATUS;
-  }
-
-  constructor(message: string, isFinal = false, options?: ErrorOptions) {
-    super(message, options);
-    this.isFinal = isFinal;
-  }
-}
-
-async function failing<Result>(
-  task: () => Promise<Result>,
-  isFinal: (error: unknown) => boolean = () => false,
-): Promise<Result> {
-  try {
-    return await task();
-  } catch (error) {
-    if (error instanceof CopyError) throw error;
-    throw new CopyError((error as Error).message, isFinal(error), { cause: error });
-  }
 }
 
 async function checksumOf(file: FileHandle, at: number, length: number): Promise<string> {

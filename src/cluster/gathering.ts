@@ -258,7 +258,7 @@ export class Gathering {
     return joined([{ ...outcome, lacking: [] }, rest]);
   }
 
-  /** Whether there is a copy of a partition that does where no fresh one can be had. */
+  /** Whether a partition has an older copy that may be used if no fresh one answers. */
   #hasOld(partition: number): boolean {
     const { own, maxStalenessMs } = this.#ports;
     if (this.#requests.hasOld(partition, maxStalenessMs)) return true;

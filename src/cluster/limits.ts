@@ -127,10 +127,16 @@ export const COPY_IDLE_MS = 120_000;
 export const COPY_RETRY_MS = 1_000;
 export const COPY_RETRY_MOST_MS = 30_000;
 
-/** Between two tries where the giver has others to serve. Longer: one that has more to ask for is served before; shorter: requests in vain. */
+/**
+ * Between two tries where the giver has others to serve. Longer: members that ask more often are served first; shorter:
+ * requests in vain.
+ */
 export const COPY_BUSY_MS = 1_000;
 
-/** Bytes that show that tries lead somewhere, so that they count from the beginning. More: a copy over a line that breaks often is given up; fewer: one that always ends at the same place never is. */
+/**
+ * Once a try has fetched so many bytes, failures are counted from zero again. More: a copy over a line that breaks often is
+ * given up; fewer: one that always fails at the same place never is.
+ */
 export const COPY_PROGRESS_BYTES = 64 * 1024 * 1024;
 
 /** How often a copy from one member is tried. More: the topic is read later where none succeeds; fewer: what passes is not waited for. */

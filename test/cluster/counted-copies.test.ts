@@ -1,4 +1,4 @@
-/** Which copies of a partition count as such: a leftover is none, as nobody reads on in it. */
+/** Which copies of a partition `logring_cluster_copies` counts: not one that no member keeps up to date. */
 
 import { expect, test } from 'vitest';
 import { StubMembers } from './stub-members.js';

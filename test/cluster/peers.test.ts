@@ -3,11 +3,14 @@
 import { expect, test } from 'vitest';
 import { ABSENT_MS, SILENT_TIMES, WIRE_VERSION } from '../../src/cluster/limits.js';
 import { writeHoldings } from '../../src/cluster/messages.js';
-import { Peers } from '../../src/cluster/peers.js';
+import { Peers, type PeersPorts } from '../../src/cluster/peers.js';
 import { NO_COPIES } from './no-copies.js';
 
-/** Members that are only named. */
-function namedPeers(): { peers: Peers; closed: string[]; clock: { nowUs: number } } {
+/** Members that answer nothing but, where that is given, what they hold. */
+function namedPeers(
+  holdings: () => Promise<Uint8Array> = () => expect.unreachable('nobody is polled'),
+  onSilent?: PeersPorts['onSilent'],
+): { peers: Peers; closed: string[]; clock: { nowUs: number } } {
   const closed: string[] = [];
   const clock = { nowUs: 0 };
   const peers = new Peers({
@@ -16,11 +19,12 @@ function namedPeers(): { peers: Peers; closed: string[]; clock: { nowUs: number 
     linkTo: (url) => ({
       ...NO_COPIES,
       ask: () => expect.unreachable('no question is asked'),
-      holdings: () => expect.unreachable('nobody is polled'),
+      holdings,
       close: () => closed.push(url),
     }),
     monotonicUs: () => clock.nowUs,
     freshMs: 10_000,
+    onSilent,
   });
   return { peers, closed, clock };
 }
@@ -67,31 +71,17 @@ test('a member that speaks another version from now on is not asked any more', (
 });
 
 test('of a member that is silent the reason is told once, and that it answers again', async () => {
-  let nowUs = 0;
   let error: Error | null = new Error('connect ECONNREFUSED');
   const told: string[] = [];
-  const peers = new Peers({
-    storeId: 'own',
-    zone: '',
-    linkTo: () => ({
-      ...NO_COPIES,
-      ask: () => expect.unreachable('no question is asked'),
-      holdings: async () => {
-        nowUs += 1_000;
-        if (error !== null) throw error;
-        return writeHoldings({ topics: [], copies: [] });
-      },
-      close: () => undefined,
-    }),
-    monotonicUs: () => nowUs,
-    freshMs: 10_000,
-    onSilent: (url, why) => told.push(`${url}: ${why}`),
-  });
-  const member = { zone: '', wireVersion: WIRE_VERSION, assigned: [], beside: [] };
-  peers.update([
-    { ...member, storeId: 'own', url: 'http://own:1' },
-    { ...member, storeId: 'other', url: 'http://other:1' },
-  ]);
+  const { peers, clock } = namedPeers(
+    async () => {
+      clock.nowUs += 1_000;
+      if (error !== null) throw error;
+      return writeHoldings({ topics: [], copies: [] });
+    },
+    (url, why) => told.push(`${url}: ${why}`),
+  );
+  peers.update([OWN, { ...MEMBER, storeId: 'other', url: 'http://other:1' }]);
   for (let poll = 0; poll < SILENT_TIMES - 1; poll++) await peers.poll();
   expect(told).toEqual([]);
   for (let poll = 0; poll < 3; poll++) await peers.poll();

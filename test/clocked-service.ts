@@ -2,7 +2,8 @@
 
 import { pino } from 'pino';
 import { readConfig } from '../src/config.js';
-import { type Platform, type Service, startService } from '../src/service/service.js';
+import type { Platform } from '../src/service/platform.js';
+import { type Service, startService } from '../src/service/service.js';
 
 /**
  * On a free port, with these LOGRING_* settings; without a cache unless they say so, and ready once all that

@@ -87,16 +87,20 @@ export class Answerer {
     const withShard = own.withShard(topic, counted);
     const collected =
       withShard.length === 0 ? [] : query.collect(parameters, nowUs, own.shardsOf(topic, withShard));
+    const beganUs = this.#ports.monotonicUs();
     const isLater = collected instanceof Promise;
     const partials = isLater ? await collected : collected;
+    const tookMs = (this.#ports.monotonicUs() - beganUs) / 1000;
     const sent = query.combine !== undefined && partials.length > 0 ? [query.combine(partials)] : partials;
-    // In the turn in which they came: what they lead to and how far it is must not change in between.
+    // What came meanwhile may be in them or not: they are as far as it is now, and as old as they were.
     return writeReply(
       {
         kind: 'answer',
         partitions: isLater
           ? judged.map((one) =>
-              one.status === 'counted' ? { ...one, ...this.#progress(question, one.partition) } : one,
+              one.status === 'counted'
+                ? { ...one, ...this.#progress(question, one.partition), ageMs: one.ageMs + tookMs }
+                : one,
             )
           : judged,
         dropped: this.#ports.dropped === null ? [] : this.#ports.dropped(endpoint.window(parameters, nowUs)),

@@ -18,6 +18,7 @@
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { AnsweringShards, Detail } from '../endpoints/endpoint.js';
+import { PartitionsChanged } from '../endpoints/refusal.js';
 import {
   CATCH_UP_PAUSE_MS,
   FRESH_SHARE,
@@ -90,7 +91,10 @@ export class Gathering {
     return this.#requests;
   }
 
-  /** Partitions of which no copy is good enough, or will be in time, are `lacking`. */
+  /**
+   * Partitions of which no copy is good enough, or will be in time, are `lacking`. Rejects with a PartitionsChanged where
+   * one has left this process meanwhile.
+   */
   async run(partitionCount: number): Promise<Pieces & { readonly lacking: readonly number[] }> {
     const own: number[] = [];
     const pieces: Piece[] = [];
@@ -124,15 +128,10 @@ export class Gathering {
       if (without !== null) pieces.push(without);
       return without === null;
     });
-    // What was here when it was chosen may have been removed since.
-    const gone = own.filter((partition) => this.#ports.own.copy(this.#key(partition)) === null);
-    const left = own.filter((partition) => !gone.includes(partition));
-    return {
-      pieces,
-      own: left,
-      shards: this.#ports.own.shardsOf(this.#wanted.topic, left),
-      lacking: [...lacking, ...gone],
-    };
+    // What was here when it was chosen may have been removed since, as another member has it.
+    if (own.some((partition) => this.#ports.own.copy(this.#key(partition)) === null))
+      throw new PartitionsChanged();
+    return { pieces, own, shards: this.#ports.own.shardsOf(this.#wanted.topic, own), lacking };
   }
 
   /** Whether a copy is only not as far yet as it must be, and may be in time. */
@@ -207,12 +206,12 @@ export class Gathering {
     const { floorOf, monotonicUs } = this.#ports;
     const key = this.#key(partition);
     if (project === null) return null;
-    const answeredUs = monotonicUs();
-    const copy = peer.projects.without(partitionId(key), project, this.#topicId, answeredUs);
+    const asOfUs = monotonicUs();
+    const copy = peer.projects.without(partitionId(key), project, this.#topicId, asOfUs);
     if (copy === null || copy.ageMs > oldestMs || copy.nextOffset < floorOf(key, this.#topicId)) return null;
     const { nextOffset, ageMs } = copy;
     const partitions = [{ partition, atLeast: nextOffset }];
-    return { peer, partitions, dropped: [], partials: [], ageMs, answeredUs };
+    return { peer, partitions, dropped: [], partials: [], ageMs, asOfUs };
   }
 
   /** Ranked once a round: that takes a while over many partitions and members. */

@@ -55,9 +55,9 @@ export interface Piece {
   readonly partitions: readonly AskedPartition[];
   readonly dropped: readonly DroppedSpan[];
   readonly partials: readonly ReadPartial[];
-  /** Of its oldest copy, when it answered. */
+  /** Of its oldest copy at that time. */
   readonly ageMs: number;
-  readonly answeredUs: number;
+  readonly asOfUs: number;
 }
 
 export interface Outcome {
@@ -105,8 +105,9 @@ export class PeerRequests {
     this.#buffers = null;
   }
 
-  /** What is left of the time, milliseconds. */
+  /** What is left of the time, milliseconds; nothing once it is released. */
   get remainingMs(): number {
+    if (this.#buffers === null) return 0;
     return (this.#deadlineUs - this.#ports.monotonicUs()) / 1000;
   }
 
@@ -173,9 +174,10 @@ export class PeerRequests {
       this.#problems.add(`${peer.url}: ${(error as Error).message}`);
       return { pieces: [], lacking: partitions };
     }
-    const answeredUs = monotonicUs();
+    // How long it took to come is not known: where it comes soon, all of it counts.
+    const asOfUs = isSlow ? monotonicUs() : askedUs;
     if (reply.kind === 'answer' && oldestMs !== Infinity) this.#noteProjects(peer, reply, askedUs);
-    const outcome = this.#outcomeOf(reply, { peer, asked, partials, oldestMs, answeredUs });
+    const outcome = this.#outcomeOf(reply, { peer, asked, partials, oldestMs, asOfUs });
     const how =
       reply.kind !== 'answer' ? 'unavailable' : outcome.lacking.length === 0 ? 'counted' : 'passed-on';
     onAsked(how, (monotonicUs() - askedUs) / 1000);
@@ -197,10 +199,10 @@ export class PeerRequests {
       readonly asked: readonly AskedPartition[];
       readonly partials: readonly ReadPartial[];
       readonly oldestMs: number;
-      readonly answeredUs: number;
+      readonly asOfUs: number;
     },
   ): Outcome {
-    const { peer, asked, partials, oldestMs, answeredUs } = sent;
+    const { peer, asked, partials, oldestMs, asOfUs } = sent;
     if (reply.kind !== 'answer') {
       this.#problems.add(`${peer.url}: ${reply.reason}`);
       if (reply.kind === 'unavailable')
@@ -224,7 +226,7 @@ export class PeerRequests {
     }
     if (counted.length === 0) return { pieces: [], lacking };
     const { dropped } = reply;
-    return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, answeredUs }], lacking };
+    return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, asOfUs }], lacking };
   }
 
   /** Of fresh copies: what they had nothing of then. */

@@ -6,7 +6,7 @@
 import { projectHash } from '../../engine/project-list.js';
 import { US_PER_SECOND } from '../../engine/time.js';
 import type { AnsweringShards, EndpointResources, Holding as Memory } from '../endpoints/endpoint.js';
-import { Unavailable } from '../endpoints/refusal.js';
+import { PartitionsChanged, Unavailable } from '../endpoints/refusal.js';
 import { type AnswerState, type DroppedSpan, FRESH } from '../http/ports.js';
 import type { Gathered, ScatterCall, ScatterPort } from '../http/query/scatter-port.js';
 import { listText } from '../service/whole-answers.js';
@@ -38,27 +38,15 @@ interface Placed {
   readonly partial: unknown;
 }
 
-/** Partial answers of this process, as of some time. */
+/** Partial answers of this process that were evaluated before they are merged. */
 interface Evaluated {
-  readonly partials: Promise<unknown[]>;
-  /** Of the oldest partition. */
+  /** What it was to be of, and those of them that it came of, in order. */
+  readonly wanted: readonly number[];
+  readonly partitions: readonly number[];
+  readonly partials: readonly unknown[];
+  /** Of the oldest copy when it began: what came later may not be in it. */
   readonly ageMs: number;
-  readonly atUs: number;
-}
-
-interface OwnFirst {
-  readonly ready: Promise<void>;
-  /** null where it is not of just these partitions, or is to be collected in the turn that merges them. */
-  readonly of: (wanted: readonly number[]) => Evaluated | null;
-}
-
-const NOTHING_FIRST: OwnFirst = { ready: Promise.resolve(), of: () => null };
-
-/** What the answer was to be made of is not the same any more. */
-class Changed extends Unavailable {
-  constructor() {
-    super('the partitions changed while the answer was computed; try again', NO_COPY_RETRY_SECONDS);
-  }
+  readonly beganUs: number;
 }
 
 export class Scatter implements ScatterPort {
@@ -77,11 +65,12 @@ export class Scatter implements ScatterPort {
     for (let tries = 1; ; tries++)
       try {
         const gathered = await this.#gather(call, (endUs - monotonicUs()) / 1000);
-        this.counts[gathered.state.kind === 'old' ? 'old' : 'answered']++;
+        this.counts[gathered.state().kind === 'old' ? 'old' : 'answered']++;
         return gathered;
       } catch (error) {
         const leftMs = (endUs - monotonicUs()) / 1000;
-        if (error instanceof Changed && tries < GATHER_TRIES && leftMs > CATCH_UP_PAUSE_MS) continue;
+        if (error instanceof PartitionsChanged && tries < GATHER_TRIES && leftMs > CATCH_UP_PAUSE_MS)
+          continue;
         this.counts.refused++;
         throw error;
       }
@@ -92,7 +81,6 @@ export class Scatter implements ScatterPort {
     const { topic, endpoint, query, parameters, nowUs, queryString } = call;
     const partitionCount = this.#ports.partitionCount(topic);
     if (partitionCount === 0) throw new Unavailable(own.unknownReason(topic), NO_COPY_RETRY_SECONDS);
-    const mine = this.#ownFirst(call, partitionCount);
     const project = endpoint.projectOf(parameters);
     const gathering = new Gathering(this.#ports, {
       endpoint: endpoint.name,
@@ -105,41 +93,49 @@ export class Scatter implements ScatterPort {
       read: (bytes) => query.read(bytes, parameters, nowUs),
       detailOf: (processCount) => query.likelyDetail?.(processCount) ?? 0,
     });
-    const [found] = await Promise.all([gathering.run(partitionCount), mine.ready]);
-    if (found.lacking.length > 0) {
-      gathering.requests.release();
-      throw this.#noCopy(topic, found.lacking, gathering);
-    }
-    const collectOwn = (shards: AnsweringShards) => query.collect(parameters, nowUs, shards);
     const memory = this.#ports.largeAnswers.hold();
+    const release = () => {
+      memory.release();
+      gathering.requests.release();
+    };
     try {
-      const pieces = await this.#detailed(found, call, gathering, memory);
-      if (this.#ports.partitionCount(topic) !== partitionCount) throw new Changed();
+      const [found, first] = await Promise.all([
+        gathering.run(partitionCount),
+        this.#ownFirst(call, partitionCount),
+      ]);
+      if (found.lacking.length > 0) throw this.#noCopy(topic, found.lacking, gathering);
+      const assertHere = () => {
+        if (!isAmong(found.shards, own.shardsOf(topic, found.own))) throw new PartitionsChanged();
+      };
+      const pieces = await this.#detailed(found, call, gathering, memory, assertHere);
+      const evaluated = await this.#ownPartials(call, found.own, first);
+      if (this.#ports.partitionCount(topic) !== partitionCount) throw new PartitionsChanged();
+      const state = (): AnswerState => {
+        assertHere();
+        const ownAgeMs = evaluated === null ? this.#copyAgeMs(topic, found.own) : this.#ageMs(evaluated);
+        return this.#stateOf(topic, ownAgeMs, pieces);
+      };
+      state();
       this.#noteFloors(topic, gathering.topicId, found.own, pieces);
       const others = pieces.flatMap(({ partials }): readonly Placed[] => partials);
-      const evaluated = mine.of(found.own);
-      const state = this.#stateOf(topic, this.#ownAgeMs(topic, found.own, evaluated), pieces);
       return {
         state,
+        assertHere,
         shards: found.shards,
         others: others.map(({ partial }) => partial),
         dropped: pieces.flatMap(({ dropped }): readonly DroppedSpan[] => dropped),
         partials: () => {
-          const partitions = own.withShard(topic, found.own);
-          const place = (partials: readonly unknown[]) =>
-            inOrder([...placed(partials, partitions), ...others]);
-          const partials = evaluated?.partials ?? collectOwn(found.shards);
-          return partials instanceof Promise ? partials.then(place) : place(partials);
+          const { partials, partitions } = evaluated ?? {
+            partials: query.collect(parameters, nowUs, found.shards) as readonly unknown[],
+            partitions: own.withShard(topic, found.own),
+          };
+          return inOrder([...placed(partials, partitions), ...others]);
         },
         uncount: () => memory.release(),
-        release: () => {
-          memory.release();
-          gathering.requests.release();
-        },
+        release,
       };
     } catch (error) {
-      memory.release();
-      gathering.requests.release();
+      release();
       throw error;
     }
   }
@@ -148,9 +144,10 @@ export class Scatter implements ScatterPort {
    * What this process has to evaluate first is begun beside the others' work. What it can say at once it says at the
    * end, as it may change until then.
    */
-  #ownFirst({ endpoint, query, parameters, nowUs, topic }: ScatterCall, partitionCount: number): OwnFirst {
-    if (endpoint.slowestMs === undefined) return NOTHING_FIRST;
-    const { own, freshMs, floorOf, monotonicUs } = this.#ports;
+  async #ownFirst(call: ScatterCall, partitionCount: number): Promise<Evaluated | null> {
+    const { endpoint, topic } = call;
+    if (endpoint.slowestMs === undefined) return null;
+    const { own, freshMs, floorOf } = this.#ports;
     const partitions: number[] = [];
     for (let partition = 0; partition < partitionCount; partition++) {
       const key = { topic, partition };
@@ -158,20 +155,33 @@ export class Scatter implements ScatterPort {
       const isFresh = copy?.isReached === true && copy.ageMs <= freshMs;
       if (isFresh && copy.nextOffset >= floorOf(key, own.topicId(topic))) partitions.push(partition);
     }
-    const collected = query.collect(parameters, nowUs, own.shardsOf(topic, partitions));
-    if (!(collected instanceof Promise)) return NOTHING_FIRST;
-    let evaluated: Evaluated | null = null;
-    return {
-      ready: collected.then(() => {
-        const ageMs = this.#ownAgeMs(topic, partitions, null);
-        evaluated = { partials: collected, ageMs, atUs: monotonicUs() };
-      }),
-      // What has become old meanwhile is collected again: that takes little by then.
-      of: (wanted) =>
-        wanted.join() === partitions.join() && this.#ownAgeMs(topic, wanted, evaluated) <= freshMs
-          ? evaluated
-          : null,
-    };
+    const evaluated = this.#evaluate(call, partitions);
+    return evaluated instanceof Promise ? await evaluated : null;
+  }
+
+  /** null: what is to be collected in the turn that merges it. */
+  async #ownPartials(
+    call: ScatterCall,
+    wanted: readonly number[],
+    first: Evaluated | null,
+  ): Promise<Evaluated | null> {
+    if (call.endpoint.slowestMs === undefined) return null;
+    const isGood = first?.wanted.join() === wanted.join() && this.#ageMs(first) <= this.#ports.freshMs;
+    // What has become old meanwhile is evaluated again: that takes little by then.
+    return isGood ? first : await this.#evaluate(call, wanted);
+  }
+
+  #evaluate(
+    { query, parameters, nowUs, topic }: ScatterCall,
+    wanted: readonly number[],
+  ): Evaluated | Promise<Evaluated> {
+    const { own, monotonicUs } = this.#ports;
+    const partitions = own.withShard(topic, wanted);
+    const ageMs = this.#copyAgeMs(topic, wanted);
+    const began = { wanted, partitions, ageMs, beganUs: monotonicUs() };
+    const collected = query.collect(parameters, nowUs, own.shardsOf(topic, wanted));
+    if (!(collected instanceof Promise)) return { ...began, partials: collected };
+    return collected.then((partials) => ({ ...began, partials }));
   }
 
   /** The pieces in the detail that merging them needs. */
@@ -180,17 +190,19 @@ export class Scatter implements ScatterPort {
     { query, parameters, nowUs }: ScatterCall,
     gathering: Gathering,
     memory: Memory,
+    assertHere: () => void,
   ): Promise<readonly Piece[]> {
     let { pieces } = found;
     reserve(memory, pieces, 0);
     if (query.lacking === undefined) return pieces;
     for (let tries = 0; ; tries++) {
+      assertHere();
       const collected = query.collect(parameters, nowUs, found.shards) as readonly unknown[];
       const own = query.combine === undefined ? collected : [query.combine(collected)];
       const read = pieces.map(({ partials }) => partials.map(({ partial }) => partial));
       const lacking = query.lacking([...own, ...read.flat()], UNCOUNTED_REPLY_BYTES);
       if (lacking === null) return pieces;
-      if (tries === GATHER_TRIES) throw new Changed();
+      if (tries === GATHER_TRIES) throw new PartitionsChanged();
       reserve(memory, pieces, lacking.byteCount);
       let at = own.length;
       const again = pieces.map((piece, i) => {
@@ -202,7 +214,7 @@ export class Scatter implements ScatterPort {
         return gathering.again(piece, { count, byteLimit: Math.min(byteLimit, REPLY_BYTES) });
       });
       const next = await Promise.all(again);
-      if (next.some((piece) => piece === null)) throw new Changed();
+      if (next.some((piece) => piece === null)) throw new PartitionsChanged();
       pieces = next as Piece[];
     }
   }
@@ -219,23 +231,25 @@ export class Scatter implements ScatterPort {
         floors.note({ topic, partition }, topicId, atLeast, atUs);
   }
 
-  /** Of the oldest of this process's partitions, or of what came of them. */
-  #ownAgeMs(topic: string, own: readonly number[], evaluated: Evaluated | null): number {
-    if (evaluated !== null) return evaluated.ageMs + (this.#ports.monotonicUs() - evaluated.atUs) / 1000;
+  /** Of the oldest of this process's copies of partitions. */
+  #copyAgeMs(topic: string, partitions: readonly number[]): number {
     let ageMs = 0;
-    for (const partition of own)
+    for (const partition of partitions)
       ageMs = Math.max(ageMs, this.#ports.own.copy({ topic, partition })?.ageMs ?? Infinity);
     return ageMs;
+  }
+
+  #ageMs({ ageMs, beganUs }: Evaluated): number {
+    return ageMs + (this.#ports.monotonicUs() - beganUs) / 1000;
   }
 
   /** Throws Unavailable for what is older than may be. */
   #stateOf(topic: string, ownAgeMs: number, pieces: readonly Piece[]): AnswerState {
     const { freshMs, maxStalenessMs, monotonicUs } = this.#ports;
     // A partition of this process's went meanwhile.
-    if (ownAgeMs === Infinity) throw new Changed();
+    if (ownAgeMs === Infinity) throw new PartitionsChanged();
     let ageMs = ownAgeMs;
-    for (const piece of pieces)
-      ageMs = Math.max(ageMs, piece.ageMs + (monotonicUs() - piece.answeredUs) / 1000);
+    for (const piece of pieces) ageMs = Math.max(ageMs, piece.ageMs + (monotonicUs() - piece.asOfUs) / 1000);
     if (ageMs <= freshMs) return FRESH;
     if (ageMs > maxStalenessMs)
       throw new Unavailable(
@@ -252,6 +266,13 @@ export class Scatter implements ScatterPort {
       Math.max(NO_COPY_RETRY_SECONDS, gathering.requests.retryAfterSeconds),
     );
   }
+}
+
+function isAmong(some: AnsweringShards, all: AnsweringShards): boolean {
+  return (
+    some.edge.every((shard) => all.edge.includes(shard)) &&
+    some.relay.every((shard) => all.relay.includes(shard))
+  );
 }
 
 /** Of a process, in the order of its partitions. */

@@ -14,6 +14,12 @@ export const LOGS_STEP_BYTES = 1024 * 1024;
 export const ANSWER_RETRY_SECONDS = 5;
 
 /**
+ * Retry-After of a query whose partitions changed while it was answered. Longer: callers wait for nothing.
+ * Shorter: the header counts whole seconds.
+ */
+export const CHANGED_RETRY_SECONDS = 1;
+
+/**
  * After how long an expression that found too many others under way may be asked again: about what one takes.
  */
 export const EXPRESSION_RETRY_SECONDS = 1;

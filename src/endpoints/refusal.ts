@@ -1,6 +1,7 @@
 /** Why a query gets no answer, thrown or rejected; HTTP says it to the caller. */
 
 import type { ParameterProblem } from './call-parameters.js';
+import { CHANGED_RETRY_SECONDS } from './limits.js';
 
 /** The service can't answer now, and the caller should come again. */
 export class Unavailable extends Error {
@@ -10,6 +11,13 @@ export class Unavailable extends Error {
   constructor(message: string, retryAfterSeconds: number) {
     super(message);
     this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** What the answer was to be made of is not the same any more. */
+export class PartitionsChanged extends Unavailable {
+  constructor() {
+    super('the partitions changed while the answer was computed; try again', CHANGED_RETRY_SECONDS);
   }
 }
 

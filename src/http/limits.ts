@@ -255,12 +255,6 @@ export const REMEMBERED_QUERY_COUNT = 1_000;
 export const REMEMBERED_QUERY_LENGTH = 500;
 export const REMEMBERED_PARAMETER_COUNT = 8;
 
-/**
- * Retry-After of a query whose partitions changed while it was answered. Longer: callers wait for nothing.
- * Shorter: the header counts whole seconds.
- */
-export const CHANGED_RETRY_SECONDS = 1;
-
 assert(HEAD_BYTE_LIMIT > TARGET_BYTE_LIMIT, 'a long target is refused by us, not by the server');
 assert(INGEST_HELD_BYTE_LIMIT >= INGEST_HELD_BYTE_MINIMUM, 'the largest body fits into what bodies may hold');
 assert(

@@ -28,6 +28,14 @@ const MISNAMED = [
   'nodejs_active_resources_total',
 ];
 
+/** A metric as it is declared, whether or not it has series yet. */
+export interface MetricFamily {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly labelNames: readonly string[];
+}
+
 export class Metrics implements RequestMeter, IngestMeter {
   readonly #registry = new Registry();
   readonly readings = new Readings(this.#registry);
@@ -111,9 +119,23 @@ export class Metrics implements RequestMeter, IngestMeter {
     this.#freshnessSeconds.observe({ topic }, Math.max(0, ageSeconds));
   }
 
+  /** Another member reads it. */
+  forget(key: PartitionKey): void {
+    this.#lastRecordMs.delete(partitionId(key));
+  }
+
   /** The timestamp of the last record that a partition applied; undefined before the first. */
   lastRecordMs(key: PartitionKey): number | undefined {
     return this.#lastRecordMs.get(partitionId(key));
+  }
+
+  /** Logring's own, in the order of their names. */
+  families(): MetricFamily[] {
+    // The library's types leave out the labels.
+    const all = this.#registry.getMetricsAsArray() as readonly unknown[] as readonly MetricFamily[];
+    return all
+      .filter(({ name }) => name.startsWith('logring_'))
+      .sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
   /** In Prometheus' text format. */

@@ -24,6 +24,9 @@ interface Value {
 
 export class RequestSeconds {
   readonly name = NAME;
+  readonly help = 'Time from a complete request to its answer; writing it is not counted';
+  readonly type = 'histogram';
+  readonly labelNames = ['route', 'code', 'cache'];
   readonly #bounds: readonly number[];
   readonly #series = new Map<string, Map<number, Map<string, Series>>>();
 
@@ -47,8 +50,8 @@ export class RequestSeconds {
     const values = [...this.#series.values()]
       .flatMap((byCode) => [...byCode.values()].flatMap((byCache) => [...byCache.values()]))
       .flatMap((series) => this.#valuesOf(series));
-    const help = 'Time from a complete request to its answer; writing it is not counted';
-    return Promise.resolve({ name: NAME, help, type: 'histogram', aggregator: 'sum', values });
+    const { name, help, type } = this;
+    return Promise.resolve({ name, help, type, aggregator: 'sum', values });
   }
 
   #begin(route: string, code: number, cache: string): Series {

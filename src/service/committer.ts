@@ -29,10 +29,12 @@ const IDLE_COMMIT_EVERY_US = 60_000_000;
 
 export interface CommitterPorts {
   readonly store: Pick<Store, 'commit' | 'assertSame'>;
-  /** Writes more into the commit that a partition's shard is in. */
-  readonly saveBeside: (key: PartitionKey, writer: SegmentWriter) => void;
-  /** Whether `saveBeside` has something to write even if no shard changed. */
-  readonly isNewBeside?: () => boolean;
+  readonly beside: {
+    /** Writes more into the commit that a partition's shard is in. */
+    save(key: PartitionKey, writer: SegmentWriter): void;
+    /** Whether it has something to write even if no shard changed. */
+    readonly hasNews: boolean;
+  };
   readonly shards: () => Iterable<OwnedShard>;
   readonly nowUs: () => number;
   readonly monotonicUs: () => number;
@@ -85,6 +87,8 @@ export class Committer {
   between(task: () => Promise<void>): Promise<void> {
     const done = this.#running.then(task);
     this.#running = this.#running.then(() => done.catch(() => undefined));
+    // A commit before that failed is told to whoever waits for it, or commits next.
+    this.#running.catch(() => undefined);
     return done;
   }
 
@@ -119,7 +123,7 @@ export class Committer {
     this.#ports.store.assertSame();
     this.#expire();
     const due = this.#ports.monotonicUs() - this.#lastCommitUs >= IDLE_COMMIT_EVERY_US;
-    if (due || this.#ports.isNewBeside?.() || [...this.#ports.shards()].some(({ shard }) => shard.dirty))
+    if (due || this.#ports.beside.hasNews || [...this.#ports.shards()].some(({ shard }) => shard.dirty))
       await this.commit();
   }
 
@@ -133,14 +137,14 @@ export class Committer {
   }
 
   async #commit(): Promise<void> {
-    const { saveBeside, yieldTurn, time } = this.#ports;
+    const { beside, yieldTurn, time } = this.#ports;
     const startUs = this.#ports.monotonicUs();
     const positions: Position[] = [];
     const figures = await this.#ports.store.commit(async (writerOf) => {
       for (const { topic, partition, shard } of [...this.#ports.shards()]) {
         const writer = writerOf(partitionId({ topic, partition }));
         if (shard.hasUnsaved) shard.save(writer);
-        saveBeside({ topic, partition }, writer);
+        beside.save({ topic, partition }, writer);
         if (shard.nextOffset !== null) positions.push({ topic, partition, nextOffset: shard.nextOffset });
         await yieldTurn();
       }

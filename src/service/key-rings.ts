@@ -6,7 +6,7 @@ import type { Config } from '../config.js';
 import { type ApiKey, KeyRing } from '../http/auth.js';
 import { RequestPaces } from '../http/request-pace.js';
 import { WatchedFiles } from '../watched-files.js';
-import type { Platform } from './service.js';
+import type { Platform } from './platform.js';
 
 export interface KeyRings {
   readonly query: KeyRing;

@@ -29,7 +29,7 @@ import { monotonicUs } from '../system-clock.js';
 import { Turns } from '../turns.js';
 import type { IngestGate } from './ingest-gate.js';
 import { type IngestMeter, meteredSink } from './ingest-meter.js';
-import type { Platform } from './service.js';
+import type { Platform } from './platform.js';
 import type { AnyShard, Shards } from './shards.js';
 import type { TrustedTime } from './trusted-time.js';
 

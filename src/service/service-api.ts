@@ -44,8 +44,8 @@ import type { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js
 import { type DroppedPart, overlappingParts } from '../store/dropped-parts.js';
 import type { KeyRings } from './key-rings.js';
 import { budgetBytesOf } from './memory-budget.js';
+import type { Platform } from './platform.js';
 import type { Readiness } from './readiness.js';
-import type { Platform } from './service.js';
 import type { Shards } from './shards.js';
 import type { TopicReading, WholeAnswers } from './whole-answers.js';
 

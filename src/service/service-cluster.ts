@@ -18,7 +18,7 @@ import type { TlsIdentity } from '../http/server/tls-identity.js';
 import type { IngestOrder } from '../ingest-thread/protocol.js';
 import { isStillMissed } from '../store/dropped-parts.js';
 import type { Store } from '../store/store.js';
-import type { Platform } from './service.js';
+import type { Platform } from './platform.js';
 import { droppedPort, logTopics } from './service-api.js';
 import { serverOptions } from './service-http.js';
 import type { Shards } from './shards.js';

@@ -12,7 +12,7 @@ import type { BackEndName, BugReporter } from '../http/server/server.js';
 import { TlsFiles } from '../http/server/tls-files.js';
 import { checkedIdentity, type TlsIdentity } from '../http/server/tls-identity.js';
 import { loadUws } from '../http/server/uws-binary.js';
-import type { Platform } from './service.js';
+import type { Platform } from './platform.js';
 
 export interface ServiceHttpPorts {
   readonly config: Config;

@@ -1,13 +1,9 @@
 /** Composition: makes the parts, connects them, starts them in order and stops them in the opposite one. */
 
 import { setImmediate as yieldTurn } from 'node:timers/promises';
-import type { Logger } from 'pino';
-import { US_PER_MS, US_PER_SECOND } from '../../engine/time.js';
+import { US_PER_MS } from '../../engine/time.js';
 import { DeadLetterSamples } from '../../ingest/dead-letter-samples.js';
-import { Gaps } from '../../ingest/gaps.js';
 import type { LogSourceStatus, OffsetGap, PartitionKey, Position } from '../../ingest/log-source.js';
-import { partitionId } from '../../ingest/partition-id.js';
-import { PartitionMarks } from '../../ingest/record-marks.js';
 import type { Cluster } from '../cluster/cluster.js';
 import type { ClusterListener } from '../cluster/cluster-listener.js';
 import { COPY_LEFTOVERS_MS, HOLDINGS_POLL_MS } from '../cluster/limits.js';
@@ -30,6 +26,7 @@ import { DiskFullError } from '../store/disk/disk-room.js';
 import { Store } from '../store/store.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from '../store/store-back-ends.js';
 import { createAlarms } from './alarms.js';
+import { BesideShards } from './beside-shards.js';
 import { Committer } from './committer.js';
 import { Compactor } from './compactor.js';
 import { diskAlarm, tellOfFiles } from './disk-alarm.js';
@@ -39,6 +36,7 @@ import { KnownNames } from './known-names.js';
 import { createLogs, type Logs } from './log-intake.js';
 import { budgetBytesOf, compactionBytesOf, type MemoryBudget, memoryRoomOf } from './memory-budget.js';
 import { createMemoryBudget } from './memory-parts.js';
+import type { Platform } from './platform.js';
 import { SelfReport } from './self-report.js';
 import {
   createAnswersInFlight,
@@ -58,17 +56,6 @@ import { createServiceHttp, type ServiceHttp, urlOf } from './service-http.js';
 import { Shards } from './shards.js';
 import { StateMoves } from './state-moves.js';
 import { TrustedTime } from './trusted-time.js';
-import { type ClockPair, WholeAnswers } from './whole-answers.js';
-
-export interface Platform {
-  readonly logger: Logger;
-  readonly clock: { readonly nowUs: () => number; readonly monotonicUs: () => number };
-  readonly version: string;
-  /** Ends the process: something failed that the service can't go on with. */
-  readonly onFatal: (error: unknown) => void;
-  /** Told the key that was made because none is configured. */
-  readonly announceKey: (key: string) => void;
-}
 
 export interface Service {
   /** Where HTTP listens, such as `http://127.0.0.1:4000`. */
@@ -126,13 +113,11 @@ class Composition implements Service {
   readonly #metrics: Metrics;
   readonly #shards: Shards;
   readonly #time: TrustedTime;
-  readonly #whole: WholeAnswers;
+  readonly #beside: BesideShards;
   /** null: this process answers alone. */
   readonly #cluster: Cluster | null;
   readonly #moves: StateMoves | null = null;
   readonly #peerListener: ClusterListener | null = null;
-  readonly #gaps = new Gaps();
-  readonly #marks: PartitionMarks;
   readonly #logs: Logs;
   readonly #committer: Committer;
   readonly #compactor: Compactor;
@@ -169,16 +154,20 @@ class Composition implements Service {
     const monotonicUs = clock.monotonicUs();
     this.#time = new TrustedTime(store.committedUs(), nowUs, monotonicUs);
     this.#shards.expire(nowUs, this.#time.trustedUs(nowUs, monotonicUs));
-    this.#whole = this.#createWhole();
-    this.#marks = new PartitionMarks((scope) => store.reader(scope));
-    for (const key of this.#shards.all()) this.#loadBeside(key);
+    this.#beside = new BesideShards({
+      config,
+      clock,
+      readerOf: (scope) => store.reader(scope),
+      shards: this.#shards,
+    });
+    const { gaps, marks, whole } = this.#beside;
 
     this.#logs = createLogs({
       config,
       platform,
       store,
       shards: this.#shards,
-      marksOf: (key) => this.#marks.of(key),
+      marksOf: (key) => marks.of(key),
       obtain: async (key) => (await this.#moves?.obtain(key)) ?? true,
       drop: async (key) => this.#moves?.drop(key),
       commit: () => this.#committer.commit(),
@@ -211,13 +200,13 @@ class Composition implements Service {
     });
     const room = memoryRoomOf(budgetBytes);
     this.#inFlight = createAnswersInFlight(config, room);
-    const states = logStates(config, this.#whole);
+    const states = logStates(config, whole);
     this.#cluster = createCluster({
       config,
       platform,
       store,
       shards: this.#shards,
-      whole: this.#whole,
+      whole,
       states,
       inFlight: this.#inFlight,
     });
@@ -234,10 +223,8 @@ class Composition implements Service {
         committer: this.#committer,
         compactor: this.#compactor,
         evaluator: this.#evaluator,
-        beside: {
-          load: (key, clocks) => this.#loadBeside(key, clocks),
-          forget: (key) => this.#forgetBeside(key),
-        },
+        beside: this.#beside,
+        metrics: this.#metrics,
         letGo: (key) => this.#logs.letGo(key),
         isStopping: () => this.#isStopping,
         onFatal: (error) => this.#fail(error),
@@ -249,7 +236,7 @@ class Composition implements Service {
         bugs,
       );
     }
-    const topicReadings = () => this.#cluster?.readings() ?? this.#whole.readings();
+    const topicReadings = () => this.#cluster?.readings() ?? whole.readings();
     this.#queries = createQueries({
       config,
       platform,
@@ -262,7 +249,7 @@ class Composition implements Service {
       bugs,
     });
     this.#cluster?.serve(this.#queries);
-    this.#whole.tell((topic) => this.#queries.forget(topic === config.EDGE_TOPIC ? 'edge' : 'relay'));
+    whole.tell((topic) => this.#queries.forget(topic === config.EDGE_TOPIC ? 'edge' : 'relay'));
     const ingest = createIngestApi(config, this.#logs.ingest, room);
 
     this.#memory = createMemoryBudget(budgetBytes, gate, {
@@ -283,7 +270,7 @@ class Composition implements Service {
       shards: this.#shards,
       topicReadings,
       cluster: this.#cluster,
-      gaps: this.#gaps,
+      gaps,
       gate,
       time: this.#time,
       deadLetterSamples: samples,
@@ -299,7 +286,7 @@ class Composition implements Service {
       keys: this.#keys,
       queries: this.#queries,
       ingest,
-      alarms: createAlarms(this.#gaps, this.#logs, this.#committer, logger),
+      alarms: createAlarms(gaps, this.#logs, this.#committer, logger),
       deadLetters: this.#logs.deadLetters,
       snapshots: store,
       states,
@@ -325,7 +312,7 @@ class Composition implements Service {
       store,
       sourceStatus: () => this.#logs.status(),
       nowUs: clock.nowUs,
-      gaps: this.#gaps,
+      gaps,
       gate,
       memory: this.#memory,
       refusedPostCount: () => ingest?.refusedCount ?? 0,
@@ -463,7 +450,7 @@ class Composition implements Service {
   }
 
   #noteStatus(status: LogSourceStatus): void {
-    this.#whole.note(status);
+    this.#beside.whole.note(status);
     if (this.#cluster === null) this.#shards.leaveOut(status.unassigned);
     else this.#cluster.note(status);
   }
@@ -474,44 +461,11 @@ class Composition implements Service {
     this.#platform.logger.info({ url: this.url, notes: this.#report.readiness().notes }, 'ready');
   }
 
-  #createWhole(): WholeAnswers {
-    const { clock } = this.#platform;
-    const { EDGE_TOPIC, RELAY_TOPIC, FRESH_MS, MAX_STALENESS_SECONDS } = this.#config;
-    return new WholeAnswers({
-      topics: [EDGE_TOPIC, RELAY_TOPIC].filter((topic) => topic !== ''),
-      freshUs: FRESH_MS * 1000,
-      maxStalenessUs: MAX_STALENESS_SECONDS * US_PER_SECOND,
-      nextOffset: (key) => this.#shards.known(key)?.nextOffset ?? null,
-      monotonicUs: clock.monotonicUs,
-      nowUs: clock.nowUs,
-    });
-  }
-
-  /** What is stored beside a shard; `clocks`: see WholeAnswers.load. */
-  #loadBeside({ topic, partition }: PartitionKey, clocks: ClockPair | null = null): void {
-    const reader = this.#store.reader(partitionId({ topic, partition }));
-    this.#gaps.load({ topic, partition }, reader);
-    this.#marks.of({ topic, partition });
-    // What the embedded log has acknowledged is known, so there are no answers before all of it is applied.
-    if (this.#config.KAFKA_BROKERS !== undefined) this.#whole.load({ topic, partition }, reader, clocks);
-  }
-
-  #forgetBeside(key: PartitionKey): void {
-    this.#marks.forget(key);
-    this.#gaps.forget(key);
-    this.#whole.forget(key);
-  }
-
   #createCommitter(): Committer {
     const { clock } = this.#platform;
     return new Committer({
       store: this.#store,
-      saveBeside: (key, writer) => {
-        this.#gaps.save(key, writer);
-        this.#marks.of(key).save(writer);
-        this.#whole.save(key, writer);
-      },
-      isNewBeside: () => this.#whole.hasNews,
+      beside: this.#beside,
       shards: () => this.#shards.all(),
       nowUs: clock.nowUs,
       monotonicUs: clock.monotonicUs,
@@ -522,7 +476,7 @@ class Composition implements Service {
   }
 
   #noteGap(gap: OffsetGap): void {
-    this.#gaps.add(gap);
+    this.#beside.gaps.add(gap);
     this.#platform.logger.error(gap, 'gap: the log does not go on where the state left off');
   }
 

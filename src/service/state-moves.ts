@@ -11,10 +11,12 @@ import type { CopyTaker } from '../cluster/copy-taker.js';
 import { TakenOver } from '../cluster/taken-over.js';
 import type { Config } from '../config.js';
 import type { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
+import type { Metrics } from '../metrics/metrics.js';
 import type { Store } from '../store/store.js';
+import type { BesideShards } from './beside-shards.js';
 import type { Committer } from './committer.js';
 import type { Compactor } from './compactor.js';
-import type { Platform } from './service.js';
+import type { Platform } from './platform.js';
 import { createHandOver, type HandOver } from './service-cluster.js';
 import type { Shards } from './shards.js';
 import type { ClockPair } from './whole-answers.js';
@@ -28,12 +30,8 @@ export interface StateMovesPorts {
   readonly committer: Pick<Committer, 'between'>;
   readonly compactor: Pick<Compactor, 'hold' | 'isRunning'>;
   readonly evaluator: Pick<ApiCountsEvaluator, 'hold' | 'runningCount'>;
-  /** What is kept beside a shard. */
-  readonly beside: {
-    /** `clocks`: see WholeAnswers.load. */
-    readonly load: (key: PartitionKey, clocks: ClockPair | null) => void;
-    readonly forget: (key: PartitionKey) => void;
-  };
+  readonly beside: Pick<BesideShards, 'load' | 'forget'>;
+  readonly metrics: Pick<Metrics, 'forget'>;
   /** The source reads a partition no further; `drop` follows. */
   readonly letGo: (key: PartitionKey) => void;
   readonly isStopping: () => boolean;
@@ -128,12 +126,15 @@ export class StateMoves implements HandOver {
    */
   async #replace(key: PartitionKey, task: () => Promise<void>): Promise<boolean> {
     const { compactor, evaluator, committer, store, isStopping } = this.#ports;
-    const releases = [compactor.hold(), evaluator.hold()];
+    const releases = [compactor.hold()];
+    const until = async (isIdle: () => boolean) => {
+      while (!isIdle() && !isStopping()) await pause(IDLE_CHECK_MS);
+    };
     try {
-      while (compactor.isRunning || evaluator.runningCount > 0) {
-        if (isStopping()) return false;
-        await pause(IDLE_CHECK_MS);
-      }
+      await until(() => !compactor.isRunning);
+      // Not before: a compaction takes long, and questions wait for evaluations.
+      releases.push(evaluator.hold());
+      await until(() => evaluator.runningCount === 0);
       if (isStopping()) return false;
       // From this turn on nothing is begun with it; a commit that is under way may save it to the end.
       this.#forget(key);
@@ -162,6 +163,7 @@ export class StateMoves implements HandOver {
   #forget(key: PartitionKey): void {
     this.#ports.shards.remove(key);
     this.#ports.beside.forget(key);
+    this.#ports.metrics.forget(key);
     this.given.forget(key);
   }
 

@@ -28,7 +28,13 @@ export class StoredSegments {
     return this.#ports.journals.scopes().filter((scope) => this.#names(scope, '').length > 0);
   }
 
+  /** Once the scope goes or is replaced, all that it does throws a SegmentError. */
   reader(scope: string): SegmentReader {
+    const { files } = this.#ports;
+    const life = files.lifeOf(scope);
+    const assertHere = () => {
+      if (files.lifeOf(scope) !== life) throw new SegmentError(`what was here of ${scope} has gone`);
+    };
     // A query reads one block of a file after another.
     let last = { file: '', fileKey: '' };
     const fileKeyOf = (file: string): string => {
@@ -36,10 +42,22 @@ export class StoredSegments {
       return last.fileKey;
     };
     return {
-      get: (name) => this.#get(`${scope}:${name}`),
-      list: (prefix) => this.#list(scope, prefix),
-      block: (file, index) => this.#block(fileKeyOf(file), index),
-      blockCount: (file) => this.#ports.files.blockCount(fileKeyOf(file)),
+      get: (name) => {
+        assertHere();
+        return this.#get(`${scope}:${name}`);
+      },
+      list: (prefix) => {
+        assertHere();
+        return this.#list(scope, prefix);
+      },
+      block: (file, index) => {
+        assertHere();
+        return this.#block(fileKeyOf(file), index);
+      },
+      blockCount: (file) => {
+        assertHere();
+        return files.blockCount(fileKeyOf(file));
+      },
     };
   }
 

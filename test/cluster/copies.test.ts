@@ -531,6 +531,27 @@ test('where a copy cannot be loaded, what was here is here again, and goes on', 
   expect(await startedIn(directory)).toBe(after);
 });
 
+test('who read what was here reads nothing of what took its place, and no damage either', async () => {
+  const directory = await oldStore('read-on');
+  const incoming = join(directory, 'incoming', 'edge+0');
+  cpSync(join(root, 'giver', 'shards', 'edge+0'), incoming, { recursive: true });
+  const store = await Store.open(directory, CACHE_BYTES);
+  const before = store.reader(SCOPE);
+  expect(before.block('one-0', 0).length).toBeGreaterThan(0);
+  await store.adopt(SCOPE, incoming, async () => undefined);
+  for (const read of [
+    () => before.block('one-0', 0),
+    () => before.block('one-0', 1_000),
+    () => before.blockCount('one-0'),
+    () => before.get('state'),
+    () => before.list(''),
+  ])
+    expect(read).toThrow(/has gone/);
+  expect(store.reader(SCOPE).blockCount('one-2')).toBeGreaterThan(0);
+  expect(store.damage.fileCount).toBe(0);
+  await store.close();
+});
+
 test('killed while it loads the new one, it has the old one, and what came in is still there', async () => {
   const directory = await oldStore('killed-amid-load');
   const before = await storedIn(directory);

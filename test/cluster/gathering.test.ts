@@ -1,9 +1,15 @@
 /** Who is asked for a partition when those that have the best copy don't answer. */
 
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { RelayShard } from '../../engine/shard.js';
 import { FRESH_SHARE, HEDGE_MOST_MS, SILENT_TIMES } from '../../src/cluster/limits.js';
-import { Unavailable } from '../../src/endpoints/refusal.js';
-import type { Gathered, ScatterCall } from '../../src/http/query/scatter-port.js';
+import type { LiveAnswer } from '../../src/endpoints/endpoint.js';
+import { logsAll } from '../../src/endpoints/logs-all.js';
+import { PartitionsChanged, Unavailable } from '../../src/endpoints/refusal.js';
+import type { AnswerState } from '../../src/http/ports.js';
+import type { ScatterCall } from '../../src/http/query/scatter-port.js';
+import { SharedAnswers } from '../../src/http/query/shared-answers.js';
 import { FRESH_MS, replyOf, type StubMember, StubMembers, TIMEOUT_MS, TOPIC } from './stub-members.js';
 
 const OLD_MS = 60_000;
@@ -48,13 +54,18 @@ const CALL: ScatterCall = {
   nowUs: 1,
 };
 
+interface Outcome {
+  readonly others: readonly unknown[];
+  readonly state: AnswerState['kind'];
+}
+
 /** What is gathered, and after how long. */
-async function gather(members: StubMembers): Promise<{ gathered: Gathered | Error; afterMs: number }> {
+async function gather(members: StubMembers): Promise<{ gathered: Outcome | Error; afterMs: number }> {
   const startUs = members.time.nowUs;
-  let gathered: Gathered | Error | null = null;
+  let gathered: Outcome | Error | null = null;
   members.cluster.scatter.gather(CALL).then(
-    (result) => {
-      gathered = result;
+    ({ others, state }) => {
+      gathered = { others, state: state().kind };
     },
     (error: Error) => {
       gathered = error;
@@ -68,7 +79,7 @@ test('an old copy answers where the member with the fresh one hangs', async () =
   const members = new StubMembers([hanging(), holder([OLD_MS], 'old')]);
   await members.hear();
   expect(await gather(members)).toMatchObject({
-    gathered: { others: ['old 0'], state: { kind: 'old' } },
+    gathered: { others: ['old 0'], state: 'old' },
     afterMs: FRESH_SHARE * TIMEOUT_MS,
   });
 });
@@ -77,7 +88,7 @@ test('also of one partition of several, the others coming from who has them fres
   const members = new StubMembers([hanging(3), holder([0, 0, OLD_MS], 'other')]);
   await members.hear();
   const { gathered, afterMs } = await gather(members);
-  expect(gathered).toMatchObject({ others: ['other 0,1', 'other 2'], state: { kind: 'old' } });
+  expect(gathered).toMatchObject({ others: ['other 0,1', 'other 2'], state: 'old' });
   expect(afterMs).toBeLessThan(TIMEOUT_MS);
 });
 
@@ -95,7 +106,7 @@ test('but it is asked, and answers if it does not hang', async () => {
   const [silent] = members.cluster.peers.all();
   for (let i = 0; i < SILENT_TIMES; i++) silent.missed(i, i);
   expect(await gather(members)).toMatchObject({
-    gathered: { others: ['fresh 0'], state: { kind: 'fresh' } },
+    gathered: { others: ['fresh 0'], state: 'fresh' },
   });
 });
 
@@ -125,5 +136,72 @@ test('a member that is gone when more detail is asked of it has another one aske
   };
   const members = new StubMembers([gone, holder([FRESH_MS / 2], 'whole')]);
   await members.hear();
-  expect((await gather(members)).gathered).toMatchObject({ others: ['whole 0'], state: { kind: 'fresh' } });
+  expect((await gather(members)).gathered).toMatchObject({ others: ['whole 0'], state: 'fresh' });
+});
+
+const ANSWER: LiveAnswer = {
+  body: [],
+  window: () => ({ view: 'rows', level: null, startUs: 0, endUs: 1 }),
+  holding: null,
+  release: () => undefined,
+};
+
+test.each([
+  ['is gone', null, (end: Ending) => end.resolve(ANSWER)],
+  ['is another', new RelayShard(), (end: Ending) => end.resolve(ANSWER)],
+  ['can not be read, as it is gone', null, (end: Ending) => end.reject(new Error('the file is not there'))],
+])('an answer of several turns is refused where a shard %s by its end', async (_, next, finish) => {
+  const members = new StubMembers([]);
+  members.own(new RelayShard());
+  const shared = new SharedAnswers({ port: members.cluster.scatter, topicOf: () => TOPIC });
+  const endings: Ending[] = [];
+  const ask = () =>
+    shared.live(
+      { ...logsAll, projectOf: () => null },
+      {
+        ...CALL.query,
+        answer: () => expect.unreachable('it is shared'),
+        answerWith: () => new Promise((resolve, reject) => endings.push({ resolve, reject })),
+      },
+      { parameters: {}, queryString: '', nowUs: 1 },
+    );
+  const kept = ask();
+  await turn();
+  endings.pop()!.resolve(ANSWER);
+  await expect(kept).resolves.toMatchObject({ state: { kind: 'fresh' } });
+  const gone = ask();
+  await turn();
+  members.own(next);
+  finish(endings.pop()!);
+  await expect(gone).rejects.toThrow(PartitionsChanged);
+});
+
+interface Ending {
+  readonly resolve: (answer: LiveAnswer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+test('an answer that takes long to evaluate is as old as what it was begun with', async () => {
+  const members = new StubMembers([]);
+  const shard = new RelayShard();
+  members.own(shard);
+  const { write, read } = CALL.query;
+  const passMs = async (ms: number) => members.time.runUntil(members.time.nowUs + 1000 * ms);
+  const evaluations: ((partials: unknown[]) => void)[] = [];
+  const gathering = members.cluster.scatter.gather({
+    ...CALL,
+    endpoint: { ...CALL.endpoint, slowestMs: 10 * OLD_MS },
+    query: { write, read, collect: () => new Promise<unknown[]>((resolve) => evaluations.push(resolve)) },
+  });
+  for (const text of ['first', 'second']) {
+    await passMs(OLD_MS);
+    members.own(shard);
+    evaluations.pop()!([text]);
+    await turn();
+  }
+  // The first is evaluated again, as it has become old; so has the second, but that was taken up sooner.
+  expect(evaluations).toEqual([]);
+  const gathered = await gathering;
+  expect(gathered.partials()).toEqual(['second']);
+  expect(gathered.state()).toEqual({ kind: 'old', ageUs: 1000 * OLD_MS });
 });

@@ -1,6 +1,8 @@
 /** This process among others that are only what they say: what they hold, and replies as a test has them. */
 
 import type { ByteWriter } from '../../engine/bytes.js';
+import type { PartitionKey } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
 import { Cluster } from '../../src/cluster/cluster.js';
 import { WIRE_VERSION } from '../../src/cluster/limits.js';
 import {
@@ -11,7 +13,7 @@ import {
   writeReply,
 } from '../../src/cluster/messages.js';
 import { AnswersInFlight } from '../../src/http/server/answers-in-flight.js';
-import type { Shards } from '../../src/service/shards.js';
+import type { AnyShard, Shards } from '../../src/service/shards.js';
 import { WholeAnswers } from '../../src/service/whole-answers.js';
 import { NO_COPIES } from './no-copies.js';
 import { VirtualTime } from './virtual-time.js';
@@ -31,12 +33,15 @@ export interface StubMember {
 export class StubMembers {
   readonly time = new VirtualTime();
   readonly cluster: Cluster;
+  readonly #own = new Map<string, AnyShard>();
+  readonly #whole: WholeAnswers;
   readonly #members: readonly StubMember[];
 
   /** `maxStalenessMs`: 0: no answer is too old. */
   constructor(members: readonly StubMember[], { maxStalenessMs = 0 } = {}) {
     this.#members = members;
-    const shards: Pick<Shards, 'known' | 'all'> = { known: () => undefined, all: () => [] };
+    const known = (key: PartitionKey) => this.#own.get(partitionId(key));
+    const shards: Pick<Shards, 'known' | 'all'> = { known, all: () => [] };
     const monotonicUs = () => this.time.nowUs;
     const whole = new WholeAnswers({
       topics: [TOPIC],
@@ -46,6 +51,7 @@ export class StubMembers {
       monotonicUs,
       nowUs: monotonicUs,
     });
+    this.#whole = whole;
     this.cluster = new Cluster({
       storeId: 'own',
       zone: '',
@@ -66,6 +72,25 @@ export class StubMembers {
       freshMs: FRESH_MS,
       maxStalenessMs,
       timeoutMs: TIMEOUT_MS,
+    });
+  }
+
+  /** From now on this process has the partition as new as can be, and the topic no other; null: nothing of it. */
+  own(shard: AnyShard | null): void {
+    const key = { topic: TOPIC, partition: 0 };
+    if (shard === null) this.#own.delete(partitionId(key));
+    else this.#own.set(partitionId(key), shard);
+    this.#whole.note({
+      missingTopics: [],
+      topics: [{ topic: TOPIC, partitionCount: 1, topicId: 'id' }],
+      unassigned: [],
+      assigned: [{ ...key, endOffset: 0, wholeAsOfMs: this.time.nowUs / 1000 }],
+      held: [],
+      problem: null,
+      isUnreachable: false,
+      members: null,
+      unheardZones: [],
+      logEnds: null,
     });
   }
 

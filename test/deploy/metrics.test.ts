@@ -121,6 +121,10 @@ test('names, types, units and help are as Prometheus wants them', async () => {
   await useEverything(0, 100);
   const families = await scrape();
   const own = [...families.values()].filter(({ name }) => name.startsWith('logring_'));
+  const document = await readFile('docs/metrics.md', 'utf8');
+  expect(own.map(({ name }) => name).sort()).toEqual(
+    [...document.matchAll(/^\| `(logring_\w+)`/gm)].map(([, name]) => name),
+  );
   expect(own.length).toBeGreaterThan(40);
   for (const { name, type, help } of own) {
     expect(`${name} ${type === 'counter'}`).toBe(`${name} ${name.endsWith('_total')}`);

@@ -138,7 +138,9 @@ export class SetQueries implements TestQueries {
     this.usageRows = [{ bucketStartUs: NOW_US, rest: 1, storage: 0, auth: 0, realtime: 0 }];
   }
 
-  logs({ project, retentionUs, startUs, endUs }: LogsParameters, nowUs: number): Uint8Array[] {
+  logs(
+    ...[{ project, retentionUs, startUs, endUs }, nowUs]: Parameters<TestQueries['logs']>
+  ): Uint8Array[] | null {
     this.#note(`logs ${project} ${retentionUs / 86_400_000_000}d (${startUs}..${endUs})`, nowUs);
     return this.logRows;
   }

@@ -102,3 +102,13 @@ test('an answer that was computed while the partitions in it changed is refused'
   expect(textOf(await asked)).toMatch(/^503 .*partitions changed/);
   expect(service.queryApi.cache!.figures().entries).toBe(0);
 });
+
+test('so is a large one that reads, over several turns, of what has gone', async () => {
+  const { set, service } = serviceWithState();
+  service.queries.logs = (_parameters, _nowUs, _byteLimit, reading) => {
+    if (reading === null) return null;
+    set.epoch++;
+    throw new Error('the file is not there any more');
+  };
+  expect(textOf(await service.ask(LOGS))).toMatch(/^503 .*partitions changed/);
+});

@@ -180,9 +180,12 @@ export class Life {
       store,
       time,
       yieldTurn: turnOf('commit'),
-      saveBeside: (key, writer) => {
-        gaps.save(key, writer);
-        onSaved(key);
+      beside: {
+        save: (key, writer) => {
+          gaps.save(key, writer);
+          onSaved(key);
+        },
+        hasNews: false,
       },
       shards: () => shards.all(),
       onFatal,

@@ -13,11 +13,11 @@ import {
   type LiveQuery,
   type LogName,
 } from '../../endpoints/endpoint.js';
-import { Unavailable } from '../../endpoints/refusal.js';
+import { PartitionsChanged, Unavailable } from '../../endpoints/refusal.js';
 import { quoted } from '../../quoted.js';
 import { allows, type Grant } from '../auth.js';
 import { invalidArgument, NO_STORE, notFound, permissionDenied, unavailable } from '../errors.js';
-import { CACHE_ENTRY_LIMIT, CHANGED_RETRY_SECONDS, GZIP_LEVEL_CACHED } from '../limits.js';
+import { CACHE_ENTRY_LIMIT, GZIP_LEVEL_CACHED } from '../limits.js';
 import { type AnswerState, type DroppedPort, type DroppedSpan, FRESH, type StatePort } from '../ports.js';
 import { refusable, refusalOf } from '../refusals.js';
 import { isPieces } from '../server/body.js';
@@ -207,7 +207,7 @@ export class QueryApi {
       times?.computed();
       return this.#live(name, request, state, answer);
     }
-    return answer.then((later) => {
+    const finish = (later: LiveAnswer): Answer => {
       times?.computed();
       const stateNow = this.#states.stateOf(log);
       try {
@@ -221,6 +221,11 @@ export class QueryApi {
       // Meanwhile what is here has become old.
       later.release();
       return this.#answerShared(served, parameters, call);
+    };
+    return answer.then(finish, (error: unknown) => {
+      // Reading a shard that went meanwhile fails: that is neither damage nor a bug.
+      assertUnchanged();
+      throw error;
     });
   }
 
@@ -345,11 +350,7 @@ export class QueryApi {
   #unlessChanged(log: LogName): () => void {
     const epoch = this.#states.epochOf(log);
     return () => {
-      if (this.#states.epochOf(log) !== epoch)
-        throw new Unavailable(
-          'the partitions changed while the answer was computed; try again',
-          CHANGED_RETRY_SECONDS,
-        );
+      if (this.#states.epochOf(log) !== epoch) throw new PartitionsChanged();
     };
   }
 

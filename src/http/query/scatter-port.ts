@@ -20,16 +20,21 @@ export interface ScatterCall {
 }
 
 export interface Gathered {
-  /** Fresh, or how old. */
-  readonly state: AnswerState;
+  /**
+   * How old what comes of it is by now. To be asked when the answer is ready: throws what `assertHere` throws, and
+   * Unavailable for what has become too old.
+   */
+  state(): AnswerState;
+  /** Throws a PartitionsChanged once this process has not these shards any more: reading them fails, or gives what took their place. */
+  assertHere(): void;
   /** Of this process, to be collected from. */
   readonly shards: AnsweringShards;
   /** Partial answers of other members. */
   readonly others: readonly unknown[];
   /** What repairs of the others have dropped of it. */
   readonly dropped: readonly DroppedSpan[];
-  /** All partial answers, to be merged in the turn in which they come. */
-  partials(): readonly unknown[] | Promise<readonly unknown[]>;
+  /** All partial answers, to be merged in the turn in which they are taken. */
+  partials(): readonly unknown[];
   /** To be called where what `others` take is counted elsewhere from now on. */
   uncount(): void;
   /** To be called when nothing of it is needed any more: the memory of `others` is used again. */

@@ -57,8 +57,9 @@ export class SharedAnswers {
   ): Promise<Uint8Array> {
     const gathered = await this.#gather(endpoint, query, asked);
     try {
-      const body = query.merge(await gathered.partials(), asked.parameters);
-      if (gathered.state.kind !== 'fresh') this.#unfresh.set(body, gathered.state);
+      const body = query.merge(gathered.partials(), asked.parameters);
+      const state = gathered.state();
+      if (state.kind !== 'fresh') this.#unfresh.set(body, state);
       if (gathered.dropped.length > 0) this.#dropped.set(body, gathered.dropped);
       return body;
     } finally {
@@ -70,12 +71,18 @@ export class SharedAnswers {
   async live(endpoint: Endpoint, query: LiveQuery, asked: Asked): Promise<SharedLiveAnswer> {
     const gathered = await this.#gather(endpoint, query, asked);
     try {
-      const { others, shards, state, dropped } = gathered;
+      const { others, shards, dropped } = gathered;
       // What the rows of a large answer take is counted with it.
       gathered.uncount();
-      const answer = await query.answerWith(others, asked.parameters, asked.nowUs, shards);
-      const window = answer.window();
-      return { answer: { ...answer, window: () => window }, state, dropped };
+      const answering = query.answerWith(others, asked.parameters, asked.nowUs, shards);
+      const answer = answering instanceof Promise ? await whereHere(answering, gathered) : answering;
+      try {
+        const window = answer.window();
+        return { answer: { ...answer, window: () => window }, state: gathered.state(), dropped };
+      } catch (error) {
+        answer.release();
+        throw error;
+      }
     } finally {
       gathered.release();
     }
@@ -85,6 +92,14 @@ export class SharedAnswers {
     const { port, topicOf } = this.#ports;
     return port.gather({ ...asked, endpoint, query, topic: topicOf(endpoint.log) });
   }
+}
+
+/** Reading a shard that went meanwhile fails: that is neither damage nor a bug. */
+function whereHere(answering: Promise<LiveAnswer>, gathered: Gathered): Promise<LiveAnswer> {
+  return answering.catch((error: unknown) => {
+    gathered.assertHere();
+    throw error;
+  });
 }
 
 /** Those of an endpoint's own parameters, in a text of its own: what others parse them from. */

@@ -56,6 +56,8 @@ export class BlockFiles {
   readonly #journals: Journals;
   readonly #cache: BlockCache;
   readonly #files = new Map<string, KnownFile>();
+  /** By scope. */
+  readonly #lives = new Map<string, number>();
   /** In order of last use. */
   readonly #descriptors = new Map<string, number>();
   /** What was read last. */
@@ -185,8 +187,14 @@ export class BlockFiles {
     return this.#disk.list(this.folderOf(scope)).files.filter((path) => !known.has(path));
   }
 
+  /** Another number once all files of a scope were forgotten: those that come then have the same names. */
+  lifeOf(scope: string): number {
+    return this.#lives.get(scope) ?? 0;
+  }
+
   /** Forgets all files of a scope. */
   forgetScope(scope: string): void {
+    this.#lives.set(scope, this.lifeOf(scope) + 1);
     for (const fileKey of [...this.#files.keys()]) if (fileKey.startsWith(`${scope}:`)) this.forget(fileKey);
   }
 

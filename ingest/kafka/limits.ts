@@ -8,8 +8,11 @@ import { assert } from '../../engine/assert.js';
  */
 export const SESSION_TIMEOUT_MS = 8_000;
 
-/** A third of the session time-out, so that one lost heartbeat costs nothing. */
-export const HEARTBEAT_INTERVAL_MS = 2_500;
+/**
+ * A member learns from its next heartbeat that the group joins again. Bigger: those that know already read nothing for as
+ * long; smaller: more requests for the coordinator.
+ */
+export const HEARTBEAT_INTERVAL_MS = 500;
 
 /**
  * How long the group waits for its members to join again. Bigger: a hung member stops everybody for longer;

@@ -18,6 +18,7 @@ import { readinessOf } from '../src/service/readiness.js';
 import { Shards } from '../src/service/shards.js';
 import { Store } from '../src/store/store.js';
 import { SYSTEM_PARTS } from '../src/store/store-back-ends.js';
+import { QUIET_STATUS } from './quiet-status.js';
 import { countedDisk } from './store/counted-disk.js';
 
 const TOPICS = { edgeTopic: 'edge', relayTopic: 'relay' };
@@ -182,16 +183,8 @@ test('to ask for readiness makes no shard', async () => {
   await withStore(async (store) => {
     const shards = new Shards(store, TOPICS);
     const status: LogSourceStatus = {
-      missingTopics: [],
-      topics: [],
-      unassigned: [],
+      ...QUIET_STATUS,
       assigned: [{ ...key(0), endOffset: 5, wholeAsOfMs: null }],
-      held: [],
-      problem: null,
-      isUnreachable: false,
-      members: null,
-      unheardZones: [],
-      logEnds: null,
     };
     const readiness = readinessOf({
       shards,

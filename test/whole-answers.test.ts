@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import type { LogSourceStatus } from '../ingest/log-source.js';
 import { type ClockPair, WholeAnswers } from '../src/service/whole-answers.js';
+import { QUIET_STATUS } from './quiet-status.js';
 import { SegmentTable } from './segment-table.js';
 
 const SECOND = 1_000_000;
@@ -55,16 +56,10 @@ class Process {
         });
     }
     this.whole.note({
-      missingTopics: [],
+      ...QUIET_STATUS,
       topics: [{ topic: 'edge', partitionCount: Number(count), topicId: 'one' }],
       unassigned,
       assigned,
-      held: [],
-      problem: null,
-      isUnreachable: false,
-      members: null,
-      unheardZones: [],
-      logEnds: null,
       ...more,
     });
     return this;

@@ -268,11 +268,15 @@ export class Scatter implements ScatterPort {
   }
 }
 
+/** Both in order of partitions. */
 function isAmong(some: AnsweringShards, all: AnsweringShards): boolean {
-  return (
-    some.edge.every((shard) => all.edge.includes(shard)) &&
-    some.relay.every((shard) => all.relay.includes(shard))
-  );
+  return isPartOf(some.edge, all.edge) && isPartOf(some.relay, all.relay);
+}
+
+function isPartOf<One>(some: readonly One[], all: readonly One[]): boolean {
+  let at = 0;
+  for (const one of all) if (at < some.length && one === some[at]) at++;
+  return at === some.length;
 }
 
 /** Of a process, in the order of its partitions. */

@@ -87,7 +87,7 @@ export class Committer {
   between(task: () => Promise<void>): Promise<void> {
     const done = this.#running.then(task);
     this.#running = this.#running.then(() => done.catch(() => undefined));
-    // A commit before that failed is told to whoever waits for it, or commits next.
+    // Where a commit before it fails, its caller is told, and that of the next commit.
     this.#running.catch(() => undefined);
     return done;
   }

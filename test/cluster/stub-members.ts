@@ -15,6 +15,7 @@ import {
 import { AnswersInFlight } from '../../src/http/server/answers-in-flight.js';
 import type { AnyShard, Shards } from '../../src/service/shards.js';
 import { WholeAnswers } from '../../src/service/whole-answers.js';
+import { QUIET_STATUS } from '../quiet-status.js';
 import { NO_COPIES } from './no-copies.js';
 import { VirtualTime } from './virtual-time.js';
 
@@ -81,16 +82,9 @@ export class StubMembers {
     if (shard === null) this.#own.delete(partitionId(key));
     else this.#own.set(partitionId(key), shard);
     this.#whole.note({
-      missingTopics: [],
+      ...QUIET_STATUS,
       topics: [{ topic: TOPIC, partitionCount: 1, topicId: 'id' }],
-      unassigned: [],
       assigned: [{ ...key, endOffset: 0, wholeAsOfMs: this.time.nowUs / 1000 }],
-      held: [],
-      problem: null,
-      isUnreachable: false,
-      members: null,
-      unheardZones: [],
-      logEnds: null,
     });
   }
 

@@ -25,7 +25,7 @@ export interface Gathered {
    * Unavailable for what has become too old.
    */
   state(): AnswerState;
-  /** Throws a PartitionsChanged once this process has not these shards any more: reading them fails, or gives what took their place. */
+  /** Throws a PartitionsChanged once this process does not have these shards any more: reading them fails. */
   assertHere(): void;
   /** Of this process, to be collected from. */
   readonly shards: AnsweringShards;

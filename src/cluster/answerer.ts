@@ -6,7 +6,7 @@ import { InvalidArgument, Unavailable } from '../endpoints/refusal.js';
 import type { DroppedPort } from '../http/ports.js';
 import type { ServedEndpoint } from '../http/query/query-api.js';
 import { decodeQuery } from '../http/query/query-string.js';
-import { BEHIND_CHECK_MS, BEHIND_WAIT_MS } from './limits.js';
+import { BEHIND_CHECK_MOST_MS, BEHIND_CHECK_MS, BEHIND_WAIT_MS } from './limits.js';
 import {
   type Allocate,
   type AskedPartition,
@@ -48,8 +48,10 @@ export class Answerer {
       const { monotonicUs, pause } = this.#ports;
       const endUs = monotonicUs() + Math.min(BEHIND_WAIT_MS, question.limitMs) * 1000;
       let judged = this.#judgeAll(question);
-      while (judged.some(({ status }) => status === 'behind') && monotonicUs() < endUs) {
-        await pause(BEHIND_CHECK_MS);
+      for (let waitMs = BEHIND_CHECK_MS; judged.some(({ status }) => status === 'behind'); waitMs *= 2) {
+        const leftMs = (endUs - monotonicUs()) / 1000;
+        if (leftMs <= 0) break;
+        await pause(Math.min(waitMs, BEHIND_CHECK_MOST_MS, leftMs));
         judged = this.#judgeAll(question);
       }
       return await this.#collect(served, parameters, question, judged, allocate);
@@ -96,6 +98,7 @@ export class Answerer {
     return writeReply(
       {
         kind: 'answer',
+        partitionCount: own.partitionCount(topic),
         partitions: isLater
           ? judged.map((one) =>
               one.status === 'counted'

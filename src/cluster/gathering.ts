@@ -20,6 +20,7 @@ import { partitionId } from '../../ingest/partition-id.js';
 import type { AnsweringShards, Detail } from '../endpoints/endpoint.js';
 import { PartitionsChanged } from '../endpoints/refusal.js';
 import {
+  CATCH_UP_PAUSE_MOST_MS,
   CATCH_UP_PAUSE_MS,
   FRESH_SHARE,
   HEDGE_MOST_MS,
@@ -100,7 +101,7 @@ export class Gathering {
     const pieces: Piece[] = [];
     let lacking = Array.from({ length: partitionCount }, (_, partition) => partition);
     for (let round = 0; round === 0 || this.#isComing(lacking); round++) {
-      if (round > 0) await this.#pause();
+      if (round > 0) await this.#pause(CATCH_UP_PAUSE_MS * 2 ** (round - 1));
       this.#ranked.clear();
       const others: number[] = [];
       for (const partition of lacking) {
@@ -149,9 +150,11 @@ export class Gathering {
     );
   }
 
-  #pause(): Promise<void> {
+  /** So long, or half of the time that is left. */
+  #pause(limitMs: number): Promise<void> {
+    const pauseMs = Math.min(limitMs, CATCH_UP_PAUSE_MOST_MS, this.#requests.remainingMs / 2);
     return new Promise((resolve) => {
-      this.#ports.after(CATCH_UP_PAUSE_MS, resolve);
+      this.#ports.after(pauseMs, resolve);
     });
   }
 

@@ -4,7 +4,7 @@ import { assert } from '../../engine/assert.js';
 import { ANSWER_BYTE_LIMIT, KEEP_ALIVE_TOLD_SECONDS } from '../http/limits.js';
 
 /** Of the messages between members. A member asks only those that speak its own. */
-export const WIRE_VERSION = 4;
+export const WIRE_VERSION = 5;
 
 /**
  * How often the others are asked what they hold. Longer: who has fallen behind, and who has come back, is known later;
@@ -33,13 +33,20 @@ export const HOLDINGS_TIMEOUT_MS = 2_000;
  * up later; shorter: one that is about to be there is passed over.
  */
 export const BEHIND_WAIT_MS = 200;
-export const BEHIND_CHECK_MS = 5;
 
 /**
- * Between two looks for a copy, where the only ones left are not as far yet as they must be. Longer: the answer comes
- * later; shorter: more questions while machines are busy.
+ * Between two looks whether it has come so far: at first, and at the most as each finds that it has not. Longer: the
+ * answer comes later; shorter: the looks of many questions take up the time in which it would catch up.
+ */
+export const BEHIND_CHECK_MS = 5;
+export const BEHIND_CHECK_MOST_MS = 50;
+
+/**
+ * The same between two looks for a copy, where the only ones left are not as far yet as they must be. Longer: the answer
+ * comes later; shorter: more questions while machines are busy.
  */
 export const CATCH_UP_PAUSE_MS = 25;
+export const CATCH_UP_PAUSE_MOST_MS = 200;
 
 /**
  * A member that is silent for longer than nearly all its answers take has another one asked beside it, after this at

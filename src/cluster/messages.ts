@@ -3,8 +3,8 @@
  *
  *   question 2   endpoint │ query string │ topic │ topic id │ now f64 │ limit ms u32 │ detail u32 │ its bytes u32 │ oldest ms f64
  *                │ count u32 │ per partition: number u32, at least f64
- *   reply 3      kind u8
- *     answer       count u32 │ per partition: number u32, status u8, next offset f64, age ms f64, projects
+ *   reply 4      kind u8
+ *     answer       partitions of the topic u32 │ count u32 │ per partition: number u32, status u8, next offset f64, age ms f64, projects
  *                  │ count u32 │ per span: start f64, end f64 │ count u32 │ per partial: first partition u32, length u32, bytes
  *     unavailable  reason │ retry seconds u32
  *     refused      reason
@@ -27,7 +27,7 @@ import { MOST_PARTITIONS } from '../limits.js';
 import { HASHES_AT_ONCE, MOST_TIME_US } from './limits.js';
 
 const QUESTION = 'question 2';
-const REPLY = 'reply 3';
+const REPLY = 'reply 4';
 const KNOWN = 'known 2';
 const HOLDINGS = 'holdings 3';
 
@@ -85,6 +85,8 @@ export interface WrittenPartial extends Pick<RepliedPartial, 'firstPartition'> {
 export type Reply<Partial = RepliedPartial> =
   | {
       readonly kind: 'answer';
+      /** Of the topic, as it knows it: what it counts is as new as that. */
+      readonly partitionCount: number;
       readonly partitions: readonly RepliedPartition[];
       /** What a repair has dropped of what the answer is made of. */
       readonly dropped: readonly DroppedSpan[];
@@ -329,9 +331,10 @@ function readMark(content: ByteReader): ProjectsMark | null {
 }
 
 function writeAnswer(
-  { partitions, dropped, partials }: Extract<Reply<WrittenPartial>, { kind: 'answer' }>,
+  { partitionCount, partitions, dropped, partials }: Extract<Reply<WrittenPartial>, { kind: 'answer' }>,
   out: ByteWriter,
 ): void {
+  out.u32(partitionCount);
   out.u32(partitions.length);
   for (const { partition, status, nextOffset, ageMs, projects } of partitions) {
     out.u32(partition);
@@ -357,6 +360,7 @@ function writeAnswer(
 
 function readAnswer(content: ByteReader, asked: readonly AskedPartition[]): Reply {
   const atLeast = new Map(asked.map((one) => [one.partition, one.atLeast]));
+  const partitionCount = atMost(MOST_PARTITIONS, content.u32());
   const partitions = distinct(
     many(content, () => {
       const partition = content.u32();
@@ -381,7 +385,7 @@ function readAnswer(content: ByteReader, asked: readonly AskedPartition[]): Repl
     firstPartition: content.u32(),
     bytes: content.bytes(content.u32()),
   }));
-  return { kind: 'answer', partitions, dropped, partials };
+  return { kind: 'answer', partitionCount, partitions, dropped, partials };
 }
 
 function many<One>(content: ByteReader, read: () => One): One[] {

@@ -225,7 +225,8 @@ export class PeerRequests {
       } else this.#problems.add(`${peer.url}: ${PROBLEM_OF[status]}`);
     }
     if (counted.length === 0) return { pieces: [], lacking };
-    const { dropped } = reply;
+    const { dropped, partitionCount } = reply;
+    peer.noteTopic({ topic: this.#question.topic, topicId: this.#question.topicId, partitionCount });
     return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, asOfUs }], lacking };
   }
 

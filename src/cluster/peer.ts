@@ -2,6 +2,7 @@
 
 import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
+import { isSameLog } from './floors.js';
 import { HEDGE_LEAST_MS, HEDGE_MOST_MS, LATENCY_SAMPLES, SILENT_TIMES } from './limits.js';
 import type { Allocate, HeldTopic, Holding, Holdings } from './messages.js';
 import { PeerProjects } from './peer-projects.js';
@@ -77,8 +78,22 @@ export class Peer {
     return this.#topics;
   }
 
+  /** What it counts is as new as what it knows of the topic then, which may be newer than what it said it holds. */
+  noteTopic(topic: HeldTopic): void {
+    const before = this.#topics.find((known) => isSameTopic(known, topic));
+    if (before === undefined) this.#topics = [...this.#topics, topic];
+    else if (before.partitionCount < topic.partitionCount)
+      this.#topics = this.#topics.map((known) =>
+        known === before ? { ...known, partitionCount: topic.partitionCount } : known,
+      );
+  }
+
   hear({ topics, copies }: Holdings, nowUs: number): void {
+    const before = this.#topics;
     this.#topics = topics;
+    // A topic never gets fewer, unless it is made again.
+    for (const known of before)
+      if (known.topicId !== '' && topics.some((one) => isSameTopic(one, known))) this.noteTopic(known);
     this.#holdings = new Map(
       copies.map(({ topic, partition, nextOffset, ageMs, isReached }) => [
         partitionId({ topic, partition }),
@@ -115,4 +130,8 @@ export class Peer {
     this.#missedUs = nowUs;
     this.#silentTimes++;
   }
+}
+
+function isSameTopic(one: HeldTopic, other: HeldTopic): boolean {
+  return one.topic === other.topic && isSameLog(one.topicId, other.topicId);
 }

@@ -7,12 +7,14 @@
  *   npm run members -- restart   each in turn is stopped, and started; clients ask those whose /readyz is 200
  *   npm run members -- join      a fourth comes to three of a zone, and copies its share
  *   npm run members -- grow      the topic gets half as many partitions more
+ *   npm run members -- lost-disk one is killed and its directory removed, when the topic no longer has what it had
  *
  *   --count N (how often: KINDS; join and grow are done once) --rate 5000 --questions 200 --seed 1
  *
  * Exit code 1: an answer was wrong, or one was refused that should not have been.
  */
 
+import { rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { untilLed } from '../../bench/led-topics.js';
@@ -46,6 +48,7 @@ const KINDS = {
   restart: { zones: ['east', 'west'], membersAZone: 2, count: 4, mayBeRefused: 0 },
   join: { zones: ['east', 'west'], membersAZone: 3, count: 1, mayBeRefused: 0 },
   grow: { zones: ['east', 'west'], membersAZone: 2, count: 1, mayBeRefused: 0 },
+  'lost-disk': { zones: ['east', 'west'], membersAZone: 2, count: 4, mayBeRefused: MOST_REFUSED_SHARE },
 } as const;
 type Kind = keyof typeof KINDS;
 
@@ -76,10 +79,15 @@ async function trial(kind: Kind, all: Trial): Promise<Figures> {
   const { watch } = all;
   const [refusedBefore, staleBefore] = [watch.refused.length, watch.stale.length];
   const endMs = Date.now();
-  const readyMs = await { join, grow, restart: end, freeze: end, kill: end, 'one-zone': end }[kind](
-    all,
-    kind,
-  );
+  const readyMs = await {
+    join,
+    grow,
+    restart: end,
+    freeze: end,
+    kill: end,
+    'one-zone': end,
+    'lost-disk': loseDisk,
+  }[kind](all, kind);
   const failed = [...watch.refused.slice(refusedBefore), ...watch.stale.slice(staleBefore)];
   return { othersMs: Math.max(0, ...failed.map(({ atMs }) => atMs - endMs)), readyMs };
 }
@@ -128,6 +136,34 @@ async function grow({ watch, members, names, rig, topic }: Trial): Promise<numbe
     const read = await Promise.all(names.map((name) => members.assigned(name)));
     return new Set(read.flat()).size === count && read.flat().length === 2 * count;
   });
+  return Date.now() - startMs;
+}
+
+/** Resolves with how long it took from the new beginning until all that it had is there again, and all are ready. */
+async function loseDisk({ watch, members, place, names, rig, topic }: Trial): Promise<number> {
+  const { name } = place;
+  const held = await members.positions(name);
+  // Until the other zone has committed that, too.
+  await delay(CAUGHT_UP_MS);
+  for (const [partition, offset] of held)
+    await rig.deleteBefore(topic, Number(partition.split('/')[1]), offset);
+  watch.leaves(name);
+  await members.of(name).kill('SIGKILL');
+  watch.forget(name);
+  rmSync(members.directoryOf(name), { recursive: true });
+  const startMs = Date.now();
+  await members.start(place);
+  await eventually(
+    async () => (await members.assigned(name)).length === held.size,
+    () => members.of(name).output().slice(-2_000),
+    MOVES_DEADLINE_MS,
+  );
+  await members.untilReady(...names);
+  watch.back(name);
+  const output = members.of(name).output();
+  const copied = output.match(/was copied from another member/g)?.length;
+  if (copied !== held.size || output.includes('"msg":"gap'))
+    watch.wrong.push(`${name}: ${copied} of ${held.size} partitions were copied, or there is a gap`);
   return Date.now() - startMs;
 }
 

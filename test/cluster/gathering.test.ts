@@ -121,6 +121,24 @@ test.each([
   expect(afterMs).toBe(TIMEOUT_MS);
 });
 
+test('a partition that is known only to the member that answers is not left out', async () => {
+  const knowing: StubMember = {
+    agesMs: [0],
+    answer: (question) =>
+      replyOf(
+        question,
+        () => ({ status: 'counted', ageMs: 0 }),
+        (out) => out.string('first'),
+        2,
+      ),
+  };
+  const members = new StubMembers([knowing]);
+  await members.hear();
+  const { gathered } = await gather(members);
+  expect(gathered).toBeInstanceOf(Unavailable);
+  expect(String(gathered)).toContain('edge/1');
+});
+
 test('a member that is gone when more detail is asked of it has another one asked', async () => {
   let askedCount = 0;
   const gone: StubMember = {

@@ -26,6 +26,7 @@ class HalvingPeer {
   constructor(letter: string) {
     this.#reply = writeReply({
       kind: 'answer',
+      partitionCount: 1,
       partitions: [{ partition: 0, status: 'counted', nextOffset: 1, ageMs: 1, projects: null }],
       dropped: [],
       partials: [{ firstPartition: 0, write: (out) => out.bytes(Buffer.alloc(PARTIAL_BYTES, letter)) }],

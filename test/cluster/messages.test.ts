@@ -38,6 +38,7 @@ const QUESTION: Question = {
 const REPLIES: readonly Reply[] = [
   {
     kind: 'answer',
+    partitionCount: 4,
     partitions: [
       { partition: 0, status: 'not-here', nextOffset: 0, ageMs: Infinity, projects: null },
       { partition: 3, status: 'counted', nextOffset: 17, ageMs: 3.5, projects: { count: 2, mark: 99 } },
@@ -138,6 +139,7 @@ test('a reply must be about what was asked, and count nothing that is behind', (
   const reply = (change: object): Uint8Array =>
     writeReadReply({
       kind: 'answer',
+      partitionCount: 2,
       partitions: [{ partition: 1, status: 'counted', nextOffset: 10, ageMs: 0, projects: null, ...change }],
       dropped: [],
       partials: [],
@@ -165,7 +167,13 @@ test('numbers that would cost memory or mean nothing are refused', () => {
   expect(readHoldings(topicOf(MOST_PARTITIONS)).topics[0].partitionCount).toBe(MOST_PARTITIONS);
   expect(() => readHoldings(topicOf(MOST_PARTITIONS + 1))).toThrow(PartialError);
   const dropped = (startUs: number, endUs: number) =>
-    writeReadReply({ kind: 'answer', partitions: [], dropped: [{ startUs, endUs }], partials: [] });
+    writeReadReply({
+      kind: 'answer',
+      partitionCount: 1,
+      partitions: [],
+      dropped: [{ startUs, endUs }],
+      partials: [],
+    });
   expect(readReply(dropped(-Infinity, 1), [])).toMatchObject({ dropped: [{ startUs: -Infinity, endUs: 1 }] });
   for (const [startUs, endUs] of [
     [0, Infinity],

@@ -251,6 +251,7 @@ isFound('a partition that nobody has is left out', () =>
             ask: async (bytes) =>
               writeReadReply({
                 kind: 'answer',
+                partitionCount: 0,
                 partitions: readQuestion(bytes).partitions.map(({ partition, atLeast }) => ({
                   partition,
                   status: 'counted',

@@ -1,6 +1,8 @@
 /**
  * Whoever holds which partition, and whoever is asked: the bytes are those of one process that has read everything.
- * Of one, two and four members in one or two zones, of a topic that is keyed by project or not.
+ * Of one, two and four members in one or two zones, of a topic that is keyed by project or not. All of these, large:
+ *
+ *   LOGRING_TEST_CLUSTER_RECORDS=100000 npx vitest run dist/test/cluster/same-bytes
  */
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
@@ -12,20 +14,27 @@ import { Rig, uniqueName } from '../kafka/rig.js';
 import { type MemberPlace, Members } from './members.js';
 import { expectSame, produceOdd, QUESTIONS, settingsOf, startAlone } from './odd-topics.js';
 
-const RECORD_COUNT = Number(process.env.LOGRING_TEST_CLUSTER_RECORDS ?? 4_000);
+const FULL_COUNT = process.env.LOGRING_TEST_CLUSTER_RECORDS;
+const RECORD_COUNT = Number(FULL_COUNT ?? 4_000);
 const PARTITIONS = 6;
 
 /** So many members in each zone. */
-const SHAPES: readonly {
+interface Shape {
   readonly zones: readonly string[];
   readonly members: number;
   readonly isKeyed: boolean;
-}[] = [
+}
+
+const SAMPLE: readonly Shape[] = [
   { zones: [''], members: 1, isKeyed: false },
   { zones: [''], members: 2, isKeyed: false },
   { zones: ['east', 'west'], members: 2, isKeyed: false },
   { zones: [''], members: 4, isKeyed: true },
 ];
+const ALL: readonly Shape[] = [[''], ['east', 'west']].flatMap((zones) =>
+  [1, 2, 4].flatMap((members) => [false, true].map((isKeyed) => ({ zones, members, isKeyed }))),
+);
+const SHAPES = FULL_COUNT === undefined ? SAMPLE : ALL;
 
 /** How many requests to other members a question about a project costs. */
 async function askedOthers(members: Members, name: string, project: string): Promise<number> {

@@ -106,11 +106,15 @@ export class StubMembers {
   }
 }
 
-/** What a member says of the partitions it was asked for, each with its age; `write`: what it counts of those it counts. */
+/**
+ * What a member says of the partitions it was asked for, each with its age; `write`: what it counts of those it counts;
+ * `partitionCount`: of the topic, as it knows it.
+ */
 export function replyOf(
   { partitions }: Question,
   statusOf: (partition: number) => { status: PartitionStatus; ageMs: number },
   write: (out: ByteWriter, counted: readonly number[]) => void = () => undefined,
+  partitionCount = 1,
 ): Uint8Array {
   const replied = partitions.map(({ partition }) => {
     return { partition, ...statusOf(partition), nextOffset: NEXT_OFFSET, projects: null };
@@ -120,7 +124,7 @@ export function replyOf(
     counted.length === 0
       ? []
       : [{ firstPartition: counted[0], write: (out: ByteWriter) => write(out, counted) }];
-  return writeReply({ kind: 'answer', partitions: replied, dropped: [], partials });
+  return writeReply({ kind: 'answer', partitionCount, partitions: replied, dropped: [], partials });
 }
 
 function holdingsOf({ agesMs }: StubMember): Uint8Array {

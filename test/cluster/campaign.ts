@@ -35,6 +35,8 @@ const FREEZE_MS = 20_000;
 const CAUGHT_UP_MS = 10_000;
 const QUIET_MS = 20_000;
 const READY_POLL_MS = 50;
+/** What a lost disk had waits for so long: for longer than a member takes to start. */
+const MOVE_AFTER_SECONDS = 25;
 const MOVES_DEADLINE_MS = 600_000;
 /** Of questions that may fail where another zone has everything. */
 const MOST_REFUSED_SHARE = 0.001;
@@ -240,7 +242,10 @@ async function main(): Promise<void> {
   const cluster = await openZones({
     ...KINDS[kind],
     partitionCount: PARTITIONS,
-    settings: { LOGRING_FRESH_MS: String(FRESH_MS) },
+    settings: {
+      LOGRING_FRESH_MS: String(FRESH_MS),
+      ...(kind === 'lost-disk' ? { LOGRING_MOVE_AFTER_SECONDS: String(MOVE_AFTER_SECONDS) } : {}),
+    },
   });
   try {
     const { members, places, rig, topic } = cluster;

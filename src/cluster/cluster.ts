@@ -273,13 +273,20 @@ export class Cluster {
     });
   }
 
-  /** Of the whole copies of a partition that members have which answer. */
+  /**
+   * Of the whole copies of a partition that members have which answer. An old one that is not as far as answers from here
+   * have come from is none; a fresh one is farther by now than was heard.
+   */
   #agesMs(key: PartitionKey, nowUs: number): number[] {
     const id = partitionId(key);
-    const ages = [this.own.copy(key)?.ageMs ?? Infinity];
-    for (const peer of this.peers.all())
-      if (!peer.isSilent) ages.push(peer.holding(id, nowUs)?.ageMs ?? Infinity);
-    return ages.filter((ageMs) => ageMs !== Infinity);
+    const { freshMs } = this.#ports;
+    const floor = this.#floors.of(key, this.own.topicId(key.topic));
+    const copies: (Holding | null | undefined)[] = [this.own.copy(key)];
+    for (const peer of this.peers.all()) if (!peer.isSilent) copies.push(peer.holding(id, nowUs));
+    return copies
+      .filter((copy) => copy !== null && copy !== undefined)
+      .filter(({ ageMs, nextOffset }) => ageMs <= freshMs || (ageMs !== Infinity && nextOffset >= floor))
+      .map(({ ageMs }) => ageMs);
   }
 
   /** Others may know of partitions that this process, cut off from the brokers, does not. */

@@ -99,6 +99,6 @@ export function clockNote(doubtUs: number): string {
   const minutes = Math.max(1, Math.round(Math.abs(doubtUs) / US_PER_MINUTE));
   const apart = minutes === 1 ? '1 minute' : `${minutes} minutes`;
   return doubtUs > 0
-    ? `by the clock ${apart} passed while the service was not running, several stops together: what has expired since is in no answer, but is deleted only once the service has run for an hour or records confirm the clock; if that is wrong, set the clock right`
+    ? `by the clock ${apart} passed while the service was not running, in this stop and those before it: what has expired since is in no answer, but is deleted only once the service has run for an hour or records confirm the clock; if that is wrong, set the clock right`
     : `the clock is ${apart} behind the last commit: set it right, or answers about recent buckets lack what is newer than the clock`;
 }

@@ -107,6 +107,23 @@ test('each partition goes to one member at most, the same whatever the order, an
   }
 });
 
+test('a member that joins gets its share of each topic', () => {
+  const keys = [...keysOf(6), ...keysOf(6, 'relay')];
+  const held = { a: [...keys], b: [] as typeof keys };
+  for (let round = 0; held.a.length > held.b.length; round++) {
+    expect(round).toBeLessThan(keys.length);
+    const members = Object.entries(held).map(([memberId, some]): GroupMember => {
+      const positions = some.map((key) => ({ ...key, nextOffset: 9, isWhole: true }));
+      return { memberId, data: { storeId: memberId, url: '', wireVersion: 1, held: positions } };
+    });
+    const result = assignPartitions(keys, members, new Map());
+    held.b.push(...result.get('b')!.beside);
+    held.a = held.a.filter((key) => !held.b.includes(key));
+  }
+  expect(held.b.filter(({ topic }) => topic === 'edge')).toHaveLength(3);
+  expect(held.b.filter(({ topic }) => topic === 'relay')).toHaveLength(3);
+});
+
 test('a member that joins gets its share a few at a time, each partition once, and nothing else moves', () => {
   for (const [count, memberCount] of [
     [16, 3],

@@ -6,7 +6,8 @@ import { partitionId } from '../../partition-id.js';
 import { HEARD_ENDS } from '../limits.js';
 
 /**
- *   checking ──► reading ──► revoked      checking: paused, until sink and log were compared and it was sought
+ *   checking ──► reading ──► revoked      checking: paused, until sink and log were compared and it was sought; one that
+ *                                                   was read under the last assignment too is only sought
  *      ▲  │       │   │         ▲         reading: its batches are applied
  *      ├──┼───────┘   ▼         │         held: paused, as the sink takes nothing further for now
  *      └──┼───────── held ──────┤         revoked: no longer ours; its batches are dropped
@@ -39,6 +40,8 @@ export class AssignedPartition {
   /** What was heard and is not reached yet, oldest first. */
   #ends: { readonly endOffset: number; readonly askedMs: number }[] = [];
   #state: 'checking' | 'reading' | 'held' | 'revoked' = 'checking';
+  #wasReading = false;
+  #isKept = false;
   #term = 0;
 
   constructor(key: PartitionKey) {
@@ -62,6 +65,34 @@ export class AssignedPartition {
     this.#reach();
     // Far behind: of what was heard long ago less is needed.
     if (this.#ends.length > HEARD_ENDS) this.#ends = this.#ends.filter((_, i) => i % 2 === 0);
+  }
+
+  /** Whether it was read until it was revoked. */
+  get wasReading(): boolean {
+    return this.#wasReading;
+  }
+
+  /** Whether it was read until the group shared its partitions out again: its log was compared then. */
+  get isKept(): boolean {
+    return this.#isKept;
+  }
+
+  /** As it was under the last assignment. */
+  keep(before: AssignedPartition): void {
+    this.#isKept = true;
+    this.identity = before.identity;
+    this.highWatermark = before.highWatermark;
+    this.leaderEpoch = before.leaderEpoch;
+    this.endOffset = before.endOffset;
+    this.readableEndOffset = before.readableEndOffset;
+    this.obtaining = before.obtaining;
+    this.wholeAsOfMs = before.wholeAsOfMs;
+  }
+
+  /** From now on the log that it was kept of is read on. */
+  readOn(position: number): void {
+    this.advance(position);
+    this.#state = 'reading';
   }
 
   get isReading(): boolean {
@@ -118,6 +149,7 @@ export class AssignedPartition {
   }
 
   revoke(): void {
+    this.#wasReading ||= this.#state === 'reading';
     this.#state = 'revoked';
     this.#term++;
   }

@@ -55,13 +55,22 @@ export class Assignment {
     return this.#last.some(({ id, wholeAsOfMs }) => wholeAsOfMs !== null && this.#beside?.has(id));
   }
 
-  /** In place of what was assigned before. */
-  assign(partitionsByTopic: Readonly<Record<string, readonly number[]>>, nowMs: number): AssignedPartition[] {
+  /** In place of what was assigned before; `mayKeep`: what was read then may be read on. */
+  assign(
+    partitionsByTopic: Readonly<Record<string, readonly number[]>>,
+    nowMs: number,
+    mayKeep: boolean,
+  ): AssignedPartition[] {
     this.revoke();
     this.#assignedAtMs = nowMs;
+    const before = new Map(
+      this.#last.filter(({ wasReading }) => mayKeep && wasReading).map((one) => [one.id, one]),
+    );
     for (const [topic, partitions] of Object.entries(partitionsByTopic)) {
       for (const partition of partitions) {
         const assigned = new AssignedPartition({ topic, partition });
+        const last = before.get(assigned.id);
+        if (last !== undefined) assigned.keep(last);
         this.#partitions.set(assigned.id, assigned);
       }
     }

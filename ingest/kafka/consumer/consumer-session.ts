@@ -241,10 +241,17 @@ export class ConsumerSession {
   /** Called by kafkajs synchronously, before the first fetch under the new assignment. */
   #join(partitionsByTopic: Readonly<Record<string, readonly number[]>>): void {
     if (this.#isClosed) return;
-    this.#lastHeartbeatMs = this.#parts.clock.nowMs();
-    const assignedPartitions = this.#assignment.assign(partitionsByTopic, this.#lastHeartbeatMs);
+    const nowMs = this.#parts.clock.nowMs();
+    const silentMs = nowMs - this.#lastHeartbeatMs;
+    this.#lastHeartbeatMs = nowMs;
+    const assignedPartitions = this.#assignment.assign(
+      partitionsByTopic,
+      nowMs,
+      silentMs <= this.#parts.timing.sessionTimeoutMs,
+    );
     this.#parts.holds.retain(assignedPartitions.map(({ key }) => key));
-    this.#placement.begin(assignedPartitions);
+    this.#placement.readOn(assignedPartitions.filter(({ isKept }) => isKept));
+    this.#placement.begin(assignedPartitions.filter(({ isKept }) => !isKept));
     this.#hasJoined = true;
     const partitions = assignedPartitions.map(({ id }) => id);
     this.#parts.logger.info({ groupId: this.#parts.groupId, partitions }, 'kafka: joined the consumer group');

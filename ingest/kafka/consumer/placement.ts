@@ -58,6 +58,23 @@ export class Placement {
     void this.#prepare(assignedPartitions);
   }
 
+  /** Reads on in those that were kept, as soon as what was under way of them is applied. */
+  readOn(kept: readonly AssignedPartition[]): void {
+    const { lanes, sink, onFatal } = this.#parts;
+    this.#pause(kept);
+    for (const assigned of kept)
+      lanes
+        .idle(assigned.id)
+        .then(() => {
+          if (this.#closing.isOpen || !assigned.isChecking) return;
+          const nextOffset = sink.nextOffset(assigned.key);
+          if (nextOffset === null) return this.begin([assigned]);
+          assigned.readOn(nextOffset);
+          this.#seek(assigned, nextOffset);
+        })
+        .catch(onFatal);
+  }
+
   /** Has those checked again that are read or hold. */
   check(assignedPartitions: readonly AssignedPartition[]): void {
     const checked = assignedPartitions.filter((assigned) => assigned.check());
@@ -192,8 +209,12 @@ export class Placement {
     assigned.readableEndOffset = found.bounds.endOffset;
     assigned.read(start.offset);
     assigned.hear(found.bounds.endOffset, state.askedMs);
-    this.#consumer.seek({ ...assigned.key, offset: String(start.offset) });
-    this.#consumer.resume([{ topic: assigned.key.topic, partitions: [assigned.key.partition] }]);
+    this.#seek(assigned, start.offset);
     return true;
+  }
+
+  #seek({ key }: AssignedPartition, offset: number): void {
+    this.#consumer.seek({ ...key, offset: String(offset) });
+    this.#consumer.resume([{ topic: key.topic, partitions: [key.partition] }]);
   }
 }

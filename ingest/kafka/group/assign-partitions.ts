@@ -8,8 +8,8 @@
  *     holds it is away                                     nobody, until it is back or was away for too long
  *   else nobody has read it, or will come back             the member with the fewest partitions
  *
- * Then a few move from the member with most to the one with fewest: the second gets them beside the first, copies what
- * that one has and reads on; once it has read them to their ends they are its own.
+ * Then a few move from the member with most to the one with fewest, of each topic as many: the second gets them beside
+ * the first, copies what that one has and reads on; once it has read them to their ends they are its own.
  *
  * A function of its arguments, whatever their order; but for those that move each partition goes to one member at most.
  */
@@ -95,20 +95,26 @@ function takeOver(places: readonly Place[]): void {
 
 /** Members with fewer partitions than others are to copy some: those first that they have begun with. */
 function moveSome(places: readonly Place[]): void {
-  const loadOf = new Map(places.map((place) => [place, place.partitions.length]));
-  const moving = new Set<PartitionKey>();
+  const countOf = (place: Place) => place.partitions.length - place.givenAway.length + place.beside.length;
   for (let count = 0; count < MOVES_AT_ONCE; count++) {
-    const ordered = [...places].sort((a, b) => loadOf.get(a)! - loadOf.get(b)!);
+    const ordered = [...places].sort((a, b) => countOf(a) - countOf(b));
     const [to, from] = [ordered[0], ordered.at(-1)];
-    if (to === undefined || from === undefined || loadOf.get(from)! - loadOf.get(to)! < 2) return;
-    const movable = from.partitions.filter((key) => !moving.has(key));
-    const key = movable.find((one) => to.held.has(partitionId(one))) ?? movable[0];
+    if (to === undefined || from === undefined || countOf(from) - countOf(to) < 2) return;
+    const movable = from.partitions.filter((key) => !from.givenAway.includes(key));
+    const key = movable.find((one) => to.held.has(partitionId(one))) ?? ofTopicAhead(movable, to);
     if (key === undefined) return;
-    moving.add(key);
     to.beside.push(key);
-    loadOf.set(from, loadOf.get(from)! - 1);
-    loadOf.set(to, loadOf.get(to)! + 1);
+    from.givenAway.push(key);
   }
+}
+
+/** The first of the topic of which there are most more than another member has: topics differ in what they bring. */
+function ofTopicAhead(movable: readonly PartitionKey[], to: Place): PartitionKey | undefined {
+  const ahead = new Map<string, number>();
+  for (const { topic } of movable) ahead.set(topic, (ahead.get(topic) ?? 0) + 1);
+  for (const { topic } of [...to.partitions, ...to.beside]) ahead.set(topic, (ahead.get(topic) ?? 0) - 1);
+  const most = Math.max(...movable.map(({ topic }) => ahead.get(topic)!));
+  return movable.find(({ topic }) => ahead.get(topic) === most);
 }
 
 /** A member that gets partitions. */
@@ -121,6 +127,8 @@ interface Place {
   readonly whole: ReadonlySet<string>;
   readonly partitions: PartitionKey[];
   readonly beside: PartitionKey[];
+  /** Those of its partitions that another member gets beside it. */
+  readonly givenAway: PartitionKey[];
 }
 
 /** Of two members with one store, which can only be a copied directory, the second gets nothing. */
@@ -132,7 +140,7 @@ function placesOf(members: readonly GroupMember[]): Place[] {
     if (storeId !== '' && places.some((place) => place.storeId === storeId)) continue;
     const held = new Map(data?.held.map((position) => [partitionId(position), position.nextOffset]));
     const whole = new Set(data?.held.filter(({ isWhole }) => isWhole).map(partitionId));
-    places.push({ memberId, storeId, held, whole, partitions: [], beside: [] });
+    places.push({ memberId, storeId, held, whole, partitions: [], beside: [], givenAway: [] });
   }
   // By store, so that a restart, which changes the member's id, changes nothing else.
   return places.sort((a, b) => compare(a.storeId, b.storeId) || compare(a.memberId, b.memberId));

@@ -1,5 +1,6 @@
 /** This process among those that answer together: whom it asks, what it answers them, how all partitions stand. */
 
+import { entryOf } from '../../engine/entry-of.js';
 import { US_PER_MS, US_PER_SECOND } from '../../engine/time.js';
 import type { LogSourceStatus, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
@@ -66,6 +67,9 @@ export class Cluster {
   #assigned: ReadonlyMap<string, PartitionKey> = new Map();
   /** That, and what it has read until its group has shared the partitions out again: the last of it is still being applied. */
   readonly #answering = new Map<string, PartitionKey>();
+  /** Partitions that were as far as others' copies once, by partitionId; and when all of a topic's had been read to their ends. */
+  readonly #caughtUp = new Set<string>();
+  readonly #reachedUs = new Map<string, number>();
   #answerer: Answerer | null = null;
 
   constructor(ports: ClusterPorts) {
@@ -197,8 +201,37 @@ export class Cluster {
       ageUs,
       unreached:
         own.find((reading) => reading.topic === topic)?.unreached ??
-        (this.peers.isKnown ? null : 'the other members are not known yet'),
+        (this.peers.isKnown ? this.#behindText(topic) : 'the other members are not known yet'),
     }));
+  }
+
+  /**
+   * Of what this process reads, what has never been as far as others' fresh copies since it started: were those to go, as
+   * in a rolling restart, questions would wait for it. Once it has read to the ends, that is waited for only so long, as it
+   * may always be a little behind.
+   */
+  #behindText(topic: string): string | null {
+    const { monotonicUs, freshMs } = this.#ports;
+    const nowUs = monotonicUs();
+    const limitUs = entryOf(this.#reachedUs, topic, () => nowUs) + freshMs * US_PER_MS;
+    const behind: number[] = [];
+    for (const [id, key] of this.#assigned) {
+      if (key.topic !== topic || this.#caughtUp.has(id)) continue;
+      if (nowUs < limitUs && this.#isBehindOthers(key, id, nowUs)) behind.push(key.partition);
+      else this.#caughtUp.add(id);
+    }
+    if (behind.length === 0) return null;
+    return `${listText(topic, behind)} ${behind.length === 1 ? 'is' : 'are'} not as far yet as another member's copy`;
+  }
+
+  #isBehindOthers(key: PartitionKey, id: string, nowUs: number): boolean {
+    const nextOffset = this.own.copy(key)?.nextOffset ?? 0;
+    for (const peer of this.peers.all()) {
+      if (peer.isSilent) continue;
+      if (!peer.isHeard && peer.isInGroup) return true;
+      if (this.peers.isFresh(peer, key) && peer.holding(id, nowUs)!.nextOffset > nextOffset) return true;
+    }
+    return false;
   }
 
   #stateOf(topic: string, ageUs: number | null, problem: string | null): AnswerState {

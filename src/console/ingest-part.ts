@@ -31,7 +31,6 @@ const RATE_WINDOW_US = 10_000_000;
 const TIER_NAMES: Readonly<Record<string, string>> = { '1d': '1 day', '7d': '7 days', '90d': '90 days' };
 
 const shown = found('ingest-shown', HTMLDivElement);
-const health = found('ingest-health', HTMLDivElement);
 const missing = found('ingest-missing', HTMLUListElement);
 const tiles = found('ingest-tiles', HTMLDListElement);
 const viewCards = found('ingest-views', HTMLDivElement);
@@ -70,7 +69,6 @@ export class IngestPart implements Part {
   readonly #deadLetters = new DeadLetterPanel(found('ingest-dead-letters', HTMLDivElement));
   /** The last readings, oldest first, for rates. */
   #readings: ServiceStatus[] = [];
-  #healthShown = '';
 
   constructor(ports: PartPorts) {
     this.#questions = new Questions(ports);
@@ -97,7 +95,6 @@ export class IngestPart implements Part {
     while (this.#readings.length > 2 && status.nowUs - this.#readings[1].nowUs >= RATE_WINDOW_US)
       this.#readings.shift();
     shown.hidden = false;
-    this.#showHealth(status);
     const lacking = missingSentences(status);
     missing.hidden = lacking.length === 0;
     missing.replaceChildren(...lacking.map((sentence) => element('li', {}, sentence)));
@@ -133,25 +130,6 @@ export class IngestPart implements Part {
     );
     this.#deadLetters.show(status.deadLetters);
     summary.textContent = `Logring ${status.version}, logs from ${status.logSource === 'Kafka' ? 'Kafka' : 'the embedded log'}, as of ${clockText(status.nowUs / 1000)} ${zoneName()}`;
-  }
-
-  /** Only when it has changed: it is read out. */
-  #showHealth({ problems, notes }: ServiceStatus): void {
-    const text = JSON.stringify([problems, notes]);
-    if (text === this.#healthShown) return;
-    this.#healthShown = text;
-    const isReady = problems.length === 0;
-    const lead = isReady
-      ? notes.length === 0
-        ? 'Ready: all answers are complete.'
-        : 'Ready, but:'
-      : 'Not ready:';
-    const lines = [...problems, ...notes].map((line) => element('li', {}, line));
-    health.className = `health ${isReady ? 'good' : 'bad'}`;
-    health.replaceChildren(
-      element('p', {}, lead),
-      ...(lines.length === 0 ? [] : [element('ul', {}, ...lines)]),
-    );
   }
 
   #showTiles(status: ServiceStatus): void {

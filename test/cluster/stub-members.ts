@@ -22,7 +22,7 @@ import { VirtualTime } from './virtual-time.js';
 export const TOPIC = 'edge';
 export const FRESH_MS = 10_000;
 export const TIMEOUT_MS = 2_000;
-const NEXT_OFFSET = 5;
+export const NEXT_OFFSET = 5;
 
 export interface StubMember {
   /** Of its copies of the partitions; Infinity: never whole. */
@@ -91,9 +91,10 @@ export class StubMembers {
   /** Resolves when this process knows of them and what they hold. */
   async hear(): Promise<void> {
     const member = { zone: '', wireVersion: WIRE_VERSION, assigned: [], beside: [] };
-    this.cluster.peers.update(
-      this.#members.map((_, i) => ({ ...member, storeId: `store-${i}`, url: `http://member:${i}` })),
-    );
+    this.cluster.peers.update([
+      { ...member, storeId: 'own', url: 'http://own' },
+      ...this.#members.map((_, i) => ({ ...member, storeId: `store-${i}`, url: `http://member:${i}` })),
+    ]);
     await this.cluster.peers.poll();
   }
 

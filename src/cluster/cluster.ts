@@ -288,13 +288,15 @@ export class Cluster {
       let oldestMs = 0;
       const without: number[] = [];
       for (let partition = 0; partition < partitionCount; partition++) {
-        const ages = this.#agesMs({ topic, partition }, nowUs);
-        const newestMs = Math.min(...ages);
+        const key = { topic, partition };
+        const whole = this.#wholeCopies(key, nowUs);
+        const newestMs = Math.min(...whole.map(({ ageMs }) => ageMs));
         // Others are left over from before the partition moved: nobody reads on in them.
-        const copies = ages.filter((ageMs) => ageMs <= newestMs + this.#ports.freshMs);
+        const copies = whole.filter(({ ageMs }) => ageMs <= newestMs + this.#ports.freshMs);
         fewestCopies = Math.min(fewestCopies, copies.length);
+        const ages = whole.filter((copy) => this.#mayAnswer(copy, key)).map(({ ageMs }) => ageMs);
         if (ages.length === 0) without.push(partition);
-        else oldestMs = Math.max(oldestMs, newestMs);
+        else oldestMs = Math.max(oldestMs, Math.min(...ages));
       }
       const problem =
         partitionCount === 0
@@ -306,20 +308,19 @@ export class Cluster {
     });
   }
 
-  /**
-   * Of the whole copies of a partition that members have which answer. An old one that is not as far as answers from here
-   * have come from is none; a fresh one is farther by now than was heard.
-   */
-  #agesMs(key: PartitionKey, nowUs: number): number[] {
+  /** Of a partition: those of members that answer. */
+  #wholeCopies(key: PartitionKey, nowUs: number): Holding[] {
     const id = partitionId(key);
-    const { freshMs } = this.#ports;
-    const floor = this.#floors.of(key, this.own.topicId(key.topic));
     const copies: (Holding | null | undefined)[] = [this.own.copy(key)];
     for (const peer of this.peers.all()) if (!peer.isSilent) copies.push(peer.holding(id, nowUs));
-    return copies
-      .filter((copy) => copy !== null && copy !== undefined)
-      .filter(({ ageMs, nextOffset }) => ageMs <= freshMs || (ageMs !== Infinity && nextOffset >= floor))
-      .map(({ ageMs }) => ageMs);
+    return copies.filter(
+      (copy) => copy !== null && copy !== undefined && copy.ageMs !== Infinity,
+    ) as Holding[];
+  }
+
+  /** An old copy must be as far as answers from here have come from; a fresh one is farther by now than was heard. */
+  #mayAnswer({ ageMs, nextOffset }: Holding, key: PartitionKey): boolean {
+    return ageMs <= this.#ports.freshMs || nextOffset >= this.#floors.of(key, this.own.topicId(key.topic));
   }
 
   /** Others may know of partitions that this process, cut off from the brokers, does not. */

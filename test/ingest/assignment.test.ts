@@ -32,6 +32,7 @@ test('what was read until the group shared its partitions out again is read on, 
   zero.readOn(6);
   expect(zero).toMatchObject({ position: 6, isReading: true, wholeAsOfMs: 1_000 });
   // One that was away in between is checked.
+  assignment.revoke();
   expect(keptOf(assignment, [0, 1], true)).toEqual([0]);
 });
 
@@ -41,5 +42,9 @@ test('what was being checked, or held, or was last read long ago is checked', ()
   checked.partitions.get('edge/1')!.hold();
   checked.revoke();
   expect(keptOf(checked, [0, 1], true)).toEqual([]);
-  expect(keptOf(read(), [0, 1], false)).toEqual([]);
+  const long = read();
+  long.revoke();
+  expect(keptOf(long, [0, 1], false)).toEqual([]);
+  // Assigned anew without having been revoked: a log is not as it was.
+  expect(keptOf(read(), [0, 1], true)).toEqual([]);
 });

@@ -85,7 +85,6 @@ export class AssignedPartition {
     this.leaderEpoch = before.leaderEpoch;
     this.endOffset = before.endOffset;
     this.readableEndOffset = before.readableEndOffset;
-    this.obtaining = before.obtaining;
     this.wholeAsOfMs = before.wholeAsOfMs;
   }
 

@@ -61,11 +61,12 @@ export class Assignment {
     nowMs: number,
     mayKeep: boolean,
   ): AssignedPartition[] {
-    this.revoke();
-    this.#assignedAtMs = nowMs;
+    // What was not revoked before is assigned anew because a log is not as it was.
     const before = new Map(
       this.#last.filter(({ wasReading }) => mayKeep && wasReading).map((one) => [one.id, one]),
     );
+    this.revoke();
+    this.#assignedAtMs = nowMs;
     for (const [topic, partitions] of Object.entries(partitionsByTopic)) {
       for (const partition of partitions) {
         const assigned = new AssignedPartition({ topic, partition });

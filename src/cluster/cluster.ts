@@ -67,8 +67,9 @@ export class Cluster {
   #assigned: ReadonlyMap<string, PartitionKey> = new Map();
   /** That, and what it has read until its group has shared the partitions out again: the last of it is still being applied. */
   readonly #answering = new Map<string, PartitionKey>();
-  /** Partitions that were as far as others' copies once, by partitionId; and when all of a topic's had been read to their ends. */
+  /** Partitions that were as far as others' copies once, by partitionId. */
   readonly #caughtUp = new Set<string>();
+  /** By topic: when its partitions had first been read to their ends. */
   readonly #reachedUs = new Map<string, number>();
   #answerer: Answerer | null = null;
 

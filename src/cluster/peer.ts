@@ -78,7 +78,7 @@ export class Peer {
     return this.#topics;
   }
 
-  /** What it counts is as new as what it knows of the topic then, which may be newer than what it said it holds. */
+  /** As a reply says: without this an answer would leave out a partition that its giver knows and its asker does not. */
   noteTopic(topic: HeldTopic): void {
     const before = this.#topics.find((known) => isSameTopic(known, topic));
     if (before === undefined) this.#topics = [...this.#topics, topic];

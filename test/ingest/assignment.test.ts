@@ -45,6 +45,6 @@ test('what was being checked, or held, or was last read long ago is checked', ()
   const long = read();
   long.revoke();
   expect(keptOf(long, [0, 1], false)).toEqual([]);
-  // Assigned anew without having been revoked: a log is not as it was.
+  // Assigned again without having been revoked: a log may have changed.
   expect(keptOf(read(), [0, 1], true)).toEqual([]);
 });

@@ -61,7 +61,7 @@ export class Assignment {
     nowMs: number,
     mayKeep: boolean,
   ): AssignedPartition[] {
-    // What was not revoked before is assigned anew because a log is not as it was.
+    // Without having been revoked, partitions are assigned again because a log may have changed: those are checked.
     const before = new Map(
       this.#last.filter(({ wasReading }) => mayKeep && wasReading).map((one) => [one.id, one]),
     );

@@ -1,10 +1,11 @@
 /**
  * `npm run bench:cluster`: what a question costs where several members share the partitions, in processor time of all of
  * them, beside one process that reads everything; answers are compared first. `-- --small` takes seconds and runs in the
- * test suite; `--entries N --questions N --warm-ups N --members 1,2,4`.
+ * test suite; `--entries N --questions N --warm-ups N --members 1,2,4 --at-once 1,8`.
  */
 
 import { readFileSync } from 'node:fs';
+import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -22,6 +23,9 @@ const PROJECTS = 50;
 const BATCH = 200;
 const MS_PER_DAY = 86_400_000;
 const US_PER_DAY = 1000 * MS_PER_DAY;
+/** Before the last entry. Rows of longer ago would be sorted by now, and one query would find them in a few runs. */
+const EDGE_SPAN_US = US_PER_DAY / 8;
+const RELAY_SPAN_US = 2 * US_PER_DAY;
 /** Linux counts processor time in hundredths of a second. */
 const US_PER_TICK = 10_000;
 
@@ -31,14 +35,29 @@ export interface ClusterSizes {
   /** Asked before, of each kind: V8 compiles what members do with a question until some thousands were asked. */
   readonly warmUps: number;
   readonly members: readonly number[];
+  /** Questions under way at a time. With one, every process sleeps until it is asked. */
+  readonly atOnce: readonly number[];
 }
 
-export const LARGE: ClusterSizes = { entries: 60_000, questions: 5_000, warmUps: 5_000, members: [1, 2, 4] };
-export const SMALL: ClusterSizes = { entries: 2_000, questions: 30, warmUps: 3, members: [1, 2] };
+export const LARGE: ClusterSizes = {
+  entries: 60_000,
+  questions: 5_000,
+  warmUps: 5_000,
+  members: [1, 2, 4],
+  atOnce: [1, 8],
+};
+export const SMALL: ClusterSizes = {
+  entries: 2_000,
+  questions: 30,
+  warmUps: 3,
+  members: [1, 2],
+  atOnce: [1, 8],
+};
 
 export interface ClusterFigures {
   readonly question: string;
   readonly members: number;
+  readonly atOnce: number;
   /** Of all members together, a question. */
   readonly processorUs: number;
   readonly p50Ms: number;
@@ -47,7 +66,7 @@ export interface ClusterFigures {
 
 /** Throws where an answer is not the one of one process. */
 export async function runClusterBench(
-  { entries, questions, warmUps, members: counts }: ClusterSizes,
+  { entries, questions, warmUps, members: counts, atOnce: widths }: ClusterSizes,
   tell: (line: string) => void,
 ): Promise<ClusterFigures[]> {
   const broker = await startBroker({
@@ -81,11 +100,13 @@ export async function runClusterBench(
         right ??= bodies;
         for (const [i, body] of bodies.entries())
           if (body !== right[i]) throw new Error(`${count} members answer ${asked[i](0)} otherwise than one`);
-        for (const question of asked) {
-          const one = await measure(members, names, question, { questions, warmUps });
-          figures.push({ question: question(0).split('?')[0], members: count, ...one });
-          tell(JSON.stringify(figures.at(-1)));
-        }
+        for (const question of asked)
+          for (const [i, atOnce] of widths.entries()) {
+            const sizes = { questions, warmUps: i === 0 ? warmUps : 0, atOnce };
+            const one = await measure(members, names, question, sizes);
+            figures.push({ question: question(0).split('?')[0], members: count, atOnce, ...one });
+            tell(JSON.stringify(figures.at(-1)));
+          }
       } finally {
         await members.stop();
       }
@@ -103,14 +124,14 @@ export async function runClusterBench(
  */
 async function produce(rig: Rig, topic: string, entries: number, endUs: number): Promise<string> {
   const traffic = createTraffic({ seed: 1, projectCount: PROJECTS });
-  for (const [name, draw] of [
-    [topic, (atUs: number) => traffic.edge(atUs)],
-    [`${topic}-relay`, (atUs: number) => traffic.relay(atUs)],
+  for (const [name, spanUs, draw] of [
+    [topic, EDGE_SPAN_US, (atUs: number) => traffic.edge(atUs)],
+    [`${topic}-relay`, RELAY_SPAN_US, (atUs: number) => traffic.relay(atUs)],
   ] as const)
     for (let partition = 0; partition < PARTITIONS; partition++) {
       const values: string[] = [];
       for (let i = partition; i < entries / 2; i += PARTITIONS)
-        values.push(draw(endUs - Math.floor((4 * US_PER_DAY * i) / entries)));
+        values.push(draw(endUs - Math.floor((2 * spanUs * i) / entries)));
       for (let i = 0; i < values.length; i += BATCH)
         await rig.produce(name, partition, values.slice(i, i + BATCH));
     }
@@ -138,28 +159,43 @@ async function measure(
   members: Members,
   names: readonly string[],
   question: Question,
-  { questions: count, warmUps }: Pick<ClusterSizes, 'questions' | 'warmUps'>,
+  { questions: count, warmUps, atOnce }: { questions: number; warmUps: number; atOnce: number },
 ) {
-  const urlOf = (turn: number) => `${members.of(names[0]).url}/api/endpoints/query/${question(turn)}`;
-  for (let i = 0; i < warmUps; i++) await getText(urlOf(i));
-  const processorUs = () => names.reduce((sum, name) => sum + processorUsOf(members.of(name).processId), 0);
+  const agent = new Agent({ keepAlive: true, maxSockets: atOnce });
   const latenciesUs: number[] = [];
-  const [beforeUs, startUs] = [processorUs(), monotonicUs()];
-  for (let i = 0; i < count; i++) {
-    const askedUs = monotonicUs();
-    await getText(urlOf(warmUps + i));
-    latenciesUs.push(monotonicUs() - askedUs);
-  }
-  const [askedUs, tookUs] = [processorUs() - beforeUs, monotonicUs() - startUs];
-  const idleBeforeUs = processorUs();
-  await delay(tookUs / 1000);
-  const idleUs = processorUs() - idleBeforeUs;
-  const latencies = new Latencies(latenciesUs);
-  return {
-    processorUs: Math.round((askedUs - idleUs) / count),
-    p50Ms: latencies.quantileMs(0.5),
-    p99Ms: latencies.quantileMs(0.99),
+  let turn = 0;
+  const askUntil = async (end: number) => {
+    while (turn < end) {
+      const url = `${members.of(names[0]).url}/api/endpoints/query/${question(turn++)}`;
+      const askedUs = monotonicUs();
+      const { status } = await getText(url, agent);
+      if (status !== 200) throw new Error(`${url} answers ${status}`);
+      latenciesUs.push(monotonicUs() - askedUs);
+    }
   };
+  const ask = (questionCount: number) => {
+    const end = turn + questionCount;
+    return Promise.all(Array.from({ length: atOnce }, () => askUntil(end)));
+  };
+  try {
+    await ask(warmUps);
+    latenciesUs.length = 0;
+    const processorUs = () => names.reduce((sum, name) => sum + processorUsOf(members.of(name).processId), 0);
+    const [beforeUs, startUs] = [processorUs(), monotonicUs()];
+    await ask(count);
+    const [askedUs, tookUs] = [processorUs() - beforeUs, monotonicUs() - startUs];
+    const idleBeforeUs = processorUs();
+    await delay(tookUs / 1000);
+    const idleUs = processorUs() - idleBeforeUs;
+    const latencies = new Latencies(latenciesUs);
+    return {
+      processorUs: Math.round((askedUs - idleUs) / count),
+      p50Ms: latencies.quantileMs(0.5),
+      p99Ms: latencies.quantileMs(0.99),
+    };
+  } finally {
+    agent.destroy();
+  }
 }
 
 /** User and system time of a process with its threads. */
@@ -174,7 +210,14 @@ async function main(): Promise<void> {
   if (kafkaUnavailable !== null) throw new Error(`the bench needs a Kafka broker: ${kafkaUnavailable}`);
   const text = { type: 'string' } as const;
   const { values } = parseArgs({
-    options: { small: { type: 'boolean' }, entries: text, questions: text, 'warm-ups': text, members: text },
+    options: {
+      small: { type: 'boolean' },
+      entries: text,
+      questions: text,
+      'warm-ups': text,
+      members: text,
+      'at-once': text,
+    },
   });
   const usual = values.small ? SMALL : LARGE;
   const figures = await runClusterBench(
@@ -183,13 +226,16 @@ async function main(): Promise<void> {
       questions: Number(values.questions ?? usual.questions),
       warmUps: Number(values['warm-ups'] ?? usual.warmUps),
       members: values.members?.split(',').map(Number) ?? usual.members,
+      atOnce: values['at-once']?.split(',').map(Number) ?? usual.atOnce,
     },
     (line) => process.stderr.write(`${line}\n`),
   );
-  process.stdout.write('| | members | processor time, µs | p50 ms | p99 ms |\n|---|---|---|---|---|\n');
-  for (const { question, members, processorUs, p50Ms, p99Ms } of figures)
+  process.stdout.write(
+    '| | members | at once | processor time, µs | p50 ms | p99 ms |\n|---|---|---|---|---|---|\n',
+  );
+  for (const { question, members, atOnce, processorUs, p50Ms, p99Ms } of figures)
     process.stdout.write(
-      `| ${question} | ${members} | ${processorUs} | ${p50Ms.toFixed(2)} | ${p99Ms.toFixed(2)} |\n`,
+      `| ${question} | ${members} | ${atOnce} | ${processorUs} | ${p50Ms.toFixed(2)} | ${p99Ms.toFixed(2)} |\n`,
     );
 }
 

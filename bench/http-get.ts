@@ -6,14 +6,14 @@
 import { Agent, request } from 'node:http';
 import { TEST_KEY } from '../test/child-service.js';
 
-const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+const oneConnection = new Agent({ keepAlive: true, maxSockets: 1 });
 
 export interface GotText {
   readonly status: number;
   readonly body: string;
 }
 
-export function getText(url: string): Promise<GotText> {
+export function getText(url: string, agent = oneConnection): Promise<GotText> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { agent, headers: { 'X-API-KEY': TEST_KEY } }, (response) => {
       response.setEncoding('utf8');

@@ -14,6 +14,7 @@ import { Slot } from './slot.js';
 import type { StatsView } from './stats-view.js';
 
 const FORM = 'stats 2';
+const F64_BYTES = 8;
 
 export interface InvocationStatsParameters {
   readonly project: string;
@@ -85,14 +86,17 @@ export function readStats(bytes: Uint8Array, question: StatsQuestion): StatsPart
       content.f64() === lastSlot &&
       readKey(content) === key;
     if (!isSame) throw new PartialError('a partial answer is to another question');
+    const bucketCount = content.u32();
+    if (bucketCount > lastSlot - firstSlot + 1)
+      throw new PartialError('a partial answer has more buckets than an answer');
     const slot = new Slot();
+    slot.reserve(bucketCount, Math.ceil(content.remaining / F64_BYTES));
     const buckets = new Map<number, number>();
     let previous = firstSlot - 1;
-    for (let left = content.u32(); left > 0; left--) {
+    for (let bucket = 0; bucket < bucketCount; bucket++) {
       const index = content.f64();
       if (!Number.isInteger(index) || index <= previous || index > lastSlot)
         throw new PartialError('the buckets of a partial answer are out of order');
-      const bucket = slot.bucketOf(String(index));
       slot.readBucket(bucket, content);
       buckets.set(index, bucket);
       previous = index;

@@ -135,10 +135,11 @@ export class Slot {
     return bucket;
   }
 
-  /** Makes sure of that many buckets; new ones are empty and without a name. */
-  reserve(bucketCount: number): void {
+  /** Makes sure of that many buckets, new ones being empty and without a name, and of room for so many values more. */
+  reserve(bucketCount: number, valueCount = 0): void {
+    if (bucketCount * FIGURE_COUNT > this.#figures.length) this.#growFigures(bucketCount);
+    if (valueCount > 0) this.#values.reserve(valueCount);
     for (let bucket = this.#keys.length; bucket < bucketCount; bucket++) {
-      if ((bucket + 1) * FIGURE_COUNT > this.#figures.length) this.#growFigures();
       clearFigures(this.#figures, bucket * FIGURE_COUNT);
       this.#keys.push(UNNAMED);
     }
@@ -246,8 +247,8 @@ export class Slot {
     figures[row + VALUES] = this.#values.read(segment, valueCount, figures[row + VALUES], hadCount);
   }
 
-  #growFigures(): void {
-    const rowCount = Math.ceil((1.5 * this.#figures.length) / FIGURE_COUNT);
+  #growFigures(bucketCount: number): void {
+    const rowCount = Math.max(bucketCount, Math.ceil((1.5 * this.#figures.length) / FIGURE_COUNT));
     const grown = new Float64Array(rowCount * FIGURE_COUNT);
     grown.set(this.#figures);
     this.#figures = grown;

@@ -36,6 +36,11 @@ export class ValueArena {
     return this.#cells.byteLength;
   }
 
+  /** Makes room for so many values, wherever they belong: they are not copied as they become more. */
+  reserve(valueCount: number): void {
+    this.#grow(2 * valueCount);
+  }
+
   /** Adds a value to those at `head`, of which there are `count`; returns their head from now on. */
   push(head: number, count: number, value: number): number {
     this.#valueCount += 1;
@@ -93,11 +98,15 @@ export class ValueArena {
     }
     const cell = this.#usedCellCount;
     this.#usedCellCount += run === 0 ? 1 : 1 + (1 << (run - 1));
-    if (this.#usedCellCount > this.#cells.length) {
-      const grown = new Float64Array(Math.max(this.#usedCellCount, Math.ceil(1.5 * this.#cells.length)));
-      grown.set(this.#cells);
-      this.#cells = grown;
-    }
+    if (this.#usedCellCount > this.#cells.length)
+      this.#grow(Math.max(this.#usedCellCount, Math.ceil(1.5 * this.#cells.length)));
     return cell;
+  }
+
+  #grow(cellCount: number): void {
+    if (cellCount <= this.#cells.length) return;
+    const grown = new Float64Array(cellCount);
+    grown.set(this.#cells);
+    this.#cells = grown;
   }
 }

@@ -103,6 +103,7 @@ export class Cluster {
         this.asked[outcome].count++;
         this.asked[outcome].seconds += latencyMs / 1000;
       },
+      onGrown: (peer) => void this.peers.pollOne(peer),
     });
   }
 

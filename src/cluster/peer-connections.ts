@@ -65,7 +65,7 @@ export class PeerConnections {
         for (const connection of this.#all) connection.giveUp(request);
       }, limitMs);
       const request: Request = {
-        message: Buffer.concat([Buffer.from(head, 'latin1'), body]),
+        message: messageOf(head, body),
         allocate,
         resolve: (reply) => {
           clearTimeout(timer);
@@ -293,6 +293,14 @@ function joined(pieces: readonly Uint8Array[], byteCount: number, allocate: Allo
     at += piece.length;
   }
   return bytes;
+}
+
+/** `head`: ASCII. */
+function messageOf(head: string, body: Uint8Array): Buffer {
+  const message = Buffer.allocUnsafe(head.length + body.length);
+  message.write(head, 'latin1');
+  message.set(body, head.length);
+  return message;
 }
 
 function socketTo({ isTls, address, port }: PeerTarget, session: Buffer | undefined): Socket {

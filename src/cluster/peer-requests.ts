@@ -31,6 +31,8 @@ export interface PeerRequestPorts {
   readonly monotonicUs: () => number;
   /** Told of each request, by how it ended. */
   readonly onAsked: (outcome: AskOutcome, latencyMs: number) => void;
+  /** Told when a member turns out to know of more partitions than it said: what it holds of them is not known yet. */
+  readonly onGrown: (peer: Peer) => void;
 }
 
 /** A partial answer as it was read. */
@@ -226,7 +228,8 @@ export class PeerRequests {
     }
     if (counted.length === 0) return { pieces: [], lacking };
     const { dropped, partitionCount } = reply;
-    peer.noteTopic({ topic: this.#question.topic, topicId: this.#question.topicId, partitionCount });
+    const { topic, topicId } = this.#question;
+    if (peer.noteTopic({ topic, topicId, partitionCount })) this.#ports.onGrown(peer);
     return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, asOfUs }], lacking };
   }
 

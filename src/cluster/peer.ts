@@ -78,14 +78,20 @@ export class Peer {
     return this.#topics;
   }
 
-  /** As a reply says: without this an answer would leave out a partition that its giver knows and its asker does not. */
-  noteTopic(topic: HeldTopic): void {
+  /**
+   * As a reply says: without this an answer would leave out a partition that its giver knows and its asker does not.
+   * Returns whether it knows of more than it said before.
+   */
+  noteTopic(topic: HeldTopic): boolean {
     const before = this.#topics.find((known) => isSameTopic(known, topic));
-    if (before === undefined) this.#topics = [...this.#topics, topic];
-    else if (before.partitionCount < topic.partitionCount)
-      this.#topics = this.#topics.map((known) =>
-        known === before ? { ...known, partitionCount: topic.partitionCount } : known,
-      );
+    if (before !== undefined && before.partitionCount >= topic.partitionCount) return false;
+    this.#topics =
+      before === undefined
+        ? [...this.#topics, topic]
+        : this.#topics.map((known) =>
+            known === before ? { ...known, partitionCount: topic.partitionCount } : known,
+          );
+    return true;
   }
 
   hear({ topics, copies }: Holdings, nowUs: number): void {

@@ -119,10 +119,11 @@ export class Peers {
 
   /** Asks each what it holds that has none of these questions to answer; resolves when all have answered or are late. */
   async poll(): Promise<void> {
-    await Promise.all([...this.#peers.values()].map((peer) => this.#pollOne(peer)));
+    await Promise.all([...this.#peers.values()].map((peer) => this.pollOne(peer)));
   }
 
-  async #pollOne(peer: Peer): Promise<void> {
+  /** Never rejects. */
+  async pollOne(peer: Peer): Promise<void> {
     if (this.#polled.has(peer)) return;
     this.#polled.add(peer);
     const { monotonicUs, onSilent } = this.#ports;

@@ -107,13 +107,20 @@ test('each partition goes to one member at most, the same whatever the order, an
   }
 });
 
-test('a member that joins gets its share of each topic', () => {
+test.each([
+  ['joins', 0],
+  ['is back with what it had of all of them', 1],
+])('a member that %s gets its share of each topic', (_, oldOffset) => {
   const keys = [...keysOf(6), ...keysOf(6, 'relay')];
   const held = { a: [...keys], b: [] as typeof keys };
   for (let round = 0; held.a.length > held.b.length; round++) {
     expect(round).toBeLessThan(keys.length);
     const members = Object.entries(held).map(([memberId, some]): GroupMember => {
-      const positions = some.map((key) => ({ ...key, nextOffset: 9, isWhole: true }));
+      const old = oldOffset === 0 ? [] : keys.filter((key) => !some.includes(key));
+      const positions = [
+        ...old.map((key) => ({ ...key, nextOffset: oldOffset, isWhole: false })),
+        ...some.map((key) => ({ ...key, nextOffset: 9, isWhole: true })),
+      ];
       return { memberId, data: { storeId: memberId, url: '', wireVersion: 1, held: positions } };
     });
     const result = assignPartitions(keys, members, new Map());

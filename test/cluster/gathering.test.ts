@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { RelayShard } from '../../engine/shard.js';
 import { FRESH_SHARE, HEDGE_MOST_MS, SILENT_TIMES } from '../../src/cluster/limits.js';
+import type { Question } from '../../src/cluster/messages.js';
 import type { LiveAnswer } from '../../src/endpoints/endpoint.js';
 import { logsAll } from '../../src/endpoints/logs-all.js';
 import { PartitionsChanged, Unavailable } from '../../src/endpoints/refusal.js';
@@ -122,21 +123,27 @@ test.each([
 });
 
 test('a partition that is known only to the member that answers is not left out', async () => {
-  const knowing: StubMember = {
+  const knowing = {
     agesMs: [0],
-    answer: (question) =>
+    answer: (question: Question) =>
       replyOf(
         question,
         () => ({ status: 'counted', ageMs: 0 }),
-        (out) => out.string('first'),
+        (out) => out.string('all'),
         2,
       ),
-  };
+  } satisfies StubMember;
   const members = new StubMembers([knowing]);
   await members.hear();
   const { gathered } = await gather(members);
   expect(gathered).toBeInstanceOf(Unavailable);
   expect(String(gathered)).toContain('edge/1');
+
+  // Nobody polls: when a reply says that there is more, the member is asked what it holds.
+  const later = new StubMembers([knowing]);
+  await later.hear();
+  knowing.agesMs = [0, 0];
+  expect(await gather(later)).toMatchObject({ gathered: { others: ['all'], state: 'fresh' } });
 });
 
 test('a member that is gone when more detail is asked of it has another one asked', async () => {

@@ -83,6 +83,7 @@ const ports = {
   replies: new BodyPool(),
   monotonicUs,
   onAsked: () => undefined,
+  onGrown: () => undefined,
 };
 
 function question(): PeerRequests {

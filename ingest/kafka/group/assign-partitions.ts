@@ -101,20 +101,28 @@ function moveSome(places: readonly Place[]): void {
     const [to, from] = [ordered[0], ordered.at(-1)];
     if (to === undefined || from === undefined || countOf(from) - countOf(to) < 2) return;
     const movable = from.partitions.filter((key) => !from.givenAway.includes(key));
-    const key = movable.find((one) => to.held.has(partitionId(one))) ?? ofTopicAhead(movable, to);
+    const begun = movable.filter((one) => to.held.has(partitionId(one)));
+    const key = ofTopicAhead(begun.length > 0 ? begun : movable, movable, to);
     if (key === undefined) return;
     to.beside.push(key);
     from.givenAway.push(key);
   }
 }
 
-/** The first of the topic of which there are most more than another member has: topics differ in what they bring. */
-function ofTopicAhead(movable: readonly PartitionKey[], to: Place): PartitionKey | undefined {
+/**
+ * Of the candidates the first of the topic of which one member has most more to give than the other has: topics differ in
+ * what they bring.
+ */
+function ofTopicAhead(
+  candidates: readonly PartitionKey[],
+  movable: readonly PartitionKey[],
+  to: Place,
+): PartitionKey | undefined {
   const ahead = new Map<string, number>();
   for (const { topic } of movable) ahead.set(topic, (ahead.get(topic) ?? 0) + 1);
   for (const { topic } of [...to.partitions, ...to.beside]) ahead.set(topic, (ahead.get(topic) ?? 0) - 1);
-  const most = Math.max(...movable.map(({ topic }) => ahead.get(topic)!));
-  return movable.find(({ topic }) => ahead.get(topic) === most);
+  const most = Math.max(...candidates.map(({ topic }) => ahead.get(topic)!));
+  return candidates.find(({ topic }) => ahead.get(topic) === most);
 }
 
 /** A member that gets partitions. */

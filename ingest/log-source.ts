@@ -91,6 +91,8 @@ export interface LogSink {
    * where there are no others.
    */
   obtain?(key: PartitionKey): Promise<void>;
+  /** Whether that is under way, also since an assignment before the one that holds now. */
+  isObtaining?(key: PartitionKey): boolean;
 }
 
 export interface PartitionStatus extends PartitionKey {

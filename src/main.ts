@@ -12,6 +12,7 @@ import { DirectoryInUseError } from './store/directory/directory-lock.js';
 import { StoreFormatError } from './store/directory/store-format.js';
 import { StoreChangedError } from './store/directory/store-watch.js';
 import { UnusableDirectoryError } from './store/directory/unusable-directory.js';
+import { isSystemError } from './store/disk/system-errors.js';
 
 /** Each is loaded only when it is run; returns the exit code. */
 const COMMANDS: Readonly<Record<string, (args: string[]) => Promise<number>>> = {
@@ -70,8 +71,3 @@ main().catch((error: unknown) => {
   process.stderr.write(`logring: ${text}\n`);
   process.exit(error instanceof ConfigError || error instanceof UnusableDirectoryError ? 2 : 1);
 });
-
-/** What the system refused: a port in use, a directory without permission. */
-function isSystemError(error: unknown): boolean {
-  return error instanceof Error && 'syscall' in error;
-}

@@ -20,7 +20,7 @@ export class ServiceClient {
     const key = options.key ?? config.API_KEYS?.find(({ projects }) => projects === null)?.key;
     if (key === undefined)
       throw new ConfigError(['--key: is needed, or LOGRING_API_KEYS with a key of all projects']);
-    this.#url = (options.url ?? urlOf(config, config.PORT)).replace(/\/$/, '');
+    this.#url = (options.url ?? urlOf(config, config.HOST, config.PORT)).replace(/\/$/, '');
     this.#key = key;
   }
 

@@ -227,17 +227,7 @@ export const DEAD_LETTER_REQUEST_COUNT = 1_000;
 export const DEAD_LETTER_REPLICATION = 3;
 
 /** The time settings that tests shorten; the values in use are the constants above. */
-export interface KafkaTiming {
-  readonly pollIntervalMs: number;
-  readonly stallMs: number;
-  readonly sessionTimeoutMs: number;
-  readonly heartbeatIntervalMs: number;
-  readonly metadataMaxAgeMs: number;
-  readonly stopTimeoutMs: number;
-  readonly refusalEndsMs: number;
-}
-
-export const KAFKA_TIMING: KafkaTiming = {
+export const KAFKA_TIMING = {
   pollIntervalMs: POLL_INTERVAL_MS,
   stallMs: STALL_MS,
   sessionTimeoutMs: SESSION_TIMEOUT_MS,
@@ -246,6 +236,7 @@ export const KAFKA_TIMING: KafkaTiming = {
   stopTimeoutMs: STOP_TIMEOUT_MS,
   refusalEndsMs: REFUSAL_ENDS_MS,
 };
+export type KafkaTiming = Readonly<typeof KAFKA_TIMING>;
 
 /**
  * What a connection to a broker reads into at a time. Bigger: memory for each connection; smaller: more

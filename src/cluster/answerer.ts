@@ -6,6 +6,7 @@ import { InvalidArgument, Unavailable } from '../endpoints/refusal.js';
 import type { DroppedPort } from '../http/ports.js';
 import type { ServedEndpoint } from '../http/query/query-api.js';
 import { decodeQuery } from '../http/query/query-string.js';
+import { isSameLog } from './floors.js';
 import { BEHIND_CHECK_MOST_MS, BEHIND_CHECK_MS, BEHIND_WAIT_MS } from './limits.js';
 import {
   type Allocate,
@@ -83,26 +84,24 @@ export class Answerer {
     judged: readonly RepliedPartition[],
     allocate?: Allocate,
   ): Promise<Uint8Array> {
-    const { topic, nowUs, detail } = question;
+    const { topic, topicId, nowUs, detail } = question;
     const { own } = this.#ports;
     const counted = judged.filter(({ status }) => status === 'counted').map(({ partition }) => partition);
     const withShard = own.withShard(topic, counted);
     const collected =
       withShard.length === 0 ? [] : query.collect(parameters, nowUs, own.shardsOf(topic, withShard));
-    const beganUs = this.#ports.monotonicUs();
     const isLater = collected instanceof Promise;
     const partials = isLater ? await collected : collected;
-    const tookMs = (this.#ports.monotonicUs() - beganUs) / 1000;
     const sent = query.combine !== undefined && partials.length > 0 ? [query.combine(partials)] : partials;
     // What came meanwhile may be in them or not: they are as far as it is now, and as old as they were.
     return writeReply(
       {
         kind: 'answer',
-        partitionCount: own.partitionCount(topic),
+        partitionCount: isSameLog(own.topicId(topic), topicId) ? own.partitionCount(topic) : 0,
         partitions: isLater
           ? judged.map((one) =>
               one.status === 'counted'
-                ? { ...one, ...this.#progress(question, one.partition), ageMs: one.ageMs + tookMs }
+                ? { ...one, ...this.#progress(question, one.partition), ageMs: one.ageMs }
                 : one,
             )
           : judged,

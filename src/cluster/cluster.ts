@@ -142,7 +142,8 @@ export class Cluster {
     for (const key of unassigned) this.#answering.delete(partitionId(key));
     for (const key of assigned) this.#answering.set(partitionId(key), key);
     this.#assigned = new Map(assigned.map((key) => [partitionId(key), key]));
-    if (logEnds !== null) this.#floors.heard(logEnds);
+    if (logEnds !== null)
+      this.#floors.heard(logEnds, (key, nextOffset) => this.peers.isRead(key, nextOffset));
     if (members === null) return;
     const { generation } = this.peers;
     this.peers.update(members, unheardZones.length === 0);
@@ -150,18 +151,21 @@ export class Cluster {
   }
 
   /**
-   * Whether another member of the zone reads a partition, which this one does not, and is as far; only of those that
-   * `hasCopied` says have copied it from here: what others have may begin later.
+   * Whether another member of the zone reads a partition, which this one does not, is as far, and has as many entries of
+   * it; only of those that `hasCopied` says have copied it from here: what others have may begin later.
    */
   isTakenOver(key: PartitionKey, hasCopied: (storeId: string) => boolean): boolean {
     const id = partitionId(key);
     if (this.#assigned.has(id)) return false;
-    const nextOffset = this.own.copy(key)?.nextOffset ?? 0;
+    const own = this.own.copy(key);
     const nowUs = this.#ports.monotonicUs();
     for (const peer of this.peers.all()) {
       if (peer.zone !== this.#ports.zone || peer.isSilent || !peer.assigned.has(id)) continue;
-      const isFar = (peer.holding(id, nowUs)?.nextOffset ?? -1) >= nextOffset;
-      if (isFar && this.peers.isFresh(peer, key) && hasCopied(peer.storeId)) return true;
+      const theirs = peer.holding(id, nowUs) ?? null;
+      if (theirs === null || theirs.nextOffset < (own?.nextOffset ?? 0)) continue;
+      // One that was away may have a gap since it copied.
+      const hasAll = theirs.received >= (own?.received ?? 0);
+      if (hasAll && this.peers.isFresh(peer, key) && hasCopied(peer.storeId)) return true;
     }
     return false;
   }
@@ -217,7 +221,8 @@ export class Cluster {
     const nowUs = monotonicUs();
     const limitUs = entryOf(this.#reachedUs, topic, () => nowUs) + freshMs * US_PER_MS;
     const behind: number[] = [];
-    for (const [id, key] of this.#assigned) {
+    // While its group shares the partitions out again, nothing is assigned.
+    for (const [id, key] of this.#answering) {
       if (key.topic !== topic || this.#caughtUp.has(id)) continue;
       if (nowUs < limitUs && this.#isBehindOthers(key, id, nowUs)) behind.push(key.partition);
       else this.#caughtUp.add(id);

@@ -26,12 +26,16 @@ export class Floors {
     this.#floors.set(partitionId(key), { topicId, nextOffset, atUs });
   }
 
-  /** A log that ends before a floor, and was asked after it was reached, was cut off. */
-  heard({ askedMs, ends }: LogEnds): void {
-    for (const { nextOffset: end, ...key } of ends) {
+  /**
+   * A log that ends before a floor, and was asked after it was reached, was cut off; but not where a member still reads
+   * further, as `isRead` tells: a broker that is cut off itself takes what it has for all.
+   */
+  heard({ askedMs, ends }: LogEnds, isRead: (key: PartitionKey, nextOffset: number) => boolean): void {
+    for (const { nextOffset: end, topic, partition } of ends) {
+      const key = { topic, partition };
       const floor = this.#floors.get(partitionId(key));
-      if (floor !== undefined && end < floor.nextOffset && askedMs * 1000 > floor.atUs)
-        floor.nextOffset = end;
+      if (floor === undefined || end >= floor.nextOffset || askedMs * 1000 <= floor.atUs) continue;
+      if (!isRead(key, floor.nextOffset)) floor.nextOffset = end;
     }
   }
 }

@@ -29,7 +29,7 @@ import { HASHES_AT_ONCE, MOST_TIME_US } from './limits.js';
 const QUESTION = 'question 2';
 const REPLY = 'reply 4';
 const KNOWN = 'known 2';
-const HOLDINGS = 'holdings 3';
+const HOLDINGS = 'holdings 4';
 
 const CHECKSUM_BYTES = 4;
 
@@ -132,6 +132,8 @@ export interface Holding extends PartitionKey {
   readonly ageMs: number;
   /** Whether it reached the end of its log since the member's start. */
   readonly isReached: boolean;
+  /** Entries that it is of; 0 where a repair has dropped something. */
+  readonly received: number;
 }
 
 export function writeQuestion(question: Question): Uint8Array {
@@ -242,12 +244,14 @@ export function writeHoldings({ topics, copies }: Holdings): Uint8Array {
       out.u32(partitionCount);
     }
     out.u32(copies.length);
-    for (const { topic, partition, nextOffset, ageMs, isReached, projects, from, hashes } of copies) {
+    for (const copy of copies) {
+      const { topic, partition, nextOffset, ageMs, isReached, received, projects, from, hashes } = copy;
       out.string(topic);
       out.u32(partition);
       out.f64(nextOffset);
       out.f64(ageMs);
       out.u8(isReached ? 1 : 0);
+      out.f64(received);
       writeMark(projects, out);
       out.u32(from);
       out.u32(hashes.length);
@@ -275,6 +279,7 @@ export function readHoldings(bytes: Uint8Array): Holdings {
       nextOffset: notNegative(whole(content.f64())),
       ageMs: notNegative(content.f64()),
       isReached: content.u8() === 1,
+      received: notNegative(whole(content.f64())),
       projects: readMark(content),
       from: content.u32(),
       hashes: content.u32s(noMore(content.u32())),

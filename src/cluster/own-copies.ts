@@ -41,7 +41,8 @@ export class OwnCopies {
   /** null where there is nothing of it. */
   copy(key: PartitionKey): Holding | null {
     const ageUs = this.#whole.partitionAgeUs(key);
-    const nextOffset = this.#shards.known(key)?.nextOffset ?? 0;
+    const shard = this.#shards.known(key);
+    const nextOffset = shard?.nextOffset ?? 0;
     if (ageUs === null && nextOffset === 0) return null;
     return {
       topic: key.topic,
@@ -49,6 +50,7 @@ export class OwnCopies {
       nextOffset,
       ageMs: ageUs === null ? Infinity : Math.max(0, ageUs) / 1000,
       isReached: this.#whole.isReached(key),
+      received: this.#isRepaired ? 0 : (shard?.received ?? 0),
     };
   }
 

@@ -57,6 +57,8 @@ export interface Piece {
   readonly partitions: readonly AskedPartition[];
   readonly dropped: readonly DroppedSpan[];
   readonly partials: readonly ReadPartial[];
+  /** Whether all of its copies are known to have reached the ends of their logs since its start. */
+  readonly isReached: boolean;
   /** Of its oldest copy at that time. */
   readonly ageMs: number;
   readonly asOfUs: number;
@@ -176,10 +178,8 @@ export class PeerRequests {
       this.#problems.add(`${peer.url}: ${(error as Error).message}`);
       return { pieces: [], lacking: partitions };
     }
-    // How long it took to come is not known: where it comes soon, all of it counts.
-    const asOfUs = isSlow ? monotonicUs() : askedUs;
     if (reply.kind === 'answer' && oldestMs !== Infinity) this.#noteProjects(peer, reply, askedUs);
-    const outcome = this.#outcomeOf(reply, { peer, asked, partials, oldestMs, asOfUs });
+    const outcome = this.#outcomeOf(reply, { peer, asked, partials, oldestMs, askedUs });
     const how =
       reply.kind !== 'answer' ? 'unavailable' : outcome.lacking.length === 0 ? 'counted' : 'passed-on';
     onAsked(how, (monotonicUs() - askedUs) / 1000);
@@ -201,10 +201,10 @@ export class PeerRequests {
       readonly asked: readonly AskedPartition[];
       readonly partials: readonly ReadPartial[];
       readonly oldestMs: number;
-      readonly asOfUs: number;
+      readonly askedUs: number;
     },
   ): Outcome {
-    const { peer, asked, partials, oldestMs, asOfUs } = sent;
+    const { peer, asked, partials, oldestMs, askedUs } = sent;
     if (reply.kind !== 'answer') {
       this.#problems.add(`${peer.url}: ${reply.reason}`);
       if (reply.kind === 'unavailable')
@@ -230,7 +230,10 @@ export class PeerRequests {
     const { dropped, partitionCount } = reply;
     const { topic, topicId } = this.#question;
     if (peer.noteTopic({ topic, topicId, partitionCount })) this.#ports.onGrown(peer);
-    return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, asOfUs }], lacking };
+    const isReached = oldestMs !== Infinity;
+    // It was judged after it was asked: by then all of it was as old at most.
+    const piece = { peer, partitions: counted, dropped, partials, isReached, ageMs, asOfUs: askedUs };
+    return { pieces: [piece], lacking };
   }
 
   /** Of fresh copies: what they had nothing of then. */

@@ -101,9 +101,9 @@ export class Peer {
     for (const known of before)
       if (known.topicId !== '' && topics.some((one) => isSameTopic(one, known))) this.noteTopic(known);
     this.#holdings = new Map(
-      copies.map(({ topic, partition, nextOffset, ageMs, isReached }) => [
+      copies.map(({ topic, partition, nextOffset, ageMs, isReached, received }) => [
         partitionId({ topic, partition }),
-        { topic, partition, nextOffset, ageMs, isReached },
+        { topic, partition, nextOffset, ageMs, isReached, received },
       ]),
     );
     this.#heardUs = nowUs;
@@ -117,8 +117,7 @@ export class Peer {
     if (this.#holdings === null) return undefined;
     const holding = this.#holdings.get(id);
     if (holding === undefined) return null;
-    const { topic, partition, nextOffset, ageMs, isReached } = holding;
-    return { topic, partition, nextOffset, ageMs: ageMs + (nowUs - this.#heardUs) / 1000, isReached };
+    return { ...holding, ageMs: holding.ageMs + (nowUs - this.#heardUs) / 1000 };
   }
 
   answered(latencyMs: number): void {

@@ -180,6 +180,16 @@ export class Peers {
       .map(({ peer }) => peer);
   }
 
+  /** Whether a member that answers has read a partition so far, and to its end a short while ago. */
+  isRead(key: PartitionKey, nextOffset: number): boolean {
+    const id = partitionId(key);
+    const nowUs = this.#ports.monotonicUs();
+    for (const peer of this.#peers.values())
+      if (!peer.isSilent && this.isFresh(peer, key) && peer.holding(id, nowUs)!.nextOffset >= nextOffset)
+        return true;
+    return false;
+  }
+
   /** Whether a member's copy of a partition was read to its end a short while ago. */
   isFresh(peer: Peer, key: PartitionKey): boolean {
     const holding = peer.holding(partitionId(key), this.#ports.monotonicUs());

@@ -183,7 +183,9 @@ const sink: LogSink = {
     await pipeline.apply(batch, isCurrent);
     await shardOf(batch).flush();
   },
-  ...(order.cluster === null ? {} : { obtain }),
+  ...(order.cluster === null
+    ? {}
+    : { obtain, isObtaining: (key: PartitionKey) => obtaining.has(partitionId(key)) }),
 };
 
 /** One question at a time for each partition. */

@@ -11,7 +11,6 @@ import { partitionId } from '../../ingest/partition-id.js';
 import type { RequestMeter } from '../http/server/request-meters.js';
 import type { CacheOutcome } from '../http/server/server.js';
 import type { IngestMeter } from '../service/ingest-meter.js';
-import type { CommitFigures } from '../store/commits.js';
 import { Readings } from './readings.js';
 import { RequestSeconds } from './request-seconds.js';
 
@@ -104,9 +103,9 @@ export class Metrics implements RequestMeter, IngestMeter {
     this.#bugs.inc();
   }
 
-  committed(figures: CommitFigures, durationUs: number): void {
+  committed(storedBytes: number, durationUs: number): void {
     this.#commitSeconds.observe(durationUs / US_PER_SECOND);
-    this.#commitBytes.inc(figures.storedBytes);
+    this.#commitBytes.inc(storedBytes);
   }
 
   applied(key: PartitionKey, durationUs: number, lastRecordMs: number | null): void {

@@ -16,7 +16,6 @@
 import type { SegmentWriter } from '../../engine/segments.js';
 import type { PartitionKey, Position } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
-import type { CommitFigures } from '../store/commits.js';
 import type { Store } from '../store/store.js';
 import type { OwnedShard } from './shards.js';
 import type { TrustedTime } from './trusted-time.js';
@@ -47,11 +46,7 @@ export interface CommitterPorts {
 }
 
 /** Told after each commit which positions are durable now. */
-export type OnCommitted = (
-  positions: readonly Position[],
-  figures: CommitFigures,
-  durationUs: number,
-) => void;
+export type OnCommitted = (positions: readonly Position[], storedBytes: number, durationUs: number) => void;
 
 export class Committer {
   readonly #ports: CommitterPorts;
@@ -140,7 +135,7 @@ export class Committer {
     const { beside, yieldTurn, time } = this.#ports;
     const startUs = this.#ports.monotonicUs();
     const positions: Position[] = [];
-    const figures = await this.#ports.store.commit(async (writerOf) => {
+    const storedBytes = await this.#ports.store.commit(async (writerOf) => {
       for (const { topic, partition, shard } of [...this.#ports.shards()]) {
         const writer = writerOf(partitionId({ topic, partition }));
         if (shard.hasUnsaved) shard.save(writer);
@@ -150,6 +145,6 @@ export class Committer {
       }
     }, time.estimatedUs(startUs));
     this.#lastCommitUs = this.#ports.monotonicUs();
-    this.#onCommitted(positions, figures, this.#lastCommitUs - startUs);
+    this.#onCommitted(positions, storedBytes, this.#lastCommitUs - startUs);
   }
 }

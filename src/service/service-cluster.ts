@@ -20,7 +20,7 @@ import { isStillMissed } from '../store/dropped-parts.js';
 import type { Store } from '../store/store.js';
 import type { Platform } from './platform.js';
 import { droppedPort, logTopics } from './service-api.js';
-import { serverOptions } from './service-http.js';
+import { serverOptions, urlOf } from './service-http.js';
 import type { Shards } from './shards.js';
 import type { WholeAnswers } from './whole-answers.js';
 
@@ -151,10 +151,9 @@ export async function listenToPeers(
   config: Config,
   storeId: string,
 ): Promise<NonNullable<IngestOrder['cluster']>> {
-  const { CLUSTER_HOST: host, CLUSTER_PORT, TLS_CERT } = config;
+  const { CLUSTER_HOST: host, CLUSTER_PORT } = config;
   const port = await listener.listen(host, CLUSTER_PORT!);
-  const scheme = TLS_CERT === undefined ? 'http' : 'https';
-  const url = config.CLUSTER_URL ?? `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const url = config.CLUSTER_URL ?? urlOf(config, host, port);
   if (!URL.canParse(url))
     throw new ConfigError([`LOGRING_CLUSTER_URL: is needed, as ${url} is no address that others can ask`]);
   return {

@@ -82,11 +82,10 @@ function accessLog(api: Api, { logger, clock }: Platform): AccessLogPorts {
   };
 }
 
-/** Where HTTP is reached, such as `http://127.0.0.1:4000`. */
-export function urlOf(config: Config, port: number): string {
-  const { HOST, TLS_CERT } = config;
+/** Where a port of this process is reached, such as `http://127.0.0.1:4000`. */
+export function urlOf({ TLS_CERT }: Config, host: string, port: number): string {
   const scheme = TLS_CERT === undefined ? 'http' : 'https';
-  return `${scheme}://${HOST.includes(':') ? `[${HOST}]` : HOST}:${port}`;
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** The configuration has been checked: the two go together. */

@@ -19,7 +19,6 @@ import { CACHE_SHARE, FILE_CHECK_MS, MEMORY_CHECK_MS, SPILL_SHARE } from '../lim
 import { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import { Metrics } from '../metrics/metrics.js';
 import { readService } from '../metrics/service-readings.js';
-import type { CommitFigures } from '../store/commits.js';
 import { withRemedy } from '../store/directory/store-marker.js';
 import { unusableDirectory } from '../store/directory/unusable-directory.js';
 import { DiskFullError } from '../store/disk/disk-room.js';
@@ -330,7 +329,7 @@ class Composition implements Service {
   }
 
   get url(): string {
-    return urlOf(this.#config, this.#port);
+    return urlOf(this.#config, this.#config.HOST, this.#port);
   }
 
   get httpBackEnd(): string {
@@ -440,8 +439,8 @@ class Composition implements Service {
     this.#time.noteRecord(key, lastRecordMs * US_PER_MS, nowUs(), monotonicUs());
   }
 
-  #noteCommitted(positions: readonly Position[], figures: CommitFigures, durationUs: number): void {
-    this.#metrics.committed(figures, durationUs);
+  #noteCommitted(positions: readonly Position[], storedBytes: number, durationUs: number): void {
+    this.#metrics.committed(storedBytes, durationUs);
     this.#compactor.committed();
     const estimatedUs = this.#time.estimatedUs(this.#platform.clock.monotonicUs());
     const told = this.#logs.committed(positions, estimatedUs).catch((error) => this.#fail(error));

@@ -19,11 +19,6 @@ import type { MetaTable } from './meta-table.js';
 import { type StoredSegments, splitKey } from './stored-segments.js';
 import type { StorageThread, Unwritten, WriteResult } from './thread/storage-thread.js';
 
-export interface CommitFigures {
-  readonly segmentCount: number;
-  readonly storedBytes: number;
-}
-
 /** Writes what changed of shards. */
 export type Save = (writerOf: (scope: string) => SegmentWriter) => void | Promise<void>;
 
@@ -66,7 +61,7 @@ export class Commits {
   }
 
   /** See Store.commit. */
-  async commit(save: Save, committedUs: number | null): Promise<CommitFigures> {
+  async commit(save: Save, committedUs: number | null): Promise<number> {
     assert(this.#batch === null, 'two commits at a time');
     const { segments, files } = this.#ports;
     const batch = new CommitBatch({
@@ -79,16 +74,16 @@ export class Commits {
     return await committing;
   }
 
-  async #commitBatch(batch: CommitBatch, save: Save, committedUs: number | null): Promise<CommitFigures> {
+  async #commitBatch(batch: CommitBatch, save: Save, committedUs: number | null): Promise<number> {
     await save((scope) => batch.writer(scope));
     for (const key of batch.segments.keys()) this.#ports.cache.delete(key);
-    const figures = await this.#write(batch, committedUs);
+    const storedBytes = await this.#write(batch, committedUs);
     this.#batch = null;
     for (const stored of batch.onStored) stored();
-    return figures;
+    return storedBytes;
   }
 
-  async #write(batch: CommitBatch, committedUs: number | null): Promise<CommitFigures> {
+  async #write(batch: CommitBatch, committedUs: number | null): Promise<number> {
     const { assertSame, removed, remove, files, room, thread } = this.#ports;
     assertSame();
     // A file of a name that was removed just now begins empty.
@@ -114,10 +109,7 @@ export class Commits {
     );
     const paths = await this.#makeDurable(batch, items, written, committedUs);
     if (paths.length > 0 || files.leftovers.fileCount > 0) remove(paths);
-    return {
-      segmentCount: batch.segments.size,
-      storedBytes: written.reduce((sum, { length }) => sum + length, 0),
-    };
+    return written.reduce((sum, { length }) => sum + length, 0);
   }
 
   /** Adds a frame to the journal of each shard; returns the files that are to be removed after it. */

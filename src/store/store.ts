@@ -17,7 +17,7 @@ import { BlockCache } from './blocks/block-cache.js';
 import { BlockFiles } from './blocks/block-files.js';
 import type { FileDamage } from './blocks/file-damage.js';
 import type { LocatedFile } from './blocks/stored-blocks.js';
-import { type CommitFigures, Commits, type Save } from './commits.js';
+import { Commits, type Save } from './commits.js';
 import { removeSnapshots, type Snapshot, takeBackup } from './directory/backup.js';
 import type { DirectoryLock } from './directory/directory-lock.js';
 import { undoAdoptions } from './directory/handed-over.js';
@@ -284,9 +284,9 @@ export class Store {
    * take several turns. One commit at a time. A full disk is waited out: what was saved stays here until it
    * is written. Rejects when the store can't write for another reason, its files were changed by others, or
    * waiting is over; the caller must then end the process, as its state counts as saved. `committedUs`: what
-   * time it is, for `committedUs()`.
+   * time it is, for `committedUs()`. Resolves with how many bytes it has written.
    */
-  async commit(save: Save, committedUs: number | null = null): Promise<CommitFigures> {
+  async commit(save: Save, committedUs: number | null = null): Promise<number> {
     return await this.#commits.commit(save, committedUs);
   }
 

@@ -42,7 +42,14 @@ import { NO_COPIES } from './no-copies.js';
 
 const TAKER = fileURLToPath(new URL('./taking-process.js', import.meta.url));
 const SCOPE = 'edge/0';
-const HOLDING: Holding = { topic: 'edge', partition: 0, nextOffset: 5, ageMs: 5_000, isReached: true };
+const HOLDING: Holding = {
+  topic: 'edge',
+  partition: 0,
+  nextOffset: 5,
+  ageMs: 5_000,
+  isReached: true,
+  received: 5,
+};
 const MEMBER = { zone: '', wireVersion: WIRE_VERSION, assigned: [], beside: [] };
 /** 2026-11-21T07:00:00Z */
 const GIVER_NOW_US = 1_795_244_400_000_000;

@@ -16,7 +16,17 @@ function heldOf(list: ProjectList, nextOffset: number, known: PeerProjects, most
   const projects = list.mark;
   const from = Math.min(count, projects?.count ?? 0);
   const hashes = list.from(from, most);
-  return { topic: 'edge', partition: 0, nextOffset, ageMs: 10, isReached: true, projects, from, hashes };
+  return {
+    topic: 'edge',
+    partition: 0,
+    nextOffset,
+    ageMs: 10,
+    isReached: true,
+    received: 0,
+    projects,
+    from,
+    hashes,
+  };
 }
 
 function heard(known: PeerProjects, held: readonly HeldCopy[], nowUs = 0): void {

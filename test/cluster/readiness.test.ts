@@ -48,3 +48,11 @@ test('an old copy is not waited for', async () => {
   const { unreached } = await started(2 * FRESH_MS);
   expect(unreached()).toBeNull();
 });
+
+test('nor is it ready while its group shares the partitions out again', async () => {
+  const { members, unreached } = await started(0);
+  members.cluster.note(QUIET_STATUS);
+  expect(unreached()).not.toBeNull();
+  members.cluster.note({ ...QUIET_STATUS, unassigned: [{ topic: TOPIC, partition: 0 }] });
+  expect(unreached()).toBeNull();
+});

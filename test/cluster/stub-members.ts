@@ -27,8 +27,12 @@ export const NEXT_OFFSET = 5;
 export interface StubMember {
   /** Of its copies of the partitions; Infinity: never whole. */
   readonly agesMs: readonly number[];
+  /** Entries of each; otherwise 0. */
+  readonly received?: number;
   /** null: nothing comes. */
   readonly answer?: (question: Question) => Uint8Array | null;
+  /** After which an answer comes; otherwise at once. */
+  readonly takesMs?: number;
 }
 
 export class StubMembers {
@@ -98,11 +102,12 @@ export class StubMembers {
     await this.cluster.peers.poll();
   }
 
-  #ask({ answer }: StubMember, question: Uint8Array, limitMs: number): Promise<Uint8Array> {
+  #ask({ answer, takesMs = 0 }: StubMember, question: Uint8Array, limitMs: number): Promise<Uint8Array> {
     const reply = answer?.(readQuestion(question)) ?? null;
-    if (reply !== null) return Promise.resolve(reply);
-    return new Promise((_, reject) => {
-      this.time.after(limitMs * 1000, () => reject(new Error('did not answer')));
+    if (reply !== null && takesMs === 0) return Promise.resolve(reply);
+    return new Promise((resolve, reject) => {
+      if (reply !== null) this.time.after(takesMs * 1000, () => resolve(reply));
+      else this.time.after(limitMs * 1000, () => reject(new Error('did not answer')));
     });
   }
 }
@@ -128,11 +133,11 @@ export function replyOf(
   return writeReply({ kind: 'answer', partitionCount, partitions: replied, dropped: [], partials });
 }
 
-function holdingsOf({ agesMs }: StubMember): Uint8Array {
+function holdingsOf({ agesMs, received = 0 }: StubMember): Uint8Array {
   return writeHoldings({
     topics: [{ topic: TOPIC, topicId: 'id', partitionCount: agesMs.length }],
     copies: agesMs.map((ageMs, partition) => {
-      const copy = { topic: TOPIC, partition, nextOffset: NEXT_OFFSET, ageMs, isReached: true };
+      const copy = { topic: TOPIC, partition, nextOffset: NEXT_OFFSET, ageMs, isReached: true, received };
       return { ...copy, projects: null, from: 0, hashes: new Uint32Array(0) };
     }),
   });

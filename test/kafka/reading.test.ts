@@ -18,6 +18,30 @@ function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index);
 }
 
+/** Has asked others for what they have under an earlier assignment, and it is still to come. */
+class CopyingSink extends RecordingSink {
+  askedCount = 0;
+  #isUnderWay = true;
+  #arrived: () => void = () => undefined;
+
+  isObtaining(): boolean {
+    return this.#isUnderWay;
+  }
+
+  obtain(): Promise<void> {
+    this.askedCount++;
+    return new Promise((resolve) => {
+      this.#arrived = resolve;
+    });
+  }
+
+  arrive(id: string, nextOffset: number): void {
+    this.nextOffsets.set(id, nextOffset);
+    this.#isUnderWay = false;
+    this.#arrived();
+  }
+}
+
 for (const version of KAFKA_VERSIONS) {
   describeKafka(`reading from Kafka ${version}`, () => {
     let broker: Broker;
@@ -32,6 +56,20 @@ for (const version of KAFKA_VERSIONS) {
     afterAll(async () => {
       await rig?.close();
       await broker?.stop();
+    });
+
+    test('a copy that is under way since an earlier assignment is waited for', async () => {
+      const topic = uniqueName('copied');
+      await rig.createTopic(topic, 1);
+      await rig.produce(topic, 0, numbered('v', 0, 10));
+      const sink = new CopyingSink();
+      sink.nextOffsets.set(`${topic}/0`, 4);
+      await rig.start({ topics: [topic], groupId: topic, sink });
+      await eventually(() => sink.askedCount > 0);
+      sink.arrive(`${topic}/0`, 8);
+      await eventually(() => sink.offsets(`${topic}/0`).length === 2);
+      expect(sink.offsets(`${topic}/0`)).toEqual([8, 9]);
+      expect(sink.gaps).toEqual([]);
     });
 
     test('a partition never read is read from its beginning, and bound to its log', async () => {

@@ -98,13 +98,13 @@ export class ClusterView {
 
   async #readAt(begunMs: number): Promise<ClusterState> {
     await this.#cluster.connect();
+    // What the brokers tell may be older than when it came. A partition that is not listed did not exist by then.
+    const askedMs = this.#clock.nowMs();
     const { clusterId, topics } = await this.#metadata();
     const refused = topics.filter(({ errorCode }) => errorCode === TOPIC_AUTHORIZATION_FAILED);
     if (refused.length > 0) throw new TopicsRefusedError(refused.map(({ topic }) => topic));
     const existing = topics.filter(exists);
     const logs = new Map<string, LogFound>();
-    // What the brokers told may be older than when it came: one request of several is tried again.
-    const askedMs = this.#clock.nowMs();
     const bounds = await this.#bounds(existing);
     for (const { topic, topicId, partitions } of existing) {
       for (const { partition, leaderEpoch } of partitions) {

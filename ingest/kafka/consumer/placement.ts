@@ -143,12 +143,15 @@ export class Placement {
 
   /**
    * Asks others for what they have of it where there is nothing here, or the log does not go back to it; returns whether
-   * that is under way.
+   * that is under way. What was asked for under an earlier assignment is still to come.
    */
   #obtainLacking(assigned: AssignedPartition, found: LogFound | undefined): boolean {
     const { sink, onFatal } = this.#parts;
     const nextOffset = sink.nextOffset(assigned.key);
-    const isLacking = nextOffset === null || nextOffset < (found?.bounds?.startOffset ?? 0);
+    const isLacking =
+      nextOffset === null ||
+      nextOffset < (found?.bounds?.startOffset ?? 0) ||
+      sink.isObtaining?.(assigned.key) === true;
     if (assigned.obtaining === 'not-yet' && sink.obtain !== undefined && isLacking) {
       assigned.obtain();
       sink.obtain(assigned.key).then(() => {

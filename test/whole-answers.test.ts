@@ -241,6 +241,19 @@ test('a clock that was set back makes nothing younger than the process', () => {
   expect(one.at(30).says()).toBe('old 30');
 });
 
+test('to other members what was stored is not fresh until its end was reached again, whatever the clock says', () => {
+  const ageOf = ({ whole }: Process) => whole.partitionAgeUs({ topic: 'edge', partition: 0 });
+  const before = new Process(0).at(100).hear('1 a=100');
+  expect(ageOf(before)).toBe(0);
+  for (const afterSeconds of [-60, 1]) {
+    const next = before.restart([0], afterSeconds);
+    expect(ageOf(next)).toBeGreaterThan(10 * SECOND);
+    expect(ageOf(next.at(20))).toBeGreaterThanOrEqual(20 * SECOND);
+    expect(ageOf(next.at(21).hear('1 a=20'))).toBe(SECOND);
+  }
+  expect(ageOf(before.restart([0], 60))).toBe(60 * SECOND);
+});
+
 test('the embedded log is never old, and nothing of it is stored', () => {
   const one = new Process(0).hear('1 a=-').at(1);
   expect(one.says()).toMatch(/^none/);

@@ -159,14 +159,14 @@ export class Gathering {
   }
 
   /** A piece again, in more detail; null when the member does not count the same partitions any more. */
-  async again({ peer, partitions, isReached }: Piece, detail: Detail): Promise<Piece | null> {
+  async again({ peer, partitions }: Piece, detail: Detail): Promise<Piece | null> {
     const { pieces, lacking } = await this.#requests.request(
       peer,
       partitions.map(({ partition }) => partition),
       Infinity,
       detail,
     );
-    return lacking.length === 0 && pieces.length > 0 ? { ...pieces[0], isReached } : null;
+    return lacking.length === 0 ? (pieces[0] ?? null) : null;
   }
 
   #isOwnGood(partition: number, oldestMs: number): boolean {
@@ -214,7 +214,7 @@ export class Gathering {
     if (copy === null || copy.ageMs > oldestMs || copy.nextOffset < floorOf(key, this.#topicId)) return null;
     const { nextOffset, ageMs } = copy;
     const partitions = [{ partition, atLeast: nextOffset }];
-    return { peer, partitions, dropped: [], partials: [], isReached: true, ageMs, asOfUs };
+    return { peer, partitions, dropped: [], partials: [], ageMs, asOfUs };
   }
 
   /** Ranked once a round: that takes a while over many partitions and members. */

@@ -57,8 +57,6 @@ export interface Piece {
   readonly partitions: readonly AskedPartition[];
   readonly dropped: readonly DroppedSpan[];
   readonly partials: readonly ReadPartial[];
-  /** Whether all of its copies are known to have reached the ends of their logs since its start. */
-  readonly isReached: boolean;
   /** Of its oldest copy at that time. */
   readonly ageMs: number;
   readonly asOfUs: number;
@@ -230,10 +228,8 @@ export class PeerRequests {
     const { dropped, partitionCount } = reply;
     const { topic, topicId } = this.#question;
     if (peer.noteTopic({ topic, topicId, partitionCount })) this.#ports.onGrown(peer);
-    const isReached = oldestMs !== Infinity;
     // It was judged after it was asked: by then all of it was as old at most.
-    const piece = { peer, partitions: counted, dropped, partials, isReached, ageMs, asOfUs: askedUs };
-    return { pieces: [piece], lacking };
+    return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, asOfUs: askedUs }], lacking };
   }
 
   /** Of fresh copies: what they had nothing of then. */

@@ -38,20 +38,14 @@ interface Placed {
   readonly partial: unknown;
 }
 
-/** How copies stand that an answer comes of. */
-interface Standing {
-  readonly isReached: boolean;
-  /** Of the oldest, milliseconds. */
-  readonly ageMs: number;
-}
-
 /** Partial answers of this process that were evaluated before they are merged. */
-interface Evaluated extends Standing {
+interface Evaluated {
   /** What it was to be of, and those of them that it came of, in order. */
   readonly wanted: readonly number[];
   readonly partitions: readonly number[];
   readonly partials: readonly unknown[];
-  /** It is as old as it was then: what came later may not be in it. */
+  /** Of the oldest copy when it began: what came later may not be in it. */
+  readonly ageMs: number;
   readonly beganUs: number;
 }
 
@@ -118,11 +112,8 @@ export class Scatter implements ScatterPort {
       if (this.#ports.partitionCount(topic) !== partitionCount) throw new PartitionsChanged();
       const state = (): AnswerState => {
         assertHere();
-        const { isReached, ageMs } =
-          evaluated === null
-            ? this.#copiesOf(topic, found.own)
-            : { isReached: evaluated.isReached, ageMs: this.#ageMs(evaluated) };
-        return this.#stateOf(topic, { isReached, ageMs }, pieces);
+        const ownAgeMs = evaluated === null ? this.#copyAgeMs(topic, found.own) : this.#ageMs(evaluated);
+        return this.#stateOf(topic, ownAgeMs, pieces);
       };
       state();
       this.#noteFloors(topic, gathering.topicId, found.own, pieces);
@@ -186,7 +177,8 @@ export class Scatter implements ScatterPort {
   ): Evaluated | Promise<Evaluated> {
     const { own, monotonicUs } = this.#ports;
     const partitions = own.withShard(topic, wanted);
-    const began = { wanted, partitions, ...this.#copiesOf(topic, wanted), beganUs: monotonicUs() };
+    const ageMs = this.#copyAgeMs(topic, wanted);
+    const began = { wanted, partitions, ageMs, beganUs: monotonicUs() };
     const collected = query.collect(parameters, nowUs, own.shardsOf(topic, wanted));
     if (!(collected instanceof Promise)) return { ...began, partials: collected };
     return collected.then((partials) => ({ ...began, partials }));
@@ -239,16 +231,12 @@ export class Scatter implements ScatterPort {
         floors.note({ topic, partition }, topicId, atLeast, atUs);
   }
 
-  /** How this process's copies of partitions stand, the oldest of them. */
-  #copiesOf(topic: string, partitions: readonly number[]): Standing {
-    let isReached = true;
+  /** Of the oldest of this process's copies of partitions. */
+  #copyAgeMs(topic: string, partitions: readonly number[]): number {
     let ageMs = 0;
-    for (const partition of partitions) {
-      const copy = this.#ports.own.copy({ topic, partition });
-      isReached &&= copy?.isReached === true;
-      ageMs = Math.max(ageMs, copy?.ageMs ?? Infinity);
-    }
-    return { isReached, ageMs };
+    for (const partition of partitions)
+      ageMs = Math.max(ageMs, this.#ports.own.copy({ topic, partition })?.ageMs ?? Infinity);
+    return ageMs;
   }
 
   #ageMs({ ageMs, beganUs }: Evaluated): number {
@@ -256,17 +244,13 @@ export class Scatter implements ScatterPort {
   }
 
   /** Throws Unavailable for what is older than may be. */
-  #stateOf(topic: string, own: Standing, pieces: readonly Piece[]): AnswerState {
+  #stateOf(topic: string, ownAgeMs: number, pieces: readonly Piece[]): AnswerState {
     const { freshMs, maxStalenessMs, monotonicUs } = this.#ports;
     // A partition of this process's went meanwhile.
-    if (own.ageMs === Infinity) throw new PartitionsChanged();
-    let { isReached, ageMs } = own;
-    for (const piece of pieces) {
-      isReached &&= piece.isReached;
-      ageMs = Math.max(ageMs, piece.ageMs + (monotonicUs() - piece.asOfUs) / 1000);
-    }
-    // The age of what was not read to its end since a start is by wall clocks: one may have been wrong.
-    if (isReached && ageMs <= freshMs) return FRESH;
+    if (ownAgeMs === Infinity) throw new PartitionsChanged();
+    let ageMs = ownAgeMs;
+    for (const piece of pieces) ageMs = Math.max(ageMs, piece.ageMs + (monotonicUs() - piece.asOfUs) / 1000);
+    if (ageMs <= freshMs) return FRESH;
     if (ageMs > maxStalenessMs)
       throw new Unavailable(
         `answers from topic ${topic} would be ${Math.ceil(ageMs / 1000)} s old, more than LOGRING_MAX_STALENESS_SECONDS (${maxStalenessMs / 1000}) allows`,

@@ -43,6 +43,8 @@ export interface ClockPair {
 interface Partition {
   /** By the monotonic clock; null when it was never whole. Infinity: it is never old. */
   asOfUs: number | null;
+  /** It is as it was saved, by wall clocks. */
+  isLoaded: boolean;
   /** Whether its end was reached since the start, or since another process read it. */
   isReached: boolean;
   isElsewhere: boolean;
@@ -128,6 +130,7 @@ export class WholeAnswers {
     grow(topic, key.partition + 1, null);
     const asOfHereUs = monotonicUs - Math.max(0, nowUs - asOfUs);
     topic.partitions[key.partition].asOfUs = asOfHereUs;
+    topic.partitions[key.partition].isLoaded = true;
     // A start should find it by the clock of here.
     if (clocks !== null) this.#news.add(partitionId(key));
     if (asOfHereUs < topic.storedUs) return;
@@ -184,6 +187,7 @@ export class WholeAnswers {
       if (known.asOfUs === null && wholeAsOfMs !== Infinity)
         this.#news.add(partitionId({ topic, partition }));
       known.asOfUs = Math.max(known.asOfUs ?? Number.NEGATIVE_INFINITY, wholeAsOfMs * 1000);
+      known.isLoaded = false;
       known.isReached = true;
     }
     for (const topic of this.#topics.values()) topic.freshUntilUs = freshUntilUs(topic, this.#freshUs);
@@ -234,10 +238,15 @@ export class WholeAnswers {
     );
   }
 
-  /** How old what this process has of a partition is, whoever reads it now; null where it was never whole. */
+  /**
+   * How old what this process has of a partition is, whoever reads it now; null where it was never whole. What was loaded is
+   * never fresh: a wall clock may have been wrong.
+   */
   partitionAgeUs({ topic, partition }: PartitionKey): number | null {
-    const asOfUs = this.#of(topic)?.partitions[partition]?.asOfUs ?? null;
-    return asOfUs === null ? null : this.#ports.monotonicUs() - asOfUs;
+    const known = this.#of(topic)?.partitions[partition];
+    if (known === undefined || known.asOfUs === null) return null;
+    const ageUs = this.#ports.monotonicUs() - known.asOfUs;
+    return known.isLoaded ? Math.max(ageUs, this.#ports.freshUs + 1) : ageUs;
   }
 
   /** Whether it reached its end since the start, or since another process read it. */
@@ -349,6 +358,7 @@ function grow(topic: Topic, partitionCount: number, like: Partition | null): voi
   while (topic.partitions.length < partitionCount)
     topic.partitions.push({
       asOfUs: like?.asOfUs ?? null,
+      isLoaded: like?.isLoaded ?? false,
       isReached: like?.isReached ?? false,
       isElsewhere: false,
       endOffset: null,

@@ -241,19 +241,3 @@ test('what comes late is as old as when it was asked for', async () => {
   await members.time.runUntil(members.time.nowUs + 1000 * OLD_MS);
   expect((await gathering).state()).toEqual({ kind: 'old', ageUs: 1000 * OLD_MS });
 });
-
-test('what was not read to its end since its member started is not fresh, whatever its age is', async () => {
-  // Its stored age is by a clock that was ahead.
-  const started: StubMember = {
-    agesMs: [0],
-    answer: (question) =>
-      replyOf(
-        question,
-        () => ({ status: question.oldestMs === Infinity ? 'counted' : 'old', ageMs: 0 }),
-        (out) => out.string('started'),
-      ),
-  };
-  const members = new StubMembers([started]);
-  await members.hear();
-  expect((await gather(members)).gathered).toEqual({ others: ['started'], state: 'old' });
-});

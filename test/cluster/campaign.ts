@@ -210,7 +210,7 @@ function readyNames(members: Members, names: readonly string[]): { ready: Set<st
 function report(kind: Kind, watch: Watch, { figures, quiet }: Outcome): boolean {
   const { refused, askedCount: asked } = watch;
   const texts = new Map<string, number>();
-  for (const { text } of refused) {
+  for (const { text } of [...refused, ...watch.stale]) {
     const start = text.slice(0, SHOWN_CHARACTERS);
     texts.set(start, (texts.get(start) ?? 0) + 1);
   }

@@ -320,9 +320,9 @@ export class Cluster {
     const id = partitionId(key);
     const copies: (Holding | null | undefined)[] = [this.own.copy(key)];
     for (const peer of this.peers.all()) if (!peer.isSilent) copies.push(peer.holding(id, nowUs));
-    return copies.filter(
-      (copy) => copy !== null && copy !== undefined && copy.ageMs !== Infinity,
-    ) as Holding[];
+    return copies
+      .filter((copy) => copy !== null && copy !== undefined)
+      .filter(({ ageMs }) => ageMs !== Infinity);
   }
 
   /** An old copy must be as far as answers from here have come from; a fresh one is farther by now than was heard. */

@@ -84,7 +84,8 @@ export class Peer {
    */
   noteTopic(topic: HeldTopic): boolean {
     const before = this.#topics.find((known) => isSameTopic(known, topic));
-    if (before !== undefined && before.partitionCount >= topic.partitionCount) return false;
+    // One that knows another log of the topic says 0.
+    if (topic.partitionCount <= (before?.partitionCount ?? 0)) return false;
     this.#topics =
       before === undefined
         ? [...this.#topics, topic]

@@ -184,9 +184,10 @@ export class Peers {
   isRead(key: PartitionKey, nextOffset: number): boolean {
     const id = partitionId(key);
     const nowUs = this.#ports.monotonicUs();
-    for (const peer of this.#peers.values())
-      if (!peer.isSilent && this.isFresh(peer, key) && peer.holding(id, nowUs)!.nextOffset >= nextOffset)
-        return true;
+    for (const peer of this.#peers.values()) {
+      const holding = peer.isSilent ? null : (peer.holding(id, nowUs) ?? null);
+      if (holding !== null && this.#isFresh(holding) && holding.nextOffset >= nextOffset) return true;
+    }
     return false;
   }
 

@@ -239,7 +239,7 @@ export class WholeAnswers {
   }
 
   /**
-   * How old what this process has of a partition is, whoever reads it now; null where it was never whole. What was loaded is
+   * The age of this process's copy of a partition, whoever reads it now; null where it was never whole. A loaded copy is
    * never fresh: a wall clock may have been wrong.
    */
   partitionAgeUs({ topic, partition }: PartitionKey): number | null {

@@ -146,6 +146,15 @@ test('a partition that is known only to the member that answers is not left out'
   expect(await gather(later)).toMatchObject({ gathered: { others: ['all'], state: 'fresh' } });
 });
 
+test('a member that knows another log of the topic does not tell how many partitions this one has', async () => {
+  const members = new StubMembers([holder([0], 'other')]);
+  await members.hear();
+  const [peer] = members.cluster.peers.all();
+  expect(peer.noteTopic({ topic: TOPIC, topicId: 'made again', partitionCount: 0 })).toBe(false);
+  expect(peer.topics).toHaveLength(1);
+  expect(peer.noteTopic({ topic: TOPIC, topicId: 'made again', partitionCount: 2 })).toBe(true);
+});
+
 test('a member that is gone when more detail is asked of it has another one asked', async () => {
   let askedCount = 0;
   const gone: StubMember = {

@@ -9,7 +9,8 @@
  *   else nobody has read it, or will come back             the member with the fewest partitions
  *
  * Then a few move from the member with most to the one with fewest, where possible of the topic in which they differ
- * most: the second gets them beside the first, copies what that one has and reads on; once it has read them to their ends they are its own.
+ * most: the second gets them beside the first, copies what that one has and reads on; once it has read them to their
+ * ends they are its own.
  *
  * A function of its arguments, whatever their order; but for those that move each partition goes to one member at most.
  */

@@ -47,7 +47,7 @@ export class EndedEarlyError extends Error {
 }
 
 /** What it says on its way: it listens, though its answers may be 503; they are whole. */
-type Stage = 'listening' | 'ready';
+export type Stage = 'listening' | 'ready';
 
 /**
  * Starts `main.js`, or another script with its arguments, by another program if one is given to be around it,

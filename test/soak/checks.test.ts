@@ -190,15 +190,31 @@ test('of two lives the heap of the long one must be that of the one which has lo
       storedEntries: 0,
       countedBytes: 0,
       held: {},
+      figures: { asked: 0 },
     }) as unknown as Sample;
   const livesOf = (heapAtEnd: number) => [
     ...Array.from({ length: 240 }, (_, i) => sampleOf(1, 15 * i, i < 200 ? 100 : heapAtEnd)),
     ...Array.from({ length: 60 }, (_, i) => sampleOf(2, 3_600 + 15 * i, i < 30 ? 60 : 100)),
   ];
-  const heapFinding = (heapAtEnd: number) => verdictOf(livesOf(heapAtEnd))[0];
+  const heapFinding = (heapAtEnd: number) => verdictOf(livesOf(heapAtEnd), 200)[1];
   expect(heapFinding(101)).toMatchObject({
     isGood: true,
     text: expect.stringMatching(/101.0 in the mean, 100.0/),
   });
   expect(heapFinding(104).isGood).toBe(false);
+});
+
+test('a soak that asked far less than it was to shows nothing', () => {
+  const samplesOf = (perSecond: number) =>
+    Array.from({ length: 240 }, (_, i) => ({
+      life: 1,
+      second: 15 * i,
+      ageSeconds: 15 * i,
+      // A soak that goes on counts from nothing again.
+      figures: { asked: 15 * perSecond * (i % 200) },
+      held: {},
+    })) as unknown as Sample[];
+  const asked = (perSecond: number) => verdictOf(samplesOf(perSecond), 200)[0];
+  expect(asked(160)).toEqual({ text: 'asked: 80 % of 200 queries a second', isGood: true });
+  expect(asked(140)).toEqual({ text: 'asked: 70 % of 200 queries a second', isGood: false });
 });

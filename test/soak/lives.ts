@@ -1,7 +1,7 @@
 /** The service as it ships, life after life: on one directory and port, killed and started again. */
 
 import { monotonicUs } from '../../src/system-clock.js';
-import { type ChildService, MAIN, startChildService } from '../child-service.js';
+import { type ChildService, MAIN, type Stage, startChildService } from '../child-service.js';
 import { freePort } from '../kafka/broker/free-port.js';
 import { Inspector } from './inspector.js';
 
@@ -35,8 +35,8 @@ export class Lives {
     return new Lives(await freePort(), settings, endedByItself);
   }
 
-  async begin(): Promise<void> {
-    const service = await startChildService(this.#settings, INSPECTED, OWN_GROUP);
+  async begin(until: Stage): Promise<void> {
+    const service = await startChildService(this.#settings, INSPECTED, OWN_GROUP, until);
     this.#service = service;
     this.#inspector = await Inspector.connect(service.output());
     this.#startedUs = monotonicUs();

@@ -145,7 +145,8 @@ class Soak {
       await this.#producer.producePast(this.#over);
       this.#tell(`produced ${this.#ledger.sums.entries} entries of the past`);
     }
-    await this.#lives.begin();
+    // The time counts from when questions are answered.
+    await this.#lives.begin('ready');
     this.#tell(`the service is process ${this.#lives.processId}, ${allocatorOf(this.#lives.processId)}`);
     const before = this.#ledger.elapsedSeconds;
     const startUs = monotonicUs();
@@ -176,7 +177,13 @@ class Soak {
       ledger: this.#ledger,
       massProjects: this.#producer.projects.map(({ ref }) => ref),
     });
-    return { isOver, elapsedSeconds, figures, problems, findings: verdictOf(this.#samples) };
+    return {
+      isOver,
+      elapsedSeconds,
+      figures,
+      problems,
+      findings: verdictOf(this.#samples, this.#options.queriesPerSecond),
+    };
   }
 
   async end(): Promise<void> {
@@ -212,7 +219,7 @@ class Soak {
 
   async #kill(): Promise<void> {
     await this.#lives.end('SIGKILL');
-    await this.#lives.begin();
+    await this.#lives.begin('listening');
     this.#tell(`killed; life ${this.#lives.count} has begun`);
   }
 

@@ -37,9 +37,12 @@ const EMPTY_DISK_BYTES = 512 * 2 ** 20;
 /** Row files to read and to append to, by either writer; journals, each with what it is read and written by. */
 const STORE_FILE_LIMIT = OPEN_FILE_LIMIT + 2 * APPEND_FILE_LIMIT + 64;
 
+/** Of the queries that are due, so many are to be asked: on a machine that can't take them nothing is shown. */
+const LEAST_RATE_SHARE = 3 / 4;
+
 const MEBIBYTE = 2 ** 20;
 
-export function verdictOf(all: readonly Sample[]): Finding[] {
+export function verdictOf(all: readonly Sample[], queriesPerSecond: number): Finding[] {
   const lives = groupBy(all, ({ life }) => life);
   const isLongThenNext = lives.length === 2 && lives[0][lives[0].length - 1].ageSeconds >= LONG_LIFE_SECONDS;
   const samples = isLongThenNext ? lives[0] : all;
@@ -91,6 +94,7 @@ export function verdictOf(all: readonly Sample[]): Finding[] {
     ),
   ];
   return [
+    rateFinding(late, queriesPerSecond),
     ...(isLongThenNext ? [nextLifeFinding(lives[0], lives[1])] : []),
     ...memory(kept, 'entries kept'),
     ...memory(counted, 'what is counted'),
@@ -159,6 +163,22 @@ function nextLifeFinding(long: readonly Sample[], next: readonly Sample[]): Find
   return {
     text: `heap after collection at the end of a life of ${long.at(-1)?.ageSeconds} s, MiB: ${before.meanY.toFixed(1)} in the mean, ${after.meanY.toFixed(1)} at the end of the next, of ${next.at(-1)?.ageSeconds} s (${before.count} and ${after.count} samples)`,
     isGood: Math.min(before.count, after.count) >= LEAST_POINTS && more <= HEAP_SHARE * after.meanY,
+  };
+}
+
+/** By parts of the soak, each of which counts its own. */
+function rateFinding(samples: readonly Sample[], queriesPerSecond: number): Finding {
+  const seconds = { asked: 0, all: 0 };
+  for (const [i, { second, figures }] of samples.entries()) {
+    const before = samples[i - 1];
+    if (before === undefined || figures.asked < before.figures.asked) continue;
+    seconds.asked += (figures.asked - before.figures.asked) / queriesPerSecond;
+    seconds.all += second - before.second;
+  }
+  const share = seconds.asked / seconds.all;
+  return {
+    text: `asked: ${(100 * share).toFixed(0)} % of ${queriesPerSecond} queries a second`,
+    isGood: share >= LEAST_RATE_SHARE,
   };
 }
 

@@ -67,7 +67,7 @@ export class ClusterListener {
       [QUESTION_PATH, question(answer)],
       [NAMES_PATH, question(names)],
       [COPY_PATH, question((body) => copies.copy(body))],
-      [PIECE_PATH, question((body) => copies.piece(body))],
+      [PIECE_PATH, question((body, allocate) => copies.piece(body, allocate))],
       [RELEASE_PATH, question((body) => copies.release(body))],
       [HOLDINGS_PATH, { bodyBytes: KNOWN_BYTES, isCounted: false, reply: holdings }],
     ]);

@@ -15,6 +15,7 @@ import type { Store } from '../store/store.js';
 import { BUSY_STATUS, readCopyRequest, readPieceRequest, readReleaseRequest } from './hand-over.js';
 import { writeMessage } from './json-message.js';
 import { COPIES_GIVEN_AT_ONCE, COPY_IDLE_MS } from './limits.js';
+import type { Allocate } from './messages.js';
 import type { OwnCopies } from './own-copies.js';
 
 export interface CopyGiverPorts {
@@ -107,7 +108,7 @@ export class CopyGiver {
   }
 
   /** null: they are what the asker has. Rejects as copy. */
-  async piece(bytes: Uint8Array): Promise<Uint8Array | null> {
+  async piece(bytes: Uint8Array, allocate: Allocate): Promise<Uint8Array | null> {
     const { snapshot, name, at, byteCount, sha256 } = readPieceRequest(bytes);
     const end = this.#given.get(snapshot)?.byteCounts.get(name);
     if (end === undefined) throw new NotGiven(404, 'there is no such snapshot here any more');
@@ -116,7 +117,7 @@ export class CopyGiver {
     await this.#turn(byteCount);
     const file = await open(join(this.#ports.directory, SNAPSHOT_FOLDER, name), 'r').catch(notNow);
     try {
-      const piece = await readPiece(file, at, byteCount).catch(notNow);
+      const piece = await readPiece(file, at, allocate(byteCount).subarray(0, byteCount)).catch(notNow);
       this.byteCount += byteCount;
       const isSame = sha256 !== null && sha256 === createHash('sha256').update(piece).digest('hex');
       return isSame ? null : piece;
@@ -192,10 +193,9 @@ function notNow(error: unknown): never {
   throw error;
 }
 
-async function readPiece(file: FileHandle, at: number, byteCount: number): Promise<Uint8Array> {
-  const piece = Buffer.allocUnsafe(byteCount);
-  for (let done = 0; done < byteCount; ) {
-    const { bytesRead } = await file.read(piece, done, byteCount - done, at + done);
+async function readPiece(file: FileHandle, at: number, piece: Uint8Array): Promise<Uint8Array> {
+  for (let done = 0; done < piece.length; ) {
+    const { bytesRead } = await file.read(piece, done, piece.length - done, at + done);
     if (bytesRead === 0) throw new NotGiven(503, `a file of a snapshot ends at ${at + done}`);
     done += bytesRead;
   }

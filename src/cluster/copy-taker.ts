@@ -17,6 +17,7 @@ import { PartialError } from '../../engine/partial-format.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
+import { BodyPool } from '../endpoints/body-pool.js';
 import type { ClockPair } from '../service/whole-answers.js';
 import type { Snapshot } from '../store/directory/backup.js';
 import { DROPPED_SUFFIX, INCOMING_FOLDER, REPLACED_SUFFIX } from '../store/directory/handed-over.js';
@@ -70,6 +71,8 @@ export class CopyTaker {
   failedCount = 0;
   readonly #ports: CopyTakerPorts;
   readonly #underWay = new Map<string, Promise<boolean>>();
+  /** What pieces are put together in. */
+  readonly #rooms = new BodyPool();
   #laneCount = 0;
   readonly #waiting: (() => void)[] = [];
   #isClosed = false;
@@ -313,16 +316,22 @@ export class CopyTaker {
       await made.close();
       return open(path, 'r+');
     });
-    const coming: Promise<Uint8Array | null>[] = [];
+    const coming: Promise<FetchedPiece>[] = [];
     try {
       const { size } = await file.stat();
-      const fetch = async (at: number): Promise<Uint8Array | null> => {
+      const fetch = async (at: number): Promise<FetchedPiece> => {
         const length = Math.min(PIECE_BYTES, byteCount - at);
         const sha256 = at + length <= size ? await checksumOf(file, at, length) : null;
-        const piece = await link.piece(writeMessage({ snapshot, name, at, byteCount: length, sha256 }));
-        if (piece === null ? sha256 === null : piece.length !== length)
-          throw new CopyError(`a piece has ${piece?.length ?? 'no'} bytes, not ${length}`);
-        return piece;
+        const rooms: Buffer[] = [];
+        const allocate = (roomBytes: number) => {
+          rooms.push(this.#rooms.take(roomBytes));
+          return rooms[rooms.length - 1];
+        };
+        const request = writeMessage({ snapshot, name, at, byteCount: length, sha256 });
+        const bytes = await link.piece(request, allocate);
+        if (bytes === null ? sha256 === null : bytes.length !== length)
+          throw new CopyError(`a piece has ${bytes?.length ?? 'no'} bytes, not ${length}`);
+        return { bytes, rooms };
       };
       let askedBytes = 0;
       for (let at = 0; at < byteCount && !this.#isClosed; at += PIECE_BYTES) {
@@ -332,12 +341,13 @@ export class CopyTaker {
           piece.catch(() => undefined);
           coming.push(piece);
         }
-        const piece = await coming.shift()!;
-        if (piece === null) continue;
-        for (let done = 0; done < piece.length; )
-          done += (await file.write(piece, done, piece.length - done, at + done)).bytesWritten;
-        this.byteCount += piece.length;
-        fetched.byteCount += piece.length;
+        const { bytes, rooms } = await coming.shift()!;
+        if (bytes === null) continue;
+        for (let done = 0; done < bytes.length; )
+          done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
+        for (const room of rooms) this.#rooms.giveBack(room);
+        this.byteCount += bytes.length;
+        fetched.byteCount += bytes.length;
       }
       await file.truncate(byteCount);
       await file.sync();
@@ -364,6 +374,13 @@ export class CopyTaker {
 
 function isAside(name: string): boolean {
   return name.endsWith(REPLACED_SUFFIX) || name.endsWith(DROPPED_SUFFIX);
+}
+
+interface FetchedPiece {
+  /** null: they are on the disk already. */
+  readonly bytes: Uint8Array | null;
+  /** What they are in. */
+  readonly rooms: readonly Buffer[];
 }
 
 /** Of one try. */

@@ -112,7 +112,7 @@ export const PEER_IDLE_MS = 1000 * KEEP_ALIVE_TOLD_SECONDS;
 export const REPLY_HEAD_BYTES = 16 * 1024;
 
 /** Bytes that a copy of a partition is fetched by. Bigger: turns of the serving thread last longer; smaller: more requests. */
-export const PIECE_BYTES = 1024 * 1024;
+export const PIECE_BYTES = 256 * 1024;
 
 /** Pieces of a file that are on their way at a time. More: memory; fewer: the disk and the network wait for each other. */
 export const PIECES_AT_ONCE = 4;

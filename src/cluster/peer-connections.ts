@@ -3,13 +3,14 @@
  * other: a reply has a Content-Length, or is a 304. Of a client of Node's own this takes a third of the processor time.
  *
  *   requests ──► an idle connection │ a new one │ the queue, when there are PEER_CONNECTIONS
- *   replies  ──► of one chunk: a view of it │ of several: put together, once all are here, in memory from `allocate`
+ *   replies  ──► read into one buffer for all connections, and from there to memory of their own; of large ones from `allocate`
  *   silence, a broken connection, bytes that are no reply ──► the request is rejected, its connection closed
  *   one that was used before, closed without a byte ──► the other side may not have seen the request: it is sent again
  */
 
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { POOLED_BODY_BYTES } from '../endpoints/limits.js';
 import { CLUSTER_KEY_HEADER } from './cluster-paths.js';
 import { PEER_CONNECTIONS, PEER_IDLE_MS, REPLY_BYTES, REPLY_HEAD_BYTES } from './limits.js';
 import type { Allocate } from './messages.js';
@@ -110,11 +111,10 @@ export class PeerConnections {
   /** null: there are enough. */
   #open(): Connection | null {
     if (this.#all.size >= PEER_CONNECTIONS) return null;
-    const socket = socketTo(this.#target, this.#session);
-    socket.on('session', (session: Buffer) => {
-      this.#session = session;
-    });
-    const connection: Connection = new Connection(socket, {
+    const connection: Connection = new Connection(this.#target, this.#session, {
+      onSession: (session) => {
+        this.#session = session;
+      },
       onIdle: () => {
         this.#idle.push(connection);
         this.#goOn();
@@ -145,6 +145,7 @@ export class PeerConnections {
 }
 
 interface ConnectionPorts {
+  readonly onSession: (session: Buffer) => void;
   readonly onIdle: () => void;
   /** It was closed before anything came of a request, and had been used before: that may have crossed its end. */
   readonly onUnseen: (request: Request) => void;
@@ -161,13 +162,16 @@ class Connection {
   /** Whether something of the reply has come. */
   #hasBegun = false;
 
-  constructor(socket: Socket, ports: ConnectionPorts) {
+  constructor(target: PeerTarget, session: Buffer | undefined, ports: ConnectionPorts) {
+    const socket = socketTo(target, session, (piece) => this.#take(piece));
     this.#socket = socket;
     this.#ports = ports;
     socket.setNoDelay(true);
-    socket.on('data', (piece) => this.#take(piece));
+    socket.setTimeout(PEER_IDLE_MS);
+    socket.on('session', ports.onSession);
     socket.on('error', (error) => this.fail(error));
-    socket.on('timeout', () => this.close());
+    // A request has a time of its own.
+    socket.on('timeout', () => this.#request === null && this.close());
     socket.on('close', () => {
       this.fail(new Error('closed the connection'));
       ports.onClosed();
@@ -182,7 +186,6 @@ class Connection {
   send(request: Request): void {
     this.#request = request;
     this.#hasBegun = false;
-    this.#socket.setTimeout(0);
     this.#socket.write(request.message);
   }
 
@@ -224,10 +227,7 @@ class Connection {
       this.#reader = new ReplyReader();
       request.resolve(reply);
       if (isLast) this.close();
-      else {
-        this.#socket.setTimeout(PEER_IDLE_MS);
-        this.#ports.onIdle();
-      }
+      else this.#ports.onIdle();
     } catch (error) {
       this.fail(error as Error);
     }
@@ -242,20 +242,21 @@ class ReplyReader {
   #started: Buffer = NOTHING;
   #status = 0;
   #byteCount = 0;
-  /** Of the body. */
-  #pieces: Uint8Array[] = [];
+  /** For the body, or as much of it as was to be expected so far. */
+  #room: Uint8Array = NOTHING;
   #receivedBytes = 0;
   /** Whether the connection ends with it. */
   isLast = false;
 
-  /** null: it is not whole yet. Throws for what is no reply that a member sends. */
+  /** null: it is not whole yet; `piece` is read into again. Throws for what is no reply that a member sends. */
   take(piece: Buffer, allocate: Allocate): PeerReply | null {
     if (this.#status !== 0) return this.#takeBody(piece, allocate);
-    const started = this.#started.length === 0 ? piece : Buffer.concat([this.#started, piece]);
+    const hasBegun = this.#started.length > 0;
+    const started = hasBegun ? Buffer.concat([this.#started, piece]) : piece;
     const end = started.subarray(0, REPLY_HEAD_BYTES).indexOf(END_OF_HEAD);
     if (end < 0) {
       if (started.length >= REPLY_HEAD_BYTES) throw new Error('sent no reply');
-      this.#started = started;
+      this.#started = hasBegun ? started : Buffer.from(piece);
       return null;
     }
     this.#takeHead(started.toString('latin1', 0, end + 2));
@@ -276,23 +277,21 @@ class ReplyReader {
     const byteCount = this.#byteCount;
     if (byteCount > REPLY_BYTES || this.#receivedBytes + piece.length > byteCount)
       throw new Error('sent more than a reply has');
-    this.#pieces.push(piece);
-    this.#receivedBytes += piece.length;
-    if (this.#receivedBytes < byteCount) return null;
-    // Who allocates may use the memory again at any time after it has the reply, or does not want it any more.
-    return { status: this.#status, bytes: joined(this.#pieces, byteCount, allocate) };
+    const receivedBytes = this.#receivedBytes + piece.length;
+    if (receivedBytes > this.#room.length) this.#grow(receivedBytes, allocate);
+    this.#room.set(piece, this.#receivedBytes);
+    this.#receivedBytes = receivedBytes;
+    return receivedBytes < byteCount ? null : { status: this.#status, bytes: this.#room };
   }
-}
 
-function joined(pieces: readonly Uint8Array[], byteCount: number, allocate: Allocate): Uint8Array {
-  if (pieces.length === 1) return pieces[0];
-  const bytes = allocate(byteCount).subarray(0, byteCount);
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
+  /** By doubling from what a reply usually takes: a length alone takes no more. */
+  #grow(leastBytes: number, allocate: Allocate): void {
+    const wanted = Math.max(leastBytes, POOLED_BODY_BYTES, 2 * this.#room.length);
+    const byteCount = Math.min(this.#byteCount, wanted);
+    const room = byteCount <= READ_BYTES ? Buffer.allocUnsafe(byteCount) : allocate(byteCount);
+    room.set(this.#room.subarray(0, this.#receivedBytes));
+    this.#room = room.subarray(0, byteCount);
   }
-  return bytes;
 }
 
 /** `head`: ASCII. */
@@ -303,8 +302,24 @@ function messageOf(head: string, body: Uint8Array): Buffer {
   return message;
 }
 
-function socketTo({ isTls, address, port }: PeerTarget, session: Buffer | undefined): Socket {
-  const to = { host: address, port };
+const READ_BYTES = 64 * 1024;
+/** Of all connections: what one has read is taken before another reads. */
+const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
+
+/** `onRead` is told of bytes that are overwritten by the next ones. */
+function socketTo(
+  { isTls, address, port }: PeerTarget,
+  session: Buffer | undefined,
+  onRead: (piece: Buffer) => void,
+): Socket {
+  const onread = {
+    buffer: readBuffer,
+    callback: (byteCount: number) => {
+      onRead(readBuffer.subarray(0, byteCount));
+      return true;
+    },
+  };
+  const to = { host: address, port, onread };
   if (!isTls) return connect(to);
   const name = isIP(address) === 0 ? { servername: address } : {};
   return connectTls({ ...to, ...name, ...(session === undefined ? {} : { session }) });

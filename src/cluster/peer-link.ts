@@ -54,8 +54,8 @@ export class HttpPeerLink implements PeerLink {
     return whole(this.#copies.post(COPY_PATH, request, PIECE_TIMEOUT_MS));
   }
 
-  async piece(request: Uint8Array): Promise<Uint8Array | null> {
-    const reply = await this.#copies.post(PIECE_PATH, request, PIECE_TIMEOUT_MS);
+  async piece(request: Uint8Array, allocate: Allocate): Promise<Uint8Array | null> {
+    const reply = await this.#copies.post(PIECE_PATH, request, PIECE_TIMEOUT_MS, allocate);
     return reply.status === 304 ? null : whole(reply);
   }
 

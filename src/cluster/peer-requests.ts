@@ -87,7 +87,7 @@ export class PeerRequests {
   readonly #deadlineUs: number;
   readonly #oldCopies = new Map<number, OldCopy[]>();
   readonly #problems = new Set<string>();
-  /** What replies were put together in; null: nobody looks at them any more. */
+  /** What replies were put together in that are whole; null: nobody looks at them any more. */
   #buffers: Buffer[] | null = [];
   /** Partitions of which some member has a copy that is not as far yet as it must be. */
   readonly #behind = new Set<number>();
@@ -156,13 +156,21 @@ export class PeerRequests {
     const { isSlow, read } = this.#how;
     let reply: Reply;
     let partials: readonly ReadPartial[] = [];
+    const rooms: Buffer[] = [];
+    const allocate = (byteCount: number) => {
+      const room = this.#ports.replies.take(byteCount);
+      rooms.push(room);
+      return room;
+    };
     try {
       const bytes = await peer.link.ask(
         writeQuestion({ ...this.#question, limitMs, detail, oldestMs, partitions: asked }),
         limitMs,
         isSlow,
-        (byteCount) => this.#allocate(byteCount),
+        allocate,
       );
+      // Not before, as it is written there while it comes; one that comes after the one that was used is garbage.
+      this.#buffers?.push(...rooms);
       reply = readReply(bytes, asked);
       if (reply.kind === 'answer')
         partials = reply.partials.map(({ firstPartition, bytes: written }) => {
@@ -182,14 +190,6 @@ export class PeerRequests {
       reply.kind !== 'answer' ? 'unavailable' : outcome.lacking.length === 0 ? 'counted' : 'passed-on';
     onAsked(how, (monotonicUs() - askedUs) / 1000);
     return outcome;
-  }
-
-  #allocate(byteCount: number): Uint8Array {
-    // A reply that comes after the one that was used.
-    if (this.#buffers === null) return Buffer.allocUnsafeSlow(byteCount);
-    const buffer = this.#ports.replies.take(byteCount);
-    this.#buffers.push(buffer);
-    return buffer;
   }
 
   #outcomeOf(

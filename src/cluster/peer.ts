@@ -9,7 +9,7 @@ import { PeerProjects } from './peer-projects.js';
 
 /** Carries messages to a member. Rejects for anything but a whole reply, within the time. */
 export interface PeerLink {
-  /** `isSlow`: its answer may take long, and must not keep others waiting. The reply may be in memory from `allocate`. */
+  /** `isSlow`: its answer may take long, and must not keep others waiting. The reply may be in memory from `allocate`, which is written until it is whole. */
   ask(question: Uint8Array, limitMs: number, isSlow: boolean, allocate?: Allocate): Promise<Uint8Array>;
   /** `known`: see messages.ts. */
   holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array>;
@@ -17,8 +17,8 @@ export interface PeerLink {
   names(request: Uint8Array, limitMs: number): Promise<Uint8Array>;
   /** See hand-over.ts. */
   copy(request: Uint8Array): Promise<Uint8Array>;
-  /** null: the asker has the same bytes. */
-  piece(request: Uint8Array): Promise<Uint8Array | null>;
+  /** null: the asker has the same bytes. Else they may be in memory from `allocate`. */
+  piece(request: Uint8Array, allocate: Allocate): Promise<Uint8Array | null>;
   release(request: Uint8Array): Promise<unknown>;
   close(): void;
 }

@@ -133,8 +133,8 @@ beforeAll(async () => {
         onCopy();
         return giver.copy(request);
       },
-      piece: async (request) => {
-        const piece = await giver.piece(request);
+      piece: async (request, allocate) => {
+        const piece = await giver.piece(request, allocate);
         if (piece !== null) pieceCount++;
         onPiece();
         return piece;

@@ -92,7 +92,7 @@ describe.each(BACK_ENDS)('%s', (forced) => {
     const link = new HttpPeerLink(url, 'new-key');
     expect(Buffer.from(await link.ask(Buffer.from('x'), 5_000, false)).toString()).toBe('answered x');
     expect(Buffer.from(await link.holdings(new Uint8Array(0), 5_000)).toString()).toBe('holdings');
-    expect(await link.piece(Uint8Array.of(0))).toBe(null);
+    expect(await link.piece(Uint8Array.of(0), Buffer.alloc)).toBe(null);
     await expect(link.ask(Uint8Array.of(0), 5_000, false)).rejects.toThrow('answered 400: no question');
     await expect(link.ask(Uint8Array.of(NEVER), 20, false)).rejects.toThrow('did not answer within 20 ms');
     const asked = link.ask(Uint8Array.of(NEVER), 5_000, false);

@@ -12,7 +12,7 @@ export const SESSION_TIMEOUT_MS = 8_000;
  * A member learns from its next heartbeat that the group joins again. Bigger: those that know already read nothing for as
  * long; smaller: more requests for the coordinator.
  */
-export const HEARTBEAT_INTERVAL_MS = 500;
+export const HEARTBEAT_INTERVAL_MS = 250;
 
 /**
  * How long the group waits for its members to join again. Bigger: a hung member stops everybody for longer;

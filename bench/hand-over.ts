@@ -39,10 +39,24 @@ export interface HandOverSizes {
   /** A second. */
   readonly questions: number;
   readonly quietSeconds: number;
+  /** Whether the taker has only what others leave of the cores: in earnest it has a machine of its own. */
+  readonly takerGivesWay: boolean;
 }
 
-export const LARGE: HandOverSizes = { megabytes: 1_000, rounds: 3, questions: 200, quietSeconds: 10 };
-export const SMALL: HandOverSizes = { megabytes: 4, rounds: 1, questions: 50, quietSeconds: 1 };
+export const LARGE: HandOverSizes = {
+  megabytes: 1_000,
+  rounds: 3,
+  questions: 200,
+  quietSeconds: 10,
+  takerGivesWay: true,
+};
+export const SMALL: HandOverSizes = {
+  megabytes: 4,
+  rounds: 1,
+  questions: 50,
+  quietSeconds: 1,
+  takerGivesWay: false,
+};
 
 export interface HandOverFigures {
   /** What others may copy in a second; 0: no limit. */
@@ -135,8 +149,7 @@ async function copyOnce(
     await delay(1_000 * sizes.quietSeconds);
     const quietUntilMs = Date.now();
     const { processId, output } = await members.start(taker);
-    // In earnest it has a machine of its own.
-    giveWay([processId], true);
+    if (sizes.takerGivesWay) giveWay([processId], true);
     let copied: CopiedLine | null = null;
     await eventually(
       () => {
@@ -146,6 +159,8 @@ async function copyOnce(
       () => output().slice(-2_000),
       DEADLINE_MS,
     );
+    ended.abort();
+    await asking;
     const { seconds, byteCount, time } = copied!;
     const endMs = new Date(time).getTime();
     const p99Ms = (from: number, to: number) =>
@@ -161,7 +176,7 @@ async function copyOnce(
     };
   } finally {
     ended.abort();
-    await asking;
+    await Promise.allSettled([asking]);
     await members.of(taker.name)?.kill('SIGKILL');
     rmSync(members.directoryOf(taker.name), { recursive: true, force: true });
     await members.of(giver.name).kill('SIGTERM');
@@ -173,10 +188,11 @@ function copiedLine(output: string): CopiedLine | null {
   return line === undefined ? null : (JSON.parse(line) as CopiedLine);
 }
 
-/** Each at its time, whatever came of the one before. */
+/** Each at its time, whatever came of the one before. Rejects once all are answered, if one was not. */
 async function askUntil(url: string, perSecond: number, asked: Asked[], signal: AbortSignal): Promise<void> {
   const agent = new Agent({ keepAlive: true });
   const underway = new Set<Promise<void>>();
+  let failure: unknown = null;
   const askOne = async (question: string) => {
     const startUs = monotonicUs();
     const atMs = Date.now();
@@ -186,12 +202,17 @@ async function askUntil(url: string, perSecond: number, asked: Asked[], signal: 
   };
   try {
     for (let turn = 0, dueMs = Date.now(); !signal.aborted; turn++) {
-      const one = askOne(QUESTIONS[turn % QUESTIONS.length]).finally(() => underway.delete(one));
+      const one = askOne(QUESTIONS[turn % QUESTIONS.length])
+        .catch((error: unknown) => {
+          failure ??= error;
+        })
+        .finally(() => underway.delete(one));
       underway.add(one);
       dueMs += 1_000 / perSecond;
       await delay(Math.max(0, dueMs - Date.now()));
     }
     await Promise.all(underway);
+    if (failure !== null) throw failure;
   } finally {
     agent.destroy();
   }
@@ -206,10 +227,10 @@ async function main(): Promise<void> {
   const usual = values.small ? SMALL : LARGE;
   const figures = await runHandOverBench(
     {
+      ...usual,
       megabytes: Number(values.megabytes ?? usual.megabytes),
       rounds: Number(values.rounds ?? usual.rounds),
       questions: Number(values.questions ?? usual.questions),
-      quietSeconds: usual.quietSeconds,
     },
     (line) => process.stderr.write(`${line}\n`),
   );

@@ -10,7 +10,7 @@ export const SESSION_TIMEOUT_MS = 8_000;
 
 /**
  * A member learns from its next heartbeat that the group joins again. Bigger: those that know already read nothing for as
- * long; smaller: more requests for the coordinator.
+ * long; smaller: more requests for the coordinator. A member that no records come to beats after each of its fetches only.
  */
 export const HEARTBEAT_INTERVAL_MS = 250;
 

@@ -36,6 +36,7 @@ export interface ClusterListenerPorts {
   readonly holdings: (known: Uint8Array) => Uint8Array;
   /** Rejects with a PartialError for bytes that are no request. */
   readonly names: (request: Uint8Array) => Promise<Uint8Array>;
+  /** Pieces are in memory from `allocate`. */
   readonly copies: Pick<CopyGiver, 'copy' | 'piece' | 'release'>;
   readonly server: Omit<ServerOptions, 'handler' | 'inFlight' | 'observe'>;
 }

@@ -271,7 +271,7 @@ export class CopyTaker {
     if (!isAdopted) return false;
     this.adoptedCount++;
     logger.info(
-      { ...key, from: url, ...fetched, seconds: Math.round((monotonicUs() - startUs) / 1e5) / 10 },
+      { ...key, from: url, ...fetched, seconds: Math.ceil((monotonicUs() - startUs) / 1e4) / 100 },
       'a partition was copied from another member',
     );
     await this.removeAside(key);

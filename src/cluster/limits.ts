@@ -114,7 +114,7 @@ export const REPLY_HEAD_BYTES = 16 * 1024;
 /** Bytes that a copy of a partition is fetched by. Bigger: turns of the serving thread last longer; smaller: more requests. */
 export const PIECE_BYTES = 256 * 1024;
 
-/** Pieces of a file that are on their way at a time. More: memory; fewer: the disk and the network wait for each other. */
+/** Pieces of a file that are on their way at a time. More: memory; fewer: the disk and the network wait for each other, and a long line is idle. */
 export const PIECES_AT_ONCE = 4;
 
 /** How long a piece may take to come. Longer: a member that hangs is given up later; shorter: one that gives to many is. */

@@ -303,7 +303,7 @@ function messageOf(head: string, body: Uint8Array): Buffer {
 }
 
 const READ_BYTES = 64 * 1024;
-/** Of all connections: what one has read is taken before another reads. */
+/** Of all connections: on Linux and macOS what one has read is taken before another reads. */
 const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
 
 /** `onRead` is told of bytes that are overwritten by the next ones. */

@@ -87,7 +87,7 @@ export class PeerRequests {
   readonly #deadlineUs: number;
   readonly #oldCopies = new Map<number, OldCopy[]>();
   readonly #problems = new Set<string>();
-  /** What replies were put together in that are whole; null: nobody looks at them any more. */
+  /** Memory of whole replies; null: nobody looks at them any more. */
   #buffers: Buffer[] | null = [];
   /** Partitions of which some member has a copy that is not as far yet as it must be. */
   readonly #behind = new Set<number>();
@@ -158,6 +158,8 @@ export class PeerRequests {
     let partials: readonly ReadPartial[] = [];
     const rooms: Buffer[] = [];
     const allocate = (byteCount: number) => {
+      // For a reply that comes after the one that was used.
+      if (this.#buffers === null) return Buffer.allocUnsafeSlow(byteCount);
       const room = this.#ports.replies.take(byteCount);
       rooms.push(room);
       return room;
@@ -169,7 +171,7 @@ export class PeerRequests {
         isSlow,
         allocate,
       );
-      // Not before, as it is written there while it comes; one that comes after the one that was used is garbage.
+      // Not before: it is written there while it comes.
       this.#buffers?.push(...rooms);
       reply = readReply(bytes, asked);
       if (reply.kind === 'answer')

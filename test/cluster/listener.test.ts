@@ -1,10 +1,12 @@
 /** The cluster port: nothing without the key, and whatever comes in is answered or refused. */
 
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PartialError } from '../../engine/partial-format.js';
 import { ClusterListener, type ClusterListenerPorts } from '../../src/cluster/cluster-listener.js';
@@ -21,6 +23,7 @@ import { BACK_ENDS } from '../http/running-server.js';
 /** The first byte of what is answered with so many bytes like the second one. */
 const LARGE = 2;
 const LARGE_BYTES = POOLED_BODY_BYTES;
+const ASKING = fileURLToPath(new URL('./asking-process.js', import.meta.url));
 /** The first byte of what is not answered. */
 const NEVER = 3;
 
@@ -160,6 +163,25 @@ describe.each(BACK_ENDS)('%s', (forced) => {
     const link = new HttpPeerLink(`https://127.0.0.1:${securedPort}`, 'new-key');
     await expect(link.holdings(new Uint8Array(0), 5_000)).rejects.toThrow(/self.signed/);
     link.close();
+    await secured.close(0);
+    rmSync(directory, { recursive: true });
+  });
+
+  test('over TLS a link reads what it reads without', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'logring-cluster-tls-'));
+    const { certificate, key } = makeCertificate(directory, 'trusted');
+    const identity = checkedIdentity(textOfFile(certificate), textOfFile(key), { certificate, key });
+    const secured = new ClusterListener({ ...ports, server: { ...server, forced, identity } });
+    const securedUrl = `https://127.0.0.1:${await secured.listen('127.0.0.1', 0)}`;
+    // Only what it is told at its start does a process trust more.
+    const asking = spawn(process.execPath, [ASKING, securedUrl, String(LARGE), '5'], {
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: certificate },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let said = '';
+    for await (const piece of asking.stdout) said += piece;
+    const whole = { byteCount: LARGE_BYTES, isSame: true };
+    expect(JSON.parse(said)).toEqual({ large: new Array(5).fill(whole), small: 'answered x' });
     await secured.close(0);
     rmSync(directory, { recursive: true });
   });

@@ -48,7 +48,7 @@ describeKafka('a soak', () => {
       expect(stopped.figures.wrong + figures.wrong).toBe(0);
       expect(stopped.figures.probed + figures.probed).toBeGreaterThan(0);
       expect(findings.map(({ text }) => text.split(':')[0])).toEqual([
-        'asked',
+        'answered',
         'heap after collection, MiB, beside entries kept',
         'resident, MiB, beside entries kept',
         'heap after collection, MiB, beside what is counted',

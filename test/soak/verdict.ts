@@ -37,7 +37,7 @@ const EMPTY_DISK_BYTES = 512 * 2 ** 20;
 /** Row files to read and to append to, by either writer; journals, each with what it is read and written by. */
 const STORE_FILE_LIMIT = OPEN_FILE_LIMIT + 2 * APPEND_FILE_LIMIT + 64;
 
-/** Of the queries that are due, so many are to be asked: on a machine that can't take them nothing is shown. */
+/** Of the queries that are due: a soak on a machine that can't take them proves nothing. */
 const LEAST_RATE_SHARE = 3 / 4;
 
 const MEBIBYTE = 2 ** 20;
@@ -166,18 +166,19 @@ function nextLifeFinding(long: readonly Sample[], next: readonly Sample[]): Find
   };
 }
 
-/** By parts of the soak, each of which counts its own. */
+/** A part of a soak counts from nothing again: what is before its first sample is left out. */
 function rateFinding(samples: readonly Sample[], queriesPerSecond: number): Finding {
-  const seconds = { asked: 0, all: 0 };
+  let answeredCount = 0;
+  let dueCount = 0;
   for (const [i, { second, figures }] of samples.entries()) {
     const before = samples[i - 1];
     if (before === undefined || figures.asked < before.figures.asked) continue;
-    seconds.asked += (figures.asked - before.figures.asked) / queriesPerSecond;
-    seconds.all += second - before.second;
+    answeredCount += figures.answered - before.figures.answered;
+    dueCount += queriesPerSecond * (second - before.second);
   }
-  const share = seconds.asked / seconds.all;
+  const share = answeredCount / dueCount;
   return {
-    text: `asked: ${(100 * share).toFixed(0)} % of ${queriesPerSecond} queries a second`,
+    text: `answered: ${(100 * share).toFixed(0)} % of ${queriesPerSecond} queries a second`,
     isGood: share >= LEAST_RATE_SHARE,
   };
 }

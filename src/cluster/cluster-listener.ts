@@ -4,7 +4,7 @@
  */
 
 import { PartialError } from '../../engine/partial-format.js';
-import { BodyPool } from '../endpoints/body-pool.js';
+import { BodyPool, TakenBuffers } from '../endpoints/body-pool.js';
 import type { KeyRing } from '../http/auth.js';
 import { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import { createHttpServer, type ServerOptions } from '../http/server/back-ends.js';
@@ -122,22 +122,15 @@ export class ClusterListener {
   }
 
   async #answer({ isCounted, reply }: Route, body: Uint8Array): Promise<HttpAnswer> {
-    let buffer: Buffer | null = null;
-    const allocate = (byteCount: number) => {
-      buffer = this.#replies.take(byteCount);
-      return buffer;
-    };
+    const taken = new TakenBuffers(this.#replies);
     if (isCounted) this.#questionCount++;
     try {
-      const bytes = await reply(body, allocate);
-      const release = () => {
-        if (buffer !== null) this.#replies.giveBack(buffer);
-      };
+      const bytes = await reply(body, taken.take);
       return {
         status: bytes === null ? 304 : 200,
         headers: [BYTES],
         body: bytes ?? '',
-        release,
+        release: () => taken.giveBack(),
         close: false,
       };
     } catch (error) {

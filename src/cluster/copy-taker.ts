@@ -17,7 +17,7 @@ import { PartialError } from '../../engine/partial-format.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
-import { BodyPool } from '../endpoints/body-pool.js';
+import { BodyPool, TakenBuffers } from '../endpoints/body-pool.js';
 import type { ClockPair } from '../service/whole-answers.js';
 import type { Snapshot } from '../store/directory/backup.js';
 import { DROPPED_SUFFIX, INCOMING_FOLDER, REPLACED_SUFFIX } from '../store/directory/handed-over.js';
@@ -72,7 +72,7 @@ export class CopyTaker {
   readonly #ports: CopyTakerPorts;
   readonly #underWay = new Map<string, Promise<boolean>>();
   /** What pieces are put together in. */
-  readonly #rooms = new BodyPool();
+  readonly #pieces = new BodyPool();
   #laneCount = 0;
   readonly #waiting: (() => void)[] = [];
   #isClosed = false;
@@ -322,16 +322,12 @@ export class CopyTaker {
       const fetch = async (at: number): Promise<FetchedPiece> => {
         const length = Math.min(PIECE_BYTES, byteCount - at);
         const sha256 = at + length <= size ? await checksumOf(file, at, length) : null;
-        const rooms: Buffer[] = [];
-        const allocate = (roomBytes: number) => {
-          rooms.push(this.#rooms.take(roomBytes));
-          return rooms[rooms.length - 1];
-        };
+        const taken = new TakenBuffers(this.#pieces);
         const request = writeMessage({ snapshot, name, at, byteCount: length, sha256 });
-        const bytes = await link.piece(request, allocate);
+        const bytes = await link.piece(request, taken.take);
         if (bytes === null ? sha256 === null : bytes.length !== length)
           throw new CopyError(`a piece has ${bytes?.length ?? 'no'} bytes, not ${length}`);
-        return { bytes, rooms };
+        return { bytes, taken };
       };
       let askedBytes = 0;
       for (let at = 0; at < byteCount && !this.#isClosed; at += PIECE_BYTES) {
@@ -341,11 +337,11 @@ export class CopyTaker {
           piece.catch(() => undefined);
           coming.push(piece);
         }
-        const { bytes, rooms } = await coming.shift()!;
+        const { bytes, taken } = await coming.shift()!;
         if (bytes === null) continue;
         for (let done = 0; done < bytes.length; )
           done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
-        for (const room of rooms) this.#rooms.giveBack(room);
+        taken.giveBack();
         this.byteCount += bytes.length;
         fetched.byteCount += bytes.length;
       }
@@ -380,7 +376,7 @@ interface FetchedPiece {
   /** null: they are on the disk already. */
   readonly bytes: Uint8Array | null;
   /** What they are in. */
-  readonly rooms: readonly Buffer[];
+  readonly taken: TakenBuffers;
 }
 
 /** Of one try. */

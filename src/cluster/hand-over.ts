@@ -11,7 +11,7 @@ import { PartialError } from '../../engine/partial-format.js';
 import { snapshot } from '../store/directory/backup.js';
 import { STORE_FORMAT } from '../store/directory/store-format.js';
 import { messageReader } from './json-message.js';
-import { PIECE_BYTES } from './limits.js';
+import { PIECE_LIMIT_BYTES } from './limits.js';
 
 const copyRequest = z.object({
   topic: z.string(),
@@ -26,7 +26,7 @@ const pieceRequest = z.object({
   /** In the folder of snapshots. */
   name: z.string(),
   at: z.int().min(0),
-  byteCount: z.int().min(1).max(PIECE_BYTES),
+  byteCount: z.int().min(1).max(PIECE_LIMIT_BYTES),
   /** Of what the asker has there, in hexadecimal; null: it has nothing. */
   sha256: z.string().nullable(),
 });

@@ -108,13 +108,25 @@ export const PEER_CONNECTIONS = 64;
 /** Used again for so long without a question. Longer: it is closed under one; shorter: connections are made again and again. */
 export const PEER_IDLE_MS = 1000 * KEEP_ALIVE_TOLD_SECONDS;
 
+/**
+ * Bytes that are read from any member at a time, and of a reply that is put together without `allocate`. Bigger: memory;
+ * smaller: more system calls.
+ */
+export const PEER_READ_BYTES = 64 * 1024;
+
 /** Bytes of a reply's head. Bigger: memory for what is no reply; smaller: what a proxy adds does not fit. */
 export const REPLY_HEAD_BYTES = 16 * 1024;
 
 /** Bytes that a copy of a partition is fetched by. Bigger: turns of the serving thread last longer; smaller: more requests. */
 export const PIECE_BYTES = 256 * 1024;
 
-/** Pieces of a file that are on their way at a time. More: memory; fewer: the disk and the network wait for each other, and a long line is idle. */
+/** Bytes of a piece that a member may ask for: builds of before 2026-11-27 ask for so many. Bigger: memory, and longer turns. */
+export const PIECE_LIMIT_BYTES = 1024 * 1024;
+
+/**
+ * Pieces of a file that are on their way at a time. More: memory; fewer: the disk and the network wait for each other, and
+ * a long line is idle.
+ */
 export const PIECES_AT_ONCE = 4;
 
 /** How long a piece may take to come. Longer: a member that hangs is given up later; shorter: one that gives to many is. */

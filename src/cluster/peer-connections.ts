@@ -3,7 +3,8 @@
  * other: a reply has a Content-Length, or is a 304. Of a client of Node's own this takes a third of the processor time.
  *
  *   requests ──► an idle connection │ a new one │ the queue, when there are PEER_CONNECTIONS
- *   replies  ──► read into one buffer for all connections, and from there to memory of their own; of large ones from `allocate`
+ *   replies  ──► read into one buffer for all connections, and from there to memory of their own, for large ones from
+ *                `allocate`
  *   silence, a broken connection, bytes that are no reply ──► the request is rejected, its connection closed
  *   one that was used before, closed without a byte ──► the other side may not have seen the request: it is sent again
  */
@@ -12,7 +13,7 @@ import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { POOLED_BODY_BYTES } from '../endpoints/limits.js';
 import { CLUSTER_KEY_HEADER } from './cluster-paths.js';
-import { PEER_CONNECTIONS, PEER_IDLE_MS, REPLY_BYTES, REPLY_HEAD_BYTES } from './limits.js';
+import { PEER_CONNECTIONS, PEER_IDLE_MS, PEER_READ_BYTES, REPLY_BYTES, REPLY_HEAD_BYTES } from './limits.js';
 import type { Allocate } from './messages.js';
 
 export interface PeerTarget {
@@ -288,7 +289,7 @@ class ReplyReader {
   #grow(leastBytes: number, allocate: Allocate): void {
     const wanted = Math.max(leastBytes, POOLED_BODY_BYTES, 2 * this.#room.length);
     const byteCount = Math.min(this.#byteCount, wanted);
-    const room = byteCount <= READ_BYTES ? Buffer.allocUnsafe(byteCount) : allocate(byteCount);
+    const room = byteCount <= PEER_READ_BYTES ? Buffer.allocUnsafe(byteCount) : allocate(byteCount);
     room.set(this.#room.subarray(0, this.#receivedBytes));
     this.#room = room.subarray(0, byteCount);
   }
@@ -302,9 +303,8 @@ function messageOf(head: string, body: Uint8Array): Buffer {
   return message;
 }
 
-const READ_BYTES = 64 * 1024;
 /** Of all connections: on Linux and macOS what one has read is taken before another reads. */
-const readBuffer = Buffer.allocUnsafeSlow(READ_BYTES);
+const readBuffer = Buffer.allocUnsafeSlow(PEER_READ_BYTES);
 
 /** `onRead` is told of bytes that are overwritten by the next ones. */
 function socketTo(

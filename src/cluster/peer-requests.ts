@@ -5,7 +5,7 @@
 
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
-import type { BodyPool } from '../endpoints/body-pool.js';
+import { type BodyPool, TakenBuffers } from '../endpoints/body-pool.js';
 import type { Detail } from '../endpoints/endpoint.js';
 import type { DroppedSpan } from '../http/ports.js';
 import type { HedgeBudget } from './hedge-budget.js';
@@ -88,7 +88,7 @@ export class PeerRequests {
   readonly #oldCopies = new Map<number, OldCopy[]>();
   readonly #problems = new Set<string>();
   /** Memory of whole replies; null: nobody looks at them any more. */
-  #buffers: Buffer[] | null = [];
+  #buffers: TakenBuffers[] | null = [];
   /** Partitions of which some member has a copy that is not as far yet as it must be. */
   readonly #behind = new Set<number>();
   /** How long a caller should wait who was told that something is unavailable; 0: nobody said. */
@@ -103,7 +103,7 @@ export class PeerRequests {
 
   /** To be called when nothing that was read is needed any more: its memory is used again. */
   release(): void {
-    for (const buffer of this.#buffers ?? []) this.#ports.replies.giveBack(buffer);
+    for (const taken of this.#buffers ?? []) taken.giveBack();
     this.#buffers = null;
   }
 
@@ -156,14 +156,10 @@ export class PeerRequests {
     const { isSlow, read } = this.#how;
     let reply: Reply;
     let partials: readonly ReadPartial[] = [];
-    const rooms: Buffer[] = [];
-    const allocate = (byteCount: number) => {
-      // For a reply that comes after the one that was used.
-      if (this.#buffers === null) return Buffer.allocUnsafeSlow(byteCount);
-      const room = this.#ports.replies.take(byteCount);
-      rooms.push(room);
-      return room;
-    };
+    const taken = new TakenBuffers(this.#ports.replies);
+    // Of its own for a reply that comes after the one that was used.
+    const allocate = (byteCount: number) =>
+      this.#buffers === null ? Buffer.allocUnsafeSlow(byteCount) : taken.take(byteCount);
     try {
       const bytes = await peer.link.ask(
         writeQuestion({ ...this.#question, limitMs, detail, oldestMs, partitions: asked }),
@@ -172,7 +168,7 @@ export class PeerRequests {
         allocate,
       );
       // Not before: it is written there while it comes.
-      this.#buffers?.push(...rooms);
+      this.#buffers?.push(taken);
       reply = readReply(bytes, asked);
       if (reply.kind === 'answer')
         partials = reply.partials.map(({ firstPartition, bytes: written }) => {

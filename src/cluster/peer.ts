@@ -9,7 +9,10 @@ import { PeerProjects } from './peer-projects.js';
 
 /** Carries messages to a member. Rejects for anything but a whole reply, within the time. */
 export interface PeerLink {
-  /** `isSlow`: its answer may take long, and must not keep others waiting. The reply may be in memory from `allocate`, which is written until it is whole. */
+  /**
+   * `isSlow`: its answer may take long, and must not keep others waiting. The reply may be in memory from `allocate`,
+   * which is written until the reply is whole.
+   */
   ask(question: Uint8Array, limitMs: number, isSlow: boolean, allocate?: Allocate): Promise<Uint8Array>;
   /** `known`: see messages.ts. */
   holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array>;

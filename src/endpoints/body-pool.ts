@@ -20,3 +20,24 @@ export class BodyPool {
     if (buffer.length === POOLED_BODY_BYTES && this.#free.length < BODY_POOL_COUNT) this.#free.push(buffer);
   }
 }
+
+/** The buffers of one body, or of what one is made from. */
+export class TakenBuffers {
+  readonly #pool: BodyPool;
+  readonly #buffers: Buffer[] = [];
+
+  constructor(pool: BodyPool) {
+    this.#pool = pool;
+  }
+
+  readonly take = (byteCount: number): Buffer => {
+    const buffer = this.#pool.take(byteCount);
+    this.#buffers.push(buffer);
+    return buffer;
+  };
+
+  /** To be called once, when nobody looks at them any more. */
+  giveBack(): void {
+    for (const buffer of this.#buffers) this.#pool.giveBack(buffer);
+  }
+}

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { PartialError } from '../../engine/partial-format.js';
 import { SegmentError } from '../../engine/segments.js';
 import { checkStore } from '../../src/check/store-check.js';
 import { ClusterListener } from '../../src/cluster/cluster-listener.js';
@@ -282,6 +283,17 @@ test('what is given is adopted with the clock of who gives it, as it was when it
   await giver.release(writeMessage({ snapshot: readCopy(await making, 'shards/edge+0').id }));
   expect(giver.hasCopied(HOLDING, 'taker')).toBe(false);
   peers.close();
+});
+
+test('a piece may be as large as builds of before asked for, and no larger', async () => {
+  const request = writeMessage({ topic: 'edge', topicId: '', partition: 0, store: 'of-before' });
+  const { id: snapshot, files } = readCopy(await giver.copy(request), 'shards/edge+0');
+  const { name } = files.reduce((a, b) => (a.byteCount > b.byteCount ? a : b));
+  const piece = (byteCount: number) =>
+    giver.piece(writeMessage({ snapshot, name, at: 0, byteCount, sha256: null }), Buffer.allocUnsafe);
+  expect((await piece(2 ** 20))?.length).toBe(2 ** 20);
+  await expect(piece(2 ** 20 + 1)).rejects.toThrow(PartialError);
+  await giver.release(writeMessage({ snapshot }));
 });
 
 /** Members that a taker knows, each with what it holds of some partitions; `copy`: when one is asked for a copy. */

@@ -6,6 +6,7 @@
  *              ├─► of a project: others' of which it is known that they have nothing of it, as of then; nobody is asked
  *              ╰─► others' fresh ones, a request a member ──► refused, behind, older: the next member that has it
  *                                                         ╰─► late: the next is asked beside it
+ *              ╰─► not of a member that has just said that it is behind, or is being asked whether it still is
  *              ╰─► where none is fresh, or comes in most of the time: the least old
  *              ╰─► where the only ones left are not as far yet as they must be: all of it again, until time is up
  *              ╰─► of a project: what is known to have had nothing of it some time ago
@@ -227,6 +228,16 @@ export class Gathering {
     return holders;
   }
 
+  /** Whether a member would only say again that it is not as far yet. */
+  #isKnownBehind(peer: Peer, partition: number): boolean {
+    const { floorOf, monotonicUs } = this.#ports;
+    const key = this.#key(partition);
+    const nextOffset = peer.behindAt(key, monotonicUs());
+    if (nextOffset === Infinity || nextOffset >= floorOf(key, this.#topicId)) return false;
+    this.#requests.noteBehind(peer, partition);
+    return true;
+  }
+
   #key(partition: number): PartitionKey {
     return { topic: this.#wanted.topic, partition };
   }
@@ -240,7 +251,9 @@ export class Gathering {
     const groups = new Map<Peer, number[]>();
     const lacking: number[] = [];
     for (const partition of partitions) {
-      const peer = this.#holders(partition).find((one) => !tried.has(one));
+      const peer = this.#holders(partition).find(
+        (one) => !tried.has(one) && !this.#isKnownBehind(one, partition),
+      );
       if (peer === undefined || this.#requests.remainingMs <= 0) lacking.push(partition);
       else groups.set(peer, [...(groups.get(peer) ?? []), partition]);
     }

@@ -42,7 +42,13 @@ export const BEHIND_CHECK_MS = 5;
 export const BEHIND_CHECK_MOST_MS = 50;
 
 /**
- * The same between two looks for a copy, where the only ones left are not as far yet as they must be. Longer: the answer
+ * A member that was not as far as it had to be is not asked again for so long, and while it is being asked. Longer: the
+ * answer comes later; shorter: questions in vain take up the time in which it would catch up.
+ */
+export const BEHIND_KNOWN_MS = 100;
+
+/**
+ * Between two looks for a copy, at first, and at the most as they find none, where the only ones left are not as far yet as they must be. Longer: the answer
  * comes later; shorter: more questions while machines are busy.
  */
 export const CATCH_UP_PAUSE_MS = 25;

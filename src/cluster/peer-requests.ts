@@ -123,6 +123,12 @@ export class PeerRequests {
     return this.#behind.has(partition);
   }
 
+  /** A member is not asked for a partition, as it is not as far yet. */
+  noteBehind(peer: Peer, partition: number): void {
+    this.#behind.add(partition);
+    this.#problems.add(`${peer.url}: ${PROBLEM_OF.behind}`);
+  }
+
   /** Whether some member has a copy of a partition that was only too old, but not older than this. */
   hasOld(partition: number, oldestMs: number): boolean {
     return this.#oldCopies.get(partition)?.some(({ ageMs }) => ageMs <= oldestMs) === true;
@@ -152,6 +158,7 @@ export class PeerRequests {
       partition,
       atLeast: this.#ports.floorOf({ topic, partition }, topicId),
     }));
+    for (const { partition } of asked) peer.asks({ topic, partition }, askedUs);
     const limitMs = Math.max(1, Math.ceil(this.remainingMs));
     const { isSlow, read } = this.#how;
     let reply: Reply;
@@ -209,22 +216,24 @@ export class PeerRequests {
     }
     const lacking: number[] = [];
     const counted: AskedPartition[] = [];
+    const { topic, topicId } = this.#question;
+    const heardUs = this.#ports.monotonicUs();
     let ageMs = 0;
     for (const { partition, status, nextOffset, ageMs: copyAgeMs } of reply.partitions) {
+      peer.noteProgress({ topic, partition }, nextOffset, status === 'behind', heardUs);
       if (status === 'counted') {
         counted.push({ partition, atLeast: nextOffset });
         ageMs = Math.max(ageMs, copyAgeMs);
         continue;
       }
       lacking.push(partition);
-      if (status === 'behind') this.#behind.add(partition);
-      if (status === 'old') {
+      if (status === 'behind') this.noteBehind(peer, partition);
+      else if (status === 'old') {
         if (oldestMs !== Infinity) this.#noteOld(partition, peer, copyAgeMs);
       } else this.#problems.add(`${peer.url}: ${PROBLEM_OF[status]}`);
     }
     if (counted.length === 0) return { pieces: [], lacking };
     const { dropped, partitionCount } = reply;
-    const { topic, topicId } = this.#question;
     if (peer.noteTopic({ topic, topicId, partitionCount })) this.#ports.onGrown(peer);
     // It was judged after it was asked: by then all of it was as old at most.
     return { pieces: [{ peer, partitions: counted, dropped, partials, ageMs, asOfUs: askedUs }], lacking };

@@ -3,7 +3,14 @@
 import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { isSameLog } from './floors.js';
-import { HEDGE_LEAST_MS, HEDGE_MOST_MS, LATENCY_SAMPLES, SILENT_TIMES } from './limits.js';
+import {
+  BEHIND_KNOWN_MS,
+  BEHIND_WAIT_MS,
+  HEDGE_LEAST_MS,
+  HEDGE_MOST_MS,
+  LATENCY_SAMPLES,
+  SILENT_TIMES,
+} from './limits.js';
 import type { Allocate, HeldTopic, Holding, Holdings } from './messages.js';
 import { PeerProjects } from './peer-projects.js';
 
@@ -39,6 +46,8 @@ export class Peer {
   #heardUs = 0;
   #silentTimes = 0;
   #missedUs = Number.NEGATIVE_INFINITY;
+  /** How far it was with partitions that it had to be farther with, by partitionId, and until when that is not asked again. */
+  readonly #behind = new Map<string, { nextOffset: number; untilUs: number }>();
   /** Of its last answers, milliseconds, the oldest overwritten. */
   readonly #latencies = new Float64Array(LATENCY_SAMPLES);
   #latencyCount = 0;
@@ -122,6 +131,26 @@ export class Peer {
     const holding = this.#holdings.get(id);
     if (holding === undefined) return null;
     return { ...holding, ageMs: holding.ageMs + (nowUs - this.#heardUs) / 1000 };
+  }
+
+  /** How far it was with a partition, where it was not far enough and is not to be asked again yet; else Infinity. */
+  behindAt(key: PartitionKey, nowUs: number): number {
+    if (this.#behind.size === 0) return Infinity;
+    const known = this.#behind.get(partitionId(key));
+    return known === undefined || nowUs >= known.untilUs ? Infinity : known.nextOffset;
+  }
+
+  /** It is asked for a partition: if it was behind, others need not ask until it has had time to answer. */
+  asks(key: PartitionKey, nowUs: number): void {
+    if (this.#behind.size === 0) return;
+    const known = this.#behind.get(partitionId(key));
+    if (known !== undefined) known.untilUs = nowUs + 1000 * (BEHIND_WAIT_MS + BEHIND_KNOWN_MS);
+  }
+
+  /** It has said how far it is with a partition. */
+  noteProgress(key: PartitionKey, nextOffset: number, isBehind: boolean, nowUs: number): void {
+    if (isBehind) this.#behind.set(partitionId(key), { nextOffset, untilUs: nowUs + 1000 * BEHIND_KNOWN_MS });
+    else if (this.#behind.size > 0) this.#behind.delete(partitionId(key));
   }
 
   answered(latencyMs: number): void {

@@ -3,7 +3,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { RelayShard } from '../../engine/shard.js';
-import { FRESH_SHARE, HEDGE_MOST_MS, SILENT_TIMES } from '../../src/cluster/limits.js';
+import {
+  BEHIND_KNOWN_MS,
+  CATCH_UP_PAUSE_MOST_MS,
+  FRESH_SHARE,
+  HEDGE_MOST_MS,
+  SILENT_TIMES,
+} from '../../src/cluster/limits.js';
 import type { Question } from '../../src/cluster/messages.js';
 import type { LiveAnswer } from '../../src/endpoints/endpoint.js';
 import { logsAll } from '../../src/endpoints/logs-all.js';
@@ -11,7 +17,15 @@ import { PartitionsChanged, Unavailable } from '../../src/endpoints/refusal.js';
 import type { AnswerState } from '../../src/http/ports.js';
 import type { ScatterCall } from '../../src/http/query/scatter-port.js';
 import { SharedAnswers } from '../../src/http/query/shared-answers.js';
-import { FRESH_MS, replyOf, type StubMember, StubMembers, TIMEOUT_MS, TOPIC } from './stub-members.js';
+import {
+  FRESH_MS,
+  NEXT_OFFSET,
+  replyOf,
+  type StubMember,
+  StubMembers,
+  TIMEOUT_MS,
+  TOPIC,
+} from './stub-members.js';
 
 const OLD_MS = 60_000;
 
@@ -120,6 +134,66 @@ test.each([
   const { gathered, afterMs } = await gather(members);
   expect(gathered).toBeInstanceOf(Unavailable);
   expect(afterMs).toBe(TIMEOUT_MS);
+});
+
+/** A member that can be told to be less far than it was, and how often it was asked. */
+function behind(): { readonly member: StubMember; askedCount: number; isBehind: boolean } {
+  const state = {
+    askedCount: 0,
+    isBehind: false,
+    member: {
+      agesMs: [0],
+      answer: (question: Question) => {
+        state.askedCount++;
+        return replyOf(
+          question,
+          () =>
+            state.isBehind
+              ? { status: 'behind', ageMs: 0, nextOffset: NEXT_OFFSET - 1 }
+              : { status: 'counted', ageMs: 0 },
+          (out) => out.string('all'),
+        );
+      },
+    },
+  };
+  return state;
+}
+
+const QUESTIONS = 20;
+
+test('a member that is behind is not asked by each question that waits for it', async () => {
+  const state = behind();
+  const members = new StubMembers([state.member]);
+  await members.hear();
+  await gather(members);
+  state.isBehind = true;
+  state.askedCount = 0;
+  const all = await Promise.all(Array.from({ length: QUESTIONS }, () => gather(members)));
+  for (const { gathered, afterMs } of all) {
+    expect(gathered).toBeInstanceOf(Unavailable);
+    expect((gathered as Unavailable).message).toContain('has not come as far yet');
+    expect(afterMs).toBeGreaterThan(0.8 * TIMEOUT_MS);
+  }
+  // All of them began before it had said anything.
+  expect(state.askedCount - QUESTIONS).toBeLessThanOrEqual(TIMEOUT_MS / BEHIND_KNOWN_MS);
+  expect(state.askedCount - QUESTIONS).toBeGreaterThan(0);
+});
+
+test('but all are answered soon after it has caught up', async () => {
+  const state = behind();
+  const members = new StubMembers([state.member]);
+  await members.hear();
+  await gather(members);
+  state.isBehind = true;
+  const caughtUpMs = TIMEOUT_MS / 4;
+  members.time.after(caughtUpMs * 1000, () => {
+    state.isBehind = false;
+  });
+  const all = await Promise.all(Array.from({ length: QUESTIONS }, () => gather(members)));
+  for (const { gathered, afterMs } of all) {
+    expect(gathered).toMatchObject({ others: ['all'], state: 'fresh' });
+    expect(afterMs - caughtUpMs).toBeLessThanOrEqual(BEHIND_KNOWN_MS + CATCH_UP_PAUSE_MOST_MS);
+  }
 });
 
 test('a partition that is known only to the member that answers is not left out', async () => {

@@ -113,17 +113,18 @@ export class StubMembers {
 }
 
 /**
- * What a member says of the partitions it was asked for, each with its age; `write`: what it counts of those it counts;
+ * What a member says of the partitions it was asked for, each with its age, and its offset where that is another than
+ * NEXT_OFFSET; `write`: what it counts of those it counts;
  * `partitionCount`: of the topic, as it knows it.
  */
 export function replyOf(
   { partitions }: Question,
-  statusOf: (partition: number) => { status: PartitionStatus; ageMs: number },
+  statusOf: (partition: number) => { status: PartitionStatus; ageMs: number; nextOffset?: number },
   write: (out: ByteWriter, counted: readonly number[]) => void = () => undefined,
   partitionCount = 1,
 ): Uint8Array {
   const replied = partitions.map(({ partition }) => {
-    return { partition, ...statusOf(partition), nextOffset: NEXT_OFFSET, projects: null };
+    return { partition, nextOffset: NEXT_OFFSET, ...statusOf(partition), projects: null };
   });
   const counted = replied.filter(({ status }) => status === 'counted').map(({ partition }) => partition);
   const partials =

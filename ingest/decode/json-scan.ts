@@ -138,35 +138,7 @@ function endsScalar(byte: number): boolean {
 }
 
 /**
- * Finds the value of the member `name` (ASCII) of the object whose `{` is at `start`. Of several, the last
- * counts, as for JSON.parse. False when there isn't one. O(length).
- */
-export function findMember(
-  bytes: Uint8Array,
-  start: number,
-  end: number,
-  name: string,
-  found: ByteRange,
-): boolean {
-  let isFound = false;
-  let keyStart = skipWhitespace(bytes, start + 1, end);
-  while (keyStart < end && bytes[keyStart] === QUOTE) {
-    const keyEnd = endOfString(bytes, keyStart, end);
-    const valueStart = startOfMemberValue(bytes, keyEnd, end);
-    const valueEnd = valueStart < 0 ? -1 : endOfValue(bytes, valueStart, end);
-    if (valueEnd < 0) return isFound;
-    if (keyEquals(bytes, keyStart + 1, keyEnd - 1, name)) {
-      found.start = valueStart;
-      found.end = valueEnd;
-      isFound = true;
-    }
-    keyStart = startOfNextKey(bytes, valueEnd, end);
-  }
-  return isFound;
-}
-
-/**
- * Where the value of the first member `name` begins; -1 when there isn't one. Looks at nothing behind that.
+ * Where the value of the first member `name` (ASCII) of the object whose `{` is at `start` begins; -1 when there isn't one. Looks at nothing behind that.
  */
 export function startOfFirstMember(bytes: Uint8Array, start: number, end: number, name: string): number {
   let keyStart = skipWhitespace(bytes, start + 1, end);

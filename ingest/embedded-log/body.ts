@@ -7,7 +7,6 @@ import { ArraySplitter } from '../decode/array-splitter.js';
 import {
   type ByteRange,
   ContainerScan,
-  findMember,
   OPEN_BRACE,
   OPEN_BRACKET,
   skipByteOrderMark,
@@ -52,8 +51,8 @@ const LINE_TYPES = [
   'application/jsonl',
   'application/x-jsonlines',
 ];
-/** An object with one of these is an entry, even if it has a `batch` too. */
-const ENTRY_MEMBERS = ['project', 'metadata', 'event_message', 'message'];
+/** An object with one of the others is an entry, even if it has a `batch` too. */
+const BATCH_MEMBERS = { batch: 0, project: 1, metadata: 2, event_message: 3, message: 4 };
 
 /** `application/json` of `Application/JSON; charset=utf-8`. */
 export function mediaTypeOf(contentType: string): string {
@@ -206,18 +205,11 @@ function isBatch(body: Uint8Array, start: number, end: number, array: ByteRange)
     EMPTY_ARRAY,
     body.subarray(array.end, end),
   ]);
-  let value: unknown;
-  try {
-    value = JSON.parse(shell.toString());
-  } catch {
-    return false;
-  }
+  const walk = new JsonWalk(BATCH_MEMBERS);
+  if (walk.walk(shell, 0, shell.length) !== 'object') return false;
   // Of two members `batch` the last would count; then the array found is not the batch.
-  const last = { start: 0, end: 0 };
-  findMember(shell, 0, shell.length, 'batch', last);
-  return (
-    last.start === array.start - start && !ENTRY_MEMBERS.some((name) => Object.hasOwn(value as object, name))
-  );
+  const [batchStart, ...entryStarts] = walk.starts;
+  return batchStart === array.start - start && entryStarts.every((at) => at < 0);
 }
 
 /** As much of a body as is looked through for the end of a line in one go. */

@@ -6,7 +6,7 @@
  *              ├─► of a project: others' of which it is known that they have nothing of it, as of then; nobody is asked
  *              ╰─► others' fresh ones, a request a member ──► refused, behind, older: the next member that has it
  *                                                         ╰─► late: the next is asked beside it
- *              ╰─► not of a member that has just said that it is behind, or is being asked whether it still is
+ *              ╰─► nobody, where all have just said that they are behind, or are being asked whether they still are
  *              ╰─► where none is fresh, or comes in most of the time: the least old
  *              ╰─► where the only ones left are not as far yet as they must be: all of it again, until time is up
  *              ╰─► of a project: what is known to have had nothing of it some time ago
@@ -104,6 +104,7 @@ export class Gathering {
     for (let round = 0; round === 0 || this.#isComing(lacking); round++) {
       if (round > 0) await this.#pause(CATCH_UP_PAUSE_MS * 2 ** (round - 1));
       this.#ranked.clear();
+      this.#requests.beginRound();
       const others: number[] = [];
       for (const partition of lacking) {
         if (this.#isOwnGood(partition, this.#ports.freshMs)) {
@@ -228,13 +229,23 @@ export class Gathering {
     return holders;
   }
 
-  /** Whether a member would only say again that it is not as far yet. */
-  #isKnownBehind(peer: Peer, partition: number): boolean {
+  /**
+   * Whether all members that were not asked yet would only say again that they are not as far yet. Where there is an older
+   * copy to fall back on, they are asked all the same.
+   */
+  #isKnownBehind(partition: number, tried: ReadonlySet<Peer>): boolean {
     const { floorOf, monotonicUs } = this.#ports;
     const key = this.#key(partition);
-    const nextOffset = peer.behindAt(key, monotonicUs());
-    if (nextOffset === Infinity || nextOffset >= floorOf(key, this.#topicId)) return false;
-    this.#requests.noteBehind(peer, partition);
+    const nowUs = monotonicUs();
+    const behind: Peer[] = [];
+    for (const peer of this.#holders(partition)) {
+      if (tried.has(peer)) continue;
+      const nextOffset = peer.behindAt(key, nowUs);
+      if (nextOffset === Infinity || nextOffset >= floorOf(key, this.#topicId)) return false;
+      behind.push(peer);
+    }
+    if (this.#hasOld(partition)) return false;
+    for (const peer of behind) this.#requests.noteBehind(peer, partition);
     return true;
   }
 
@@ -251,10 +262,9 @@ export class Gathering {
     const groups = new Map<Peer, number[]>();
     const lacking: number[] = [];
     for (const partition of partitions) {
-      const peer = this.#holders(partition).find(
-        (one) => !tried.has(one) && !this.#isKnownBehind(one, partition),
-      );
-      if (peer === undefined || this.#requests.remainingMs <= 0) lacking.push(partition);
+      const peer = this.#holders(partition).find((one) => !tried.has(one));
+      const mayAsk = peer !== undefined && this.#requests.remainingMs > 0;
+      if (!mayAsk || this.#isKnownBehind(partition, tried)) lacking.push(partition);
       else groups.set(peer, [...(groups.get(peer) ?? []), partition]);
     }
     const outcomes = await Promise.all(
@@ -310,6 +320,7 @@ export class Gathering {
     return new Promise((resolve) => {
       let best: Outcome = { pieces: [], lacking: partitions };
       let underWayCount = 1;
+      let pauseMs = CATCH_UP_PAUSE_MS;
       let isEnded = false;
       const end = (): void => {
         isEnded = true;
@@ -336,7 +347,9 @@ export class Gathering {
         const isLast = underWayCount === 1;
         take(outcome);
         // They may only not have come as far yet as the late one was.
-        if (!isLast && this.#isComing(outcome.lacking)) cancel = after(CATCH_UP_PAUSE_MS, askOthers);
+        if (isLast || !this.#isComing(outcome.lacking)) return;
+        cancel = after(pauseMs, askOthers);
+        pauseMs = Math.min(2 * pauseMs, CATCH_UP_PAUSE_MOST_MS);
       };
       const waitMs = () => lateMs ?? FRESH_SHARE * this.#requests.remainingMs;
       // One that hangs leaves time to ask for older copies. Where answers may take long, one that is only slow does not hang.

@@ -42,8 +42,8 @@ export const BEHIND_CHECK_MS = 5;
 export const BEHIND_CHECK_MOST_MS = 50;
 
 /**
- * A member that was not as far as it had to be is not asked again for so long, and while it is being asked. Longer: the
- * answer comes later; shorter: questions in vain take up the time in which it would catch up.
+ * Members that were not as far as they had to be are not asked again for so long, and while they are being asked. Longer:
+ * the answer comes later; shorter: questions in vain take up the time in which they would catch up.
  */
 export const BEHIND_KNOWN_MS = 100;
 

@@ -89,7 +89,7 @@ export class PeerRequests {
   readonly #problems = new Set<string>();
   /** Memory of whole replies; null: nobody looks at them any more. */
   #buffers: TakenBuffers[] | null = [];
-  /** Partitions of which some member has a copy that is not as far yet as it must be. */
+  /** Partitions of which some member said in this round that its copy is not as far yet as it must be. */
   readonly #behind = new Set<number>();
   /** How long a caller should wait who was told that something is unavailable; 0: nobody said. */
   retryAfterSeconds = 0;
@@ -117,6 +117,11 @@ export class PeerRequests {
   problemsText(): string {
     const shown = [...this.#problems].slice(0, NAMED_PROBLEMS);
     return shown.length === 0 ? 'no member holds it' : shown.join('; ');
+  }
+
+  /** All members that are left are asked again. */
+  beginRound(): void {
+    this.#behind.clear();
   }
 
   isBehind(partition: number): boolean {
@@ -158,9 +163,13 @@ export class PeerRequests {
       partition,
       atLeast: this.#ports.floorOf({ topic, partition }, topicId),
     }));
-    for (const { partition } of asked) peer.asks({ topic, partition }, askedUs);
     const limitMs = Math.max(1, Math.ceil(this.remainingMs));
     const { isSlow, read } = this.#how;
+    // One that may take seconds says late how far the member was.
+    if (!isSlow) for (const { partition } of asked) peer.asks({ topic, partition }, askedUs);
+    const forgetBehind = () => {
+      for (const { partition } of asked) peer.noteNotBehind({ topic, partition });
+    };
     let reply: Reply;
     let partials: readonly ReadPartial[] = [];
     const taken = new TakenBuffers(this.#ports.replies);
@@ -184,12 +193,14 @@ export class PeerRequests {
       peer.answered((monotonicUs() - askedUs) / 1000);
     } catch (error) {
       peer.missed(askedUs, monotonicUs());
+      forgetBehind();
       const isLate = (monotonicUs() - askedUs) / 1000 >= limitMs;
       onAsked(isLate ? 'late' : 'failed', (monotonicUs() - askedUs) / 1000);
       this.#problems.add(`${peer.url}: ${(error as Error).message}`);
       return { pieces: [], lacking: partitions };
     }
-    if (reply.kind === 'answer' && oldestMs !== Infinity) this.#noteProjects(peer, reply, askedUs);
+    if (reply.kind !== 'answer') forgetBehind();
+    else if (oldestMs !== Infinity) this.#noteProjects(peer, reply, askedUs);
     const outcome = this.#outcomeOf(reply, { peer, asked, partials, oldestMs, askedUs });
     const how =
       reply.kind !== 'answer' ? 'unavailable' : outcome.lacking.length === 0 ? 'counted' : 'passed-on';
@@ -220,7 +231,9 @@ export class PeerRequests {
     const heardUs = this.#ports.monotonicUs();
     let ageMs = 0;
     for (const { partition, status, nextOffset, ageMs: copyAgeMs } of reply.partitions) {
-      peer.noteProgress({ topic, partition }, nextOffset, status === 'behind', heardUs);
+      const key = { topic, partition };
+      if (status !== 'behind') peer.noteNotBehind(key);
+      else if (!this.#how.isSlow) peer.noteBehind(key, nextOffset, heardUs);
       if (status === 'counted') {
         counted.push({ partition, atLeast: nextOffset });
         ageMs = Math.max(ageMs, copyAgeMs);

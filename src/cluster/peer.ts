@@ -6,6 +6,7 @@ import { isSameLog } from './floors.js';
 import {
   BEHIND_KNOWN_MS,
   BEHIND_WAIT_MS,
+  CATCH_UP_PAUSE_MOST_MS,
   HEDGE_LEAST_MS,
   HEDGE_MOST_MS,
   LATENCY_SAMPLES,
@@ -140,17 +141,22 @@ export class Peer {
     return known === undefined || nowUs >= known.untilUs ? Infinity : known.nextOffset;
   }
 
-  /** It is asked for a partition: if it was behind, others need not ask until it has had time to answer. */
+  /** It is asked for a partition: if it was behind just now, others need not ask until it has had time to answer. */
   asks(key: PartitionKey, nowUs: number): void {
     if (this.#behind.size === 0) return;
     const known = this.#behind.get(partitionId(key));
-    if (known !== undefined) known.untilUs = nowUs + 1000 * (BEHIND_WAIT_MS + BEHIND_KNOWN_MS);
+    if (known === undefined) return;
+    if (nowUs > known.untilUs + 1000 * CATCH_UP_PAUSE_MOST_MS) this.noteNotBehind(key);
+    else known.untilUs = nowUs + 1000 * (BEHIND_WAIT_MS + BEHIND_KNOWN_MS);
   }
 
-  /** It has said how far it is with a partition. */
-  noteProgress(key: PartitionKey, nextOffset: number, isBehind: boolean, nowUs: number): void {
-    if (isBehind) this.#behind.set(partitionId(key), { nextOffset, untilUs: nowUs + 1000 * BEHIND_KNOWN_MS });
-    else if (this.#behind.size > 0) this.#behind.delete(partitionId(key));
+  noteBehind(key: PartitionKey, nextOffset: number, nowUs: number): void {
+    this.#behind.set(partitionId(key), { nextOffset, untilUs: nowUs + 1000 * BEHIND_KNOWN_MS });
+  }
+
+  /** As far as is known. */
+  noteNotBehind(key: PartitionKey): void {
+    if (this.#behind.size > 0) this.#behind.delete(partitionId(key));
   }
 
   answered(latencyMs: number): void {

@@ -4,8 +4,6 @@
  * done is the engine's matter.
  */
 
-import type { CompactionPlan } from '../../engine/rows/compaction.js';
-import type { RunDirectory } from '../../engine/rows/directory.js';
 import type { RowsView } from '../../engine/rows/rows-view.js';
 import { SegmentError } from '../../engine/segments.js';
 import { EdgeShard } from '../../engine/shard.js';
@@ -73,8 +71,8 @@ export class Compactor {
       if (!(shard instanceof EdgeShard)) continue;
       const scope = partitionId({ topic, partition });
       // What takes memory first.
-      this.#beginSeal(scope, shard.usage);
-      if (!this.#isRunning) this.#begin(scope, shard.rows);
+      this.#seal(scope, shard.usage);
+      if (!this.#isRunning) this.#compact(scope, shard.rows);
       if (!this.#isRunning) continue;
       this.#lastIndex = index;
       return;
@@ -94,62 +92,52 @@ export class Compactor {
     this.#stopped = true;
   }
 
-  #begin(scope: Scope, rows: RowsView): void {
+  #compact(scope: Scope, rows: RowsView): void {
     const plan = rows.planCompaction(this.#ports.nowUs());
     if (plan === null) return;
-    this.#isRunning = true;
-    this.#heldBytes = Math.min(plan.rowByteCount, this.#ports.chunkBytes);
-    this.#ports.store
-      .compact(scope, plan, this.#ports.chunkBytes)
-      .then(
-        (directory) => this.#finish(rows, plan, directory),
-        (error) => this.#fail(scope, rows, plan, error),
-      )
-      .catch(this.#ports.onFatal);
+    const { store, chunkBytes } = this.#ports;
+    this.#begin(scope, Math.min(plan.rowByteCount, chunkBytes), store.compact(scope, plan, chunkBytes), {
+      finish: (directory) => rows.finishCompaction(plan, directory),
+      // Damage stays; anything else may pass.
+      fail: (error) =>
+        error instanceof SegmentError ? rows.failCompaction(plan) : rows.dropCompaction(plan),
+    });
   }
 
-  #beginSeal(scope: Scope, usage: UsageView): void {
+  #seal(scope: Scope, usage: UsageView): void {
     const plan = usage.planSeal();
     if (plan === null) return;
+    this.#begin(scope, plan.contentBytes, this.#ports.store.sealPart(scope, plan), {
+      finish: (summary) => usage.finishSeal(plan, summary),
+      fail: () => usage.dropSeal(),
+    });
+  }
+
+  #begin<Made>(
+    scope: Scope,
+    heldBytes: number,
+    made: Promise<Made>,
+    { finish, fail }: { finish(made: Made): void; fail(error: unknown): void },
+  ): void {
     this.#isRunning = true;
-    this.#heldBytes = plan.contentBytes;
-    this.#ports.store
-      .sealPart(scope, plan)
+    this.#heldBytes = heldBytes;
+    made
       .then(
-        async (summary) => {
+        async (result) => {
           this.#isRunning = false;
           if (this.#stopped) return;
-          usage.finishSeal(plan, summary);
+          finish(result);
           await this.#ports.commit();
         },
-        (error) => {
+        (error: unknown) => {
           this.#isRunning = false;
           if (this.#stopped) return;
-          usage.dropSeal();
-          this.#failed(scope, error);
+          fail(error);
+          if (!(error instanceof SegmentError))
+            this.#notBeforeUs = this.#ports.monotonicUs() + RETRY_DELAY_US;
+          this.#ports.onFailed(error, scope);
         },
       )
       .catch(this.#ports.onFatal);
-  }
-
-  async #finish(rows: RowsView, plan: CompactionPlan, directory: RunDirectory | null): Promise<void> {
-    this.#isRunning = false;
-    if (this.#stopped) return;
-    rows.finishCompaction(plan, directory);
-    await this.#ports.commit();
-  }
-
-  #fail(scope: Scope, rows: RowsView, plan: CompactionPlan, error: unknown): void {
-    this.#isRunning = false;
-    if (this.#stopped) return;
-    // Damage stays; anything else may pass.
-    if (error instanceof SegmentError) rows.failCompaction(plan);
-    else rows.dropCompaction(plan);
-    this.#failed(scope, error);
-  }
-
-  #failed(scope: Scope, error: unknown): void {
-    if (!(error instanceof SegmentError)) this.#notBeforeUs = this.#ports.monotonicUs() + RETRY_DELAY_US;
-    this.#ports.onFailed(error, scope);
   }
 }

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { RelayShard } from '../../engine/shard.js';
 import {
   BEHIND_KNOWN_MS,
+  BEHIND_WAIT_MS,
   CATCH_UP_PAUSE_MOST_MS,
   FRESH_SHARE,
   HEDGE_MOST_MS,
@@ -136,19 +137,25 @@ test.each([
   expect(afterMs).toBe(TIMEOUT_MS);
 });
 
-/** A member that can be told to be less far than it was, and how often it was asked. */
-function behind(): { readonly member: StubMember; askedCount: number; isBehind: boolean } {
-  const state = {
+/** A member that can be told to be less far than it was, or to fail, and how often it was asked. */
+function changing(): {
+  readonly member: StubMember;
+  askedCount: number;
+  state: 'whole' | 'behind' | 'failing';
+} {
+  const changed = {
     askedCount: 0,
-    isBehind: false,
+    state: 'whole' as 'whole' | 'behind' | 'failing',
     member: {
       agesMs: [0],
+      takesMs: BEHIND_WAIT_MS,
       answer: (question: Question) => {
-        state.askedCount++;
+        changed.askedCount++;
+        if (changed.state === 'failing') throw new Error('the connection was refused');
         return replyOf(
           question,
           () =>
-            state.isBehind
+            changed.state === 'behind'
               ? { status: 'behind', ageMs: 0, nextOffset: NEXT_OFFSET - 1 }
               : { status: 'counted', ageMs: 0 },
           (out) => out.string('all'),
@@ -156,43 +163,60 @@ function behind(): { readonly member: StubMember; askedCount: number; isBehind: 
       },
     },
   };
-  return state;
+  return changed;
+}
+
+/** So that it has to be as far as an answer from it was; then it is not. */
+async function withOneBehind() {
+  const only = changing();
+  const members = new StubMembers([only.member]);
+  await members.hear();
+  await gather(members);
+  only.state = 'behind';
+  only.askedCount = 0;
+  return { only, members };
 }
 
 const QUESTIONS = 20;
+const gatherMany = (members: StubMembers) =>
+  Promise.all(Array.from({ length: QUESTIONS }, () => gather(members)));
 
 test('a member that is behind is not asked by each question that waits for it', async () => {
-  const state = behind();
-  const members = new StubMembers([state.member]);
-  await members.hear();
-  await gather(members);
-  state.isBehind = true;
-  state.askedCount = 0;
-  const all = await Promise.all(Array.from({ length: QUESTIONS }, () => gather(members)));
-  for (const { gathered, afterMs } of all) {
+  const { only, members } = await withOneBehind();
+  for (const { gathered, afterMs } of await gatherMany(members)) {
     expect(gathered).toBeInstanceOf(Unavailable);
     expect((gathered as Unavailable).message).toContain('has not come as far yet');
     expect(afterMs).toBeGreaterThan(0.8 * TIMEOUT_MS);
   }
   // All of them began before it had said anything.
-  expect(state.askedCount - QUESTIONS).toBeLessThanOrEqual(TIMEOUT_MS / BEHIND_KNOWN_MS);
-  expect(state.askedCount - QUESTIONS).toBeGreaterThan(0);
+  const laterCount = only.askedCount - QUESTIONS;
+  expect(laterCount).toBeLessThanOrEqual(TIMEOUT_MS / (BEHIND_WAIT_MS + BEHIND_KNOWN_MS));
+  expect(laterCount).toBeGreaterThan(0);
 });
 
 test('but all are answered soon after it has caught up', async () => {
-  const state = behind();
-  const members = new StubMembers([state.member]);
-  await members.hear();
-  await gather(members);
-  state.isBehind = true;
+  const { only, members } = await withOneBehind();
   const caughtUpMs = TIMEOUT_MS / 4;
   members.time.after(caughtUpMs * 1000, () => {
-    state.isBehind = false;
+    only.state = 'whole';
   });
-  const all = await Promise.all(Array.from({ length: QUESTIONS }, () => gather(members)));
-  for (const { gathered, afterMs } of all) {
+  // Who is asking it then is told that it is behind.
+  const soonMs = 2 * BEHIND_WAIT_MS + BEHIND_KNOWN_MS + CATCH_UP_PAUSE_MOST_MS;
+  for (const { gathered, afterMs } of await gatherMany(members)) {
     expect(gathered).toMatchObject({ others: ['all'], state: 'fresh' });
-    expect(afterMs - caughtUpMs).toBeLessThanOrEqual(BEHIND_KNOWN_MS + CATCH_UP_PAUSE_MOST_MS);
+    expect(afterMs - caughtUpMs).toBeLessThanOrEqual(soonMs + BEHIND_WAIT_MS);
+  }
+});
+
+test('and refused at once when it is gone', async () => {
+  const { only, members } = await withOneBehind();
+  await gather(members);
+  only.state = 'failing';
+  // What it said last holds for a moment.
+  await members.time.runUntil(members.time.nowUs + 1000 * BEHIND_KNOWN_MS, () => false);
+  for (const { gathered, afterMs } of await gatherMany(members)) {
+    expect(gathered).toBeInstanceOf(Unavailable);
+    expect(afterMs).toBeLessThan(TIMEOUT_MS / 2);
   }
 });
 

@@ -29,12 +29,15 @@ export function probeProblem(
   answer: Answer,
   times: AnswerTimes,
 ): string | null {
-  const bounds = new Bounds(probe, answer, times);
+  const bounds = new Bounds(answer, times);
+  if (question.endpoint === 'functions.invocation-stats') {
+    bounds.take(probe.relay, (model, entry) => model.applyRelay(entry));
+    return bounds.statsProblem(question);
+  }
+  bounds.take(probe.edge, (model, entry) => model.applyEdge(entry));
   switch (question.endpoint) {
     case 'logs.all':
       return bounds.logsProblem(question);
-    case 'functions.invocation-stats':
-      return bounds.statsProblem(question);
     case 'usage.api-counts':
       return bounds.countsProblem(question);
     case 'logs.event-counts':
@@ -49,18 +52,21 @@ class Bounds {
   readonly #sure = new Model();
   readonly #possible = new Model();
 
-  constructor(probe: Probe, answer: Answer, times: AnswerTimes) {
+  constructor(answer: Answer, times: AnswerTimes) {
     this.#answer = answer;
     this.#times = times;
-    const isSure = ({ request }: Held<unknown>) => request.ackedUs <= times.settledUs;
-    const isOpen = (held: Held<unknown>) => !isSure(held) && held.request.sentUs <= answer.answeredUs;
-    for (const { entry } of probe.edge.filter(isSure)) this.#sure.applyEdge(entry);
-    for (const { entry } of probe.relay.filter(isSure)) this.#sure.applyRelay(entry);
-    // Of equal rows those that are sure come first, here and so in the model's order.
-    for (const taken of [isSure, isOpen]) {
-      for (const { entry } of probe.edge.filter(taken)) this.#possible.applyEdge(entry);
-      for (const { entry } of probe.relay.filter(taken)) this.#possible.applyRelay(entry);
+  }
+
+  take<Entry>(all: readonly Held<Entry>[], apply: (model: Model, entry: Entry) => void): void {
+    const open: Entry[] = [];
+    for (const { entry, request } of all) {
+      if (request.ackedUs <= this.#times.settledUs) {
+        apply(this.#sure, entry);
+        apply(this.#possible, entry);
+      } else if (request.sentUs <= this.#answer.answeredUs) open.push(entry);
     }
+    // Of equal rows those that are sure come first, here and so in the model's order.
+    for (const entry of open) apply(this.#possible, entry);
   }
 
   logsProblem(question: LogsQuestion): string | null {

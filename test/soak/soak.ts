@@ -106,7 +106,7 @@ class Soak {
   }
 
   static async begin(options: SoakOptions, tell: (text: string) => void, stop: AbortSignal): Promise<Soak> {
-    const { directory, budgetMb } = options;
+    const { directory, budgetMb, restartSeconds } = options;
     const saved = join(directory, 'ledger.json');
     const isNew = !existsSync(saved);
     if (isNew && existsSync(join(directory, 'store')))
@@ -119,7 +119,11 @@ class Soak {
     rmSync(saved, { force: true });
     const brokers = await startCluster(
       // Three brokers on a small machine miss heartbeats of half a second.
-      { version: '4.1', properties: { 'broker.session.timeout.ms': '6000' } },
+      {
+        version: '4.1',
+        properties: { 'broker.session.timeout.ms': '6000' },
+        isForLong: restartSeconds === 0,
+      },
       join(directory, 'brokers'),
     );
     const lives = await Lives.create(

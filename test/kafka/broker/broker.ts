@@ -17,6 +17,8 @@ export interface BrokerOptions {
   readonly version: KafkaVersion;
   /** Broker properties beyond the defaults, which may replace them. */
   readonly properties?: Properties | ((ports: BrokerPorts) => Properties);
+  /** It runs for an hour: that of jars may take longer to start if it needs less of the processor then. */
+  readonly isForLong?: boolean;
 }
 
 export interface Broker {

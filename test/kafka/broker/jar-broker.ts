@@ -19,8 +19,9 @@ const FORMAT_TIMEOUT_MS = 240_000;
 const START_TIMEOUT_MS = 240_000;
 const STOP_TIMEOUT_MS = 20_000;
 const READY_LINE = 'Kafka Server started';
-/** A start takes 3 to 4 s on two cores; these keep it there. */
-const JAVA_OPTIONS = ['-Xms128m', '-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
+const JAVA_OPTIONS = ['-Xms128m', '-Xmx256m', '-XX:+UseSerialGC'];
+/** A start takes 3 to 4 s on two cores; this keeps it there. */
+const QUICK_START = '-XX:TieredStopAtLevel=1';
 
 /**
  * Java runs beside a reader of a pipe that only this process holds open: however this process ends, SIGKILL
@@ -58,11 +59,12 @@ export async function startJarBrokers(
 ): Promise<Broker[]> {
   const classPath = await brokerClassPath(options.version);
   const nodes: JarBroker[] = [];
+  const javaOptions = options.isForLong === true ? JAVA_OPTIONS : [...JAVA_OPTIONS, QUICK_START];
   for (let id = 1; id <= nodeCount; id++) {
     const directory =
       home === null ? await mkdtemp(join(tmpdir(), 'logring-kafka-')) : join(home, `broker-${id}`);
     const ports = { client: await freePort(), controller: await freePort() };
-    nodes.push(new JarBroker(options.version, classPath, directory, home !== null, ports));
+    nodes.push(new JarBroker(options.version, classPath, javaOptions, directory, home !== null, ports));
   }
   const clusterId = randomBytes(16).toString('base64url');
   const controllers = nodes.map(({ ports }) => ports.controller);
@@ -83,6 +85,7 @@ class JarBroker implements Broker {
   readonly ports: BrokerPorts;
   readonly #classPath: string;
   readonly #version: KafkaVersion;
+  readonly #javaOptions: readonly string[];
   readonly #directory: string;
   readonly #isKept: boolean;
   #child: ChildProcess | null = null;
@@ -91,12 +94,14 @@ class JarBroker implements Broker {
   constructor(
     version: KafkaVersion,
     classPath: string,
+    javaOptions: readonly string[],
     directory: string,
     isKept: boolean,
     ports: BrokerPorts,
   ) {
     this.#version = version;
     this.#classPath = classPath;
+    this.#javaOptions = javaOptions;
     this.#directory = directory;
     this.#isKept = isKept;
     this.brokers = [`127.0.0.1:${ports.client}`];
@@ -122,7 +127,7 @@ class JarBroker implements Broker {
 
   async launch(): Promise<void> {
     const logging = loggingFile(this.#version);
-    const java = [...JAVA_OPTIONS, `${logging.javaOption}${join(this.#directory, logging.name)}`];
+    const java = [...this.#javaOptions, `${logging.javaOption}${join(this.#directory, logging.name)}`];
     java.push('-cp', this.#classPath, 'kafka.Kafka', join(this.#directory, 'server.properties'));
     // A group of its own: Ctrl-C is for this process, which ends its brokers in its own order.
     const child = spawn('sh', ['-c', GUARDED_JAVA, 'sh', this.#isKept ? '' : this.#directory, ...java], {

@@ -17,7 +17,7 @@ import { HedgeBudget } from './hedge-budget.js';
 import { NO_COPY_RETRY_SECONDS } from './limits.js';
 import { type Allocate, type Holding, readKnown, writeHoldings } from './messages.js';
 import { OwnCopies } from './own-copies.js';
-import type { PeerLink } from './peer.js';
+import type { Peer, PeerLink } from './peer.js';
 import { ASK_OUTCOMES, type AskOutcome } from './peer-requests.js';
 import { Peers, type PeersPorts } from './peers.js';
 import { Scatter } from './scatter.js';
@@ -228,17 +228,25 @@ export class Cluster {
       else this.#caughtUp.add(id);
     }
     if (behind.length === 0) return null;
+    const unheard = this.#unheard();
+    if (unheard !== undefined) return `${unheard.url} has not said yet what it holds`;
     return `${listText(topic, behind)} ${behind.length === 1 ? 'is' : 'are'} not as far yet as another member's copy`;
   }
 
   #isBehindOthers(key: PartitionKey, id: string, nowUs: number): boolean {
+    if (this.#unheard() !== undefined) return true;
     const nextOffset = this.own.copy(key)?.nextOffset ?? 0;
     for (const peer of this.peers.all()) {
       if (peer.isSilent) continue;
-      if (!peer.isHeard && peer.isInGroup) return true;
       if (this.peers.isFresh(peer, key) && peer.holding(id, nowUs)!.nextOffset > nextOffset) return true;
     }
     return false;
+  }
+
+  /** A member that may be farther than this one. */
+  #unheard(): Peer | undefined {
+    for (const peer of this.peers.all()) if (peer.isInGroup && !peer.isHeard && !peer.isSilent) return peer;
+    return undefined;
   }
 
   #stateOf(topic: string, ageUs: number | null, problem: string | null): AnswerState {

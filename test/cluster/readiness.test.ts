@@ -20,8 +20,10 @@ async function started(ageMs: number) {
     ...QUIET_STATUS,
     assigned: [{ ...partition, endOffset: 1, wholeAsOfMs: members.time.nowUs / 1000 }],
   });
+  members.come();
+  const unreachedUnheard = members.cluster.readings()[0].unreached;
   await members.hear();
-  return { members, readTo, unreached: () => members.cluster.readings()[0].unreached };
+  return { members, readTo, unreachedUnheard, unreached: () => members.cluster.readings()[0].unreached };
 }
 
 test('a member is not ready while another has a fresh copy that is farther, and is from then on', async () => {
@@ -32,6 +34,11 @@ test('a member is not ready while another has a fresh copy that is farther, and 
   readTo(NEXT_OFFSET - 1);
   await members.hear();
   expect(unreached()).toBeNull();
+});
+
+test('nor before the other has said what it holds', async () => {
+  const { unreachedUnheard } = await started(0);
+  expect(unreachedUnheard).toBe('http://member:0 has not said yet what it holds');
 });
 
 test('that is waited for only so long', async () => {

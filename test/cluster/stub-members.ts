@@ -92,13 +92,18 @@ export class StubMembers {
     });
   }
 
-  /** Resolves when this process knows of them and what they hold. */
-  async hear(): Promise<void> {
+  /** From now on this process knows of them, not of what they hold. */
+  come(): void {
     const member = { zone: '', wireVersion: WIRE_VERSION, assigned: [], beside: [] };
     this.cluster.peers.update([
       { ...member, storeId: 'own', url: 'http://own' },
       ...this.#members.map((_, i) => ({ ...member, storeId: `store-${i}`, url: `http://member:${i}` })),
     ]);
+  }
+
+  /** Resolves when this process knows of them and what they hold. */
+  async hear(): Promise<void> {
+    this.come();
     await this.cluster.peers.poll();
   }
 

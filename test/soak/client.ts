@@ -6,8 +6,7 @@ import { wallClockUs } from '../../src/system-clock.js';
 import { TEST_KEY } from '../child-service.js';
 import type { Answer } from './answer.js';
 
-/** More than questions may be under way: one that takes long keeps no other waiting. */
-const CONNECTIONS = 256;
+const CONNECTIONS = 32;
 /** An answer that takes longer than this doesn't come. */
 const TIMEOUT_MS = 60_000;
 

@@ -138,7 +138,8 @@ function endsScalar(byte: number): boolean {
 }
 
 /**
- * Where the value of the first member `name` (ASCII) of the object whose `{` is at `start` begins; -1 when there isn't one. Looks at nothing behind that.
+ * Where the value of the first member `name` (ASCII) of the object whose `{` is at `start` begins; -1 when there isn't
+ * one. Looks at nothing behind that.
  */
 export function startOfFirstMember(bytes: Uint8Array, start: number, end: number, name: string): number {
   let keyStart = skipWhitespace(bytes, start + 1, end);

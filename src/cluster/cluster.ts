@@ -220,21 +220,21 @@ export class Cluster {
     const { monotonicUs, freshMs } = this.#ports;
     const nowUs = monotonicUs();
     const limitUs = entryOf(this.#reachedUs, topic, () => nowUs) + freshMs * US_PER_MS;
+    const unheard = this.#unheard();
     const behind: number[] = [];
     // While its group shares the partitions out again, nothing is assigned.
     for (const [id, key] of this.#answering) {
       if (key.topic !== topic || this.#caughtUp.has(id)) continue;
-      if (nowUs < limitUs && this.#isBehindOthers(key, id, nowUs)) behind.push(key.partition);
+      const mayBeBehind = unheard !== undefined || this.#isBehindOthers(key, id, nowUs);
+      if (nowUs < limitUs && mayBeBehind) behind.push(key.partition);
       else this.#caughtUp.add(id);
     }
     if (behind.length === 0) return null;
-    const unheard = this.#unheard();
     if (unheard !== undefined) return `${unheard.url} has not said yet what it holds`;
     return `${listText(topic, behind)} ${behind.length === 1 ? 'is' : 'are'} not as far yet as another member's copy`;
   }
 
   #isBehindOthers(key: PartitionKey, id: string, nowUs: number): boolean {
-    if (this.#unheard() !== undefined) return true;
     const nextOffset = this.own.copy(key)?.nextOffset ?? 0;
     for (const peer of this.peers.all()) {
       if (peer.isSilent) continue;

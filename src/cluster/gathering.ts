@@ -263,8 +263,8 @@ export class Gathering {
     const lacking: number[] = [];
     for (const partition of partitions) {
       const peer = this.#holders(partition).find((one) => !tried.has(one));
-      const mayAsk = peer !== undefined && this.#requests.remainingMs > 0;
-      if (!mayAsk || this.#isKnownBehind(partition, tried)) lacking.push(partition);
+      if (peer === undefined || this.#requests.remainingMs <= 0) lacking.push(partition);
+      else if (peer.hasBehind && this.#isKnownBehind(partition, tried)) lacking.push(partition);
       else groups.set(peer, [...(groups.get(peer) ?? []), partition]);
     }
     const outcomes = await Promise.all(

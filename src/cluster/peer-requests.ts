@@ -166,10 +166,8 @@ export class PeerRequests {
     const limitMs = Math.max(1, Math.ceil(this.remainingMs));
     const { isSlow, read } = this.#how;
     // One that may take seconds says late how far the member was.
-    if (!isSlow) for (const { partition } of asked) peer.asks({ topic, partition }, askedUs);
-    const forgetBehind = () => {
-      for (const { partition } of asked) peer.noteNotBehind({ topic, partition });
-    };
+    if (!isSlow && peer.hasBehind)
+      for (const { partition } of asked) peer.asks({ topic, partition }, askedUs);
     let reply: Reply;
     let partials: readonly ReadPartial[] = [];
     const taken = new TakenBuffers(this.#ports.replies);
@@ -193,13 +191,13 @@ export class PeerRequests {
       peer.answered((monotonicUs() - askedUs) / 1000);
     } catch (error) {
       peer.missed(askedUs, monotonicUs());
-      forgetBehind();
+      peer.forgetBehind();
       const isLate = (monotonicUs() - askedUs) / 1000 >= limitMs;
       onAsked(isLate ? 'late' : 'failed', (monotonicUs() - askedUs) / 1000);
       this.#problems.add(`${peer.url}: ${(error as Error).message}`);
       return { pieces: [], lacking: partitions };
     }
-    if (reply.kind !== 'answer') forgetBehind();
+    if (reply.kind !== 'answer') peer.forgetBehind();
     else if (oldestMs !== Infinity) this.#noteProjects(peer, reply, askedUs);
     const outcome = this.#outcomeOf(reply, { peer, asked, partials, oldestMs, askedUs });
     const how =
@@ -231,17 +229,17 @@ export class PeerRequests {
     const heardUs = this.#ports.monotonicUs();
     let ageMs = 0;
     for (const { partition, status, nextOffset, ageMs: copyAgeMs } of reply.partitions) {
-      const key = { topic, partition };
-      if (status !== 'behind') peer.noteNotBehind(key);
-      else if (!this.#how.isSlow) peer.noteBehind(key, nextOffset, heardUs);
+      if (status !== 'behind' && peer.hasBehind) peer.noteNotBehind({ topic, partition });
       if (status === 'counted') {
         counted.push({ partition, atLeast: nextOffset });
         ageMs = Math.max(ageMs, copyAgeMs);
         continue;
       }
       lacking.push(partition);
-      if (status === 'behind') this.noteBehind(peer, partition);
-      else if (status === 'old') {
+      if (status === 'behind') {
+        this.noteBehind(peer, partition);
+        if (!this.#how.isSlow) peer.noteBehind({ topic, partition }, nextOffset, heardUs);
+      } else if (status === 'old') {
         if (oldestMs !== Infinity) this.#noteOld(partition, peer, copyAgeMs);
       } else this.#problems.add(`${peer.url}: ${PROBLEM_OF[status]}`);
     }

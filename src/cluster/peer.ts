@@ -134,16 +134,19 @@ export class Peer {
     return { ...holding, ageMs: holding.ageMs + (nowUs - this.#heardUs) / 1000 };
   }
 
+  /** Whether it was behind with any partition, as far as is known. */
+  get hasBehind(): boolean {
+    return this.#behind.size > 0;
+  }
+
   /** How far it was with a partition, where it was not far enough and is not to be asked again yet; else Infinity. */
   behindAt(key: PartitionKey, nowUs: number): number {
-    if (this.#behind.size === 0) return Infinity;
     const known = this.#behind.get(partitionId(key));
     return known === undefined || nowUs >= known.untilUs ? Infinity : known.nextOffset;
   }
 
   /** It is asked for a partition: if it was behind just now, others need not ask until it has had time to answer. */
   asks(key: PartitionKey, nowUs: number): void {
-    if (this.#behind.size === 0) return;
     const known = this.#behind.get(partitionId(key));
     if (known === undefined) return;
     if (nowUs > known.untilUs + 1000 * CATCH_UP_PAUSE_MOST_MS) this.noteNotBehind(key);
@@ -154,9 +157,13 @@ export class Peer {
     this.#behind.set(partitionId(key), { nextOffset, untilUs: nowUs + 1000 * BEHIND_KNOWN_MS });
   }
 
-  /** As far as is known. */
   noteNotBehind(key: PartitionKey): void {
-    if (this.#behind.size > 0) this.#behind.delete(partitionId(key));
+    this.#behind.delete(partitionId(key));
+  }
+
+  /** It does not say how far it is. */
+  forgetBehind(): void {
+    this.#behind.clear();
   }
 
   answered(latencyMs: number): void {

@@ -20,11 +20,10 @@ import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { AnsweringShards, Detail } from '../endpoints/endpoint.js';
 import { PartitionsChanged } from '../endpoints/refusal.js';
+import { firstComplete, type LateMemberPorts } from './late-member.js';
 import {
   CATCH_UP_PAUSE_MOST_MS,
   CATCH_UP_PAUSE_MS,
-  FRESH_SHARE,
-  HEDGE_MOST_MS,
   HEDGE_PATIENCE,
   UNCOUNTED_REPLY_BYTES,
 } from './limits.js';
@@ -72,6 +71,7 @@ export class Gathering {
   readonly #wanted: Wanted;
   readonly #topicId: string;
   readonly #requests: PeerRequests;
+  readonly #late: LateMemberPorts;
   readonly #ranked = new Map<number, readonly Peer[]>();
   #detail: Detail = { count: 0, byteLimit: UNCOUNTED_REPLY_BYTES };
 
@@ -82,6 +82,8 @@ export class Gathering {
     const { endpoint, query, topic, nowUs, limitMs, lateMs, read } = wanted;
     const question = { endpoint, query, topic, topicId: this.#topicId, nowUs };
     this.#requests = new PeerRequests(ports, question, { limitMs, isSlow: lateMs !== null, read });
+    const { hedges, monotonicUs, after } = ports;
+    this.#late = { hedges, monotonicUs, after, lateMs, remainingMs: () => this.#requests.remainingMs };
   }
 
   get topicId(): string {
@@ -277,7 +279,18 @@ export class Gathering {
   async #ask(peer: Peer, partitions: readonly number[], tried: ReadonlySet<Peer>): Promise<Outcome> {
     const { freshMs } = this.#ports;
     const first = this.#requests.request(peer, partitions, freshMs, this.#detail);
-    const outcome = await this.#hedged(first, peer, partitions, tried);
+    const outcome = await firstComplete(
+      first,
+      {
+        peer,
+        partitions,
+        hedgeMs: this.#hedgeMs(peer, partitions, tried),
+        askOthers: () => this.#obtain(partitions, tried),
+        isComing: (lacking) => this.#isComing(lacking),
+        hasOld: (partition) => this.#hasOld(partition),
+      },
+      this.#late,
+    );
     if (outcome.lacking.length === 0) return outcome;
     const rest = await this.#obtain(outcome.lacking, tried);
     return joined([{ ...outcome, lacking: [] }, rest]);
@@ -300,74 +313,6 @@ export class Gathering {
     }
     // When nearly all its answers would have come, or some time after those of the others would have.
     return this.#wanted.lateMs ?? Math.min(peer.hedgeMs, HEDGE_PATIENCE * othersMs);
-  }
-
-  /**
-   * The first of two complete outcomes, where the first is late and others can be asked beside it; an incomplete one, where
-   * there are older copies of what it lacks and most of the time is gone.
-   */
-  #hedged(
-    first: Promise<Outcome>,
-    peer: Peer,
-    partitions: readonly number[],
-    tried: ReadonlySet<Peer>,
-  ): Promise<Outcome> {
-    const { hedges, after, monotonicUs } = this.#ports;
-    const askedUs = monotonicUs();
-    const { lateMs } = this.#wanted;
-    const hedgeMs = this.#hedgeMs(peer, partitions, tried);
-    const never = () => undefined;
-    return new Promise((resolve) => {
-      let best: Outcome = { pieces: [], lacking: partitions };
-      let underWayCount = 1;
-      let pauseMs = CATCH_UP_PAUSE_MS;
-      let isEnded = false;
-      const end = (): void => {
-        isEnded = true;
-        cancel();
-        cancelMissed();
-        cancelWait();
-        resolve(best);
-      };
-      const take = (outcome: Outcome): void => {
-        if (outcome.lacking.length < best.lacking.length) best = outcome;
-        underWayCount--;
-        if (outcome.lacking.length === 0 || underWayCount === 0) end();
-      };
-      const look = (): void => {
-        const mayAsk = hedges.take(peer.isSilent);
-        // Once it is known to be silent, nothing is spared any more.
-        if (mayAsk) void askOthers();
-        else cancel = after(hedgeMs!, look);
-      };
-      const askOthers = async (): Promise<void> => {
-        underWayCount++;
-        const outcome = await this.#obtain(partitions, tried);
-        if (isEnded) return;
-        const isLast = underWayCount === 1;
-        take(outcome);
-        // They may only not have come as far yet as the late one was.
-        if (isLast || !this.#isComing(outcome.lacking)) return;
-        cancel = after(pauseMs, askOthers);
-        pauseMs = Math.min(2 * pauseMs, CATCH_UP_PAUSE_MOST_MS);
-      };
-      const waitMs = () => lateMs ?? FRESH_SHARE * this.#requests.remainingMs;
-      // One that hangs leaves time to ask for older copies. Where answers may take long, one that is only slow does not hang.
-      const giveUp = (): void => {
-        const mayEnd = lateMs === null || peer.isSilent;
-        if (mayEnd && best.lacking.every((partition) => this.#hasOld(partition))) end();
-        else if (this.#requests.remainingMs > CATCH_UP_PAUSE_MS) cancelWait = after(waitMs(), giveUp);
-      };
-      let cancel = hedgeMs === null ? never : after(hedgeMs, look);
-      let cancelWait = after(peer.isSilent ? HEDGE_MOST_MS : waitMs(), giveUp);
-      const cancelMissed =
-        hedgeMs === null || lateMs !== null
-          ? never
-          : after(peer.hedgeMs, () => peer.missed(askedUs, monotonicUs()));
-      void first.then((outcome) => {
-        if (!isEnded) take(outcome);
-      });
-    });
   }
 
   /** What no fresh copy was found of: from the least old one, which may be this process's. */

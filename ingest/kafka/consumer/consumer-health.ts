@@ -68,8 +68,10 @@ export class ConsumerHealth {
     const isNews = refusal === null || refusal !== this.#problem;
     this.#isRefused = refusal !== null;
     this.#problem = refusal ?? `the Kafka consumer ended and is restarted: ${error.message}`;
+    // One ends where a broker has just started, or stops.
+    const level = refusal === null && this.#failures === 1 ? 'warn' : 'error';
     if (isNews)
-      this.#logger.error(
+      this.#logger[level](
         { error: error.message, delayMs },
         `kafka: ${refusal ?? 'the consumer ended and is restarted'}`,
       );

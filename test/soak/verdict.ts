@@ -200,12 +200,10 @@ function storeFilesFinding(samples: readonly Sample[]): Finding {
   };
 }
 
-/** What expires, some gigabytes at once at the end of an hour, is gone by the next sample: then it counts no more. */
 function diskFinding(samples: readonly Sample[]): Finding {
-  const over = samples.filter(({ storeBytes, keptEntries }, i) => {
-    const entries = Math.max(keptEntries, samples[i - 1]?.keptEntries ?? 0);
-    return storeBytes > EMPTY_DISK_BYTES + ENTRY_DISK_BYTES * entries;
-  });
+  const over = samples.filter(
+    ({ storeBytes, keptEntries }) => storeBytes > EMPTY_DISK_BYTES + ENTRY_DISK_BYTES * keptEntries,
+  );
   const last = samples.at(-1);
   const text =
     last === undefined

@@ -7,8 +7,6 @@ export default defineConfig({
     dir: 'dist/test',
     include: ['**/*.test.js'],
     exclude: [],
-    // Vite rewrites only the tests: all else is imported by Node, as when it ships, which is also quicker.
-    server: { deps: { external: [/^(?!.*\/node_modules\/).*\/dist\/(?!.*\.test\.js$)/] } },
     pool: 'forks',
     // On two cores the default is one: half of the time is spent waiting for brokers, clocks and disks.
     maxWorkers: Math.max(4, availableParallelism() - 1),

@@ -48,6 +48,8 @@ export async function takeSample(second: number, sources: SampleSources): Promis
   const { lives, ledger, figures, brokersDirectory } = sources;
   const storeDirectory = realpathSync(sources.storeDirectory);
   const { processId, count: life, ageSeconds } = lives;
+  // Before the disk is read: what expires in between may be still there.
+  const keptEntries = entriesOfNewer(ledger, US_PER_HOUR);
   // While it collects, records wait that are applied at once else.
   const metrics = await readMetrics(lives);
   const heapBytes = await lives.heapBytesAfterCollection();
@@ -64,7 +66,7 @@ export async function takeSample(second: number, sources: SampleSources): Promis
     storeFiles: descriptors.filter((target) => target.startsWith(`${storeDirectory}/`)).length,
     storeBytes: directoryBytes(storeDirectory),
     topicBytes: brokersDirectory === null ? 0 : directoryBytes(brokersDirectory),
-    keptEntries: entriesOfNewer(ledger, US_PER_HOUR),
+    keptEntries,
     storedEntries: entriesOfNewer(ledger, US_PER_DAY),
     producedEntries: ledger.sums.entries,
     figures: { ...figures },

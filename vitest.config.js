@@ -7,6 +7,8 @@ export default defineConfig({
     dir: 'dist/test',
     include: ['**/*.test.js'],
     exclude: [],
+    // Node imports what is tested, as when it is run; Vite only the tests.
+    server: { deps: { external: [/^(?!.*\/node_modules\/).*\/dist\/(?!.*\.test\.js$)/] } },
     pool: 'forks',
     // On two cores the default is one: half of the time is spent waiting for brokers, clocks and disks.
     maxWorkers: Math.max(4, availableParallelism() - 1),

@@ -19,8 +19,10 @@ import type { RowsView } from '../engine/rows/rows-view.js';
 import {
   collectStats,
   type InvocationStatsParameters,
+  lackingValues,
   questionOf,
   readStats,
+  type StatsPartial,
   writeStats,
 } from '../engine/stats/partial.js';
 import { SeriesMerge } from '../engine/stats/series-merge.js';
@@ -60,15 +62,21 @@ export function queryStats<Row>(
   const question = questionOf(parameters, nowUs);
   const partials = views.map((view) => collectStats(view, question));
   const rows = merge.merge(partials);
-  const read = partials.map((partial) =>
-    readStats(
-      writtenBy((out) => writeStats(out, partial)),
-      question,
-    ),
-  );
+  const read = partials.map((partial) => writtenStats(partial, 0));
+  const lacking = lackingValues(read, 0);
+  for (const [i, detail] of lacking?.details.entries() ?? [])
+    if (detail !== null) read[i] = writtenStats(partials[i], detail.count);
   const written = new SeriesMerge(merge.encode).merge(read);
   assert.equal(JSON.stringify(written), JSON.stringify(rows), 'buckets that were written');
   return rows;
+}
+
+/** With so many of the highest values of each bucket, or as many as are likely to be needed. */
+export function writtenStats(partial: StatsPartial, count: number): StatsPartial {
+  return readStats(
+    writtenBy((out) => writeStats(out, partial, count)),
+    partial.question,
+  );
 }
 
 export function queryEventCounts(

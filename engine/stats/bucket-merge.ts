@@ -2,12 +2,20 @@
  * One bucket of an answer out of its parts, one from each shard. Counts, sums and extremes add up.
  * Percentiles come from all values where every part still has them, else from the upper tails of the digests
  * and values together. Its scratch memory serves bucket after bucket and query after query.
+ *
+ * For another process it is written with the highest of its values, as many as are likely to be needed there:
+ *
+ *   bucket         figures │ upper values, where it has values
+ *   upper values   is weighted u8 │ floor f64 │ count u32 │ values f64… │ weights f64…, if weighted
  */
 
-import { EXACT_VALUE_LIMIT } from '../limits.js';
-import type { Digest } from './digest.js';
+import type { ByteReader, ByteWriter } from '../bytes.js';
+import { DIGEST_BUFFER_LENGTH, EXACT_VALUE_LIMIT } from '../limits.js';
+import { SegmentError } from '../segments.js';
+import { CENTROID_LIMIT, type Digest } from './digest.js';
 import {
   addFigures,
+  assertSound,
   CLASS_COUNTS,
   COUNT,
   clearFigures,
@@ -16,11 +24,24 @@ import {
   MAX,
   MIN,
   meanOf,
+  SAVED_FIGURE_COUNT,
   VALUE_COUNT,
 } from './figures.js';
 import { LargestValues } from './largest-values.js';
 import type { Slot } from './slot.js';
 import { UpperTail } from './upper-tail.js';
+
+/** That a shard keeps of a bucket, centroids among them. */
+const MOST_VALUES = Math.max(EXACT_VALUE_LIMIT, CENTROID_LIMIT + DIGEST_BUFFER_LENGTH);
+
+const NO_VALUES = new Float64Array(0);
+
+/**
+ * Of the values that percentiles come from as many are sent, and LIKELY_DEVIATIONS standard deviations of the number of
+ * them that a shard has by chance. More: more is sent; fewer: the rest is asked for more often.
+ */
+const LIKELY_SHARE = 1.1;
+const LIKELY_DEVIATIONS = 3;
 
 /**
  * A row of `functions.invocation-stats`. The five times are null where no entry had a numeric execution time.
@@ -39,12 +60,34 @@ export interface InvocationStatsRow {
   readonly p99Ms: number | null;
 }
 
+/** What another process has of a bucket: what is written above. */
+export interface ReadBucket {
+  readonly figures: Float64Array;
+  /** In no order. */
+  readonly values: Float64Array;
+  /** Of each, how many values it stands for; null: each is one. */
+  readonly weights: Float64Array | null;
+  /** Its other values are lower, or single ones that are equal; −∞: it has no others. */
+  readonly floor: number;
+}
+
+/** Percentiles need values that did not come: something has changed since lackingValues looked. */
+export class ValuesDidNotCome extends Error {
+  override name = 'ValuesDidNotCome';
+}
+
 export class BucketMerge {
   readonly #figures = new Float64Array(FIGURE_COUNT);
   readonly #slots: Slot[] = [];
   readonly #buckets: number[] = [];
   /** Of each part the digest, or null. */
   readonly #digests: (Digest | null)[] = [];
+  /** Of other processes. */
+  readonly #read: ReadBucket[] = [];
+  /** No value of #tail is below it. */
+  #floor = Number.NEGATIVE_INFINITY;
+  /** Whether it ends there because nothing else has come of one of them. */
+  #isCut = false;
   /** Exact values of the parts, one after the other. */
   #values = new Float64Array(EXACT_VALUE_LIMIT);
   #valueCount = 0;
@@ -56,7 +99,7 @@ export class BucketMerge {
   }
 
   get isEmpty(): boolean {
-    return this.#slots.length === 0;
+    return this.#slots.length === 0 && this.#read.length === 0;
   }
 
   /** Forgets the bucket before, and lets go of its slots. */
@@ -65,6 +108,7 @@ export class BucketMerge {
     this.#slots.length = 0;
     this.#buckets.length = 0;
     this.#digests.length = 0;
+    this.#read.length = 0;
   }
 
   add(slot: Slot, bucket: number): void {
@@ -73,6 +117,44 @@ export class BucketMerge {
     addFigures(this.#figures, 0, slot.figures, slot.rowOf(bucket));
   }
 
+  addRead(bucket: ReadBucket): void {
+    this.#read.push(bucket);
+    addFigures(this.#figures, 0, bucket.figures, 0);
+  }
+
+  /** How many of the highest values of each part to ask for where those that came are too few; 0: they are not. */
+  lackingCount(): number {
+    if (this.#read.every(({ floor }) => floor === Number.NEGATIVE_INFINITY)) return 0;
+    const valueCount = this.#figures[VALUE_COUNT];
+    const rank = rankFromTop(95, valueCount);
+    this.#gather(rank);
+    // Until they come there are some more.
+    return this.#reaches(rank) ? 0 : likelyCount(valueCount);
+  }
+
+  /** Writes it, with `count` of the highest values or as many as are likely to be needed. */
+  write(out: ByteWriter, count: number): void {
+    for (let i = 0; i < SAVED_FIGURE_COUNT; i++) out.f64(this.#figures[i]);
+    const valueCount = this.#figures[VALUE_COUNT];
+    if (valueCount === 0) return;
+    const size = Math.min(valueCount, Math.max(count, likelyCount(valueCount)));
+    const isExact = this.#gather(size);
+    out.u8(isExact ? 0 : 1);
+    if (isExact) {
+      const largest = this.#largest;
+      largest.select(this.#values, valueCount, size);
+      out.f64(size === valueCount ? Number.NEGATIVE_INFINITY : largest.smallestOf(size));
+      largest.write(out);
+    } else {
+      out.f64(this.#floor);
+      this.#tail.write(out);
+    }
+  }
+
+  /**
+   * Throws a SegmentError where values that were set aside can't be read, and a ValuesDidNotCome, which
+   * lackingCount in the same turn rules out.
+   */
   row(bucketStartUs: number): InvocationStatsRow {
     const figures = this.#figures;
     const valueCount = figures[VALUE_COUNT];
@@ -81,11 +163,13 @@ export class BucketMerge {
     if (valueCount > 0) {
       const rank95 = rankFromTop(95, valueCount);
       const rank99 = rankFromTop(99, valueCount);
-      if (this.#gatherValues(rank95)) {
+      if (this.#gather(rank95)) {
         this.#largest.select(this.#values, this.#valueCount, rank95);
         p95Ms = this.#largest.smallestOf(rank95);
         p99Ms = this.#largest.smallestOf(rank99);
       } else {
+        if (!this.#reaches(rank95)) throw new ValuesDidNotCome();
+        this.#tail.sort();
         p95Ms = this.#tail.valueAt(rank95);
         p99Ms = this.#tail.valueAt(rank99);
       }
@@ -110,29 +194,38 @@ export class BucketMerge {
   }
 
   /**
-   * True when all values are known and in #values; false when digests took part, and the upper `rank` are in
-   * #tail.
+   * True when all values are known and in #values; false when digests or other processes took part, and the
+   * upper `rank`, as far as they have come, are in #tail.
    */
-  #gatherValues(rank: number): boolean {
+  #gather(rank: number): boolean {
     let digestedCount = 0;
     this.#valueCount = 0;
     this.#digests.length = 0;
+    this.#isCut = false;
     for (let i = 0; i < this.#slots.length; i++) {
       const digest = this.#slots[i].digestOf(this.#buckets[i]);
       this.#digests.push(digest);
       if (digest === null) this.#copyValues(this.#slots[i], this.#buckets[i]);
       else digestedCount += digest.count;
     }
-    if (digestedCount === 0) return true;
-    const floorValue = this.#tailFloor(rank, digestedCount);
+    if (digestedCount === 0 && this.#read.length === 0) return true;
+    let floor = digestedCount === 0 ? Number.NEGATIVE_INFINITY : this.#tailFloor(rank, digestedCount);
+    for (const read of this.#read) {
+      if (read.floor <= floor) continue;
+      floor = read.floor;
+      this.#isCut = true;
+    }
+    this.#floor = floor;
     const tail = this.#tail;
     tail.clear();
-    for (const digest of this.#digests) digest?.collect(floorValue, tail);
-    for (let i = 0; i < this.#valueCount; i++) {
-      if (this.#values[i] >= floorValue) tail.add(this.#values[i], 1);
-    }
-    tail.sort();
+    for (const digest of this.#digests) digest?.collect(floor, tail);
+    tail.addAll(this.#values, this.#valueCount, null, floor);
+    for (const { values, weights } of this.#read) tail.addAll(values, values.length, weights, floor);
     return false;
+  }
+
+  #reaches(rank: number): boolean {
+    return !this.#isCut || this.#tail.reaches(rank);
   }
 
   /**
@@ -160,6 +253,37 @@ export class BucketMerge {
     }
     this.#valueCount = slot.copyValues(bucket, this.#values, this.#valueCount);
   }
+}
+
+/** Throws a SegmentError for bytes that no bucket is written as. */
+export function readBucket(content: ByteReader): ReadBucket {
+  const figures = content.f64s(SAVED_FIGURE_COUNT);
+  assertSound(figures, 0);
+  const valueCount = figures[VALUE_COUNT];
+  if (valueCount === 0) return { figures, values: NO_VALUES, weights: null, floor: Number.NEGATIVE_INFINITY };
+  const isWeighted = content.u8() !== 0;
+  const floor = content.f64();
+  const count = content.u32();
+  if (count > MOST_VALUES) throw new SegmentError('a bucket has more values than a shard keeps');
+  const values = content.f64s(count);
+  const weights = isWeighted ? content.f64s(count) : null;
+  let weight = 0;
+  let isSound = count > 0;
+  for (let i = 0; i < count; i++) {
+    const one = weights === null ? 1 : weights[i];
+    isSound &&= values[i] >= floor && values[i] >= figures[MIN] && values[i] <= figures[MAX];
+    isSound &&= Number.isSafeInteger(one) && one > 0;
+    weight += one;
+  }
+  isSound &&= floor === Number.NEGATIVE_INFINITY ? weight === valueCount : weight <= valueCount;
+  if (!isSound) throw new SegmentError('the highest values of a bucket contradict its figures');
+  return { figures, values, weights, floor };
+}
+
+/** How many of the highest of so many values are likely to do, where others have values as high. */
+function likelyCount(valueCount: number): number {
+  const share = rankFromTop(95, valueCount);
+  return Math.ceil(LIKELY_SHARE * share + LIKELY_DEVIATIONS * Math.sqrt(share));
 }
 
 /**

@@ -25,6 +25,8 @@ export const FIGURE_COUNT = 13;
 
 /** With it no sum of finite values overflows; a power of two, so that it costs no digit. */
 const SUM_SCALE = 2 ** -64;
+/** More than rounding adds to a sum, as a share of it. */
+const SUM_ROUNDING = 2 ** -48;
 
 /** A status as saved and applied: its class 1 to 5 or 0 for none, plus ERROR from 400 on. */
 const ERROR = 8;
@@ -64,7 +66,7 @@ export function assertSound(figures: Float64Array, row: number): void {
   isSound &&=
     valueCount === 0
       ? isWithoutValues(figures, row)
-      : figures[row + MIN] <= figures[row + MAX] && isFiniteRow(figures, row);
+      : figures[row + MIN] <= figures[row + MAX] && isFiniteRow(figures, row) && isSumSound(figures, row);
   if (!isSound) throw new SegmentError('the figures of a bucket contradict each other');
 }
 
@@ -84,6 +86,14 @@ function isWithoutValues(figures: Float64Array, row: number): boolean {
 function isFiniteRow(figures: Float64Array, row: number): boolean {
   for (let i = SUM_HIGH; i <= MAX; i++) if (!Number.isFinite(figures[row + i])) return false;
   return true;
+}
+
+/** No sum is further from zero than as many of the extreme that is. */
+function isSumSound(figures: Float64Array, row: number): boolean {
+  const farthest = Math.max(Math.abs(figures[row + MIN]), Math.abs(figures[row + MAX]));
+  const most = farthest * SUM_SCALE * figures[row + VALUE_COUNT] * (1 + SUM_ROUNDING);
+  const low = figures[row + SUM_LOW];
+  return Math.abs(low) <= most && Math.abs(figures[row + SUM_HIGH] + low) <= most;
 }
 
 /** Adds one value to sum, extremes and count. */

@@ -2,6 +2,8 @@
  * Selects the n largest of many values without sorting them: a heap with the smallest of the selected on top.
  */
 
+import type { ByteWriter } from '../bytes.js';
+
 export class LargestValues {
   #heap = new Float64Array(64);
   #size = 0;
@@ -35,6 +37,12 @@ export class LargestValues {
       sink(heap, this.#size, 0);
     }
     return heap[0];
+  }
+
+  /** Those that are selected, in no order: see bucket-merge.ts. */
+  write(out: ByteWriter): void {
+    out.u32(this.#size);
+    for (let i = 0; i < this.#size; i++) out.f64(this.#heap[i]);
   }
 }
 

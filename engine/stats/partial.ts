@@ -2,19 +2,18 @@
  * The partial answer of `functions.invocation-stats`: one shard's buckets of a project or a function, in the
  * series that the interval asks for. Merged in series-merge.ts, a bucket in bucket-merge.ts.
  *
- *   stats 2   level u8 │ first and last slot f64 │ key │ count u32 │ per bucket, oldest first: slot f64, figures and values
+ *   stats 3   level u8 │ first and last slot f64 │ key │ count u32 │ per bucket, oldest first: slot f64, bucket
  */
 
 import type { ByteWriter } from '../bytes.js';
 import { PartialError, readPartial } from '../partial-format.js';
 import type { Series } from '../slots/levels.js';
 import { functionKey, projectKey, readKey, writeKey } from './bucket-key.js';
+import { BucketMerge, type ReadBucket, readBucket } from './bucket-merge.js';
 import { seriesOf } from './series.js';
-import { Slot } from './slot.js';
 import type { StatsView } from './stats-view.js';
 
-const FORM = 'stats 2';
-const F64_BYTES = 8;
+const FORM = 'stats 3';
 
 export interface InvocationStatsParameters {
   readonly project: string;
@@ -33,12 +32,10 @@ export interface StatsQuestion extends Series {
 /** To be merged, or written, in the same turn: what it leads to may change after it. */
 export interface StatsPartial {
   readonly question: StatsQuestion;
-  /**
-   * What holds the bucket of a time slot, if anything does; null where the shard has no entries of that time.
-   */
-  slotAt(index: number): Slot | null;
-  /** The bucket in what slotAt returned, or -1. */
-  bucketAt(slot: Slot, index: number): number;
+  /** Whether values of its buckets did not come. */
+  readonly isCut: boolean;
+  /** Adds what it has of a time slot to the bucket. */
+  addTo(bucket: BucketMerge, index: number): void;
 }
 
 export function questionOf(
@@ -51,11 +48,27 @@ export function questionOf(
 
 /** O(1). */
 export function collectStats(view: StatsView, question: StatsQuestion): StatsPartial {
-  return new ViewPartial(view, question);
+  return new OwnStats(view, question);
 }
 
-/** Throws a SegmentError when values that were set aside can't be read. O(buckets and their values). */
-export function writeStats(out: ByteWriter, partial: StatsPartial): void {
+/** The views that partial answers lead to, in order; null where one has come from another process. */
+export function ownViews(partials: readonly StatsPartial[]): StatsView[] | null {
+  const views: StatsView[] = [];
+  for (const partial of partials) {
+    if (!(partial instanceof OwnStats)) return null;
+    views.push(partial.view);
+  }
+  return views;
+}
+
+/** Of what is written, or only looked at. */
+const scratch = new BucketMerge();
+
+/**
+ * With `count` of the highest values of each bucket, or as many as are likely to be needed. Throws a SegmentError when
+ * values that were set aside can't be read. O(buckets and their values).
+ */
+export function writeStats(out: ByteWriter, partial: StatsPartial, count = Number.POSITIVE_INFINITY): void {
   const { level, firstSlot, lastSlot, key } = partial.question;
   out.string(FORM);
   out.u8(level);
@@ -64,16 +77,15 @@ export function writeStats(out: ByteWriter, partial: StatsPartial): void {
   writeKey(out, key);
   const countAt = out.length;
   out.u32(0);
-  let count = 0;
-  for (let index = firstSlot; index <= lastSlot; index++) {
-    const slot = partial.slotAt(index);
-    const bucket = slot === null ? -1 : partial.bucketAt(slot, index);
-    if (slot === null || bucket < 0) continue;
-    out.f64(index);
-    slot.writeBucket(bucket, out);
-    count++;
-  }
-  out.replaceU32(countAt, count);
+  let bucketCount = 0;
+  const partials = [partial];
+  for (let index = firstSlot; index <= lastSlot; index++)
+    withBucket(partials, index, (bucket) => {
+      out.f64(index);
+      bucket.write(out, count);
+      bucketCount++;
+    });
+  out.replaceU32(countAt, bucketCount);
 }
 
 /** Throws a PartialError, also for the answer to another question. */
@@ -86,60 +98,96 @@ export function readStats(bytes: Uint8Array, question: StatsQuestion): StatsPart
       content.f64() === lastSlot &&
       readKey(content) === key;
     if (!isSame) throw new PartialError('a partial answer is to another question');
-    const bucketCount = content.u32();
-    if (bucketCount > lastSlot - firstSlot + 1)
-      throw new PartialError('a partial answer has more buckets than an answer');
-    const slot = new Slot();
-    slot.reserve(bucketCount, Math.ceil(content.remaining / F64_BYTES));
-    const buckets = new Map<number, number>();
+    const buckets = new Map<number, ReadBucket>();
     let previous = firstSlot - 1;
-    for (let bucket = 0; bucket < bucketCount; bucket++) {
+    for (let left = content.u32(); left > 0; left--) {
       const index = content.f64();
       if (!Number.isInteger(index) || index <= previous || index > lastSlot)
         throw new PartialError('the buckets of a partial answer are out of order');
-      slot.readBucket(bucket, content);
-      buckets.set(index, bucket);
+      buckets.set(index, readBucket(content));
       previous = index;
     }
-    return new ReadPartial(question, slot, buckets);
+    return new ReadStats(question, buckets);
   });
 }
 
-class ViewPartial implements StatsPartial {
-  readonly #view: StatsView;
-  readonly question: StatsQuestion;
+/** How many of the highest values of each bucket are sent; the bytes of such an answer are not limited. */
+export interface ValueDetail {
+  readonly count: number;
+  readonly byteLimit: number;
+}
 
-  constructor(view: StatsView, question: StatsQuestion) {
-    this.#view = view;
-    this.question = question;
-  }
+/** What partial answers lack that are to be merged. */
+export interface LackingValues {
+  /** Of each what to ask for in its place; null: it has what is needed. */
+  readonly details: readonly (ValueDetail | null)[];
+  /** It is not known before it has come. */
+  readonly byteCount: 0;
+}
 
-  slotAt(index: number): Slot | null {
-    return this.#view.slotAt(this.question.level, index);
-  }
+/**
+ * Of partial answers that were written with the values that were likely to be needed: null when those will do. Throws a
+ * SegmentError when values that were set aside can't be read.
+ */
+export function lackingValues(partials: readonly StatsPartial[], byteLimit: number): LackingValues | null {
+  const cut = partials.filter(({ isCut }) => isCut);
+  if (cut.length === 0) return null;
+  const { firstSlot, lastSlot } = cut[0].question;
+  let count = 0;
+  for (let index = firstSlot; index <= lastSlot; index++)
+    withBucket(partials, index, (bucket) => {
+      count = Math.max(count, bucket.lackingCount());
+    });
+  if (count === 0) return null;
+  return { details: partials.map(({ isCut }) => (isCut ? { count, byteLimit } : null)), byteCount: 0 };
+}
 
-  bucketAt(slot: Slot): number {
-    return slot.find(this.question.key);
+/** Where there is something of a time slot. */
+function withBucket(
+  partials: readonly StatsPartial[],
+  index: number,
+  then: (bucket: BucketMerge) => void,
+): void {
+  try {
+    for (const partial of partials) partial.addTo(scratch, index);
+    if (!scratch.isEmpty) then(scratch);
+  } finally {
+    scratch.clear();
   }
 }
 
-/** What another process has written: all its buckets are in one slot. */
-class ReadPartial implements StatsPartial {
+class OwnStats implements StatsPartial {
+  readonly view: StatsView;
   readonly question: StatsQuestion;
-  readonly #slot: Slot;
-  readonly #buckets: ReadonlyMap<number, number>;
+  readonly isCut = false;
 
-  constructor(question: StatsQuestion, slot: Slot, buckets: ReadonlyMap<number, number>) {
+  constructor(view: StatsView, question: StatsQuestion) {
+    this.view = view;
     this.question = question;
-    this.#slot = slot;
+  }
+
+  addTo(merge: BucketMerge, index: number): void {
+    const { level, key } = this.question;
+    const slot = this.view.slotAt(level, index);
+    const bucket = slot === null ? -1 : slot.find(key);
+    if (slot !== null && bucket >= 0) merge.add(slot, bucket);
+  }
+}
+
+/** What another process has written. */
+class ReadStats implements StatsPartial {
+  readonly question: StatsQuestion;
+  readonly isCut: boolean;
+  readonly #buckets: ReadonlyMap<number, ReadBucket>;
+
+  constructor(question: StatsQuestion, buckets: ReadonlyMap<number, ReadBucket>) {
+    this.question = question;
     this.#buckets = buckets;
+    this.isCut = [...buckets.values()].some(({ floor }) => floor !== Number.NEGATIVE_INFINITY);
   }
 
-  slotAt(index: number): Slot | null {
-    return this.#buckets.has(index) ? this.#slot : null;
-  }
-
-  bucketAt(_slot: Slot, index: number): number {
-    return this.#buckets.get(index) ?? -1;
+  addTo(merge: BucketMerge, index: number): void {
+    const read = this.#buckets.get(index);
+    if (read !== undefined) merge.addRead(read);
   }
 }

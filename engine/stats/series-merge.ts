@@ -7,9 +7,10 @@
 import { assert } from '../assert.js';
 import { STATS_MEMO_BYTES } from '../limits.js';
 import { BucketMerge, type InvocationStatsRow } from './bucket-merge.js';
-import type { StatsPartial, StatsQuestion } from './partial.js';
+import { ownViews, type StatsPartial, type StatsQuestion } from './partial.js';
 import { LEVELS } from './series.js';
 import { SeriesMemo } from './series-memo.js';
+import type { StatsView } from './stats-view.js';
 
 /** `Row` is what `encode` makes of a bucket, once for each state of it. */
 export class SeriesMerge<Row> {
@@ -37,7 +38,8 @@ export class SeriesMerge<Row> {
 
   /**
    * The non-empty buckets of the series, in rising order: of partial answers to one question.
-   * O(buckets · partials), and of the values of those that changed since they were asked for last.
+   * O(buckets · partials), and of the values of those that changed since they were asked for last; what has come from
+   * other processes is merged each time. Throws as BucketMerge.row.
    */
   merge(partials: readonly StatsPartial[]): Row[] {
     if (partials.length === 0) return [];
@@ -46,28 +48,36 @@ export class SeriesMerge<Row> {
       partials.every((partial) => isSame(partial.question, question)),
       'partial answers to different questions are merged',
     );
-    const { level, firstSlot, lastSlot, key } = question;
+    const views = ownViews(partials);
+    if (views !== null) return this.#remembered(partials, views, question);
+    const rows: Row[] = [];
+    for (let index = question.firstSlot; index <= question.lastSlot; index++) {
+      const row = this.#bucket(partials, index, question.level);
+      if (row !== null) rows.push(row);
+    }
+    return rows;
+  }
+
+  #remembered(
+    partials: readonly StatsPartial[],
+    views: readonly StatsView[],
+    { level, firstSlot, lastSlot, key }: StatsQuestion,
+  ): Row[] {
     const memo = this.#memos[level].get(key) ?? new SeriesMemo<Row>(LEVELS[level]);
     this.#forget(level, key);
     const rows: Row[] = [];
     for (let index = firstSlot; index <= lastSlot; index++) {
       let slotCount = 0;
       let newestChange = 0;
-      for (let p = 0; p < partials.length; p++) {
-        const slot = partials[p].slotAt(index);
+      for (let v = 0; v < views.length; v++) {
+        const slot = views[v].slotAt(level, index);
         if (slot === null) continue;
         slotCount += 1;
         if (slot.newestChange > newestChange) newestChange = slot.newestChange;
       }
       if (slotCount === 0) continue;
-      if (!memo.knows(index, newestChange, slotCount)) {
-        memo.keep(
-          index,
-          newestChange,
-          slotCount,
-          this.#bucket(partials, index, index * LEVELS[level].unitUs),
-        );
-      }
+      if (!memo.knows(index, newestChange, slotCount))
+        memo.keep(index, newestChange, slotCount, this.#bucket(partials, index, level));
       const row = memo.rowOf(index);
       if (row !== null) rows.push(row);
     }
@@ -75,15 +85,11 @@ export class SeriesMerge<Row> {
     return rows;
   }
 
-  #bucket(partials: readonly StatsPartial[], index: number, bucketStartUs: number): Row | null {
+  #bucket(partials: readonly StatsPartial[], index: number, level: number): Row | null {
     const merge = this.#merge;
     try {
-      for (const partial of partials) {
-        const slot = partial.slotAt(index);
-        const bucket = slot === null ? -1 : partial.bucketAt(slot, index);
-        if (slot !== null && bucket >= 0) merge.add(slot, bucket);
-      }
-      return merge.isEmpty ? null : this.encode(merge.row(bucketStartUs));
+      for (const partial of partials) partial.addTo(merge, index);
+      return merge.isEmpty ? null : this.encode(merge.row(index * LEVELS[level].unitUs));
     } finally {
       // Also when what was set aside can't be read: it must not be in the next answer.
       merge.clear();

@@ -78,11 +78,6 @@ export class SlotValues {
     for (const which of [0, 1] as const) this.#closeFile(which);
   }
 
-  /** See ValueArena. */
-  reserve(valueCount: number): void {
-    this.#arena.reserve(valueCount);
-  }
-
   /** Adds a value to the `count` at a place; returns their place from now on. */
   add(place: number, count: number, value: number): number {
     let held = place < 0 ? this.#bringBack(place, count) : place;

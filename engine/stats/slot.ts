@@ -135,10 +135,9 @@ export class Slot {
     return bucket;
   }
 
-  /** Makes sure of that many buckets, new ones being empty and without a name, and of room for so many values more. */
-  reserve(bucketCount: number, valueCount = 0): void {
+  /** Makes sure of that many buckets, new ones being empty and without a name. */
+  reserve(bucketCount: number): void {
     if (bucketCount * FIGURE_COUNT > this.#figures.length) this.#growFigures(bucketCount);
-    if (valueCount > 0) this.#values.reserve(valueCount);
     for (let bucket = this.#keys.length; bucket < bucketCount; bucket++) {
       clearFigures(this.#figures, bucket * FIGURE_COUNT);
       this.#keys.push(UNNAMED);
@@ -215,26 +214,16 @@ export class Slot {
   writeImage(bucket: number, out: ByteWriter): void {
     out.u32(bucket);
     writeKey(out, this.#keys[bucket]);
-    this.writeBucket(bucket, out);
-  }
-
-  /** Writes the figures and values of a bucket. */
-  writeBucket(bucket: number, out: ByteWriter): void {
     const row = bucket * FIGURE_COUNT;
     for (let i = 0; i < SAVED_FIGURE_COUNT; i++) out.f64(this.#figures[row + i]);
     this.#values.write(out, this.#figures[row + VALUES], this.#figures[row + VALUE_COUNT]);
   }
 
-  /** Puts a written bucket in the place of what is there of it. */
+  /** Puts a written bucket in the place of what is there of it. Throws a SegmentError. */
   readImage(segment: ByteReader): void {
     const bucket = segment.u32();
     if (bucket >= this.#keys.length) throw new SegmentError('an image in a segment belongs to no bucket');
     this.name(bucket, readKey(segment));
-    this.readBucket(bucket, segment);
-  }
-
-  /** Puts written figures and values in the place of what the bucket has. Throws a SegmentError. */
-  readBucket(bucket: number, segment: ByteReader): void {
     this.#newestChange = ++changeCount;
     const row = bucket * FIGURE_COUNT;
     const figures = this.#figures;

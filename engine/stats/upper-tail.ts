@@ -4,6 +4,8 @@
  * merging costs no accuracy. Scratch memory, used again from query to query.
  */
 
+import type { ByteWriter } from '../bytes.js';
+
 /** Gaps of Shell's sort, after Ciura; it needs no memory, and its input is a few sorted stretches. */
 const GAPS = [1750, 701, 301, 132, 57, 23, 10, 4, 1];
 
@@ -21,6 +23,34 @@ export class UpperTail {
     this.#values[this.#length] = value;
     this.#weights[this.#length] = weight;
     this.#length += 1;
+  }
+
+  /** Of the first `count` values those that are not below the floor; `weights`: null where each is one. */
+  addAll(values: Float64Array, count: number, weights: Float64Array | null, floor: number): void {
+    for (let i = 0; i < count; i++)
+      if (values[i] >= floor) this.add(values[i], weights === null ? 1 : weights[i]);
+  }
+
+  /** Whether the value of that rank is known without any that are below the lowest. O(length). */
+  reaches(rank: number): boolean {
+    let lowest = Number.POSITIVE_INFINITY;
+    let lowestWeight = 0;
+    let weight = 0;
+    for (let i = 0; i < this.#length; i++) {
+      const value = this.#values[i];
+      weight += this.#weights[i];
+      if (value > lowest || (value === lowest && this.#weights[i] >= lowestWeight)) continue;
+      lowest = value;
+      lowestWeight = this.#weights[i];
+    }
+    return weight - (lowestWeight - 1) / 2 >= rank;
+  }
+
+  /** See bucket-merge.ts. */
+  write(out: ByteWriter): void {
+    out.u32(this.#length);
+    for (let i = 0; i < this.#length; i++) out.f64(this.#values[i]);
+    for (let i = 0; i < this.#length; i++) out.f64(this.#weights[i]);
   }
 
   /** Puts the highest first: once after the last add, before the first valueAt. */
@@ -62,6 +92,7 @@ export class UpperTail {
   }
 }
 
+/** Of equal values the heaviest first, so that the order does not depend on what else there is. */
 function sortFalling(values: Float64Array, weights: Float64Array, length: number): void {
   for (let g = 0; g < GAPS.length; g++) {
     const gap = GAPS[g];
@@ -69,7 +100,7 @@ function sortFalling(values: Float64Array, weights: Float64Array, length: number
       const value = values[i];
       const weight = weights[i];
       let j = i;
-      for (; j >= gap && values[j - gap] < value; j -= gap) {
+      for (; j >= gap && isBefore(value, weight, values[j - gap], weights[j - gap]); j -= gap) {
         values[j] = values[j - gap];
         weights[j] = weights[j - gap];
       }
@@ -77,4 +108,8 @@ function sortFalling(values: Float64Array, weights: Float64Array, length: number
       weights[j] = weight;
     }
   }
+}
+
+function isBefore(value: number, weight: number, other: number, otherWeight: number): boolean {
+  return value > other || (value === other && weight > otherWeight);
 }

@@ -36,11 +36,6 @@ export class ValueArena {
     return this.#cells.byteLength;
   }
 
-  /** Makes room for so many values, wherever they belong: they are not copied as they become more. */
-  reserve(valueCount: number): void {
-    this.#grow(2 * valueCount);
-  }
-
   /** Adds a value to those at `head`, of which there are `count`; returns their head from now on. */
   push(head: number, count: number, value: number): number {
     this.#valueCount += 1;
@@ -104,7 +99,6 @@ export class ValueArena {
   }
 
   #grow(cellCount: number): void {
-    if (cellCount <= this.#cells.length) return;
     const grown = new Float64Array(cellCount);
     grown.set(this.#cells);
     this.#cells = grown;

@@ -8,8 +8,8 @@ import type { ServedEndpoint } from '../http/query/query-api.js';
 import { decodeQuery } from '../http/query/query-string.js';
 import { isSameLog } from './floors.js';
 import { BEHIND_CHECK_MOST_MS, BEHIND_CHECK_MS, BEHIND_WAIT_MS } from './limits.js';
+import type { Allocate } from './message-bytes.js';
 import {
-  type Allocate,
   type AskedPartition,
   type PartitionStatus,
   type Question,

@@ -22,7 +22,7 @@ import {
 } from './cluster-paths.js';
 import { type CopyGiver, NotGiven } from './copy-giver.js';
 import { KNOWN_BYTES, QUESTION_BYTES, QUESTIONS_AT_ONCE } from './limits.js';
-import type { Allocate } from './messages.js';
+import type { Allocate } from './message-bytes.js';
 
 const TOO_LONG = `a question has at most ${QUESTION_BYTES} bytes, what is known of lists ${KNOWN_BYTES}`;
 const TEXT: HeaderLine = ['Content-Type', 'text/plain; charset=utf-8'];

@@ -14,8 +14,9 @@ import { listText, type TopicReading, type WholeAnswers } from '../service/whole
 import { Answerer } from './answerer.js';
 import { Floors } from './floors.js';
 import { HedgeBudget } from './hedge-budget.js';
+import { type Holding, readKnown, writeHoldings } from './holdings.js';
 import { NO_COPY_RETRY_SECONDS } from './limits.js';
-import { type Allocate, type Holding, readKnown, writeHoldings } from './messages.js';
+import type { Allocate } from './message-bytes.js';
 import { OwnCopies } from './own-copies.js';
 import type { Peer, PeerLink } from './peer.js';
 import { ASK_OUTCOMES, type AskOutcome } from './peer-requests.js';

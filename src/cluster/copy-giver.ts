@@ -15,7 +15,7 @@ import type { Store } from '../store/store.js';
 import { BUSY_STATUS, readCopyRequest, readPieceRequest, readReleaseRequest } from './hand-over.js';
 import { writeMessage } from './json-message.js';
 import { COPIES_GIVEN_AT_ONCE, COPY_IDLE_MS } from './limits.js';
-import type { Allocate } from './messages.js';
+import type { Allocate } from './message-bytes.js';
 import type { OwnCopies } from './own-copies.js';
 
 export interface CopyGiverPorts {

@@ -8,33 +8,29 @@
  *                  │ count u32 │ per span: start f64, end f64 │ count u32 │ per partial: first partition u32, length u32, bytes
  *     unavailable  reason │ retry seconds u32
  *     refused      reason
- *   known 2      count u32 │ per topic: name, count u32 │ per partition: number u32, hashes u32
- *   holdings 3   count u32 │ per topic: name, id, partitions u32
- *                │ count u32 │ per partition: topic, number u32, next offset f64, age ms f64, is reached u8, projects, from u32, count u32, hash u32…
- *   projects     is known u8 │ count u32 │ mark u32
- *
- * The last four bytes of each are the CRC-32 of all before.
  */
 
-import { crc32 } from 'node:zlib';
-import { ByteReader, ByteWriter } from '../../engine/bytes.js';
-import { PartialError, readPartial } from '../../engine/partial-format.js';
-import { NO_PROJECTS, type ProjectsMark } from '../../engine/project-list.js';
-import type { PartitionKey } from '../../ingest/log-source.js';
+import type { ByteReader, ByteWriter } from '../../engine/bytes.js';
+import { PartialError } from '../../engine/partial-format.js';
+import type { ProjectsMark } from '../../engine/project-list.js';
 import type { Detail } from '../endpoints/endpoint.js';
 import type { DroppedSpan } from '../http/ports.js';
 import { MOST_PARTITIONS } from '../limits.js';
-import { HASHES_AT_ONCE, MOST_TIME_US } from './limits.js';
+import { MOST_TIME_US } from './limits.js';
+import {
+  type Allocate,
+  atMost,
+  many,
+  notNegative,
+  readMark,
+  readMessage,
+  whole,
+  writeMark,
+  writeMessage,
+} from './message-bytes.js';
 
 const QUESTION = 'question 2';
 const REPLY = 'reply 4';
-const KNOWN = 'known 2';
-const HOLDINGS = 'holdings 4';
-
-const CHECKSUM_BYTES = 4;
-
-/** Memory of at least so many bytes. */
-export type Allocate = (byteCount: number) => Uint8Array;
 
 export interface AskedPartition {
   readonly partition: number;
@@ -97,44 +93,6 @@ export type Reply<Partial = RepliedPartial> =
   | { readonly kind: 'refused'; readonly reason: string };
 
 const REPLY_KINDS = ['answer', 'unavailable', 'refused'] as const;
-
-/** A topic as a member knows it. */
-export interface HeldTopic {
-  readonly topic: string;
-  /** '' where it is not known. */
-  readonly topicId: string;
-  readonly partitionCount: number;
-}
-
-export interface Holdings {
-  readonly topics: readonly HeldTopic[];
-  readonly copies: readonly HeldCopy[];
-}
-
-/** How many hashes of a partition's projects an asker has already. */
-export interface KnownProjects extends PartitionKey {
-  readonly count: number;
-}
-
-/** What a member says of a partition: its list of projects at its offset, and the part of it that the asker lacks. */
-export interface HeldCopy extends Holding {
-  readonly projects: ProjectsMark | null;
-  /** Of `hashes`, the index of the first. */
-  readonly from: number;
-  /** Perhaps not all yet. */
-  readonly hashes: Uint32Array;
-}
-
-/** What a member has of a partition. */
-export interface Holding extends PartitionKey {
-  readonly nextOffset: number;
-  /** Infinity where it was never whole. */
-  readonly ageMs: number;
-  /** Whether it reached the end of its log since the member's start. */
-  readonly isReached: boolean;
-  /** Entries that it is of; 0 where a repair has dropped something. */
-  readonly received: number;
-}
 
 export function writeQuestion(question: Question): Uint8Array {
   return writeMessage(QUESTION, (out) => {
@@ -210,131 +168,6 @@ export function readReply(bytes: Uint8Array, partitions: readonly AskedPartition
   });
 }
 
-export function writeKnown(known: readonly KnownProjects[]): Uint8Array {
-  return writeMessage(KNOWN, (out) => {
-    const topics = new Set(known.map(({ topic }) => topic));
-    out.u32(topics.size);
-    for (const name of topics) {
-      const some = known.filter(({ topic }) => topic === name);
-      out.string(name);
-      out.u32(some.length);
-      for (const { partition, count } of some) {
-        out.u32(partition);
-        out.u32(count);
-      }
-    }
-  });
-}
-
-export function readKnown(bytes: Uint8Array): KnownProjects[] {
-  return readMessage(KNOWN, bytes, (content) =>
-    many(content, () => {
-      const topic = content.string();
-      return many(content, () => ({ topic, partition: content.u32(), count: content.u32() }));
-    }).flat(),
-  );
-}
-
-export function writeHoldings({ topics, copies }: Holdings): Uint8Array {
-  return writeMessage(HOLDINGS, (out) => {
-    out.u32(topics.length);
-    for (const { topic, topicId, partitionCount } of topics) {
-      out.string(topic);
-      out.string(topicId);
-      out.u32(partitionCount);
-    }
-    out.u32(copies.length);
-    for (const copy of copies) {
-      const { topic, partition, nextOffset, ageMs, isReached, received, projects, from, hashes } = copy;
-      out.string(topic);
-      out.u32(partition);
-      out.f64(nextOffset);
-      out.f64(ageMs);
-      out.u8(isReached ? 1 : 0);
-      out.f64(received);
-      writeMark(projects, out);
-      out.u32(from);
-      out.u32(hashes.length);
-      for (const hash of hashes) out.u32(hash);
-    }
-  });
-}
-
-export function readHoldings(bytes: Uint8Array): Holdings {
-  let hashesLeft = HASHES_AT_ONCE;
-  const noMore = (count: number): number => {
-    hashesLeft -= count;
-    if (hashesLeft < 0) throw new PartialError('a member sends more hashes than it may');
-    return count;
-  };
-  return readMessage(HOLDINGS, bytes, (content) => ({
-    topics: many(content, () => ({
-      topic: content.string(),
-      topicId: content.string(),
-      partitionCount: atMost(MOST_PARTITIONS, content.u32()),
-    })),
-    copies: many(content, () => ({
-      topic: content.string(),
-      partition: content.u32(),
-      nextOffset: notNegative(whole(content.f64())),
-      ageMs: notNegative(content.f64()),
-      isReached: content.u8() === 1,
-      received: notNegative(whole(content.f64())),
-      projects: readMark(content),
-      from: content.u32(),
-      hashes: content.u32s(noMore(content.u32())),
-    })),
-  }));
-}
-
-/** Used again by the next message, as memory outside the heap is dear to give back; null while it is written to. */
-let spareWriter: ByteWriter | null = new ByteWriter();
-
-function writeMessage(
-  form: string,
-  writeContent: (out: ByteWriter) => void,
-  allocate?: Allocate,
-): Uint8Array {
-  const out = spareWriter ?? new ByteWriter();
-  spareWriter = null;
-  try {
-    out.string(form);
-    writeContent(out);
-    out.u32(crc32(out.written()));
-    return out.finish(allocate);
-  } finally {
-    out.clear();
-    spareWriter = out;
-  }
-}
-
-/** Throws a PartialError. */
-function readMessage<Content>(
-  form: string,
-  bytes: Uint8Array,
-  readContent: (content: ByteReader) => Content,
-): Content {
-  const end = bytes.length - CHECKSUM_BYTES;
-  if (end < 0) throw new PartialError('a message is shorter than its checksum');
-  const content = bytes.subarray(0, end);
-  if (new ByteReader(bytes.subarray(end)).u32() !== crc32(content))
-    throw new PartialError('a message has a wrong checksum');
-  return readPartial(form, content, readContent);
-}
-
-function writeMark(projects: ProjectsMark | null, out: ByteWriter): void {
-  out.u8(projects === null ? 0 : 1);
-  const { count, mark } = projects ?? NO_PROJECTS;
-  out.u32(count);
-  out.u32(mark);
-}
-
-function readMark(content: ByteReader): ProjectsMark | null {
-  const isKnown = content.u8() === 1;
-  const mark = { count: content.u32(), mark: content.u32() };
-  return isKnown ? mark : null;
-}
-
 function writeAnswer(
   { partitionCount, partitions, dropped, partials }: Extract<Reply<WrittenPartial>, { kind: 'answer' }>,
   out: ByteWriter,
@@ -393,36 +226,14 @@ function readAnswer(content: ByteReader, asked: readonly AskedPartition[]): Repl
   return { kind: 'answer', partitionCount, partitions, dropped, partials };
 }
 
-function many<One>(content: ByteReader, read: () => One): One[] {
-  const all: One[] = [];
-  // A count that is a lie ends at the end of the bytes.
-  for (let left = content.u32(); left > 0; left--) all.push(read());
-  return all;
-}
-
 function distinct<One extends { readonly partition: number }>(all: One[]): One[] {
   if (new Set(all.map(({ partition }) => partition)).size !== all.length)
     throw new PartialError('a partition is named twice');
   return all;
 }
 
-function whole(value: number): number {
-  if (!Number.isSafeInteger(value)) throw new PartialError('a number is not a whole one');
-  return value;
-}
-
-function atMost(most: number, value: number): number {
-  if (value > most) throw new PartialError('a number is larger than it can be');
-  return value;
-}
-
 /** µs since the epoch. */
 function moment(value: number): number {
   if (!(Math.abs(value) <= MOST_TIME_US)) throw new PartialError('a time is out of range');
-  return value;
-}
-
-function notNegative(value: number): number {
-  if (!(value >= 0)) throw new PartialError('a number is less than nothing');
   return value;
 }

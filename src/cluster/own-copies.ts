@@ -8,8 +8,8 @@ import type { AnsweringShards } from '../endpoints/endpoint.js';
 import type { Shards } from '../service/shards.js';
 import type { WholeAnswers } from '../service/whole-answers.js';
 import { isSameLog } from './floors.js';
+import type { HeldCopy, HeldTopic, Holding, KnownProjects } from './holdings.js';
 import { HASHES_AT_ONCE } from './limits.js';
-import type { HeldCopy, HeldTopic, Holding, KnownProjects } from './messages.js';
 
 export class OwnCopies {
   readonly #shards: Pick<Shards, 'known' | 'all'>;

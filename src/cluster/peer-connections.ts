@@ -14,7 +14,7 @@ import { connect as connectTls } from 'node:tls';
 import { POOLED_BODY_BYTES } from '../endpoints/limits.js';
 import { CLUSTER_KEY_HEADER } from './cluster-paths.js';
 import { PEER_CONNECTIONS, PEER_IDLE_MS, PEER_READ_BYTES, REPLY_BYTES, REPLY_HEAD_BYTES } from './limits.js';
-import type { Allocate } from './messages.js';
+import type { Allocate } from './message-bytes.js';
 
 export interface PeerTarget {
   readonly isTls: boolean;

@@ -9,7 +9,7 @@ import {
   RELEASE_PATH,
 } from './cluster-paths.js';
 import { PIECE_TIMEOUT_MS } from './limits.js';
-import type { Allocate } from './messages.js';
+import type { Allocate } from './message-bytes.js';
 import type { PeerLink } from './peer.js';
 import { PeerConnections, type PeerReply, type PeerTarget } from './peer-connections.js';
 

@@ -7,8 +7,8 @@ import { randomBytes } from 'node:crypto';
 import { HashSet } from '../../engine/hash-set.js';
 import { nextMark, type ProjectsMark } from '../../engine/project-list.js';
 import { partitionId, partitionOf } from '../../ingest/partition-id.js';
+import type { HeldCopy, KnownProjects } from './holdings.js';
 import { KEPT_HASHES } from './limits.js';
-import type { HeldCopy, KnownProjects } from './messages.js';
 
 const SEED = randomBytes(4).readUInt32LE();
 

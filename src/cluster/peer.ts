@@ -3,6 +3,7 @@
 import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { isSameLog } from './floors.js';
+import type { HeldTopic, Holding, Holdings } from './holdings.js';
 import {
   BEHIND_KNOWN_MS,
   BEHIND_WAIT_MS,
@@ -12,7 +13,7 @@ import {
   LATENCY_SAMPLES,
   SILENT_TIMES,
 } from './limits.js';
-import type { Allocate, HeldTopic, Holding, Holdings } from './messages.js';
+import type { Allocate } from './message-bytes.js';
 import { PeerProjects } from './peer-projects.js';
 
 /** Carries messages to a member. Rejects for anything but a whole reply, within the time. */
@@ -22,7 +23,7 @@ export interface PeerLink {
    * which is written until the reply is whole.
    */
   ask(question: Uint8Array, limitMs: number, isSlow: boolean, allocate?: Allocate): Promise<Uint8Array>;
-  /** `known`: see messages.ts. */
+  /** `known`: see holdings.ts. */
   holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array>;
   /** See member-names.ts. */
   names(request: Uint8Array, limitMs: number): Promise<Uint8Array>;

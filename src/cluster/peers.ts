@@ -7,8 +7,8 @@ import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { errorText } from '../store/disk/system-errors.js';
 import { isSameLog } from './floors.js';
+import { type Holding, readHoldings, writeKnown } from './holdings.js';
 import { ABSENT_MS, HOLDINGS_TIMEOUT_MS, WIRE_VERSION } from './limits.js';
-import { type Holding, readHoldings, writeKnown } from './messages.js';
 import { Peer, type PeerLink } from './peer.js';
 
 export interface PeersPorts {

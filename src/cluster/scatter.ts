@@ -193,9 +193,9 @@ export class Scatter implements ScatterPort {
     assertHere: () => void,
   ): Promise<readonly Piece[]> {
     let { pieces } = found;
-    reserve(memory, pieces, 0);
-    if (query.lacking === undefined) return pieces;
     for (let tries = 0; ; tries++) {
+      reserve(memory, pieces, 0);
+      if (query.lacking === undefined) return pieces;
       assertHere();
       const collected = query.collect(parameters, nowUs, found.shards) as readonly unknown[];
       const own = query.combine === undefined ? collected : [query.combine(collected)];

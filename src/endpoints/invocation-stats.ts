@@ -1,11 +1,12 @@
 /** `functions.invocation-stats`. Source: SPEC. */
 
 import { z } from 'zod';
-import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
+import { type InvocationStatsRow, ValuesDidNotCome } from '../../engine/stats/bucket-merge.js';
 import { STATS } from '../../engine/stats/kind.js';
 import {
   collectStats,
   type InvocationStatsParameters,
+  lackingValues,
   questionOf,
   readStats,
   type StatsPartial,
@@ -22,6 +23,7 @@ import {
   timestampUs,
 } from './call-parameters.js';
 import { type CachedEndpoint, encodeRows } from './endpoint.js';
+import { PartitionsChanged } from './refusal.js';
 
 export const STATS_INTERVALS = ['5min', '15min', '1hr', '1day', '7day'] as const;
 const FALLBACK_INTERVAL = '1day';
@@ -85,8 +87,15 @@ export const invocationStats = {
         const question = questionOf(parameters, nowUs);
         return from.relay.map(({ stats }) => collectStats(stats, question));
       },
-      merge: (partials) => encodeRows(series.merge(partials)),
-      write: writeStats,
+      merge: (partials) => {
+        try {
+          return encodeRows(series.merge(partials));
+        } catch (error) {
+          throw error instanceof ValuesDidNotCome ? new PartitionsChanged() : error;
+        }
+      },
+      write: (out, partial, _parameters, _nowUs, detail) => writeStats(out, partial, detail?.count),
+      lacking: lackingValues,
       read: (bytes, parameters, nowUs) => readStats(bytes, questionOf(parameters, nowUs)),
       get memoBytes() {
         return series.heldBytes;

@@ -19,6 +19,7 @@ import { ClusterListener } from '../../src/cluster/cluster-listener.js';
 import { CopyGiver } from '../../src/cluster/copy-giver.js';
 import { CopyTaker, type CopyTakerPorts } from '../../src/cluster/copy-taker.js';
 import { BUSY_STATUS, readCopy } from '../../src/cluster/hand-over.js';
+import { type Holding, writeHoldings } from '../../src/cluster/holdings.js';
 import { writeMessage } from '../../src/cluster/json-message.js';
 import {
   COPIES_TAKEN_AT_ONCE,
@@ -28,7 +29,6 @@ import {
   PIECES_AT_ONCE,
   WIRE_VERSION,
 } from '../../src/cluster/limits.js';
-import { type Holding, writeHoldings } from '../../src/cluster/messages.js';
 import type { PeerLink } from '../../src/cluster/peer.js';
 import { HttpPeerLink, PeerStatusError } from '../../src/cluster/peer-link.js';
 import { Peers } from '../../src/cluster/peers.js';

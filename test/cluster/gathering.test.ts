@@ -13,6 +13,7 @@ import {
 } from '../../src/cluster/limits.js';
 import type { Question } from '../../src/cluster/messages.js';
 import type { LiveAnswer } from '../../src/endpoints/endpoint.js';
+import { invocationStats } from '../../src/endpoints/invocation-stats.js';
 import { logsAll } from '../../src/endpoints/logs-all.js';
 import { PartitionsChanged, Unavailable } from '../../src/endpoints/refusal.js';
 import type { AnswerState } from '../../src/http/ports.js';
@@ -312,6 +313,25 @@ interface Ending {
   readonly resolve: (answer: LiveAnswer) => void;
   readonly reject: (error: Error) => void;
 }
+
+test('what has changed before it is merged is gathered once more', async () => {
+  const members = new StubMembers([]);
+  members.own(new RelayShard());
+  const shared = new SharedAnswers({ port: members.cluster.scatter, topicOf: () => TOPIC });
+  const ask = (changeCount: number) => {
+    let left = changeCount;
+    const merge = () => {
+      if (left-- > 0) throw new PartitionsChanged();
+      return Buffer.from('merged');
+    };
+    return shared.body(
+      { endpoint: { ...invocationStats, projectOf: () => null }, query: { ...CALL.query, merge } },
+      { parameters: {}, queryString: '', nowUs: 1 },
+    );
+  };
+  expect(`${await ask(1)}`).toBe('merged');
+  await expect(ask(2)).rejects.toThrow(PartitionsChanged);
+});
 
 test('an answer that takes long to evaluate is as old as what it was begun with', async () => {
   const members = new StubMembers([]);

@@ -6,15 +6,12 @@ import { expect, test } from 'vitest';
 import { ByteWriter } from '../../engine/bytes.js';
 import { PartialError } from '../../engine/partial-format.js';
 import { decodeMemberData, encodeMemberData, memberDataOf } from '../../ingest/kafka/group/member-data.js';
+import { readHoldings, readKnown, writeHoldings, writeKnown } from '../../src/cluster/holdings.js';
 import {
   type Question,
   type Reply,
-  readHoldings,
-  readKnown,
   readQuestion,
   readReply,
-  writeHoldings,
-  writeKnown,
   writeQuestion,
 } from '../../src/cluster/messages.js';
 import { Random } from '../../src/demo/random.js';

@@ -2,8 +2,8 @@
 
 import { expect, test } from 'vitest';
 import { NO_PROJECTS, ProjectList, projectHash } from '../../engine/project-list.js';
+import type { HeldCopy } from '../../src/cluster/holdings.js';
 import { KEPT_HASHES } from '../../src/cluster/limits.js';
-import type { HeldCopy } from '../../src/cluster/messages.js';
 import { OwnCopies } from '../../src/cluster/own-copies.js';
 import { PeerProjects } from '../../src/cluster/peer-projects.js';
 import { WholeAnswers } from '../../src/service/whole-answers.js';

@@ -1,8 +1,8 @@
 /** Who is taken for another member, and what is told of those that do not answer. */
 
 import { expect, test } from 'vitest';
+import { writeHoldings } from '../../src/cluster/holdings.js';
 import { ABSENT_MS, SILENT_TIMES, WIRE_VERSION } from '../../src/cluster/limits.js';
-import { writeHoldings } from '../../src/cluster/messages.js';
 import { Peers, type PeersPorts } from '../../src/cluster/peers.js';
 import { NO_COPIES } from './no-copies.js';
 

@@ -4,14 +4,9 @@ import type { ByteWriter } from '../../engine/bytes.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { Cluster } from '../../src/cluster/cluster.js';
+import { writeHoldings } from '../../src/cluster/holdings.js';
 import { WIRE_VERSION } from '../../src/cluster/limits.js';
-import {
-  type PartitionStatus,
-  type Question,
-  readQuestion,
-  writeHoldings,
-  writeReply,
-} from '../../src/cluster/messages.js';
+import { type PartitionStatus, type Question, readQuestion, writeReply } from '../../src/cluster/messages.js';
 import { AnswersInFlight } from '../../src/http/server/answers-in-flight.js';
 import type { AnyShard, Shards } from '../../src/service/shards.js';
 import { WholeAnswers } from '../../src/service/whole-answers.js';

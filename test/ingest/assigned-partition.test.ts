@@ -22,3 +22,17 @@ test('whole as of when the newest end was heard that is reached; while others ar
   assigned.advance(9);
   expect(assigned.wholeAsOfMs).toBe(4_000);
 });
+
+test('ends that were heard before the group shared its partitions out again are reached after', () => {
+  const before = new AssignedPartition({ topic: 'edge', partition: 0 });
+  before.read(5);
+  before.hear(5, 1_000);
+  before.hear(7, 2_000);
+  before.revoke();
+  const kept = new AssignedPartition({ topic: 'edge', partition: 0 });
+  kept.keep(before);
+  kept.readOn(6);
+  expect(kept.wholeAsOfMs).toBe(1_000);
+  kept.advance(7);
+  expect(kept.wholeAsOfMs).toBe(2_000);
+});

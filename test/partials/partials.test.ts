@@ -28,7 +28,15 @@ import {
   writeLogs,
 } from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
-import { collectStats, questionOf, readStats, writeStats } from '../../engine/stats/partial.js';
+import { ValuesDidNotCome } from '../../engine/stats/bucket-merge.js';
+import {
+  collectStats,
+  lackingValues,
+  questionOf,
+  readStats,
+  type StatsPartial,
+  writeStats,
+} from '../../engine/stats/partial.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
 import { RETENTION_US } from '../../engine/tier.js';
@@ -38,6 +46,7 @@ import { ExpressionEvaluation } from '../../engine/usage/expressions/expression-
 import { mergeCounts, readCounts, writeCounts } from '../../engine/usage/partial.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { Random } from '../../src/demo/random.js';
+import { writtenStats } from '../queries.js';
 import { SegmentTable } from '../segment-table.js';
 import { rankError } from '../stats/distributions.js';
 import { finishEvaluation } from '../usage/naive-usage.js';
@@ -258,6 +267,92 @@ test('percentiles of written digests stay within the bound, and all other figure
     expect(row.meanMs).toBe(values.reduce((sum, value) => sum + value, 0) / values.length);
     expect(rankError(sorted, 95, row.p95Ms!)).toBeLessThanOrEqual(0.005);
     expect(rankError(sorted, 99, row.p99Ms!)).toBeLessThanOrEqual(0.002);
+  }
+});
+
+const WEEK = questionOf({ project: 'p', functionId: null, interval: '7day' }, NOW_US);
+
+function applyTime(view: StatsView, executionTimeMs: number, daysAgo = 0): void {
+  const entry = { project: 'p', functionId: null, statusCode: 200, executionTimeMs };
+  view.apply({ ...entry, timestampUs: NOW_US - daysAgo * US_PER_DAY });
+}
+
+const statsText = (partials: readonly StatsPartial[]) =>
+  JSON.stringify(new SeriesMerge((row) => row).merge(partials));
+
+test('values that did not come with the highest are told, and percentiles are the same once they have', () => {
+  const random = new Random(13);
+  const lacked = { withOwn: 0, without: 0 };
+  for (let round = 0; round < 80; round++) {
+    const views = Array.from({ length: 1 + random.below(9) }, () => new StatsView());
+    // As high in all shards, or higher in the last; few values, exact ones, digests, both.
+    const isEven = random.chance(0.4);
+    const valueCount = random.pick([5, 700, 8_000, 20_000]);
+    for (let i = 0; i < valueCount; i++) {
+      const at = random.chance(0.2) ? views.length - 1 : random.below(views.length);
+      const isSlow = !isEven && at === views.length - 1;
+      // Many are equal.
+      const timeMs = random.below(random.pick([5, 300, 100_000])) + (isSlow ? 90_000 : 0);
+      applyTime(views[at], timeMs, random.below(3));
+    }
+    const own = views.map((view) => collectStats(view, WEEK));
+    const expected = statsText(own);
+    const isOwn = (i: number) => round % 2 === 0 && i < views.length / 2;
+    const merged = own.map((partial, i) => (isOwn(i) ? partial : writtenStats(partial, 0)));
+    const lacking = lackingValues(merged, 1e6);
+    if (lacking !== null) {
+      lacked[round % 2 === 0 ? 'withOwn' : 'without']++;
+      expect(() => statsText(merged)).toThrow(ValuesDidNotCome);
+      for (const [i, detail] of lacking.details.entries())
+        if (detail !== null) merged[i] = writtenStats(own[i], detail.count);
+    }
+    expect(lackingValues(merged, 1e6)).toBeNull();
+    expect(statsText(merged), `round ${round}`).toBe(expected);
+  }
+  expect(Math.min(lacked.withOwn, lacked.without)).toBeGreaterThan(3);
+});
+
+test('hostile highest values are an error, lack something, or merge', () => {
+  const random = new Random(15);
+  const [exact, digested] = [400, 20_000].map((valueCount) => {
+    const view = new StatsView();
+    for (let i = 0; i < valueCount; i++) applyTime(view, random.below(100_000), random.below(3));
+    return collectStats(view, WEEK);
+  });
+  const outcomes = { refused: 0, lacking: 0, merged: 0 };
+  for (const partial of [exact, digested]) {
+    const written = writtenBy((out) => writeStats(out, partial, 0));
+    for (let i = 0; i < 2_000; i++) {
+      let read: StatsPartial;
+      try {
+        read = readStats(spoilt(written, random), WEEK);
+      } catch (error) {
+        expect(error).toBeInstanceOf(PartialError);
+        outcomes.refused++;
+        continue;
+      }
+      if (lackingValues([exact, read], 1e6) !== null) outcomes.lacking++;
+      else {
+        expectSoundStats(statsText([exact, read]));
+        outcomes.merged++;
+      }
+    }
+  }
+  expect(Math.min(outcomes.refused, outcomes.merged)).toBeGreaterThan(50);
+});
+
+test('of many values only the highest are sent', () => {
+  const random = new Random(14);
+  for (const [valueCount, mostBytes] of [
+    [EXACT_VALUE_LIMIT, 600],
+    [100_000, 5_000],
+  ]) {
+    const view = new StatsView();
+    for (let i = 0; i < valueCount; i++) applyTime(view, 100_000 * random.float());
+    const written = (count: number) =>
+      writtenBy((out) => writeStats(out, collectStats(view, WEEK), count)).length;
+    expect(written(0)).toBeLessThan(mostBytes);
+    expect(written(Number.POSITIVE_INFINITY)).toBeGreaterThan(2 * written(0));
   }
 });
 

@@ -283,9 +283,10 @@ test('an image that lacks a value of the events before it is refused', () => {
     for (const field of [1, 0]) out.u32(field);
     out.u8(0);
     out.string(':a');
-    const isOtherClass = (i: number) => i > CLASS_COUNTS && i < CLASS_COUNTS + 5;
+    const sum = CLASS_COUNTS + 5;
+    const isZero = (i: number) => (i > CLASS_COUNTS && i < sum) || i === sum + 1;
     for (let i = 0; i < SAVED_FIGURE_COUNT; i++)
-      out.f64(i === VALUE_COUNT ? imageValueCount : isOtherClass(i) ? 0 : 1);
+      out.f64(i === VALUE_COUNT ? imageValueCount : i === sum ? 2 ** -64 : isZero(i) ? 0 : 1);
     for (let i = 0; i < imageValueCount; i++) out.f64(5);
     const table = new SegmentTable([[`${PREFIX}0000000000`, out.finish()]]);
     if (imageValueCount > 0) expect(restore(table).slot.values.exactValueCount).toBe(1);

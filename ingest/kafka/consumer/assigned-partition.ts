@@ -86,6 +86,7 @@ export class AssignedPartition {
     this.endOffset = before.endOffset;
     this.readableEndOffset = before.readableEndOffset;
     this.wholeAsOfMs = before.wholeAsOfMs;
+    this.#ends = before.#ends;
   }
 
   /** From now on the log that it was kept of is read on. */

@@ -9,6 +9,7 @@ import type {
   LiveQuery,
   LogName,
 } from '../../endpoints/endpoint.js';
+import { PartitionsChanged } from '../../endpoints/refusal.js';
 import type { AnswerState, DroppedPort, DroppedSpan } from '../ports.js';
 import type { Gathered, ScatterPort } from './scatter-port.js';
 
@@ -30,6 +31,9 @@ export interface SharedLiveAnswer {
   /** What repairs of other members have dropped. */
   readonly dropped: readonly DroppedSpan[];
 }
+
+/** How often it is gathered where what it is made of changes before it is merged: once more is enough as a rule. */
+const MERGE_TRIES = 2;
 
 export class SharedAnswers {
   readonly #ports: SharedAnswersPorts;
@@ -55,15 +59,19 @@ export class SharedAnswers {
     { endpoint, query }: { readonly endpoint: CachedEndpoint; readonly query: CachedQuery },
     asked: Asked,
   ): Promise<Uint8Array> {
-    const gathered = await this.#gather(endpoint, query, asked);
-    try {
-      const body = query.merge(gathered.partials(), asked.parameters);
-      const state = gathered.state();
-      if (state.kind !== 'fresh') this.#unfresh.set(body, state);
-      if (gathered.dropped.length > 0) this.#dropped.set(body, gathered.dropped);
-      return body;
-    } finally {
-      gathered.release();
+    for (let tries = 1; ; tries++) {
+      const gathered = await this.#gather(endpoint, query, asked);
+      try {
+        const body = query.merge(gathered.partials(), asked.parameters);
+        const state = gathered.state();
+        if (state.kind !== 'fresh') this.#unfresh.set(body, state);
+        if (gathered.dropped.length > 0) this.#dropped.set(body, gathered.dropped);
+        return body;
+      } catch (error) {
+        if (!(error instanceof PartitionsChanged) || tries === MERGE_TRIES) throw error;
+      } finally {
+        gathered.release();
+      }
     }
   }
 

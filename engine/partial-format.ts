@@ -15,6 +15,20 @@ export class PartialError extends Error {
   override name = 'PartialError';
 }
 
+/** How much of a partial answer is written: so many, and no more than so many bytes. */
+export interface Detail {
+  readonly count: number;
+  readonly byteLimit: number;
+}
+
+/** What partial answers lack that are to be merged. */
+export interface Lacking {
+  /** Of each what to ask for, in the place of what has come; null: it needs nothing. */
+  readonly details: readonly (Detail | null)[];
+  /** Of what is to come, as far as that is known. */
+  readonly byteCount: number;
+}
+
 /**
  * A form names a view and its version; the two never change their meaning. Throws a PartialError for anything but the
  * form and what was written after it.

@@ -4,30 +4,22 @@
  */
 
 import { LOG_ROW_LIMIT } from '../limits.js';
+import type { Lacking } from '../partial-format.js';
 import {
   type CameRows,
   comparePlaces,
   type LogsPartial,
   type Place,
   type ReadRow,
-  type RowDetail,
   type RowSource,
   takeNewest,
 } from './partial.js';
-
-/** What partial answers lack that are to be merged. */
-export interface LackingRows {
-  /** Of each what to ask for in its place; null: it has what is needed. */
-  readonly details: readonly (RowDetail | null)[];
-  /** What the bodies weigh that are asked for, of rows whose places have come. */
-  readonly byteCount: number;
-}
 
 /**
  * null when all that are needed have come. `unseenBytes`: so much of bodies may be asked for before it is known which
  * are needed. Throws as mergeLogs does.
  */
-export function lackingRows(partials: readonly LogsPartial[], unseenBytes: number): LackingRows | null {
+export function lackingRows(partials: readonly LogsPartial[], unseenBytes: number): Lacking | null {
   const isAllHere = ({ rows, bodyCount, hasMore }: CameRows) => bodyCount === rows.length && !hasMore;
   if (partials.every(({ came }) => came === undefined || isAllHere(came))) return null;
   const lists = partials.map(({ sources, came }) => came?.rows ?? newestPlaces(sources));

@@ -12,7 +12,7 @@
 
 import type { ByteWriter } from '../bytes.js';
 import { LOG_ROW_LIMIT } from '../limits.js';
-import { PartialError, readPartial } from '../partial-format.js';
+import { type Detail, PartialError, readPartial } from '../partial-format.js';
 import { RETENTION_US } from '../tier.js';
 import { LASTING_ROW_BYTES } from './block.js';
 import { FreshCursor, type RowBounds, type RowCursor, SortedCursor } from './cursor.js';
@@ -122,13 +122,8 @@ export function mergeLogs(partials: readonly LogsPartial[], byteLimit = Infinity
   return isWhole ? { rows, visibleUntilUs } : null;
 }
 
-/** How many rows are sent, and how many bytes of bodies. */
-export interface RowDetail {
-  readonly count: number;
-  readonly byteLimit: number;
-}
-
-const ALL_ROWS: RowDetail = { count: LOG_ROW_LIMIT, byteLimit: Infinity };
+/** Of rows, and of bytes of their bodies. */
+const ALL_ROWS: Detail = { count: LOG_ROW_LIMIT, byteLimit: Infinity };
 
 /** What several shards have, as of one. */
 export function combineLogs(partials: readonly LogsPartial[]): LogsPartial {
@@ -144,7 +139,7 @@ export function writeLogs(
   partial: LogsPartial,
   parameters: LogsParameters,
   nowUs: number,
-  { count, byteLimit }: RowDetail = ALL_ROWS,
+  { count, byteLimit }: Detail = ALL_ROWS,
 ): void {
   out.string(FORM);
   out.string(parameters.project);

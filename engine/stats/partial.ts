@@ -6,7 +6,7 @@
  */
 
 import type { ByteWriter } from '../bytes.js';
-import { PartialError, readPartial } from '../partial-format.js';
+import { type Lacking, PartialError, readPartial } from '../partial-format.js';
 import type { Series } from '../slots/levels.js';
 import { functionKey, projectKey, readKey, writeKey } from './bucket-key.js';
 import { BucketMerge, type ReadBucket, readBucket } from './bucket-merge.js';
@@ -111,25 +111,11 @@ export function readStats(bytes: Uint8Array, question: StatsQuestion): StatsPart
   });
 }
 
-/** How many of the highest values of each bucket are sent; the bytes of such an answer are not limited. */
-export interface ValueDetail {
-  readonly count: number;
-  readonly byteLimit: number;
-}
-
-/** What partial answers lack that are to be merged. */
-export interface LackingValues {
-  /** Of each what to ask for in its place; null: it has what is needed. */
-  readonly details: readonly (ValueDetail | null)[];
-  /** It is not known before it has come. */
-  readonly byteCount: 0;
-}
-
 /**
- * Of partial answers that were written with the values that were likely to be needed: null when those will do. Throws a
- * SegmentError when values that were set aside can't be read.
+ * Of partial answers that were written with the values that were likely to be needed: null when those will do. What comes
+ * instead is not limited to `byteLimit`. Throws a SegmentError when values that were set aside can't be read.
  */
-export function lackingValues(partials: readonly StatsPartial[], byteLimit: number): LackingValues | null {
+export function lackingValues(partials: readonly StatsPartial[], byteLimit: number): Lacking | null {
   const cut = partials.filter(({ isCut }) => isCut);
   if (cut.length === 0) return null;
   const { firstSlot, lastSlot } = cut[0].question;

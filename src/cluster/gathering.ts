@@ -16,9 +16,10 @@
  * for the same the reply of one is used. None is counted from a copy that is less far than an answer from here was.
  */
 
+import type { Detail } from '../../engine/partial-format.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
-import type { AnsweringShards, Detail } from '../endpoints/endpoint.js';
+import type { AnsweringShards } from '../endpoints/endpoint.js';
 import { PartitionsChanged } from '../endpoints/refusal.js';
 import { firstComplete, type LateMemberPorts } from './late-member.js';
 import {

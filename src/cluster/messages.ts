@@ -11,9 +11,8 @@
  */
 
 import type { ByteReader, ByteWriter } from '../../engine/bytes.js';
-import { PartialError } from '../../engine/partial-format.js';
+import { type Detail, PartialError } from '../../engine/partial-format.js';
 import type { ProjectsMark } from '../../engine/project-list.js';
-import type { Detail } from '../endpoints/endpoint.js';
 import type { DroppedSpan } from '../http/ports.js';
 import { MOST_PARTITIONS } from '../limits.js';
 import { MOST_TIME_US } from './limits.js';

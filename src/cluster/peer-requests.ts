@@ -3,10 +3,10 @@
  * copies there are.
  */
 
+import type { Detail } from '../../engine/partial-format.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { type BodyPool, TakenBuffers } from '../endpoints/body-pool.js';
-import type { Detail } from '../endpoints/endpoint.js';
 import type { DroppedSpan } from '../http/ports.js';
 import type { HedgeBudget } from './hedge-budget.js';
 import { NAMED_PROBLEMS } from './limits.js';

@@ -10,6 +10,7 @@
 
 import type { z } from 'zod';
 import type { ByteWriter } from '../../engine/bytes.js';
+import type { Detail, Lacking } from '../../engine/partial-format.js';
 import type { EdgeShard, RelayShard } from '../../engine/shard.js';
 import type { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import type { DecodedQuery, ParameterProblem, QueryParameters } from './call-parameters.js';
@@ -90,19 +91,6 @@ interface Collecting<Parameters, Partial> {
   /** Memory of what is remembered of questions, bytes; `trim` keeps it to so much until more is asked. */
   readonly memoBytes?: number;
   trim?(byteLimit: number): void;
-}
-
-/** How much of a partial answer is written: so many, and no more than so many bytes. */
-export interface Detail {
-  readonly count: number;
-  readonly byteLimit: number;
-}
-
-export interface Lacking {
-  /** Of each, in the place of what has come; null: it needs nothing. */
-  readonly details: readonly (Detail | null)[];
-  /** Of what is to come, as far as that is known. */
-  readonly byteCount: number;
 }
 
 /** An endpoint whose answers go through the result cache. */

@@ -16,17 +16,10 @@ import {
 } from '../../engine/event-counts/partial.js';
 import { EVENT_INTERVALS } from '../../engine/event-counts/windows.js';
 import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
-import { PartialError } from '../../engine/partial-format.js';
+import { type Detail, PartialError } from '../../engine/partial-format.js';
 import { LASTING_ROW_BYTES } from '../../engine/rows/block.js';
 import { lackingRows, likelyRowCount } from '../../engine/rows/lacking-rows.js';
-import {
-  collectLogs,
-  mergeLogs,
-  type RowDetail,
-  RowDidNotCome,
-  readLogs,
-  writeLogs,
-} from '../../engine/rows/partial.js';
+import { collectLogs, mergeLogs, RowDidNotCome, readLogs, writeLogs } from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { ValuesDidNotCome } from '../../engine/stats/bucket-merge.js';
 import {
@@ -551,7 +544,7 @@ test('rows and bodies that did not come with the first are told, and merge once 
     const textOf = (rows: readonly Uint8Array[]) => rows.map((row) => Buffer.from(row).toString()).join();
     const expected = textOf(mergeLogs(views.map(collect)).rows);
     const byteLimit = random.pick([5_000, 500_000, Number.POSITIVE_INFINITY]);
-    const written = (view: RowsView, detail: RowDetail) =>
+    const written = (view: RowsView, detail: Detail) =>
       readLogs(
         writtenBy((out) => writeLogs(out, collect(view), parameters, NOW_US, detail)),
         parameters,
@@ -588,7 +581,7 @@ test('rows of others that were not needed are never taken for rows once newer on
     });
   const own = collectLogs(logsKind.shardOf(entries(60, NOW_US)), parameters, NOW_US);
   const theirs = logsKind.shardOf(entries(90, NOW_US - 1_000));
-  const read = (detail: RowDetail) =>
+  const read = (detail: Detail) =>
     readLogs(
       writtenBy((out) => writeLogs(out, collectLogs(theirs, parameters, NOW_US), parameters, NOW_US, detail)),
       parameters,
@@ -615,7 +608,7 @@ test('large rows are merged, however many newer ones come meanwhile', () => {
   for (let round = 0; round < 20; round++) {
     const parts: EdgeEntry[][] = Array.from({ length: 4 }, () => []);
     for (let i = 0; i < 300; i++) random.pick(parts).push(entry());
-    const written = (part: readonly EdgeEntry[], detail: RowDetail) =>
+    const written = (part: readonly EdgeEntry[], detail: Detail) =>
       readLogs(
         writtenBy((out) =>
           writeLogs(out, collectLogs(logsKind.shardOf(part), parameters, NOW_US), parameters, NOW_US, detail),

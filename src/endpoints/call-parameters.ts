@@ -4,6 +4,7 @@
  */
 
 import { z } from 'zod';
+import { entryOf } from '../../engine/entry-of.js';
 import { MAX_NAME_BYTES } from '../../engine/limits.js';
 import { TIER_NAMES } from '../../engine/tier.js';
 import { quoted } from '../quoted.js';
@@ -78,6 +79,8 @@ export interface QueryParameters<Parameters> {
   readonly schema: z.ZodObject;
   /** Every problem of the query string at once. Parameters that are not of this call are ignored. */
   parse(query: DecodedQuery): Parsed<Parameters>;
+  /** Those of this call, in a query string of its own, which other members parse them from. */
+  encode(query: DecodedQuery): string;
 }
 
 /** The same, with a value for a parameter that a query leaves out. */
@@ -88,12 +91,15 @@ export function withDefault<Parameters>(
 ): QueryParameters<Parameters> {
   const { schema } = parameters;
   if (!(name in schema.shape)) return parameters;
+  const completed = new WeakMap<DecodedQuery, DecodedQuery>();
+  const complete = (query: DecodedQuery) =>
+    query.values.has(name)
+      ? query
+      : entryOf(completed, query, () => ({ ...query, values: new Map(query.values).set(name, value) }));
   return {
     schema,
-    parse: (query) =>
-      parameters.parse(
-        query.values.has(name) ? query : { ...query, values: new Map(query.values).set(name, value) },
-      ),
+    parse: (query) => parameters.parse(complete(query)),
+    encode: (query) => parameters.encode(complete(query)),
   };
 }
 
@@ -122,6 +128,15 @@ export class CallParameters<Shape extends z.ZodRawShape, Parameters> implements 
       this.#parsed.set(query, parsed);
     }
     return parsed;
+  }
+
+  encode({ values }: DecodedQuery): string {
+    const own = new URLSearchParams();
+    for (const name of this.#names) {
+      const value = values.get(name);
+      if (value !== undefined) own.set(name, value);
+    }
+    return own.toString();
   }
 
   #parse(query: DecodedQuery): Parsed<Parameters> {

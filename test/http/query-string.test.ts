@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { apiCounts } from '../../src/endpoints/api-counts.js';
-import type { DecodedQuery } from '../../src/endpoints/call-parameters.js';
+import { type DecodedQuery, withDefault } from '../../src/endpoints/call-parameters.js';
 import { logsAll } from '../../src/endpoints/logs-all.js';
 import {
   REMEMBERED_PARAMETER_COUNT,
@@ -53,6 +53,20 @@ test('each call reads the same query by its own rules', () => {
       ok: true,
       parameters: { project: 'a', startUs: null },
     });
+  }
+});
+
+test('other members get all that a call was read from, defaults of here among it, and nothing else', () => {
+  const parameters = withDefault(logsAll.parameters, 'project_tier', 'PRO');
+  const parse = (text: string) => logsAll.parameters.parse(decodeQuery(text));
+  for (const [text, whole] of [
+    ['project=a%26b&api_key=secret&other=1', 'project=a%26b&project_tier=PRO'],
+    ['project=a&project_tier=FREE&iso_timestamp_end=', 'project=a&project_tier=FREE&iso_timestamp_end='],
+  ]) {
+    const query = decodeQuery(text);
+    expect(parse(parameters.encode(query))).toEqual(parse(whole));
+    expect(parse(parameters.encode(query))).toEqual(parameters.parse(query));
+    expect(parameters.encode(query)).not.toMatch(/secret|other/);
   }
 });
 

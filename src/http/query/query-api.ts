@@ -26,7 +26,7 @@ import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
 import { type Answer, CodedAnswers, plainAnswer } from './coded-answers.js';
 import type { Compressor } from './compression.js';
 import { incompleteLines } from './incomplete.js';
-import { droppedWith, queryStringOf, SharedAnswers, type SharedAnswersPorts } from './shared-answers.js';
+import { droppedWith, SharedAnswers, type SharedAnswersPorts } from './shared-answers.js';
 import { type QueryTimes, SlowQueries, type SlowQueryPorts } from './slow-queries.js';
 import { staleLines } from './stale.js';
 
@@ -234,7 +234,7 @@ export class QueryApi {
     parameters: unknown,
     { request, query: decoded, nowUs, times }: Omit<QueryCall, 'grant'>,
   ): Promise<HttpAnswer> {
-    const queryString = queryStringOf(decoded, endpoint.parameters);
+    const queryString = endpoint.parameters.encode(decoded);
     const { answer, state, dropped } = await this.#shared!.live(endpoint, query, {
       parameters,
       queryString,
@@ -299,7 +299,7 @@ export class QueryApi {
     decoded: DecodedQuery,
   ): Compute {
     const shared = this.#shared;
-    const queryString = shared === null ? '' : queryStringOf(decoded, endpoint.parameters);
+    const queryString = shared === null ? '' : endpoint.parameters.encode(decoded);
     return (computedUs) => {
       if (shared !== null && this.#states.stateOf(endpoint.log).kind === 'shared')
         return shared.body({ endpoint, query }, { parameters, queryString, nowUs: computedUs });

@@ -1,6 +1,5 @@
 /** Answers that other members have a part in: gathered, merged, and how each of them stands. */
 
-import type { DecodedQuery } from '../../endpoints/call-parameters.js';
 import type {
   CachedEndpoint,
   CachedQuery,
@@ -20,7 +19,7 @@ export interface SharedAnswersPorts {
 
 interface Asked {
   readonly parameters: unknown;
-  /** See queryStringOf. */
+  /** As `encode` of the endpoint's parameters has them. */
   readonly queryString: string;
   readonly nowUs: number;
 }
@@ -108,16 +107,6 @@ function whereHere(answering: Promise<LiveAnswer>, gathered: Gathered): Promise<
     gathered.assertHere();
     throw error;
   });
-}
-
-/** Those of an endpoint's own parameters, in a text of its own: what others parse them from. */
-export function queryStringOf({ values }: DecodedQuery, { schema }: Endpoint['parameters']): string {
-  const own = new URLSearchParams();
-  for (const name of Object.keys(schema.shape)) {
-    const value = values.get(name);
-    if (value !== undefined) own.set(name, value);
-  }
-  return own.toString();
 }
 
 /** Where others have dropped something too; null when nobody has. */

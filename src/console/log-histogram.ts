@@ -17,12 +17,14 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** Finest first. The first bucket is whole, so it may begin by its length before the window. */
-const INTERVALS: readonly {
+interface Interval {
   readonly name: EventInterval;
   readonly backMs: number;
   readonly stepMs: number;
-}[] = [
+}
+
+/** Finest first. The first bucket is whole, so it may begin by its length before the window. */
+const INTERVALS: readonly Interval[] = [
   { name: 'minutely', backMs: HOUR, stepMs: MINUTE },
   { name: 'hourly', backMs: DAY, stepMs: HOUR },
   { name: 'daily', backMs: 90 * DAY, stepMs: DAY },
@@ -45,22 +47,27 @@ export class LogHistogram {
   }
 
   async show(settings: Settings): Promise<void> {
+    const interval = intervalOf(settings, browserNowMs());
     const answer = await this.#questions.tryAsk<{ result: CountedEvents[] }>(
       'api/endpoints/query/logs.event-counts',
       {
         project: settings.project ?? '',
         project_tier: settings.tier ?? '',
-        interval: intervalOf(settings, browserNowMs()).name,
+        interval: interval.name,
       },
     );
     // What stands in the way is said of the list, too.
     if (answer.kind !== 'answered') return this.hide();
-    this.#draw(settings, answer.value.result, answer.computedMs ?? browserNowMs());
+    this.#draw(settings, interval, answer.value.result, answer.computedMs ?? browserNowMs());
   }
 
-  #draw(settings: Settings, rows: readonly CountedEvents[], nowMs: number): void {
+  #draw(
+    settings: Settings,
+    { backMs, stepMs }: Interval,
+    rows: readonly CountedEvents[],
+    nowMs: number,
+  ): void {
     const { afterMs, untilMs } = boundsOf(settings, nowMs);
-    const { backMs, stepMs } = intervalOf(settings, nowMs);
     const isRelative = afterMs !== null && settings.range !== 'between' && settings.range !== 'around';
     const startMs = isRelative
       ? afterMs
@@ -81,7 +88,7 @@ export class LogHistogram {
         isRelative || (afterMs === null && untilMs === null)
           ? null
           : // The lower bound, a microsecond before a bucket, is no part of the window.
-            { fromMs: Math.ceil(afterMs ?? startMs), untilMs: untilMs ?? nowMs },
+            { fromMs: Math.ceil(afterMs ?? startMs), untilMs: Math.ceil(untilMs ?? nowMs) },
     });
   }
 }
@@ -98,7 +105,7 @@ function boundsOf(settings: Settings, nowMs: number): { afterMs: number | null; 
 }
 
 /** The finest that goes back as far as what is shown. */
-function intervalOf(settings: Settings, nowMs: number): (typeof INTERVALS)[number] {
+function intervalOf(settings: Settings, nowMs: number): Interval {
   const { afterMs } = boundsOf(settings, nowMs);
   const finest = INTERVALS.find(
     ({ backMs, stepMs }) => afterMs !== null && nowMs - afterMs <= backMs + stepMs,

@@ -19,11 +19,9 @@ export interface TimeWindow {
  * Around a moment there is no bound.
  */
 export function windowOf({ range = 'all', from = '', to = '' }: Settings, nowMs: number): TimeWindow {
-  // `from` belongs to what is shown, and the API's start doesn't.
-  if (range === 'between') {
-    const fromUs = momentUs(from);
-    return { afterUs: fromUs === null ? null : fromUs - 1, untilUs: momentUs(to) };
-  }
+  // `from` belongs to what is shown and `to` does not, as a bucket that is chosen ends where the next one begins; the
+  // API has it the other way round.
+  if (range === 'between') return { afterUs: justBefore(from), untilUs: justBefore(to) };
   const [, count, unit] = /^(\d{1,4})([mhd])$/.exec(range) ?? [];
   if (unit === undefined) return { afterUs: null, untilUs: null };
   return { afterUs: 1000 * (nowMs - Number(count) * UNIT_MS[unit]), untilUs: null };
@@ -41,8 +39,8 @@ export function aroundUs({ range, at = '' }: Settings): number | null {
   return range === 'around' && /^\d{1,16}$/.test(at) ? Number(at) : null;
 }
 
-/** null when the text names no time. */
-function momentUs(text: string): number | null {
+/** A microsecond before what the text names; null when it names no time. */
+function justBefore(text: string): number | null {
   const ms = text === '' ? Number.NaN : Date.parse(`${text}Z`);
-  return Number.isNaN(ms) ? null : 1000 * ms;
+  return Number.isNaN(ms) ? null : 1000 * ms - 1;
 }

@@ -45,7 +45,7 @@ export function zoneTests(rig: () => Rig): void {
     const search = 'range=between&from=2026-10-25T01:10:00&to=2026-10-25T01:20:00';
     const asked = page.waitForRequest((request) => request.url().includes('logs.all'));
     await page.goto(`${rig().service.url}/#/logs?project=twice&${search}`);
-    expect(decodeURIComponent((await asked).url())).toContain('iso_timestamp_end=2026-10-25T01:20:00');
+    expect(decodeURIComponent((await asked).url())).toContain('iso_timestamp_end=2026-10-25T01:19:59.999999');
     expect(await page.getByLabel('From (local time)').inputValue()).toBe('2026-10-25T02:10');
     await page.getByLabel('To (local time)').fill('2026-10-25T04:30');
     await page.getByRole('button', { name: 'Show', exact: true }).click();

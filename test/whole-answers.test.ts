@@ -75,6 +75,7 @@ class Process {
   /** Stores what it has of the partitions, and begins another process so much later. */
   restart(partitions: readonly number[], afterSeconds: number): Process {
     const next = new Process(this.bornSeconds + this.seconds + afterSeconds);
+    this.whole.beginCommit();
     for (const partition of partitions) this.give(next, partition, null);
     return next;
   }
@@ -224,6 +225,16 @@ test('after a restart answers are as old as what was stored, and say so until ea
   expect(one.hear('2 a=1 b=1').says()).toBe('fresh');
   // At once, but not yet read on: its age is small, and said all the same.
   expect(before.restart([0, 1], 0).says()).toBe('old 4');
+});
+
+test('partitions that nothing is stored of are no reason to commit for ever', () => {
+  const one = new Process(0).hear('2 a=1 b=1').hear('3 a=1 b=1');
+  // The third is another member's: it has no shard here.
+  one.restart([0, 1], 0);
+  one.hear('4 a=2 b=2');
+  expect(one.whole.hasNews).toBe(true);
+  one.restart([0, 1], 0);
+  expect(one.whole.hasNews).toBe(false);
 });
 
 test('a partition that this store never had is missed after a restart, also before a broker has said that there is one', () => {

@@ -51,6 +51,10 @@ export class BesideShards {
     return this.whole.hasNews;
   }
 
+  beginCommit(): void {
+    this.whole.beginCommit();
+  }
+
   /** `clocks`: see WholeAnswers.load. */
   load({ topic, partition }: PartitionKey, clocks: ClockPair | null = null): void {
     const key = { topic, partition };

@@ -29,6 +29,7 @@ const IDLE_COMMIT_EVERY_US = 60_000_000;
 export interface CommitterPorts {
   readonly store: Pick<Store, 'commit' | 'assertSame'>;
   readonly beside: {
+    beginCommit(): void;
     /** Writes more into the commit that a partition's shard is in. */
     save(key: PartitionKey, writer: SegmentWriter): void;
     /** Whether it has something to write even if no shard changed. */
@@ -135,6 +136,7 @@ export class Committer {
     const { beside, yieldTurn, time } = this.#ports;
     const startUs = this.#ports.monotonicUs();
     const positions: Position[] = [];
+    beside.beginCommit();
     const storedBytes = await this.#ports.store.commit(async (writerOf) => {
       for (const { topic, partition, shard } of [...this.#ports.shards()]) {
         const writer = writerOf(partitionId({ topic, partition }));

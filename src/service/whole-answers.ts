@@ -86,11 +86,7 @@ export class WholeAnswers {
   readonly #ports: WholeAnswersPorts;
   readonly #topics: ReadonlyMap<string, Topic>;
   #problem: string | null = null;
-  /**
-   * Partitions whose stored time needs a commit of its own: it is their first, or the count of partitions has
-   * changed.
-   */
-  readonly #news = new Set<string>();
+  #hasNews = false;
   readonly #freshUs: number;
   #onPartitions: (topic: string) => void = () => undefined;
 
@@ -109,11 +105,16 @@ export class WholeAnswers {
   }
 
   /**
-   * Whether a partition has become whole for the first time, or a topic has other partitions, since the last
-   * save.
+   * Whether a partition has become whole for the first time, or a topic has other partitions, since the last commit
+   * began: that is worth a commit of its own.
    */
   get hasNews(): boolean {
-    return this.#news.size > 0;
+    return this.#hasNews;
+  }
+
+  /** What is saved from now on has all the news, and of a partition without a shard nothing is saved. */
+  beginCommit(): void {
+    this.#hasNews = false;
   }
 
   /**
@@ -132,7 +133,7 @@ export class WholeAnswers {
     topic.partitions[key.partition].asOfUs = asOfHereUs;
     topic.partitions[key.partition].isLoaded = true;
     // A start should find it by the clock of here.
-    if (clocks !== null) this.#news.add(partitionId(key));
+    if (clocks !== null) this.#hasNews = true;
     if (asOfHereUs < topic.storedUs) return;
     topic.storedUs = asOfHereUs;
     grow(topic, partitionCount, null);
@@ -146,13 +147,10 @@ export class WholeAnswers {
     known.partitions[partition].isReached = false;
     known.freshUntilUs = Number.NEGATIVE_INFINITY;
     known.epoch++;
-    this.#news.delete(partitionId({ topic, partition }));
   }
 
   /** Nothing for a partition that was never whole, or is never old. */
-  save(key: PartitionKey, writer: SegmentWriter): void {
-    const { topic: name, partition } = key;
-    this.#news.delete(partitionId(key));
+  save({ topic: name, partition }: PartitionKey, writer: SegmentWriter): void {
     const topic = this.#of(name);
     const asOfUs = topic?.partitions[partition]?.asOfUs ?? null;
     if (topic === undefined || asOfUs === null || asOfUs === Number.POSITIVE_INFINITY) return;
@@ -184,8 +182,7 @@ export class WholeAnswers {
       if (known === undefined) continue;
       known.endOffset = endOffset;
       if (wholeAsOfMs === null) continue;
-      if (known.asOfUs === null && wholeAsOfMs !== Infinity)
-        this.#news.add(partitionId({ topic, partition }));
+      if (known.asOfUs === null && wholeAsOfMs !== Infinity) this.#hasNews = true;
       known.asOfUs = Math.max(known.asOfUs ?? Number.NEGATIVE_INFINITY, wholeAsOfMs * 1000);
       known.isLoaded = false;
       known.isReached = true;
@@ -287,8 +284,7 @@ export class WholeAnswers {
       null,
     );
     topic.partitions.length = Math.min(topic.partitions.length, partitionCount);
-    for (const known of keysOf(topic, ({ asOfUs }) => asOfUs !== null))
-      this.#news.add(partitionId({ topic: topic.name, partition: known }));
+    if (newest !== null) this.#hasNews = true;
     grow(topic, partitionCount, newest);
     topic.epoch++;
     this.#onPartitions(topic.name);

@@ -181,6 +181,7 @@ export class Life {
       time,
       yieldTurn: turnOf('commit'),
       beside: {
+        beginCommit: () => undefined,
         save: (key, writer) => {
           gaps.save(key, writer);
           onSaved(key);

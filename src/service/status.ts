@@ -42,16 +42,18 @@ export function serviceStatus(ports: SelfReportPorts, readiness: Readiness, nowU
 /** Those that this process reads, has read, or should read, by topic and number. */
 function partitionsOf({ shards, sourceStatus }: SelfReportPorts): PartitionFigures[] {
   const { assigned, unassigned, held } = sourceStatus();
+  const sources = new Map(assigned.map((one) => [partitionId(one), one]));
+  const heldIds = new Set(held.map(partitionId));
   const named = new Map<string, PartitionFigures>();
-  const keys = [...assigned, ...unassigned, ...shards.all()];
-  for (const { topic, partition } of keys) {
-    const source = assigned.find((one) => one.topic === topic && one.partition === partition);
+  for (const { topic, partition } of [...assigned, ...unassigned, ...shards.all()]) {
+    const id = partitionId({ topic, partition });
+    const source = sources.get(id);
     const shard = shards.known({ topic, partition });
-    named.set(partitionId({ topic, partition }), {
+    named.set(id, {
       topic,
       partition,
       isRead: source !== undefined,
-      isHeld: held.some((one) => one.topic === topic && one.partition === partition),
+      isHeld: heldIds.has(id),
       nextOffset: shard?.nextOffset ?? null,
       endOffset: source?.endOffset ?? null,
       received: shard?.received ?? 0,

@@ -154,7 +154,8 @@ function tlsContradictions(
 
 function idContradictions(config: Values<typeof HTTP_SETTINGS>): string[] {
   const settings = ENDPOINTS.map(({ idSetting }) => idSetting);
-  const ids = new Set(settings.map((setting) => config[setting]?.toLowerCase()));
-  if (ids.size === settings.length) return [];
+  // Those that are not valid are told already.
+  const ids = settings.flatMap((setting) => config[setting]?.toLowerCase() ?? []);
+  if (new Set(ids).size === ids.length) return [];
   return [`${settings.map((setting) => `LOGRING_${setting}`).join(', ')}: must be different UUIDs`];
 }

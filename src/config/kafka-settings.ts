@@ -77,7 +77,8 @@ export function kafkaContradictions(config: Values<typeof KAFKA_SETTINGS>): stri
       'is needed with a client certificate',
     ),
     ...needs(config.KAFKA_SSL_KEY, 'KAFKA_SSL_CERT', config.KAFKA_SSL_CERT, 'is needed with a client key'),
-    ...PEM_NAMES.filter((name) => !config.KAFKA_SSL && config[name] !== undefined).map(
+    // One that is not valid is told already.
+    ...PEM_NAMES.filter((name) => config.KAFKA_SSL === false && config[name] !== undefined).map(
       (name) => `LOGRING_${name}: has no effect without LOGRING_KAFKA_SSL=true`,
     ),
     ...PEM_NAMES.flatMap((name) => needsPem(name, config[name])),

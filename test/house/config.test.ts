@@ -87,6 +87,19 @@ test('zones: a group each, and the first writes the dead letters', () => {
   ]);
 });
 
+test('what is not valid is told once, and nothing that only follows from it', () => {
+  const problems = problemsOf({
+    LOGRING_LOGS_ALL_ID: 'one',
+    LOGRING_API_COUNTS_ID: 'two',
+    LOGRING_KAFKA_SSL: 'maybe',
+    LOGRING_KAFKA_SSL_CA: '-----BEGIN CERTIFICATE-----',
+  });
+  expect(problems.filter((problem) => /different UUIDs|has no effect/.test(problem))).toEqual([]);
+  expect(problems.map((problem) => problem.split(':')[0])).toEqual(
+    expect.arrayContaining(['LOGRING_LOGS_ALL_ID', 'LOGRING_API_COUNTS_ID', 'LOGRING_KAFKA_SSL']),
+  );
+});
+
 test('members: a port, keys, brokers, and an address that the others can ask', () => {
   const member = {
     LOGRING_KAFKA_BROKERS: 'kafka:9092',

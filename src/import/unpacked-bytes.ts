@@ -110,7 +110,10 @@ async function* unzstd(packed: AsyncIterable<Buffer>): AsyncGenerator<Uint8Array
   yield* unpacked;
 }
 
-async function* chained(head: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function* chained<Piece extends Uint8Array>(
+  head: Piece,
+  rest: AsyncIterable<Piece>,
+): AsyncGenerator<Piece> {
   if (head.length > 0) yield head;
   yield* rest;
 }

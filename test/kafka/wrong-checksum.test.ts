@@ -46,7 +46,8 @@ describeKafka('a batch with a wrong checksum', () => {
   const second = (log: Buffer) => 12 + log.readInt32BE(8);
   /** How many offsets the second batch says that it has. */
   const inCount = (log: Buffer) => second(log) + 23 + 2;
-  /** Of the second batch; no checksum is of it. */
+  /** Of the second batch; no checksum is of it, as of its base offset. */
+  const inMagic = (log: Buffer) => second(log) + 16;
   const inBaseOffset = (log: Buffer) => second(log) + 5;
 
   async function startHeld(offset: number) {
@@ -62,6 +63,7 @@ describeKafka('a batch with a wrong checksum', () => {
   for (const [where, place] of [
     ['in a value', inSecond],
     ['in its header', inCount],
+    ['in what tells its format', inMagic],
   ] as const) {
     test(`${where}: the partition holds; acknowledged, it is skipped, a gap`, async () => {
       await flip(place);

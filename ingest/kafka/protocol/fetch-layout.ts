@@ -74,12 +74,14 @@ export function isSoundIn({ highWatermark }: RecordSet, batch: BatchView): boole
 
 /**
  * The whole batches of a record set, in order: the last one may be cut off, as brokers fill a response up to
- * the byte.
+ * the byte. None of a set that begins in an older format; what follows a batch is taken for one, whatever its magic says,
+ * as kafkajs does.
  */
 export function* wholeBatches(payload: Buffer, { from, to }: RecordSet): Generator<BatchView, void, void> {
   for (let at = from; at + BATCH_HEADER_BYTES <= to; ) {
     const next = at + PREFIX_BYTES + payload.readInt32BE(at + LENGTH_AT);
-    if (next > to || next <= at || payload[at + MAGIC_AT] !== BATCH_MAGIC) return;
+    const isOlder = at === from && payload[at + MAGIC_AT] !== BATCH_MAGIC;
+    if (next > to || next <= at || isOlder) return;
     yield new BatchView(payload, at);
     at = next;
   }

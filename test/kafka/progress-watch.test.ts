@@ -48,6 +48,16 @@ test('progress forgives; a new consumer that starts again before the place does 
   expect(watch('5/9 5/9 5/9 5/9 4/9 5/9 5/9 5/9 5/9')).toBe('. . . 1 . . . . 2');
 });
 
+test('a partition that another member has read on in meanwhile has the whole time again', () => {
+  const progress = new ProgressWatch(3_000);
+  const look = (second: number, goal: number) =>
+    progress.observe(second * 1_000, [{ id: 'p', position: 5, goal, applying: false }]);
+  expect(look(0, 5)).toBeNull();
+  progress.keepOnly((id) => id !== 'p');
+  expect([60, 61, 62].map((second) => look(second, 9))).toEqual([null, null, null]);
+  expect(look(63, 9)).toMatchObject({ strikes: 1 });
+});
+
 test('a partition that holds, and is read again in vain now and then, is no stall', () => {
   const progress = new ProgressWatch(30_000);
   const reader = new AssignedPartition({ topic: 't', partition: 0 });

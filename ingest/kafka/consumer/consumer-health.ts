@@ -89,7 +89,7 @@ export class ConsumerHealth {
    * a stall.
    */
   observe(
-    session: Pick<ConsumerSession, 'partitions' | 'hasJoined'> | null,
+    session: Pick<ConsumerSession, 'assignment' | 'partitions' | 'hasJoined'> | null,
     fetches: number,
     isSinkHeld: boolean,
   ): { readonly where: string; readonly strikes: number } | null {
@@ -106,6 +106,11 @@ export class ConsumerHealth {
     if (isSinkHeld || this.#isRefused) {
       this.pause();
       return null;
+    }
+    // Until it has joined, time goes on for what the last consumer had.
+    if (session?.hasJoined) {
+      const ids = new Set(session.assignment.last.map(({ id }) => id)).add(CONSUMER);
+      this.#progress.keepOnly((id) => ids.has(id));
     }
     const applying = assignedPartitions.some((assigned) => assigned.applying);
     const samples: ProgressSample[] = [

@@ -62,6 +62,11 @@ export class ProgressWatch {
     return stall;
   }
 
+  /** The others are elsewhere: their time begins anew when they come back. */
+  keepOnly(isHere: (id: string) => boolean): void {
+    for (const id of this.#sinceById.keys()) if (!isHere(id)) this.#sinceById.delete(id);
+  }
+
   /** Time until the next check doesn't count: the brokers don't answer, or the consumer is new. */
   pause(): void {
     this.#sinceById.clear();

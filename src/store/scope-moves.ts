@@ -89,8 +89,8 @@ export class ScopeMoves {
     for (const key of journal.keys()) cache.delete(`${scope}:${key}`);
     files.forgetScope(scope);
     journals.forget(scope);
-    // The storage thread lets go of what it holds open.
-    await thread.remove(paths);
+    // The storage thread lets go of what it holds open, and of what was left over under these names.
+    files.leftovers.note(await thread.remove(paths));
   }
 
   /** Durably; the new name first, as the files must not be without any. */

@@ -212,6 +212,20 @@ export function rowOfBlock(block: Uint8Array, rowIndex: number): Uint8Array {
   return block.subarray(base + start, base + u32At(block, endsAt + 4 * rowIndex));
 }
 
+/** Throws a SegmentError for a block whose rows do not lie one behind the other up to its end. */
+export function assertRowsOfBlock(block: Uint8Array): void {
+  const { rowCount, rowByteCount } = indexOfBlock(block);
+  const endsAt = 4 + u32At(block, 0);
+  let end = 0;
+  for (let i = 0; i < rowCount; i++) {
+    const next = u32At(block, endsAt + 4 * i);
+    if (next < end) throw new SegmentError('a row of a block ends before the one before it');
+    end = next;
+  }
+  if (end !== rowByteCount || endsAt + 4 * rowCount + end !== block.length)
+    throw new SegmentError('a row block is not as long as its rows');
+}
+
 /** Quicker than a DataView that is made for a few numbers. */
 function u32At(bytes: Uint8Array, at: number): number {
   return (bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)) >>> 0;

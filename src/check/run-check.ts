@@ -1,7 +1,7 @@
 /** One run of rows: its segments, its file, and whether they agree. */
 
 import { ByteReader } from '../../engine/bytes.js';
-import { BlockIndex, indexOfBlock, rowOfBlock } from '../../engine/rows/block.js';
+import { assertRowsOfBlock, BlockIndex, indexBytesOfBlock } from '../../engine/rows/block.js';
 import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
 import { indexPrefix, openName } from '../../engine/rows/fresh-run.js';
 import { type RunInfo, runFile } from '../../engine/rows/run.js';
@@ -109,10 +109,8 @@ function checkFresh(
 
 /** The index of a block whose rows are all there. */
 function indexBytesOf(block: Uint8Array): Uint8Array {
-  const { rowCount } = indexOfBlock(block);
-  for (let i = 0; i < rowCount; i++) rowOfBlock(block, i);
-  const reader = new ByteReader(block);
-  return reader.bytes(reader.u32());
+  assertRowsOfBlock(block);
+  return indexBytesOfBlock(block);
 }
 
 /** The indexes that the store keeps apart are copies of those in the blocks. */

@@ -4,7 +4,7 @@
  */
 
 import { PartialError } from '../../engine/partial-format.js';
-import { BodyPool, TakenBuffers } from '../endpoints/body-pool.js';
+import { BodyPool, TakenBuffer } from '../endpoints/body-pool.js';
 import type { KeyRing } from '../http/auth.js';
 import { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import { createHttpServer, type ServerOptions } from '../http/server/back-ends.js';
@@ -122,7 +122,7 @@ export class ClusterListener {
   }
 
   async #answer({ isCounted, reply }: Route, body: Uint8Array): Promise<HttpAnswer> {
-    const taken = new TakenBuffers(this.#replies);
+    const taken = new TakenBuffer(this.#replies);
     if (isCounted) this.#questionCount++;
     try {
       const bytes = await reply(body, taken.take);

@@ -171,6 +171,15 @@ export class Cluster {
     return false;
   }
 
+  /** Whether a member of the zone reads a partition that was assigned to this one too, to copy it from there. */
+  isReadBeside(key: PartitionKey): boolean {
+    const id = partitionId(key);
+    if (!this.#assigned.has(id)) return false;
+    for (const peer of this.peers.all())
+      if (peer.zone === this.#ports.zone && peer.assigned.has(id)) return true;
+    return false;
+  }
+
   /** What it keeps of the others' lists of projects, in memory. */
   get projectListBytes(): number {
     let byteCount = 0;

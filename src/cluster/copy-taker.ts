@@ -5,7 +5,8 @@
  *   who has a whole copy ──► a snapshot of its files ──► incoming/<topic>+<partition>/ ──► adopted, whole
  *
  * What is there already, from a try that was cut off, is compared with the files by its checksum and not fetched again. A
- * giver that serves others first is waited for; one that fails COPY_TRIES times without getting far is given up.
+ * giver that serves others first is waited for; one that fails COPY_TRIES times without getting far is given up, unless
+ * it reads the partition beside this one: then it is tried again later, as nothing but balance waits for it.
  */
 
 import { createHash } from 'node:crypto';
@@ -17,7 +18,7 @@ import { PartialError } from '../../engine/partial-format.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
-import { BodyPool, TakenBuffers } from '../endpoints/body-pool.js';
+import { BodyPool, TakenBuffer } from '../endpoints/body-pool.js';
 import type { ClockPair } from '../service/whole-answers.js';
 import type { Snapshot } from '../store/directory/backup.js';
 import { DROPPED_SUFFIX, INCOMING_FOLDER, REPLACED_SUFFIX } from '../store/directory/handed-over.js';
@@ -35,6 +36,7 @@ import {
   COPY_RETRY_MS,
   COPY_TRIES,
   COPY_WAIT_MS,
+  COPY_WHOLE_SHARE,
   PIECE_BYTES,
   PIECES_AT_ONCE,
 } from './limits.js';
@@ -50,6 +52,8 @@ export interface CopyTakerPorts {
   readonly topicId: (topic: string) => string;
   /** How far what is here goes; 0 where there is nothing. */
   readonly nextOffset: (key: PartitionKey) => number;
+  /** Whether a member of this one's zone reads a partition that was assigned to this one too. */
+  readonly isReadBeside: (key: PartitionKey) => boolean;
   /** Of the store. */
   readonly directory: string;
   /**
@@ -165,7 +169,7 @@ export class CopyTaker {
   }
 
   async #obtain(key: PartitionKey): Promise<boolean> {
-    const { peers, topicId, nextOffset, logger, monotonicUs } = this.#ports;
+    const { peers, topicId, nextOffset, isReadBeside, logger, monotonicUs } = this.#ports;
     const folder = this.#folderOf(partitionId(key));
     const failures = new Map<string, number>();
     const failuresOf = ({ storeId }: Peer) => failures.get(storeId) ?? 0;
@@ -173,21 +177,30 @@ export class CopyTaker {
     const refusals = new Map<string, number>();
     const refusalsOf = ({ storeId }: Peer) => refusals.get(storeId) ?? 0;
     const giveUpUs = monotonicUs() + COPY_WAIT_MS * 1000;
+    // Also of one that has gone since.
+    let hadMore = false;
     while (!this.#isClosed) {
       const found = peers.wholeCopies(key, topicId(key.topic), nextOffset(key));
+      hadMore ||= found !== null && found.length > 0;
       const isOver = monotonicUs() > giveUpUs;
-      const left = (found ?? []).filter((peer) => failuresOf(peer) < COPY_TRIES);
-      // A try may fail for a moment's reason: an old copy, which the log may not go on from, is for when no other is left.
-      const fresh = left.filter((peer) => peers.isFresh(peer, key));
-      const holders = fresh.length > 0 ? fresh : left;
+      const holders = this.#bestOf(
+        (found ?? []).filter((peer) => failuresOf(peer) < COPY_TRIES),
+        key,
+      );
       if (holders.length === 0 && (found !== null || isOver)) {
-        if (found === null || found.length > 0)
+        if (hadMore && isReadBeside(key)) {
+          const againUs = monotonicUs() + COPY_WAIT_MS * 1000;
+          while (isReadBeside(key) && monotonicUs() < againUs) await this.#pause(COPY_RETRY_MOST_MS);
+          failures.clear();
+          continue;
+        }
+        if (found === null || hadMore)
           logger.error(
             { ...key },
             'a partition could not be copied from another member: its topic is read instead',
           );
         await rm(folder, { recursive: true, force: true }).catch(() => undefined);
-        return found === null || found.length === 0;
+        return !hadMore;
       }
       const triesOf = (peer: Peer) => failuresOf(peer) + refusalsOf(peer);
       const [holder] = holders.sort((one, other) => triesOf(one) - triesOf(other));
@@ -221,6 +234,18 @@ export class CopyTaker {
     }
     // The caller would read the log from its beginning, and what comes of that must not be committed.
     return await new Promise(() => undefined);
+  }
+
+  /**
+   * Those that are most whole, and of them the fresh ones, if there are any. A try may fail for a moment's reason: one that
+   * began later, or is old, so that the log may not go on from it, is for when no other is left.
+   */
+  #bestOf(left: readonly Peer[], key: PartitionKey): Peer[] {
+    const { peers } = this.#ports;
+    const most = Math.max(...left.map((peer) => peers.received(peer, key)));
+    const whole = left.filter((peer) => peers.received(peer, key) >= COPY_WHOLE_SHARE * most);
+    const fresh = whole.filter((peer) => peers.isFresh(peer, key));
+    return fresh.length > 0 ? fresh : whole;
   }
 
   /** Returns false when the process ends before it is adopted. What it fetches is added to `fetched`. */
@@ -322,7 +347,7 @@ export class CopyTaker {
       const fetch = async (at: number): Promise<FetchedPiece> => {
         const length = Math.min(PIECE_BYTES, byteCount - at);
         const sha256 = at + length <= size ? await checksumOf(file, at, length) : null;
-        const taken = new TakenBuffers(this.#pieces);
+        const taken = new TakenBuffer(this.#pieces);
         const request = writeMessage({ snapshot, name, at, byteCount: length, sha256 });
         const bytes = await link.piece(request, taken.take);
         if (bytes === null ? sha256 === null : bytes.length !== length)
@@ -376,7 +401,7 @@ interface FetchedPiece {
   /** null: they are on the disk already. */
   readonly bytes: Uint8Array | null;
   /** What they are in. */
-  readonly taken: TakenBuffers;
+  readonly taken: TakenBuffer;
 }
 
 /** Of one try. */

@@ -13,7 +13,7 @@ export const WIRE_VERSION = 7;
 export const HOLDINGS_POLL_MS = 1_000;
 
 /**
- * A member that its group has no longer is asked for so long still. Longer: requests to nobody; shorter: one that comes
+ * A member that its group has no longer, and that has not answered either, is asked for so long still. Longer: requests to nobody; shorter: one that comes
  * back is found only once its group has it again, which takes seconds.
  */
 export const ABSENT_MS = 600_000;
@@ -163,6 +163,12 @@ export const COPY_BUSY_MS = 1_000;
  * given up; fewer: one that always fails at the same place never is.
  */
 export const COPY_PROGRESS_BYTES = 64 * 1024 * 1024;
+
+/**
+ * Copies of a partition that have had this share of the entries of the one that has had most are as whole as that one. More:
+ * one that is seconds behind is not asked; less: one is that began later, and lacks what was before.
+ */
+export const COPY_WHOLE_SHARE = 0.99;
 
 /** How often a copy from one member is tried. More: the topic is read later where none succeeds; fewer: what passes is not waited for. */
 export const COPY_TRIES = 16;

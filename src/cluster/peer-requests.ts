@@ -6,7 +6,7 @@
 import type { Detail } from '../../engine/partial-format.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
-import { type BodyPool, TakenBuffers } from '../endpoints/body-pool.js';
+import { type BodyPool, TakenBuffer } from '../endpoints/body-pool.js';
 import type { DroppedSpan } from '../http/ports.js';
 import type { HedgeBudget } from './hedge-budget.js';
 import { NAMED_PROBLEMS } from './limits.js';
@@ -88,7 +88,7 @@ export class PeerRequests {
   readonly #oldCopies = new Map<number, OldCopy[]>();
   readonly #problems = new Set<string>();
   /** Memory of whole replies; null: nobody looks at them any more. */
-  #buffers: TakenBuffers[] | null = [];
+  #buffers: TakenBuffer[] | null = [];
   /** Partitions of which some member said in this round that its copy is not as far yet as it must be. */
   readonly #behind = new Set<number>();
   /** How long a caller should wait who was told that something is unavailable; 0: nobody said. */
@@ -170,7 +170,7 @@ export class PeerRequests {
       for (const { partition } of asked) peer.asks({ topic, partition }, askedUs);
     let reply: Reply;
     let partials: readonly ReadPartial[] = [];
-    const taken = new TakenBuffers(this.#ports.replies);
+    const taken = new TakenBuffer(this.#ports.replies);
     // Of its own for a reply that comes after the one that was used.
     const allocate = (byteCount: number) =>
       this.#buffers === null ? Buffer.allocUnsafeSlow(byteCount) : taken.take(byteCount);

@@ -53,8 +53,9 @@ export class Peer {
   /** Of its last answers, milliseconds, the oldest overwritten. */
   readonly #latencies = new Float64Array(LATENCY_SAMPLES);
   #latencyCount = 0;
-  /** Whether its group has it for a member, and when it last had. */
+  /** Whether its group has it for a member. */
   isInGroup = true;
+  /** When its group last had it, or it last answered. */
   seenUs = 0;
   /** After how long without an answer it is late. */
   hedgeMs = HEDGE_MOST_MS;

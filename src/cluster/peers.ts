@@ -132,6 +132,7 @@ export class Peers {
       const known = writeKnown(peer.projects.known());
       const holdings = readHoldings(await peer.link.holdings(known, HOLDINGS_TIMEOUT_MS));
       peer.hear(holdings, askedUs);
+      peer.seenUs = askedUs;
       if (this.#silent.delete(peer)) onSilent?.(peer.url, null);
     } catch (error) {
       // Whatever it was: nothing is known of what it holds now.
@@ -197,6 +198,11 @@ export class Peers {
     return holding !== undefined && holding !== null && this.#isFresh(holding);
   }
 
+  /** How many entries a member has had of a partition; 0 where that is not known. */
+  received(peer: Peer, key: PartitionKey): number {
+    return peer.holding(partitionId(key), this.#ports.monotonicUs())?.received ?? 0;
+  }
+
   /** Those that may have a partition, whom to ask first coming first. */
   holders(key: PartitionKey): Peer[] {
     const id = partitionId(key);
@@ -215,7 +221,8 @@ export class Peers {
     const holding = peer.holding(id, nowUs);
     const isAssigned = peer.assigned.has(id);
     if (!isAssigned && (holding === null || holding === undefined)) return null;
-    const isFresh = holding === undefined || holding === null ? isAssigned : this.#isFresh(holding);
+    // One that has it to read says so once it has something of it.
+    const isFresh = holding === undefined ? isAssigned : holding !== null && this.#isFresh(holding);
     const isNear = peer.zone === this.#ports.zone;
     return (peer.isSilent ? 4 : 0) + (isFresh ? 0 : 2) + (isNear ? 0 : 1);
   }

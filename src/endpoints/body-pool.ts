@@ -21,23 +21,26 @@ export class BodyPool {
   }
 }
 
-/** The buffers of one body, or of what one is made from. */
-export class TakenBuffers {
+/** The buffer of one body. */
+export class TakenBuffer {
   readonly #pool: BodyPool;
-  readonly #buffers: Buffer[] = [];
+  #buffer: Buffer | null = null;
 
   constructor(pool: BodyPool) {
     this.#pool = pool;
   }
 
+  /** In place of the one before, which may be looked at until the end of the turn. */
   readonly take = (byteCount: number): Buffer => {
     const buffer = this.#pool.take(byteCount);
-    this.#buffers.push(buffer);
+    this.giveBack();
+    this.#buffer = buffer;
     return buffer;
   };
 
-  /** To be called once, when nobody looks at them any more. */
+  /** To be called when nobody looks at it any more. */
   giveBack(): void {
-    for (const buffer of this.#buffers) this.#pool.giveBack(buffer);
+    if (this.#buffer !== null) this.#pool.giveBack(this.#buffer);
+    this.#buffer = null;
   }
 }

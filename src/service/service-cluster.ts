@@ -91,6 +91,7 @@ export function createHandOver(
       storeId: store.id,
       topicId: (topic) => cluster.own.topicId(topic),
       nextOffset: (key) => cluster.own.copy(key)?.nextOffset ?? 0,
+      isReadBeside: (key) => cluster.isReadBeside(key),
       adopt,
       logger: platform.logger,
     }),

@@ -25,6 +25,7 @@ import {
   COPIES_TAKEN_AT_ONCE,
   COPY_PROGRESS_BYTES,
   COPY_TRIES,
+  COPY_WAIT_MS,
   PIECE_BYTES,
   PIECES_AT_ONCE,
   WIRE_VERSION,
@@ -197,6 +198,7 @@ function newTaker(directory: string, more: Partial<CopyTakerPorts> = {}): CopyTa
     storeId: 'taker',
     topicId: () => '',
     nextOffset: () => 0,
+    isReadBeside: () => false,
     directory,
     adopt: () => expect.unreachable('nothing is adopted'),
     logger: pino({ level: 'silent' }),
@@ -303,8 +305,8 @@ async function peersHolding(
   copy: (storeId: string) => Promise<Uint8Array>,
   more: Partial<PeerLink> = {},
 ): Promise<Peers> {
-  const copies = (holding: Partial<Holding>) =>
-    Array.from({ length: partitionCount }, (_, partition) => ({
+  const copies = (holding: Partial<Holding> | undefined) =>
+    Array.from({ length: holding === undefined ? 0 : partitionCount }, (_, partition) => ({
       ...HOLDING,
       ...holding,
       partition,
@@ -426,6 +428,52 @@ test('an old copy is for when there is no other, however often others have faile
   );
   expect(await newTaker(join(root, 'old'), { peers, after: atOnce }).obtain(HOLDING)).toBe(false);
   expect(asked).toEqual([...new Array(COPY_TRIES).fill('fresh'), ...new Array(COPY_TRIES).fill('old')]);
+});
+
+test('a copy that began later is for when no other is left, also where it is the only fresh one', async () => {
+  const asked: string[] = [];
+  const peers = await peersHolding(
+    { later: { nextOffset: 9, received: 2 }, whole: { isReached: false } },
+    1,
+    async (storeId) => {
+      asked.push(storeId);
+      throw new Error('it is started again');
+    },
+  );
+  expect(await newTaker(join(root, 'later'), { peers, after: atOnce }).obtain(HOLDING)).toBe(false);
+  expect(asked).toEqual([...new Array(COPY_TRIES).fill('whole'), ...new Array(COPY_TRIES).fill('later')]);
+});
+
+test('one that had more, and is gone before all of it was copied, is not forgotten: what it had is missed', async () => {
+  const holdings: Record<string, Partial<Holding>> = { giver: {} };
+  const peers: Peers = await peersHolding(holdings, 1, async () => {
+    delete holdings.giver;
+    await peers.poll();
+    throw new Error('it is gone');
+  });
+  expect(await newTaker(join(root, 'gone'), { peers, after: atOnce }).obtain(HOLDING)).toBe(false);
+});
+
+test('what a member of the zone reads beside this one is not read from the log instead, however often it fails', async () => {
+  let nowUs = 0;
+  let askedCount = 0;
+  let isBeside = true;
+  const peers = await peersHolding({ giver: {} }, 1, async () => {
+    askedCount++;
+    if (askedCount === 3) isBeside = false;
+    throw new PeerStatusError(404, 'there is too much of it');
+  });
+  const taker = newTaker(join(root, 'beside'), {
+    peers,
+    isReadBeside: () => isBeside,
+    monotonicUs: () => nowUs,
+    after: (delayMs, task) => {
+      nowUs += 1000 * delayMs;
+      return atOnce(delayMs, task);
+    },
+  });
+  expect(await taker.obtain(HOLDING)).toBe(false);
+  expect([askedCount, nowUs]).toEqual([3, 2 * 1000 * COPY_WAIT_MS]);
 });
 
 test('some partitions are copied at the same time, and another begins when one of them ends', async () => {

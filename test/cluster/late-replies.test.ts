@@ -8,7 +8,8 @@ import { writeReply } from '../../src/cluster/messages.js';
 import { Peer } from '../../src/cluster/peer.js';
 import { HttpPeerLink } from '../../src/cluster/peer-link.js';
 import { type Outcome, PeerRequests, type ReadPartial } from '../../src/cluster/peer-requests.js';
-import { BodyPool } from '../../src/endpoints/body-pool.js';
+import { BodyPool, TakenBuffer } from '../../src/endpoints/body-pool.js';
+import { POOLED_BODY_BYTES } from '../../src/endpoints/limits.js';
 import { monotonicUs } from '../../src/system-clock.js';
 
 /** So large that it comes in several chunks, and is put together in memory that is used again. */
@@ -106,4 +107,15 @@ test('a reply that was given up half-way is not written into the memory of the n
   const read = (partials[0] as ReadPartial).partial as Uint8Array;
   expect(Buffer.compare(read, Buffer.alloc(PARTIAL_BYTES, 'q'))).toBe(0);
   second.release();
+});
+
+test('a reply that grows holds one buffer, not all that were too small for it', () => {
+  const pool = new BodyPool();
+  const taken = new TakenBuffer(pool);
+  const small = taken.take(POOLED_BODY_BYTES);
+  const large = taken.take(POOLED_BODY_BYTES);
+  expect(large === small).toBe(false);
+  expect(pool.take(POOLED_BODY_BYTES) === small).toBe(true);
+  taken.giveBack();
+  expect(pool.take(POOLED_BODY_BYTES) === large).toBe(true);
 });

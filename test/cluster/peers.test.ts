@@ -49,6 +49,17 @@ test('a member that its group has no longer is kept for a while, but not beside 
   expect(ids()).toEqual(['a-with-another-disk']);
 });
 
+test('a member that its group has no longer is kept for as long as it answers', async () => {
+  const { peers, clock } = namedPeers(async () => writeHoldings({ topics: [], copies: [] }));
+  peers.update([OWN, { ...MEMBER, storeId: 'a', url: 'http://a:1' }]);
+  for (const isThere of [true, false]) {
+    clock.nowUs += ABSENT_MS * 1000;
+    if (isThere) await peers.poll();
+    peers.update([OWN]);
+    expect([...peers.all()]).toHaveLength(isThere ? 1 : 0);
+  }
+});
+
 test("who was at this process's own address before it is no other member", () => {
   const { peers } = namedPeers();
   peers.update([{ ...OWN, storeId: 'the-disk-before' }]);

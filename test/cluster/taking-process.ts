@@ -45,6 +45,7 @@ const taker = new CopyTaker({
   storeId: store.id,
   topicId: () => '',
   nextOffset: () => 0,
+  isReadBeside: () => false,
   directory,
   adopt: async ({ topic, partition }, folder) => {
     await store.adopt(`${topic}/${partition}`, folder, async () => undefined);

@@ -13,6 +13,7 @@ import type {
   PartitionKey,
   Position,
 } from '../../ingest/log-source.js';
+import { partitionId } from '../../ingest/partition-id.js';
 import type { ShardPort } from '../../ingest/pipeline.js';
 import type { Marks } from '../../ingest/record-marks.js';
 import { unpackRecords } from '../../ingest/record-pack.js';
@@ -24,8 +25,8 @@ export interface IngestThreadPorts {
   readonly shardOf: (key: PartitionKey) => ShardPort;
   /** Copies a partition from another member; resolves with what there is then, null where no member has any. */
   readonly obtain: (key: PartitionKey) => Promise<StoredState | null>;
-  /** Removes what there is of a partition, which the thread has forgotten. */
-  readonly drop: (key: PartitionKey) => Promise<void>;
+  /** Removes what there is of a partition, which the thread has forgotten; resolves with it where it stays after all, else null. */
+  readonly drop: (key: PartitionKey) => Promise<StoredState | null>;
   readonly marksOf: (key: PartitionKey) => Marks;
   /** Told of each gap, once the shard has moved. */
   readonly onGap: (gap: OffsetGap) => void;
@@ -72,6 +73,8 @@ export class IngestThread {
   #unpackedBytes = 0;
   /** What the thread said and is not applied yet: one thing after the other, in the order it was said. */
   #applying: Promise<void> = Promise.resolve();
+  /** The same up to the last thing that was said of a partition, by partitionId. */
+  readonly #applyingOf = new Map<string, Promise<void>>();
   /** What the thread has forgotten is gone here too. */
   #dropped: Promise<void> = Promise.resolve();
 
@@ -133,13 +136,13 @@ export class IngestThread {
     switch (message.say) {
       case 'records':
         this.#packBytes += message.pack.buffer.byteLength;
-        this.#then(() => this.#apply(message));
+        this.#then(message.key, () => this.#apply(message));
         return;
       case 'identity':
-        this.#then(() => this.#ports.shardOf(message.key).setIdentity(message.identity));
+        this.#then(message.key, () => this.#ports.shardOf(message.key).setIdentity(message.identity));
         return;
       case 'gap':
-        this.#then(() => {
+        this.#then(message.gap, () => {
           this.#ports.shardOf(message.gap).moveTo(message.gap.resumedOffset);
           this.#ports.marksOf(message.gap).moveTo(message.gap.resumedOffset);
           this.#ports.onGap(message.gap);
@@ -153,13 +156,18 @@ export class IngestThread {
           .then((state) => this.#tell({ tell: 'obtained', key, state }), onFatal);
         return;
       }
-      case 'let-go':
-        // What was sent of it before is applied by then.
-        this.#dropped = Promise.all([this.#dropped, this.#applying]).then(() =>
-          this.#ports.drop(message.key),
+      case 'let-go': {
+        const { key } = message;
+        // What was sent of it before is applied by then. What waits of others may wait for the room that this makes.
+        this.#dropped = Promise.all([this.#dropped, this.#applyingOf.get(partitionId(key))]).then(
+          async () => {
+            const state = await this.#ports.drop(key);
+            if (state !== null) this.#tell({ tell: 'kept', key, state });
+          },
         );
         this.#dropped.catch(onFatal);
         return;
+      }
       case 'dead-letters':
         this.#ports.onDeadLetters(message.samples);
         return;
@@ -193,8 +201,9 @@ export class IngestThread {
     return { ...status, assigned, logEnds };
   }
 
-  #then(task: () => void | Promise<void>): void {
+  #then(key: PartitionKey, task: () => void | Promise<void>): void {
     this.#applying = this.#applying.then(task).catch((error: unknown) => this.#ports.onFatal(error));
+    this.#applyingOf.set(partitionId(key), this.#applying);
   }
 
   /** At the end of every turn each shard stands between two records, so a commit may save it then. */

@@ -280,6 +280,10 @@ function take(message: ToIngest): void {
       say({ say: 'let-go', key });
       return;
     }
+    case 'kept':
+      // If it has been asked for since, the answer has its state, too.
+      if (!obtaining.has(partitionId(message.key))) addShard(message.key, message.state);
+      return;
     case 'obtained': {
       const { key, state } = message;
       if (state !== null) addShard(key, state);

@@ -69,6 +69,8 @@ export type ToIngest =
   | { readonly tell: 'applied'; readonly packId: number; readonly buffer: ArrayBuffer }
   /** What there is of the partition is to go, unless it is read here: then nothing follows. */
   | { readonly tell: 'let-go'; readonly key: PartitionKey }
+  /** The partition that was let go is to stay after all, with this state; nothing of it was read meanwhile. */
+  | { readonly tell: 'kept'; readonly key: PartitionKey; readonly state: StoredState }
   /** What was asked for with `obtain`; null: no other member has anything. */
   | { readonly tell: 'obtained'; readonly key: PartitionKey; readonly state: StoredState | null }
   /** Packs wait to be applied for long, or no more: no stall of the source. */

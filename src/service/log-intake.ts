@@ -41,8 +41,8 @@ export interface LogsPorts {
   readonly marksOf: (key: PartitionKey) => Marks;
   /** Copies a partition from another member, if one has it; resolves with false when that does not give it. */
   readonly obtain: (key: PartitionKey) => Promise<boolean>;
-  /** Removes what there is of a partition. */
-  readonly drop: (key: PartitionKey) => Promise<void>;
+  /** Removes what there is of a partition; resolves with false where it is to stay after all. */
+  readonly drop: (key: PartitionKey) => Promise<boolean>;
   /** Makes durable what is in the shards. */
   readonly commit: () => Promise<void>;
   /** Told of each gap, once the shard has moved. */
@@ -175,7 +175,11 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
         if (shard !== undefined) return stateOf(key, shard);
         return isWhole ? null : FROM_THE_BEGINNING;
       },
-      drop,
+      drop: async (key) => {
+        const isGone = await drop(key);
+        const shard = shards.known(key);
+        return isGone || shard === undefined ? null : stateOf(key, shard);
+      },
       marksOf,
       onGap,
       onStatus,

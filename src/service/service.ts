@@ -168,7 +168,7 @@ class Composition implements Service {
       shards: this.#shards,
       marksOf: (key) => marks.of(key),
       obtain: async (key) => (await this.#moves?.obtain(key)) ?? true,
-      drop: async (key) => this.#moves?.drop(key),
+      drop: async (key) => (await this.#moves?.drop(key)) ?? true,
       commit: () => this.#committer.commit(),
       onGap: (gap) => this.#noteGap(gap),
       onStatus: (status) => this.#noteStatus(status),

@@ -76,21 +76,30 @@ export class StateMoves implements HandOver {
 
   /** Lets go of what other members have taken over for long enough. To be called now and then. */
   letGo(): void {
-    const { cluster, shards, letGo } = this.#ports;
-    const isTakenOver = (key: PartitionKey) =>
-      cluster.isTakenOver(key, (storeId) => this.given.hasCopied(key, storeId));
+    const { shards, letGo } = this.#ports;
+    const isTakenOver = (key: PartitionKey) => this.#isTakenOver(key);
     for (const key of this.#takenOver.due(shards.all(), isTakenOver)) letGo(key);
   }
 
-  /** Another member has taken a partition over, which the ingest thread has forgotten. */
-  async drop(key: PartitionKey): Promise<void> {
+  #isTakenOver(key: PartitionKey): boolean {
+    return this.#ports.cluster.isTakenOver(key, (storeId) => this.given.hasCopied(key, storeId));
+  }
+
+  /**
+   * Another member has taken a partition over, which the ingest thread has forgotten. Resolves with false where that member
+   * has gone by the time that it could be removed: then it stays.
+   */
+  async drop(key: PartitionKey): Promise<boolean> {
     const { store, platform, onFatal } = this.#ports;
     const drop = async () => {
       await store.drop(partitionId(key), await this.taken.asideFor(key));
       await this.taken.removeAside(key);
       platform.logger.info(key, 'what was here of a partition is removed: another member has it');
     };
-    await this.#replace(key, drop).catch(onFatal);
+    return await this.#replace(key, drop, () => this.#isTakenOver(key)).catch((error: unknown) => {
+      onFatal(error);
+      return true;
+    });
   }
 
   close(): void {
@@ -122,9 +131,13 @@ export class StateMoves implements HandOver {
 
   /**
    * Does with the store of a partition what nothing may read or write beside it: its shard is gone by then. Resolves with
-   * false when the service stops before that.
+   * false when the service stops before that, or `mayGo` says no.
    */
-  async #replace(key: PartitionKey, task: () => Promise<void>): Promise<boolean> {
+  async #replace(
+    key: PartitionKey,
+    task: () => Promise<void>,
+    mayGo: () => boolean = () => true,
+  ): Promise<boolean> {
     const { compactor, evaluator, committer, store, isStopping } = this.#ports;
     const releases = [compactor.hold()];
     const until = async (isIdle: () => boolean) => {
@@ -135,7 +148,7 @@ export class StateMoves implements HandOver {
       // Not before: a compaction takes long, and questions wait for evaluations.
       releases.push(evaluator.hold());
       await until(() => evaluator.runningCount === 0);
-      if (isStopping()) return false;
+      if (isStopping() || !mayGo()) return false;
       // From this turn on nothing is begun with it; a commit that is under way may save it to the end.
       this.#forget(key);
     } finally {

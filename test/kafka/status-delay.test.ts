@@ -59,7 +59,7 @@ describeKafka('a status that comes late', () => {
         {
           shardOf: () => shard as never,
           obtain: () => Promise.resolve(null),
-          drop: () => Promise.resolve(),
+          drop: () => Promise.resolve(null),
           marksOf: () => marks,
           onGap: reject,
           onStatus: (said) => {

@@ -83,8 +83,45 @@ for (const version of KAFKA_VERSIONS) {
       expect([...first.fatal, ...second.fatal]).toEqual([]);
     });
 
-    // Takes long, and nothing in it differs between versions.
+    // They take long, and nothing in them differs between versions.
     if (version === '4.1') {
+      test('the group does not wait for a member whose sink waits, and that one goes on where it was', async () => {
+        const topic = uniqueName('waiting');
+        await rig.createTopic(topic, PARTITIONS);
+        const values = Array.from({ length: RECORDS }, (_, index) => `v${index}`);
+        for (let partition = 0; partition < PARTITIONS; partition++)
+          await rig.produce(topic, partition, values);
+        const all = values.map((_, offset) => offset);
+        const first = await rig.start({ topics: [topic], groupId: topic });
+        let open: () => void = () => undefined;
+        const gate = new Promise<void>((resolve) => {
+          open = resolve;
+        });
+        first.sink.beforeRecord = async ({ offset }) => {
+          if (offset === HELD_AT) await gate;
+        };
+        const isHeld = (partition: number) => first.sink.nextOffset({ topic, partition }) === HELD_AT;
+        await eventually(() => isHeld(0) && isHeld(1));
+
+        const second = await rig.start({ topics: [topic], groupId: topic });
+        await eventually(() => assignedTo(first).length === 1 && assignedTo(second).length === 1);
+        const [kept] = assignedTo(first);
+        const [given] = assignedTo(second);
+        await eventually(() => second.sink.nextOffset({ topic, partition: given }) === RECORDS);
+        expect(isHeld(kept)).toBe(true);
+        open();
+        await eventually(() => first.sink.nextOffset({ topic, partition: kept }) === RECORDS);
+        expect(first.sink.offsets(`${topic}/${kept}`)).toEqual(all);
+        expect(first.sink.offsets(`${topic}/${given}`)).toEqual(all.slice(0, HELD_AT));
+        expect(second.sink.offsets(`${topic}/${given}`)).toEqual(all);
+        expect([first.sink.overlaps, second.sink.overlaps]).toEqual([0, 0]);
+        expect([
+          first.source.counters.consumersStarted,
+          first.log.count('joined the consumer group'),
+        ]).toEqual([1, 2]);
+        expect([...first.fatal, ...second.fatal]).toEqual([]);
+      });
+
       test('a sink that takes longer than the session time-out keeps its partitions', async () => {
         const topic = uniqueName('slow');
         await rig.createTopic(topic, 1);

@@ -26,4 +26,9 @@ export class ApplyLanes {
   idle(id: string): Promise<void> {
     return this.#lastById.get(id) ?? Promise.resolve();
   }
+
+  /** The same of all partitions. */
+  async allIdle(): Promise<void> {
+    await Promise.all(this.#lastById.values());
+  }
 }

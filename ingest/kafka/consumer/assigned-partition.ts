@@ -1,6 +1,7 @@
 /** What a consumer knows about one partition it was given, from the group's assignment to its loss. */
 
 import { assert } from '../../../engine/assert.js';
+import { Latch } from '../../latch.js';
 import type { LogIdentity, PartitionKey } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
 import { HEARD_ENDS } from '../limits.js';
@@ -43,6 +44,7 @@ export class AssignedPartition {
   #wasReading = false;
   #isKept = false;
   #term = 0;
+  readonly #revoked = new Latch();
 
   constructor(key: PartitionKey) {
     this.key = key;
@@ -152,6 +154,12 @@ export class AssignedPartition {
     this.#wasReading ||= this.#state === 'reading';
     this.#state = 'revoked';
     this.#term++;
+    this.#revoked.open();
+  }
+
+  /** Settles as `work` does, or resolves when the partition is taken away before: then `work` goes on for nobody. */
+  async untilRevoked(work: Promise<void>): Promise<void> {
+    await this.#revoked.orOpen(work);
   }
 
   /** Later ends may be earlier ones: the log of committed records is cut off by an unclean election. */

@@ -157,7 +157,9 @@ export class ConsumerSession {
     this.#assignment.revoke();
     // Not before it runs: kafkajs forgets a consumer that is stopped while it joins, and then can't stop it
     // any more.
-    const left = this.#running.then(() => this.#consumer.disconnect());
+    const left = this.#running
+      .then(() => this.#consumer.disconnect())
+      .then(() => this.#parts.lanes.allIdle());
     const inTime = await within(this.#parts.clock, limitMs, left).catch((error: unknown) => {
       this.#parts.logger.warn({ error: String(error) }, 'kafka: leaving the consumer group failed');
       return true;

@@ -75,8 +75,9 @@ export class SinkFeed {
           if (isCurrent()) onMissed(error);
         });
       assigned.applying = true;
+      // The sink may take as long as it likes, and the group does not wait for it: kafkajs joins again only after this.
       await beatDuring(clock, Math.ceil(timing.heartbeatIntervalMs / 3), beat, () =>
-        this.#hand(assigned, recordBatch(batch, nextOffset), isCurrent),
+        assigned.untilRevoked(this.#hand(assigned, recordBatch(batch, nextOffset), isCurrent)),
       );
       if (!isCurrent()) return;
       if ((this.#parts.sink.nextOffset(assigned.key) ?? 0) < nextOffset) {
@@ -88,18 +89,24 @@ export class SinkFeed {
       holds.release(assigned.key, 'checksum');
       resolveOffset(batch.lastOffset());
     } catch (error) {
-      this.#assignment.revoke();
-      this.#parts.onFatal(error);
+      this.#fail(error);
     } finally {
       assigned.applying = false;
     }
   }
 
-  /** Hands a batch to the sink, after all that the partition has under way. Rejects as the sink does. */
+  /** Hands a batch to the sink, after all that the partition has under way. Never rejects: what fails is fatal. */
   #hand(assigned: AssignedPartition, batch: RecordBatch, isCurrent: () => boolean): Promise<void> {
-    return this.#parts.lanes.run(assigned.id, async () => {
-      if (isCurrent()) await this.#parts.sink.apply(batch, isCurrent);
-    });
+    return this.#parts.lanes
+      .run(assigned.id, async () => {
+        if (isCurrent()) await this.#parts.sink.apply(batch, isCurrent);
+      })
+      .catch((error: unknown) => this.#fail(error));
+  }
+
+  #fail(error: unknown): void {
+    this.#assignment.revoke();
+    this.#parts.onFatal(error);
   }
 
   /**
@@ -126,7 +133,7 @@ export class SinkFeed {
     const nextOffset = this.#parts.sink.nextOffset(assigned.key) ?? 0;
     if (assigned.applying || nextOffset >= assigned.position) return;
     const batch = { ...assigned.key, records: [], nextOffset: assigned.position };
-    this.#hand(assigned, batch, assigned.currentTerm()).catch((error: unknown) => this.#parts.onFatal(error));
+    void this.#hand(assigned, batch, assigned.currentTerm());
   }
 }
 

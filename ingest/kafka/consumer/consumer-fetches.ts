@@ -3,38 +3,29 @@
  * kafkajs does not pass on.
  */
 
-import type { Holds } from '../../holds.js';
 import type { Latch } from '../../latch.js';
-import type { LogSink, PartitionKey } from '../../log-source.js';
+import type { PartitionKey } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
-import type { KafkaClock } from '../clock.js';
 import type { FetchHooks } from '../cluster/kafkajs-internals.js';
 import { TopicsRefusedError } from '../cluster/refusal.js';
 import { FetchUnpacker, UnpackBudget } from '../codecs/unpack-budget.js';
 import { UNSOUND_FETCHES, UNSOUND_RETRY_MS } from '../limits.js';
 import { correctFetch, topicsRefused } from '../protocol/fetch-response.js';
 import type { Assignment } from './assignment.js';
+import type { SessionPorts } from './consumer-session.js';
 import type { Placement } from './placement.js';
 
 const GROUP_REFUSED = 'GROUP_AUTHORIZATION_FAILED';
 
-export interface ConsumerFetchesPorts {
-  readonly sink: LogSink;
-  readonly holds: Holds;
-  readonly clock: KafkaClock;
-  /** null: it answers alone. */
-  readonly assigner: { readonly absences: { readonly isDue: boolean } } | null;
-}
-
 export class ConsumerFetches {
-  readonly #parts: ConsumerFetchesPorts;
+  readonly #parts: SessionPorts;
   readonly #assignment: Assignment;
   readonly #placement: Placement;
   readonly budget: UnpackBudget;
   readonly #refusedTopics = new Set<string>();
   #groupRefusal: Error | null = null;
 
-  constructor(parts: ConsumerFetchesPorts, assignment: Assignment, placement: Placement, closing: Latch) {
+  constructor(parts: SessionPorts, assignment: Assignment, placement: Placement, closing: Latch) {
     this.#parts = parts;
     this.#assignment = assignment;
     this.#placement = placement;

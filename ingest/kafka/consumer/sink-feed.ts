@@ -1,36 +1,22 @@
 /** The way of a consumer's batches to the sink: only those are handed over that connect to what was read. */
 
 import type { Batch, EachBatchPayload } from 'kafkajs';
-import type { Holds } from '../../holds.js';
-import type { LogSink, PartitionKey, RecordBatch } from '../../log-source.js';
+import type { PartitionKey, RecordBatch } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
-import type { KafkaClock } from '../clock.js';
 import { fetchedOffset, leaderEpochOf } from '../cluster/kafkajs-internals.js';
-import type { KafkaTiming } from '../limits.js';
 import { toRecords } from '../protocol/records.js';
-import type { ApplyLanes } from './apply-lanes.js';
 import type { AssignedPartition } from './assigned-partition.js';
 import type { Assignment } from './assignment.js';
+import type { SessionPorts } from './consumer-session.js';
 import { beatDuring } from './heartbeats.js';
 import type { Placement } from './placement.js';
 
-export interface SinkFeedPorts {
-  readonly sink: LogSink;
-  readonly lanes: ApplyLanes;
-  readonly holds: Holds;
-  readonly clock: KafkaClock;
-  readonly timing: Pick<KafkaTiming, 'heartbeatIntervalMs'>;
-  readonly counters: { droppedBatches: number };
-  /** The sink failed, or we did: the process must end. */
-  onFatal(error: unknown): void;
-}
-
 export class SinkFeed {
-  readonly #parts: SinkFeedPorts;
+  readonly #parts: SessionPorts;
   readonly #assignment: Assignment;
   readonly #placement: Placement;
 
-  constructor(parts: SinkFeedPorts, assignment: Assignment, placement: Placement) {
+  constructor(parts: SessionPorts, assignment: Assignment, placement: Placement) {
     this.#parts = parts;
     this.#assignment = assignment;
     this.#placement = placement;

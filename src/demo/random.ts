@@ -2,6 +2,8 @@
  * A seeded random source (xoshiro128**) of the demo, benches and tests: one seed, one stream, on every machine.
  */
 
+import { firstIndex } from '../../engine/binary-search.js';
+
 const HEX_PAIRS = Array.from({ length: 65_536 }, (_, value) => value.toString(16).padStart(4, '0'));
 
 export class Random {
@@ -129,13 +131,6 @@ export class Zipf {
   draw(random: Random): number {
     const cumulative = this.#cumulative;
     const target = random.float() * cumulative[cumulative.length - 1];
-    let low = 0;
-    let high = cumulative.length - 1;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (cumulative[middle] > target) high = middle;
-      else low = middle + 1;
-    }
-    return low;
+    return firstIndex(0, cumulative.length - 1, (rank) => cumulative[rank] > target);
   }
 }

@@ -12,6 +12,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { AssertionError, assert } from '../../engine/assert.js';
+import { firstIndex } from '../../engine/binary-search.js';
 import { entryOf } from '../../engine/entry-of.js';
 import { SegmentError } from '../../engine/segments.js';
 import {
@@ -338,12 +339,5 @@ function postKey(topic: string, keyDigest: string): string {
 
 /** Of the chunk that has the record at an offset, or of the first behind it. */
 function chunkIndex({ chunks }: Topic, offset: number): number {
-  let low = 0;
-  let high = chunks.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (chunks[middle].end <= offset) low = middle + 1;
-    else high = middle;
-  }
-  return low;
+  return firstIndex(0, chunks.length, (i) => chunks[i].end > offset);
 }

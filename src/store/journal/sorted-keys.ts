@@ -1,5 +1,7 @@
 /** Keys in order, to be listed by what they begin with. */
 
+import { firstIndex } from '../../../engine/binary-search.js';
+
 export class SortedKeys {
   readonly #keys: string[];
 
@@ -50,13 +52,6 @@ export class SortedKeys {
 
   /** Where the first key stands that is not less. */
   #placeOf(key: string): number {
-    let low = 0;
-    let high = this.#keys.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#keys[middle] < key) low = middle + 1;
-      else high = middle;
-    }
-    return low;
+    return firstIndex(0, this.#keys.length, (i) => this.#keys[i] >= key);
   }
 }

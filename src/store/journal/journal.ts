@@ -7,7 +7,7 @@ import { assert } from '../../../engine/assert.js';
 import { SegmentError } from '../../../engine/segments.js';
 import { readError } from '../disk/read-error.js';
 import type { FileEnd } from '../thread/storage-protocol.js';
-import { COMMIT_FRAME, encodeFrame, type Put } from './frame.js';
+import { COMMIT_FRAME, type EncodedFrame, encodeFrame, type Put } from './frame.js';
 import {
   checkpointPath,
   frameFileName,
@@ -19,17 +19,13 @@ import {
 import type { OpenWindows } from './open-windows.js';
 import { SortedKeys } from './sorted-keys.js';
 
-/** A commit, to be added at the end of a file that should have so many bytes. */
-export interface PendingFrame {
+/** A commit, to be added at the end of a file that should have so many bytes; its `bytes` are to be handed over. */
+export interface PendingFrame extends EncodedFrame {
   readonly path: string;
   readonly fileBytes: number;
-  /** To be handed over. */
-  readonly bytes: Uint8Array<ArrayBuffer>;
   readonly byteCount: number;
-  readonly checksum: number;
   readonly timeUs: number | null;
   readonly puts: readonly Put[];
-  readonly valueStarts: readonly number[];
   readonly removedKeys: readonly string[];
 }
 
@@ -194,24 +190,14 @@ export class Journal {
     timeUs: number | null,
   ): Generator<void, PendingFrame> {
     const path = this.currentPath;
-    const { bytes, checksum, valueStarts } = yield* encodeFrame(
+    const encoded = yield* encodeFrame(
       frameFileName(this.name, path),
       { kind: COMMIT_FRAME, sequence: this.#sequence + 1, timeUs, before: this.#checksum },
       puts,
       removedKeys,
     );
     const fileBytes = this.currentBytes;
-    return {
-      path,
-      fileBytes,
-      bytes,
-      byteCount: bytes.length,
-      checksum,
-      timeUs,
-      puts,
-      valueStarts,
-      removedKeys,
-    };
+    return { ...encoded, path, fileBytes, byteCount: encoded.bytes.length, timeUs, puts, removedKeys };
   }
 
   /** Takes up a frame that is durable. */

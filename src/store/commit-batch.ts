@@ -4,15 +4,12 @@
  */
 
 import type { SegmentWriter } from '../../engine/segments.js';
-
-/** What the batch needs to know of what is stored already. */
-export interface StoredState {
-  keysOf(prefix: string): Iterable<string>;
-  blockCount(fileKey: string): number;
-}
+import type { BlockFiles } from './blocks/block-files.js';
+import type { StoredSegments } from './stored-segments.js';
 
 export class CommitBatch {
-  readonly #stored: StoredState;
+  readonly #stored: StoredSegments;
+  readonly #files: BlockFiles;
   /** Segments by key; null deletes. */
   readonly segments = new Map<string, Uint8Array | null>();
   /** Blocks to be added, by the key of their file. */
@@ -25,8 +22,9 @@ export class CommitBatch {
   readonly adopted: string[] = [];
   readonly removed: string[] = [];
 
-  constructor(stored: StoredState) {
+  constructor(stored: StoredSegments, files: BlockFiles) {
     this.#stored = stored;
+    this.#files = files;
   }
 
   writer(scope: string): SegmentWriter {
@@ -55,11 +53,6 @@ export class CommitBatch {
     return [...new Set([...this.#stored.keysOf(prefix), ...own])].sort();
   }
 
-  /** The bytes of a segment, null when the batch deletes it, undefined when it is no concern of the batch. */
-  segment(key: string): Uint8Array | null | undefined {
-    return this.segments.get(key);
-  }
-
   /** A block that is being added. */
   block(fileKey: string, index: number): Uint8Array | undefined {
     const first = this.#firstAppended.get(fileKey);
@@ -76,7 +69,7 @@ export class CommitBatch {
     if (blocks !== undefined) blocks.push(bytes);
     else {
       this.appended.set(fileKey, [bytes]);
-      this.#firstAppended.set(fileKey, this.#stored.blockCount(fileKey));
+      this.#firstAppended.set(fileKey, this.#files.blockCount(fileKey));
     }
   }
 }

@@ -63,11 +63,7 @@ export class Commits {
   /** See Store.commit. */
   async commit(save: Save, committedUs: number | null): Promise<number> {
     assert(this.#batch === null, 'two commits at a time');
-    const { segments, files } = this.#ports;
-    const batch = new CommitBatch({
-      keysOf: (prefix) => segments.keysOf(prefix),
-      blockCount: (fileKey) => files.blockCount(fileKey),
-    });
+    const batch = new CommitBatch(this.#ports.segments, this.#ports.files);
     this.#batch = batch;
     const committing = this.#commitBatch(batch, save, committedUs);
     this.#last = committing;

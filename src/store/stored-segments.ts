@@ -69,7 +69,7 @@ export class StoredSegments {
 
   #get(key: string): Uint8Array | null {
     const { journals, cache, batch } = this.#ports;
-    const pending = batch()?.segment(key);
+    const pending = batch()?.segments.get(key);
     if (pending !== undefined) return pending;
     const cached = cache.get(key);
     if (cached !== undefined) return cached;
@@ -90,7 +90,7 @@ export class StoredSegments {
     const { journals, batch } = this.#ports;
     const keyPrefix = `${scope}:${prefix}`;
     for (const key of batch()?.keysOf(keyPrefix) ?? this.keysOf(keyPrefix)) {
-      const pending = batch()?.segment(key);
+      const pending = batch()?.segments.get(key);
       if (pending === null) continue;
       const name = key.slice(scope.length + 1);
       if (pending !== undefined) {

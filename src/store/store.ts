@@ -106,12 +106,6 @@ export class Store {
       this.damage.note(['scratch files'], problem),
     );
     this.#thread = new StorageThread(parts.startStorage, parts.arenaBytes);
-    this.#snapshots = new Snapshots({
-      disk: parts.disk,
-      directory,
-      thread: this.#thread,
-      remove: (paths) => this.#beginRemoval(paths),
-    });
     const writerPorts: JournalWriterPorts = {
       thread: this.#thread,
       assertSame: () => this.assertSame(),
@@ -125,31 +119,25 @@ export class Store {
     };
     this.#partitionWriter = new JournalWriter(writerPorts, () => journals.ofPartitions());
     this.#tableWriter = new JournalWriter(writerPorts, () => journals.ofTables());
-    this.#commits = new Commits({
-      journals,
-      files: this.#files,
-      segments: this.#segments,
-      cache: this.#cache,
-      meta: this.#meta,
-      room: this.room,
-      thread: this.#thread,
-      writer: this.#partitionWriter,
-      assertSame: () => this.assertSame(),
-      remove: (paths) => this.#beginRemoval(paths),
-      removed: () => this.#removal,
-    });
-    this.#moves = new ScopeMoves({
+    const ports = {
       disk: parts.disk,
       directory,
       journals,
       meta: this.#meta,
       files: this.#files,
+      segments: this.#segments,
       cache: this.#cache,
-      writer: this.#partitionWriter,
+      room: this.room,
       thread: this.#thread,
-      checkpointTerms: (journal) => this.#checkpointTerms(journal),
-      remove: (paths) => this.#beginRemoval(paths),
-    });
+      writer: this.#partitionWriter,
+      assertSame: () => this.assertSame(),
+      checkpointTerms: (journal: Journal) => this.#checkpointTerms(journal),
+      remove: (paths: readonly string[]) => this.#beginRemoval(paths),
+      removed: () => this.#removal,
+    };
+    this.#snapshots = new Snapshots(ports);
+    this.#commits = new Commits(ports);
+    this.#moves = new ScopeMoves(ports);
     for (const journal of journals.all()) journal.checkpointTerms = this.#checkpointTerms(journal);
     if (this.leftovers.fileCount > 0) this.#beginRemoval(this.leftovers.paths());
   }

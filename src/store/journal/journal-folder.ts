@@ -64,10 +64,6 @@ export interface JournalProblem {
   readonly lost: { readonly low: string | null; readonly high: string | null } | null;
 }
 
-interface OnProblem {
-  readonly onProblem: (problem: JournalProblem) => void;
-}
-
 /** Which files make a journal. */
 interface Chosen {
   /** null: from the beginning. */
@@ -126,10 +122,8 @@ export function* readJournal(
   if (chosen.checkpoint !== null) {
     const path = checkpointPath(folder, chosen.checkpoint);
     state.files.push({ path, number: chosen.checkpoint, byteCount: disk.byteCount(path)! });
-    yield* readCheckpoint(readFrames(disk, path, frameFileName(name, path)), path, state, {
-      onProblem,
-      isWholeValue,
-    });
+    const frames = readFrames(disk, path, frameFileName(name, path));
+    yield* readCheckpoint(frames, path, state, isWholeValue, onProblem);
   }
   for (const [i, number] of chosen.journals.entries()) {
     const path = journalPath(folder, number);
@@ -165,28 +159,21 @@ export function refuse({ what }: JournalProblem): never {
   throw new SegmentError(what);
 }
 
-function newestCheckpoint(fileNames: readonly string[], upTo = Infinity): number | null {
-  let newest: number | null = null;
-  for (const fileName of fileNames) {
-    const parsed = parseJournalFile(fileName);
-    if (parsed?.kind === 'checkpoint' && parsed.number < upTo) newest = Math.max(newest ?? 0, parsed.number);
-  }
-  return newest;
-}
-
 /** null when there is no journal. */
 function choose(
   fileNames: readonly string[],
   upTo: number,
   onProblem: (what: string) => void,
 ): Chosen | null {
-  const checkpoint = newestCheckpoint(fileNames, upTo);
+  const numbersOf = (kind: JournalFileKind): number[] =>
+    fileNames
+      .map(parseJournalFile)
+      .filter((parsed) => parsed?.kind === kind && parsed.number < upTo)
+      .map((parsed) => parsed!.number)
+      .sort((a, b) => a - b);
+  const checkpoint = numbersOf('checkpoint').at(-1) ?? null;
   const base = checkpoint ?? 0;
-  const numbers = fileNames
-    .map(parseJournalFile)
-    .filter((parsed) => parsed?.kind === 'journal' && parsed.number >= base && parsed.number < upTo)
-    .map((parsed) => parsed!.number)
-    .sort((a, b) => a - b);
+  const numbers = numbersOf('journal').filter((number) => number >= base);
   const missing = numbers.findIndex((number, i) => number !== base + i);
   const isWithoutFirst = checkpoint !== null && numbers[0] !== base;
   if (missing === -1 && !isWithoutFirst)
@@ -202,7 +189,8 @@ function* readCheckpoint(
   frames: Iterable<WholeFrame | BrokenStretch>,
   path: string,
   state: JournalState,
-  { onProblem, isWholeValue }: Required<Pick<JournalPlace, 'isWholeValue'>> & OnProblem,
+  isWholeValue: (key: string, value: Uint8Array) => boolean,
+  onProblem: (problem: JournalProblem) => void,
 ): Generator<void, void> {
   let before = 0;
   let lastKey = null as string | null;

@@ -28,6 +28,22 @@ export interface RawRequest<T> {
   };
 }
 
+export function rawRequest<T>(
+  apiKey: number,
+  apiVersion: number,
+  apiName: string,
+  buffer: Buffer,
+  decode: (payload: Buffer) => T,
+): RawRequest<T> {
+  return {
+    request: { apiKey, apiVersion, apiName, encode: () => Promise.resolve({ buf: buffer, buffer }) },
+    response: {
+      decode: (payload) => Promise.resolve(decode(payload)),
+      parse: (decoded) => Promise.resolve(decoded),
+    },
+  };
+}
+
 export interface InternalBroker {
   readonly versions: Readonly<Record<number, { readonly maxVersion: number } | undefined>> | null;
   readonly connectionPool: InternalConnectionPool;

@@ -4,7 +4,7 @@
  */
 
 import type { PartitionKey } from '../../log-source.js';
-import type { RawRequest } from '../cluster/kafkajs-internals.js';
+import { type RawRequest, rawRequest } from '../cluster/kafkajs-internals.js';
 import { FETCH_BYTES } from '../limits.js';
 
 const FETCH_API_KEY = 1;
@@ -22,22 +22,9 @@ export class RawFetchError extends Error {
 }
 
 export function rawFetchRequest({ topic, partition }: PartitionKey, offset: number): RawRequest<Buffer> {
-  return {
-    request: {
-      apiKey: FETCH_API_KEY,
-      apiVersion: FETCH_VERSION,
-      // Not "Fetch": kafkajs's own are counted and changed on their way.
-      apiName: 'RawFetch',
-      encode: () => {
-        const buffer = encodeRequest(topic, partition, offset);
-        return Promise.resolve({ buf: buffer, buffer });
-      },
-    },
-    response: {
-      decode: (payload) => Promise.resolve(payload),
-      parse: (payload) => Promise.resolve(payload),
-    },
-  };
+  const buffer = encodeRequest(topic, partition, offset);
+  // Not "Fetch": kafkajs's own are counted and changed on their way.
+  return rawRequest(FETCH_API_KEY, FETCH_VERSION, 'RawFetch', buffer, (payload) => payload);
 }
 
 function encodeRequest(topic: string, partition: number, offset: number): Buffer {

@@ -4,7 +4,7 @@
  * https://kafka.apache.org/protocol#The_Messages_Metadata
  */
 
-import type { RawRequest } from '../cluster/kafkajs-internals.js';
+import { type RawRequest, rawRequest } from '../cluster/kafkajs-internals.js';
 import { unsignedVarint } from './varint.js';
 
 export const METADATA_API_KEY = 3;
@@ -36,21 +36,10 @@ type MetadataVersion = typeof METADATA_WITH_TOPIC_IDS | typeof METADATA_WITHOUT_
 
 /** Asks for the named topics; never makes the broker create one. `topics` must not be empty. */
 export function metadataRequest(topics: readonly string[], version: MetadataVersion): RawRequest<Metadata> {
-  return {
-    request: {
-      apiKey: METADATA_API_KEY,
-      apiVersion: version,
-      apiName: 'Metadata',
-      encode: () => {
-        const buffer = encodeRequest(topics, version);
-        return Promise.resolve({ buf: buffer, buffer });
-      },
-    },
-    response: {
-      decode: (payload) => Promise.resolve(decodeMetadata(payload, version)),
-      parse: (metadata) => Promise.resolve(metadata),
-    },
-  };
+  const buffer = encodeRequest(topics, version);
+  return rawRequest(METADATA_API_KEY, version, 'Metadata', buffer, (payload) =>
+    decodeMetadata(payload, version),
+  );
 }
 
 function encodeRequest(topics: readonly string[], version: MetadataVersion): Buffer {

@@ -23,7 +23,7 @@ import type { DirectoryLock } from './directory/directory-lock.js';
 import { undoAdoptions } from './directory/handed-over.js';
 import { Snapshots } from './directory/snapshots.js';
 import { hasMarker, lostStore, MARKER_FILE, withRemedy, writeMarker } from './directory/store-marker.js';
-import { assertBytes, StoreWatch } from './directory/store-watch.js';
+import { assertBytes, watchStore } from './directory/store-watch.js';
 import type { Disk } from './disk/disk.js';
 import { DiskFullError, DiskRoom, type DiskRoomPorts, UNTOLD } from './disk/disk-room.js';
 import { Folders } from './disk/folders.js';
@@ -67,7 +67,7 @@ export class Store {
   readonly #meta: MetaTable;
   #id = '';
   /** null until the directory has its marker. */
-  #watch: StoreWatch | null = null;
+  #watch: (() => void) | null = null;
   readonly #cache: BlockCache;
   readonly #files: BlockFiles;
   readonly #segments: StoredSegments;
@@ -206,7 +206,7 @@ export class Store {
     if (!table.exists) await this.writeTables([{ table, puts: [], removedKeys: [] }]);
     this.#id = writeMarker(disk, directory);
     disk.syncFolder(directory);
-    this.#watch = new StoreWatch(disk, join(directory, MARKER_FILE));
+    this.#watch = watchStore(disk, join(directory, MARKER_FILE));
   }
 
   /** Resolves when no checkpoint is being written. */
@@ -338,7 +338,7 @@ export class Store {
 
   /** Throws a StoreChangedError when the directory was removed or replaced. */
   assertSame(): void {
-    this.#watch?.assertSame();
+    this.#watch?.();
   }
 
   /**

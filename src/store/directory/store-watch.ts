@@ -10,26 +10,19 @@ export class StoreChangedError extends Error {
   override name = 'StoreChangedError';
 }
 
-export class StoreWatch {
-  readonly #disk: Disk;
-  readonly #path: string;
-  readonly #opened: string | null;
-
-  /** `path`: of a file that stands in the directory for good. */
-  constructor(disk: Disk, path: string) {
-    this.#disk = disk;
-    this.#path = path;
-    this.#opened = disk.identity(path);
-  }
-
-  /** Costs a few microseconds. Throws a StoreChangedError. */
-  assertSame(): void {
-    const now = this.#disk.identity(this.#path);
-    if (now === this.#opened) return;
+/**
+ * `path`: of a file that stands in the directory for good. What is returned looks again: it costs a few microseconds,
+ * and throws a StoreChangedError.
+ */
+export function watchStore(disk: Disk, path: string): () => void {
+  const opened = disk.identity(path);
+  return () => {
+    const now = disk.identity(path);
+    if (now === opened) return;
     throw new StoreChangedError(
-      `${this.#path} ${now === null ? 'is gone' : 'is another file now'}: the data directory was removed or replaced while Logring ran, and nothing can be committed any more; bring it back, or start again with what is there, and the log is read again as far as it goes back`,
+      `${path} ${now === null ? 'is gone' : 'is another file now'}: the data directory was removed or replaced while Logring ran, and nothing can be committed any more; bring it back, or start again with what is there, and the log is read again as far as it goes back`,
     );
-  }
+  };
 }
 
 /** Throws a StoreChangedError when a file has another length than Logring has given it. */

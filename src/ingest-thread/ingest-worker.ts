@@ -70,15 +70,8 @@ const clock: KafkaClock = {
 const inFlight = new Map<number, () => void>();
 let lastPackId = 0;
 let inFlightBytes = 0;
-/** Resolves with the next acknowledgement. */
-let nextApplied: Promise<void>;
-let noteApplied: () => void;
-function awaitNext(): void {
-  nextApplied = new Promise((resolve) => {
-    noteApplied = resolve;
-  });
-}
-awaitNext();
+/** What to do with the next acknowledgement. */
+const waiting: (() => void)[] = [];
 
 const buffers = new BufferPool();
 const shards = new Map<string, PackShard>();
@@ -168,7 +161,7 @@ const pipeline = new Pipeline({
   yieldTurn: async () => {
     await yieldTurn();
     // What was sent and is not applied yet takes memory on both sides.
-    while (inFlightBytes > IN_FLIGHT_BYTES) await nextApplied;
+    while (inFlightBytes > IN_FLIGHT_BYTES) await new Promise<void>((resolve) => waiting.push(resolve));
   },
   onGap: (gap) => say({ say: 'gap', gap }),
 });
@@ -259,8 +252,7 @@ function take(message: ToIngest): void {
       inFlight.delete(message.packId);
       buffers.give(message.buffer);
       resolve();
-      noteApplied();
-      awaitNext();
+      for (const goOn of waiting.splice(0)) goOn();
       return;
     }
     case 'committed':

@@ -104,13 +104,6 @@ export interface DurableLog {
   truncateBefore(topic: string, offset: number): Promise<void>;
 }
 
-/** A copy. */
-export function wholeBytes(value: Uint8Array | LazyBytes): Uint8Array {
-  const whole = new Uint8Array(value.length);
-  copyBytes(value, whole, 0);
-  return whole;
-}
-
 export function copyBytes(value: Uint8Array | LazyBytes, target: Uint8Array, at: number): void {
   if (value instanceof Uint8Array) target.set(value, at);
   else value.copyTo(target, at);

@@ -4,7 +4,6 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { decodeEdgeElement } from '../../ingest/decode/edge-entry.js';
 import { splitBody } from '../../ingest/embedded-log/body.js';
-import { wholeBytes } from '../../ingest/embedded-log/durable-log.js';
 import { PostedRecords } from '../../ingest/embedded-log/posted-records.js';
 import {
   GROUP_BYTES,
@@ -15,6 +14,7 @@ import {
   SPLIT_BYTES,
 } from '../../ingest/limits.js';
 import { CONTEXT, decodeEdgeRecord, EDGE_KEY, NOW_US } from '../decode/fixtures.js';
+import { wholeBytes } from '../whole-bytes.js';
 
 const OK = '{"project":"p"}';
 const JSON_TYPE = 'application/json';

@@ -4,12 +4,7 @@
  */
 
 import { SegmentError } from '../../engine/segments.js';
-import {
-  type DurableLog,
-  type StagedChunk,
-  type StoredRecord,
-  wholeBytes,
-} from '../../ingest/embedded-log/durable-log.js';
+import type { DurableLog, StagedChunk, StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import { Gaps } from '../../ingest/gaps.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
@@ -26,6 +21,7 @@ import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import type { StorageLink } from '../../src/store/thread/storage-link.js';
 import { SMALL_USAGE_LIMITS } from '../model/engine-answers.js';
+import { wholeBytes } from '../whole-bytes.js';
 import type { Faults } from './faults.js';
 import { Schedule } from './schedule.js';
 import { DiskOfLife, type SimulatedDisk } from './simulated-disk.js';

@@ -10,6 +10,7 @@ import { crc32 } from 'node:zlib';
 import { SegmentError } from '../../../engine/segments.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
+import { readPiece } from '../journal/file-window.js';
 import { isReadableFormat, STORE_FORMAT, storeFormatError } from './store-format.js';
 
 export const MARKER_FILE = 'logring-store';
@@ -88,11 +89,5 @@ export function withRemedy(error: unknown, directory: string): Error {
 }
 
 function readText(disk: Disk, path: string): string {
-  const bytes = new Uint8Array(MARKER_BYTES);
-  const descriptor = disk.open(path, 'r');
-  try {
-    return Buffer.from(bytes.subarray(0, disk.read(descriptor, bytes, MARKER_BYTES, 0))).toString();
-  } finally {
-    disk.close(descriptor);
-  }
+  return Buffer.from(readPiece(disk, path, 0, MARKER_BYTES)).toString();
 }

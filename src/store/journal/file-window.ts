@@ -68,3 +68,13 @@ export class FileWindow {
     }
   }
 }
+
+/** As FileWindow.read, of a file that is opened for it. */
+export function readPiece(disk: Disk, path: string, at: number, length: number): Uint8Array {
+  const window = new FileWindow(disk, path, 0);
+  try {
+    return window.read(at, length);
+  } finally {
+    window.close();
+  }
+}

@@ -15,7 +15,7 @@ import type { Disk } from '../disk/disk.js';
 import { JOURNAL_STRETCH_BYTES, OPEN_JOURNAL_LIMIT } from '../limits.js';
 import type { FileEnd } from '../thread/storage-protocol.js';
 import { openEnvelope, rawEnvelope } from '../values/envelope.js';
-import { FileWindow } from './file-window.js';
+import { readPiece } from './file-window.js';
 import { decodeHeader, FRAME_HEADER_BYTES, isWholeBody, type Put } from './frame.js';
 import { type CheckpointTerms, Journal } from './journal.js';
 import { frameFileName, type JournalState, loadJournal, parseJournalFile } from './journal-folder.js';
@@ -284,15 +284,6 @@ function rewriteLast(disk: Disk, name: string, { lastFrame, checksum }: JournalS
   if (header?.checksum !== checksum || !isWholeBody(header, frame.subarray(FRAME_HEADER_BYTES)))
     throw new SegmentError(`file ${path} is read in two ways at byte ${at}`);
   disk.overwrite(path, frame, at);
-}
-
-function readPiece(disk: Disk, path: string, at: number, length: number): Uint8Array {
-  const window = new FileWindow(disk, path, 0);
-  try {
-    return window.read(at, length);
-  } finally {
-    window.close();
-  }
 }
 
 /** Of one that is missing makes an empty one. */

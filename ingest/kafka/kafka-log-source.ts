@@ -125,7 +125,7 @@ export class KafkaLogSource implements LogSource {
     return {
       missingTopics: this.#view.latest?.missingTopics ?? [],
       topics: this.#cluster.topics,
-      unassigned: (this.#session?.others ?? this.#others).filter(
+      unassigned: (this.#session?.assignment.others ?? this.#others).filter(
         (key) => !assignedPartitions.has(partitionId(key)),
       ),
       assigned: [...assignedPartitions.values()].map(({ key, endOffset, wholeAsOfMs }) => ({
@@ -330,7 +330,7 @@ export class KafkaLogSource implements LogSource {
 
   /** What it knew of other members stands until its successor joins. */
   #forget(session: ConsumerSession): void {
-    this.#others = session.others ?? this.#others;
+    this.#others = session.assignment.others ?? this.#others;
     this.#session = null;
   }
 

@@ -5,7 +5,7 @@
 
 import { type Consumer, PartitionAssigners } from 'kafkajs';
 import { Latch } from '../../latch.js';
-import type { PartitionKey, Position } from '../../log-source.js';
+import type { Position } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
 import { within } from '../clock.js';
 import { CLIENT_RETRY, type KafkaClient } from '../cluster/client.js';
@@ -58,9 +58,10 @@ export interface SessionPorts extends PlacementPorts {
 const MEMBERSHIP_ERRORS = new Set(['REBALANCE_IN_PROGRESS', 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID']);
 
 export class ConsumerSession {
+  /** What it was assigned, also while the group assigns its partitions again. */
+  readonly assignment: Assignment;
   readonly #parts: SessionPorts;
   readonly #consumer: Consumer;
-  readonly #assignment: Assignment;
   readonly #placement: Placement;
   readonly #fetches: ConsumerFetches;
   readonly #feed: SinkFeed;
@@ -89,10 +90,10 @@ export class ConsumerSession {
       // A consumer that failed is replaced by our own hand, with a client of its own.
       retry: { ...CLIENT_RETRY, restartOnFailure: () => Promise.resolve(false) },
     });
-    this.#assignment = new Assignment(parts.topics);
-    this.#placement = new Placement(parts, this.#consumer, this.#assignment, this.#closing);
-    this.#fetches = new ConsumerFetches(parts, this.#assignment, this.#placement, this.#closing);
-    this.#feed = new SinkFeed(parts, this.#assignment, this.#placement);
+    this.assignment = new Assignment(parts.topics);
+    this.#placement = new Placement(parts, this.#consumer, this.assignment, this.#closing);
+    this.#fetches = new ConsumerFetches(parts, this.assignment, this.#placement, this.#closing);
+    this.#feed = new SinkFeed(parts, this.assignment, this.#placement);
   }
 
   get #isClosed(): boolean {
@@ -106,12 +107,7 @@ export class ConsumerSession {
 
   /** By partitionId. */
   get partitions(): ReadonlyMap<string, AssignedPartition> {
-    return this.#assignment.partitions;
-  }
-
-  /** What it was assigned, also while the group assigns its partitions again. */
-  get assignment(): Assignment {
-    return this.#assignment;
+    return this.assignment.partitions;
   }
 
   get topics(): readonly string[] {
@@ -122,11 +118,6 @@ export class ConsumerSession {
     return this.#hasJoined;
   }
 
-  /** What other members have, as far as this one knows. */
-  get others(): readonly PartitionKey[] | null {
-    return this.#assignment.others;
-  }
-
   /** Begins; what fails later is told through onEnded. */
   open(): void {
     const { consumer, events } = { consumer: this.#consumer, events: this.#consumer.events };
@@ -135,7 +126,7 @@ export class ConsumerSession {
       if (!payload.isLeader) this.#parts.assigner?.absences.clear();
       this.#join(payload.memberAssignment);
     });
-    consumer.on(events.REBALANCING, () => this.#assignment.revoke());
+    consumer.on(events.REBALANCING, () => this.assignment.revoke());
     consumer.on(events.CRASH, ({ payload }) => this.#end(payload.error));
     consumer.on(events.START_BATCH_PROCESS, ({ payload }) => {
       if (payload.batchSize === 0) this.#feed.passFiltered(payload);
@@ -154,7 +145,7 @@ export class ConsumerSession {
   async close(limitMs: number): Promise<void> {
     if (this.#isClosed) return;
     this.#closing.open();
-    this.#assignment.revoke();
+    this.assignment.revoke();
     // Not before it runs: kafkajs forgets a consumer that is stopped while it joins, and then can't stop it
     // any more.
     const left = this.#running
@@ -179,7 +170,7 @@ export class ConsumerSession {
    * the member that committed last for the one that holds a partition.
    */
   async commit(positions: readonly Position[]): Promise<void> {
-    const { partitions, beside } = this.#assignment;
+    const { partitions, beside } = this.assignment;
     const ours = positions.filter((position) => {
       const id = partitionId(position);
       return partitions.has(id) && !beside?.has(id);
@@ -201,10 +192,10 @@ export class ConsumerSession {
    * are.
    */
   observe(state: ClusterState, positions: ReadonlyMap<string, number>): boolean {
-    this.#assignment.findOthers(state);
+    this.assignment.findOthers(state);
     this.#fetches.budget.releaseLost();
     const doubtful: AssignedPartition[] = [];
-    for (const assigned of this.#assignment.partitions.values()) {
+    for (const assigned of this.assignment.partitions.values()) {
       const found = state.logs.get(assigned.id);
       if (found === undefined) continue;
       if (assigned.identity !== null && areOtherLogs(assigned.identity, found.identity)) return false;
@@ -246,7 +237,7 @@ export class ConsumerSession {
     const nowMs = this.#parts.clock.nowMs();
     const silentMs = nowMs - this.#lastHeartbeatMs;
     this.#lastHeartbeatMs = nowMs;
-    const assignedPartitions = this.#assignment.assign(
+    const assignedPartitions = this.assignment.assign(
       partitionsByTopic,
       nowMs,
       silentMs <= this.#parts.timing.sessionTimeoutMs,
@@ -261,16 +252,16 @@ export class ConsumerSession {
 
   #end(error: unknown): void {
     if (this.#isClosed) return;
-    this.#assignment.revoke();
+    this.assignment.revoke();
     this.#parts.onEnded(this.#fetches.refusal ?? (error instanceof Error ? error : new Error(String(error))));
   }
 
   #missHeartbeat(error: unknown): void {
     const type = error instanceof Error && 'type' in error ? String(error.type) : '';
     const silentMs = this.#parts.clock.nowMs() - this.#lastHeartbeatMs;
-    if (MEMBERSHIP_ERRORS.has(type)) this.#assignment.revoke();
+    if (MEMBERSHIP_ERRORS.has(type)) this.assignment.revoke();
     // By now the group may have given our partitions away.
     else if (silentMs > this.#parts.timing.sessionTimeoutMs)
-      this.#placement.check([...this.#assignment.partitions.values()]);
+      this.#placement.check([...this.assignment.partitions.values()]);
   }
 }

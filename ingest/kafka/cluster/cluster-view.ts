@@ -67,11 +67,7 @@ export class ClusterView {
     this.#client = client;
     this.#topics = topics;
     interceptFetches(client.kafka, () => ({
-      asked: () => undefined,
       came: (payload, apiVersion) => Promise.resolve(cutOffUnsound(payload, apiVersion)),
-      decoded: () => undefined,
-      failed: () => undefined,
-      isRejoinDue: () => false,
     }));
     this.#clock = clock;
     this.#cluster = createCluster(client.kafka, {

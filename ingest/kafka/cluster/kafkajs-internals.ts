@@ -189,21 +189,21 @@ export function guardResponses(kafka: Kafka): void {
   });
 }
 
-/** What is done around the fetches from one broker, of which kafkajs makes one at a time. */
+/** What is done around the fetches from one broker, which kafkajs makes one by one; all but `came` may be missing. */
 export interface FetchHooks {
   /** Before a fetch is asked for. */
-  asked(): void;
+  asked?(): void;
   /** With a response as it came, before kafkajs decodes it; it may be changed. */
   came(payload: Buffer, apiVersion: number): Promise<void>;
   /** With the decoded response, before kafkajs looks at it; it may be changed. */
-  decoded(fetch: DecodedFetch, payload: Buffer, apiVersion: number): void;
+  decoded?(fetch: DecodedFetch, payload: Buffer, apiVersion: number): void;
   /** With the error of another request; kafkajs keeps to itself why it finds no coordinator. */
-  failed(error: unknown): void;
+  failed?(error: unknown): void;
   /**
    * Asked at each heartbeat: whether the group is to assign its partitions again. Then the member joins it again, which
    * makes it do so if it is the one that assigns, or says something else than before.
    */
-  isRejoinDue(): boolean;
+  isRejoinDue?(): boolean;
 }
 
 /**
@@ -215,7 +215,7 @@ export function interceptFetches(kafka: Kafka, hooksFor: () => FetchHooks): void
     const send = connections.send.bind(connections);
     const hooks = hooksFor();
     connections.send = (request) => {
-      if (request.request.apiName === 'Heartbeat' && hooks.isRejoinDue())
+      if (request.request.apiName === 'Heartbeat' && hooks.isRejoinDue?.())
         return Promise.reject(
           Object.assign(new Error('the partitions are to be assigned again'), {
             type: 'REBALANCE_IN_PROGRESS',
@@ -223,10 +223,10 @@ export function interceptFetches(kafka: Kafka, hooksFor: () => FetchHooks): void
         );
       if (request.request.apiName !== 'Fetch')
         return send(request).catch((error: unknown) => {
-          hooks.failed(error);
+          hooks.failed?.(error);
           throw error;
         });
-      hooks.asked();
+      hooks.asked?.();
       return send(hooked(request, hooks));
     };
   });
@@ -259,7 +259,7 @@ function hooked<T>(request: RawRequest<T>, hooks: FetchHooks): RawRequest<T> {
   const decodeWithHooks = async (payload: Buffer) => {
     await hooks.came(payload, apiVersion);
     const decoded = await decode(payload);
-    hooks.decoded(decoded as DecodedFetch, payload, apiVersion);
+    hooks.decoded?.(decoded as DecodedFetch, payload, apiVersion);
     return decoded;
   };
   return { ...request, response: { decode: decodeWithHooks, parse } };

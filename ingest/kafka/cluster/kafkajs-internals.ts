@@ -94,7 +94,6 @@ export interface InternalCluster {
   targetTopics: Set<string>;
   readonly brokerPool: { findConnectedBroker(): Promise<InternalBroker> };
   connect(): Promise<void>;
-  disconnect(): Promise<void>;
   refreshMetadata(): Promise<void>;
   /** Partitions by the node that leads them, as the metadata has it. */
   findLeaderForPartitions(topic: string, partitions: readonly number[]): Readonly<Record<string, number[]>>;

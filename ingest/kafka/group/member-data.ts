@@ -40,14 +40,10 @@ export interface MemberData extends ClusterIdentity {
 /** What does not fit of what it holds is left out: the group also has whose it is with the committed offset. */
 export function encodeMemberData({ storeId, url, wireVersion, held }: MemberData): Buffer {
   const out = new ByteWriter();
-  const head = () => {
-    out.clear();
-    out.u8(VERSION);
-    out.u16(wireVersion);
-    out.string(storeId);
-    out.string(url);
-  };
-  head();
+  out.u8(VERSION);
+  out.u16(wireVersion);
+  out.string(storeId);
+  out.string(url);
   let byteCount = out.length + 4;
   let count = 0;
   while (count < held.length) {

@@ -56,8 +56,7 @@ export class Journals {
   readonly #disk: Disk;
   readonly #directory: string;
   readonly #windows: OpenWindows;
-  readonly #checkpointLeastBytes: number;
-  readonly #checkpointShares: CheckpointShares;
+  readonly #policy: CheckpointPolicy;
   /** By name: see journalName. */
   readonly #journals = new Map<string, Journal>();
   readonly #shards = new Map<string, Journal>();
@@ -68,10 +67,9 @@ export class Journals {
    * Opens all that there are, and changes nothing; `settle` must follow. Throws a SegmentError for one that is
    * damaged or missing, or the system's error.
    */
-  constructor(disk: Disk, directory: string, { checkpointLeastBytes, checkpointShares }: CheckpointPolicy) {
+  constructor(disk: Disk, directory: string, policy: CheckpointPolicy) {
     this.#disk = disk;
-    this.#checkpointLeastBytes = checkpointLeastBytes;
-    this.#checkpointShares = checkpointShares;
+    this.#policy = policy;
     this.#directory = directory;
     this.#windows = new OpenWindows(disk, OPEN_JOURNAL_LIMIT, JOURNAL_STRETCH_BYTES);
     try {
@@ -106,9 +104,8 @@ export class Journals {
 
   /** `otherBytes`: of the files of blocks of a partition. */
   checkpointTerms(name: string, otherBytes: number): CheckpointTerms {
-    const { partition, table } = this.#checkpointShares;
-    const share = scopeOfName(name) === null ? table : partition;
-    return { leastBytes: this.#checkpointLeastBytes, share, otherBytes };
+    const { checkpointLeastBytes: leastBytes, checkpointShares: shares } = this.#policy;
+    return { leastBytes, share: scopeOfName(name) === null ? shares.table : shares.partition, otherBytes };
   }
 
   /** The journal of a partition; it may be one that was never written. */

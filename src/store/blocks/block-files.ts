@@ -165,10 +165,7 @@ export class BlockFiles {
 
   /** Where all files stand, and how far they count. */
   ends(): FileEnd[] {
-    return [...this.#files.values()].map(({ path, frameEnds }) => ({
-      path,
-      byteCount: frameEnds.at(-1) ?? 0,
-    }));
+    return [...this.#files.keys()].map((fileKey) => this.end(fileKey));
   }
 
   /** As ends, of a scope's files. */

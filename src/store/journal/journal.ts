@@ -5,7 +5,7 @@
 
 import { assert } from '../../../engine/assert.js';
 import { SegmentError } from '../../../engine/segments.js';
-import { readError } from '../disk/read-error.js';
+import { readable } from '../disk/read-error.js';
 import type { FileEnd } from '../thread/storage-protocol.js';
 import { COMMIT_FRAME, type EncodedFrame, encodeFrame, type Put } from './frame.js';
 import {
@@ -155,13 +155,11 @@ export class Journal {
     const location = this.#entries.get(key);
     if (location === undefined) return undefined;
     const { path, at, length } = location;
-    try {
+    return readable(path, () => {
       const bytes = this.#windows.read(path, at, length);
       if (bytes.length < length) throw new SegmentError(`file ${path} is shorter than the store says`);
       return bytes;
-    } catch (error) {
-      throw readError(path, error);
-    }
+    });
   }
 
   /** Those that begin with prefix, in order. */

@@ -4,7 +4,7 @@ import { countMissing, type EdgeEntry, type MissingCounts, type RelayEntry } fro
 import type { DeadLetterReason } from '../dead-letters.js';
 import { ByteSlab } from '../decode/byte-slab.js';
 import type { DecodeContext, DecodeElement, ElementSource } from '../decode/element.js';
-import { OPEN_BRACE, OPEN_BRACKET } from '../decode/json-scan.js';
+import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from '../decode/json-scan.js';
 import { RecordDecoding } from '../decode/record.js';
 import {
   ENTRY_PLACE_BYTES,
@@ -31,8 +31,6 @@ export interface RejectedEntry {
 /** Of the kind that the topic holds. */
 type Entry = EdgeEntry | RelayEntry;
 
-const COMMA = 0x2c;
-const CLOSE_BRACKET = 0x5d;
 const EMPTY_OBJECT = Buffer.from('{}');
 
 const BYTE_ORDER_MARK_START = 0xef;

@@ -10,9 +10,9 @@ import { basename, dirname, join } from 'node:path';
 import { SegmentError } from '../../../engine/segments.js';
 import { decodeFileRecord, FILE_KEY } from '../blocks/file-records.js';
 import type { Disk } from '../disk/disk.js';
-import { FileWindow } from '../journal/file-window.js';
 import { type JournalState, type Location, readJournal, refuse } from '../journal/journal-folder.js';
 import { SHARDS_FOLDER, shardName } from '../journal/journals.js';
+import { OpenWindows } from '../journal/open-windows.js';
 import { openEnvelope } from '../values/envelope.js';
 
 /** Below the folder: the journal was written by another process, perhaps a wrong one. */
@@ -99,13 +99,11 @@ function* fileEnds(
   { entries }: JournalState,
 ): Generator<void, ReadonlyMap<string, number>> {
   const ends = new Map<string, number>();
-  const windows = new Map<string, FileWindow>();
+  const windows = new OpenWindows(disk, Infinity, 0);
   try {
     for (const [key, { path, at, length }] of entries) {
       if (!key.startsWith(FILE_KEY)) continue;
-      const window = windows.get(path) ?? new FileWindow(disk, path, 0);
-      windows.set(path, window);
-      const record = openEnvelope(`${scope}:${key}`, window.read(at, length));
+      const record = openEnvelope(`${scope}:${key}`, windows.read(path, at, length));
       const { fileKey, lengths } = decodeFileRecord(scope, key, record);
       const file = fileKey.slice(scope.length + 1);
       if (!FILE_NAME.test(file)) throw new SegmentError(`${path} names a file ${file}`);
@@ -117,6 +115,6 @@ function* fileEnds(
     }
     return ends;
   } finally {
-    for (const window of windows.values()) window.close();
+    windows.closeAll();
   }
 }

@@ -56,6 +56,7 @@ export class Store {
   readonly room: DiskRoom;
   /** For what shards have in their segments too and need not have in memory. */
   readonly scratch: DiskScratch;
+  readonly cache: BlockCache;
   /** Told of a journal whose checkpoint the system refused; it is tried again. */
   onCheckpointFailed: (journal: string, error: Error) => void = () => undefined;
   readonly #lock: DirectoryLock;
@@ -68,7 +69,6 @@ export class Store {
   #id = '';
   /** null until the directory has its marker. */
   #watch: (() => void) | null = null;
-  readonly #cache: BlockCache;
   readonly #files: BlockFiles;
   readonly #segments: StoredSegments;
   readonly #thread: StorageThread;
@@ -94,12 +94,12 @@ export class Store {
     this.#meta = new MetaTable(journals, (changes) =>
       this.room.retried(() => this.#tableWriter.write([{ journal: this.#meta.journal, ...changes }])),
     );
-    this.#cache = new BlockCache(cacheBytes);
-    this.#files = new BlockFiles(parts.disk, directory, journals, this.#cache);
+    this.cache = new BlockCache(cacheBytes);
+    this.#files = new BlockFiles(parts.disk, directory, journals, this.cache);
     this.#segments = new StoredSegments({
       journals,
       files: this.#files,
-      cache: this.#cache,
+      cache: this.cache,
       batch: () => this.#commits.batch,
     });
     this.scratch = new DiskScratch(parts.disk, directory, (problem) =>
@@ -126,7 +126,7 @@ export class Store {
       meta: this.#meta,
       files: this.#files,
       segments: this.#segments,
-      cache: this.#cache,
+      cache: this.cache,
       room: this.room,
       thread: this.#thread,
       writer: this.#partitionWriter,
@@ -224,10 +224,6 @@ export class Store {
     return this.#tableWriter.write(
       writes.map(({ table: journal, ...write }) => ({ journal, ...write, timeUs: null })),
     );
-  }
-
-  get cache(): BlockCache {
-    return this.#cache;
   }
 
   /** Bytes of what the commit under way writes. */

@@ -13,8 +13,12 @@ import { BLOCK_TARGET_BYTES } from '../engine/limits.js';
 import { SegmentError } from '../engine/segments.js';
 import type { RelayShard } from '../engine/shard.js';
 import { US_PER_HOUR, US_PER_MINUTE } from '../engine/time.js';
+import { Gaps } from '../ingest/gaps.js';
 import type { LogSourceStatus } from '../ingest/log-source.js';
+import { readConfig } from '../src/config.js';
+import { IngestGate } from '../src/service/ingest-gate.js';
 import { readinessOf } from '../src/service/readiness.js';
+import type { SelfReportPorts } from '../src/service/self-report.js';
 import { Shards } from '../src/service/shards.js';
 import { Store } from '../src/store/store.js';
 import { SYSTEM_PARTS } from '../src/store/store-back-ends.js';
@@ -186,19 +190,17 @@ test('to ask for readiness makes no shard', async () => {
       ...QUIET_STATUS,
       assigned: [{ ...key(0), endOffset: 5, wholeAsOfMs: null }],
     };
-    const readiness = readinessOf({
+    const ports: Partial<SelfReportPorts> = {
       shards,
+      store,
+      config: readConfig({ LOGRING_MAX_LAG_RECORDS: '4' }),
       topicReadings: () => [],
       sourceStatus: () => status,
-      gaps: () => [],
-      pauses: () => [],
+      gaps: new Gaps(),
+      gate: new IngestGate(),
       stopping: () => false,
-      isOwnLog: true,
-      maxLagRecords: 4,
-      fileDamage: () => [],
-      notes: () => [],
-      dataDirectory: 'DIR',
-    });
+    };
+    const readiness = readinessOf(ports as SelfReportPorts, []);
     expect(readiness.reasons).toEqual(['partition edge/0 is 5 records behind, more than 4']);
     expect([...shards.all()]).toEqual([]);
   });

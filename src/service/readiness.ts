@@ -11,30 +11,8 @@ import { US_PER_SECOND } from '../../engine/time.js';
 import type { HeldPartition, LogSourceStatus, OffsetGap } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import { ALARM_PATHS } from '../http/alarms-api.js';
-import type { Shards } from './shards.js';
+import type { SelfReportPorts } from './self-report.js';
 import type { TopicReading } from './whole-answers.js';
-
-export interface ReadinessPorts {
-  readonly shards: Shards;
-  readonly topicReadings: () => readonly TopicReading[];
-  readonly sourceStatus: () => LogSourceStatus;
-  /** Gaps that no operator has acknowledged. */
-  readonly gaps: () => readonly OffsetGap[];
-  /** Why nothing is taken in at the moment, one sentence each. */
-  readonly pauses: () => readonly string[];
-  readonly stopping: () => boolean;
-  /**
-   * Answers from Kafka say how old they are. Those from the embedded log are never old, so there lag is a
-   * reason.
-   */
-  readonly isOwnLog: boolean;
-  readonly maxLagRecords: number;
-  /** What is wrong with files of rows and usage, one sentence each. */
-  readonly fileDamage: () => readonly string[];
-  /** Notes of other parts. */
-  readonly notes: () => readonly string[];
-  readonly dataDirectory: string;
-}
 
 export interface Readiness {
   /** Empty when it is ready. */
@@ -45,29 +23,32 @@ export interface Readiness {
 /** Reasons that name what is damaged; the rest is a number. */
 const DAMAGE_REASONS = 5;
 
-export function readinessOf(ports: ReadinessPorts): Readiness {
+/** `notes` are those of other parts. */
+export function readinessOf(ports: SelfReportPorts, notes: readonly string[]): Readiness {
   const status = ports.sourceStatus();
   const topics = topicReadiness(ports.topicReadings(), status.isUnreachable);
   const isWaiting = topics.reasons.length > 0;
   const lags = lagTexts(ports, status);
+  // Answers from Kafka say how old they are. Those from the embedded log are never old, so there lag is a reason.
+  const isOwnLog = ports.config.KAFKA_BROKERS === undefined;
   const problem = status.problem === null ? [] : [status.problem];
   return {
     reasons: distinct([
       ...(ports.stopping() ? ['the service is stopping'] : []),
-      ...ports.pauses(),
+      ...ports.gate.reasons,
       ...(isWaiting ? problem.filter((one) => !topics.reasons.some((reason) => reason.includes(one))) : []),
       ...topics.reasons,
-      ...(ports.isOwnLog ? lags : []),
+      ...(isOwnLog ? lags : []),
       ...status.held.map(heldReason),
-      ...ports.gaps().map(gapReason),
+      ...ports.gaps.open.map(gapReason),
       ...damageReasons(ports),
     ]),
     notes: distinct([
       ...(isWaiting ? [] : problem),
       ...missingNotes(status.missingTopics, topics.reasons),
       ...topics.notes,
-      ...(ports.isOwnLog ? [] : lags),
-      ...ports.notes(),
+      ...(isOwnLog ? [] : lags),
+      ...notes,
     ]),
   };
 }
@@ -96,7 +77,8 @@ function missingNotes(topics: readonly string[], reasons: readonly string[]): st
     .map((topic) => `topic ${topic} does not exist; it is waited for`);
 }
 
-function lagTexts({ shards, maxLagRecords }: ReadinessPorts, { assigned }: LogSourceStatus): string[] {
+function lagTexts({ shards, config }: SelfReportPorts, { assigned }: LogSourceStatus): string[] {
+  const { MAX_LAG_RECORDS: maxLagRecords } = config;
   return assigned.flatMap(({ topic, partition, endOffset }) => {
     const lag = (endOffset ?? 0) - (shards.known({ topic, partition })?.nextOffset ?? 0);
     return lag > maxLagRecords
@@ -115,8 +97,9 @@ function gapReason({ topic, partition, reason, expectedOffset, resumedOffset }: 
   return `partition ${partitionId({ topic, partition })} has a gap (${reason}): offset ${expectedOffset} was expected, reading went on at ${resumedOffset}; answers may lack entries; POST ${ALARM_PATHS.gaps.acknowledge} clears it`;
 }
 
-function damageReasons({ fileDamage, dataDirectory }: ReadinessPorts): string[] {
-  const problems = fileDamage();
+function damageReasons({ store, config }: SelfReportPorts): string[] {
+  const { DATA_DIR: dataDirectory } = config;
+  const problems = store.damage.problems();
   const reasons = problems
     .slice(0, DAMAGE_REASONS)
     .map((problem) => `${problem}; answers that need it are refused`);

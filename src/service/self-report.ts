@@ -51,20 +51,7 @@ export class SelfReport {
   }
 
   readiness(): Readiness {
-    const { config, shards, topicReadings, sourceStatus, gaps, gate, store, stopping } = this.#ports;
-    return readinessOf({
-      shards,
-      topicReadings,
-      sourceStatus,
-      gaps: () => gaps.open,
-      pauses: () => gate.reasons,
-      stopping,
-      isOwnLog: config.KAFKA_BROKERS === undefined,
-      maxLagRecords: config.MAX_LAG_RECORDS,
-      fileDamage: () => store.damage.problems(),
-      notes: () => this.#notes(),
-      dataDirectory: config.DATA_DIR,
-    });
+    return readinessOf(this.#ports, this.#notes());
   }
 
   status(nowUs: number): ServiceStatus {

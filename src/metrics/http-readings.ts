@@ -2,7 +2,7 @@
 
 import { US_PER_SECOND } from '../../engine/time.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
-import type { TlsFigures, TlsFiles } from '../http/server/tls-files.js';
+import type { TlsFiles } from '../http/server/tls-files.js';
 import type { KeyFile } from '../service/key-rings.js';
 import type { Readings } from './readings.js';
 
@@ -19,25 +19,25 @@ export function readHttp(readings: Readings, { inFlight, tlsFiles, keyFiles }: H
     'Connections closed because their client took its answer too slowly',
     () => inFlight.cutOffCount,
   );
-  const ofTls = (name: string, help: string, pick: (figures: TlsFigures) => number) =>
-    readings.one(name, help, () => (tlsFiles === null ? null : pick(tlsFiles.figures())));
+  const ofTls = (name: string, help: string, pick: (files: TlsFiles) => number) =>
+    readings.one(name, help, () => (tlsFiles === null ? null : pick(tlsFiles)));
   ofTls(
     'logring_tls_certificate_expiry_timestamp_seconds',
     'When the certificate in use ends, where it comes from a file',
-    ({ expiresUs }) => expiresUs / US_PER_SECOND,
+    ({ expiresUs }) => expiresUs() / US_PER_SECOND,
   );
-  ofTls('logring_tls_renewals_total', 'Certificates taken over from changed files', (figures) => {
-    return figures.renewalCount;
+  ofTls('logring_tls_renewals_total', 'Certificates taken over from changed files', ({ watched }) => {
+    return watched.renewalCount;
   });
   ofTls(
     'logring_tls_renewal_failures_total',
     'Changed files of certificate and key that could not be used; the ones before stay in use',
-    ({ failureCount }) => failureCount,
+    ({ watched }) => watched.failureCount,
   );
   ofTls(
     'logring_tls_files_refused',
     '1 while the files of certificate and key hold what cannot be used',
-    ({ isRefused }) => (isRefused ? 1 : 0),
+    ({ watched }) => (watched.isRefused ? 1 : 0),
   );
   const ofKeys = (name: string, help: string, pick: (watched: KeyFile['watched']) => number) =>
     readings.read(name, help, ['setting'], (add) => {

@@ -9,7 +9,7 @@ import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import { type ChosenServer, createHttpServer, type ServerOptions } from '../http/server/back-ends.js';
 import { meteredHandler, type RequestMeter } from '../http/server/request-meters.js';
 import type { BackEndName, BugReporter } from '../http/server/server.js';
-import { TlsFiles } from '../http/server/tls-files.js';
+import { type TlsFiles, watchedTlsFiles } from '../http/server/tls-files.js';
 import { checkedIdentity, type TlsIdentity } from '../http/server/tls-identity.js';
 import { loadUws } from '../http/server/uws-binary.js';
 import type { Platform } from './platform.js';
@@ -109,7 +109,7 @@ function tlsFilesOf(
   };
   warnIfExpired(identity);
   if (identity.paths === null) return null;
-  return new TlsFiles(identity, identity.paths, {
+  return watchedTlsFiles(identity, identity.paths, {
     server,
     onRenewed: (renewed) => {
       logger.info({ expires: dateText(renewed.expiresUs) }, 'TLS: a new certificate is in use');

@@ -355,7 +355,7 @@ class Composition implements Service {
       this.#peerListener?.cutOffSlow(clock.monotonicUs());
     });
     this.#every(FILE_CHECK_MS, () => {
-      void this.#http.tlsFiles?.check();
+      void this.#http.tlsFiles?.watched.check();
       for (const { watched } of this.#keys.files) void watched.check();
     });
     const membership =

@@ -19,7 +19,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { ConfigError } from '../../src/config/config-error.js';
 import { printConfig, readConfig } from '../../src/config.js';
 import { createHttpServer } from '../../src/http/server/back-ends.js';
-import { TlsFiles } from '../../src/http/server/tls-files.js';
+import { watchedTlsFiles } from '../../src/http/server/tls-files.js';
 import { checkedIdentity } from '../../src/http/server/tls-identity.js';
 import { startChildService } from '../child-service.js';
 import { eventually } from '../eventually.js';
@@ -81,7 +81,7 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     const { server } = createHttpServer({ handler: api, bugs: new BugLog(), forced: backEnd, identity });
     const port = await server.listen('127.0.0.1', 0);
     const told: string[] = [];
-    const files = new TlsFiles(identity, paths, {
+    const { watched: files } = watchedTlsFiles(identity, paths, {
       server,
       onRenewed: ({ expiresUs }) => told.push(`renewed ${expiresUs > identity.expiresUs - 1e12}`),
       onFailed: (problem) => told.push(problem),
@@ -115,7 +115,7 @@ describe.each(BACK_ENDS)('%s', (backEnd) => {
     for (let i = 0; i < 2; i++) await files.check();
     expect(told).toEqual(['renewed true']);
     expect(await asked(port)).toBe('200 one');
-    expect(files.figures()).toMatchObject({ renewalCount: 2, failureCount: 2, isRefused: false });
+    expect(files).toMatchObject({ renewalCount: 2, failureCount: 2, isRefused: false });
     agent.destroy();
     await server.close(0);
     await expect(asked(port)).rejects.toThrow();

@@ -11,40 +11,28 @@ export interface TlsFilesPorts {
   readonly onFailed: (problem: string) => void;
 }
 
-export interface TlsFigures {
-  readonly expiresUs: number;
-  readonly renewalCount: number;
-  readonly failureCount: number;
-  /** Whether the files hold something that can't be used. */
-  readonly isRefused: boolean;
+export interface TlsFiles {
+  readonly watched: WatchedFiles;
+  /** When the certificate in use ends. */
+  readonly expiresUs: () => number;
 }
 
-export class TlsFiles {
-  readonly #files: WatchedFiles;
-  #identity: TlsIdentity;
-
-  constructor(identity: TlsIdentity, paths: TlsPaths, { server, onRenewed, onFailed }: TlsFilesPorts) {
-    this.#identity = identity;
-    this.#files = new WatchedFiles({
-      paths: [paths.certificate, paths.key],
-      texts: [identity.certificate, identity.key],
-      use: ([certificate, key]) => {
-        const renewed = checkedIdentity(certificate, key, paths);
-        server.renewIdentity(renewed);
-        this.#identity = renewed;
-        onRenewed(renewed);
-      },
-      onFailed,
-    });
-  }
-
-  figures(): TlsFigures {
-    const { renewalCount, failureCount, isRefused } = this.#files;
-    return { expiresUs: this.#identity.expiresUs, renewalCount, failureCount, isRefused };
-  }
-
-  /** To be called every few seconds. */
-  check(): Promise<void> {
-    return this.#files.check();
-  }
+export function watchedTlsFiles(
+  identity: TlsIdentity,
+  paths: TlsPaths,
+  { server, onRenewed, onFailed }: TlsFilesPorts,
+): TlsFiles {
+  let { expiresUs } = identity;
+  const watched = new WatchedFiles({
+    paths: [paths.certificate, paths.key],
+    texts: [identity.certificate, identity.key],
+    use: ([certificate, key]) => {
+      const renewed = checkedIdentity(certificate, key, paths);
+      server.renewIdentity(renewed);
+      expiresUs = renewed.expiresUs;
+      onRenewed(renewed);
+    },
+    onFailed,
+  });
+  return { watched, expiresUs: () => expiresUs };
 }

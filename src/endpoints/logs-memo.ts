@@ -54,7 +54,7 @@ export class LogsMemo {
     const question = questionOf(parameters);
     const basis = this.#ports.views().flatMap((view) => view.stateOf(parameters.project));
     const kept = this.#kept.get(question);
-    const isSame = isSameBasis(kept?.basis ?? this.#asked.get(question), basis);
+    const isSame = isSameBasis(kept?.facts.basis ?? this.#asked.get(question), basis);
     if (kept !== undefined && isSame && kept.isRight(nowUs)) {
       kept.askedUs = nowUs;
       this.#kept.delete(question);
@@ -122,7 +122,7 @@ export class LogsMemo {
   }
 
   #drop(kept: Kept): void {
-    this.#kept.delete(kept.question);
+    this.#kept.delete(kept.facts.question);
     this.#keptBytes -= kept.heldBytes;
   }
 
@@ -160,39 +160,27 @@ interface KeptFacts {
 }
 
 class Kept implements PackedBody {
-  readonly #facts: KeptFacts;
+  readonly facts: KeptFacts;
   /** Asked with how much it would be; it is counted where it says yes. */
   readonly #mayKeep: (packedBytes: number) => boolean;
-  #heldBytes: number;
-  #packed: Uint8Array | null = null;
+  heldBytes: number;
+  bytes: Uint8Array | null = null;
   askedUs: number;
 
   constructor(facts: KeptFacts, heldBytes: number, mayKeep: (packedBytes: number) => boolean) {
-    this.#facts = facts;
-    this.#heldBytes = heldBytes;
+    this.facts = facts;
+    this.heldBytes = heldBytes;
     this.#mayKeep = mayKeep;
     this.askedUs = facts.fromUs;
   }
 
-  get question(): string {
-    return this.#facts.question;
-  }
-
-  get basis(): Basis {
-    return this.#facts.basis;
-  }
-
-  get heldBytes(): number {
-    return this.#heldBytes;
-  }
-
   /** Before, rows may have been visible that had expired by then: the clock was set back. */
   isRight(nowUs: number): boolean {
-    return this.#facts.fromUs <= nowUs && nowUs <= this.#facts.visibleUntilUs;
+    return this.facts.fromUs <= nowUs && nowUs <= this.facts.visibleUntilUs;
   }
 
   answer({ retentionUs }: LogsParameters, nowUs: number): LiveAnswer {
-    const { body, window } = this.#facts;
+    const { body, window } = this.facts;
     return {
       body,
       packed: this,
@@ -202,14 +190,10 @@ class Kept implements PackedBody {
     };
   }
 
-  get bytes(): Uint8Array | null {
-    return this.#packed;
-  }
-
   keep(packed: Uint8Array): void {
-    if (this.#packed !== null || !this.#mayKeep(packed.length)) return;
-    this.#packed = copied(packed);
-    this.#heldBytes += packed.length;
+    if (this.bytes !== null || !this.#mayKeep(packed.length)) return;
+    this.bytes = copied(packed);
+    this.heldBytes += packed.length;
   }
 }
 

@@ -63,10 +63,12 @@ type Tag = keyof typeof TAGS;
 
 interface Sketch {
   readonly operationId: string;
-  readonly tag: Tag;
+  /** For operators, where it says none. */
+  readonly tag?: Tag;
   readonly summary: string;
   readonly description: string;
-  readonly needsKey: boolean;
+  /** It does where it says nothing. */
+  readonly needsKey?: boolean;
   readonly parameters?: readonly OpenApiParameter[];
   readonly requestBody?: NonNullable<OpenApiOperation['requestBody']>;
   readonly answers: Readonly<Record<string, OpenApiResponse>>;
@@ -93,7 +95,6 @@ function queryPaths({ endpoints }: DescribedService): Record<string, OpenApiPath
       tag: 'query',
       summary: name,
       description: text + (isCached ? CACHED_TEXT : ''),
-      needsKey: true,
       parameters: parametersOf(parameters.schema),
       answers: {
         200: jsonResponse('The rows.', bodyName, isCached ? ['Age', ...ANSWER_HEADERS] : ANSWER_HEADERS),
@@ -127,7 +128,6 @@ function ingestPaths({ sourceNames }: DescribedService): Record<string, OpenApiP
     description:
       'Answers once the entries are on disk. The body may also be objects and arrays one behind the other. Plain or gzip, up to 16 MiB and 64 MiB unpacked. A body that is sent twice ' +
       'counts twice, unless it has the same Idempotency-Key both times. `logring import` sends parameters of its own beside these, so that a file never counts twice.',
-    needsKey: true,
     parameters: [
       ...parametersOf(ingestCall.schema).map((parameter) => ({
         ...parameter,
@@ -148,7 +148,7 @@ function ingestPaths({ sourceNames }: DescribedService): Record<string, OpenApiP
 
 function consolePaths(): Record<string, OpenApiPath> {
   const page = (sketch: Pick<Sketch, 'operationId' | 'summary' | 'parameters' | 'answers' | 'errors'>) => ({
-    get: operationOf({ tag: 'console', description: '', needsKey: true, ...sketch }),
+    get: operationOf({ tag: 'console', description: '', ...sketch }),
   });
   return {
     [PROJECTS_PATH]: page({
@@ -189,7 +189,6 @@ function operationPaths(): Record<string, OpenApiPath> {
   ): OpenApiPath => ({
     get: operationOf({
       operationId,
-      tag: 'operation',
       summary,
       description,
       needsKey: false,
@@ -203,7 +202,6 @@ function operationPaths(): Record<string, OpenApiPath> {
   const document = (operationId: string, summary: string, type: string, schema: JsonSchema): OpenApiPath => ({
     get: operationOf({
       operationId,
-      tag: 'operation',
       summary,
       description: '',
       needsKey: false,
@@ -215,20 +213,16 @@ function operationPaths(): Record<string, OpenApiPath> {
     [SNAPSHOT_PATH]: {
       post: operationOf({
         operationId: 'makeSnapshot',
-        tag: 'operation',
         summary: 'Hold the files of the store as they are',
         description:
           'Makes hard links to the files of the store, as one commit left them, in the folder `snapshot` of the data directory, for `logring backup`; those of a snapshot before go. Takes a key of all projects and no body.',
-        needsKey: true,
         answers: { 200: jsonResponse('The files, with their names there.', 'Snapshot') },
         errors: [400, 403, 503],
       }),
       delete: operationOf({
         operationId: 'releaseSnapshot',
-        tag: 'operation',
         summary: 'Let go of the files of a snapshot',
         description: 'One that is not there is no error. Takes a key of all projects and no body.',
-        needsKey: true,
         parameters: parametersOf(releaseCall.schema),
         answers: { 200: jsonResponse('They are gone.', 'Released') },
         errors: [400, 403, 503],
@@ -237,11 +231,9 @@ function operationPaths(): Record<string, OpenApiPath> {
     [ALARM_PATHS.gaps.list]: {
       get: operationOf({
         operationId: 'gaps',
-        tag: 'operation',
         summary: 'Gaps in the log',
         description:
           'Records that the log lost before they were read, until somebody acknowledges them. Takes an ingest key.',
-        needsKey: true,
         answers: { 200: jsonResponse('Those that nobody has acknowledged.', 'Gaps') },
         errors: [403],
       }),
@@ -249,11 +241,9 @@ function operationPaths(): Record<string, OpenApiPath> {
     [ALARM_PATHS.gaps.acknowledge]: {
       post: operationOf({
         operationId: 'acknowledgeGaps',
-        tag: 'operation',
         summary: 'Acknowledge the gaps',
         description:
           'Says that somebody has seen them: then the service is ready again. Takes an ingest key and no body.',
-        needsKey: true,
         answers: { 200: jsonResponse('Those that were acknowledged.', 'AcknowledgedGaps') },
         errors: [400, 403],
       }),
@@ -261,11 +251,9 @@ function operationPaths(): Record<string, OpenApiPath> {
     [ALARM_PATHS.holds.list]: {
       get: operationOf({
         operationId: 'holds',
-        tag: 'operation',
         summary: 'Partitions on hold',
         description:
           'Partitions of which no record is applied, because their next records are not trusted. Takes an ingest key.',
-        needsKey: true,
         answers: { 200: jsonResponse('The holds that are not acknowledged.', 'Holds') },
         errors: [403],
       }),
@@ -273,11 +261,9 @@ function operationPaths(): Record<string, OpenApiPath> {
     [ALARM_PATHS.holds.acknowledge]: {
       post: operationOf({
         operationId: 'acknowledgeHolds',
-        tag: 'operation',
         summary: 'Release the partitions that are on hold',
         description:
           'Lets them go on; the sentence of each says what becomes of its records. Takes an ingest key and no body.',
-        needsKey: true,
         answers: { 200: jsonResponse('The holds that this acknowledged.', 'AcknowledgedHolds') },
         errors: [400, 403],
       }),
@@ -298,7 +284,8 @@ function operationPaths(): Record<string, OpenApiPath> {
   };
 }
 
-function operationOf({ tag, needsKey, answers, errors, parameters = [], ...rest }: Sketch): OpenApiOperation {
+function operationOf({ answers, errors, parameters = [], ...sketch }: Sketch): OpenApiOperation {
+  const { tag = 'operation', needsKey = true, ...rest } = sketch;
   const codes: readonly ErrorCode[] = [...errors, ...(needsKey ? ([401, 429] as const) : []), 414, 500];
   return {
     ...rest,

@@ -27,17 +27,9 @@ const MISNAMED = [
   'nodejs_active_resources_total',
 ];
 
-/** A metric as it is declared, whether or not it has series yet. */
-export interface MetricFamily {
-  readonly name: string;
-  readonly type: string;
-  readonly help: string;
-  readonly labelNames: readonly string[];
-}
-
 export class Metrics implements RequestMeter, IngestMeter {
-  readonly #registry = new Registry();
-  readonly readings = new Readings(this.#registry);
+  readonly registry = new Registry();
+  readonly readings = new Readings(this.registry);
   readonly #nowUs: () => number;
   readonly #requests: RequestSeconds;
   readonly #closedSockets: Counter;
@@ -49,11 +41,11 @@ export class Metrics implements RequestMeter, IngestMeter {
   readonly #lastRecordMs = new Map<string, number>();
 
   constructor(nowUs: () => number) {
-    const registers = [this.#registry];
+    const registers = [this.registry];
     this.#nowUs = nowUs;
-    collectDefaultMetrics({ register: this.#registry });
-    for (const name of MISNAMED) this.#registry.removeSingleMetric(name);
-    this.#requests = new RequestSeconds(REQUEST_SECONDS, this.#registry);
+    collectDefaultMetrics({ register: this.registry });
+    for (const name of MISNAMED) this.registry.removeSingleMetric(name);
+    this.#requests = new RequestSeconds(REQUEST_SECONDS, this.registry);
     this.#closedSockets = new Counter({
       name: 'logring_http_closed_sockets_total',
       help: 'Connections closed without an answer because where their request ends was ambiguous',
@@ -128,18 +120,9 @@ export class Metrics implements RequestMeter, IngestMeter {
     return this.#lastRecordMs.get(partitionId(key));
   }
 
-  /** Logring's own, in the order of their names. */
-  families(): MetricFamily[] {
-    // The library's types leave out the labels.
-    const all = this.#registry.getMetricsAsArray() as readonly unknown[] as readonly MetricFamily[];
-    return all
-      .filter(({ name }) => name.startsWith('logring_'))
-      .sort((one, other) => (one.name < other.name ? -1 : 1));
-  }
-
   /** In Prometheus' text format. */
   text(): Promise<string> {
     this.readings.prepare();
-    return this.#registry.metrics();
+    return this.registry.metrics();
   }
 }

@@ -6,6 +6,7 @@
 import * as z from 'zod';
 import { entryOf } from '../../engine/entry-of.js';
 import { Unavailable } from '../endpoints/refusal.js';
+import type { NamedCount, Names } from '../http/console/console-api.js';
 import { messageReader, writeMessage } from './json-message.js';
 import { NAMES_AT_ONCE } from './limits.js';
 import type { Peer } from './peer.js';
@@ -21,20 +22,8 @@ const namesReply = z.array(z.object({ name: z.string(), count: z.int().min(0) })
 const readRequest = messageReader(namesRequest, 'a request for names');
 const readReply = messageReader(namesReply, 'names');
 
-export interface Names {
-  /** The busiest first. */
-  projects(nowUs: number, limit: number): Promise<readonly string[]>;
-  /** With their entries of the last days, the busiest first. */
-  functions(project: string, nowUs: number, limit: number): Promise<readonly NamedCount[]>;
-}
-
-interface NamedCount {
-  readonly id: string;
-  readonly count: number;
-}
-
 export interface MemberNamesPorts {
-  /** Of this process. May throw, or reject with, Unavailable. */
+  /** Of this process. */
   readonly own: Names;
   readonly zone: string;
   readonly peers: () => Iterable<Peer>;

@@ -10,18 +10,13 @@ import { COUNT } from '../../engine/stats/figures.js';
 import { seriesOf } from '../../engine/stats/series.js';
 import type { Slot } from '../../engine/stats/slot.js';
 import { Unavailable } from '../endpoints/refusal.js';
+import type { NamedCount, Names } from '../http/console/console-api.js';
 import { LISTS_AT_ONCE, NAMES_A_TURN } from '../limits.js';
 import type { Shards } from './shards.js';
 
-export interface KnownFunction {
-  readonly id: string;
-  /** Its entries of the last days, whole UTC days as `7day` has them. */
-  readonly count: number;
-}
-
 const RETRY_SECONDS = 1;
 
-export class KnownNames {
+export class KnownNames implements Names {
   readonly #shards: Shards;
   readonly #yieldTurn: () => Promise<void>;
   /** Lists that are being made, by what they are of: who asks for the same gets the same. */
@@ -38,7 +33,7 @@ export class KnownNames {
   }
 
   /** Functions that a project called in the last seven days, up to a limit, most called first. */
-  functions(project: string, nowUs: number, limit: number): Promise<readonly KnownFunction[]> {
+  functions(project: string, nowUs: number, limit: number): Promise<readonly NamedCount[]> {
     return this.#once(`functions of ${project}`, () => this.#functions(project, nowUs, limit));
   }
 
@@ -75,7 +70,7 @@ export class KnownNames {
     return [...names];
   }
 
-  async #functions(project: string, nowUs: number, limit: number): Promise<KnownFunction[]> {
+  async #functions(project: string, nowUs: number, limit: number): Promise<NamedCount[]> {
     const prefix = functionKey(project, '');
     const counts = new Map<string, number>();
     await this.#eachBucket(nowUs, (slot, bucket) => {

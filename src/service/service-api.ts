@@ -12,7 +12,7 @@ import { withDefault } from '../endpoints/call-parameters.js';
 import type { AnswerWindow, Endpoint, EndpointResources, LogName } from '../endpoints/endpoint.js';
 import { ENDPOINTS } from '../endpoints/list.js';
 import { Api } from '../http/api.js';
-import { type ConsolePort, consoleApi } from '../http/console/console-api.js';
+import { consoleApi, type Names } from '../http/console/console-api.js';
 import { consolePages } from '../http/console/console-pages.js';
 import { DEAD_LETTERS_PATH, type DeadLettersPort, deadLettersPage } from '../http/dead-letters-api.js';
 import { descriptionPages } from '../http/description/description-pages.js';
@@ -77,8 +77,7 @@ export interface ApiPorts {
   readonly states: StatePort;
   /** Of all topics, by whoever answers from them. */
   readonly topicReadings: () => readonly TopicReading[];
-  /** For the console to offer. */
-  readonly names: ConsolePort['names'];
+  readonly names: Names;
   /** Why the service is not ready; and what an operator should know although it is. */
   readonly readiness: () => Readiness;
   readonly metrics: () => Promise<string>;

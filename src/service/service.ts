@@ -10,7 +10,7 @@ import { COPY_LEFTOVERS_MS, HOLDINGS_POLL_MS } from '../cluster/limits.js';
 import { consumerGroup, writesDeadLetters } from '../config/kafka-settings.js';
 import type { Config } from '../config.js';
 import { GarbageWatch } from '../garbage-watch.js';
-import type { ConsolePort } from '../http/console/console-api.js';
+import type { Names } from '../http/console/console-api.js';
 import { ANSWER_CHECK_MS } from '../http/limits.js';
 import type { QueryApi } from '../http/query/query-api.js';
 import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
@@ -209,7 +209,7 @@ class Composition implements Service {
       states,
       inFlight: this.#inFlight,
     });
-    let names: ConsolePort['names'] = new KnownNames(this.#shards);
+    let names: Names = new KnownNames(this.#shards);
     if (this.#cluster !== null) {
       const memberNames = createMemberNames(this.#cluster, names, config);
       names = memberNames;

@@ -3,11 +3,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PartialError } from '../../engine/partial-format.js';
 import { ClusterListener } from '../../src/cluster/cluster-listener.js';
-import { MemberNames, type Names } from '../../src/cluster/member-names.js';
+import { MemberNames } from '../../src/cluster/member-names.js';
 import { Peer } from '../../src/cluster/peer.js';
 import { HttpPeerLink } from '../../src/cluster/peer-link.js';
 import { Unavailable } from '../../src/endpoints/refusal.js';
 import { KeyRing } from '../../src/http/auth.js';
+import type { Names } from '../../src/http/console/console-api.js';
 
 const NOW_US = 1_795_000_000_000_000;
 const TIMEOUT_MS = 60_000;

@@ -21,18 +21,22 @@ export const functionsCall = new CallParameters({ project: projectName }, (wire)
   project: wire.project,
 }));
 
+export interface NamedCount {
+  readonly id: string;
+  /** Its entries of the last days, whole UTC days as `7day` has them. */
+  readonly count: number;
+}
+
+/** For the console to offer. Either may throw, or reject with, Unavailable. */
+export interface Names {
+  /** Projects with logs, the busiest first. */
+  projects(nowUs: number, limit: number): Promise<readonly string[]>;
+  /** The functions of a project, the busiest first. */
+  functions(project: string, nowUs: number, limit: number): Promise<readonly NamedCount[]>;
+}
+
 export interface ConsolePort {
-  /** Either may throw, or reject with, Unavailable. */
-  readonly names: {
-    /** Projects with logs, the busiest first. */
-    projects(nowUs: number, limit: number): Promise<readonly string[]>;
-    /** The functions of a project with their entries of the last days, the busiest first. */
-    functions(
-      project: string,
-      nowUs: number,
-      limit: number,
-    ): Promise<readonly { readonly id: string; readonly count: number }[]>;
-  };
+  readonly names: Names;
   /** null: then nothing is at its address. */
   readonly status: ((nowUs: number) => ServiceStatus) | null;
 }

@@ -2,8 +2,7 @@
 
 import { Cluster } from '../cluster/cluster.js';
 import { ClusterListener } from '../cluster/cluster-listener.js';
-import { CopyGiver } from '../cluster/copy-giver.js';
-import { CopyTaker, type CopyTakerPorts } from '../cluster/copy-taker.js';
+import type { CopyGiver } from '../cluster/copy-giver.js';
 import { WIRE_VERSION } from '../cluster/limits.js';
 import { MemberNames } from '../cluster/member-names.js';
 import { HttpPeerLink } from '../cluster/peer-link.js';
@@ -17,7 +16,6 @@ import type { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import type { BugReporter } from '../http/server/server.js';
 import type { TlsIdentity } from '../http/server/tls-identity.js';
 import type { IngestOrder } from '../ingest-thread/protocol.js';
-import { isStillMissed } from '../store/dropped-parts.js';
 import type { Store } from '../store/store.js';
 import type { Platform } from './platform.js';
 import { droppedPort, logTopics } from './service-api.js';
@@ -61,42 +59,6 @@ export function createCluster({ config, platform, store, ...ports }: ServiceClus
     maxStalenessMs,
     timeoutMs: config.PEER_TIMEOUT_MS,
   });
-}
-
-/** Copies of partitions, from this process to other members and from them. */
-export interface HandOver {
-  readonly given: CopyGiver;
-  readonly taken: CopyTaker;
-}
-
-export function createHandOver(
-  cluster: Cluster,
-  { config, platform, store }: Pick<ServiceClusterPorts, 'config' | 'platform' | 'store'>,
-  adopt: CopyTakerPorts['adopt'],
-): HandOver {
-  const { nowUs, monotonicUs } = platform.clock;
-  const { DATA_DIR: directory, HANDOVER_MB_PER_SECOND: megabytes } = config;
-  const common = { directory, monotonicUs, after };
-  return {
-    given: new CopyGiver({
-      ...common,
-      own: cluster.own,
-      store,
-      isRepaired: () => store.dropped().some((part) => isStillMissed(part, nowUs())),
-      bytesPerSecond: megabytes === 0 ? Infinity : megabytes * 1e6,
-      nowUs,
-    }),
-    taken: new CopyTaker({
-      ...common,
-      peers: cluster.peers,
-      storeId: store.id,
-      topicId: (topic) => cluster.own.topicId(topic),
-      nextOffset: (key) => cluster.own.copy(key)?.nextOffset ?? 0,
-      isReadBeside: (key) => cluster.isReadBeside(key),
-      adopt,
-      logger: platform.logger,
-    }),
-  };
 }
 
 /** Names that all members know of. */
@@ -165,7 +127,7 @@ export async function listenToPeers(
   };
 }
 
-function after(delayMs: number, task: () => void): () => void {
+export function after(delayMs: number, task: () => void): () => void {
   const timer = setTimeout(task, delayMs);
   return () => clearTimeout(timer);
 }

@@ -6,18 +6,19 @@ import { US_PER_SECOND } from '../../engine/time.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
 import type { Cluster } from '../cluster/cluster.js';
-import type { CopyGiver } from '../cluster/copy-giver.js';
-import type { CopyTaker } from '../cluster/copy-taker.js';
+import { CopyGiver } from '../cluster/copy-giver.js';
+import { CopyTaker } from '../cluster/copy-taker.js';
 import { TakenOver } from '../cluster/taken-over.js';
 import type { Config } from '../config.js';
 import type { ApiCountsEvaluator } from '../match-thread/api-counts-evaluator.js';
 import type { Metrics } from '../metrics/metrics.js';
+import { isStillMissed } from '../store/dropped-parts.js';
 import type { Store } from '../store/store.js';
 import type { BesideShards } from './beside-shards.js';
 import type { Committer } from './committer.js';
 import type { Compactor } from './compactor.js';
 import type { Platform } from './platform.js';
-import { createHandOver, type HandOver } from './service-cluster.js';
+import { after } from './service-cluster.js';
 import type { Shards } from './shards.js';
 import type { ClockPair } from './whole-answers.js';
 
@@ -44,21 +45,37 @@ const LOAD_SLICE_US = 1_000;
 /** How often what must have nothing beside it looks whether compactions and evaluations have ended. */
 const IDLE_CHECK_MS = 20;
 
-export class StateMoves implements HandOver {
+export class StateMoves {
   readonly given: CopyGiver;
   readonly taken: CopyTaker;
   readonly #ports: StateMovesPorts;
   readonly #takenOver: TakenOver;
 
   constructor(ports: StateMovesPorts) {
-    const { config, platform, cluster } = ports;
+    const { config, platform, store, cluster } = ports;
+    const { nowUs, monotonicUs } = platform.clock;
+    const { DATA_DIR: directory, HANDOVER_MB_PER_SECOND: megabytes } = config;
+    const common = { directory, monotonicUs, after };
     this.#ports = ports;
-    this.#takenOver = new TakenOver(config.MOVE_AFTER_SECONDS * US_PER_SECOND, platform.clock.monotonicUs);
-    const { given, taken } = createHandOver(cluster, ports, (key, folder, clocks) =>
-      this.#adopt(key, folder, clocks),
-    );
-    this.given = given;
-    this.taken = taken;
+    this.#takenOver = new TakenOver(config.MOVE_AFTER_SECONDS * US_PER_SECOND, monotonicUs);
+    this.given = new CopyGiver({
+      ...common,
+      own: cluster.own,
+      store,
+      isRepaired: () => store.dropped().some((part) => isStillMissed(part, nowUs())),
+      bytesPerSecond: megabytes === 0 ? Infinity : megabytes * 1e6,
+      nowUs,
+    });
+    this.taken = new CopyTaker({
+      ...common,
+      peers: cluster.peers,
+      storeId: store.id,
+      topicId: (topic) => cluster.own.topicId(topic),
+      nextOffset: (key) => cluster.own.copy(key)?.nextOffset ?? 0,
+      isReadBeside: (key) => cluster.isReadBeside(key),
+      adopt: (key, folder, clocks) => this.#adopt(key, folder, clocks),
+      logger: platform.logger,
+    });
   }
 
   /**

@@ -33,7 +33,6 @@ import {
   type IngestPort,
   type StatePort,
 } from '../http/ports.js';
-import { Compressor } from '../http/query/compression.js';
 import { QueryApi, type ServedEndpoint } from '../http/query/query-api.js';
 import type { SlowQueryPorts } from '../http/query/slow-queries.js';
 import { AnswersInFlight } from '../http/server/answers-in-flight.js';
@@ -125,7 +124,6 @@ export function createQueries({ config, platform, inFlight, ...ports }: QueryPor
       : { scatter: { port: ports.cluster.scatter, topicOf: (log) => logTopics(config)[log].topic } }),
     ...(ports.dropped.length === 0 ? {} : { dropped: droppedPort(ports.dropped) }),
     ...(config.SLOW_QUERY_MS === undefined ? {} : { slow: slowQueryPorts(config.SLOW_QUERY_MS, platform) }),
-    compressor: new Compressor(),
     cacheSeconds: config.CACHE_SECONDS,
     cacheWarmSeconds: config.CACHE_WARM_SECONDS,
     cacheBytes: Math.min(CACHE_BYTE_LIMIT, budgetBytes / 8),

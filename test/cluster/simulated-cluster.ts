@@ -14,7 +14,6 @@ import type { Random } from '../../src/demo/random.js';
 import type { AnsweringShards, EndpointResources } from '../../src/endpoints/endpoint.js';
 import { eventCounts } from '../../src/endpoints/event-counts.js';
 import { logsAll } from '../../src/endpoints/logs-all.js';
-import { Compressor } from '../../src/http/query/compression.js';
 import { QueryApi, type ServedEndpoint } from '../../src/http/query/query-api.js';
 import { decodeQuery } from '../../src/http/query/query-string.js';
 import { AnswersInFlight } from '../../src/http/server/answers-in-flight.js';
@@ -203,7 +202,6 @@ export class Life {
       ] as unknown as ServedEndpoint[],
       states: this.cluster.states(),
       scatter: { port: this.cluster.scatter, topicOf },
-      compressor: new Compressor(),
       bugs: {
         report: (error) => {
           throw error;

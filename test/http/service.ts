@@ -22,7 +22,6 @@ import { KeyRing } from '../../src/http/auth.js';
 import { IngestApi } from '../../src/http/ingest/ingest-api.js';
 import { CACHE_BYTE_LIMIT, INGEST_HELD_BYTE_LIMIT } from '../../src/http/limits.js';
 import type { IngestPort, OperatorPort } from '../../src/http/ports.js';
-import { Compressor } from '../../src/http/query/compression.js';
 import { QueryApi, type QueryApiOptions, type ServedEndpoint } from '../../src/http/query/query-api.js';
 import { AnswersInFlight } from '../../src/http/server/answers-in-flight.js';
 import { type Body, isPieces } from '../../src/http/server/body.js';
@@ -295,7 +294,6 @@ export class TestService {
     this.inFlight = new AnswersInFlight(answerBytes);
     this.queryApi = new QueryApi({
       endpoints: servedBy(queries, this.inFlight, nowUs, ids),
-      compressor: new Compressor(),
       bugs: this.bugs,
       cacheSeconds: 900,
       cacheWarmSeconds: 300,

@@ -5,7 +5,7 @@ import { JSON_CONTENT_TYPE } from '../errors.js';
 import { GZIP_LEVEL_ONCE } from '../limits.js';
 import type { Body } from '../server/body.js';
 import type { HeaderLine, HttpAnswer, HttpRequest } from '../server/server.js';
-import { acceptsGzip, type Compressor } from './compression.js';
+import { acceptsGzip, Compressor } from './compression.js';
 
 const VARY_BY_CODING: HeaderLine = ['Vary', 'Accept-Encoding'];
 
@@ -20,11 +20,7 @@ export interface CodingOptions extends Extras {
 }
 
 export class CodedAnswers {
-  readonly #compressor: Compressor;
-
-  constructor(compressor: Compressor) {
-    this.#compressor = compressor;
-  }
+  readonly #compressor = new Compressor();
 
   /** `release` is called when the body has done its service, whichever form of it is sent. */
   of(

@@ -24,7 +24,6 @@ import { isPieces } from '../server/body.js';
 import type { BugReporter, CacheOutcome, HeaderLine, HttpAnswer, HttpRequest } from '../server/server.js';
 import { type CachedAnswer, type Compute, ResultCache } from './cache.js';
 import { type Answer, CodedAnswers, plainAnswer } from './coded-answers.js';
-import type { Compressor } from './compression.js';
 import { incompleteLines } from './incomplete.js';
 import { droppedWith, SharedAnswers, type SharedAnswersPorts } from './shared-answers.js';
 import { type QueryTimes, SlowQueries, type SlowQueryPorts } from './slow-queries.js';
@@ -51,7 +50,6 @@ export interface QueryApiOptions {
   readonly endpoints: readonly ServedEndpoint[];
   /** Absent: all answers are fresh. */
   readonly states?: StatePort;
-  readonly compressor: Compressor;
   readonly bugs: BugReporter;
   /** What is shared is gathered with it; absent: nothing is. */
   readonly scatter?: SharedAnswersPorts;
@@ -87,7 +85,7 @@ interface CachedCall extends Pick<QueryCall, 'request' | 'nowUs' | 'times'> {
 
 export class QueryApi {
   readonly #states: StatePort;
-  readonly #coded: CodedAnswers;
+  readonly #coded = new CodedAnswers();
   /** null: this process answers alone. */
   readonly #shared: SharedAnswers | null;
   readonly #dropped: DroppedPort | null;
@@ -101,7 +99,6 @@ export class QueryApi {
 
   constructor(options: QueryApiOptions) {
     this.#states = options.states ?? ALWAYS_FRESH;
-    this.#coded = new CodedAnswers(options.compressor);
     this.#shared = options.scatter === undefined ? null : new SharedAnswers(options.scatter);
     this.#dropped = options.dropped ?? null;
     this.#slow = options.slow === undefined ? null : new SlowQueries(options.slow);

@@ -108,12 +108,6 @@ export class ResultCache {
     return entry;
   }
 
-  /** Whether `find` would find it; counts as no ask. */
-  has(key: string, nowUs: number): boolean {
-    const entry = this.#byAsk.get(key);
-    return entry !== undefined && this.#isUsable(entry, nowUs);
-  }
-
   /**
    * Drops what has keys of this prefix, and what is being computed for them. Prefixes are few, and none
    * begins another.

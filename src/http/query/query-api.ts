@@ -270,17 +270,17 @@ export class QueryApi {
       );
     const compute = this.#computing({ endpoint, query }, parameters, decoded);
     const cache = this.#cache;
+    const isRefresh = wantsFresh(request);
+    const held = isRefresh ? null : (cache?.find(key, nowUs) ?? null);
     // What is computed from an old state is not cached; what was cached from a fresh one is still returned
     // until its time is up.
-    if (cache === null || (!isCacheable(state) && (wantsFresh(request) || !cache.has(key, nowUs)))) {
+    if (cache === null || (held === null && !isCacheable(state))) {
       return whenReady(compute(nowUs), (body) => {
         times?.computed();
         const stateThen = state.kind === 'shared' ? (this.#shared?.unfresh(body) ?? FRESH) : state;
         return this.#coded.of(request, body, liveLines(stateThen, incomplete(nowUs, body)));
       });
     }
-    const isRefresh = wantsFresh(request);
-    const held = isRefresh ? null : cache.find(key, nowUs);
     const cacheOutcome = held !== null ? 'hit' : isRefresh ? 'refresh' : 'miss';
     const computed =
       held ?? (isRefresh ? cache.refresh(key, nowUs, compute) : cache.get(key, nowUs, compute));

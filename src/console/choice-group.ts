@@ -2,18 +2,18 @@
 
 import { element } from './dom.js';
 
-export interface Choice {
-  readonly value: string;
-  readonly label: string;
-}
+/** By their values. */
+type Choices = Readonly<Record<string, { readonly label: string }>>;
 
 export class ChoiceGroup {
   readonly #radios: readonly HTMLInputElement[];
 
   /** Fills a fieldset that has its legend; `chosen` is called when the reader changes the choice. */
-  constructor(fieldset: HTMLFieldSetElement, choices: readonly Choice[], chosen: () => void) {
-    this.#radios = choices.map(({ value }) => element('input', { type: 'radio', name: fieldset.id, value }));
-    const labels = choices.map(({ label }, i) =>
+  constructor(fieldset: HTMLFieldSetElement, choices: Choices, chosen: () => void) {
+    this.#radios = Object.keys(choices).map((value) =>
+      element('input', { type: 'radio', name: fieldset.id, value }),
+    );
+    const labels = Object.values(choices).map(({ label }, i) =>
       element('label', {}, this.#radios[i], element('span', {}, label)),
     );
     fieldset.append(element('div', { class: 'switch' }, ...labels));

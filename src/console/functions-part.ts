@@ -81,8 +81,7 @@ export class FunctionsPart implements Part {
     };
     this.#counts = new ChartPanel(found('functions-counts', HTMLDivElement), 'Invocations', choose);
     this.#times = new ChartPanel(found('functions-times', HTMLDivElement), 'Execution time', choose);
-    const choices = Object.entries(INTERVALS).map(([value, { label }]) => ({ value, label }));
-    this.#interval = new ChoiceGroup(found('functions-interval', HTMLFieldSetElement), choices, () =>
+    this.#interval = new ChoiceGroup(found('functions-interval', HTMLFieldSetElement), INTERVALS, () =>
       this.#choose(functionField.value),
     );
     form.addEventListener('submit', (event) => {

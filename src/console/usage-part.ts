@@ -77,9 +77,8 @@ export class UsagePart implements Part {
       shown.hidden = true;
       sayRefused(empty, reason);
     });
-    const choices = Object.entries(INTERVALS).map(([value, { label }]) => ({ value, label }));
     const choose = () => this.#choose();
-    this.#interval = new ChoiceGroup(found('usage-interval', HTMLFieldSetElement), choices, choose);
+    this.#interval = new ChoiceGroup(found('usage-interval', HTMLFieldSetElement), INTERVALS, choose);
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       this.#choose();

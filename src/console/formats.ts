@@ -52,7 +52,7 @@ export function durationText(ms: number): string {
   if (size < 10) return `${twoDigits.format(ms)} ms`;
   if (size < 1000) return `${whole.format(ms)} ms`;
   if (size < 120_000) return `${twoDigits.format(ms / 1000)} s`;
-  return `${oneDigit.format(ms / 60_000)} min`;
+  return `${oneDigit.format(ms / MINUTE_MS)} min`;
 }
 
 /** `2026-11-21 07:00:00.123`, from microseconds since the epoch. */
@@ -78,16 +78,18 @@ export function clockText(ms: number): string {
 /** `5 s`, `3 min`, `2 h`, `12 d`. */
 export function spanText(ms: number): string {
   if (ms < 120_000) return `${whole.format(Math.max(0, ms) / 1000)} s`;
-  if (ms < 7_200_000) return `${whole.format(ms / 60_000)} min`;
-  return ms < 2 * DAY_MS ? `${whole.format(ms / 3_600_000)} h` : `${whole.format(ms / DAY_MS)} d`;
+  if (ms < 7_200_000) return `${whole.format(ms / MINUTE_MS)} min`;
+  return ms < 2 * DAY_MS ? `${whole.format(ms / HOUR_MS)} h` : `${whole.format(ms / DAY_MS)} d`;
 }
 
 /** The length of a bucket: `second`, `minute`, `hour` or `day`. */
 export function unitText(stepMs: number): string {
-  return stepMs < 60_000 ? 'second' : stepMs < 3_600_000 ? 'minute' : stepMs < DAY_MS ? 'hour' : 'day';
+  return stepMs < MINUTE_MS ? 'second' : stepMs < HOUR_MS ? 'minute' : stepMs < DAY_MS ? 'hour' : 'day';
 }
 
-export const DAY_MS = 86_400_000;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** `21 Nov`, by the UTC fields. */
@@ -99,7 +101,7 @@ function dayText(date: Date): string {
 export function bucketText(startMs: number, stepMs: number): string {
   if (stepMs >= DAY_MS) return dayText(new Date(startMs));
   const clock = clockText(startMs);
-  return stepMs < 60_000 ? clock : `${dayText(shownDate(startMs))} ${clock.slice(0, 5)}`;
+  return stepMs < MINUTE_MS ? clock : `${dayText(shownDate(startMs))} ${clock.slice(0, 5)}`;
 }
 
 /**

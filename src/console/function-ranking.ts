@@ -2,7 +2,7 @@
 
 import { DataTable } from './data-table.js';
 import { element, visibleText } from './dom.js';
-import { clockText, countText, durationText, shareText } from './formats.js';
+import { clockText, countText, durationText, HOUR_MS, shareText } from './formats.js';
 import type { StatsRow } from './invocation-stats.js';
 import { type Questions, type SettledAnswer, UNREACHABLE } from './questions.js';
 import { hashOf } from './route.js';
@@ -10,7 +10,6 @@ import { zoneName } from './time-zone.js';
 
 /** Each is a question. */
 const RANKED_COUNT = 10;
-const HOUR_MS = 3_600_000;
 
 export class FunctionRanking {
   readonly #questions: Questions;

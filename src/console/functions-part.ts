@@ -12,7 +12,10 @@ import {
   clockText,
   counted,
   countText,
+  DAY_MS,
   durationText,
+  HOUR_MS,
+  MINUTE_MS,
   shareText,
   shortCountText,
   unitText,
@@ -34,16 +37,13 @@ interface Interval {
 }
 
 const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 const INTERVALS: Readonly<Record<string, Interval>> = {
-  '5min': { label: '5 min', backMs: 5 * MINUTE, stepMs: SECOND, refreshMs: 5 * SECOND },
-  '15min': { label: '15 min', backMs: 15 * MINUTE, stepMs: MINUTE, refreshMs: 10 * SECOND },
-  '1hr': { label: '1 hour', backMs: HOUR, stepMs: MINUTE, refreshMs: 10 * SECOND },
-  '1day': { label: '1 day', backMs: DAY, stepMs: HOUR, refreshMs: MINUTE },
-  '7day': { label: '7 days', backMs: 7 * DAY, stepMs: DAY, refreshMs: MINUTE },
+  '5min': { label: '5 min', backMs: 5 * MINUTE_MS, stepMs: SECOND, refreshMs: 5 * SECOND },
+  '15min': { label: '15 min', backMs: 15 * MINUTE_MS, stepMs: MINUTE_MS, refreshMs: 10 * SECOND },
+  '1hr': { label: '1 hour', backMs: HOUR_MS, stepMs: MINUTE_MS, refreshMs: 10 * SECOND },
+  '1day': { label: '1 day', backMs: DAY_MS, stepMs: HOUR_MS, refreshMs: MINUTE_MS },
+  '7day': { label: '7 days', backMs: 7 * DAY_MS, stepMs: DAY_MS, refreshMs: MINUTE_MS },
 };
 const DEFAULT_INTERVAL = '1hr';
 
@@ -205,7 +205,7 @@ export class FunctionsPart implements Part {
         : `, ${countText(gapCount)} of ${counted(buckets.startsMs.length, 'bucket', 'buckets')} without any call`;
     const unit = unitText(stepMs);
     const note =
-      stepMs < HOUR ? '' : ` The first ${unit} is shown whole: it began before the ${lastText(label)}.`;
+      stepMs < HOUR_MS ? '' : ` The first ${unit} is shown whole: it began before the ${lastText(label)}.`;
     summary.textContent = `As of ${clockText(nowMs)} ${zoneName()}${gaps}.${note}`;
   }
 }

@@ -8,14 +8,10 @@ import type { Span } from './chart.js';
 import { ChartPanel } from './chart-panel.js';
 import { browserNowMs } from './clock.js';
 import { type CountedEvents, countSeries, type EventInterval } from './event-counts.js';
-import { countText, shortCountText } from './formats.js';
+import { countText, DAY_MS, HOUR_MS, MINUTE_MS, shortCountText } from './formats.js';
 import type { Questions } from './questions.js';
 import type { Settings } from './route.js';
 import { aroundUs, windowOf } from './time-range.js';
-
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 interface Interval {
   readonly name: EventInterval;
@@ -25,9 +21,9 @@ interface Interval {
 
 /** Finest first. The first bucket is whole, so it may begin by its length before the window. */
 const INTERVALS: readonly Interval[] = [
-  { name: 'minutely', backMs: HOUR, stepMs: MINUTE },
-  { name: 'hourly', backMs: DAY, stepMs: HOUR },
-  { name: 'daily', backMs: 90 * DAY, stepMs: DAY },
+  { name: 'minutely', backMs: HOUR_MS, stepMs: MINUTE_MS },
+  { name: 'hourly', backMs: DAY_MS, stepMs: HOUR_MS },
+  { name: 'daily', backMs: 90 * DAY_MS, stepMs: DAY_MS },
 ];
 
 export class LogHistogram {

@@ -7,7 +7,7 @@ import { ChartPanel } from './chart-panel.js';
 import { browserNowMs } from './clock.js';
 import { found, visibleText } from './dom.js';
 import { type CountedEvents, countSeries } from './event-counts.js';
-import { clockText, counted, countText, shareText, shortCountText } from './formats.js';
+import { clockText, counted, countText, HOUR_MS, MINUTE_MS, shareText, shortCountText } from './formats.js';
 import { FunctionRanking } from './function-ranking.js';
 import { sayInstead, sayRefused } from './instead.js';
 import { invocationSeries, type StatsRow } from './invocation-stats.js';
@@ -19,8 +19,6 @@ import { showTiles } from './tiles.js';
 import { utcText, zoneName } from './time-zone.js';
 
 const REFRESH_MS = 30_000;
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
 
 const form = found('overview-form', HTMLFormElement);
 const projectField = found('overview-project', HTMLInputElement);

@@ -6,7 +6,7 @@ import { ChartPanel } from './chart-panel.js';
 import { ChoiceGroup } from './choice-group.js';
 import { browserNowMs } from './clock.js';
 import { found, visibleText } from './dom.js';
-import { clockText, countText, shortCountText } from './formats.js';
+import { clockText, countText, DAY_MS, HOUR_MS, MINUTE_MS, shortCountText } from './formats.js';
 import { sayInstead, sayRefused } from './instead.js';
 import type { Part, PartPorts } from './part.js';
 import { offerProjects } from './project-offer.js';
@@ -24,30 +24,26 @@ interface Interval {
   readonly note: string;
 }
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
-
 const INTERVALS: Readonly<Record<string, Interval>> = {
   minutely: {
     label: 'Hour by minute',
-    backMs: HOUR,
-    stepMs: MINUTE,
-    refreshMs: MINUTE / 6,
+    backMs: HOUR_MS,
+    stepMs: MINUTE_MS,
+    refreshMs: MINUTE_MS / 6,
     note: 'The first minute is cut off where the hour begins.',
   },
   hourly: {
     label: 'Hour by hour',
-    backMs: HOUR,
-    stepMs: HOUR,
-    refreshMs: MINUTE,
+    backMs: HOUR_MS,
+    stepMs: HOUR_MS,
+    refreshMs: MINUTE_MS,
     note: 'The last 60 minutes lie in two hours of the clock, so there are two bars: the first has what is left of its hour, the second what there is of its hour so far.',
   },
   daily: {
     label: '7 days by day',
-    backMs: 7 * DAY,
-    stepMs: DAY,
-    refreshMs: MINUTE,
+    backMs: 7 * DAY_MS,
+    stepMs: DAY_MS,
+    refreshMs: MINUTE_MS,
     note: 'The first day is cut off where the seven days begin.',
   },
 };

@@ -1,6 +1,7 @@
 /** One request to uWebSockets.js and what becomes of it. */
 
 import { STATUS_CODES } from 'node:http';
+import { entryOf } from '../../../engine/entry-of.js';
 import type { Sending } from './answers-in-flight.js';
 import type { BodyConsumer, HeaderLine } from './server.js';
 import type { UwsApp, UwsResponse } from './uws-binary.js';
@@ -51,10 +52,5 @@ export function writeHead(response: UwsResponse, status: number, lines: readonly
 const statusLines = new Map<number, string>();
 
 function statusLine(status: number): string {
-  let line = statusLines.get(status);
-  if (line === undefined) {
-    line = `${status} ${STATUS_CODES[status] ?? ''}`;
-    statusLines.set(status, line);
-  }
-  return line;
+  return entryOf(statusLines, status, () => `${status} ${STATUS_CODES[status] ?? ''}`);
 }

@@ -12,12 +12,7 @@ export const UNREACHABLE = 'Logring can’t be reached, so nothing new is shown.
 export const LASTING_REFUSALS: ReadonlySet<number> = new Set([400, 403, 404]);
 
 export type SettledAnswer<Value> = Exclude<Answer<Value>, { readonly kind: 'dropped' }>;
-
-export interface Reply<Value> {
-  readonly value: Value;
-  /** When it was computed, ms since the epoch by the server's clock; null where the server doesn't say. */
-  readonly computedMs: number | null;
-}
+type Reply<Value> = Extract<Answer<Value>, { readonly kind: 'answered' }>;
 
 export class Questions {
   readonly #ports: PartPorts;

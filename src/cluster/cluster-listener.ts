@@ -10,7 +10,6 @@ import { AnswersInFlight } from '../http/server/answers-in-flight.js';
 import { createHttpServer, type ServerOptions } from '../http/server/back-ends.js';
 import { hasOneBody } from '../http/server/headers.js';
 import type { BodyConsumer, HeaderLine, HttpAnswer, HttpRequest, HttpServer } from '../http/server/server.js';
-import type { TlsIdentity } from '../http/server/tls-identity.js';
 import {
   CLUSTER_KEY_HEADER,
   COPY_PATH,
@@ -49,10 +48,10 @@ interface Route {
 }
 
 export class ClusterListener {
-  readonly #keys: KeyRing;
-  readonly #server: HttpServer;
+  readonly server: HttpServer;
   /** Unbounded: members ask for what they have room for. */
-  readonly #inFlight = new AnswersInFlight(Infinity);
+  readonly inFlight = new AnswersInFlight(Infinity);
+  readonly #keys: KeyRing;
   readonly #routes: ReadonlyMap<string, Route>;
   readonly #replies = new BodyPool();
   #questionCount = 0;
@@ -73,27 +72,7 @@ export class ClusterListener {
       [HOLDINGS_PATH, { bodyBytes: KNOWN_BYTES, isCounted: false, reply: holdings }],
     ]);
     const handler = { open: (request: HttpRequest) => this.#open(request) };
-    this.#server = createHttpServer({ ...server, handler, inFlight: this.#inFlight }).server;
-  }
-
-  /** New connections get another certificate. */
-  renewIdentity(identity: TlsIdentity): void {
-    this.#server.renewIdentity(identity);
-  }
-
-  /** Resolves with the port. Rejects with a ListenError. */
-  listen(host: string, port: number): Promise<number> {
-    return this.#server.listen(host, port);
-  }
-
-  /** Resolves when the last question is answered, or its time is up. */
-  close(limitMs: number): Promise<void> {
-    return this.#server.close(limitMs);
-  }
-
-  /** See AnswersInFlight: members that take nothing of what they asked for. */
-  cutOffSlow(nowUs: number): void {
-    this.#inFlight.cutOffSlow(nowUs);
+    this.server = createHttpServer({ ...server, handler, inFlight: this.inFlight }).server;
   }
 
   #open({ method, path, headers }: HttpRequest): HttpAnswer | BodyConsumer {

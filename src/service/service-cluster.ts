@@ -100,7 +100,7 @@ export function renewPeerIdentity(
   logger: Platform['logger'],
 ): void {
   try {
-    listener?.renewIdentity(identity);
+    listener?.server.renewIdentity(identity);
   } catch (error) {
     logger.error(
       { err: error },
@@ -116,7 +116,7 @@ export async function listenToPeers(
   storeId: string,
 ): Promise<NonNullable<IngestOrder['cluster']>> {
   const { CLUSTER_HOST: host, CLUSTER_PORT } = config;
-  const port = await listener.listen(host, CLUSTER_PORT!);
+  const port = await listener.server.listen(host, CLUSTER_PORT!);
   const url = config.CLUSTER_URL ?? urlOf(config, host, port);
   if (!URL.canParse(url))
     throw new ConfigError([`LOGRING_CLUSTER_URL: is needed, as ${url} is no address that others can ask`]);

@@ -145,7 +145,7 @@ beforeAll(async () => {
     },
     server: { bugs: { report: (error) => expect.unreachable(String(error)) } },
   });
-  url = `http://127.0.0.1:${await listener.listen('127.0.0.1', 0)}`;
+  url = `http://127.0.0.1:${await listener.server.listen('127.0.0.1', 0)}`;
 });
 beforeEach(() => {
   pieceCount = 0;
@@ -154,7 +154,7 @@ beforeEach(() => {
 });
 afterAll(async () => {
   giver.close();
-  await listener.close(0);
+  await listener.server.close(0);
   await giving.close();
   rmSync(root, { recursive: true });
 });

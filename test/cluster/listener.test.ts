@@ -56,10 +56,10 @@ describe.each(BACK_ENDS)('%s', (forced) => {
   let url = '';
   beforeAll(async () => {
     bugs.length = 0;
-    port = await listener.listen('127.0.0.1', 0);
+    port = await listener.server.listen('127.0.0.1', 0);
     url = `http://127.0.0.1:${port}`;
   });
-  afterAll(() => listener.close(0));
+  afterAll(() => listener.server.close(0));
 
   const post = (path: string, body: Uint8Array, key = 'new-key', method = 'POST') =>
     fetch(`${url}${path}`, {
@@ -146,7 +146,7 @@ describe.each(BACK_ENDS)('%s', (forced) => {
       return checkedIdentity(textOfFile(certificate), textOfFile(key), { certificate, key });
     });
     const secured = new ClusterListener({ ...ports, server: { ...server, forced, identity: one } });
-    const securedPort = await secured.listen('127.0.0.1', 0);
+    const securedPort = await secured.server.listen('127.0.0.1', 0);
     const shown = () =>
       new Promise<string>((resolve, reject) => {
         const options = { port: securedPort, host: '127.0.0.1', rejectUnauthorized: false };
@@ -157,13 +157,13 @@ describe.each(BACK_ENDS)('%s', (forced) => {
         socket.once('error', reject);
       });
     expect(await shown()).toBe('one');
-    secured.renewIdentity(two);
+    secured.server.renewIdentity(two);
     expect(await shown()).toBe('two');
     // Nobody whom this process trusts has signed it.
     const link = new HttpPeerLink(`https://127.0.0.1:${securedPort}`, 'new-key');
     await expect(link.holdings(new Uint8Array(0), 5_000)).rejects.toThrow(/self.signed/);
     link.close();
-    await secured.close(0);
+    await secured.server.close(0);
     rmSync(directory, { recursive: true });
   });
 
@@ -172,7 +172,7 @@ describe.each(BACK_ENDS)('%s', (forced) => {
     const { certificate, key } = makeCertificate(directory, 'trusted');
     const identity = checkedIdentity(textOfFile(certificate), textOfFile(key), { certificate, key });
     const secured = new ClusterListener({ ...ports, server: { ...server, forced, identity } });
-    const securedUrl = `https://127.0.0.1:${await secured.listen('127.0.0.1', 0)}`;
+    const securedUrl = `https://127.0.0.1:${await secured.server.listen('127.0.0.1', 0)}`;
     // Only what it is told at its start does a process trust more.
     const asking = spawn(process.execPath, [ASKING, securedUrl, String(LARGE), '5'], {
       env: { ...process.env, NODE_EXTRA_CA_CERTS: certificate },
@@ -182,7 +182,7 @@ describe.each(BACK_ENDS)('%s', (forced) => {
     for await (const piece of asking.stdout) said += piece;
     const whole = { byteCount: LARGE_BYTES, isSame: true };
     expect(JSON.parse(said)).toEqual({ large: new Array(5).fill(whole), small: 'answered x' });
-    await secured.close(0);
+    await secured.server.close(0);
     rmSync(directory, { recursive: true });
   });
 });

@@ -52,7 +52,7 @@ async function member(zone: string, own: Names): Promise<string> {
     server: { bugs: { report: (error) => bugs.push(error) } },
   });
   listeners.push(listener);
-  const url = `http://127.0.0.1:${await listener.listen('127.0.0.1', 0)}`;
+  const url = `http://127.0.0.1:${await listener.server.listen('127.0.0.1', 0)}`;
   const told = { storeId: url, zone, url, wireVersion: 1, assigned: [], beside: [] };
   peers.push(new Peer(told, new HttpPeerLink(url, 'key')));
   return url;
@@ -72,7 +72,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const { link } of peers) link.close();
-  await Promise.all(listeners.map((listener) => listener.close(0)));
+  await Promise.all(listeners.map((listener) => listener.server.close(0)));
 });
 
 test('projects of all, each once, in turn by how busy they are where they are known', async () => {

@@ -90,7 +90,6 @@ function embeddedLogs(ports: LogsPorts): Logs {
     relayTopic: config.RELAY_TOPIC,
     urlFromPath: config.URL_FROM_PATH,
     nowUs,
-    yieldTurn: () => yieldTurn(),
   };
   const turns = new Turns({ turnUs: BODIES_TURN_US, nowUs: monotonicUs });
   const largeTurns = new Turns();

@@ -91,8 +91,8 @@ export class QueryApi {
   readonly #dropped: DroppedPort | null;
   readonly #slow: SlowQueries | null;
   readonly #cacheControl: HeaderLine;
-  /** null: every answer is live. */
-  readonly #cache: ResultCache | null;
+  /** null when it is off: every answer is live. */
+  readonly cache: ResultCache | null;
   readonly endpoints: readonly ServedEndpoint[];
   /** Names and ids in one lookup. */
   readonly #byNameOrId = new Map<string, ServedEndpoint>();
@@ -108,7 +108,7 @@ export class QueryApi {
       this.#byNameOrId.set(served.endpoint.name, served);
       this.#byNameOrId.set(served.id.toLowerCase(), served);
     }
-    this.#cache =
+    this.cache =
       options.cacheSeconds === 0
         ? null
         : new ResultCache({
@@ -125,11 +125,6 @@ export class QueryApi {
           });
   }
 
-  /** null when the result cache is off. */
-  get cache(): ResultCache | null {
-    return this.#cache;
-  }
-
   /** Bytes of memory of what the endpoints remember of questions. */
   get memoBytes(): number {
     return this.endpoints.reduce((sum, { query }) => sum + (query.memoBytes ?? 0), 0);
@@ -140,7 +135,7 @@ export class QueryApi {
    */
   trim(byteLimit: number): void {
     for (const { query } of this.endpoints) query.trim?.(byteLimit);
-    this.#cache?.trim(byteLimit);
+    this.cache?.trim(byteLimit);
   }
 
   /** By name, or by id in either case. */
@@ -155,7 +150,7 @@ export class QueryApi {
   /** Drops what the cache has of the endpoints of a log, also what is being computed. */
   forget(log: LogName): void {
     for (const { endpoint } of this.endpoints)
-      if (endpoint.log === log) this.#cache?.clear(`${endpoint.name} `);
+      if (endpoint.log === log) this.cache?.clear(`${endpoint.name} `);
   }
 
   answer(served: ServedEndpoint, call: QueryCall): Answer {
@@ -269,7 +264,7 @@ export class QueryApi {
         endpoint.window(parameters, computedUs),
       );
     const compute = this.#computing({ endpoint, query }, parameters, decoded);
-    const cache = this.#cache;
+    const { cache } = this;
     const isRefresh = wantsFresh(request);
     const held = isRefresh ? null : (cache?.find(key, nowUs) ?? null);
     // What is computed from an old state is not cached; what was cached from a fresh one is still returned

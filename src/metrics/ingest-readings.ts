@@ -84,9 +84,7 @@ function readLag(readings: Readings, ports: IngestReadingsPorts): void {
       add({ topic, partition }, Math.max(0, endOffset - nextOffset));
     }
   };
-  readings.read('logring_lag_records', 'Records of the log not read yet', ['topic', 'partition'], (add) =>
-    lagging(({ topic, partition }, lagRecords) => add({ topic, partition }, lagRecords)),
-  );
+  readings.read('logring_lag_records', 'Records of the log not read yet', ['topic', 'partition'], lagging);
   readings.read(
     'logring_lag_seconds',
     'Age of the last record applied, while there are later ones; 0 when there are none. Absent until a record was applied',

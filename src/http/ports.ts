@@ -85,7 +85,6 @@ export interface Health {
 }
 
 export interface OperatorPort {
-  livez(): Health;
   readyz(): Health;
   /** In Prometheus' text format. */
   metrics(): string | Promise<string>;

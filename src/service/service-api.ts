@@ -150,7 +150,6 @@ export function createApi({ config, platform, keys, queries, ...parts }: ApiPort
     corsOrigins: config.CORS_ORIGINS ?? [],
     alarms: parts.alarms,
     operator: {
-      livez: () => ({ ok: true, reasons: [] }),
       readyz: () => {
         const { reasons, notes } = parts.readiness();
         return {

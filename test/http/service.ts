@@ -244,10 +244,6 @@ function parsedArray(text: string): unknown[] | null {
 export class SetOperator implements OperatorPort {
   ready = true;
 
-  livez() {
-    return { ok: true, reasons: [] };
-  }
-
   readyz() {
     return this.ready
       ? { ok: true, reasons: [] }

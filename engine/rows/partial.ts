@@ -91,11 +91,40 @@ export function collectLogs(
   nowUs: number,
   reading: LogsReading | null = null,
 ): LogsPartial {
+  const { project, endUs } = parameters;
   const sources: RowSource[] = [];
   view.retryUnreadable(nowUs);
-  addFreshRuns(view, parameters, nowUs, reading, sources);
-  addSortedRuns(view, parameters, nowUs, reading, sources);
-  addUnreadableRuns(view, parameters, nowUs, sources);
+  for (const run of view.freshRuns()) {
+    const bounds = boundsIn(run.info, parameters, nowUs);
+    const lastUs = lastVisibleUs(run.info, parameters);
+    if (lastUs < bounds.lowestUs || lastUs < run.info.startUs) continue;
+    const rows = run.rowsOf(project);
+    if (rows === undefined) continue;
+    sources.push({
+      newestUs: Math.min(lastUs, run.timeUs(rows.ordinals[rows.count - 1])),
+      open: () => new FreshCursor(run, rows, bounds, reading),
+    });
+  }
+  for (const { run, projectIndex } of view.sortedRunsOf(project)) {
+    const { oldestUs, newestUs } = run.directory;
+    const bounds = boundsIn(run.info, parameters, nowUs);
+    if (newestUs[projectIndex] < bounds.lowestUs) continue;
+    if (endUs !== null && oldestUs[projectIndex] > endUs) continue;
+    sources.push({
+      newestUs: Math.min(newestUs[projectIndex], endUs ?? Infinity),
+      open: () => new SortedCursor(run, projectIndex, bounds, reading),
+    });
+  }
+  for (const run of view.unreadableRuns()) {
+    const lastUs = lastVisibleUs(run.info, parameters);
+    if (lastUs < boundsIn(run.info, parameters, nowUs).lowestUs || lastUs < run.info.startUs) continue;
+    sources.push({
+      newestUs: lastUs,
+      open: () => {
+        throw run.reason;
+      },
+    });
+  }
   return { sources };
 }
 
@@ -280,65 +309,6 @@ function newestCursor(cursors: readonly RowCursor[]): number {
     if (compareRows(cursors[i], cursors[newest]) > 0) newest = i;
   }
   return newest;
-}
-
-function addFreshRuns(
-  view: RowsView,
-  parameters: LogsParameters,
-  nowUs: number,
-  reading: LogsReading | null,
-  sources: RowSource[],
-): void {
-  const { project } = parameters;
-  for (const run of view.freshRuns()) {
-    const bounds = boundsIn(run.info, parameters, nowUs);
-    const lastUs = lastVisibleUs(run.info, parameters);
-    if (lastUs < bounds.lowestUs || lastUs < run.info.startUs) continue;
-    const rows = run.rowsOf(project);
-    if (rows === undefined) continue;
-    sources.push({
-      newestUs: Math.min(lastUs, run.timeUs(rows.ordinals[rows.count - 1])),
-      open: () => new FreshCursor(run, rows, bounds, reading),
-    });
-  }
-}
-
-function addSortedRuns(
-  view: RowsView,
-  parameters: LogsParameters,
-  nowUs: number,
-  reading: LogsReading | null,
-  sources: RowSource[],
-): void {
-  const { project, endUs } = parameters;
-  for (const { run, projectIndex } of view.sortedRunsOf(project)) {
-    const { oldestUs, newestUs } = run.directory;
-    const bounds = boundsIn(run.info, parameters, nowUs);
-    if (newestUs[projectIndex] < bounds.lowestUs) continue;
-    if (endUs !== null && oldestUs[projectIndex] > endUs) continue;
-    sources.push({
-      newestUs: Math.min(newestUs[projectIndex], endUs ?? Infinity),
-      open: () => new SortedCursor(run, projectIndex, bounds, reading),
-    });
-  }
-}
-
-function addUnreadableRuns(
-  view: RowsView,
-  parameters: LogsParameters,
-  nowUs: number,
-  sources: RowSource[],
-): void {
-  for (const run of view.unreadableRuns()) {
-    const lastUs = lastVisibleUs(run.info, parameters);
-    if (lastUs < boundsIn(run.info, parameters, nowUs).lowestUs || lastUs < run.info.startUs) continue;
-    sources.push({
-      newestUs: lastUs,
-      open: () => {
-        throw run.reason;
-      },
-    });
-  }
 }
 
 function boundsIn(

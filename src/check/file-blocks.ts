@@ -64,29 +64,28 @@ export function systemFiles(): CompactionDisk {
   return { disk, folders: new Folders(disk), removals: new Removals(disk), sync };
 }
 
-/** The blocks of one file: bytes, or why there are none. To be closed. */
+/** The blocks of one file. To be closed. */
 export class FileBlocks {
   readonly count: number;
+  readonly stored: StoredFile;
   readonly #files: CompactionFiles;
-  readonly #file: string;
 
   /** Throws a SegmentError for a file that is missing or can't be read. */
   constructor(directory: string, scope: string, stored: StoredFile) {
     const folder = shardFolder(directory, scope);
-    this.#file = stored.file;
+    this.stored = stored;
     this.#files = new CompactionFiles(systemFiles(), `${scope}:`, folder, [stored]);
     this.count = this.#files.blockCount(stored.file);
   }
 
-  block(index: number): Uint8Array | SegmentError {
+  /** Throws a SegmentError for one that can't be read. */
+  block(index: number): Uint8Array {
+    const { file } = this.stored;
     try {
-      return this.#files.block(this.#file, index);
+      return this.#files.block(file, index);
     } catch (error) {
-      if (error instanceof SegmentError) return error;
       if ((error as NodeJS.ErrnoException).syscall === undefined) throw error;
-      return new SegmentError(
-        `block ${index} of file ${this.#file} can't be read: ${(error as Error).message}`,
-      );
+      throw new SegmentError(`block ${index} of file ${file} can't be read: ${(error as Error).message}`);
     }
   }
 

@@ -36,13 +36,18 @@ export function note(what: string): Finding {
   return { what, remedy: null };
 }
 
-/** Why it does not load: the message of its SegmentError; null where it does. */
-export function loadProblem(load: () => unknown): string | null {
+/** What `read` gives, or its SegmentError. */
+export function whole<T>(read: () => T): T | SegmentError {
   try {
-    load();
-    return null;
+    return read();
   } catch (error) {
-    if (error instanceof SegmentError) return error.message;
+    if (error instanceof SegmentError) return error;
     throw error;
   }
+}
+
+/** Why it does not load: the message of its SegmentError; null where it does. */
+export function loadProblem(load: () => unknown): string | null {
+  const loaded = whole(load);
+  return loaded instanceof SegmentError ? loaded.message : null;
 }

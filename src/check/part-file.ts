@@ -16,27 +16,27 @@ import {
 } from '../../engine/usage/sealed/sealed-page.js';
 import { BLOCKS_BESIDE_PAGES, filterStart, type PartSummary } from '../../engine/usage/sealed/sealed-part.js';
 
-/** A file's blocks: bytes, or why there are none. */
 interface PartBlocks {
   readonly count: number;
-  block(index: number): Uint8Array | SegmentError;
+  /** Throws a SegmentError for one that can't be read. */
+  block(index: number): Uint8Array;
 }
 
 /** What the file holds. Throws a SegmentError when anything in it is damaged, or contradicts the rest. */
 export function checkPartFile(file: PartBlocks): PartSummary {
   const pageCount = file.count - BLOCKS_BESIDE_PAGES;
   if (pageCount < 1) throw new SegmentError('its file has no pages');
-  const filters = wholeBlock(file, pageCount);
+  const filters = file.block(pageCount);
   if (filters.length !== filterStart(pageCount))
     throw new SegmentError('its file has filters of another number of pages');
-  const storedPhrases = wholeBlock(file, pageCount + 1);
+  const storedPhrases = file.block(pageCount + 1);
   const phrases = decodePhrases(storedPhrases);
   if (Buffer.compare(encodePhrases(phrases), storedPhrases) !== 0)
     throw new SegmentError('its file has phrases that do not end where they should');
   const urls = new UrlSequence();
   let entryCount = 0;
   for (let i = 0; i < pageCount; i++) {
-    const page = openPage(wholeBlock(file, i));
+    const page = openPage(file.block(i));
     const filter = checkUrls(page, i, new PageUnpacker(page, phrases), urls);
     if (Buffer.compare(filter, filters.subarray(filterStart(i), filterStart(i + 1))) !== 0)
       throw new SegmentError(`page ${i} of its file and the filter of it do not agree`);
@@ -44,12 +44,6 @@ export function checkPartFile(file: PartBlocks): PartSummary {
     entryCount += page.entryCount;
   }
   return { pageCount, urlCount: urls.count, entryCount };
-}
-
-function wholeBlock(file: PartBlocks, index: number): Uint8Array {
-  const block = file.block(index);
-  if (block instanceof SegmentError) throw block;
-  return block;
 }
 
 /**

@@ -12,7 +12,7 @@ import type { DroppedPart } from '../store/dropped-parts.js';
 import type { StoredFile } from '../store/thread/storage-protocol.js';
 import { wrapEnvelope } from '../store/values/envelope.js';
 import { FileBlocks, fileRecordPrefix, wholeFileRecord } from './file-blocks.js';
-import { type Finding, type Fix, loadProblem } from './findings.js';
+import { type Finding, type Fix, loadProblem, whole } from './findings.js';
 import { foundFile, type RunPlace } from './lost-records.js';
 import { FILES, SEGMENTS } from './stored-tables.js';
 
@@ -20,7 +20,7 @@ export function checkRun(place: RunPlace, info: RunInfo): Finding[] {
   if (info.kind === 'sorted') {
     const stored = place.files.get(place.segments.keyOf(runFile(info)));
     if (stored === null || stored === undefined) return [runIsGone(place, info, RECORD_IS_LOST)];
-    return checkFile(place, info, stored, (file) => checkSorted(place, info, file));
+    return checkFile(place, info, stored, (blocks) => checkSorted(place, info, blocks));
   }
   const { stored, foundCount, mayLackBlocks } = foundFile(place, info);
   const open = checkOpenBlock(place, info);
@@ -31,7 +31,7 @@ export function checkRun(place: RunPlace, info: RunInfo): Finding[] {
     ...open,
     ...(foundCount > 0 ? [blocksAreFound(place, info, stored, foundCount)] : []),
     ...(mayLackBlocks ? [mayLackRows(place, info, stored)] : []),
-    ...checkFile(place, info, stored, (file) => checkFresh(place, info, file, mayLackBlocks)),
+    ...checkFile(place, info, stored, (blocks) => checkFresh(place, info, blocks, mayLackBlocks)),
   ];
 }
 
@@ -41,25 +41,15 @@ function checkFile(
   place: RunPlace,
   info: RunInfo,
   stored: StoredFile,
-  check: (file: RunFile) => Finding[],
+  check: (blocks: FileBlocks) => Finding[],
 ): Finding[] {
-  let blocks: FileBlocks;
+  const blocks = whole(() => new FileBlocks(place.directory, place.segments.scope, stored));
+  if (blocks instanceof SegmentError) return [runIsGone(place, info, blocks.message)];
   try {
-    blocks = new FileBlocks(place.directory, place.segments.scope, stored);
-  } catch (error) {
-    if (!(error instanceof SegmentError)) throw error;
-    return [runIsGone(place, info, error.message)];
-  }
-  try {
-    return check({ stored, blocks });
+    return check(blocks);
   } finally {
     blocks.close();
   }
-}
-
-interface RunFile {
-  readonly stored: StoredFile;
-  readonly blocks: FileBlocks;
 }
 
 function blocksAreFound(
@@ -89,21 +79,15 @@ function mayLackRows({ segments: { scope } }: RunPlace, info: RunInfo, { frameEn
   };
 }
 
-function checkFresh(
-  place: RunPlace,
-  info: RunInfo,
-  { stored, blocks }: RunFile,
-  mayLackBlocks: boolean,
-): Finding[] {
+function checkFresh(place: RunPlace, info: RunInfo, blocks: FileBlocks, mayLackBlocks: boolean): Finding[] {
   const indexes: Uint8Array[] = [];
   const damaged = new Map<number, string>();
   for (let i = 0; i < blocks.count; i++) {
-    const block = blocks.block(i);
-    const index = block instanceof SegmentError ? block : whole(() => indexBytesOf(block));
+    const index = whole(() => indexBytesOf(blocks.block(i)));
     if (index instanceof SegmentError) damaged.set(i, index.message);
     else indexes.push(index);
   }
-  if (damaged.size > 0) return [someBlocks(place, info, stored, blocks.count, damaged)];
+  if (damaged.size > 0) return [someBlocks(place, info, blocks.stored, blocks.count, damaged)];
   return checkIndexes(place, info, indexes, mayLackBlocks);
 }
 
@@ -169,7 +153,7 @@ function checkOpenBlock({ segments }: RunPlace, info: RunInfo): Finding[] {
   const isOpen = !info.isClosed;
   if (bytes === null && !segments.damagedNames.includes(name)) {
     if (!isOpen || !segments.tables.mayHaveLost(SEGMENTS, key)) return [];
-  } else if (bytes !== null && !(whole(() => indexBytesOf(bytes)) instanceof SegmentError)) return [];
+  } else if (bytes !== null && loadProblem(() => indexBytesOf(bytes)) === null) return [];
   const isThere = bytes !== null || segments.damagedNames.includes(name);
   return [
     {
@@ -181,24 +165,24 @@ function checkOpenBlock({ segments }: RunPlace, info: RunInfo): Finding[] {
   ];
 }
 
-function checkSorted(place: RunPlace, info: RunInfo, { stored, blocks }: RunFile): Finding[] {
-  const last = blocks.count > 0 ? blocks.block(blocks.count - 1) : new SegmentError('its row file is empty');
-  const directory = last instanceof SegmentError ? last : whole(() => decodeDirectory(last));
+function checkSorted(place: RunPlace, info: RunInfo, blocks: FileBlocks): Finding[] {
+  const directory = whole(() => {
+    if (blocks.count === 0) throw new SegmentError('its row file is empty');
+    return decodeDirectory(blocks.block(blocks.count - 1));
+  });
   if (directory instanceof SegmentError) return [runIsGone(place, info, directory.message)];
   const damaged = new Map<number, string>();
   for (let i = 0; i < blocks.count - 1; i++) {
-    const block = blocks.block(i);
-    const problem =
-      block instanceof SegmentError ? block : whole(() => agreeing(directory, i, decodeSortedBlock(block)));
-    if (problem instanceof SegmentError) damaged.set(i, problem.message);
+    const problem = loadProblem(() => assertAgreeing(directory, i, decodeSortedBlock(blocks.block(i))));
+    if (problem !== null) damaged.set(i, problem);
   }
   if (directory.blockFirstRows.length !== blocks.count - 1)
     return [runIsGone(place, info, 'its directory is of another number of blocks')];
-  return damaged.size === 0 ? [] : [someBlocks(place, info, stored, blocks.count - 1, damaged)];
+  return damaged.size === 0 ? [] : [someBlocks(place, info, blocks.stored, blocks.count - 1, damaged)];
 }
 
-/** The block, if the directory says the same of it. */
-function agreeing(directory: RunDirectory, index: number, block: SortedBlock): SortedBlock {
+/** Throws a SegmentError unless the directory says the same of the block. */
+function assertAgreeing(directory: RunDirectory, index: number, block: SortedBlock): void {
   const firstRow = directory.blockFirstRows[index];
   const endRow = directory.blockFirstRows[index + 1] ?? directory.rowCount;
   const isSame =
@@ -206,7 +190,6 @@ function agreeing(directory: RunDirectory, index: number, block: SortedBlock): S
     block.timesUs[0] === directory.blockFirstTimesUs[index] &&
     projectsAgree(directory, firstRow, block);
   if (!isSame) throw new SegmentError(`block ${index} and the directory of its file do not agree`);
-  return block;
 }
 
 /** Within a project times don't fall, and none is outside of what the directory says. */
@@ -262,14 +245,4 @@ export function runText(scope: string, info: RunInfo): string {
 function droppedRows(scope: string, info: RunInfo): DroppedPart {
   const { startUs, spanUs } = info;
   return { view: 'rows', level: null, startUs, endUs: startUs + spanUs, what: runText(scope, info) };
-}
-
-/** What `read` gives, or its SegmentError. */
-function whole<T>(read: () => T): T | SegmentError {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof SegmentError) return error;
-    throw error;
-  }
 }

@@ -16,7 +16,7 @@ import { parseUsageName } from '../../engine/usage/stored-parts.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { wrapEnvelope } from '../store/values/envelope.js';
 import { FileBlocks, fileRecordPrefix } from './file-blocks.js';
-import { type Finding, type Fix, loadProblem } from './findings.js';
+import { type Finding, type Fix, loadProblem, whole } from './findings.js';
 import { checkPartFile } from './part-file.js';
 import type { CheckedStore } from './scope-check.js';
 import type { ScopeSegments } from './scope-segments.js';
@@ -58,12 +58,9 @@ function checkSealed(
   segments: ScopeSegments,
   { name, group }: { readonly name: PartName; readonly group: FoundGroup },
 ): Finding[] {
-  let expected: Uint8Array;
-  try {
-    expected = summaryOfFile(store, segments.scope, name);
-  } catch (error) {
-    if (!(error instanceof SegmentError)) throw error;
-    const finding = groupIsGone(segments, group, error.message);
+  const expected = whole(() => summaryOfFile(store, segments.scope, name));
+  if (expected instanceof SegmentError) {
+    const finding = groupIsGone(segments, group, expected.message);
     const records = fileRecordPrefix(segments.keyOf(partFile(name)));
     const keys = [...store.tables.table(FILES).keys()].filter((key) => key.startsWith(records));
     return [{ ...finding, fixes: [...(finding.fixes ?? []), { do: 'delete', table: FILES, keys }] }];

@@ -114,15 +114,14 @@ export class StatsView implements View<RelayEntry> {
   }
 
   *load(reader: SegmentReader): Generator<void, void> {
-    let last: StatsLevel | null = null;
+    let last: StoredSlot | null = null;
     for (const { name, bytes } of reader.list(PREFIX)) {
       const level = this.#levels.find(({ prefix }) => name.startsWith(prefix));
       if (level === undefined)
         throw new SegmentError('a segment of the statistics belongs to an unknown level');
       // The segments of a slot come together.
-      if (last !== null && !last.isReplaying(name)) this.#keepWithinLoad();
-      level.replay(name, bytes);
-      last = level;
+      if (last !== null && !last.isOf(name)) this.#keepWithinLoad();
+      last = level.replay(name, bytes);
       yield;
     }
     this.#keepWithinLoad();
@@ -173,8 +172,6 @@ class StatsLevel extends SlotLevel<StoredSlot> {
   /** What the slots hold, except for the changes of some. */
   #countedBytes = 0;
   readonly #uncounted = new Set<StoredSlot>();
-  /** While it is loaded: the slot that was read last. */
-  #replayed: StoredSlot | null = null;
   /** An expired slot, whose memory serves the next one. */
   #spare: Slot | null = null;
   /** The slot that it is time for, and the one before it, may still have many entries to come. */
@@ -243,20 +240,15 @@ class StatsLevel extends SlotLevel<StoredSlot> {
     super.save(writer);
   }
 
-  /** Whether a segment is of the slot that was replayed last. */
-  isReplaying(name: string): boolean {
-    return this.#replayed?.isOf(name) === true;
-  }
-
-  replay(name: string, bytes: Uint8Array): void {
+  /** Returns the slot that the segment is of. */
+  replay(name: string, bytes: Uint8Array): StoredSlot {
     const slot = this.slotOfSegment(name);
     slot.replay(name, bytes);
-    this.#replayed = slot;
     this.#uncounted.add(slot);
+    return slot;
   }
 
   finishReplay(): void {
-    this.#replayed = null;
     for (const slot of this.slots.values()) slot.finishReplay();
   }
 

@@ -38,18 +38,6 @@ const USUAL_LIMITS: StatsLimits = {
   loadBytes: Number.POSITIVE_INFINITY,
 };
 
-/** What one level holds, for the operator. */
-export interface LevelFigures {
-  readonly level: string;
-  readonly slotCount: number;
-  readonly bucketCount: number;
-  /** Values that are kept as they are, in memory or set aside. */
-  readonly exactValueCount: number;
-  readonly digestCount: number;
-  /** An estimate of the memory it takes. */
-  readonly byteCount: number;
-}
-
 export class StatsView implements View<RelayEntry> {
   readonly kind = STATS;
   readonly #levels = statsLevels();
@@ -143,13 +131,6 @@ export class StatsView implements View<RelayEntry> {
 
   /** O(slots). */
   figures(): FigureLine[] {
-    return this.levelFigures().map(({ level, slotCount, bucketCount, byteCount }) => {
-      return { label: level, values: [slotCount, bucketCount, byteCount] };
-    });
-  }
-
-  /** One for each level. O(slots). */
-  levelFigures(): LevelFigures[] {
     return this.#levels.map((level) => level.figures());
   }
 }
@@ -252,15 +233,14 @@ class StatsLevel extends SlotLevel<StoredSlot> {
     for (const slot of this.slots.values()) slot.finishReplay();
   }
 
-  figures(): LevelFigures {
-    const sum = { bucketCount: 0, exactValueCount: 0, digestCount: 0, byteCount: 0 };
+  figures(): FigureLine {
+    let bucketCount = 0;
+    let byteCount = 0;
     for (const { slot } of this.slots.values()) {
-      sum.bucketCount += slot.bucketCount;
-      sum.exactValueCount += slot.values.exactValueCount;
-      sum.digestCount += slot.values.digestCount;
-      sum.byteCount += slot.byteCount;
+      bucketCount += slot.bucketCount;
+      byteCount += slot.byteCount;
     }
-    return { level: this.level.name, slotCount: this.slots.size, ...sum };
+    return { label: this.level.name, values: [this.slots.size, bucketCount, byteCount] };
   }
 
   protected create(index: number, prefix: string): StoredSlot {

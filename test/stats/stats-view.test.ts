@@ -9,10 +9,11 @@ import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { InvocationStatsRow } from '../../engine/stats/bucket-merge.js';
 import type { InvocationStatsParameters } from '../../engine/stats/partial.js';
+import { LEVELS } from '../../engine/stats/series.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import { StatsView } from '../../engine/stats/stats-view.js';
 import { finished } from '../../engine/steps.js';
-import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
+import { slotIndex, US_PER_DAY, US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
 import { Random } from '../../src/demo/random.js';
 import { MemoryScratch } from '../memory-scratch.js';
 import { queryStats } from '../queries.js';
@@ -68,6 +69,15 @@ function viewOf(...entries: readonly RelayEntry[]): StatsView {
   const view = new StatsView();
   for (const one of entries) view.apply(one);
   return view;
+}
+
+/** How many exact values the slots of those times hold at a level, in memory or set aside, and how many digests. */
+function valuesAt(view: StatsView, level: number, ...timesUs: readonly number[]) {
+  const slots = timesUs.map((timeUs) => view.slotAt(level, slotIndex(timeUs, LEVELS[level].unitUs))!.values);
+  return {
+    exact: slots.reduce((sum, { exactValueCount }) => sum + exactValueCount, 0),
+    digests: slots.reduce((sum, { digestCount }) => sum + digestCount, 0),
+  };
 }
 
 function restored(table: SegmentTable): StatsView {
@@ -333,7 +343,7 @@ test('expiry forgets what no series reaches, each level by its own window, in th
   check(NOW_US + US_PER_HOUR + US_PER_MINUTE, 'day hour');
   check(NOW_US + US_PER_DAY + US_PER_HOUR / 2, 'day');
   check(NOW_US + 8 * US_PER_DAY, '');
-  expect(view.levelFigures().map(({ slotCount }) => slotCount)).toEqual([0, 0, 0, 0]);
+  expect(view.figures().map(({ values: [slotCount] }) => slotCount)).toEqual([0, 0, 0, 0]);
 });
 
 test('values of slots that are over are set aside; newer ones, and those not saved, stay', () => {
@@ -379,9 +389,7 @@ test('near a pause slots that are not over are set aside too, saved or not, and 
   expect(view.heldBytes, 'nothing is over').toBe(heldBytes);
   for (let i = 0; i < 20; i++) view.spill({ isNearPause: true });
   // Without values there are keys and figures, and the events that wait for the next save.
-  expect(view.levelFigures().reduce((sum, { exactValueCount }) => sum + exactValueCount, 0)).toBeGreaterThan(
-    0,
-  );
+  expect(LEVELS.reduce((sum, _, level) => sum + valuesAt(view, level, NOW_US).exact, 0)).toBeGreaterThan(0);
   expect(view.heldBytes).toBeLessThan(heldBytes - 4 * 8 * 2_000);
   same();
   both(2_000, 2_500);
@@ -456,7 +464,7 @@ test('what only the clock takes for past is kept, but when memory is short what 
     entry({ timestampUs: aheadUs - US_PER_MINUTE }),
   );
   view.save(table);
-  const seconds = (): number => view.levelFigures()[0].slotCount;
+  const seconds = (): number | null => view.figures()[0].values[0];
   view.expire(aheadUs, NOW_US);
   expect(seconds()).toBe(3);
   const before = INTERVALS.map((interval) => ask(view, { interval }));
@@ -532,15 +540,18 @@ test('the figures for the operator count what is held', () => {
   const entries = Array.from({ length: 600 }, (_, i) =>
     entry({ functionId: 'f', executionTimeMs: i, timestampUs: NOW_US + (i < 300 ? 0 : US_PER_SECOND) }),
   );
-  const figures = viewOf(...entries, entry({ project: 'b' })).levelFigures();
-  expect(figures.map(({ byteCount, ...rest }) => rest)).toEqual([
-    { level: 'second', slotCount: 2, bucketCount: 5, exactValueCount: 1201, digestCount: 0 },
-    { level: 'minute', slotCount: 1, bucketCount: 3, exactValueCount: 1, digestCount: 2 },
-    { level: 'hour', slotCount: 1, bucketCount: 3, exactValueCount: 1, digestCount: 2 },
-    { level: 'day', slotCount: 1, bucketCount: 3, exactValueCount: 1, digestCount: 2 },
+  const view = viewOf(...entries, entry({ project: 'b' }));
+  const figures = view.figures();
+  expect(figures.map(({ label, values }) => [label, ...values.slice(0, 2)])).toEqual([
+    ['second', 2, 5],
+    ['minute', 1, 3],
+    ['hour', 1, 3],
+    ['day', 1, 3],
   ]);
-  for (const { byteCount } of figures) {
-    expect(byteCount).toBeGreaterThan(10_000);
-    expect(byteCount).toBeLessThan(50_000);
+  expect(valuesAt(view, 0, NOW_US, NOW_US + US_PER_SECOND)).toEqual({ exact: 1201, digests: 0 });
+  for (const level of [1, 2, 3]) expect(valuesAt(view, level, NOW_US)).toEqual({ exact: 1, digests: 2 });
+  for (const { values } of figures) {
+    expect(values[2]).toBeGreaterThan(10_000);
+    expect(values[2]).toBeLessThan(50_000);
   }
 });

@@ -15,24 +15,6 @@ const USER_AGENTS = [
   'okhttp/4.12.0',
 ] as const;
 
-interface Place {
-  readonly city: string;
-  readonly colo: string;
-  readonly continent: string;
-  readonly country: string;
-  readonly region: string;
-  readonly regionCode: string;
-  readonly timezone: string;
-  readonly latitude: number;
-  readonly longitude: number;
-}
-
-function place(row: string): Place {
-  const [city, colo, continent, country, region, regionCode, timezone, latitude, longitude] = row.split('|');
-  const numbers = { latitude: Number(latitude), longitude: Number(longitude) };
-  return { city, colo, continent, country, region, regionCode, timezone, ...numbers };
-}
-
 const PLACES = [
   'Hamburg|HAM|EU|DE|Hamburg|HH|Europe/Berlin|53.55|9.99',
   'Lyon|CDG|EU|FR|Auvergne-Rhône-Alpes|ARA|Europe/Paris|45.76|4.83',
@@ -47,7 +29,7 @@ const PLACES = [
   'Osaka|KIX|AS|JP|Osaka|27|Asia/Tokyo|34.69|135.50',
   'Perth|PER|OC|AU|Western Australia|WA|Australia/Perth|-31.95|115.86',
   'Nairobi|NBO|AF|KE|Nairobi County|30|Africa/Nairobi|-1.28|36.81',
-].map(place);
+].map((row) => row.split('|'));
 
 const NETWORKS = [
   [3320, 'Telekom Nord'],
@@ -70,23 +52,22 @@ export interface Client {
 }
 
 export function createClient(random: Random): Client {
-  const at = random.pick(PLACES);
+  const [city, colo, continent, country, region, regionCode, timezone, ...position] = random.pick(PLACES);
   const [asn, organization] = random.pick(NETWORKS);
   const score = random.between(1, 99);
-  const latitude = (at.latitude + random.float() / 10).toFixed(5);
-  const longitude = (at.longitude + random.float() / 10).toFixed(5);
+  const [latitude, longitude] = position.map((degrees) => (Number(degrees) + random.float() / 10).toFixed(5));
   const http = random.pick(['HTTP/3', 'HTTP/2', 'HTTP/2', 'HTTP/1.1']);
-  const euMember = at.continent === 'EU' && at.country !== 'GB' ? '"isEUCountry":"1",' : '';
+  const euMember = continent === 'EU' && country !== 'GB' ? '"isEUCountry":"1",' : '';
   const cfMembers =
     `"asOrganization":"${organization}","asn":${asn},"botManagement":{"corporateProxy":false,` +
     `"ja3Hash":"${random.hex(32)}","score":${score},"staticResource":${random.chance(0.1)},"verifiedBot":false},` +
-    `"city":"${at.city}","clientAcceptEncoding":"gzip, deflate, br","clientTrustScore":${score},` +
-    `"colo":"${at.colo}","continent":"${at.continent}","country":"${at.country}",` +
+    `"city":"${city}","clientAcceptEncoding":"gzip, deflate, br","clientTrustScore":${score},` +
+    `"colo":"${colo}","continent":"${continent}","country":"${country}",` +
     `"edgeRequestKeepAliveStatus":${random.below(2)},"httpProtocol":"${http}",${euMember}` +
     `"latitude":"${latitude}","longitude":"${longitude}","postalCode":"${random.between(10_000, 99_999)}",` +
-    `"region":"${at.region}","regionCode":"${at.regionCode}","timezone":"${at.timezone}",` +
+    `"region":"${region}","regionCode":"${regionCode}","timezone":"${timezone}",` +
     `"tlsCipher":"AEAD-AES128-GCM-SHA256","tlsClientAuth":{"certPresented":"0","certRevoked":"0",` +
     `"certVerified":"NONE"}`;
   const ip = `${random.between(11, 223)}.${random.below(256)}.${random.below(256)}.${random.below(256)}`;
-  return { ip, country: at.country, colo: at.colo, userAgent: random.pick(USER_AGENTS), cfMembers };
+  return { ip, country, colo, userAgent: random.pick(USER_AGENTS), cfMembers };
 }

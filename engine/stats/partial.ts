@@ -32,6 +32,8 @@ export interface StatsQuestion extends Series {
 /** To be merged, or written, in the same turn: what it leads to may change after it. */
 export interface StatsPartial {
   readonly question: StatsQuestion;
+  /** Of one that has not come from another process. */
+  readonly view?: StatsView;
   /** Whether values of its buckets did not come. */
   readonly isCut: boolean;
   /** Adds what it has of a time slot to the bucket. */
@@ -48,15 +50,25 @@ export function questionOf(
 
 /** O(1). */
 export function collectStats(view: StatsView, question: StatsQuestion): StatsPartial {
-  return new OwnStats(view, question);
+  const { level, key } = question;
+  return {
+    question,
+    view,
+    isCut: false,
+    addTo: (merge, index) => {
+      const slot = view.slotAt(level, index);
+      const bucket = slot === null ? -1 : slot.find(key);
+      if (slot !== null && bucket >= 0) merge.add(slot, bucket);
+    },
+  };
 }
 
 /** The views that partial answers lead to, in order; null where one has come from another process. */
 export function ownViews(partials: readonly StatsPartial[]): StatsView[] | null {
   const views: StatsView[] = [];
-  for (const partial of partials) {
-    if (!(partial instanceof OwnStats)) return null;
-    views.push(partial.view);
+  for (const { view } of partials) {
+    if (view === undefined) return null;
+    views.push(view);
   }
   return views;
 }
@@ -107,7 +119,14 @@ export function readStats(bytes: Uint8Array, question: StatsQuestion): StatsPart
       buckets.set(index, readBucket(content));
       previous = index;
     }
-    return new ReadStats(question, buckets);
+    return {
+      question,
+      isCut: [...buckets.values()].some(({ floor }) => floor !== Number.NEGATIVE_INFINITY),
+      addTo: (merge, index) => {
+        const read = buckets.get(index);
+        if (read !== undefined) merge.addRead(read);
+      },
+    };
   });
 }
 
@@ -139,41 +158,5 @@ function withBucket(
     if (!scratch.isEmpty) then(scratch);
   } finally {
     scratch.clear();
-  }
-}
-
-class OwnStats implements StatsPartial {
-  readonly view: StatsView;
-  readonly question: StatsQuestion;
-  readonly isCut = false;
-
-  constructor(view: StatsView, question: StatsQuestion) {
-    this.view = view;
-    this.question = question;
-  }
-
-  addTo(merge: BucketMerge, index: number): void {
-    const { level, key } = this.question;
-    const slot = this.view.slotAt(level, index);
-    const bucket = slot === null ? -1 : slot.find(key);
-    if (slot !== null && bucket >= 0) merge.add(slot, bucket);
-  }
-}
-
-/** What another process has written. */
-class ReadStats implements StatsPartial {
-  readonly question: StatsQuestion;
-  readonly isCut: boolean;
-  readonly #buckets: ReadonlyMap<number, ReadBucket>;
-
-  constructor(question: StatsQuestion, buckets: ReadonlyMap<number, ReadBucket>) {
-    this.question = question;
-    this.#buckets = buckets;
-    this.isCut = [...buckets.values()].some(({ floor }) => floor !== Number.NEGATIVE_INFINITY);
-  }
-
-  addTo(merge: BucketMerge, index: number): void {
-    const read = this.#buckets.get(index);
-    if (read !== undefined) merge.addRead(read);
   }
 }

@@ -69,8 +69,8 @@ export interface FigureKind {
   readonly title: string;
   readonly help: string;
   readonly unit: 'count' | 'bytes' | 'timestampSeconds';
-  /** What it is of several views together. */
-  readonly over: 'sum' | 'least';
+  /** What it is of several views together, if not the sum. */
+  readonly over?: 'least';
 }
 
 export interface FigureLine {

@@ -13,28 +13,24 @@ export const ROWS: ViewKind = {
       title: 'Rows',
       help: 'Rows of logs.all that are kept, by the retention of their tier',
       unit: 'count',
-      over: 'sum',
     },
     {
       name: 'row_bytes',
       title: 'Bytes',
       help: 'Bytes of these rows as they are answered, not compressed',
       unit: 'bytes',
-      over: 'sum',
     },
     {
       name: 'rows_held_bytes',
       title: 'In memory',
       help: 'Memory of row indexes and open blocks',
       unit: 'bytes',
-      over: 'sum',
     },
     {
       name: 'row_runs',
       title: 'Runs',
       help: 'Runs that the rows are in, of an hour or a day each',
       unit: 'count',
-      over: 'sum',
     },
     {
       name: 'oldest_row_timestamp_seconds',

@@ -29,5 +29,5 @@ function sumOf({ figures }: ViewKind, sum: FigureLine | undefined, line: FigureL
 
 function combined({ over }: FigureKind, a: number | null, b: number | null): number | null {
   if (a === null || b === null) return a ?? b;
-  return over === 'sum' ? a + b : Math.min(a, b);
+  return over === 'least' ? Math.min(a, b) : a + b;
 }

@@ -134,9 +134,7 @@ function lostRecords(
   const count = lost.reduce((sum, { start, end }) => sum + end - start, 0);
   const what = `${count} records of the embedded log of ${topic}, the first at offset ${lost[0].start}`;
   const prefix = `${topic}/0:`;
-  const names = [...tables.table(SEGMENTS).keys()].flatMap((key) =>
-    key.startsWith(prefix) ? [key.slice(prefix.length)] : [],
-  );
+  const names = tables.keysWith(SEGMENTS, prefix).map((key) => key.slice(prefix.length));
   return {
     what: `${what}: damaged or missing`,
     remedy: 'become dead letters',

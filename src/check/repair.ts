@@ -116,8 +116,10 @@ class Repair {
     const file = runFile(info);
     const runs = this.#runsOf(scope);
     const open = `${scope}:${openName(file)}`;
-    deleteKeys(tables.table(SEGMENTS), `${scope}:${indexPrefix(file)}`);
-    deleteKeys(tables.table(FILES), fileRecordPrefix(`${scope}:${file}`));
+    for (const key of tables.keysWith(SEGMENTS, `${scope}:${indexPrefix(file)}`))
+      tables.table(SEGMENTS).delete(key);
+    for (const key of tables.keysWith(FILES, fileRecordPrefix(`${scope}:${file}`)))
+      tables.table(FILES).delete(key);
     if (tables.table(SEGMENTS).has(open)) return;
     runs.list.splice(
       runs.list.findIndex((run) => runFile(run) === file),
@@ -143,10 +145,6 @@ class Repair {
     tables.table(FILES).set(key, value);
     runs.list.push(made);
   }
-}
-
-function deleteKeys(table: Map<string, Uint8Array>, prefix: string): void {
-  for (const key of table.keys()) if (key.startsWith(prefix)) table.delete(key);
 }
 
 function idAfter(runs: readonly RunInfo[]): number {

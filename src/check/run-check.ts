@@ -59,8 +59,7 @@ function blocksAreFound(
   foundCount: number,
 ): Finding {
   const { key, value } = wholeFileRecord(scope, stored);
-  const prefix = fileRecordPrefix(`${scope}:${stored.file}`);
-  const keys = [...tables.table(FILES).keys()].filter((known) => known.startsWith(prefix));
+  const keys = tables.keysWith(FILES, fileRecordPrefix(`${scope}:${stored.file}`));
   return {
     what: `${runText(scope, info)}: what the store knew of ${foundCount} of its blocks is lost`,
     remedy: 'is made again from its index and its file, which have them; nothing of them is lost',

@@ -147,11 +147,7 @@ function scopeIsGone({ latestUs }: CheckedStore, segments: ScopeSegments, proble
       'is dropped whole; Kafka is read again as far as it goes back, the embedded log has nothing more of it',
     fixes: [
       { do: 'delete', table: SEGMENTS, keys: names.map((name) => segments.keyOf(name)) },
-      {
-        do: 'delete',
-        table: FILES,
-        keys: recordKeys(segments.tables, (key) => key.startsWith(`${scope}:`)),
-      },
+      { do: 'delete', table: FILES, keys: segments.tables.keysWith(FILES, `${scope}:`) },
     ],
     dropped: viewsOfLog(names).map(({ kind }) => allOf(kind, latestUs, `partition ${scope}`)),
   };
@@ -226,9 +222,7 @@ function checkUnlisted(store: CheckedStore, segments: ScopeSegments, runs: reado
     (fileKey) => !files.has(fileKey.slice(segments.scope.length + 1)),
   );
   if (names.length + fileKeys.length === 0) return [];
-  const keys = recordKeys(segments.tables, (key) =>
-    fileKeys.some((fileKey) => key.startsWith(fileRecordPrefix(fileKey))),
-  );
+  const keys = fileKeys.flatMap((fileKey) => segments.tables.keysWith(FILES, fileRecordPrefix(fileKey)));
   return [
     {
       what: `rows of ${segments.scope}: ${[...names, ...fileKeys].join(', ')} belongs to no run`,
@@ -359,8 +353,4 @@ function rowFileKeysOf({ files }: CheckedStore, scope: string): string[] {
   return [...files.keys()].filter(
     (fileKey) => fileKey.startsWith(prefix) && parsePartFile(fileKey.slice(prefix.length)) === null,
   );
-}
-
-function recordKeys(tables: StoredTables, isGone: (key: string) => boolean): string[] {
-  return [...tables.table(FILES).keys()].filter(isGone);
 }

@@ -103,6 +103,11 @@ export class StoredTables {
     return entryOf(this.#tables, name, () => new Map());
   }
 
+  /** The keys of a table that begin with the prefix. */
+  keysWith(table: string, prefix: string): string[] {
+    return [...this.table(table).keys()].filter((key) => key.startsWith(prefix));
+  }
+
   /** What a journal holds, by its own keys. */
   entriesOf(journal: string): [string, Uint8Array][] {
     const scope = scopeOfName(journal);

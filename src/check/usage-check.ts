@@ -61,8 +61,7 @@ function checkSealed(
   const expected = whole(() => summaryOfFile(store, segments.scope, name));
   if (expected instanceof SegmentError) {
     const finding = groupIsGone(segments, group, expected.message);
-    const records = fileRecordPrefix(segments.keyOf(partFile(name)));
-    const keys = [...store.tables.table(FILES).keys()].filter((key) => key.startsWith(records));
+    const keys = store.tables.keysWith(FILES, fileRecordPrefix(segments.keyOf(partFile(name))));
     return [{ ...finding, fixes: [...(finding.fixes ?? []), { do: 'delete', table: FILES, keys }] }];
   }
   const summary = summaryName(name);

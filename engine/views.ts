@@ -8,7 +8,6 @@ import { STATS } from './stats/kind.js';
 import { StatsView } from './stats/stats-view.js';
 import { finished } from './steps.js';
 import { USAGE } from './usage/kind.js';
-import { UsageView } from './usage/usage-view.js';
 import type { ViewKind } from './view.js';
 
 export interface ListedView {
@@ -19,7 +18,7 @@ export interface ListedView {
 
 export const VIEWS: readonly ListedView[] = [
   { kind: ROWS, checkGroup: null },
-  { kind: USAGE, checkGroup: (reader) => finished(new UsageView().load(reader)) },
+  { kind: USAGE, checkGroup: null },
   { kind: EVENT_COUNTS, checkGroup: (reader) => finished(new EventCountsView().load(reader)) },
   { kind: STATS, checkGroup: (reader) => finished(new StatsView().load(reader)) },
 ];

@@ -61,7 +61,9 @@ export async function runCheck(
   let lock: DirectoryLock | null = null;
   try {
     lock = await lockFor(directory, isRepair);
-    return checkAndRepair(directory, isRepair);
+    return isBackup(SYSTEM_DISK, directory)
+      ? checkBackup(directory, isRepair)
+      : checkAndRepairStore(directory, isRepair);
   } catch (error) {
     const isOperators =
       error instanceof DirectoryInUseError ||
@@ -101,12 +103,6 @@ async function lockFor(directory: string, isRepair: boolean): Promise<DirectoryL
     if (!(error instanceof UnwritableDirectoryError) || isRepair) throw error;
     return null;
   }
-}
-
-function checkAndRepair(directory: string, isRepair: boolean): number {
-  return isBackup(SYSTEM_DISK, directory)
-    ? checkBackup(directory, isRepair)
-    : checkAndRepairStore(directory, isRepair);
 }
 
 /** A backup is told from what it lists; of one that is damaged a repair makes a store. */

@@ -312,9 +312,10 @@ function checkForeign(segments: ScopeSegments): Finding[] {
  */
 function lostViews({ latestUs }: CheckedStore, segments: ScopeSegments): Finding[] {
   // Of rows the list of runs tells what there should be. The same finding is told once.
-  const findings = viewsOfLog(segments.names()).flatMap(({ kind }) =>
-    kind === ROWS ? [] : lostViewsOf(kind, segments, latestUs),
-  );
+  const findings = viewsOfLog(segments.names()).flatMap(({ kind }) => {
+    const spans = kind === ROWS ? [] : segments.lostSpans(`${kind.name}/`);
+    return spans.map((span) => lostView(kind, span, segments.scope, latestUs));
+  });
   return [...new Map(findings.map((finding) => [finding.what, finding])).values()];
 }
 
@@ -325,10 +326,6 @@ export function viewsOfLog(names: Iterable<string>): readonly ListedView[] {
     ({ kind }) => kind.log,
   );
   return logs.length === 0 ? VIEWS : VIEWS.filter(({ kind }) => logs.includes(kind.log));
-}
-
-function lostViewsOf(kind: ViewKind, segments: ScopeSegments, latestUs: number): Finding[] {
-  return segments.lostSpans(`${kind.name}/`).map((span) => lostView(kind, span, segments.scope, latestUs));
 }
 
 function lostView(kind: ViewKind, { low, high }: LostSpan, scope: string, latestUs: number): Finding {

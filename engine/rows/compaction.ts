@@ -7,6 +7,7 @@
  *   sorted runs ────────────────────────────────────────────────────────────────────────────────────┴▶ merge ──▶ output
  */
 
+import { entryOf } from '../entry-of.js';
 import {
   COMPACTION_CHUNK_BYTES,
   COMPACTION_ROW_BYTES,
@@ -65,11 +66,12 @@ export function* compactRuns(
 ): Generator<void, RunDirectory | null> {
   const spills: string[] = [];
   const sources: RowSource[] = [];
+  /** The same text, one string for all directories: a day's hours have the same projects. */
   const names = new Map<string, string>();
   for (const input of plan.inputs) {
     if (input.kind === 'sorted') {
       const bytes = files.block(input.file, files.blockCount(input.file) - 1);
-      const directory = decodeDirectory(bytes, (name) => onlyOne(names, name));
+      const directory = decodeDirectory(bytes, (name) => entryOf(names, name, () => name));
       sources.push(new SortedSource(files, input.file, directory, input.visibleFromUs));
     }
   }
@@ -84,13 +86,6 @@ export function* compactRuns(
   }
   for (const spill of spills) files.remove(spill);
   return directory;
-}
-
-/** The same text, one string for all directories: a day's hours have the same projects. */
-function onlyOne(names: Map<string, string>, name: string): string {
-  const first = names.get(name);
-  if (first === undefined) names.set(name, name);
-  return first ?? name;
 }
 
 /** Adds a source for each chunk of the fresh inputs' rows; all but the last chunk are spilled. */

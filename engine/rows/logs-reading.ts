@@ -4,6 +4,7 @@
  * sorted runs, and of fresh runs the rows that are too large for a buffer that is filled again.
  */
 
+import { entryOf } from '../entry-of.js';
 import { LASTING_ROW_BYTES } from './block.js';
 import type { FreshRun } from './fresh-run.js';
 import type { SortedBlock } from './sorted-block.js';
@@ -24,7 +25,7 @@ export class LogsReading {
     if (known !== undefined) return known;
     const block = run.block(blockIndex);
     this.#heldBytes += block.bytes.buffer.byteLength;
-    keep(this.#blocks, run, blockIndex, block);
+    entryOf(this.#blocks, run, () => new Map<number, SortedBlock>()).set(blockIndex, block);
     return block;
   }
 
@@ -34,13 +35,7 @@ export class LogsReading {
     const row = run.row(ordinal);
     if (row.length < LASTING_ROW_BYTES) return row;
     this.#heldBytes += row.buffer.byteLength;
-    keep(this.#rows, run, ordinal, row);
+    entryOf(this.#rows, run, () => new Map<number, Uint8Array>()).set(ordinal, row);
     return row;
   }
-}
-
-function keep<Run, Value>(all: Map<Run, Map<number, Value>>, run: Run, index: number, value: Value): void {
-  const ofRun = all.get(run);
-  if (ofRun === undefined) all.set(run, new Map([[index, value]]));
-  else ofRun.set(index, value);
 }

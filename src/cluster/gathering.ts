@@ -16,6 +16,7 @@
  * for the same the reply of one is used. None is counted from a copy that is less far than an answer from here was.
  */
 
+import { entryOf } from '../../engine/entry-of.js';
 import type { Detail } from '../../engine/partial-format.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
@@ -224,12 +225,7 @@ export class Gathering {
 
   /** Ranked once a round: that takes a while over many partitions and members. */
   #holders(partition: number): readonly Peer[] {
-    let holders = this.#ranked.get(partition);
-    if (holders === undefined) {
-      holders = this.#ports.holders(this.#key(partition));
-      this.#ranked.set(partition, holders);
-    }
-    return holders;
+    return entryOf(this.#ranked, partition, () => this.#ports.holders(this.#key(partition)));
   }
 
   /**

@@ -43,7 +43,6 @@ export function dropSpareBlocks(): void {
 
 /** The rows of a block that is still being filled. */
 export class BlockBuilder {
-  readonly firstOrdinal: number;
   #bytes: Uint8Array;
   /** Where its rows begin. */
   #rowsAt = HEAD_BYTES;
@@ -56,8 +55,7 @@ export class BlockBuilder {
   readonly #projects = new Map<string, number>();
 
   /** Room is made at once for a block that will be filled soon, and little by little for one that may not. */
-  constructor(firstOrdinal: number, isBusy: boolean) {
-    this.firstOrdinal = firstOrdinal;
+  constructor(isBusy: boolean) {
     this.#bytes = isBusy ? (spareBuffers.pop() ?? new Uint8Array(BUSY_BYTES)) : new Uint8Array(IDLE_BYTES);
   }
 

@@ -141,7 +141,7 @@ export class FreshRun {
   append(timestampUs: number, idHash: number, project: string, row: Uint8Array): void {
     assert(!this.info.isClosed, 'a row is added to a closed run');
     if (this.#open === null) {
-      this.#open = new BlockBuilder(this.#rowCount, this.#rowCount > 0);
+      this.#open = new BlockBuilder(this.#rowCount > 0);
       this.#blockFirstOrdinals.push(this.#rowCount);
     }
     const open = this.#open;
@@ -209,7 +209,7 @@ export class FreshRun {
     const open = this.#reader.get(openName(this.file));
     if (open === null) return;
     const index = indexOfBlock(open);
-    this.#open = new BlockBuilder(this.#rowCount, false);
+    this.#open = new BlockBuilder(false);
     for (let i = 0; i < index.rowCount; i++) {
       this.#open.append(index.timeOffsetUs(i), index.idHash(i), index.project(i), rowOfBlock(open, i));
     }

@@ -70,7 +70,9 @@ export class ProjectRuns {
     for (let i = 0; i < projects.length; i++) {
       const entry = this.#entries.get(projects[i]);
       if (entry === undefined) {
-        this.#begin(projects[i], run, i);
+        const begun = { project: projects[i], hasRoom: false, runs: [run], indexes: [i] };
+        this.#entries.set(begun.project, begun);
+        this.#entryBytes += bytesOf(begun);
         continue;
       }
       if (!entry.hasRoom) this.#entryBytes += LIST_ROOM_BYTES;
@@ -79,12 +81,6 @@ export class ProjectRuns {
       entry.runs.push(run);
       entry.indexes.push(i);
     }
-  }
-
-  #begin(project: string, run: SortedRun, index: number): void {
-    const entry = { project, hasRoom: false, runs: [run], indexes: [index] };
-    this.#entries.set(project, entry);
-    this.#entryBytes += bytesOf(entry);
   }
 
   delete(run: SortedRun): void {

@@ -32,10 +32,6 @@ export class RunWriter {
     this.#blockBytes = blockBytes;
   }
 
-  get rowCount(): number {
-    return this.#rowCount;
-  }
-
   /** True when a block was written. */
   append({ project, timeUs, idHash, row }: ProjectRow): boolean {
     const isFull = this.#byteCount > 0 && this.#byteCount + row.length > this.#blockBytes;

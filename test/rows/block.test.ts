@@ -5,7 +5,7 @@ import { assertRowsOfBlock, BlockBuilder, rowOfBlock } from '../../engine/rows/b
 
 test('a block whose ends of rows are not those of its rows is found', () => {
   const rows = ['one', '', 'three'].map((text) => Buffer.from(text));
-  const builder = new BlockBuilder(0, false);
+  const builder = new BlockBuilder(false);
   for (const [i, row] of rows.entries()) builder.append(i, i, 'a', row);
   const block = Buffer.from(builder.encode());
   expect(() => assertRowsOfBlock(block)).not.toThrow();

@@ -67,16 +67,12 @@ export function parsePartFile(file: string): PartName | null {
 
 /** What the names of a part's segments begin with. */
 export function partPrefix({ hourIndex, partIndex }: PartName): string {
-  return `${hourPrefix(hourIndex)}${padded(partIndex)}/`;
+  return `usage/${padded(hourIndex)}/${padded(partIndex)}/`;
 }
 
 /** The segment of a sealed part. */
 export function summaryName(name: PartName): string {
   return `${partPrefix(name)}sealed`;
-}
-
-export function hourPrefix(hourIndex: number): string {
-  return `usage/${padded(hourIndex)}/`;
 }
 
 export function padded(index: number): string {

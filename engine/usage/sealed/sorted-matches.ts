@@ -9,6 +9,7 @@
 
 import { lowerBound } from '../../binary-search.js';
 import { addCells, addSlice, CELL_STRIDE } from '../cells.js';
+import type { SealedPage } from './sealed-page.js';
 
 const BLOCK_BITS = 6;
 const BLOCK_COUNT = 2 ** BLOCK_BITS;
@@ -36,12 +37,6 @@ export function sortMatches(offsetsUs: Uint32Array, areas: Uint8Array, count: nu
   return { ...from, sums: blockSums(from.areas) };
 }
 
-interface PageEntries {
-  /** Unaligned u32s. */
-  readonly offsetsUs: DataView;
-  readonly areas: Uint8Array;
-}
-
 /** Takes matches in any order, beside those that are known already. */
 export class MatchCollector {
   #offsetsUs: Uint32Array;
@@ -61,7 +56,7 @@ export class MatchCollector {
   }
 
   /** Takes entries [start, end) of a page. */
-  collect(page: PageEntries, start: number, end: number): void {
+  collect(page: Pick<SealedPage, 'offsetsUs' | 'areas'>, start: number, end: number): void {
     while (this.#count + end - start > this.#areas.length) this.#grow();
     for (let i = start; i < end; i++) {
       this.#offsetsUs[this.#count] = page.offsetsUs.getUint32(4 * i, true);
@@ -127,10 +122,7 @@ export class SortedMatches {
   }
 }
 
-interface Columns {
-  readonly offsetsUs: Uint32Array;
-  readonly areas: Uint8Array;
-}
+type Columns = Omit<MatchColumns, 'sums'>;
 
 function sortByDigit(from: Columns, to: Columns, shift: number): void {
   const count = from.areas.length;

@@ -71,8 +71,9 @@ export interface Pieces {
 export class Gathering {
   readonly #ports: GatheringPorts;
   readonly #wanted: Wanted;
-  readonly #topicId: string;
-  readonly #requests: PeerRequests;
+  readonly topicId: string;
+  /** How its requests went. */
+  readonly requests: PeerRequests;
   readonly #late: LateMemberPorts;
   readonly #ranked = new Map<number, readonly Peer[]>();
   #detail: Detail = { count: 0, byteLimit: UNCOUNTED_REPLY_BYTES };
@@ -80,21 +81,12 @@ export class Gathering {
   constructor(ports: GatheringPorts, wanted: Wanted) {
     this.#ports = ports;
     this.#wanted = wanted;
-    this.#topicId = ports.own.topicId(wanted.topic);
+    this.topicId = ports.own.topicId(wanted.topic);
     const { endpoint, query, topic, nowUs, limitMs, lateMs, read } = wanted;
-    const question = { endpoint, query, topic, topicId: this.#topicId, nowUs };
-    this.#requests = new PeerRequests(ports, question, { limitMs, isSlow: lateMs !== null, read });
+    const question = { endpoint, query, topic, topicId: this.topicId, nowUs };
+    this.requests = new PeerRequests(ports, question, { limitMs, isSlow: lateMs !== null, read });
     const { hedges, monotonicUs, after } = ports;
-    this.#late = { hedges, monotonicUs, after, lateMs, remainingMs: () => this.#requests.remainingMs };
-  }
-
-  get topicId(): string {
-    return this.#topicId;
-  }
-
-  /** How its requests went. */
-  get requests(): PeerRequests {
-    return this.#requests;
+    this.#late = { hedges, monotonicUs, after, lateMs, remainingMs: () => this.requests.remainingMs };
   }
 
   /**
@@ -108,7 +100,7 @@ export class Gathering {
     for (let round = 0; round === 0 || this.#isComing(lacking); round++) {
       if (round > 0) await this.#pause(CATCH_UP_PAUSE_MS * 2 ** (round - 1));
       this.#ranked.clear();
-      this.#requests.beginRound();
+      this.requests.beginRound();
       const others: number[] = [];
       for (const partition of lacking) {
         if (this.#isOwnGood(partition, this.#ports.freshMs)) {
@@ -143,22 +135,22 @@ export class Gathering {
 
   /** Whether a copy is only not as far yet as it must be, and may be in time. */
   #isComing(lacking: readonly number[]): boolean {
-    if (lacking.length === 0 || this.#requests.remainingMs <= CATCH_UP_PAUSE_MS) return false;
+    if (lacking.length === 0 || this.requests.remainingMs <= CATCH_UP_PAUSE_MS) return false;
     return lacking.every(
-      (partition) => this.#requests.isBehind(partition) || this.#isOwnBehind(this.#key(partition)),
+      (partition) => this.requests.isBehind(partition) || this.#isOwnBehind(this.#key(partition)),
     );
   }
 
   #isOwnBehind(key: PartitionKey): boolean {
     const copy = this.#ports.own.copy(key);
     return (
-      copy !== null && copy.ageMs !== Infinity && copy.nextOffset < this.#ports.floorOf(key, this.#topicId)
+      copy !== null && copy.ageMs !== Infinity && copy.nextOffset < this.#ports.floorOf(key, this.topicId)
     );
   }
 
   /** So long, or half of the time that is left. */
   #pause(limitMs: number): Promise<void> {
-    const pauseMs = Math.min(limitMs, CATCH_UP_PAUSE_MOST_MS, this.#requests.remainingMs / 2);
+    const pauseMs = Math.min(limitMs, CATCH_UP_PAUSE_MOST_MS, this.requests.remainingMs / 2);
     return new Promise((resolve) => {
       this.#ports.after(pauseMs, resolve);
     });
@@ -166,7 +158,7 @@ export class Gathering {
 
   /** A piece again, in more detail; null when the member does not count the same partitions any more. */
   async again({ peer, partitions }: Piece, detail: Detail): Promise<Piece | null> {
-    const { pieces, lacking } = await this.#requests.request(
+    const { pieces, lacking } = await this.requests.request(
       peer,
       partitions.map(({ partition }) => partition),
       Infinity,
@@ -184,8 +176,8 @@ export class Gathering {
       copy.ageMs !== Infinity &&
       copy.ageMs <= oldestMs &&
       (copy.isReached || oldestMs === Infinity) &&
-      own.isOfLog(key, this.#topicId) &&
-      copy.nextOffset >= floorOf(key, this.#topicId)
+      own.isOfLog(key, this.topicId) &&
+      copy.nextOffset >= floorOf(key, this.topicId)
     );
   }
 
@@ -216,8 +208,8 @@ export class Gathering {
     const key = this.#key(partition);
     if (project === null) return null;
     const asOfUs = monotonicUs();
-    const copy = peer.projects.without(partitionId(key), project, this.#topicId, asOfUs);
-    if (copy === null || copy.ageMs > oldestMs || copy.nextOffset < floorOf(key, this.#topicId)) return null;
+    const copy = peer.projects.without(partitionId(key), project, this.topicId, asOfUs);
+    if (copy === null || copy.ageMs > oldestMs || copy.nextOffset < floorOf(key, this.topicId)) return null;
     const { nextOffset, ageMs } = copy;
     const partitions = [{ partition, atLeast: nextOffset }];
     return { peer, partitions, dropped: [], partials: [], ageMs, asOfUs };
@@ -240,11 +232,11 @@ export class Gathering {
     for (const peer of this.#holders(partition)) {
       if (tried.has(peer)) continue;
       const nextOffset = peer.behindAt(key, nowUs);
-      if (nextOffset === Infinity || nextOffset >= floorOf(key, this.#topicId)) return false;
+      if (nextOffset === Infinity || nextOffset >= floorOf(key, this.topicId)) return false;
       behind.push(peer);
     }
     if (this.#hasOld(partition)) return false;
-    for (const peer of behind) this.#requests.noteBehind(peer, partition);
+    for (const peer of behind) this.requests.noteBehind(peer, partition);
     return true;
   }
 
@@ -262,7 +254,7 @@ export class Gathering {
     const lacking: number[] = [];
     for (const partition of partitions) {
       const peer = this.#holders(partition).find((one) => !tried.has(one));
-      if (peer === undefined || this.#requests.remainingMs <= 0) lacking.push(partition);
+      if (peer === undefined || this.requests.remainingMs <= 0) lacking.push(partition);
       else if (peer.hasBehind && this.#isKnownBehind(partition, tried)) lacking.push(partition);
       else groups.set(peer, [...(groups.get(peer) ?? []), partition]);
     }
@@ -275,7 +267,7 @@ export class Gathering {
   /** From a member, and from others what it does not count. `tried`: it among them. */
   async #ask(peer: Peer, partitions: readonly number[], tried: ReadonlySet<Peer>): Promise<Outcome> {
     const { freshMs } = this.#ports;
-    const first = this.#requests.request(peer, partitions, freshMs, this.#detail);
+    const first = this.requests.request(peer, partitions, freshMs, this.#detail);
     const outcome = await firstComplete(
       first,
       {
@@ -296,7 +288,7 @@ export class Gathering {
   /** Whether a partition has an older copy that may be used if no fresh one answers. */
   #hasOld(partition: number): boolean {
     const { own, maxStalenessMs } = this.#ports;
-    if (this.#requests.hasOld(partition, maxStalenessMs)) return true;
+    if (this.requests.hasOld(partition, maxStalenessMs)) return true;
     return this.#isOwnGood(partition, Infinity) && own.copy(this.#key(partition))!.ageMs <= maxStalenessMs;
   }
 
@@ -321,7 +313,7 @@ export class Gathering {
       const groups = new Map<Peer, number[]>();
       const lacking: number[] = [];
       for (const partition of left) {
-        const isTimeUp = this.#requests.remainingMs <= 0;
+        const isTimeUp = this.requests.remainingMs <= 0;
         const peer = this.#leastOld(partition);
         if (peer === 'own' || (isTimeUp && this.#isOwnGood(partition, Infinity))) own.push(partition);
         else if (peer === null || isTimeUp) lacking.push(partition);
@@ -329,7 +321,7 @@ export class Gathering {
       }
       if (groups.size === 0) return { pieces, own, lacking };
       const outcomes = await Promise.all(
-        [...groups].map(([peer, asked]) => this.#requests.request(peer, asked, Infinity, this.#detail)),
+        [...groups].map(([peer, asked]) => this.requests.request(peer, asked, Infinity, this.#detail)),
       );
       pieces.push(...outcomes.flatMap((outcome) => outcome.pieces));
       left = [...lacking, ...outcomes.flatMap((outcome) => outcome.lacking)];
@@ -341,7 +333,7 @@ export class Gathering {
     const ownAgeMs = this.#isOwnGood(partition, Infinity)
       ? this.#ports.own.copy(this.#key(partition))!.ageMs
       : Infinity;
-    return this.#requests.takeLeastOld(partition, ownAgeMs) ?? (ownAgeMs === Infinity ? null : 'own');
+    return this.requests.takeLeastOld(partition, ownAgeMs) ?? (ownAgeMs === Infinity ? null : 'own');
   }
 }
 

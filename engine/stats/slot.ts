@@ -44,8 +44,8 @@ export class Slot {
   /** By bucket. No key is empty: UNNAMED marks a bucket that loading has met but not learnt the name of. */
   readonly #keys: string[] = [];
   #figures = new Float64Array(INITIAL_BUCKET_COUNT * FIGURE_COUNT);
-  /** VALUES of a bucket is its place here. */
-  readonly #values = new SlotValues();
+  /** VALUES of a bucket is its place here. Others only read it. */
+  readonly values = new SlotValues();
   #keyLength = 0;
   #keyBytes = 0;
   /**
@@ -64,7 +64,7 @@ export class Slot {
   clear(): void {
     this.#bucketByKey.clear();
     this.#keys.length = 0;
-    this.#values.clear();
+    this.values.clear();
     this.#keyLength = 0;
     this.#keyBytes = 0;
     this.#namesake = null;
@@ -78,16 +78,11 @@ export class Slot {
 
   /** To be called when nobody asks for it any more. */
   close(): void {
-    this.#values.close();
+    this.values.close();
   }
 
   get bucketCount(): number {
     return this.#keys.length;
-  }
-
-  /** To be read only. */
-  get values(): SlotValues {
-    return this.#values;
   }
 
   /** An estimate of the memory that the slot takes. */
@@ -95,7 +90,7 @@ export class Slot {
     return (
       SLOT_OVERHEAD_BYTES +
       this.#figures.byteLength +
-      this.#values.heldBytes +
+      this.values.heldBytes +
       this.#keys.length * BUCKET_OVERHEAD_BYTES +
       this.#keyBytes
     );
@@ -103,7 +98,7 @@ export class Slot {
 
   /** What writing the images of all buckets takes, at most, as long as keys are ASCII. */
   get imageByteCount(): number {
-    return this.#keys.length * IMAGE_BYTES + this.#keyLength + this.#values.imageByteCount;
+    return this.#keys.length * IMAGE_BYTES + this.#keyLength + this.values.imageByteCount;
   }
 
   /** The bucket's rows in `figures` start here. */
@@ -153,16 +148,11 @@ export class Slot {
     if (known !== undefined || this.#keys[bucket] !== UNNAMED) {
       throw new SegmentError('the buckets in the segments of a slot have contradictory names');
     }
-    const name = this.#namesake?.ownKey(key) ?? this.#countedKey(key);
+    const longer = this.#namesake?.find(key) ?? -1;
+    const name = longer < 0 ? this.#countedKey(key) : this.#namesake!.keyOf(longer);
     this.#keys[bucket] = name;
     this.#bucketByKey.set(name, bucket);
     this.#keyLength += key.length;
-  }
-
-  /** The string that it holds for that key; null when it has no such bucket. */
-  ownKey(key: string): string | null {
-    const bucket = this.#bucketByKey.get(key);
-    return bucket === undefined ? null : this.#keys[bucket];
   }
 
   #countedKey(key: string): string {
@@ -187,27 +177,27 @@ export class Slot {
     const row = bucket * FIGURE_COUNT;
     countOutcome(figures, row, outcome);
     if (Number.isNaN(value)) return;
-    figures[row + VALUES] = this.#values.add(figures[row + VALUES], figures[row + VALUE_COUNT], value);
+    figures[row + VALUES] = this.values.add(figures[row + VALUES], figures[row + VALUE_COUNT], value);
     countValue(figures, row, value);
   }
 
   /** The bucket's digest, or null while its values are exact. */
   digestOf(bucket: number): Digest | null {
     const row = bucket * FIGURE_COUNT;
-    return this.#values.digestAt(this.#figures[row + VALUES], this.#figures[row + VALUE_COUNT]);
+    return this.values.digestAt(this.#figures[row + VALUES], this.#figures[row + VALUE_COUNT]);
   }
 
   /** Copies the values of a bucket without digest to out[at…]; returns where they end. */
   copyValues(bucket: number, out: Float64Array, at: number): number {
     const row = bucket * FIGURE_COUNT;
     const valueCount = this.#figures[row + VALUE_COUNT];
-    this.#values.copyTo(out, at, this.#figures[row + VALUES], valueCount);
+    this.values.copyTo(out, at, this.#figures[row + VALUES], valueCount);
     return at + valueCount;
   }
 
   /** See SlotValues.setAside. Changes nothing that can be asked for. */
   setAside(scratch: ScratchSpace, stepBytes: number): boolean {
-    return this.#values.setAside(this.#figures, this.bucketCount, scratch, stepBytes);
+    return this.values.setAside(this.#figures, this.bucketCount, scratch, stepBytes);
   }
 
   /** Writes all of one bucket, number and name included. */
@@ -216,7 +206,7 @@ export class Slot {
     writeKey(out, this.#keys[bucket]);
     const row = bucket * FIGURE_COUNT;
     for (let i = 0; i < SAVED_FIGURE_COUNT; i++) out.f64(this.#figures[row + i]);
-    this.#values.write(out, this.#figures[row + VALUES], this.#figures[row + VALUE_COUNT]);
+    this.values.write(out, this.#figures[row + VALUES], this.#figures[row + VALUE_COUNT]);
   }
 
   /** Puts a written bucket in the place of what is there of it. Throws a SegmentError. */
@@ -233,7 +223,7 @@ export class Slot {
     const valueCount = figures[row + VALUE_COUNT];
     if (valueCount < hadCount)
       throw new SegmentError('an image in a segment is older than the events before it');
-    figures[row + VALUES] = this.#values.read(segment, valueCount, figures[row + VALUES], hadCount);
+    figures[row + VALUES] = this.values.read(segment, valueCount, figures[row + VALUES], hadCount);
   }
 
   #growFigures(bucketCount: number): void {

@@ -14,7 +14,7 @@ import {
 } from '../../engine/usage/expressions/expression-evaluation.js';
 import type { ScanLane } from '../../engine/usage/expressions/scan-lane.js';
 import { isLiteral } from '../../engine/usage/expressions/standing-expressions.js';
-import { noUrls, type UrlBatch } from '../../engine/usage/expressions/url-batch.js';
+import { noUrls } from '../../engine/usage/expressions/url-batch.js';
 import { knownCounts } from '../../engine/usage/partial.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { coreCount } from '../core-count.js';
@@ -220,7 +220,16 @@ export class ApiCountsEvaluator {
   async check(expression: string): Promise<void> {
     if (this.#stopped) throw stopped();
     assertLength(expression);
-    if (!isLiteral(expression)) await this.#thread.run(expression, new NoUrls(), this.#threadTime());
+    if (isLiteral(expression)) return;
+    let isTaken = false;
+    // One batch without a URL: all that comes of it is whether the expression is valid.
+    const source: BatchSource = {
+      takeBatch: () => (isTaken ? null : noUrls()),
+      note: () => {
+        isTaken = true;
+      },
+    };
+    await this.#thread.run(expression, source, this.#threadTime());
   }
 
   /** Refuses what is under way and ends the match threads. */
@@ -337,19 +346,6 @@ function ofViews(
   if (chosen === undefined) return partials;
   if (chosen.some((view) => !views.includes(view))) return null;
   return chosen.map((view) => partials[views.indexOf(view)]);
-}
-
-/** One batch without a URL: all that comes of it is whether the expression is valid. */
-class NoUrls implements BatchSource {
-  #isTaken = false;
-
-  takeBatch(): UrlBatch | null {
-    return this.#isTaken ? null : noUrls();
-  }
-
-  note(): void {
-    this.#isTaken = true;
-  }
 }
 
 function assertLength(expression: string): void {

@@ -18,12 +18,8 @@ export class CompiledExpressions {
   /** In order of use, the latest at the end. */
   readonly #compiled = new Map<string, Compiled>();
   readonly #spareTables: AutomatonTables[] = [];
-  #tablesMade = 0;
-
   /** Tables that were ever made. */
-  get tablesMade(): number {
-    return this.#tablesMade;
-  }
+  tablesMade = 0;
 
   /** Throws what re2js throws for an invalid expression. */
   pattern(expression: string): RE2JS {
@@ -61,7 +57,7 @@ export class CompiledExpressions {
   #tables(): AutomatonTables {
     const spare = this.#spareTables.pop();
     if (spare !== undefined) return spare;
-    this.#tablesMade += 1;
+    this.tablesMade += 1;
     return new AutomatonTables();
   }
 }

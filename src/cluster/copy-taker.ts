@@ -10,7 +10,7 @@
  */
 
 import { createHash } from 'node:crypto';
-import { mkdirSync, renameSync } from 'node:fs';
+import { constants, mkdirSync, renameSync } from 'node:fs';
 import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Logger } from 'pino';
@@ -337,10 +337,7 @@ export class CopyTaker {
     fetched: Fetched,
   ): Promise<void> {
     mkdirSync(dirname(path), { recursive: true });
-    const file = await open(path, 'a+').then(async (made) => {
-      await made.close();
-      return open(path, 'r+');
-    });
+    const file = await open(path, constants.O_RDWR | constants.O_CREAT);
     const coming: Promise<FetchedPiece>[] = [];
     try {
       const { size } = await file.stat();

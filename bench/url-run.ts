@@ -215,7 +215,7 @@ async function fillStore(
   shard.expire(lastUs);
   await commit();
   await sealDue(store, shard, commit);
-  const { sealedParts } = shard.usage.stats();
+  const sealedParts = [...shard.usage.parts()].filter(({ kind }) => kind === 'sealed').length;
   const report = { urlBytes, heldBytes, sealedParts, storedBytes: store.usedBytes() };
   await store.close();
   return { seconds: (monotonicUs() - startUs) / 1e6, ...report };

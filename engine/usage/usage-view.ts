@@ -55,20 +55,6 @@ const USUAL_LIMITS: UsageLimits = {
   spillFromBytes: USAGE_SPILL_FROM_BYTES,
 };
 
-export interface UsageStats {
-  readonly parts: number;
-  readonly sealedParts: number;
-  /** Entries with a URL. */
-  readonly entries: number;
-  /** URLs held; one that comes again after very many others, or after a restart, may be held twice. */
-  readonly urls: number;
-  /** Memory of entries and URLs. */
-  readonly heldBytes: number;
-  readonly standingExpressions: number;
-  /** Of the standing expressions' matches. */
-  readonly matchBytes: number;
-}
-
 export class UsageView implements View<EdgeEntry> {
   readonly kind = USAGE;
   readonly standing: StandingExpressions;
@@ -206,31 +192,15 @@ export class UsageView implements View<EdgeEntry> {
     });
   }
 
-  /** O(parts + their blocks). */
+  /** O(parts + their blocks). Of URLs, one that comes again after very many others, or a restart, may count twice. */
   figures(): FigureLine[] {
-    const { entries, urls, standingExpressions } = this.stats();
-    return [{ label: null, values: [entries, urls, standingExpressions] }];
-  }
-
-  /** O(parts + their blocks). */
-  stats(): UsageStats {
-    let entries = 0;
-    let urls = 0;
-    let sealedParts = 0;
+    let entryCount = 0;
+    let urlCount = 0;
     for (const part of this.#parts.values()) {
-      entries += part.kind === 'fresh' ? part.entries.count : part.summary.entryCount;
-      urls += part.kind === 'fresh' ? part.urls.count : part.summary.urlCount;
-      if (part.kind === 'sealed') sealedParts += 1;
+      entryCount += part.kind === 'fresh' ? part.entries.count : part.summary.entryCount;
+      urlCount += part.kind === 'fresh' ? part.urls.count : part.summary.urlCount;
     }
-    return {
-      parts: this.#parts.size,
-      sealedParts,
-      entries,
-      urls,
-      heldBytes: this.freshBytes,
-      standingExpressions: this.standing.count,
-      matchBytes: this.standing.memory.heldBytes,
-    };
+    return [{ label: null, values: [entryCount, urlCount, this.standing.count] }];
   }
 
   #openPart(hourIndex: number): FreshPart {

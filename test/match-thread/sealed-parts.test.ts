@@ -17,6 +17,7 @@ import { parseJournalFile } from '../../src/store/journal/journal-folder.js';
 import { Store } from '../../src/store/store.js';
 import { evaluatedRows } from '../queries.js';
 import { edgeEntry, NaiveUsage, rowsText } from '../usage/naive-usage.js';
+import { usageStats } from '../usage/usage-stats.js';
 
 const SCOPE = 'edge/0';
 const HOUR_US = 498_611 * US_PER_HOUR;
@@ -106,7 +107,7 @@ test('answers over sealed parts are right, before and after a start, and at once
   await first.sealAll();
   applyTo(first, twin, 500);
   await first.commit();
-  const { sealedParts, parts, urls } = first.usage.stats();
+  const { sealedParts, parts, urls } = usageStats(first.usage);
   expect(sealedParts).toBeGreaterThan(8);
   expect(urls).toBeGreaterThan(URLS_PER_HELPER * HELPER_COUNT);
   expect(parts).toBeGreaterThan(sealedParts);
@@ -114,7 +115,7 @@ test('answers over sealed parts are right, before and after a start, and at once
   expect(first.evaluator.threadStartCount).toBe(1 + HELPER_COUNT);
   for (const cleanup of cleanups.splice(1).reverse()) await cleanup();
   const second = await openUsage(directory, manyParts);
-  expect(second.usage.stats()).toMatchObject({ sealedParts, parts });
+  expect(usageStats(second.usage)).toMatchObject({ sealedParts, parts });
   await check(second);
   // What is known of a part that is sealed only now stays known.
   second.usage.spill();
@@ -140,7 +141,7 @@ test('a file that expires is read to the end by the round that began before, the
   expect(rowsText(await answer)).toBe(expected);
   await opened.commit();
   await opened.commit();
-  expect(opened.usage.stats().parts).toBe(0);
+  expect(usageStats(opened.usage).parts).toBe(0);
   expect(usageFiles(directory)).toEqual([]);
 });
 

@@ -82,15 +82,14 @@ export class ShardEvaluation {
   /** The partial answer to one of the asks, once ready. */
   collect(ask: ApiCountsAsk): ApiCounts {
     const counts = new ApiCounts(ask);
+    // Also those that have expired since: the ask is of before that.
+    for (const { part, matches } of this.#counted.values()) counts.add(part, matches.list);
     const standing = this.#standing;
-    if (standing.literal === null) {
-      for (const { part, matches } of this.#counted.values()) counts.add(part, matches.list);
-      return counts;
-    }
-    // Parts that came since are known, too.
+    if (standing.literal === null) return counts;
+    // Of a literal, parts that came since are known, too.
     for (const part of this.#view.parts()) {
-      if (!counts.overlaps(part)) continue;
-      const matches = this.#counted.get(part.sequence)?.matches ?? standing.matches.get(part.sequence);
+      if (this.#counted.has(part.sequence) || !counts.overlaps(part)) continue;
+      const matches = standing.matches.get(part.sequence);
       if (matches !== undefined) counts.add(part, matches.list);
     }
     return counts;

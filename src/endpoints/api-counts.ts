@@ -8,6 +8,7 @@ import {
   USAGE_INTERVALS,
   type UsageInterval,
 } from '../../engine/usage/api-counts.js';
+import { isLiteral, literally } from '../../engine/usage/expressions/standing-expressions.js';
 import { USAGE } from '../../engine/usage/kind.js';
 import { combineCounts, mergeCounts, readCounts, writeCounts } from '../../engine/usage/partial.js';
 import { ExpressionError } from '../match-thread/expression-error.js';
@@ -31,6 +32,11 @@ export const apiCounts = {
   slowestMs: EVALUATION_WAIT_MS,
   isCached: true,
   limitedKeyRule: 'it may give only the name of one of them, literally, never another expression',
+  named: (query) => {
+    const project = query.values.get('project') ?? '';
+    if (isLiteral(project)) return query;
+    return { ...query, values: new Map(query.values).set('project', literally(project)) };
+  },
   parameters: new CallParameters(
     {
       project: filledText

@@ -53,6 +53,8 @@ interface EndpointFacts<Parameters> {
   projectOf(parameters: Parameters): string | null;
   /** What a key that is limited to some projects may ask, as a clause. */
   readonly limitedKeyRule: string;
+  /** What such a key asks with a project that is taken for more than a name else; absent: it is a name for any key. */
+  named?(query: DecodedQuery): DecodedQuery;
   readonly description: EndpointDescription;
 }
 

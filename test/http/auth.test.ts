@@ -90,6 +90,23 @@ test('usage.api-counts with a limited key: only a project’s name literally, ne
   expect(service.queries.takeAsked()).toEqual([]);
 });
 
+test('usage.api-counts with a limited key whose project has a dot in its name: no other is counted', async () => {
+  const service = new TestService({
+    keys: new KeyRing([
+      { key: KEY, projects: null },
+      { key: LIMITED_KEY, projects: ['shop.eu'] },
+    ]),
+  });
+  const target = '/api/endpoints/query/usage.api-counts?project=shop.eu&interval=daily';
+  for (const [key, expression] of [
+    [LIMITED_KEY, 'shop\\.eu'],
+    [KEY, 'shop.eu'],
+  ]) {
+    expect((await service.ask(target, { 'X-API-KEY': key })).status).toBe(200);
+    expect(service.queries.takeAsked()).toEqual([expect.stringContaining(expression)]);
+  }
+});
+
 test('ingest has keys of its own; a limited key may not post logs', async () => {
   const service = new TestService();
   const check = async (key: string, status: number) =>

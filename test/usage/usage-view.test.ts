@@ -15,7 +15,7 @@ import { finished } from '../../engine/steps.js';
 import { US_PER_DAY, US_PER_HOUR, US_PER_MINUTE } from '../../engine/time.js';
 import { areasOfPath } from '../../engine/usage/areas.js';
 import { ExpressionEvaluation } from '../../engine/usage/expressions/expression-evaluation.js';
-import { isLiteral } from '../../engine/usage/expressions/standing-expressions.js';
+import { isLiteral, literally } from '../../engine/usage/expressions/standing-expressions.js';
 import { hashBytes } from '../../engine/usage/fresh/url-index.js';
 import { knownCounts } from '../../engine/usage/partial.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
@@ -43,6 +43,12 @@ test('a literal has none of the characters that mean something', () => {
   for (const meaning of '\\.+*?()|[]{}^$') expect(isLiteral(`ab${meaning}c`), meaning).toBe(false);
   for (const plain of ['abc', 'https://a-b_c/d&e=f#g', 'é日', '%20', 'a,b', "a'b"])
     expect(isLiteral(plain), plain).toBe(true);
+  const odd = '\\.+*?()|[]{}^$';
+  const view = new UsageView();
+  for (const url of [`a${odd}b`, odd.slice(1), 'axb']) view.apply(edgeEntry(HOUR_US, url, 1));
+  const found = queryNow([view], literally(`a${odd}b`), { interval: 'hourly', nowUs: HOUR_US });
+  expect(rowsText(found)).toBe(`${HOUR_US} 1/0/0/0`);
+  for (const plain of ['abc', 'é日']) expect(literally(plain)).toBe(plain);
 });
 
 test('a window includes both its ends, and not a microsecond more', () => {
@@ -242,6 +248,23 @@ test('what an evaluation works on is not dropped under it', () => {
   literal.close();
   other.close();
   expect(usageStats(view).standingExpressions).toBe(1);
+});
+
+test('what expires while an expression is evaluated is in its answer, which is as of when it was asked', () => {
+  const view = new UsageView();
+  const endUs = HOUR_US + US_PER_HOUR;
+  for (let i = 0; i < 1000; i++) view.apply(edgeEntry(endUs - 1 - i, `abc/${i}`, 1));
+  view.apply(edgeEntry(endUs, 'abc/next', 1));
+  const expiryUs = endUs + 7 * US_PER_DAY;
+  const ask = { interval: 'daily', nowUs: expiryUs - 2_000 } as const;
+  const evaluations = ['abc', 'c/.'].map((expression) => {
+    return { expression, evaluation: new ExpressionEvaluation([view], expression, [ask]) };
+  });
+  for (const { expression, evaluation } of evaluations) {
+    finishEvaluation(evaluation, expression, 500, 500, () => view.expire(expiryUs));
+    expect(rowsText(rowsOfCounts(evaluation.collect(ask), ask)), expression).toMatch(/^\d+ 1001\/0\/0\/0$/);
+    evaluation.close();
+  }
 });
 
 test('what was asked before is known at once: a literal whatever came since, an expression until something comes', () => {

@@ -23,6 +23,11 @@ export function isLiteral(expression: string): boolean {
   return !/[\\.+*?()|[\]{}^$]/.test(expression);
 }
 
+/** The expression that finds a text as it is. */
+export function literally(text: string): string {
+  return text.replace(/[\\.+*?()|[\]{}^$]/g, '\\$&');
+}
+
 /**
  * What an expression takes up beside its text: the object, its map, its places in others; measured roughly,
  * meant for the memory bound.

@@ -168,13 +168,16 @@ export class QueryApi {
       return permissionDenied(
         `this key is limited to other projects than ${quoted(project)}; ${limitedKeyRule}`,
       );
-    const parsed = parameters.parse(call.query);
-    if (!parsed.ok) return this.#refuse(served, call.query, parsed.problems);
+    const { named } = served.endpoint;
+    const asked =
+      call.grant.projects === null || named === undefined ? call : { ...call, query: named(call.query) };
+    const parsed = parameters.parse(asked.query);
+    if (!parsed.ok) return this.#refuse(served, asked.query, parsed.problems);
     if (state.kind === 'none') return unavailable(state.reason, state.retryAfterSeconds);
     return refusable(() =>
       isCached(served)
-        ? this.#answerCached(served, parsed.parameters, call, state)
-        : this.#answerLive(served, parsed.parameters, call, state),
+        ? this.#answerCached(served, parsed.parameters, asked, state)
+        : this.#answerLive(served, parsed.parameters, asked, state),
     );
   }
 

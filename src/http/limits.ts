@@ -248,6 +248,12 @@ export const SLOW_QUERY_VALUE_LENGTH_LIMIT = 200;
 export const KEY_TAG_ROUND_COUNT = 1024;
 
 /**
+ * Parameters of a query string. More: who has no key has it decoded all the same, and each that is wrong takes an exception;
+ * fewer: a caller that adds many of its own is refused.
+ */
+export const QUERY_PARAMETER_LIMIT = 64;
+
+/**
  * Query strings that are remembered decoded, their length and their parameters at most. More: up to some KB
  * each; fewer: a dashboard's requests are decoded and checked again, 1.5 us each.
  */

@@ -5,6 +5,7 @@ import { apiCounts } from '../../src/endpoints/api-counts.js';
 import { type DecodedQuery, withDefault } from '../../src/endpoints/call-parameters.js';
 import { logsAll } from '../../src/endpoints/logs-all.js';
 import {
+  QUERY_PARAMETER_LIMIT,
   REMEMBERED_PARAMETER_COUNT,
   REMEMBERED_QUERY_COUNT,
   REMEMBERED_QUERY_LENGTH,
@@ -74,6 +75,19 @@ test('what may hold a key is not kept', () => {
   const queries = new DecodedQueries();
   for (const text of ['api_key=secret', 'project=a&api%5Fkey=secret', 'api_key=%zzsecret'])
     expect(ask(queries, text), text).not.toBe(ask(queries, text));
+});
+
+test('of very many parameters, which also cost time who has no key, the first are decoded', () => {
+  const text = (count: number) => Array.from({ length: count }, (_, i) => `p${i}=%`).join('&');
+  expect(decodeQuery(text(QUERY_PARAMETER_LIMIT)).malformed).toHaveLength(QUERY_PARAMETER_LIMIT);
+  const { malformed } = decodeQuery(text(10_000));
+  expect(malformed).toHaveLength(QUERY_PARAMETER_LIMIT + 1);
+  expect(malformed.at(-1)).toEqual({
+    parameter: `p${QUERY_PARAMETER_LIMIT}`,
+    message: `comes after ${QUERY_PARAMETER_LIMIT} others, and that is the limit`,
+  });
+  const asked = decodeQuery(`project=a&project_tier=PRO${'&x=1'.repeat(QUERY_PARAMETER_LIMIT)}`);
+  expect(logsAll.parameters.parse(asked)).toMatchObject({ ok: false });
 });
 
 test('text beyond ASCII is malformed however long the query is', () => {

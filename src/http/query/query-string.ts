@@ -2,7 +2,12 @@
 
 import type { DecodedQuery, ParameterProblem } from '../../endpoints/call-parameters.js';
 import { quoted } from '../../quoted.js';
-import { REMEMBERED_PARAMETER_COUNT, REMEMBERED_QUERY_COUNT, REMEMBERED_QUERY_LENGTH } from '../limits.js';
+import {
+  QUERY_PARAMETER_LIMIT,
+  REMEMBERED_PARAMETER_COUNT,
+  REMEMBERED_QUERY_COUNT,
+  REMEMBERED_QUERY_LENGTH,
+} from '../limits.js';
 
 /**
  * Query strings of late, decoded: dashboards send the same again and again. What may hold a key is not kept.
@@ -31,9 +36,16 @@ export function decodeQuery(rawQuery: string): DecodedQuery {
   const repeated = new Set<string>();
   const malformed: ParameterProblem[] = [];
   const isLong = rawQuery.length > REMEMBERED_QUERY_LENGTH;
-  for (const pair of rawQuery.split('&')) {
+  for (const [i, pair] of rawQuery.split('&', QUERY_PARAMETER_LIMIT + 1).entries()) {
     if (pair === '') continue;
     const equalsAt = pair.indexOf('=');
+    if (i === QUERY_PARAMETER_LIMIT) {
+      malformed.push({
+        parameter: pair.split('=', 1)[0],
+        message: `comes after ${i} others, and that is the limit`,
+      });
+      break;
+    }
     const rawName = equalsAt < 0 ? pair : pair.slice(0, equalsAt);
     const rawValue = equalsAt < 0 ? '' : pair.slice(equalsAt + 1);
     const name = decodeFormText(rawName);

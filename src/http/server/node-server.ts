@@ -55,8 +55,10 @@ export class NodeServer implements HttpServer {
   readonly #inFlight: AnswersInFlight;
   readonly #addressSettings: string;
   readonly #bodyIdleMs: number;
-  /** Answers in progress on a connection: nothing else may be written into them. */
-  readonly #openBySocket = new WeakMap<Duplex, number>();
+  /** Connections, from before their TLS handshake on. */
+  readonly #connections = new Set<Socket>();
+  /** What is in progress on a connection: nothing else may be written into its answers. */
+  readonly #openBySocket = new WeakMap<Duplex, Set<Exchange>>();
   #closing = false;
 
   /** The handler must be a contained one. */
@@ -89,6 +91,10 @@ export class NodeServer implements HttpServer {
     this.#server = this.#tlsServer ?? createServer(options);
     // No limit here: lines beyond one would be dropped in silence. HeaderList counts them.
     this.#server.maxHeadersCount = 0;
+    this.#server.on('connection', (socket: Socket) => {
+      this.#connections.add(socket);
+      socket.once('close', () => this.#connections.delete(socket));
+    });
     this.#server.on('request', (request, response) => this.#open(request, response));
     this.#server.on('clientError', (_error, socket) => this.#refuse(socket));
   }
@@ -116,7 +122,11 @@ export class NodeServer implements HttpServer {
   async close(graceMs: number): Promise<void> {
     this.#closing = true;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => this.#server.closeAllConnections(), graceMs);
+      const timer = setTimeout(() => {
+        this.#server.closeAllConnections();
+        // One in its handshake is none to node:http, and could finish that, and then stay for ever.
+        for (const socket of this.#connections) socket.destroy();
+      }, graceMs);
       this.#server.close(() => {
         clearTimeout(timer);
         resolve();
@@ -135,8 +145,7 @@ export class NodeServer implements HttpServer {
         this.#refuse(socket);
         return;
       }
-      this.#countOpen(socket, +1);
-      response.once('close', () => this.#countOpen(socket, -1));
+      const exchange = this.#begin(socket, response);
       const target = request.url ?? '';
       const queryAt = target.indexOf('?');
       const opened = this.#handler.open({
@@ -146,15 +155,32 @@ export class NodeServer implements HttpServer {
         headers,
       });
       if (opened === CLOSE_SOCKET) socket.destroy();
-      else if (isBodyConsumer(opened)) this.#readBody(request, response, opened);
-      else if (opened instanceof Promise) this.#answerLater(response, opened, false);
-      else this.#answer(response, opened, false);
+      else if (isBodyConsumer(opened)) this.#readBody(request, exchange, opened);
+      else if (opened instanceof Promise) this.#answerLater(exchange, opened, false);
+      else this.#answer(exchange, opened, false);
     } catch (error) {
       this.#abort(socket, error);
     }
   }
 
-  #readBody(request: IncomingMessage, response: ServerResponse, body: BodyConsumer): void {
+  #begin(socket: Socket, response: ServerResponse): Exchange {
+    const exchange = new Exchange(response);
+    let open = this.#openBySocket.get(socket);
+    if (open === undefined) {
+      const begun = new Set<Exchange>();
+      open = begun;
+      this.#openBySocket.set(socket, begun);
+      socket.once('close', () => {
+        for (const one of begun) one.end();
+      });
+    }
+    open.add(exchange);
+    exchange.whenOver(() => open.delete(exchange));
+    response.once('close', () => exchange.end());
+    return exchange;
+  }
+
+  #readBody(request: IncomingMessage, exchange: Exchange, body: BodyConsumer): void {
     let isReading = true;
     const { socket } = request;
     socket.setTimeout(this.#bodyIdleMs);
@@ -162,8 +188,8 @@ export class NodeServer implements HttpServer {
       isReading = false;
       socket.setTimeout(0);
       const answer = body.end();
-      if (answer instanceof Promise) this.#answerLater(response, answer, mustClose);
-      else this.#answer(response, answer, mustClose);
+      if (answer instanceof Promise) this.#answerLater(exchange, answer, mustClose);
+      else this.#answer(exchange, answer, mustClose);
     };
     request.on('data', (piece: Buffer) => {
       if (isReading && !body.push(piece)) end(true);
@@ -172,26 +198,24 @@ export class NodeServer implements HttpServer {
       if (isReading) end(false);
     });
     // Also after a body that breaks off or does not parse.
-    response.on('close', () => {
+    exchange.whenOver(() => {
       if (isReading) body.abort();
       isReading = false;
     });
   }
 
-  #answerLater(response: ServerResponse, answer: Promise<HttpAnswer>, mustClose: boolean): void {
+  #answerLater(exchange: Exchange, answer: Promise<HttpAnswer>, mustClose: boolean): void {
     answer
-      .then((value) => this.#answer(response, value, mustClose))
-      .catch((error: unknown) => this.#abort(response.socket, error));
+      .then((value) => this.#answer(exchange, value, mustClose))
+      .catch((error: unknown) => this.#abort(exchange.response.req.socket, error));
   }
 
   /** node:http keeps what the socket doesn't take yet, and drops it when the client goes away. */
-  #answer(response: ServerResponse, answer: HttpAnswer, mustClose: boolean): void {
+  #answer(exchange: Exchange, answer: HttpAnswer, mustClose: boolean): void {
+    const { response } = exchange;
     const { body, release } = answer;
-    if (response.destroyed) {
-      release?.();
-      return;
-    }
-    if (release !== undefined) response.once('close', release);
+    if (release !== undefined) exchange.whenOver(release);
+    if (exchange.isOver) return;
     const headers = answer.headers.flat();
     if (!hasNoContent(answer.status)) {
       headers.push('Content-Length', String(byteCountOf(body)));
@@ -200,35 +224,36 @@ export class NodeServer implements HttpServer {
     else headers.push(...KEEP_ALIVE_LINE);
     response.writeHead(answer.status, headers);
     if (response.req.method === 'HEAD') response.end();
-    else if (isPieces(body)) this.#sendPieces(response, new BodyReader(body));
+    else if (isPieces(body)) this.#sendPieces(exchange, new BodyReader(body));
     else {
       response.end(body);
-      if (response.writableLength > 0) this.#watch(response, body);
+      if (response.writableLength > 0) this.#watch(exchange, body);
     }
   }
 
   /** What the socket has not taken at once. */
-  #watch(response: ServerResponse, body: string | Uint8Array): void {
+  #watch(exchange: Exchange, body: string | Uint8Array): void {
     const byteCount = byteCountOf(body);
     const heldBytes = typeof body === 'string' ? byteCount : body.buffer.byteLength;
-    const { socket } = response.req;
+    const { socket } = exchange.response.req;
     const sending = this.#inFlight.send(
       byteCount,
       heldBytes,
       () => socket.destroy(),
       () => takenBytes(socket),
     );
-    response.once('close', () => sending.end());
+    exchange.whenOver(() => sending.end());
   }
 
   /** A piece a turn, each when the one before has left. */
-  #sendPieces(response: ServerResponse, reader: BodyReader): void {
+  #sendPieces(exchange: Exchange, reader: BodyReader): void {
+    const { response } = exchange;
     const { socket } = response.req;
     const sending = this.#inFlight.sendLarge(reader.byteCount, () => socket.destroy());
-    response.once('close', () => sending.end());
+    exchange.whenOver(() => sending.end());
     let offset = 0;
     const sendNext = () => {
-      if (response.destroyed) return;
+      if (exchange.isOver) return;
       sending.progressed(offset);
       if (offset === reader.byteCount) {
         response.end();
@@ -243,20 +268,41 @@ export class NodeServer implements HttpServer {
 
   /** What is no HTTP is answered by a bare 400, unless an answer is on its way, which that would corrupt. */
   #refuse(socket: Duplex): void {
-    if (socket.writable && !this.#openBySocket.has(socket)) socket.end(MALFORMED, () => socket.destroy());
+    const openCount = this.#openBySocket.get(socket)?.size ?? 0;
+    if (socket.writable && openCount === 0) socket.end(MALFORMED, () => socket.destroy());
     else socket.destroy();
-  }
-
-  #countOpen(socket: Socket, change: number): void {
-    const count = (this.#openBySocket.get(socket) ?? 0) + change;
-    if (count > 0) this.#openBySocket.set(socket, count);
-    else this.#openBySocket.delete(socket);
   }
 
   /** For our own bugs in this file: the connection is closed, since nobody knows what was sent. */
   #abort(socket: Socket | null, error: unknown): void {
     this.#bugs.report(error, 'writing an answer');
     socket?.destroy();
+  }
+}
+
+/**
+ * A request and its answer. Of one that waits behind another on its connection Node says nothing when the client goes
+ * away.
+ */
+class Exchange {
+  readonly response: ServerResponse;
+  isOver = false;
+  readonly #tasks: (() => void)[] = [];
+
+  constructor(response: ServerResponse) {
+    this.response = response;
+  }
+
+  /** Runs a task once the answer has left or the client has gone; at once if that is so. */
+  whenOver(task: () => void): void {
+    if (this.isOver) task();
+    else this.#tasks.push(task);
+  }
+
+  end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    for (const task of this.#tasks) task();
   }
 }
 

@@ -107,16 +107,18 @@ export class StateMoves {
    * has gone by the time that it could be removed: then it stays.
    */
   async drop(key: PartitionKey): Promise<boolean> {
-    const { store, platform, onFatal } = this.#ports;
+    const { store, cluster, platform, onFatal } = this.#ports;
+    let isGone = false;
     const drop = async () => {
+      // The commit before it may have waited for room for hours. Who has copied it is forgotten by now.
+      if (!cluster.isTakenOver(key, () => true)) return await this.#load(key, null);
+      isGone = true;
       await store.drop(partitionId(key), await this.taken.asideFor(key));
       await this.taken.removeAside(key);
       platform.logger.info(key, 'what was here of a partition is removed: another member has it');
     };
-    return await this.#replace(key, drop, () => this.#isTakenOver(key)).catch((error: unknown) => {
-      onFatal(error);
-      return true;
-    });
+    await this.#replace(key, drop, () => this.#isTakenOver(key)).catch(onFatal);
+    return isGone;
   }
 
   close(): void {

@@ -93,12 +93,15 @@ for (const version of KAFKA_VERSIONS) {
           await rig.produce(topic, partition, values);
         const all = values.map((_, offset) => offset);
         const first = await rig.start({ topics: [topic], groupId: topic });
-        let open: () => void = () => undefined;
-        const gate = new Promise<void>((resolve) => {
-          open = resolve;
-        });
-        first.sink.beforeRecord = async ({ offset }) => {
-          if (offset === HELD_AT) await gate;
+        const open: (() => void)[] = [];
+        const gates = [0, 1].map(
+          (partition) =>
+            new Promise<void>((resolve) => {
+              open[partition] = resolve;
+            }),
+        );
+        first.sink.beforeRecord = async ({ offset }, { partition }) => {
+          if (offset === HELD_AT) await gates[partition];
         };
         const isHeld = (partition: number) => first.sink.nextOffset({ topic, partition }) === HELD_AT;
         await eventually(() => isHeld(0) && isHeld(1));
@@ -108,17 +111,26 @@ for (const version of KAFKA_VERSIONS) {
         const [kept] = assignedTo(first);
         const [given] = assignedTo(second);
         await eventually(() => second.sink.nextOffset({ topic, partition: given }) === RECORDS);
+        expect([isHeld(kept), isHeld(given)]).toEqual([true, true]);
+        // What waits is still in memory.
+        const waitingBytes = first.source.unpackedBytes;
+        expect(waitingBytes).toBeGreaterThan(0);
+        open[given]();
+        await eventually(() => first.source.unpackedBytes < waitingBytes);
+        // The one that comes back does not wait for the other.
+        await second.source.stop();
+        await eventually(() => first.sink.nextOffset({ topic, partition: given }) === RECORDS);
         expect(isHeld(kept)).toBe(true);
-        open();
+        open[kept]();
         await eventually(() => first.sink.nextOffset({ topic, partition: kept }) === RECORDS);
-        expect(first.sink.offsets(`${topic}/${kept}`)).toEqual(all);
-        expect(first.sink.offsets(`${topic}/${given}`)).toEqual(all.slice(0, HELD_AT));
+        for (const partition of [kept, given])
+          expect(first.sink.offsets(`${topic}/${partition}`)).toEqual(all);
         expect(second.sink.offsets(`${topic}/${given}`)).toEqual(all);
         expect([first.sink.overlaps, second.sink.overlaps]).toEqual([0, 0]);
         expect([
           first.source.counters.consumersStarted,
           first.log.count('joined the consumer group'),
-        ]).toEqual([1, 2]);
+        ]).toEqual([1, 3]);
         expect([...first.fatal, ...second.fatal]).toEqual([]);
       });
 

@@ -155,6 +155,29 @@ test('tiny records count for the objects that they become', async () => {
   expect(heldBytes.length).toBe(2);
 });
 
+test('a batch behind a good one whose magic or length is damaged is told, and nothing is decoded from it on', async () => {
+  const [good, bad, last] = [0, 2, 4].map((offset) => batch(offset, 2, 10, false));
+  const damages: ((bytes: Buffer) => void)[] = [
+    (bytes) => bytes.writeUInt8(0x12, 16),
+    ...[0x80000000 | 50, -100, -12, -5, 0, 8, 48].map(
+      (length) => (bytes: Buffer) => void bytes.writeInt32BE(length, 8),
+    ),
+  ];
+  for (const [i, damage] of damages.entries()) {
+    const bytes = Buffer.from(bad.bytes);
+    damage(bytes);
+    const payload = response([Buffer.concat([good.bytes, bytes, last.bytes]), good.bytes]);
+    const told: string[] = [];
+    const unpacker = new FetchUnpacker(new UnpackBudget(CLOCK, NEVER, () => true), (id) => told.push(id));
+    await unpacker.unpack(payload, VERSION);
+    const decoded = await decode(payload);
+    correctFetch(decoded, payload, VERSION);
+    expect([i, told]).toEqual([i, ['t/0']]);
+    for (const { messages } of decoded.responses[0].partitions)
+      expect(messages.map(({ offset }) => offset)).toEqual(['0', '1']);
+  }
+});
+
 for (const isPacked of [true, false]) {
   test(`a batch of too many records, ${isPacked ? 'packed' : 'plain'}, is one dead letter`, async () => {
     const log = [batch(0, BATCH_RECORDS + 1, 1, isPacked), batch(BATCH_RECORDS + 1, 2, 1, isPacked)];

@@ -58,10 +58,16 @@ export class UnpackBudget {
   }
 
   /** On top of what the holder has already. */
-  hold(holder: object, byteCount: number): void {
+  hold(holder: object, byteCount: number, sinceMs = this.#clock.nowMs()): void {
     const heldBefore = this.#byHolder.get(holder)?.byteCount ?? 0;
-    this.#byHolder.set(holder, { byteCount: heldBefore + byteCount, sinceMs: this.#clock.nowMs() });
+    this.#byHolder.set(holder, { byteCount: heldBefore + byteCount, sinceMs });
     this.#heldBytes += byteCount;
+  }
+
+  /** Of work that goes on when the fetch that it came with is released; it is never taken for lost. */
+  holdDuring(work: Promise<void>, byteCount: number): void {
+    this.hold(work, byteCount, Number.POSITIVE_INFINITY);
+    void work.then(() => this.release(work));
   }
 
   /** All that the holder has. */

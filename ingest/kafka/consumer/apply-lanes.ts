@@ -27,6 +27,10 @@ export class ApplyLanes {
     return this.#lastById.get(id) ?? Promise.resolve();
   }
 
+  isBusy(id: string): boolean {
+    return this.#lastById.has(id);
+  }
+
   /** The same of all partitions. */
   async allIdle(): Promise<void> {
     await Promise.all(this.#lastById.values());

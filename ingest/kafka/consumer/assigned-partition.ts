@@ -43,6 +43,8 @@ export class AssignedPartition {
   #state: 'checking' | 'reading' | 'held' | 'revoked' = 'checking';
   #wasReading = false;
   #isKept = false;
+  /** It was kept, and is not read on yet. */
+  #isPending = false;
   #term = 0;
   readonly #revoked = new Latch();
 
@@ -69,7 +71,7 @@ export class AssignedPartition {
     if (this.#ends.length > HEARD_ENDS) this.#ends = this.#ends.filter((_, i) => i % 2 === 0);
   }
 
-  /** Whether it was read until it was revoked. */
+  /** Whether it was read until it was revoked, or was about to be read on. */
   get wasReading(): boolean {
     return this.#wasReading;
   }
@@ -82,6 +84,7 @@ export class AssignedPartition {
   /** As it was under the last assignment. */
   keep(before: AssignedPartition): void {
     this.#isKept = true;
+    this.#isPending = true;
     this.identity = before.identity;
     this.highWatermark = before.highWatermark;
     this.leaderEpoch = before.leaderEpoch;
@@ -93,6 +96,7 @@ export class AssignedPartition {
 
   /** From now on the log that it was kept of is read on. */
   readOn(position: number): void {
+    this.#isPending = false;
     this.advance(position);
     this.#state = 'reading';
   }
@@ -125,6 +129,7 @@ export class AssignedPartition {
   read(position: number): void {
     // It may be another log.
     this.#ends = [];
+    this.#isPending = false;
     this.advance(position);
     this.highWatermark = 0;
     this.#state = 'reading';
@@ -151,7 +156,7 @@ export class AssignedPartition {
   }
 
   revoke(): void {
-    this.#wasReading ||= this.#state === 'reading';
+    this.#wasReading ||= this.#state === 'reading' || this.#isPending;
     this.#state = 'revoked';
     this.#term++;
     this.#revoked.open();

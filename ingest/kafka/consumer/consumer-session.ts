@@ -93,7 +93,7 @@ export class ConsumerSession {
     this.assignment = new Assignment(parts.topics);
     this.#placement = new Placement(parts, this.#consumer, this.assignment, this.#closing);
     this.#fetches = new ConsumerFetches(parts, this.assignment, this.#placement, this.#closing);
-    this.#feed = new SinkFeed(parts, this.assignment, this.#placement);
+    this.#feed = new SinkFeed(parts, this.assignment, this.#placement, this.#fetches.budget);
   }
 
   get #isClosed(): boolean {

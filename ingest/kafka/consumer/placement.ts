@@ -54,8 +54,12 @@ export class Placement {
    * have.
    */
   begin(assignedPartitions: readonly AssignedPartition[]): void {
+    const { lanes } = this.#parts;
     this.#pause(assignedPartitions);
-    void this.#prepare(assignedPartitions);
+    // What the sink still has of an earlier assignment may take it for ever: nothing else is to wait for that.
+    const busy = assignedPartitions.filter(({ id }) => lanes.isBusy(id));
+    void this.#prepare(assignedPartitions.filter((one) => !busy.includes(one)));
+    for (const one of busy) void lanes.idle(one.id).then(() => this.#prepare([one]));
   }
 
   /** Reads on in those that were kept, as soon as what was under way of them is applied. */

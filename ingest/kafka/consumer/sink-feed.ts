@@ -4,6 +4,8 @@ import type { Batch, EachBatchPayload } from 'kafkajs';
 import type { PartitionKey, RecordBatch } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
 import { fetchedOffset, leaderEpochOf } from '../cluster/kafkajs-internals.js';
+import type { UnpackBudget } from '../codecs/unpack-budget.js';
+import { RECORD_COST_BYTES } from '../limits.js';
 import { toRecords } from '../protocol/records.js';
 import type { AssignedPartition } from './assigned-partition.js';
 import type { Assignment } from './assignment.js';
@@ -15,11 +17,13 @@ export class SinkFeed {
   readonly #parts: SessionPorts;
   readonly #assignment: Assignment;
   readonly #placement: Placement;
+  readonly #budget: UnpackBudget;
 
-  constructor(parts: SessionPorts, assignment: Assignment, placement: Placement) {
+  constructor(parts: SessionPorts, assignment: Assignment, placement: Placement, budget: UnpackBudget) {
     this.#parts = parts;
     this.#assignment = assignment;
     this.#placement = placement;
+    this.#budget = budget;
   }
 
   /**
@@ -61,11 +65,15 @@ export class SinkFeed {
           if (isCurrent()) onMissed(error);
         });
       assigned.applying = true;
+      const handed = this.#hand(assigned, recordBatch(batch, nextOffset), isCurrent);
       // The sink may take as long as it likes, and the group does not wait for it: kafkajs joins again only after this.
       await beatDuring(clock, Math.ceil(timing.heartbeatIntervalMs / 3), beat, () =>
-        assigned.untilRevoked(this.#hand(assigned, recordBatch(batch, nextOffset), isCurrent)),
+        assigned.untilRevoked(handed),
       );
-      if (!isCurrent()) return;
+      if (!isCurrent()) {
+        this.#budget.holdDuring(handed, bytesOf(batch));
+        return;
+      }
       if ((this.#parts.sink.nextOffset(assigned.key) ?? 0) < nextOffset) {
         // The sink has left the rest unread.
         this.#placement.hold(assigned);
@@ -126,4 +134,10 @@ export class SinkFeed {
 function recordBatch(batch: Batch, nextOffset: number): RecordBatch {
   const { topic, partition } = batch;
   return { topic, partition, records: toRecords(batch.messages), nextOffset };
+}
+
+function bytesOf({ messages }: Batch): number {
+  let byteCount = RECORD_COST_BYTES * messages.length;
+  for (const { key, value } of messages) byteCount += (key?.length ?? 0) + (value?.length ?? 0);
+  return byteCount;
 }

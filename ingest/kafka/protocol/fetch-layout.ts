@@ -75,14 +75,15 @@ export function isSoundIn({ highWatermark }: RecordSet, batch: BatchView): boole
 /**
  * The whole batches of a record set, in order: the last one may be cut off, as brokers fill a response up to
  * the byte. None of a set that begins in an older format; what follows a batch is taken for one, whatever its magic says,
- * as kafkajs does.
+ * as kafkajs does. One whose length can't be right is not sound, and the last.
  */
 export function* wholeBatches(payload: Buffer, { from, to }: RecordSet): Generator<BatchView, void, void> {
   for (let at = from; at + BATCH_HEADER_BYTES <= to; ) {
     const next = at + PREFIX_BYTES + payload.readInt32BE(at + LENGTH_AT);
     const isOlder = at === from && payload[at + MAGIC_AT] !== BATCH_MAGIC;
-    if (next > to || next <= at || isOlder) return;
+    if (next > to || isOlder) return;
     yield new BatchView(payload, at);
+    if (next < at + BATCH_HEADER_BYTES) return;
     at = next;
   }
 }

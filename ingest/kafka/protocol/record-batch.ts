@@ -50,12 +50,13 @@ export class BatchView {
   }
 
   /**
-   * Whether magic and checksum are right, which is of all but base offset, length, epoch and magic. Cost: a microsecond
-   * for 2.3 KB.
+   * Whether length and magic can be right, and the checksum is, which is of all but base offset, length, epoch and magic.
+   * Cost: a microsecond for 2.3 KB.
    */
   get isSound(): boolean {
     const end = this.#at + this.byteCount;
     return (
+      this.byteCount >= BATCH_HEADER_BYTES &&
       this.#payload[this.#at + MAGIC_AT] === BATCH_MAGIC &&
       crc32c(this.#payload, this.#at + ATTRIBUTES_AT, end) === this.#payload.readUInt32BE(this.#at + CRC_AT)
     );

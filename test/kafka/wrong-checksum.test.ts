@@ -30,14 +30,21 @@ describeKafka('a batch with a wrong checksum', () => {
     await suite.rig.produce(topic, 1, numbered('other-', BATCH));
   });
 
-  /** Changes a byte of partition 0 on the broker's disk: it checks what it is sent, not what it has. */
+  /** Changes partition 0 on a broker's disk. */
+  async function damage(directory: string, change: (log: Buffer) => void): Promise<void> {
+    const file = join(directory, `${topic}-0`, `${'0'.repeat(20)}.log`);
+    const log = await readFile(file);
+    change(log);
+    await writeFile(file, log, { flag: 'r+' });
+  }
+
+  /** Changes a byte of it: the broker checks what it is sent, not what it has. */
   function flip(place: (log: Buffer) => number): Promise<void> {
-    return suite.broker.restartWith!(async (directory) => {
-      const file = join(directory, `${topic}-0`, `${'0'.repeat(20)}.log`);
-      const log = await readFile(file);
-      log[place(log)] ^= 0x10;
-      await writeFile(file, log);
-    });
+    return suite.broker.restartWith!((directory) =>
+      damage(directory, (log) => {
+        log[place(log)] ^= 0x10;
+      }),
+    );
   }
 
   const inSecond = (log: Buffer) => log.indexOf('second-5');
@@ -76,6 +83,17 @@ describeKafka('a batch with a wrong checksum', () => {
       expect([sink.gaps, source.status().held, holds.open, fatal]).toEqual([[gap], [], [], []]);
     });
   }
+
+  test('zeros that the broker itself refuses to read past: the partition holds, others are read', async () => {
+    let directory = '';
+    await suite.broker.restartWith!(async (ofBroker) => {
+      directory = ofBroker;
+    });
+    // It would not start with them.
+    await damage(directory, (log) => log.fill(0, second(log), second(log) + 40));
+    const { source, fatal } = await startHeld(BATCH);
+    expect([source.counters.consumersStarted, fatal]).toEqual([1, []]);
+  });
 
   test('an offset behind the end of the log: nothing is misplaced', async () => {
     await flip(inBaseOffset);

@@ -129,7 +129,7 @@ export class ClusterView {
       topics: [{ topic, partitions }],
     } as const;
     const fetched = await broker.fetch(request).catch((error: unknown) => {
-      if (error instanceof Error && 'type' in error && error.type === 'OFFSET_OUT_OF_RANGE') return null;
+      if (error instanceof Error && 'type' in error && UNREADABLE.has(error.type)) return null;
       throw error;
     });
     const found = fetched?.responses[0]?.partitions[0]?.messages.filter(
@@ -201,6 +201,9 @@ export class ClusterView {
     return bounds;
   }
 }
+
+/** What a broker says of an offset that its log has no record of, or none that it can read. */
+const UNREADABLE: ReadonlySet<unknown> = new Set(['OFFSET_OUT_OF_RANGE', 'CORRUPT_MESSAGE']);
 
 function flatten(topics: Awaited<ReturnType<InternalCluster['fetchTopicsOffset']>>): [string, number][] {
   return topics.flatMap(({ topic, partitions }) =>

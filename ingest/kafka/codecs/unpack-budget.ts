@@ -18,6 +18,7 @@ import {
   UNPACKED_WAIT_MS,
 } from '../limits.js';
 import {
+  CORRUPT_MESSAGE,
   cutOffUnsoundMessage,
   isSoundIn,
   type RecordSet,
@@ -128,8 +129,8 @@ export class FetchUnpacker {
   readonly #lastServed = new Map<string, number>();
 
   /**
-   * `onUnsound` is told of partitions of which a batch came with a wrong checksum: from it on nothing is
-   * unpacked.
+   * `onUnsound` is told of partitions of which a batch came with a wrong checksum, or none as the broker found it damaged:
+   * from it on nothing is unpacked.
    */
   constructor(budget: UnpackBudget, onUnsound: (id: string) => void) {
     this.#budget = budget;
@@ -150,7 +151,7 @@ export class FetchUnpacker {
     const lastServed = ({ id }: RecordSet) => this.#lastServed.get(id) ?? 0;
     const inTurn = recordSets(payload, apiVersion).sort((a, b) => lastServed(a) - lastServed(b));
     for (const set of inTurn) {
-      if (cutOffUnsoundMessage(payload, set)) this.#onUnsound(set.id);
+      if (set.errorCode === CORRUPT_MESSAGE || cutOffUnsoundMessage(payload, set)) this.#onUnsound(set.id);
       for (const batch of wholeBatches(payload, set)) {
         if (this.#hasAny && !this.#budget.hasRoom) {
           batch.cutOff();

@@ -4,7 +4,7 @@
  * wherever its bytes begin.
  */
 
-import { findIntactBatch, recordSets } from '../protocol/fetch-layout.js';
+import { CORRUPT_MESSAGE, findIntactBatch, recordSets } from '../protocol/fetch-layout.js';
 import { FETCH_VERSION, RawFetchError } from '../protocol/fetch-request.js';
 
 /** `fetchAt` resolves to a response of FETCH_VERSION for one partition, from an offset on. */
@@ -26,5 +26,5 @@ export async function nextIntactOffset(
   return endOffset;
 }
 
-/** OFFSET_OUT_OF_RANGE, CORRUPT_MESSAGE. */
-const MAY_BE_DAMAGE = new Set([1, 2]);
+/** The first: OFFSET_OUT_OF_RANGE. */
+const MAY_BE_DAMAGE = new Set([1, CORRUPT_MESSAGE]);

@@ -23,6 +23,9 @@ import {
 const FIRST_VERSION = 4;
 const LAST_VERSION = 11;
 
+/** Of a partition whose log the broker itself can't read there. */
+export const CORRUPT_MESSAGE = 2;
+
 /** The records of one partition in a response. */
 export interface RecordSet {
   /** Topic and partition. */

@@ -10,7 +10,7 @@
  */
 
 import type { PartitionKey } from '../../log-source.js';
-import { recordSets, wholeBatches } from './fetch-layout.js';
+import { CORRUPT_MESSAGE, recordSets, wholeBatches } from './fetch-layout.js';
 
 /** A record as kafkajs decodes it; control records move its offset and are left out. */
 interface DecodedMessage {
@@ -53,6 +53,8 @@ export function correctFetch(fetch: DecodedFetch, payload: Buffer, apiVersion: n
         outOfRange.push({ topic: topicName, partition: data.partition });
         data.errorCode = 0;
       }
+      // kafkajs would throw away what came of all partitions; this one holds after some such fetches.
+      if (data.errorCode === CORRUPT_MESSAGE) data.errorCode = 0;
       hideAborted(data);
       if (end !== undefined && end !== null) reachEnd(data, end);
     }

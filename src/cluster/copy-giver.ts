@@ -12,7 +12,14 @@ import { SNAPSHOT_FOLDER } from '../store/directory/backup.js';
 import { DiskFullError } from '../store/disk/disk-room.js';
 import { errorText, isSystemError } from '../store/disk/system-errors.js';
 import type { Store } from '../store/store.js';
-import { BUSY_STATUS, readCopyRequest, readPieceRequest, readReleaseRequest } from './hand-over.js';
+import {
+  BUSY_STATUS,
+  PIECE_CHECKSUM_BYTES,
+  readCopyRequest,
+  readPieceRequest,
+  readReleaseRequest,
+  writePieceChecksum,
+} from './hand-over.js';
 import { writeMessage } from './json-message.js';
 import { COPIES_GIVEN_AT_ONCE, COPY_IDLE_MS } from './limits.js';
 import type { Allocate } from './message-bytes.js';
@@ -117,10 +124,12 @@ export class CopyGiver {
     await this.#turn(byteCount);
     const file = await open(join(this.#ports.directory, SNAPSHOT_FOLDER, name), 'r').catch(notNow);
     try {
-      const piece = await readPiece(file, at, allocate(byteCount).subarray(0, byteCount)).catch(notNow);
+      const piece = allocate(byteCount + PIECE_CHECKSUM_BYTES).subarray(0, byteCount + PIECE_CHECKSUM_BYTES);
+      const read = await readAt(file, at, piece.subarray(0, byteCount)).catch(notNow);
       this.byteCount += byteCount;
-      const isSame = sha256 !== null && sha256 === createHash('sha256').update(piece).digest('hex');
-      return isSame ? null : piece;
+      if (sha256 !== null && sha256 === createHash('sha256').update(read).digest('hex')) return null;
+      writePieceChecksum(piece);
+      return piece;
     } finally {
       await file.close();
     }
@@ -193,7 +202,7 @@ function notNow(error: unknown): never {
   throw error;
 }
 
-async function readPiece(file: FileHandle, at: number, piece: Uint8Array): Promise<Uint8Array> {
+async function readAt(file: FileHandle, at: number, piece: Uint8Array): Promise<Uint8Array> {
   for (let done = 0; done < piece.length; ) {
     const { bytesRead } = await file.read(piece, done, piece.length - done, at + done);
     if (bytesRead === 0) throw new NotGiven(503, `a file of a snapshot ends at ${at + done}`);

@@ -1,11 +1,12 @@
 /**
- * What members ask each other to copy the state of a partition, as JSON; a piece itself is bytes.
+ * What members ask each other to copy the state of a partition, as JSON; a piece itself is bytes, with their CRC-32 behind.
  *
  *   copy      topic, its id, partition, asker →  a snapshot of its files, the giver's clock
  *   piece     snapshot, file, from where      →  its bytes, or that they are those which the asker has
  *   release   snapshot
  */
 
+import { crc32 } from 'node:zlib';
 import * as z from 'zod';
 import { PartialError } from '../../engine/partial-format.js';
 import { snapshot } from '../store/directory/backup.js';
@@ -56,3 +57,25 @@ export const readCopy = (bytes: Uint8Array, folder: string) => {
     throw new PartialError('a copy lists files of something else');
   return copy;
 };
+
+export const PIECE_CHECKSUM_BYTES = 4;
+
+/** `piece`: its last bytes are room for the checksum. */
+export function writePieceChecksum(piece: Uint8Array): void {
+  const byteCount = piece.length - PIECE_CHECKSUM_BYTES;
+  checksumOf(piece).setUint32(0, crc32(piece.subarray(0, byteCount)), true);
+}
+
+/** The bytes of a piece. Throws a PartialError where they are not as they were read. */
+export function readPiece(piece: Uint8Array, byteCount: number): Uint8Array {
+  if (piece.length !== byteCount + PIECE_CHECKSUM_BYTES)
+    throw new PartialError(`a piece has ${piece.length} bytes, not ${byteCount + PIECE_CHECKSUM_BYTES}`);
+  const bytes = piece.subarray(0, byteCount);
+  if (checksumOf(piece).getUint32(0, true) !== crc32(bytes))
+    throw new PartialError('a piece has a wrong checksum');
+  return bytes;
+}
+
+function checksumOf({ buffer, byteOffset, length }: Uint8Array): DataView {
+  return new DataView(buffer, byteOffset + length - PIECE_CHECKSUM_BYTES, PIECE_CHECKSUM_BYTES);
+}

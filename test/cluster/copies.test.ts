@@ -18,7 +18,12 @@ import { checkStore } from '../../src/check/store-check.js';
 import { ClusterListener } from '../../src/cluster/cluster-listener.js';
 import { CopyGiver } from '../../src/cluster/copy-giver.js';
 import { CopyTaker, type CopyTakerPorts } from '../../src/cluster/copy-taker.js';
-import { BUSY_STATUS, readCopy } from '../../src/cluster/hand-over.js';
+import {
+  BUSY_STATUS,
+  PIECE_CHECKSUM_BYTES,
+  readCopy,
+  writePieceChecksum,
+} from '../../src/cluster/hand-over.js';
 import { type Holding, writeHoldings } from '../../src/cluster/holdings.js';
 import { writeMessage } from '../../src/cluster/json-message.js';
 import {
@@ -293,7 +298,7 @@ test('a piece may be as large as builds of before asked for, and no larger', asy
   const { name } = files.reduce((a, b) => (a.byteCount > b.byteCount ? a : b));
   const piece = (byteCount: number) =>
     giver.piece(writeMessage({ snapshot, name, at: 0, byteCount, sha256: null }), Buffer.allocUnsafe);
-  expect((await piece(2 ** 20))?.length).toBe(2 ** 20);
+  expect((await piece(2 ** 20))?.length).toBe(2 ** 20 + PIECE_CHECKSUM_BYTES);
   await expect(piece(2 ** 20 + 1)).rejects.toThrow(PartialError);
   await giver.release(writeMessage({ snapshot }));
 });
@@ -392,7 +397,9 @@ test('tries that have got far count from the beginning', async () => {
     {
       piece: async () => {
         if (++pieces > COPY_PROGRESS_BYTES / PIECE_BYTES) throw new Error('it breaks off');
-        return Buffer.alloc(PIECE_BYTES);
+        const piece = Buffer.alloc(PIECE_BYTES + PIECE_CHECKSUM_BYTES);
+        writePieceChecksum(piece);
+        return piece;
       },
     },
   );
@@ -413,6 +420,39 @@ test('a try that fails leaves its place at the giver to others', async () => {
   await eventually(() => taker.failedCount === 1);
   await eventually(() => readdirSync(join(root, 'giver', 'snapshot')).length === 0);
   taker.close();
+  link.close();
+});
+
+test('a piece that is changed on its way is asked for again', async () => {
+  const link = new HttpPeerLink(url, 'key');
+  let isChanged = false;
+  const peers = await peersHolding(
+    { giver: {} },
+    1,
+    () => link.copy(writeMessage({ topic: 'edge', topicId: '', partition: 0, store: 'changed' })),
+    {
+      piece: async (request, allocate) => {
+        const piece = await link.piece(request, allocate);
+        if (piece !== null && piece.length > 100_000 && !isChanged) {
+          isChanged = true;
+          piece[50_000] ^= 1;
+        }
+        return piece;
+      },
+      release: (request) => link.release(request),
+    },
+  );
+  const directory = join(root, 'changed');
+  const store = await Store.open(directory, CACHE_BYTES);
+  const adopt: CopyTakerPorts['adopt'] = async (_, folder) => {
+    await store.adopt(SCOPE, folder, async () => undefined);
+    return true;
+  };
+  const taker = newTaker(directory, { peers, adopt, after: atOnce });
+  expect(await taker.obtain(HOLDING)).toBe(true);
+  await store.close();
+  expect([isChanged, taker.failedCount, taker.adoptedCount]).toEqual([true, 1, 1]);
+  await expectWhole(directory);
   link.close();
 });
 

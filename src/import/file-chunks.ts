@@ -55,14 +55,17 @@ export async function* fileChunks(
     cutter.push(piece.subarray(skippedBytes));
     yield* cutter.chunks(false);
   }
-  if (toSkipBytes > 0) {
-    throw new ImportError(
-      `it has fewer bytes than of a file with the same first line have been imported already (${standing.nextByte}): ` +
-        'nothing more is taken. Was it cut off? If it is another file, give it a name of its own with --name',
-    );
-  }
+  if (toSkipBytes > 0) throw tooShort(standing);
   yield* cutter.chunks(true);
   return cutter.heldBytes;
+}
+
+/** Of a file that ends before those bytes do that stand. */
+export function tooShort({ nextByte }: Pick<ImportState, 'nextByte'>): ImportError {
+  return new ImportError(
+    `it has fewer bytes than of a file with the same first line have been imported already (${nextByte}): ` +
+      'nothing more is taken. Was it cut off? If it is another file, give it a name of its own with --name',
+  );
 }
 
 /**

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { ImportState } from '../../ingest/embedded-log/import-state.js';
-import { fileChunks } from './file-chunks.js';
+import { fileChunks, tooShort } from './file-chunks.js';
 import { readFirstLine } from './first-line.js';
 import type { ImportClient } from './import-client.js';
 import { ImportError } from './import-error.js';
@@ -41,10 +41,16 @@ export async function importFile(
     const acceptedBefore = state.accepted;
     onProgress(state);
     const chunks = fileChunks(chained(head, pieces), state);
+    let endByte = state.nextByte;
     for (;;) {
       const next = await chunks.next();
-      if (next.done) return { state, acceptedBefore, unfinishedBytes: next.value };
+      if (next.done) {
+        // Meanwhile another import with the same first line has gone on beyond the end of this one.
+        if (state.nextByte > endByte) throw tooShort(state);
+        return { state, acceptedBefore, unfinishedBytes: next.value };
+      }
       const chunk = next.value;
+      endByte = chunk.endByte;
       state = await client.send(importId, chunk);
       if (state.nextByte < chunk.endByte)
         throw new ImportError('the service answers as if it had taken less than it was sent: this is a bug');

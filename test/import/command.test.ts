@@ -8,6 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ImportClient } from '../../src/import/import-client.js';
+import { importFile } from '../../src/import/importer.js';
+import { monotonicUs } from '../../src/system-clock.js';
 import { type ChildService, startChildService, TEST_KEY } from '../child-service.js';
 import { freePort } from '../kafka/broker/free-port.js';
 import { expectExactly, linesOf, type PastEntry, pastEntries, startImport } from './child-import.js';
@@ -132,6 +135,28 @@ test('another file with the same beginning is refused without a name, and so is 
   // Told to, it takes what two files have in common twice.
   standing.splice(standing.indexOf(entries[0]), 0, entries[0]);
   standing.push(...named);
+  await expectExactly(service.url, standing);
+});
+
+test('of two files that begin alike and are imported at once the shorter is not said to stand', async () => {
+  const entries = pastEntries('at once', 1_500, 1_500);
+  const file = writeFile('at-once.ndjson', linesOf(entries));
+  async function* pieces() {
+    yield linesOf([entries[0], ...pastEntries('lost', 10, 10)]);
+    // Where its import stands has been asked by now.
+    expect(await run(['--url', service.url, file])).toMatchObject({ code: 0 });
+  }
+  const client = new ImportClient({
+    url: service.url,
+    key: TEST_KEY,
+    topic: 'cloudflare.logs.prod',
+    patienceMs: 0,
+    monotonicUs,
+    signal: new AbortController().signal,
+    onWait: () => undefined,
+  });
+  await expect(importFile(pieces(), null, client, () => undefined)).rejects.toThrow('fewer bytes');
+  standing.push(...entries);
   await expectExactly(service.url, standing);
 });
 

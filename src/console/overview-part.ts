@@ -15,7 +15,7 @@ import type { Part, PartPorts } from './part.js';
 import { offerProjects } from './project-offer.js';
 import { LASTING_REFUSALS, Questions, type SettledAnswer, UNREACHABLE } from './questions.js';
 import { hashOf, type Settings } from './route.js';
-import { showTiles } from './tiles.js';
+import { showTiles, type Tile } from './tiles.js';
 import { utcText, zoneName } from './time-zone.js';
 
 const REFRESH_MS = 30_000;
@@ -123,14 +123,20 @@ export class OverviewPart implements Part {
     shown.hidden = isEmpty;
     empty.hidden = !isEmpty;
     if (isEmpty) {
-      sayInstead(
-        empty,
-        `No entries of ${visibleText(project)} in the last hour.`,
-        'Logs, functions and usage may have older ones.',
+      const waiting = [events, stats].find(
+        (answer) => answer.kind === 'refused' && !LASTING_REFUSALS.has(answer.status),
       );
+      if (waiting?.kind === 'refused')
+        sayInstead(empty, 'Not all of this can be answered now.', visibleText(waiting.message));
+      else
+        sayInstead(
+          empty,
+          `No entries of ${visibleText(project)} in the last hour.`,
+          'Logs, functions and usage may have older ones.',
+        );
       return;
     }
-    showFigures(eventRows, statsRows);
+    showFigures(events, stats);
     const starts = (rows: readonly { readonly timestamp: number }[]) =>
       rows.map((row) => row.timestamp / 1000);
     const panels = [
@@ -174,7 +180,14 @@ function rowsOf<Row>(answer: SettledAnswer<Rows<Row>>): readonly Row[] {
   return answer.kind === 'answered' ? answer.value.result : [];
 }
 
-function showFigures(events: readonly CountedEvents[], stats: readonly StatsRow[]): void {
+function showFigures(
+  eventAnswer: SettledAnswer<Rows<CountedEvents>>,
+  statsAnswer: SettledAnswer<Rows<StatsRow>>,
+): void {
+  const events = rowsOf(eventAnswer);
+  const stats = rowsOf(statsAnswer);
+  const known = (answer: SettledAnswer<unknown>, figures: readonly Tile[]) =>
+    answer.kind === 'answered' ? figures : figures.map(({ name }) => ({ name, value: '–' }));
   const sum = <Row>(rows: readonly Row[], pick: (row: Row) => number) =>
     rows.reduce((total, row) => total + pick(row), 0);
   const errorCount = sum(events, ({ error_count }) => error_count);
@@ -183,22 +196,26 @@ function showFigures(events: readonly CountedEvents[], stats: readonly StatsRow[
   const invocationCount = sum(stats, ({ count }) => count);
   const failedCount = sum(stats, ({ error_count }) => error_count);
   showTiles(tiles, [
-    { name: 'Requests', value: countText(requestCount) },
-    {
-      name: 'Error rate',
-      value: shareText(errorCount, requestCount),
-      note: counted(errorCount, 'error', 'errors'),
-    },
-    {
-      name: 'Warnings',
-      value: shareText(warningCount, requestCount),
-      note: counted(warningCount, 'request', 'requests'),
-    },
-    { name: 'Invocations', value: countText(invocationCount) },
-    {
-      name: 'Invocation errors',
-      value: shareText(failedCount, invocationCount),
-      note: counted(failedCount, 'error', 'errors'),
-    },
+    ...known(eventAnswer, [
+      { name: 'Requests', value: countText(requestCount) },
+      {
+        name: 'Error rate',
+        value: shareText(errorCount, requestCount),
+        note: counted(errorCount, 'error', 'errors'),
+      },
+      {
+        name: 'Warnings',
+        value: shareText(warningCount, requestCount),
+        note: counted(warningCount, 'request', 'requests'),
+      },
+    ]),
+    ...known(statsAnswer, [
+      { name: 'Invocations', value: countText(invocationCount) },
+      {
+        name: 'Invocation errors',
+        value: shareText(failedCount, invocationCount),
+        note: counted(failedCount, 'error', 'errors'),
+      },
+    ]),
   ]);
 }

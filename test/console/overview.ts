@@ -47,6 +47,22 @@ export function overviewTests(rig: () => Rig): void {
     expect(await page.locator('#overview-tiles').innerText()).toMatch(/Requests\s+1/);
   });
 
+  test('what is refused for now is neither none nor nought', async () => {
+    await rig().service.post(EDGE, [edgeEntry('half-whole', ago(10), '/rest/v1/a')]);
+    const page = await rig().openSignedIn('#/overview');
+    await page.route('**/functions.invocation-stats?*', (route) =>
+      route.fulfill({ status: 503, json: { error: { message: 'not read to the end yet' } } }),
+    );
+    await page.goto(`${rig().service.url}/#/overview?project=nobody-yet`);
+    await page.getByText('not read to the end yet').waitFor();
+    expect(await page.getByText('No entries of').count()).toBe(0);
+    await page.goto(`${rig().service.url}/#/overview?project=half-whole`);
+    await page.locator('#overview-tiles').getByText('Requests', { exact: true }).waitFor();
+    expect(await page.locator('#overview-tiles').innerText()).toMatch(
+      /Requests\s+1\s[\s\S]*Invocations\s+–\s+Invocation errors\s+–$/,
+    );
+  });
+
   test('a project whose functions are refused is not shown those of another', async () => {
     for (const project of ['ranked', 'unranked'])
       await rig().service.post(RELAY, [relayEntry(project, ago(40), `of-${project}`, 12)]);

@@ -17,6 +17,7 @@ import {
   DEAD_LETTER_REPLICATION,
   DEAD_LETTER_REQUEST_BYTES,
   DEAD_LETTER_REQUEST_COUNT,
+  DEAD_LETTER_VALUE_BYTES,
   RESTART_FIRST_MS,
   RESTART_MAX_MS,
   STOP_TIMEOUT_MS,
@@ -187,10 +188,13 @@ function toFirstPartition(): number {
   return 0;
 }
 
-function toMessage(letter: DeadLetter): Message {
+/** Of more a broker closes the connection without a word, or a slow line takes longer than a request may. */
+function toMessage({ value: { buffer, byteOffset, byteLength }, ...letter }: DeadLetter): Message {
+  const isCut = byteLength > DEAD_LETTER_VALUE_BYTES;
   return {
-    value: Buffer.from(letter.value.buffer, letter.value.byteOffset, letter.value.byteLength),
+    value: Buffer.from(buffer, byteOffset, Math.min(byteLength, DEAD_LETTER_VALUE_BYTES)),
     headers: {
+      ...(isCut ? { 'logring.truncated': String(byteLength) } : {}),
       'logring.topic': letter.topic,
       'logring.partition': String(letter.partition),
       'logring.offset': String(letter.offset),

@@ -217,6 +217,13 @@ export const REPEATED_MESSAGE_MS = 10_000;
  */
 export const DEAD_LETTER_REQUEST_BYTES = 768 * 1024;
 
+/**
+ * Bytes of the value of one dead letter; the rest of a larger one is left out. More: a slow line takes longer than a request
+ * may, and from 100 MiB on brokers close the connection (socket.request.max.bytes), so that it can't ever be written;
+ * fewer: less to look at where the topic takes large messages.
+ */
+export const DEAD_LETTER_VALUE_BYTES = 16 * 1024 * 1024;
+
 /** Letters of one produce request: bounds what many tiny or empty letters with their headers add up to. */
 export const DEAD_LETTER_REQUEST_COUNT = 1_000;
 

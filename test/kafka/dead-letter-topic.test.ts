@@ -98,6 +98,19 @@ for (const version of KAFKA_VERSIONS) {
       expect(found.map(({ headers }) => headers['logring.offset'])).toEqual(['1', '2', '3']);
     });
 
+    test('of a value that is beyond any request the beginning is written', async () => {
+      const topic = uniqueName('huge');
+      const byteCount = 101 * 2 ** 20;
+      await deadLetters(topic).write([
+        { ...letter(1, ''), value: Buffer.alloc(byteCount, 'x') },
+        letter(2, 'y'),
+      ]);
+      const [huge, other] = await read(topic, 2);
+      expect(huge.headers).toMatchObject({ 'logring.truncated': String(byteCount), 'logring.offset': '1' });
+      expect(huge.value?.subarray(0, 3).toString()).toBe('xxx');
+      expect(other.value?.toString()).toBe('y');
+    });
+
     test('many letters are written in several requests, in order', async () => {
       const topic = uniqueName('many');
       await deadLetters(topic).write(Array.from({ length: 2_500 }, (_, offset) => letter(offset, 'v')));

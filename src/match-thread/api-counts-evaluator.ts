@@ -20,7 +20,7 @@ import type { UsageView } from '../../engine/usage/usage-view.js';
 import { coreCount } from '../core-count.js';
 import { monotonicUs } from '../system-clock.js';
 import { Turns } from '../turns.js';
-import { busy, ExpressionError, held, replaced, slow, stopped } from './expression-error.js';
+import { busy, crowded, ExpressionError, held, replaced, slow, stopped } from './expression-error.js';
 import {
   EVALUATION_DEADLINE_MS,
   EVALUATION_LIMIT,
@@ -140,6 +140,7 @@ export class ApiCountsEvaluator {
     const heldAsks = this.#held.get(expression);
     if (heldAsks !== undefined) return this.#collectLater(ask, chosen, (one) => heldAsks.add(one));
     if (underWayCount >= this.#options.evaluationLimit) throw busy(underWayCount);
+    if (this.#running.size > 0 && isCrowded(views)) throw crowded(this.#running.size);
     if (isHeld) return this.#collectLater(ask, chosen, (one) => this.#held.set(expression, new Set([one])));
     const evaluation = new ExpressionEvaluation(views, expression, [ask]);
     const state = evaluation.advance(this.#options.sliceBytes);
@@ -259,7 +260,7 @@ export class ApiCountsEvaluator {
   /** Takes an evaluation to its end; what it returns answers the asks, or refuses them. */
   async #finish(expression: string, { views, evaluation, state, asks }: Running): Promise<() => void> {
     try {
-      await this.#complete(expression, evaluation, state);
+      await this.#complete(expression, { views, evaluation, state });
       const settles = asks.map((ask) => {
         const partials = ofViews(evaluation.collect(ask), views, ask.views);
         return () => (partials === null ? ask.reject(replaced()) : ask.resolve(partials));
@@ -277,18 +278,22 @@ export class ApiCountsEvaluator {
   }
 
   /** Goes on until it is ready, never more than a slice in one turn of the event loop. */
-  async #complete(
-    expression: string,
-    evaluation: ExpressionEvaluation,
-    firstState: EvaluationState,
-  ): Promise<void> {
-    let state = firstState;
+  async #complete(expression: string, running: Omit<Running, 'asks'>): Promise<void> {
+    const { views, evaluation } = running;
+    let { state } = running;
     while (state !== 'ready') {
-      if (state === 'waiting') await this.#match(expression, evaluation);
+      if (state === 'waiting') await this.#match(expression, evaluation, views);
       await this.#turns.next();
       if (this.#stopped) throw stopped();
+      if (this.#mustGiveWay(expression, views)) throw crowded(this.#running.size - 1);
       state = evaluation.advance(this.#options.sliceBytes);
     }
+  }
+
+  /** While matches take more memory than they may, only the oldest evaluation goes on. */
+  #mustGiveWay(expression: string, views: readonly UsageView[]): boolean {
+    const [oldest] = this.#running.keys();
+    return expression !== oldest && isCrowded(views);
   }
 
   #threadTime(): ThreadTime {
@@ -299,18 +304,32 @@ export class ApiCountsEvaluator {
    * On the thread, with help where there are URLs enough. When one refuses, the others end with what they
    * have in hand.
    */
-  async #match(expression: string, evaluation: ExpressionEvaluation): Promise<void> {
+  async #match(
+    expression: string,
+    evaluation: ExpressionEvaluation,
+    views: readonly UsageView[],
+  ): Promise<void> {
     const { partCount, urlCount } = evaluation.unscanned;
     const wanted = Math.min(Math.floor(urlCount / this.#options.urlsPerHelper), partCount - 1);
     const helpers = this.#helpers.slice(0, Math.max(0, wanted));
     const time = this.#threadTime();
-    const own = this.#thread.run(expression, evaluation, time);
+    let givesWay = false;
+    const source: BatchSource = {
+      takeBatch: (byteLimit, room) => evaluation.takeBatch(byteLimit, room),
+      note: (result) => {
+        evaluation.note(result);
+        givesWay ||= this.#mustGiveWay(expression, views);
+        if (givesWay) evaluation.cancel();
+      },
+    };
+    const own = this.#thread.run(expression, source, time);
     const help = (helper: MatchThread) =>
       this.#help((lane) => helper.run(expression, lane, time), helper, evaluation, own);
     const runs = [own, ...helpers.map(help)];
     for (const run of runs) run.catch(() => evaluation.cancel());
     for (const outcome of await Promise.allSettled(runs))
       if (outcome.status === 'rejected') throw outcome.reason;
+    if (givesWay) throw crowded(this.#running.size - 1);
   }
 
   /**
@@ -352,4 +371,8 @@ function assertLength(expression: string): void {
   if (expression.length <= EXPRESSION_LENGTH_LIMIT) return;
   const message = `is ${expression.length} characters long, the limit is ${EXPRESSION_LENGTH_LIMIT}`;
   throw new ExpressionError('too-long', message);
+}
+
+function isCrowded(views: readonly UsageView[]): boolean {
+  return views.some(({ standing }) => !standing.trim());
 }

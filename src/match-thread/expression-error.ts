@@ -31,6 +31,13 @@ export function busy(otherCount: number): ExpressionError {
   );
 }
 
+export function crowded(otherCount: number): ExpressionError {
+  return new ExpressionError(
+    'busy',
+    `can't be evaluated now: what ${otherCount} others find takes all the memory that there is for it; try again`,
+  );
+}
+
 export function slow(waitMs: number, otherCount: number): ExpressionError {
   return new ExpressionError(
     'busy',

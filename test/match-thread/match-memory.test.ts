@@ -95,3 +95,48 @@ test('the time of an evaluation is that of all threads together', () => {
   endSecond();
   expect(time.leftMs).toBe(0);
 });
+
+test('of expressions that are asked at once so many are evaluated as their matches find memory', async () => {
+  const LIMIT = 400_000;
+  const COUNT = 20_000;
+  const fill = (view: UsageView) => {
+    for (let i = 0; i < COUNT; i++) view.apply(edgeEntry(HOUR_US + i, `https://abc.example/rest/v1/${i}`, 1));
+    return view;
+  };
+  const ask = { interval: 'hourly', nowUs: NOW_US } as const;
+  for (const kind of ['literals', 'expressions']) {
+    const expressions = Array.from({ length: 20 }, (_, i) =>
+      kind === 'literals' ? 'https://abc.example/rest'.slice(0, i + 1) : `^h.{${i}}`,
+    );
+    const alone = fill(new UsageView());
+    const options = { files: FILES, sliceBytes: 10_000 };
+    const first = new ApiCountsEvaluator(() => [alone], options);
+    await evaluatedRows(first, { expression: expressions[0], ...ask });
+    await first.stop();
+    const aloneBytes = alone.standing.memory.heldBytes;
+    expect(2 * aloneBytes, kind).toBeLessThan(LIMIT);
+    const view = fill(new UsageView({ matchBytes: LIMIT }));
+    const evaluator = new ApiCountsEvaluator(() => [view], options);
+    let most = 0;
+    let isGoing = true;
+    const look = () => {
+      most = Math.max(most, view.standing.memory.heldBytes);
+      if (isGoing) setImmediate(look);
+    };
+    look();
+    const outcomes = await Promise.allSettled(
+      expressions.map(async (expression) => await evaluatedRows(evaluator, { expression, ...ask })),
+    );
+    isGoing = false;
+    expect(most, kind).toBeLessThan(LIMIT + 2 * aloneBytes);
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
+    expect(refused.length, kind).toBeGreaterThan(0);
+    for (const { reason } of refused) expect(reason).toMatchObject({ kind: 'busy' });
+    for (const outcome of outcomes)
+      if (outcome.status === 'fulfilled') expect(outcome.value[0].rest).toBe(COUNT);
+    expect(outcomes[0].status, kind).toBe('fulfilled');
+    const [again] = await evaluatedRows(evaluator, { expression: expressions.at(-1)!, ...ask });
+    expect(again.rest).toBe(COUNT);
+    await evaluator.stop();
+  }
+});

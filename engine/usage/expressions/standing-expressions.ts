@@ -177,10 +177,12 @@ export class StandingExpressions {
   }
 
   /**
-   * Keeps within the limits. What is being worked on stays, and so does the latest asked, whatever it takes.
+   * Keeps within the limits. What is being worked on stays, and so does the latest asked, whatever it takes. Returns whether
+   * all of it takes no more memory than it may.
    */
-  trim(): void {
+  trim(): boolean {
     this.#dropOldest(this.#limits.matchBytes, 1);
+    return this.memory.heldBytes <= this.#limits.matchBytes;
   }
 
   /** Drops all but so many bytes, of the expression asked last too. */

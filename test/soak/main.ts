@@ -3,10 +3,11 @@
  * second.
  *
  *   npm run soak                                          an hour and three quarters, as USUAL in options.ts has it
- *   npm run soak -- --killSeconds 0 --restartSeconds 0 --projects 10000 --budgetMb 1536 --seconds 8400
- *                                                         without a kill; begin it at a quarter to the hour: rows of an hour
- *                                                         are sorted an hour after the first came, ten minutes before they
- *                                                         expire, and what that takes must be seen twice
+ *   npm run soak -- --killSeconds 0 --restartSeconds 0 --projects 10000 --budgetMb 1536 --seconds 9600
+ *                                                         without a kill; begin it forty minutes before an hour: what counts
+ *                                                         is two whole hours then. Rows of an hour are sorted an hour after the
+ *                                                         first came, ten minutes before they expire, and what that takes must
+ *                                                         weigh on both alike
  *   npm run soak -- --seconds 4500 --killSeconds 3600 --restartSeconds 0 --projects 10000 --budgetMb 1536
  *                                                         an hour without a kill, then a life that has loaded what is kept: its heap is as large
  *

@@ -89,10 +89,15 @@ describeKafka('a batch with a wrong checksum', () => {
     await suite.broker.restartWith!(async (ofBroker) => {
       directory = ofBroker;
     });
-    // It would not start with them.
-    await damage(directory, (log) => log.fill(0, second(log), second(log) + 40));
+    let whole = Buffer.alloc(0);
+    await damage(directory, (log) => {
+      whole = Buffer.from(log);
+      log.fill(0, second(log), second(log) + 40);
+    });
     const { source, fatal } = await startHeld(BATCH);
     expect([source.counters.consumersStarted, fatal]).toEqual([1, []]);
+    // It would not start with them.
+    await damage(directory, (log) => void whole.copy(log));
   });
 
   test('an offset behind the end of the log: nothing is misplaced', async () => {

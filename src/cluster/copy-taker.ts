@@ -9,23 +9,23 @@
  * it reads the partition beside this one: then it is tried again later, as nothing but balance waits for it.
  */
 
-import { createHash } from 'node:crypto';
-import { constants, mkdirSync, renameSync } from 'node:fs';
-import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { mkdirSync, renameSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
 import { PartialError } from '../../engine/partial-format.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
-import { BodyPool, TakenBuffer } from '../endpoints/body-pool.js';
+import { BodyPool } from '../endpoints/body-pool.js';
 import type { ClockPair } from '../service/whole-answers.js';
 import type { Snapshot } from '../store/directory/backup.js';
 import { DROPPED_SUFFIX, INCOMING_FOLDER, REPLACED_SUFFIX } from '../store/directory/handed-over.js';
 import { SYSTEM_DISK } from '../store/disk/disk.js';
 import { shardFolder } from '../store/journal/journals.js';
 import { CopyError, failing } from './copy-error.js';
-import { BUSY_STATUS, readCopy, readPiece } from './hand-over.js';
+import { fetchFile } from './fetched-file.js';
+import { BUSY_STATUS, readCopy } from './hand-over.js';
 import { writeMessage } from './json-message.js';
 import {
   COPIES_TAKEN_AT_ONCE,
@@ -37,8 +37,6 @@ import {
   COPY_TRIES,
   COPY_WAIT_MS,
   COPY_WHOLE_SHARE,
-  PIECE_BYTES,
-  PIECES_AT_ONCE,
 } from './limits.js';
 import type { Peer } from './peer.js';
 import { PeerStatusError } from './peer-link.js';
@@ -190,7 +188,8 @@ export class CopyTaker {
       if (holders.length === 0 && (found !== null || isOver)) {
         if (hadMore && isReadBeside(key)) {
           const againUs = monotonicUs() + COPY_WAIT_MS * 1000;
-          while (isReadBeside(key) && monotonicUs() < againUs) await this.#pause(COPY_RETRY_MOST_MS);
+          while (!this.#isClosed && isReadBeside(key) && monotonicUs() < againUs)
+            await this.#pause(COPY_RETRY_MOST_MS);
           failures.clear();
           continue;
         }
@@ -249,7 +248,7 @@ export class CopyTaker {
   }
 
   /** Returns false when the process ends before it is adopted. What it fetches is added to `fetched`. */
-  async #copyFrom({ link, url }: Peer, key: PartitionKey, fetched: Fetched): Promise<boolean> {
+  async #copyFrom({ link, url }: Peer, key: PartitionKey, fetched: { byteCount: number }): Promise<boolean> {
     const { storeId, topicId, directory, adopt, logger, monotonicUs } = this.#ports;
     const id = partitionId(key);
     const startUs = monotonicUs();
@@ -277,7 +276,15 @@ export class CopyTaker {
       await this.#removeOthers(folder, final, copy);
       this.#assertRoom(folder, copy);
       for (const file of copy.files)
-        await this.#fetch(link, copy.id, file, join(folder, file.path.slice(final.length)), fetched);
+        await fetchFile(link, copy.id, file, {
+          path: join(folder, file.path.slice(final.length)),
+          pieces: this.#pieces,
+          isStopped: () => this.#isClosed,
+          onFetched: (byteCount) => {
+            this.byteCount += byteCount;
+            fetched.byteCount += byteCount;
+          },
+        });
       for (const one of [...SYSTEM_DISK.list(folder).folders, join(directory, INCOMING_FOLDER)])
         SYSTEM_DISK.syncFolder(one);
     }).catch((error: unknown) => {
@@ -328,52 +335,6 @@ export class CopyTaker {
     }
   }
 
-  /** Makes one file durable. */
-  async #fetch(
-    link: Peer['link'],
-    snapshot: string,
-    { name, byteCount }: Snapshot['files'][number],
-    path: string,
-    fetched: Fetched,
-  ): Promise<void> {
-    mkdirSync(dirname(path), { recursive: true });
-    const file = await open(path, constants.O_RDWR | constants.O_CREAT);
-    const coming: Promise<FetchedPiece>[] = [];
-    try {
-      const { size } = await file.stat();
-      const fetch = async (at: number): Promise<FetchedPiece> => {
-        const length = Math.min(PIECE_BYTES, byteCount - at);
-        const sha256 = at + length <= size ? await checksumOf(file, at, length) : null;
-        const taken = new TakenBuffer(this.#pieces);
-        const request = writeMessage({ snapshot, name, at, byteCount: length, sha256 });
-        const piece = await link.piece(request, taken.take);
-        if (piece === null && sha256 === null) throw new CopyError('a piece has no bytes');
-        return { bytes: piece === null ? null : readPiece(piece, length), taken };
-      };
-      let askedBytes = 0;
-      for (let at = 0; at < byteCount && !this.#isClosed; at += PIECE_BYTES) {
-        for (; coming.length < PIECES_AT_ONCE && askedBytes < byteCount; askedBytes += PIECE_BYTES) {
-          const piece = fetch(askedBytes);
-          // One that fails is met in its turn.
-          piece.catch(() => undefined);
-          coming.push(piece);
-        }
-        const { bytes, taken } = await coming.shift()!;
-        if (bytes === null) continue;
-        for (let done = 0; done < bytes.length; )
-          done += (await file.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
-        taken.giveBack();
-        this.byteCount += bytes.length;
-        fetched.byteCount += bytes.length;
-      }
-      await file.truncate(byteCount);
-      await file.sync();
-    } finally {
-      await Promise.allSettled(coming);
-      await file.close();
-    }
-  }
-
   #folderOf(id: string): string {
     return join(
       this.#ports.directory,
@@ -391,22 +352,4 @@ export class CopyTaker {
 
 function isAside(name: string): boolean {
   return name.endsWith(REPLACED_SUFFIX) || name.endsWith(DROPPED_SUFFIX);
-}
-
-interface FetchedPiece {
-  /** null: they are on the disk already. */
-  readonly bytes: Uint8Array | null;
-  /** What they are in. */
-  readonly taken: TakenBuffer;
-}
-
-/** Of one try. */
-interface Fetched {
-  byteCount: number;
-}
-
-async function checksumOf(file: FileHandle, at: number, length: number): Promise<string> {
-  const bytes = Buffer.allocUnsafe(length);
-  const { bytesRead } = await file.read(bytes, 0, length, at);
-  return createHash('sha256').update(bytes.subarray(0, bytesRead)).digest('hex');
 }

@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
@@ -514,6 +515,26 @@ test('what a member of the zone reads beside this one is not read from the log i
   });
   expect(await taker.obtain(HOLDING)).toBe(false);
   expect([askedCount, nowUs]).toEqual([3, 2 * 1000 * COPY_WAIT_MS]);
+});
+
+test('a stop ends the wait for a copy that is only for balance', async () => {
+  const peers = await peersHolding({ giver: {} }, 1, async () => {
+    throw new PeerStatusError(404, 'there is too much of it');
+  });
+  let pauseCount = 0;
+  const taker: CopyTaker = newTaker(join(root, 'stopped-beside'), {
+    peers,
+    isReadBeside: () => true,
+    monotonicUs: () => 0,
+    after: (delayMs, task) => {
+      if (++pauseCount === 3) taker.close();
+      return atOnce(delayMs, task);
+    },
+  });
+  void taker.obtain(HOLDING);
+  await eventually(() => pauseCount >= 3);
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+  expect(pauseCount).toBe(3);
 });
 
 test('some partitions are copied at the same time, and another begins when one of them ends', async () => {

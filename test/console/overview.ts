@@ -47,7 +47,7 @@ export function overviewTests(rig: () => Rig): void {
     expect(await page.locator('#overview-tiles').innerText()).toMatch(/Requests\s+1/);
   });
 
-  test('what is refused for now is neither none nor nought', async () => {
+  test('what is refused for now is not shown as none, nor as 0', async () => {
     await rig().service.post(EDGE, [edgeEntry('half-whole', ago(10), '/rest/v1/a')]);
     const page = await rig().openSignedIn('#/overview');
     await page.route('**/functions.invocation-stats?*', (route) =>

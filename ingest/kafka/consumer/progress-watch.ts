@@ -62,7 +62,7 @@ export class ProgressWatch {
     return stall;
   }
 
-  /** The others are elsewhere: their time begins anew when they come back. */
+  /** The others are read elsewhere: when they come back they have the whole time again. */
   keepOnly(isHere: (id: string) => boolean): void {
     for (const id of this.#sinceById.keys()) if (!isHere(id)) this.#sinceById.delete(id);
   }

@@ -124,7 +124,7 @@ export class NodeServer implements HttpServer {
     await new Promise<void>((resolve) => {
       const timer = setTimeout(() => {
         this.#server.closeAllConnections();
-        // One in its handshake is none to node:http, and could finish that, and then stay for ever.
+        // node:http does not close those whose TLS handshake is under way: completed later, they would keep it open.
         for (const socket of this.#connections) socket.destroy();
       }, graceMs);
       this.#server.close(() => {

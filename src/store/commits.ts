@@ -13,8 +13,9 @@ import type { FileRecord } from './blocks/file-records.js';
 import { CommitBatch } from './commit-batch.js';
 import type { DiskRoom } from './disk/disk-room.js';
 import type { Put } from './journal/frame.js';
+import type { Journal } from './journal/journal.js';
 import type { JournalChanges, JournalWriter } from './journal/journal-writer.js';
-import type { Journals } from './journal/journals.js';
+import { type Journals, scopeOfName } from './journal/journals.js';
 import type { MetaTable } from './meta-table.js';
 import { type StoredSegments, splitKey } from './stored-segments.js';
 import type { StorageThread, Unwritten, WriteResult } from './thread/storage-thread.js';
@@ -127,7 +128,8 @@ export class Commits {
     ];
     const changes = this.#changes(batch, items, written, records, committedUs);
     if (changes.length > 0) await room.retried(() => writer.write(changes));
-    else if (committedUs !== null) await meta.noteTime(committedUs);
+    if (committedUs !== null && (changes.length === 0 || isLater(meta.journal, committedUs)))
+      await meta.noteTime(committedUs);
     await meta.register(changes.map(({ journal }) => journal));
     if (committedUs !== null) await meta.noteHeads(committedUs);
     // Until now what is added was read from the batch.
@@ -140,7 +142,7 @@ export class Commits {
     return paths;
   }
 
-  /** By partition. */
+  /** By partition. Also of one that was told a later time, by a clock that was set right since: it would count again. */
   #changes(
     batch: CommitBatch,
     items: readonly Unwritten[],
@@ -165,10 +167,16 @@ export class Commits {
     for (const { scope, key, value } of records) of(scope).puts.push({ key, value });
     for (const fileKey of batch.removed)
       of(splitKey(fileKey).scope).removedKeys.push(...files.recordKeys(fileKey));
+    for (const journal of journals.ofPartitions())
+      if (timeUs !== null && isLater(journal, timeUs)) of(scopeOfName(journal.name)!);
     return [...byScope].map(([scope, changes]) => ({
       journal: journals.shard(scope),
       ...changes,
       timeUs,
     }));
   }
+}
+
+function isLater(journal: Journal, timeUs: number): boolean {
+  return journal.timeUs !== null && journal.timeUs > timeUs;
 }

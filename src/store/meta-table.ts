@@ -67,7 +67,7 @@ export class MetaTable {
 
   /** The heads of a while ago, so that a copy which is made meanwhile has all that it says it has. */
   async noteHeads(nowUs: number): Promise<void> {
-    if (nowUs - this.#heads.atUs < HEADS_DELAY_US) return;
+    if (Math.abs(nowUs - this.#heads.atUs) < HEADS_DELAY_US) return;
     const { puts } = this.#heads;
     this.#heads = { puts: this.#journals.heads(), atUs: nowUs };
     await this.#put(puts);

@@ -512,3 +512,18 @@ test('dead letters that are too many or too old make room, the oldest first, and
   await letters.write([letter(fitting + 20, 0)]);
   expect([...letters.letters()].length).toBe(1);
 });
+
+test('the time of the last commit counts, also where a clock that was set right since had told a later one', async () => {
+  const first = await openStore();
+  const commit = (scopes: readonly string[], timeUs: number) =>
+    first.store.commit((writerOf) => {
+      for (const scope of scopes) writerOf(scope).put('a', bytes(String(timeUs)));
+    }, timeUs);
+  await commit(['busy', 'idle'], 3_000);
+  await commit([], 3_001);
+  await commit(['busy'], 2_000);
+  expect(first.store.committedUs()).toBe(2_000);
+  const second = await reopen(first);
+  expect(second.store.committedUs()).toBe(2_000);
+  expect(dump(second.store, 'idle')).toBe('a=3000');
+});

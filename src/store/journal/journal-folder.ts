@@ -49,7 +49,7 @@ export interface JournalState {
   sequence: number;
   /** Of the last commit's frame; null where the end of a checkpoint is damaged. */
   checksum: number | null;
-  /** The latest that a commit was told, µs since the epoch. */
+  /** What the last commit that was told it was told, µs since the epoch. */
   timeUs: number | null;
   /** The frame of the last commit; null when a checkpoint holds it, or nothing was committed. */
   lastFrame: Location | null;
@@ -324,5 +324,5 @@ function takeCommit({ header, bodyAt, body }: WholeFrame, path: string, state: J
   state.checksum = header.checksum;
   const at = bodyAt - FRAME_HEADER_BYTES;
   state.lastFrame = { path, at, length: FRAME_HEADER_BYTES + body.length };
-  if (header.timeUs !== null) state.timeUs = Math.max(state.timeUs ?? 0, header.timeUs);
+  state.timeUs = header.timeUs ?? state.timeUs;
 }

@@ -125,7 +125,7 @@ export class Journal {
     return this.byteCount - this.#liveBytes;
   }
 
-  /** The latest that a commit was told, µs since the epoch; null before any was. */
+  /** What the last commit that was told it was told, µs since the epoch; null before any was. */
   get timeUs(): number | null {
     return this.#timeUs;
   }
@@ -225,7 +225,7 @@ export class Journal {
     this.#files.at(-1)!.byteCount += byteCount;
     this.#sequence += 1;
     this.#checksum = checksum;
-    if (timeUs !== null) this.#timeUs = Math.max(this.#timeUs ?? 0, timeUs);
+    this.#timeUs = timeUs ?? this.#timeUs;
   }
 
   /** Whether so much of its files is of no use that a checkpoint is due. */

@@ -3,8 +3,9 @@
  */
 
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { untilLed } from '../../bench/led-topics.js';
 import { eventually } from '../eventually.js';
-import { type Broker, startBroker } from './broker/broker.js';
+import { type Broker, startBroker, startCluster } from './broker/broker.js';
 import { freePort } from './broker/free-port.js';
 import { describeKafka } from './broker/kafka-suite.js';
 import { connectionTo, Rig, uniqueName } from './rig.js';
@@ -109,5 +110,73 @@ describeKafka('a broker that goes away', () => {
     );
     await endsWithin(STOP_BOUND_MS, source.stop());
     expect([sink.records.size, fatal]).toEqual([0, []]);
+  });
+});
+
+describeKafka('a broker of two that goes away', () => {
+  let nodes: Broker[] = [];
+  const rigs: Rig[] = [];
+
+  beforeAll(async () => {
+    nodes = await startCluster({ version: '4.1', properties: { 'min.insync.replicas': '1' } }, 2, null);
+  });
+
+  afterAll(async () => {
+    await Promise.all(rigs.map((rig) => rig.close()));
+    await Promise.all(nodes.map((node) => node.stop()));
+  });
+
+  async function openRig(): Promise<Rig> {
+    const rig = new Rig(nodes.flatMap(({ brokers }) => brokers));
+    rigs.push(rig);
+    await rig.connect();
+    return rig;
+  }
+
+  test('nothing is read of partitions that only it has, until it is back; all of the others', async (context) => {
+    if (nodes.length < 2) return context.skip('there is one broker only');
+    const [both, first] = [uniqueName('both'), uniqueName('first')];
+    const topics = [both, first];
+    const before = await openRig();
+    const during = await openRig();
+    await before.admin.createTopics({
+      waitForLeaders: false,
+      topics: [
+        { topic: both, replicaAssignment: [1, 2].map((id, partition) => ({ partition, replicas: [id] })) },
+        { topic: first, replicaAssignment: [{ partition: 0, replicas: [1] }] },
+      ],
+    });
+    await untilLed(before.admin, both, 2);
+    await untilLed(before.admin, first, 1);
+    for (const partition of [0, 1]) await before.produce(both, partition, ['before']);
+    const running = await before.start({ topics, groupId: first });
+    await eventually(() => running.sink.values(both).length === 2);
+
+    await nodes[1].kill();
+    await eventually(
+      () => running.source.status().problem?.includes(`no broker leads partition ${both}/1`) === true,
+      () => [running.source.status(), running.log.lines.slice(-5)],
+      30_000,
+    );
+    await during.produce(first, 0, ['meanwhile']);
+    const started = await before.start({ topics, groupId: both });
+    for (const { sink, source, log } of [running, started])
+      await eventually(
+        () => sink.values(first).length === 1 && sink.offsets(`${both}/0`).length === 1,
+        () => [[...sink.records.keys()], source.status(), log.lines.slice(-5)],
+        30_000,
+      );
+    expect(started.sink.offsets(`${both}/1`)).toEqual([]);
+
+    await nodes[1].restart();
+    await during.produce(both, 1, ['after']);
+    for (const { sink, source, log, fatal } of [running, started]) {
+      await eventually(
+        () => sink.offsets(`${both}/1`).length === 2 && source.status().problem === null,
+        () => [[...sink.records.keys()], source.status(), log.lines.slice(-5)],
+        30_000,
+      );
+      expect([sink.offsets(`${both}/1`), sink.gaps, sink.overlaps, fatal]).toEqual([[0, 1], [], 0, []]);
+    }
   });
 });

@@ -124,6 +124,7 @@ class Soak {
         properties: { 'broker.session.timeout.ms': '6000' },
         isForLong: restartSeconds === 0,
       },
+      3,
       join(directory, 'brokers'),
     );
     const lives = await Lives.create(

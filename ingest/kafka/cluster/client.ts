@@ -13,7 +13,7 @@ import {
 } from '../limits.js';
 import { ResponseReader } from '../protocol/response-reader.js';
 import { CUT_REASON, clientLogCreator, type KafkaLogger } from './client-logger.js';
-import { guardResponses, spareTimers } from './kafkajs-internals.js';
+import { guardResponses, leaveOutLeaderless, spareTimers } from './kafkajs-internals.js';
 
 export interface KafkaSasl {
   readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
@@ -78,6 +78,7 @@ export function createClient(
   const kafka = new Kafka(config);
   spareTimers(kafka);
   guardResponses(kafka);
+  leaveOutLeaderless(kafka);
   return { kafka, cut: () => sockets.cut() };
 }
 

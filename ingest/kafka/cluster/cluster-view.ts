@@ -179,19 +179,16 @@ export class ClusterView {
   }
 
   async #bounds(topics: readonly TopicMetadata[]) {
-    const wanted = topics
-      .map(({ topic, partitions }) => ({
-        topic,
-        partitions: partitions.filter(({ hasLeader }) => hasLeader),
-      }))
-      .filter(({ partitions }) => partitions.length > 0);
+    const wanted = topics.filter(({ partitions }) => partitions.length > 0);
     const bounds = new Map<string, { startOffset: number; endOffset: number }>();
     if (wanted.length === 0) return bounds;
     // Only topics that exist: one that doesn't would fail every request of this cluster from then on.
     this.#cluster.targetTopics = new Set(wanted.map(({ topic }) => topic));
     await this.#cluster.refreshMetadata();
     const ask = (fromBeginning: boolean) =>
-      this.#cluster.fetchTopicsOffset(wanted.map((topic) => ({ ...topic, fromBeginning })));
+      this.#cluster.fetchTopicsOffset(
+        wanted.map(({ topic, partitions }) => ({ topic, partitions, fromBeginning })),
+      );
     const [starts, ends] = await Promise.all([ask(true), ask(false)]);
     const endById = new Map(flatten(ends));
     for (const [id, startOffset] of flatten(starts)) {

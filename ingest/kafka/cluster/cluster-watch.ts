@@ -1,12 +1,15 @@
 /**
- * Looks at the cluster, and says once what it finds changed: topics that are missing or appear, brokers that
- * can't be reached.
+ * Looks at the cluster, and says once what it finds changed: topics that are missing or appear, partitions that have no
+ * leader, brokers that can't be reached.
  */
 
 import type { Latch } from '../../latch.js';
 import type { TopicStatus } from '../../log-source.js';
 import type { KafkaLogger } from './client-logger.js';
 import type { ClusterState, ClusterView } from './cluster-view.js';
+
+/** In a sentence. */
+const NAMED_PARTITIONS = 5;
 
 export class ClusterWatch {
   readonly #view: ClusterView;
@@ -15,6 +18,8 @@ export class ClusterWatch {
   readonly #stopping: Latch;
   /** Of the last reading. */
   #missingTopics: readonly string[] = [];
+  /** By partitionId: those without a leader. */
+  #leaderless: ReadonlySet<string> = new Set();
   #unreachable: string | null = null;
   #isRefused = false;
 
@@ -31,14 +36,16 @@ export class ClusterWatch {
     this.#stopping = stopping;
   }
 
-  /** Why the brokers can't be asked, a sentence. */
+  /** Why the brokers can't be asked, or some partitions not be read, a sentence. */
   get problem(): string | null {
-    return (
-      this.#unreachable ??
-      (this.#view.latest === null
-        ? 'the Kafka brokers (LOGRING_KAFKA_BROKERS) have not been reached yet; they are tried again and again'
-        : null)
-    );
+    if (this.#unreachable !== null) return this.#unreachable;
+    if (this.#view.latest === null)
+      return 'the Kafka brokers (LOGRING_KAFKA_BROKERS) have not been reached yet; they are tried again and again';
+    const count = this.#leaderless.size;
+    if (count === 0) return null;
+    const named = [...this.#leaderless].slice(0, NAMED_PARTITIONS).join(', ');
+    const more = count > NAMED_PARTITIONS ? ` and ${count - NAMED_PARTITIONS} more` : '';
+    return `no broker leads ${count === 1 ? 'partition' : 'partitions'} ${named}${more}, so nothing new is read of ${count === 1 ? 'it' : 'them'}`;
   }
 
   /** Whether the last reading failed, and not for what the brokers do not allow. */
@@ -64,6 +71,8 @@ export class ClusterWatch {
       const state = await this.#stopping.orOpen(this.#view.read());
       if (state === null) return null;
       this.#tellMissing(state.missingTopics);
+      const leaderless = [...state.logs].filter(([, { bounds }]) => bounds === null);
+      this.#tellLeaderless(new Set(leaderless.map(([partition]) => partition)));
       if (this.#unreachable !== null) this.#logger.info({}, 'kafka: the brokers can be reached again');
       this.#unreachable = null;
       return state;
@@ -93,5 +102,16 @@ export class ClusterWatch {
     for (const topic of missing)
       if (!before.includes(topic))
         this.#logger.warn({ topic }, `kafka: the topic ${topic} does not exist; it is waited for`);
+  }
+
+  /** Says which partitions have a leader again, and which have none. */
+  #tellLeaderless(leaderless: ReadonlySet<string>): void {
+    const before = this.#leaderless;
+    this.#leaderless = leaderless;
+    const led = [...before].filter((partition) => !leaderless.has(partition));
+    const lost = [...leaderless].filter((partition) => !before.has(partition));
+    if (led.length > 0) this.#logger.info({ partitions: led }, 'kafka: partitions have a leader again');
+    if (lost.length > 0)
+      this.#logger.warn({ partitions: lost }, 'kafka: no broker leads some partitions; they are waited for');
   }
 }

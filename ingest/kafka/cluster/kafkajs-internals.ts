@@ -108,6 +108,13 @@ export interface InternalCluster {
   ): Promise<{ topic: string; partitions: { partition: number; offset: string }[] }[]>;
 }
 
+/** As kafkajs decodes it. */
+interface DecodedMetadata {
+  readonly topicMetadata: readonly {
+    readonly partitionMetadata: readonly { partitionErrorCode: number }[];
+  }[];
+}
+
 interface InternalConnection {
   readonly requestQueue: InternalRequestQueue;
   readonly socket: Socket | null;
@@ -140,9 +147,8 @@ interface ClusterOptions {
   readonly isolationLevel: 1;
 }
 
-type ClusterFactory = (options: ClusterOptions) => InternalCluster & {
-  readonly connectionPoolBuilder?: InternalPoolBuilder;
-};
+type BuildingCluster = InternalCluster & { readonly connectionPoolBuilder?: InternalPoolBuilder };
+type ClusterFactory = (options: ClusterOptions) => BuildingCluster;
 
 /** A connection to the cluster with the settings of the client. */
 export function createCluster(kafka: Kafka, options: ClusterOptions): InternalCluster {
@@ -186,6 +192,51 @@ export function guardResponses(kafka: Kafka): void {
       };
     }
   });
+}
+
+/** What metadata says of one partition only: no leader, a replica that is away, no leader on the listener that is asked. */
+const PARTITION_ERRORS: ReadonlySet<number> = new Set([5, 9, 72]);
+/** As which node kafkajs has the leader of a partition that has none. */
+const NO_LEADER = '-1';
+
+/**
+ * Of the client's later connections: partitions that have no leader for now are left out, where kafkajs would read none of
+ * any topic.
+ */
+export function leaveOutLeaderless(kafka: Kafka): void {
+  onConnectionPools(kafka, (connections) => {
+    const send = connections.send.bind(connections);
+    connections.send = (request) => {
+      if (request.request.apiName !== 'Metadata') return send(request);
+      const { decode, parse } = request.response;
+      const decodeLed = async (payload: Buffer) => {
+        const decoded = await decode(payload);
+        clearErrors(decoded as Partial<DecodedMetadata>);
+        return decoded;
+      };
+      return send({ ...request, response: { decode: decodeLed, parse } });
+    };
+  });
+  onClusters(kafka, (cluster) => {
+    const fetchTopicsOffset = cluster.fetchTopicsOffset.bind(cluster);
+    cluster.fetchTopicsOffset = async (topics) => {
+      const found = await fetchTopicsOffset(
+        topics.map(({ topic, partitions, ...how }) => {
+          const numbers = partitions.map(({ partition }) => partition);
+          const without = cluster.findLeaderForPartitions(topic, numbers)[NO_LEADER] ?? [];
+          return { ...how, topic, partitions: partitions.filter((one) => !without.includes(one.partition)) };
+        }),
+      );
+      return topics.map(({ topic }) => found.find((one) => one.topic === topic) ?? { topic, partitions: [] });
+    };
+  });
+}
+
+/** Our own request has no such list: it is decoded without errors of partitions. */
+function clearErrors({ topicMetadata = [] }: Partial<DecodedMetadata>): void {
+  for (const { partitionMetadata } of topicMetadata)
+    for (const partition of partitionMetadata)
+      if (PARTITION_ERRORS.has(partition.partitionErrorCode)) partition.partitionErrorCode = 0;
 }
 
 /** What is done around the fetches from one broker, which kafkajs makes one by one; all but `came` may be missing. */
@@ -236,10 +287,7 @@ export function interceptFetches(kafka: Kafka, hooksFor: () => FetchHooks): void
  * from now on.
  */
 function onConnectionPools(kafka: Kafka, change: (connections: InternalConnectionPool) => void): void {
-  const key = factoryKey(kafka);
-  const create = factories(kafka)[key];
-  factories(kafka)[key] = (options) => {
-    const cluster = create(options);
+  onClusters(kafka, (cluster) => {
     const builder = cluster.connectionPoolBuilder;
     assert(builder !== undefined, 'kafkajs builds its connections otherwise: another version than 2.2.4?');
     const build = builder.build;
@@ -248,6 +296,16 @@ function onConnectionPools(kafka: Kafka, change: (connections: InternalConnectio
       change(connections);
       return connections;
     };
+  });
+}
+
+/** Lets `change` at each cluster that the client connects to from now on. */
+function onClusters(kafka: Kafka, change: (cluster: BuildingCluster) => void): void {
+  const key = factoryKey(kafka);
+  const create = factories(kafka)[key];
+  factories(kafka)[key] = (options) => {
+    const cluster = create(options);
+    change(cluster);
     return cluster;
   };
 }

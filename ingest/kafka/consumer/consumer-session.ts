@@ -200,6 +200,8 @@ export class ConsumerSession {
       if (found === undefined) continue;
       if (assigned.identity !== null && areOtherLogs(assigned.identity, found.identity)) return false;
       const position = positions.get(assigned.id);
+      // Without a leader there is nothing to read, and no stall.
+      if (found.bounds === null) assigned.readableEndOffset = 0;
       if (found.bounds === null || (!assigned.isReading && !assigned.isHeld)) continue;
       const { startOffset, endOffset } = found.bounds;
       assigned.readableEndOffset = endOffset;

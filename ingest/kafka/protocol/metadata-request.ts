@@ -22,7 +22,6 @@ export interface TopicMetadata {
 
 export interface PartitionMetadata {
   readonly partition: number;
-  readonly hasLeader: boolean;
   /** Rises with each election of a leader; -1 when not known. */
   readonly leaderEpoch: number;
 }
@@ -92,11 +91,11 @@ function readTopic(reader: ProtocolReader, flexible: boolean): TopicMetadata {
   const partitions = reader.array(() => {
     reader.int16(); // error code
     const partition = reader.int32();
-    const leader = reader.int32();
+    reader.int32(); // leader
     const leaderEpoch = flexible ? reader.int32() : -1;
     for (let list = 0; list < 3; list++) reader.array(() => reader.int32()); // replicas, in sync, offline
     reader.skipTags();
-    return { partition, hasLeader: leader >= 0, leaderEpoch };
+    return { partition, leaderEpoch };
   });
   if (flexible) reader.int32(); // authorized operations
   reader.skipTags();

@@ -56,15 +56,17 @@ export async function startBroker(options: BrokerOptions): Promise<Broker> {
 }
 
 /**
- * The nodes of a cluster of three, whose topics have three replicas, where brokers come from jars; of one
- * node elsewhere. `home` is where the data of jar brokers is kept for the next start; null: nowhere.
+ * The nodes of a cluster, whose topics have as many replicas unless it is said, where brokers come from jars; one node
+ * elsewhere. `home` is where the data of jar brokers is kept for the next start; null: nowhere.
  */
-export async function startCluster(options: BrokerOptions, home: string | null): Promise<Broker[]> {
+export async function startCluster(
+  options: BrokerOptions,
+  nodeCount: number,
+  home: string | null,
+): Promise<Broker[]> {
   if (GIVEN_BROKERS.length > 0 || (await jarsUnavailable()) !== null) return [await startBroker(options)];
-  return await startJarBrokers(options, CLUSTER_NODES, home);
+  return await startJarBrokers(options, nodeCount, home);
 }
-
-const CLUSTER_NODES = 3;
 
 function givenBroker(): Broker {
   const refuse = () => Promise.reject(new Error('brokers given in the environment are not ours to end'));

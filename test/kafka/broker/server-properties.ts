@@ -9,8 +9,9 @@ export interface BrokerPorts {
 }
 
 /**
- * The test's own properties come last: it may set any. `controllers`: the ports of all nodes of the cluster,
- * in the order of their ids, which count from 1.
+ * The test's own properties come last: it may set any. `controllers`: the controller ports of all nodes of the cluster, in
+ * the order of their ids, which count from 1. Of an even number the last node is a broker only, as of two controllers
+ * neither may go.
  */
 export function serverProperties(
   ports: BrokerPorts,
@@ -21,11 +22,14 @@ export function serverProperties(
 ): Record<string, string> {
   const replicas = String(controllers.length);
   const inSync = String(Math.ceil((controllers.length + 1) / 2));
+  const voters = controllers.length % 2 === 0 ? controllers.slice(0, -1) : controllers;
+  const isVoter = voters.includes(ports.controller);
+  const controllerListener = isVoter ? `,CONTROLLER://127.0.0.1:${ports.controller}` : '';
   return {
-    'process.roles': 'broker,controller',
+    'process.roles': isVoter ? 'broker,controller' : 'broker',
     'node.id': String(controllers.indexOf(ports.controller) + 1),
-    'controller.quorum.voters': controllers.map((port, i) => `${i + 1}@127.0.0.1:${port}`).join(),
-    listeners: `PLAINTEXT://${bindAddress}:${ports.client},CONTROLLER://127.0.0.1:${ports.controller}`,
+    'controller.quorum.voters': voters.map((port, i) => `${i + 1}@127.0.0.1:${port}`).join(),
+    listeners: `PLAINTEXT://${bindAddress}:${ports.client}${controllerListener}`,
     'advertised.listeners': `PLAINTEXT://127.0.0.1:${ports.client}`,
     'inter.broker.listener.name': 'PLAINTEXT',
     'controller.listener.names': 'CONTROLLER',

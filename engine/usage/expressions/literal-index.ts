@@ -2,7 +2,8 @@
  * Finds which of thousands of literals occur in a URL, in one pass over its bytes. Each literal is filed
  * under one gram of its own (4 bytes, or 2 or 1 where it is shorter), the least crowded at the time; a bit
  * table of hashed grams keeps the pass at about a nanosecond a byte, and only a gram that is filed leads to a
- * comparison.
+ * comparison. Where a literal and a URL repeat themselves, so that comparisons go far and fail, one linear search takes
+ * their place: O(URL) a literal, whatever they are.
  */
 
 const GRAM_LENGTHS = [4, 2, 1] as const;
@@ -13,8 +14,11 @@ interface Filed<T> {
   /** Where the gram stands in the literal. */
   readonly gramStart: number;
   readonly value: T;
-  /** The pass that found it last: a literal counts once however often a URL holds it. */
-  foundInPass: number;
+  /** The last pass that came to it, and whether that knows: a literal counts once however often a URL holds it. */
+  pass: number;
+  isKnown: boolean;
+  /** In that pass, where they failed. */
+  comparedBytes: number;
 }
 
 export class LiteralIndex<T> {
@@ -76,7 +80,7 @@ class GramTable<T> {
     }
     const gram = this.#gramAt(literal, gramStart);
     const chain = this.#byGram.get(gram) ?? [];
-    chain.push({ literal, gramStart, value, foundInPass: 0 });
+    chain.push({ literal, gramStart, value, pass: 0, isKnown: false, comparedBytes: 0 });
     this.#byGram.set(gram, chain);
     setBit(this.#bits, hashGram(gram));
     this.literalCount += 1;
@@ -115,9 +119,21 @@ class GramTable<T> {
       const chain = this.#byGram.get(gram);
       if (chain === undefined) continue;
       for (const filed of chain) {
-        if (filed.foundInPass === pass) continue;
-        if (!holdsAt(bytes, length, i - first - filed.gramStart, filed.literal)) continue;
-        filed.foundInPass = pass;
+        if (filed.pass !== pass) {
+          filed.pass = pass;
+          filed.isKnown = false;
+          filed.comparedBytes = 0;
+        }
+        if (filed.isKnown) continue;
+        const { literal } = filed;
+        const equalBytes = equalBytesAt(bytes, length, i - first - filed.gramStart, literal);
+        if (equalBytes < literal.length) {
+          filed.comparedBytes += equalBytes;
+          if (filed.comparedBytes <= length) continue;
+          filed.isKnown = true;
+          if (!occursIn(bytes, length, literal)) continue;
+        }
+        filed.isKnown = true;
         hits[count] = filed.value;
         count += 1;
       }
@@ -140,8 +156,30 @@ function setBit(bits: Uint32Array, index: number): void {
   bits[index >>> 5] |= 1 << (index & 31);
 }
 
-function holdsAt(bytes: Uint8Array, length: number, start: number, literal: Uint8Array): boolean {
-  if (start < 0 || start + literal.length > length) return false;
-  for (let i = 0; i < literal.length; i++) if (bytes[start + i] !== literal[i]) return false;
-  return true;
+/** How many of the first bytes of a literal stand at `start`; 0 where it does not fit in there. */
+function equalBytesAt(bytes: Uint8Array, length: number, start: number, literal: Uint8Array): number {
+  if (start < 0 || start + literal.length > length) return 0;
+  let equal = 0;
+  while (equal < literal.length && bytes[start + equal] === literal[equal]) equal++;
+  return equal;
+}
+
+/** Of a literal that is searched for: after so many bytes fit, with how many less another place may still fit. */
+let fallBack = new Uint32Array(0);
+
+/** Whether a literal stands in the first `length` bytes, after Knuth, Morris and Pratt. O(length + literal). */
+function occursIn(bytes: Uint8Array, length: number, literal: Uint8Array): boolean {
+  if (fallBack.length <= literal.length) fallBack = new Uint32Array(2 * literal.length);
+  fallBack[1] = 0;
+  for (let end = 1, fit = 0; end < literal.length; end++) {
+    while (fit > 0 && literal[end] !== literal[fit]) fit = fallBack[fit];
+    if (literal[end] === literal[fit]) fit++;
+    fallBack[end + 1] = fit;
+  }
+  for (let i = 0, fit = 0; i < length; i++) {
+    while (fit > 0 && bytes[i] !== literal[fit]) fit = fallBack[fit];
+    if (bytes[i] === literal[fit]) fit++;
+    if (fit === literal.length) return true;
+  }
+  return false;
 }

@@ -42,7 +42,8 @@ export interface EventCountsRow {
 
 export function eventQuestionOf(parameters: EventCountsParameters, nowUs: number): EventCountsQuestion {
   const { project, interval, retentionUs } = parameters;
-  return { project, ...eventSeriesOf(interval, retentionUs, nowUs) };
+  const { level, firstSlot, lastSlot } = eventSeriesOf(interval, retentionUs, nowUs);
+  return { project, level, firstSlot, lastSlot };
 }
 
 /** Of all views together. O(views × buckets). */

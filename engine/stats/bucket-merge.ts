@@ -5,25 +5,31 @@
  *
  * For another process it is written with the highest of its values, as many as are likely to be needed there:
  *
- *   bucket         figures │ upper values, where it has values
- *   upper values   is weighted u8 │ floor f64 │ count u32 │ values f64… │ weights f64…, if weighted
+ *   bucket         figures, their sum rounded │ part count │ parts of the sum… │ upper values, where it has values
+ *   upper values   is weighted │ floor │ count │ values… │ weights…, if weighted
+ *
+ * All of it are f64: reading a bucket makes no array.
  */
 
-import type { ByteReader, ByteWriter } from '../bytes.js';
+import type { ByteWriter } from '../bytes.js';
 import { DIGEST_BUFFER_LENGTH, EXACT_VALUE_LIMIT } from '../limits.js';
 import { SegmentError } from '../segments.js';
 import { CENTROID_LIMIT, type Digest } from './digest.js';
+import { ExactSum } from './exact-sum.js';
 import {
   addFigures,
+  addSum,
   assertSound,
   CLASS_COUNTS,
   COUNT,
   clearFigures,
   ERROR_COUNT,
   FIGURE_COUNT,
+  isRounded,
   MAX,
   MIN,
   meanOf,
+  roundSum,
   SAVED_FIGURE_COUNT,
   VALUE_COUNT,
 } from './figures.js';
@@ -33,8 +39,6 @@ import { UpperTail } from './upper-tail.js';
 
 /** That a shard keeps of a bucket, centroids among them. */
 const MOST_VALUES = Math.max(EXACT_VALUE_LIMIT, CENTROID_LIMIT + DIGEST_BUFFER_LENGTH);
-
-const NO_VALUES = new Float64Array(0);
 
 /**
  * Of the values that percentiles come from as many are sent, and LIKELY_DEVIATIONS standard deviations of the number of
@@ -62,13 +66,20 @@ export interface InvocationStatsRow {
 
 /** What another process has of a bucket: what is written above. */
 export interface ReadBucket {
-  readonly figures: Float64Array;
-  /** In no order. */
-  readonly values: Float64Array;
-  /** Of each, how many values it stands for; null: each is one. */
-  readonly weights: Float64Array | null;
+  /** In which it is, as it was written. */
+  readonly numbers: Float64Array;
+  readonly figuresAt: number;
+  readonly sumAt: number;
+  readonly sumEnd: number;
+  /** Of its values, which are in no order. */
+  readonly valuesAt: number;
+  readonly valuesEnd: number;
+  /** Of the weights, how many values each of these stands for; null: each is one. */
+  readonly weightsAt: number | null;
   /** Its other values are lower, or single ones that are equal; −∞: it has no others. */
   readonly floor: number;
+  /** Where the next one begins. */
+  readonly end: number;
 }
 
 /** Percentiles need values that did not come: something has changed since lackingValues looked. */
@@ -77,7 +88,9 @@ export class ValuesDidNotCome extends Error {
 }
 
 export class BucketMerge {
+  /** All but the sum, which is beside it. */
   readonly #figures = new Float64Array(FIGURE_COUNT);
+  readonly #sum = new ExactSum();
   readonly #slots: Slot[] = [];
   readonly #buckets: number[] = [];
   /** Of each part the digest, or null. */
@@ -105,6 +118,7 @@ export class BucketMerge {
   /** Forgets the bucket before, and lets go of its slots. */
   clear(): void {
     clearFigures(this.#figures, 0);
+    this.#sum.clear();
     this.#slots.length = 0;
     this.#buckets.length = 0;
     this.#digests.length = 0;
@@ -114,12 +128,15 @@ export class BucketMerge {
   add(slot: Slot, bucket: number): void {
     this.#slots.push(slot);
     this.#buckets.push(bucket);
-    addFigures(this.#figures, 0, slot.figures, slot.rowOf(bucket));
+    addFigures(this.#figures, slot.figures, slot.rowOf(bucket));
+    addSum(this.#sum, slot.figures, slot.rowOf(bucket));
   }
 
   addRead(bucket: ReadBucket): void {
     this.#read.push(bucket);
-    addFigures(this.#figures, 0, bucket.figures, 0);
+    const { numbers, figuresAt, sumAt, sumEnd } = bucket;
+    addFigures(this.#figures, numbers, figuresAt);
+    for (let i = sumAt; i < sumEnd; i++) this.#sum.add(numbers[i]);
   }
 
   /** How many of the highest values of each part to ask for where those that came are too few; 0: they are not. */
@@ -134,12 +151,16 @@ export class BucketMerge {
 
   /** Writes it, with `count` of the highest values or as many as are likely to be needed. */
   write(out: ByteWriter, count: number): void {
+    const { parts, count: partCount } = this.#sum;
+    roundSum(this.#figures, this.#sum);
     for (let i = 0; i < SAVED_FIGURE_COUNT; i++) out.f64(this.#figures[i]);
+    out.f64(partCount);
+    for (let i = 0; i < partCount; i++) out.f64(parts[i]);
     const valueCount = this.#figures[VALUE_COUNT];
     if (valueCount === 0) return;
     const size = Math.min(valueCount, Math.max(count, likelyCount(valueCount)));
     const isExact = this.#gather(size);
-    out.u8(isExact ? 0 : 1);
+    out.f64(isExact ? 0 : 1);
     if (isExact) {
       const largest = this.#largest;
       largest.select(this.#values, valueCount, size);
@@ -187,7 +208,7 @@ export class BucketMerge {
       ],
       minMs: valueCount > 0 ? figures[MIN] : null,
       maxMs: valueCount > 0 ? figures[MAX] : null,
-      meanMs: valueCount > 0 ? meanOf(figures, 0) : null,
+      meanMs: valueCount > 0 ? meanOf(this.#sum.rounded(), valueCount) : null,
       p95Ms,
       p99Ms,
     };
@@ -219,8 +240,9 @@ export class BucketMerge {
     const tail = this.#tail;
     tail.clear();
     for (const digest of this.#digests) digest?.collect(floor, tail);
-    tail.addAll(this.#values, this.#valueCount, null, floor);
-    for (const { values, weights } of this.#read) tail.addAll(values, values.length, weights, floor);
+    tail.addAll(this.#values, 0, this.#valueCount, null, floor);
+    for (const { numbers, valuesAt, valuesEnd, weightsAt } of this.#read)
+      tail.addAll(numbers, valuesAt, valuesEnd, weightsAt, floor);
     return false;
   }
 
@@ -255,29 +277,68 @@ export class BucketMerge {
   }
 }
 
-/** Throws a SegmentError for bytes that no bucket is written as. */
-export function readBucket(content: ByteReader): ReadBucket {
-  const figures = content.f64s(SAVED_FIGURE_COUNT);
-  assertSound(figures, 0);
-  const valueCount = figures[VALUE_COUNT];
-  if (valueCount === 0) return { figures, values: NO_VALUES, weights: null, floor: Number.NEGATIVE_INFINITY };
-  const isWeighted = content.u8() !== 0;
-  const floor = content.f64();
-  const count = content.u32();
-  if (count > MOST_VALUES) throw new SegmentError('a bucket has more values than a shard keeps');
-  const values = content.f64s(count);
-  const weights = isWeighted ? content.f64s(count) : null;
+const readSum = new ExactSum();
+
+/** The bucket that begins at `at`. Throws a SegmentError for numbers that no bucket is written as. */
+export function readBucket(numbers: Float64Array, at: number): ReadBucket {
+  assertSound(numbers, at);
+  const valueCount = numbers[at + VALUE_COUNT];
+  const sumAt = at + SAVED_FIGURE_COUNT + 1;
+  const sumEnd = endOf(sumAt, numbers[sumAt - 1], readSum.parts.length, numbers);
+  readSum.clear();
+  for (let i = sumAt; i < sumEnd; i++) readSum.add(numbers[i]);
+  if (!isRounded(numbers, at, readSum)) throw new SegmentError('the sum of a bucket contradicts its parts');
+  if (valueCount === 0) {
+    const [floor, end] = [Number.NEGATIVE_INFINITY, sumEnd];
+    return {
+      numbers,
+      figuresAt: at,
+      sumAt,
+      sumEnd,
+      valuesAt: end,
+      valuesEnd: end,
+      weightsAt: null,
+      floor,
+      end,
+    };
+  }
+  const isWeighted = numbers[sumEnd] !== 0;
+  const floor = numbers[sumEnd + 1];
+  const valuesAt = sumEnd + 3;
+  const valuesEnd = endOf(valuesAt, numbers[valuesAt - 1], MOST_VALUES, numbers);
+  const weightsAt = isWeighted ? valuesEnd : null;
+  const end = isWeighted ? endOf(valuesEnd, valuesEnd - valuesAt, MOST_VALUES, numbers) : valuesEnd;
+  const isWithin =
+    valuesEnd > valuesAt &&
+    !Number.isNaN(floor) &&
+    areWithin(numbers, valuesAt, valuesEnd, Math.max(floor, numbers[at + MIN]), numbers[at + MAX]);
+  const weight = isWeighted ? weightOf(numbers, valuesEnd, end) : valuesEnd - valuesAt;
+  const isWhole = floor === Number.NEGATIVE_INFINITY ? weight === valueCount : weight <= valueCount;
+  if (!isWithin || !isWhole) throw new SegmentError('the highest values of a bucket contradict its figures');
+  return { numbers, figuresAt: at, sumAt, sumEnd, valuesAt, valuesEnd, weightsAt, floor, end };
+}
+
+function areWithin(numbers: Float64Array, at: number, end: number, least: number, most: number): boolean {
+  for (let i = at; i < end; i++) if (!(numbers[i] >= least && numbers[i] <= most)) return false;
+  return true;
+}
+
+/** Of weights together; Infinity where one is none. */
+function weightOf(numbers: Float64Array, at: number, end: number): number {
   let weight = 0;
-  let isSound = count > 0;
-  for (let i = 0; i < count; i++) {
-    const one = weights === null ? 1 : weights[i];
-    isSound &&= values[i] >= floor && values[i] >= figures[MIN] && values[i] <= figures[MAX];
-    isSound &&= Number.isSafeInteger(one) && one > 0;
+  for (let i = at; i < end; i++) {
+    const one = numbers[i];
+    if (!(one > 0 && Number.isSafeInteger(one))) return Number.POSITIVE_INFINITY;
     weight += one;
   }
-  isSound &&= floor === Number.NEGATIVE_INFINITY ? weight === valueCount : weight <= valueCount;
-  if (!isSound) throw new SegmentError('the highest values of a bucket contradict its figures');
-  return { figures, values, weights, floor };
+  return weight;
+}
+
+/** Where so many numbers end that begin at `at`; not a number is not so many. */
+function endOf(at: number, count: number, most: number, numbers: Float64Array): number {
+  if (!Number.isInteger(count) || count < 0 || count > most || at + count > numbers.length)
+    throw new SegmentError('a bucket is longer than it may be, or than there is');
+  return at + count;
 }
 
 /** How many of the highest of so many values are likely to do, where others have values as high. */

@@ -5,6 +5,7 @@
  */
 
 import { SegmentError } from '../segments.js';
+import type { ExactSum } from './exact-sum.js';
 
 export const COUNT = 0;
 export const ERROR_COUNT = 1;
@@ -104,18 +105,34 @@ export function countValue(figures: Float64Array, row: number, value: number): v
   figures[row + VALUE_COUNT] += 1;
 }
 
-/** Adds the figures of one bucket to another's, the place of its values aside. */
-export function addFigures(into: Float64Array, intoRow: number, from: Float64Array, fromRow: number): void {
-  for (let i = COUNT; i < SUM_HIGH; i++) into[intoRow + i] += from[fromRow + i];
-  addToSum(into, intoRow, from[fromRow + SUM_HIGH], from[fromRow + SUM_LOW]);
-  into[intoRow + MIN] = Math.min(into[intoRow + MIN], from[fromRow + MIN]);
-  into[intoRow + MAX] = Math.max(into[intoRow + MAX], from[fromRow + MAX]);
-  into[intoRow + VALUE_COUNT] += from[fromRow + VALUE_COUNT];
+/** Adds the figures of one bucket to another's in row 0, but for its sum, and for the place of its values. */
+export function addFigures(into: Float64Array, from: Float64Array, fromRow: number): void {
+  for (let i = COUNT; i < SUM_HIGH; i++) into[i] += from[fromRow + i];
+  into[MIN] = Math.min(into[MIN], from[fromRow + MIN]);
+  into[MAX] = Math.max(into[MAX], from[fromRow + MAX]);
+  into[VALUE_COUNT] += from[fromRow + VALUE_COUNT];
 }
 
-/** The mean of the values, of which there must be any: their exact sum, rounded once, over their count. */
-export function meanOf(figures: Float64Array, row: number): number {
-  return (figures[row + SUM_HIGH] + figures[row + SUM_LOW]) / figures[row + VALUE_COUNT] / SUM_SCALE;
+/** Adds a bucket's sum, scaled. */
+export function addSum(into: ExactSum, figures: Float64Array, row: number): void {
+  into.add(figures[row + SUM_HIGH]);
+  into.add(figures[row + SUM_LOW]);
+}
+
+/** In the place of a bucket's sum, as near as a double comes to it. */
+export function roundSum(figures: Float64Array, sum: ExactSum): void {
+  figures[SUM_HIGH] = sum.rounded();
+  figures[SUM_LOW] = 0;
+}
+
+/** Whether a bucket has a sum that was rounded. */
+export function isRounded(figures: Float64Array, row: number, sum: ExactSum): boolean {
+  return figures[row + SUM_HIGH] === sum.rounded() && figures[row + SUM_LOW] === 0;
+}
+
+/** The mean of so many values, of which there must be any: their sum, rounded once, over their count. */
+export function meanOf(scaledSum: number, valueCount: number): number {
+  return scaledSum / valueCount / SUM_SCALE;
 }
 
 /**

@@ -41,7 +41,7 @@ export class LargestValues {
 
   /** Those that are selected, in no order: see bucket-merge.ts. */
   write(out: ByteWriter): void {
-    out.u32(this.#size);
+    out.f64(this.#size);
     for (let i = 0; i < this.#size; i++) out.f64(this.#heap[i]);
   }
 }

@@ -2,7 +2,7 @@
  * The partial answer of `functions.invocation-stats`: one shard's buckets of a project or a function, in the
  * series that the interval asks for. Merged in series-merge.ts, a bucket in bucket-merge.ts.
  *
- *   stats 3   level u8 │ first and last slot f64 │ key │ count u32 │ per bucket, oldest first: slot f64, bucket
+ *   stats 4   level u8 │ first and last slot f64 │ key │ count u32 │ so many f64: per bucket, oldest first: slot, bucket
  */
 
 import type { ByteWriter } from '../bytes.js';
@@ -13,7 +13,7 @@ import { BucketMerge, type ReadBucket, readBucket } from './bucket-merge.js';
 import { seriesOf } from './series.js';
 import type { StatsView } from './stats-view.js';
 
-const FORM = 'stats 3';
+const FORM = 'stats 4';
 
 export interface InvocationStatsParameters {
   readonly project: string;
@@ -29,10 +29,10 @@ export interface StatsQuestion extends Series {
   readonly key: string;
 }
 
-/** To be merged, or written, in the same turn: what it leads to may change after it. */
+/** Of one shard or more. To be merged, or written, in the same turn: what it leads to may change after it. */
 export interface StatsPartial {
   readonly question: StatsQuestion;
-  /** Of one that has not come from another process. */
+  /** Of one shard of this process. */
   readonly view?: StatsView;
   /** Whether values of its buckets did not come. */
   readonly isCut: boolean;
@@ -45,7 +45,8 @@ export function questionOf(
   nowUs: number,
 ): StatsQuestion {
   const key = functionId === null ? projectKey(project) : functionKey(project, functionId);
-  return { ...seriesOf(interval, nowUs), key };
+  const { level, firstSlot, lastSlot } = seriesOf(interval, nowUs);
+  return { level, firstSlot, lastSlot, key };
 }
 
 /** O(1). */
@@ -63,7 +64,19 @@ export function collectStats(view: StatsView, question: StatsQuestion): StatsPar
   };
 }
 
-/** The views that partial answers lead to, in order; null where one has come from another process. */
+/** What several shards have, one at least, as of one. */
+export function combineStats(partials: readonly StatsPartial[]): StatsPartial {
+  if (partials.length === 1) return partials[0];
+  return {
+    question: partials[0].question,
+    isCut: partials.some(({ isCut }) => isCut),
+    addTo: (merge, index) => {
+      for (const partial of partials) partial.addTo(merge, index);
+    },
+  };
+}
+
+/** The views that partial answers lead to, in order; null where one is not of one shard of this process. */
 export function ownViews(partials: readonly StatsPartial[]): StatsView[] | null {
   const views: StatsView[] = [];
   for (const { view } of partials) {
@@ -87,17 +100,15 @@ export function writeStats(out: ByteWriter, partial: StatsPartial, count = Numbe
   out.f64(firstSlot);
   out.f64(lastSlot);
   writeKey(out, key);
-  const countAt = out.length;
   out.u32(0);
-  let bucketCount = 0;
+  const numbersAt = out.length;
   const partials = [partial];
   for (let index = firstSlot; index <= lastSlot; index++)
     withBucket(partials, index, (bucket) => {
       out.f64(index);
       bucket.write(out, count);
-      bucketCount++;
     });
-  out.replaceU32(countAt, bucketCount);
+  out.replaceU32(numbersAt - 4, (out.length - numbersAt) / 8);
 }
 
 /** Throws a PartialError, also for the answer to another question. */
@@ -110,18 +121,23 @@ export function readStats(bytes: Uint8Array, question: StatsQuestion): StatsPart
       content.f64() === lastSlot &&
       readKey(content) === key;
     if (!isSame) throw new PartialError('a partial answer is to another question');
+    const numbers = content.f64s(content.u32());
     const buckets = new Map<number, ReadBucket>();
     let previous = firstSlot - 1;
-    for (let left = content.u32(); left > 0; left--) {
-      const index = content.f64();
+    let isCut = false;
+    for (let at = 0; at < numbers.length; ) {
+      const index = numbers[at];
       if (!Number.isInteger(index) || index <= previous || index > lastSlot)
         throw new PartialError('the buckets of a partial answer are out of order');
-      buckets.set(index, readBucket(content));
+      const bucket = readBucket(numbers, at + 1);
+      buckets.set(index, bucket);
+      isCut ||= bucket.floor !== Number.NEGATIVE_INFINITY;
       previous = index;
+      at = bucket.end;
     }
     return {
       question,
-      isCut: [...buckets.values()].some(({ floor }) => floor !== Number.NEGATIVE_INFINITY),
+      isCut,
       addTo: (merge, index) => {
         const read = buckets.get(index);
         if (read !== undefined) merge.addRead(read);

@@ -25,10 +25,19 @@ export class UpperTail {
     this.#length += 1;
   }
 
-  /** Of the first `count` values those that are not below the floor; `weights`: null where each is one. */
-  addAll(values: Float64Array, count: number, weights: Float64Array | null, floor: number): void {
-    for (let i = 0; i < count; i++)
-      if (values[i] >= floor) this.add(values[i], weights === null ? 1 : weights[i]);
+  /** Of the values from `at` to `end` those that are not below the floor; `weightsAt`: null where each is one. */
+  addAll(numbers: Float64Array, at: number, end: number, weightsAt: number | null, floor: number): void {
+    while (this.#values.length < this.#length + end - at) this.#grow();
+    const [values, weights] = [this.#values, this.#weights];
+    let length = this.#length;
+    for (let i = at; i < end; i++) {
+      const value = numbers[i];
+      if (!(value >= floor)) continue;
+      values[length] = value;
+      weights[length] = weightsAt === null ? 1 : numbers[i - at + weightsAt];
+      length += 1;
+    }
+    this.#length = length;
   }
 
   /** Whether the value of that rank is known without any that are below the lowest. O(length). */
@@ -48,7 +57,7 @@ export class UpperTail {
 
   /** See bucket-merge.ts. */
   write(out: ByteWriter): void {
-    out.u32(this.#length);
+    out.f64(this.#length);
     for (let i = 0; i < this.#length; i++) out.f64(this.#values[i]);
     for (let i = 0; i < this.#length; i++) out.f64(this.#weights[i]);
   }

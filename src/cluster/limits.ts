@@ -4,7 +4,7 @@ import { assert } from '../../engine/assert.js';
 import { ANSWER_BYTE_LIMIT, KEEP_ALIVE_TOLD_SECONDS } from '../http/limits.js';
 
 /** Of the messages between members. A member asks only those that speak its own. */
-export const WIRE_VERSION = 8;
+export const WIRE_VERSION = 9;
 
 /**
  * How often the others are asked what they hold. Longer: who has fallen behind, and who has come back, is known later;

@@ -155,7 +155,7 @@ export class PeerRequests {
     detail: Detail,
   ): Promise<Outcome> {
     const { monotonicUs, onAsked, hedges } = this.#ports;
-    const { topic, topicId } = this.#question;
+    const { endpoint, query, topic, topicId, nowUs } = this.#question;
     if (this.remainingMs <= 0) return { pieces: [], lacking: partitions };
     const askedUs = monotonicUs();
     hedges.earn();
@@ -175,12 +175,18 @@ export class PeerRequests {
     const allocate = (byteCount: number) =>
       this.#buffers === null ? Buffer.allocUnsafeSlow(byteCount) : taken.take(byteCount);
     try {
-      const bytes = await peer.link.ask(
-        writeQuestion({ ...this.#question, limitMs, detail, oldestMs, partitions: asked }),
+      const question = {
+        endpoint,
+        query,
+        topic,
+        topicId,
+        nowUs,
         limitMs,
-        isSlow,
-        allocate,
-      );
+        detail,
+        oldestMs,
+        partitions: asked,
+      };
+      const bytes = await peer.link.ask(writeQuestion(question), limitMs, isSlow, allocate);
       // Not before: it is written there while it comes.
       this.#buffers?.push(taken);
       reply = readReply(bytes, asked);

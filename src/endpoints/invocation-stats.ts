@@ -5,6 +5,7 @@ import { type InvocationStatsRow, ValuesDidNotCome } from '../../engine/stats/bu
 import { STATS } from '../../engine/stats/kind.js';
 import {
   collectStats,
+  combineStats,
   type InvocationStatsParameters,
   lackingValues,
   questionOf,
@@ -87,6 +88,7 @@ export const invocationStats = {
         const question = questionOf(parameters, nowUs);
         return from.relay.map(({ stats }) => collectStats(stats, question));
       },
+      combine: combineStats,
       merge: (partials) => {
         try {
           return encodeRows(series.merge(partials));

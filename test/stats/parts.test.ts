@@ -9,6 +9,7 @@ import { ByteReader, ByteWriter } from '../../engine/bytes.js';
 import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
 import { keptFromUs } from '../../engine/slots/levels.js';
 import { functionKey, projectKey, readKey, writeKey } from '../../engine/stats/bucket-key.js';
+import { ExactSum } from '../../engine/stats/exact-sum.js';
 import * as figures from '../../engine/stats/figures.js';
 import { LargestValues } from '../../engine/stats/largest-values.js';
 import { LEVELS, seriesOf } from '../../engine/stats/series.js';
@@ -129,13 +130,15 @@ test('status codes: class and error', () => {
 function meanOver(parts: readonly (readonly number[])[]): number {
   const merged = new Float64Array(figures.FIGURE_COUNT);
   figures.clearFigures(merged, 0);
+  const sum = new ExactSum();
   for (const part of parts) {
     const row = new Float64Array(figures.FIGURE_COUNT);
     figures.clearFigures(row, 0);
     for (const value of part) figures.countValue(row, 0, value);
-    figures.addFigures(merged, 0, row, 0);
+    figures.addFigures(merged, row, 0);
+    figures.addSum(sum, row, 0);
   }
-  return figures.meanOf(merged, 0);
+  return figures.meanOf(sum.rounded(), merged[figures.VALUE_COUNT]);
 }
 
 test('the mean does not tell the order of arrival, nor how shards were merged', () => {
@@ -154,6 +157,51 @@ test('the mean does not tell the order of arrival, nor how shards were merged', 
     expect(meanOver([shuffled.slice(cut), [], shuffled.slice(0, cut)])).toBe(mean);
   }
 });
+
+test('a sum is the nearest double to what was added, in any order and in any groups', () => {
+  const random = new Random(6);
+  for (let round = 0; round < 300; round++) {
+    const width = [4, 60, 900][round % 3];
+    const values = Array.from({ length: 1 + random.below(40) }, () => {
+      const exponent = random.below(2 * width + 1) - width;
+      const value = (random.below(2) === 0 ? -1 : 1) * (1 + random.below(2 ** 20) / 2 ** 20) * 2 ** exponent;
+      // Half a unit in the last place of another, so that many sums lie halfway.
+      return random.below(4) === 0 ? value * 2 ** -53 : value;
+    });
+    values.push(...values.slice(0, random.below(values.length + 1)).map((value) => -value));
+    const exact = values.reduce((sum, value) => sum + scaled(value), 0n);
+    const whole = new ExactSum();
+    for (const value of values) whole.add(value);
+    const groups = [new ExactSum(), new ExactSum(), new ExactSum()];
+    for (const value of [...values].reverse()) groups[random.below(3)].add(value);
+    const joined = new ExactSum();
+    for (const { parts, count } of groups) for (const part of parts.subarray(0, count)) joined.add(part);
+    expect(partsOf(whole).reduce((sum, part) => sum + scaled(part), 0n)).toBe(exact);
+    expect(joined.rounded()).toBe(whole.rounded());
+    const nearness = (value: number) => {
+      const difference = scaled(value) - exact;
+      return difference < 0n ? -difference : difference;
+    };
+    const sum = whole.rounded();
+    for (const other of [sum * (1 + 2 ** -52), sum * (1 - 2 ** -53)])
+      expect(nearness(sum) <= nearness(other)).toBe(true);
+  }
+});
+
+function partsOf({ parts, count }: ExactSum): number[] {
+  return [...parts.subarray(0, count)];
+}
+
+/** A double in units of the smallest there is. */
+function scaled(value: number): bigint {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setFloat64(0, value);
+  const bits = view.getBigUint64(0);
+  const exponent = (bits >> 52n) & 0x7ffn;
+  const fraction = bits & 0xfffffffffffffn;
+  const size = exponent === 0n ? fraction : (fraction | 0x10000000000000n) << (exponent - 1n);
+  return value < 0 ? -size : size;
+}
 
 test('the mean of whole numbers is that of their exact sum', () => {
   const random = new Random(5);

@@ -155,7 +155,10 @@ export class QueryApi {
 
   answer(served: ServedEndpoint, call: QueryCall): Answer {
     if (this.#slow === null) return this.#answer(served, call);
-    return this.#slow.watch(served.endpoint, call, (times) => this.#answer(served, { ...call, times }));
+    const { request, query, grant, nowUs } = call;
+    return this.#slow.watch(served.endpoint, call, (times) =>
+      this.#answer(served, { request, query, grant, nowUs, times }),
+    );
   }
 
   #answer(served: ServedEndpoint, call: QueryCall): Answer {

@@ -97,7 +97,8 @@ export class SharedAnswers {
 
   #gather(endpoint: Endpoint, query: CachedQuery | LiveQuery, asked: Asked): Promise<Gathered> {
     const { port, topicOf } = this.#ports;
-    return port.gather({ ...asked, endpoint, query, topic: topicOf(endpoint.log) });
+    const { parameters, queryString, nowUs } = asked;
+    return port.gather({ endpoint, query, topic: topicOf(endpoint.log), parameters, queryString, nowUs });
   }
 }
 

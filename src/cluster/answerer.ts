@@ -1,5 +1,6 @@
 /** Answers what other members ask: partial answers from the shards of this process that are as good as they must be. */
 
+import type { ByteWriter } from '../../engine/bytes.js';
 import { SegmentError } from '../../engine/segments.js';
 import type { LogName } from '../endpoints/endpoint.js';
 import { InvalidArgument, Unavailable } from '../endpoints/refusal.js';
@@ -11,6 +12,7 @@ import { BEHIND_CHECK_MOST_MS, BEHIND_CHECK_MS, BEHIND_WAIT_MS } from './limits.
 import type { Allocate } from './message-bytes.js';
 import {
   type AskedPartition,
+  appendReply,
   type PartitionStatus,
   type Question,
   type RepliedPartition,
@@ -55,9 +57,29 @@ export class Answerer {
         await pause(Math.min(waitMs, BEHIND_CHECK_MOST_MS, leftMs));
         judged = this.#judgeAll(question);
       }
-      return await this.#collect(served, parameters, question, judged, allocate);
+      const collecting = this.#collect(served, parameters, question, judged);
+      const reply = collecting instanceof Promise ? await collecting : collecting;
+      return writeReply(reply, allocate);
     } catch (error) {
       return writeReply(replyFor(error), allocate);
+    }
+  }
+
+  /** Appends the reply, or nothing where something is to be waited for. Throws as `answer` rejects. */
+  answerNow(bytes: Uint8Array, out: ByteWriter): void {
+    const question = readQuestion(bytes);
+    const start = out.length;
+    try {
+      const { served, parameters } = this.#parse(question);
+      const judged = this.#judgeAll(question);
+      if (judged.some(({ status }) => status === 'behind')) return;
+      const reply = this.#collect(served, parameters, question, judged);
+      // It is asked for again, and goes on until then.
+      if (reply instanceof Promise) reply.catch(() => undefined);
+      else appendReply(reply, out);
+    } catch (error) {
+      out.cut(start);
+      appendReply(replyFor(error), out);
     }
   }
 
@@ -77,41 +99,45 @@ export class Answerer {
   }
 
   /** `judged`: in the same turn. */
-  async #collect(
+  #collect(
     { endpoint, query }: ServedEndpoint,
     parameters: unknown,
     question: Question,
     judged: readonly RepliedPartition[],
-    allocate?: Allocate,
-  ): Promise<Uint8Array> {
+  ): Reply<WrittenPartial> | Promise<Reply<WrittenPartial>> {
     const { topic, topicId, nowUs, detail } = question;
     const { own } = this.#ports;
     const counted = judged.filter(({ status }) => status === 'counted').map(({ partition }) => partition);
     const withShard = own.withShard(topic, counted);
-    const collected =
-      withShard.length === 0 ? [] : query.collect(parameters, nowUs, own.shardsOf(topic, withShard));
-    const isLater = collected instanceof Promise;
-    const partials = isLater ? await collected : collected;
-    const sent = query.combine !== undefined && partials.length > 0 ? [query.combine(partials)] : partials;
-    // What came meanwhile may be in them or not: they are as far as it is now, and as old as they were.
-    return writeReply(
-      {
+    const replyOf = (
+      partials: readonly unknown[],
+      partitions: readonly RepliedPartition[],
+    ): Reply<WrittenPartial> => {
+      const sent = query.combine !== undefined && partials.length > 0 ? [query.combine(partials)] : partials;
+      return {
         kind: 'answer',
         partitionCount: isSameLog(own.topicId(topic), topicId) ? own.partitionCount(topic) : 0,
-        partitions: isLater
-          ? judged.map((one) =>
-              one.status === 'counted'
-                ? { ...one, ...this.#progress(question, one.partition), ageMs: one.ageMs }
-                : one,
-            )
-          : judged,
+        partitions,
         dropped: this.#ports.dropped === null ? [] : this.#ports.dropped(endpoint.window(parameters, nowUs)),
         partials: sent.map((partial, i) => ({
           firstPartition: withShard[i],
           write: (out) => query.write(out, partial, parameters, nowUs, detail),
         })),
-      },
-      allocate,
+      };
+    };
+    const collected =
+      withShard.length === 0 ? [] : query.collect(parameters, nowUs, own.shardsOf(topic, withShard));
+    if (!(collected instanceof Promise)) return replyOf(collected, judged);
+    // What came meanwhile may be in them or not: they are as far as it is now, and as old as they were.
+    return collected.then((partials) =>
+      replyOf(
+        partials,
+        judged.map((one) =>
+          one.status === 'counted'
+            ? { ...one, ...this.#progress(question, one.partition), ageMs: one.ageMs }
+            : one,
+        ),
+      ),
     );
   }
 

@@ -17,6 +17,7 @@ import {
   NAMES_PATH,
   PIECE_PATH,
   QUESTION_PATH,
+  QUESTIONS_PATH,
   RELEASE_PATH,
 } from './cluster-paths.js';
 import { type CopyGiver, NotGiven } from './copy-giver.js';
@@ -31,6 +32,8 @@ export interface ClusterListenerPorts {
   readonly keys: KeyRing;
   /** In memory from `allocate`. Rejects with a PartialError for bytes that are no question. */
   readonly answer: (question: Uint8Array, allocate: Allocate) => Promise<Uint8Array>;
+  /** The replies to questions that came together, otherwise the same. */
+  readonly answerAll: (questions: Uint8Array, allocate: Allocate) => Uint8Array;
   /** Throws a PartialError for bytes that say nothing of what is known. */
   readonly holdings: (known: Uint8Array) => Uint8Array;
   /** Rejects with a PartialError for bytes that are no request. */
@@ -56,7 +59,7 @@ export class ClusterListener {
   readonly #replies = new BodyPool();
   #questionCount = 0;
 
-  constructor({ keys, answer, holdings, names, copies, server }: ClusterListenerPorts) {
+  constructor({ keys, answer, answerAll, holdings, names, copies, server }: ClusterListenerPorts) {
     const question = (reply: Route['reply']): Route => ({
       bodyBytes: QUESTION_BYTES,
       isCounted: true,
@@ -65,6 +68,7 @@ export class ClusterListener {
     this.#keys = keys;
     this.#routes = new Map<string, Route>([
       [QUESTION_PATH, question(answer)],
+      [QUESTIONS_PATH, question(answerAll)],
       [NAMES_PATH, question(names)],
       [COPY_PATH, question((body) => copies.copy(body))],
       [PIECE_PATH, question((body, allocate) => copies.piece(body, allocate))],

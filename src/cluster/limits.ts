@@ -93,6 +93,19 @@ export const GATHER_TRIES = 4;
 /** Bytes of a question. Bigger: memory for what nobody asks; smaller: an expression does not fit. */
 export const QUESTION_BYTES = 64 * 1024;
 
+/**
+ * How long a question to a member waits for the answer to the one before, so that those which come meanwhile go in one request.
+ * Longer: questions wait for one that takes long; shorter: more requests while much is asked.
+ */
+export const TOGETHER_MS = 1;
+
+/** Questions that go in one request, and bytes of replies after which the others are asked for alone. More: longer turns. */
+export const QUESTIONS_TOGETHER = 16;
+export const REPLIES_TOGETHER_BYTES = 512 * 1024;
+
+/** Bytes of a question that goes with others. Bigger: memory for what is no question; smaller: long ones go alone. */
+export const TOGETHER_QUESTION_BYTES = 4 * 1024;
+
 /** Bytes that say what a member knows of another's lists: 8 a partition. Bigger: memory; smaller: a limit to partitions. */
 export const KNOWN_BYTES = 1024 * 1024;
 

@@ -28,14 +28,20 @@ export function writeMessage(
   const out = spareWriter ?? new ByteWriter();
   spareWriter = null;
   try {
-    out.string(form);
-    writeContent(out);
-    out.u32(crc32(out.written()));
+    appendMessage(out, form, writeContent);
     return out.finish(allocate);
   } finally {
     out.clear();
     spareWriter = out;
   }
+}
+
+/** Throws what writing its content throws, and has then written a part of it. */
+export function appendMessage(out: ByteWriter, form: string, writeContent: (out: ByteWriter) => void): void {
+  const start = out.length;
+  out.string(form);
+  writeContent(out);
+  out.u32(crc32(out.written().subarray(start)));
 }
 
 /** Throws a PartialError. */

@@ -18,6 +18,7 @@ import { MOST_PARTITIONS } from '../limits.js';
 import { MOST_TIME_US } from './limits.js';
 import {
   type Allocate,
+  appendMessage,
   atMost,
   many,
   notNegative,
@@ -130,24 +131,27 @@ export function readQuestion(bytes: Uint8Array): Question {
 
 /** In memory from `allocate`. Throws what writing a partial answer throws. */
 export function writeReply(reply: Reply<WrittenPartial>, allocate?: Allocate): Uint8Array {
-  return writeMessage(
-    REPLY,
-    (out) => {
-      out.u8(REPLY_KINDS.indexOf(reply.kind));
-      switch (reply.kind) {
-        case 'answer':
-          writeAnswer(reply, out);
-          return;
-        case 'unavailable':
-          out.string(reply.reason);
-          out.u32(reply.retryAfterSeconds);
-          return;
-        case 'refused':
-          out.string(reply.reason);
-      }
-    },
-    allocate,
-  );
+  return writeMessage(REPLY, (out) => writeContent(reply, out), allocate);
+}
+
+/** The same behind what was written before. */
+export function appendReply(reply: Reply<WrittenPartial>, out: ByteWriter): void {
+  appendMessage(out, REPLY, (to) => writeContent(reply, to));
+}
+
+function writeContent(reply: Reply<WrittenPartial>, out: ByteWriter): void {
+  out.u8(REPLY_KINDS.indexOf(reply.kind));
+  switch (reply.kind) {
+    case 'answer':
+      writeAnswer(reply, out);
+      return;
+    case 'unavailable':
+      out.string(reply.reason);
+      out.u32(reply.retryAfterSeconds);
+      return;
+    case 'refused':
+      out.string(reply.reason);
+  }
 }
 
 /** `partitions`: those that were asked for, each of which it must be about. */

@@ -6,12 +6,14 @@ import {
   NAMES_PATH,
   PIECE_PATH,
   QUESTION_PATH,
+  QUESTIONS_PATH,
   RELEASE_PATH,
 } from './cluster-paths.js';
-import { PIECE_TIMEOUT_MS } from './limits.js';
+import { PIECE_TIMEOUT_MS, TOGETHER_QUESTION_BYTES } from './limits.js';
 import type { Allocate } from './message-bytes.js';
 import type { PeerLink } from './peer.js';
 import { PeerConnections, type PeerReply, type PeerTarget } from './peer-connections.js';
+import { QuestionsTogether } from './together.js';
 
 export class HttpPeerLink implements PeerLink {
   /** Of its own for each kind of request, so that none waits for a connection behind others that take longer. */
@@ -19,6 +21,7 @@ export class HttpPeerLink implements PeerLink {
   readonly #quick: PeerConnections;
   readonly #slow: PeerConnections;
   readonly #copies: PeerConnections;
+  readonly #together: QuestionsTogether;
 
   constructor(url: string, key: string) {
     const { protocol, host, hostname, port } = new URL(url);
@@ -35,11 +38,17 @@ export class HttpPeerLink implements PeerLink {
     this.#quick = new PeerConnections(target);
     this.#slow = new PeerConnections(target);
     this.#copies = new PeerConnections(target);
+    this.#together = new QuestionsTogether({
+      post: (questions, limitMs, allocate) =>
+        whole(this.#quick.post(QUESTIONS_PATH, questions, limitMs, allocate)),
+    });
   }
 
   ask(question: Uint8Array, limitMs: number, isSlow: boolean, allocate?: Allocate): Promise<Uint8Array> {
     const connections = isSlow ? this.#slow : this.#quick;
-    return whole(connections.post(QUESTION_PATH, question, limitMs, allocate));
+    const askAlone = () => whole(connections.post(QUESTION_PATH, question, limitMs, allocate));
+    if (question.length > TOGETHER_QUESTION_BYTES) return askAlone();
+    return this.#together.ask(question, limitMs, allocate ?? Buffer.allocUnsafe, askAlone);
   }
 
   holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array> {

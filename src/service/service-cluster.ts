@@ -87,6 +87,7 @@ export function createClusterListener(
       addressSettings: 'LOGRING_CLUSTER_HOST, LOGRING_CLUSTER_PORT',
     },
     answer: (question, allocate) => cluster.answer(question, allocate),
+    answerAll: (questions, allocate) => cluster.answerAll(questions, allocate),
     holdings: (known) => cluster.holdings(known),
     names: (request) => names.answer(request),
     copies,

@@ -130,6 +130,7 @@ beforeAll(async () => {
   listener = new ClusterListener({
     keys: new KeyRing([{ key: 'key', projects: null }]),
     answer: () => Promise.reject(new Error('nothing is asked')),
+    answerAll: () => expect.unreachable('nothing is asked'),
     holdings: () =>
       writeHoldings({
         topics: [{ topic: 'edge', topicId: '', partitionCount: 1 }],

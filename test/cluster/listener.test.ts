@@ -8,15 +8,23 @@ import { join } from 'node:path';
 import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ByteWriter } from '../../engine/bytes.js';
 import { PartialError } from '../../engine/partial-format.js';
 import { ClusterListener, type ClusterListenerPorts } from '../../src/cluster/cluster-listener.js';
-import { HOLDINGS_PATH, QUESTION_PATH } from '../../src/cluster/cluster-paths.js';
+import { HOLDINGS_PATH, QUESTION_PATH, QUESTIONS_PATH } from '../../src/cluster/cluster-paths.js';
 import { NotGiven } from '../../src/cluster/copy-giver.js';
-import { PEER_CONNECTIONS, REPLY_HEAD_BYTES } from '../../src/cluster/limits.js';
+import {
+  PEER_CONNECTIONS,
+  QUESTIONS_TOGETHER,
+  REPLY_HEAD_BYTES,
+  TOGETHER_QUESTION_BYTES,
+} from '../../src/cluster/limits.js';
 import { HttpPeerLink } from '../../src/cluster/peer-link.js';
+import { answerTogether, writeTogether } from '../../src/cluster/together.js';
 import { POOLED_BODY_BYTES } from '../../src/endpoints/limits.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { checkedIdentity } from '../../src/http/server/tls-identity.js';
+import { eventually } from '../eventually.js';
 import { makeCertificate, textOfFile } from '../http/certificates.js';
 import { BACK_ENDS } from '../http/running-server.js';
 
@@ -28,17 +36,31 @@ const ASKING = fileURLToPath(new URL('./asking-process.js', import.meta.url));
 const NEVER = 3;
 
 const bugs: unknown[] = [];
+/** First bytes of questions, as they came together, in order of requests. */
+const asked: number[][] = [];
 const ports: Omit<ClusterListenerPorts, 'server'> = {
   keys: new KeyRing([
     { key: 'new-key', projects: null },
     { key: 'old-key', projects: null },
   ]),
   answer: async (question, allocate) => {
+    asked.push([question[0]]);
     if (question[0] === NEVER) await new Promise(() => undefined);
     if (question[0] === 0) throw new PartialError('no question');
     if (question[0] === 1) throw new Error('a bug');
     if (question[0] === LARGE) return allocate(LARGE_BYTES).subarray(0, LARGE_BYTES).fill(question[1]);
     return Buffer.concat([Buffer.from('answered '), question]);
+  },
+  answerAll: (questions, allocate) => {
+    const together: number[] = [];
+    asked.push(together);
+    const answer = (question: Uint8Array, out: ByteWriter) => {
+      together.push(question[0]);
+      if (question[0] === 1) throw new Error('a bug');
+      if (question[0] === LARGE) out.bytes(new Uint8Array(LARGE_BYTES).fill(question[1]));
+      else if (question[0] > NEVER) out.bytes(Buffer.concat([Buffer.from('answered '), question]));
+    };
+    return answerTogether(questions, answer, allocate);
   },
   holdings: () => Buffer.from('holdings'),
   names: () => Promise.reject(new PartialError('no request for names')),
@@ -107,14 +129,47 @@ describe.each(BACK_ENDS)('%s', (forced) => {
     wrongKey.close();
   });
 
+  test('questions that are asked while another is under way go in one request; what can not be answered there, alone', async () => {
+    const link = new HttpPeerLink(url, 'new-key');
+    const ask = async (...bytes: number[]) => Buffer.from(await link.ask(Buffer.from(bytes), 5_000, false));
+    asked.length = 0;
+    const replies = [ask(65), ask(66), ask(1), ask(67), ask(LARGE, 9), ask(LARGE, 8), ask(NEVER + 1)];
+    const never = link.ask(Uint8Array.of(NEVER), 30_000, false);
+    await expect(replies[2]).rejects.toThrow('answered 500');
+    for (const [i, letter] of [65, 66, null, 67, null, null, NEVER + 1].entries())
+      if (letter !== null)
+        expect((await replies[i]).toString()).toBe(`answered ${String.fromCharCode(letter)}`);
+    expect((await replies[4]).equals(Buffer.alloc(LARGE_BYTES, 9))).toBe(true);
+    expect((await replies[5]).equals(Buffer.alloc(LARGE_BYTES, 8))).toBe(true);
+    expect(asked.slice(0, 2)).toEqual([[65], [66, 1, 67, LARGE]]);
+    expect(asked.flat().filter((first) => first === 66 || first === 67)).toEqual([66, 67]);
+    expect(asked).toContainEqual([1]);
+    await eventually(() => asked.some(([first, ...others]) => first === NEVER && others.length === 0));
+    const many = Array.from({ length: 3 * QUESTIONS_TOGETHER }, (_, i) => ask(100, i));
+    for (const [i, reply] of (await Promise.all(many)).entries()) expect(reply.at(-1)).toBe(i);
+    expect(Math.max(...asked.map(({ length }) => length))).toBe(QUESTIONS_TOGETHER);
+    link.close();
+    await expect(never).rejects.toThrow('the link to it was closed');
+  });
+
+  test('what says that it is several questions is refused where it is not', async () => {
+    const whole = writeTogether([Uint8Array.of(65), Uint8Array.of(66)]);
+    expect((await post(QUESTIONS_PATH, whole)).status).toBe(200);
+    const tooMany = writeTogether(Array.from({ length: QUESTIONS_TOGETHER + 1 }, () => Uint8Array.of(65)));
+    for (const bytes of [Uint8Array.of(9), whole.subarray(0, -1), Buffer.concat([whole, whole]), tooMany])
+      expect((await post(QUESTIONS_PATH, bytes)).status).toBe(400);
+  });
+
   test('more questions than connections wait for one, and those that are given up free it', async () => {
     const link = new HttpPeerLink(url, 'new-key');
-    const never = Array.from({ length: PEER_CONNECTIONS }, () => link.ask(Uint8Array.of(NEVER), 300, false));
+    // Too long to go with others.
+    const long = (first: number) => Buffer.alloc(TOGETHER_QUESTION_BYTES + 1, first);
+    const never = Array.from({ length: PEER_CONNECTIONS }, () => link.ask(long(NEVER), 300, false));
     const all = Promise.allSettled(never);
-    await expect(link.ask(Buffer.from('y'), 20, false)).rejects.toThrow('did not answer within 20 ms');
-    const waiting = link.ask(Buffer.from('z'), 30_000, false);
+    await expect(link.ask(long(65), 20, false)).rejects.toThrow('did not answer within 20 ms');
+    const waiting = link.ask(long(66), 30_000, false);
     for (const { status } of await all) expect(status).toBe('rejected');
-    expect(Buffer.from(await waiting).toString()).toBe('answered z');
+    expect(Buffer.from(await waiting).toString()).toBe(`answered ${long(66)}`);
     link.close();
   });
 

@@ -41,6 +41,7 @@ async function member(zone: string, own: Names): Promise<string> {
   const listener = new ClusterListener({
     keys: new KeyRing([{ key: 'key', projects: null }]),
     answer: () => Promise.reject(new Error('nothing is asked')),
+    answerAll: () => expect.unreachable('nothing is asked'),
     holdings: () => expect.unreachable('nobody asks for holdings'),
     names: (request) =>
       new MemberNames({ own, zone, peers: () => [], timeoutMs: TIMEOUT_MS }).answer(request),

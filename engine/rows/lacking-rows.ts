@@ -15,11 +15,24 @@ import {
   takeNewest,
 } from './partial.js';
 
+/** Projects of which it is known what the last questions needed. More: memory, a name each. */
+const KNOWN_PROJECTS = 1024;
+/**
+ * Rows that are asked for beyond what was needed, and that a question with fewer forgets of it. More: more rows come in
+ * vain; fewer: more questions take a second request.
+ */
+const SPARE_ROWS = 2;
+const FORGOTTEN_ROWS = 0.5;
+
 /**
  * null when all that are needed have come. `unseenBytes`: so much of bodies may be asked for before it is known which
- * are needed. Throws as mergeLogs does.
+ * are needed. `note` is told, once that is known, of the most that are needed of a process. Throws as mergeLogs does.
  */
-export function lackingRows(partials: readonly LogsPartial[], unseenBytes: number): Lacking | null {
+export function lackingRows(
+  partials: readonly LogsPartial[],
+  unseenBytes: number,
+  note: (mostNeeded: number) => void = () => undefined,
+): Lacking | null {
   const isAllHere = ({ rows, bodyCount, hasMore }: CameRows) => bodyCount === rows.length && !hasMore;
   if (partials.every(({ came }) => came === undefined || isAllHere(came))) return null;
   const lists = partials.map(({ sources, came }) => came?.rows ?? newestPlaces(sources));
@@ -30,6 +43,7 @@ export function lackingRows(partials: readonly LogsPartial[], unseenBytes: numbe
     const all = { count: LOG_ROW_LIMIT, byteLimit: unseenBytes };
     return { details: isMore.map((more) => (more ? all : null)), byteCount: 0 };
   }
+  note(partials.reduce((most, { came }, i) => (came === undefined ? most : Math.max(most, needed[i])), 0));
   let byteCount = 0;
   const details = partials.map(({ came }, i) => {
     if (came === undefined || needed[i] <= came.bodyCount) return null;
@@ -68,7 +82,28 @@ function neededOf(lists: readonly (readonly Place[])[], isMore: readonly boolean
   return needed;
 }
 
-/** How many rows to ask each of so many processes for that have about the same share of them. */
+/** How many rows to ask each process for, by how many the last questions of a project needed. */
+export class LikelyRows {
+  /** By project, the one asked about longest ago first. */
+  readonly #needed = new Map<string, number>();
+
+  note(project: string, mostNeeded: number): void {
+    const before = this.#needed.get(project) ?? 0;
+    this.#needed.delete(project);
+    this.#needed.set(project, Math.max(mostNeeded, before - FORGOTTEN_ROWS));
+    if (this.#needed.size <= KNOWN_PROJECTS) return;
+    const [oldest] = this.#needed.keys();
+    this.#needed.delete(oldest);
+  }
+
+  count(project: string, processCount: number): number {
+    const needed = this.#needed.get(project);
+    if (needed === undefined) return likelyRowCount(processCount);
+    return Math.min(LOG_ROW_LIMIT, Math.ceil(needed) + SPARE_ROWS);
+  }
+}
+
+/** Of so many processes that have about the same share of them. */
 export function likelyRowCount(processCount: number): number {
   const share = LOG_ROW_LIMIT / processCount;
   return Math.min(LOG_ROW_LIMIT, Math.ceil(share + 3 * Math.sqrt(share)));

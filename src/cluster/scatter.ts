@@ -91,7 +91,7 @@ export class Scatter implements ScatterPort {
       lateMs: endpoint.slowestMs === undefined ? null : timeoutMs,
       project: project === null ? null : projectHash(project),
       read: (bytes) => query.read(bytes, parameters, nowUs),
-      detailOf: (processCount) => query.likelyDetail?.(processCount) ?? 0,
+      detailOf: (processCount) => query.likelyDetail?.(processCount, parameters) ?? 0,
     });
     const memory = this.#ports.largeAnswers.hold();
     const release = () => {
@@ -200,7 +200,7 @@ export class Scatter implements ScatterPort {
       const collected = query.collect(parameters, nowUs, found.shards) as readonly unknown[];
       const own = query.combine === undefined ? collected : [query.combine(collected)];
       const read = pieces.map(({ partials }) => partials.map(({ partial }) => partial));
-      const lacking = query.lacking([...own, ...read.flat()], UNCOUNTED_REPLY_BYTES);
+      const lacking = query.lacking([...own, ...read.flat()], UNCOUNTED_REPLY_BYTES, parameters);
       if (lacking === null) return pieces;
       if (tries === GATHER_TRIES) throw new PartitionsChanged();
       reserve(memory, pieces, lacking.byteCount);

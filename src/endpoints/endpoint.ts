@@ -79,12 +79,12 @@ interface Collecting<Parameters, Partial> {
    * Where partial answers are large, they are written in a detail that will do as a rule; what it is a number of is
    * the endpoint's. Absent: there is one detail.
    */
-  likelyDetail?(processCount: number): number;
+  likelyDetail?(processCount: number, parameters: Parameters): number;
   /**
    * What those need that can't be merged as they are; null: all can be merged. `unseenBytes`: so much may be asked for
    * before it is known what is needed.
    */
-  lacking?(partials: readonly Partial[], unseenBytes: number): Lacking | null;
+  lacking?(partials: readonly Partial[], unseenBytes: number, parameters: Parameters): Lacking | null;
   /**
    * What else is wrong with a query that is refused for `problems`; absent where the schema of the parameters
    * says all.

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { parseIsoTimestampUs } from '../../engine/iso-timestamp.js';
 import { LOG_ROW_LIMIT } from '../../engine/limits.js';
-import { lackingRows, likelyRowCount } from '../../engine/rows/lacking-rows.js';
+import { LikelyRows, lackingRows } from '../../engine/rows/lacking-rows.js';
 import type { LogsReading } from '../../engine/rows/logs-reading.js';
 import {
   collectLogs,
@@ -106,6 +106,7 @@ export const logsAll = {
           mergeLogs([...collect(parameters, asOfUs, from, reading), ...others], byteLimit),
         others,
       );
+    const likely = new LikelyRows();
     const memo = new LogsMemo(
       {
         views: () => shards.edge.map(({ rows }) => rows),
@@ -118,8 +119,9 @@ export const logsAll = {
       combine: combineLogs,
       write: writeLogs,
       read: readLogs,
-      likelyDetail: likelyRowCount,
-      lacking: lackingRows,
+      likelyDetail: (processCount, { project }) => likely.count(project, processCount),
+      lacking: (partials, unseenBytes, { project }) =>
+        lackingRows(partials, unseenBytes, (mostNeeded) => likely.note(project, mostNeeded)),
       answerWith,
       answer: (parameters, nowUs) => memo.answer(parameters, nowUs),
       get memoBytes() {

@@ -18,7 +18,7 @@ import { EVENT_INTERVALS } from '../../engine/event-counts/windows.js';
 import { EXACT_VALUE_LIMIT } from '../../engine/limits.js';
 import { type Detail, PartialError } from '../../engine/partial-format.js';
 import { LASTING_ROW_BYTES } from '../../engine/rows/block.js';
-import { lackingRows, likelyRowCount } from '../../engine/rows/lacking-rows.js';
+import { LikelyRows, lackingRows, likelyRowCount } from '../../engine/rows/lacking-rows.js';
 import { collectLogs, mergeLogs, RowDidNotCome, readLogs, writeLogs } from '../../engine/rows/partial.js';
 import { RowsView } from '../../engine/rows/rows-view.js';
 import { ValuesDidNotCome } from '../../engine/stats/bucket-merge.js';
@@ -551,24 +551,45 @@ test('rows and bodies that did not come with the first are told, and merge once 
         NOW_US,
       );
     const likely = { count: likelyRowCount(viewCount), byteLimit };
-    const partials = views.map((view, i) =>
-      i === 0 && round % 2 === 0 ? collect(view) : written(view, likely),
-    );
-    let lacking = lackingRows(partials, byteLimit);
+    const partialsWith = (detail: Detail) =>
+      views.map((view, i) => (i === 0 && round % 2 === 0 ? collect(view) : written(view, detail)));
+    const partials = partialsWith(likely);
+    let mostNeeded = 0;
+    const note = (most: number) => {
+      mostNeeded = most;
+    };
+    let lacking = lackingRows(partials, byteLimit, note);
     for (let asked = 0; lacking !== null; asked++) {
       lacking.byteCount > 0 ? lackedBodies++ : lackedRows++;
       for (const [i, detail] of lacking.details.entries())
         if (detail !== null) partials[i] = written(views[i], detail);
-      lacking = lackingRows(partials, byteLimit);
+      lacking = lackingRows(partials, byteLimit, note);
       expect(asked).toBeLessThan(2);
     }
     const { rows } = mergeLogs(partials);
     expect(textOf(rows)).toBe(expected);
+    // With as many of each it is not asked twice.
+    const next = { count: mostNeeded + 1, byteLimit: Number.POSITIVE_INFINITY };
+    if (mostNeeded > 0) expect(lackingRows(partialsWith(next), byteLimit)).toBeNull();
     // A large row keeps alive nothing but itself.
     for (const row of rows) if (row.length > 20_000) expect(row.buffer.byteLength).toBeLessThan(2 ** 20);
   }
   expect(Math.min(lackedRows, lackedBodies)).toBeGreaterThan(5);
   expect([1, 2, 3, 100].map(likelyRowCount)).toEqual([100, 72, 51, 4]);
+});
+
+test('of a project that was asked about so many rows are asked for as were needed, and a few more', () => {
+  const likely = new LikelyRows();
+  expect(likely.count('p', 4)).toBe(likelyRowCount(4));
+  likely.note('p', 25);
+  expect([likely.count('p', 4), likely.count('other', 4)]).toEqual([27, likelyRowCount(4)]);
+  likely.note('p', 99);
+  expect(likely.count('p', 4)).toBe(100);
+  for (let i = 0; i < 200; i++) likely.note('p', 25);
+  expect(likely.count('p', 4)).toBe(27);
+  for (let i = 0; i < 2000; i++) likely.note(`p${i}`, 1);
+  expect(likely.count('p', 4)).toBe(likelyRowCount(4));
+  expect(likely.count('p1999', 4)).toBe(3);
 });
 
 test('rows of others that were not needed are never taken for rows once newer ones of one process are gone', () => {

@@ -4,6 +4,7 @@
  */
 
 import assert from 'node:assert/strict';
+import { entryOf } from '../engine/entry-of.js';
 import type { EventCountsView } from '../engine/event-counts/event-counts-view.js';
 import {
   collectEventCounts,
@@ -18,13 +19,16 @@ import { collectLogs, type LogsParameters, mergeLogs, readLogs, writeLogs } from
 import type { RowsView } from '../engine/rows/rows-view.js';
 import {
   collectStats,
+  combineStats,
   type InvocationStatsParameters,
   lackingValues,
   questionOf,
   readStats,
   type StatsPartial,
+  type WrittenBuckets,
   writeStats,
 } from '../engine/stats/partial.js';
+import { SeriesMemos } from '../engine/stats/series-memos.js';
 import { SeriesMerge } from '../engine/stats/series-merge.js';
 import type { StatsView } from '../engine/stats/stats-view.js';
 import type { ApiCounts, ApiCountsAsk, ApiCountsRow } from '../engine/usage/api-counts.js';
@@ -62,19 +66,36 @@ export function queryStats<Row>(
   const question = questionOf(parameters, nowUs);
   const partials = views.map((view) => collectStats(view, question));
   const rows = merge.merge(partials);
-  const read = partials.map((partial) => writtenStats(partial, 0));
+  const memo = entryOf(writtenBefore, merge, () => new SeriesMemos<Uint8Array>());
+  const read = partials.map((partial) => writtenStats(partial, 0, memo));
   const lacking = lackingValues(read, 0);
   for (const [i, detail] of lacking?.details.entries() ?? [])
     if (detail !== null) read[i] = writtenStats(partials[i], detail.count);
   const written = new SeriesMerge(merge.encode).merge(read);
   assert.equal(JSON.stringify(written), JSON.stringify(rows), 'buckets that were written');
+  // Whichever partitions are asked for together, what is remembered is what is written.
+  for (const some of [partials.slice(0, -1), partials.slice(1), partials].filter(
+    ({ length }) => length > 0,
+  )) {
+    const bytes = [memo, null].map((before) =>
+      writtenBy((out) => writeStats(out, combineStats(some), 0, before)),
+    );
+    assert.deepEqual(bytes[0], bytes[1], 'buckets that are remembered');
+  }
   return rows;
 }
 
+/** By what they are asked with. */
+const writtenBefore = new WeakMap<object, WrittenBuckets>();
+
 /** With so many of the highest values of each bucket, or as many as are likely to be needed. */
-export function writtenStats(partial: StatsPartial, count: number): StatsPartial {
+export function writtenStats(
+  partial: StatsPartial,
+  count: number,
+  before: WrittenBuckets | null = null,
+): StatsPartial {
   return readStats(
-    writtenBy((out) => writeStats(out, partial, count)),
+    writtenBy((out) => writeStats(out, partial, count, before)),
     partial.question,
   );
 }

@@ -5,15 +5,18 @@
  *   stats 4   level u8 │ first and last slot f64 │ key │ count u32 │ so many f64: per bucket, oldest first: slot, bucket
  */
 
-import type { ByteWriter } from '../bytes.js';
+import { ByteWriter } from '../bytes.js';
 import { type Lacking, PartialError, readPartial } from '../partial-format.js';
 import type { Series } from '../slots/levels.js';
 import { functionKey, projectKey, readKey, writeKey } from './bucket-key.js';
 import { BucketMerge, type ReadBucket, readBucket } from './bucket-merge.js';
 import { seriesOf } from './series.js';
+import type { SeriesMemos } from './series-memos.js';
 import type { StatsView } from './stats-view.js';
 
 const FORM = 'stats 4';
+/** Of what is written of a bucket, as a rule. */
+const BUCKET_BYTES = 512;
 
 export interface InvocationStatsParameters {
   readonly project: string;
@@ -32,8 +35,8 @@ export interface StatsQuestion extends Series {
 /** Of one shard or more. To be merged, or written, in the same turn: what it leads to may change after it. */
 export interface StatsPartial {
   readonly question: StatsQuestion;
-  /** Of one shard of this process. */
-  readonly view?: StatsView;
+  /** Of this process that it leads to, in order; null: it has come from another one. */
+  readonly views: readonly StatsView[] | null;
   /** Whether values of its buckets did not come. */
   readonly isCut: boolean;
   /** Adds what it has of a time slot to the bucket. */
@@ -54,7 +57,7 @@ export function collectStats(view: StatsView, question: StatsQuestion): StatsPar
   const { level, key } = question;
   return {
     question,
-    view,
+    views: [view],
     isCut: false,
     addTo: (merge, index) => {
       const slot = view.slotAt(level, index);
@@ -69,6 +72,7 @@ export function combineStats(partials: readonly StatsPartial[]): StatsPartial {
   if (partials.length === 1) return partials[0];
   return {
     question: partials[0].question,
+    views: ownViews(partials),
     isCut: partials.some(({ isCut }) => isCut),
     addTo: (merge, index) => {
       for (const partial of partials) partial.addTo(merge, index);
@@ -76,24 +80,33 @@ export function combineStats(partials: readonly StatsPartial[]): StatsPartial {
   };
 }
 
-/** The views that partial answers lead to, in order; null where one is not of one shard of this process. */
+/** The views that partial answers lead to, in order; null where one has come from another process. */
 export function ownViews(partials: readonly StatsPartial[]): StatsView[] | null {
-  const views: StatsView[] = [];
-  for (const { view } of partials) {
-    if (view === undefined) return null;
-    views.push(view);
+  const all: StatsView[] = [];
+  for (const { views } of partials) {
+    if (views === null) return null;
+    all.push(...views);
   }
-  return views;
+  return all;
 }
 
 /** Of what is written, or only looked at. */
 const scratch = new BucketMerge();
 
+/** What is written of buckets with the values that are likely to be needed. */
+export type WrittenBuckets = SeriesMemos<Uint8Array>;
+
 /**
- * With `count` of the highest values of each bucket, or as many as are likely to be needed. Throws a SegmentError when
- * values that were set aside can't be read. O(buckets and their values).
+ * With `count` of the highest values of each bucket, or as many as are likely to be needed: then what was written before is
+ * in `written`. Throws a SegmentError when values that were set aside can't be read. O(buckets), and of the values of those
+ * that changed.
  */
-export function writeStats(out: ByteWriter, partial: StatsPartial, count = Number.POSITIVE_INFINITY): void {
+export function writeStats(
+  out: ByteWriter,
+  partial: StatsPartial,
+  count = Number.POSITIVE_INFINITY,
+  written: WrittenBuckets | null = null,
+): void {
   const { level, firstSlot, lastSlot, key } = partial.question;
   out.string(FORM);
   out.u8(level);
@@ -102,12 +115,22 @@ export function writeStats(out: ByteWriter, partial: StatsPartial, count = Numbe
   writeKey(out, key);
   out.u32(0);
   const numbersAt = out.length;
-  const partials = [partial];
-  for (let index = firstSlot; index <= lastSlot; index++)
-    withBucket(partials, index, (bucket) => {
-      out.f64(index);
-      bucket.write(out, count);
+  const write = (to: ByteWriter, index: number) =>
+    withBucket([partial], index, (bucket) => {
+      to.f64(index);
+      bucket.write(to, count);
     });
+  if (written !== null && partial.views !== null && count === 0) {
+    const bytesOf = (index: number) => {
+      const bucket = new ByteWriter(BUCKET_BYTES);
+      write(bucket, index);
+      return bucket.length === 0 ? null : bucket.finish();
+    };
+    // Others ask for other partitions, which have the same key.
+    const ofViews = `${key} of ${partial.views.map(({ serial }) => serial)}`;
+    const series = { level, firstSlot, lastSlot, key: ofViews };
+    for (const bytes of written.rows(partial.views, series, bytesOf)) out.bytes(bytes);
+  } else for (let index = firstSlot; index <= lastSlot; index++) write(out, index);
   out.replaceU32(numbersAt - 4, (out.length - numbersAt) / 8);
 }
 
@@ -137,6 +160,7 @@ export function readStats(bytes: Uint8Array, question: StatsQuestion): StatsPart
     }
     return {
       question,
+      views: null,
       isCut,
       addTo: (merge, index) => {
         const read = buckets.get(index);

@@ -11,6 +11,7 @@ import type { Level } from '../slots/levels.js';
  */
 const OVERHEAD_BYTES = 600;
 const TEXT_OVERHEAD_BYTES = 48;
+const BYTES_OVERHEAD_BYTES = 250;
 const OBJECT_BYTES = 350;
 /** Of the columns and the list of rows. */
 const BYTES_PER_BUCKET = 28;
@@ -71,5 +72,6 @@ export class SeriesMemo<Row> {
 
 function rowBytes(row: unknown): number {
   if (row === null) return 0;
+  if (row instanceof Uint8Array) return BYTES_OVERHEAD_BYTES + row.length;
   return typeof row === 'string' ? TEXT_OVERHEAD_BYTES + row.length : OBJECT_BYTES;
 }

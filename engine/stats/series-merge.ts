@@ -1,39 +1,23 @@
 /**
  * Merges the partial answers of `functions.invocation-stats`, bucket by bucket (bucket-merge.ts has the
- * percentiles), and remembers the rows: of a series that was asked for before, only the newest buckets and
- * those with late entries are merged again. Nothing is remembered of what has no entries.
+ * percentiles), and remembers the rows of what is this process's (series-memos.ts).
  */
 
 import { assert } from '../assert.js';
-import { STATS_MEMO_BYTES } from '../limits.js';
 import { BucketMerge, type InvocationStatsRow } from './bucket-merge.js';
 import { ownViews, type StatsPartial, type StatsQuestion } from './partial.js';
 import { LEVELS } from './series.js';
-import { SeriesMemo } from './series-memo.js';
-import type { StatsView } from './stats-view.js';
+import { SeriesMemos } from './series-memos.js';
 
 /** `Row` is what `encode` makes of a bucket, once for each state of it. */
 export class SeriesMerge<Row> {
   readonly encode: (row: InvocationStatsRow) => Row;
   readonly #merge = new BucketMerge();
-  /** By key, least recently asked first; one map for each level. */
-  readonly #memos = LEVELS.map(() => new Map<string, SeriesMemo<Row>>());
-  readonly #byteLimit: number;
-  #heldBytes = 0;
+  readonly memos: SeriesMemos<Row>;
 
-  constructor(encode: (row: InvocationStatsRow) => Row, byteLimit = STATS_MEMO_BYTES) {
+  constructor(encode: (row: InvocationStatsRow) => Row, byteLimit?: number) {
     this.encode = encode;
-    this.#byteLimit = byteLimit;
-  }
-
-  /** Series that are remembered. */
-  get memoCount(): number {
-    return this.#memos.reduce((count, { size }) => count + size, 0);
-  }
-
-  /** Of what is remembered, keys included. */
-  get heldBytes(): number {
-    return this.#heldBytes;
+    this.memos = new SeriesMemos(byteLimit);
   }
 
   /**
@@ -48,40 +32,14 @@ export class SeriesMerge<Row> {
       partials.every((partial) => isSame(partial.question, question)),
       'partial answers to different questions are merged',
     );
+    const bucket = (index: number) => this.#bucket(partials, index, question.level);
     const views = ownViews(partials);
-    if (views !== null) return this.#remembered(partials, views, question);
+    if (views !== null) return this.memos.rows(views, question, bucket);
     const rows: Row[] = [];
     for (let index = question.firstSlot; index <= question.lastSlot; index++) {
-      const row = this.#bucket(partials, index, question.level);
+      const row = bucket(index);
       if (row !== null) rows.push(row);
     }
-    return rows;
-  }
-
-  #remembered(
-    partials: readonly StatsPartial[],
-    views: readonly StatsView[],
-    { level, firstSlot, lastSlot, key }: StatsQuestion,
-  ): Row[] {
-    const memo = this.#memos[level].get(key) ?? new SeriesMemo<Row>(LEVELS[level]);
-    this.#forget(level, key);
-    const rows: Row[] = [];
-    for (let index = firstSlot; index <= lastSlot; index++) {
-      let slotCount = 0;
-      let newestChange = 0;
-      for (let v = 0; v < views.length; v++) {
-        const slot = views[v].slotAt(level, index);
-        if (slot === null) continue;
-        slotCount += 1;
-        if (slot.newestChange > newestChange) newestChange = slot.newestChange;
-      }
-      if (slotCount === 0) continue;
-      if (!memo.knows(index, newestChange, slotCount))
-        memo.keep(index, newestChange, slotCount, this.#bucket(partials, index, level));
-      const row = memo.rowOf(index);
-      if (row !== null) rows.push(row);
-    }
-    if (rows.length > 0) this.#remember(level, key, memo);
     return rows;
   }
 
@@ -95,42 +53,6 @@ export class SeriesMerge<Row> {
       merge.clear();
     }
   }
-
-  /** As the one asked last. */
-  #remember(level: number, key: string, memo: SeriesMemo<Row>): void {
-    this.#memos[level].set(key, memo);
-    this.#heldBytes += bytesOf(key, memo);
-    while (this.#heldBytes > this.#byteLimit && this.#forgetOldest(memo));
-  }
-
-  #forget(level: number, key: string): void {
-    const memo = this.#memos[level].get(key);
-    if (memo === undefined) return;
-    this.#memos[level].delete(key);
-    this.#heldBytes -= bytesOf(key, memo);
-  }
-
-  /** Forgets those asked for longest ago until the others take so many bytes at most. */
-  trim(byteLimit: number): void {
-    while (this.#heldBytes > byteLimit && this.#forgetOldest(null));
-  }
-
-  /** Of the longest list, the series that nobody asked for longest; false when only `kept` is left. */
-  #forgetOldest(kept: SeriesMemo<Row> | null): boolean {
-    let longest = 0;
-    for (let level = 1; level < LEVELS.length; level++)
-      if (this.#memos[level].size > this.#memos[longest].size) longest = level;
-    for (const [key, memo] of this.#memos[longest]) {
-      if (memo === kept) return false;
-      this.#forget(longest, key);
-      return true;
-    }
-    return false;
-  }
-}
-
-function bytesOf(key: string, memo: SeriesMemo<unknown>): number {
-  return 2 * key.length + memo.heldBytes;
 }
 
 function isSame(a: StatsQuestion, b: StatsQuestion): boolean {

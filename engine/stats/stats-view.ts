@@ -38,8 +38,13 @@ const USUAL_LIMITS: StatsLimits = {
   loadBytes: Number.POSITIVE_INFINITY,
 };
 
+/** Of this process. */
+let viewCount = 0;
+
 export class StatsView implements View<RelayEntry> {
   readonly kind = STATS;
+  /** No other view of this process has it. */
+  readonly serial = ++viewCount;
   readonly #levels = statsLevels();
   readonly #scratch: ScratchSpace | null;
   readonly #limits: StatsLimits;

@@ -11,9 +11,11 @@ import {
   questionOf,
   readStats,
   type StatsPartial,
+  type WrittenBuckets,
   writeStats,
 } from '../../engine/stats/partial.js';
 import { LEVELS, seriesOf } from '../../engine/stats/series.js';
+import { SeriesMemos } from '../../engine/stats/series-memos.js';
 import { SeriesMerge } from '../../engine/stats/series-merge.js';
 import {
   CallParameters,
@@ -24,6 +26,7 @@ import {
   timestampUs,
 } from './call-parameters.js';
 import { type CachedEndpoint, encodeRows } from './endpoint.js';
+import { STATS_WRITTEN_SHARE } from './limits.js';
 import { PartitionsChanged } from './refusal.js';
 
 export const STATS_INTERVALS = ['5min', '15min', '1hr', '1day', '7day'] as const;
@@ -83,6 +86,7 @@ export const invocationStats = {
   },
   open: ({ shards, memoBytes }) => {
     const series = new SeriesMerge(encodeInvocationStatsRow, memoBytes);
+    const written: WrittenBuckets = new SeriesMemos(STATS_WRITTEN_SHARE * memoBytes);
     return {
       collect: (parameters, nowUs, from = shards) => {
         const question = questionOf(parameters, nowUs);
@@ -96,13 +100,16 @@ export const invocationStats = {
           throw error instanceof ValuesDidNotCome ? new PartitionsChanged() : error;
         }
       },
-      write: (out, partial, _parameters, _nowUs, detail) => writeStats(out, partial, detail?.count),
+      write: (out, partial, _parameters, _nowUs, detail) => writeStats(out, partial, detail?.count, written),
       lacking: lackingValues,
       read: (bytes, parameters, nowUs) => readStats(bytes, questionOf(parameters, nowUs)),
       get memoBytes() {
-        return series.heldBytes;
+        return series.memos.heldBytes + written.heldBytes;
       },
-      trim: (byteLimit) => series.trim(byteLimit),
+      trim: (byteLimit) => {
+        series.memos.trim(byteLimit);
+        written.trim(byteLimit);
+      },
     };
   },
 } as const satisfies CachedEndpoint<InvocationStatsParameters, StatsPartial>;

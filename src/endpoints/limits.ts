@@ -62,3 +62,6 @@ export const LOGS_MEMO_KEPT_SHARE = 7 / 8;
  * Bigger: memory for what is seldom asked for again; smaller: fewer dashboards find their answer kept.
  */
 export const LOGS_MEMO_SHARE = 1 / 4;
+
+/** The same of what is written of statistics for other members. */
+export const STATS_WRITTEN_SHARE = 1 / 4;

@@ -30,10 +30,12 @@ test('questions about many functions with long names stay within the bound', () 
     for (let i = 0; i < 2000; i++) {
       const rows = queryStats(stats, [view], { project: 'p', functionId: nameOf(i), interval }, NOW_US);
       expect(rows.length).toBe(1);
-      expect(stats.heldBytes).toBeLessThanOrEqual(LIMIT_BYTES + LARGEST_BYTES);
+      expect(stats.memos.heldBytes).toBeLessThanOrEqual(LIMIT_BYTES + LARGEST_BYTES);
     }
     // A name is counted, and with it a row: what is remembered is less than the bound has room for.
-    expect(stats.memoCount * (2 * NAME_LENGTH + rowLength(stats, view))).toBeLessThanOrEqual(stats.heldBytes);
+    expect(stats.memos.count * (2 * NAME_LENGTH + rowLength(stats, view))).toBeLessThanOrEqual(
+      stats.memos.heldBytes,
+    );
   }
 });
 
@@ -58,12 +60,12 @@ test('of functions and projects without entries nothing is remembered, nor once 
       [],
     );
   }
-  expect([stats.heldBytes, stats.memoCount]).toEqual([0, 0]);
+  expect([stats.memos.heldBytes, stats.memos.count]).toEqual([0, 0]);
   const there = { project: 'p', functionId: 'there', interval: '5min' };
   expect(queryStats(stats, [view], there, NOW_US).length).toBe(1);
-  expect(stats.memoCount).toBe(1);
+  expect(stats.memos.count).toBe(1);
   expect(queryStats(stats, [view], there, NOW_US + 3_600_000_000)).toEqual([]);
-  expect([stats.heldBytes, stats.memoCount]).toEqual([0, 0]);
+  expect([stats.memos.heldBytes, stats.memos.count]).toEqual([0, 0]);
 });
 
 test('when memory is short, what was asked for longest ago is forgotten, and answers stay the same', () => {
@@ -73,9 +75,9 @@ test('when memory is short, what was asked for longest ago is forgotten, and ans
   const ask = (i: number) =>
     queryStats(stats, [view], { project: 'p', functionId: nameOf(i), interval: '1hr' }, NOW_US);
   const answers = Array.from({ length: 100 }, (_, i) => ask(i));
-  stats.trim(stats.heldBytes / 2);
-  expect([stats.memoCount >= 49, stats.memoCount <= 50]).toEqual([true, true]);
-  stats.trim(0);
-  expect([stats.heldBytes, stats.memoCount]).toEqual([0, 0]);
+  stats.memos.trim(stats.memos.heldBytes / 2);
+  expect([stats.memos.count >= 49, stats.memos.count <= 50]).toEqual([true, true]);
+  stats.memos.trim(0);
+  expect([stats.memos.heldBytes, stats.memos.count]).toEqual([0, 0]);
   expect(Array.from({ length: 100 }, (_, i) => ask(i))).toEqual(answers);
 });

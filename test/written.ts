@@ -12,8 +12,6 @@ export function writtenBy(write: (out: ByteWriter) => void): Uint8Array {
 /** A reply as it was read, or changed. */
 export function writeReadReply(reply: Reply): Uint8Array {
   if (reply.kind !== 'answer') return writeReply(reply);
-  const partials = reply.partials.map(({ firstPartition, bytes }) => {
-    return { firstPartition, write: (out: ByteWriter) => out.bytes(bytes) };
-  });
+  const partials = reply.partials.map((bytes) => (out: ByteWriter) => out.bytes(bytes));
   return writeReply({ ...reply, partials });
 }

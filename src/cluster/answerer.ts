@@ -18,7 +18,7 @@ import {
   type RepliedPartition,
   type Reply,
   readQuestion,
-  type WrittenPartial,
+  type WritePartial,
   writeReply,
 } from './messages.js';
 import type { OwnCopies } from './own-copies.js';
@@ -104,29 +104,26 @@ export class Answerer {
     parameters: unknown,
     question: Question,
     judged: readonly RepliedPartition[],
-  ): Reply<WrittenPartial> | Promise<Reply<WrittenPartial>> {
+  ): Reply<WritePartial> | Promise<Reply<WritePartial>> {
     const { topic, topicId, nowUs, detail } = question;
     const { own } = this.#ports;
     const counted = judged.filter(({ status }) => status === 'counted').map(({ partition }) => partition);
-    const withShard = own.withShard(topic, counted);
+    const shards = own.shardsOf(topic, counted);
+    const isNone = shards.edge.length + shards.relay.length === 0;
     const replyOf = (
       partials: readonly unknown[],
       partitions: readonly RepliedPartition[],
-    ): Reply<WrittenPartial> => {
+    ): Reply<WritePartial> => {
       const sent = query.combine !== undefined && partials.length > 0 ? [query.combine(partials)] : partials;
       return {
         kind: 'answer',
         partitionCount: isSameLog(own.topicId(topic), topicId) ? own.partitionCount(topic) : 0,
         partitions,
         dropped: this.#ports.dropped === null ? [] : this.#ports.dropped(endpoint.window(parameters, nowUs)),
-        partials: sent.map((partial, i) => ({
-          firstPartition: withShard[i],
-          write: (out) => query.write(out, partial, parameters, nowUs, detail),
-        })),
+        partials: sent.map((partial) => (out) => query.write(out, partial, parameters, nowUs, detail)),
       };
     };
-    const collected =
-      withShard.length === 0 ? [] : query.collect(parameters, nowUs, own.shardsOf(topic, withShard));
+    const collected = isNone ? [] : query.collect(parameters, nowUs, shards);
     if (!(collected instanceof Promise)) return replyOf(collected, judged);
     // What came meanwhile may be in them or not: they are as far as it is now, and as old as they were.
     return collected.then((partials) =>
@@ -176,7 +173,7 @@ class Refused extends Error {
 }
 
 /** Throws our own bugs. */
-function replyFor(error: unknown): Reply<WrittenPartial> {
+function replyFor(error: unknown): Reply<WritePartial> {
   if (error instanceof Unavailable)
     return { kind: 'unavailable', reason: error.message, retryAfterSeconds: error.retryAfterSeconds };
   if (error instanceof SegmentError)

@@ -3,9 +3,9 @@
  *
  *   question 2   endpoint │ query string │ topic │ topic id │ now f64 │ limit ms u32 │ detail u32 │ its bytes u32 │ oldest ms f64
  *                │ count u32 │ per partition: number u32, at least f64
- *   reply 4      kind u8
+ *   reply 5      kind u8
  *     answer       partitions of the topic u32 │ count u32 │ per partition: number u32, status u8, next offset f64, age ms f64, projects
- *                  │ count u32 │ per span: start f64, end f64 │ count u32 │ per partial: first partition u32, length u32, bytes
+ *                  │ count u32 │ per span: start f64, end f64 │ count u32 │ per partial: length u32, bytes
  *     unavailable  reason │ retry seconds u32
  *     refused      reason
  */
@@ -30,7 +30,7 @@ import {
 } from './message-bytes.js';
 
 const QUESTION = 'question 2';
-const REPLY = 'reply 4';
+const REPLY = 'reply 5';
 
 export interface AskedPartition {
   readonly partition: number;
@@ -67,18 +67,11 @@ export interface RepliedPartition {
   readonly projects: ProjectsMark | null;
 }
 
-export interface RepliedPartial {
-  /** Of the partitions that it is of. */
-  readonly firstPartition: number;
-  readonly bytes: Uint8Array;
-}
+/** Writes a partial answer into the message. */
+export type WritePartial = (out: ByteWriter) => void;
 
-/** The same before it is sent: it is written into the message. */
-export interface WrittenPartial extends Pick<RepliedPartial, 'firstPartition'> {
-  readonly write: (out: ByteWriter) => void;
-}
-
-export type Reply<Partial = RepliedPartial> =
+/** As it is read, partial answers are bytes. */
+export type Reply<Partial = Uint8Array> =
   | {
       readonly kind: 'answer';
       /** Of the topic, as it knows it: what it counts is as new as that. */
@@ -130,16 +123,16 @@ export function readQuestion(bytes: Uint8Array): Question {
 }
 
 /** In memory from `allocate`. Throws what writing a partial answer throws. */
-export function writeReply(reply: Reply<WrittenPartial>, allocate?: Allocate): Uint8Array {
+export function writeReply(reply: Reply<WritePartial>, allocate?: Allocate): Uint8Array {
   return writeMessage(REPLY, (out) => writeContent(reply, out), allocate);
 }
 
 /** The same behind what was written before. */
-export function appendReply(reply: Reply<WrittenPartial>, out: ByteWriter): void {
+export function appendReply(reply: Reply<WritePartial>, out: ByteWriter): void {
   appendMessage(out, REPLY, (to) => writeContent(reply, to));
 }
 
-function writeContent(reply: Reply<WrittenPartial>, out: ByteWriter): void {
+function writeContent(reply: Reply<WritePartial>, out: ByteWriter): void {
   out.u8(REPLY_KINDS.indexOf(reply.kind));
   switch (reply.kind) {
     case 'answer':
@@ -172,7 +165,7 @@ export function readReply(bytes: Uint8Array, partitions: readonly AskedPartition
 }
 
 function writeAnswer(
-  { partitionCount, partitions, dropped, partials }: Extract<Reply<WrittenPartial>, { kind: 'answer' }>,
+  { partitionCount, partitions, dropped, partials }: Extract<Reply<WritePartial>, { kind: 'answer' }>,
   out: ByteWriter,
 ): void {
   out.u32(partitionCount);
@@ -190,8 +183,7 @@ function writeAnswer(
     out.f64(endUs);
   }
   out.u32(partials.length);
-  for (const { firstPartition, write } of partials) {
-    out.u32(firstPartition);
+  for (const write of partials) {
     const lengthAt = out.length;
     out.u32(0);
     write(out);
@@ -222,10 +214,7 @@ function readAnswer(content: ByteReader, asked: readonly AskedPartition[]): Repl
     const startUs = content.f64();
     return { startUs: startUs === -Infinity ? startUs : moment(startUs), endUs: moment(content.f64()) };
   });
-  const partials = many(content, () => ({
-    firstPartition: content.u32(),
-    bytes: content.bytes(content.u32()),
-  }));
+  const partials = many(content, () => content.bytes(content.u32()));
   return { kind: 'answer', partitionCount, partitions, dropped, partials };
 }
 

@@ -99,13 +99,6 @@ export class OwnCopies {
     return shard === undefined ? NO_PROJECTS : shard.projects.mark;
   }
 
-  /** Those of the partitions that have a shard, in order: one that nothing came of yet has none. */
-  withShard(topic: string, partitions: readonly number[]): number[] {
-    return partitions
-      .filter((partition) => this.#shards.known({ topic, partition }) !== undefined)
-      .sort((a, b) => a - b);
-  }
-
   /** In order of partitions. */
   shardsOf(topic: string, partitions: readonly number[]): AnsweringShards {
     const edge: EdgeShard[] = [];

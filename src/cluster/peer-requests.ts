@@ -37,7 +37,6 @@ export interface PeerRequestPorts {
 
 /** A partial answer as it was read. */
 export interface ReadPartial {
-  readonly firstPartition: number;
   readonly partial: unknown;
   readonly byteCount: number;
 }
@@ -191,9 +190,7 @@ export class PeerRequests {
       this.#buffers?.push(taken);
       reply = readReply(bytes, asked);
       if (reply.kind === 'answer')
-        partials = reply.partials.map(({ firstPartition, bytes: written }) => {
-          return { firstPartition, partial: read(written), byteCount: written.length };
-        });
+        partials = reply.partials.map((written) => ({ partial: read(written), byteCount: written.length }));
       peer.answered((monotonicUs() - askedUs) / 1000);
     } catch (error) {
       peer.missed(askedUs, monotonicUs());

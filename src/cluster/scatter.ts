@@ -32,17 +32,10 @@ export interface ScatterPorts extends GatheringPorts {
   readonly largeAnswers: EndpointResources['largeAnswers'];
 }
 
-/** A partial answer and where it belongs among the others. */
-interface Placed {
-  readonly firstPartition: number;
-  readonly partial: unknown;
-}
-
 /** Partial answers of this process that were evaluated before they are merged. */
 interface Evaluated {
-  /** What it was to be of, and those of them that it came of, in order. */
+  /** Partitions that it is of. */
   readonly wanted: readonly number[];
-  readonly partitions: readonly number[];
   readonly partials: readonly unknown[];
   /** Of the oldest copy when it began: what came later may not be in it. */
   readonly ageMs: number;
@@ -117,19 +110,17 @@ export class Scatter implements ScatterPort {
       };
       state();
       this.#noteFloors(topic, gathering.topicId, found.own, pieces);
-      const others = pieces.flatMap(({ partials }): readonly Placed[] => partials);
+      const others = pieces.flatMap(({ partials }) => partials.map(({ partial }) => partial));
       return {
         state,
         assertHere,
         shards: found.shards,
-        others: others.map(({ partial }) => partial),
+        others,
         dropped: pieces.flatMap(({ dropped }): readonly DroppedSpan[] => dropped),
         partials: () => {
-          const { partials, partitions } = evaluated ?? {
-            partials: query.collect(parameters, nowUs, found.shards) as readonly unknown[],
-            partitions: own.withShard(topic, found.own),
-          };
-          return inOrder([...placed(partials, partitions), ...others]);
+          const ownPartials =
+            evaluated?.partials ?? (query.collect(parameters, nowUs, found.shards) as readonly unknown[]);
+          return [...ownPartials, ...others];
         },
         uncount: () => memory.release(),
         release,
@@ -176,9 +167,8 @@ export class Scatter implements ScatterPort {
     wanted: readonly number[],
   ): Evaluated | Promise<Evaluated> {
     const { own, monotonicUs } = this.#ports;
-    const partitions = own.withShard(topic, wanted);
     const ageMs = this.#copyAgeMs(topic, wanted);
-    const began = { wanted, partitions, ageMs, beganUs: monotonicUs() };
+    const began = { wanted, ageMs, beganUs: monotonicUs() };
     const collected = query.collect(parameters, nowUs, own.shardsOf(topic, wanted));
     if (!(collected instanceof Promise)) return { ...began, partials: collected };
     return collected.then((partials) => ({ ...began, partials }));
@@ -277,16 +267,6 @@ function isPartOf<One>(some: readonly One[], all: readonly One[]): boolean {
   let at = 0;
   for (const one of all) if (at < some.length && one === some[at]) at++;
   return at === some.length;
-}
-
-/** Of a process, in the order of its partitions. */
-function placed(partials: readonly unknown[], partitions: readonly number[]): Placed[] {
-  return partials.map((partial, i) => ({ firstPartition: partitions[i], partial }));
-}
-
-/** So that sums are the same to the last bit, whoever has which partition. */
-function inOrder(all: Placed[]): unknown[] {
-  return all.sort((a, b) => a.firstPartition - b.firstPartition).map(({ partial }) => partial);
 }
 
 /** Throws Unavailable where there is no room. */

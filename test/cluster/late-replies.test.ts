@@ -30,7 +30,7 @@ class HalvingPeer {
       partitionCount: 1,
       partitions: [{ partition: 0, status: 'counted', nextOffset: 1, ageMs: 1, projects: null }],
       dropped: [],
-      partials: [{ firstPartition: 0, write: (out) => out.bytes(Buffer.alloc(PARTIAL_BYTES, letter)) }],
+      partials: [(out) => out.bytes(Buffer.alloc(PARTIAL_BYTES, letter))],
     });
     this.#server = createServer((socket) => {
       this.#socket = socket;

@@ -41,7 +41,7 @@ const REPLIES: readonly Reply[] = [
       { partition: 3, status: 'counted', nextOffset: 17, ageMs: 3.5, projects: { count: 2, mark: 99 } },
     ],
     dropped: [{ startUs: -Infinity, endUs: 5 }],
-    partials: [{ firstPartition: 3, bytes: Uint8Array.of(1, 2, 3) }],
+    partials: [Uint8Array.of(1, 2, 3)],
   },
   { kind: 'unavailable', reason: 'so many questions', retryAfterSeconds: 7 },
   { kind: 'refused', reason: 'no' },

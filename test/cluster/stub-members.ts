@@ -127,10 +127,7 @@ export function replyOf(
     return { partition, nextOffset: NEXT_OFFSET, ...statusOf(partition), projects: null };
   });
   const counted = replied.filter(({ status }) => status === 'counted').map(({ partition }) => partition);
-  const partials =
-    counted.length === 0
-      ? []
-      : [{ firstPartition: counted[0], write: (out: ByteWriter) => write(out, counted) }];
+  const partials = counted.length === 0 ? [] : [(out: ByteWriter) => write(out, counted)];
   return writeReply({ kind: 'answer', partitionCount, partitions: replied, dropped: [], partials });
 }
 

@@ -2,7 +2,7 @@
 
 import type { ByteWriter } from '../../engine/bytes.js';
 import { SegmentError } from '../../engine/segments.js';
-import type { LogName } from '../endpoints/endpoint.js';
+import type { AnsweringShards, LogName } from '../endpoints/endpoint.js';
 import { InvalidArgument, Unavailable } from '../endpoints/refusal.js';
 import type { DroppedPort } from '../http/ports.js';
 import type { ServedEndpoint } from '../http/query/query-api.js';
@@ -57,9 +57,18 @@ export class Answerer {
         await pause(Math.min(waitMs, BEHIND_CHECK_MOST_MS, leftMs));
         judged = this.#judgeAll(question);
       }
-      const collecting = this.#collect(served, parameters, question, judged);
-      const reply = collecting instanceof Promise ? await collecting : collecting;
-      return writeReply(reply, allocate);
+      const shards = this.#counted(question, judged);
+      const collected = isNone(shards) ? [] : served.query.collect(parameters, question.nowUs, shards);
+      if (!(collected instanceof Promise))
+        return writeReply(this.#reply(served, parameters, question, judged, collected), allocate);
+      const partials = await collected;
+      // What came meanwhile may be in them or not: they are as far as it is now, and as old as they were.
+      const partitions = judged.map((one) =>
+        one.status === 'counted'
+          ? { ...one, ...this.#progress(question, one.partition), ageMs: one.ageMs }
+          : one,
+      );
+      return writeReply(this.#reply(served, parameters, question, partitions, partials), allocate);
     } catch (error) {
       return writeReply(replyFor(error), allocate);
     }
@@ -73,10 +82,16 @@ export class Answerer {
       const { served, parameters } = this.#parse(question);
       const judged = this.#judgeAll(question);
       if (judged.some(({ status }) => status === 'behind')) return;
-      const reply = this.#collect(served, parameters, question, judged);
-      // It is asked for again, and goes on until then.
-      if (reply instanceof Promise) reply.catch(() => undefined);
-      else appendReply(reply, out);
+      const { query } = served;
+      const shards = this.#counted(question, judged);
+      const collected = isNone(shards)
+        ? []
+        : query.collectNow === undefined
+          ? query.collect(parameters, question.nowUs, shards)
+          : query.collectNow(parameters, question.nowUs, shards);
+      if (collected instanceof Promise) collected.catch(() => undefined);
+      else if (collected !== null)
+        appendReply(this.#reply(served, parameters, question, judged, collected), out);
     } catch (error) {
       out.cut(start);
       appendReply(replyFor(error), out);
@@ -98,44 +113,29 @@ export class Answerer {
     return { served, parameters: parsed.parameters };
   }
 
-  /** `judged`: in the same turn. */
-  #collect(
+  /** Of what is counted. */
+  #counted({ topic }: Question, judged: readonly RepliedPartition[]): AnsweringShards {
+    const counted = judged.filter(({ status }) => status === 'counted').map(({ partition }) => partition);
+    return this.#ports.own.shardsOf(topic, counted);
+  }
+
+  /** To be written in the turn in which the partial answers were collected. */
+  #reply(
     { endpoint, query }: ServedEndpoint,
     parameters: unknown,
-    question: Question,
-    judged: readonly RepliedPartition[],
-  ): Reply<WritePartial> | Promise<Reply<WritePartial>> {
-    const { topic, topicId, nowUs, detail } = question;
-    const { own } = this.#ports;
-    const counted = judged.filter(({ status }) => status === 'counted').map(({ partition }) => partition);
-    const shards = own.shardsOf(topic, counted);
-    const isNone = shards.edge.length + shards.relay.length === 0;
-    const replyOf = (
-      partials: readonly unknown[],
-      partitions: readonly RepliedPartition[],
-    ): Reply<WritePartial> => {
-      const sent = query.combine !== undefined && partials.length > 0 ? [query.combine(partials)] : partials;
-      return {
-        kind: 'answer',
-        partitionCount: isSameLog(own.topicId(topic), topicId) ? own.partitionCount(topic) : 0,
-        partitions,
-        dropped: this.#ports.dropped === null ? [] : this.#ports.dropped(endpoint.window(parameters, nowUs)),
-        partials: sent.map((partial) => (out) => query.write(out, partial, parameters, nowUs, detail)),
-      };
+    { topic, topicId, nowUs, detail }: Question,
+    partitions: readonly RepliedPartition[],
+    partials: readonly unknown[],
+  ): Reply<WritePartial> {
+    const { own, dropped } = this.#ports;
+    const sent = query.combine !== undefined && partials.length > 0 ? [query.combine(partials)] : partials;
+    return {
+      kind: 'answer',
+      partitionCount: isSameLog(own.topicId(topic), topicId) ? own.partitionCount(topic) : 0,
+      partitions,
+      dropped: dropped === null ? [] : dropped(endpoint.window(parameters, nowUs)),
+      partials: sent.map((partial) => (out) => query.write(out, partial, parameters, nowUs, detail)),
     };
-    const collected = isNone ? [] : query.collect(parameters, nowUs, shards);
-    if (!(collected instanceof Promise)) return replyOf(collected, judged);
-    // What came meanwhile may be in them or not: they are as far as it is now, and as old as they were.
-    return collected.then((partials) =>
-      replyOf(
-        partials,
-        judged.map((one) =>
-          one.status === 'counted'
-            ? { ...one, ...this.#progress(question, one.partition), ageMs: one.ageMs }
-            : one,
-        ),
-      ),
-    );
   }
 
   #judgeAll(question: Question): RepliedPartition[] {
@@ -165,6 +165,10 @@ export class Answerer {
       projects: copy === null ? null : own.projects(key, topicId),
     };
   }
+}
+
+function isNone({ edge, relay }: AnsweringShards): boolean {
+  return edge.length + relay.length === 0;
 }
 
 /** The message is the reason. */

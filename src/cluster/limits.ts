@@ -103,8 +103,8 @@ export const TOGETHER_MS = 1;
 export const QUESTIONS_TOGETHER = 16;
 export const REPLIES_TOGETHER_BYTES = 512 * 1024;
 
-/** Bytes of a question that goes with others. Bigger: memory for what is no question; smaller: long ones go alone. */
-export const TOGETHER_QUESTION_BYTES = 4 * 1024;
+/** Bytes of a question that goes with others: together they are no longer than one may be. */
+export const TOGETHER_QUESTION_BYTES = Math.floor((QUESTION_BYTES - 1024) / QUESTIONS_TOGETHER);
 
 /** Bytes that say what a member knows of another's lists: 8 a partition. Bigger: memory; smaller: a limit to partitions. */
 export const KNOWN_BYTES = 1024 * 1024;

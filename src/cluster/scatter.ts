@@ -188,7 +188,8 @@ export class Scatter implements ScatterPort {
       if (query.lacking === undefined) return pieces;
       assertHere();
       const collected = query.collect(parameters, nowUs, found.shards) as readonly unknown[];
-      const own = query.combine === undefined ? collected : [query.combine(collected)];
+      const own =
+        query.combine === undefined || collected.length === 0 ? collected : [query.combine(collected)];
       const read = pieces.map(({ partials }) => partials.map(({ partial }) => partial));
       const lacking = query.lacking([...own, ...read.flat()], UNCOUNTED_REPLY_BYTES, parameters);
       if (lacking === null) return pieces;

@@ -91,6 +91,12 @@ export const apiCounts = {
         return refuse(error);
       }
     },
+    collectNow: ({ expression, interval }, nowUs, { edge }) =>
+      evaluator.known(
+        expression,
+        { interval, nowUs },
+        edge.map(({ usage }) => usage),
+      ),
     combine: combineCounts,
     merge: (partials) => encodeApiCounts(mergeCounts(partials)),
     write: (out, counts, { expression }) => writeCounts(out, counts, expression),

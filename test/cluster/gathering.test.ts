@@ -12,7 +12,7 @@ import {
   SILENT_TIMES,
 } from '../../src/cluster/limits.js';
 import type { Question } from '../../src/cluster/messages.js';
-import type { LiveAnswer } from '../../src/endpoints/endpoint.js';
+import type { EndpointResources, LiveAnswer } from '../../src/endpoints/endpoint.js';
 import { invocationStats } from '../../src/endpoints/invocation-stats.js';
 import { logsAll } from '../../src/endpoints/logs-all.js';
 import { PartitionsChanged, Unavailable } from '../../src/endpoints/refusal.js';
@@ -367,4 +367,33 @@ test('what comes late is as old as when it was asked for', async () => {
   });
   await members.time.runUntil(members.time.nowUs + 1000 * OLD_MS);
   expect((await gathering).state()).toEqual({ kind: 'old', ageUs: 1000 * OLD_MS });
+});
+
+test('statistics come from others where this process has none of the partitions', async () => {
+  const nowUs = Date.parse('2026-11-21T07:30:00Z') * 1000;
+  const { stats } = new RelayShard();
+  for (let i = 0; i < 400; i++)
+    stats.apply({ timestampUs: nowUs, project: 'p', functionId: null, statusCode: 200, executionTimeMs: i });
+  const open = () =>
+    invocationStats.open({
+      shards: { edge: [], relay: [] },
+      memoBytes: 2 ** 20,
+    } as unknown as EndpointResources);
+  const theirs = open();
+  const parameters = { project: 'p', functionId: null, interval: '1day' };
+  const collected = theirs.collect(parameters, nowUs, { edge: [], relay: [{ stats } as RelayShard] });
+  const answer = (question: Question) =>
+    replyOf(
+      question,
+      () => ({ status: 'counted', ageMs: 0 }),
+      (out) => theirs.write(out, collected[0], parameters, nowUs, question.detail),
+    );
+  const members = new StubMembers([{ agesMs: [0], answer }]);
+  await members.hear();
+  const query = open();
+  const asked = { endpoint: invocationStats, query, parameters, queryString: '', nowUs };
+  const gathered = await members.cluster.scatter.gather({ ...CALL, ...asked } as unknown as ScatterCall);
+  const merged = query.merge(gathered.partials() as typeof collected);
+  expect(`${Buffer.from(merged)}`).toBe(`${Buffer.from(theirs.merge(collected))}`);
+  expect(`${Buffer.from(merged)}`).toContain('"p95_execution_time":379');
 });

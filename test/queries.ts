@@ -81,6 +81,7 @@ export function queryStats<Row>(
       writtenBy((out) => writeStats(out, combineStats(some), 0, before)),
     );
     assert.deepEqual(bytes[0], bytes[1], 'buckets that are remembered');
+    readStats(bytes[0]!, question);
   }
   return rows;
 }

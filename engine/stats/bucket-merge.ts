@@ -12,9 +12,9 @@
  */
 
 import type { ByteWriter } from '../bytes.js';
-import { DIGEST_BUFFER_LENGTH, EXACT_VALUE_LIMIT } from '../limits.js';
+import { EXACT_VALUE_LIMIT } from '../limits.js';
 import { SegmentError } from '../segments.js';
-import { CENTROID_LIMIT, type Digest } from './digest.js';
+import type { Digest } from './digest.js';
 import { ExactSum } from './exact-sum.js';
 import {
   addFigures,
@@ -37,8 +37,8 @@ import { LargestValues } from './largest-values.js';
 import type { Slot } from './slot.js';
 import { UpperTail } from './upper-tail.js';
 
-/** That a shard keeps of a bucket, centroids among them. */
-const MOST_VALUES = Math.max(EXACT_VALUE_LIMIT, CENTROID_LIMIT + DIGEST_BUFFER_LENGTH);
+/** Parts of a sum that is read: adding up more takes long. Two or three are usual. */
+const MOST_SUM_PARTS = 1024;
 
 /**
  * Of the values that percentiles come from as many are sent, and LIKELY_DEVIATIONS standard deviations of the number of
@@ -284,12 +284,16 @@ export function readBucket(numbers: Float64Array, at: number): ReadBucket {
   assertSound(numbers, at);
   const valueCount = numbers[at + VALUE_COUNT];
   const sumAt = at + SAVED_FIGURE_COUNT + 1;
-  const sumEnd = endOf(sumAt, numbers[sumAt - 1], readSum.parts.length, numbers);
+  const partsEnd = endOf(sumAt, numbers[sumAt - 1], MOST_SUM_PARTS, numbers);
   readSum.clear();
-  for (let i = sumAt; i < sumEnd; i++) readSum.add(numbers[i]);
-  if (!isRounded(numbers, at, readSum)) throw new SegmentError('the sum of a bucket contradicts its parts');
+  for (let i = sumAt; i < partsEnd; i++) readSum.add(numbers[i]);
+  const sumEnd = sumAt + readSum.count;
+  if (sumEnd > partsEnd || !isRounded(numbers, at, readSum))
+    throw new SegmentError('the sum of a bucket contradicts its parts');
+  // None of these is larger than the sum, so that no order of adding them overflows.
+  for (let i = sumAt; i < sumEnd; i++) numbers[i] = readSum.parts[i - sumAt];
   if (valueCount === 0) {
-    const [floor, end] = [Number.NEGATIVE_INFINITY, sumEnd];
+    const [floor, end] = [Number.NEGATIVE_INFINITY, partsEnd];
     return {
       numbers,
       figuresAt: at,
@@ -302,12 +306,12 @@ export function readBucket(numbers: Float64Array, at: number): ReadBucket {
       end,
     };
   }
-  const isWeighted = numbers[sumEnd] !== 0;
-  const floor = numbers[sumEnd + 1];
-  const valuesAt = sumEnd + 3;
-  const valuesEnd = endOf(valuesAt, numbers[valuesAt - 1], MOST_VALUES, numbers);
+  const isWeighted = numbers[partsEnd] !== 0;
+  const floor = numbers[partsEnd + 1];
+  const valuesAt = partsEnd + 3;
+  const valuesEnd = endOf(valuesAt, numbers[valuesAt - 1], numbers.length, numbers);
   const weightsAt = isWeighted ? valuesEnd : null;
-  const end = isWeighted ? endOf(valuesEnd, valuesEnd - valuesAt, MOST_VALUES, numbers) : valuesEnd;
+  const end = isWeighted ? endOf(valuesEnd, valuesEnd - valuesAt, numbers.length, numbers) : valuesEnd;
   const isWithin =
     valuesEnd > valuesAt &&
     !Number.isNaN(floor) &&

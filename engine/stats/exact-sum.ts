@@ -6,12 +6,12 @@
 
 import { SegmentError } from '../segments.js';
 
-/** What the range of a double has room for is 40. */
-const MOST_PARTS = 64;
+/** Two or three are usual. */
+const INITIAL_PARTS = 16;
 
 export class ExactSum {
   /** The first `count` of them. */
-  readonly parts = new Float64Array(MOST_PARTS);
+  parts = new Float64Array(INITIAL_PARTS);
   count = 0;
 
   clear(): void {
@@ -20,6 +20,7 @@ export class ExactSum {
 
   /** Finite, and no sum may be infinite. Cost: O(parts), which are two or three as a rule. */
   add(value: number): void {
+    if (this.count === this.parts.length) this.#grow();
     const { parts } = this;
     let sum = value;
     let kept = 0;
@@ -53,5 +54,11 @@ export class ExactSum {
       if (farther - sum === 2 * rest) return farther;
     }
     return sum;
+  }
+
+  #grow(): void {
+    const parts = new Float64Array(2 * this.parts.length);
+    parts.set(this.parts);
+    this.parts = parts;
   }
 }

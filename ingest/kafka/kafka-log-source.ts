@@ -134,12 +134,18 @@ export class KafkaLogSource implements LogSource {
         wholeAsOfMs,
       })),
       held: this.#options.holds.open.filter((held) => assignedPartitions.has(partitionId(held))),
-      problem: this.#fatal?.message ?? this.#cluster.problem ?? this.#health.problem,
+      problem: this.#fatal?.message ?? this.#cluster.problem ?? this.#readingProblem,
       isUnreachable: this.#cluster.isUnreachable,
       members: this.#members,
       unheardZones: [...this.#unheardZones],
       logEnds: this.#options.cluster === null ? null : logEndsOf(this.#view.latest),
     };
+  }
+
+  /** Of a consumer that goes on, or of some partitions. */
+  get #readingProblem(): string | null {
+    const problems = [this.#health.problem, this.#cluster.leaderProblem].filter((one) => one !== null);
+    return problems.length === 0 ? null : problems.join('; ');
   }
 
   /** What the group assigned to this process last, those first that another member has too. */

@@ -11,7 +11,7 @@ import { ByteWriter } from '../../engine/bytes.js';
 import { PartialError, readPartial } from '../../engine/partial-format.js';
 import { BodyPool, TakenBuffer } from '../endpoints/body-pool.js';
 import { PEER_READ_BYTES, QUESTIONS_TOGETHER, REPLIES_TOGETHER_BYTES, TOGETHER_MS } from './limits.js';
-import { type Allocate, many } from './message-bytes.js';
+import { type Allocate, atMost } from './message-bytes.js';
 
 const QUESTIONS = 'questions 1';
 const REPLIES = 'replies 1';
@@ -94,8 +94,9 @@ export class QuestionsTogether {
   /** Never rejects. */
   async #askAll(waiting: readonly Waiting[]): Promise<void> {
     const taken = new TakenBuffer(pool);
+    // One that may take longer holds no connection for longer than the others.
+    const limitMs = Math.min(...waiting.map((one) => one.limitMs));
     try {
-      const limitMs = Math.max(...waiting.map((one) => one.limitMs));
       const questions = writeTogether(waiting.map(({ question }) => question));
       const bytes = await this.#during(this.#post(questions, limitMs, taken.take));
       const replies = readMessages(REPLIES, bytes);
@@ -105,7 +106,9 @@ export class QuestionsTogether {
         if (replies[i].length > 0) end(copied(replies[i], allocate));
         else askAlone().then(end, fail);
     } catch (error) {
-      for (const { fail } of waiting) fail(error);
+      for (const { limitMs: ownMs, askAlone, end, fail } of waiting)
+        if (ownMs > limitMs) askAlone().then(end, fail);
+        else fail(error);
     } finally {
       taken.giveBack();
     }
@@ -164,9 +167,8 @@ export function answerTogether(
 /** Throws a PartialError. */
 function readMessages(form: string, bytes: Uint8Array): Uint8Array[] {
   return readPartial(form, bytes, (content) => {
-    const messages = many(content, () => content.bytes(content.u32()));
-    if (messages.length > QUESTIONS_TOGETHER) throw new PartialError('there are too many messages at once');
-    return messages;
+    const count = atMost(QUESTIONS_TOGETHER, content.u32());
+    return Array.from({ length: count }, () => content.bytes(content.u32()));
   });
 }
 

@@ -24,6 +24,7 @@ import { RowsView } from '../../engine/rows/rows-view.js';
 import { ValuesDidNotCome } from '../../engine/stats/bucket-merge.js';
 import {
   collectStats,
+  combineStats,
   lackingValues,
   questionOf,
   readStats,
@@ -577,6 +578,34 @@ test('rows and bodies that did not come with the first are told, and merge once 
   expect(Math.min(lackedRows, lackedBodies)).toBeGreaterThan(5);
   expect([1, 2, 3, 100].map(likelyRowCount)).toEqual([100, 72, 51, 4]);
 });
+
+test.each([400, 2_000])(
+  'what a member has of thirty partitions is read as one, %i values in each',
+  (valueCount) => {
+    const random = new Random(13);
+    const views = Array.from({ length: 30 }, (_, v) => {
+      const view = new StatsView();
+      for (let i = 0; i < valueCount; i++) {
+        // Rising, so that what is not in a digest yet is the highest.
+        const executionTimeMs = i + random.below(100) / 100 + v;
+        view.apply({ timestampUs: NOW_US, project: 'p', functionId: null, statusCode: 200, executionTimeMs });
+      }
+      return view;
+    });
+    const question = questionOf({ project: 'p', functionId: null, interval: '1day' }, NOW_US);
+    const collected = views.map((view) => collectStats(view, question));
+    const textOf = (partials: readonly StatsPartial[]) =>
+      JSON.stringify(new SeriesMerge((row) => row).merge(partials));
+    for (const own of [[], collected.slice(20)]) {
+      const theirs = combineStats(collected.slice(0, 30 - own.length));
+      let read = writtenStats(theirs, 0);
+      const lacking = lackingValues([...own, read], 0);
+      const detail = lacking?.details.at(-1) ?? null;
+      if (detail !== null) read = writtenStats(theirs, detail.count);
+      expect(textOf([...own, read])).toBe(textOf(collected));
+    }
+  },
+);
 
 test('of a project that was asked about so many rows are asked for as were needed, and a few more', () => {
   const likely = new LikelyRows();

@@ -2,6 +2,7 @@
 
 import { readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { directoryBytes } from '../../bench/directory-bytes.js';
 import { readMetrics } from '../../bench/service-metrics.js';
 import { slotIndex, US_PER_DAY, US_PER_HOUR } from '../../engine/time.js';
@@ -48,8 +49,9 @@ export async function takeSample(second: number, sources: SampleSources): Promis
   const { lives, ledger, figures, brokersDirectory } = sources;
   const storeDirectory = realpathSync(sources.storeDirectory);
   const { processId, count: life, ageSeconds } = lives;
-  // Before the disk is read: what expires in between may be still there.
+  // Before the disk is read, and what has expired by then may be there until it is removed.
   const keptEntries = entriesOfNewer(ledger, US_PER_HOUR);
+  await untilRemoved(lives);
   // While it collects, records wait that are applied at once else.
   const metrics = await readMetrics(lives);
   const heapBytes = await lives.heapBytesAfterCollection();
@@ -71,6 +73,22 @@ export async function takeSample(second: number, sources: SampleSources): Promis
     producedEntries: ledger.sums.entries,
     figures: { ...figures },
   };
+}
+
+/** The one that is under way, the one after it, which forgets what has expired, and one that waits for its files to go. */
+const COMMITS_OF_REMOVAL = 3;
+const LOOK_MS = 200;
+/** While it takes nothing in it commits nothing, and nothing expires that is counted. */
+const MOST_LOOKS = 60;
+
+/** What has expired by now is on the disk no more, as long as there are commits. Rejects when the service ends meanwhile. */
+async function untilRemoved(lives: Lives): Promise<void> {
+  const commitCount = async () => (await readMetrics(lives)).sum('logring_commit_duration_seconds_count');
+  const before = await commitCount();
+  for (let looks = 0; looks < MOST_LOOKS; looks++) {
+    if ((await commitCount()) >= before + COMMITS_OF_REMOVAL) return;
+    await delay(LOOK_MS);
+  }
 }
 
 const PARTS = [

@@ -36,11 +36,18 @@ export class ClusterWatch {
     this.#stopping = stopping;
   }
 
-  /** Why the brokers can't be asked, or some partitions not be read, a sentence. */
+  /** Why the brokers can't be asked, a sentence. */
   get problem(): string | null {
-    if (this.#unreachable !== null) return this.#unreachable;
-    if (this.#view.latest === null)
-      return 'the Kafka brokers (LOGRING_KAFKA_BROKERS) have not been reached yet; they are tried again and again';
+    return (
+      this.#unreachable ??
+      (this.#view.latest === null
+        ? 'the Kafka brokers (LOGRING_KAFKA_BROKERS) have not been reached yet; they are tried again and again'
+        : null)
+    );
+  }
+
+  /** Why some partitions can't be read, a sentence. */
+  get leaderProblem(): string | null {
     const count = this.#leaderless.size;
     if (count === 0) return null;
     const named = [...this.#leaderless].slice(0, NAMED_PARTITIONS).join(', ');

@@ -266,20 +266,25 @@ export function interceptFetches(kafka: Kafka, hooksFor: () => FetchHooks): void
     const hooks = hooksFor();
     connections.send = (request) => {
       if (request.request.apiName === 'Heartbeat' && hooks.isRejoinDue?.())
-        return Promise.reject(
-          Object.assign(new Error('the partitions are to be assigned again'), {
-            type: 'REBALANCE_IN_PROGRESS',
-          }),
-        );
+        return Promise.reject(rejoin('the partitions are to be assigned again'));
       if (request.request.apiName !== 'Fetch')
         return send(request).catch((error: unknown) => {
           hooks.failed?.(error);
-          throw error;
+          // A broker that has just started; kafkajs would end the consumer.
+          const isLoading = error instanceof Error && 'type' in error && error.type === COORDINATOR_LOADS;
+          throw isLoading ? rejoin(error.message) : error;
         });
       hooks.asked?.();
       return send(hooked(request, hooks));
     };
   });
+}
+
+const COORDINATOR_LOADS = 'GROUP_LOAD_IN_PROGRESS';
+
+/** On it kafkajs joins the group again, after a pause if need be. */
+function rejoin(message: string): Error {
+  return Object.assign(new Error(message), { type: 'REBALANCE_IN_PROGRESS' });
 }
 
 /**

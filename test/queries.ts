@@ -74,9 +74,9 @@ export function queryStats<Row>(
   const written = new SeriesMerge(merge.encode).merge(read);
   assert.equal(JSON.stringify(written), JSON.stringify(rows), 'buckets that were written');
   // Whichever partitions are asked for together, what is remembered is what is written.
-  for (const some of [partials.slice(0, -1), partials.slice(1), partials].filter(
-    ({ length }) => length > 0,
-  )) {
+  const turn = queryCount++ % 12;
+  const asked = [partials.slice(0, -1), partials.slice(1), partials].slice(turn, turn + 1);
+  for (const some of asked.filter(({ length }) => length > 0)) {
     const bytes = [memo, null].map((before) =>
       writtenBy((out) => writeStats(out, combineStats(some), 0, before)),
     );
@@ -85,6 +85,9 @@ export function queryStats<Row>(
   }
   return rows;
 }
+
+/** Of each dozen of queries three are checked so: it takes as long as all the rest. */
+let queryCount = 0;
 
 /** By what they are asked with. */
 const writtenBefore = new WeakMap<object, WrittenBuckets>();

@@ -327,7 +327,7 @@ function areWithin(numbers: Float64Array, at: number, end: number, least: number
   return true;
 }
 
-/** Of weights together; Infinity where one is none. */
+/** The sum of weights; Infinity if a number is not a weight. */
 function weightOf(numbers: Float64Array, at: number, end: number): number {
   let weight = 0;
   for (let i = at; i < end; i++) {

@@ -25,10 +25,15 @@ export function writeMessage(
   writeContent: (out: ByteWriter) => void,
   allocate?: Allocate,
 ): Uint8Array {
+  return written((out) => appendMessage(out, form, writeContent), allocate);
+}
+
+/** What `write` writes, in memory from `allocate`. Throws what it throws. */
+export function written(write: (out: ByteWriter) => void, allocate?: Allocate): Uint8Array {
   const out = spareWriter ?? new ByteWriter();
   spareWriter = null;
   try {
-    appendMessage(out, form, writeContent);
+    write(out);
     return out.finish(allocate);
   } finally {
     out.clear();

@@ -38,10 +38,9 @@ export class HttpPeerLink implements PeerLink {
     this.#quick = new PeerConnections(target);
     this.#slow = new PeerConnections(target);
     this.#copies = new PeerConnections(target);
-    this.#together = new QuestionsTogether({
-      post: (questions, limitMs, allocate) =>
-        whole(this.#quick.post(QUESTIONS_PATH, questions, limitMs, allocate)),
-    });
+    this.#together = new QuestionsTogether((questions, limitMs, allocate) =>
+      whole(this.#quick.post(QUESTIONS_PATH, questions, limitMs, allocate)),
+    );
   }
 
   ask(question: Uint8Array, limitMs: number, isSlow: boolean, allocate?: Allocate): Promise<Uint8Array> {

@@ -11,18 +11,16 @@ import { ByteWriter } from '../../engine/bytes.js';
 import { PartialError, readPartial } from '../../engine/partial-format.js';
 import { BodyPool, TakenBuffer } from '../endpoints/body-pool.js';
 import { PEER_READ_BYTES, QUESTIONS_TOGETHER, REPLIES_TOGETHER_BYTES, TOGETHER_MS } from './limits.js';
-import { type Allocate, atMost } from './message-bytes.js';
+import { type Allocate, atMost, written } from './message-bytes.js';
 
 const QUESTIONS = 'questions 1';
 const REPLIES = 'replies 1';
 
-export interface TogetherPorts {
-  /** Rejects for anything but a whole reply. */
-  readonly post: (questions: Uint8Array, limitMs: number, allocate: Allocate) => Promise<Uint8Array>;
-}
+/** Rejects for anything but a whole reply. */
+type PostAll = (questions: Uint8Array, limitMs: number, allocate: Allocate) => Promise<Uint8Array>;
 
 /** Asks one question alone. Rejects as PeerLink.ask does. */
-export type AskAlone = () => Promise<Uint8Array>;
+type AskAlone = () => Promise<Uint8Array>;
 
 interface Waiting {
   readonly question: Uint8Array;
@@ -37,12 +35,12 @@ interface Waiting {
 const pool = new BodyPool();
 
 export class QuestionsTogether {
-  readonly #post: TogetherPorts['post'];
+  readonly #post: PostAll;
   /** What others wait for: the exchange that began last, as long as it is not answered and not old. */
   #last: NodeJS.Timeout | null = null;
   #waiting: Waiting[] = [];
 
-  constructor({ post }: TogetherPorts) {
+  constructor(post: PostAll) {
     this.#post = post;
   }
 
@@ -126,9 +124,6 @@ export function writeTogether(questions: readonly Uint8Array[]): Uint8Array {
   return out.written();
 }
 
-/** Used again by the next replies; null while it is written to. */
-let spareWriter: ByteWriter | null = new ByteWriter();
-
 /**
  * The replies to questions that came together, in memory from `allocate`. `answer` appends the reply to a question, or nothing
  * where that can't be given at once; what it throws, it throws again when it is asked alone. Throws a PartialError for bytes
@@ -140,9 +135,7 @@ export function answerTogether(
   allocate: Allocate,
 ): Uint8Array {
   const questions = readMessages(QUESTIONS, bytes);
-  const out = spareWriter ?? new ByteWriter();
-  spareWriter = null;
-  try {
+  return written((out) => {
     out.string(REPLIES);
     out.u32(questions.length);
     for (const question of questions) {
@@ -157,11 +150,7 @@ export function answerTogether(
       }
       out.replaceU32(at - 4, out.length - at);
     }
-    return out.finish(allocate);
-  } finally {
-    out.clear();
-    spareWriter = out;
-  }
+  }, allocate);
 }
 
 /** Throws a PartialError. */

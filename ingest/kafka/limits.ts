@@ -33,6 +33,12 @@ export const FETCH_WAIT_MS = 500;
  */
 export const FETCH_PARTITION_BYTES = 1024 * 1024;
 
+/**
+ * Bytes of the log that are looked at for what may be hidden behind where it is read. Bigger: more is fetched in vain from a
+ * compacted topic; smaller: less than the batches before and behind it.
+ */
+export const ORDER_LOOK_BYTES = 3 * FETCH_PARTITION_BYTES;
+
 /** Bytes of one fetch over all partitions of a broker: bounds what may wait for the sink. */
 export const FETCH_BYTES = 8 * 1024 * 1024;
 

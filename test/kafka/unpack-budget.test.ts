@@ -8,7 +8,7 @@ import { gzipSync } from 'node:zlib';
 import type { KafkaMessage } from 'kafkajs';
 import { beforeAll, expect, test } from 'vitest';
 import { registerCodecs } from '../../ingest/kafka/codecs/codecs.js';
-import { FetchUnpacker, UnpackBudget } from '../../ingest/kafka/codecs/unpack-budget.js';
+import { type FetchPorts, FetchUnpacker, UnpackBudget } from '../../ingest/kafka/codecs/unpack-budget.js';
 import {
   BATCH_RECORDS,
   RECORD_COST_BYTES,
@@ -27,7 +27,12 @@ const { decode } = require(`kafkajs/src/protocol/requests/fetch/v${VERSION}/resp
   decode: (payload: Buffer) => Promise<DecodedFetch>;
 };
 const NEVER = new Latch();
-const unexpected = (id: string) => expect.unreachable(`a wrong checksum in ${id}`);
+/** Whatever comes of a partition is taken. */
+function anywhere(onUnsound: (id: string) => void): FetchPorts {
+  return { positionOf: () => null, isNext: () => Promise.resolve(true), onUnsound };
+}
+
+const unexpected = anywhere((id) => expect.unreachable(`a wrong checksum in ${id}`));
 
 beforeAll(() => registerCodecs());
 
@@ -168,7 +173,10 @@ test('a batch behind a good one whose magic or length is damaged is told, and no
     damage(bytes);
     const payload = response([Buffer.concat([good.bytes, bytes, last.bytes]), good.bytes]);
     const told: string[] = [];
-    const unpacker = new FetchUnpacker(new UnpackBudget(CLOCK, NEVER, () => true), (id) => told.push(id));
+    const unpacker = new FetchUnpacker(
+      new UnpackBudget(CLOCK, NEVER, () => true),
+      anywhere((id) => told.push(id)),
+    );
     await unpacker.unpack(payload, VERSION);
     const decoded = await decode(payload);
     correctFetch(decoded, payload, VERSION);
@@ -177,6 +185,43 @@ test('a batch behind a good one whose magic or length is damaged is told, and no
       expect(messages.map(({ offset }) => offset)).toEqual(['0', '1']);
   }
 });
+
+/** Read from offset 10; batches of two records, by base offset. */
+const ORDERS: readonly [string, readonly number[], { comes: number[]; told: boolean; asked: number[] }][] = [
+  ['one after the other', [10, 12, 14], { comes: [10, 12, 14], told: false, asked: [] }],
+  ['from within a batch', [9, 11], { comes: [9, 11], told: false, asked: [9] }],
+  ['from within a batch before one that is wrong', [9, 3, 14], { comes: [9], told: true, asked: [9] }],
+  ['fetched before it was sought further on', [2, 4], { comes: [2, 4], told: false, asked: [] }],
+  ['a hole that another goes on behind', [10, 20, 30], { comes: [10, 20], told: false, asked: [] }],
+  ['a hole at the end', [10, 20], { comes: [10], told: false, asked: [] }],
+  ['behind a hole', [20, 22], { comes: [20, 22], told: false, asked: [20] }],
+  ['behind what is hidden', [30, 32], { comes: [], told: true, asked: [30] }],
+  ['back', [10, 3, 14], { comes: [10], told: true, asked: [] }],
+  ['to where one is', [10, 11, 14], { comes: [10], told: true, asked: [] }],
+  ['too far', [10, 13, 14], { comes: [10], told: true, asked: [] }],
+  ['too far, and first', [13, 14], { comes: [], told: true, asked: [] }],
+];
+
+for (const [name, bases, { comes, told, asked }] of ORDERS) {
+  test(`base offsets, ${name}`, async () => {
+    const payload = response([Buffer.concat(bases.map((base) => batch(base, 2, 10, false).bytes))]);
+    const found = { told: false, asked: [] as number[] };
+    const unpacker = new FetchUnpacker(new UnpackBudget(CLOCK, NEVER, () => true), {
+      positionOf: () => 10,
+      isNext: (_, base) => {
+        found.asked.push(base);
+        return Promise.resolve(base === 20 || base === 9);
+      },
+      onUnsound: () => {
+        found.told = true;
+      },
+    });
+    await unpacker.unpack(payload, VERSION);
+    const [{ messages }] = (await decode(payload)).responses[0].partitions;
+    expect(messages.map(({ offset }) => Number(offset))).toEqual(comes.flatMap((base) => [base, base + 1]));
+    expect(found).toEqual({ told, asked });
+  });
+}
 
 for (const isPacked of [true, false]) {
   test(`a batch of too many records, ${isPacked ? 'packed' : 'plain'}, is one dead letter`, async () => {

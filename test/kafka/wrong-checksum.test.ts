@@ -39,10 +39,10 @@ describeKafka('a batch with a wrong checksum', () => {
   }
 
   /** Changes a byte of it: the broker checks what it is sent, not what it has. */
-  function flip(place: (log: Buffer) => number): Promise<void> {
+  function flip(place: (log: Buffer) => number, bits = 0x10): Promise<void> {
     return suite.broker.restartWith!((directory) =>
       damage(directory, (log) => {
-        log[place(log)] ^= 0x10;
+        log[place(log)] ^= bits;
       }),
     );
   }
@@ -56,6 +56,7 @@ describeKafka('a batch with a wrong checksum', () => {
   /** Of the second batch; no checksum is of it, as of its base offset. */
   const inMagic = (log: Buffer) => second(log) + 16;
   const inBaseOffset = (log: Buffer) => second(log) + 5;
+  const inLowByteOfBaseOffset = (log: Buffer) => second(log) + 7;
 
   async function startHeld(offset: number) {
     const member = await suite.rig.start({ topics: [topic], groupId: topic });
@@ -104,6 +105,26 @@ describeKafka('a batch with a wrong checksum', () => {
     await flip(inBaseOffset);
     const { sink } = await startHeld(BATCH);
     expect(sink.offsets(`${topic}/0`)).toEqual(range(0, BATCH));
+  });
+
+  test('a lower offset: its broker passes over the batch, the partition holds there', async () => {
+    await flip(inLowByteOfBaseOffset, 0x08);
+    const { source, sink, holds } = await startHeld(BATCH);
+    holds.acknowledge(source.status().held);
+    await eventually(() => sink.nextOffset({ topic, partition: 0 }) === 3 * BATCH);
+    expect(sink.offsets(`${topic}/0`)).toEqual([...range(0, BATCH), ...range(2 * BATCH, 3 * BATCH)]);
+    expect(sink.gaps).toMatchObject([{ expectedOffset: BATCH, resumedOffset: 2 * BATCH }]);
+  });
+
+  test('a higher offset: the partition holds, and all that it hides is skipped', async () => {
+    await flip(inLowByteOfBaseOffset, 0x04);
+    const { source, sink, holds } = await startHeld(BATCH);
+    holds.acknowledge(source.status().held);
+    await eventually(() => sink.gaps.length === 1);
+    await suite.rig.produce(topic, 0, ['later']);
+    await eventually(() => sink.nextOffset({ topic, partition: 0 }) === 3 * BATCH + 1);
+    expect(sink.offsets(`${topic}/0`)).toEqual([...range(0, BATCH), 3 * BATCH]);
+    expect(sink.gaps).toMatchObject([{ expectedOffset: BATCH, resumedOffset: 3 * BATCH }]);
   });
 
   test('at the end of the log, and whole again at another leader: it goes on by itself', async () => {

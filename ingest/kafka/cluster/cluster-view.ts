@@ -8,6 +8,7 @@ import type { LogIdentity, PartitionKey } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
 import { type Mark, markOf } from '../../record-marks.js';
 import type { KafkaClock } from '../clock.js';
+import { FETCH_BYTES } from '../limits.js';
 import { cutOffUnsound } from '../protocol/fetch-layout.js';
 import { rawFetchRequest } from '../protocol/fetch-request.js';
 import { TOPIC_AUTHORIZATION_FAILED } from '../protocol/fetch-response.js';
@@ -139,10 +140,13 @@ export class ClusterView {
     return record === undefined ? null : markOf(record);
   }
 
-  /** A response of FETCH_VERSION with what the log has from an offset on, as it came. After a reading. */
-  async rawFetch(key: PartitionKey, offset: number): Promise<Buffer> {
+  /**
+   * A response of FETCH_VERSION with what the log has from an offset on, one batch at least, as it came. After a
+   * reading.
+   */
+  async rawFetch(key: PartitionKey, offset: number, byteLimit = FETCH_BYTES): Promise<Buffer> {
     const broker = await this.#leaderOf(key);
-    return await broker.connectionPool.send(rawFetchRequest(key, offset));
+    return await broker.connectionPool.send(rawFetchRequest(key, offset, byteLimit));
   }
 
   /**

@@ -17,6 +17,7 @@ import {
   UNPACKED_LOST_MS,
   UNPACKED_WAIT_MS,
 } from '../limits.js';
+import { BatchOrder } from '../protocol/batch-order.js';
 import {
   CORRUPT_MESSAGE,
   cutOffUnsoundMessage,
@@ -119,22 +120,31 @@ export class UnpackBudget {
   }
 }
 
+/** What a fetch needs to know of partitions, by partitionId. */
+export interface FetchPorts {
+  /** Where it is read; null: what comes of it is dropped. */
+  readonly positionOf: (id: string) => number | null;
+  /** Whether the batch of a base offset is the next one there, by what the log has before it. Rejects where that can't be asked. */
+  readonly isNext: (id: string, baseOffset: number) => Promise<boolean>;
+  /**
+   * Told when a batch came with a wrong checksum, or an offset that is wrong, or none as the broker found it damaged: from it
+   * on nothing is unpacked.
+   */
+  readonly onUnsound: (id: string) => void;
+}
+
 /** The fetches of one broker, of which one is under way at a time. */
 export class FetchUnpacker {
   readonly #budget: UnpackBudget;
-  readonly #onUnsound: (id: string) => void;
+  readonly #ports: FetchPorts;
   #hasAny = false;
   #fetchCount = 0;
   /** The last fetch that had something unpacked of a partition. */
   readonly #lastServed = new Map<string, number>();
 
-  /**
-   * `onUnsound` is told of partitions of which a batch came with a wrong checksum, or none as the broker found it damaged:
-   * from it on nothing is unpacked.
-   */
-  constructor(budget: UnpackBudget, onUnsound: (id: string) => void) {
+  constructor(budget: UnpackBudget, ports: FetchPorts) {
     this.#budget = budget;
-    this.#onUnsound = onUnsound;
+    this.#ports = ports;
   }
 
   /** The next fetch is asked for: what the last one brought is applied by now, or will never be. */
@@ -143,23 +153,31 @@ export class FetchUnpacker {
     this.#budget.release(this);
   }
 
-  /** Unpacks what the budget allows, at least one batch, and cuts off the rest in `payload`. */
+  /**
+   * Unpacks what the budget allows, at least one batch, and cuts off the rest in `payload`. Rejects where it can't be asked
+   * whether a batch is the next one.
+   */
   async unpack(payload: Buffer, apiVersion: number): Promise<void> {
     await this.#budget.room();
     this.#fetchCount += 1;
     // The partition that had nothing for longest comes first.
     const lastServed = ({ id }: RecordSet) => this.#lastServed.get(id) ?? 0;
     const inTurn = recordSets(payload, apiVersion).sort((a, b) => lastServed(a) - lastServed(b));
+    const { positionOf, isNext, onUnsound } = this.#ports;
     for (const set of inTurn) {
-      if (set.errorCode === CORRUPT_MESSAGE || cutOffUnsoundMessage(payload, set)) this.#onUnsound(set.id);
+      if (set.errorCode === CORRUPT_MESSAGE || cutOffUnsoundMessage(payload, set)) onUnsound(set.id);
+      const order = new BatchOrder(positionOf(set.id));
       for (const batch of wholeBatches(payload, set)) {
         if (this.#hasAny && !this.#budget.hasRoom) {
           batch.cutOff();
           break;
         }
-        if (!isSoundIn(set, batch)) {
+        const place = isSoundIn(set, batch) ? order.judge(batch, set) : 'wrong';
+        const isWrong =
+          place === 'wrong' || (place === 'unsure' && !(await isNext(set.id, batch.baseOffset)));
+        if (isWrong) onUnsound(set.id);
+        if (isWrong || place === 'unsure-last') {
           batch.cutOff();
-          this.#onUnsound(set.id);
           break;
         }
         this.#lastServed.set(set.id, this.#fetchCount);

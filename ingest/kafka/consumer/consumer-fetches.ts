@@ -9,10 +9,12 @@ import { partitionId } from '../../partition-id.js';
 import type { FetchHooks } from '../cluster/kafkajs-internals.js';
 import { TopicsRefusedError } from '../cluster/refusal.js';
 import { FetchUnpacker, UnpackBudget } from '../codecs/unpack-budget.js';
-import { UNSOUND_FETCHES, UNSOUND_RETRY_MS } from '../limits.js';
+import { ORDER_LOOK_BYTES, UNSOUND_FETCHES, UNSOUND_RETRY_MS } from '../limits.js';
 import { correctFetch, topicsRefused } from '../protocol/fetch-response.js';
+import type { AssignedPartition } from './assigned-partition.js';
 import type { Assignment } from './assignment.js';
 import type { SessionPorts } from './consumer-session.js';
+import { isInPlace } from './fetch-before.js';
 import type { Placement } from './placement.js';
 
 const GROUP_REFUSED = 'GROUP_AUTHORIZATION_FAILED';
@@ -41,7 +43,11 @@ export class ConsumerFetches {
 
   /** For one broker. */
   hooks(): FetchHooks {
-    const unpacker = new FetchUnpacker(this.budget, (id) => this.#noteUnsound(id));
+    const unpacker = new FetchUnpacker(this.budget, {
+      positionOf: (id) => this.#readingOf(id)?.position ?? null,
+      isNext: (id, baseOffset) => this.#isNext(id, baseOffset),
+      onUnsound: (id) => this.#noteUnsound(id),
+    });
     return {
       asked: () => unpacker.release(),
       came: (payload, apiVersion) => unpacker.unpack(payload, apiVersion),
@@ -63,15 +69,33 @@ export class ConsumerFetches {
     this.#placement.check(assignedPartitions.filter((assigned) => assigned !== undefined));
   }
 
+  /** null: what comes of it is dropped. */
+  #readingOf(id: string): AssignedPartition | null {
+    const assigned = this.#assignment.partitions.get(id);
+    return assigned?.isReading ? assigned : null;
+  }
+
+  /** A broker passes over a batch whose offset is wrong: compared is what it has from before there. */
+  async #isNext(id: string, baseOffset: number): Promise<boolean> {
+    const assigned = this.#readingOf(id);
+    if (assigned === null) return true;
+    const { key, position } = assigned;
+    return await isInPlace(
+      (offset) => this.#parts.view.rawFetch(key, offset, ORDER_LOOK_BYTES),
+      position,
+      baseOffset,
+    );
+  }
+
   /**
-   * A batch came with a wrong checksum. The next fetch may bring it whole; where it doesn't, the partition
+   * A batch came with a wrong checksum or offset. The next fetch may bring it whole; where it doesn't, the partition
    * holds.
    */
   #noteUnsound(id: string): void {
-    const assigned = this.#assignment.partitions.get(id);
-    if (assigned === undefined || !assigned.isReading || ++assigned.unsoundFetches < UNSOUND_FETCHES) return;
+    const assigned = this.#readingOf(id);
+    if (assigned === null || ++assigned.unsoundFetches < UNSOUND_FETCHES) return;
     const sentence =
-      'the record batch there has a wrong checksum, so the disk of the broker or the network is damaged; it is fetched again from time to time, as another leader may have it whole; acknowledged, reading goes on behind it, and what is skipped is a gap';
+      "the record batch there has a wrong checksum, or an offset that can't be right, so the disk of the broker or the network is damaged; it is fetched again from time to time, as another leader may have it whole; acknowledged, reading goes on behind it, and what is skipped is a gap";
     const offset = this.#parts.sink.nextOffset(assigned.key) ?? assigned.position;
     this.#parts.holds.hold({ ...assigned.key, offset, reason: 'checksum', sentence }, UNSOUND_RETRY_MS);
     this.#placement.hold(assigned);

@@ -4,7 +4,8 @@ import type { LogSink, PartitionKey } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
 import { isSameMark, type Mark } from '../../record-marks.js';
 import type { ClusterState, ClusterView } from '../cluster/cluster-view.js';
-import { MARK_CHECKS } from '../limits.js';
+import { MARK_CHECKS, ORDER_LOOK_BYTES } from '../limits.js';
+import { isInPlace } from './fetch-before.js';
 
 /** What the log says about marks. */
 export interface MarkFindings {
@@ -20,11 +21,12 @@ export const SILENT: MarkFindings = { matchedOffset: null, differs: false };
 /**
  * From the newest mark back to the first that matches: usually one request. `markAt` resolves to null where
  * the log has no record at the offset (it has expired, was compacted away, or is a control record), which
- * says nothing.
+ * says nothing; nor does another record say anything where `isInPlace` is false: it belongs elsewhere.
  */
 export async function checkMarks(
   oldestFirst: readonly Mark[],
   markAt: (offset: number) => Promise<Mark | null>,
+  isInPlace: (offset: number) => Promise<boolean>,
 ): Promise<MarkFindings> {
   let differs = false;
   for (let i = oldestFirst.length - 1; i >= 0; i--) {
@@ -32,7 +34,7 @@ export async function checkMarks(
     const found = await markAt(mark.offset);
     if (found === null) continue;
     if (isSameMark(found, mark)) return { matchedOffset: mark.offset, differs };
-    differs = true;
+    differs ||= await isInPlace(mark.offset);
   }
   return { matchedOffset: null, differs };
 }
@@ -45,7 +47,7 @@ export async function checkPartitions(
   keys: readonly PartitionKey[],
   state: ClusterState,
   sink: Pick<LogSink, 'marks'>,
-  view: Pick<ClusterView, 'markAt'>,
+  view: Pick<ClusterView, 'markAt' | 'rawFetch'>,
   onFailed: (key: PartitionKey, error: unknown) => void,
 ): Promise<Map<string, MarkFindings>> {
   const findings = new Map<string, MarkFindings>();
@@ -58,7 +60,13 @@ export async function checkPartitions(
       const { startOffset, endOffset } = bounds;
       const within = sink.marks(key).filter(({ offset }) => offset >= startOffset && offset < endOffset);
       try {
-        findings.set(partitionId(key), await checkMarks(within, (offset) => view.markAt(of, offset)));
+        const fetchAt = (offset: number) => view.rawFetch(of, offset, ORDER_LOOK_BYTES);
+        const found = await checkMarks(
+          within,
+          (offset) => view.markAt(of, offset),
+          (offset) => isInPlace(fetchAt, offset, offset),
+        );
+        findings.set(partitionId(key), found);
       } catch (error) {
         onFailed(key, error);
       }

@@ -1,30 +1,59 @@
 /**
- * Where a log goes on behind a batch whose checksum is wrong. Nothing in that batch's header can be trusted,
+ * Where a log goes on behind a batch whose checksum, or offset, is wrong. Nothing in that batch's header can be trusted,
  * its length and its last offset neither: what counts is a batch behind it whose own checksum is right,
  * wherever its bytes begin.
  */
 
-import { CORRUPT_MESSAGE, findIntactBatch, recordSets } from '../protocol/fetch-layout.js';
-import { FETCH_VERSION, RawFetchError } from '../protocol/fetch-request.js';
+import { BATCH_HEADER_BYTES, BATCH_MAGIC, BatchView, MAGIC_AT } from '../protocol/record-batch.js';
+import { type FetchAt, type FetchedRecords, fetchBefore, fetchRecords } from './fetch-before.js';
 
-/** `fetchAt` resolves to a response of FETCH_VERSION for one partition, from an offset on. */
 export async function nextIntactOffset(
-  fetchAt: (offset: number) => Promise<Buffer>,
+  fetchAt: FetchAt,
   badOffset: number,
   endOffset: number,
 ): Promise<number> {
-  // The first response may end with the bad batch. Fetching at a later offset makes the broker skip it by its
-  // index.
-  for (let distance = 0; badOffset + distance < endOffset; distance = Math.max(1, 2 * distance)) {
-    const payload = await fetchAt(badOffset + distance);
-    for (const set of recordSets(payload, FETCH_VERSION)) {
-      if (set.errorCode !== 0 && !MAY_BE_DAMAGE.has(set.errorCode)) throw new RawFetchError(set.errorCode);
-      const found = findIntactBatch(payload, set, badOffset, endOffset);
-      if (found !== null) return found;
-    }
+  const search = new IntactSearch(badOffset, endOffset);
+  let found = search.find(await fetchBefore(fetchAt, badOffset));
+  // A response may end with the bad batch. Fetching at a later offset makes the broker skip it by its index.
+  let distance = 0;
+  while (found === null && badOffset + distance < endOffset) {
+    found = search.find(await fetchRecords(fetchAt, badOffset + distance));
+    distance = Math.max(1, 2 * distance);
   }
-  return endOffset;
+  return found ?? endOffset;
 }
 
-/** The first: OFFSET_OUT_OF_RANGE. */
-const MAY_BE_DAMAGE = new Set([1, CORRUPT_MESSAGE]);
+class IntactSearch {
+  readonly #badOffset: number;
+  readonly #endOffset: number;
+  /** The end of the batches before the bad one; of a bad one whose base offset has become higher, of what it hides. */
+  #before = Number.NEGATIVE_INFINITY;
+
+  constructor(badOffset: number, endOffset: number) {
+    this.#badOffset = badOffset;
+    this.#endOffset = endOffset;
+  }
+
+  /** The offset at which a reader finds the first batch that is whole and in its place; null where there is none. */
+  find(fetched: FetchedRecords | null): number | null {
+    if (fetched === null) return null;
+    const { payload, set } = fetched;
+    for (let at = set.from; at + BATCH_HEADER_BYTES <= set.to; at++) {
+      const batch = soundBatch(payload, at, set.to);
+      if (batch === null || batch.baseOffset < this.#before || batch.baseOffset >= this.#endOffset) continue;
+      const next = soundBatch(payload, at + batch.byteCount, set.to);
+      // Where the next one lies before what is bad, its own base offset is wrong.
+      const hidesNext =
+        next !== null && next.baseOffset < batch.endOffset && next.endOffset > this.#badOffset;
+      if (batch.endOffset > this.#badOffset && !hidesNext) return Math.max(this.#badOffset, batch.baseOffset);
+      this.#before = batch.endOffset;
+    }
+    return null;
+  }
+}
+
+function soundBatch(payload: Buffer, at: number, to: number): BatchView | null {
+  if (at + BATCH_HEADER_BYTES > to || payload[at + MAGIC_AT] !== BATCH_MAGIC) return null;
+  const batch = new BatchView(payload, at);
+  return at + batch.byteCount <= to && batch.isSound ? batch : null;
+}

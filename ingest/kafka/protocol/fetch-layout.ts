@@ -23,6 +23,7 @@ import {
 const FIRST_VERSION = 4;
 const LAST_VERSION = 11;
 
+export const OFFSET_OUT_OF_RANGE = 1;
 /** Of a partition whose log the broker itself can't read there. */
 export const CORRUPT_MESSAGE = 2;
 
@@ -124,24 +125,4 @@ export function cutOffUnsound(payload: Buffer, apiVersion: number): void {
       break;
     }
   }
-}
-
-/**
- * The offset at which a reader of `fromOffset` finds the first batch of a set that is whole, ends behind it,
- * and lies before `endOffset`; it may begin at any byte. null where there isn't one.
- */
-export function findIntactBatch(
-  payload: Buffer,
-  { from, to }: RecordSet,
-  fromOffset: number,
-  endOffset: number,
-): number | null {
-  for (let at = from; at + BATCH_HEADER_BYTES <= to; at++) {
-    if (payload[at + MAGIC_AT] !== BATCH_MAGIC) continue;
-    const batch = new BatchView(payload, at);
-    if (batch.byteCount < BATCH_HEADER_BYTES || at + batch.byteCount > to) continue;
-    if (batch.endOffset <= fromOffset || batch.baseOffset >= endOffset || !batch.isSound) continue;
-    return Math.max(fromOffset, batch.baseOffset);
-  }
-  return null;
 }

@@ -10,7 +10,7 @@
  */
 
 import type { PartitionKey } from '../../log-source.js';
-import { CORRUPT_MESSAGE, recordSets, wholeBatches } from './fetch-layout.js';
+import { CORRUPT_MESSAGE, OFFSET_OUT_OF_RANGE, recordSets, wholeBatches } from './fetch-layout.js';
 
 /** A record as kafkajs decodes it; control records move its offset and are left out. */
 interface DecodedMessage {
@@ -31,7 +31,6 @@ export interface DecodedFetch {
   responses: { topicName: string; partitions: DecodedPartition[] }[];
 }
 
-const OFFSET_OUT_OF_RANGE = 1;
 export const TOPIC_AUTHORIZATION_FAILED = 29;
 
 /** The topics that this user may not read. kafkajs fails with the error alone. */

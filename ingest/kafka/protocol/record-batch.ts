@@ -85,6 +85,12 @@ export class BatchView {
     return this.baseOffset + this.lastOffsetDelta + 1;
   }
 
+  /** Of the batch behind it; null where that does not begin before `to`. */
+  nextBaseOffset(to: number): number | null {
+    const at = this.#at + this.byteCount;
+    return at + LENGTH_AT <= to ? Number(this.#payload.readBigInt64BE(at)) : null;
+  }
+
   /** What follows the header. */
   get records(): Buffer {
     return this.#payload.subarray(this.#at + BATCH_HEADER_BYTES, this.#at + this.byteCount);

@@ -7,8 +7,17 @@ export async function createLedTopics(
   admin: Admin,
   topics: readonly (ITopicConfig & { readonly numPartitions: number })[],
 ): Promise<void> {
-  // kafkajs gives up waiting where the broker answers it before it knows the topic itself.
-  await admin.createTopics({ topics: [...topics], waitForLeaders: false });
+  await eventually(() =>
+    // kafkajs gives up waiting where the broker answers it before it knows the topic itself.
+    admin.createTopics({ topics: [...topics], waitForLeaders: false }).then(
+      () => true,
+      (error: Error) => {
+        // A broker that has just started does not list itself yet.
+        if (error.name === 'KafkaJSBrokerNotFound') return false;
+        throw error;
+      },
+    ),
+  );
   for (const { topic, numPartitions } of topics) await untilLed(admin, topic, numPartitions);
 }
 

@@ -29,7 +29,7 @@ const { decode } = require(`kafkajs/src/protocol/requests/fetch/v${VERSION}/resp
 const NEVER = new Latch();
 /** Whatever comes of a partition is taken. */
 function anywhere(onUnsound: (id: string) => void): FetchPorts {
-  return { positionOf: () => null, isNext: () => Promise.resolve(true), onUnsound };
+  return { positionOf: () => null, judgeNext: () => Promise.resolve('right'), onUnsound };
 }
 
 const unexpected = anywhere((id) => expect.unreachable(`a wrong checksum in ${id}`));
@@ -196,6 +196,7 @@ const ORDERS: readonly [string, readonly number[], { comes: number[]; told: bool
   ['a hole at the end', [10, 20], { comes: [10], told: false, asked: [] }],
   ['behind a hole', [20, 22], { comes: [20, 22], told: false, asked: [20] }],
   ['behind what is hidden', [30, 32], { comes: [], told: true, asked: [30] }],
+  ['behind what can not be looked at now', [40, 42], { comes: [], told: false, asked: [40] }],
   ['back', [10, 3, 14], { comes: [10], told: true, asked: [] }],
   ['to where one is', [10, 11, 14], { comes: [10], told: true, asked: [] }],
   ['too far', [10, 13, 14], { comes: [10], told: true, asked: [] }],
@@ -208,9 +209,9 @@ for (const [name, bases, { comes, told, asked }] of ORDERS) {
     const found = { told: false, asked: [] as number[] };
     const unpacker = new FetchUnpacker(new UnpackBudget(CLOCK, NEVER, () => true), {
       positionOf: () => 10,
-      isNext: (_, base) => {
+      judgeNext: (_, base) => {
         found.asked.push(base);
-        return Promise.resolve(base === 20 || base === 9);
+        return Promise.resolve(base === 30 ? 'wrong' : base === 40 ? 'unsure' : 'right');
       },
       onUnsound: () => {
         found.told = true;

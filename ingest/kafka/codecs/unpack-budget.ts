@@ -17,7 +17,7 @@ import {
   UNPACKED_LOST_MS,
   UNPACKED_WAIT_MS,
 } from '../limits.js';
-import { BatchOrder } from '../protocol/batch-order.js';
+import { BatchOrder, type Order } from '../protocol/batch-order.js';
 import {
   CORRUPT_MESSAGE,
   cutOffUnsoundMessage,
@@ -124,8 +124,11 @@ export class UnpackBudget {
 export interface FetchPorts {
   /** Where it is read; null: what comes of it is dropped. */
   readonly positionOf: (id: string) => number | null;
-  /** Whether the batch of a base offset is the next one there, by what the log has before it. Rejects where that can't be asked. */
-  readonly isNext: (id: string, baseOffset: number) => Promise<boolean>;
+  /**
+   * Whether the batch of a base offset is the next one there, by what the log has before it; `unsure` where that can't be
+   * asked now: then it is fetched again.
+   */
+  readonly judgeNext: (id: string, baseOffset: number) => Promise<Order>;
   /**
    * Told when a batch came with a wrong checksum, or an offset that is wrong, or none as the broker found it damaged: from it
    * on nothing is unpacked.
@@ -153,17 +156,14 @@ export class FetchUnpacker {
     this.#budget.release(this);
   }
 
-  /**
-   * Unpacks what the budget allows, at least one batch, and cuts off the rest in `payload`. Rejects where it can't be asked
-   * whether a batch is the next one.
-   */
+  /** Unpacks what the budget allows, at least one batch, and cuts off the rest in `payload`. */
   async unpack(payload: Buffer, apiVersion: number): Promise<void> {
     await this.#budget.room();
     this.#fetchCount += 1;
     // The partition that had nothing for longest comes first.
     const lastServed = ({ id }: RecordSet) => this.#lastServed.get(id) ?? 0;
     const inTurn = recordSets(payload, apiVersion).sort((a, b) => lastServed(a) - lastServed(b));
-    const { positionOf, isNext, onUnsound } = this.#ports;
+    const { positionOf, judgeNext, onUnsound } = this.#ports;
     for (const set of inTurn) {
       if (set.errorCode === CORRUPT_MESSAGE || cutOffUnsoundMessage(payload, set)) onUnsound(set.id);
       const order = new BatchOrder(positionOf(set.id));
@@ -172,11 +172,10 @@ export class FetchUnpacker {
           batch.cutOff();
           break;
         }
-        const place = isSoundIn(set, batch) ? order.judge(batch, set) : 'wrong';
-        const isWrong =
-          place === 'wrong' || (place === 'unsure' && !(await isNext(set.id, batch.baseOffset)));
-        if (isWrong) onUnsound(set.id);
-        if (isWrong || place === 'unsure-last') {
+        let place = isSoundIn(set, batch) ? order.judge(batch, set) : 'wrong';
+        if (place === 'unsure') place = await judgeNext(set.id, batch.baseOffset);
+        if (place === 'wrong') onUnsound(set.id);
+        if (place !== 'right') {
           batch.cutOff();
           break;
         }

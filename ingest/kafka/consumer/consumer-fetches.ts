@@ -3,6 +3,7 @@
  * kafkajs does not pass on.
  */
 
+import { AssertionError } from '../../../engine/assert.js';
 import type { Latch } from '../../latch.js';
 import type { PartitionKey } from '../../log-source.js';
 import { partitionId } from '../../partition-id.js';
@@ -10,6 +11,7 @@ import type { FetchHooks } from '../cluster/kafkajs-internals.js';
 import { TopicsRefusedError } from '../cluster/refusal.js';
 import { FetchUnpacker, UnpackBudget } from '../codecs/unpack-budget.js';
 import { ORDER_LOOK_BYTES, UNSOUND_FETCHES, UNSOUND_RETRY_MS } from '../limits.js';
+import type { Order } from '../protocol/batch-order.js';
 import { correctFetch, topicsRefused } from '../protocol/fetch-response.js';
 import type { AssignedPartition } from './assigned-partition.js';
 import type { Assignment } from './assignment.js';
@@ -45,7 +47,7 @@ export class ConsumerFetches {
   hooks(): FetchHooks {
     const unpacker = new FetchUnpacker(this.budget, {
       positionOf: (id) => this.#readingOf(id)?.position ?? null,
-      isNext: (id, baseOffset) => this.#isNext(id, baseOffset),
+      judgeNext: (id, baseOffset) => this.#judgeNext(id, baseOffset),
       onUnsound: (id) => this.#noteUnsound(id),
     });
     return {
@@ -76,15 +78,18 @@ export class ConsumerFetches {
   }
 
   /** A broker passes over a batch whose offset is wrong: compared is what it has from before there. */
-  async #isNext(id: string, baseOffset: number): Promise<boolean> {
+  async #judgeNext(id: string, baseOffset: number): Promise<Order> {
     const assigned = this.#readingOf(id);
-    if (assigned === null) return true;
+    if (assigned === null) return 'right';
     const { key, position } = assigned;
-    return await isInPlace(
-      (offset) => this.#parts.view.rawFetch(key, offset, ORDER_LOOK_BYTES),
-      position,
-      baseOffset,
-    );
+    const fetchAt = (offset: number) => this.#parts.view.rawFetch(key, offset, ORDER_LOOK_BYTES);
+    try {
+      return (await isInPlace(fetchAt, position, baseOffset)) ? 'right' : 'wrong';
+    } catch (error) {
+      if (error instanceof AssertionError) throw error;
+      // Its leader has just changed, or does not answer.
+      return 'unsure';
+    }
   }
 
   /**

@@ -53,5 +53,5 @@ export async function fetchBefore(
  */
 export async function isInPlace(fetchAt: FetchAt, position: number, baseOffset: number): Promise<boolean> {
   const before = await fetchBefore(fetchAt, position, Math.min(position, baseOffset));
-  return before === null || isInOrder(before.payload, before.set, baseOffset);
+  return before === null || isInOrder(before.payload, before.set, position, baseOffset);
 }

@@ -41,14 +41,15 @@ export class BatchOrder {
 }
 
 /**
- * Whether the offsets of a set's batches rise, up to the batch at an offset, as far as the set goes. Where that batch does
- * not begin at the end of the one before it, the one behind it counts too.
+ * Whether the offsets of a set's batches rise from `position` on, up to the batch at `upTo`, as far as the set goes. Where
+ * that batch does not begin at the end of the one before it, the one behind it counts too.
  */
-export function isInOrder(payload: Buffer, set: RecordSet, upTo: number): boolean {
+export function isInOrder(payload: Buffer, set: RecordSet, position: number, upTo: number): boolean {
   let end = Number.NEGATIVE_INFINITY;
   for (const batch of wholeBatches(payload, set)) {
     const { baseOffset, endOffset } = batch;
-    if (baseOffset < end) return false;
+    // What is out of order before it hides nothing that is still to be read.
+    if (baseOffset < end && end >= position) return false;
     if (baseOffset >= upTo)
       return baseOffset === end || (batch.nextBaseOffset(set.to) ?? endOffset) >= endOffset;
     end = endOffset;

@@ -32,7 +32,7 @@ export const SMALL_SIZES: IngestSizes = {
   rounds: 1,
   seconds: 0.1,
   projects: [20],
-  partitions: [3],
+  partitions: [3, 1],
   rate: 400,
   probes: 5,
   seed: 1,

@@ -25,7 +25,7 @@ describeKafka('the bench of ingest', () => {
     rmSync(directory, { recursive: true, force: true });
   });
 
-  test('measures a backlog of minutes and of days, and how soon an entry shows', async () => {
+  test('measures each number of projects and of partitions, and how soon an entry shows', async () => {
     // It throws when answers about the past differ between two rounds.
     const told: string[] = [];
     const { cases, visible } = await runIngestBench(SMALL_SIZES, broker.brokers, directory, (line) =>
@@ -33,6 +33,7 @@ describeKafka('the bench of ingest', () => {
     );
     expect(cases.map(titleOf)).toEqual([
       '20 projects, 3 partitions',
+      '20 projects, 1 partitions',
       '20 projects, 3 partitions, over 7 days',
     ]);
     for (const { figures, answersHash } of cases) {
@@ -41,6 +42,6 @@ describeKafka('the bench of ingest', () => {
       for (const [name, value] of Object.entries(figures)) expect(value, name).toBeGreaterThan(0);
     }
     for (const [name, value] of Object.entries(visible)) expect(value, name).toBeGreaterThan(0);
-    expect(told).toHaveLength(3);
+    expect(told).toHaveLength(4);
   });
 });

@@ -34,7 +34,7 @@ class IntactSearch {
     this.#endOffset = endOffset;
   }
 
-  /** The offset at which a reader finds the first batch that is whole and in its place; null where there is none. */
+  /** Where a reader finds the first sound batch that is not out of order; null: nowhere in these. */
   find(fetched: FetchedRecords | null): number | null {
     if (fetched === null) return null;
     const { payload, set } = fetched;

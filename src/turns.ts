@@ -49,3 +49,13 @@ export class Turns {
     else setImmediate(this.#begin);
   };
 }
+
+const longWork = new Turns();
+
+/**
+ * The turn of this thread's next piece of long work, of whatever kind: a request that is short waits for one piece, not for
+ * one of each.
+ */
+export function longWorkTurn(): Promise<void> {
+  return longWork.next();
+}

@@ -13,7 +13,7 @@ import {
   type MergedLogs,
   RowDidNotCome,
 } from '../../engine/rows/partial.js';
-import { Turns } from '../turns.js';
+import { longWorkTurn } from '../turns.js';
 import { BodyPool } from './body-pool.js';
 import type { EndpointResources, Holding, LiveAnswer } from './endpoint.js';
 import { ANSWER_RETRY_SECONDS, LOGS_STEP_BYTES } from './limits.js';
@@ -27,7 +27,6 @@ export class LogsAnswers {
   readonly #largeAnswers: EndpointResources['largeAnswers'];
   readonly #nowUs: () => number;
   readonly #bodies = new BodyPool();
-  readonly #turns = new Turns();
 
   constructor(largeAnswers: EndpointResources['largeAnswers'], nowUs: () => number) {
     this.#largeAnswers = largeAnswers;
@@ -78,7 +77,7 @@ export class LogsAnswers {
     try {
       resize(holding, othersBytes);
       for (let byteLimit = LOGS_STEP_BYTES; ; byteLimit += LOGS_STEP_BYTES) {
-        await this.#turns.next();
+        await longWorkTurn();
         const nowUs = readClock();
         const merged = query(nowUs, byteLimit, reading);
         if (merged === null) {

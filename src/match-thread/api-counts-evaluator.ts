@@ -19,7 +19,7 @@ import { knownCounts } from '../../engine/usage/partial.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { coreCount } from '../core-count.js';
 import { monotonicUs } from '../system-clock.js';
-import { Turns } from '../turns.js';
+import { longWorkTurn } from '../turns.js';
 import { busy, crowded, ExpressionError, held, replaced, slow, stopped } from './expression-error.js';
 import {
   EVALUATION_DEADLINE_MS,
@@ -76,8 +76,6 @@ export class ApiCountsEvaluator {
   readonly #helpers: readonly MatchThread[];
   /** Expressions whose evaluation is under way, with the asks that came since it began. */
   readonly #running = new Map<string, WaitingAsk[]>();
-  /** Evaluations that wait for a turn of the event loop: it is given to one at a time. */
-  readonly #turns = new Turns();
   #holdCount = 0;
   /** By expression, what came while evaluations are held. */
   readonly #held = new Map<string, Set<WaitingAsk>>();
@@ -289,7 +287,7 @@ export class ApiCountsEvaluator {
     let { state } = running;
     while (state !== 'ready') {
       if (state === 'waiting') await this.#match(expression, evaluation, views);
-      await this.#turns.next();
+      await longWorkTurn();
       if (this.#stopped) throw stopped();
       if (this.#mustGiveWay(expression, views)) throw crowded(this.#running.size - 1);
       state = evaluation.advance(this.#options.sliceBytes);

@@ -4,7 +4,6 @@
  * made at a time.
  */
 
-import { setImmediate } from 'node:timers/promises';
 import { functionKey } from '../../engine/stats/bucket-key.js';
 import { COUNT } from '../../engine/stats/figures.js';
 import { seriesOf } from '../../engine/stats/series.js';
@@ -12,6 +11,7 @@ import type { Slot } from '../../engine/stats/slot.js';
 import { Unavailable } from '../endpoints/refusal.js';
 import type { NamedCount, Names } from '../http/console/console-api.js';
 import { LISTS_AT_ONCE, NAMES_A_TURN } from '../limits.js';
+import { longWorkTurn } from '../turns.js';
 import type { Shards } from './shards.js';
 
 const RETRY_SECONDS = 1;
@@ -22,7 +22,7 @@ export class KnownNames implements Names {
   /** Lists that are being made, by what they are of: who asks for the same gets the same. */
   readonly #underWay = new Map<string, Promise<unknown>>();
 
-  constructor(shards: Shards, yieldTurn: () => Promise<void> = setImmediate) {
+  constructor(shards: Shards, yieldTurn: () => Promise<void> = longWorkTurn) {
     this.#shards = shards;
     this.#yieldTurn = yieldTurn;
   }

@@ -3,7 +3,6 @@
  * the shards.
  */
 
-import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { type DeadLetterSamples, sampledSink } from '../../ingest/dead-letter-samples.js';
 import { EmbeddedLog } from '../../ingest/embedded-log/embedded-log.js';
 import type { KafkaConnection } from '../../ingest/kafka/cluster/client.js';
@@ -26,7 +25,7 @@ import { DeadLetterStore } from '../store/dead-letter-store.js';
 import { LogTable } from '../store/log-table.js';
 import type { Store } from '../store/store.js';
 import { monotonicUs } from '../system-clock.js';
-import { Turns } from '../turns.js';
+import { longWorkTurn, Turns } from '../turns.js';
 import type { IngestGate } from './ingest-gate.js';
 import { type IngestMeter, meteredSink } from './ingest-meter.js';
 import type { Platform } from './platform.js';
@@ -92,11 +91,10 @@ function embeddedLogs(ports: LogsPorts): Logs {
     nowUs,
   };
   const turns = new Turns({ turnUs: BODIES_TURN_US, nowUs: monotonicUs });
-  const largeTurns = new Turns();
   const log: EmbeddedLog = new EmbeddedLog({
     ...common,
     yieldTurn: () => turns.next(),
-    yieldLargeTurn: () => largeTurns.next(),
+    yieldLargeTurn: longWorkTurn,
     log: new LogTable(store),
     time: () => time.boundsMs(nowUs(), monotonicUs()),
     commit,
@@ -113,7 +111,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
     timeHolds: null,
     onGap,
     yieldTurn: async () => {
-      await yieldTurn();
+      await longWorkTurn();
       await gate.whenOpen();
     },
   });
@@ -187,7 +185,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
       monotonicUs: clock.monotonicUs,
       processUs: monotonicUs,
       meter,
-      yieldTurn: () => yieldTurn(),
+      yieldTurn: longWorkTurn,
       mayApply: () => gate.whenOpen(),
       onFatal,
     });

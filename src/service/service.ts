@@ -1,6 +1,5 @@
 /** Composition: makes the parts, connects them, starts them in order and stops them in the opposite one. */
 
-import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { US_PER_MS } from '../../engine/time.js';
 import { DeadLetterSamples } from '../../ingest/dead-letter-samples.js';
 import type { LogSourceStatus, OffsetGap, PartitionKey, Position } from '../../ingest/log-source.js';
@@ -24,6 +23,7 @@ import { unusableDirectory } from '../store/directory/unusable-directory.js';
 import { DiskFullError } from '../store/disk/disk-room.js';
 import { Store } from '../store/store.js';
 import { type StoreBackEnds, SYSTEM_PARTS } from '../store/store-back-ends.js';
+import { longWorkTurn } from '../turns.js';
 import { createAlarms } from './alarms.js';
 import { BesideShards } from './beside-shards.js';
 import { Committer } from './committer.js';
@@ -469,7 +469,7 @@ class Composition implements Service {
       nowUs: clock.nowUs,
       monotonicUs: clock.monotonicUs,
       time: this.#time,
-      yieldTurn: () => yieldTurn(),
+      yieldTurn: longWorkTurn,
       onFatal: (error) => this.#fail(error),
     });
   }

@@ -47,7 +47,7 @@ export const WASM_DICTIONARY_COUNT = 32;
  * How long the storage thread goes on with a compaction before it looks for a commit, and with that before it looks for
  * a POST, ms. Longer: they wait; shorter: looking costs more than the work.
  */
-export const STORAGE_SLICE_MS = 4;
+export const STORAGE_SLICE_MS = 2;
 
 /**
  * Bytes that are read at a time, up to the end of the block that is asked for: what comes before it is asked

@@ -7,6 +7,7 @@
  */
 
 import { assert } from '../../../engine/assert.js';
+import { longWorkTurn } from '../../turns.js';
 import { BODY_STEP_BYTES, LARGE_BODY_BYTES, RELEASE_STEP_BYTES } from '../limits.js';
 import { MemoryRoom } from '../memory-room.js';
 
@@ -56,7 +57,7 @@ function shrink(buffer: ResizableBuffer, budget: BodyBudget, takenBytes: number)
   const keptBytes = Math.min(leftBytes, takenBytes);
   buffer.resize(leftBytes);
   budget.giveBack(takenBytes - keptBytes);
-  if (leftBytes > 0) setImmediate(shrink, buffer, budget, keptBytes);
+  if (leftBytes > 0) void longWorkTurn().then(() => shrink(buffer, budget, keptBytes));
 }
 
 /** One body, or what it unpacks to. What it may hold is taken of the budget before it is held. */

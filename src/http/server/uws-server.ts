@@ -1,5 +1,7 @@
 /** The server on uWebSockets.js. */
 
+import { longWorkTurn } from '../../turns.js';
+import { READ_TURN_BYTES } from '../limits.js';
 import type { AnswersInFlight } from './answers-in-flight.js';
 import { type Body, BodyReader, byteCountOf, isPieces } from './body.js';
 import { HeaderList } from './headers.js';
@@ -168,7 +170,10 @@ export class UwsServer implements HttpServer {
       if (exchange.body === null) return;
       try {
         const enough = !body.push(new Uint8Array(piece));
-        if (!enough && !isLast) return;
+        if (!enough && !isLast) {
+          if (piece.byteLength >= READ_TURN_BYTES) void this.#readOnInTurn(exchange);
+          return;
+        }
         exchange.body = null;
         exchange.mustClose = enough;
         const answer = body.end();
@@ -178,6 +183,13 @@ export class UwsServer implements HttpServer {
         this.#abort(exchange, error);
       }
     });
+  }
+
+  /** All that comes meanwhile stays with the system: of many large bodies one is read from a turn. */
+  async #readOnInTurn(exchange: Exchange): Promise<void> {
+    exchange.response.pause();
+    await longWorkTurn();
+    if (!exchange.isOver) exchange.response.resume();
   }
 
   #answerLater(exchange: Exchange, answer: Promise<HttpAnswer>): void {
@@ -285,7 +297,7 @@ export class UwsServer implements HttpServer {
       if (done) this.#finished(exchange);
       else if (ok) {
         exchange.hasTurn = true;
-        setImmediate(() => this.#sendNext(exchange, reader, offset + piece.length));
+        void this.#sendNext(exchange, reader, offset + piece.length);
       }
       return ok;
     } catch (error) {
@@ -294,7 +306,8 @@ export class UwsServer implements HttpServer {
     }
   }
 
-  #sendNext(exchange: Exchange, reader: BodyReader, offset: number): void {
+  async #sendNext(exchange: Exchange, reader: BodyReader, offset: number): Promise<void> {
+    await longWorkTurn();
     exchange.hasTurn = false;
     if (!exchange.isOver) this.#corked(exchange, () => this.#sendOn(exchange, reader, offset));
   }

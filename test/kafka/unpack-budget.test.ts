@@ -197,6 +197,14 @@ const ORDERS: readonly [string, readonly number[], { comes: number[]; told: bool
   ['behind a hole', [20, 22], { comes: [20, 22], told: false, asked: [20] }],
   ['behind what is hidden', [30, 32], { comes: [], told: true, asked: [30] }],
   ['behind what can not be looked at now', [40, 42], { comes: [], told: false, asked: [40] }],
+  ['behind one that is too far', [30, 10, 12], { comes: [10, 12], told: false, asked: [] }],
+  [
+    'behind one that is too far, and some before',
+    [4, 90, 10, 12],
+    { comes: [10, 12], told: false, asked: [] },
+  ],
+  ['behind two that are too far', [30, 50, 10, 12], { comes: [10, 12], told: false, asked: [30] }],
+  ['behind one that is too far, before another', [30, 10, 3], { comes: [10], told: true, asked: [] }],
   ['back', [10, 3, 14], { comes: [10], told: true, asked: [] }],
   ['to where one is', [10, 11, 14], { comes: [10], told: true, asked: [] }],
   ['too far', [10, 13, 14], { comes: [10], told: true, asked: [] }],
@@ -223,6 +231,19 @@ for (const [name, bases, { comes, told, asked }] of ORDERS) {
     expect(found).toEqual({ told, asked });
   });
 }
+
+test('of what is read behind a wrong batch, what came in part is left for the next fetch', async () => {
+  const [wrong, first, second] = [30, 10, 12].map((base) => batch(base, 2, 1000, true).bytes);
+  // Of the moved part's end what was there before is still behind it.
+  for (let partBytes = 0; partBytes < second.length; partBytes += 7) {
+    const payload = response([Buffer.concat([wrong, first, second.subarray(0, partBytes)])]);
+    const ports = { ...unexpected, positionOf: () => 10 };
+    await new FetchUnpacker(new UnpackBudget(CLOCK, NEVER, () => true), ports).unpack(payload, VERSION);
+    const decoded = await decode(payload);
+    correctFetch(decoded, payload, VERSION);
+    expect(decoded.responses[0].partitions[0].messages.map(({ offset }) => offset)).toEqual(['10', '11']);
+  }
+});
 
 for (const isPacked of [true, false]) {
   test(`a batch of too many records, ${isPacked ? 'packed' : 'plain'}, is one dead letter`, async () => {

@@ -101,10 +101,16 @@ describeKafka('a batch with a wrong checksum', () => {
     await damage(directory, (log) => void whole.copy(log));
   });
 
-  test('an offset behind the end of the log: nothing is misplaced', async () => {
+  test('an offset behind the end of the log: nothing is misplaced; acknowledged, that batch is skipped, and no other', async () => {
     await flip(inBaseOffset);
-    const { sink } = await startHeld(BATCH);
-    expect(sink.offsets(`${topic}/0`)).toEqual(range(0, BATCH));
+    const { source, sink, holds } = await startHeld(BATCH);
+    holds.acknowledge(source.status().held);
+    await eventually(() => sink.nextOffset({ topic, partition: 0 }) === 3 * BATCH);
+    await suite.rig.produce(topic, 0, ['later']);
+    await eventually(() => sink.nextOffset({ topic, partition: 0 }) === 3 * BATCH + 1);
+    expect(sink.offsets(`${topic}/0`)).toEqual([...range(0, BATCH), ...range(2 * BATCH, 3 * BATCH + 1)]);
+    expect([sink.gaps.length, source.status().held]).toEqual([1, []]);
+    expect(sink.gaps).toMatchObject([{ expectedOffset: BATCH, resumedOffset: 2 * BATCH }]);
   });
 
   test('a lower offset: its broker passes over the batch, the partition holds there', async () => {

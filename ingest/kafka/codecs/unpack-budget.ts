@@ -22,6 +22,7 @@ import {
   CORRUPT_MESSAGE,
   cutOffUnsoundMessage,
   isSoundIn,
+  movedUp,
   type RecordSet,
   recordSets,
   wholeBatches,
@@ -163,26 +164,38 @@ export class FetchUnpacker {
     // The partition that had nothing for longest comes first.
     const lastServed = ({ id }: RecordSet) => this.#lastServed.get(id) ?? 0;
     const inTurn = recordSets(payload, apiVersion).sort((a, b) => lastServed(a) - lastServed(b));
-    const { positionOf, judgeNext, onUnsound } = this.#ports;
     for (const set of inTurn) {
-      if (set.errorCode === CORRUPT_MESSAGE || cutOffUnsoundMessage(payload, set)) onUnsound(set.id);
-      const order = new BatchOrder(positionOf(set.id));
-      for (const batch of wholeBatches(payload, set)) {
-        if (this.#hasAny && !this.#budget.hasRoom) {
-          batch.cutOff();
-          break;
-        }
-        let place = isSoundIn(set, batch) ? order.judge(batch, set) : 'wrong';
-        if (place === 'unsure') place = await judgeNext(set.id, batch.baseOffset);
-        if (place === 'wrong') onUnsound(set.id);
-        if (place !== 'right') {
-          batch.cutOff();
-          break;
-        }
-        this.#lastServed.set(set.id, this.#fetchCount);
-        this.#budget.hold(this, await unpackBatch(batch));
-        this.#hasAny = true;
+      if (set.errorCode === CORRUPT_MESSAGE || cutOffUnsoundMessage(payload, set))
+        this.#ports.onUnsound(set.id);
+      await this.#unpackSet(payload, set);
+    }
+  }
+
+  async #unpackSet(payload: Buffer, set: RecordSet): Promise<void> {
+    const { positionOf, judgeNext, onUnsound } = this.#ports;
+    const position = positionOf(set.id);
+    const order = new BatchOrder(position);
+    let isFirst = true;
+    for (const batch of wholeBatches(payload, set)) {
+      if (this.#hasAny && !this.#budget.hasRoom) {
+        batch.cutOff();
+        return;
       }
+      let place = isSoundIn(set, batch) ? order.judge(batch, set) : 'wrong';
+      if (place === 'unsure') place = await judgeNext(set.id, batch.baseOffset);
+      if (isFirst && position !== null && (place === 'wrong' || batch.endOffset <= position)) {
+        const moved = movedUp(payload, set, position);
+        if (moved !== null) return await this.#unpackSet(payload, moved);
+      }
+      isFirst = false;
+      if (place === 'wrong') onUnsound(set.id);
+      if (place !== 'right') {
+        batch.cutOff();
+        return;
+      }
+      this.#lastServed.set(set.id, this.#fetchCount);
+      this.#budget.hold(this, await unpackBatch(batch));
+      this.#hasAny = true;
     }
   }
 }

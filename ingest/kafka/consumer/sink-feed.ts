@@ -113,6 +113,7 @@ export class SinkFeed {
     const nextOffset = Number(payload.lastOffset) + 1;
     if (nextOffset > assigned.position) {
       assigned.advance(nextOffset);
+      this.#parts.holds.release(assigned.key, 'checksum');
       this.passHole(assigned);
     } else {
       this.#placement.check([assigned]);

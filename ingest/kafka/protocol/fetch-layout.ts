@@ -93,6 +93,34 @@ export function* wholeBatches(payload: Buffer, { from, to }: RecordSet): Generat
 }
 
 /**
+ * The set without what stands before the batch that begins at `position`: nothing of that is to be read there. A broker sends
+ * a batch whose own offset is wrong wherever something behind it is asked for. null: no such batch is behind another.
+ */
+export function movedUp(payload: Buffer, set: RecordSet, position: number): RecordSet | null {
+  let at = set.from;
+  for (const batch of wholeBatches(payload, set)) {
+    if (at > set.from && batch.baseOffset === position && isSoundIn(set, batch)) {
+      payload.copyWithin(set.from, at, set.to);
+      const moved = { ...set, to: set.from + set.to - at };
+      cutOffAfterWhole(payload, moved);
+      return moved;
+    }
+    at += batch.byteCount;
+  }
+  return null;
+}
+
+/** What is behind the set's whole batches looks cut off. There is room for a batch's header behind `to`. */
+function cutOffAfterWhole(payload: Buffer, set: RecordSet): void {
+  let end = set.from;
+  for (const { byteCount } of wholeBatches(payload, set)) {
+    if (byteCount < BATCH_HEADER_BYTES) break;
+    end += byteCount;
+  }
+  payload.writeInt32BE(CUT_OFF_LENGTH, end + LENGTH_AT);
+}
+
+/**
  * In Kafka's older formats: offset 8, size 4, CRC-32 4, what it is of. A corrupted magic looks like them,
  * too.
  */

@@ -6,8 +6,16 @@ import { type TierClass, tierClassOf } from '../../engine/tier.js';
 import { areasOfPath } from '../../engine/usage/areas.js';
 import type { DeadLetterReason } from '../dead-letters.js';
 import type { ByteSlab } from './byte-slab.js';
-import { ElementFields, type ElementSource, elementTimestampUs, NO_INDEX, wellFormed } from './element.js';
+import {
+  type DecodeElement,
+  ElementFields,
+  type ElementSource,
+  elementTimestampUs,
+  NO_INDEX,
+  wellFormed,
+} from './element.js';
 import { derivedId, idHash, idHashOfBytes } from './entry-id.js';
+import type { FieldTree } from './json-walk.js';
 import { timestampProblem } from './timestamp.js';
 import { pathOfUrl } from './url-path.js';
 
@@ -22,7 +30,7 @@ const URL = 13;
 const PATH = 14;
 const STATUS_CODE = 16;
 
-const fields = new ElementFields({
+const TREE: FieldTree = {
   id: ID,
   timestamp: TIMESTAMPS[0],
   date: TIMESTAMPS[1],
@@ -41,7 +49,8 @@ const fields = new ElementFields({
       response: { index: 15, fields: { status_code: STATUS_CODE } },
     },
   },
-});
+};
+const ownFields = new ElementFields(TREE);
 
 const ID_KEY = Buffer.from('{"id":');
 const TIMESTAMP_KEY = Buffer.from(',"timestamp":');
@@ -53,13 +62,19 @@ const CLOSE = Buffer.from('}');
 /** More than the keys of a row, its timestamp, the numbers of an id and the scheme of a URL take. */
 const ROW_FRAME_BYTES = 200;
 
-export function decodeEdgeElement(
+export const decodeEdgeElement: DecodeElement<EdgeEntry> = Object.assign(decode, {
+  newFields: () => new ElementFields(TREE),
+});
+
+function decode(
   source: ElementSource,
   start: number,
   end: number,
   index: number,
+  walked?: ElementFields,
 ): EdgeEntry | DeadLetterReason {
-  const unusable = fields.read(source, start, end);
+  const fields = walked ?? ownFields;
+  const unusable = walked === undefined ? fields.read(source, start, end) : walked.unusable;
   if (unusable !== null) return unusable;
   if (fields.isTooLongName(PROJECT)) return 'name-too-long';
   const project = fields.text(PROJECT);
@@ -72,22 +87,22 @@ export function decodeEdgeElement(
   const { slab } = source.context;
   // Row and URL hold what is in the element, at most as long as it is there, besides what is made.
   slab.begin(2 * (end - start) + 6 * source.key.topic.length + ROW_FRAME_BYTES);
-  const hash = writeRow(source, index, timestampUs);
+  const hash = writeRow(fields, source, index, timestampUs);
   const row = slab.take();
   return {
     timestampUs,
     project: wellFormed(project),
-    tierClass: tierClass(source, project),
+    tierClass: tierClass(fields, source, project),
     idHash: hash,
     row,
-    url: urlBytes(source, project),
-    areas: requestAreas(),
+    url: urlBytes(fields, source, project),
+    areas: requestAreas(fields),
     outcome: outcomeOf(fields.status(STATUS_CODE)),
   };
 }
 
 /** An empty name says nothing, and a row must not be dropped early on its account. */
-function tierClass(source: ElementSource, project: string): TierClass {
+function tierClass(fields: ElementFields, source: ElementSource, project: string): TierClass {
   const { tiers } = source.context;
   const tier =
     fields.text(PROJECT_TIER) ||
@@ -97,7 +112,7 @@ function tierClass(source: ElementSource, project: string): TierClass {
   return tierClassOf(tier);
 }
 
-function urlBytes(source: ElementSource, project: string): Uint8Array | null {
+function urlBytes(fields: ElementFields, source: ElementSource, project: string): Uint8Array | null {
   const { slab, urlFromPath } = source.context;
   if (!fields.isString(URL)) {
     const path = urlFromPath ? fields.text(PATH) : null;
@@ -110,15 +125,15 @@ function urlBytes(source: ElementSource, project: string): Uint8Array | null {
   return slab.take();
 }
 
-function requestAreas(): number {
-  const path = searchText(PATH);
+function requestAreas(fields: ElementFields): number {
+  const path = searchText(fields, PATH);
   if (path !== null) return areasOfPath(path);
-  const url = searchText(URL);
+  const url = searchText(fields, URL);
   return url === null ? 0 : areasOfPath(pathOfUrl(url));
 }
 
 /** A string for searches of ASCII in it; other characters may be several. */
-function searchText(index: number): string | null {
+function searchText(fields: ElementFields, index: number): string | null {
   if (!fields.isString(index)) return null;
   return fields.isPlain(index)
     ? fields.bytes.toString('latin1', fields.starts[index] + 1, fields.ends[index] - 1)
@@ -129,15 +144,15 @@ function searchText(index: number): string | null {
  * `{"id":…,"timestamp":…,"event_message":…,"metadata":…}`, the metadata byte for byte as it was ingested.
  * Returns the hash of the id.
  */
-function writeRow(source: ElementSource, index: number, timestampUs: number): number {
+function writeRow(fields: ElementFields, source: ElementSource, index: number, timestampUs: number): number {
   const { slab } = source.context;
   slab.write(ID_KEY, 0, ID_KEY.length);
-  const hash = writeId(source, index);
+  const hash = writeId(fields, source, index);
   slab.write(TIMESTAMP_KEY, 0, TIMESTAMP_KEY.length);
   slab.writeText(String(timestampUs));
   slab.write(MESSAGE_KEY, 0, MESSAGE_KEY.length);
   const message = fields.firstString(MESSAGES);
-  if (message !== NO_INDEX) writeString(slab, message);
+  if (message !== NO_INDEX) writeString(fields, slab, message);
   else slab.write(NULL, 0, NULL.length);
   slab.write(METADATA_KEY, 0, METADATA_KEY.length);
   if (fields.has(METADATA)) slab.write(fields.bytes, fields.starts[METADATA], fields.ends[METADATA]);
@@ -146,10 +161,10 @@ function writeRow(source: ElementSource, index: number, timestampUs: number): nu
   return hash;
 }
 
-function writeId(source: ElementSource, index: number): number {
+function writeId(fields: ElementFields, source: ElementSource, index: number): number {
   const { slab } = source.context;
   if (fields.isString(ID)) {
-    writeString(slab, ID);
+    writeString(fields, slab, ID);
     if (fields.isPlain(ID)) return idHashOfBytes(fields.bytes, fields.starts[ID] + 1, fields.ends[ID] - 1);
     return idHash(fields.text(ID)!);
   }
@@ -159,7 +174,7 @@ function writeId(source: ElementSource, index: number): number {
 }
 
 /** A string as JSON.stringify writes it. */
-function writeString(slab: ByteSlab, index: number): void {
+function writeString(fields: ElementFields, slab: ByteSlab, index: number): void {
   if (fields.isPlain(index)) slab.write(fields.bytes, fields.starts[index], fields.ends[index]);
   else slab.writeText(JSON.stringify(fields.text(index)));
 }

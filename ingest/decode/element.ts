@@ -3,7 +3,7 @@
 import { isUtf8 } from 'node:buffer';
 import { MAX_NAME_BYTES } from '../../engine/limits.js';
 import type { DeadLetterReason } from '../dead-letters.js';
-import { MAX_ELEMENT_BYTES } from '../limits.js';
+import { MAX_ELEMENT_BYTES, SLICE_BYTES } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
 import type { ByteSlab } from './byte-slab.js';
 import { JsonWalk } from './json-walk.js';
@@ -39,12 +39,23 @@ export interface ElementSource {
 }
 
 /** Decodes the element of a source in bytes [start, end): to an entry, or the reason why there isn't one. */
-export type DecodeElement<Entry extends object> = (
-  source: ElementSource,
-  start: number,
-  end: number,
-  index: number,
-) => Entry | DeadLetterReason;
+export interface DecodeElement<Entry extends object> {
+  /** `walked`: where its fields were found before. */
+  (
+    source: ElementSource,
+    start: number,
+    end: number,
+    index: number,
+    walked?: ElementFields,
+  ): Entry | DeadLetterReason;
+  /** For an element that is walked in several turns; see isLargeElement. */
+  newFields(): ElementFields;
+}
+
+/** Takes some milliseconds to walk: it is walked in steps. */
+export function isLargeElement(start: number, end: number): boolean {
+  return end - start > SLICE_BYTES;
+}
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -61,15 +72,33 @@ const LONGEST_ESCAPE_BYTES = 6;
 /** The fields of one element after another, by index (see json-walk.ts). */
 export class ElementFields extends JsonWalk {
   bytes: Buffer = Buffer.alloc(0);
+  /** Why the element can't be used; null: it can, or is not walked to its end. */
+  unusable: DeadLetterReason | null = null;
 
   /** Takes up an element. Returns why it can't be used, or null. */
   read(source: ElementSource, start: number, end: number): DeadLetterReason | null {
-    if (end - start > MAX_ELEMENT_BYTES) return 'too-large';
+    if (this.begin(source, start, end)) this.step();
+    return this.unusable;
+  }
+
+  /** Takes up an element that is walked in steps; false: there is nothing to walk. */
+  begin(source: ElementSource, start: number, end: number): boolean {
     const { bytes } = source;
-    if (!source.isUtf8 && !isUtf8(bytes.subarray(start, end))) return 'not-json';
+    this.unusable = null;
+    if (end - start > MAX_ELEMENT_BYTES) this.unusable = 'too-large';
+    else if (!source.isUtf8 && !isUtf8(bytes.subarray(start, end))) this.unusable = 'not-json';
+    if (this.unusable !== null) return false;
     this.bytes = bytes;
-    const found = this.walk(bytes, start, end);
-    return found === 'object' ? null : found;
+    this.beginWalk(bytes, start, end);
+    return true;
+  }
+
+  /** Walks so many bytes; false: there are no more. */
+  step(byteLimit?: number): boolean {
+    const found = this.goOn(byteLimit);
+    if (found === null) return true;
+    this.unusable = found === 'object' ? null : found;
+    return false;
   }
 
   /** Whether there is a value; it may be null. */

@@ -57,6 +57,9 @@ type Fields = readonly (readonly Field[] | undefined)[];
 
 const ABSENT = -1;
 const NO_FIELD = -1;
+const PAUSED = 'paused';
+
+export type JsonKind = 'object' | 'not-an-object' | 'not-json';
 
 export class JsonWalk {
   /**
@@ -72,9 +75,14 @@ export class JsonWalk {
   readonly tooDeep: Uint8Array;
   readonly #fields: Fields;
   #bytes: Uint8Array = new Uint8Array(0);
+  #start = 0;
   #end = 0;
   #position = 0;
   #depth = 0;
+  /** Of the value that comes next where a walk pauses; `#isPastValue`: it comes behind what closes. */
+  #nextFields: Fields | null = null;
+  #nextIndex = NO_FIELD;
+  #isPastValue = false;
   /** Whether the last string had one. */
   #hasEscape = false;
   /** Of what is open: the byte that closes it, and where there may be any its fields and its index. */
@@ -101,24 +109,58 @@ export class JsonWalk {
    * Walks bytes [start, end), which are UTF-8, without whitespace around. Indexes are those of the last walk,
    * of an object.
    */
-  walk(bytes: Uint8Array, start: number, end: number): 'object' | 'not-an-object' | 'not-json' {
+  walk(bytes: Uint8Array, start: number, end: number): JsonKind {
+    this.beginWalk(bytes, start, end);
+    return this.goOn()!;
+  }
+
+  /** The same in steps: as many calls of `goOn` as it takes, the bytes staying as they are. */
+  beginWalk(bytes: Uint8Array, start: number, end: number): void {
     this.starts.fill(ABSENT);
     this.tooDeep.fill(0);
     this.#bytes = bytes;
     this.#end = end;
+    this.#start = start;
     this.#position = start;
     this.#depth = 0;
-    const isJson = this.#walkValues();
-    if (this.#closers.length > KEPT_WALK_DEPTH) this.#shrinkStack();
-    if (!isJson) return 'not-json';
-    return bytes[start] === OPEN_BRACE ? 'object' : 'not-an-object';
+    this.#nextFields = this.#fields;
+    this.#nextIndex = NO_FIELD;
+    this.#isPastValue = false;
   }
 
-  /** Every value of the text, iteratively; what is open is on the stack. */
-  #walkValues(): boolean {
-    let fields: Fields | null = this.#fields;
-    let index = NO_FIELD;
+  /** Walks some so many bytes, to the end of what is not taken apart there; null: there are more. */
+  goOn(byteLimit = Number.POSITIVE_INFINITY): JsonKind | null {
+    const isJson = this.#walkValues(this.#position + byteLimit);
+    if (isJson === null) return null;
+    if (this.#closers.length > KEPT_WALK_DEPTH) this.#shrinkStack();
+    if (!isJson) return 'not-json';
+    return this.#bytes[this.#start] === OPEN_BRACE ? 'object' : 'not-an-object';
+  }
+
+  /** Every value of the text up to `stop`, iteratively; what is open is on the stack. null: there are more. */
+  #walkValues(stop: number): boolean | null {
+    let fields = this.#nextFields;
+    let index = this.#nextIndex;
+    let isPastValue = this.#isPastValue;
     for (;;) {
+      if (isPastValue) {
+        // A value has ended, and perhaps what it closes.
+        const next = this.#walkToNextValue(stop);
+        if (next === undefined) return false;
+        if (next === PAUSED) {
+          this.#isPastValue = true;
+          return null;
+        }
+        if (this.#depth === 0) return this.#position === this.#end;
+        index = next === null ? NO_FIELD : next.index;
+        fields = next === null ? null : next.inner;
+        isPastValue = false;
+      } else if (this.#position >= stop) {
+        this.#isPastValue = false;
+        this.#nextFields = fields;
+        this.#nextIndex = index;
+        return null;
+      }
       this.#skipSpace();
       if (this.#position >= this.#end) return false;
       const byte = this.#bytes[this.#position];
@@ -140,21 +182,17 @@ export class JsonWalk {
         if (!this.#walkScalar(byte)) return false;
         if (index !== NO_FIELD) this.ends[index] = this.#position;
       }
-      // A value has ended, and perhaps what it closes.
-      const next = this.#walkToNextValue();
-      if (next === undefined) return false;
-      if (this.#depth === 0) return this.#position === this.#end;
-      index = next === null ? NO_FIELD : next.index;
-      fields = next === null ? null : next.inner;
+      isPastValue = true;
     }
   }
 
   /**
    * Passes closers, then a comma, and the key behind it in an object. Undefined where that is no JSON; null:
-   * no field.
+   * no field; PAUSED: there are more closers behind `stop`.
    */
-  #walkToNextValue(): Field | null | undefined {
+  #walkToNextValue(stop: number): Field | null | undefined | typeof PAUSED {
     while (this.#depth > 0) {
+      if (this.#position >= stop) return PAUSED;
       this.#skipSpace();
       if (this.#position >= this.#end) return undefined;
       const byte = this.#bytes[this.#position];

@@ -6,14 +6,20 @@ import type { DeadLetter, DeadLetterReason } from '../dead-letters.js';
 import { MAX_NESTING_DEPTH, MAX_RECORD_BYTES, MAX_RECORD_ELEMENTS, SLICE_BYTES } from '../limits.js';
 import type { LogRecord, PartitionKey } from '../log-source.js';
 import { ArraySplitter } from './array-splitter.js';
-import type { DecodeContext, DecodeElement, ElementSource } from './element.js';
+import {
+  type DecodeContext,
+  type DecodeElement,
+  type ElementFields,
+  type ElementSource,
+  isLargeElement,
+} from './element.js';
 import { OPEN_BRACKET, skipByteOrderMark, skipWhitespace, trimEnd } from './json-scan.js';
 
 const NO_BYTES = Buffer.alloc(0);
 
 /**
- * The decoding of one record, in steps of at most one element, so that a large array need not be decoded in
- * one turn. It changes nothing outside itself. Once finished, each element is an entry or a dead letter.
+ * The decoding of one record, in steps of at most one element, or a part of a large one, so that a large record need not be
+ * decoded in one turn. It changes nothing outside itself. Once finished, each element is an entry or a dead letter.
  */
 export class RecordDecoding<Entry extends object> implements ElementSource {
   readonly key: PartitionKey;
@@ -28,6 +34,8 @@ export class RecordDecoding<Entry extends object> implements ElementSource {
   #splitter: ArraySplitter | null = null;
   #elementCount = 1;
   #nextIndex = 0;
+  /** Of a large element that is being walked. */
+  #walked: ElementFields | undefined;
   #start = 0;
   #end = 0;
   #isFinished = false;
@@ -69,17 +77,22 @@ export class RecordDecoding<Entry extends object> implements ElementSource {
   step(): number {
     assert(!this.#isFinished, 'a decoded record is decoded further');
     const splitter = this.#splitter;
-    if (splitter === null) {
-      this.#decode(this.#start, this.#end);
-      this.#isFinished = true;
-      return this.#end - this.#start;
-    }
-    if (splitter.state === 'unfinished') return this.#split(splitter);
-    const start = splitter.starts[this.#nextIndex];
-    const end = splitter.ends[this.#nextIndex];
+    if (splitter?.state === 'unfinished') return this.#split(splitter);
+    const start = splitter === null ? this.#start : splitter.starts[this.#nextIndex];
+    const end = splitter === null ? this.#end : splitter.ends[this.#nextIndex];
+    if (isLargeElement(start, end) && this.#isWalkedOn(start, end)) return SLICE_BYTES;
     this.#decode(start, end);
-    this.#isFinished = this.#nextIndex === splitter.starts.length;
-    return end - start;
+    this.#isFinished = splitter === null || this.#nextIndex === splitter.starts.length;
+    return Math.min(SLICE_BYTES, end - start);
+  }
+
+  /** Whether there is more of the element to walk. */
+  #isWalkedOn(start: number, end: number): boolean {
+    if (this.#walked === undefined) {
+      this.#walked = this.#decodeElement.newFields();
+      return this.#walked.begin(this, start, end);
+    }
+    return this.#walked.step(SLICE_BYTES);
   }
 
   #open(): void {
@@ -113,7 +126,8 @@ export class RecordDecoding<Entry extends object> implements ElementSource {
 
   #decode(start: number, end: number): void {
     const index = this.#nextIndex++;
-    const decoded = this.#decodeElement(this, start, end, index);
+    const decoded = this.#decodeElement(this, start, end, index, this.#walked);
+    this.#walked = undefined;
     if (typeof decoded === 'string') this.#reject(index, decoded, this.bytes.subarray(start, end));
     else this.entries.push(decoded);
   }

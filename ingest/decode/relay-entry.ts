@@ -2,7 +2,14 @@
 
 import type { RelayEntry } from '../../engine/entry.js';
 import type { DeadLetterReason } from '../dead-letters.js';
-import { ElementFields, type ElementSource, elementTimestampUs, wellFormed } from './element.js';
+import {
+  type DecodeElement,
+  ElementFields,
+  type ElementSource,
+  elementTimestampUs,
+  wellFormed,
+} from './element.js';
+import type { FieldTree } from './json-walk.js';
 import { timestampProblem } from './timestamp.js';
 
 /** Ours, then what shippers call it unless told otherwise. */
@@ -13,7 +20,7 @@ const FUNCTION_ID = 6;
 const EXECUTION_TIME_MS = 7;
 const STATUS_CODE = 9;
 
-const fields = new ElementFields({
+const TREE: FieldTree = {
   timestamp: TIMESTAMPS[0],
   date: TIMESTAMPS[1],
   '@timestamp': TIMESTAMPS[2],
@@ -27,14 +34,22 @@ const fields = new ElementFields({
       response: { index: 8, fields: { status_code: STATUS_CODE } },
     },
   },
+};
+const ownFields = new ElementFields(TREE);
+
+export const decodeRelayElement: DecodeElement<RelayEntry> = Object.assign(decode, {
+  newFields: () => new ElementFields(TREE),
 });
 
-export function decodeRelayElement(
+function decode(
   source: ElementSource,
   start: number,
   end: number,
+  _index: number,
+  walked?: ElementFields,
 ): RelayEntry | DeadLetterReason {
-  const unusable = fields.read(source, start, end);
+  const fields = walked ?? ownFields;
+  const unusable = walked === undefined ? fields.read(source, start, end) : walked.unusable;
   if (unusable !== null) return unusable;
   if (fields.isTooLongName(PROJECT_REF) || fields.isTooLongName(FUNCTION_ID)) return 'name-too-long';
   const project = fields.text(PROJECT_REF);
@@ -45,7 +60,7 @@ export function decodeRelayElement(
   if (problem !== null) return problem;
 
   const functionId = fields.text(FUNCTION_ID);
-  const executionTimeMs = numberOf(EXECUTION_TIME_MS);
+  const executionTimeMs = numberOf(fields, EXECUTION_TIME_MS);
   return {
     timestampUs,
     project: wellFormed(project),
@@ -57,6 +72,6 @@ export function decodeRelayElement(
   };
 }
 
-function numberOf(index: number): number {
+function numberOf(fields: ElementFields, index: number): number {
   return fields.isNumber(index) ? Number(fields.numberText(index)) : Number.NaN;
 }

@@ -3,7 +3,13 @@
 import { countMissing, type EdgeEntry, type MissingCounts, type RelayEntry } from '../../engine/entry.js';
 import type { DeadLetterReason } from '../dead-letters.js';
 import { ByteSlab } from '../decode/byte-slab.js';
-import type { DecodeContext, DecodeElement, ElementSource } from '../decode/element.js';
+import {
+  type DecodeContext,
+  type DecodeElement,
+  type ElementFields,
+  type ElementSource,
+  isLargeElement,
+} from '../decode/element.js';
 import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from '../decode/json-scan.js';
 import { RecordDecoding } from '../decode/record.js';
 import {
@@ -126,7 +132,9 @@ export class PostedRecords implements RecordValues {
         isHeld = await this.#takeRecord(index, yieldTurn);
         continue;
       }
-      this.#takeElement(index);
+      const isLarge = isLargeElement(starts[index], ends[index]);
+      const walked = isLarge ? await this.#walked(index, yieldTurn) : undefined;
+      this.#takeElement(index, walked);
       slab.rewind();
       if (this.#isTurnOver(ends[index] - starts[index])) isHeld = await this.#nextTurn(yieldTurn, 0);
     }
@@ -187,10 +195,19 @@ export class PostedRecords implements RecordValues {
     return start === this.#elements.ends[index] || first === OPEN_BRACKET || first === BYTE_ORDER_MARK_START;
   }
 
-  #takeElement(index: number): void {
+  /** Of a large element, in several turns. */
+  async #walked(index: number, yieldTurn: () => Promise<void>): Promise<ElementFields> {
     const start = this.#elements.starts[index];
     const end = this.#elements.ends[index];
-    const decoded = this.#decodeElement(this.#source, start, end, index);
+    const walked = this.#decodeElement.newFields();
+    if (walked.begin(this.#source, start, end)) while (walked.step(SLICE_BYTES)) await yieldTurn();
+    return walked;
+  }
+
+  #takeElement(index: number, walked: ElementFields | undefined): void {
+    const start = this.#elements.starts[index];
+    const end = this.#elements.ends[index];
+    const decoded = this.#decodeElement(this.#source, start, end, index, walked);
     if (typeof decoded !== 'string') this.#accept(decoded);
     else this.rejected.push({ index, reason: decoded });
     this.#elementCount += 1;

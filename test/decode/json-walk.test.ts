@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { ByteSlab } from '../../ingest/decode/byte-slab.js';
 import { ElementFields } from '../../ingest/decode/element.js';
 import { trimEnd } from '../../ingest/decode/json-scan.js';
-import { JsonWalk } from '../../ingest/decode/json-walk.js';
+import { type JsonKind, JsonWalk } from '../../ingest/decode/json-walk.js';
 import { CONTEXT, EDGE_KEY, record } from './fixtures.js';
 
 const TREE = {
@@ -49,6 +49,7 @@ function judged(element: Record<string, unknown>): unknown[] {
 }
 
 const walk = new JsonWalk(TREE);
+const stepped = new JsonWalk(TREE);
 const fields = new ElementFields(TREE);
 
 function parsed(text: string): unknown {
@@ -56,6 +57,22 @@ function parsed(text: string): unknown {
     return JSON.parse(text);
   } catch {
     return undefined;
+  }
+}
+
+function rangesOf({ starts, ends, tooDeep }: JsonWalk): number[][] {
+  return [...starts].map((start, index) => (start < 0 ? [] : [start, ends[index], tooDeep[index]]));
+}
+
+/** Walked so many bytes at a time, it is as walked at once. */
+function compareSteps(bytes: Buffer, end: number, found: JsonKind): void {
+  for (const stepBytes of [1, 2, 3, 7]) {
+    stepped.beginWalk(bytes, 1, end);
+    let result: JsonKind | null = null;
+    let steps = 0;
+    for (; result === null; steps++) result = stepped.goOn(stepBytes);
+    expect([result, steps <= Math.max(1, end)]).toEqual([found, true]);
+    if (found === 'object') expect(rangesOf(stepped)).toEqual(rangesOf(walk));
   }
 }
 
@@ -69,6 +86,7 @@ function compare(text: string): boolean {
   const value = parsed(text);
   const found = walk.walk(bytes, 1, end);
   expect(found, text).toBe(value === undefined ? 'not-json' : isObject(value) ? 'object' : 'not-an-object');
+  compareSteps(bytes, end, found);
   if (!isObject(value)) return false;
   const source = {
     key: EDGE_KEY,

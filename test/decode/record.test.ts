@@ -193,6 +193,38 @@ test('decoding in steps is decoding', () => {
   expect([decoding.entries, decoding.letters]).toEqual([whole.entries, whole.letters]);
 });
 
+test('a large element is walked so much a step as a turn may take, and is what a small one would be', () => {
+  const letters = 'x'.repeat(3 * SLICE_BYTES);
+  const cases: [string, string][] = [
+    [`{"project":"p","event_message":"${letters}"}`, 'ok'],
+    [`{"project":"p","metadata":[${'[],'.repeat(SLICE_BYTES)}[]]}`, 'ok'],
+    [
+      `{"project":"p","metadata":${'{"a key of some length":'.repeat(9_000)}1${'}'.repeat(9_000)}}`,
+      'nested-too-deep',
+    ],
+    [`{"project":"p","x":[${'7,'.repeat(2 * SLICE_BYTES)}]}`, 'not-json'],
+    [`[${'7,'.repeat(SLICE_BYTES)}7]`, 'not-an-object'],
+  ];
+  for (const [element, outcome] of cases)
+    for (const value of outcome === 'not-an-object' ? [`[${element}]`] : [element, `[${element}]`]) {
+      const context = { ...CONTEXT, slab: new ByteSlab() };
+      const decoding = new RecordDecoding(EDGE_KEY, record(value), context, decodeEdgeElement);
+      let steps = 0;
+      for (; !decoding.isFinished; steps++) expect(decoding.step()).toBeLessThanOrEqual(SLICE_BYTES + 1);
+      // A string is not taken apart.
+      if (!element.includes(letters))
+        expect(steps).toBeGreaterThanOrEqual(Math.floor(element.length / SLICE_BYTES));
+      expect([...decoding.letters.map(({ reason }) => reason), ...decoding.entries.map(() => 'ok')]).toEqual([
+        outcome,
+      ]);
+      if (outcome === 'ok') {
+        const source = { key: EDGE_KEY, record: record(element), bytes: Buffer.from(element), isUtf8: false };
+        const small = { ...source, context: { ...CONTEXT, slab: new ByteSlab() } };
+        expect(decoding.entries).toEqual([decodeEdgeElement(small, 0, element.length, 0)]);
+      }
+    }
+});
+
 test('a step looks through so many bytes as a turn may take, however large an element is', () => {
   for (const element of [JSON.stringify('x'.repeat(4 << 20)), `[${'[],'.repeat(1 << 20)}[]]`]) {
     const context = { ...CONTEXT, slab: new ByteSlab() };

@@ -11,6 +11,7 @@ import {
   MAX_BODY_ELEMENTS,
   MAX_ELEMENT_BYTES,
   MAX_NESTING_DEPTH,
+  SLICE_BYTES,
   SPLIT_BYTES,
 } from '../../ingest/limits.js';
 import { CONTEXT, decodeEdgeRecord, EDGE_KEY, NOW_US } from '../decode/fixtures.js';
@@ -166,6 +167,22 @@ test('each entry gets its verdict, by its place in the POST', async () => {
     `[${OK},8]`,
   ]);
   expect(decoded(valuesOf(records)).accepted).toBe(3);
+});
+
+test('while a large entry is walked, others have turns', async () => {
+  const nested = `{"project":"p","metadata":${'{"a key of some length":'.repeat(9_000)}1${'}'.repeat(9_000)}}`;
+  const body = Buffer.from(`[${OK},${nested},${OK}]`);
+  const elements = await splitBody(body, JSON_TYPE, yieldTurn, () => true);
+  if (typeof elements === 'string') throw new Error('the body was not taken apart');
+  const whole = { offset: 0, timestampMs: ARRIVAL_MS, value: body, projectTier: null };
+  const records = new PostedRecords(elements, EDGE_KEY, whole, decodeEdgeElement, () => true);
+  let turns = 0;
+  await records.fill(async () => {
+    turns++;
+    await yieldTurn();
+  });
+  expect(turns).toBeGreaterThanOrEqual(Math.floor(nested.length / SLICE_BYTES));
+  expect([records.accepted, records.rejected]).toEqual([2, [{ index: 1, reason: 'nested-too-deep' }]]);
 });
 
 test('records stay short', async () => {

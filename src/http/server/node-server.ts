@@ -4,12 +4,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { longWorkTurn } from '../../turns.js';
 import {
   BODY_IDLE_MS,
   CONNECTION_CHECK_MS,
   HEAD_BYTE_LIMIT,
   HEAD_TIMEOUT_MS,
   KEEP_ALIVE_MS,
+  READ_TURN_BYTES,
   REQUEST_TIMEOUT_MS,
 } from '../limits.js';
 import type { AnswersInFlight } from './answers-in-flight.js';
@@ -182,6 +184,7 @@ export class NodeServer implements HttpServer {
 
   #readBody(request: IncomingMessage, exchange: Exchange, body: BodyConsumer): void {
     let isReading = true;
+    let turnBytes = 0;
     const { socket } = request;
     socket.setTimeout(this.#bodyIdleMs);
     const end = (mustClose: boolean): void => {
@@ -191,8 +194,18 @@ export class NodeServer implements HttpServer {
       if (answer instanceof Promise) this.#answerLater(exchange, answer, mustClose);
       else this.#answer(exchange, answer, mustClose);
     };
+    // What comes meanwhile stays with the system: of many large bodies one is read from a turn.
+    const readOnInTurn = async (): Promise<void> => {
+      turnBytes = 0;
+      request.pause();
+      await longWorkTurn();
+      request.resume();
+    };
     request.on('data', (piece: Buffer) => {
-      if (isReading && !body.push(piece)) end(true);
+      if (!isReading) return;
+      if (!body.push(piece)) end(true);
+      turnBytes += piece.length;
+      if (isReading && turnBytes >= READ_TURN_BYTES) void readOnInTurn();
     });
     request.on('end', () => {
       if (isReading) end(false);
@@ -261,7 +274,7 @@ export class NodeServer implements HttpServer {
       }
       const piece = reader.pieceAt(offset);
       offset += piece.length;
-      response.write(piece, () => setImmediate(sendNext));
+      response.write(piece, () => void longWorkTurn().then(sendNext));
     };
     sendNext();
   }

@@ -30,6 +30,8 @@ export class Exchange {
   hasTurn = false;
   /** Set while the body is being read. */
   body: BodyConsumer | null = null;
+  /** Of it, what was read since it last waited for a turn. */
+  turnBytes = 0;
 
   constructor(listener: Listener, response: UwsResponse) {
     this.listener = listener;

@@ -171,7 +171,8 @@ export class UwsServer implements HttpServer {
       try {
         const enough = !body.push(new Uint8Array(piece));
         if (!enough && !isLast) {
-          if (piece.byteLength >= READ_TURN_BYTES) void this.#readOnInTurn(exchange);
+          exchange.turnBytes += piece.byteLength;
+          if (exchange.turnBytes >= READ_TURN_BYTES) void this.#readOnInTurn(exchange);
           return;
         }
         exchange.body = null;
@@ -185,8 +186,9 @@ export class UwsServer implements HttpServer {
     });
   }
 
-  /** All that comes meanwhile stays with the system: of many large bodies one is read from a turn. */
+  /** What comes meanwhile stays with the system: of many large bodies one is read from a turn. */
   async #readOnInTurn(exchange: Exchange): Promise<void> {
+    exchange.turnBytes = 0;
     exchange.response.pause();
     await longWorkTurn();
     if (!exchange.isOver) exchange.response.resume();

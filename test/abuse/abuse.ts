@@ -67,8 +67,9 @@ interface Progress {
   elapsedSeconds: number;
   /** The most that was held beyond what the idle process takes, and by the parts of the budget. */
   mostResidentBytes: number;
-  /** When it was most: pages of files. */
+  /** When it was most: pages of files, and what the process said of itself. */
   fileBytesAtMost: number;
+  textAtMost: string;
   mostCountedBytes: number;
   /** Of that, by part. */
   countedParts: Record<string, number>;
@@ -130,7 +131,7 @@ export async function runAbuse(
     await Promise.race([ended, pause(restSeconds * 1000, stop)]);
     progress.restingBytes = residentBytesOf(service.processId) - idleBytes;
     progress.restingFileBytes = residentBytesOf(service.processId, 'RssFile');
-    tell(await restText(service));
+    tell(`after the rest: ${memoryText(await readMetrics(service))}`);
   } finally {
     ended.catch(() => undefined); // it is told above, or it is we who end it
     await service.kill('SIGTERM');
@@ -144,6 +145,7 @@ function nothingYet(): Progress {
     elapsedSeconds: 0,
     mostResidentBytes: 0,
     fileBytesAtMost: 0,
+    textAtMost: '',
     mostCountedBytes: 0,
     countedParts: {},
     mostDescriptors: 0,
@@ -209,11 +211,14 @@ async function attack(
 async function sample(service: ChildService, progress: Progress, idleBytes: number): Promise<void> {
   if (!existsSync(`/proc/${service.processId}/status`)) return; // it has ended, and the caller hears of it
   const residentBytes = residentBytesOf(service.processId) - idleBytes;
-  if (residentBytes > progress.mostResidentBytes) {
+  const isMost = residentBytes > progress.mostResidentBytes;
+  if (isMost) {
     progress.mostResidentBytes = residentBytes;
     progress.fileBytesAtMost = residentBytesOf(service.processId, 'RssFile');
   }
   const metrics = await readMetrics(service).catch(() => null);
+  if (isMost)
+    progress.textAtMost = metrics === null ? 'nothing, as it had no descriptor' : memoryText(metrics);
   // A look by a connection of its own finds none while descriptors are used up.
   if (metrics === null) {
     progress.missedLooks += 1;
@@ -239,13 +244,12 @@ function note(progress: Progress, attack: AttackReport, polite: PoliteReport): v
   progress.politeDelayMs = Math.max(progress.politeDelayMs, polite.ownDelayMs);
 }
 
-/** Where the memory is that is still held. */
-async function restText(service: ChildService): Promise<string> {
-  const metrics = await readMetrics(service);
+/** Where the memory is that is held. */
+function memoryText(metrics: ServiceMetrics): string {
   const [heap, external] = ['nodejs_heap_size_total_bytes', 'nodejs_external_memory_bytes'].map((name) =>
     mib(metrics.sum(name)),
   );
-  return `after the rest: heap of the serving thread ${heap}, outside of it ${external}; counted ${partsText(partsOf(metrics))}`;
+  return `heap of the serving thread ${heap}, outside of it ${external}; counted ${partsText(partsOf(metrics))}`;
 }
 
 function partsOf(metrics: ServiceMetrics): Record<string, number> {
@@ -266,6 +270,7 @@ function findingsOf(progress: Progress, budgetBytes: number): Finding[] {
   const {
     mostResidentBytes,
     fileBytesAtMost,
+    textAtMost,
     mostCountedBytes,
     countedParts,
     restingBytes,
@@ -283,7 +288,7 @@ function findingsOf(progress: Progress, budgetBytes: number): Finding[] {
   const badStatuses = Object.keys(politeStatuses).filter((status) => status !== '200' && status !== '503');
   return [
     {
-      text: `resident beyond the idle process, at most ${mib(mostResidentBytes)} of ${mib(budgetBytes + WHILE_BYTES)}; pages of files were ${mib(fileBytesAtMost)} of all`,
+      text: `resident beyond the idle process, at most ${mib(mostResidentBytes)} of ${mib(budgetBytes + WHILE_BYTES)}; pages of files were ${mib(fileBytesAtMost)} of all; ${textAtMost}`,
       isGood: mostResidentBytes <= budgetBytes + WHILE_BYTES,
     },
     {

@@ -9,6 +9,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { LogFullError } from '../../ingest/embedded-log/durable-log.js';
 import { refusalOf } from '../../src/http/refusals.js';
+import { type Disk, SYSTEM_DISK } from '../../src/store/disk/disk.js';
+import { FileAppender } from '../../src/store/disk/file-appender.js';
+import { Folders } from '../../src/store/disk/folders.js';
+import { Removals } from '../../src/store/disk/removals.js';
 import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
@@ -81,4 +85,29 @@ test('an append that gets no descriptor is refused, and surely not kept', async 
   isScarce = false;
   await append();
   expect(log.endOffset('edge')).toBe(2);
+});
+
+test('what was written to a file whose folder gets no descriptor is taken back without one', async () => {
+  let isScarce = false;
+  const unlessScarce = (path: string) => {
+    if (isScarce) throw tooManyOpen(path);
+  };
+  const disk: Disk = {
+    ...SYSTEM_DISK,
+    open: (path, flags) => {
+      unlessScarce(path);
+      return SYSTEM_DISK.open(path, flags);
+    },
+    syncFolder: unlessScarce,
+  };
+  const appender = new FileAppender(disk, new Folders(disk), new Removals(disk));
+  const path = join(directory, '1.journal');
+  const addition = { path, bytes: new Uint8Array(100) };
+  appender.appendAndHold(path, addition.bytes);
+  isScarce = true;
+  await expect(appender.syncAppended([addition])).rejects.toThrow(/^EMFILE/);
+  appender.cutBack([{ path, byteCount: 0 }]);
+  await appender.syncContents();
+  expect(disk.byteCount(path)).toBe(0);
+  appender.release(path);
 });

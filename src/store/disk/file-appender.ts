@@ -95,7 +95,8 @@ export class FileAppender {
     await this.#syncNow(open, (descriptors) =>
       isInline ? this.#disk.sync(descriptors[0]) : this.#disk.syncAll(descriptors, true),
     );
-    this.#syncFolders();
+    // Where that is refused, what was written is taken back by the descriptors that it was written with.
+    this.#syncFolders(paths);
   }
 
   async #syncNow(
@@ -112,8 +113,8 @@ export class FileAppender {
     for (const [path] of open) this.#takeSynced(path);
   }
 
-  #syncFolders(): void {
-    this.#givingWay(() => this.#folders.sync());
+  #syncFolders(kept?: ReadonlySet<string>): void {
+    this.#givingWay(() => this.#folders.sync(), kept);
   }
 
   /** Whether a sync of that file is under way. */
@@ -183,15 +184,15 @@ export class FileAppender {
     return this.#givingWay(() => this.#disk.open(path, 'a'));
   }
 
-  /** Where the system has no descriptor to give, those that are only held give way. */
-  #givingWay<Result>(task: () => Result): Result {
+  /** Where the system has no descriptor to give, those that are only held give way, but for `kept`. */
+  #givingWay<Result>(task: () => Result, kept: ReadonlySet<string> = new Set()): Result {
     try {
       return task();
     } catch (error) {
-      const idle = [...this.#held.keys()].find((path) => !this.#open.has(path));
+      const idle = [...this.#held.keys()].find((path) => !this.#open.has(path) && !kept.has(path));
       if (!isOutOfDescriptors(error) || idle === undefined) throw error;
       this.#letGo(idle);
-      return this.#givingWay(task);
+      return this.#givingWay(task, kept);
     }
   }
 }

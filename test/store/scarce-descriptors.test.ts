@@ -31,6 +31,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   await store?.close();
+  store = null;
   rmSync(directory, { recursive: true, force: true });
 });
 

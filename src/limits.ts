@@ -24,6 +24,12 @@ export const RESUME_SHARE = 0.85;
 export const LONE_SHARE = 0.95;
 
 /**
+ * The share from which on ingest pauses also for what requests hold. Bigger: what comes in between two looks goes over the
+ * budget; smaller: a large answer that is sent slowly pauses ingest.
+ */
+export const FULL_SHARE = 0.98;
+
+/**
  * The share of the memory budget that a compaction may sort in memory at a time; the thread that does it
  * takes about twice that. Bigger: it counts while little else can be freed; smaller: busy hours go through
  * more spill files.
@@ -64,10 +70,10 @@ export const MEMORY_CHECK_MS = 100;
 export const COLLECT_GROWTH_SHARE = 1 / 8;
 
 /**
- * Of a thread's time, what these collections take at most. Bigger: one request in a hundred waits for one; smaller:
- * garbage stays for longer.
+ * Of a thread's time, what these collections take at most. Bigger: of a hundred requests one waits for one, as requests come
+ * while it lasts; smaller: garbage stays for longer.
  */
-export const COLLECT_TIME_SHARE = 1 / 200;
+export const COLLECT_TIME_SHARE = 1 / 400;
 
 /**
  * The largest heap, without its buffers, whose garbage is collected so. Bigger: requests wait for longer at a time
@@ -171,7 +177,10 @@ export const CLOCK_RECORD_COUNT = 3;
 export const QUOTED_CHARACTER_LIMIT = 60;
 
 assert(
-  SPILL_SHARE < RESUME_SHARE && RESUME_SHARE < PAUSE_SHARE && PAUSE_SHARE < LONE_SHARE && LONE_SHARE < 1,
+  SPILL_SHARE < RESUME_SHARE &&
+    RESUME_SHARE < PAUSE_SHARE &&
+    PAUSE_SHARE < LONE_SHARE &&
+    LONE_SHARE < FULL_SHARE,
   'spilling comes before pausing',
 );
 assert(TRIMMED_SHARE < STATS_MEMO_SHARE, 'near a pause less is remembered');

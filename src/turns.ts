@@ -50,12 +50,20 @@ export class Turns {
   };
 }
 
+/** What takes many turns of a thread's event loop. */
+export type LongWork = 'ingest' | 'commits' | 'bodies' | 'releases' | 'answers' | 'evaluations' | 'names';
+
 const longWork = new Turns();
+/** By kind, the turn that was asked for last. */
+const lastTurns = new Map<LongWork, Promise<void>>();
 
 /**
- * The turn of this thread's next piece of long work, of whatever kind: a request that is short waits for one piece, not for
- * one of each.
+ * The turn of this thread's next piece of long work: one piece a turn, whatever its kind. The kinds take turns, and the pieces
+ * of one kind in the order of asking, so that many of one do not hold up another.
  */
-export function longWorkTurn(): Promise<void> {
-  return longWork.next();
+export function longWorkTurn(kind: LongWork): Promise<void> {
+  const before = lastTurns.get(kind) ?? Promise.resolve();
+  const turn = before.then(() => longWork.next());
+  lastTurns.set(kind, turn);
+  return turn;
 }

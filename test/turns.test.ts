@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Turns } from '../src/turns.js';
+import { longWorkTurn, Turns } from '../src/turns.js';
 
 /** The pieces that ran in each turn of the event loop, each of so many µs. */
 async function piecesByTurn(
@@ -38,4 +38,25 @@ test('short pieces share a turn for so long, and nobody is passed over', async (
   expect(await piecesByTurn(500, 200, 1, 4)).toEqual(['000', '0']);
   expect(await piecesByTurn(500, 10, 4, 1)).toEqual(['0123']);
   expect(await piecesByTurn(500, 600, 3, 1)).toEqual(['0', '1', '2']);
+});
+
+test('kinds of long work take turns, one piece a turn, however many of a kind wait', async () => {
+  const turns: string[] = [''];
+  let isRunning = true;
+  const nextTurn = () => {
+    turns.push('');
+    if (isRunning) setImmediate(nextTurn);
+  };
+  setImmediate(nextTurn);
+  const piece = async (name: string, kind: 'bodies' | 'ingest' | 'commits') => {
+    await longWorkTurn(kind);
+    turns[turns.length - 1] += name;
+  };
+  const bodies = Array.from({ length: 5 }, () => piece('b', 'bodies'));
+  const ingest = (async () => {
+    for (let i = 0; i < 2; i++) await piece('i', 'ingest');
+  })();
+  await Promise.all([...bodies, ingest, piece('c', 'commits')]);
+  isRunning = false;
+  expect(turns.filter((names) => names !== '')).toEqual(['b', 'i', 'c', 'b', 'i', 'b', 'b', 'b']);
 });

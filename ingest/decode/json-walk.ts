@@ -128,7 +128,7 @@ export class JsonWalk {
     this.#isPastValue = false;
   }
 
-  /** Walks some so many bytes, to the end of what is not taken apart there; null: there are more. */
+  /** Walks so many bytes, and on to the end of a string or a number that lies across; null: there are more. */
   goOn(byteLimit = Number.POSITIVE_INFINITY): JsonKind | null {
     const isJson = this.#walkValues(this.#position + byteLimit);
     if (isJson === null) return null;

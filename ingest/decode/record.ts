@@ -71,8 +71,8 @@ export class RecordDecoding<Entry extends object> implements ElementSource {
   }
 
   /**
-   * Decodes an element, or looks for the next one in so many bytes as a turn may take. Returns how many bytes it took, as
-   * a measure of the time.
+   * Decodes an element, walks a part of a large one, or looks for the next one in so many bytes as a turn may take. Returns a
+   * measure of the time: bytes, and SLICE_BYTES for a turn's work.
    */
   step(): number {
     assert(!this.#isFinished, 'a decoded record is decoded further');

@@ -133,7 +133,7 @@ export class PostedRecords implements RecordValues {
         continue;
       }
       const isLarge = isLargeElement(starts[index], ends[index]);
-      const walked = isLarge ? await this.#walked(index, yieldTurn) : undefined;
+      const walked = isLarge ? await this.#walk(index, yieldTurn) : undefined;
       this.#takeElement(index, walked);
       slab.rewind();
       if (this.#isTurnOver(ends[index] - starts[index])) isHeld = await this.#nextTurn(yieldTurn, 0);
@@ -196,7 +196,7 @@ export class PostedRecords implements RecordValues {
   }
 
   /** Of a large element, in several turns. */
-  async #walked(index: number, yieldTurn: () => Promise<void>): Promise<ElementFields> {
+  async #walk(index: number, yieldTurn: () => Promise<void>): Promise<ElementFields> {
     const start = this.#elements.starts[index];
     const end = this.#elements.ends[index];
     const walked = this.#decodeElement.newFields();

@@ -77,7 +77,7 @@ export class LogsAnswers {
     try {
       resize(holding, othersBytes);
       for (let byteLimit = LOGS_STEP_BYTES; ; byteLimit += LOGS_STEP_BYTES) {
-        await longWorkTurn();
+        await longWorkTurn('answers');
         const nowUs = readClock();
         const merged = query(nowUs, byteLimit, reading);
         if (merged === null) {

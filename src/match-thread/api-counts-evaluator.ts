@@ -287,7 +287,7 @@ export class ApiCountsEvaluator {
     let { state } = running;
     while (state !== 'ready') {
       if (state === 'waiting') await this.#match(expression, evaluation, views);
-      await longWorkTurn();
+      await longWorkTurn('evaluations');
       if (this.#stopped) throw stopped();
       if (this.#mustGiveWay(expression, views)) throw crowded(this.#running.size - 1);
       state = evaluation.advance(this.#options.sliceBytes);

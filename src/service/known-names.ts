@@ -22,7 +22,7 @@ export class KnownNames implements Names {
   /** Lists that are being made, by what they are of: who asks for the same gets the same. */
   readonly #underWay = new Map<string, Promise<unknown>>();
 
-  constructor(shards: Shards, yieldTurn: () => Promise<void> = longWorkTurn) {
+  constructor(shards: Shards, yieldTurn: () => Promise<void> = () => longWorkTurn('names')) {
     this.#shards = shards;
     this.#yieldTurn = yieldTurn;
   }

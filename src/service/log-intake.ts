@@ -94,7 +94,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
   const log: EmbeddedLog = new EmbeddedLog({
     ...common,
     yieldTurn: () => turns.next(),
-    yieldLargeTurn: longWorkTurn,
+    yieldLargeTurn: () => longWorkTurn('bodies'),
     log: new LogTable(store),
     time: () => time.boundsMs(nowUs(), monotonicUs()),
     commit,
@@ -111,7 +111,7 @@ function embeddedLogs(ports: LogsPorts): Logs {
     timeHolds: null,
     onGap,
     yieldTurn: async () => {
-      await longWorkTurn();
+      await longWorkTurn('ingest');
       await gate.whenOpen();
     },
   });
@@ -185,7 +185,7 @@ function kafkaLogs(ports: LogsPorts, brokers: readonly string[]): Logs {
       monotonicUs: clock.monotonicUs,
       processUs: monotonicUs,
       meter,
-      yieldTurn: longWorkTurn,
+      yieldTurn: () => longWorkTurn('ingest'),
       mayApply: () => gate.whenOpen(),
       onFatal,
     });

@@ -3,7 +3,8 @@
  * budget's end the block cache gives way, then what can be spilled is, and last ingest pauses until there is
  * room again. Nothing is dropped.
  *
- *   0                             0.65      3/4       0.85      0.9         1   of the budget, without the cache
+ *   0                             0.65      3/4       0.85      0.9         1   of the budget, without the cache; what
+ *                                                                               requests hold pauses ingest from 0.98 on
  *   │                              │         │ spill    │ go on   │ pause    │
  *   │ cache: 1/4 at most ───────── shrinks ── to ──── nothing ──▶│          │   what comes in between two looks
  *   │ bodies and large answers: what is left up to the pause ────▶│          │
@@ -15,6 +16,7 @@ import { MemoryRoom } from '../http/memory-room.js';
 import {
   CACHE_SHARE,
   COMPACTION_SHARE,
+  FULL_SHARE,
   HEAP_GROWING_PERCENT,
   LONE_SHARE,
   PAUSE_SHARE,
@@ -101,7 +103,8 @@ export class MemoryBudget {
     if (stateBytes >= PAUSE_SHARE * budgetBytes) this.#isFull = true;
     else if (stateBytes < RESUME_SHARE * budgetBytes) this.#isFull = false;
     const countedBytes = this.#heldBytes - unappliedBytes;
-    if (this.#isFull || countedBytes >= budgetBytes) gate.close('memory', this.#reason(countedBytes));
+    if (this.#isFull || countedBytes >= FULL_SHARE * budgetBytes)
+      gate.close('memory', this.#reason(countedBytes));
     else gate.open('memory');
   }
 

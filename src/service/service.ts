@@ -469,7 +469,7 @@ class Composition implements Service {
       nowUs: clock.nowUs,
       monotonicUs: clock.monotonicUs,
       time: this.#time,
-      yieldTurn: longWorkTurn,
+      yieldTurn: () => longWorkTurn('commits'),
       onFatal: (error) => this.#fail(error),
     });
   }

@@ -93,8 +93,8 @@ export function* wholeBatches(payload: Buffer, { from, to }: RecordSet): Generat
 }
 
 /**
- * The set without what stands before the batch that begins at `position`: nothing of that is to be read there. A broker sends
- * a batch whose own offset is wrong wherever something behind it is asked for. null: no such batch is behind another.
+ * The set without what stands before the batch that begins at `position`. A broker sends a batch whose own offset is wrong
+ * wherever something behind it is asked for. null: no batch behind another begins there.
  */
 export function movedUp(payload: Buffer, set: RecordSet, position: number): RecordSet | null {
   let at = set.from;

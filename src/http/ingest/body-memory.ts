@@ -57,7 +57,7 @@ function shrink(buffer: ResizableBuffer, budget: BodyBudget, takenBytes: number)
   const keptBytes = Math.min(leftBytes, takenBytes);
   buffer.resize(leftBytes);
   budget.giveBack(takenBytes - keptBytes);
-  if (leftBytes > 0) void longWorkTurn().then(() => shrink(buffer, budget, keptBytes));
+  if (leftBytes > 0) void longWorkTurn('releases').then(() => shrink(buffer, budget, keptBytes));
 }
 
 /** One body, or what it unpacks to. What it may hold is taken of the budget before it is held. */

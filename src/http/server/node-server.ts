@@ -194,11 +194,11 @@ export class NodeServer implements HttpServer {
       if (answer instanceof Promise) this.#answerLater(exchange, answer, mustClose);
       else this.#answer(exchange, answer, mustClose);
     };
-    // What comes meanwhile stays with the system: of many large bodies one is read from a turn.
+    // What comes meanwhile stays with the system: in a turn only one large body is read.
     const readOnInTurn = async (): Promise<void> => {
       turnBytes = 0;
       request.pause();
-      await longWorkTurn();
+      await longWorkTurn('bodies');
       request.resume();
     };
     request.on('data', (piece: Buffer) => {
@@ -274,7 +274,7 @@ export class NodeServer implements HttpServer {
       }
       const piece = reader.pieceAt(offset);
       offset += piece.length;
-      response.write(piece, () => void longWorkTurn().then(sendNext));
+      response.write(piece, () => void longWorkTurn('answers').then(sendNext));
     };
     sendNext();
   }

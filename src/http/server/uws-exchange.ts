@@ -32,6 +32,8 @@ export class Exchange {
   body: BodyConsumer | null = null;
   /** Of it, what was read since it last waited for a turn. */
   turnBytes = 0;
+  /** Whether it waits for one. */
+  isPaused = false;
 
   constructor(listener: Listener, response: UwsResponse) {
     this.listener = listener;

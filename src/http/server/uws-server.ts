@@ -172,7 +172,8 @@ export class UwsServer implements HttpServer {
         const enough = !body.push(new Uint8Array(piece));
         if (!enough && !isLast) {
           exchange.turnBytes += piece.byteLength;
-          if (exchange.turnBytes >= READ_TURN_BYTES) void this.#readOnInTurn(exchange);
+          // Of a chunked body one read brings several pieces.
+          if (exchange.turnBytes >= READ_TURN_BYTES && !exchange.isPaused) void this.#readOnInTurn(exchange);
           return;
         }
         exchange.body = null;
@@ -186,12 +187,19 @@ export class UwsServer implements HttpServer {
     });
   }
 
-  /** What comes meanwhile stays with the system: of many large bodies one is read from a turn. */
+  /** What comes meanwhile stays with the system: in a turn only one large body is read. */
   async #readOnInTurn(exchange: Exchange): Promise<void> {
-    exchange.turnBytes = 0;
-    exchange.response.pause();
-    await longWorkTurn();
-    if (!exchange.isOver) exchange.response.resume();
+    try {
+      exchange.isPaused = true;
+      exchange.response.pause();
+      await longWorkTurn('bodies');
+      exchange.isPaused = false;
+      exchange.turnBytes = 0;
+      // Where it came whole all the same, its answer may take longer than uWebSockets.js waits for more of a body.
+      if (exchange.body !== null) exchange.response.resume();
+    } catch (error) {
+      this.#abort(exchange, error);
+    }
   }
 
   #answerLater(exchange: Exchange, answer: Promise<HttpAnswer>): void {
@@ -309,7 +317,7 @@ export class UwsServer implements HttpServer {
   }
 
   async #sendNext(exchange: Exchange, reader: BodyReader, offset: number): Promise<void> {
-    await longWorkTurn();
+    await longWorkTurn('answers');
     exchange.hasTurn = false;
     if (!exchange.isOver) this.#corked(exchange, () => this.#sendOn(exchange, reader, offset));
   }

@@ -95,7 +95,7 @@ export class FileAppender {
     await this.#syncNow(open, (descriptors) =>
       isInline ? this.#disk.sync(descriptors[0]) : this.#disk.syncAll(descriptors, true),
     );
-    // Where that is refused, what was written is taken back by the descriptors that it was written with.
+    // A cut-back after a refusal needs the descriptors of these files.
     this.#syncFolders(paths);
   }
 

@@ -70,8 +70,8 @@ export const BODY_STEP_BYTES = 1024 * 1024;
 export const RELEASE_STEP_BYTES = 4 * 1024 * 1024;
 
 /**
- * Bytes of a body after which its connection waits for a turn before more is read; uWebSockets.js reads up to 512 KiB at a
- * time. Bigger: queries wait for what many bodies bring at once; smaller: each takes more turns.
+ * Bytes of a body that node:http reads in a turn; uWebSockets.js reads up to 512 KiB by itself. Bigger: queries wait for
+ * what many bodies bring at once; smaller: each takes more turns.
  */
 export const READ_TURN_BYTES = 64 * 1024;
 

@@ -59,9 +59,6 @@ export interface UwsResponse {
   onWritable(continueAt: (bodyOffset: number) => boolean): UwsResponse;
   onAborted(aborted: () => void): UwsResponse;
   onData(take: (piece: ArrayBuffer, isLast: boolean) => void): UwsResponse;
-  /** Reads no more of the connection until `resume`. */
-  pause(): UwsResponse;
-  resume(): UwsResponse;
   close(): UwsResponse;
   cork(write: () => void): UwsResponse;
 }

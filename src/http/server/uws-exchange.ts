@@ -30,10 +30,6 @@ export class Exchange {
   hasTurn = false;
   /** Set while the body is being read. */
   body: BodyConsumer | null = null;
-  /** Of it, what was read since it last waited for a turn. */
-  turnBytes = 0;
-  /** Whether it waits for one. */
-  isPaused = false;
 
   constructor(listener: Listener, response: UwsResponse) {
     this.listener = listener;

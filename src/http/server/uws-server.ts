@@ -1,7 +1,6 @@
 /** The server on uWebSockets.js. */
 
 import { longWorkTurn } from '../../turns.js';
-import { READ_TURN_BYTES } from '../limits.js';
 import type { AnswersInFlight } from './answers-in-flight.js';
 import { type Body, BodyReader, byteCountOf, isPieces } from './body.js';
 import { HeaderList } from './headers.js';
@@ -170,12 +169,7 @@ export class UwsServer implements HttpServer {
       if (exchange.body === null) return;
       try {
         const enough = !body.push(new Uint8Array(piece));
-        if (!enough && !isLast) {
-          exchange.turnBytes += piece.byteLength;
-          // Of a chunked body one read brings several pieces.
-          if (exchange.turnBytes >= READ_TURN_BYTES && !exchange.isPaused) void this.#readOnInTurn(exchange);
-          return;
-        }
+        if (!enough && !isLast) return;
         exchange.body = null;
         exchange.mustClose = enough;
         const answer = body.end();
@@ -185,21 +179,6 @@ export class UwsServer implements HttpServer {
         this.#abort(exchange, error);
       }
     });
-  }
-
-  /** What comes meanwhile stays with the system: in a turn only one large body is read. */
-  async #readOnInTurn(exchange: Exchange): Promise<void> {
-    try {
-      exchange.isPaused = true;
-      exchange.response.pause();
-      await longWorkTurn('bodies');
-      exchange.isPaused = false;
-      exchange.turnBytes = 0;
-      // Where it came whole all the same, its answer may take longer than uWebSockets.js waits for more of a body.
-      if (exchange.body !== null) exchange.response.resume();
-    } catch (error) {
-      this.#abort(exchange, error);
-    }
   }
 
   #answerLater(exchange: Exchange, answer: Promise<HttpAnswer>): void {

@@ -132,7 +132,7 @@ export class JsonWalk {
   goOn(byteLimit = Number.POSITIVE_INFINITY): JsonKind | null {
     const isJson = this.#walkValues(this.#position + byteLimit);
     if (isJson === null) return null;
-    if (this.#closers.length > KEPT_WALK_DEPTH) this.#shrinkStack();
+    if (this.#closers.length > KEPT_WALK_DEPTH) this.#closers = new Uint8Array(64);
     if (!isJson) return 'not-json';
     return this.#bytes[this.#start] === OPEN_BRACE ? 'object' : 'not-an-object';
   }
@@ -233,10 +233,6 @@ export class JsonWalk {
 
   #noteDepth(member: number): void {
     if (member !== NO_FIELD) this.tooDeep[member] = 1;
-  }
-
-  #shrinkStack(): void {
-    this.#closers = new Uint8Array(64);
   }
 
   #close(): void {

@@ -3,11 +3,12 @@
  * budget's end the block cache gives way, then what can be spilled is, and last ingest pauses until there is
  * room again. Nothing is dropped.
  *
- *   0                             0.65      3/4       0.85      0.9         1   of the budget, without the cache; what
- *                                                                               requests hold pauses ingest from 0.98 on
+ *   0                             0.65      3/4       0.85      0.9         1   of the budget, without the cache
  *   │                              │         │ spill    │ go on   │ pause    │
  *   │ cache: 1/4 at most ───────── shrinks ── to ──── nothing ──▶│          │   what comes in between two looks
  *   │ bodies and large answers: what is left up to the pause ────▶│          │
+ *
+ * Where bodies and answers bring it to 0.98, ingest pauses for them too.
  */
 
 import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';

@@ -12,6 +12,8 @@ import type { Folders } from './folders.js';
 import type { Removals } from './removals.js';
 import { errorText, isOutOfDescriptors, SyncError } from './system-errors.js';
 
+const NO_PATHS: ReadonlySet<string> = new Set();
+
 export class FileAppender {
   readonly #disk: Disk;
   /** Files written since the last sync. */
@@ -113,7 +115,7 @@ export class FileAppender {
     for (const [path] of open) this.#takeSynced(path);
   }
 
-  #syncFolders(kept?: ReadonlySet<string>): void {
+  #syncFolders(kept = NO_PATHS): void {
     this.#givingWay(() => this.#folders.sync(), kept);
   }
 
@@ -185,7 +187,7 @@ export class FileAppender {
   }
 
   /** Where the system has no descriptor to give, those that are only held give way, but for `kept`. */
-  #givingWay<Result>(task: () => Result, kept: ReadonlySet<string> = new Set()): Result {
+  #givingWay<Result>(task: () => Result, kept = NO_PATHS): Result {
     try {
       return task();
     } catch (error) {

@@ -12,13 +12,14 @@ const READY_DEADLINE_MS = 300_000;
 
 export const TEST_KEY = 'test-key';
 
-/** As the image and the systemd unit set it: jemalloc where it is installed, else glibc's. */
-export const ALLOCATOR_SETTINGS = {
+/** As the image and the systemd unit set it: jemalloc where it is installed, else glibc's; and V8's young generation. */
+export const MEMORY_SETTINGS = {
   LD_PRELOAD: 'libjemalloc.so.2',
   MALLOC_CONF: 'background_thread:true,narenas:2,dirty_decay_ms:250,muzzy_decay_ms:0',
   MALLOC_ARENA_MAX: '2',
   MALLOC_MMAP_THRESHOLD_: '131072',
   MALLOC_TRIM_THRESHOLD_: '131072',
+  NODE_OPTIONS: '--max-semi-space-size=16',
 };
 
 const running = new Set<ChildProcess>();
@@ -124,7 +125,7 @@ export async function ask(url: string, path: string): Promise<{ result: Record<s
   return JSON.parse(text) as { result: Record<string, unknown>[] };
 }
 
-/** What a process was started with that was given ALLOCATOR_SETTINGS. */
+/** What a process was started with that was given MEMORY_SETTINGS. */
 export function allocatorOf(processId: number): string {
   return readFileSync(`/proc/${processId}/maps`, 'utf8').includes('/libjemalloc.so')
     ? 'its allocator is jemalloc'

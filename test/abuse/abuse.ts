@@ -13,10 +13,10 @@ import { Latencies } from '../../bench/percentiles.js';
 import { readMetrics, type ServiceMetrics } from '../../bench/service-metrics.js';
 import { monotonicUs, wallClockUs } from '../../src/system-clock.js';
 import {
-  ALLOCATOR_SETTINGS,
   allocatorOf,
   type ChildService,
   MAIN,
+  MEMORY_SETTINGS,
   startChildService,
 } from '../child-service.js';
 import { pause } from '../eventually.js';
@@ -115,7 +115,7 @@ export async function runAbuse(
       LOGRING_DATA_DIR: join(directory, 'store'),
       LOGRING_MEMORY_BUDGET_MB: String(budgetMb),
       LOGRING_CACHE_SECONDS: '900',
-      ...ALLOCATOR_SETTINGS,
+      ...MEMORY_SETTINGS,
     },
     [MAIN],
     around,

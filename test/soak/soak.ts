@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import type { Kafka } from 'kafkajs';
 import { createLedTopics } from '../../bench/led-topics.js';
 import { monotonicUs } from '../../src/system-clock.js';
-import { ALLOCATOR_SETTINGS, allocatorOf } from '../child-service.js';
+import { allocatorOf, MEMORY_SETTINGS } from '../child-service.js';
 import { createKafka, EDGE_TOPIC, RELAY_TOPIC } from '../crash/kafka-producers.js';
 import { pause } from '../eventually.js';
 import { type Broker, startCluster } from '../kafka/broker/broker.js';
@@ -133,7 +133,7 @@ class Soak {
         LOGRING_KAFKA_BROKERS: brokers.flatMap((broker) => broker.brokers).join(),
         LOGRING_MEMORY_BUDGET_MB: String(budgetMb),
         LOGRING_CACHE_SECONDS: '900',
-        ...ALLOCATOR_SETTINGS,
+        ...MEMORY_SETTINGS,
       },
       (error) => soak.#fail(error),
     );

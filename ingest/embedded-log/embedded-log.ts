@@ -76,7 +76,7 @@ export type AppendOutcome =
   | { readonly kind: 'no-memory' }
   /** The Idempotency-Key came before, with another body. */
   | { readonly kind: 'key-reused' }
-  | { readonly kind: 'busy'; readonly retryAfterSeconds: number }
+  | { readonly kind: 'busy'; readonly reason: string; readonly retryAfterSeconds: number }
   /** The storage failed: whether the body is kept only the next start tells. */
   | { readonly kind: 'unclear' };
 
@@ -90,7 +90,8 @@ export interface BodyIdentity {
 }
 
 const NO_IDENTITY: BodyIdentity = {};
-const BUSY: AppendOutcome = { kind: 'busy', retryAfterSeconds: BUSY_RETRY_SECONDS };
+const NOT_OPEN = busy('it is being opened or closed');
+const BEHIND = busy('what came before is not counted yet');
 const UNCLEAR: AppendOutcome = { kind: 'unclear' };
 const NO_MEMORY: AppendOutcome = { kind: 'no-memory' };
 const EMPTY: AppendOutcome = { kind: 'not-json', detail: 'it is empty' };
@@ -161,7 +162,8 @@ export class EmbeddedLog implements LogSource {
     if (topic === undefined) {
       return { kind: 'unknown-source', knownSources: this.#topics.map(({ key }) => key.topic) };
     }
-    if (!this.#isOpen || !topic.isOpen || this.#isBehind(body.length)) return BUSY;
+    if (!this.#isOpen || !topic.isOpen) return NOT_OPEN;
+    if (this.#isBehind(body.length)) return BEHIND;
     this.#inFlightBytes += body.length;
     const outcome = this.#append(topic, body, contentType, identity, reach);
     this.#inFlight.add(outcome);
@@ -314,7 +316,7 @@ export class EmbeddedLog implements LogSource {
       return result;
     } catch (error) {
       if (error instanceof AssertionError) throw error;
-      if (error instanceof LogFullError) return BUSY;
+      if (error instanceof LogFullError) return busy(error.message);
       this.#problem = `the embedded log can't be written: ${error instanceof Error ? error.message : String(error)}`;
       return UNCLEAR;
     }
@@ -323,6 +325,10 @@ export class EmbeddedLog implements LogSource {
 
 function always(): boolean {
   return true;
+}
+
+function busy(reason: string): AppendOutcome {
+  return { kind: 'busy', reason, retryAfterSeconds: BUSY_RETRY_SECONDS };
 }
 
 function storedOutcome(

@@ -54,7 +54,7 @@ test('a body that is no JSON, an unknown or missing source: 400; too many entrie
   );
   service.ingest.busy = true;
   const busy = await service.post(EDGE, [Buffer.from('[]')]);
-  expect(problemsOf(busy)).toBe('503 UNAVAILABLE the log takes no more at the moment');
+  expect(problemsOf(busy)).toBe('503 UNAVAILABLE the log takes no more at the moment: the disk is full');
   expect(headerOf(busy, 'Retry-After')).toBe('7');
   expect(service.ingest.bodies).toEqual([]);
 });

@@ -213,7 +213,7 @@ export class SetIngest implements IngestPort {
     if (this.failure !== null) throw this.failure;
     if (sourceName !== 'edge') return { kind: 'unknown-source', knownSources: ['edge'] };
     if (this.isKeyReused) return { kind: 'key-reused' };
-    if (this.busy) return { kind: 'busy', retryAfterSeconds: 7 };
+    if (this.busy) return { kind: 'busy', reason: 'the disk is full', retryAfterSeconds: 7 };
     const text = Buffer.from(body).toString();
     const elements = parsedArray(text);
     if (elements === null) return { kind: 'not-json', detail: 'not an array' };

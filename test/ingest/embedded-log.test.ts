@@ -24,8 +24,10 @@ import {
   WRITE_BYTES,
 } from '../../ingest/limits.js';
 import type { LogRecord } from '../../ingest/log-source.js';
+import { SYSTEM_DISK } from '../../src/store/disk/disk.js';
 import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
+import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
 import { NOW_US } from '../decode/fixtures.js';
 import { eventually } from '../eventually.js';
 import { RecordingSink } from '../kafka/recording-sink.js';
@@ -55,8 +57,9 @@ async function open(
   sink = new RecordingSink(),
   logOf: (store: Store) => LogTable = (store) => new LogTable(store),
   commit: (store: Store) => Promise<void> = async () => undefined,
+  parts = SYSTEM_PARTS,
 ): Promise<Rig> {
-  const store = await Store.open(directory, 1 << 20);
+  const store = await Store.open(directory, 1 << 20, undefined, parts);
   const errors: unknown[] = [];
   const log = new EmbeddedLog({
     log: logOf(store),
@@ -448,6 +451,22 @@ test('what was staged for nothing goes: of a POST that is known, of one that fai
   log = new FailingLog(store);
   await expect(log.stage('edge', staging(['x']), Number.MAX_SAFE_INTEGER)).rejects.toThrow(LogFullError);
   await store.close();
+});
+
+test('near the end of the disk a large POST is told why it is refused, and a small one is taken', async () => {
+  let freeBytes = 0;
+  const parts = { ...SYSTEM_PARTS, disk: { ...SYSTEM_DISK, freeBytes: () => freeBytes } };
+  const rig = await open(newDirectory(), undefined, undefined, undefined, parts);
+  await rig.log.start(rig.sink);
+  const large = Buffer.from(JSON.stringify({ project: 'p', pad: 'x'.repeat(STAGED_FROM_BYTES) }));
+  expect(await rig.log.append('edge', large, JSON_TYPE)).toMatchObject({
+    kind: 'busy',
+    reason: 'the disk has no room for the records',
+  });
+  expect(await rig.log.append('edge', post('a'), JSON_TYPE)).toMatchObject({ kind: 'stored' });
+  freeBytes = Number.MAX_SAFE_INTEGER;
+  expect(await rig.log.append('edge', large, JSON_TYPE)).toMatchObject({ kind: 'stored' });
+  await close(rig);
 });
 
 /** Notes of each append how many records it has, and how many staged chunks. */

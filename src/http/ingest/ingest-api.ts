@@ -250,7 +250,7 @@ function outcomeAnswer(outcome: AppendOutcome, sourceName: string): HttpAnswer {
         'this Idempotency-Key was used before with another body; use a new key for each body',
       );
     case 'busy':
-      return unavailable('the log takes no more at the moment', outcome.retryAfterSeconds);
+      return unavailable(`the log takes no more at the moment: ${outcome.reason}`, outcome.retryAfterSeconds);
     case 'unclear':
       return errorAnswer(
         500,

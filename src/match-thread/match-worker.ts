@@ -53,10 +53,6 @@ function answer(request: MatchRequest): MatchReply {
     if (error instanceof RE2JSException) {
       return { outcome: 'refused', kind: 'invalid', message: invalidity(error) };
     }
-    // re2js nests calls as deep as the expression nests.
-    if (error instanceof RangeError) {
-      return { outcome: 'refused', kind: 'too-complex', message: `nests too deeply: ${error.message}` };
-    }
     if (isFromDisk(error)) {
       return { outcome: 'failed', message: error.message, isDamage: error instanceof SegmentError };
     }

@@ -196,7 +196,7 @@ test('answers come while new URLs keep coming', async () => {
   going = false;
 });
 
-test('what cannot be evaluated is refused with its reason, with or without entries', async () => {
+test('what cannot be evaluated is refused with its reason, with or without entries, and what nests as deep as it can is evaluated', async () => {
   for (const entryCount of [0, 3]) {
     const { apply, ask, expected } = fixture();
     for (let i = 0; i < entryCount; i++) apply(`abc/${i}`);
@@ -220,7 +220,9 @@ test('what cannot be evaluated is refused with its reason, with or without entri
       `too-long: is ${long} characters long, the limit is ${EXPRESSION_LENGTH_LIMIT}`,
     );
     const longest = 'a.'.repeat(EXPRESSION_LENGTH_LIMIT / 2);
-    expect(rowsText(await ask(longest))).toBe(expected(longest));
+    const half = Math.floor((EXPRESSION_LENGTH_LIMIT - 1) / 2);
+    const deepest = `${'('.repeat(half)}a${')'.repeat(half)}`;
+    for (const one of [longest, deepest]) expect(rowsText(await ask(one)), one).toBe(expected(one));
     expect(rowsText(await ask('c/[12]'))).toBe(expected('c/[12]'));
   }
 });

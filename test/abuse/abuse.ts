@@ -285,7 +285,7 @@ function findingsOf(progress: Progress, budgetBytes: number): Finding[] {
       isGood: p99 <= POLITE_P99_MS,
     };
   };
-  const badStatuses = Object.keys(politeStatuses).filter((status) => status !== '200' && status !== '503');
+  const badStatuses = Object.keys(politeStatuses).filter((status) => !/^(GET|POST) (200|503)$/.test(status));
   return [
     {
       text: `resident beyond the idle process, at most ${mib(mostResidentBytes)} of ${mib(budgetBytes + WHILE_BYTES)}; pages of files were ${mib(fileBytesAtMost)} of all; ${textAtMost}`,

@@ -29,6 +29,7 @@ export interface PoliteReport {
   readonly queriesUs: readonly number[];
   readonly postsUs: readonly number[];
   readonly slowest: readonly SlowRequest[];
+  /** By method and outcome. */
   readonly statuses: readonly (readonly [status: string, count: number])[];
   /**
    * How long this process itself did not come to its next turn, in 99 of 100 turns: what of a latency is its
@@ -113,7 +114,8 @@ function send(
 ): Promise<Answered> {
   return new Promise((resolve) => {
     const end = (outcome: string) => {
-      statuses.set(outcome, (statuses.get(outcome) ?? 0) + 1);
+      const status = `${method} ${outcome}`;
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
       resolve({ path: new URL(url).pathname, outcome });
     };
     const asked = request(

@@ -35,17 +35,13 @@ export function wrapPacked(
 ): Uint8Array {
   const { text, hex } = packHex(raw.subarray(plainBytes));
   const compressed = zstdCompress(text, SORTED_ZSTD_LEVEL, dictionary);
-  const payload = new Uint8Array(PACKED_HEADER_BYTES + plainBytes + hex.length + compressed.length);
-  const view = new DataView(payload.buffer);
+  const header = new Uint8Array(PACKED_HEADER_BYTES);
+  const view = new DataView(header.buffer);
   view.setUint32(0, plainBytes, true);
   view.setUint32(4, text.length, true);
   view.setUint32(8, hex.length, true);
-  const hexAt = PACKED_HEADER_BYTES + plainBytes;
-  payload.set(raw.subarray(0, plainBytes), PACKED_HEADER_BYTES);
-  payload.set(hex, hexAt);
-  payload.set(compressed, hexAt + hex.length);
-  return payload.length < raw.length
-    ? checkedValue(name, CODEC_PACKED_ZSTD, raw.length, payload)
+  return PACKED_HEADER_BYTES + plainBytes + hex.length + compressed.length < raw.length
+    ? checkedValue(name, CODEC_PACKED_ZSTD, raw.length, header, raw.subarray(0, plainBytes), hex, compressed)
     : checkedValue(name, CODEC_RAW, raw.length, raw);
 }
 

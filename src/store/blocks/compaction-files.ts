@@ -43,6 +43,8 @@ export class CompactionFiles implements FileBuilder {
   readonly #folders: Folders;
   readonly #removals: Removals;
   readonly #files = new Map<string, OpenFile>();
+  /** What a frame is read into: what comes out of it is a copy. */
+  #frameRoom = new Uint8Array(0);
 
   /**
    * `folders` and `removals` are those of all that make files on that disk. Throws a SegmentError, as reading does, for an
@@ -158,15 +160,21 @@ export class CompactionFiles implements FileBuilder {
     const { frameEnds, descriptor } = open;
     if (frameIndex >= frameEnds.length)
       throw new SegmentError(`file ${file} has fewer blocks than it should`);
+    const isPacked = open.hasDictionary && frameIndex > 0;
+    // It may be read for this, and into the same room.
+    const dictionary = isPacked ? this.#dictionaryOf(file, open) : NO_DICTIONARY;
     const start = frameIndex === 0 ? 0 : frameEnds[frameIndex - 1];
-    const frame = new Uint8Array(frameEnds[frameIndex] - start);
+    const frame = this.#roomFor(frameEnds[frameIndex] - start);
     const read = () => this.#disk.read(descriptor, frame, frame.length, start);
     // What it made itself may be made again.
     const length = open.isMade ? read() : readable(open.path, read);
     if (length < frame.length) throw new SegmentError(`file ${open.path} is shorter than it should be`);
-    const isPacked = open.hasDictionary && frameIndex > 0;
-    const dictionary = isPacked ? this.#dictionaryOf(file, open) : NO_DICTIONARY;
     return openFrame(this.#nameOf(file, frameIndex), frame, dictionary);
+  }
+
+  #roomFor(byteCount: number): Uint8Array {
+    if (byteCount > this.#frameRoom.length) this.#frameRoom = new Uint8Array(2 * byteCount);
+    return this.#frameRoom.subarray(0, byteCount);
   }
 
   #nameOf(file: string, frameIndex: number): string {

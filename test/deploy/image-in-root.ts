@@ -41,7 +41,7 @@ class Image {
     else if (instruction === 'COPY') this.#copy(rest.split(' '));
     else if (instruction === 'RUN') this.#inRoot(['/bin/sh', '-ec', rest]);
     else if (instruction === 'ENV')
-      Object.assign(this.#environment, Object.fromEntries(rest.split(' ').map((pair) => pair.split('='))));
+      Object.assign(this.#environment, Object.fromEntries(rest.split(' ').map(nameAndValue)));
     else if (instruction === 'USER') this.#user = rest;
     else if (instruction === 'HEALTHCHECK') this.#healthCheck = JSON.parse(rest.slice(rest.indexOf('[')));
     else if (instruction === 'ENTRYPOINT') this.#entryPoint = JSON.parse(rest);
@@ -146,6 +146,12 @@ function stepsOf(dockerfile: string): string[] {
 }
 
 type LogLine = Record<string, unknown>;
+
+/** A value may have a `=` itself. */
+function nameAndValue(pair: string): [string, string] {
+  const at = pair.indexOf('=');
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}
 
 /** The next line of the log with that message. Rejects when the log ends without it. */
 async function lineWith(lines: AsyncIterator<string>, message: string): Promise<LogLine> {

@@ -125,7 +125,7 @@ export async function ask(url: string, path: string): Promise<{ result: Record<s
   return JSON.parse(text) as { result: Record<string, unknown>[] };
 }
 
-/** What a process was started with that was given MEMORY_SETTINGS. */
+/** Which allocator a process came to that was given MEMORY_SETTINGS. */
 export function allocatorOf(processId: number): string {
   return readFileSync(`/proc/${processId}/maps`, 'utf8').includes('/libjemalloc.so')
     ? 'its allocator is jemalloc'

@@ -27,9 +27,11 @@ export class ByteWriter {
   #view: DataView;
   #length = 0;
 
-  constructor(initialBytes = 1024) {
-    this.#bytes = new Uint8Array(initialBytes);
-    this.#view = new DataView(this.#bytes.buffer);
+  /** Into memory that is given, as long as it is enough, else into its own. */
+  constructor(initial: number | Uint8Array = 1024) {
+    this.#bytes = typeof initial === 'number' ? new Uint8Array(initial) : initial;
+    const { buffer, byteOffset, byteLength } = this.#bytes;
+    this.#view = new DataView(buffer, byteOffset, byteLength);
   }
 
   get length(): number {

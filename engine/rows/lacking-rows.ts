@@ -9,10 +9,10 @@ import {
   type CameRows,
   comparePlaces,
   type LogsPartial,
+  NewestRows,
   type Place,
   type ReadRow,
   type RowSource,
-  takeNewest,
 } from './partial.js';
 
 /** Projects of which it is known what the last questions needed. More: memory, a name each. */
@@ -35,11 +35,13 @@ export function lackingRows(
 ): Lacking | null {
   const isAllHere = ({ rows, bodyCount, hasMore }: CameRows) => bodyCount === rows.length && !hasMore;
   if (partials.every(({ came }) => came === undefined || isAllHere(came))) return null;
-  const lists = partials.map(({ sources, came }) => came?.rows ?? newestPlaces(sources));
+  const lists = partials.map(({ sources, came }) =>
+    came === undefined ? new OwnPlaces(sources) : came.rows,
+  );
   const isMore = partials.map(({ came }) => came?.hasMore === true);
   const needed = neededOf(lists, isMore);
   // The next one of such a list may belong to the answer too, and then others go on further than was seen.
-  if (isMore.some((more, i) => more && needed[i] === lists[i].length)) {
+  if (isMore.some((more, i) => more && lists[i].at(needed[i]) === undefined)) {
     const all = { count: LOG_ROW_LIMIT, byteLimit: unseenBytes };
     return { details: isMore.map((more) => (more ? all : null)), byteCount: 0 };
   }
@@ -61,25 +63,57 @@ export function lackingRows(
  * How many of each list are among the newest LOG_ROW_LIMIT of all, as far as that can be told; each list is in order,
  * newest first, and those with `isMore` go on.
  */
-function neededOf(lists: readonly (readonly Place[])[], isMore: readonly boolean[]): number[] {
+function neededOf(lists: readonly PlaceList[], isMore: readonly boolean[]): number[] {
   const needed = lists.map(() => 0);
   let last: Place | null = null;
   for (let taken = 0; taken < LOG_ROW_LIMIT; taken++) {
     let newest = -1;
+    let newestPlace: Place | null = null;
     for (let i = 0; i < lists.length; i++) {
-      if (needed[i] === lists[i].length) {
+      const place = lists[i].at(needed[i]);
+      if (place === undefined) {
         if (isMore[i]) return needed;
-        continue;
+      } else if (newestPlace === null || comparePlaces(place, newestPlace) > 0) {
+        newest = i;
+        newestPlace = place;
       }
-      if (newest < 0 || comparePlaces(lists[i][needed[i]], lists[newest][needed[newest]]) > 0) newest = i;
     }
-    if (newest < 0) return needed;
-    last = lists[newest][needed[newest]++];
+    if (newestPlace === null) return needed;
+    last = newestPlace;
+    needed[newest]++;
   }
   // Rows of one place are told apart by their bodies, so all of the last one's are needed.
   for (const [i, places] of lists.entries())
-    while (needed[i] < places.length && comparePlaces(places[needed[i]], last!) === 0) needed[i]++;
+    while (needed[i] < LOG_ROW_LIMIT) {
+      const next = places.at(needed[i]);
+      if (next === undefined || comparePlaces(next, last!) !== 0) break;
+      needed[i]++;
+    }
   return needed;
+}
+
+/** Newest first; undefined behind the last one. */
+interface PlaceList {
+  at(index: number): Place | undefined;
+}
+
+/** Of rows of this process: a question needs a few of them, and each that is looked at costs. */
+class OwnPlaces implements PlaceList {
+  readonly #rows: NewestRows;
+  readonly #seen: Place[] = [];
+
+  constructor(sources: readonly RowSource[]) {
+    this.#rows = new NewestRows(sources);
+  }
+
+  /** `index`: at most one behind those that were asked for. Throws as mergeLogs does. */
+  at(index: number): Place | undefined {
+    if (index < this.#seen.length) return this.#seen[index];
+    const row = this.#rows.next();
+    if (row === null) return undefined;
+    this.#seen.push({ timeUs: row.timeUs, idHash: row.idHash });
+    return this.#seen[index];
+  }
 }
 
 /** How many rows to ask each process for, by how many the last questions of a project needed. */
@@ -107,10 +141,4 @@ export class LikelyRows {
 export function likelyRowCount(processCount: number): number {
   const share = LOG_ROW_LIMIT / processCount;
   return Math.min(LOG_ROW_LIMIT, Math.ceil(share + 3 * Math.sqrt(share)));
-}
-
-function newestPlaces(sources: readonly RowSource[]): Place[] {
-  const places: Place[] = [];
-  takeNewest([{ sources }], ({ timeUs, idHash }) => places.push({ timeUs, idHash }) > 0);
-  return places;
 }

@@ -284,30 +284,50 @@ class ReadCursor implements RowCursor {
  * Hands over the newest rows, one after another, until there are LOG_ROW_LIMIT or `take` wants no more: then
  * false.
  */
-export function takeNewest(partials: readonly LogsPartial[], take: (row: RowCursor) => boolean): boolean {
-  const sources = partials.flatMap((partial) => partial.sources);
-  sources.sort((a, b) => b.newestUs - a.newestUs);
-  const cursors: RowCursor[] = [];
-  let opened = 0;
+function takeNewest(partials: readonly LogsPartial[], take: (row: RowCursor) => boolean): boolean {
+  const newest = new NewestRows(partials.flatMap(({ sources }) => sources));
   for (let taken = 0; taken < LOG_ROW_LIMIT; taken++) {
-    let newest = newestCursor(cursors);
-    while (opened < sources.length && (newest < 0 || sources[opened].newestUs >= cursors[newest].timeUs)) {
-      const cursor = sources[opened++].open();
-      if (cursor.advance()) cursors.push(cursor);
-      newest = newestCursor(cursors);
-    }
-    if (newest < 0) return true;
-    if (!take(cursors[newest])) return false;
-    if (!cursors[newest].advance()) cursors.splice(newest, 1);
+    const row = newest.next();
+    if (row === null) return true;
+    if (!take(row)) return false;
   }
   return true;
 }
 
-function newestCursor(cursors: readonly RowCursor[]): number {
-  let newest = cursors.length - 1;
-  for (let i = newest - 1; i >= 0; i--) {
-    if (compareRows(cursors[i], cursors[newest]) > 0) newest = i;
+/** Rows of all sources, newest first. A source is opened when its turn comes. */
+export class NewestRows {
+  /** The newest last. */
+  readonly #unopened: RowSource[];
+  readonly #cursors: RowCursor[] = [];
+  /** Of the row that was handed over last. */
+  #last: RowCursor | null = null;
+
+  constructor(sources: readonly RowSource[]) {
+    this.#unopened = sources.toSorted((a, b) => a.newestUs - b.newestUs);
   }
+
+  /** The next one, good until it is called again; null: there is none. Throws what opening and reading throws. */
+  next(): RowCursor | null {
+    if (this.#last?.advance() === false) this.#cursors.splice(this.#cursors.indexOf(this.#last), 1);
+    let newest = newestCursor(this.#cursors);
+    for (
+      let source = this.#unopened.at(-1);
+      source !== undefined && (newest === null || source.newestUs >= newest.timeUs);
+      source = this.#unopened.at(-1)
+    ) {
+      this.#unopened.pop();
+      const cursor = source.open();
+      if (cursor.advance()) this.#cursors.push(cursor);
+      newest = newestCursor(this.#cursors);
+    }
+    this.#last = newest;
+    return newest;
+  }
+}
+
+function newestCursor(cursors: readonly RowCursor[]): RowCursor | null {
+  let newest: RowCursor | null = null;
+  for (const cursor of cursors) if (newest === null || compareRows(cursor, newest) > 0) newest = cursor;
   return newest;
 }
 

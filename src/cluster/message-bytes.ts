@@ -10,14 +10,12 @@ import { crc32 } from 'node:zlib';
 import { ByteReader, ByteWriter } from '../../engine/bytes.js';
 import { PartialError, readPartial } from '../../engine/partial-format.js';
 import { NO_PROJECTS, type ProjectsMark } from '../../engine/project-list.js';
+import { POOLED_BODY_BYTES, SMALL_BODY_BYTES } from '../endpoints/limits.js';
 
 const CHECKSUM_BYTES = 4;
 
 /** Memory of at least so many bytes. */
 export type Allocate = (byteCount: number) => Uint8Array;
-
-/** Used again by the next message, as memory outside the heap is dear to give back; null while it is written to. */
-let spareWriter: ByteWriter | null = new ByteWriter();
 
 /** In memory from `allocate`. Throws what writing its content throws. */
 export function writeMessage(
@@ -28,17 +26,14 @@ export function writeMessage(
   return written((out) => appendMessage(out, form, writeContent), allocate);
 }
 
-/** What `write` writes, in memory from `allocate`. Throws what it throws. */
+/**
+ * What `write` writes, in memory from `allocate` where it is not larger than what that keeps; what is small does not hold
+ * that. Throws what `write` throws.
+ */
 export function written(write: (out: ByteWriter) => void, allocate?: Allocate): Uint8Array {
-  const out = spareWriter ?? new ByteWriter();
-  spareWriter = null;
-  try {
-    write(out);
-    return out.finish(allocate);
-  } finally {
-    out.clear();
-    spareWriter = out;
-  }
+  const out = new ByteWriter(allocate?.(POOLED_BODY_BYTES));
+  write(out);
+  return allocate !== undefined && out.length < SMALL_BODY_BYTES ? out.finish(allocate) : out.written();
 }
 
 /** Throws what writing its content throws, and has then written a part of it. */

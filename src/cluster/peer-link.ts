@@ -1,5 +1,6 @@
 /** A member over HTTP/1.1, on connections that are kept. */
 
+import type { TakenBuffer } from '../endpoints/body-pool.js';
 import {
   COPY_PATH,
   HOLDINGS_PATH,
@@ -43,11 +44,11 @@ export class HttpPeerLink implements PeerLink {
     );
   }
 
-  ask(question: Uint8Array, limitMs: number, isSlow: boolean, allocate?: Allocate): Promise<Uint8Array> {
+  ask(question: Uint8Array, limitMs: number, isSlow: boolean, room: TakenBuffer): Promise<Uint8Array> {
     const connections = isSlow ? this.#slow : this.#quick;
-    const askAlone = () => whole(connections.post(QUESTION_PATH, question, limitMs, allocate));
+    const askAlone = () => whole(connections.post(QUESTION_PATH, question, limitMs, room.take));
     if (question.length > TOGETHER_QUESTION_BYTES) return askAlone();
-    return this.#together.ask(question, limitMs, allocate ?? Buffer.allocUnsafe, askAlone);
+    return this.#together.ask(question, limitMs, room, askAlone);
   }
 
   holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array> {

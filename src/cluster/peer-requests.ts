@@ -169,10 +169,7 @@ export class PeerRequests {
       for (const { partition } of asked) peer.asks({ topic, partition }, askedUs);
     let reply: Reply;
     let partials: readonly ReadPartial[] = [];
-    const taken = new TakenBuffer(this.#ports.replies);
-    // Of its own for a reply that comes after the one that was used.
-    const allocate = (byteCount: number) =>
-      this.#buffers === null ? Buffer.allocUnsafeSlow(byteCount) : taken.take(byteCount);
+    const room = new TakenBuffer(this.#ports.replies);
     try {
       const question = {
         endpoint,
@@ -185,9 +182,9 @@ export class PeerRequests {
         oldestMs,
         partitions: asked,
       };
-      const bytes = await peer.link.ask(writeQuestion(question), limitMs, isSlow, allocate);
-      // Not before: it is written there while it comes.
-      this.#buffers?.push(taken);
+      const bytes = await peer.link.ask(writeQuestion(question), limitMs, isSlow, room);
+      // Not before: it is written there while it comes. One that comes after the one that was used keeps it.
+      this.#buffers?.push(room);
       reply = readReply(bytes, asked);
       if (reply.kind === 'answer')
         partials = reply.partials.map((written) => ({ partial: read(written), byteCount: written.length }));

@@ -2,6 +2,7 @@
 
 import type { ClusterMember, PartitionKey } from '../../ingest/log-source.js';
 import { partitionId } from '../../ingest/partition-id.js';
+import type { TakenBuffer } from '../endpoints/body-pool.js';
 import { isSameLog } from './floors.js';
 import type { HeldTopic, Holding, Holdings } from './holdings.js';
 import {
@@ -19,10 +20,10 @@ import { PeerProjects } from './peer-projects.js';
 /** Carries messages to a member. Rejects for anything but a whole reply, within the time. */
 export interface PeerLink {
   /**
-   * `isSlow`: its answer may take long, and must not keep others waiting. The reply may be in memory from `allocate`,
-   * which is written until the reply is whole.
+   * `isSlow`: its answer may take long, and must not keep others waiting. The reply may be in `room`, which
+   * is written until the reply is whole.
    */
-  ask(question: Uint8Array, limitMs: number, isSlow: boolean, allocate?: Allocate): Promise<Uint8Array>;
+  ask(question: Uint8Array, limitMs: number, isSlow: boolean, room: TakenBuffer): Promise<Uint8Array>;
   /** `known`: see holdings.ts. */
   holdings(known: Uint8Array, limitMs: number): Promise<Uint8Array>;
   /** See member-names.ts. */

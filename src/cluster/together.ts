@@ -9,8 +9,8 @@
 
 import { ByteWriter } from '../../engine/bytes.js';
 import { PartialError, readPartial } from '../../engine/partial-format.js';
-import { BodyPool, TakenBuffer } from '../endpoints/body-pool.js';
-import { PEER_READ_BYTES, QUESTIONS_TOGETHER, REPLIES_TOGETHER_BYTES, TOGETHER_MS } from './limits.js';
+import type { TakenBuffer } from '../endpoints/body-pool.js';
+import { QUESTIONS_TOGETHER, REPLIES_TOGETHER_BYTES, TOGETHER_MS } from './limits.js';
 import { type Allocate, atMost, written } from './message-bytes.js';
 
 const QUESTIONS = 'questions 1';
@@ -25,14 +25,11 @@ type AskAlone = () => Promise<Uint8Array>;
 interface Waiting {
   readonly question: Uint8Array;
   readonly limitMs: number;
-  readonly allocate: Allocate;
+  readonly room: TakenBuffer;
   readonly askAlone: AskAlone;
   readonly end: (reply: Uint8Array) => void;
   readonly fail: (error: unknown) => void;
 }
-
-/** Of all members: what is in it is copied in the same turn. */
-const pool = new BodyPool();
 
 export class QuestionsTogether {
   readonly #post: PostAll;
@@ -46,9 +43,9 @@ export class QuestionsTogether {
 
   /**
    * Asks it at once where nothing is under way; else when that is answered, after TOGETHER_MS, or when there are
-   * QUESTIONS_TOGETHER, whatever comes first. Rejects as PeerLink.ask does.
+   * QUESTIONS_TOGETHER, whatever comes first. As PeerLink.ask.
    */
-  ask(question: Uint8Array, limitMs: number, allocate: Allocate, askAlone: AskAlone): Promise<Uint8Array> {
+  ask(question: Uint8Array, limitMs: number, room: TakenBuffer, askAlone: AskAlone): Promise<Uint8Array> {
     if (this.#last === null) return this.#during(askAlone());
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => fail(new Error(`did not answer within ${limitMs} ms`)), limitMs);
@@ -60,7 +57,7 @@ export class QuestionsTogether {
         clearTimeout(timer);
         resolve(reply);
       };
-      this.#waiting.push({ question, limitMs, allocate, askAlone, end, fail });
+      this.#waiting.push({ question, limitMs, room, askAlone, end, fail });
       if (this.#waiting.length >= QUESTIONS_TOGETHER) this.#go();
     });
   }
@@ -91,24 +88,25 @@ export class QuestionsTogether {
 
   /** Never rejects. */
   async #askAll(waiting: readonly Waiting[]): Promise<void> {
-    const taken = new TakenBuffer(pool);
+    const [{ room: firstRoom }] = waiting;
     // One that may take longer holds no connection for longer than the others.
     const limitMs = Math.min(...waiting.map((one) => one.limitMs));
     try {
       const questions = writeTogether(waiting.map(({ question }) => question));
-      const bytes = await this.#during(this.#post(questions, limitMs, taken.take));
+      const bytes = await this.#during(this.#post(questions, limitMs, firstRoom.take));
       const replies = readMessages(REPLIES, bytes);
       if (replies.length !== waiting.length)
         throw new PartialError('there are not as many replies as questions');
-      for (const [i, { allocate, askAlone, end, fail }] of waiting.entries())
-        if (replies[i].length > 0) end(copied(replies[i], allocate));
-        else askAlone().then(end, fail);
+      for (const [i, { room, askAlone, end, fail }] of waiting.entries())
+        if (replies[i].length === 0) askAlone().then(end, fail);
+        else {
+          if (room !== firstRoom) firstRoom.shareWith(room);
+          end(replies[i]);
+        }
     } catch (error) {
       for (const { limitMs: ownMs, askAlone, end, fail } of waiting)
         if (ownMs > limitMs) askAlone().then(end, fail);
         else fail(error);
-    } finally {
-      taken.giveBack();
     }
   }
 }
@@ -159,10 +157,4 @@ function readMessages(form: string, bytes: Uint8Array): Uint8Array[] {
     const count = atMost(QUESTIONS_TOGETHER, content.u32());
     return Array.from({ length: count }, () => content.bytes(content.u32()));
   });
-}
-
-function copied(reply: Uint8Array, allocate: Allocate): Uint8Array {
-  const room = reply.length <= PEER_READ_BYTES ? Buffer.allocUnsafe(reply.length) : allocate(reply.length);
-  room.set(reply);
-  return room.subarray(0, reply.length);
 }

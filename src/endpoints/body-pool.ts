@@ -21,10 +21,10 @@ export class BodyPool {
   }
 }
 
-/** The buffer of one body. */
+/** The buffer of one body, or of several that came together. */
 export class TakenBuffer {
   readonly #pool: BodyPool;
-  #buffer: Buffer | null = null;
+  #taken: { readonly buffer: Buffer; holders: number } | null = null;
 
   constructor(pool: BodyPool) {
     this.#pool = pool;
@@ -34,13 +34,21 @@ export class TakenBuffer {
   readonly take = (byteCount: number): Buffer => {
     const buffer = this.#pool.take(byteCount);
     this.giveBack();
-    this.#buffer = buffer;
+    this.#taken = { buffer, holders: 1 };
     return buffer;
   };
 
+  /** `other`, in place of its own, holds what this holds too. */
+  shareWith(other: TakenBuffer): void {
+    if (this.#taken !== null) this.#taken.holders++;
+    other.giveBack();
+    other.#taken = this.#taken;
+  }
+
   /** To be called when nobody looks at it any more. */
   giveBack(): void {
-    if (this.#buffer !== null) this.#pool.giveBack(this.#buffer);
-    this.#buffer = null;
+    const taken = this.#taken;
+    this.#taken = null;
+    if (taken !== null && --taken.holders === 0) this.#pool.giveBack(taken.buffer);
   }
 }

@@ -21,6 +21,7 @@ import {
 } from '../../src/cluster/limits.js';
 import { HttpPeerLink } from '../../src/cluster/peer-link.js';
 import { answerTogether, writeTogether } from '../../src/cluster/together.js';
+import { BodyPool, TakenBuffer } from '../../src/endpoints/body-pool.js';
 import { POOLED_BODY_BYTES } from '../../src/endpoints/limits.js';
 import { KeyRing } from '../../src/http/auth.js';
 import { checkedIdentity } from '../../src/http/server/tls-identity.js';
@@ -34,6 +35,9 @@ const LARGE_BYTES = POOLED_BODY_BYTES;
 const ASKING = fileURLToPath(new URL('./asking-process.js', import.meta.url));
 /** The first byte of what is not answered. */
 const NEVER = 3;
+/** The same as LARGE, with so many bytes that several go in one reply. */
+const MIDDLE = 4;
+const MIDDLE_BYTES = 100_000;
 
 const bugs: unknown[] = [];
 /** First bytes of questions, as they came together, in order of requests. */
@@ -49,6 +53,7 @@ const ports: Omit<ClusterListenerPorts, 'server'> = {
     if (question[0] === 0) throw new PartialError('no question');
     if (question[0] === 1) throw new Error('a bug');
     if (question[0] === LARGE) return allocate(LARGE_BYTES).subarray(0, LARGE_BYTES).fill(question[1]);
+    if (question[0] === MIDDLE) return allocate(MIDDLE_BYTES).subarray(0, MIDDLE_BYTES).fill(question[1]);
     return Buffer.concat([Buffer.from('answered '), question]);
   },
   answerAll: (questions, allocate) => {
@@ -58,6 +63,7 @@ const ports: Omit<ClusterListenerPorts, 'server'> = {
       together.push(question[0]);
       if (question[0] === 1) throw new Error('a bug');
       if (question[0] === LARGE) out.bytes(new Uint8Array(LARGE_BYTES).fill(question[1]));
+      else if (question[0] === MIDDLE) out.bytes(new Uint8Array(MIDDLE_BYTES).fill(question[1]));
       else if (question[0] > NEVER) out.bytes(Buffer.concat([Buffer.from('answered '), question]));
     };
     return answerTogether(questions, answer, allocate);
@@ -70,6 +76,8 @@ const ports: Omit<ClusterListenerPorts, 'server'> = {
     release: () => Promise.resolve(Buffer.from('')),
   },
 };
+/** For a reply that is looked at until the end of a test. */
+const room = () => new TakenBuffer(new BodyPool());
 const server = { bugs: { report: (error: unknown) => bugs.push(error) } };
 
 describe.each(BACK_ENDS)('%s', (forced) => {
@@ -115,15 +123,21 @@ describe.each(BACK_ENDS)('%s', (forced) => {
 
   test('a link asks, gives up in time, and says why', async () => {
     const link = new HttpPeerLink(url, 'new-key');
-    expect(Buffer.from(await link.ask(Buffer.from('x'), 5_000, false)).toString()).toBe('answered x');
+    expect(Buffer.from(await link.ask(Buffer.from('x'), 5_000, false, room())).toString()).toBe('answered x');
     expect(Buffer.from(await link.holdings(new Uint8Array(0), 5_000)).toString()).toBe('holdings');
     expect(await link.piece(Uint8Array.of(0), Buffer.alloc)).toBe(null);
-    await expect(link.ask(Uint8Array.of(0), 5_000, false)).rejects.toThrow('answered 400: no question');
-    await expect(link.ask(Uint8Array.of(NEVER), 20, false)).rejects.toThrow('did not answer within 20 ms');
-    const asked = link.ask(Uint8Array.of(NEVER), 5_000, false);
+    await expect(link.ask(Uint8Array.of(0), 5_000, false, room())).rejects.toThrow(
+      'answered 400: no question',
+    );
+    await expect(link.ask(Uint8Array.of(NEVER), 20, false, room())).rejects.toThrow(
+      'did not answer within 20 ms',
+    );
+    const asked = link.ask(Uint8Array.of(NEVER), 5_000, false, room());
     link.close();
     await expect(asked).rejects.toThrow('the link to it was closed');
-    await expect(link.ask(Buffer.from('x'), 5_000, false)).rejects.toThrow('the link to it was closed');
+    await expect(link.ask(Buffer.from('x'), 5_000, false, room())).rejects.toThrow(
+      'the link to it was closed',
+    );
     const wrongKey = new HttpPeerLink(url, 'wrong');
     await expect(wrongKey.holdings(new Uint8Array(0), 5_000)).rejects.toThrow('answered 401');
     wrongKey.close();
@@ -131,12 +145,13 @@ describe.each(BACK_ENDS)('%s', (forced) => {
 
   test('questions that are asked while another is under way go in one request; what can not be answered there, alone', async () => {
     const link = new HttpPeerLink(url, 'new-key');
-    const ask = async (...bytes: number[]) => Buffer.from(await link.ask(Buffer.from(bytes), 5_000, false));
+    const ask = async (...bytes: number[]) =>
+      Buffer.from(await link.ask(Buffer.from(bytes), 5_000, false, room()));
     asked.length = 0;
-    const replies = [ask(65), ask(66), ask(1), ask(67), ask(LARGE, 9), ask(LARGE, 8), ask(NEVER + 1)];
-    const never = link.ask(Uint8Array.of(NEVER), 30_000, false);
+    const replies = [ask(65), ask(66), ask(1), ask(67), ask(LARGE, 9), ask(LARGE, 8), ask(100)];
+    const never = link.ask(Uint8Array.of(NEVER), 30_000, false, room());
     await expect(replies[2]).rejects.toThrow('answered 500');
-    for (const [i, letter] of [65, 66, null, 67, null, null, NEVER + 1].entries())
+    for (const [i, letter] of [65, 66, null, 67, null, null, 100].entries())
       if (letter !== null)
         expect((await replies[i]).toString()).toBe(`answered ${String.fromCharCode(letter)}`);
     expect((await replies[4]).equals(Buffer.alloc(LARGE_BYTES, 9))).toBe(true);
@@ -152,6 +167,28 @@ describe.each(BACK_ENDS)('%s', (forced) => {
     await expect(never).rejects.toThrow('the link to it was closed');
   });
 
+  test('replies that came together are in one buffer, which is used again when nobody looks at any of them', async () => {
+    const link = new HttpPeerLink(url, 'new-key');
+    const pool = new BodyPool();
+    const rooms = Array.from({ length: 4 }, () => new TakenBuffer(pool));
+    const [, ...together] = await Promise.all(
+      rooms.map((one, i) => link.ask(Uint8Array.of(MIDDLE, i), 5_000, false, one)),
+    );
+    for (const [i, bytes] of together.entries()) {
+      expect(Buffer.compare(bytes, Buffer.alloc(MIDDLE_BYTES, i + 1))).toBe(0);
+      expect(bytes.buffer === together[0].buffer).toBe(true);
+    }
+    const isFree = () => pool.take(POOLED_BODY_BYTES).buffer === together[0].buffer;
+    for (const one of rooms.slice(1)) {
+      expect(isFree()).toBe(false);
+      one.giveBack();
+      // Once more is not for another.
+      one.giveBack();
+    }
+    expect(isFree()).toBe(true);
+    link.close();
+  });
+
   test('what says that it is several questions is refused where it is not', async () => {
     const whole = writeTogether([Uint8Array.of(65), Uint8Array.of(66)]);
     expect((await post(QUESTIONS_PATH, whole)).status).toBe(200);
@@ -164,10 +201,10 @@ describe.each(BACK_ENDS)('%s', (forced) => {
     const link = new HttpPeerLink(url, 'new-key');
     // Too long to go with others.
     const long = (first: number) => Buffer.alloc(TOGETHER_QUESTION_BYTES + 1, first);
-    const never = Array.from({ length: PEER_CONNECTIONS }, () => link.ask(long(NEVER), 300, false));
+    const never = Array.from({ length: PEER_CONNECTIONS }, () => link.ask(long(NEVER), 300, false, room()));
     const all = Promise.allSettled(never);
-    await expect(link.ask(long(65), 20, false)).rejects.toThrow('did not answer within 20 ms');
-    const waiting = link.ask(long(66), 30_000, false);
+    await expect(link.ask(long(65), 20, false, room())).rejects.toThrow('did not answer within 20 ms');
+    const waiting = link.ask(long(66), 30_000, false, room());
     for (const { status } of await all) expect(status).toBe('rejected');
     expect(Buffer.from(await waiting).toString()).toBe(`answered ${long(66)}`);
     link.close();
@@ -183,7 +220,7 @@ describe.each(BACK_ENDS)('%s', (forced) => {
     });
     const link = new HttpPeerLink(url, 'new-key');
     const others = await Promise.all(
-      Array.from({ length: 40 }, () => link.ask(Uint8Array.of(LARGE, 200), 30_000, false)),
+      Array.from({ length: 40 }, () => link.ask(Uint8Array.of(LARGE, 200), 30_000, false, room())),
     );
     for (const bytes of others) expect(Buffer.compare(bytes, Buffer.alloc(LARGE_BYTES, 200))).toBe(0);
     link.close();
@@ -244,7 +281,7 @@ describe.each(BACK_ENDS)('%s', (forced) => {
 
 test('a link that reaches nobody says so', async () => {
   const refused = new HttpPeerLink('http://127.0.0.1:1', 'new-key');
-  await expect(refused.ask(Buffer.from('x'), 5_000, false)).rejects.toThrow(/ECONNREFUSED/);
+  await expect(refused.ask(Buffer.from('x'), 5_000, false, room())).rejects.toThrow(/ECONNREFUSED/);
   refused.close();
 });
 
@@ -268,7 +305,7 @@ test('replies in pieces of any size are put together, and what is no reply ends 
   const link = new HttpPeerLink(`http://127.0.0.1:${port}`, 'key');
   const ask = async (...pieces: string[]): Promise<string> => {
     replies = pieces;
-    return Buffer.from(await link.ask(Buffer.from('x'), 5_000, false)).toString();
+    return Buffer.from(await link.ask(Buffer.from('x'), 5_000, false, room())).toString();
   };
   const reply = 'HTTP/1.1 200 OK\r\nX: y\r\ncontent-length: 10\r\n\r\n0123456789';
   for (let cut = 1; cut < reply.length; cut++)
@@ -316,7 +353,7 @@ test('a request that crosses the end of a connection that was used before is sen
     peer.listen(0, '127.0.0.1', () => resolve((peer.address() as AddressInfo).port));
   });
   const link = new HttpPeerLink(`http://127.0.0.1:${port}`, 'key');
-  const ask = async () => Buffer.from(await link.ask(Buffer.from('x'), 5_000, false)).toString();
+  const ask = async () => Buffer.from(await link.ask(Buffer.from('x'), 5_000, false, room())).toString();
 
   plans.push([`${reply}a`], [`${reply}b`, 'HTTP/1.1 200…']);
   expect(await ask()).toBe('a');

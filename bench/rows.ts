@@ -81,7 +81,7 @@ async function openRows(directory: string, cacheBytes: number): Promise<Opened> 
 async function compactionAll({ store, view }: Opened, nowUs: number): Promise<number> {
   const startUs = monotonicUs();
   for (let plan = view.planCompaction(nowUs); plan !== null; plan = view.planCompaction(nowUs)) {
-    view.finishCompaction(plan, await store.compact(SCOPE, plan));
+    finished(view.finishCompaction(plan, await store.compact(SCOPE, plan)));
     await store.commit((writerOf) => view.save(writerOf(SCOPE)));
   }
   return monotonicUs() - startUs;

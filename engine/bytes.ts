@@ -23,12 +23,12 @@ const decoded: ({ readonly utf8: Uint8Array; readonly text: string } | undefined
 const KEPT_BYTES = 1024 * 1024;
 
 export class ByteWriter {
-  #bytes: Uint8Array;
+  #bytes: Uint8Array<ArrayBuffer>;
   #view: DataView;
   #length = 0;
 
   /** Into memory that is given, as long as it is enough, else into its own. */
-  constructor(initial: number | Uint8Array = 1024) {
+  constructor(initial: number | Uint8Array<ArrayBuffer> = 1024) {
     this.#bytes = typeof initial === 'number' ? new Uint8Array(initial) : initial;
     const { buffer, byteOffset, byteLength } = this.#bytes;
     this.#view = new DataView(buffer, byteOffset, byteLength);
@@ -91,7 +91,7 @@ export class ByteWriter {
   }
 
   /** A view of what was written, good until something is written or cleared. */
-  written(): Uint8Array {
+  written(): Uint8Array<ArrayBuffer> {
     return this.#bytes.subarray(0, this.#length);
   }
 

@@ -3,7 +3,6 @@
  */
 
 import { type CompactionPlan, type CompactionSizes, compactRuns } from '../engine/rows/compaction.js';
-import type { RunDirectory } from '../engine/rows/directory.js';
 import type { RowsView } from '../engine/rows/rows-view.js';
 import {
   type FileBuilder,
@@ -11,6 +10,7 @@ import {
   type SegmentReader,
   type SegmentWriter,
 } from '../engine/segments.js';
+import { finished } from '../engine/steps.js';
 
 export class SegmentTable implements SegmentReader, SegmentWriter, FileBuilder {
   readonly #segments: Map<string, Uint8Array>;
@@ -118,7 +118,7 @@ export class SegmentTable implements SegmentReader, SegmentWriter, FileBuilder {
 export class TableCompaction {
   readonly plan: CompactionPlan;
   readonly #view: RowsView;
-  readonly #steps: Generator<void, RunDirectory | null>;
+  readonly #steps: Generator<void, Uint8Array | null>;
 
   private constructor(view: RowsView, table: SegmentTable, plan: CompactionPlan, sizes: CompactionSizes) {
     this.plan = plan;
@@ -142,7 +142,7 @@ export class TableCompaction {
     for (let i = 0; i < stepCount; i++) {
       const step = this.#steps.next();
       if (!step.done) continue;
-      this.#view.finishCompaction(this.plan, step.value);
+      finished(this.#view.finishCompaction(this.plan, step.value));
       return true;
     }
     return false;

@@ -18,7 +18,7 @@ import {
 import { nameBytes } from '../names.js';
 import type { BlockReader, FileBuilder } from '../segments.js';
 import { indexOfBlock, rowOfBlock } from './block.js';
-import { decodeDirectory, type RunDirectory } from './directory.js';
+import { decodingDirectory, encodingDirectory, type RunDirectory } from './directory.js';
 import { compareRows } from './row-order.js';
 import type { RunKind } from './run.js';
 import { type ProjectRow, RunWriter } from './run-writer.js';
@@ -58,12 +58,12 @@ interface RowSource {
   next(): boolean;
 }
 
-/** Resolves, once it has run through, to the directory of the output; without rows there is no output. */
+/** Returns the directory of the output as it is stored, in memory of its own; null: without rows there is no output. */
 export function* compactRuns(
   plan: CompactionPlan,
   files: FileBuilder,
   sizes: CompactionSizes = USUAL_SIZES,
-): Generator<void, RunDirectory | null> {
+): Generator<void, Uint8Array<ArrayBuffer> | null> {
   const spills: string[] = [];
   const sources: RowSource[] = [];
   /** The same text, one string for all directories: a day's hours have the same projects. */
@@ -71,18 +71,20 @@ export function* compactRuns(
   for (const input of plan.inputs) {
     if (input.kind === 'sorted') {
       const bytes = files.block(input.file, files.blockCount(input.file) - 1);
-      const directory = decodeDirectory(bytes, (name) => entryOf(names, name, () => name));
+      const directory = yield* decodingDirectory(bytes, (name) => entryOf(names, name, () => name));
       sources.push(new SortedSource(files, input.file, directory, input.visibleFromUs));
     }
   }
   yield* sortFresh(plan, files, sizes, sources, spills);
   const live = sources.filter((source) => source.next());
-  let directory: RunDirectory | null = null;
+  let directory: Uint8Array<ArrayBuffer> | null = null;
   if (live.length > 0) {
     files.create(plan.output, yield* sampleOf(plan, files));
     const writer = new RunWriter(files, plan.output, sizes.blockBytes);
     yield* merge(live, writer);
-    directory = writer.finish(true);
+    directory = yield* encodingDirectory(writer.finish());
+    // As it is: unpacked it would be at each start, of all runs, and a third of it saved is half a byte a row.
+    files.append(plan.output, directory, directory.length);
   }
   for (const spill of spills) files.remove(spill);
   return directory;
@@ -143,7 +145,7 @@ function* spillChunk(
   files.create(spill, null);
   const writer = new RunWriter(files, spill, blockBytes);
   for (const row of chunk.sort(compareProjectRows)) if (writer.append(row)) yield;
-  return new SortedSource(files, spill, writer.finish(false), -Infinity);
+  return new SortedSource(files, spill, writer.finish(), -Infinity);
 }
 
 /** Rows from all over the inputs, evenly spread. */

@@ -12,7 +12,18 @@
 
 import { upperBound } from '../binary-search.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
+import { MAX_NAME_BYTES } from '../limits.js';
 import { SegmentError } from '../segments.js';
+import { finished } from '../steps.js';
+
+/** Of a project beside the characters of its name. */
+const PROJECT_BYTES = 28;
+
+/** That a writer wants to have free before it writes a name: it may take three bytes a character. */
+const NAME_ROOM_BYTES = 3 * MAX_NAME_BYTES;
+
+/** With names as long as they may be some quarter of a megabyte. */
+const PROJECTS_A_STEP = 256;
 
 export interface RunDirectory {
   readonly rowCount: number;
@@ -29,8 +40,15 @@ export interface RunDirectory {
 }
 
 export function encodeDirectory(directory: RunDirectory): Uint8Array {
+  return finished(encodingDirectory(directory));
+}
+
+/** The same in steps, in memory of its own: it may have many names, and long ones. */
+export function* encodingDirectory(directory: RunDirectory): Generator<void, Uint8Array<ArrayBuffer>> {
   const { projects, blockFirstRows, blockFirstTimesUs } = directory;
-  const writer = new ByteWriter(32 + 12 * blockFirstRows.length + 64 * projects.length);
+  const nameLengths = projects.reduce((sum, { length }) => sum + length, 0);
+  const beside = 18 + NAME_ROOM_BYTES + 12 * blockFirstRows.length;
+  const writer = new ByteWriter(beside + PROJECT_BYTES * projects.length + nameLengths);
   writer.u32(directory.rowCount);
   writer.f64(directory.rowByteCount);
   writer.u32(blockFirstRows.length);
@@ -43,20 +61,27 @@ export function encodeDirectory(directory: RunDirectory): Uint8Array {
     writer.u32(directory.projectRowCounts[i]);
     writer.f64(directory.oldestUs[i]);
     writer.f64(directory.newestUs[i]);
+    if (i % PROJECTS_A_STEP === PROJECTS_A_STEP - 1) yield;
   }
-  return writer.finish();
+  return writer.written();
 }
 
-/**
- * Throws a SegmentError for bytes that are no directory. `shared` may return another string of the same text.
- */
-export function decodeDirectory(bytes: Uint8Array, shared = (name: string) => name): RunDirectory {
+/** Throws a SegmentError for bytes that are no directory. */
+export function decodeDirectory(bytes: Uint8Array): RunDirectory {
+  return finished(decodingDirectory(bytes));
+}
+
+/** The same in steps. `shared` may return another string of the same text. */
+export function* decodingDirectory(
+  bytes: Uint8Array,
+  shared = (name: string) => name,
+): Generator<void, RunDirectory> {
   const reader = new ByteReader(bytes);
   const rowCount = reader.u32();
   const rowByteCount = reader.f64();
   const blockCount = reader.u32();
   const projectCount = reader.u32();
-  if (reader.remaining < 12 * blockCount + 28 * projectCount)
+  if (reader.remaining < 12 * blockCount + PROJECT_BYTES * projectCount)
     throw new SegmentError('a directory of rows is shorter than it says');
   const directory: RunDirectory = {
     rowCount,
@@ -75,6 +100,7 @@ export function decodeDirectory(bytes: Uint8Array, shared = (name: string) => na
     directory.projectRowCounts[i] = reader.u32();
     directory.oldestUs[i] = reader.f64();
     directory.newestUs[i] = reader.f64();
+    if (i % PROJECTS_A_STEP === PROJECTS_A_STEP - 1) yield;
   }
   if (reader.remaining > 0) throw new SegmentError('a directory of rows is longer than it says');
   return directory;

@@ -13,6 +13,9 @@ const PROJECT_BYTES = 208;
 /** The room that the two lists get with their second run; what they need for each run is the run's. */
 const LIST_ROOM_BYTES = 256;
 
+/** With names as long as they may be some half a millisecond. */
+const PROJECTS_A_STEP = 256;
+
 export interface RunOfProject {
   readonly run: SortedRun;
   /** The project's place in the run's directory. */
@@ -31,6 +34,8 @@ interface Entry {
 export class ProjectRuns {
   readonly #entries = new Map<string, Entry>();
   #entryBytes = 0;
+  /** Runs that are being added. */
+  readonly #coming = new Set<SortedRun>();
   /** Runs that are gone and may still be in entries: since the pass under way began, and before. */
   #gone = new Set<SortedRun>();
   #sweptOut = new Set<SortedRun>();
@@ -57,17 +62,20 @@ export class ProjectRuns {
     if (entry === undefined) return found;
     for (let i = 0; i < entry.runs.length; i++) {
       const run = entry.runs[i];
-      if (!this.#isGone(run)) found.push({ run, projectIndex: entry.indexes[i] });
+      if (!this.#isGone(run) && !this.#coming.has(run)) found.push({ run, projectIndex: entry.indexes[i] });
     }
     return found;
   }
 
   /**
-   * From then on the run's names are those of the map, so that a name is held once. O(projects of the run).
+   * Adds it in steps: until it is shown, no project has it. From then on the run's names are those of the map, so that a
+   * name is held once. O(projects of the run).
    */
-  add(run: SortedRun): void {
+  *adding(run: SortedRun): Generator<void, void> {
+    this.#coming.add(run);
     const { projects } = run.directory;
     for (let i = 0; i < projects.length; i++) {
+      if (i % PROJECTS_A_STEP === PROJECTS_A_STEP - 1) yield;
       const entry = this.#entries.get(projects[i]);
       if (entry === undefined) {
         const begun = { project: projects[i], hasRoom: false, runs: [run], indexes: [i] };
@@ -83,7 +91,12 @@ export class ProjectRuns {
     }
   }
 
+  show(run: SortedRun): void {
+    this.#coming.delete(run);
+  }
+
   delete(run: SortedRun): void {
+    this.#coming.delete(run);
     this.#gone.add(run);
   }
 

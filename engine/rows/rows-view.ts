@@ -25,7 +25,7 @@ import { slotIndex, truncateUs, US_PER_HOUR, US_PER_SECOND } from '../time.js';
 import type { FigureLine, View } from '../view.js';
 import type { CompactionPlan } from './compaction.js';
 import { nextCompaction } from './compaction-policy.js';
-import { decodeDirectory, type RunDirectory } from './directory.js';
+import { decodingDirectory } from './directory.js';
 import { FreshRun, removeFreshRun } from './fresh-run.js';
 import { ROWS } from './kind.js';
 import { OpenRuns } from './open-runs.js';
@@ -215,7 +215,7 @@ export class RowsView implements View<EdgeEntry> {
   *#loadRun(info: RunInfo, reader: SegmentReader): Generator<void, void> {
     yield;
     if (info.kind === 'sorted') {
-      this.#addSorted(info, storedDirectory(reader, runFile(info)));
+      this.#show(yield* this.#sortedRun(info, storedDirectory(reader, runFile(info))));
       return;
     }
     const run = new FreshRun(info, this.#reader);
@@ -267,17 +267,20 @@ export class RowsView implements View<EdgeEntry> {
   }
 
   /**
-   * Puts the output, null when there isn't one, in the place of its inputs: in answers at once, in the store
-   * with the next save.
+   * Puts the output, of which `directory` is what compactRuns returned, in the place of its inputs: in answers with the
+   * last step, in the store with the next save.
    */
-  finishCompaction(plan: CompactionPlan, directory: RunDirectory | null): void {
+  *finishCompaction(plan: CompactionPlan, directory: Uint8Array | null): Generator<void, void> {
+    const run = directory === null ? null : yield* this.#sortedRun(this.#underWay(plan).info, directory);
     const { inputs, info } = this.#endCompaction(plan);
-    for (const run of inputs) this.#drop(run);
+    for (const input of inputs) this.#drop(input);
     this.#manifestIsDirty = true;
-    if (directory === null) return;
-    if (isExpired(info)) this.#gone.add(plan.output);
-    else {
-      this.#addSorted(info, directory);
+    if (run === null) return;
+    if (isExpired(info)) {
+      this.#projects.delete(run);
+      this.#gone.add(plan.output);
+    } else {
+      this.#show(run);
       this.#built.add(plan.output);
     }
   }
@@ -334,11 +337,17 @@ export class RowsView implements View<EdgeEntry> {
     return run;
   }
 
-  #addSorted(info: RunInfo, directory: RunDirectory): void {
-    const run = new SortedRun(info, directory, this.#reader);
+  /** That is in no answer until it is shown. */
+  *#sortedRun(info: RunInfo, directory: Uint8Array): Generator<void, SortedRun> {
+    const run = new SortedRun(info, yield* decodingDirectory(directory), this.#reader);
+    yield* this.#projects.adding(run);
+    return run;
+  }
+
+  #show(run: SortedRun): void {
     this.#sorted.add(run);
     this.#changeCount += 1;
-    this.#projects.add(run);
+    this.#projects.show(run);
   }
 
   /** The first few. Whether there were any. */
@@ -378,9 +387,14 @@ export class RowsView implements View<EdgeEntry> {
     this.#manifestIsDirty = true;
   }
 
-  #endCompaction(plan: CompactionPlan): CompactionUnderWay {
+  #underWay(plan: CompactionPlan): CompactionUnderWay {
     const compaction = this.#compaction;
     assert(compaction !== null && compaction.plan === plan, 'a compaction ends that is not under way');
+    return compaction;
+  }
+
+  #endCompaction(plan: CompactionPlan): CompactionUnderWay {
+    const compaction = this.#underWay(plan);
     this.#compaction = null;
     return compaction;
   }
@@ -390,8 +404,8 @@ function isExpired({ startUs, spanUs, visibleFromUs }: RunInfo): boolean {
   return startUs + spanUs <= visibleFromUs;
 }
 
-function storedDirectory(reader: SegmentReader, file: string): RunDirectory {
+function storedDirectory(reader: SegmentReader, file: string): Uint8Array {
   const blockCount = reader.blockCount(file);
   if (blockCount === 0) throw new SegmentError('a row file that the manifest names is not in the store');
-  return decodeDirectory(reader.block(file, blockCount - 1));
+  return reader.block(file, blockCount - 1);
 }

@@ -2,7 +2,7 @@
 
 import { assert } from '../assert.js';
 import type { FileBuilder } from '../segments.js';
-import { encodeDirectory, type RunDirectory } from './directory.js';
+import type { RunDirectory } from './directory.js';
 import type { Row } from './row-order.js';
 import { encodeSortedBlock } from './sorted-block.js';
 
@@ -58,11 +58,11 @@ export class RunWriter {
     return isFull;
   }
 
-  /** Writes the rest, and the directory if asked to; returns it. */
-  finish(withDirectory: boolean): RunDirectory {
+  /** Writes the rest; returns the directory. */
+  finish(): RunDirectory {
     if (this.#rows.length > 0) this.#writeBlock();
     const ends = [...this.#projectFirstRows.slice(1), this.#rowCount];
-    const directory: RunDirectory = {
+    return {
       rowCount: this.#rowCount,
       rowByteCount: this.#rowByteCount,
       blockFirstRows: Uint32Array.from(this.#blockFirstRows),
@@ -73,11 +73,6 @@ export class RunWriter {
       oldestUs: Float64Array.from(this.#oldestUs),
       newestUs: Float64Array.from(this.#newestUs),
     };
-    if (!withDirectory) return directory;
-    const bytes = encodeDirectory(directory);
-    // As it is: unpacked it would be at each start, of all runs, and a third of it saved is half a byte a row.
-    this.#files.append(this.#file, bytes, bytes.length);
-    return directory;
   }
 
   #writeBlock(): void {

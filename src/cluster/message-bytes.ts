@@ -15,7 +15,7 @@ import { POOLED_BODY_BYTES, SMALL_BODY_BYTES } from '../endpoints/limits.js';
 const CHECKSUM_BYTES = 4;
 
 /** Memory of at least so many bytes. */
-export type Allocate = (byteCount: number) => Uint8Array;
+export type Allocate = (byteCount: number) => Uint8Array<ArrayBuffer>;
 
 /** In memory from `allocate`. Throws what writing its content throws. */
 export function writeMessage(

@@ -6,17 +6,17 @@
 import { BODY_POOL_COUNT, POOLED_BODY_BYTES, SMALL_BODY_BYTES } from './limits.js';
 
 export class BodyPool {
-  readonly #free: Buffer[] = [];
+  readonly #free: Buffer<ArrayBuffer>[] = [];
 
   /** At least `byteCount` bytes, with what some earlier body left in them. */
-  take(byteCount: number): Buffer {
+  take(byteCount: number): Buffer<ArrayBuffer> {
     if (byteCount < SMALL_BODY_BYTES || byteCount > POOLED_BODY_BYTES)
       return Buffer.allocUnsafeSlow(byteCount);
     return this.#free.pop() ?? Buffer.allocUnsafeSlow(POOLED_BODY_BYTES);
   }
 
   /** Takes back what nobody looks at any more. A buffer that isn't given back is only garbage. */
-  giveBack(buffer: Buffer): void {
+  giveBack(buffer: Buffer<ArrayBuffer>): void {
     if (buffer.length === POOLED_BODY_BYTES && this.#free.length < BODY_POOL_COUNT) this.#free.push(buffer);
   }
 }
@@ -24,14 +24,14 @@ export class BodyPool {
 /** The buffer of one body, or of several that came together. */
 export class TakenBuffer {
   readonly #pool: BodyPool;
-  #taken: { readonly buffer: Buffer; holders: number } | null = null;
+  #taken: { readonly buffer: Buffer<ArrayBuffer>; holders: number } | null = null;
 
   constructor(pool: BodyPool) {
     this.#pool = pool;
   }
 
   /** In place of the one before, which may be looked at until the end of the turn. */
-  readonly take = (byteCount: number): Buffer => {
+  readonly take = (byteCount: number): Buffer<ArrayBuffer> => {
     const buffer = this.#pool.take(byteCount);
     this.giveBack();
     this.#taken = { buffer, holders: 1 };

@@ -48,7 +48,7 @@ export class LogsAnswers {
 
   /** Nothing that a slow client makes last may reach the rows, which keep their blocks in memory. */
   #usual({ rows, visibleUntilUs }: MergedLogs, parameters: LogsParameters, nowUs: number): LiveAnswer {
-    let buffer: Buffer | null = null;
+    let buffer: Buffer<ArrayBuffer> | null = null;
     const body = encodeLogs(rows, (byteCount) => {
       buffer = this.#bodies.take(byteCount);
       return buffer;

@@ -9,6 +9,7 @@ import { SegmentError } from '../../engine/segments.js';
 import { EdgeShard } from '../../engine/shard.js';
 import type { UsageView } from '../../engine/usage/usage-view.js';
 import { partitionId } from '../../ingest/partition-id.js';
+import { inTurns } from '../in-turns.js';
 import type { Scope, Store } from '../store/store.js';
 import type { OwnedShard } from './shards.js';
 
@@ -97,7 +98,7 @@ export class Compactor {
     if (plan === null) return;
     const { store, chunkBytes } = this.#ports;
     this.#begin(scope, Math.min(plan.rowByteCount, chunkBytes), store.compact(scope, plan, chunkBytes), {
-      finish: (directory) => rows.finishCompaction(plan, directory),
+      finish: (directory) => inTurns(rows.finishCompaction(plan, directory)),
       // Damage stays; anything else may pass.
       fail: (error) =>
         error instanceof SegmentError ? rows.failCompaction(plan) : rows.dropCompaction(plan),
@@ -117,16 +118,16 @@ export class Compactor {
     scope: Scope,
     heldBytes: number,
     made: Promise<Made>,
-    { finish, fail }: { finish(made: Made): void; fail(error: unknown): void },
+    { finish, fail }: { finish(made: Made): void | Promise<void>; fail(error: unknown): void },
   ): void {
     this.#isRunning = true;
     this.#heldBytes = heldBytes;
     made
       .then(
         async (result) => {
+          if (!this.#stopped) await finish(result);
           this.#isRunning = false;
           if (this.#stopped) return;
-          finish(result);
           await this.#ports.commit();
         },
         (error: unknown) => {

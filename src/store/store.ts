@@ -9,7 +9,6 @@ import { dirname, join } from 'node:path';
 import { assert } from '../../engine/assert.js';
 import { COMPACTION_CHUNK_BYTES } from '../../engine/limits.js';
 import type { CompactionPlan } from '../../engine/rows/compaction.js';
-import { decodeDirectory, type RunDirectory } from '../../engine/rows/directory.js';
 import { SegmentError, type SegmentReader } from '../../engine/segments.js';
 import type { SealPlan } from '../../engine/usage/sealed/seal.js';
 import { type PartSummary, partFile } from '../../engine/usage/sealed/sealed-part.js';
@@ -339,14 +338,14 @@ export class Store {
 
   /**
    * Runs a compaction of a scope's files on the storage thread; what it reads must be durable. The output can
-   * be read once it resolves, and counts once a commit adopts it. Rejects with a SegmentError when an input
+   * be read once it resolves, to its directory, and counts once a commit adopts it. Rejects with a SegmentError when an input
    * is damaged.
    */
   async compact(
     scope: Scope,
     plan: CompactionPlan,
     chunkBytes = COMPACTION_CHUNK_BYTES,
-  ): Promise<RunDirectory | null> {
+  ): Promise<Uint8Array | null> {
     const { directory, frameEnds } = await this.#thread
       .compact({
         plan,
@@ -362,7 +361,7 @@ export class Store {
       });
     if (directory === null) return null;
     this.#files.built(`${scope}:${plan.output}`, frameEnds, true);
-    return decodeDirectory(directory);
+    return directory;
   }
 
   /**

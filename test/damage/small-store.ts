@@ -6,6 +6,7 @@
 
 import { createTraffic, type Traffic } from '../../bench/generator/traffic.js';
 import { EdgeShard } from '../../engine/shard.js';
+import { finished } from '../../engine/steps.js';
 import { US_PER_HOUR, US_PER_MINUTE, US_PER_SECOND } from '../../engine/time.js';
 import type { StoredRecord } from '../../ingest/embedded-log/durable-log.js';
 import { NOT_BEGUN } from '../../ingest/embedded-log/import-state.js';
@@ -143,7 +144,7 @@ export async function settle(store: Store, shards: Shards, nowUs: number): Promi
     for (;;) {
       const plan = shard.rows.planCompaction(nowUs);
       if (plan === null) break;
-      shard.rows.finishCompaction(plan, await store.compact(`${topic}/${partition}`, plan));
+      finished(shard.rows.finishCompaction(plan, await store.compact(`${topic}/${partition}`, plan)));
       await commit(store, shards, nowUs);
     }
     for (let plan = shard.usage.planSeal(); plan !== null; plan = shard.usage.planSeal()) {

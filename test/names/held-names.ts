@@ -111,7 +111,8 @@ function sortedRows(): [object, () => number] {
     };
     const run = new SortedRun(info, directory, NOWHERE);
     runs.push(run);
-    projects.add(run);
+    finished(projects.adding(run));
+    projects.show(run);
   }
   const counted = () => projects.heldBytes + runs.reduce((sum, run) => sum + run.heldBytes, 0);
   return [[projects, runs], counted];

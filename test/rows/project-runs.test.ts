@@ -7,6 +7,7 @@ import type { RunDirectory } from '../../engine/rows/directory.js';
 import { ProjectRuns } from '../../engine/rows/project-runs.js';
 import type { RunInfo } from '../../engine/rows/run.js';
 import { SortedRun } from '../../engine/rows/sorted-run.js';
+import { finished } from '../../engine/steps.js';
 import { Random } from '../../src/demo/random.js';
 import { SegmentTable } from '../segment-table.js';
 
@@ -41,15 +42,23 @@ test.each(Array.from({ length: 10 }, (_, seed) => seed))('runs and twin agree: s
   const random = new Random(seed);
   const projectRuns = new ProjectRuns();
   let twin: SortedRun[] = [];
+  /** Added, and not shown yet. */
+  let coming: SortedRun | null = null;
   for (let step = 0; step < 500; step++) {
-    const action = random.below(4);
-    if (action === 0) {
-      const added = run(
+    const action = random.below(5);
+    if (action === 0 && coming === null) {
+      coming = run(
         step,
         PROJECTS.filter(() => random.chance(0.4)),
       );
-      projectRuns.add(added);
-      twin.push(added);
+      finished(projectRuns.adding(coming));
+    } else if (action === 4 && coming !== null) {
+      if (random.chance(0.2)) projectRuns.delete(coming);
+      else {
+        projectRuns.show(coming);
+        twin.push(coming);
+      }
+      coming = null;
     } else if (action === 1 && twin.length > 0) {
       const gone = random.pick(twin);
       projectRuns.delete(gone);
@@ -67,6 +76,7 @@ test.each(Array.from({ length: 10 }, (_, seed) => seed))('runs and twin agree: s
     }
   }
   for (const gone of twin) projectRuns.delete(gone);
+  if (coming !== null) projectRuns.delete(coming);
   // The pass under way, and one over everything.
   for (let pass = 0; pass < 2; pass++) projectRuns.sweep(PROJECTS.length + 1);
   expect(projectRuns.projectCount).toBe(0);
@@ -76,10 +86,13 @@ test.each(Array.from({ length: 10 }, (_, seed) => seed))('runs and twin agree: s
 test('what a project takes does not grow by runs that come and go', () => {
   const projectRuns = new ProjectRuns();
   const takes: number[] = [];
-  projectRuns.add(run(0, ['a']));
+  const first = run(0, ['a']);
+  finished(projectRuns.adding(first));
+  projectRuns.show(first);
   for (let id = 1; id < 4; id++) {
     const added = run(id, ['a']);
-    projectRuns.add(added);
+    finished(projectRuns.adding(added));
+    projectRuns.show(added);
     takes.push(projectRuns.heldBytes);
     projectRuns.delete(added);
     for (let pass = 0; pass < 2; pass++) projectRuns.sweep(2);

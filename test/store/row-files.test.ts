@@ -239,7 +239,7 @@ async function filled(directory: string): Promise<Rig> {
 async function compactionAll({ store, view }: Rig): Promise<void> {
   const nowUs = DAY_US + 3 * US_PER_DAY;
   for (let plan = view.planCompaction(nowUs); plan !== null; plan = view.planCompaction(nowUs)) {
-    view.finishCompaction(plan, await store.compact(SCOPE, plan));
+    finished(view.finishCompaction(plan, await store.compact(SCOPE, plan)));
     await save({ store, view });
   }
 }
@@ -270,7 +270,7 @@ test('a compaction changes no answer: at once, after its commit and after a rest
   const plan = rig.view.planCompaction(nowUs)!;
   const directoryOfRows = await rig.store.compact(SCOPE, plan);
   expect(answers(rig.view)).toBe(before);
-  rig.view.finishCompaction(plan, directoryOfRows);
+  finished(rig.view.finishCompaction(plan, directoryOfRows));
   expect(answers(rig.view)).toBe(before);
   await save(rig);
   expect(answers(rig.view)).toBe(before);
@@ -281,13 +281,40 @@ test('a compaction changes no answer: at once, after its commit and after a rest
   expect(answers((await load(directory)).view)).toBe(before);
 });
 
+test('while a compaction of many projects is put in place step by step, no answer changes', async () => {
+  const { store, view } = await load(newDirectory());
+  const projects = Array.from({ length: 1_500 }, (_, i) => `p${i}`);
+  for (const [i, entry] of entries(1).slice(0, projects.length).entries())
+    view.apply({ ...entry, timestampUs: DAY_US + i, project: projects[i] });
+  await save({ store, view });
+  const nowUs = DAY_US + 3 * US_PER_DAY;
+  view.expire(nowUs);
+  await save({ store, view });
+  const text = () => {
+    const parameters = { retentionUs: LONGEST_RETENTION_US, startUs: null, endUs: null };
+    const rows = projects.flatMap((project) => queryLogs([view], { ...parameters, project }, nowUs));
+    return `${rows.length} ${Buffer.concat(rows)}`;
+  };
+  const before = text();
+  expect(before).toMatch(/^1440 /);
+  const plan = view.planCompaction(nowUs)!;
+  const steps = view.finishCompaction(plan, await store.compact(SCOPE, plan));
+  let stepCount = 0;
+  for (; steps.next().done === false; stepCount++) expect(text() === before).toBe(true);
+  expect(stepCount).toBeGreaterThanOrEqual(10);
+  expect(text() === before).toBe(true);
+  expect([...view.freshRuns()]).toEqual([]);
+  await save({ store, view });
+  expect(text() === before).toBe(true);
+});
+
 test('a compaction that was not committed leaves nothing: neither a file nor a change', async () => {
   const directory = newDirectory();
   const rig = await filled(directory);
   const before = answers(rig.view);
   const files = rowFiles(directory);
   const plan = rig.view.planCompaction(DAY_US + 3 * US_PER_DAY)!;
-  rig.view.finishCompaction(plan, await rig.store.compact(SCOPE, plan));
+  finished(rig.view.finishCompaction(plan, await rig.store.compact(SCOPE, plan)));
   expect(rowFiles(directory)).toHaveLength(files.length + 1);
   await closeStores();
   const again = await load(directory);

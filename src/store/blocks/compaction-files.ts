@@ -13,8 +13,7 @@ import type { Folders } from '../disk/folders.js';
 import { readable } from '../disk/read-error.js';
 import type { Removals } from '../disk/removals.js';
 import type { StoredFile } from '../thread/storage-protocol.js';
-import { compressedValue, NO_DICTIONARY } from '../values/checked-value.js';
-import { rawEnvelope } from '../values/envelope.js';
+import { compressedValue, NO_DICTIONARY, rawHeader } from '../values/checked-value.js';
 import { dictionaryOf, openFrame, wrapPacked } from './block-frame.js';
 
 interface OpenFile {
@@ -103,8 +102,8 @@ export class CompactionFiles implements FileBuilder {
     const made = this.#fileOf(file);
     const name = this.#nameOf(file, made.frameEnds.length);
     const dictionary = made.dictionary;
-    if (dictionary !== null) this.#addFrame(made, wrapPacked(name, bytes, plainBytes, dictionary));
-    else if (plainBytes === bytes.length) this.#addFrame(made, rawEnvelope(name, bytes));
+    if (plainBytes === bytes.length) this.#addFrame(made, rawHeader(name, bytes), bytes);
+    else if (dictionary !== null) this.#addFrame(made, wrapPacked(name, bytes, plainBytes, dictionary));
     else this.#addFrame(made, compressedValue(name, bytes));
   }
 
@@ -146,9 +145,13 @@ export class CompactionFiles implements FileBuilder {
     this.#files.clear();
   }
 
-  #addFrame(made: OpenFile, frame: Uint8Array): void {
-    writeWhole(this.#disk, made.descriptor, frame);
-    made.frameEnds.push((made.frameEnds.at(-1) ?? 0) + frame.length);
+  #addFrame(made: OpenFile, ...pieces: readonly Uint8Array[]): void {
+    let end = made.frameEnds.at(-1) ?? 0;
+    for (const piece of pieces) {
+      writeWhole(this.#disk, made.descriptor, piece);
+      end += piece.length;
+    }
+    made.frameEnds.push(end);
   }
 
   #dictionaryOf(file: string, open: OpenFile): Uint8Array {

@@ -99,7 +99,7 @@ export interface Compacted {
    * no output.
    */
   readonly frameEnds: Float64Array;
-  readonly directory: Uint8Array | null;
+  readonly directory: Uint8Array<ArrayBuffer> | null;
 }
 
 export interface Sealed {

@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import { SORTED_BLOCK_BYTES } from '../../../engine/limits.js';
 import { compactRuns } from '../../../engine/rows/compaction.js';
-import { encodeDirectory } from '../../../engine/rows/directory.js';
 import { SegmentError } from '../../../engine/segments.js';
 import type { Steps } from '../../../engine/steps.js';
 import { sealPart } from '../../../engine/usage/sealed/seal.js';
@@ -188,8 +187,7 @@ export class StorageWork {
   }
 
   #answer(message: StorageAnswer): void {
-    const hasBytes = 'done' in message && message.done !== null && 'sealed' in message.done;
-    this.#ports.answer(message, hasBytes ? [message.done.sealed] : []);
+    this.#ports.answer(message, 'done' in message ? ownBytesOf(message.done) : []);
   }
 
   async #written(question: StorageQuestion & { readonly do: 'write' }): Promise<Written> {
@@ -250,7 +248,7 @@ export class StorageWork {
     const compact = function* (): Steps<Compacted> {
       const directory = yield* compactRuns(plan, files, { chunkBytes, blockBytes });
       const frameEnds = yield* files.finish(plan.output);
-      return { frameEnds, directory: directory && encodeDirectory(directory) };
+      return { frameEnds, directory };
     };
     return await this.#inSlicesOrAbandoned(compact(), files);
   }
@@ -317,6 +315,13 @@ export class StorageWork {
     for (let step = resume(); ; step = next())
       if (step.done === true || step.value !== undefined || monotonicUs() >= endUs) return step;
   }
+}
+
+/** What is not copied to the other thread. */
+function ownBytesOf(done: Done): ArrayBuffer[] {
+  if (done === null) return [];
+  if ('sealed' in done) return [done.sealed];
+  return 'directory' in done && done.directory !== null ? [done.directory.buffer] : [];
 }
 
 /**

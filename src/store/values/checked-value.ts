@@ -55,13 +55,31 @@ export function filledValue(
   fill: (payload: Uint8Array) => void,
 ): Uint8Array<ArrayBuffer> {
   const value = new Uint8Array(HEADER_BYTES + length);
-  const view = new DataView(value.buffer);
+  const payload = value.subarray(HEADER_BYTES);
+  fill(payload);
+  writeHeader(value, name, codec, rawLength, payload);
+  return value;
+}
+
+/** What stands before bytes that are stored as they are. */
+export function rawHeader(name: string, raw: Uint8Array): Uint8Array {
+  const header = new Uint8Array(HEADER_BYTES);
+  writeHeader(header, name, CODEC_RAW, raw.length, raw);
+  return header;
+}
+
+function writeHeader(
+  { buffer }: Uint8Array<ArrayBuffer>,
+  name: string,
+  codec: number,
+  rawLength: number,
+  payload: Uint8Array,
+): void {
+  const view = new DataView(buffer);
   view.setUint8(0, VERSION);
   view.setUint8(1, codec);
   view.setUint32(2, rawLength, true);
-  fill(value.subarray(HEADER_BYTES));
-  view.setUint32(CHECKSUM_AT, checksum(name, value), true);
-  return value;
+  view.setUint32(CHECKSUM_AT, checksum(name, new Uint8Array(buffer), payload), true);
 }
 
 /** The quick compression, where it gains anything. It takes 3 µs a KB. */
@@ -134,6 +152,6 @@ export function damaged(kind: string, name: string, what: string): SegmentError 
   return new SegmentError(`${kind} ${name} is damaged: ${what}`);
 }
 
-function checksum(name: string, value: Uint8Array): number {
-  return crc32(value.subarray(HEADER_BYTES), crc32(value.subarray(0, CHECKSUM_AT), crc32(name)));
+function checksum(name: string, value: Uint8Array, payload = value.subarray(HEADER_BYTES)): number {
+  return crc32(payload, crc32(value.subarray(0, CHECKSUM_AT), crc32(name)));
 }

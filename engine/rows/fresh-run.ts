@@ -305,24 +305,33 @@ export class FreshRun {
     rows.count = count + 1;
   }
 
-  #insertPosition(rows: ProjectRows, ordinal: number): number {
+  #insertPosition({ ordinals, count }: ProjectRows, ordinal: number): number {
     let low = 0;
-    let high = rows.count - 1;
+    let high = count;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (this.#compare(rows.ordinals[middle], ordinal) > 0) high = middle;
+      if (this.#comparePlaces(ordinals[middle], ordinal) > 0) high = middle;
+      else low = middle + 1;
+    }
+    if (high === 0 || this.#compare(ordinals[high - 1], ordinal) <= 0) return high;
+    // Rows of one time and id are one row as a rule, sent again and again: seldom any but the last is looked at.
+    low = 0;
+    high -= 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.#compare(ordinals[middle], ordinal) > 0) high = middle;
       else low = middle + 1;
     }
     return low;
   }
 
-  /** As compareRows, but looks at the rows themselves only for ties. */
+  /** As compareRows, but looks at the rows themselves, which are read from the disk, only for ties. */
   #compare(a: number, b: number): number {
-    const timeDifference = this.#timeOffsetsUs[a] - this.#timeOffsetsUs[b];
-    if (timeDifference !== 0) return timeDifference;
-    const hashDifference = this.#idHashes[b] - this.#idHashes[a];
-    if (hashDifference !== 0) return hashDifference;
-    return this.#compareRows(a, b);
+    return this.#comparePlaces(a, b) || this.#compareRows(a, b);
+  }
+
+  #comparePlaces(a: number, b: number): number {
+    return this.#timeOffsetsUs[a] - this.#timeOffsetsUs[b] || this.#idHashes[b] - this.#idHashes[a];
   }
 
   /**

@@ -31,6 +31,11 @@ export interface Chunk {
   readonly end: number;
 }
 
+/** Whose value nobody else looks at. */
+export interface OwnPut extends Put {
+  readonly value: Uint8Array<ArrayBuffer>;
+}
+
 /** null for a key of something else. */
 export function parseChunkKey(key: string): (Chunk & { readonly topic: string }) | null {
   const match = KEY.exec(key);
@@ -68,7 +73,7 @@ export function encodePlace(topic: string, offset: number, { id, count }: Staged
 }
 
 /** Of records in a row, of which there is at least one, without their offsets. */
-export function encodeRecords(key: string, records: readonly NewRecord[]): Put {
+export function encodeRecords(key: string, records: readonly NewRecord[]): OwnPut {
   const headerBytes = HEADER_BYTES * records.length;
   const length = records.reduce((sum, { value }) => sum + value.length, headerBytes);
   const value = filledEnvelope(key, length, (raw) => {

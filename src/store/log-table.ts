@@ -27,6 +27,7 @@ import {
 import type { RememberedImport } from '../../ingest/embedded-log/import-state.js';
 import type { RememberedPost } from '../../ingest/embedded-log/remembered-posts.js';
 import { RECORD_BYTES } from '../../ingest/limits.js';
+import { free } from '../freed.js';
 import { DiskFullError } from './disk/disk-room.js';
 import type { Put } from './journal/frame.js';
 import type { Journal } from './journal/journal.js';
@@ -39,6 +40,7 @@ import {
   encodePlace,
   encodeRecords,
   keysOf,
+  type OwnPut,
   offsetPut,
   parseChunkKey,
   parseStagedKey,
@@ -127,11 +129,12 @@ export class LogTable implements DurableLog {
     const topic = this.#topic(name);
     const staged: StagedChunk[] = [];
     let writing: StagedChunk[] = [];
-    let puts: Put[] = [];
+    let puts: OwnPut[] = [];
     let byteCount = 0;
     const write = async (): Promise<void> => {
       await this.#tried(() => this.#write(puts));
       staged.push(...writing);
+      for (const { value } of puts) free(value);
       [writing, puts, byteCount] = [[], [], 0];
     };
     try {

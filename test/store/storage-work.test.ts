@@ -92,7 +92,7 @@ function workWithHeldSyncs(stepUs = 0) {
 function append(text: string, ...files: readonly string[]): StorageQuestion {
   return {
     do: 'append',
-    additions: files.map((file) => ({ path: join(directory, file), bytes: Buffer.from(text) })),
+    additions: files.map((file) => ({ path: join(directory, file), bytes: new TextEncoder().encode(text) })),
   };
 }
 

@@ -1,6 +1,7 @@
 /** Unpacks a gzip body on the thread pool, a piece at a time, as far as its memory allows. */
 
 import { createGunzip } from 'node:zlib';
+import { free } from '../../freed.js';
 import { GUNZIP_CHUNK_BYTES, INGEST_UNPACKED_BYTE_LIMIT } from '../limits.js';
 import type { BodyMemory } from './body-memory.js';
 
@@ -19,12 +20,14 @@ export function unpackGzip(packed: Uint8Array, unpacked: BodyMemory): Promise<Un
       gunzip.destroy();
       resolve(outcome);
     };
-    gunzip.on('data', (piece: Buffer) => {
+    gunzip.on('data', (piece: Buffer<ArrayBuffer>) => {
       if (gunzip.destroyed) return;
       byteCount += piece.length;
       try {
         if (byteCount > INGEST_UNPACKED_BYTE_LIMIT) end('too-large');
         else if (!unpacked.add(piece)) end('no-memory');
+        // It goes on in another one.
+        else if (piece.byteOffset + piece.length === piece.buffer.byteLength) free(piece);
       } catch (error) {
         // Thrown on from here it would end the process.
         gunzip.destroy();

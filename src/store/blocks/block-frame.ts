@@ -32,7 +32,7 @@ export function wrapPacked(
   raw: Uint8Array,
   plainBytes: number,
   dictionary: Uint8Array,
-): Uint8Array {
+): Uint8Array<ArrayBuffer> {
   const { text, hex } = packHex(raw.subarray(plainBytes));
   const compressed = zstdCompress(text, SORTED_ZSTD_LEVEL, dictionary);
   const header = new Uint8Array(PACKED_HEADER_BYTES);

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { assert } from '../../../engine/assert.js';
 import { type FileBuilder, SegmentError } from '../../../engine/segments.js';
 import type { Steps } from '../../../engine/steps.js';
+import { free } from '../../freed.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
 import type { Folders } from '../disk/folders.js';
@@ -95,7 +96,7 @@ export class CompactionFiles implements FileBuilder {
     };
     this.#files.set(file, made);
     if (dictionary !== null)
-      this.#addFrame(made, wrapPacked(this.#nameOf(file, 0), dictionary, 0, NO_DICTIONARY));
+      this.#addOwnFrame(made, wrapPacked(this.#nameOf(file, 0), dictionary, 0, NO_DICTIONARY));
   }
 
   append(file: string, bytes: Uint8Array, plainBytes: number): void {
@@ -103,8 +104,8 @@ export class CompactionFiles implements FileBuilder {
     const name = this.#nameOf(file, made.frameEnds.length);
     const dictionary = made.dictionary;
     if (plainBytes === bytes.length) this.#addFrame(made, rawHeader(name, bytes), bytes);
-    else if (dictionary !== null) this.#addFrame(made, wrapPacked(name, bytes, plainBytes, dictionary));
-    else this.#addFrame(made, compressedValue(name, bytes));
+    else if (dictionary !== null) this.#addOwnFrame(made, wrapPacked(name, bytes, plainBytes, dictionary));
+    else this.#addOwnFrame(made, compressedValue(name, bytes));
   }
 
   block(file: string, index: number): Uint8Array {
@@ -143,6 +144,11 @@ export class CompactionFiles implements FileBuilder {
       if (isMade) this.#removals.remove(path);
     }
     this.#files.clear();
+  }
+
+  #addOwnFrame(made: OpenFile, frame: Uint8Array<ArrayBuffer>): void {
+    this.#addFrame(made, frame);
+    free(frame);
   }
 
   #addFrame(made: OpenFile, ...pieces: readonly Uint8Array[]): void {

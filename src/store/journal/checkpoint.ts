@@ -5,6 +5,7 @@
 
 import { SegmentError } from '../../../engine/segments.js';
 import { finished, type Steps } from '../../../engine/steps.js';
+import { free } from '../../freed.js';
 import type { CompactionDisk } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
 import { writeWhole } from '../disk/file-appender.js';
@@ -184,6 +185,7 @@ class CheckpointFile {
     writeWhole(this.#disk, this.#descriptor, bytes);
     this.#checksum = checksum;
     this.#byteCount += bytes.length;
+    free(bytes);
     return valueStarts;
   }
 }

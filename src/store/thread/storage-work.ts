@@ -12,6 +12,7 @@ import { SegmentError } from '../../../engine/segments.js';
 import type { Steps } from '../../../engine/steps.js';
 import { sealPart } from '../../../engine/usage/sealed/seal.js';
 import { partFile } from '../../../engine/usage/sealed/sealed-part.js';
+import { free } from '../../freed.js';
 import { monotonicUs } from '../../system-clock.js';
 import { type CompactionDisk, CompactionFiles } from '../blocks/compaction-files.js';
 import type { Disk } from '../disk/disk.js';
@@ -127,6 +128,7 @@ export class StorageWork {
         case 'append':
           for (const { path, bytes } of question.additions) this.#appender.appendAndHold(path, bytes);
           this.#afterSync(this.#appender.syncAppended(question.additions), id);
+          for (const { bytes } of question.additions) free(bytes);
           break;
         case 'checkpoint':
           this.#answerLater(this.#inSlices(writeCheckpoint(this.#compactionDisk(), question)), id);

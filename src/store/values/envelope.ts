@@ -21,7 +21,11 @@ export function rawEnvelope(name: string, ...pieces: readonly Uint8Array[]): Uin
 }
 
 /** The same of so many bytes, which `fill` writes. */
-export function filledEnvelope(name: string, length: number, fill: (raw: Uint8Array) => void): Uint8Array {
+export function filledEnvelope(
+  name: string,
+  length: number,
+  fill: (raw: Uint8Array) => void,
+): Uint8Array<ArrayBuffer> {
   return filledValue(name, CODEC_RAW, length, length, fill);
 }
 

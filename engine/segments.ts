@@ -54,6 +54,8 @@ export interface FileBuilder extends BlockReader {
   append(file: string, bytes: Uint8Array, plainBytes: number): void;
   /** Removes a file that it made. */
   remove(file: string): void;
+  /** Nobody looks any more at the bytes of a block that it has read; each reading gives others. */
+  release(block: Uint8Array): void;
 }
 
 /** A block that was appended or built can be read at once. */

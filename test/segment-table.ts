@@ -99,6 +99,8 @@ export class SegmentTable implements SegmentReader, SegmentWriter, FileBuilder {
     return block;
   }
 
+  release(): void {}
+
   blockCount(file: string): number {
     return (this.#files.get(file) ?? this.#aside.get(file))?.length ?? 0;
   }
@@ -157,7 +159,9 @@ function builderFor({ inputs }: CompactionPlan, table: SegmentTable): FileBuilde
     create: (file, sample) => table.create(file, sample),
     append: (file, bytes) => table.append(file, bytes),
     remove: (file) => table.remove(file),
-    block: (file, index) => (isInput(file) ? whole : table).block(file, index),
+    // A copy, spoiled once nobody may look at it.
+    block: (file, index) => (isInput(file) ? whole : table).block(file, index).slice(),
+    release: (block) => block.fill(0xff),
     blockCount: (file) => (isInput(file) ? whole : table).blockCount(file),
   };
 }

@@ -66,22 +66,27 @@ export function* compactRuns(
 ): Generator<void, Uint8Array<ArrayBuffer> | null> {
   const spills: string[] = [];
   const sources: RowSource[] = [];
+  const passed: Uint8Array[] = [];
   /** The same text, one string for all directories: a day's hours have the same projects. */
   const names = new Map<string, string>();
   for (const input of plan.inputs) {
     if (input.kind === 'sorted') {
       const bytes = files.block(input.file, files.blockCount(input.file) - 1);
       const directory = yield* decodingDirectory(bytes, (name) => entryOf(names, name, () => name));
-      sources.push(new SortedSource(files, input.file, directory, input.visibleFromUs));
+      sources.push(new SortedSource(files, input.file, directory, input.visibleFromUs, passed));
     }
   }
-  yield* sortFresh(plan, files, sizes, sources, spills);
+  yield* sortFresh(plan, files, sizes, { sources, spills, passed });
   const live = sources.filter((source) => source.next());
   let directory: Uint8Array<ArrayBuffer> | null = null;
   if (live.length > 0) {
     files.create(plan.output, yield* sampleOf(plan, files));
     const writer = new RunWriter(files, plan.output, sizes.blockBytes);
-    yield* merge(live, writer);
+    for (const _ of merge(live, writer)) {
+      // What was taken of them is written; the row of after that is of a block that is not passed.
+      for (const block of passed.splice(0)) files.release(block);
+      yield;
+    }
     directory = yield* encodingDirectory(writer.finish());
     // As it is: unpacked it would be at each start, of all runs, and a third of it saved is half a byte a row.
     files.append(plan.output, directory, directory.length);
@@ -90,27 +95,39 @@ export function* compactRuns(
   return directory;
 }
 
+interface SortedTo {
+  readonly sources: RowSource[];
+  readonly spills: string[];
+  /** See SortedSource. */
+  readonly passed: Uint8Array[];
+}
+
 /** Adds a source for each chunk of the fresh inputs' rows; all but the last chunk are spilled. */
 function* sortFresh(
   plan: CompactionPlan,
   files: FileBuilder,
   sizes: CompactionSizes,
-  sources: RowSource[],
-  spills: string[],
+  { sources, spills, passed }: SortedTo,
 ): Generator<void, void> {
   let chunk: ProjectRow[] = [];
+  let blocks: Uint8Array[] = [];
   let byteCount = 0;
   for (const input of plan.inputs) {
     if (input.kind !== 'fresh') continue;
     const blockCount = files.blockCount(input.file);
     for (let i = 0; i < blockCount; i++) {
-      byteCount += takeRows(files.block(input.file, i), input, chunk);
+      const block = files.block(input.file, i);
+      blocks.push(block);
+      byteCount += takeRows(block, input, chunk);
       yield;
       if (byteCount < sizes.chunkBytes) continue;
       const spill = `${plan.output}-spill-${spills.length}`;
       spills.push(spill);
-      sources.push(yield* spillChunk(chunk, files, spill, sizes.blockBytes));
+      const directory = yield* spillChunk(chunk, files, spill, sizes.blockBytes);
+      sources.push(new SortedSource(files, spill, directory, -Infinity, passed));
+      for (const block of blocks) files.release(block);
       chunk = [];
+      blocks = [];
       byteCount = 0;
     }
   }
@@ -141,11 +158,11 @@ function* spillChunk(
   files: FileBuilder,
   spill: string,
   blockBytes: number,
-): Generator<void, RowSource> {
+): Generator<void, RunDirectory> {
   files.create(spill, null);
   const writer = new RunWriter(files, spill, blockBytes);
   for (const row of chunk.sort(compareProjectRows)) if (writer.append(row)) yield;
-  return new SortedSource(files, spill, writer.finish(), -Infinity);
+  return writer.finish();
 }
 
 /** Rows from all over the inputs, evenly spread. */
@@ -228,14 +245,24 @@ class SortedSource implements RowSource {
   readonly #file: string;
   readonly #directory: RunDirectory;
   readonly #visibleFromUs: number;
+  readonly #passed: Uint8Array[];
   #row = -1;
   #projectIndex = 0;
   #blockIndex = -1;
   #blockFirstRow = 0;
   #block: SortedBlock | null = null;
+  #blockBytes: Uint8Array | null = null;
   current!: ProjectRow;
 
-  constructor(files: BlockReader, file: string, directory: RunDirectory, visibleFromUs: number) {
+  /** Puts blocks whose rows it has all passed into `passed`. */
+  constructor(
+    files: BlockReader,
+    file: string,
+    directory: RunDirectory,
+    visibleFromUs: number,
+    passed: Uint8Array[],
+  ) {
+    this.#passed = passed;
     this.#files = files;
     this.#file = file;
     this.#directory = directory;
@@ -256,13 +283,20 @@ class SortedSource implements RowSource {
       this.current = { project, timeUs, idHash: block.idHashes[at], row };
       return true;
     }
+    this.#pass();
     return false;
+  }
+
+  #pass(): void {
+    if (this.#blockBytes !== null) this.#passed.push(this.#blockBytes);
   }
 
   #blockOfRow(): SortedBlock {
     if (this.#block === null || this.#row === this.#blockFirstRow + this.#block.rowCount) {
+      this.#pass();
       this.#blockIndex += 1;
-      this.#block = decodeSortedBlock(this.#files.block(this.#file, this.#blockIndex));
+      this.#blockBytes = this.#files.block(this.#file, this.#blockIndex);
+      this.#block = decodeSortedBlock(this.#blockBytes);
       this.#blockFirstRow = this.#row;
     }
     return this.#block;

@@ -39,6 +39,7 @@ function withoutBlocks(files: CompactionFiles, info: RunInfo, damagedBlocks: rea
     create: (file, sample) => files.create(file, sample),
     append: (file, bytes, plainBytes) => files.append(file, bytes, plainBytes),
     remove: (file) => files.remove(file),
+    release: (block) => files.release(block),
     blockCount: (file) => (file === damagedFile ? left.length : files.blockCount(file)),
     block: (file, index) => {
       if (file !== damagedFile) return files.block(file, index);

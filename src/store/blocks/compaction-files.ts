@@ -125,6 +125,10 @@ export class CompactionFiles implements FileBuilder {
     this.#removals.remove(path);
   }
 
+  release(block: Uint8Array): void {
+    free(block as Uint8Array<ArrayBuffer>);
+  }
+
   /** Makes the output durable, if there is one, and lets go of all files. Returns where its frames end. */
   *finish(output: string): Steps<Float64Array> {
     const made = this.#files.get(output);

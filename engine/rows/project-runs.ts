@@ -56,6 +56,11 @@ export class ProjectRuns {
     return this.#entries.keys();
   }
 
+  /** The same text, the map's own where it has it. */
+  nameLike(project: string): string {
+    return this.#entries.get(project)?.project ?? project;
+  }
+
   of(project: string): RunOfProject[] {
     const entry = this.#entries.get(project);
     const found: RunOfProject[] = [];

@@ -271,8 +271,9 @@ export class RowsView implements View<EdgeEntry> {
    * last step, in the store with the next save.
    */
   *finishCompaction(plan: CompactionPlan, directory: Uint8Array | null): Generator<void, void> {
-    const run = directory === null ? null : yield* this.#sortedRun(this.#underWay(plan).info, directory);
-    const { inputs, info } = this.#endCompaction(plan);
+    const { inputs, info } = this.#underWay(plan);
+    const run = directory === null ? null : yield* this.#sortedRun(info, directory, inputs);
+    this.#endCompaction(plan);
     for (const input of inputs) this.#drop(input);
     this.#manifestIsDirty = true;
     if (run === null) return;
@@ -337,9 +338,17 @@ export class RowsView implements View<EdgeEntry> {
     return run;
   }
 
-  /** That is in no answer until it is shown. */
-  *#sortedRun(info: RunInfo, directory: Uint8Array): Generator<void, SortedRun> {
-    const run = new SortedRun(info, yield* decodingDirectory(directory), this.#reader);
+  /** That is in no answer until it is shown. A name that `inputs` or a sorted run has already is held once. */
+  *#sortedRun(info: RunInfo, directory: Uint8Array, inputs: readonly Run[] = []): Generator<void, SortedRun> {
+    const freshInputs = inputs.filter((input) => input instanceof FreshRun);
+    const shared = (name: string): string => {
+      for (const input of freshInputs) {
+        const rows = input.rowsOf(name);
+        if (rows !== undefined) return rows.project;
+      }
+      return this.#projects.nameLike(name);
+    };
+    const run = new SortedRun(info, yield* decodingDirectory(directory, shared), this.#reader);
     yield* this.#projects.adding(run);
     return run;
   }

@@ -83,7 +83,7 @@ export function* compactRuns(
     files.create(plan.output, yield* sampleOf(plan, files));
     const writer = new RunWriter(files, plan.output, sizes.blockBytes);
     for (const _ of merge(live, writer)) {
-      // What was taken of them is written; the row of after that is of a block that is not passed.
+      // Their rows are written by now: the one row that is not is of a block that is still being read.
       for (const block of passed.splice(0)) files.release(block);
       yield;
     }

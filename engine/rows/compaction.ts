@@ -18,7 +18,7 @@ import {
 import { nameBytes } from '../names.js';
 import type { BlockReader, FileBuilder } from '../segments.js';
 import { indexOfBlock, rowOfBlock } from './block.js';
-import { decodingDirectory, encodingDirectory, type RunDirectory } from './directory.js';
+import { decodingDirectory, encodingDirectory, type RunDirectory, storedDirectory } from './directory.js';
 import { compareRows } from './row-order.js';
 import type { RunKind } from './run.js';
 import { type ProjectRow, RunWriter } from './run-writer.js';
@@ -71,7 +71,7 @@ export function* compactRuns(
   const names = new Map<string, string>();
   for (const input of plan.inputs) {
     if (input.kind === 'sorted') {
-      const bytes = files.block(input.file, files.blockCount(input.file) - 1);
+      const bytes = storedDirectory(files, input.file);
       const directory = yield* decodingDirectory(bytes, (name) => entryOf(names, name, () => name));
       sources.push(new SortedSource(files, input.file, directory, input.visibleFromUs, passed));
     }
@@ -82,11 +82,9 @@ export function* compactRuns(
   if (live.length > 0) {
     files.create(plan.output, yield* sampleOf(plan, files));
     const writer = new RunWriter(files, plan.output, sizes.blockBytes);
-    for (const _ of merge(live, writer)) {
-      // Their rows are written by now: the one row that is not is of a block that is still being read.
+    yield* merge(live, writer, () => {
       for (const block of passed.splice(0)) files.release(block);
-      yield;
-    }
+    });
     directory = yield* encodingDirectory(writer.finish());
     // As it is: unpacked it would be at each start, of all runs, and a third of it saved is half a byte a row.
     files.append(plan.output, directory, directory.length);
@@ -206,13 +204,17 @@ function sampleRow(
 }
 
 /** Few sources as a rule, a day's hours, so the least is looked for one by one. */
-function* merge(sources: RowSource[], writer: RunWriter): Generator<void, void> {
+function* merge(sources: RowSource[], writer: RunWriter, releasePassed: () => void): Generator<void, void> {
   while (sources.length > 0) {
     let least = 0;
     for (let i = 1; i < sources.length; i++) {
       if (compareProjectRows(sources[i].current, sources[least].current) < 0) least = i;
     }
-    if (writer.append(sources[least].current)) yield;
+    if (writer.append(sources[least].current)) {
+      // All rows but that one are written, and its block is not passed yet.
+      releasePassed();
+      yield;
+    }
     if (!sources[least].next()) sources.splice(least, 1);
   }
 }

@@ -13,7 +13,7 @@
 import { upperBound } from '../binary-search.js';
 import { ByteReader, ByteWriter } from '../bytes.js';
 import { MAX_NAME_BYTES } from '../limits.js';
-import { SegmentError } from '../segments.js';
+import { type BlockReader, SegmentError } from '../segments.js';
 import { finished } from '../steps.js';
 
 /** Of a project beside the characters of its name. */
@@ -22,8 +22,8 @@ const PROJECT_BYTES = 28;
 /** That a writer wants to have free before it writes a name: it may take three bytes a character. */
 const NAME_ROOM_BYTES = 3 * MAX_NAME_BYTES;
 
-/** With names as long as they may be some quarter of a megabyte. */
-const PROJECTS_A_STEP = 256;
+/** What is done with each project of a run is done with so many a step: half a millisecond where their names are long. */
+export const PROJECTS_A_STEP = 256;
 
 export interface RunDirectory {
   readonly rowCount: number;
@@ -109,4 +109,11 @@ export function* decodingDirectory(
 /** The block that holds a row. O(log blocks). */
 export function blockOfRow({ blockFirstRows }: RunDirectory, row: number): number {
   return upperBound(blockFirstRows, 1, blockFirstRows.length, row) - 1;
+}
+
+/** Throws a SegmentError where the store has no such file. */
+export function storedDirectory(reader: BlockReader, file: string): Uint8Array {
+  const blockCount = reader.blockCount(file);
+  if (blockCount === 0) throw new SegmentError('a row file that the manifest names is not in the store');
+  return reader.block(file, blockCount - 1);
 }

@@ -306,7 +306,7 @@ export class NewestRows {
     this.#unopened = sources.toSorted((a, b) => a.newestUs - b.newestUs);
   }
 
-  /** The next one, good until it is called again; null: there is none. Throws what opening and reading throws. */
+  /** The next one, until it is called again; null: there is none. Throws as mergeLogs does. */
   next(): RowCursor | null {
     if (this.#last?.advance() === false) this.#cursors.splice(this.#cursors.indexOf(this.#last), 1);
     let newest = newestCursor(this.#cursors);

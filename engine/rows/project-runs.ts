@@ -5,6 +5,7 @@
  */
 
 import { nameBytes } from '../names.js';
+import { PROJECTS_A_STEP } from './directory.js';
 import type { SortedRun } from './sorted-run.js';
 
 /** Of a project of one run, beside its name: its place in the map, and two lists. */
@@ -12,9 +13,6 @@ const PROJECT_BYTES = 208;
 
 /** The room that the two lists get with their second run; what they need for each run is the run's. */
 const LIST_ROOM_BYTES = 256;
-
-/** With names as long as they may be some half a millisecond. */
-const PROJECTS_A_STEP = 256;
 
 export interface RunOfProject {
   readonly run: SortedRun;

@@ -20,17 +20,18 @@ import {
 } from '../limits.js';
 import { SegmentError, type SegmentReader, type SegmentWriter } from '../segments.js';
 import { finished } from '../steps.js';
-import { RETENTION_US, TIER_CLASSES, type TierClass } from '../tier.js';
-import { slotIndex, truncateUs, US_PER_HOUR, US_PER_SECOND } from '../time.js';
+import { RETENTION_US, type TierClass } from '../tier.js';
+import { slotIndex, truncateUs, US_PER_HOUR } from '../time.js';
 import type { FigureLine, View } from '../view.js';
 import type { CompactionPlan } from './compaction.js';
 import { nextCompaction } from './compaction-policy.js';
-import { decodingDirectory } from './directory.js';
+import { decodingDirectory, storedDirectory } from './directory.js';
 import { FreshRun, removeFreshRun } from './fresh-run.js';
 import { ROWS } from './kind.js';
 import { OpenRuns } from './open-runs.js';
 import { ProjectRuns, type RunOfProject } from './project-runs.js';
 import { decodeManifest, encodeManifest, type RunInfo, runFile } from './run.js';
+import { figuresOf } from './run-figures.js';
 import { SortedRun } from './sorted-run.js';
 import { UnreadableRun } from './unreadable-run.js';
 
@@ -296,23 +297,8 @@ export class RowsView implements View<EdgeEntry> {
     this.#endCompaction(plan);
   }
 
-  /** O(runs and their projects). */
   figures(): FigureLine[] {
-    return TIER_CLASSES.map((tierClass) => {
-      const runs = this.#runs().filter(({ info }) => info.tierClass === tierClass);
-      const sum = (of: (run: Run) => number) => runs.reduce((total, run) => total + of(run), 0);
-      const oldestUs = runs.map(({ info }) => Math.max(info.startUs, info.visibleFromUs));
-      return {
-        label: tierClass,
-        values: [
-          sum(({ rowCount }) => rowCount),
-          sum(({ rowByteCount }) => rowByteCount),
-          sum(({ heldBytes }) => heldBytes),
-          runs.length,
-          runs.length === 0 ? null : Math.min(...oldestUs) / US_PER_SECOND,
-        ],
-      };
-    });
+    return figuresOf(this.#runs());
   }
 
   #runs(): Run[] {
@@ -411,10 +397,4 @@ export class RowsView implements View<EdgeEntry> {
 
 function isExpired({ startUs, spanUs, visibleFromUs }: RunInfo): boolean {
   return startUs + spanUs <= visibleFromUs;
-}
-
-function storedDirectory(reader: SegmentReader, file: string): Uint8Array {
-  const blockCount = reader.blockCount(file);
-  if (blockCount === 0) throw new SegmentError('a row file that the manifest names is not in the store');
-  return reader.block(file, blockCount - 1);
 }

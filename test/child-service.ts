@@ -19,7 +19,7 @@ export const MEMORY_SETTINGS = {
   MALLOC_ARENA_MAX: '2',
   MALLOC_MMAP_THRESHOLD_: '131072',
   MALLOC_TRIM_THRESHOLD_: '131072',
-  NODE_OPTIONS: '--max-semi-space-size=16',
+  NODE_OPTIONS: '--max-semi-space-size=8',
 };
 
 const running = new Set<ChildProcess>();

@@ -13,7 +13,7 @@ test('everything that makes a service grow, all at once: only answers that may b
   const directory = mkdtempSync(join(tmpdir(), 'logring-abuse-'));
   try {
     const { isOver, progress } = await runAbuse(
-      { ...TEN_MINUTES, directory, seconds: 5, clients: 4, descriptors: 0, holdSeconds: 1, restSeconds: 1 },
+      { ...TEN_MINUTES, directory, seconds: 5, clients: 4, holdSeconds: 1, restSeconds: 1 },
       () => undefined,
       new AbortController().signal,
     );

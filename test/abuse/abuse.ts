@@ -49,7 +49,7 @@ export const TEN_MINUTES: Omit<AbuseOptions, 'directory'> = {
   budgetMb: 256,
   queriesPerSecond: 50,
   postsPerSecond: 10,
-  descriptors: 512,
+  descriptors: 0,
   holdSeconds: 20,
   restSeconds: 60,
   seed: 1,

@@ -3,8 +3,8 @@
  * behaves.
  *
  *   npm run abuse                                         ten minutes, as TEN_MINUTES in abuse.ts has it
- *   npm run abuse -- --descriptors 0                      idle connections use up none: ingest is not paused for that,
- *                                                         so more has to be done at the same time
+ *   npm run abuse -- --descriptors 512                    idle connections use up all: ingest is paused for that,
+ *                                                         so less has to be done at the same time
  *
  * Ctrl-C stops it; the same command goes on, from --directory. Exit code 1: a bound was not kept.
  */

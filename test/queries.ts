@@ -15,6 +15,7 @@ import {
   readEventCounts,
   writeEventCounts,
 } from '../engine/event-counts/partial.js';
+import { LOG_ROW_LIMIT } from '../engine/limits.js';
 import { collectLogs, type LogsParameters, mergeLogs, readLogs, writeLogs } from '../engine/rows/partial.js';
 import type { RowsView } from '../engine/rows/rows-view.js';
 import {
@@ -55,6 +56,12 @@ export function queryLogs(
   );
   assert.equal(textOf(written), textOf(rows), 'rows that were written');
   return rows;
+}
+
+/** Of rows as they are served: see MergedLogs. */
+export function reachOf(rows: readonly Uint8Array[]): number {
+  const last = rows[LOG_ROW_LIMIT - 1];
+  return last === undefined ? -Infinity : JSON.parse(Buffer.from(last).toString()).timestamp;
 }
 
 export function queryStats<Row>(

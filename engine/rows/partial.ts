@@ -45,6 +45,8 @@ export interface RowSource {
 export interface MergedLogs {
   /** Newest first. */
   readonly rows: readonly Uint8Array[];
+  /** The time of the last of LOG_ROW_LIMIT rows, as older ones don't belong to them; with fewer -Infinity. */
+  readonly reachUs: number;
   /** The last time at which all of them are visible, µs since the epoch; Infinity without rows. */
   readonly visibleUntilUs: number;
 }
@@ -139,16 +141,18 @@ export function mergeLogs(partials: readonly LogsPartial[]): MergedLogs;
 export function mergeLogs(partials: readonly LogsPartial[], byteLimit = Infinity): MergedLogs | null {
   const rows: Uint8Array[] = [];
   let byteCount = 0;
+  let reachUs = -Infinity;
   let visibleUntilUs = Infinity;
   const isWhole = takeNewest(partials, ({ timeUs, keptUs, row }) => {
     if (row === NO_BODY) throw new RowDidNotCome();
     byteCount += row.length;
     if (byteCount > byteLimit) return false;
     rows.push(row);
+    if (rows.length === LOG_ROW_LIMIT) reachUs = timeUs;
     visibleUntilUs = Math.min(visibleUntilUs, timeUs + keptUs);
     return true;
   });
-  return isWhole ? { rows, visibleUntilUs } : null;
+  return isWhole ? { rows, reachUs, visibleUntilUs } : null;
 }
 
 /** Of rows, and of bytes of their bodies. */

@@ -84,7 +84,7 @@ export const logsAll = {
       metadata: z.unknown().meta({ description: 'As it was ingested, byte for byte; null without any.' }),
     }),
   },
-  window: (parameters, nowUs) => logsWindow(parameters, [], nowUs),
+  window: (parameters, nowUs) => logsWindow(parameters, -Infinity, nowUs),
   open: ({ shards, largeAnswers, memoBytes, nowUs: readClock }) => {
     const collect = (
       parameters: LogsParameters,

@@ -47,7 +47,11 @@ export class LogsAnswers {
   }
 
   /** Nothing that a slow client makes last may reach the rows, which keep their blocks in memory. */
-  #usual({ rows, visibleUntilUs }: MergedLogs, parameters: LogsParameters, nowUs: number): LiveAnswer {
+  #usual(
+    { rows, reachUs, visibleUntilUs }: MergedLogs,
+    parameters: LogsParameters,
+    nowUs: number,
+  ): LiveAnswer {
     let buffer: Buffer<ArrayBuffer> | null = null;
     const body = encodeLogs(rows, (byteCount) => {
       buffer = this.#bodies.take(byteCount);
@@ -56,7 +60,7 @@ export class LogsAnswers {
     return {
       body,
       visibleUntilUs,
-      window: windowOf(parameters, rows, nowUs),
+      window: windowOf(parameters, reachUs, nowUs),
       holding: null,
       release: () => {
         if (buffer !== null) this.#bodies.giveBack(buffer);
@@ -84,13 +88,13 @@ export class LogsAnswers {
           resize(holding, othersBytes + reading.heldBytes);
           continue;
         }
-        const { rows } = merged;
+        const { rows, reachUs } = merged;
         const body = logsPieces(rows, LASTING_ROW_BYTES);
         resize(
           holding,
           body.reduce((bytes, { buffer }) => bytes + buffer.byteLength, 0),
         );
-        const window = logsWindow(parameters, rows, nowUs);
+        const window = logsWindow(parameters, reachUs, nowUs);
         return { body, window: () => window, holding, release: () => holding.release() };
       }
     } catch (error) {
@@ -105,12 +109,8 @@ export class LogsAnswers {
 }
 
 /** In a function of its own: closures of one function keep alive what any of them uses. */
-function windowOf(
-  parameters: LogsParameters,
-  rows: readonly Uint8Array[],
-  nowUs: number,
-): LiveAnswer['window'] {
-  return () => logsWindow(parameters, rows, nowUs);
+function windowOf(parameters: LogsParameters, reachUs: number, nowUs: number): LiveAnswer['window'] {
+  return () => logsWindow(parameters, reachUs, nowUs);
 }
 
 function resize(holding: Holding, byteCount: number): void {

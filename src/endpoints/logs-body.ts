@@ -3,7 +3,6 @@
  * answer of.
  */
 
-import { LOG_ROW_LIMIT } from '../../engine/limits.js';
 import { ROWS } from '../../engine/rows/kind.js';
 import type { LogsParameters } from '../../engine/rows/partial.js';
 import type { AnswerWindow } from './endpoint.js';
@@ -56,22 +55,16 @@ export function logsPieces(rows: readonly Uint8Array[], lastingBytes: number): U
   return pieces;
 }
 
-/** Rows older than a full answer's last one don't belong to it. */
+/** `reachUs`: see MergedLogs. */
 export function logsWindow(
   { retentionUs, startUs, endUs }: LogsParameters,
-  rows: readonly Uint8Array[],
+  reachUs: number,
   nowUs: number,
 ): AnswerWindow {
-  const oldestRowUs = rows.length < LOG_ROW_LIMIT ? -Infinity : timestampOf(rows[rows.length - 1]);
   return {
     view: ROWS.name,
     level: null,
-    startUs: Math.max(nowUs - retentionUs, startUs ?? -Infinity, oldestRowUs),
+    startUs: Math.max(nowUs - retentionUs, startUs ?? -Infinity, reachUs),
     endUs: endUs ?? Infinity,
   };
-}
-
-/** Of a row as it is served. */
-function timestampOf(row: Uint8Array): number {
-  return (JSON.parse(Buffer.from(row).toString()) as { timestamp: number }).timestamp;
 }

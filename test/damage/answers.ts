@@ -26,7 +26,7 @@ import { type DroppedPart, overlappingParts } from '../../src/store/dropped-part
 import { LogTable } from '../../src/store/log-table.js';
 import { Store } from '../../src/store/store.js';
 import { SYSTEM_PARTS } from '../../src/store/store-back-ends.js';
-import { queryEventCounts, queryLogs, queryStats, rowsOfCounts } from '../queries.js';
+import { queryEventCounts, queryLogs, queryStats, reachOf, rowsOfCounts } from '../queries.js';
 import { matchHere } from '../usage/match-here.js';
 import { CACHE_BYTES, EDGE_TOPIC, NOW_US, PROJECTS, RELAY_TOPIC, smallPipeline } from './small-store.js';
 
@@ -100,7 +100,7 @@ function* logs(shards: Shards): Iterable<[string, Answer]> {
       });
       yield [
         `logs ${project} ${fromHours}..${toHours}`,
-        { text, window: logsWindow(parameters, rows, NOW_US) },
+        { text, window: logsWindow(parameters, reachOf(rows), NOW_US) },
       ];
     }
   }

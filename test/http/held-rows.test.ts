@@ -26,7 +26,7 @@ class Row extends Uint8Array {}
 
 test('rows are let go of once they are copied', async () => {
   const logs = new LogsAnswers(new AnswersInFlight(0), () => 0);
-  const query = () => ({ rows: [Row.from(ROW)], visibleUntilUs: Infinity });
+  const query = () => ({ rows: [Row.from(ROW)], reachUs: -Infinity, visibleUntilUs: Infinity });
   const parameters = { project: 'p', retentionUs: 1, startUs: null, endUs: null };
   const releases: (() => void)[] = [];
   for (let i = 0; i < ANSWER_COUNT; i++) {

@@ -34,6 +34,7 @@ import {
   type Opened,
 } from '../../src/http/server/server.js';
 import type { ApiCountsEvaluator } from '../../src/match-thread/api-counts-evaluator.js';
+import { reachOf } from '../queries.js';
 
 /** 2026-11-21T07:00:00Z */
 export const NOW_US = 1_795_244_400_000_000;
@@ -69,7 +70,7 @@ function servedBy(
   const answer = (parameters: unknown, now: number) =>
     logs.answer(parameters as LogsParameters, now, (...question) => {
       const rows = queries.logs(parameters as LogsParameters, ...question);
-      return rows === null ? null : { rows, visibleUntilUs: Infinity };
+      return rows === null ? null : { rows, reachUs: reachOf(rows), visibleUntilUs: Infinity };
     });
   const counted = (rows: ApiCountsRow[]) => [{ rows: () => rows } as unknown as ApiCounts];
   const evaluator: Pick<ApiCountsEvaluator, 'collect' | 'check'> = {

@@ -40,7 +40,7 @@ import { ExpressionEvaluation } from '../../engine/usage/expressions/expression-
 import { mergeCounts, readCounts, writeCounts } from '../../engine/usage/partial.js';
 import { UsageView } from '../../engine/usage/usage-view.js';
 import { Random } from '../../src/demo/random.js';
-import { writtenStats } from '../queries.js';
+import { reachOf, writtenStats } from '../queries.js';
 import { SegmentTable } from '../segment-table.js';
 import { rankError } from '../stats/distributions.js';
 import { finishEvaluation } from '../usage/naive-usage.js';
@@ -567,8 +567,12 @@ test('rows and bodies that did not come with the first are told, and merge once 
       lacking = lackingRows(partials, byteLimit, note);
       expect(asked).toBeLessThan(2);
     }
-    const { rows } = mergeLogs(partials);
+    const { rows, reachUs } = mergeLogs(partials);
     expect(textOf(rows)).toBe(expected);
+    expect(reachUs).toBe(reachOf(rows));
+    const late = { ...parameters, startUs: NOW_US - 100_000 * US_PER_SECOND };
+    const fewer = mergeLogs(views.map((view) => collectLogs(view, late, NOW_US)));
+    expect(fewer.reachUs).toBe(reachOf(fewer.rows));
     // With as many of each it is not asked twice.
     const next = { count: mostNeeded + 1, byteLimit: Number.POSITIVE_INFINITY };
     if (mostNeeded > 0) expect(lackingRows(partialsWith(next), byteLimit)).toBeNull();

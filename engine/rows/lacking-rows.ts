@@ -12,7 +12,6 @@ import {
   NewestRows,
   type Place,
   type ReadRow,
-  type RowSource,
 } from './partial.js';
 
 /** Projects of which it is known what the last questions needed. More: memory, a name each. */
@@ -36,7 +35,7 @@ export function lackingRows(
   const isAllHere = ({ rows, bodyCount, hasMore }: CameRows) => bodyCount === rows.length && !hasMore;
   if (partials.every(({ came }) => came === undefined || isAllHere(came))) return null;
   const lists = partials.map(({ sources, came }) =>
-    came === undefined ? new OwnPlaces(sources) : came.rows,
+    came === undefined ? new Places([], new NewestRows(sources)) : new Places(came.rows, null),
   );
   const isMore = partials.map(({ came }) => came?.hasMore === true);
   const needed = neededOf(lists, isMore);
@@ -63,7 +62,7 @@ export function lackingRows(
  * How many of each list are among the newest LOG_ROW_LIMIT of all, as far as that can be told; each list is in order,
  * newest first, and those with `isMore` go on.
  */
-function neededOf(lists: readonly PlaceList[], isMore: readonly boolean[]): number[] {
+function neededOf(lists: readonly Places[], isMore: readonly boolean[]): number[] {
   const needed = lists.map(() => 0);
   let last: Place | null = null;
   for (let taken = 0; taken < LOG_ROW_LIMIT; taken++) {
@@ -92,24 +91,24 @@ function neededOf(lists: readonly PlaceList[], isMore: readonly boolean[]): numb
   return needed;
 }
 
-/** Newest first; undefined behind the last one. */
-interface PlaceList {
-  at(index: number): Place | undefined;
-}
+/**
+ * Newest first: those that came, or of this process, of which each that is looked at costs. One class for both, as a call on
+ * either of two would be looked up each time.
+ */
+class Places {
+  readonly #seen: Place[];
+  /** Those behind `#seen`; null: there are none. */
+  readonly #rest: NewestRows | null;
 
-/** Of rows of this process: a question needs a few of them, and each that is looked at costs. */
-class OwnPlaces implements PlaceList {
-  readonly #rows: NewestRows;
-  readonly #seen: Place[] = [];
-
-  constructor(sources: readonly RowSource[]) {
-    this.#rows = new NewestRows(sources);
+  constructor(seen: readonly Place[], rest: NewestRows | null) {
+    this.#seen = [...seen];
+    this.#rest = rest;
   }
 
-  /** `index`: at most one behind those that were asked for. Throws as mergeLogs does. */
+  /** undefined behind the last one. `index`: at most one behind those that were asked for. Throws as mergeLogs does. */
   at(index: number): Place | undefined {
     if (index < this.#seen.length) return this.#seen[index];
-    const row = this.#rows.next();
+    const row = this.#rest?.next() ?? null;
     if (row === null) return undefined;
     this.#seen.push({ timeUs: row.timeUs, idHash: row.idHash });
     return this.#seen[index];

@@ -212,16 +212,18 @@ export function readLogs(bytes: Uint8Array, parameters: LogsParameters, nowUs: n
     const hasMore = content.u8() === 1;
     if (count > LOG_ROW_LIMIT || bodyCount > count || (hasMore && count === LOG_ROW_LIMIT))
       throw new PartialError('a partial answer has more rows than an answer');
-    const places = Array.from({ length: count }, () => {
-      return { timeUs: content.f64(), idHash: content.u32(), length: content.u32() };
-    });
-    const rows = places.map(({ timeUs, idHash, length }, i): ReadRow => {
-      if (!Number.isSafeInteger(timeUs)) throw new PartialError('a row of a partial answer has no time');
-      if (i >= bodyCount) return { timeUs, idHash, length, row: NO_BODY };
-      const row = content.bytes(length);
+    const rows: { -readonly [Key in keyof ReadRow]: ReadRow[Key] }[] = [];
+    for (let i = 0; i < count; i++) {
+      const place = { timeUs: content.f64(), idHash: content.u32(), length: content.u32(), row: NO_BODY };
+      if (!Number.isSafeInteger(place.timeUs))
+        throw new PartialError('a row of a partial answer has no time');
+      rows.push(place);
+    }
+    for (const place of rows.slice(0, bodyCount)) {
+      const row = content.bytes(place.length);
       // A large one may be sent as it is, and then keeps alive what it is a part of.
-      return { timeUs, idHash, length, row: length < LASTING_ROW_BYTES ? row : row.slice() };
-    });
+      place.row = row.length < LASTING_ROW_BYTES ? row : row.slice();
+    }
     for (let i = 1; i < count; i++)
       if (comparePlaces(rows[i - 1], rows[i]) < 0 || (i < bodyCount && compareRows(rows[i - 1], rows[i]) < 0))
         throw new PartialError('the rows of a partial answer are out of order');

@@ -21,7 +21,7 @@ import { type UsageLimits, UsageView } from './usage/usage-view.js';
 import type { MemoryPressure, View } from './view.js';
 
 /** The version of everything that the engine saves. A shard saved by another is refused, not guessed at. */
-export const SHARD_FORMAT = 3;
+const SHARD_FORMAT = 3;
 
 /** Which log the offsets count in (see ingest's log sources). */
 export interface LogIdentity {

@@ -1,7 +1,7 @@
 /** The four API areas of `usage.api-counts` as bits of a mask. Source: SPEC, `usage.api-counts`, rule 2. */
 
 /** In the order of the result's columns: rest, storage, auth, realtime. */
-export const AREA_PATTERNS = ['/rest', '/storage', '/auth', '/realtime'] as const;
+const AREA_PATTERNS = ['/rest', '/storage', '/auth', '/realtime'] as const;
 export const AREA_COUNT = AREA_PATTERNS.length;
 
 /**

@@ -14,7 +14,7 @@ import type { UsageView } from './usage-view.js';
 const FORM = 'usage 2';
 
 /** One pass over the parts; null when something is left to be evaluated: then it takes an evaluation. */
-export function collectCounts(view: UsageView, expression: string, ask: ApiCountsAsk): ApiCounts | null {
+function collectCounts(view: UsageView, expression: string, ask: ApiCountsAsk): ApiCounts | null {
   const counts = new ApiCounts(ask);
   const standing = view.standing.find(expression);
   if (!standing?.accepted) return null;

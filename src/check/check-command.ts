@@ -30,7 +30,7 @@ import type { Finding } from './findings.js';
 import { BEFORE_REPAIR_FOLDER, repairStore } from './repair.js';
 import { type CheckedResult, checkStore } from './store-check.js';
 
-export const CHECK_HELP = `Usage: logring check [--repair] [DIR]
+const CHECK_HELP = `Usage: logring check [--repair] [DIR]
 
 Verifies the store in DIR [LOGRING_DATA_DIR], which no running service may hold: every frame, value and row of it, and
 whether they agree; or a backup: whether it is what was copied. It says what is damaged and what a repair would do about it, and changes nothing.

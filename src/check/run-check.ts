@@ -236,7 +236,7 @@ function runIsGone({ segments }: RunPlace, info: RunInfo, problem: string): Find
   };
 }
 
-export function runText(scope: string, info: RunInfo): string {
+function runText(scope: string, info: RunInfo): string {
   const { startUs, spanUs, tierClass } = info;
   return `rows of ${scope}, ${tierClass}, ${intervalText({ startUs, endUs: startUs + spanUs })} (${runFile(info)})`;
 }

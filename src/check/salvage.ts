@@ -51,7 +51,7 @@ function withoutBlocks(files: CompactionFiles, info: RunInfo, damagedBlocks: rea
 }
 
 /** Projects without a row left are gone; the times of the others stay bounds. */
-export function directoryWithout(directory: RunDirectory, damagedBlocks: readonly number[]): RunDirectory {
+function directoryWithout(directory: RunDirectory, damagedBlocks: readonly number[]): RunDirectory {
   const { blockFirstRows, rowCount } = directory;
   const endOf = (block: number): number => blockFirstRows[block + 1] ?? rowCount;
   const gone = damagedBlocks.map((block) => ({ start: blockFirstRows[block], end: endOf(block) }));

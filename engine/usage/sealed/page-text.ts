@@ -16,7 +16,7 @@ export const DIGIT_RUN = 0x80;
 export const PHRASE = 0xc0;
 export const ESCAPE = 0xff;
 export const UUID_TAIL = 0xfe;
-export const PHRASE_LIMIT = UUID_TAIL - PHRASE;
+const PHRASE_LIMIT = UUID_TAIL - PHRASE;
 /** Of -xxxx-xxxx-xxxx-xxxxxxxxxxxx, and packed. */
 export const UUID_TAIL_LENGTH = 28;
 export const UUID_TAIL_BYTES = 12;

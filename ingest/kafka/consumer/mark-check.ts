@@ -23,7 +23,7 @@ export const SILENT: MarkFindings = { matchedOffset: null, differs: false };
  * the log has no record at the offset (it has expired, was compacted away, or is a control record), which
  * says nothing; nor does another record say anything where `isInPlace` is false: it belongs elsewhere.
  */
-export async function checkMarks(
+async function checkMarks(
   oldestFirst: readonly Mark[],
   markAt: (offset: number) => Promise<Mark | null>,
   isInPlace: (offset: number) => Promise<boolean>,

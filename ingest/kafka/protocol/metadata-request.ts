@@ -65,7 +65,7 @@ function encodeRequest(topics: readonly string[], version: MetadataVersion): Buf
 }
 
 /** Exported for its test. Throws RangeError on bytes that end too early. */
-export function decodeMetadata(payload: Buffer, version: MetadataVersion): Metadata {
+function decodeMetadata(payload: Buffer, version: MetadataVersion): Metadata {
   const flexible = version === METADATA_WITH_TOPIC_IDS;
   const reader = new ProtocolReader(payload, flexible);
   reader.skipTags(); // of the response header

@@ -17,7 +17,7 @@ const HEADER_BYTES = 10;
 
 /** How a payload holds its raw bytes. */
 export const CODEC_RAW = 0;
-export const CODEC_ZSTD = 3;
+const CODEC_ZSTD = 3;
 /** Of blocks only: see block-frame.ts. */
 export const CODEC_PACKED_ZSTD = 4;
 

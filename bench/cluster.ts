@@ -32,7 +32,7 @@ const US_PER_TICK = 10_000;
 export interface ClusterSizes {
   readonly entries: number;
   readonly questions: number;
-  /** Asked before, of each kind: V8 compiles what members do with a question until some thousands were asked. */
+  /** Asked before, of each kind: on Node 24 V8 compiles what members do with a question until some 60,000 were asked. */
   readonly warmUps: number;
   readonly members: readonly number[];
   /** Questions under way at a time. With one, every process sleeps until it is asked. */
@@ -42,7 +42,7 @@ export interface ClusterSizes {
 export const LARGE: ClusterSizes = {
   entries: 60_000,
   questions: 5_000,
-  warmUps: 5_000,
+  warmUps: 60_000,
   members: [1, 2, 4],
   atOnce: [1, 8],
 };
